@@ -1,0 +1,34 @@
+"""Time for the service: what a suspended machine cannot stop, and waiting that a stop can end."""
+
+import threading
+import time
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """Milliseconds that only grow, and waiting."""
+
+    def now_ms(self) -> int:
+        """Milliseconds since some fixed moment; goes on while the machine sleeps."""
+
+    def wait(self, ms: int) -> None:
+        """Let `ms` pass, or less if the service is closed."""
+
+
+class BootClock:
+    """The real clock of this host: time since boot, suspended time included."""
+
+    def __init__(self) -> None:
+        self._closed = threading.Event()
+
+    def now_ms(self) -> int:
+        """Milliseconds since boot."""
+        return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000_000
+
+    def wait(self, ms: int) -> None:
+        """Sleep, unless or until `close`."""
+        self._closed.wait(ms / 1000)
+
+    def close(self) -> None:
+        """End every wait, now and later."""
+        self._closed.set()

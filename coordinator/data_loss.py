@@ -1,0 +1,100 @@
+"""Records that can no longer be read: which, and what a query is told (failOnDataLoss; Spark's rules). Pure."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from coordinator.errors import DataLossError
+from coordinator.progress import Progress, Segment
+from coordinator.subscription import Bounds, Topic, TopicPartition
+
+REMEDY = (
+    "nothing was committed; to go on with what is left set failOnDataLoss=false,"
+    " to keep records longer raise the topic's retention"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Aged:
+    """Records below the log's beginning that some hash had not read: retention, or deleted records."""
+
+    tp: TopicPartition
+    position: int
+    beginning: int
+
+    def __str__(self) -> str:
+        return f"{self.tp}: records {self.position}-{self.beginning - 1} are gone before they were read"
+
+
+@dataclass(frozen=True, slots=True)
+class Truncated:
+    """The log ends before a position: it was cut, or the topic was re-created."""
+
+    tp: TopicPartition
+    position: int
+    end: int
+
+    def __str__(self) -> str:
+        return f"{self.tp}: the log ends at {self.end}, before the position {self.position} of the group"
+
+
+@dataclass(frozen=True, slots=True)
+class Recreated:
+    """A topic has another id than the group recorded."""
+
+    topic: str
+    recorded: str
+    found: str
+
+    def __str__(self) -> str:
+        return f"topic {self.topic!r} was deleted and created again (topic id {self.recorded}, now {self.found})"
+
+
+Loss = Aged | Truncated | Recreated
+
+
+def recreated(recorded: Mapping[str, str], topics: Mapping[str, Topic]) -> Iterator[Recreated]:
+    """Every topic whose id is not the recorded one."""
+    for name, topic in topics.items():
+        if recorded.get(name, topic.id) != topic.id:
+            yield Recreated(name, recorded[name], topic.id)
+
+
+def losses(
+    progress: Mapping[TopicPartition, Progress],
+    bounds: Mapping[TopicPartition, Bounds],
+    recorded: Mapping[str, str],
+    topics: Mapping[str, Topic],
+) -> Iterator[Loss]:
+    """Every re-created topic, and every partition of the others where a position lies outside the log."""
+    gone = tuple(recreated(recorded, topics))
+    yield from gone
+    for tp, p in progress.items():
+        if tp.topic in {loss.topic for loss in gone}:
+            continue
+        highest = max(s.position for s in p.segments)
+        if highest > bounds[tp].end:
+            yield Truncated(tp, highest, bounds[tp].end)
+        elif p.stable < bounds[tp].beginning:
+            yield Aged(tp, p.stable, bounds[tp].beginning)
+
+
+def error(loss: Loss) -> DataLossError:
+    """The named error of a loss under failOnDataLoss=true."""
+    return DataLossError(str(loss), REMEDY)
+
+
+def moved(
+    loss: Loss, progress: Mapping[TopicPartition, Progress], bounds: Mapping[TopicPartition, Bounds]
+) -> dict[TopicPartition, Progress]:
+    """The progress of the partitions of a loss once they have moved on to what is left."""
+    match loss:
+        case Aged(tp, _, beginning):
+            return {tp: Progress(tuple(Segment(s.hashes, max(s.position, beginning)) for s in progress[tp].segments))}
+        case Truncated(tp, _, end):
+            return {tp: Progress(tuple(Segment(s.hashes, end) for s in progress[tp].segments))}
+        case Recreated(topic, _, _):
+            return {
+                tp: Progress(tuple(Segment(s.hashes, bounds[tp].beginning) for s in p.segments))
+                for tp, p in progress.items()
+                if tp.topic == topic
+            }

@@ -1,0 +1,68 @@
+"""What this very process has seen of its offsets, and so may assert, and must not give away when it leaves.
+
+authorised    the last offset that was authorised, and which parts of it
+known         the last offset that reached this process, and what it proves
+unconfirmed   hashes with a slice that the sink may not have completed: `stop` keeps them (spec 4.2, Leave)
+"""
+
+from collections.abc import Mapping
+
+from coordinator.ownership import Facts, Ownership, asserted
+from coordinator.ranges import HashRange
+from coordinator.stream_offset import StreamOffset
+from coordinator.subscription import TopicPartition
+
+
+class Evidence:
+    """A record of offsets; part of the service's state, on its thread."""
+
+    def __init__(self) -> None:
+        self._authorised: tuple[StreamOffset, Ownership] | None = None
+        self.known = StreamOffset(None)
+        self.facts: Facts = {}
+        self._unconfirmed: dict[TopicPartition, set[HashRange]] = {}
+
+    def arrived(self, end: StreamOffset) -> None:
+        """An offset came as the end of a batch: its slices may be written from now on."""
+        self.known, self.facts = end, asserted(end, None)
+        self.add_unconfirmed(end)
+
+    def returned(self, start: StreamOffset) -> Ownership | None:
+        """An offset came back as start: the sink has completed it. What this process authorised of it, if it did."""
+        witnessed = self.authorised(start)
+        self.known, self.facts = start, asserted(start, witnessed)
+        self.add_unconfirmed(start)
+        return witnessed
+
+    def authorised(self, offset: StreamOffset) -> Ownership | None:
+        """The verdict this process was given on `offset`, None if it never asked."""
+        return self._authorised[1] if self._authorised and self._authorised[0] == offset else None
+
+    def authorise(self, offset: StreamOffset, ownership: Ownership) -> None:
+        """Remember the verdict on an offset."""
+        self._authorised = (offset, ownership)
+
+    def add_unconfirmed(self, offset: StreamOffset) -> None:
+        """The non-empty slices of `offset` may be half written."""
+        for tp, lane in offset:
+            if lane.offsets:
+                self._unconfirmed.setdefault(tp, set()).add(lane.hashes)
+
+    def confirmed(self) -> None:
+        """Everything that had reached this process is committed or refused."""
+        self._unconfirmed.clear()
+
+    @property
+    def unconfirmed(self) -> Mapping[TopicPartition, tuple[HashRange, ...]]:
+        """Hash ranges with an unconfirmed slice, disjoint and ascending."""
+        return {tp: _disjoint(ranges) for tp, ranges in self._unconfirmed.items()}
+
+
+def _disjoint(ranges: set[HashRange]) -> tuple[HashRange, ...]:
+    merged: list[HashRange] = []
+    for r in sorted(ranges):
+        if merged and r.lo <= merged[-1].hi + 1:
+            merged[-1] = HashRange(merged[-1].lo, max(merged[-1].hi, r.hi))
+        else:
+            merged.append(r)
+    return tuple(merged)

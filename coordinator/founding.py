@@ -1,0 +1,162 @@
+"""Positions where there are none: of a new group, of new partitions, after a loss; and the mirror that proves them.
+
+Start (spec 7): Redis decides, then Kafka's own group offsets, then the starting offsets; set if
+absent, so that `latest` cannot be resolved twice. A mirror without Redis is a loss, never a new group.
+Part of the service, on its thread.
+"""
+
+import logging
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+
+from coordinator import mirror
+from coordinator.data_loss import Aged, Loss, Recreated, Truncated
+from coordinator.errors import CoopKafkaError, LogError
+from coordinator.evidence import Evidence
+from coordinator.log_view import LogView
+from coordinator.offset_spec import Earliest, OffsetSpec
+from coordinator.ownership import Fact, Facts
+from coordinator.ports import Log
+from coordinator.ranges import WHOLE
+from coordinator.redis_store import Caller, RedisStore, Status
+from coordinator.settings import GroupSettings
+from coordinator.stream_offset import StreamOffset
+from coordinator.subscription import Bounds, TopicPartition
+from coordinator.verdicts import Absent, Verdict
+
+_log = logging.getLogger(__name__)
+MIRROR_MS = 10_000  # how often Kafka's own group is told
+NOBODY = Caller()
+
+
+class Founding:
+    """Gives positions their first and their recovered values; see the module."""
+
+    def __init__(
+        self,
+        settings: GroupSettings,
+        starting: OffsetSpec,
+        store: RedisStore,
+        log: Log,
+        view: LogView,
+        evidence: Evidence,
+    ) -> None:
+        self._settings, self._starting, self._store = settings, starting, store
+        self._log, self._view, self._evidence = log, view, evidence
+        self._mirrored_at: int | None = None
+        self._mirror_allowed = True
+        self._reported: Mapping[TopicPartition, int] = {}
+
+    def first_positions(self) -> None:
+        """Positions for every subscribed partition that has none, by the rules of Start; then the mirror."""
+        offsets = self._group_offsets()
+        self._first(self._store_status(offsets), offsets)
+        if any(tp not in offsets for tp in self._view.partitions):
+            self._mirror()
+
+    def place(self, partitions: Sequence[TopicPartition]) -> None:
+        """Positions for partitions that appeared later: their stable offset if Redis holds one, else earliest."""
+        stable = self._store.stable({tp.topic for tp in partitions})
+        earliest = self._log.resolve(Earliest(), partitions)
+        self._found({tp: stable.get(tp, earliest[tp]) for tp in partitions})
+
+    def recover(self, caller: Caller, why: str) -> None:
+        """Begin again after a loss of state, with whatever proves positions (spec 7, Recovering)."""
+        _log.warning("group %s: %s; recovering", self._settings.group, why)
+        partitions = self._view.partitions
+        proofs = mirror.mirrored(self._group_offsets(), self._view.topics)
+        proven = mirror.proven(partitions, proofs, self._evidence.facts)
+        if self._settings.on_state_loss == "earliest":
+            earliest = self._log.resolve(Earliest(), partitions)
+            proven = {tp: earliest[tp] if position is None else position for tp, position in proven.items()}
+        self._store.recover(caller, _nonce(), why, self._view.topics, proven)
+
+    def assert_known(self) -> None:
+        """Assert what this process may of the last offset that reached it."""
+        self.claim(self._evidence.known, self._evidence.facts)
+
+    def claim(self, offset: StreamOffset, facts: Facts) -> None:
+        """Assert facts without the fence."""
+        if facts:
+            self._store.claim(NOBODY, offset, facts)
+
+    def accept(self, found: Iterable[Loss], state: StreamOffset, bounds: Mapping[TopicPartition, Bounds]) -> None:
+        """failOnDataLoss=false: move on to what is left; recorded as an event, and logged. `state` names reset and topic ids."""
+        for loss in found:
+            _log.warning("group %s lost records: %s", self._settings.group, loss)
+            match loss:
+                case Aged(tp, _, beginning):
+                    self.claim(state, {tp: (Fact(WHOLE, beginning),)})
+                case Truncated(tp, _, end):
+                    self._store.recreate(NOBODY, self._view.topics, {tp: end})
+                case Recreated(topic, _, _):
+                    beginnings = {tp: b.beginning for tp, b in bounds.items() if tp.topic == topic}
+                    self._store.recreate(NOBODY, self._view.topics, beginnings)
+            self._store.event("loss", str(loss))
+
+    def mirror_if_due(self, now_ms: int) -> None:
+        """Tell Kafka's own group the stable offsets, at most every ten seconds."""
+        if self._mirrored_at is None or now_ms - self._mirrored_at >= MIRROR_MS:
+            self._mirrored_at = now_ms
+            self._mirror()
+
+    def report_ends(self, bounds: Mapping[TopicPartition, Bounds]) -> None:
+        """Show the log ends in Redis; only for those who look."""
+        ends = {tp: b.end for tp, b in bounds.items()}
+        if ends != self._reported:
+            self._store.report_ends(ends)
+            self._reported = ends
+
+    # ------------------------------------------------------------------------------------------
+
+    def _store_status(self, offsets: mirror.GroupOffsets) -> Status | None:
+        try:
+            return self._store.status(NOBODY)
+        except Absent:
+            if mirror.is_mirror(offsets):
+                raise  # a loss: the caller recovers, and asks again
+            return None
+
+    def _first(self, status: Status | None, offsets: mirror.GroupOffsets) -> None:
+        known = self._store.stable(status.topics) if status else {}
+        new = [tp for tp in self._view.partitions if tp not in known]
+        if not new and status:
+            return
+        old_topics = {tp.topic for tp in known}
+        resolved = self._log.resolve(self._starting, [tp for tp in self._view.partitions if tp.topic not in old_topics])
+        earliest = self._log.resolve(Earliest(), [tp for tp in new if tp.topic in old_topics])
+        positions = {tp: earliest[tp] if tp in earliest else resolved[tp] for tp in new}
+        self._found({tp: offsets[tp][0] if tp in offsets else position for tp, position in positions.items()})
+
+    def _found(self, positions: Mapping[TopicPartition, int]) -> None:
+        self._store.found(NOBODY, _nonce(), self._view.topics, positions)
+
+    def _group_offsets(self) -> mirror.GroupOffsets:
+        try:
+            return self._log.group_offsets(self._settings.group)
+        except LogError as error:
+            _log.warning("Kafka's own group %s cannot be read: %s", self._settings.group, error)
+            return {}
+
+    def _mirror(self) -> None:
+        """A reset between our read and our write would leave an old offset: look again, and write again."""
+        try:
+            before = None
+            while self._mirror_allowed and (status := self._store.status(NOBODY)).reset != before:
+                before = status.reset
+                self._write_mirror(status)
+        except (CoopKafkaError, Verdict) as error:
+            _log.warning("Kafka's own group %s was not told the stable offsets: %s", self._settings.group, error)
+
+    def _write_mirror(self, status: Status) -> None:
+        stable = self._store.stable(status.topics)
+        entries = {tp: mirror.entry(o, status.reset, status.topics[tp.topic].id) for tp, o in stable.items()}
+        self._mirror_allowed = self._log.commit_group_offsets(self._settings.group, entries)
+        if not self._mirror_allowed:
+            _log.warning(
+                "plain Kafka consumers live in group %s: stable offsets are not mirrored", self._settings.group
+            )
+
+
+def _nonce() -> str:
+    return secrets.token_hex(4)

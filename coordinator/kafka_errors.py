@@ -1,0 +1,114 @@
+"""kafka-python's errors in this project's words: what Kafka refused, to whom, and what mends it.
+
+Knows kafka-python's exception classes; does no IO and keeps no state. No message holds a
+credential: only server names, class names and what the broker itself said.
+"""
+
+import re
+import ssl
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+from kafka import errors as kafka
+
+from coordinator.errors import (
+    InvalidOptionError,
+    KafkaAccessError,
+    KafkaUnavailableError,
+    LogError,
+    UnknownTopicError,
+)
+from coordinator.subscription import TopicPartition
+
+_CREDENTIALS = (
+    kafka.SaslAuthenticationFailedError,
+    kafka.UnsupportedSaslMechanismError,
+    kafka.IllegalSaslStateError,
+    kafka.DelegationTokenExpiredError,
+)
+
+
+def is_refusal(error: BaseException | None) -> bool:
+    """Whether another try with the same settings must end the same way: wrong credentials, an unknown certificate."""
+    return isinstance(error, _CREDENTIALS) or _bad_certificate(error)
+
+
+def _bad_certificate(error: BaseException | None) -> bool:
+    """kafka-python raises its own connection error while it handles the one of TLS."""
+    return error is not None and isinstance(error.__context__, ssl.SSLCertVerificationError)
+
+
+def explained(error: BaseException, what: str, servers: str) -> LogError:
+    """The error of ours that says the same; `what` is what was asked for, such as `the ends of 3 partitions`."""
+    if is_refusal(error):
+        return refused_credentials(error, servers)
+    if isinstance(error, kafka.AuthorizationError):
+        return KafkaAccessError(
+            f"Kafka at {servers} does not permit {what} ({said(error)})",
+            "give this user READ and DESCRIBE on the topics and READ on the group",
+        )
+    if isinstance(error, OSError | kafka.UnknownBrokerIdError) or getattr(error, "retriable", False):
+        return KafkaUnavailableError(
+            f"Kafka at {servers} did not answer, asked for {what} ({said(error)})",
+            "check that the brokers are up, then start the query again",
+        )
+    return LogError(f"Kafka at {servers} refused {what} ({said(error)})")
+
+
+def refused_credentials(error: BaseException, servers: str) -> KafkaAccessError:
+    """Wrong credentials, an unknown mechanism, or a certificate that proves nothing."""
+    if _bad_certificate(error):
+        return KafkaAccessError(
+            f"the certificate of Kafka at {servers} is not trusted ({said(error)})",
+            "check kafka.ssl.truststore.location, and that the certificate names the host in kafka.bootstrap.servers",
+        )
+    return KafkaAccessError(
+        f"Kafka at {servers} refused the credentials ({said(error)})",
+        "check kafka.security.protocol, kafka.sasl.mechanism and kafka.sasl.jaas.config",
+    )
+
+
+def unreachable(servers: str, seconds: float, last: BaseException | None) -> LogError:
+    """No broker could be reached in time; `last` is why the last attempt to connect failed."""
+    if last is not None and is_refusal(last):
+        return refused_credentials(last, servers)
+    return KafkaUnavailableError(
+        f"no Kafka broker answered at {servers} within {seconds:g} s ({said(last) if last else 'no connection'})",
+        "check kafka.bootstrap.servers and kafka.security.protocol, and that a broker runs there",
+    )
+
+
+def unusable_settings(error: BaseException, servers: str) -> InvalidOptionError:
+    """Settings that kafka-python cannot use at all, found before any connection."""
+    return InvalidOptionError(
+        f"the Kafka client cannot be set up for {servers!r} ({said(error)})",
+        "check kafka.bootstrap.servers, which is host:port[,host:port], and the other kafka.* options",
+    )
+
+
+def unknown_topics(names: Iterable[str], existing: Iterable[str]) -> UnknownTopicError:
+    """Topics that were named and do not exist, with the nearest names that do."""
+    missing, known = sorted(names), sorted(existing)
+    near = sorted({match for name in missing for match in get_close_matches(name, known, n=2)})
+    hint = f"did you mean {', '.join(near)}" if near else "create the topic, or check the spelling"
+    return UnknownTopicError(f"Kafka has no topic {', '.join(repr(name) for name in missing)}", hint)
+
+
+def unknown_partitions(partitions: Iterable[TopicPartition]) -> UnknownTopicError:
+    """Partitions that no broker leads because they are not there."""
+    return UnknownTopicError(
+        f"Kafka has no partition {', '.join(map(str, sorted(partitions)))}",
+        "check the partition numbers; a topic that was deleted under a query needs a new checkpoint",
+    )
+
+
+def forbidden_topic(topic: str) -> KafkaAccessError:
+    """The user may not describe or read a topic."""
+    return KafkaAccessError(f"Kafka does not permit to read topic {topic!r}", "give this user READ and DESCRIBE on it")
+
+
+def said(error: BaseException) -> str:
+    """Class and text of an error in one line; kafka-python repeats the class, and a number, in the text of some."""
+    name, text = type(error).__name__, " ".join(str(error).split())
+    text = re.sub(rf"^(\[Error -?\d+\]\s*)?({name}\b:?\s*)?", "", text).rstrip(".")
+    return f"{name}: {text}" if text else name

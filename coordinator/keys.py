@@ -1,0 +1,79 @@
+"""Every Redis key, spelt once. All keys of a group share one hash tag, so they live in one cluster slot.
+
+coop:v1:groups                         SET     group names
+coop:v1:{orders}:meta                  HASH    schema, nonce, run_id, reset_epoch, commit_seq, epochs ...
+coop:v1:{orders}:leases                ZSET    member -> lease end (ms of Redis TIME)
+coop:v1:{orders}:member:<id>           HASH    host, pid, capacity, incarnation, joined_at ...
+coop:v1:{orders}:topics                HASH    topic -> "<topic id> <partition count>"
+coop:v1:{orders}:stable:<topic>        HASH    partition -> stable offset
+coop:v1:{orders}:end:<topic>           HASH    partition -> log end at last look
+coop:v1:{orders}:segments:<topic>:<p>  HASH    "lo-hi" -> position
+coop:v1:{orders}:owners:<topic>:<p>    HASH    "lo-hi" -> "<lane epoch> <member>"
+coop:v1:{orders}:ics:<topic>:<p>       HASH    "lo-hi" -> "53-60 71-71"
+coop:v1:{orders}:events                STREAM  what happened to the group, and why
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from coordinator.subscription import TopicPartition
+
+GROUPS = "coop:v1:groups"
+_PLAIN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-")
+
+
+def encode(group: str) -> str:
+    """The group's name as it stands in keys: percent-encoded outside `[A-Za-z0-9._-]`."""
+    return "".join(chr(b) if b in _PLAIN else f"%{b:02X}" for b in group.encode())
+
+
+@dataclass(frozen=True, slots=True)
+class GroupKeys:
+    """The keys of one group."""
+
+    group: str
+
+    def _key(self, *parts: object) -> str:
+        return ":".join(("coop:v1", "{" + encode(self.group) + "}", *map(str, parts)))
+
+    @property
+    def meta(self) -> str:
+        return self._key("meta")
+
+    @property
+    def leases(self) -> str:
+        return self._key("leases")
+
+    @property
+    def topics(self) -> str:
+        return self._key("topics")
+
+    @property
+    def events(self) -> str:
+        return self._key("events")
+
+    def member(self, member: str) -> str:
+        return self._key("member", member)
+
+    def stable(self, topic: str) -> str:
+        return self._key("stable", topic)
+
+    def end(self, topic: str) -> str:
+        return self._key("end", topic)
+
+    def segments(self, tp: TopicPartition) -> str:
+        return self._key("segments", tp.topic, tp.partition)
+
+    def owners(self, tp: TopicPartition) -> str:
+        return self._key("owners", tp.topic, tp.partition)
+
+    def ics(self, tp: TopicPartition) -> str:
+        return self._key("ics", tp.topic, tp.partition)
+
+    def all(self, members: Iterable[str], partitions: Iterable[TopicPartition]) -> list[str]:
+        """Every key that the group can have, for those members and partitions."""
+        tps = sorted(partitions)
+        per_topic = [k for t in sorted({tp.topic for tp in tps}) for k in (self.stable(t), self.end(t))]
+        per_partition = [k for tp in tps for k in (self.segments(tp), self.owners(tp), self.ics(tp))]
+        per_member = [self.member(m) for m in sorted(members)]
+        return [self.meta, self.leases, self.topics, self.events, *per_member, *per_topic, *per_partition]

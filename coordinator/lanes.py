@@ -1,0 +1,31 @@
+"""How many lanes a partition gets, and cuts that keep a lane's batch small (spec 4.3).
+
+Pure numbers; by hash, never by offset, so that a key never spans two lanes. Who owns what, and how
+far a lane reads, is `planning`.
+"""
+
+from coordinator.ranges import HASH_MAX, HashRange, OffsetRange
+
+
+def lane_count(partition_count: int, *, slots: int, lanes: int | None, min_partitions: int | None) -> int:
+    """The number of even lanes for each of `partition_count` partitions that have something to read.
+
+    `lanes` as the user fixed it; else the smallest number that gives every slot a lane, and the
+    batch `minPartitions` of them. 1 partition on 4 slots: 4 lanes; 3 partitions on 4 slots: 2 each;
+    9 partitions on 4 slots: 1 each.
+    """
+    if lanes is not None:
+        return lanes
+    wanted = max(slots, min_partitions or 1)
+    return max(1, -(-wanted // max(1, partition_count)))
+
+
+def cut_for_records(hashes: HashRange, offsets: OffsetRange, max_records: int) -> tuple[HashRange, ...]:
+    """The fewest even pieces of `hashes` that each hold at most `max_records` of `offsets`.
+
+    Records are counted as a slice's weight, offsets x share of the hash space: a hot key makes its
+    piece larger than that. A piece is never smaller than a single hash.
+    """
+    most = max(1, max_records * (HASH_MAX + 1) // len(offsets))  # hashes in a piece
+    n = -(-hashes.size // most)
+    return tuple(hashes.cut(hashes.lo + i * hashes.size // n for i in range(1, n)))

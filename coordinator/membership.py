@@ -1,0 +1,201 @@
+"""One life of one member: it joins, keeps its lease, and brings every store call through outages and losses.
+
+    call(verb) --OK-------------------------------------------> value
+               --REJOIN-----> join, again                       (state was recovered by somebody)
+               --LOST-------> recover with what proves positions, join, again
+               --RECOVERING-> assert once, wait, again
+               --BUSY-------> wait for the other's lease, or GroupBusyError if it is renewed
+               --FENCED-----> FencedMemberError                 (another life has joined)
+               --no answer--> again, until redis.max.outage
+
+Runs in the stream reader's process; `call` on its main thread, `beat` on the heartbeat thread.
+"""
+
+import logging
+import secrets
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
+
+from coordinator import verdicts
+from coordinator.clock import Clock
+from coordinator.errors import CoopKafkaError, FencedMemberError, GroupBusyError, RedisUnavailableError
+from coordinator.ranges import HashRange
+from coordinator.redis_store import Answer, Caller, RedisStore, Seen
+from coordinator.settings import GroupSettings
+from coordinator.subscription import TopicPartition
+
+T = TypeVar("T")
+_log = logging.getLogger(__name__)
+RETRY_MS = 200
+FIRST_CONTACT_MS = 5_000  # an address that never answered is more likely wrong than away
+
+
+class Membership:
+    """Holds who this process is in the group, and until when its lease is acknowledged.
+
+    `recover` and `assert_positions` are the owner's answers to a loss of state: the first writes
+    what is proven, the second asserts what this process knows.
+    """
+
+    def __init__(
+        self,
+        store: RedisStore,
+        clock: Clock,
+        settings: GroupSettings,
+        fields: Mapping[str, str],
+        *,
+        recover: Callable[[Caller, str], None],
+        assert_positions: Callable[[], None],
+    ) -> None:
+        self._store, self._clock, self._settings, self._fields = store, clock, settings, fields
+        self._recover, self._assert_positions = recover, assert_positions
+        self._member = ""
+        self._incarnation = secrets.token_hex(8)
+        self._lock = threading.Lock()
+        self._seen: Seen | None = None
+        self._joined = ""  # the nonce at which this life has joined
+        self._joined_before = ""  # the same, kept when it must join again
+        self._asserted = ""  # the nonce at which it has asserted
+        self._lease_end = 0  # of this host's clock
+        self._reached = False  # whether Redis has ever answered
+        self._other: tuple[str, int] | None = None  # a member in the way, and its lease end
+
+    @property
+    def member(self) -> str:
+        """The member id; empty until `identify`."""
+        return self._member
+
+    @property
+    def joined(self) -> str:
+        """The nonce at which this life has joined; changes whenever ownership may have."""
+        return self._joined
+
+    @property
+    def lease_left_ms(self) -> int:
+        """How long the last acknowledged lease still runs, by this host's clock."""
+        return self._lease_end - self._clock.now_ms()
+
+    @property
+    def caller(self) -> Caller:
+        """This life as the store's scripts see it."""
+        with self._lock:
+            seq = str(self._seen.seq) if self._seen and self._seen.nonce == self._joined else "0"
+            return Caller(self._member, self._incarnation, self._joined, seq)
+
+    def identify(self, member: str | None) -> None:
+        """Take the identity that the checkpoint names, or mint one: same checkpoint, same member (spec 4.2)."""
+        if not self._member:
+            self._member = member or f"m-{secrets.token_hex(4)}"
+
+    def call(self, verb: Callable[[Caller], Answer[T]]) -> T:
+        """The value of a verb run as this member; see the module's table."""
+
+        def as_member() -> T:
+            if not self._joined:
+                self._join()
+            return self._renewing(verb)
+
+        return self._persist(as_member)
+
+    def outside(self, verb: Callable[[], T]) -> T:
+        """The value of a verb that needs no membership, through outages and losses all the same."""
+        return self._persist(verb)
+
+    def _persist(self, step: Callable[[], T]) -> T:
+        verdict, since = None, self._clock.now_ms()
+        while True:
+            try:
+                if verdict is not None:
+                    self._handle(verdict)
+                    verdict = None
+                value = step()
+                self._reached = True
+                return value
+            except RedisUnavailableError as error:
+                self._sit_out(error, since)
+            except verdicts.Verdict as refused:
+                self._reached, verdict, since = True, refused, self._clock.now_ms()
+
+    def beat(self, verb: Callable[[Caller], Answer[None]]) -> None:
+        """One heartbeat, on its own thread: what goes wrong is left for the next `call` to find."""
+        if not self._joined:
+            return
+        try:
+            self._renewing(verb)
+        except (CoopKafkaError, verdicts.Verdict) as error:
+            _log.warning("heartbeat of %s: %s", self._member, error or type(error).__name__)
+
+    def leave(self, unconfirmed: Mapping[TopicPartition, Sequence[HashRange]]) -> None:
+        """Say goodbye once, without retries: what fails is left to the end of the lease."""
+        if not self._joined:
+            return
+        try:
+            self._store.leave(self.caller, unconfirmed)
+        except (CoopKafkaError, verdicts.Verdict) as error:
+            _log.warning("%s could not leave: %s", self._member, error or type(error).__name__)
+        self._joined = ""
+
+    def _renewing(self, verb: Callable[[Caller], Answer[T]]) -> T:
+        asked = self._clock.now_ms()
+        answer = verb(self.caller)
+        with self._lock:
+            if not self._seen or self._seen.nonce != answer.seen.nonce or self._seen.seq < answer.seen.seq:
+                self._seen = answer.seen
+            self._lease_end = max(self._lease_end, asked + self._settings.session_ms)
+        return answer.value
+
+    def _join(self) -> None:
+        asked = self._clock.now_ms()
+        answer = self._store.join(self.caller, self._joined_before, self._fields)
+        with self._lock:
+            self._seen, self._joined, self._lease_end = (
+                answer.seen,
+                answer.seen.nonce,
+                asked + self._settings.session_ms,
+            )
+        self._joined_before, self._other = self._joined, None
+
+    def _handle(self, verdict: verdicts.Verdict) -> None:
+        match verdict:
+            case verdicts.Rejoin():
+                self._joined = ""
+            case verdicts.Lost():
+                self._recover(self.caller, str(verdict))
+                self._joined = ""
+            case verdicts.Recovering():
+                self._assert_once()
+                self._clock.wait(RETRY_MS)
+            case verdicts.Busy():
+                self._wait_for_other(verdict)
+            case verdicts.Fenced():
+                raise FencedMemberError(
+                    f"another driver has taken over member {self._member} of group {self._settings.group!r}",
+                    "run one query for a checkpoint; this one has lost nothing and can be stopped",
+                ) from None
+
+    def _assert_once(self) -> None:
+        if self._asserted != self._joined:
+            self._assert_positions()
+            self._asserted = self._joined
+
+    def _wait_for_other(self, busy: verdicts.Busy) -> None:
+        """A lease that grows while we look belongs to a living member; one that does not is waited for."""
+        if self._other and self._other[0] == busy.member and busy.lease_end_ms > self._other[1]:
+            raise GroupBusyError(
+                f"member {busy.member} is at work in group {self._settings.group!r}; this version lets one member in at a time",
+                "stop that query, or give this one a group of its own",
+            ) from None
+        self._other = (busy.member, busy.lease_end_ms)
+        self._clock.wait(min(RETRY_MS, busy.lease_end_ms - busy.now_ms + 1))
+
+    def _sit_out(self, error: RedisUnavailableError, since: int) -> None:
+        limit = self._settings.max_outage_ms
+        if not self._reached:
+            limit = min(limit, FIRST_CONTACT_MS)
+        if self._clock.now_ms() - since >= limit:
+            patience = "redis.max.outage" if self._reached else "what a first contact may take"
+            raise RedisUnavailableError(
+                f"{error.what}, for longer than {patience} ({limit} ms)", error.remedy
+            ) from None
+        self._clock.wait(RETRY_MS)

@@ -1,0 +1,56 @@
+"""Where to begin or end, as the user said it: words, offsets or timestamps per partition.
+
+Values only; `kafka_log` resolves them to offsets.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from coordinator.subscription import TopicPartition
+
+LATEST = -1
+EARLIEST = -2
+
+
+class NoMatch(StrEnum):
+    """What to do with a timestamp later than every record (`startingOffsetsByTimestampStrategy`)."""
+
+    ERROR = "error"
+    LATEST = "latest"
+
+
+@dataclass(frozen=True, slots=True)
+class Earliest:
+    """The beginning of every partition's log."""
+
+
+@dataclass(frozen=True, slots=True)
+class Latest:
+    """The end of every partition's log."""
+
+
+@dataclass(frozen=True, slots=True)
+class AtOffsets:
+    """An offset for each partition; LATEST and EARLIEST are offsets too."""
+
+    offsets: Mapping[TopicPartition, int]
+
+
+@dataclass(frozen=True, slots=True)
+class AtTimestamp:
+    """The first record at or after one time in every partition."""
+
+    timestamp_ms: int
+    no_match: NoMatch
+
+
+@dataclass(frozen=True, slots=True)
+class AtTimestamps:
+    """The first record at or after a time for each partition."""
+
+    timestamps_ms: Mapping[TopicPartition, int]
+    no_match: NoMatch
+
+
+OffsetSpec = Earliest | Latest | AtOffsets | AtTimestamp | AtTimestamps

@@ -1,0 +1,79 @@
+"""Reads what Redis holds of groups, for the CLI and for tests; writes nothing, joins nothing."""
+
+from collections.abc import Mapping
+
+from coordinator.errors import StateFormatError, UnknownGroupError
+from coordinator.group_state import GroupState, KnownTopic
+from coordinator.keys import GROUPS, GroupKeys
+from coordinator.progress import Progress
+from coordinator.ranges import HashRange
+from coordinator.redis_client import RedisClient
+from coordinator.subscription import TopicPartition
+
+
+def list_groups(client: RedisClient) -> tuple[str, ...]:
+    """Every group name that Redis has heard of, sorted; some may have expired since."""
+    with client.reading() as redis:
+        return tuple(sorted(redis.smembers(GROUPS)))
+
+
+def read_group(client: RedisClient, group: str) -> GroupState:
+    """The state of a group; `UnknownGroupError` if Redis holds none, `StateFormatError` if it is damaged."""
+    keys = GroupKeys(group)
+    with client.reading() as redis:
+        meta = redis.hgetall(keys.meta)
+        if not meta:
+            raise UnknownGroupError(
+                f"Redis knows no group {group!r}", "look at the list of groups: SMEMBERS coop:v1:groups"
+            )
+        seconds, microseconds = redis.time()
+        leases = {member: int(end) for member, end in redis.zrange(keys.leases, 0, -1, withscores=True)}
+        members = {member: redis.hgetall(keys.member(member)) for member in leases}
+        topics = {topic: _topic(topic, text) for topic, text in redis.hgetall(keys.topics).items()}
+        stable = {tp: o for topic in topics for tp, o in _offsets(topic, redis.hgetall(keys.stable(topic))).items()}
+        ends = {tp: o for topic in topics for tp, o in _offsets(topic, redis.hgetall(keys.end(topic))).items()}
+        pipeline = redis.pipeline(transaction=False)
+        for tp in stable:
+            pipeline.hgetall(keys.segments(tp)).hgetall(keys.owners(tp))
+        found = pipeline.execute()
+    return GroupState(
+        now_ms=seconds * 1000 + microseconds // 1000,
+        meta=meta,
+        leases_ms=leases,
+        members=members,
+        topics=topics,
+        segments={tp: _segments(text) for tp, text in zip(stable, found[::2], strict=True)},
+        owners={tp: _owners(text) for tp, text in zip(stable, found[1::2], strict=True)},
+        stable=stable,
+        ends=ends,
+    )
+
+
+def _topic(name: str, text: str) -> KnownTopic:
+    identity, _, count = text.partition(" ")
+    if not (identity and count.isdecimal()):
+        raise StateFormatError(f"topic {name!r} is recorded as {text!r}, not <topic id> <partition count>")
+    return KnownTopic(identity, int(count))
+
+
+def _offsets(topic: str, text: Mapping[str, str]) -> dict[TopicPartition, int]:
+    for partition, offset in text.items():
+        if not (partition.isdecimal() and offset.isdecimal()):
+            raise StateFormatError(
+                f"partition {partition!r} of topic {topic!r} is recorded at {offset!r}, not an offset"
+            )
+    return {TopicPartition(topic, int(p)): int(o) for p, o in sorted(text.items(), key=lambda item: int(item[0]))}
+
+
+def _segments(text: Mapping[str, str]) -> tuple[tuple[HashRange, int], ...]:
+    return tuple((s.hashes, s.position) for s in Progress.parse(text).segments)
+
+
+def _owners(text: Mapping[str, str]) -> tuple[tuple[HashRange, str, str], ...]:
+    owners = []
+    for hashes, value in text.items():
+        epoch, _, member = value.partition(" ")
+        if not (epoch and member):
+            raise StateFormatError(f"{hashes} is recorded as owned by {value!r}, not <lane epoch> <member>")
+        owners.append((HashRange.parse(hashes), epoch, member))
+    return tuple(sorted(owners))

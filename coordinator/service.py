@@ -1,0 +1,250 @@
+"""The coordinator's service: what one member of a group does between two micro-batches (spec 4.2, 7).
+
+    first_positions   before a query's first batch: joins nothing, writes positions where there are none
+    next_offset       start is sink-complete: commit it, then plan the next batch within the lease
+    authorize         before every batch, first run or replay: what of it is still owned
+    leave             frees what is confirmed
+
+The only mutable object, with its parts: `Membership` (who we are), `Evidence` (what we saw of
+offsets), `LogView` (what we saw of Kafka), `Founding` (positions where there are none).
+Runs in the stream reader's process, on its main thread; the heartbeat runs on its own and touches
+nothing but the lease.
+"""
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+
+from coordinator import data_loss
+from coordinator.clock import Clock
+from coordinator.errors import CheckpointMismatchError
+from coordinator.evidence import Evidence
+from coordinator.founding import Founding
+from coordinator.log_view import LogView
+from coordinator.membership import Membership
+from coordinator.offset_spec import OffsetSpec
+from coordinator.ownership import Fact, Facts, Ownership, completed, narrowed
+from coordinator.pace import Limits, Pace, anything
+from coordinator.planning import Cutting, Pieces, pieces, plan
+from coordinator.ports import Log
+from coordinator.redis_store import Acquired, RedisStore
+from coordinator.settings import GroupSettings
+from coordinator.stream_offset import StreamOffset
+from coordinator.subscription import Bounds, Pattern, Subscription, TopicPartition
+
+_log = logging.getLogger(__name__)
+
+
+class Service:
+    """One member's work on one group; see the module."""
+
+    def __init__(
+        self,
+        settings: GroupSettings,
+        subscription: Subscription,
+        starting: OffsetSpec,
+        cutting: Cutting,
+        *,
+        store: RedisStore,
+        log: Log,
+        clock: Clock,
+        fields: Mapping[str, str],
+    ) -> None:
+        self._settings, self._subscription, self._cutting = settings, subscription, cutting
+        self._store, self._clock = store, clock
+        self._view = LogView(log, subscription, clock)
+        self._evidence = Evidence()
+        self._founding = Founding(settings, starting, store, log, self._view, self._evidence)
+        self._membership = Membership(
+            store, clock, settings, fields, recover=self._founding.recover, assert_positions=self._founding.assert_known
+        )
+        self._acquired: Acquired | None = None
+        self._acquired_at = ""  # the nonce at which it was
+        self._confirmed: StreamOffset | None = None
+        self._pace = Pace(clock)
+
+    # -- what Spark's calls become -------------------------------------------------------------
+
+    def first_positions(self) -> None:
+        """Give the group its first positions where it has none (spec 7, Start); idempotent, joins nothing."""
+        self._membership.outside(self._founding.first_positions)
+
+    def set_targets(self) -> None:
+        """AvailableNow: this run ends where the log ends now."""
+        self._pace.targets = {tp: b.end for tp, b in self._view.look().items()}
+
+    def next_offset(self, start: StreamOffset, limits: Limits) -> StreamOffset | None:
+        """Commit `start`, then the offset of the next batch; None if there is nothing to do."""
+        self._accept(start)
+        skipped = self._commit(start)
+        looks = 0
+        while True:
+            self._acquire()
+            work, until = self._look(limits)
+            if skipped or anything(work, until):
+                if self._membership.lease_left_ms > 0:
+                    return self._plan(work, until)
+                self.heartbeat_now()
+            elif self._pace.targets is not None:
+                if self._finished():
+                    return None
+                self._pace.rest()
+            elif looks:
+                return None
+            else:
+                looks += 1
+                self._pace.rest()
+
+    def authorize(self, end: StreamOffset) -> StreamOffset:
+        """The part of `end` that this member may read (R7); asks once for each offset."""
+        self._accept(end)
+        self._evidence.arrived(end)
+        verdict = self._evidence.authorised(end)
+        if verdict is None:
+            self._refuse_other_topics(end)
+            verdict = self._membership.call(lambda caller: self._store.authorize(caller, end))
+            self._evidence.authorise(end, verdict)
+        readable = narrowed(end, verdict)
+        if readable != end:
+            _log.warning(
+                "group %s: part of a batch is owned by others by now and is left to them", self._settings.group
+            )
+        return readable
+
+    def heartbeat(self) -> None:
+        """One heartbeat; called on the heartbeat thread."""
+        partitions = tuple(self._view.bounds)
+        self._membership.beat(lambda caller: self._store.heartbeat(caller, partitions))
+
+    def heartbeat_now(self) -> None:
+        """Renew the lease on the main thread, and wait until it is acknowledged."""
+        self._membership.call(lambda caller: self._store.heartbeat(caller, tuple(self._view.bounds)))
+
+    def leave(self) -> None:
+        """Free every range that has no unconfirmed slice, and say goodbye; errors are left to the lease's end."""
+        owned = self._acquired.ownership if self._acquired else {}
+        kept = {tp: self._evidence.unconfirmed.get(tp, ()) for tp in {*owned, *self._evidence.unconfirmed}}
+        self._membership.leave(kept)
+
+    def check_store(self, check: Callable[[], None]) -> None:
+        """Run a check of the Redis server, through its outages."""
+        self._membership.outside(check)
+
+    def log_ends(self) -> dict[TopicPartition, int]:
+        """The log ends at the last look."""
+        return {tp: b.end for tp, b in self._view.bounds.items()}
+
+    # -- commit --------------------------------------------------------------------------------
+
+    def _accept(self, offset: StreamOffset) -> None:
+        """Refuse another group's or other topics' checkpoint; take the identity it names."""
+        if offset.group != self._settings.group:
+            raise CheckpointMismatchError(
+                f"the checkpoint belongs to group {offset.group!r}, this query to group {self._settings.group!r}",
+                "use a new checkpointLocation for another group, or the group of this checkpoint",
+            )
+        strange = sorted({tp.topic for tp in offset.lanes} - self._view.topics.keys())
+        if strange and not isinstance(self._subscription, Pattern):
+            raise CheckpointMismatchError(
+                f"the checkpoint reads topic {strange[0]!r}, to which this query does not subscribe",
+                "use a new checkpointLocation for other topics, or subscribe to that topic too",
+            )
+        self._membership.identify(offset.member)
+
+    def _commit(self, start: StreamOffset) -> bool:
+        """Commit what the sink completed; whether part of `start` was skipped, and must vanish from the next offset."""
+        witnessed = self._evidence.returned(start)
+        mine = start if witnessed is None else narrowed(start, witnessed)
+        if self._confirmed != start and start.lanes:
+            self._commit_facts(mine, completed(mine), witnessed)
+            self._confirmed = start
+            self._founding.mirror_if_due(self._clock.now_ms())
+        self._evidence.confirmed()
+        return mine != start
+
+    def _commit_facts(self, offset: StreamOffset, facts: Facts, witnessed: Ownership | None) -> None:
+        refused = self._membership.call(lambda caller: self._store.commit(caller, offset, facts))
+        if refused:
+            self._acquired = None
+            if witnessed is not None:
+                assertions = _within(self._evidence.facts, refused)
+                self._membership.outside(lambda: self._founding.claim(offset, assertions))
+        elif self._acquired:
+            for tp, of_tp in facts.items():
+                self._advance(tp, of_tp)
+
+    def _advance(self, tp: TopicPartition, facts: tuple[Fact, ...]) -> None:
+        assert self._acquired
+        progress = self._acquired.progress[tp]
+        for f in facts:
+            progress = progress.advance(f.hashes, f.position)
+        boundaries = (o.hashes.lo for o in self._acquired.ownership[tp])
+        self._acquired = self._acquired.with_progress(tp, progress.coalesced(boundaries))
+
+    # -- plan ----------------------------------------------------------------------------------
+
+    def _acquire(self) -> None:
+        """Own what can be owned, as of the nonce at which this life has joined."""
+        partitions = self._view.partitions
+        held = self._acquired and self._acquired_at == self._membership.joined
+        if held and self._acquired and self._acquired.ownership.keys() == set(partitions):
+            return
+        acquired = self._acquire_once(partitions)
+        if without := [tp for tp in partitions if not acquired.progress[tp].segments]:
+            self._membership.outside(lambda: self._founding.place(without))
+            acquired = self._acquire_once(partitions)
+        self._acquired, self._acquired_at = acquired, self._membership.joined
+
+    def _acquire_once(self, partitions: Sequence[TopicPartition]) -> Acquired:
+        return self._membership.call(lambda caller: self._store.acquire(caller, partitions))
+
+    def _look(self, limits: Limits) -> tuple[Pieces, dict[TopicPartition, int]]:
+        """The work there is and how far to read it, after the losses and limits."""
+        bounds = self._view.look()
+        while self._lossy(bounds):
+            self._acquire()
+        assert self._acquired
+        self._membership.outside(lambda: self._founding.report_ends(bounds))
+        work = pieces(self._acquired.ownership, self._acquired.progress)
+        return work, self._pace.until(work, bounds, limits)
+
+    def _lossy(self, bounds: Mapping[TopicPartition, Bounds]) -> bool:
+        """Whether records that were not read are gone and positions were moved for it; an error if that may not be."""
+        assert self._acquired
+        found = tuple(data_loss.losses(self._acquired.progress, bounds, self._acquired.topic_ids, self._view.topics))
+        if not found:
+            return False
+        if self._settings.fail_on_data_loss:
+            raise data_loss.error(found[0])
+        state = StreamOffset(self._settings.group, reset=self._acquired.reset, topic_ids=self._acquired.topic_ids)
+        self._membership.outside(lambda: self._founding.accept(found, state, bounds))
+        self._acquired = None
+        return True
+
+    def _finished(self) -> bool:
+        targets = self._pace.targets or {}
+        return self._membership.call(lambda caller: self._store.finish(caller, targets))
+
+    def _refuse_other_topics(self, end: StreamOffset) -> None:
+        """A batch of a topic that was re-created since cannot be replayed."""
+        for loss in data_loss.recreated(end.topic_ids, self._view.topics):
+            if self._settings.fail_on_data_loss:
+                raise data_loss.error(loss)
+
+    def _plan(self, work: Pieces, until: Mapping[TopicPartition, int]) -> StreamOffset:
+        assert self._acquired
+        a, lanes = self._acquired, plan(work, until, self._cutting)
+        end = StreamOffset(self._settings.group, self._membership.member, a.reset, a.topic_ids, lanes)
+        self._evidence.add_unconfirmed(end)
+        self._pace.planned()
+        return end
+
+
+def _within(facts: Facts, refused: Facts) -> Facts:
+    """What may be asserted of the hashes that a commit was refused for."""
+    parts = {
+        tp: tuple(
+            Fact(h, f.position) for f in facts.get(tp, ()) for r in of_tp if (h := f.hashes.intersection(r.hashes))
+        )
+        for tp, of_tp in refused.items()
+    }
+    return {tp: of_tp for tp, of_tp in parts.items() if of_tp}

@@ -1,0 +1,119 @@
+"""Standalone mode (K): given partitions with key ranges, no group, no Redis; positions live in the checkpoint only.
+
+`start` is sink-complete, so its lanes' ends are the positions. Nothing is shared: every lane has
+the same epoch, and every batch may be read whole.
+"""
+
+import logging
+from collections.abc import Mapping
+
+from coordinator import data_loss
+from coordinator.clock import Clock
+from coordinator.errors import CheckpointMismatchError
+from coordinator.log_view import LogView
+from coordinator.offset_spec import OffsetSpec
+from coordinator.ownership import Owned
+from coordinator.pace import Limits, Pace, anything
+from coordinator.planning import Cutting, pieces, plan
+from coordinator.ports import Log
+from coordinator.progress import Progress, Segment
+from coordinator.stream_offset import Lane, StreamOffset
+from coordinator.subscription import Assigned, Bounds, TopicPartition
+
+_log = logging.getLogger(__name__)
+EPOCH = "-"  # the lane epoch of what cannot be taken away
+
+
+class Standalone:
+    """Plans batches of an `assign` subscription; on the stream reader's main thread."""
+
+    def __init__(
+        self,
+        assigned: Assigned,
+        starting: OffsetSpec,
+        cutting: Cutting,
+        *,
+        log: Log,
+        clock: Clock,
+        fail_on_data_loss: bool,
+    ) -> None:
+        self._assigned, self._starting, self._cutting, self._log = assigned, starting, cutting, log
+        self._view, self._pace = LogView(log, assigned, clock), Pace(clock)
+        self._fail_on_data_loss = fail_on_data_loss
+        self._initial: StreamOffset | None = None
+
+    def initial(self) -> StreamOffset:
+        """The resolved starting offsets; resolved once in a process, so that `latest` is one moment."""
+        if self._initial is None:
+            positions = self._log.resolve(self._starting, self._view.partitions)
+            progress = {tp: self._starting_at(tp, position) for tp, position in positions.items()}
+            self._initial = self._offset(progress, dict.fromkeys(progress, 0))
+        return self._initial
+
+    def set_targets(self) -> None:
+        """AvailableNow: this run ends where the log ends now."""
+        self._pace.targets = {tp: b.end for tp, b in self._view.look().items()}
+
+    def next_offset(self, start: StreamOffset, limits: Limits) -> StreamOffset | None:
+        """The offset of the next batch after `start`; None if there is nothing to read."""
+        self._refuse_others(start)
+        progress = {
+            tp: Progress(tuple(Segment(x.hashes, x.until) for x in lanes)).coalesced()
+            for tp, lanes in start.lanes.items()
+        }
+        for last in (False, True):
+            bounds = self._view.look()
+            progress = self._after_losses(progress, bounds, start)
+            work = pieces(self._owned(progress), progress)
+            until = self._pace.until(work, bounds, limits)
+            if anything(work, until):
+                self._pace.planned()
+                return self._offset(progress, until)
+            if self._pace.targets is not None or last:
+                break
+            self._pace.rest()
+        return None
+
+    def authorize(self, end: StreamOffset) -> StreamOffset:
+        """All of it: nobody else can own what is not shared."""
+        self._refuse_others(end)
+        return end
+
+    def log_ends(self) -> dict[TopicPartition, int]:
+        """The log ends at the last look."""
+        return {tp: b.end for tp, b in self._view.bounds.items()}
+
+    def _starting_at(self, tp: TopicPartition, position: int) -> Progress:
+        return Progress(tuple(Segment(h, position) for h in self._assigned.partitions[tp]))
+
+    def _owned(self, progress: Mapping[TopicPartition, Progress]) -> dict[TopicPartition, tuple[Owned, ...]]:
+        return {tp: tuple(Owned(h, EPOCH) for h in self._assigned.partitions[tp]) for tp in progress}
+
+    def _offset(self, progress: Mapping[TopicPartition, Progress], until: Mapping[TopicPartition, int]) -> StreamOffset:
+        ids = {name: topic.id for name, topic in self._view.topics.items()}
+        lanes: dict[TopicPartition, tuple[Lane, ...]] = dict(
+            plan(pieces(self._owned(progress), progress), until, self._cutting)
+        )
+        return StreamOffset(None, topic_ids=ids, lanes=lanes)
+
+    def _refuse_others(self, offset: StreamOffset) -> None:
+        ranges = {tp: sum(lane.hashes.size for lane in lanes) for tp, lanes in offset.lanes.items()}
+        if offset.group is not None or ranges != {
+            tp: sum(h.size for h in hs) for tp, hs in self._assigned.partitions.items()
+        }:
+            whose = f"group {offset.group!r}" if offset.group is not None else "other partitions or key ranges"
+            raise CheckpointMismatchError(
+                f"the checkpoint belongs to {whose}, this query reads given partitions without a group",
+                "use a new checkpointLocation, or the options that this checkpoint was made with",
+            )
+
+    def _after_losses(
+        self, progress: dict[TopicPartition, Progress], bounds: Mapping[TopicPartition, Bounds], start: StreamOffset
+    ) -> dict[TopicPartition, Progress]:
+        moved = dict(progress)
+        for loss in data_loss.losses(progress, bounds, start.topic_ids, self._view.topics):
+            if self._fail_on_data_loss:
+                raise data_loss.error(loss)
+            _log.warning("lost records: %s", loss)
+            moved |= data_loss.moved(loss, progress, bounds)
+        return moved

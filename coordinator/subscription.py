@@ -1,0 +1,64 @@
+"""What a query reads: topics by name, by pattern, or given partitions with key ranges.
+
+Values only; who resolves them against a broker is `kafka_log`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from coordinator.ranges import HashRange
+
+
+class TopicPartition(NamedTuple):
+    """A partition of a topic; orders by topic, then number."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+
+@dataclass(frozen=True, slots=True)
+class Topics:
+    """Topics by name (`subscribe`)."""
+
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """All topics in whose name a regular expression is found (`subscribePattern`).
+
+    Found anywhere in it (`re.search`), as Spark's source does since it asks Kafka's admin client.
+    """
+
+    regex: str
+
+
+@dataclass(frozen=True, slots=True)
+class Assigned:
+    """Given partitions, each with the hash ranges to read (`assign`): the whole space in Spark's own form."""
+
+    partitions: Mapping[TopicPartition, tuple[HashRange, ...]]
+
+
+Subscription = Topics | Pattern | Assigned
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A topic as the broker describes it now."""
+
+    name: str
+    id: str  # Kafka's topic id as text; a re-created topic has another one
+    partitions: tuple[int, ...]  # ascending
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """The part of a partition's log that can be read now: [beginning, end)."""
+
+    beginning: int
+    end: int  # last stable offset under read_committed, else the high watermark

@@ -1,0 +1,38 @@
+"""Answers of the store's scripts that are not OK: what the caller must do next, not what a user did wrong.
+
+`membership` handles every one of them; none leaves the coordinator.
+"""
+
+
+class Verdict(Exception):
+    """A script refused, and wrote nothing."""
+
+
+class Lost(Verdict):
+    """Redis lost or went back behind the group's state; `str()` says how it was seen."""
+
+
+class Absent(Lost):
+    """Redis holds nothing of this group: a new group, or everything was lost."""
+
+
+class Recovering(Verdict):
+    """After a loss only assertions are taken, until the session that the others need is over."""
+
+
+class Rejoin(Verdict):
+    """The member has not joined since the last loss of state."""
+
+
+class Fenced(Verdict):
+    """Another life of this member has joined since."""
+
+
+class Busy(Verdict):
+    """Another member's lease has not ended."""
+
+    def __init__(self, member: str, lease_end_ms: int, now_ms: int) -> None:
+        super().__init__(member, lease_end_ms, now_ms)
+        self.member = member
+        self.lease_end_ms = lease_end_ms
+        self.now_ms = now_ms

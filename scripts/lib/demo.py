@@ -1,0 +1,158 @@
+"""The demo: one Kafka partition with real records, four Spark tasks on it at once, and a verdict.
+
+Puts the pieces together and talks to the person; each piece is a file of its own beside this one.
+"""
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import uuid
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+from shutil import rmtree
+from urllib.parse import urlsplit
+
+from rich.console import Console
+
+import job_output
+import processes
+import servers
+from coordinator.errors import redacted
+from display import BatchProgress, lane_table
+from flights import flights
+from job import SLOTS, Job
+from topics import Kafka, Record
+from verdict import Verdict, judge
+
+BATCHES = 8
+FLIGHTS = 336_776
+COMMAND = Path(sys.executable).with_name("coop-kafka")
+console = Console(highlight=False, soft_wrap=True)
+
+
+def arguments() -> argparse.Namespace:
+    """What the command line says."""
+    parser = argparse.ArgumentParser(
+        prog="scripts/demo",
+        description="Four Spark tasks share one Kafka partition: every flight once, each plane's flights in order.",
+        epilog="COOP_KAFKA=host:port and COOP_REDIS=url name servers to use; without them the demo starts its own.",
+    )
+    parser.add_argument("--rows", type=_rows, default=FLIGHTS, metavar="N", help="only the first N flights")
+    parser.add_argument("--crash", action="store_true", help="kill the driver with SIGKILL in the middle of a batch")
+    parser.add_argument("--keep", action="store_true", help="leave servers and output, and say how to look at them")
+    return parser.parse_args()
+
+
+def _rows(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= FLIGHTS:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number from 1 to {FLIGHTS}")
+    return int(text)
+
+
+def main() -> int:
+    """Run the demo; gives the exit code: 0 for a good verdict, 1 for a bad one or an error, 130 after Ctrl-C."""
+    wanted = arguments()
+    stack = ExitStack()
+    try:
+        with processes.ending_politely():
+            return 0 if _show(wanted, stack).good else 1
+    except KeyboardInterrupt:
+        console.print("Stopping ...")
+        return 130
+    except RuntimeError as error:
+        console.print("The demo failed:", str(error), style="red", markup=False)
+        return 1
+    finally:
+        with processes.undisturbed():
+            stack.close()
+
+
+def _show(wanted: argparse.Namespace, stack: ExitStack) -> Verdict:
+    folder = Path(tempfile.mkdtemp(prefix="coop-kafka-demo-"))
+    stack.callback(rmtree, folder, ignore_errors=True)
+    kafka = servers.kafka(folder, outlives_parent=wanted.keep)
+    stack.callback(kafka.stop)
+    redis = servers.valkey(folder, outlives_parent=wanted.keep)
+    stack.callback(redis.stop)
+    console.print(f"Kafka at {kafka.address}, Redis at {redacted(redis.address)}")
+
+    sent = flights(wanted.rows)
+    topics = Kafka(kafka.address)
+    topic = topics.create_topic("flights")
+    if kafka.process is None:
+        stack.callback(topics.delete_topic, topic)
+    topics.produce(topic, sent, compression="lz4")
+    console.print(f"{len(sent):,} flights in topic {topic}, all in one partition; {SLOTS} tasks will share it")
+
+    group = f"demo-{uuid.uuid4().hex[:6]}"
+    job = Job(kafka.address, topic, group, redis.address, folder, per_batch=-(-len(sent) // BATCHES))
+    seconds = _run(job, wanted.crash, len(sent), stack)
+    _describe(job)
+    verdict = _report(job, sent, seconds)
+    if wanted.keep:
+        stack.pop_all()
+        _say_how_to_look(job, kafka, redis)
+    return verdict
+
+
+def _run(job: Job, crash: bool, rows: int, stack: ExitStack) -> float:
+    """Run the job to the end of the topic; gives the seconds since it wrote its first row."""
+    with BatchProgress(job.output, rows, console) as bar:
+        process = _start(job, stack)
+        if crash:
+            batch = job.kill_in_a_batch(process, bar.update)
+            console.print(f"[red]Killed[/red] the driver and all its children in the middle of batch {batch}")
+            process = _start(job, stack)
+        job.finish(process, bar.update)
+        return bar.seconds
+
+
+def _start(job: Job, stack: ExitStack) -> subprocess.Popen[bytes]:
+    process = job.start()
+    stack.callback(processes.stop, process)
+    return process
+
+
+def _describe(job: Job) -> None:
+    """The lanes as `coop-kafka describe` shows them."""
+    environment = {**os.environ, "COOP_REDIS": job.redis_url}
+    subprocess.run([COMMAND, "describe", job.group], env=environment, check=False)
+
+
+def _report(job: Job, sent: Sequence[Record], seconds: float) -> Verdict:
+    batches = job_output.finished_batches(job.output)
+    received = [each for batch in batches for each in job_output.deliveries(batch)]
+    console.print(lane_table(received, SLOTS))
+    tasks = len({each.input_partition for each in received})
+    rate = f"{len(received) / seconds:,.0f} rows/s" if seconds else "no rows"
+    console.print(f"{len(received):,} rows in {len(batches)} batches, up to {tasks} tasks at once, {rate}")
+    verdict = judge([(_text(each.key), _text(each.value)) for each in sent], received)
+    console.print(str(verdict), style="bold green" if verdict.good else "bold red")
+    return verdict
+
+
+def _text(data: bytes | None) -> str | None:
+    return None if data is None else data.decode()
+
+
+def _say_how_to_look(job: Job, kafka: servers.Server, redis: servers.Server) -> None:
+    own = [str(server.process.pid) for server in (kafka, redis) if server.process is not None]
+    cli, ours = ('redis-cli -u "$COOP_REDIS"', "") if redis.process is None else (_redis_cli(redis), redis.address)
+    print("Left for you to look at:")
+    print(f"  {COMMAND} describe {job.group}" + (f" --redis {ours}" if ours else ""))
+    print(f"  {cli} HGETALL 'coop:v1:{{{job.group}}}:stable:{job.topic}'")
+    print(f"  {cli} HGETALL 'coop:v1:{{{job.group}}}:segments:{job.topic}:0'")
+    print(f"  {cli} XRANGE 'coop:v1:{{{job.group}}}:events' - +")
+    print(f"  ls {job.output}")
+    print("To end it: " + (f"kill {' '.join(own)} && " if own else "") + f"rm -r {job.folder}")
+
+
+def _redis_cli(redis: servers.Server) -> str:
+    return f"redis-cli -p {urlsplit(redis.address).port}"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,182 @@
+"""Runs a command in this checkout's own environment, which is made first where something is missing.
+
+The environment is `.venv` (the package as a wheel, with every extra) and `.cache` (a Kafka broker).
+Standard library only, since nothing else is there yet. Runs that share a checkout hold a shared lock
+for as long as they live, and changing the environment takes it exclusively: no run sees a half-made one.
+"""
+
+import configparser
+import fcntl
+import hashlib
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import IO
+
+import broker_jars
+from broker_jars import CACHE, ROOT
+
+VENV = ROOT / ".venv"
+EXTRAS = "cli,demo,test,lint"
+SOURCES = ("coordinator", "spark_coop_source")
+JAVA_AT_LEAST = 17
+INSIDE = "COOP_KAFKA_ENVIRONMENT"
+_NOT_INHERITED = ("PYTHONPATH", "PYTHONHOME", "SPARK_CONF_DIR", "PYSPARK_SUBMIT_ARGS", "PYSPARK_DRIVER_PYTHON_OPTS")
+
+
+def java() -> str:
+    """The java that Spark will run, checked; exits with the remedy if it is missing or too old."""
+    home = os.environ.get("JAVA_HOME")
+    command = str(Path(home, "bin", "java")) if home else "java"
+    try:
+        text = subprocess.run([command, "-version"], capture_output=True, text=True, check=False).stderr
+    except OSError:
+        text = ""
+    version = re.search(r'version "(\d+)', text)
+    if not version or int(version[1]) < JAVA_AT_LEAST:
+        found = f"{command} is version {version[1]}" if version else f"{command} does not run"
+        sys.exit(
+            f"coop-kafka needs Java {JAVA_AT_LEAST} or 21: {found}.\n"
+            "Install one with your system's packages (Debian: openjdk-17-jre-headless), "
+            "or point JAVA_HOME to one that is there."
+        )
+    return command
+
+
+def _digest(texts: Iterable[bytes]) -> str:
+    return hashlib.sha256(b"\0".join(texts)).hexdigest()
+
+
+def _dependencies() -> str:
+    """What the installed packages depend on: our wishes, the interpreter, and where the checkout lies."""
+    setup = configparser.ConfigParser(interpolation=None)
+    setup.read(ROOT / "setup.cfg")
+    wishes = [f"{name}: {dict(setup[name])}" for name in setup.sections() if name.startswith("options")]
+    return _digest(text.encode() for text in [sys.version, str(ROOT), EXTRAS, *wishes])
+
+
+def _sources() -> str:
+    """What the installed wheel was made of."""
+    files = [ROOT / "setup.cfg", ROOT / "pyproject.toml"]
+    files += sorted(path for name in SOURCES for path in (ROOT / name).rglob("*") if path.suffix in (".py", ".lua"))
+    return _digest(part for path in files for part in (str(path.relative_to(ROOT)).encode(), path.read_bytes()))
+
+
+def _stamped(name: str, digest: str) -> bool:
+    stamp = VENV / name
+    return stamp.is_file() and stamp.read_text() == digest
+
+
+def _pip(*arguments: str) -> None:
+    command = [str(VENV / "bin" / "python"), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    if subprocess.run([*command, *arguments], stdin=subprocess.DEVNULL, check=False).returncode:
+        sys.exit("pip could not install the packages; its message is above. A second try continues where it stopped.")
+
+
+def _make_venv() -> None:
+    told = VENV / "pyvenv.cfg"
+    same = told.is_file() and f"version = {platform.python_version()}" in told.read_text().splitlines()
+    command = [sys.executable, "-m", "venv", *([] if same else ["--clear"]), str(VENV)]
+    if subprocess.run(command, stdin=subprocess.DEVNULL, check=False).returncode:
+        sys.exit("Python could not make a virtual environment (Debian: install the package python3-venv).")
+
+
+def _install(*arguments: str) -> None:
+    """Install the package from a build folder that holds nothing of an older build."""
+    for leftover in (ROOT / "build", ROOT / "coop_kafka.egg-info"):
+        shutil.rmtree(leftover, ignore_errors=True)
+    _pip(*arguments)
+    for leftover in (ROOT / "build", ROOT / "coop_kafka.egg-info"):
+        shutil.rmtree(leftover, ignore_errors=True)
+    (VENV / "sources").write_text(_sources())
+
+
+def _spark_home() -> Path:
+    return next(VENV.glob("lib/python3*/site-packages/pyspark"), VENV / "pyspark-is-missing")
+
+
+def _ready() -> bool:
+    return (
+        _stamped("dependencies", _dependencies())
+        and _stamped("sources", _sources())
+        and _spark_home().is_dir()
+        and broker_jars.present()
+    )
+
+
+def _set_up(java_command: str) -> None:
+    if not _stamped("dependencies", _dependencies()) or not _spark_home().is_dir():
+        print("Installing Python packages into .venv (some minutes the first time) ...", file=sys.stderr)
+        _make_venv()
+        _pip("setuptools>=77", "wheel")
+        _install(f"{ROOT}[{EXTRAS}]")
+        (VENV / "dependencies").write_text(_dependencies())
+    if not _stamped("sources", _sources()):
+        _install("--no-deps", "--no-build-isolation", "--force-reinstall", str(ROOT))
+    if not broker_jars.present():
+        print("Fetching a Kafka broker into .cache (half a minute) ...", file=sys.stderr)
+        broker_jars.fetch(java_command, _spark_home())
+
+
+def _lock_exclusively(lock: IO[str]) -> None:
+    fcntl.flock(lock, fcntl.LOCK_UN)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        print("Waiting for another run in this checkout, to bring .venv up to date ...", file=sys.stderr)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+
+
+def prepare() -> None:
+    """Make what is missing, and hold the shared lock on it for the life of this process."""
+    java_command = java()
+    CACHE.mkdir(exist_ok=True)
+    lock = (CACHE / "lock").open("w")
+    fcntl.flock(lock, fcntl.LOCK_SH)
+    if not _ready():
+        _lock_exclusively(lock)
+        if not _ready():
+            _set_up(java_command)
+        fcntl.flock(lock, fcntl.LOCK_SH)
+    os.set_inheritable(os.dup(lock.fileno()), True)
+
+
+def variables() -> dict[str, str]:
+    """The environment variables of a command: our interpreter and our Spark, whatever the user has set."""
+    python = str(VENV / "bin" / "python")
+    kept = {name: value for name, value in os.environ.items() if name not in _NOT_INHERITED}
+    return kept | {
+        INSIDE: str(ROOT),
+        "VIRTUAL_ENV": str(VENV),
+        "PATH": f"{VENV / 'bin'}{os.pathsep}{os.environ.get('PATH', os.defpath)}",
+        "PYSPARK_PYTHON": python,
+        "PYSPARK_DRIVER_PYTHON": python,
+        "SPARK_HOME": str(_spark_home()),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+    }
+
+
+def main(command: list[str]) -> None:
+    """Replace this process by `command`; a run inside a run uses the outer one's environment as it is."""
+    if os.environ.get(INSIDE) != str(ROOT):
+        try:
+            prepare()
+        except (OSError, RuntimeError) as error:
+            sys.exit(f"The environment could not be made: {error}")
+        except KeyboardInterrupt:
+            sys.exit(130)
+    environment = variables()
+    program = shutil.which(command[0], path=environment["PATH"])
+    if program is None:
+        print(f"{command[0]}: not found", file=sys.stderr)
+        sys.exit(127)
+    os.execve(program, command, environment)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:] or ["true"])

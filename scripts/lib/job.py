@@ -1,0 +1,93 @@
+"""Runs `flights_job.py` the way a user does, by spark-submit, and kills it the way a lost machine does.
+
+Knows the job's arguments and its output folders; knows nothing of what the rows mean.
+"""
+
+import os
+import subprocess
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import job_output
+import processes
+from broker_jars import ROOT
+
+_POLL_S = 0.03
+SLOTS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One query: started again with the same folder it goes on where it stopped."""
+
+    bootstrap: str
+    topic: str
+    group: str
+    redis_url: str  # may hold a password: it goes through the environment, where others cannot see it
+    folder: Path
+    per_batch: int
+
+    @property
+    def output(self) -> Path:
+        """Where the batches are written."""
+        return self.folder / "output"
+
+    @property
+    def log(self) -> Path:
+        """What the driver says."""
+        return self.folder / "driver.log"
+
+    def start(self) -> subprocess.Popen[bytes]:
+        """Start a driver; it ends by itself at the end of the topic.
+
+        It works in its own folder: Python workers look for modules there first, and must find the installed ones.
+        """
+        submit = Path(os.environ["SPARK_HOME"], "bin", "spark-submit")
+        command: list[str | Path] = [
+            submit,
+            *self._for_spark(),
+            ROOT / "scripts" / "flights_job.py",
+            *self._for_the_job(),
+        ]
+        return processes.start(command, self.log, folder=self.folder, environment={"COOP_REDIS": self.redis_url})
+
+    def _for_spark(self) -> list[str]:
+        java = f"-Dlog4j2.configurationFile={ROOT / 'conf' / 'log4j2.properties'} -Dcoop.log={self.log}"
+        words = ["--master", f"local[{SLOTS}]", "--driver-java-options", java]
+        words += ["--conf", "spark.ui.enabled=false"]
+        words += ["--conf", "spark.python.unix.domain.socket.enabled=true"]
+        return words
+
+    def _for_the_job(self) -> list[str]:
+        words = ["--bootstrap", self.bootstrap, "--topic", self.topic, "--group", self.group]
+        words += ["--output", str(self.output), "--checkpoint", str(self.folder / "checkpoint")]
+        words += ["--slots", str(SLOTS), "--per-batch", str(self.per_batch), "--available-now"]
+        return words
+
+    def finish(self, process: subprocess.Popen[bytes], meanwhile: Callable[[], None]) -> None:
+        """Wait for a driver's end; raises `RuntimeError` with its last words if it failed."""
+        while process.poll() is None:
+            meanwhile()
+            time.sleep(_POLL_S)
+        meanwhile()
+        if process.returncode:
+            raise RuntimeError(f"the job ended with code {process.returncode}:\n{processes.tail(self.log)}")
+
+    def kill_in_a_batch(self, process: subprocess.Popen[bytes], meanwhile: Callable[[], None]) -> int:
+        """Kill a driver with all its children while they write a batch after the first; gives the batch id.
+
+        Raises `RuntimeError` if the driver ends before, or if the batch was complete when the kill came.
+        """
+        while process.poll() is None:
+            meanwhile()
+            batch = job_output.batch_being_written(self.output)
+            if batch and job_output.batch_id(batch) > 0:
+                processes.kill(process)
+                if batch not in job_output.finished_batches(self.output):
+                    return job_output.batch_id(batch)
+                raise RuntimeError(f"the kill came too late, {batch.name} was just complete: try again")
+            time.sleep(_POLL_S)
+        self.finish(process, meanwhile)
+        raise RuntimeError("the job was done before it could be killed: give it more rows")

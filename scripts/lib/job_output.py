@@ -1,0 +1,40 @@
+"""Reads what `flights_job.py` wrote: one folder per batch id, whole when Spark has put `_SUCCESS` in it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from pyarrow import parquet
+
+from verdict import Delivery
+
+
+def finished_batches(output: Path) -> list[Path]:
+    """The folders of the batches that are written completely, in the order of their ids."""
+    return sorted((mark.parent for mark in output.glob("batch=*/_SUCCESS")), key=batch_id)
+
+
+def batch_being_written(output: Path) -> Path | None:
+    """A folder in which a task has begun to write and the batch is not complete, None if there is none."""
+    for part in output.glob("batch=*/_temporary/*/_temporary/*/part-*"):
+        folder = part.parents[4]
+        if not (folder / "_SUCCESS").exists():
+            return folder
+    return None
+
+
+def batch_id(folder: Path) -> int:
+    """The batch id in a folder's name."""
+    return int(folder.name.removeprefix("batch="))
+
+
+def row_count(batch: Path) -> int:
+    """The number of rows in a finished batch; reads only the footers."""
+    return sum(parquet.read_metadata(part).num_rows for part in batch.glob("part-*.parquet"))
+
+
+def deliveries(batch: Path) -> Iterator[Delivery]:
+    """The rows of a finished batch."""
+    number = batch_id(batch)
+    for part in batch.glob("part-*.parquet"):
+        for row in parquet.read_table(part, partitioning=None).to_pylist():
+            yield Delivery(number, row["input_partition"], row["place"], row["offset"], row["key"], row["value"])

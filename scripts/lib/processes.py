@@ -1,0 +1,130 @@
+"""Child processes that never outlive the one that wanted them.
+
+Knows nothing of what the children are.
+"""
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from types import FrameType
+
+import psutil
+
+_PR_SET_PDEATHSIG = 1
+_GRACE_S = 10.0
+_POLL_S = 0.02
+
+
+def _die_with_parent() -> None:
+    """Have the kernel kill this process when its parent dies, however that happens (Linux only)."""
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+def start(
+    command: Sequence[str | Path],
+    log: Path,
+    *,
+    folder: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+    outlives_parent: bool = False,
+) -> subprocess.Popen[bytes]:
+    """Start a child in a session of its own, so that Ctrl-C reaches only us; it works in `folder`, writes to `log`."""
+    bound = sys.platform == "linux" and not outlives_parent
+    with log.open("ab") as output:
+        return subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            cwd=folder,
+            env={**os.environ, **(environment or {})},
+            start_new_session=True,
+            preexec_fn=_die_with_parent if bound else None,  # noqa: PLW1509 - we start children from one thread only
+        )
+
+
+def stop(process: subprocess.Popen[bytes]) -> None:
+    """End a child and its descendants: politely at first, by force after ten seconds."""
+    family = _family(process)
+    for member in family:
+        with suppress(psutil.NoSuchProcess):
+            member.terminate()
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(_GRACE_S)
+    _, left = psutil.wait_procs(family[1:], timeout=_GRACE_S)
+    _kill_all(process, left)
+
+
+def kill(process: subprocess.Popen[bytes]) -> None:
+    """Kill a child and all its descendants at once with SIGKILL, as a lost machine would.
+
+    The child is frozen first, so that it cannot start another one while they are counted.
+    """
+    process.send_signal(signal.SIGSTOP)
+    _kill_all(process, _family(process)[1:])
+
+
+def _family(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
+    """The child, then all its descendants; nobody if it has ended."""
+    if process.poll() is not None:
+        return []
+    first = psutil.Process(process.pid)
+    return [first, *first.children(recursive=True)]
+
+
+def _kill_all(process: subprocess.Popen[bytes], descendants: list[psutil.Process]) -> None:
+    process.kill()
+    for member in descendants:
+        with suppress(psutil.NoSuchProcess):
+            member.kill()
+    process.wait()
+    psutil.wait_procs(descendants, timeout=_GRACE_S)
+
+
+def wait_until(happened: Callable[[], bool], seconds: float, process: subprocess.Popen[bytes], log: Path) -> None:
+    """Wait until `happened`; raises `RuntimeError` with the end of `log` if the process ends or time runs out."""
+    deadline = time.monotonic() + seconds
+    while not happened():
+        if process.poll() is not None:
+            raise RuntimeError(f"it ended with code {process.returncode}:\n{tail(log)}")
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"it was not ready after {seconds:.0f} s:\n{tail(log)}")
+        time.sleep(_POLL_S)
+
+
+def tail(log: Path, characters: int = 3000) -> str:
+    """The end of a log file."""
+    return log.read_text(errors="replace")[-characters:] if log.is_file() else "(no log)"
+
+
+@contextmanager
+def ending_politely() -> Iterator[None]:
+    """Turn SIGTERM and SIGHUP into `SystemExit`, so that `finally` runs and stops the children."""
+
+    def leave(number: int, _: FrameType | None) -> None:
+        raise SystemExit(128 + number)
+
+    before = {number: signal.signal(number, leave) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Hold back Ctrl-C and SIGTERM for the short time of cleaning up."""
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.signal(number, signal.SIG_IGN) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

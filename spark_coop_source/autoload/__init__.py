@@ -1,0 +1,41 @@
+"""What Spark finds by itself: installed as `pyspark_coop_kafka`, it makes `format("coop-kafka")` known.
+
+Spark imports every installed `pyspark_*` when a session first looks for a Python source, and one that
+raises hides them all. So this file imports nothing of ours until the source is used.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pyspark.sql.datasource import DataSource
+
+if TYPE_CHECKING:
+    from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader
+    from pyspark.sql.types import StructType
+
+
+class DefaultSource(DataSource):
+    """The source under the name that Spark looks for; `CoopKafkaDataSource` does the work."""
+
+    @classmethod
+    def name(cls) -> str:
+        """The format's name."""
+        return "coop-kafka"
+
+    def schema(self) -> StructType | str:
+        """See `CoopKafkaDataSource.schema`."""
+        return self._source().schema()
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """See `CoopKafkaDataSource.reader`."""
+        return self._source().reader(schema)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        """See `CoopKafkaDataSource.streamReader`."""
+        return self._source().streamReader(schema)
+
+    def _source(self) -> DataSource:
+        from spark_coop_source.source import CoopKafkaDataSource  # noqa: PLC0415
+
+        return CoopKafkaDataSource(self.options)

@@ -1,0 +1,24 @@
+"""A Python that lacks what this project needs, said by name.
+
+Spark's processes run PYSPARK_PYTHON, or whatever `python3` is on their PATH: drivers, planners and
+workers may differ. Imports no more than the standard library and our errors.
+"""
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from coordinator.errors import EnvironmentMismatchError
+
+
+@contextmanager
+def needed_packages() -> Iterator[None]:
+    """Turn an ImportError inside into an `EnvironmentMismatchError` that names interpreter and remedy."""
+    try:
+        yield
+    except ImportError as missing:
+        raise EnvironmentMismatchError(
+            f"a Spark process cannot import what coop-kafka needs ({missing}); its Python is {sys.executable}",
+            "install coop-kafka with its dependencies where driver and executors run,"
+            " and set PYSPARK_PYTHON to that Python",
+        ) from missing

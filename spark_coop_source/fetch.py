@@ -1,0 +1,218 @@
+"""Reads one stretch of offsets of one partition from Kafka, chunk by chunk.
+
+The life of a stretch [start, until):
+
+1. The consumer seeks to `start`; after each poll its *position* says how far the log has been read.
+2. A stretch ends when the position reaches `until`, whether or not a record was there: compaction
+   and transaction markers leave holes, also at its end.
+3. No progress for a while: does the topic still exist? For `poll_timeout_ms`: is the log as long as
+   the stretch says? If both, it is a `FetchTimeoutError`.
+4. Offsets that Kafka no longer has are a `DataLossError`, or, without `failOnDataLoss`, skipped and
+   logged.
+
+Runs in executor workers. Knows Kafka and offsets; nothing of lanes, hashes, Arrow or Spark.
+"""
+
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from time import monotonic
+
+from kafka import KafkaConsumer
+from kafka import TopicPartition as KafkaTopicPartition
+from kafka.errors import (
+    CorruptRecordError,
+    KafkaError,
+    LogTruncationError,
+    OffsetOutOfRangeError,
+    UnsupportedCodecError,
+)
+
+from coordinator.errors import (
+    CoopKafkaError,
+    DataLossError,
+    EnvironmentMismatchError,
+    FetchTimeoutError,
+    KafkaUnavailableError,
+    LogError,
+    UnknownTopicError,
+)
+from coordinator.kafka_connection import servers_of
+from coordinator.kafka_errors import explained, said
+from coordinator.kafka_log import KafkaLog
+from coordinator.ranges import OffsetRange
+from coordinator.subscription import Bounds, TopicPartition, Topics
+from spark_coop_source.chunk import Chunk
+
+log = logging.getLogger(__name__)
+
+POLL_MS = 20
+"""One poll. kafka-python's goes on waiting when it has passed markers only; the position is looked at between two."""
+
+STALL_S = 1.0
+"""Without progress for so long, Kafka is asked whether the topic is still there; then at doubling intervals."""
+
+FIRST_POLL = 100
+"""Records of the first poll, before it is known how large they are."""
+
+CHUNK_BYTES = 16 * 1024 * 1024
+"""About what a chunk may hold; records are larger in memory than on the wire when they were compressed."""
+
+REMEDY = "set failOnDataLoss=false to go on with what is left; to keep records longer raise the topic's retention"
+
+
+@dataclass(frozen=True, slots=True)
+class FetchSettings:
+    """How to read: the client's settings, how long to wait for a record, what to do when records are gone."""
+
+    kafka: Mapping[str, object]
+    poll_timeout_ms: int
+    fail_on_data_loss: bool
+
+
+def fetch(
+    consumer: KafkaConsumer, tp: TopicPartition, stretch: OffsetRange, settings: FetchSettings
+) -> Iterator[Chunk]:
+    """The records of `stretch` that Kafka still has, in offset order; transaction markers are no records.
+
+    Under `isolation_level=read_committed` records of aborted transactions are none either. Whatever
+    the consumer was assigned to before, it is assigned to `tp` after.
+
+    Raises:
+        DataLossError: offsets are gone and `fail_on_data_loss` says that this matters.
+        FetchTimeoutError: nothing came for `poll_timeout_ms` (the time between two chunks does not count).
+        LogError: Kafka refuses, or a record cannot be decoded; one of its subclasses where it fits.
+    """
+    return _Stretch(consumer, tp, stretch, settings).read()
+
+
+class _Stretch:
+    """One reading of one stretch. `_position` is the next offset to read; it only grows."""
+
+    def __init__(
+        self, consumer: KafkaConsumer, tp: TopicPartition, stretch: OffsetRange, settings: FetchSettings
+    ) -> None:
+        self._consumer = consumer
+        self._tp = tp
+        self._at = KafkaTopicPartition(*tp)
+        self._position = stretch.start
+        self._until = stretch.until
+        self._settings = settings
+        self._most = int(consumer.config["max_poll_records"])
+        self._next_poll = min(FIRST_POLL, self._most)
+        self._last_progress = self._next_look = 0.0
+
+    def read(self) -> Iterator[Chunk]:
+        self._moved()
+        self._consumer.assign([self._at])
+        self._consumer.seek(self._at, self._position)
+        while self._position < self._until:
+            chunk = self._poll()
+            if chunk is not None:
+                yield chunk
+                self._moved()
+
+    def _poll(self) -> Chunk | None:
+        """The next records within the stretch, if any came; the position moves also without them."""
+        try:
+            records = self._consumer.poll(POLL_MS, self._next_poll).get(self._at, [])
+            position = self._consumer.position(self._at)
+        except OffsetOutOfRangeError:
+            self._go_on_with_what_is_left(self._bounds())
+            self._stalled()
+            return None
+        except LogTruncationError as error:
+            self._report_loss(f"{self._tp}: the log was cut before offset {self._position} ({said(error)})")
+            self._consumer.seek(self._at, self._position)  # records polled with the error are polled again
+            return None
+        except Exception as error:
+            raise self._explained(error) from error
+        if position <= self._position:
+            self._stalled()
+            return None
+        self._position = position
+        self._moved()
+        wanted = [record for record in records if record.offset < self._until]
+        return self._sized(Chunk.of(wanted)) if wanted else None
+
+    def _sized(self, chunk: Chunk) -> Chunk:
+        """The same chunk, from which the size of the next one is learned."""
+        fitting = CHUNK_BYTES * len(chunk) // max(1, chunk.payload)
+        self._next_poll = max(1, min(self._most, fitting))
+        return chunk
+
+    def _moved(self) -> None:
+        self._last_progress = monotonic()
+        self._next_look = self._last_progress + STALL_S
+
+    def _stalled(self) -> None:
+        """Nothing new: time to look why, or to give up."""
+        now = monotonic()
+        waited = now - self._last_progress
+        if waited * 1000 >= self._settings.poll_timeout_ms:
+            self._give_up()
+        elif now >= self._next_look:
+            self._next_look = now + waited
+            with suppress(KafkaUnavailableError):  # it may come back within the time limit
+                self._bounds()
+
+    def _give_up(self) -> None:
+        bounds = self._bounds()
+        self._go_on_with_what_is_left(bounds)
+        if bounds is not None and bounds.beginning <= self._position < min(bounds.end, self._until):
+            raise FetchTimeoutError(
+                f"{self._tp}: no progress at offset {self._position} for {self._settings.poll_timeout_ms} ms,"
+                f" though the log holds {OffsetRange(bounds.beginning, bounds.end)}",
+                "see whether the brokers are overloaded or throttle this client; or raise kafkaConsumer.pollTimeoutMs",
+            )
+
+    def _bounds(self) -> Bounds | None:
+        """What the log holds now; None, and nothing of the stretch is left, if the partition is gone."""
+        kafka_log = KafkaLog(self._settings.kafka, retries=2, retry_interval_ms=500)
+        try:
+            kafka_log.topics(Topics((self._tp.topic,)))
+            return kafka_log.bounds([self._tp])[self._tp]
+        except UnknownTopicError as gone:
+            self._lost(self._until, gone.what)
+            return None
+        finally:
+            kafka_log.close()
+
+    def _go_on_with_what_is_left(self, bounds: Bounds | None) -> None:
+        # stretch      |=============|
+        # log             |---------------      goes on at its beginning
+        # log   ------|                         nothing is left
+        # log      -----------                  it came back meanwhile: goes on where it was
+        if bounds is None:
+            return
+        if self._position < bounds.beginning:
+            self._lost(min(bounds.beginning, self._until), f"the log begins at {bounds.beginning}")
+        elif self._position >= bounds.end:
+            self._lost(self._until, f"the log ends at {bounds.end}")
+        if self._position < self._until:
+            self._consumer.seek(self._at, self._position)
+
+    def _lost(self, until: int, why: str) -> None:
+        self._report_loss(f"{self._tp}: offsets {OffsetRange(self._position, until)} can no longer be read ({why})")
+        self._position = until
+        self._moved()
+
+    def _report_loss(self, what: str) -> None:
+        if self._settings.fail_on_data_loss:
+            raise DataLossError(what, REMEDY)
+        log.warning("%s: %s; skipped, as failOnDataLoss=false says", DataLossError.name, what)
+
+    def _explained(self, error: Exception) -> CoopKafkaError:
+        what = f"the records of {self._tp} from offset {self._position}"
+        if isinstance(error, UnsupportedCodecError):
+            return EnvironmentMismatchError(
+                f"{what} are compressed in a way this Python cannot read ({said(error)})",
+                "install coop-kafka with its dependencies where executors run",
+            )
+        if isinstance(error, KafkaError | OSError) and not isinstance(error, CorruptRecordError):
+            return explained(error, what, servers_of(self._settings.kafka))
+        return LogError(
+            f"{what} cannot be decoded ({said(error)})",
+            "see with Kafka's own console consumer whether the log is damaged there, or start behind it",
+        )

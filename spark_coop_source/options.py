@@ -1,0 +1,187 @@
+"""All that a user says about a query, as one checked value.
+
+`validate` is called in `DataSource.schema()` and again in the readers, in short-lived processes of the driver
+host. It does no IO and starts nothing. Rules of single options are in `option_table`; those between options here.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from coordinator.errors import ConflictingOptionsError, InvalidOptionError, MissingOptionError
+from coordinator.offset_spec import Earliest, Latest, OffsetSpec
+from coordinator.ranges import WHOLE
+from coordinator.subscription import Assigned, Subscription
+from spark_coop_source import offset_options
+from spark_coop_source import option_table as table
+from spark_coop_source.kafka_options import kafka_arguments
+from spark_coop_source.option_values import Given, Option
+
+_MS_PER_MINUTE = 60_000
+_HEARTBEAT_MS = 3_000
+_SLOTS_MAX = 1_024
+
+
+@dataclass(frozen=True, slots=True)
+class SourceOptions:
+    """The checked options of a query. Times are milliseconds; picklable; `repr` shows no secret."""
+
+    kafka: Mapping[str, object]  # for coordinator.kafka_client.client_arguments; secrets in it hide themselves
+    subscription: Subscription
+    group: str | None  # None: a standalone stream or a batch
+    redis_url: str | None = field(repr=False)
+    starting: OffsetSpec
+    ending: OffsetSpec  # of a batch; Latest() for a stream
+    fail_on_data_loss: bool
+    max_offsets_per_trigger: int | None
+    min_offsets_per_trigger: int | None
+    max_trigger_delay_ms: int
+    min_partitions: int | None
+    max_records_per_partition: int | None
+    include_headers: bool
+    fetch_retries: int
+    fetch_retry_interval_ms: int
+    poll_timeout_ms: int
+    slots: int
+    capacity: int
+    lanes: int | None  # fixed number for every partition
+    session_ms: int
+    heartbeat_ms: int
+    longest_batch_ms: int
+    retention_ms: int
+    redis_max_outage_ms: int
+    on_state_loss: str  # fail | earliest
+
+    @property
+    def standalone(self) -> bool:
+        """Whether it reads without a group: positions are in the checkpoint only."""
+        return self.group is None
+
+
+def validate(options: Mapping[str, str], *, streaming: bool | None) -> SourceOptions:
+    """The options as one value; raises `ConfigurationError`s.
+
+    Args:
+        options: what the user gave, names in any case, values verbatim.
+        streaming: None while it is not known (`DataSource.schema()`): then only what neither a stream nor a
+            batch could use is refused.
+    """
+    for name in options:
+        table.check_name(name)
+    given = Given.of(options)
+    checked = _checked(given, streaming)
+    _check_rates(checked)
+    _check_lease(checked)
+    if streaming:
+        offset_options.check_stream(given)
+        _check_group(checked, given)
+    elif streaming is False:
+        offset_options.check_batch(checked.starting, checked.ending)
+    return checked
+
+
+def _checked(given: Given, streaming: bool | None) -> SourceOptions:
+    batch = streaming is False
+    slots = given.get(table.SLOTS) or min(os.cpu_count() or 1, _SLOTS_MAX)
+    session_ms = given.need(table.SESSION)
+    group, redis_url = _group(given), given.get(table.REDIS_URL)
+    return SourceOptions(
+        kafka=kafka_arguments(given.texts),
+        subscription=_subscription(given),
+        group=None if batch else group,
+        redis_url=None if batch else redis_url,
+        starting=offset_options.starting(given, Earliest() if batch else Latest()),
+        ending=Latest() if streaming else offset_options.ending(given),
+        fail_on_data_loss=given.need(table.FAIL_ON_DATA_LOSS),
+        max_offsets_per_trigger=given.get(table.MAX_OFFSETS),
+        min_offsets_per_trigger=given.get(table.MIN_OFFSETS),
+        max_trigger_delay_ms=given.need(table.MAX_DELAY),
+        min_partitions=given.get(table.MIN_PARTITIONS),
+        max_records_per_partition=given.get(table.MAX_RECORDS_PER_PARTITION),
+        include_headers=given.need(table.INCLUDE_HEADERS),
+        fetch_retries=given.need(table.FETCH_RETRIES),
+        fetch_retry_interval_ms=given.need(table.FETCH_RETRY_INTERVAL),
+        poll_timeout_ms=given.need(table.POLL_TIMEOUT),
+        slots=slots,
+        capacity=given.get(table.CAPACITY) or slots,
+        lanes=given.get(table.LANES),
+        session_ms=session_ms,
+        heartbeat_ms=given.get(table.HEARTBEAT) or min(_HEARTBEAT_MS, session_ms // 3),
+        longest_batch_ms=given.need(table.LONGEST_BATCH),
+        retention_ms=given.need(table.RETENTION) * _MS_PER_MINUTE,
+        redis_max_outage_ms=given.need(table.MAX_OUTAGE),
+        on_state_loss=given.need(table.ON_STATE_LOSS),
+    )
+
+
+def _subscription(given: Given) -> Subscription:
+    strategies: tuple[Option[Subscription], ...] = (table.SUBSCRIBE, table.SUBSCRIBE_PATTERN, table.ASSIGN)
+    names = ", ".join(option.name for option in strategies)
+    chosen = [option for option in strategies if option in given]
+    if not chosen:
+        raise MissingOptionError(f"none of the options {names} is given", 'add one, e.g. .option("subscribe", "topic")')
+    if len(chosen) > 1:
+        raise ConflictingOptionsError(
+            f"the options {' and '.join(option.name for option in chosen)} are both given",
+            f"give exactly one of {names}",
+        )
+    return given.need(chosen[0])
+
+
+def _group(given: Given) -> str | None:
+    group, kafka_group = given.get(table.GROUP), given.texts.get("kafka.group.id")
+    if kafka_group is None:
+        return group
+    kafka_group = kafka_group.strip()  # as Java does
+    if group is not None and group != kafka_group:
+        raise ConflictingOptionsError(
+            f"options group ({group!r}) and kafka.group.id ({kafka_group!r}) differ",
+            "remove one of them: they mean the same",
+        )
+    return table.GROUP.parse(kafka_group)
+
+
+def _check_rates(checked: SourceOptions) -> None:
+    least, most = checked.min_offsets_per_trigger, checked.max_offsets_per_trigger
+    if least is not None and most is not None and least > most:
+        raise ConflictingOptionsError(
+            f"minOffsetsPerTrigger ({least}) is higher than maxOffsetsPerTrigger ({most})", "lower it, or remove one"
+        )
+
+
+def _check_lease(checked: SourceOptions) -> None:
+    if checked.heartbeat_ms >= checked.session_ms:
+        raise InvalidOptionError(
+            f"option heartbeat.interval.ms = {checked.heartbeat_ms}: not below session.timeout.ms, "
+            f"{checked.session_ms}, so every lease would end between two heartbeats",
+            f"give at most a third of it, {checked.session_ms // 3}",
+        )
+
+
+def _check_group(checked: SourceOptions, given: Given) -> None:
+    if checked.group is not None:
+        _check_shared(checked)
+    elif not isinstance(checked.subscription, Assigned):
+        raise MissingOptionError(
+            "a stream over topics needs a group",
+            'add .option("group", "a-name") and .option("redis.url", "redis://host:6379"); or, to read without a group '
+            "and Redis, name partitions by the option assign",
+        )
+    elif table.REDIS_URL in given:
+        raise ConflictingOptionsError(
+            "redis.url is given, but no group: this stream would share nothing with any other",
+            'add .option("group", "a-name"), or remove redis.url to read standalone',
+        )
+
+
+def _check_shared(checked: SourceOptions) -> None:
+    if checked.redis_url is None:
+        raise MissingOptionError(
+            f"the group {checked.group!r} needs a Redis to hold its state",
+            'add .option("redis.url", "redis://host:6379")',
+        )
+    if isinstance(checked.subscription, Assigned) and set(checked.subscription.partitions.values()) != {(WHOLE,)}:
+        raise ConflictingOptionsError(
+            "assign with key ranges and group are both given: the group itself says who reads which keys",
+            "give whole partitions, or remove the group to read standalone",
+        )

@@ -1,0 +1,132 @@
+"""One Kafka broker, one Valkey and one Spark session for the whole run; unit tests ask for none of them.
+
+`COOP_KAFKA` and `COOP_REDIS` name servers to use instead of our own; names of topics and groups are unique.
+"""
+
+import contextlib
+import os
+import sys
+import uuid
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+import trustme
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+)
+from pyspark.sql import SparkSession
+
+import processes
+import servers
+from broker_jars import ROOT
+from streams import Stream
+from topics import Kafka
+
+os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+
+
+@dataclass(frozen=True, slots=True)
+class SecureListener:
+    """How to reach the broker over SASL_SSL with SCRAM-SHA-512."""
+
+    bootstrap: str
+    authority: Path  # PEM file of the certificate authority to trust
+    user: str
+    password: str = field(repr=False)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _end_politely() -> Iterator[None]:
+    """Stop servers and Spark also when the run is ended by SIGTERM."""
+    with processes.ending_politely():
+        yield
+
+
+@pytest.fixture(scope="session")
+def certificates(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with `server.pem` (key and certificate of 127.0.0.1) and `authority.pem`, which signed it."""
+    folder = tmp_path_factory.mktemp("certificates")
+    authority = trustme.CA()
+    server = authority.issue_cert(servers.HOST, "localhost")
+    key = load_pem_private_key(server.private_key_pem.bytes(), password=None)
+    pkcs8 = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())  # the only form that Kafka reads
+    (folder / "server.pem").write_bytes(pkcs8 + b"".join(blob.bytes() for blob in server.cert_chain_pems))
+    authority.cert_pem.write_to_path(folder / "authority.pem")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def kafka_server(certificates: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[servers.Server]:
+    """The broker as a process; tests want `kafka` or `secure_listener`."""
+    secure = servers.Secure(certificates / "server.pem", "alice", "wonder-land=1")
+    server = servers.kafka(tmp_path_factory.mktemp("kafka"), secure=secure)
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def kafka(kafka_server: servers.Server) -> Kafka:
+    """The broker, with helpers that create topics and write records."""
+    return Kafka(kafka_server.address)
+
+
+@pytest.fixture(scope="session")
+def secure_listener(kafka_server: servers.Server, certificates: Path) -> SecureListener:
+    """The same broker where it asks for TLS and a password."""
+    if kafka_server.secure_address is None:
+        pytest.skip("COOP_KAFKA names a broker of yours: this test needs our own, which has a SASL_SSL listener")
+    return SecureListener(kafka_server.secure_address, certificates / "authority.pem", "alice", "wonder-land=1")
+
+
+@pytest.fixture(scope="session")
+def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A Redis for all tests; use `group` for a name that nobody else has."""
+    server = servers.valkey(tmp_path_factory.mktemp("valkey"))
+    yield server.address
+    server.stop()
+
+
+@pytest.fixture
+def group() -> str:
+    """The name of a group that does not exist yet."""
+    return f"group-{uuid.uuid4().hex[:12]}"
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    """A Spark session with four slots; `coop-kafka` is registered by itself, from the installed wheel."""
+    folder = tmp_path_factory.mktemp("spark")
+    java = f"-Dlog4j2.configurationFile={ROOT / 'conf' / 'log4j2.properties'} -Dcoop.log={folder / 'spark.log'}"
+    builder = (
+        SparkSession.builder.master("local[4]")
+        .appName("coop-kafka tests")
+        .config("spark.ui.enabled", "false")
+        .config("spark.driver.extraJavaOptions", java)
+        .config("spark.python.unix.domain.socket.enabled", "true")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.sql.shuffle.partitions", "4")
+        .config("spark.sql.warehouse.dir", str(folder / "warehouse"))
+    )
+    with contextlib.chdir(folder):  # where Python workers look for modules first: they must find the installed ones
+        session = builder.getOrCreate()
+    yield session
+    session.stop()
+
+
+@pytest.fixture
+def stream(spark: SparkSession, kafka: Kafka, redis_url: str, group: str, tmp_path: Path) -> Stream:
+    """A stream of a new topic of one partition, for a new group."""
+    options = {
+        "kafka.bootstrap.servers": kafka.bootstrap,
+        "subscribe": kafka.create_topic("orders"),
+        "startingOffsets": "earliest",
+        "group": group,
+        "redis.url": redis_url,
+        "slots": "4",
+    }
+    return Stream(spark, options, tmp_path / "checkpoint")

@@ -1,0 +1,35 @@
+"""A Valkey that one test has for itself: it may be stopped, started again, emptied or set back to an old copy."""
+
+import shutil
+from pathlib import Path
+
+import servers
+
+
+class OwnValkey:
+    """A server on a port that stays the same over restarts."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder, (self._port,) = folder, servers.free_ports(1)
+        self._data = folder / "data"
+        self.restart()
+
+    def restart(self, *, emptied: bool = False) -> None:
+        """Stop it if it runs, start it with what it wrote, or with nothing."""
+        self.stop()
+        if emptied:
+            shutil.rmtree(self._data)
+        self._data.mkdir(exist_ok=True)
+        self._server = servers.start_valkey(self._data, self._port)
+
+    @property
+    def address(self) -> str:
+        """Its url."""
+        return self._server.address
+
+    def stop(self) -> None:
+        """Stop it; it may be stopped already."""
+        if self._server:
+            self._server.stop()
+
+    _server: servers.Server | None = None

@@ -1,0 +1,216 @@
+"""What a user gets for a mistake: a named error of ours, at the earliest moment, with nothing lost and no secret shown."""
+
+import json
+import os
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+import pytest
+from pyspark.errors import PySparkException
+
+import servers
+from coordinator.subscription import TopicPartition
+from kafka_logs import delete_records
+from streams import Stream, eventually, keyed, stable
+from topics import Record
+
+SECRET = "hunter2"
+
+
+def refused_at_load(stream: Stream, options: dict[str, str | None]) -> str:
+    """The message that `load()` itself raises: before a query exists."""
+    merged = {k: v for k, v in (stream.options | options).items() if v is not None}
+    with pytest.raises(PySparkException) as error:
+        stream.spark.readStream.format("coop-kafka").options(**merged).load()
+    return str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        pytest.param({"subscrib": "t"}, ["UNKNOWN_OPTION", "subscribe"], id="an unknown option names the nearest"),
+        pytest.param({"assign": '{"t":[0]}'}, ["CONFLICTING_OPTIONS", "subscribe", "assign"], id="two subscriptions"),
+        pytest.param({"lanes": "0"}, ["INVALID_OPTION", "lanes", "0"], id="no lanes"),
+        pytest.param({"lanes": "1000000"}, ["INVALID_OPTION", "lanes", "1000000"], id="a million lanes"),
+        pytest.param({"startingOffsets": '{"t":'}, ["INVALID_OPTION", "startingOffsets"], id="malformed JSON"),
+        pytest.param(
+            {"redis.url": f"redis://user:{SECRET}@host:port"},
+            ["INVALID_OPTION", "redis.url"],
+            id="a url that cannot be parsed",
+        ),
+        pytest.param({"group": "a\nb"}, ["INVALID_OPTION", "group"], id="a newline in the group's name"),
+        pytest.param(
+            {"kafka.bootstrap.servers": None}, ["MISSING_OPTION", "kafka.bootstrap.servers"], id="no broker named"
+        ),
+        pytest.param(
+            {"kafka.ssl.truststore.location": "trust.jks", "kafka.security.protocol": "SSL"},
+            ["ssl.truststore", "PEM"],
+            id="a JKS store",
+        ),
+    ],
+)
+def test_a_wrong_option_is_refused_by_load(stream, options, words):
+    message = refused_at_load(stream, options)
+    assert [word for word in words if word not in message] == []
+    assert SECRET not in message
+
+
+def failure(stream: Stream, **options: str) -> str:
+    """The message of a query that fails."""
+    with pytest.raises(PySparkException) as error:
+        stream.run(**options)
+    assert stream.sink.received == []
+    return str(error.value)
+
+
+def test_a_redis_that_is_not_there_is_named(stream):
+    (port,) = servers.free_ports(1)
+    message = failure(stream, **{"redis.url": f"redis://:{SECRET}@127.0.0.1:{port}/0"})
+    assert "REDIS_UNAVAILABLE" in message
+    assert f"127.0.0.1:{port}" in message
+    assert SECRET not in message
+
+
+def test_a_redis_that_asks_for_a_password_is_named(stream, redis_url):
+    message = failure(stream, **{"redis.url": redis_url.replace("redis://", f"redis://nobody:{SECRET}@")})
+    assert "REDIS_ACCESS_DENIED" in message
+    assert SECRET not in message
+
+
+def test_a_broker_that_is_not_there_is_named(stream):
+    (port,) = servers.free_ports(1)
+    message = failure(stream, **{"kafka.bootstrap.servers": f"127.0.0.1:{port}", "fetchOffset.numRetries": "1"})
+    assert "KAFKA_UNAVAILABLE" in message
+    assert f"127.0.0.1:{port}" in message
+
+
+def test_an_unknown_topic_is_named(stream):
+    message = failure(stream, subscribe="no-such-topic")
+    assert "UNKNOWN_TOPIC_OR_PARTITION" in message
+    assert "no-such-topic" in message
+
+
+def test_starting_offsets_beyond_the_log_are_named(kafka, stream):
+    topic = stream.options["subscribe"]
+    kafka.produce(topic, keyed(10))
+    message = failure(stream, startingOffsets=json.dumps({topic: {"0": 11}}))
+    assert f"{topic}-0" in message
+    assert "11" in message
+    assert stable(stream) == set()
+
+
+def test_an_empty_topic_is_no_error(stream):
+    stream.run()
+    assert stream.sink.received == []
+
+
+@pytest.mark.parametrize("name", ["orders of today", "{braces}", "\"quotes\" 'too'", "Größe", "a:b*c?[d]"])
+def test_any_group_name_that_people_write_works(kafka, stream, group, name):
+    kafka.produce(stream.options["subscribe"], keyed(5))
+    stream.options["group"] = f"{name} {group}"
+    stream.run()
+    assert stream.sink.offsets == [0, 1, 2, 3, 4]
+    assert stable(stream) == {5}
+
+
+def test_a_schema_that_is_not_ours_is_refused(stream):
+    reader = stream.spark.readStream.format("coop-kafka").options(**stream.options).schema("key string, value string")
+    with pytest.raises(PySparkException, match="SCHEMA_MISMATCH"):
+        reader.load().writeStream.format("noop").option(
+            "checkpointLocation", str(stream.checkpoint)
+        ).start().awaitTermination()
+
+
+def test_a_recreated_topic_is_a_data_loss_by_default(kafka, stream):
+    topic = stream.options["subscribe"]
+    kafka.produce(topic, keyed(10))
+    query = stream.start()
+    eventually(lambda: stable(stream) == {10}, "the first batch is confirmed")
+    kafka.recreate_topic(topic)
+    kafka.produce(topic, keyed(20))
+    eventually(lambda: query.exception() is not None, "the query fails")
+    message = str(query.exception())
+    assert "DATA_LOSS" in message or "UNKNOWN_TOPIC" in message, message
+    with pytest.raises(PySparkException, match="DATA_LOSS.*failOnDataLoss"):
+        stream.run()
+    assert len(stream.sink.received) == 10
+
+
+def test_a_recreated_topic_is_read_from_its_beginning_without_fail_on_data_loss(kafka, stream):
+    topic = stream.options["subscribe"]
+    kafka.produce(topic, keyed(10))
+    stream.run(failOnDataLoss="false")
+    kafka.recreate_topic(topic)
+    kafka.produce(topic, keyed(4))
+    stream.run(failOnDataLoss="false")
+    assert [d.offset for d in stream.sink.received if d.batch > 0] != []
+    assert sorted(d.offset for d in stream.sink.received)[:8] == [0, 0, 1, 1, 2, 2, 3, 3]
+    assert stable(stream) == {4}
+
+
+def test_records_that_aged_out_are_a_data_loss_by_default_and_skipped_on_request(kafka, stream):
+    topic = stream.options["subscribe"]
+    kafka.produce(topic, keyed(10))
+    stream.run()
+    kafka.produce(topic, keyed(10, first=10))
+    delete_records(kafka, TopicPartition(topic, 0), 15)
+    with pytest.raises(PySparkException, match="DATA_LOSS.*10-14"):
+        stream.run()
+    stream.run(failOnDataLoss="false")
+    assert stream.sink.offsets == [*range(10), *range(15, 20)]
+
+
+# -- the Python of Spark's processes -----------------------------------------------------------
+
+JOB = """
+import sys
+from pyspark.sql import SparkSession
+from spark_coop_source.source import CoopKafkaDataSource
+spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+spark.dataSource.register(CoopKafkaDataSource)
+options = {"kafka.bootstrap.servers": sys.argv[1], "subscribe": sys.argv[2]}
+print("COUNT", spark.read.format("coop-kafka").options(**options).load().count())
+"""
+
+
+def test_a_worker_without_our_packages_is_told_the_remedy(kafka, tmp_path):
+    """Workers run PYSPARK_PYTHON: here one that has pyspark and this project, and nothing that it needs."""
+    topic = kafka.create_topic("worker")
+    kafka.produce(topic, [Record(b"v", b"k")])
+    bare = tmp_path / "bare"
+    venv.create(bare, symlinks=True)
+    wanted = (
+        "pyspark",
+        "py4j",
+        "pyarrow",
+        "numpy",
+        "pandas",
+        "dateutil",
+        "six",
+        "pytz",
+        "tzdata",
+        "coordinator",
+        "spark_coop_source",
+    )
+    packages = next((bare / "lib").glob("python*")) / "site-packages"
+    installed = Path(pytest.__file__).parents[1]
+    for path in installed.iterdir():
+        if path.name.split(".")[0].split("-")[0] in wanted:
+            (packages / path.name).symlink_to(path)
+    job = tmp_path / "job.py"
+    job.write_text(JOB)
+    done = subprocess.run(
+        [sys.executable, job, kafka.bootstrap, topic],
+        env=os.environ | {"PYSPARK_PYTHON": str(bare / "bin" / "python")},
+        capture_output=True,
+        text=True,
+        timeout=150,
+        cwd=tmp_path,
+        check=False,
+    )
+    assert "COUNT" not in done.stdout
+    said = done.stdout + done.stderr
+    assert "ENVIRONMENT_MISMATCH" in said
+    assert "PYSPARK_PYTHON" in said

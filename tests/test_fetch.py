@@ -1,0 +1,280 @@
+"""Stretches of a real broker's log: every record once, the end found, losses never silent."""
+
+import logging
+from collections.abc import Iterator
+from contextlib import closing
+from time import monotonic
+
+import pytest
+from kafka import KafkaAdminClient, TopicPartition
+
+from coordinator.errors import DataLossError, FetchTimeoutError, KafkaUnavailableError
+from coordinator.kafka_client import Secret
+from coordinator.ranges import OffsetRange
+from coordinator.subscription import TopicPartition as OurTopicPartition
+from log_fixtures import compacted_log, end, eventually, everything, losses, produce_large
+from spark_coop_source import consumers
+from spark_coop_source.chunk import Chunk
+from spark_coop_source.fetch import CHUNK_BYTES, FIRST_POLL, FetchSettings, fetch
+from topics import Kafka, Record
+
+
+@pytest.fixture(autouse=True)
+def _closed_at_the_end() -> Iterator[None]:
+    yield
+    consumers.close_idle()
+
+
+def chunks(
+    kafka: Kafka,
+    topic: str,
+    start: int,
+    until: int,
+    *,
+    fail_on_data_loss: bool = True,
+    poll_timeout_ms: int = 20_000,
+    **settings: object,
+) -> list[Chunk]:
+    tp = OurTopicPartition(topic, 0)
+    client = {"bootstrap_servers": kafka.bootstrap, **settings}
+    how = FetchSettings(client, poll_timeout_ms, fail_on_data_loss)
+    with consumers.borrowed(client, [tp]) as consumer:
+        return list(fetch(consumer, tp, OffsetRange(start, until), how))
+
+
+def fetched(kafka: Kafka, topic: str, start: int, until: int, **settings: object) -> list[int]:
+    read = chunks(kafka, topic, start, until, **settings)  # type: ignore[arg-type]
+    return [offset for chunk in read for offset in chunk.offsets.tolist()]
+
+
+def drop_before(kafka: Kafka, topic: str, offset: int) -> None:
+    with closing(KafkaAdminClient(bootstrap_servers=kafka.bootstrap)) as admin:
+        admin.delete_records({TopicPartition(topic, 0): offset})
+
+
+@pytest.fixture(scope="module")
+def numbers(kafka: Kafka) -> str:
+    """A topic with a hundred records and nothing odd."""
+    topic = kafka.create_topic("numbers")
+    kafka.produce(topic, [Record(b"%d" % i, b"%d" % (i % 10)) for i in range(100)])
+    return topic
+
+
+@pytest.mark.parametrize(
+    ("start", "until"),
+    [
+        pytest.param(0, 100, id="all of it"),
+        pytest.param(0, 1, id="the first record"),
+        pytest.param(99, 100, id="the last record"),
+        pytest.param(37, 61, id="from the middle of a record batch to the middle of one"),
+    ],
+)
+def test_a_stretch_is_exactly_its_offsets(kafka: Kafka, numbers: str, start: int, until: int) -> None:
+    assert fetched(kafka, numbers, start, until) == list(range(start, until))
+
+
+def test_the_user_may_set_how_many_records_a_poll_gives(kafka: Kafka, numbers: str) -> None:
+    read = chunks(kafka, numbers, 0, 100, max_poll_records=30)
+    assert [len(chunk) for chunk in read] == [30, 30, 30, 10]
+
+
+def test_markers_at_the_end_of_a_stretch_and_of_the_log_do_not_stop_it(kafka: Kafka) -> None:
+    topic = kafka.create_topic()
+    kafka.produce_committed(topic, [Record(b"v")] * 3)
+    assert end(kafka, topic) == 4, "three records and a marker"
+    assert fetched(kafka, topic, 0, 4) == [0, 1, 2]
+    assert fetched(kafka, topic, 3, 4) == [], "nothing but the marker"
+    for _ in range(3):
+        kafka.produce_committed(topic, [])
+    kafka.produce_aborted(topic, [Record(b"v")])
+    last = end(kafka, topic)
+    assert fetched(kafka, topic, 0, last, isolation_level="read_committed") == [0, 1, 2]
+    assert fetched(kafka, topic, 4, last, isolation_level="read_committed") == [], "only an aborted transaction"
+    assert fetched(kafka, topic, 0, last, isolation_level="read_uncommitted") == [0, 1, 2, 4]
+
+
+def test_long_aborted_transactions_are_passed_in_time(kafka: Kafka) -> None:
+    topic = kafka.create_topic()
+    kafka.produce_aborted(topic, [Record(b"x" * 1000, b"%d" % i) for i in range(5_000)])
+    kafka.produce(topic, [Record(b"after")])
+    last = end(kafka, topic)
+    assert fetched(kafka, topic, 0, last, isolation_level="read_committed") == [last - 1]
+    assert len(fetched(kafka, topic, 0, last)) == 5_001
+
+
+def test_compaction_leaves_holes_that_no_stretch_minds(kafka: Kafka) -> None:
+    topic = compacted_log(kafka)
+    last = end(kafka, topic)
+    left = [record.offset for record in everything(kafka, topic)]
+    assert len(left) < last, "the cleaner has taken some"
+    first_kept = left[0]
+    assert fetched(kafka, topic, 0, last) == left
+    assert fetched(kafka, topic, 0, first_kept) == [], "a stretch of which nothing is left ends where it should"
+    assert fetched(kafka, topic, first_kept // 2, first_kept + 1) == [first_kept]
+    assert fetched(kafka, topic, 1, last, max_poll_records=1) == [offset for offset in left if offset >= 1]
+
+
+def test_a_record_larger_than_a_fetch_is_read(kafka: Kafka) -> None:
+    topic = kafka.create_topic(config={"max.message.bytes": "5000000"})
+    kafka.produce(topic, [Record(b"small")])
+    produce_large(kafka, topic, b"k", 3_000_000)
+    kafka.produce(topic, [Record(b"small")])
+    read = chunks(kafka, topic, 0, 3, max_partition_fetch_bytes=1000, fetch_max_bytes=1000)
+    assert [len(value or b"") for chunk in read for value in chunk.values] == [5, 3_000_000, 5]
+
+
+def test_a_chunk_of_well_compressed_records_stays_small_in_memory(kafka: Kafka) -> None:
+    topic = kafka.create_topic()
+    kafka.produce(topic, [Record(bytes(400_000))] * (FIRST_POLL + 150), compression="gzip")
+    sizes = [len(chunk) for chunk in chunks(kafka, topic, 0, FIRST_POLL + 150)]
+    assert sum(sizes) == FIRST_POLL + 150
+    assert sizes[0] <= FIRST_POLL, "nothing is known yet of their size"
+    assert max(sizes[1:]) <= CHUNK_BYTES // 400_000
+
+
+@pytest.mark.parametrize("start", [0, 39])
+def test_records_below_the_beginning_are_a_data_loss(kafka: Kafka, start: int) -> None:
+    topic = shortened_log(kafka)
+    with pytest.raises(DataLossError, match=rf"{topic}-0: offsets {start}-39 can no longer be read .*begins at 40"):
+        fetched(kafka, topic, start, 100)
+
+
+@pytest.mark.parametrize(
+    ("start", "until", "left", "lost"),
+    [
+        pytest.param(0, 100, (40, 100), "0-39", id="from before the beginning to the end"),
+        pytest.param(10, 41, (40, 41), "10-39", id="one record is left"),
+        pytest.param(10, 40, (40, 40), "10-39", id="all of it is before the beginning"),
+        pytest.param(0, 5, (0, 0), "0-4", id="the skip never passes the end of the stretch"),
+        pytest.param(90, 130, (90, 100), "100-129", id="beyond the end of the log"),
+        pytest.param(120, 130, (120, 120), "120-129", id="all of it is beyond the end"),
+    ],
+)
+def test_without_fail_on_data_loss_what_is_left_is_read_and_the_rest_told(
+    kafka: Kafka, caplog: pytest.LogCaptureFixture, start: int, until: int, left: tuple[int, int], lost: str
+) -> None:
+    topic = shortened_log(kafka)
+    with caplog.at_level(logging.WARNING, "spark_coop_source.fetch"):
+        read = fetched(kafka, topic, start, until, fail_on_data_loss=False, poll_timeout_ms=500)
+    assert read == list(range(*left))
+    (warning,) = losses(caplog)
+    assert warning.startswith(f"DATA_LOSS: {topic}-0: offsets {lost} can no longer be read")
+
+
+def shortened_log(kafka: Kafka) -> str:
+    topic = kafka.create_topic()
+    kafka.produce(topic, [Record(b"v")] * 100)
+    drop_before(kafka, topic, 40)
+    return topic
+
+
+def test_a_stretch_beyond_the_end_is_a_data_loss_that_names_the_end(kafka: Kafka, numbers: str) -> None:
+    with pytest.raises(DataLossError, match=r"offsets 100-119 can no longer be read \(the log ends at 100\)"):
+        fetched(kafka, numbers, 50, 120, poll_timeout_ms=500)
+    with pytest.raises(DataLossError, match=r"offsets 110-119 can no longer be read \(the log ends at 100\)"):
+        fetched(kafka, numbers, 110, 120)
+
+
+def test_records_that_go_while_they_are_read_are_a_data_loss(kafka: Kafka) -> None:
+    topic = kafka.create_topic()
+    kafka.produce(topic, [Record(b"x" * 10_000)] * 1_000)
+    tp = OurTopicPartition(topic, 0)
+    client = {"bootstrap_servers": kafka.bootstrap}
+
+    def read_and_shorten() -> None:
+        with consumers.borrowed(client, [tp]) as consumer:
+            stretch = fetch(consumer, tp, OffsetRange(0, 1_000), FetchSettings(client, 20_000, fail_on_data_loss=True))
+            assert next(stretch).offsets[0] == 0
+            drop_before(kafka, topic, 990)
+            list(stretch)
+
+    with pytest.raises(DataLossError, match=r"can no longer be read .*the log begins at 990"):
+        read_and_shorten()
+
+
+def test_a_deleted_topic_is_a_data_loss_at_once_and_is_not_created_again(kafka: Kafka) -> None:
+    topic = kafka.create_topic()
+    kafka.produce(topic, [Record(b"v")] * 10)
+    assert fetched(kafka, topic, 0, 5) == [0, 1, 2, 3, 4]
+    kafka.delete_topic(topic)
+    with pytest.raises(DataLossError, match=rf"{topic}-0: offsets 5-9 can no longer be read .*no topic '{topic}'"):
+        fetched(kafka, topic, 5, 10, poll_timeout_ms=60_000)
+    assert fetched(kafka, topic, 5, 10, fail_on_data_loss=False) == []
+    with closing(KafkaAdminClient(bootstrap_servers=kafka.bootstrap)) as admin:
+        assert topic not in admin.list_topics()
+
+
+def test_a_recreated_topic_that_is_shorter_is_a_data_loss(kafka: Kafka) -> None:
+    topic = kafka.create_topic()
+    kafka.produce(topic, [Record(b"old")] * 10)
+    assert fetched(kafka, topic, 0, 5) == [0, 1, 2, 3, 4]
+    kafka.recreate_topic(topic)
+    kafka.produce(topic, [Record(b"new")] * 3)
+    with pytest.raises(DataLossError, match=r"offsets 5-9 can no longer be read .*the log ends at 3"):
+        fetched(kafka, topic, 5, 10)
+
+
+def test_no_progress_though_the_records_are_there_is_a_timeout(kafka: Kafka, numbers: str) -> None:
+    patient = {"fetch_min_bytes": 1_000_000, "fetch_max_wait_ms": 25_000}  # the broker waits for more than there is
+    with pytest.raises(FetchTimeoutError, match=f"{numbers}-0: no progress at offset 0 for 700 ms.*pollTimeoutMs") as e:
+        fetched(kafka, numbers, 0, 100, poll_timeout_ms=700, **patient)
+    assert e.value.retriable
+
+
+def test_the_time_that_the_caller_takes_between_chunks_does_not_count(kafka: Kafka, numbers: str) -> None:
+    tp = OurTopicPartition(numbers, 0)
+    client = {"bootstrap_servers": kafka.bootstrap, "max_poll_records": 50}
+    with consumers.borrowed(client, [tp]) as consumer:
+        stretch = fetch(consumer, tp, OffsetRange(0, 100), FetchSettings(client, 1_000, fail_on_data_loss=True))
+        first = next(stretch)
+        long_after = monotonic() + 1.2
+        eventually(lambda: len(everything(kafka, numbers)) == 100 and monotonic() > long_after)
+        assert [len(first), *map(len, stretch)] == [50, 50]
+
+
+def test_no_broker_is_a_named_error() -> None:
+    with pytest.raises(KafkaUnavailableError, match=r"127\.0\.0\.1:9"):
+        fetched(Kafka("127.0.0.1:9"), "orders", 0, 1, bootstrap_timeout_ms=500)
+
+
+def test_a_consumer_is_kept_for_the_next_task_with_the_same_settings(kafka: Kafka, numbers: str) -> None:
+    tp = OurTopicPartition(numbers, 0)
+    client = {"bootstrap_servers": kafka.bootstrap}
+    with consumers.borrowed(client, [tp]) as first, consumers.borrowed(client, [tp]) as meanwhile:
+        assert meanwhile is not first, "one consumer is never in two hands"
+    with consumers.borrowed(client, [tp]) as again:
+        assert again in (first, meanwhile)
+    with consumers.borrowed({**client, "max_poll_records": 7}, [tp]) as other:
+        assert other not in (first, meanwhile)
+
+
+def test_a_consumer_is_closed_after_an_error(kafka: Kafka, numbers: str) -> None:
+    tp = OurTopicPartition(numbers, 0)
+    client = {"bootstrap_servers": kafka.bootstrap}
+    borrowing = consumers.borrowed(client, [tp])
+    failed = borrowing.__enter__()
+    error = RuntimeError("whatever went wrong in the task")
+    assert not borrowing.__exit__(type(error), error, None), "the error goes on its way"
+    with consumers.borrowed(client, [tp]) as next_one:
+        assert next_one is not failed
+
+
+def test_only_a_few_idle_consumers_are_kept(kafka: Kafka, numbers: str) -> None:
+    tp = OurTopicPartition(numbers, 0)
+    clients = [{"bootstrap_servers": kafka.bootstrap, "client_id": str(i)} for i in range(consumers.MOST_IDLE + 1)]
+    opened = []
+    for client in clients:
+        with consumers.borrowed(client, [tp]) as consumer:
+            opened.append(consumer)
+    with consumers.borrowed(clients[-1], [tp]) as newest, consumers.borrowed(clients[0], [tp]) as oldest:
+        assert newest is opened[-1]
+        assert oldest is not opened[0]
+
+
+def test_passwords_that_differ_are_different_settings(kafka: Kafka, numbers: str) -> None:
+    tp = OurTopicPartition(numbers, 0)
+    one, other = ({"bootstrap_servers": kafka.bootstrap, "sasl_plain_password": Secret(p)} for p in ("one", "other"))
+    with consumers.borrowed(one, [tp]) as first:
+        pass
+    with consumers.borrowed(other, [tp]) as second:
+        assert second is not first

@@ -1,0 +1,54 @@
+"""The table of options: names, nearest names, and that nothing declared is left out of it."""
+
+import pytest
+
+from coordinator.errors import UnknownOptionError
+from spark_coop_source import option_table
+from spark_coop_source.option_values import Given, Option
+from spark_coop_source.options import validate
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [
+        pytest.param("startingOffset", "startingOffsets", id="a letter is missing"),
+        pytest.param("minPartition", "minPartitions", id="the singular"),
+        pytest.param("kafka.fetch.max.byte", "kafka.fetch.max.bytes", id="a Kafka option with a letter missing"),
+        pytest.param("bootstrap.servers", "kafka.bootstrap.servers", id="the prefix is missing"),
+        pytest.param("kafka.bootstrap.server", "kafka.bootstrap.servers", id="Kafka's most common slip"),
+        pytest.param("redis_url", "redis.url", id="another separator"),
+        pytest.param("path", "load()", id="load with a path"),
+        pytest.param("owner", "TEMPORARY VIEW", id="CREATE TABLE"),
+        pytest.param("option.subscribe", "TEMPORARY VIEW", id="CREATE TABLE with options"),
+        pytest.param("topic", "subscribe", id="an option of Spark's Kafka sink"),
+        pytest.param("kafka.zork", "docs/options.md", id="nothing of Kafka's is near"),
+        pytest.param("zzzzzzzzzzzzzz", "docs/options.md", id="nothing is near"),
+    ],
+)
+def test_an_unknown_option_is_refused_with_the_nearest_name(name: str, remedy: str) -> None:
+    with pytest.raises(UnknownOptionError) as refused:
+        option_table.check_name(name)
+    assert name in refused.value.what
+    assert remedy in refused.value.remedy
+
+
+@pytest.mark.parametrize("name", ["subscribePattern", "SUBSCRIBEPATTERN", "subscribepattern", "KAFKA.client.ID"])
+def test_a_name_is_known_in_any_case(name: str) -> None:
+    option_table.check_name(name)
+
+
+def test_the_value_of_an_unknown_option_is_not_shown() -> None:
+    with pytest.raises(UnknownOptionError) as refused:
+        validate({"kafka.sasl.passwort": "hunter2"}, streaming=True)
+    assert "hunter2" not in str(refused.value)
+
+
+def test_every_option_that_is_declared_is_in_the_table() -> None:
+    declared = [value for value in vars(option_table).values() if isinstance(value, Option)]
+    assert sorted(option.name for option in declared) == sorted(option.name for option in option_table.OPTIONS)
+
+
+def test_every_default_can_be_parsed() -> None:
+    none_given = Given.of({})
+    values = {option.name: none_given.get(option) for option in option_table.OPTIONS}
+    assert [o.name for o in option_table.OPTIONS if (o.default is None) is not (values[o.name] is None)] == []

@@ -1,0 +1,67 @@
+"""Redis goes away under a running query: kept pending, retried, and a named error only after `redis.max.outage`."""
+
+import pytest
+
+from own_valkey import OwnValkey
+from streams import Stream, eventually, keyed, sent, stable
+from verdict import judge
+
+LEASES = {"session.timeout.ms": "1500", "heartbeat.interval.ms": "300"}
+
+
+@pytest.fixture
+def valkey(tmp_path):
+    """A Redis of this test's own."""
+    server = OwnValkey(tmp_path)
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def stream(spark, kafka, valkey, group, tmp_path):
+    options = {
+        "kafka.bootstrap.servers": kafka.bootstrap,
+        "subscribe": kafka.create_topic("outage"),
+        "startingOffsets": "earliest",
+        "group": group,
+        "redis.url": valkey.address,
+        **LEASES,
+    }
+    return Stream(spark, options, tmp_path / "checkpoint")
+
+
+def test_a_running_query_survives_a_redis_that_is_restarted(kafka, stream, valkey):
+    records = keyed(30)
+    kafka.produce(stream.options["subscribe"], records[:20])
+    for _ in stream.running(lambda: stable(stream) == {30}, "work goes on after the restart"):
+        eventually(lambda: stable(stream) == {20}, "the first batch is confirmed")
+        valkey.restart()
+        kafka.produce(stream.options["subscribe"], records[20:])
+    assert judge(sent(records), stream.sink.received).good
+
+
+def test_a_redis_that_comes_back_empty_is_a_loss_that_the_running_query_repairs(kafka, stream, valkey):
+    records = keyed(30)
+    kafka.produce(stream.options["subscribe"], records[:20])
+    for _ in stream.running(lambda: stable(stream) == {30}, "work goes on after the loss"):
+        eventually(lambda: stable(stream) == {20}, "the first batch is confirmed")
+        valkey.restart(emptied=True)
+        kafka.produce(stream.options["subscribe"], records[20:])
+    assert judge(sent(records), stream.sink.received).good, "this process proves what its sink completed"
+
+
+def test_an_outage_longer_than_the_limit_is_a_named_error_and_loses_nothing(kafka, stream, valkey):
+    records = keyed(30)
+    kafka.produce(stream.options["subscribe"], records[:20])
+    stream.options["redis.max.outage"] = "1s"
+    query = stream.start()
+    eventually(lambda: stable(stream) == {20}, "the first batch is confirmed")
+    valkey.stop()
+    kafka.produce(stream.options["subscribe"], records[20:])
+    eventually(lambda: query.exception() is not None, "the query fails")
+    assert "REDIS_UNAVAILABLE" in str(query.exception())
+    assert "redis.max.outage" in str(query.exception())
+    valkey.restart()
+    stream.run()
+    verdict = judge(sent(records), stream.sink.received)
+    assert (verdict.lost, verdict.out_of_order) == (0, 0)

@@ -1,0 +1,142 @@
+"""Packing: every slice once, nothing that belongs together parted, loads as even as they can be."""
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coordinator.key_hash import cuts
+from coordinator.packing import pack
+from coordinator.ranges import HASH_MAX, WHOLE, HashRange, OffsetRange
+from coordinator.slices import Slice, weight
+
+
+def whole(partition: int, length: int, topic: str = "orders") -> Slice:
+    return Slice(topic, partition, WHOLE, OffsetRange(0, length))
+
+
+def lanes(partition: int, n: int, length: int) -> list[Slice]:
+    return [Slice("orders", partition, hashes, OffsetRange(0, length)) for hashes in cuts(n)]
+
+
+LOW, MIDDLE, HIGH = HashRange(0, 9), HashRange(5, 14), HashRange(14, 20)
+
+
+def part(hashes: HashRange, start: int, until: int, partition: int = 0) -> Slice:
+    return Slice("orders", partition, hashes, OffsetRange(start, until))
+
+
+A, B, C, D = whole(0, 40), whole(1, 30), whole(2, 20), whole(3, 10)
+P0, P1, P2 = lanes(0, 2, 100), lanes(1, 2, 100), lanes(2, 2, 100)
+
+
+@pytest.mark.parametrize(
+    ("slices", "tasks", "max_weight", "expected"),
+    [
+        pytest.param([], 4, None, (), id="nothing to read needs no task"),
+        pytest.param([A], 4, None, ((A,),), id="one slice needs one task"),
+        pytest.param([D, C, B, A], 2, None, ((A, D), (B, C)), id="the longest first onto the task with the least"),
+        pytest.param([A, B, C, D], 1, None, ((A, B, C, D),), id="one task reads everything"),
+        pytest.param([A, B, C, D], 1, 40.0, ((A,), (B,), (C, D)), id="a limit opens tasks beyond the wanted number"),
+        pytest.param([A, D], 1, 15.0, ((A,), (D,)), id="a slice above the limit is alone"),
+        pytest.param(
+            P0 + P1, 2, None, (tuple(P0), tuple(P1)), id="lanes of a partition are together when it costs nothing"
+        ),
+        pytest.param(
+            P0 + P1 + P2,
+            3,
+            None,
+            (tuple(P0), tuple(P1), tuple(P2)),
+            id="as many tasks as partitions read a partition each",
+        ),
+        pytest.param(
+            [part(LOW, 30, 40), part(MIDDLE, 0, 10), part(HIGH, 10, 20)],
+            3,
+            None,
+            ((part(MIDDLE, 0, 10), part(HIGH, 10, 20), part(LOW, 30, 40)),),
+            id="slices chained by shared hashes are one task in offset order",
+        ),
+        pytest.param(
+            [part(LOW, 0, 10), part(HIGH, 0, 10)],
+            2,
+            None,
+            ((part(HashRange(0, 9), 0, 10),), (part(HIGH, 0, 10),)),
+            id="slices without a common hash may be parted",
+        ),
+        pytest.param(
+            [part(LOW, 0, 10), part(LOW, 20, 30)],
+            2,
+            1e-30,
+            ((part(LOW, 0, 10), part(LOW, 20, 30)),),
+            id="no limit parts what shares a hash",
+        ),
+        pytest.param(
+            [part(LOW, 0, 10, partition=0), part(LOW, 0, 10, partition=1)],
+            2,
+            None,
+            ((part(LOW, 0, 10, partition=0),), (part(LOW, 0, 10, partition=1),)),
+            id="the same hashes of two partitions are strangers",
+        ),
+    ],
+)
+def test_pack(
+    slices: Sequence[Slice], tasks: int, max_weight: float | None, expected: tuple[tuple[Slice, ...], ...]
+) -> None:
+    packed = pack(slices, tasks=tasks, max_weight=max_weight)
+    assert sorted(packed) == sorted(expected)
+    assert [weight(task) for task in packed] == sorted((weight(task) for task in packed), reverse=True)
+
+
+def hash_ranges() -> st.SearchStrategy[HashRange]:
+    return st.tuples(st.integers(0, 16), st.integers(0, 15)).map(
+        lambda at: HashRange(at[0] * 2**58, min(HASH_MAX, (at[0] + at[1] + 1) * 2**58 - 1))
+    )
+
+
+slices_anywhere = st.lists(
+    st.builds(
+        Slice,
+        topic=st.sampled_from(["orders", "clicks"]),
+        partition=st.integers(0, 2),
+        hashes=hash_ranges(),
+        offsets=st.tuples(st.integers(0, 100), st.integers(1, 100)).map(lambda o: OffsetRange(o[0], o[0] + o[1])),
+    ),
+    max_size=30,
+    unique=True,
+)
+
+
+@given(slices=slices_anywhere, tasks=st.integers(1, 8), limit=st.none() | st.floats(0.1, 200), seed=st.randoms())
+def test_every_slice_is_in_one_task_and_no_hash_of_a_partition_in_two(
+    slices: list[Slice], tasks: int, limit: float | None, seed: object
+) -> None:
+    packed = pack(slices, tasks=tasks, max_weight=limit)
+
+    assert sorted(s for task in packed for s in task) == sorted(slices)
+    where = {s: i for i, task in enumerate(packed) for s in task}
+    assert all(
+        where[a] == where[b]
+        for a in slices
+        for b in slices
+        if a.topic_partition == b.topic_partition and a.hashes.intersection(b.hashes)
+    )
+    for task in packed:
+        assert list(task) == sorted(task, key=lambda s: (s.topic_partition, s.offsets.start, s.hashes.lo))
+    shuffled = list(slices)
+    seed.shuffle(shuffled)  # type: ignore[attr-defined]
+    assert pack(shuffled, tasks=tasks, max_weight=limit) == packed
+
+
+@given(lengths=st.lists(st.integers(1, 1000), max_size=40), tasks=st.integers(1, 8))
+def test_no_task_is_ahead_of_another_by_more_than_its_lightest_slice(lengths: list[int], tasks: int) -> None:
+    packed = pack([whole(i, n) for i, n in enumerate(lengths)], tasks=tasks)
+    assert len(packed) == min(tasks, len(lengths))
+    least = min(map(weight, packed), default=0)
+    assert all(weight(task) - min(s.weight for s in task) <= least for task in packed)
+
+
+@given(lengths=st.lists(st.integers(1, 1000), max_size=40), limit=st.integers(1, 3000))
+def test_a_task_above_the_limit_is_a_single_slice(lengths: list[int], limit: int) -> None:
+    packed = pack([whole(i, n) for i, n in enumerate(lengths)], tasks=2, max_weight=limit)
+    assert all(weight(task) <= limit or len(task) == 1 for task in packed)

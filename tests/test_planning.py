@@ -1,0 +1,114 @@
+"""The plan of a batch: limits, lanes, and that it reads exactly what is owned and not done."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coordinator.key_hash import cut_bound, cuts
+from coordinator.ownership import Owned
+from coordinator.planning import Cutting, backlog, backlog_ready, levels, pieces, plan
+from coordinator.progress import Progress, Segment
+from coordinator.ranges import WHOLE, OffsetRange
+from coordinator.stream_offset import Lane
+from coordinator.subscription import TopicPartition
+
+A, B = TopicPartition("t", 0), TopicPartition("t", 1)
+LOWER, UPPER = cuts(2)
+
+
+def work(**positions: int):
+    """Partitions a and b, each owned whole, at one position."""
+    tps = {"a": A, "b": B}
+    ownership = {tps[n]: (Owned(WHOLE, "e.1"),) for n in positions}
+    return pieces(ownership, {tps[n]: Progress.starting_at(p) for n, p in positions.items()})
+
+
+def halves(lower: int, upper: int):
+    progress = Progress((Segment(LOWER, lower), Segment(UPPER, upper)))
+    return pieces({A: (Owned(WHOLE, "e.1"),)}, {A: progress})
+
+
+@pytest.mark.parametrize(
+    ("given_work", "ends", "limit", "expected"),
+    [
+        pytest.param(work(a=0), {A: 100}, None, {A: 100}, id="without a limit a batch reads to the end"),
+        pytest.param(work(a=0), {A: 100}, 100, {A: 100}, id="a limit as large as the backlog changes nothing"),
+        pytest.param(work(a=0), {A: 100}, 30, {A: 30}, id="a limit bounds the offsets"),
+        pytest.param(
+            work(a=0, b=0), {A: 300, B: 100}, 100, {A: 75, B: 25}, id="partitions share in proportion to backlog"
+        ),
+        pytest.param(work(a=0, b=0), {A: 10**6, B: 1}, 10, {A: 9, B: 1}, id="a small partition is not starved"),
+        pytest.param(halves(0, 50), {A: 100}, 20, {A: 40}, id="the lane furthest behind comes first"),
+        pytest.param(halves(0, 50), {A: 100}, 30, {A: 55}, id="then both go on together"),
+        pytest.param(halves(0, 100), {A: 100}, 10, {A: 20}, id="a lane at the end takes nothing of the limit"),
+        pytest.param(work(a=7), {A: 100}, 0.001, {A: 8}, id="a tiny limit still moves by one offset"),
+    ],
+)
+def test_levels(given_work, ends, limit, expected):
+    assert levels(given_work, ends, limit) == expected
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 50), st.booleans()), min_size=1, max_size=6),
+    st.integers(1, 400),
+    st.integers(50, 90),
+)
+def test_a_limit_bounds_the_sum_of_weights_but_for_one_offset(parts, limit, end):
+    spaces = cuts(len(parts))
+    progress = Progress(tuple(Segment(h, p) for h, (p, _) in zip(spaces, parts, strict=True)))
+    owned = tuple(Owned(h, "e.1") for h, (_, mine) in zip(spaces, parts, strict=True) if mine)
+    some = pieces({A: owned}, {A: progress})
+    level = levels(some, {A: end}, limit)
+    assert backlog(some, level) <= max(limit, 1) + 1e-6 or backlog(some, level) <= 1 + 1e-6
+    assert backlog(some, {A: end}) == 0 or backlog(some, level) > 0
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 30), st.booleans()), min_size=1, max_size=5),
+    st.integers(0, 40),
+    st.integers(1, 9),
+    st.one_of(st.none(), st.integers(1, 8)),
+    st.one_of(st.none(), st.integers(1, 20)),
+)
+def test_a_plan_reads_every_owned_point_that_is_not_done_exactly_once(parts, until, slots, lanes, max_records):
+    spaces = cuts(len(parts))
+    progress = Progress(tuple(Segment(h, p, _ahead(p)) for h, (p, _) in zip(spaces, parts, strict=True)))
+    owned = tuple(Owned(h, "e.1") for h, (_, mine) in zip(spaces, parts, strict=True) if mine)
+    cutting = Cutting(slots, lanes, max_records_per_partition=max_records)
+    planned = plan(pieces({A: owned}, {A: progress}), {A: until}, cutting)[A]
+    probes = [h for n in (1, 2, 3, 5, 7) for h in (cut_bound(i, n) for i in range(n))]
+    for probe in probes:
+        mine = any(probe in o.hashes for o in owned)
+        segment = next(s for s in progress.segments if probe in s.hashes)
+        wanted = {
+            o for o in range(until) if o >= segment.position and not any(r.start <= o < r.until for r in segment.ics)
+        }
+        read = [o for lane in planned if probe in lane.hashes for r in lane.offsets for o in range(r.start, r.until)]
+        assert sorted(read) == (sorted(wanted) if mine else [])
+    assert sum(lane.hashes.size for lane in planned) == sum(o.hashes.size for o in owned)
+
+
+def _ahead(position: int):
+    return (OffsetRange(position + 3, position + 5),)
+
+
+def test_an_idle_range_is_one_lane_however_many_lanes_are_asked_for():
+    planned = plan(work(a=5), {A: 5}, Cutting(slots=4, lanes=8))
+    assert planned == {A: (Lane(WHOLE, "e.1", 5),)}
+
+
+def test_one_partition_is_cut_in_as_many_lanes_as_the_slots_need():
+    assert [lane.hashes for lane in plan(work(a=0), {A: 10}, Cutting(slots=4))[A]] == list(cuts(4))
+
+
+@pytest.mark.parametrize(
+    ("waiting", "since_last_ms", "ready"),
+    [
+        pytest.param(5, None, True, id="the first batch never waits"),
+        pytest.param(5, 100, False, id="too little waits for more"),
+        pytest.param(10, 100, True, id="enough goes at once"),
+        pytest.param(5, 900, True, id="the longest delay ends the wait"),
+    ],
+)
+def test_min_offsets_per_trigger(waiting, since_last_ms, ready):
+    assert backlog_ready(waiting, min_offsets=10, since_last_ms=since_last_ms, max_delay_ms=900) is ready

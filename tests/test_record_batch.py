@@ -1,0 +1,129 @@
+"""Arrow batches look as Spark's Kafka source would show the records, in sizes that suit the hand-over."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pyspark.sql.pandas.types import to_arrow_schema
+
+from coordinator.errors import LogError
+from coordinator.subscription import TopicPartition
+from spark_coop_source.chunk import Chunk
+from spark_coop_source.record_batch import WITH_HEADERS, WITHOUT_HEADERS, regrouped, to_arrow
+from spark_coop_source.schema import schema
+
+TP = TopicPartition("orders", 3)
+CHUNK = Chunk(
+    keys=[b"a", None, b""],
+    values=[b"1", b"2", None],
+    offsets=np.array([10, 12, 13], np.int64),
+    timestamps_ms=np.array([1_700_000_000_123, -1, 0], np.int64),
+    timestamp_types=np.array([0, -1, 1], np.int32),
+    headers=[[("h", b"1"), ("h", b"2"), ("none", None)], [], []],
+)
+ROWS: list[dict[str, object]] = [
+    {
+        "key": b"a",
+        "value": b"1",
+        "topic": "orders",
+        "partition": 3,
+        "offset": 10,
+        "timestamp": datetime(2023, 11, 14, 22, 13, 20, 123_000, UTC),
+        "timestampType": 0,
+        "headers": [{"key": "h", "value": b"1"}, {"key": "h", "value": b"2"}, {"key": "none", "value": None}],
+    },
+    {
+        "key": None,
+        "value": b"2",
+        "topic": "orders",
+        "partition": 3,
+        "offset": 12,
+        "timestamp": datetime(1969, 12, 31, 23, 59, 59, 999_000, UTC),
+        "timestampType": -1,
+        "headers": None,
+    },
+    {
+        "key": b"",
+        "value": None,
+        "topic": "orders",
+        "partition": 3,
+        "offset": 13,
+        "timestamp": datetime(1970, 1, 1, tzinfo=UTC),
+        "timestampType": 1,
+        "headers": None,
+    },
+]
+
+
+@pytest.mark.parametrize("include_headers", [False, True])
+def test_the_schema_is_the_one_that_spark_derives_from_the_source_schema(include_headers: bool) -> None:
+    ours = WITH_HEADERS if include_headers else WITHOUT_HEADERS
+    assert ours.equals(to_arrow_schema(schema(include_headers), timezone="UTC"))
+
+
+@pytest.mark.parametrize(
+    ("mask", "expected"),
+    [
+        pytest.param(None, ROWS, id="without a mask all records are rows"),
+        pytest.param([True, True, True], ROWS, id="a mask that keeps all"),
+        pytest.param([True, False, True], [ROWS[0], ROWS[2]], id="a mask that drops one"),
+        pytest.param([False, False, False], [], id="a mask that drops all"),
+    ],
+)
+def test_records_become_rows(mask: list[bool] | None, expected: list[dict[str, object]]) -> None:
+    chosen = None if mask is None else np.array(mask)
+    batch = to_arrow(TP, CHUNK, chosen, include_headers=True)
+    assert batch.schema.equals(WITH_HEADERS)
+    assert batch.to_pylist() == expected
+    batch.validate(full=True)
+
+
+def test_without_headers_the_column_is_not_there() -> None:
+    batch = to_arrow(TP, CHUNK, None, include_headers=False)
+    assert batch.schema.equals(WITHOUT_HEADERS)
+    assert batch.to_pylist() == [{name: row[name] for name in WITHOUT_HEADERS.names} for row in ROWS]
+
+
+@pytest.mark.parametrize("time_ms", [2**63 - 1, -(2**63), (2**63 - 1) // 1000 + 1])
+def test_a_time_that_spark_cannot_hold_names_the_record(time_ms: int) -> None:
+    chunk = replace(CHUNK, timestamps_ms=np.array([0, time_ms, 0], np.int64))
+    with pytest.raises(LogError, match=rf"orders-3 offset 12 has the timestamp {time_ms} ms"):
+        to_arrow(TP, chunk, None, include_headers=False)
+    kept = to_arrow(TP, chunk, np.array([True, False, True]), include_headers=False)
+    assert kept.column("offset").to_pylist() == [10, 13], "a record of another lane is none of our business"
+
+
+def batch_of(sizes: list[int], start: int) -> pa.RecordBatch:
+    values = pa.array([b"x" * size for size in sizes], pa.binary())
+    return pa.RecordBatch.from_arrays([pa.array(range(start, start + len(sizes))), values], ["offset", "value"])
+
+
+@given(
+    chunks=st.lists(st.lists(st.integers(0, 300), max_size=30), max_size=12),
+    rows=st.integers(1, 20),
+    size=st.integers(50, 2000),
+)
+def test_regrouping_keeps_the_rows_and_the_limits(chunks: list[list[int]], rows: int, size: int) -> None:
+    starts = np.cumsum([0, *map(len, chunks)]).tolist()
+    batches = [batch_of(sizes, start) for sizes, start in zip(chunks, starts, strict=False)]
+    groups = list(regrouped(batches, rows, size))
+
+    assert [o for group in groups for o in group.column("offset").to_pylist()] == list(range(starts[-1]))
+    assert [v for group in groups for v in group.column("value").to_pylist()] == [
+        v for batch in batches for v in batch.column("value").to_pylist()
+    ]
+    assert all(0 < len(group) <= rows for group in groups)
+    assert all(group.nbytes <= size or len(group) == 1 for group in groups)
+
+
+def test_small_batches_are_joined() -> None:
+    groups = list(regrouped([batch_of([1] * 3, start) for start in range(0, 30, 3)], rows=10, size=10_000))
+    assert [len(group) for group in groups] == [9, 9, 9, 3]
+
+
+def test_a_batch_of_the_right_size_is_not_cut() -> None:
+    assert [len(group) for group in regrouped([batch_of([1] * 25, 0)], rows=10, size=10_000)] == [10, 10, 5]

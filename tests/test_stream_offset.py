@@ -1,0 +1,95 @@
+"""The stream offset's JSON form: canonical, self-contained, and refused where it is not ours."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coordinator.errors import CheckpointMismatchError
+from coordinator.key_hash import cuts
+from coordinator.ranges import OffsetRange, union
+from coordinator.stream_offset import Lane, StreamOffset
+from coordinator.subscription import TopicPartition
+
+offset_ranges = st.tuples(st.integers(0, 200), st.integers(1, 20)).map(lambda t: OffsetRange(t[0], t[0] + t[1]))
+
+
+@st.composite
+def stream_offsets(draw: st.DrawFn) -> StreamOffset:
+    lanes = {}
+    for topic, partition in draw(st.lists(st.tuples(st.sampled_from(["a", "b.c"]), st.integers(0, 12)), unique=True)):
+        of_partition = []
+        for hashes in cuts(draw(st.integers(1, 4))):
+            offsets = union(draw(st.lists(offset_ranges, max_size=3)))
+            position = offsets[0].start if offsets else draw(st.integers(0, 2**62))
+            of_partition.append(Lane(hashes, f"abcd.{draw(st.integers(0, 9))}", position, offsets))
+        lanes[TopicPartition(topic, partition)] = tuple(of_partition)
+    ids = {tp.topic: f"id-{tp.topic}" for tp in lanes}
+    return StreamOffset("g", "m-1", draw(st.integers(0, 2**60)), ids, dict(sorted(lanes.items())))
+
+
+@given(stream_offsets())
+def test_the_json_gives_back_the_same_offset(offset):
+    assert StreamOffset.from_json(json.loads(json.dumps(offset.to_json()))) == offset
+
+
+@given(stream_offsets())
+def test_equal_offsets_have_equal_text_however_they_were_built(offset):
+    shuffled = StreamOffset(
+        offset.group,
+        offset.member,
+        offset.reset,
+        dict(reversed(offset.topic_ids.items())),
+        {tp: tuple(reversed(lanes)) for tp, lanes in reversed(offset.lanes.items())},
+    )
+    assert json.dumps(shuffled.to_json()) == json.dumps(offset.to_json())
+
+
+def test_offset_ranges_are_written_inclusive_and_an_idle_lane_names_its_position():
+    whole = cuts(2)
+    lanes = (
+        Lane(whole[0], "ab.1", 120, (OffsetRange(120, 161), OffsetRange(171, 241))),
+        Lane(whole[1], "ab.2", 241),
+    )
+    body = StreamOffset("g", "m-7f", 0, {"orders": "id"}, {TopicPartition("orders", 0): lanes}).to_json()
+    assert body == {
+        "#": {"group": "g", "member": "m-7f", "reset": 0, "topics": {"orders": "id"}, "v": 1},
+        "orders": {
+            "0": {
+                "0000000000000000-3fffffffffffffff": "ab.1@120-160,171-240",
+                "4000000000000000-7fffffffffffffff": "ab.2@241",
+            }
+        },
+    }
+
+
+GOOD = {"#": {"v": 1, "group": "g", "reset": 0, "topics": {}}}
+LOWER, UPPER = (str(h) for h in cuts(2))
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param({}, id="an empty offset"),
+        pytest.param({"orders": {"0": 240}}, id="an offset of Spark's own Kafka source"),
+        pytest.param({"logOffset": 3}, id="an offset of another source"),
+        pytest.param({"#": {"v": 2, "group": "g", "reset": 0, "topics": {}}}, id="a newer version"),
+        pytest.param({"#": {"v": 1, "group": 5, "reset": 0, "topics": {}}}, id="a group that is no text"),
+        pytest.param({"#": {"v": 1, "group": "g", "reset": -1, "topics": {}}}, id="a negative reset epoch"),
+        pytest.param({"#": {"v": 1, "group": "g", "reset": True, "topics": {}}}, id="a reset epoch that is no number"),
+        pytest.param({"#": {"v": 1, "group": "g", "reset": 0}}, id="no topic ids"),
+        pytest.param(GOOD | {"t": {"x": {}}}, id="a partition that is no number"),
+        pytest.param(GOOD | {"t": {"0": "no lanes"}}, id="a partition without lanes"),
+        pytest.param(GOOD | {"t": {"0": {LOWER: "5-9"}}}, id="a lane without epoch"),
+        pytest.param(GOOD | {"t": {"0": {LOWER: "a.1@"}}}, id="a lane without offsets"),
+        pytest.param(GOOD | {"t": {"0": {LOWER: "a.1@9-5"}}}, id="an inverted offset range"),
+        pytest.param(GOOD | {"t": {"0": {LOWER: "a.1@5-9,7-12"}}}, id="overlapping offset ranges"),
+        pytest.param(GOOD | {"t": {"0": {LOWER: "a.1@5-99999999999999999999"}}}, id="an offset beyond 2^63"),
+        pytest.param(GOOD | {"t": {"0": {"5-9": "a.1@5-9"}}}, id="a hash range that is not 16 digits"),
+        pytest.param(GOOD | {"t": {"0": {LOWER: "a.1@1", LOWER[:17] + UPPER[17:]: "a.1@1"}}}, id="lanes that overlap"),
+    ],
+)
+def test_a_foreign_or_damaged_checkpoint_is_refused_by_name(body):
+    with pytest.raises(CheckpointMismatchError, match="checkpoint"):
+        StreamOffset.from_json(body)

@@ -1,0 +1,241 @@
+"""Streaming queries on real Kafka, Redis and Spark: lanes, triggers, resume, and who may read a checkpoint."""
+
+import json
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+from pyspark.errors import StreamingQueryException
+
+import kafka_groups
+from streams import Stream, eventually, keyed, sent, stable, state
+from topics import Record
+from verdict import judge
+
+
+def produce(kafka, stream: Stream, records: list[Record]) -> list[Record]:
+    kafka.produce(stream.options["subscribe"], records)
+    return records
+
+
+def wal(stream: Stream, batch: int) -> dict:
+    """The offset of the only source in a batch's WAL entry."""
+    return json.loads((Path(stream.checkpoint) / "offsets" / str(batch)).read_text().splitlines()[2])
+
+
+def test_one_partition_is_read_by_four_tasks_at_once_each_key_in_order(kafka, stream):
+    records = produce(kafka, stream, keyed(2000))
+    stream.run()
+    assert judge(sent(records), stream.sink.received).good
+    assert stream.sink.tasks == {0: 4}
+    assert stable(stream) == {2000}
+    assert state(stream).leases_ms == {}, "a query that ended has left"
+
+
+def test_a_limit_cuts_the_topic_in_batches_and_keeps_the_order(kafka, stream):
+    records = produce(kafka, stream, keyed(1000))
+    stream.run(maxOffsetsPerTrigger="300")
+    assert judge(sent(records), stream.sink.received).good
+    assert stream.sink.batches == [0, 1, 2, 3]
+
+
+def test_lanes_are_a_fixed_number_for_each_partition(kafka, stream):
+    produce(kafka, stream, keyed(100))
+    stream.run(lanes="16")
+    topic = stream.options["subscribe"]
+    assert len(wal(stream, 0)[topic]["0"]) == 16
+    assert stream.sink.tasks == {0: 4}
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "tasks"),
+    [
+        pytest.param("minPartitions", "6", 6, id="minPartitions cuts by hash"),
+        pytest.param("maxRecordsPerPartition", "50", 8, id="maxRecordsPerPartition cuts by hash"),
+    ],
+)
+def test_more_tasks_than_slots_on_request(kafka, stream, option, value, tasks):
+    records = produce(kafka, stream, keyed(400))
+    stream.run(**{option: value})
+    assert judge(sent(records), stream.sink.received).good
+    assert stream.sink.tasks[0] >= tasks
+
+
+def test_a_second_run_goes_on_where_the_first_stopped(kafka, stream):
+    first = produce(kafka, stream, keyed(100))
+    stream.run()
+    second = produce(kafka, stream, keyed(50, first=100))
+    stream.run()
+    assert judge(sent(first + second), stream.sink.received).good
+    assert wal(stream, 0)["#"]["member"] == wal(stream, 1)["#"]["member"], "same checkpoint, same member"
+
+
+def test_a_running_query_sees_new_records_and_reports_the_log_end_in_sparks_form(kafka, stream):
+    produce(kafka, stream, keyed(30))
+    for query in stream.running(lambda: len(stream.sink.received) == 40, "new records arrive"):
+        eventually(lambda: len(stream.sink.received) == 30, "the first records arrive")
+        produce(kafka, stream, keyed(10, first=30))
+    topic = stream.options["subscribe"]
+    assert any(p["sources"][0]["latestOffset"] == {topic: {"0": 40}} for p in map(_as_dict, query.recentProgress))
+
+
+def _as_dict(progress) -> dict:
+    return json.loads(progress.json) if hasattr(progress, "json") and isinstance(progress.json, str) else dict(progress)
+
+
+def test_a_confirmed_batch_is_stable_in_redis_while_the_query_runs(kafka, stream):
+    produce(kafka, stream, keyed(30))
+    for _ in stream.running(lambda: stable(stream) == {30}, "the stable offset follows the sink"):
+        eventually(lambda: bool(stream.sink.received), "the first batch")
+
+
+def test_a_failed_batch_is_not_committed_and_is_replayed_exactly(kafka, stream):
+    records = produce(kafka, stream, keyed(200))
+
+    def fail(batch_id: int) -> None:
+        if batch_id == 1:
+            raise RuntimeError("the sink fails in batch 1")
+
+    stream.sink.before = fail
+    with pytest.raises(StreamingQueryException, match="the sink fails"):
+        stream.run(maxOffsetsPerTrigger="100")
+    assert stable(stream) == {100}
+    planned = wal(stream, 1)
+    stream.sink.before = lambda batch_id: None
+    produce(kafka, stream, keyed(100, first=200))
+    stream.run(maxOffsetsPerTrigger="1000")
+    assert wal(stream, 1) == planned
+    assert [d.offset for d in stream.sink.received if d.batch == 1 and d.offset >= 200] == []
+    assert judge(sent(records + keyed(100, first=200)), stream.sink.received).good
+
+
+def test_processing_time_and_once_triggers(kafka, stream):
+    records = produce(kafka, stream, keyed(60))
+    query = stream.start({"once": True})
+    assert query.awaitTermination(60)
+    produced = produce(kafka, stream, keyed(10, first=60))
+    query = stream.start({"processingTime": "200 milliseconds"})
+    eventually(lambda: len(stream.sink.received) == 70, "the trigger fires")
+    query.stop()
+    assert judge(sent(records + produced), stream.sink.received).good
+
+
+def test_starting_offsets_are_for_a_group_that_has_none_yet(kafka, stream, tmp_path):
+    produce(kafka, stream, keyed(20))
+    stream.run()
+    produce(kafka, stream, keyed(5, first=20))
+    fresh = Stream(stream.spark, stream.options | {"startingOffsets": "earliest"}, tmp_path / "another checkpoint")
+    fresh.run()
+    assert fresh.sink.offsets == [20, 21, 22, 23, 24]
+
+
+def test_a_group_without_redis_state_begins_where_kafkas_own_group_is(kafka, stream):
+    produce(kafka, stream, keyed(20))
+    kafka_groups.commit(kafka.bootstrap, stream.options["group"], stream.options["subscribe"], {0: 15})
+    stream.run()
+    assert stream.sink.offsets == [15, 16, 17, 18, 19]
+
+
+def test_the_stable_offset_is_mirrored_to_kafkas_own_group(kafka, stream):
+    produce(kafka, stream, keyed(20))
+    stream.run()
+    assert kafka_groups.committed(kafka.bootstrap, stream.options["group"], stream.options["subscribe"]) == {0: 20}
+
+
+def test_latest_is_resolved_once_before_the_first_batch(kafka, stream):
+    produce(kafka, stream, keyed(20))
+    for _ in stream.running(lambda: bool(stream.sink.received), "records after the start", startingOffsets="latest"):
+        eventually(lambda: bool(stable(stream)), "first positions are set")
+        produce(kafka, stream, keyed(5, first=20))
+    assert stream.sink.offsets == [20, 21, 22, 23, 24]
+
+
+def test_a_new_partition_starts_at_earliest(kafka, stream):
+    produce(kafka, stream, keyed(20))
+    topic = stream.options["subscribe"]
+    for _ in stream.running(
+        lambda: len(stream.sink.received) == 23, "the new partition is read", startingOffsets="latest"
+    ):
+        eventually(lambda: bool(stable(stream)), "first positions are set")
+        kafka.add_partitions(topic, 2)
+        kafka.produce(topic, [Record(b"new", b"k", partition=1)] * 23)
+
+
+def test_a_pattern_finds_topics_that_appear_later(kafka, stream):
+    prefix = stream.options.pop("subscribe")
+    stream.options["subscribePattern"] = f"{prefix}.*"
+    kafka.produce(prefix, keyed(5))
+    for _ in stream.running(lambda: len(stream.sink.received) == 8, "the later topic is read"):
+        eventually(lambda: len(stream.sink.received) == 5, "the first topic is read")
+        kafka.produce(kafka.create_topic(prefix), keyed(3))
+
+
+def test_standalone_mode_reads_key_ranges_without_group_and_redis(kafka, stream):
+    records = produce(kafka, stream, keyed(300))
+    topic, middle = stream.options.pop("subscribe"), 2**62
+    for option in ("group", "redis.url"):
+        stream.options.pop(option)
+    parts = {"lower": [[0, middle - 1]], "upper": [[middle, 2**63 - 1]]}
+    found = []
+    for name, ranges in parts.items():
+        part = Stream(stream.spark, stream.options, stream.checkpoint / name)
+        for limit in ("100", "1000"):
+            part.run(assign=json.dumps({topic: {"0": ranges}}), maxOffsetsPerTrigger=limit)
+        assert len(part.sink.batches) > 1
+        found += part.sink.received
+    assert {d.key for d in found if d.key} == {f"key-{i}" for i in range(20)}
+    assert sorted(d.offset for d in found) == list(range(len(records)))
+
+
+def test_stopping_an_idle_query_leaves_the_group_at_once(kafka, stream):
+    produce(kafka, stream, keyed(10))
+    for _ in stream.running(lambda: stable(stream) == {10}, "confirmed"):
+        pass
+    after = state(stream)
+    assert after.leases_ms == {}
+    assert all(owners == () for owners in after.owners.values())
+
+
+def test_an_idle_query_costs_the_reader_under_a_twentieth_of_a_core(kafka, stream):
+    produce(kafka, stream, keyed(10))
+    for query in stream.running(lambda: True, "idle"):
+        eventually(lambda: stable(stream) == {10}, "idle")
+        pid = int(next(iter(state(stream).members.values()))["pid"])
+        reader, looks = psutil.Process(pid), len(query.recentProgress)
+        before = reader.cpu_times()
+        started = time.monotonic()
+        eventually(lambda: time.monotonic() - started > 8, "eight idle seconds")
+        after = reader.cpu_times()
+        used = after.user + after.system - before.user - before.system
+        assert used / (time.monotonic() - started) < 0.05, f"after {looks} triggers"
+
+
+# -- who may read a checkpoint, and who may enter a group --------------------------------------
+
+
+def test_a_checkpoint_of_another_group_is_refused_by_name(kafka, stream):
+    produce(kafka, stream, keyed(10))
+    stream.run()
+    with pytest.raises(StreamingQueryException, match="CHECKPOINT_MISMATCH.*belongs to group"):
+        stream.run(group="somebody-else")
+
+
+def test_a_checkpoint_of_another_topic_is_refused_by_name(kafka, stream):
+    produce(kafka, stream, keyed(10))
+    stream.run()
+    other = kafka.create_topic("other")
+    with pytest.raises(StreamingQueryException, match="CHECKPOINT_MISMATCH.*reads topic"):
+        stream.run(subscribe=other)
+
+
+def test_a_second_live_member_is_refused_and_changes_nothing(kafka, stream, tmp_path):
+    produce(kafka, stream, keyed(10))
+    second = Stream(stream.spark, stream.options, tmp_path / "second")
+    fast = {"session.timeout.ms": "3000", "heartbeat.interval.ms": "500"}
+    for _ in stream.running(lambda: len(stream.sink.received) == 15, "the first goes on", **fast):
+        eventually(lambda: bool(stream.sink.received), "the first works")
+        with pytest.raises(StreamingQueryException, match="GROUP_BUSY.*one member"):
+            second.run(**fast)
+        produce(kafka, stream, keyed(5, first=10))
+    assert second.sink.received == []
