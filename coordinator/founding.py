@@ -6,15 +6,14 @@ Part of the service, on its thread.
 """
 
 import logging
-import secrets
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from coordinator import mirror
 from coordinator.data_loss import Aged, Loss, Recreated, Truncated
 from coordinator.errors import CoopKafkaError, LogError
 from coordinator.evidence import Evidence
 from coordinator.log_view import LogView
-from coordinator.offset_spec import Earliest, OffsetSpec
+from coordinator.offset_spec import Earliest, OffsetSpec, within
 from coordinator.ownership import Fact, Facts
 from coordinator.ports import Log
 from coordinator.ranges import WHOLE
@@ -69,7 +68,7 @@ class Founding:
         if self._settings.on_state_loss == "earliest":
             earliest = self._log.resolve(Earliest(), partitions)
             proven = {tp: earliest[tp] if position is None else position for tp, position in proven.items()}
-        self._store.recover(caller, _nonce(), why, self._view.topics, proven)
+        self._store.recover(caller, self._nonce(), why, self._view.topics, proven)
 
     def assert_known(self) -> None:
         """Assert what this process may of the last offset that reached it."""
@@ -81,7 +80,10 @@ class Founding:
             self._store.claim(NOBODY, offset, facts)
 
     def accept(self, found: Iterable[Loss], state: StreamOffset, bounds: Mapping[TopicPartition, Bounds]) -> None:
-        """failOnDataLoss=false: move on to what is left; recorded as an event, and logged. `state` names reset and topic ids."""
+        """failOnDataLoss=false: move on to what is left; recorded as an event, and logged.
+
+        `state` names reset and topic ids.
+        """
         for loss in found:
             _log.warning("group %s lost records: %s", self._settings.group, loss)
             match loss:
@@ -120,16 +122,20 @@ class Founding:
     def _first(self, status: Status | None, offsets: mirror.GroupOffsets) -> None:
         known = self._store.stable(status.topics) if status else {}
         new = [tp for tp in self._view.partitions if tp not in known]
-        if not new and status:
-            return
-        old_topics = {tp.topic for tp in known}
-        resolved = self._log.resolve(self._starting, [tp for tp in self._view.partitions if tp.topic not in old_topics])
-        earliest = self._log.resolve(Earliest(), [tp for tp in new if tp.topic in old_topics])
-        positions = {tp: earliest[tp] if tp in earliest else resolved[tp] for tp in new}
-        self._found({tp: offsets[tp][0] if tp in offsets else position for tp, position in positions.items()})
+        if new or not status:
+            positions = self._wished(new, {tp.topic for tp in known})
+            self._found({tp: offsets[tp][0] if tp in offsets else position for tp, position in positions.items()})
+
+    def _wished(self, new: Sequence[TopicPartition], known_topics: Collection[str]) -> dict[TopicPartition, int]:
+        """The starting offsets of new topics; earliest for new partitions of a topic that the group has read before."""
+        grown = [tp for tp in new if tp.topic in known_topics]
+        added = [tp for tp in new if tp.topic not in known_topics]
+        # A wish for more partitions than there are is a mistake, but not where the others have positions already.
+        starting = within(self._starting, added) if known_topics else self._starting
+        return self._log.resolve(Earliest(), grown) | (self._log.resolve(starting, added) if added else {})
 
     def _found(self, positions: Mapping[TopicPartition, int]) -> None:
-        self._store.found(NOBODY, _nonce(), self._view.topics, positions)
+        self._store.found(NOBODY, self._nonce(), self._view.topics, positions)
 
     def _group_offsets(self) -> mirror.GroupOffsets:
         try:
@@ -157,6 +163,5 @@ class Founding:
                 "plain Kafka consumers live in group %s: stable offsets are not mirrored", self._settings.group
             )
 
-
-def _nonce() -> str:
-    return secrets.token_hex(4)
+    def _nonce(self) -> str:
+        return self._settings.tokens(4)

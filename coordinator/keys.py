@@ -38,36 +38,46 @@ class GroupKeys:
 
     @property
     def meta(self) -> str:
+        """Identity and age of the group's state."""
         return self._key("meta")
 
     @property
     def leases(self) -> str:
+        """Each member's lease end."""
         return self._key("leases")
 
     @property
     def topics(self) -> str:
+        """Each topic's id and partition count."""
         return self._key("topics")
 
     @property
     def events(self) -> str:
+        """What happened to the group."""
         return self._key("events")
 
     def member(self, member: str) -> str:
+        """Who a member is."""
         return self._key("member", member)
 
     def stable(self, topic: str) -> str:
+        """The stable offset of each partition."""
         return self._key("stable", topic)
 
     def end(self, topic: str) -> str:
+        """The log end of each partition."""
         return self._key("end", topic)
 
     def segments(self, tp: TopicPartition) -> str:
+        """The position of each segment."""
         return self._key("segments", tp.topic, tp.partition)
 
     def owners(self, tp: TopicPartition) -> str:
+        """The owner of each hash range."""
         return self._key("owners", tp.topic, tp.partition)
 
     def ics(self, tp: TopicPartition) -> str:
+        """What is done above the position of each segment."""
         return self._key("ics", tp.topic, tp.partition)
 
     def all(self, members: Iterable[str], partitions: Iterable[TopicPartition]) -> list[str]:

@@ -12,7 +12,6 @@ Runs in the stream reader's process; `call` on its main thread, `beat` on the he
 """
 
 import logging
-import secrets
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
@@ -51,7 +50,7 @@ class Membership:
         self._store, self._clock, self._settings, self._fields = store, clock, settings, fields
         self._recover, self._assert_positions = recover, assert_positions
         self._member = ""
-        self._incarnation = secrets.token_hex(8)
+        self._incarnation = settings.tokens(8)
         self._lock = threading.Lock()
         self._seen: Seen | None = None
         self._joined = ""  # the nonce at which this life has joined
@@ -86,7 +85,7 @@ class Membership:
     def identify(self, member: str | None) -> None:
         """Take the identity that the checkpoint names, or mint one: same checkpoint, same member (spec 4.2)."""
         if not self._member:
-            self._member = member or f"m-{secrets.token_hex(4)}"
+            self._member = member or f"m-{self._settings.tokens(4)}"
 
     def call(self, verb: Callable[[Caller], Answer[T]]) -> T:
         """The value of a verb run as this member; see the module's table."""
@@ -183,7 +182,8 @@ class Membership:
         """A lease that grows while we look belongs to a living member; one that does not is waited for."""
         if self._other and self._other[0] == busy.member and busy.lease_end_ms > self._other[1]:
             raise GroupBusyError(
-                f"member {busy.member} is at work in group {self._settings.group!r}; this version lets one member in at a time",
+                f"member {busy.member} is at work in group {self._settings.group!r}; "
+                "this version lets one member in at a time",
                 "stop that query, or give this one a group of its own",
             ) from None
         self._other = (busy.member, busy.lease_end_ms)

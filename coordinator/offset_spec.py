@@ -3,7 +3,7 @@
 Values only; `kafka_log` resolves them to offsets.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -54,3 +54,14 @@ class AtTimestamps:
 
 
 OffsetSpec = Earliest | Latest | AtOffsets | AtTimestamp | AtTimestamps
+
+
+def within(spec: OffsetSpec, partitions: Collection[TopicPartition]) -> OffsetSpec:
+    """The part of a wish that is for `partitions`; words and single times are for every partition."""
+    match spec:
+        case AtOffsets(offsets):
+            return AtOffsets({tp: offset for tp, offset in offsets.items() if tp in partitions})
+        case AtTimestamps(timestamps, no_match):
+            return AtTimestamps({tp: ms for tp, ms in timestamps.items() if tp in partitions}, no_match)
+        case _:
+            return spec

@@ -51,21 +51,39 @@ def script(verb: str) -> str:
 class TextRedis(Protocol):
     """The plain commands we use, as they are with `decode_responses`: text in, text out."""
 
-    def hgetall(self, key: str) -> dict[str, str]: ...
-    def sadd(self, key: str, *values: str) -> int: ...
-    def smembers(self, key: str) -> set[str]: ...
-    def time(self) -> tuple[int, int]: ...
-    def xadd(self, key: str, fields: Mapping[str, str], *, maxlen: int) -> str: ...
-    def zrange(self, key: str, start: int, end: int, *, withscores: bool) -> list[tuple[str, float]]: ...
-    def pipeline(self, transaction: bool) -> "TextPipeline": ...
+    def hgetall(self, key: str) -> dict[str, str]:
+        """All fields of a hash with their values."""
+
+    def sadd(self, key: str, *values: str) -> int:
+        """Add to a set; the number of values that are new."""
+
+    def smembers(self, key: str) -> set[str]:
+        """All values of a set."""
+
+    def time(self) -> tuple[int, int]:
+        """The server's clock: seconds, and microseconds of the second."""
+
+    def xadd(self, key: str, fields: Mapping[str, str], *, maxlen: int) -> str:
+        """Append to a stream that keeps about `maxlen` entries; the entry's id."""
+
+    def zrange(self, key: str, start: int, end: int, *, withscores: bool) -> list[tuple[str, float]]:
+        """Values of a sorted set with their scores, `end` included."""
+
+    def pipeline(self, transaction: bool) -> "TextPipeline":
+        """An empty pipeline."""
 
 
 class TextPipeline(Protocol):
     """Commands that travel together."""
 
-    def hgetall(self, key: str) -> "TextPipeline": ...
-    def hset(self, key: str, field: str, value: str) -> "TextPipeline": ...
-    def execute(self) -> list[dict[str, str]]: ...
+    def hgetall(self, key: str) -> "TextPipeline":
+        """Ask for all fields of a hash."""
+
+    def hset(self, key: str, field: str, value: str) -> "TextPipeline":
+        """Set one field of a hash."""
+
+    def execute(self) -> list[dict[str, str]]:
+        """Send the commands; their replies, in order."""
 
 
 class RedisClient:
@@ -108,7 +126,8 @@ class RedisClient:
             return
         if policy != "noeviction":
             raise RedisConfigurationError(
-                f"the Redis at {self._shown} has maxmemory-policy {policy!r}: it may drop positions when its memory is full",
+                f"the Redis at {self._shown} has maxmemory-policy {policy!r}: "
+                "it may drop positions when its memory is full",
                 "set maxmemory-policy noeviction, or use another Redis for coop-kafka",
             )
 
@@ -123,7 +142,8 @@ class RedisClient:
         except _DENIED as error:
             raise RedisAccessError(
                 f"the Redis at {self._shown} refuses: {_plain(error)}",
-                "put user and password in redis.url (redis://user:password@host) and allow the commands of conf/redis.acl",
+                "put user and password in redis.url (redis://user:password@host), "
+                "and allow the commands of conf/redis.acl",
             ) from None
         except _UNAVAILABLE as error:
             raise self._unavailable(error) from None

@@ -78,11 +78,10 @@ class Service:
         skipped = self._commit(start)
         looks = 0
         while True:
-            self._acquire()
-            work, until = self._look(limits)
+            acquired, work, until = self._look(limits)
             if skipped or anything(work, until):
                 if self._membership.lease_left_ms > 0:
-                    return self._plan(work, until)
+                    return self._plan(acquired, work, until)
                 self.heartbeat_now()
             elif self._pace.targets is not None:
                 if self._finished():
@@ -169,53 +168,44 @@ class Service:
                 assertions = _within(self._evidence.facts, refused)
                 self._membership.outside(lambda: self._founding.claim(offset, assertions))
         elif self._acquired:
-            for tp, of_tp in facts.items():
-                self._advance(tp, of_tp)
-
-    def _advance(self, tp: TopicPartition, facts: tuple[Fact, ...]) -> None:
-        assert self._acquired
-        progress = self._acquired.progress[tp]
-        for f in facts:
-            progress = progress.advance(f.hashes, f.position)
-        boundaries = (o.hashes.lo for o in self._acquired.ownership[tp])
-        self._acquired = self._acquired.with_progress(tp, progress.coalesced(boundaries))
+            self._acquired = _advanced(self._acquired, facts)
 
     # -- plan ----------------------------------------------------------------------------------
 
-    def _acquire(self) -> None:
+    def _acquire(self) -> Acquired:
         """Own what can be owned, as of the nonce at which this life has joined."""
         partitions = self._view.partitions
-        held = self._acquired and self._acquired_at == self._membership.joined
-        if held and self._acquired and self._acquired.ownership.keys() == set(partitions):
-            return
+        held = self._acquired if self._acquired_at == self._membership.joined else None
+        if held and held.ownership.keys() == set(partitions):
+            return held
         acquired = self._acquire_once(partitions)
         if without := [tp for tp in partitions if not acquired.progress[tp].segments]:
             self._membership.outside(lambda: self._founding.place(without))
             acquired = self._acquire_once(partitions)
         self._acquired, self._acquired_at = acquired, self._membership.joined
+        return acquired
 
     def _acquire_once(self, partitions: Sequence[TopicPartition]) -> Acquired:
         return self._membership.call(lambda caller: self._store.acquire(caller, partitions))
 
-    def _look(self, limits: Limits) -> tuple[Pieces, dict[TopicPartition, int]]:
-        """The work there is and how far to read it, after the losses and limits."""
+    def _look(self, limits: Limits) -> tuple[Acquired, Pieces, dict[TopicPartition, int]]:
+        """What is owned, the work there is and how far to read it, after the losses and limits."""
+        acquired = self._acquire()
         bounds = self._view.look()
-        while self._lossy(bounds):
-            self._acquire()
-        assert self._acquired
+        while self._lossy(acquired, bounds):
+            acquired = self._acquire()
         self._membership.outside(lambda: self._founding.report_ends(bounds))
-        work = pieces(self._acquired.ownership, self._acquired.progress)
-        return work, self._pace.until(work, bounds, limits)
+        work = pieces(acquired.ownership, acquired.progress)
+        return acquired, work, self._pace.until(work, bounds, limits)
 
-    def _lossy(self, bounds: Mapping[TopicPartition, Bounds]) -> bool:
+    def _lossy(self, acquired: Acquired, bounds: Mapping[TopicPartition, Bounds]) -> bool:
         """Whether records that were not read are gone and positions were moved for it; an error if that may not be."""
-        assert self._acquired
-        found = tuple(data_loss.losses(self._acquired.progress, bounds, self._acquired.topic_ids, self._view.topics))
+        found = tuple(data_loss.losses(acquired.progress, bounds, acquired.topic_ids, self._view.topics))
         if not found:
             return False
         if self._settings.fail_on_data_loss:
             raise data_loss.error(found[0])
-        state = StreamOffset(self._settings.group, reset=self._acquired.reset, topic_ids=self._acquired.topic_ids)
+        state = StreamOffset(self._settings.group, reset=acquired.reset, topic_ids=acquired.topic_ids)
         self._membership.outside(lambda: self._founding.accept(found, state, bounds))
         self._acquired = None
         return True
@@ -230,13 +220,23 @@ class Service:
             if self._settings.fail_on_data_loss:
                 raise data_loss.error(loss)
 
-    def _plan(self, work: Pieces, until: Mapping[TopicPartition, int]) -> StreamOffset:
-        assert self._acquired
-        a, lanes = self._acquired, plan(work, until, self._cutting)
-        end = StreamOffset(self._settings.group, self._membership.member, a.reset, a.topic_ids, lanes)
+    def _plan(self, acquired: Acquired, work: Pieces, until: Mapping[TopicPartition, int]) -> StreamOffset:
+        lanes = plan(work, until, self._cutting)
+        end = StreamOffset(self._settings.group, self._membership.member, acquired.reset, acquired.topic_ids, lanes)
         self._evidence.add_unconfirmed(end)
         self._pace.planned()
         return end
+
+
+def _advanced(acquired: Acquired, facts: Facts) -> Acquired:
+    """What is acquired once those facts are committed."""
+    for tp, of_tp in facts.items():
+        progress = acquired.progress[tp]
+        for f in of_tp:
+            progress = progress.advance(f.hashes, f.position)
+        boundaries = (o.hashes.lo for o in acquired.ownership[tp])
+        acquired = acquired.with_progress(tp, progress.coalesced(boundaries))
+    return acquired
 
 
 def _within(facts: Facts, refused: Facts) -> Facts:

@@ -1,5 +1,7 @@
 """What a group's service is told, as one value. Durations in milliseconds."""
 
+import secrets
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
@@ -15,3 +17,4 @@ class GroupSettings:
     max_outage_ms: int = 60_000
     fail_on_data_loss: bool = True
     on_state_loss: Literal["fail", "earliest"] = "fail"
+    tokens: Callable[[int], str] = secrets.token_hex  # random hex digits of so many bytes; a simulation gives its own

@@ -4,7 +4,7 @@
 """
 
 
-class Verdict(Exception):
+class Verdict(Exception):  # noqa: N818 - an answer that the coordinator acts on, not an error
     """A script refused, and wrote nothing."""
 
 

@@ -16,9 +16,9 @@ from typing import Protocol
 
 from coordinator.clock import BootClock
 from coordinator.errors import MissingOptionError
+from coordinator.pace import Limits
 from coordinator.redis_client import RedisClient
 from coordinator.redis_store import RedisStore
-from coordinator.pace import Limits
 from coordinator.service import Service
 from coordinator.standalone import Standalone
 from coordinator.stream_offset import StreamOffset

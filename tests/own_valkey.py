@@ -10,17 +10,15 @@ class OwnValkey:
     """A server on a port that stays the same over restarts."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder, (self._port,) = folder, servers.free_ports(1)
-        self._data = folder / "data"
-        self.restart()
+        self._data, (self._port,) = folder / "data", servers.free_ports(1)
+        self._server = self._started()
 
     def restart(self, *, emptied: bool = False) -> None:
         """Stop it if it runs, start it with what it wrote, or with nothing."""
         self.stop()
         if emptied:
             shutil.rmtree(self._data)
-        self._data.mkdir(exist_ok=True)
-        self._server = servers.start_valkey(self._data, self._port)
+        self._server = self._started()
 
     @property
     def address(self) -> str:
@@ -29,7 +27,8 @@ class OwnValkey:
 
     def stop(self) -> None:
         """Stop it; it may be stopped already."""
-        if self._server:
-            self._server.stop()
+        self._server.stop()
 
-    _server: servers.Server | None = None
+    def _started(self) -> servers.Server:
+        self._data.mkdir(exist_ok=True)
+        return servers.start_valkey(self._data, self._port)

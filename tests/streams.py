@@ -2,23 +2,23 @@
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import monotonically_increasing_id, spark_partition_id
-from pyspark.sql.streaming import StreamingQuery
+from pyspark.sql.streaming.query import StreamingQuery
 
 from coordinator.errors import UnknownGroupError
 from coordinator.group_state import GroupState
 from coordinator.redis_client import RedisClient
 from coordinator.redis_snapshot import read_group
 from topics import Record
-from verdict import Delivery
+from verdict import Delivery, Sent
 
-DEADLINE_S = 90.0
+DEADLINE_S = 90
 
 
 def eventually(condition: Callable[[], bool], what: str, deadline_s: float = DEADLINE_S) -> None:
@@ -84,9 +84,10 @@ class Stream:
         finally:
             query.stop()
 
+    @contextmanager
     def running(self, until: Callable[[], bool], what: str, **options: str) -> Iterator[StreamingQuery]:
-        """Run the default trigger until a condition holds; use as a context in `for`."""
-        query = self.start(**options)
+        """Run the default trigger while the body of `with` runs, and on until a condition holds."""
+        query = self.start(None, **options)
         try:
             yield query
             eventually(lambda: until() or query.exception() is not None, what)
@@ -100,8 +101,8 @@ def keyed(count: int, first: int = 0) -> list[Record]:
     return [Record(str(i).encode(), None if i % 7 == 0 else b"key-%d" % (i % 20)) for i in range(first, first + count)]
 
 
-def sent(records: list[Record]) -> list[tuple[str | None, str | None]]:
-    return [(r.key and r.key.decode(), r.value and r.value.decode()) for r in records]
+def sent(records: list[Record]) -> list[Sent]:
+    return [(_text(r.key), _text(r.value)) for r in records]
 
 
 def state(stream: Stream) -> GroupState:

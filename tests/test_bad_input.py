@@ -1,4 +1,4 @@
-"""What a user gets for a mistake: a named error of ours, at the earliest moment, with nothing lost and no secret shown."""
+"""What a user gets for a mistake: a named error of ours, at the earliest moment, nothing lost, no secret shown."""
 
 import json
 import os
@@ -14,7 +14,7 @@ import servers
 from coordinator.subscription import TopicPartition
 from kafka_logs import delete_records
 from streams import Stream, eventually, keyed, stable
-from topics import Record
+from topics import Kafka, Record
 
 SECRET = "hunter2"
 
@@ -51,7 +51,7 @@ def refused_at_load(stream: Stream, options: dict[str, str | None]) -> str:
         ),
     ],
 )
-def test_a_wrong_option_is_refused_by_load(stream, options, words):
+def test_a_wrong_option_is_refused_by_load(stream: Stream, options: dict[str, str | None], words: list[str]) -> None:
     message = refused_at_load(stream, options)
     assert [word for word in words if word not in message] == []
     assert SECRET not in message
@@ -65,7 +65,7 @@ def failure(stream: Stream, **options: str) -> str:
     return str(error.value)
 
 
-def test_a_redis_that_is_not_there_is_named(stream):
+def test_a_redis_that_is_not_there_is_named(stream: Stream) -> None:
     (port,) = servers.free_ports(1)
     message = failure(stream, **{"redis.url": f"redis://:{SECRET}@127.0.0.1:{port}/0"})
     assert "REDIS_UNAVAILABLE" in message
@@ -73,26 +73,26 @@ def test_a_redis_that_is_not_there_is_named(stream):
     assert SECRET not in message
 
 
-def test_a_redis_that_asks_for_a_password_is_named(stream, redis_url):
+def test_a_redis_that_asks_for_a_password_is_named(stream: Stream, redis_url: str) -> None:
     message = failure(stream, **{"redis.url": redis_url.replace("redis://", f"redis://nobody:{SECRET}@")})
     assert "REDIS_ACCESS_DENIED" in message
     assert SECRET not in message
 
 
-def test_a_broker_that_is_not_there_is_named(stream):
+def test_a_broker_that_is_not_there_is_named(stream: Stream) -> None:
     (port,) = servers.free_ports(1)
     message = failure(stream, **{"kafka.bootstrap.servers": f"127.0.0.1:{port}", "fetchOffset.numRetries": "1"})
     assert "KAFKA_UNAVAILABLE" in message
     assert f"127.0.0.1:{port}" in message
 
 
-def test_an_unknown_topic_is_named(stream):
+def test_an_unknown_topic_is_named(stream: Stream) -> None:
     message = failure(stream, subscribe="no-such-topic")
     assert "UNKNOWN_TOPIC_OR_PARTITION" in message
     assert "no-such-topic" in message
 
 
-def test_starting_offsets_beyond_the_log_are_named(kafka, stream):
+def test_starting_offsets_beyond_the_log_are_named(kafka: Kafka, stream: Stream) -> None:
     topic = stream.options["subscribe"]
     kafka.produce(topic, keyed(10))
     message = failure(stream, startingOffsets=json.dumps({topic: {"0": 11}}))
@@ -101,13 +101,13 @@ def test_starting_offsets_beyond_the_log_are_named(kafka, stream):
     assert stable(stream) == set()
 
 
-def test_an_empty_topic_is_no_error(stream):
+def test_an_empty_topic_is_no_error(stream: Stream) -> None:
     stream.run()
     assert stream.sink.received == []
 
 
 @pytest.mark.parametrize("name", ["orders of today", "{braces}", "\"quotes\" 'too'", "Größe", "a:b*c?[d]"])
-def test_any_group_name_that_people_write_works(kafka, stream, group, name):
+def test_any_group_name_that_people_write_works(kafka: Kafka, stream: Stream, group: str, name: str) -> None:
     kafka.produce(stream.options["subscribe"], keyed(5))
     stream.options["group"] = f"{name} {group}"
     stream.run()
@@ -115,7 +115,7 @@ def test_any_group_name_that_people_write_works(kafka, stream, group, name):
     assert stable(stream) == {5}
 
 
-def test_a_schema_that_is_not_ours_is_refused(stream):
+def test_a_schema_that_is_not_ours_is_refused(stream: Stream) -> None:
     reader = stream.spark.readStream.format("coop-kafka").options(**stream.options).schema("key string, value string")
     with pytest.raises(PySparkException, match="SCHEMA_MISMATCH"):
         reader.load().writeStream.format("noop").option(
@@ -123,7 +123,7 @@ def test_a_schema_that_is_not_ours_is_refused(stream):
         ).start().awaitTermination()
 
 
-def test_a_recreated_topic_is_a_data_loss_by_default(kafka, stream):
+def test_a_recreated_topic_is_a_data_loss_by_default(kafka: Kafka, stream: Stream) -> None:
     topic = stream.options["subscribe"]
     kafka.produce(topic, keyed(10))
     query = stream.start()
@@ -133,12 +133,12 @@ def test_a_recreated_topic_is_a_data_loss_by_default(kafka, stream):
     eventually(lambda: query.exception() is not None, "the query fails")
     message = str(query.exception())
     assert "DATA_LOSS" in message or "UNKNOWN_TOPIC" in message, message
-    with pytest.raises(PySparkException, match="DATA_LOSS.*failOnDataLoss"):
+    with pytest.raises(PySparkException, match=r"DATA_LOSS.*failOnDataLoss"):
         stream.run()
     assert len(stream.sink.received) == 10
 
 
-def test_a_recreated_topic_is_read_from_its_beginning_without_fail_on_data_loss(kafka, stream):
+def test_a_recreated_topic_is_read_from_its_beginning_without_fail_on_data_loss(kafka: Kafka, stream: Stream) -> None:
     topic = stream.options["subscribe"]
     kafka.produce(topic, keyed(10))
     stream.run(failOnDataLoss="false")
@@ -150,13 +150,13 @@ def test_a_recreated_topic_is_read_from_its_beginning_without_fail_on_data_loss(
     assert stable(stream) == {4}
 
 
-def test_records_that_aged_out_are_a_data_loss_by_default_and_skipped_on_request(kafka, stream):
+def test_records_that_aged_out_are_a_data_loss_by_default_and_skipped_on_request(kafka: Kafka, stream: Stream) -> None:
     topic = stream.options["subscribe"]
     kafka.produce(topic, keyed(10))
     stream.run()
     kafka.produce(topic, keyed(10, first=10))
     delete_records(kafka, TopicPartition(topic, 0), 15)
-    with pytest.raises(PySparkException, match="DATA_LOSS.*10-14"):
+    with pytest.raises(PySparkException, match=r"DATA_LOSS.*10-14"):
         stream.run()
     stream.run(failOnDataLoss="false")
     assert stream.sink.offsets == [*range(10), *range(15, 20)]
@@ -175,7 +175,7 @@ print("COUNT", spark.read.format("coop-kafka").options(**options).load().count()
 """
 
 
-def test_a_worker_without_our_packages_is_told_the_remedy(kafka, tmp_path):
+def test_a_worker_without_our_packages_is_told_the_remedy(kafka: Kafka, tmp_path: Path) -> None:
     """Workers run PYSPARK_PYTHON: here one that has pyspark and this project, and nothing that it needs."""
     topic = kafka.create_topic("worker")
     kafka.produce(topic, [Record(b"v", b"k")])

@@ -221,14 +221,18 @@ def test_no_progress_though_the_records_are_there_is_a_timeout(kafka: Kafka, num
     assert e.value.retriable
 
 
-def test_the_time_that_the_caller_takes_between_chunks_does_not_count(kafka: Kafka, numbers: str) -> None:
-    tp = OurTopicPartition(numbers, 0)
-    client = {"bootstrap_servers": kafka.bootstrap, "max_poll_records": 50}
+def test_the_time_that_the_caller_takes_between_chunks_does_not_count(kafka: Kafka) -> None:
+    topic = kafka.create_topic()
+    for _ in range(2):
+        kafka.produce(topic, [Record(b"v")] * 50)
+    tp = OurTopicPartition(topic, 0)
+    slow = {"fetch_min_bytes": 1_000_000, "fetch_max_wait_ms": 300, "max_partition_fetch_bytes": 1}
+    client = {"bootstrap_servers": kafka.bootstrap, "max_poll_records": 50, **slow}
     with consumers.borrowed(client, [tp]) as consumer:
         stretch = fetch(consumer, tp, OffsetRange(0, 100), FetchSettings(client, 1_000, fail_on_data_loss=True))
         first = next(stretch)
         long_after = monotonic() + 1.2
-        eventually(lambda: len(everything(kafka, numbers)) == 100 and monotonic() > long_after)
+        eventually(lambda: len(everything(kafka, topic)) == 100 and monotonic() > long_after)
         assert [len(first), *map(len, stretch)] == [50, 50]
 
 

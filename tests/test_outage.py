@@ -1,16 +1,21 @@
 """Redis goes away under a running query: kept pending, retried, and a named error only after `redis.max.outage`."""
 
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
+from pyspark.sql import SparkSession
 
 from own_valkey import OwnValkey
 from streams import Stream, eventually, keyed, sent, stable
+from topics import Kafka
 from verdict import judge
 
 LEASES = {"session.timeout.ms": "1500", "heartbeat.interval.ms": "300"}
 
 
 @pytest.fixture
-def valkey(tmp_path):
+def valkey(tmp_path: Path) -> Iterator[OwnValkey]:
     """A Redis of this test's own."""
     server = OwnValkey(tmp_path)
     yield server
@@ -18,7 +23,7 @@ def valkey(tmp_path):
 
 
 @pytest.fixture
-def stream(spark, kafka, valkey, group, tmp_path):
+def stream(spark: SparkSession, kafka: Kafka, valkey: OwnValkey, group: str, tmp_path: Path) -> Stream:
     options = {
         "kafka.bootstrap.servers": kafka.bootstrap,
         "subscribe": kafka.create_topic("outage"),
@@ -30,27 +35,31 @@ def stream(spark, kafka, valkey, group, tmp_path):
     return Stream(spark, options, tmp_path / "checkpoint")
 
 
-def test_a_running_query_survives_a_redis_that_is_restarted(kafka, stream, valkey):
+def test_a_running_query_survives_a_redis_that_is_restarted(kafka: Kafka, stream: Stream, valkey: OwnValkey) -> None:
     records = keyed(30)
     kafka.produce(stream.options["subscribe"], records[:20])
-    for _ in stream.running(lambda: stable(stream) == {30}, "work goes on after the restart"):
+    with stream.running(lambda: stable(stream) == {30}, "work goes on after the restart"):
         eventually(lambda: stable(stream) == {20}, "the first batch is confirmed")
         valkey.restart()
         kafka.produce(stream.options["subscribe"], records[20:])
     assert judge(sent(records), stream.sink.received).good
 
 
-def test_a_redis_that_comes_back_empty_is_a_loss_that_the_running_query_repairs(kafka, stream, valkey):
+def test_a_redis_that_comes_back_empty_is_a_loss_that_the_running_query_repairs(
+    kafka: Kafka, stream: Stream, valkey: OwnValkey
+) -> None:
     records = keyed(30)
     kafka.produce(stream.options["subscribe"], records[:20])
-    for _ in stream.running(lambda: stable(stream) == {30}, "work goes on after the loss"):
+    with stream.running(lambda: stable(stream) == {30}, "work goes on after the loss"):
         eventually(lambda: stable(stream) == {20}, "the first batch is confirmed")
         valkey.restart(emptied=True)
         kafka.produce(stream.options["subscribe"], records[20:])
     assert judge(sent(records), stream.sink.received).good, "this process proves what its sink completed"
 
 
-def test_an_outage_longer_than_the_limit_is_a_named_error_and_loses_nothing(kafka, stream, valkey):
+def test_an_outage_longer_than_the_limit_is_a_named_error_and_loses_nothing(
+    kafka: Kafka, stream: Stream, valkey: OwnValkey
+) -> None:
     records = keyed(30)
     kafka.produce(stream.options["subscribe"], records[:20])
     stream.options["redis.max.outage"] = "1s"

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from coordinator.key_hash import cut_bound, cuts
 from coordinator.ownership import Owned
-from coordinator.planning import Cutting, backlog, backlog_ready, levels, pieces, plan
+from coordinator.planning import Cutting, Pieces, backlog, backlog_ready, levels, pieces, plan
 from coordinator.progress import Progress, Segment
 from coordinator.ranges import WHOLE, OffsetRange
 from coordinator.stream_offset import Lane
@@ -16,14 +16,14 @@ A, B = TopicPartition("t", 0), TopicPartition("t", 1)
 LOWER, UPPER = cuts(2)
 
 
-def work(**positions: int):
+def work(**positions: int) -> Pieces:
     """Partitions a and b, each owned whole, at one position."""
     tps = {"a": A, "b": B}
     ownership = {tps[n]: (Owned(WHOLE, "e.1"),) for n in positions}
     return pieces(ownership, {tps[n]: Progress.starting_at(p) for n, p in positions.items()})
 
 
-def halves(lower: int, upper: int):
+def halves(lower: int, upper: int) -> Pieces:
     progress = Progress((Segment(LOWER, lower), Segment(UPPER, upper)))
     return pieces({A: (Owned(WHOLE, "e.1"),)}, {A: progress})
 
@@ -44,7 +44,9 @@ def halves(lower: int, upper: int):
         pytest.param(work(a=7), {A: 100}, 0.001, {A: 8}, id="a tiny limit still moves by one offset"),
     ],
 )
-def test_levels(given_work, ends, limit, expected):
+def test_levels(
+    given_work: Pieces, ends: dict[TopicPartition, int], limit: float | None, expected: dict[TopicPartition, int]
+) -> None:
     assert levels(given_work, ends, limit) == expected
 
 
@@ -53,7 +55,9 @@ def test_levels(given_work, ends, limit, expected):
     st.integers(1, 400),
     st.integers(50, 90),
 )
-def test_a_limit_bounds_the_sum_of_weights_but_for_one_offset(parts, limit, end):
+def test_a_limit_bounds_the_sum_of_weights_but_for_one_offset(
+    parts: list[tuple[int, bool]], limit: int, end: int
+) -> None:
     spaces = cuts(len(parts))
     progress = Progress(tuple(Segment(h, p) for h, (p, _) in zip(spaces, parts, strict=True)))
     owned = tuple(Owned(h, "e.1") for h, (_, mine) in zip(spaces, parts, strict=True) if mine)
@@ -70,7 +74,9 @@ def test_a_limit_bounds_the_sum_of_weights_but_for_one_offset(parts, limit, end)
     st.one_of(st.none(), st.integers(1, 8)),
     st.one_of(st.none(), st.integers(1, 20)),
 )
-def test_a_plan_reads_every_owned_point_that_is_not_done_exactly_once(parts, until, slots, lanes, max_records):
+def test_a_plan_reads_every_owned_point_that_is_not_done_exactly_once(
+    parts: list[tuple[int, bool]], until: int, slots: int, lanes: int | None, max_records: int | None
+) -> None:
     spaces = cuts(len(parts))
     progress = Progress(tuple(Segment(h, p, _ahead(p)) for h, (p, _) in zip(spaces, parts, strict=True)))
     owned = tuple(Owned(h, "e.1") for h, (_, mine) in zip(spaces, parts, strict=True) if mine)
@@ -88,16 +94,16 @@ def test_a_plan_reads_every_owned_point_that_is_not_done_exactly_once(parts, unt
     assert sum(lane.hashes.size for lane in planned) == sum(o.hashes.size for o in owned)
 
 
-def _ahead(position: int):
+def _ahead(position: int) -> tuple[OffsetRange, ...]:
     return (OffsetRange(position + 3, position + 5),)
 
 
-def test_an_idle_range_is_one_lane_however_many_lanes_are_asked_for():
+def test_an_idle_range_is_one_lane_however_many_lanes_are_asked_for() -> None:
     planned = plan(work(a=5), {A: 5}, Cutting(slots=4, lanes=8))
     assert planned == {A: (Lane(WHOLE, "e.1", 5),)}
 
 
-def test_one_partition_is_cut_in_as_many_lanes_as_the_slots_need():
+def test_one_partition_is_cut_in_as_many_lanes_as_the_slots_need() -> None:
     assert [lane.hashes for lane in plan(work(a=0), {A: 10}, Cutting(slots=4))[A]] == list(cuts(4))
 
 
@@ -110,5 +116,5 @@ def test_one_partition_is_cut_in_as_many_lanes_as_the_slots_need():
         pytest.param(5, 900, True, id="the longest delay ends the wait"),
     ],
 )
-def test_min_offsets_per_trigger(waiting, since_last_ms, ready):
+def test_min_offsets_per_trigger(waiting: int, since_last_ms: int | None, ready: bool) -> None:
     assert backlog_ready(waiting, min_offsets=10, since_last_ms=since_last_ms, max_delay_ms=900) is ready

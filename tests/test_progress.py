@@ -1,5 +1,7 @@
 """`Progress` against its oracle: a set of done (offset, hash) points."""
 
+import random
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,13 +14,16 @@ SPAN, CELLS = 12, 6
 # Six cells of a tiny hash space, spread over the real one, so that both its ends are tested.
 BOUNDS = [0, 1, 2, HASH_MAX // 2, HASH_MAX - 1, HASH_MAX, HASH_MAX + 1]
 
+Drawn = tuple[Rectangle, frozenset[tuple[int, int]]]
+"""A rectangle, and the points of (offset, cell) in it."""
+
 
 def cells(first: int, last: int) -> HashRange:
     return HashRange(BOUNDS[first], BOUNDS[last + 1] - 1)
 
 
 @st.composite
-def rectangles(draw: st.DrawFn) -> tuple[Rectangle, frozenset[tuple[int, int]]]:
+def rectangles(draw: st.DrawFn) -> Drawn:
     first, last = sorted((draw(st.integers(0, CELLS - 1)), draw(st.integers(0, CELLS - 1))))
     start, end = sorted((draw(st.integers(0, SPAN - 1)), draw(st.integers(0, SPAN - 1))))
     points = frozenset((o, c) for o in range(start, end + 1) for c in range(first, last + 1))
@@ -48,7 +53,7 @@ histories = st.lists(rectangles(), max_size=12)
 
 
 @given(histories)
-def test_add_holds_exactly_the_points_that_were_added(history):
+def test_add_holds_exactly_the_points_that_were_added(history: list[Drawn]) -> None:
     progress, oracle = Progress.starting_at(0), set[tuple[int, int]]()
     for rectangle, points in history:
         progress, oracle = progress.add(rectangle), oracle | points
@@ -57,7 +62,7 @@ def test_add_holds_exactly_the_points_that_were_added(history):
 
 
 @given(histories, rectangles())
-def test_remaining_is_what_is_wanted_and_not_done_each_point_once(history, wanted):
+def test_remaining_is_what_is_wanted_and_not_done_each_point_once(history: list[Drawn], wanted: Drawn) -> None:
     progress, oracle = Progress.starting_at(0), set[tuple[int, int]]()
     for rectangle, points in history:
         progress, oracle = progress.add(rectangle), oracle | points
@@ -65,7 +70,7 @@ def test_remaining_is_what_is_wanted_and_not_done_each_point_once(history, wante
 
 
 @given(histories)
-def test_stable_is_the_first_offset_that_some_hash_has_not_done(history):
+def test_stable_is_the_first_offset_that_some_hash_has_not_done(history: list[Drawn]) -> None:
     progress, oracle = Progress.starting_at(0), set[tuple[int, int]]()
     for rectangle, points in history:
         progress, oracle = progress.add(rectangle), oracle | points
@@ -73,7 +78,7 @@ def test_stable_is_the_first_offset_that_some_hash_has_not_done(history):
 
 
 @given(histories, st.randoms(use_true_random=False))
-def test_the_order_and_repetition_of_additions_do_not_matter(history, rng):
+def test_the_order_and_repetition_of_additions_do_not_matter(history: list[Drawn], rng: random.Random) -> None:
     shuffled = [*history, *history]
     rng.shuffle(shuffled)
     one, other = Progress.starting_at(0), Progress.starting_at(0)
@@ -85,7 +90,7 @@ def test_the_order_and_repetition_of_additions_do_not_matter(history, rng):
 
 
 @given(histories, st.sets(st.sampled_from(BOUNDS[:-1])))
-def test_cut_and_coalesce_change_the_segments_but_no_point(history, boundaries):
+def test_cut_and_coalesce_change_the_segments_but_no_point(history: list[Drawn], boundaries: set[int]) -> None:
     progress = Progress.starting_at(0)
     for rectangle, _ in history:
         progress = progress.add(rectangle)
@@ -97,7 +102,7 @@ def test_cut_and_coalesce_change_the_segments_but_no_point(history, boundaries):
 
 
 @given(histories)
-def test_the_text_form_gives_back_the_same_progress(history):
+def test_the_text_form_gives_back_the_same_progress(history: list[Drawn]) -> None:
     progress = Progress.starting_at(0)
     for rectangle, _ in history:
         progress = progress.add(rectangle)
@@ -105,7 +110,7 @@ def test_the_text_form_gives_back_the_same_progress(history):
 
 
 @given(histories, rectangles())
-def test_within_keeps_the_points_of_those_hashes_only(history, window):
+def test_within_keeps_the_points_of_those_hashes_only(history: list[Drawn], window: Drawn) -> None:
     progress = Progress.starting_at(0)
     for rectangle, _ in history:
         progress = progress.add(rectangle)
@@ -114,7 +119,7 @@ def test_within_keeps_the_points_of_those_hashes_only(history, window):
     assert done_points(kept) == {(o, c) for o, c in done_points(progress) if c in columns}
 
 
-def inclusive(*ranges: str):
+def inclusive(*ranges: str) -> tuple[OffsetRange, ...]:
     return union(OffsetRange.parse(r) for r in ranges)
 
 
@@ -131,12 +136,12 @@ def inclusive(*ranges: str):
         pytest.param(43, ["45-47"], "43-60", (61, []), id="a commit over everything leaves no IC"),
     ],
 )
-def test_worked_examples_of_commits(position, ics, commit, then):
+def test_worked_examples_of_commits(position: int, ics: list[str], commit: str, then: tuple[int, list[str]]) -> None:
     after = Segment(WHOLE, position, inclusive(*ics)).add(inclusive(commit))
     assert (after.position, after.ics) == (then[0], inclusive(*then[1]))
 
 
-def test_worked_example_of_gap_amending():
+def test_worked_example_of_gap_amending() -> None:
     segment = Segment(WHOLE, 41, inclusive("43-45", "48-49"))
     missing = segment.remaining(OffsetRange(40, 51))
     assert [str(r) for r in missing] == ["41-42", "46-47", "50-50"]
@@ -144,7 +149,7 @@ def test_worked_example_of_gap_amending():
     assert segment.add(missing) == Segment(WHOLE, 51)
 
 
-def test_two_interleaved_keys_need_two_positions_and_no_individual_commit():
+def test_two_interleaved_keys_need_two_positions_and_no_individual_commit() -> None:
     progress = Progress.starting_at(40)
     lower, upper = cells(0, 2), cells(3, 5)
     progress = progress.advance(lower, 50).advance(upper, 50)
@@ -164,11 +169,11 @@ def test_two_interleaved_keys_need_two_positions_and_no_individual_commit():
         pytest.param({"0000000000000002-0000000000000001": "1"}, id="an inverted range"),
     ],
 )
-def test_damaged_text_is_refused_by_name(positions):
+def test_damaged_text_is_refused_by_name(positions: dict[str, str]) -> None:
     with pytest.raises(StateFormatError):
         Progress.parse(positions)
 
 
-def test_a_hole_between_segments_is_seen():
+def test_a_hole_between_segments_is_seen() -> None:
     assert not Progress((Segment(cells(0, 1), 1), Segment(cells(3, 5), 1))).tiles
     assert Progress((Segment(cells(0, 2), 1), Segment(cells(3, 5), 1))).tiles

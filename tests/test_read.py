@@ -253,4 +253,4 @@ except EnvironmentMismatchError as error:
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert f"import of {missing} halted" in done.stdout, done.stderr
     assert sys.executable in done.stdout
-    assert "Remedy: install coop-kafka with its dependencies where executors run, and set PYSPARK_PYTHON" in done.stdout
+    assert "Remedy: install coop-kafka with its dependencies where driver and executors run" in done.stdout

@@ -5,6 +5,7 @@ import time
 from collections.abc import Iterator
 
 import pytest
+import redis
 
 from coordinator import verdicts
 from coordinator.errors import RedisAccessError, RedisUnavailableError, StateFormatError, StateLostError
@@ -12,7 +13,7 @@ from coordinator.key_hash import cuts
 from coordinator.keys import GroupKeys, encode
 from coordinator.ownership import Fact, Owned, completed
 from coordinator.progress import Progress
-from coordinator.ranges import WHOLE, OffsetRange
+from coordinator.ranges import WHOLE, HashRange, OffsetRange
 from coordinator.redis_client import RedisClient
 from coordinator.redis_snapshot import list_groups, read_group
 from coordinator.redis_store import Caller, RedisStore
@@ -32,6 +33,7 @@ class World:
     def __init__(self, url: str) -> None:
         self.group = f"store {secrets.token_hex(4)}"
         self.client = RedisClient(url)
+        self.redis = redis.Redis.from_url(url, decode_responses=True)  # does what the store never does
         self.now = time.time_ns() // 1_000_000
         self.store = RedisStore(self.client, self.group, session_ms=SESSION, retention_ms=60_000, now=lambda: self.now)
 
@@ -44,31 +46,34 @@ class World:
         return Caller(member, incarnation, answer.seen.nonce, str(answer.seen.seq))
 
     def positions(self, tp: TopicPartition = TP) -> dict[str, str]:
-        with self.client.reading() as redis:
-            return redis.hgetall(GroupKeys(self.group).segments(tp))
+        with self.client.reading() as reading:
+            return reading.hgetall(GroupKeys(self.group).segments(tp))
 
     def restart(self) -> None:
         """What a restarted server looks like to the scripts: another run id."""
-        with self.client.reading() as redis:
-            redis.hset(GroupKeys(self.group).meta, "run_id", "0")
+        self.redis.hset(GroupKeys(self.group).meta, "run_id", "0")
+
+    def close(self) -> None:
+        self.client.close()
+        self.redis.close()
 
 
 @pytest.fixture
 def world(redis_url: str) -> Iterator[World]:
     world = World(redis_url)
     yield world
-    world.client.close()
+    world.close()
 
 
 def offset(*lanes: Lane, reset: int = 0, topic_id: str = "id-1") -> StreamOffset:
     return StreamOffset("g", "m-1", reset, {"orders": topic_id}, {TP: lanes})
 
 
-def lane(epoch: str, start: int, until: int, hashes=WHOLE) -> Lane:
+def lane(epoch: str, start: int, until: int, hashes: HashRange = WHOLE) -> Lane:
     return Lane(hashes, epoch, start, (OffsetRange(start, until),))
 
 
-def test_nothing_to_founded_sets_first_positions_once(world):
+def test_nothing_to_founded_sets_first_positions_once(world: World) -> None:
     with pytest.raises(verdicts.Absent):
         world.store.status(NOBODY)
     assert world.store.found(NOBODY, "aa", TOPICS, {TP: 5}) == 1
@@ -78,7 +83,7 @@ def test_nothing_to_founded_sets_first_positions_once(world):
     assert world.group in list_groups(world.client)
 
 
-def test_free_to_owned_gives_a_new_epoch_and_owned_to_owned_keeps_it(world):
+def test_free_to_owned_gives_a_new_epoch_and_owned_to_owned_keeps_it(world: World) -> None:
     world.found()
     me = world.join()
     first = world.store.acquire(me, [TP]).value
@@ -86,7 +91,7 @@ def test_free_to_owned_gives_a_new_epoch_and_owned_to_owned_keeps_it(world):
     assert world.store.acquire(me, [TP]).value.ownership == first.ownership
 
 
-def test_released_to_owned_takes_an_epoch_never_used_before(world):
+def test_released_to_owned_takes_an_epoch_never_used_before(world: World) -> None:
     world.found()
     me = world.join()
     world.store.acquire(me, [TP])
@@ -94,7 +99,7 @@ def test_released_to_owned_takes_an_epoch_never_used_before(world):
     assert world.store.acquire(world.join("m-1", "i2"), [TP]).value.ownership == {TP: (Owned(WHOLE, "aa.2"),)}
 
 
-def test_commit_moves_positions_and_repeats_change_nothing(world):
+def test_commit_moves_positions_and_repeats_change_nothing(world: World) -> None:
     world.found()
     me = world.join()
     world.store.acquire(me, [TP])
@@ -106,7 +111,7 @@ def test_commit_moves_positions_and_repeats_change_nothing(world):
         assert world.store.stable(["orders"])[TP] == 10
 
 
-def test_an_older_commit_never_moves_a_position_back(world):
+def test_an_older_commit_never_moves_a_position_back(world: World) -> None:
     world.found()
     me = world.join()
     world.store.acquire(me, [TP])
@@ -116,7 +121,7 @@ def test_an_older_commit_never_moves_a_position_back(world):
     assert world.positions() == {str(WHOLE): "20"}
 
 
-def test_equal_neighbours_become_one_segment_again(world):
+def test_equal_neighbours_become_one_segment_again(world: World) -> None:
     world.found()
     me = world.join()
     world.store.acquire(me, [TP])
@@ -126,7 +131,7 @@ def test_equal_neighbours_become_one_segment_again(world):
     assert world.positions() == {str(WHOLE): "70"}
 
 
-def test_positions_beyond_what_a_double_holds_are_compared_exactly(world):
+def test_positions_beyond_what_a_double_holds_are_compared_exactly(world: World) -> None:
     world.found(p0=BIG - 1)
     me = world.join()
     world.store.acquire(me, [TP])
@@ -137,7 +142,7 @@ def test_positions_beyond_what_a_double_holds_are_compared_exactly(world):
     assert world.store.stable(["orders"])[TP] == BIG
 
 
-def test_a_commit_of_another_epoch_is_refused_and_does_not_block_what_is_owned(world):
+def test_a_commit_of_another_epoch_is_refused_and_does_not_block_what_is_owned(world: World) -> None:
     world.found()
     me = world.join()
     world.store.acquire(me, [TP])
@@ -154,7 +159,7 @@ def test_a_commit_of_another_epoch_is_refused_and_does_not_block_what_is_owned(w
         pytest.param(offset(lane("aa.1", 0, 10), topic_id="id-2"), id="of another topic id"),
     ],
 )
-def test_facts_of_another_world_are_refused_and_ignored(world, end):
+def test_facts_of_another_world_are_refused_and_ignored(world: World, end: StreamOffset) -> None:
     world.found()
     me = world.join()
     world.store.acquire(me, [TP])
@@ -164,7 +169,7 @@ def test_facts_of_another_world_are_refused_and_ignored(world, end):
     assert world.positions() == {str(WHOLE): "0"}
 
 
-def test_authorisation_names_the_parts_still_owned(world):
+def test_authorisation_names_the_parts_still_owned(world: World) -> None:
     world.found()
     me = world.join()
     world.store.acquire(me, [TP])
@@ -173,7 +178,7 @@ def test_authorisation_names_the_parts_still_owned(world):
     assert world.store.authorize(me, end).value == {TP: (Owned(lower, "aa.1"),)}
 
 
-def test_live_to_takeable_keeps_the_owner_until_another_member_acquires(world):
+def test_live_to_takeable_keeps_the_owner_until_another_member_acquires(world: World) -> None:
     world.found()
     me = world.join()
     world.store.acquire(me, [TP])
@@ -183,7 +188,7 @@ def test_live_to_takeable_keeps_the_owner_until_another_member_acquires(world):
     assert world.store.commit(me, end, completed(end)).value == {}
 
 
-def test_takeable_to_taken_fences_the_old_owner(world):
+def test_takeable_to_taken_fences_the_old_owner(world: World) -> None:
     world.found()
     me = world.join()
     world.store.acquire(me, [TP])
@@ -196,7 +201,7 @@ def test_takeable_to_taken_fences_the_old_owner(world):
     assert world.positions() == {str(WHOLE): "0"}
 
 
-def test_a_second_live_member_is_busy_until_the_lease_ends(world):
+def test_a_second_live_member_is_busy_until_the_lease_ends(world: World) -> None:
     world.found()
     world.join()
     with pytest.raises(verdicts.Busy) as busy:
@@ -206,7 +211,7 @@ def test_a_second_live_member_is_busy_until_the_lease_ends(world):
     world.join("m-2", "i2")
 
 
-def test_a_new_life_fences_the_old_one_in_every_verb(world):
+def test_a_new_life_fences_the_old_one_in_every_verb(world: World) -> None:
     world.found()
     old = world.join()
     world.store.acquire(old, [TP])
@@ -226,40 +231,39 @@ def test_a_new_life_fences_the_old_one_in_every_verb(world):
     assert world.positions() == {str(WHOLE): "0"}
 
 
-def test_leaving_keeps_unconfirmed_ranges_until_the_lease_ends(world):
+def test_leaving_keeps_unconfirmed_ranges_until_the_lease_ends(world: World) -> None:
     world.found()
     me = world.join()
     world.store.acquire(me, [TP])
-    lower, upper = cuts(2)
+    _, upper = cuts(2)
     assert world.store.leave(me, {TP: (upper,)}) == 1
     state = read_group(world.client, world.group)
     assert state.owners == {TP: ((upper, "aa.1", "m-1"),)}
     assert state.leases_ms == {"m-1": world.now + SESSION}
 
 
-def test_finish_looks_at_every_hash_whoever_owns_it(world):
+def test_finish_looks_at_every_hash_whoever_owns_it(world: World) -> None:
     world.found(p0=5, p1=7)
     me = world.join()
     assert world.store.finish(me, {TP: 5, OTHER: 8}).value is False
     assert world.store.finish(me, {TP: 5, OTHER: 7}).value is True
 
 
-def test_the_whole_group_expires_at_one_moment_after_the_lease(world):
+def test_the_whole_group_expires_at_one_moment_after_the_lease(world: World) -> None:
     world.found()
     me = world.join()
     world.store.acquire(me, [TP])
     world.store.report_ends({TP: 9})
     world.store.heartbeat(me, [TP])
     keys = GroupKeys(world.group)
-    with world.client.reading() as redis:
-        moments = {redis.pexpiretime(k) for k in keys.all(["m-1"], [TP]) if redis.exists(k)}
+    moments = {world.redis.pexpiretime(k) for k in keys.all(["m-1"], [TP]) if world.redis.exists(k)}
     assert moments == {world.now + SESSION + 60_000}
 
 
 # -- loss of state -----------------------------------------------------------------------------
 
 
-def test_restarted_to_recovering_voids_epochs_and_takes_assertions_only(world):
+def test_restarted_to_recovering_voids_epochs_and_takes_assertions_only(world: World) -> None:
     world.found(p0=5)
     me = world.join()
     world.store.acquire(me, [TP])
@@ -277,7 +281,7 @@ def test_restarted_to_recovering_voids_epochs_and_takes_assertions_only(world):
     assert world.store.stable(["orders"]) == {TP: 8, OTHER: 3}
 
 
-def test_recovering_to_working_gives_new_epochs_and_refuses_the_old(world):
+def test_recovering_to_working_gives_new_epochs_and_refuses_the_old(world: World) -> None:
     world.found(p0=5)
     me = world.join()
     world.store.acquire(me, [TP])
@@ -292,7 +296,7 @@ def test_recovering_to_working_gives_new_epochs_and_refuses_the_old(world):
     assert acquired.progress == {TP: Progress.starting_at(5)}
 
 
-def test_an_earlier_copy_is_seen_by_its_commit_sequence(world):
+def test_an_earlier_copy_is_seen_by_its_commit_sequence(world: World) -> None:
     world.found()
     me = world.join()
     newer = Caller(me.member, me.incarnation, me.nonce, str(int(me.seq) + 100))
@@ -300,7 +304,7 @@ def test_an_earlier_copy_is_seen_by_its_commit_sequence(world):
         world.store.heartbeat(newer, [TP])
 
 
-def test_a_second_recovery_of_the_same_loss_does_nothing(world):
+def test_a_second_recovery_of_the_same_loss_does_nothing(world: World) -> None:
     world.found()
     me = world.join()
     world.restart()
@@ -309,14 +313,14 @@ def test_a_second_recovery_of_the_same_loss_does_nothing(world):
     assert world.store.status(NOBODY).seen.nonce == "bb"
 
 
-def test_a_partition_that_nothing_proves_stops_the_recovery_before_it_writes(world):
+def test_a_partition_that_nothing_proves_stops_the_recovery_before_it_writes(world: World) -> None:
     with pytest.raises(StateLostError, match="orders-1"):
         world.store.recover(Caller("m", "i", "aa", "9"), "bb", "gone", TOPICS, {TP: 5, OTHER: None})
     with pytest.raises(verdicts.Absent):
         world.store.status(NOBODY)
 
 
-def test_a_recreated_topic_gets_new_positions_and_void_epochs(world):
+def test_a_recreated_topic_gets_new_positions_and_void_epochs(world: World) -> None:
     world.found(p0=50)
     me = world.join()
     world.store.acquire(me, [TP])
@@ -331,30 +335,28 @@ def test_a_recreated_topic_gets_new_positions_and_void_epochs(world):
 # -- what is not ours --------------------------------------------------------------------------
 
 
-def test_state_of_a_newer_schema_is_refused_and_kept(world):
+def test_state_of_a_newer_schema_is_refused_and_kept(world: World) -> None:
     world.found()
-    with world.client.reading() as redis:
-        redis.hset(GroupKeys(world.group).meta, "schema", "2")
+    world.redis.hset(GroupKeys(world.group).meta, "schema", "2")
     with pytest.raises(StateFormatError, match="schema '2'"):
         world.store.found(NOBODY, "bb", TOPICS, {TP: 9})
     assert world.positions() == {str(WHOLE): "0"}
 
 
-def test_a_key_of_another_type_is_refused_by_name(world):
-    with world.client.reading() as redis:
-        redis.set(GroupKeys(world.group).meta, "somebody else's")
+def test_a_key_of_another_type_is_refused_by_name(world: World) -> None:
+    world.redis.set(GroupKeys(world.group).meta, "somebody else's")
     with pytest.raises(StateFormatError, match="not ours"):
         world.store.status(NOBODY)
 
 
-def test_a_redis_that_does_not_answer_is_named_without_its_password():
+def test_a_redis_that_does_not_answer_is_named_without_its_password() -> None:
     with pytest.raises(RedisUnavailableError) as error:
         RedisStore(RedisClient("redis://:hunter2@127.0.0.1:1/0"), "g", session_ms=1, retention_ms=1).status(NOBODY)
     assert "127.0.0.1:1" in str(error.value)
     assert "hunter2" not in str(error.value)
 
 
-def test_a_wrong_password_is_an_access_error_without_the_password(redis_url):
+def test_a_wrong_password_is_an_access_error_without_the_password(redis_url: str) -> None:
     url = redis_url.replace("redis://", "redis://nobody:hunter2@")
     with pytest.raises(RedisAccessError) as error:
         RedisStore(RedisClient(url), "g", session_ms=1, retention_ms=1).status(NOBODY)
@@ -371,6 +373,6 @@ def test_a_wrong_password_is_an_access_error_without_the_password(redis_url):
         pytest.param("é", "%C3%A9", id="other letters are encoded as UTF-8"),
     ],
 )
-def test_group_names_in_keys(group, encoded):
+def test_group_names_in_keys(group: str, encoded: str) -> None:
     assert encode(group) == encoded
     assert GroupKeys(group).meta == "coop:v1:{" + encoded + "}:meta"

@@ -30,23 +30,23 @@ def stream_offsets(draw: st.DrawFn) -> StreamOffset:
 
 
 @given(stream_offsets())
-def test_the_json_gives_back_the_same_offset(offset):
+def test_the_json_gives_back_the_same_offset(offset: StreamOffset) -> None:
     assert StreamOffset.from_json(json.loads(json.dumps(offset.to_json()))) == offset
 
 
 @given(stream_offsets())
-def test_equal_offsets_have_equal_text_however_they_were_built(offset):
+def test_equal_offsets_have_equal_text_however_they_were_built(offset: StreamOffset) -> None:
     shuffled = StreamOffset(
         offset.group,
         offset.member,
         offset.reset,
-        dict(reversed(offset.topic_ids.items())),
-        {tp: tuple(reversed(lanes)) for tp, lanes in reversed(offset.lanes.items())},
+        dict(reversed(list(offset.topic_ids.items()))),
+        {tp: tuple(reversed(lanes)) for tp, lanes in reversed(list(offset.lanes.items()))},
     )
     assert json.dumps(shuffled.to_json()) == json.dumps(offset.to_json())
 
 
-def test_offset_ranges_are_written_inclusive_and_an_idle_lane_names_its_position():
+def test_offset_ranges_are_written_inclusive_and_an_idle_lane_names_its_position() -> None:
     whole = cuts(2)
     lanes = (
         Lane(whole[0], "ab.1", 120, (OffsetRange(120, 161), OffsetRange(171, 241))),
@@ -90,6 +90,6 @@ LOWER, UPPER = (str(h) for h in cuts(2))
         pytest.param(GOOD | {"t": {"0": {LOWER: "a.1@1", LOWER[:17] + UPPER[17:]: "a.1@1"}}}, id="lanes that overlap"),
     ],
 )
-def test_a_foreign_or_damaged_checkpoint_is_refused_by_name(body):
+def test_a_foreign_or_damaged_checkpoint_is_refused_by_name(body: dict[str, object]) -> None:
     with pytest.raises(CheckpointMismatchError, match="checkpoint"):
         StreamOffset.from_json(body)

@@ -3,28 +3,32 @@
 import json
 import time
 from pathlib import Path
+from typing import Any
 
 import psutil
 import pytest
 from pyspark.errors import StreamingQueryException
+from pyspark.sql.streaming.listener import StreamingQueryProgress
 
 import kafka_groups
 from streams import Stream, eventually, keyed, sent, stable, state
-from topics import Record
+from topics import Kafka, Record
 from verdict import judge
 
 
-def produce(kafka, stream: Stream, records: list[Record]) -> list[Record]:
+def produce(kafka: Kafka, stream: Stream, records: list[Record]) -> list[Record]:
     kafka.produce(stream.options["subscribe"], records)
     return records
 
 
-def wal(stream: Stream, batch: int) -> dict:
+def wal(stream: Stream, batch: int) -> dict[str, Any]:
     """The offset of the only source in a batch's WAL entry."""
-    return json.loads((Path(stream.checkpoint) / "offsets" / str(batch)).read_text().splitlines()[2])
+    entry = (stream.checkpoint / "offsets" / str(batch)).read_text()
+    offset: dict[str, Any] = json.loads(entry.splitlines()[2])
+    return offset
 
 
-def test_one_partition_is_read_by_four_tasks_at_once_each_key_in_order(kafka, stream):
+def test_one_partition_is_read_by_four_tasks_at_once_each_key_in_order(kafka: Kafka, stream: Stream) -> None:
     records = produce(kafka, stream, keyed(2000))
     stream.run()
     assert judge(sent(records), stream.sink.received).good
@@ -33,14 +37,14 @@ def test_one_partition_is_read_by_four_tasks_at_once_each_key_in_order(kafka, st
     assert state(stream).leases_ms == {}, "a query that ended has left"
 
 
-def test_a_limit_cuts_the_topic_in_batches_and_keeps_the_order(kafka, stream):
+def test_a_limit_cuts_the_topic_in_batches_and_keeps_the_order(kafka: Kafka, stream: Stream) -> None:
     records = produce(kafka, stream, keyed(1000))
     stream.run(maxOffsetsPerTrigger="300")
     assert judge(sent(records), stream.sink.received).good
     assert stream.sink.batches == [0, 1, 2, 3]
 
 
-def test_lanes_are_a_fixed_number_for_each_partition(kafka, stream):
+def test_lanes_are_a_fixed_number_for_each_partition(kafka: Kafka, stream: Stream) -> None:
     produce(kafka, stream, keyed(100))
     stream.run(lanes="16")
     topic = stream.options["subscribe"]
@@ -55,14 +59,14 @@ def test_lanes_are_a_fixed_number_for_each_partition(kafka, stream):
         pytest.param("maxRecordsPerPartition", "50", 8, id="maxRecordsPerPartition cuts by hash"),
     ],
 )
-def test_more_tasks_than_slots_on_request(kafka, stream, option, value, tasks):
+def test_more_tasks_than_slots_on_request(kafka: Kafka, stream: Stream, option: str, value: str, tasks: int) -> None:
     records = produce(kafka, stream, keyed(400))
     stream.run(**{option: value})
     assert judge(sent(records), stream.sink.received).good
     assert stream.sink.tasks[0] >= tasks
 
 
-def test_a_second_run_goes_on_where_the_first_stopped(kafka, stream):
+def test_a_second_run_goes_on_where_the_first_stopped(kafka: Kafka, stream: Stream) -> None:
     first = produce(kafka, stream, keyed(100))
     stream.run()
     second = produce(kafka, stream, keyed(50, first=100))
@@ -71,26 +75,26 @@ def test_a_second_run_goes_on_where_the_first_stopped(kafka, stream):
     assert wal(stream, 0)["#"]["member"] == wal(stream, 1)["#"]["member"], "same checkpoint, same member"
 
 
-def test_a_running_query_sees_new_records_and_reports_the_log_end_in_sparks_form(kafka, stream):
+def test_a_running_query_sees_new_records_and_reports_the_log_end_in_sparks_form(kafka: Kafka, stream: Stream) -> None:
+    topic = stream.options["subscribe"]
     produce(kafka, stream, keyed(30))
-    for query in stream.running(lambda: len(stream.sink.received) == 40, "new records arrive"):
+    with stream.running(lambda: len(stream.sink.received) == 40, "new records arrive") as query:
         eventually(lambda: len(stream.sink.received) == 30, "the first records arrive")
         produce(kafka, stream, keyed(10, first=30))
-    topic = stream.options["subscribe"]
-    assert any(p["sources"][0]["latestOffset"] == {topic: {"0": 40}} for p in map(_as_dict, query.recentProgress))
+        eventually(lambda: {topic: {"0": 40}} in map(_log_ends, query.recentProgress), "the log end is reported")
 
 
-def _as_dict(progress) -> dict:
-    return json.loads(progress.json) if hasattr(progress, "json") and isinstance(progress.json, str) else dict(progress)
+def _log_ends(progress: StreamingQueryProgress) -> Any:
+    return json.loads(progress.json)["sources"][0]["latestOffset"]
 
 
-def test_a_confirmed_batch_is_stable_in_redis_while_the_query_runs(kafka, stream):
+def test_a_confirmed_batch_is_stable_in_redis_while_the_query_runs(kafka: Kafka, stream: Stream) -> None:
     produce(kafka, stream, keyed(30))
-    for _ in stream.running(lambda: stable(stream) == {30}, "the stable offset follows the sink"):
+    with stream.running(lambda: stable(stream) == {30}, "the stable offset follows the sink"):
         eventually(lambda: bool(stream.sink.received), "the first batch")
 
 
-def test_a_failed_batch_is_not_committed_and_is_replayed_exactly(kafka, stream):
+def test_a_failed_batch_is_not_committed_and_is_replayed_exactly(kafka: Kafka, stream: Stream) -> None:
     records = produce(kafka, stream, keyed(200))
 
     def fail(batch_id: int) -> None:
@@ -110,7 +114,7 @@ def test_a_failed_batch_is_not_committed_and_is_replayed_exactly(kafka, stream):
     assert judge(sent(records + keyed(100, first=200)), stream.sink.received).good
 
 
-def test_processing_time_and_once_triggers(kafka, stream):
+def test_processing_time_and_once_triggers(kafka: Kafka, stream: Stream) -> None:
     records = produce(kafka, stream, keyed(60))
     query = stream.start({"once": True})
     assert query.awaitTermination(60)
@@ -121,7 +125,7 @@ def test_processing_time_and_once_triggers(kafka, stream):
     assert judge(sent(records + produced), stream.sink.received).good
 
 
-def test_starting_offsets_are_for_a_group_that_has_none_yet(kafka, stream, tmp_path):
+def test_starting_offsets_are_for_a_group_that_has_none_yet(kafka: Kafka, stream: Stream, tmp_path: Path) -> None:
     produce(kafka, stream, keyed(20))
     stream.run()
     produce(kafka, stream, keyed(5, first=20))
@@ -130,48 +134,46 @@ def test_starting_offsets_are_for_a_group_that_has_none_yet(kafka, stream, tmp_p
     assert fresh.sink.offsets == [20, 21, 22, 23, 24]
 
 
-def test_a_group_without_redis_state_begins_where_kafkas_own_group_is(kafka, stream):
+def test_a_group_without_redis_state_begins_where_kafkas_own_group_is(kafka: Kafka, stream: Stream) -> None:
     produce(kafka, stream, keyed(20))
     kafka_groups.commit(kafka.bootstrap, stream.options["group"], stream.options["subscribe"], {0: 15})
     stream.run()
     assert stream.sink.offsets == [15, 16, 17, 18, 19]
 
 
-def test_the_stable_offset_is_mirrored_to_kafkas_own_group(kafka, stream):
+def test_the_stable_offset_is_mirrored_to_kafkas_own_group(kafka: Kafka, stream: Stream) -> None:
     produce(kafka, stream, keyed(20))
     stream.run()
     assert kafka_groups.committed(kafka.bootstrap, stream.options["group"], stream.options["subscribe"]) == {0: 20}
 
 
-def test_latest_is_resolved_once_before_the_first_batch(kafka, stream):
+def test_latest_is_resolved_once_before_the_first_batch(kafka: Kafka, stream: Stream) -> None:
     produce(kafka, stream, keyed(20))
-    for _ in stream.running(lambda: bool(stream.sink.received), "records after the start", startingOffsets="latest"):
+    with stream.running(lambda: bool(stream.sink.received), "records after the start", startingOffsets="latest"):
         eventually(lambda: bool(stable(stream)), "first positions are set")
         produce(kafka, stream, keyed(5, first=20))
     assert stream.sink.offsets == [20, 21, 22, 23, 24]
 
 
-def test_a_new_partition_starts_at_earliest(kafka, stream):
+def test_a_new_partition_starts_at_earliest(kafka: Kafka, stream: Stream) -> None:
     produce(kafka, stream, keyed(20))
     topic = stream.options["subscribe"]
-    for _ in stream.running(
-        lambda: len(stream.sink.received) == 23, "the new partition is read", startingOffsets="latest"
-    ):
+    with stream.running(lambda: len(stream.sink.received) == 23, "the new partition is read", startingOffsets="latest"):
         eventually(lambda: bool(stable(stream)), "first positions are set")
         kafka.add_partitions(topic, 2)
         kafka.produce(topic, [Record(b"new", b"k", partition=1)] * 23)
 
 
-def test_a_pattern_finds_topics_that_appear_later(kafka, stream):
+def test_a_pattern_finds_topics_that_appear_later(kafka: Kafka, stream: Stream) -> None:
     prefix = stream.options.pop("subscribe")
     stream.options["subscribePattern"] = f"{prefix}.*"
     kafka.produce(prefix, keyed(5))
-    for _ in stream.running(lambda: len(stream.sink.received) == 8, "the later topic is read"):
+    with stream.running(lambda: len(stream.sink.received) == 8, "the later topic is read"):
         eventually(lambda: len(stream.sink.received) == 5, "the first topic is read")
         kafka.produce(kafka.create_topic(prefix), keyed(3))
 
 
-def test_standalone_mode_reads_key_ranges_without_group_and_redis(kafka, stream):
+def test_standalone_mode_reads_key_ranges_without_group_and_redis(kafka: Kafka, stream: Stream) -> None:
     records = produce(kafka, stream, keyed(300))
     topic, middle = stream.options.pop("subscribe"), 2**62
     for option in ("group", "redis.url"):
@@ -188,18 +190,18 @@ def test_standalone_mode_reads_key_ranges_without_group_and_redis(kafka, stream)
     assert sorted(d.offset for d in found) == list(range(len(records)))
 
 
-def test_stopping_an_idle_query_leaves_the_group_at_once(kafka, stream):
+def test_stopping_an_idle_query_leaves_the_group_at_once(kafka: Kafka, stream: Stream) -> None:
     produce(kafka, stream, keyed(10))
-    for _ in stream.running(lambda: stable(stream) == {10}, "confirmed"):
+    with stream.running(lambda: stable(stream) == {10}, "confirmed"):
         pass
     after = state(stream)
     assert after.leases_ms == {}
     assert all(owners == () for owners in after.owners.values())
 
 
-def test_an_idle_query_costs_the_reader_under_a_twentieth_of_a_core(kafka, stream):
+def test_an_idle_query_costs_the_reader_under_a_twentieth_of_a_core(kafka: Kafka, stream: Stream) -> None:
     produce(kafka, stream, keyed(10))
-    for query in stream.running(lambda: True, "idle"):
+    with stream.running(lambda: True, "idle") as query:
         eventually(lambda: stable(stream) == {10}, "idle")
         pid = int(next(iter(state(stream).members.values()))["pid"])
         reader, looks = psutil.Process(pid), len(query.recentProgress)
@@ -214,28 +216,43 @@ def test_an_idle_query_costs_the_reader_under_a_twentieth_of_a_core(kafka, strea
 # -- who may read a checkpoint, and who may enter a group --------------------------------------
 
 
-def test_a_checkpoint_of_another_group_is_refused_by_name(kafka, stream):
+def test_a_checkpoint_of_another_group_is_refused_by_name(kafka: Kafka, stream: Stream) -> None:
     produce(kafka, stream, keyed(10))
     stream.run()
-    with pytest.raises(StreamingQueryException, match="CHECKPOINT_MISMATCH.*belongs to group"):
+    with pytest.raises(StreamingQueryException, match=r"CHECKPOINT_MISMATCH.*belongs to group"):
         stream.run(group="somebody-else")
 
 
-def test_a_checkpoint_of_another_topic_is_refused_by_name(kafka, stream):
+def test_a_checkpoint_of_another_topic_is_refused_by_name(kafka: Kafka, stream: Stream) -> None:
     produce(kafka, stream, keyed(10))
     stream.run()
     other = kafka.create_topic("other")
-    with pytest.raises(StreamingQueryException, match="CHECKPOINT_MISMATCH.*reads topic"):
+    with pytest.raises(StreamingQueryException, match=r"CHECKPOINT_MISMATCH.*reads topic"):
         stream.run(subscribe=other)
 
 
-def test_a_second_live_member_is_refused_and_changes_nothing(kafka, stream, tmp_path):
+def test_a_second_live_member_is_refused_and_changes_nothing(kafka: Kafka, stream: Stream, tmp_path: Path) -> None:
     produce(kafka, stream, keyed(10))
     second = Stream(stream.spark, stream.options, tmp_path / "second")
     fast = {"session.timeout.ms": "3000", "heartbeat.interval.ms": "500"}
-    for _ in stream.running(lambda: len(stream.sink.received) == 15, "the first goes on", **fast):
+    with stream.running(lambda: len(stream.sink.received) == 15, "the first goes on", **fast):
         eventually(lambda: bool(stream.sink.received), "the first works")
-        with pytest.raises(StreamingQueryException, match="GROUP_BUSY.*one member"):
+        with pytest.raises(StreamingQueryException, match=r"GROUP_BUSY.*one member"):
             second.run(**fast)
         produce(kafka, stream, keyed(5, first=10))
     assert second.sink.received == []
+
+
+def test_starting_offsets_by_partition_do_not_forbid_a_topic_to_grow_or_another_to_be_added(
+    kafka: Kafka, stream: Stream, tmp_path: Path
+) -> None:
+    old, added = stream.options["subscribe"], kafka.create_topic("added")
+    kafka.produce(old, keyed(10))
+    kafka.produce(added, keyed(10))
+    stream.run(startingOffsets=json.dumps({old: {"0": 8}}))
+    assert stream.sink.offsets == [8, 9]
+    kafka.add_partitions(old, 2)
+    kafka.produce(old, [Record(b"v", b"k", partition=1)])
+    both = Stream(stream.spark, stream.options, tmp_path / "both")
+    both.run(subscribe=f"{old},{added}", startingOffsets=json.dumps({old: {"0": 8}, added: {"0": 7}}))
+    assert both.sink.offsets == [0, 7, 8, 9]

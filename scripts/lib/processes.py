@@ -3,7 +3,6 @@
 Knows nothing of what the children are.
 """
 
-import ctypes
 import os
 import signal
 import subprocess
@@ -16,14 +15,9 @@ from types import FrameType
 
 import psutil
 
-_PR_SET_PDEATHSIG = 1
+_DIES_WITH_US = (sys.executable, "-I", "-S", Path(__file__).with_name("bound.py"))
 _GRACE_S = 10.0
 _POLL_S = 0.02
-
-
-def _die_with_parent() -> None:
-    """Have the kernel kill this process when its parent dies, however that happens (Linux only)."""
-    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def start(
@@ -35,17 +29,16 @@ def start(
     outlives_parent: bool = False,
 ) -> subprocess.Popen[bytes]:
     """Start a child in a session of its own, so that Ctrl-C reaches only us; it works in `folder`, writes to `log`."""
-    bound = sys.platform == "linux" and not outlives_parent
+    bound: Sequence[str | Path] = () if outlives_parent or sys.platform != "linux" else _DIES_WITH_US
     with log.open("ab") as output:
         return subprocess.Popen(
-            command,
+            [*bound, str(os.getpid()), *command] if bound else command,
             stdin=subprocess.DEVNULL,
             stdout=output,
             stderr=subprocess.STDOUT,
             cwd=folder,
             env={**os.environ, **(environment or {})},
             start_new_session=True,
-            preexec_fn=_die_with_parent if bound else None,  # noqa: PLW1509 - we start children from one thread only
         )
 
 

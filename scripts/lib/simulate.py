@@ -1,0 +1,52 @@
+"""The command `scripts/simulate`: schedules of the real coordinator under faults, on a real Valkey and a virtual clock."""
+
+import argparse
+import logging
+import tempfile
+from itertools import islice
+from pathlib import Path
+
+import processes
+import servers
+from simulation import schedules
+from simulation.schedules import Outcome
+from simulation.world import Valkey
+
+
+def arguments() -> argparse.Namespace:
+    """What the command line says."""
+    parser = argparse.ArgumentParser(prog="scripts/simulate", description=__doc__)
+    parser.add_argument("--schedules", type=int, default=500, metavar="N", help="how many (default 500)")
+    parser.add_argument("--seed", type=int, default=0, metavar="S", help="the first seed (default 0)")
+    parser.add_argument("--seconds", type=float, metavar="T", help="begin no schedule later than this")
+    parser.add_argument("--trace", action="store_true", help="print everything that happens in the first schedule")
+    return parser.parse_args()
+
+
+def main() -> int:
+    """Run the schedules; 0 if every promise was kept, else 1."""
+    wanted = arguments()
+    logging.getLogger("coordinator").setLevel(logging.CRITICAL)
+    with tempfile.TemporaryDirectory(prefix="coop-kafka-simulation-") as folder, processes.ending_politely():
+        server = servers.valkey(Path(folder))
+        valkey = Valkey(server.address)
+        try:
+            if wanted.trace:
+                print("\n".join(schedules.story(valkey, wanted.seed)))
+            seeds = range(wanted.seed, wanted.seed + wanted.schedules)
+            outcome = schedules.run(valkey, seeds, seconds=wanted.seconds)
+        finally:
+            valkey.close()
+            server.stop()
+    _report(outcome)
+    return 1 if outcome.failures else 0
+
+
+def _report(outcome: Outcome) -> None:
+    for failure in islice(outcome.failures, 10):
+        print(f"seed {failure.seed}: {failure.what[:400]}\n  replay: {failure.command}")
+    print(outcome)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,107 @@
+"""The README's code and commands, executed as they stand there; only addresses and names of servers are put in.
+
+`scripts/test` itself is left out; `scripts/demo` is run by test_demo, with fewer rows.
+"""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pyspark
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from broker_jars import ROOT
+from streams import keyed
+from topics import Kafka
+
+README = (ROOT / "README.md").read_text()
+PYTHON = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+COMMANDS = [c.replace("\\\n", " ") for c in re.findall(r"```console\n\$ (.*?)```", README, re.DOTALL)]
+ELSEWHERE = ("scripts/test", "pip install .", "scripts/demo")  # this run, what set it up, and test_demo
+
+
+class Place:
+    """What stands in the README for a user's own servers, and what it is here."""
+
+    def __init__(self, kafka: Kafka, redis_url: str, group: str, folder: Path) -> None:
+        self.folder = folder
+        self.topic = kafka.create_topic("orders")
+        kafka.produce(self.topic, keyed(50))
+        self._here = {
+            "localhost:9092": kafka.bootstrap,
+            "redis://localhost:6379/0": redis_url,
+            "orders-to-lake": group,
+            "orders-to-parquet": f"{group}-parquet",
+            '"orders"': f'"{self.topic}"',
+            "--topic orders": f"--topic {self.topic}",
+            "scripts/flights_job.py": str(ROOT / "scripts" / "flights_job.py"),
+        }
+
+    def put_in(self, text: str) -> str:
+        for there, here in self._here.items():
+            text = text.replace(there, here)
+        return text
+
+    def run(self, command: str) -> str:
+        """A command's output; it must succeed."""
+        words = shlex.split(self.put_in(command))
+        tools = f"{Path(sys.executable).parent}{os.pathsep}{Path(pyspark.__file__).parent / 'bin'}{os.pathsep}"
+        done = subprocess.run(
+            words,
+            cwd=self.folder,
+            env=os.environ | {"PATH": tools + os.environ["PATH"]},
+            capture_output=True,
+            text=True,
+            timeout=170,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+
+@pytest.fixture
+def place(kafka: Kafka, redis_url: str, group: str, tmp_path: Path) -> Place:
+    return Place(kafka, redis_url, group, tmp_path)
+
+
+def commands(word: str) -> list[str]:
+    found = [c.strip() for c in COMMANDS if word in c]
+    assert found, f"the README no longer shows {word}"
+    return found
+
+
+def test_every_command_of_the_readme_is_run_here() -> None:
+    known = ("spark-submit", "coop-kafka describe", *ELSEWHERE)
+    assert [c for c in COMMANDS if not c.strip().startswith(known)] == []
+
+
+@pytest.mark.parametrize("code", PYTHON, ids=[c.strip().splitlines()[0][:40] for c in PYTHON])
+def test_the_python_of_the_readme_runs(spark: SparkSession, place: Place, code: str) -> None:
+    names: dict[str, object] = {"spark": spark}
+    exec(place.put_in(code), names)  # it is our own README
+    frames = [value for value in names.values() if isinstance(value, DataFrame)]
+    for number, rows in enumerate(frames):
+        if rows.isStreaming:
+            query = (
+                rows.writeStream.format("noop")
+                .option("checkpointLocation", str(place.folder / str(number)))
+                .trigger(availableNow=True)
+                .start()
+            )
+            assert query.awaitTermination(120)
+        else:
+            assert rows.count() == 50
+    assert frames or "register" in code
+
+
+def test_the_job_of_the_readme_runs_and_can_be_described(place: Place) -> None:
+    (submit,) = commands("spark-submit")
+    place.run(submit)
+    assert list((place.folder / "out" / "batch=0").glob("*.parquet"))
+    (describe,) = commands("coop-kafka describe")
+    shown = place.run(describe.replace("orders-to-lake", "orders-to-parquet"))
+    assert place.topic[:10] in shown
