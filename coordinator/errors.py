@@ -26,6 +26,8 @@
         +-- UnknownGroupError
         +-- GroupBusyError
         +-- FencedMemberError
+        +-- InvalidAssignmentError
+            +-- ConsumerRangeFetchNotAcceptedError
 
 Each says what happened and to what, and how to mend it. No message holds a secret: urls are
 shown by `redacted`. Knows nothing of the rest of the project.
@@ -206,6 +208,19 @@ class FencedMemberError(GroupError):
     """Another life of this member, or another member, has taken over (FENCED_MEMBER, spec 4.2)."""
 
     name = "FENCED_MEMBER"
+
+
+class InvalidAssignmentError(GroupError):
+    """An assignor's result cannot be used: a hole, an overlap, or a member it does not fit."""
+
+    name = "INVALID_ASSIGNMENT"
+
+
+class ConsumerRangeFetchNotAcceptedError(InvalidAssignmentError):
+    """A member that does not share was given a part of a partition (K's code 90, spec 6)."""
+
+    name = "CONSUMER_RANGE_FETCH_NOT_ACCEPTED"
+    code: ClassVar[int] = 90
 
 
 def redacted(url: str) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 
 from coordinator.ownership import Facts, Ownership, asserted
 from coordinator.ranges import HashRange
+from coordinator.rebalance import joined
 from coordinator.stream_offset import StreamOffset
 from coordinator.subscription import TopicPartition
 
@@ -55,14 +56,4 @@ class Evidence:
     @property
     def unconfirmed(self) -> Mapping[TopicPartition, tuple[HashRange, ...]]:
         """Hash ranges with an unconfirmed slice, disjoint and ascending."""
-        return {tp: _disjoint(ranges) for tp, ranges in self._unconfirmed.items()}
-
-
-def _disjoint(ranges: set[HashRange]) -> tuple[HashRange, ...]:
-    merged: list[HashRange] = []
-    for r in sorted(ranges):
-        if merged and r.lo <= merged[-1].hi + 1:
-            merged[-1] = HashRange(merged[-1].lo, max(merged[-1].hi, r.hi))
-        else:
-            merged.append(r)
-    return tuple(merged)
+        return {tp: joined(ranges) for tp, ranges in self._unconfirmed.items()}

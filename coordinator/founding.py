@@ -8,7 +8,7 @@ Part of the service, on its thread.
 import logging
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
-from coordinator import mirror
+from coordinator import mirror as mirroring
 from coordinator.data_loss import Aged, Loss, Recreated, Truncated
 from coordinator.errors import CoopKafkaError, LogError
 from coordinator.evidence import Evidence
@@ -17,7 +17,8 @@ from coordinator.offset_spec import Earliest, OffsetSpec, within
 from coordinator.ownership import Fact, Facts
 from coordinator.ports import Log
 from coordinator.ranges import WHOLE
-from coordinator.redis_store import Caller, RedisStore, Status
+from coordinator.redis_calls import Caller
+from coordinator.redis_store import RedisStore, Status
 from coordinator.settings import GroupSettings
 from coordinator.stream_offset import StreamOffset
 from coordinator.subscription import Bounds, TopicPartition
@@ -51,7 +52,7 @@ class Founding:
         offsets = self._group_offsets()
         self._first(self._store_status(offsets), offsets)
         if any(tp not in offsets for tp in self._view.partitions):
-            self._mirror()
+            self.mirror()
 
     def place(self, partitions: Sequence[TopicPartition]) -> None:
         """Positions for partitions that appeared later: their stable offset if Redis holds one, else earliest."""
@@ -63,8 +64,8 @@ class Founding:
         """Begin again after a loss of state, with whatever proves positions (spec 7, Recovering)."""
         _log.warning("group %s: %s; recovering", self._settings.group, why)
         partitions = self._view.partitions
-        proofs = mirror.mirrored(self._group_offsets(), self._view.topics)
-        proven = mirror.proven(partitions, proofs, self._evidence.facts)
+        proofs = mirroring.mirrored(self._group_offsets(), self._view.topics)
+        proven = mirroring.proven(partitions, proofs, self._evidence.facts)
         if self._settings.on_state_loss == "earliest":
             earliest = self._log.resolve(Earliest(), partitions)
             proven = {tp: earliest[tp] if position is None else position for tp, position in proven.items()}
@@ -100,7 +101,7 @@ class Founding:
         """Tell Kafka's own group the stable offsets, at most every ten seconds."""
         if self._mirrored_at is None or now_ms - self._mirrored_at >= MIRROR_MS:
             self._mirrored_at = now_ms
-            self._mirror()
+            self.mirror()
 
     def report_ends(self, bounds: Mapping[TopicPartition, Bounds]) -> None:
         """Show the log ends in Redis; only for those who look."""
@@ -111,15 +112,15 @@ class Founding:
 
     # ------------------------------------------------------------------------------------------
 
-    def _store_status(self, offsets: mirror.GroupOffsets) -> Status | None:
+    def _store_status(self, offsets: mirroring.GroupOffsets) -> Status | None:
         try:
             return self._store.status(NOBODY)
         except Absent:
-            if mirror.is_mirror(offsets):
+            if mirroring.is_mirror(offsets):
                 raise  # a loss: the caller recovers, and asks again
             return None
 
-    def _first(self, status: Status | None, offsets: mirror.GroupOffsets) -> None:
+    def _first(self, status: Status | None, offsets: mirroring.GroupOffsets) -> None:
         known = self._store.stable(status.topics) if status else {}
         new = [tp for tp in self._view.partitions if tp not in known]
         if new or not status:
@@ -137,15 +138,18 @@ class Founding:
     def _found(self, positions: Mapping[TopicPartition, int]) -> None:
         self._store.found(NOBODY, self._nonce(), self._view.topics, positions)
 
-    def _group_offsets(self) -> mirror.GroupOffsets:
+    def _group_offsets(self) -> mirroring.GroupOffsets:
         try:
             return self._log.group_offsets(self._settings.group)
         except LogError as error:
             _log.warning("Kafka's own group %s cannot be read: %s", self._settings.group, error)
             return {}
 
-    def _mirror(self) -> None:
-        """A reset between our read and our write would leave an old offset: look again, and write again."""
+    def mirror(self) -> None:
+        """Tell Kafka's own group the stable offsets; a failure is only logged.
+
+        A reset between our read and our write would leave an old offset: look again, and write again.
+        """
         try:
             before = None
             while self._mirror_allowed and (status := self._store.status(NOBODY)).reset != before:
@@ -156,7 +160,7 @@ class Founding:
 
     def _write_mirror(self, status: Status) -> None:
         stable = self._store.stable(status.topics)
-        entries = {tp: mirror.entry(o, status.reset, status.topics[tp.topic].id) for tp, o in stable.items()}
+        entries = {tp: mirroring.entry(o, status.reset, status.topics[tp.topic].id) for tp, o in stable.items()}
         self._mirror_allowed = self._log.commit_group_offsets(self._settings.group, entries)
         if not self._mirror_allowed:
             _log.warning(

@@ -4,6 +4,11 @@ coop:v1:groups                         SET     group names
 coop:v1:{orders}:meta                  HASH    schema, nonce, run_id, reset_epoch, commit_seq, epochs ...
 coop:v1:{orders}:leases                ZSET    member -> lease end (ms of Redis TIME)
 coop:v1:{orders}:member:<id>           HASH    host, pid, capacity, incarnation, joined_at ...
+coop:v1:{orders}:batches               ZSET    member -> when its batch counts as hung (ms of Redis TIME)
+coop:v1:{orders}:leaving               SET     members that take no more ranges
+coop:v1:{orders}:applications          HASH    application -> member
+coop:v1:{orders}:targets               HASH    member -> "topic partition offset;..." where its AvailableNow ends
+coop:v1:{orders}:assignment            HASH    member -> JSON of the key ranges it should own
 coop:v1:{orders}:topics                HASH    topic -> "<topic id> <partition count>"
 coop:v1:{orders}:stable:<topic>        HASH    partition -> stable offset
 coop:v1:{orders}:end:<topic>           HASH    partition -> log end at last look
@@ -47,6 +52,31 @@ class GroupKeys:
         return self._key("leases")
 
     @property
+    def batches(self) -> str:
+        """When each member's batch counts as hung."""
+        return self._key("batches")
+
+    @property
+    def leaving(self) -> str:
+        """Members that take no more ranges."""
+        return self._key("leaving")
+
+    @property
+    def applications(self) -> str:
+        """Which member an application is."""
+        return self._key("applications")
+
+    @property
+    def targets(self) -> str:
+        """Where each member's AvailableNow ends."""
+        return self._key("targets")
+
+    @property
+    def assignment(self) -> str:
+        """The key ranges that each member should own."""
+        return self._key("assignment")
+
+    @property
     def topics(self) -> str:
         """Each topic's id and partition count."""
         return self._key("topics")
@@ -86,4 +116,6 @@ class GroupKeys:
         per_topic = [k for t in sorted({tp.topic for tp in tps}) for k in (self.stable(t), self.end(t))]
         per_partition = [k for tp in tps for k in (self.segments(tp), self.owners(tp), self.ics(tp))]
         per_member = [self.member(m) for m in sorted(members)]
-        return [self.meta, self.leases, self.topics, self.events, *per_member, *per_topic, *per_partition]
+        group = [self.meta, self.leases, self.batches, self.leaving, self.applications, self.targets]
+        group += [self.assignment, self.topics, self.events]
+        return [*group, *per_member, *per_topic, *per_partition]

@@ -20,7 +20,9 @@ from coordinator import verdicts
 from coordinator.clock import Clock
 from coordinator.errors import CoopKafkaError, FencedMemberError, GroupBusyError, RedisUnavailableError
 from coordinator.ranges import HashRange
-from coordinator.redis_store import Answer, Caller, RedisStore, Seen
+from coordinator.redis_calls import Answer, Caller, Seen
+from coordinator.redis_membership import Joining
+from coordinator.redis_store import RedisStore
 from coordinator.settings import GroupSettings
 from coordinator.subscription import TopicPartition
 
@@ -42,12 +44,12 @@ class Membership:
         store: RedisStore,
         clock: Clock,
         settings: GroupSettings,
-        fields: Mapping[str, str],
+        joining: Callable[[], Joining],
         *,
         recover: Callable[[Caller, str], None],
         assert_positions: Callable[[], None],
     ) -> None:
-        self._store, self._clock, self._settings, self._fields = store, clock, settings, fields
+        self._store, self._clock, self._settings, self._joining = store, clock, settings, joining
         self._recover, self._assert_positions = recover, assert_positions
         self._member = ""
         self._incarnation = settings.tokens(8)
@@ -58,6 +60,7 @@ class Membership:
         self._asserted = ""  # the nonce at which it has asserted
         self._lease_end = 0  # of this host's clock
         self._reached = False  # whether Redis has ever answered
+        self.targets: Mapping[TopicPartition, int] = {}  # of AvailableNow, raised to those of the other members
         self._other: tuple[str, int] | None = None  # a member in the way, and its lease end
 
     @property
@@ -125,15 +128,21 @@ class Membership:
         except (CoopKafkaError, verdicts.Verdict) as error:
             _log.warning("heartbeat of %s: %s", self._member, error or type(error).__name__)
 
-    def leave(self, unconfirmed: Mapping[TopicPartition, Sequence[HashRange]]) -> None:
-        """Say goodbye once, without retries: what fails is left to the end of the lease."""
+    def rejoin(self) -> None:
+        """Join again before the next call, since what it says of itself has changed."""
+        self._joined = ""
+
+    def leave(self, unconfirmed: Mapping[TopicPartition, Sequence[HashRange]]) -> bool:
+        """Say goodbye once, without retries: what fails is left to the end of the lease. Whether it went well."""
         if not self._joined:
-            return
+            return False
         try:
             self._store.leave(self.caller, unconfirmed)
         except (CoopKafkaError, verdicts.Verdict) as error:
             _log.warning("%s could not leave: %s", self._member, error or type(error).__name__)
+            return False
         self._joined = ""
+        return True
 
     def _renewing(self, verb: Callable[[Caller], Answer[T]]) -> T:
         asked = self._clock.now_ms()
@@ -146,14 +155,14 @@ class Membership:
 
     def _join(self) -> None:
         asked = self._clock.now_ms()
-        answer = self._store.join(self.caller, self._joined_before, self._fields)
+        answer = self._store.join(self.caller, self._joined_before, self._joining())
         with self._lock:
             self._seen, self._joined, self._lease_end = (
                 answer.seen,
                 answer.seen.nonce,
                 asked + self._settings.session_ms,
             )
-        self._joined_before, self._other = self._joined, None
+        self._joined_before, self._other, self.targets = self._joined, None, answer.value
 
     def _handle(self, verdict: verdicts.Verdict) -> None:
         match verdict:
@@ -182,9 +191,8 @@ class Membership:
         """A lease that grows while we look belongs to a living member; one that does not is waited for."""
         if self._other and self._other[0] == busy.member and busy.lease_end_ms > self._other[1]:
             raise GroupBusyError(
-                f"member {busy.member} is at work in group {self._settings.group!r}; "
-                "this version lets one member in at a time",
-                "stop that query, or give this one a group of its own",
+                f"this application already has member {busy.member} at work in group {self._settings.group!r}",
+                "stop that query, give this one a group of its own, or set allow.several.members=true",
             ) from None
         self._other = (busy.member, busy.lease_end_ms)
         self._clock.wait(min(RETRY_MS, busy.lease_end_ms - busy.now_ms + 1))

@@ -1,42 +1,22 @@
-"""The group's state in Redis: one method a verb, one script a method. The only module that speaks to Redis for it.
+"""The verbs of positions: founded, acquired, authorised, committed, asserted, recovered. One script a method.
 
-Redis TIME decides leases; `now` replaces it where a simulation passes its own. Every method may
-raise a `verdicts.Verdict`; what Redis itself refuses is a `StoreError`.
+Every method may raise a `verdicts.Verdict`; what Redis itself refuses is a `StoreError`.
 """
 
-import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
-from typing import Any, Generic, Self, TypeVar
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Self
 
+from coordinator.assignment_text import Ranges
 from coordinator.group_state import KnownTopic
-from coordinator.keys import GROUPS, GroupKeys
+from coordinator.keys import GROUPS
 from coordinator.ownership import Fact, Facts, Owned, Ownership
 from coordinator.progress import Progress
-from coordinator.ranges import WHOLE, HashRange
-from coordinator.redis_client import RedisClient
+from coordinator.ranges import HashRange
+from coordinator.redis_calls import Answer, Caller, Seen, answer
+from coordinator.redis_membership import MembershipVerbs
 from coordinator.stream_offset import StreamOffset
 from coordinator.subscription import Topic, TopicPartition
-
-T = TypeVar("T")
-
-
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """Who calls: the member, its incarnation, and what it last saw of the state."""
-
-    member: str = ""
-    incarnation: str = ""
-    nonce: str = ""
-    seq: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """Identity and age of the state that answered: a smaller `seq` later means it went back."""
-
-    nonce: str
-    seq: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,38 +35,21 @@ class Acquired:
     reset: int
     topic_ids: Mapping[str, str]  # as the group recorded them
     ownership: Ownership
-    progress: Mapping[TopicPartition, Progress]  # without segments where the partition has no positions yet
+    progress: Mapping[TopicPartition, Progress]  # of what is owned
+    unplaced: tuple[TopicPartition, ...]  # partitions that have no positions yet
 
-    def with_progress(self, tp: TopicPartition, progress: Progress) -> Self:
-        """The same with other progress of one partition."""
-        return replace(self, progress={**self.progress, tp: progress})
-
-
-@dataclass(frozen=True, slots=True)
-class Answer(Generic[T]):
-    """A verb's value with the state that gave it."""
-
-    seen: Seen
-    value: T
+    def advanced(self, facts: Facts) -> Self:
+        """The same once those facts are committed."""
+        progress = dict(self.progress)
+        for tp in facts.keys() & progress.keys():
+            for f in facts[tp]:
+                progress[tp] = progress[tp].advance(f.hashes, f.position)
+            progress[tp] = progress[tp].coalesced(o.hashes.lo for o in self.ownership[tp])
+        return replace(self, progress=progress)
 
 
-class RedisStore:
+class RedisStore(MembershipVerbs):
     """The verbs. Safe for two threads (the reader's and its heartbeat)."""
-
-    def __init__(
-        self,
-        client: RedisClient,
-        group: str,
-        *,
-        session_ms: int,
-        retention_ms: int,
-        now: Callable[[], int] | None = None,
-    ) -> None:
-        self._client = client
-        self._keys = GroupKeys(group)
-        self._session_ms = session_ms
-        self._retention_ms = retention_ms
-        self._now = now
 
     def status(self, caller: Caller) -> Status:
         """What the group is; `Absent` if Redis holds nothing of it."""
@@ -107,72 +70,47 @@ class RedisStore:
             redis.sadd(GROUPS, k.group)
         return int(reply[2])
 
-    def join(self, caller: Caller, joined_nonce: str, fields: Mapping[str, str]) -> Answer[None]:
-        """The member joins with this incarnation; `Busy` while another member's lease runs."""
-        k = self._keys
-        keys = [k.meta, k.leases, k.member(caller.member), k.events]
-        flat = [x for field in fields.items() for x in field]
-        return _answer(self._run("join", caller, keys, joined_nonce, *flat), None)
-
-    def heartbeat(self, caller: Caller, partitions: Iterable[TopicPartition]) -> Answer[None]:
-        """Renew the lease and push the expiry of all the group's keys."""
-        k = self._keys
-        own = (k.meta, k.leases, k.member(caller.member))
-        keys = [*own, *(x for x in k.all((), partitions) if x not in own)]
-        return _answer(self._run("heartbeat", caller, keys, str(self._retention_ms)), None)
-
-    def acquire(self, caller: Caller, partitions: Sequence[TopicPartition]) -> Answer[Acquired]:
-        """Take every free or takeable range of `partitions`; what the member owns then, with its positions."""
+    def acquire(self, caller: Caller, wanted: Ranges) -> Answer[Acquired]:
+        """Take what is free or takeable of `wanted`; all that the member then owns there, with its positions."""
+        partitions = tuple(wanted)
         k = self._keys
         per_partition = (x for tp in partitions for x in (k.owners(tp), k.segments(tp), k.ics(tp)))
-        keys = [k.meta, k.leases, k.member(caller.member), k.events, k.topics, *per_partition]
-        reply = self._run("acquire", caller, keys, *(f"{WHOLE} ;" for _ in partitions))
+        keys = [k.meta, k.leases, k.member(caller.member), k.events, k.topics, k.batches, *per_partition]
+        reply = self._run("acquire", caller, keys, *("".join(f"{h} ;" for h in wanted[tp]) for tp in partitions))
         ownership, progress = {}, {}
         for tp, (mine, segments, ics) in zip(partitions, reply[5], strict=True):
             ownership[tp] = _owned(mine)
-            progress[tp] = Progress.parse(_pairs(segments), _pairs(ics))
+            whole = Progress.parse(_pairs(segments), _pairs(ics))
+            progress[tp] = Progress(tuple(x for o in ownership[tp] for x in whole.within(o.hashes).segments))
+        unplaced = tuple(tp for tp, (_, segments, _) in zip(partitions, reply[5], strict=True) if not segments)
         ids = {topic: text.split()[0] for topic, text in _pairs(reply[4]).items()}
-        return _answer(reply, Acquired(int(reply[3]), ids, ownership, progress))
+        return answer(reply, Acquired(int(reply[3]), ids, ownership, progress, unplaced))
 
     def authorize(self, caller: Caller, end: StreamOffset) -> Answer[Ownership]:
         """Which parts of the lanes of `end` are still owned at their epoch (R7)."""
         k, partitions = self._keys, tuple(end.lanes)
-        keys = [k.meta, k.leases, k.member(caller.member), k.topics, *map(k.owners, partitions)]
+        keys = [k.meta, k.leases, k.member(caller.member), k.topics, k.batches, *map(k.owners, partitions)]
         lanes = (
             f"{tp.topic} {end.topic_ids.get(tp.topic, '-')} " + "".join(f"{x.hashes} {x.epoch};" for x in end.lanes[tp])
             for tp in partitions
         )
         reply = self._run("authorize", caller, keys, str(end.reset), *lanes)
-        return _answer(reply, {tp: _owned(text) for tp, text in zip(partitions, reply[3], strict=True)})
+        return answer(reply, {tp: _owned(text) for tp, text in zip(partitions, reply[3], strict=True)})
 
     def commit(self, caller: Caller, offset: StreamOffset, facts: Facts) -> Answer[Facts]:
         """Move positions through the fence; the facts that were refused, empty if none."""
         k, partitions = self._keys, tuple(facts)
         per_partition = (x for tp in partitions for x in self._progress_keys(tp))
-        keys = [k.meta, k.leases, k.member(caller.member), k.topics, *per_partition]
+        keys = [k.meta, k.leases, k.member(caller.member), k.topics, k.batches, *per_partition]
         reply = self._run("commit", caller, keys, str(offset.reset), *_fact_texts(offset, facts))
         refused = {tp: _facts(text) for tp, text in zip(partitions, reply[3], strict=True)}
-        return _answer(reply, {tp: f for tp, f in refused.items() if f})
+        return answer(reply, {tp: f for tp, f in refused.items() if f})
 
     def claim(self, caller: Caller, offset: StreamOffset, facts: Facts) -> None:
         """Assert positions without the fence (spec 7); facts of another reset epoch or topic id are ignored."""
         k = self._keys
         keys = [k.meta, k.topics, *(x for tp in facts for x in self._progress_keys(tp))]
         self._run("claim", caller, keys, str(offset.reset), *_fact_texts(offset, facts))
-
-    def leave(self, caller: Caller, unconfirmed: Mapping[TopicPartition, Sequence[HashRange]]) -> int:
-        """Free every range without an unconfirmed slice; the number of ranges kept until the lease ends."""
-        k = self._keys
-        keys = [k.meta, k.leases, k.member(caller.member), k.events, *map(k.owners, unconfirmed)]
-        ranges = ("".join(f"{h} ;" for h in hashes) for hashes in unconfirmed.values())
-        return int(self._run("leave", caller, keys, *ranges)[2])
-
-    def finish(self, caller: Caller, targets: Mapping[TopicPartition, int]) -> Answer[bool]:
-        """AvailableNow: whether every hash of every partition is at its target."""
-        k = self._keys
-        keys = [k.meta, k.leases, k.member(caller.member), *map(k.segments, targets)]
-        reply = self._run("finish", caller, keys, *map(str, targets.values()))
-        return _answer(reply, bool(reply[2]))
 
     def recreate(self, caller: Caller, topics: Mapping[str, Topic], positions: Mapping[TopicPartition, int]) -> None:
         """New positions for partitions whose log was replaced; every lane epoch on them is void."""
@@ -193,7 +131,8 @@ class RedisStore:
         `StateLostError` where neither Redis nor `proven` has a position for a partition.
         """
         k = self._keys
-        keys = [k.meta, k.leases, k.topics, k.events, *(x for tp in proven for x in self._progress_keys(tp))]
+        fixed = [k.meta, k.leases, k.topics, k.events, k.batches, k.leaving, k.applications, k.targets, k.assignment]
+        keys = [*fixed, *(x for tp in proven for x in self._progress_keys(tp))]
         positions = {tp: "-" if position is None else str(position) for tp, position in proven.items()}
         self._run("recover", caller, keys, nonce, why, *_placed(topics, positions))
 
@@ -218,15 +157,6 @@ class RedisStore:
 
     def _progress_keys(self, tp: TopicPartition) -> tuple[str, str, str]:
         return self._keys.owners(tp), self._keys.segments(tp), self._keys.stable(tp.topic)
-
-    def _run(self, verb: str, caller: Caller, keys: Sequence[str], *args: str) -> list[Any]:
-        now = str(self._now()) if self._now else ""
-        call = asdict(caller) | {"now": now, "session": str(self._session_ms)}
-        return self._client.run(verb, keys, [json.dumps(call), *args])
-
-
-def _answer(reply: list[Any], value: T) -> Answer[T]:
-    return Answer(Seen(reply[0], int(reply[1])), value)
 
 
 def _pairs(flat: Sequence[str]) -> dict[str, str]:
@@ -253,6 +183,6 @@ def _placed(
     topics: Mapping[str, Topic], positions: Mapping[TopicPartition, int] | Mapping[TopicPartition, str]
 ) -> list[str]:
     return [
-        f"{tp.topic} {topics[tp.topic].id} {len(topics[tp.topic].partitions)} {tp.partition} {position}"
+        f"{tp.topic} {topics[tp.topic].id} {topics[tp.topic].partitions[-1] + 1} {tp.partition} {position}"
         for tp, position in positions.items()
     ]

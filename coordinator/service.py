@@ -6,19 +6,21 @@
     leave             frees what is confirmed
 
 The only mutable object, with its parts: `Membership` (who we are), `Evidence` (what we saw of
-offsets), `LogView` (what we saw of Kafka), `Founding` (positions where there are none).
+offsets), `LogView` (what we saw of Kafka), `Holding` (what we own), `Founding` (positions where there are none).
 Runs in the stream reader's process, on its main thread; the heartbeat runs on its own and touches
 nothing but the lease.
 """
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from coordinator import data_loss
 from coordinator.clock import Clock
 from coordinator.errors import CheckpointMismatchError
 from coordinator.evidence import Evidence
 from coordinator.founding import Founding
+from coordinator.holding import Holding
 from coordinator.log_view import LogView
 from coordinator.membership import Membership
 from coordinator.offset_spec import OffsetSpec
@@ -26,6 +28,7 @@ from coordinator.ownership import Fact, Facts, Ownership, completed, narrowed
 from coordinator.pace import Limits, Pace, anything
 from coordinator.planning import Cutting, Pieces, pieces, plan
 from coordinator.ports import Log
+from coordinator.redis_membership import Joining
 from coordinator.redis_store import Acquired, RedisStore
 from coordinator.settings import GroupSettings
 from coordinator.stream_offset import StreamOffset
@@ -47,18 +50,23 @@ class Service:
         store: RedisStore,
         log: Log,
         clock: Clock,
-        fields: Mapping[str, str],
+        me: Joining,
     ) -> None:
         self._settings, self._subscription, self._cutting = settings, subscription, cutting
         self._store, self._clock = store, clock
         self._view = LogView(log, subscription, clock)
         self._evidence = Evidence()
         self._founding = Founding(settings, starting, store, log, self._view, self._evidence)
+        self._me = me
         self._membership = Membership(
-            store, clock, settings, fields, recover=self._founding.recover, assert_positions=self._founding.assert_known
+            store,
+            clock,
+            settings,
+            self._say,
+            recover=self._founding.recover,
+            assert_positions=self._founding.assert_known,
         )
-        self._acquired: Acquired | None = None
-        self._acquired_at = ""  # the nonce at which it was
+        self._holding = Holding(store, self._membership, self._founding, self._view, settings.assignor)
         self._confirmed: StreamOffset | None = None
         self._pace = Pace(clock)
 
@@ -120,9 +128,9 @@ class Service:
 
     def leave(self) -> None:
         """Free every range that has no unconfirmed slice, and say goodbye; errors are left to the lease's end."""
-        owned = self._acquired.ownership if self._acquired else {}
-        kept = {tp: self._evidence.unconfirmed.get(tp, ()) for tp in {*owned, *self._evidence.unconfirmed}}
-        self._membership.leave(kept)
+        unconfirmed = self._evidence.unconfirmed
+        if self._membership.leave({tp: unconfirmed.get(tp, ()) for tp in {*self._view.bounds, *unconfirmed}}):
+            self._founding.mirror()
 
     def check_store(self, check: Callable[[], None]) -> None:
         """Run a check of the Redis server, through its outages."""
@@ -131,6 +139,11 @@ class Service:
     def log_ends(self) -> dict[TopicPartition, int]:
         """The log ends at the last look."""
         return {tp: b.end for tp, b in self._view.bounds.items()}
+
+    def _say(self) -> Joining:
+        """What this member says of itself when it joins."""
+        fields = {**self._me.fields, "topics": ",".join(sorted(self._view.topics))}
+        return replace(self._me, fields=fields, targets=self._pace.targets or {})
 
     # -- commit --------------------------------------------------------------------------------
 
@@ -153,7 +166,7 @@ class Service:
         """Commit what the sink completed; whether part of `start` was skipped, and must vanish from the next offset."""
         witnessed = self._evidence.returned(start)
         mine = start if witnessed is None else narrowed(start, witnessed)
-        if self._confirmed != start and start.lanes:
+        if self._confirmed != start and start.member:
             self._commit_facts(mine, completed(mine), witnessed)
             self._confirmed = start
             self._founding.mirror_if_due(self._clock.now_ms())
@@ -163,38 +176,24 @@ class Service:
     def _commit_facts(self, offset: StreamOffset, facts: Facts, witnessed: Ownership | None) -> None:
         refused = self._membership.call(lambda caller: self._store.commit(caller, offset, facts))
         if refused:
-            self._acquired = None
+            self._holding.forget()
             if witnessed is not None:
                 assertions = _within(self._evidence.facts, refused)
                 self._membership.outside(lambda: self._founding.claim(offset, assertions))
-        elif self._acquired:
-            self._acquired = _advanced(self._acquired, facts)
+        else:
+            self._holding.advance(facts)
 
     # -- plan ----------------------------------------------------------------------------------
 
-    def _acquire(self) -> Acquired:
-        """Own what can be owned, as of the nonce at which this life has joined."""
-        partitions = self._view.partitions
-        held = self._acquired if self._acquired_at == self._membership.joined else None
-        if held and held.ownership.keys() == set(partitions):
-            return held
-        acquired = self._acquire_once(partitions)
-        if without := [tp for tp in partitions if not acquired.progress[tp].segments]:
-            self._membership.outside(lambda: self._founding.place(without))
-            acquired = self._acquire_once(partitions)
-        self._acquired, self._acquired_at = acquired, self._membership.joined
-        return acquired
-
-    def _acquire_once(self, partitions: Sequence[TopicPartition]) -> Acquired:
-        return self._membership.call(lambda caller: self._store.acquire(caller, partitions))
-
     def _look(self, limits: Limits) -> tuple[Acquired, Pieces, dict[TopicPartition, int]]:
         """What is owned, the work there is and how far to read it, after the losses and limits."""
-        acquired = self._acquire()
+        acquired = self._holding.refresh()
         bounds = self._view.look()
         while self._lossy(acquired, bounds):
-            acquired = self._acquire()
+            acquired = self._holding.refresh()
         self._membership.outside(lambda: self._founding.report_ends(bounds))
+        if self._pace.targets is not None and self._membership.targets:
+            self._pace.targets = self._membership.targets
         work = pieces(acquired.ownership, acquired.progress)
         return acquired, work, self._pace.until(work, bounds, limits)
 
@@ -207,7 +206,7 @@ class Service:
             raise data_loss.error(found[0])
         state = StreamOffset(self._settings.group, reset=acquired.reset, topic_ids=acquired.topic_ids)
         self._membership.outside(lambda: self._founding.accept(found, state, bounds))
-        self._acquired = None
+        self._holding.forget()
         return True
 
     def _finished(self) -> bool:
@@ -226,17 +225,6 @@ class Service:
         self._evidence.add_unconfirmed(end)
         self._pace.planned()
         return end
-
-
-def _advanced(acquired: Acquired, facts: Facts) -> Acquired:
-    """What is acquired once those facts are committed."""
-    for tp, of_tp in facts.items():
-        progress = acquired.progress[tp]
-        for f in of_tp:
-            progress = progress.advance(f.hashes, f.position)
-        boundaries = (o.hashes.lo for o in acquired.ownership[tp])
-        acquired = acquired.with_progress(tp, progress.coalesced(boundaries))
-    return acquired
 
 
 def _within(facts: Facts, refused: Facts) -> Facts:

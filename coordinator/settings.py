@@ -2,8 +2,11 @@
 
 import secrets
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
+
+from coordinator.assignors.assignor import Assignor
+from coordinator.assignors.grouped import Grouped
 
 
 @dataclass(frozen=True, slots=True)
@@ -12,6 +15,8 @@ class GroupSettings:
 
     group: str
     session_ms: int = 45_000
+    longest_ms: int = 300_000
+    assignor: Assignor = field(default_factory=Grouped)
     heartbeat_ms: int = 3_000
     retention_ms: int = 10_080 * 60_000
     max_outage_ms: int = 60_000

@@ -108,6 +108,10 @@ CAPACITY = Option(
     "How much of the group's work this application wants, in proportion to the other members'.",
     default_shown="`slots`",
 )  # fmt: skip
+SEVERAL_QUERIES = Option(
+    "allow.several.queries", Flag(), Section.GROUP, _STREAM,
+    "Whether queries of one application may be members of one group; otherwise a second one is refused.", "false",
+)  # fmt: skip
 # 4,096 lanes of one partition are four for each of 1,024 slots, and the most that the scripts in Redis
 # were measured with; the offset JSON holds about 90 bytes for each.
 LANES = Option(
@@ -166,7 +170,7 @@ OPTIONS: tuple[Option[object], ...] = (
     STARTING_TIMESTAMP, STARTING_OFFSETS_BY_TIMESTAMP, STARTING_OFFSETS, STARTING_STRATEGY,
     ENDING_TIMESTAMP, ENDING_OFFSETS_BY_TIMESTAMP, ENDING_OFFSETS,
     MAX_OFFSETS, MIN_OFFSETS, MAX_DELAY, MIN_PARTITIONS, MAX_RECORDS_PER_PARTITION,
-    GROUP, REDIS_URL, SLOTS, CAPACITY, LANES,
+    GROUP, REDIS_URL, SLOTS, CAPACITY, SEVERAL_QUERIES, LANES,
     SESSION, HEARTBEAT, LONGEST_BATCH, RETENTION, MAX_OUTAGE, ON_STATE_LOSS,
     FAIL_ON_DATA_LOSS, FETCH_RETRIES, FETCH_RETRY_INTERVAL, POLL_TIMEOUT, GROUP_ID_PREFIX,
 )  # fmt: skip

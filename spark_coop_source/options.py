@@ -44,6 +44,7 @@ class SourceOptions:
     poll_timeout_ms: int
     slots: int
     capacity: int
+    several_queries: bool  # of one application, in one group
     lanes: int | None  # fixed number for every partition
     session_ms: int
     heartbeat_ms: int
@@ -104,6 +105,7 @@ def _checked(given: Given, streaming: bool | None) -> SourceOptions:
         poll_timeout_ms=given.need(table.POLL_TIMEOUT),
         slots=slots,
         capacity=given.get(table.CAPACITY) or slots,
+        several_queries=given.need(table.SEVERAL_QUERIES),
         lanes=given.get(table.LANES),
         session_ms=session_ms,
         heartbeat_ms=given.get(table.HEARTBEAT) or min(_HEARTBEAT_MS, session_ms // 3),

@@ -14,10 +14,12 @@ from collections.abc import Mapping
 from types import FrameType
 from typing import Protocol
 
+
 from coordinator.clock import BootClock
 from coordinator.errors import MissingOptionError
 from coordinator.pace import Limits
 from coordinator.redis_client import RedisClient
+from coordinator.redis_membership import Joining
 from coordinator.redis_store import RedisStore
 from coordinator.service import Service
 from coordinator.standalone import Standalone
@@ -72,7 +74,11 @@ class GroupSession:
         self._kafka = kafka_log(options)
         settings = group_settings(options, self._group)
         store = RedisStore(
-            self._client, self._group, session_ms=settings.session_ms, retention_ms=settings.retention_ms
+            self._client,
+            self._group,
+            session_ms=settings.session_ms,
+            longest_ms=settings.longest_ms,
+            retention_ms=settings.retention_ms,
         )
         self._service = Service(
             settings,
@@ -82,7 +88,10 @@ class GroupSession:
             store=store,
             log=self._kafka,
             clock=self._clock,
-            fields={"host": socket.gethostname(), "pid": str(os.getpid()), "capacity": str(options.capacity)},
+            me=Joining(
+                {"host": socket.gethostname(), "pid": str(os.getpid()), "capacity": str(options.capacity)},
+                application="" if options.several_queries else f"{socket.gethostname()}/{os.getppid()}",
+            ),
         )
         self._stopped = threading.Event()
         self._beating = threading.Thread(

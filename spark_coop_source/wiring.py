@@ -26,6 +26,7 @@ def group_settings(options: SourceOptions, group: str) -> GroupSettings:
     return GroupSettings(
         group,
         session_ms=options.session_ms,
+        longest_ms=options.longest_batch_ms,
         heartbeat_ms=options.heartbeat_ms,
         retention_ms=options.retention_ms,
         max_outage_ms=options.redis_max_outage_ms,

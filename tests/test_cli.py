@@ -13,8 +13,11 @@ import pytest
 from rich.console import Console
 
 from coordinator import cli
+from coordinator.ranges import WHOLE
 from coordinator.redis_client import RedisClient
-from coordinator.redis_store import Caller, RedisStore
+from coordinator.redis_calls import Caller
+from coordinator.redis_membership import Joining
+from coordinator.redis_store import RedisStore
 from coordinator.subscription import Topic, TopicPartition
 from coordinator.tables import print_group
 from coordinator.views import GroupView, LaneView, MemberView, PartitionView
@@ -29,10 +32,10 @@ def known_group(redis_url: str) -> Iterator[str]:
     """A group with one member that owns two partitions; a name that a terminal or a template could misread."""
     group = f"my [red]group[/] {{1}} {secrets.token_hex(4)}"
     with closing(RedisClient(redis_url)) as client:
-        store = RedisStore(client, group, session_ms=60_000, retention_ms=60_000)
+        store = RedisStore(client, group, session_ms=60_000, longest_ms=60_000, retention_ms=60_000)
         store.found(Caller(), "aa", {"orders": Topic("orders", "id-1", (0, 1))}, {FIRST: 5, SECOND: 7})
-        seen = store.join(Caller("m-1", "i1"), "", {"host": "h1", "pid": "12", "capacity": "4"}).seen
-        store.acquire(Caller("m-1", "i1", seen.nonce, str(seen.seq)), [FIRST, SECOND])
+        seen = store.join(Caller("m-1", "i1"), "", Joining({"host": "h1", "pid": "12", "capacity": "4"})).seen
+        store.acquire(Caller("m-1", "i1", seen.nonce, str(seen.seq)), {FIRST: (WHOLE,), SECOND: (WHOLE,)})
         store.report_ends({FIRST: 50})
         yield group
 

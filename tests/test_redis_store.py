@@ -14,15 +14,18 @@ from coordinator.keys import GroupKeys, encode
 from coordinator.ownership import Fact, Owned, completed
 from coordinator.progress import Progress
 from coordinator.ranges import WHOLE, HashRange, OffsetRange
+from coordinator.redis_calls import Caller
 from coordinator.redis_client import RedisClient
+from coordinator.redis_membership import Joining, Look
 from coordinator.redis_snapshot import list_groups, read_group
-from coordinator.redis_store import Caller, RedisStore
+from coordinator.redis_store import RedisStore
 from coordinator.stream_offset import Lane, StreamOffset
 from coordinator.subscription import Topic, TopicPartition
 
 TP, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)
 TOPICS = {"orders": Topic("orders", "id-1", (0, 1))}
-SESSION = 1_000
+SESSION, LONGEST = 1_000, 5_000
+WANTED = {TP: (WHOLE,)}
 NOBODY = Caller()
 BIG = 2**53 + 1  # a double cannot tell this from 2^53
 
@@ -35,14 +38,20 @@ class World:
         self.client = RedisClient(url)
         self.redis = redis.Redis.from_url(url, decode_responses=True)  # does what the store never does
         self.now = time.time_ns() // 1_000_000
-        self.store = RedisStore(self.client, self.group, session_ms=SESSION, retention_ms=60_000, now=lambda: self.now)
+        self.store = RedisStore(
+            self.client, self.group, session_ms=SESSION, longest_ms=LONGEST, retention_ms=60_000, now=lambda: self.now
+        )
 
     def found(self, **positions: int) -> None:
         tps = {"p0": TP, "p1": OTHER}
         self.store.found(NOBODY, "aa", TOPICS, {tps[n]: p for n, p in positions.items()} or {TP: 0})
 
-    def join(self, member: str = "m-1", incarnation: str = "i1", before: str = "") -> Caller:
-        answer = self.store.join(Caller(member, incarnation), before, {"host": "h"})
+    def join(self, member: str = "m-1", incarnation: str = "i1", before: str = "", application: str = "") -> Caller:
+        answer = self.store.join(
+            Caller(member, incarnation),
+            before,
+            Joining({"host": "h", "topics": "orders", "capacity": "1"}, application),
+        )
         return Caller(member, incarnation, answer.seen.nonce, str(answer.seen.seq))
 
     def positions(self, tp: TopicPartition = TP) -> dict[str, str]:
@@ -86,23 +95,23 @@ def test_nothing_to_founded_sets_first_positions_once(world: World) -> None:
 def test_free_to_owned_gives_a_new_epoch_and_owned_to_owned_keeps_it(world: World) -> None:
     world.found()
     me = world.join()
-    first = world.store.acquire(me, [TP]).value
+    first = world.store.acquire(me, WANTED).value
     assert first.ownership == {TP: (Owned(WHOLE, "aa.1"),)}
-    assert world.store.acquire(me, [TP]).value.ownership == first.ownership
+    assert world.store.acquire(me, WANTED).value.ownership == first.ownership
 
 
 def test_released_to_owned_takes_an_epoch_never_used_before(world: World) -> None:
     world.found()
     me = world.join()
-    world.store.acquire(me, [TP])
+    world.store.acquire(me, WANTED)
     assert world.store.leave(me, {TP: ()}) == 0
-    assert world.store.acquire(world.join("m-1", "i2"), [TP]).value.ownership == {TP: (Owned(WHOLE, "aa.2"),)}
+    assert world.store.acquire(world.join("m-1", "i2"), WANTED).value.ownership == {TP: (Owned(WHOLE, "aa.2"),)}
 
 
 def test_commit_moves_positions_and_repeats_change_nothing(world: World) -> None:
     world.found()
     me = world.join()
-    world.store.acquire(me, [TP])
+    world.store.acquire(me, WANTED)
     lower, upper = cuts(2)
     end = offset(lane("aa.1", 0, 10, lower), lane("aa.1", 0, 20, upper))
     for _ in range(2):
@@ -114,7 +123,7 @@ def test_commit_moves_positions_and_repeats_change_nothing(world: World) -> None
 def test_an_older_commit_never_moves_a_position_back(world: World) -> None:
     world.found()
     me = world.join()
-    world.store.acquire(me, [TP])
+    world.store.acquire(me, WANTED)
     for until in (20, 10):
         end = offset(lane("aa.1", 0, until))
         world.store.commit(me, end, completed(end))
@@ -124,7 +133,7 @@ def test_an_older_commit_never_moves_a_position_back(world: World) -> None:
 def test_equal_neighbours_become_one_segment_again(world: World) -> None:
     world.found()
     me = world.join()
-    world.store.acquire(me, [TP])
+    world.store.acquire(me, WANTED)
     for n in (2, 7, 3):
         end = offset(*(lane("aa.1", 0, 10 * n, h) for h in cuts(n)))
         world.store.commit(me, end, completed(end))
@@ -134,7 +143,7 @@ def test_equal_neighbours_become_one_segment_again(world: World) -> None:
 def test_positions_beyond_what_a_double_holds_are_compared_exactly(world: World) -> None:
     world.found(p0=BIG - 1)
     me = world.join()
-    world.store.acquire(me, [TP])
+    world.store.acquire(me, WANTED)
     end = offset(lane("aa.1", BIG - 1, BIG))
     world.store.commit(me, end, completed(end))
     assert world.store.stable(["orders"])[TP] == BIG
@@ -145,7 +154,7 @@ def test_positions_beyond_what_a_double_holds_are_compared_exactly(world: World)
 def test_a_commit_of_another_epoch_is_refused_and_does_not_block_what_is_owned(world: World) -> None:
     world.found()
     me = world.join()
-    world.store.acquire(me, [TP])
+    world.store.acquire(me, WANTED)
     lower, upper = cuts(2)
     end = offset(lane("aa.1", 0, 10, lower), lane("aa.9", 0, 20, upper))
     assert world.store.commit(me, end, completed(end)).value == {TP: (Fact(upper, 20, "aa.9"),)}
@@ -162,7 +171,7 @@ def test_a_commit_of_another_epoch_is_refused_and_does_not_block_what_is_owned(w
 def test_facts_of_another_world_are_refused_and_ignored(world: World, end: StreamOffset) -> None:
     world.found()
     me = world.join()
-    world.store.acquire(me, [TP])
+    world.store.acquire(me, WANTED)
     assert world.store.commit(me, end, completed(end)).value == completed(end)
     world.store.claim(NOBODY, end, {TP: (Fact(WHOLE, 10),)})
     assert world.store.authorize(me, end).value == {TP: ()}
@@ -172,7 +181,7 @@ def test_facts_of_another_world_are_refused_and_ignored(world: World, end: Strea
 def test_authorisation_names_the_parts_still_owned(world: World) -> None:
     world.found()
     me = world.join()
-    world.store.acquire(me, [TP])
+    world.store.acquire(me, WANTED)
     lower, upper = cuts(2)
     end = offset(lane("aa.1", 0, 10, lower), lane("aa.7", 0, 10, upper))
     assert world.store.authorize(me, end).value == {TP: (Owned(lower, "aa.1"),)}
@@ -181,7 +190,7 @@ def test_authorisation_names_the_parts_still_owned(world: World) -> None:
 def test_live_to_takeable_keeps_the_owner_until_another_member_acquires(world: World) -> None:
     world.found()
     me = world.join()
-    world.store.acquire(me, [TP])
+    world.store.acquire(me, WANTED)
     world.now += 10 * SESSION
     end = offset(lane("aa.1", 0, 10))
     assert world.store.authorize(me, end).value == {TP: (Owned(WHOLE, "aa.1"),)}
@@ -191,35 +200,118 @@ def test_live_to_takeable_keeps_the_owner_until_another_member_acquires(world: W
 def test_takeable_to_taken_fences_the_old_owner(world: World) -> None:
     world.found()
     me = world.join()
-    world.store.acquire(me, [TP])
+    world.store.acquire(me, WANTED)
     world.now += 10 * SESSION
     other = world.join("m-2", "i2")
-    assert world.store.acquire(other, [TP]).value.ownership == {TP: (Owned(WHOLE, "aa.2"),)}
+    assert world.store.acquire(other, WANTED).value.ownership == {TP: (Owned(WHOLE, "aa.2"),)}
     end = offset(lane("aa.1", 0, 10))
     assert world.store.authorize(me, end).value == {TP: ()}
     assert world.store.commit(me, end, completed(end)).value == completed(end)
     assert world.positions() == {str(WHOLE): "0"}
 
 
-def test_a_second_live_member_is_busy_until_the_lease_ends(world: World) -> None:
+def test_a_second_member_of_one_application_is_busy_until_the_lease_ends(world: World) -> None:
     world.found()
-    world.join()
+    world.join(application="driver")
+    world.join("m-3", "i3", application="another driver")
     with pytest.raises(verdicts.Busy) as busy:
-        world.join("m-2", "i2")
+        world.join("m-2", "i2", application="driver")
     assert (busy.value.member, busy.value.lease_end_ms) == ("m-1", world.now + SESSION)
     world.now += SESSION + 1
+    world.join("m-2", "i2", application="driver")
+
+
+# -- several members ---------------------------------------------------------------------------
+
+
+def assigned(world: World, caller: Caller, assignment: dict[str, dict[TopicPartition, tuple[HashRange, ...]]]) -> int:
+    look = world.store.look(caller).value
+    return world.store.assign(caller, look.occasion, "test 1", assignment).value
+
+
+def test_an_assignment_is_due_when_members_or_topics_have_changed_and_then_no_more(world: World) -> None:
+    world.found()
+    one = world.join()
+    look = world.store.look(one).value
+    assert (look.members, look.mine, look.generation) == (("m-1",), {}, 0)
+    assert assigned(world, one, {"m-1": WANTED}) == 1
+    assert world.store.look(one).value == Look(1, WANTED, "", ())
     world.join("m-2", "i2")
+    assert world.store.look(one).value.members == ("m-1", "m-2")
+    lower, upper = cuts(2)
+    assert assigned(world, one, {"m-1": {TP: (lower,)}, "m-2": {TP: (upper,)}}) == 2
+    world.found(p1=0)
+    assert world.store.look(one).value.occasion == "", "a partition that was counted before changes nothing"
+    more = {"orders": Topic("orders", "id-1", (0, 1, 2))}
+    world.store.found(NOBODY, "aa", more, {TopicPartition("orders", 2): 0})
+    assert world.store.look(one).value.occasion != ""
+
+
+def test_the_first_assignment_recorded_wins(world: World) -> None:
+    world.found()
+    one, two = world.join(), world.join("m-2", "i2")
+    occasion = world.store.look(one).value.occasion
+    assert world.store.assign(two, occasion, "test 1", {"m-2": WANTED}).value == 1
+    assert world.store.assign(one, occasion, "test 1", {"m-1": WANTED}).value == 0
+    assert world.store.assignment() == {"m-2": WANTED}
+
+
+def test_owned_to_released_to_acquired_one_range_at_a_time(world: World) -> None:
+    world.found()
+    one = world.join()
+    world.store.acquire(one, WANTED)
+    two = world.join("m-2", "i2")
+    lower, upper = cuts(2)
+    assert world.store.acquire(two, {TP: (upper,)}).value.ownership == {TP: ()}, "its owner is alive"
+    assert world.store.release(one, {TP: ((upper, "m-2"),)}).value == 1
+    assert world.store.acquire(two, {TP: (upper,)}).value.ownership == {TP: (Owned(upper, "aa.2"),)}
+    assert world.store.acquire(one, {TP: (lower,)}).value.ownership == {TP: (Owned(lower, "aa.1"),)}
+    assert list(world.positions()) == [str(lower), str(upper)], "segments are cut where ownership changes"
+
+
+def test_nothing_is_released_to_a_member_that_is_gone_or_leaving(world: World) -> None:
+    world.found()
+    one = world.join()
+    world.store.acquire(one, WANTED)
+    assert world.store.release(one, {TP: ((WHOLE, "m-9"),)}).value == 0
+    two = world.join("m-2", "i2")
+    assert world.store.finish(two, {TP: 0}).value is True
+    assert world.store.release(one, {TP: ((WHOLE, "m-2"),)}).value == 0
+
+
+def test_a_batch_longer_than_the_longest_makes_ranges_takeable_though_the_heart_beats(world: World) -> None:
+    world.found()
+    one, two = world.join(), world.join("m-2", "i2")
+    world.store.acquire(one, WANTED)
+    end = offset(lane("aa.1", 0, 10))
+    world.store.authorize(one, end)
+    for _ in range(6):
+        world.now += SESSION - 1
+        world.store.heartbeat(one, [TP])
+        world.store.heartbeat(two, [TP])
+    assert world.store.look(two).value.members == ("m-2",), "the assignor passes over a hung member"
+    assert world.store.acquire(two, WANTED).value.ownership == {TP: (Owned(WHOLE, "aa.2"),)}
+    assert world.store.commit(one, end, completed(end)).value == completed(end)
+
+
+def test_targets_of_available_now_are_raised_to_those_of_the_others(world: World) -> None:
+    world.found()
+    first = Joining({}, targets={TP: 10, OTHER: 30})
+    second = Joining({}, targets={TP: 20, OTHER: BIG})
+    assert world.store.join(Caller("m-1", "i1"), "", first).value == {TP: 10, OTHER: 30}
+    assert world.store.join(Caller("m-2", "i2"), "", second).value == {TP: 20, OTHER: BIG}
+    assert world.store.join(Caller("m-3", "i3"), "", first).value == {TP: 20, OTHER: BIG}
 
 
 def test_a_new_life_fences_the_old_one_in_every_verb(world: World) -> None:
     world.found()
     old = world.join()
-    world.store.acquire(old, [TP])
+    world.store.acquire(old, WANTED)
     world.join("m-1", "i2")
     end = offset(lane("aa.1", 0, 10))
     for verb in (
         lambda: world.store.heartbeat(old, [TP]),
-        lambda: world.store.acquire(old, [TP]),
+        lambda: world.store.acquire(old, WANTED),
         lambda: world.store.authorize(old, end),
         lambda: world.store.commit(old, end, completed(end)),
         lambda: world.store.finish(old, {TP: 0}),
@@ -234,7 +326,7 @@ def test_a_new_life_fences_the_old_one_in_every_verb(world: World) -> None:
 def test_leaving_keeps_unconfirmed_ranges_until_the_lease_ends(world: World) -> None:
     world.found()
     me = world.join()
-    world.store.acquire(me, [TP])
+    world.store.acquire(me, WANTED)
     _, upper = cuts(2)
     assert world.store.leave(me, {TP: (upper,)}) == 1
     state = read_group(world.client, world.group)
@@ -252,7 +344,7 @@ def test_finish_looks_at_every_hash_whoever_owns_it(world: World) -> None:
 def test_the_whole_group_expires_at_one_moment_after_the_lease(world: World) -> None:
     world.found()
     me = world.join()
-    world.store.acquire(me, [TP])
+    world.store.acquire(me, WANTED)
     world.store.report_ends({TP: 9})
     world.store.heartbeat(me, [TP])
     keys = GroupKeys(world.group)
@@ -266,7 +358,7 @@ def test_the_whole_group_expires_at_one_moment_after_the_lease(world: World) -> 
 def test_restarted_to_recovering_voids_epochs_and_takes_assertions_only(world: World) -> None:
     world.found(p0=5)
     me = world.join()
-    world.store.acquire(me, [TP])
+    world.store.acquire(me, WANTED)
     end = offset(lane("aa.1", 5, 10))
     world.restart()
     with pytest.raises(verdicts.Lost):
@@ -284,14 +376,14 @@ def test_restarted_to_recovering_voids_epochs_and_takes_assertions_only(world: W
 def test_recovering_to_working_gives_new_epochs_and_refuses_the_old(world: World) -> None:
     world.found(p0=5)
     me = world.join()
-    world.store.acquire(me, [TP])
+    world.store.acquire(me, WANTED)
     world.restart()
     world.store.recover(me, "bb", "restarted", TOPICS, {TP: None})
     world.now += SESSION + 1
     me = world.join(before="aa")
     end = offset(lane("aa.1", 5, 10))
     assert world.store.commit(me, end, completed(end)).value == completed(end)
-    acquired = world.store.acquire(me, [TP]).value
+    acquired = world.store.acquire(me, WANTED).value
     assert acquired.ownership == {TP: (Owned(WHOLE, "bb.1"),)}
     assert acquired.progress == {TP: Progress.starting_at(5)}
 
@@ -323,12 +415,12 @@ def test_a_partition_that_nothing_proves_stops_the_recovery_before_it_writes(wor
 def test_a_recreated_topic_gets_new_positions_and_void_epochs(world: World) -> None:
     world.found(p0=50)
     me = world.join()
-    world.store.acquire(me, [TP])
+    world.store.acquire(me, WANTED)
     again = {"orders": Topic("orders", "id-2", (0,))}
     world.store.recreate(NOBODY, again, {TP: 3})
     end = offset(lane("aa.1", 50, 60))
     assert world.store.commit(me, end, completed(end)).value == completed(end)
-    assert world.store.acquire(me, [TP]).value.ownership == {TP: (Owned(WHOLE, "aa.2"),)}
+    assert world.store.acquire(me, WANTED).value.ownership == {TP: (Owned(WHOLE, "aa.2"),)}
     assert world.store.stable(["orders"])[TP] == 3
 
 
@@ -351,7 +443,9 @@ def test_a_key_of_another_type_is_refused_by_name(world: World) -> None:
 
 def test_a_redis_that_does_not_answer_is_named_without_its_password() -> None:
     with pytest.raises(RedisUnavailableError) as error:
-        RedisStore(RedisClient("redis://:hunter2@127.0.0.1:1/0"), "g", session_ms=1, retention_ms=1).status(NOBODY)
+        RedisStore(
+            RedisClient("redis://:hunter2@127.0.0.1:1/0"), "g", session_ms=1, longest_ms=1, retention_ms=1
+        ).status(NOBODY)
     assert "127.0.0.1:1" in str(error.value)
     assert "hunter2" not in str(error.value)
 
@@ -359,7 +453,7 @@ def test_a_redis_that_does_not_answer_is_named_without_its_password() -> None:
 def test_a_wrong_password_is_an_access_error_without_the_password(redis_url: str) -> None:
     url = redis_url.replace("redis://", "redis://nobody:hunter2@")
     with pytest.raises(RedisAccessError) as error:
-        RedisStore(RedisClient(url), "g", session_ms=1, retention_ms=1).status(NOBODY)
+        RedisStore(RedisClient(url), "g", session_ms=1, longest_ms=1, retention_ms=1).status(NOBODY)
     assert "hunter2" not in str(error.value)
 
 

@@ -231,18 +231,6 @@ def test_a_checkpoint_of_another_topic_is_refused_by_name(kafka: Kafka, stream: 
         stream.run(subscribe=other)
 
 
-def test_a_second_live_member_is_refused_and_changes_nothing(kafka: Kafka, stream: Stream, tmp_path: Path) -> None:
-    produce(kafka, stream, keyed(10))
-    second = Stream(stream.spark, stream.options, tmp_path / "second")
-    fast = {"session.timeout.ms": "3000", "heartbeat.interval.ms": "500"}
-    with stream.running(lambda: len(stream.sink.received) == 15, "the first goes on", **fast):
-        eventually(lambda: bool(stream.sink.received), "the first works")
-        with pytest.raises(StreamingQueryException, match=r"GROUP_BUSY.*one member"):
-            second.run(**fast)
-        produce(kafka, stream, keyed(5, first=10))
-    assert second.sink.received == []
-
-
 def test_starting_offsets_by_partition_do_not_forbid_a_topic_to_grow_or_another_to_be_added(
     kafka: Kafka, stream: Stream, tmp_path: Path
 ) -> None:

@@ -1,17 +1,12 @@
 -- Takes wanted hash ranges that nobody owns or whose owner's lease is over, each at a new lane epoch, and keeps
 -- what the member owns already (spec 4.2, R6). Cuts the segments where ownership changes.
--- KEYS meta leases member events topics, then owners segments ics of each partition
+-- KEYS meta leases member events topics batches, then owners segments ics of each partition
 -- ARGV[2..] "lo-hi ;..." wanted of each partition
 -- Reply {OK, nonce, seq, lease end, reset_epoch, topics, [{"lo-hi epoch;...", segments, ics} of each partition]}
 --   | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
 local bad = lost() or recovering() or fenced(KEYS[3])
 if bad then return bad end
-local now, epoch, found = now_ms(), nil, {}
-
-local function takeable(member)
-  local lease_end = redis.call('ZSCORE', KEYS[2], member)
-  return not lease_end or tonumber(lease_end) < now
-end
+local epoch, found = nil, {}
 
 local function new_owner()
   if not epoch then epoch = call.nonce .. '.' .. redis.call('HINCRBY', META, 'epochs', 1) end
@@ -24,7 +19,7 @@ local function acquire(owners_key, segments_key, wanted)
   for _, piece in ipairs(overlay(wanted, owners)) do
     local value = piece.right and piece.right.value
     local _, member = owner(value)
-    if not member or (member ~= call.member and takeable(member)) then value = new_owner() end
+    if not member or (member ~= call.member and takeable(KEYS[2], KEYS[6], member)) then value = new_owner() end
     after[#after + 1] = { lo = piece.lo, hi = piece.hi, value = value }
   end
   for _, piece in ipairs(overlay(owners, wanted)) do
@@ -47,7 +42,7 @@ local function acquire(owners_key, segments_key, wanted)
 end
 
 for i = 2, #ARGV do
-  local owners_key, segments_key, ics_key = KEYS[3 * i], KEYS[3 * i + 1], KEYS[3 * i + 2]
+  local owners_key, segments_key, ics_key = KEYS[3 * i + 1], KEYS[3 * i + 2], KEYS[3 * i + 3]
   local mine = acquire(owners_key, segments_key, from_text(ARGV[i]))
   found[#found + 1] = { mine, redis.call('HGETALL', segments_key), redis.call('HGETALL', ics_key) }
 end

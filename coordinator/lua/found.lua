@@ -14,8 +14,8 @@ local given = 0
 for i = 3, #ARGV do
   local topic, id, count, partition, position = string.match(ARGV[i], '^(%S+) (%S+) (%S+) (%S+) (%S+)$')
   local segments, stable = KEYS[2 * i - 2], KEYS[2 * i - 1]
-  local known = string.match(redis.call('HGET', KEYS[2], topic) or id, '^(%S+)')
-  if known == id then redis.call('HSET', KEYS[2], topic, id .. ' ' .. count) end
+  local known, partitions = string.match(redis.call('HGET', KEYS[2], topic) or id .. ' 0', '^(%S+) (%d+)$')
+  if known == id and less(partitions, count) then redis.call('HSET', KEYS[2], topic, id .. ' ' .. count) end
   if known == id and redis.call('EXISTS', segments) == 0 then
     redis.call('HSET', segments, '0000000000000000-7fffffffffffffff', position)
     redis.call('HSET', stable, partition, position)

@@ -1,5 +1,5 @@
 -- A member leaves: ranges without an unconfirmed slice are free at once, the others when the lease ends (spec 4.2).
--- KEYS meta leases member events, then owners of each partition
+-- KEYS meta leases member events batches leaving targets, then owners of each partition
 -- ARGV[2..] "lo-hi ;..." unconfirmed of each partition
 -- Reply {OK, nonce, seq, number of ranges kept} | REJOIN | FENCED | ABSENT | LOST | SCHEMA
 local bad = lost() or fenced(KEYS[3])
@@ -7,20 +7,23 @@ if bad then return bad end
 local kept = 0
 for i = 2, #ARGV do
   local after = {}
-  for _, piece in ipairs(overlay(from_hash(redis.call('HGETALL', KEYS[i + 3])), from_text(ARGV[i]))) do
+  for _, piece in ipairs(overlay(from_hash(redis.call('HGETALL', KEYS[i + 6])), from_text(ARGV[i]))) do
     local _, member = owner(piece.left.value)
     if member ~= call.member or piece.right then
       after[#after + 1] = { lo = piece.lo, hi = piece.hi, value = piece.left.value }
       if member == call.member then kept = kept + 1 end
     end
   end
-  replace(KEYS[i + 3], coalesce(after, {}))
+  replace(KEYS[i + 6], coalesce(after, {}))
 end
 if kept == 0 then
   redis.call('ZREM', KEYS[2], call.member)
   redis.call('DEL', KEYS[3])
+  redis.call('SREM', KEYS[6], call.member)
 else
-  redis.call('HSET', KEYS[3], 'leaving', '1')
+  redis.call('SADD', KEYS[6], call.member)
 end
+redis.call('ZREM', KEYS[5], call.member)
+redis.call('HDEL', KEYS[7], call.member)
 event(KEYS[4], 'leave', kept == 0 and 'everything confirmed' or 'unconfirmed ranges wait for the end of the lease')
 return reply(kept)

@@ -137,6 +137,34 @@ local function fenced(member_key)
   return nil
 end
 
+-- R6: a member whose ranges others may take: its lease is over, or its batch hangs.
+local function takeable(leases, batches, member)
+  local lease_end, hung_at = redis.call('ZSCORE', leases, member), redis.call('ZSCORE', batches, member)
+  local now = now_ms()
+  return not lease_end or tonumber(lease_end) < now or (hung_at and tonumber(hung_at) < now)
+end
+
+-- Members that an assignment counts on, ascending: their ranges are not takeable and they do not leave.
+local function working(leases, batches, leaving)
+  local members = {}
+  for _, member in ipairs(redis.call('ZRANGE', leases, 0, -1)) do
+    if redis.call('SISMEMBER', leaving, member) == 0 and not takeable(leases, batches, member) then
+      members[#members + 1] = member
+    end
+  end
+  table.sort(members)
+  return members
+end
+
+-- What an assignment is made for: the working members with their capacities, and the topics with their partitions.
+local function occasion(keys)
+  local topics, flat = {}, redis.call('HGETALL', keys.topics)
+  for i = 1, #flat, 2 do topics[#topics + 1] = flat[i] .. ' ' .. flat[i + 1] end
+  table.sort(topics)
+  local members = working(keys.leases, keys.batches, keys.leaving)
+  return redis.sha1hex(table.concat(members, ' ') .. ';' .. table.concat(topics, ';')), members
+end
+
 local function renew(leases)  -- the new lease end
   local lease_end = now_ms() + tonumber(call.session)
   redis.call('ZADD', leases, ms(lease_end), call.member)

@@ -1,0 +1,62 @@
+"""The check of every assignment before it is used, whoever computed it (spec 4.1).
+
+The ranges of each partition tile its hash space among members that subscribe to its topic, and a
+member that does not share has whole partitions only.
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+from coordinator.assignors.assignor import Assignment, Subscriber, topic_partitions
+from coordinator.errors import ConsumerRangeFetchNotAcceptedError, InvalidAssignmentError
+from coordinator.ranges import HASH_MAX, WHOLE, HashRange
+from coordinator.subscription import TopicPartition
+
+_REMEDY = "mend the assignor, or choose another one"
+
+
+def check(assignment: Assignment, members: Sequence[Subscriber], partitions: Mapping[str, int]) -> None:
+    """Raise InvalidAssignmentError unless `assignment` fits the members and tiles their partitions."""
+    known = {m.member: m for m in members}
+    pieces: dict[TopicPartition, list[tuple[HashRange, str]]] = {}
+    for member, owned in assignment.items():
+        for tp, ranges in owned.items():
+            _check_member(known.get(member), member, tp, ranges)
+            pieces.setdefault(tp, []).extend((h, member) for h in ranges)
+    wanted = {tp for m in members for t in m.topics for tp in topic_partitions(t, partitions.get(t, 0))}
+    for tp in sorted(wanted | pieces.keys()):
+        if tp not in wanted:
+            raise InvalidAssignmentError(f"{tp} is assigned and does not exist", _REMEDY)
+        _check_tiles(tp, sorted(pieces.get(tp, ())))
+
+
+def _check_member(
+    subscriber: Subscriber | None, member: str, tp: TopicPartition, ranges: tuple[HashRange, ...]
+) -> None:
+    if subscriber is None:
+        raise InvalidAssignmentError(f"{tp} is assigned to {member}, which is not a member", _REMEDY)
+    if tp.topic not in subscriber.topics:
+        raise InvalidAssignmentError(f"{tp} is assigned to {member}, which does not subscribe to its topic", _REMEDY)
+    if any(a.hi >= b.lo for a, b in pairwise(ranges)):
+        raise InvalidAssignmentError(f"the ranges of {member} in {tp} overlap or do not ascend", _REMEDY)
+    if ranges and not subscriber.sharing and ranges != (WHOLE,):
+        raise ConsumerRangeFetchNotAcceptedError(
+            f"{member} does not share partitions and is given {_text(ranges)} of {tp}",
+            "set allow.individual.commit to true for that member, or choose an assignor that gives it whole partitions",
+        )
+
+
+def _check_tiles(tp: TopicPartition, pieces: list[tuple[HashRange, str]]) -> None:
+    lo, owner = 0, ""
+    for hashes, member in pieces:
+        if hashes.lo < lo:
+            raise InvalidAssignmentError(f"{hashes} of {tp} goes to {member}, part of it to {owner} as well", _REMEDY)
+        if hashes.lo > lo:
+            break
+        lo, owner = hashes.hi + 1, member
+    if lo <= HASH_MAX:
+        raise InvalidAssignmentError(f"nobody is given the hashes from {lo:016x} on of {tp}", _REMEDY)
+
+
+def _text(ranges: tuple[HashRange, ...]) -> str:
+    return ", ".join(str(h) for h in ranges)

@@ -1,0 +1,186 @@
+"""Where in the hash space of one partition each member's part lies, given how much it is to have.
+
+    before   |  A        |  B        |          C is to have a third:
+    after    |  A    |  C    |  B    |          only C's third moves
+
+What a member keeps stays where it is. A new part goes into the space that others gave up, beside the
+member's own if it can; a member may end with several ranges then. More than a few per member are not
+worth it: the partition is then laid out anew, one range each, in the order of before.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+from coordinator.ranges import HASH_MAX, HashRange
+
+SPACE = HASH_MAX + 1
+RANGES_PER_MEMBER = 4
+"""Ranges that a partition's members may have of it on average before it is laid out anew."""
+
+
+class Piece(NamedTuple):
+    """Hashes [lo, until) of one owner, or of nobody."""
+
+    lo: int
+    until: int
+    owner: str | None
+
+    @property
+    def size(self) -> int:
+        """Number of hash values."""
+        return self.until - self.lo
+
+
+def tiled(ranges: Iterable[tuple[HashRange, str]]) -> list[Piece]:
+    """Pieces that tile the space: the given ones, holes between them; where two overlap the lower one has it."""
+    pieces, at = list[Piece](), 0
+    for hashes, owner in sorted(ranges):
+        if hashes.hi < at:
+            continue
+        if hashes.lo > at:
+            pieces.append(Piece(at, hashes.lo, None))
+        pieces.append(Piece(max(at, hashes.lo), hashes.hi + 1, owner))
+        at = hashes.hi + 1
+    if at < SPACE:
+        pieces.append(Piece(at, SPACE, None))
+    return _joined(pieces)
+
+
+def sizes(pieces: Iterable[Piece]) -> dict[str, int]:
+    """How much each owner has."""
+    total: dict[str, int] = {}
+    for piece in pieces:
+        if piece.owner is not None:
+            total[piece.owner] = total.get(piece.owner, 0) + piece.size
+    return total
+
+
+def lay_out(before: Sequence[Piece], wanted: Mapping[str, int]) -> list[Piece]:
+    """Pieces that tile the space and give each member what it is to have; the wanted sizes sum up to the space."""
+    if len(wanted) == 1:
+        return [Piece(0, SPACE, owner) for owner in wanted]
+    kept = _filled(_trimmed(before, wanted), wanted)
+    if len(kept) == len(wanted):
+        return kept
+    anew = _in_a_row(before, wanted)
+    if len(kept) > RANGES_PER_MEMBER * len(wanted) or _stays(before, anew) >= _stays(before, kept):
+        return anew
+    return kept
+
+
+def _trimmed(before: Sequence[Piece], wanted: Mapping[str, int]) -> list[Piece]:
+    """`before` without what its owners are to have no more: their smallest pieces first, then one end of the next."""
+    have = sizes(before)
+    surplus = {owner: size - wanted.get(owner, 0) for owner, size in have.items()}
+    opens = [p.owner is None or p.owner not in wanted or surplus[p.owner] < 0 for p in before]
+    pieces: dict[int, list[Piece]] = {}
+    for i in sorted(range(len(before)), key=lambda i: (before[i].size, i)):
+        owner = before[i].owner
+        gone = 0 if owner is None else max(0, min(surplus[owner], before[i].size))
+        if owner is not None:
+            surplus[owner] -= gone
+        pieces[i] = _without(before[i], gone, at_left=_at_left(opens, i))
+    return _joined(p for i in range(len(before)) for p in pieces[i])
+
+
+def _at_left(opens: Sequence[bool], i: int) -> bool:
+    """Whether piece `i` gives at its left end: if what is there is free, or will be, or goes to who is there.
+
+    Else pieces take turns to give at the right and at the left, so that what neighbours give touches.
+    """
+    left, right = i > 0 and opens[i - 1], i + 1 < len(opens) and opens[i + 1]
+    return left or (i % 2 == 1 and not right)
+
+
+def _without(piece: Piece, gone: int, *, at_left: bool) -> list[Piece]:
+    lo, until, owner = piece
+    if at_left:
+        return [Piece(lo, lo + gone, None), Piece(lo + gone, until, owner)]
+    return [Piece(lo, until - gone, owner), Piece(until - gone, until, None)]
+
+
+def _filled(pieces: Sequence[Piece], wanted: Mapping[str, int]) -> list[Piece]:
+    """The holes of `pieces` given to those who lack something: to neighbours first, then the largest to the largest."""
+    have = sizes(pieces)
+    lack = {m: size - have.get(m, 0) for m, size in wanted.items() if size > have.get(m, 0)}
+    full: list[Piece] = []
+    holes: list[Piece] = []
+    for i, piece in enumerate(pieces):
+        if piece.owner is not None:
+            full.append(piece)
+            continue
+        before, after = (pieces[j].owner if 0 <= j < len(pieces) else None for j in (i - 1, i + 1))
+        left = _take(lack, before, piece.size)
+        right = _take(lack, after, piece.size - left)
+        full += [Piece(piece.lo, piece.lo + left, before), Piece(piece.until - right, piece.until, after)]
+        holes.append(Piece(piece.lo + left, piece.until - right, None))
+    return _joined(sorted(full + _handed_out(holes, lack)))
+
+
+def _take(lack: dict[str, int], owner: str | None, most: int) -> int:
+    if owner is None or owner not in lack:
+        return 0
+    taken = min(lack[owner], most)
+    lack[owner] -= taken
+    return taken
+
+
+def _handed_out(holes: list[Piece], lack: dict[str, int]) -> list[Piece]:
+    given: list[Piece] = []
+    members = sorted(lack, key=lambda m: (-lack[m], m))
+    for hole in sorted(holes, key=lambda p: (-p.size, p.lo)):
+        lo = hole.lo
+        while lo < hole.until:
+            owner = next(m for m in members if lack[m])
+            taken = _take(lack, owner, hole.until - lo)
+            given.append(Piece(lo, lo + taken, owner))
+            lo += taken
+    return given
+
+
+def _in_a_row(before: Sequence[Piece], wanted: Mapping[str, int]) -> list[Piece]:
+    """One piece each: who had something in the order of before, the newcomers together where they disturb least."""
+    first: dict[str, Piece] = {}
+    for piece in before:
+        owner = piece.owner
+        if owner is not None and owner in wanted and (owner not in first or first[owner].size < piece.size):
+            first[owner] = piece
+    old = sorted(first, key=lambda m: first[m])
+    new = sorted(m for m in wanted if m not in first)
+    rows = [_row([*old[:i], *new, *old[i:]], wanted) for i in range(len(old) + 1 if new else 1)]
+    return max(rows, key=lambda row: _stays(before, row))
+
+
+def _row(members: Sequence[str], wanted: Mapping[str, int]) -> list[Piece]:
+    row, lo = list[Piece](), 0
+    for member in members:
+        row.append(Piece(lo, lo + wanted[member], member))
+        lo += wanted[member]
+    return row
+
+
+def _stays(before: Sequence[Piece], after: Sequence[Piece]) -> int:
+    """How many hashes keep their owner."""
+    total, i = 0, 0
+    for piece in after:
+        while before[i].until <= piece.lo:
+            i += 1
+        j = i
+        while j < len(before) and before[j].lo < piece.until:
+            if before[j].owner == piece.owner:
+                total += min(before[j].until, piece.until) - max(before[j].lo, piece.lo)
+            j += 1
+    return total
+
+
+def _joined(pieces: Iterable[Piece]) -> list[Piece]:
+    """The same without empty pieces, touching ones of one owner as one."""
+    joined: list[Piece] = []
+    for piece in pieces:
+        if not piece.size:
+            continue
+        if joined and joined[-1].owner == piece.owner:
+            joined[-1] = Piece(joined[-1].lo, piece.until, piece.owner)
+        else:
+            joined.append(piece)
+    return joined

@@ -1,0 +1,70 @@
+"""What every verb of the store needs: who calls, what answered, and how a script is run.
+
+Redis TIME decides leases; `now` replaces it where a simulation passes its own.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Generic, TypeVar
+
+from coordinator.keys import GroupKeys
+from coordinator.redis_client import RedisClient
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who calls: the member, its incarnation, and what it last saw of the state."""
+
+    member: str = ""
+    incarnation: str = ""
+    nonce: str = ""
+    seq: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Identity and age of the state that answered: a smaller `seq` later means it went back."""
+
+    nonce: str
+    seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class Answer(Generic[T]):
+    """A verb's value with the state that gave it."""
+
+    seen: Seen
+    value: T
+
+
+class ScriptCalls:
+    """Runs verbs for one group. Safe for two threads (the reader's and its heartbeat)."""
+
+    def __init__(
+        self,
+        client: RedisClient,
+        group: str,
+        *,
+        session_ms: int,
+        longest_ms: int,
+        retention_ms: int,
+        now: Callable[[], int] | None = None,
+    ) -> None:
+        self._client = client
+        self._keys = GroupKeys(group)
+        self._session_ms, self._longest_ms = session_ms, longest_ms
+        self._retention_ms = retention_ms
+        self._now = now
+
+    def _run(self, verb: str, caller: Caller, keys: Sequence[str], *args: str) -> list[Any]:
+        now = str(self._now()) if self._now else ""
+        call = asdict(caller) | {"now": now, "session": str(self._session_ms), "longest": str(self._longest_ms)}
+        return self._client.run(verb, keys, [json.dumps(call), *args])
+
+
+def answer(reply: list[Any], value: T) -> Answer[T]:
+    """A reply's value with the state that gave it."""
+    return Answer(Seen(reply[0], int(reply[1])), value)

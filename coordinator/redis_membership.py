@@ -1,0 +1,114 @@
+"""The verbs of membership: join, lease, assignment, hand-over, leave. One method a verb, one script a method.
+
+Every method may raise a `verdicts.Verdict`; what Redis itself refuses is a `StoreError`.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from coordinator.assignment_text import Ranges, ranges_of, ranges_text, subscriber
+from coordinator.assignors.assignor import Assignment, Subscriber
+from coordinator.ranges import HashRange
+from coordinator.redis_calls import Answer, Caller, ScriptCalls, answer
+from coordinator.subscription import TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class Joining:
+    """What a member says of itself when it joins."""
+
+    fields: Mapping[str, str]  # shown to people, and read by assignors
+    application: str = ""  # at most one member of it may live; empty if it may have several
+    targets: Mapping[TopicPartition, int] = field(default_factory=dict)  # where its AvailableNow ends
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The assignment as one member sees it."""
+
+    generation: int
+    mine: Ranges
+    occasion: str  # what an assignment is due for; empty if none is
+    members: tuple[str, ...]  # whom it is due for
+
+
+class MembershipVerbs(ScriptCalls):
+    """What a member asks about the group it is in."""
+
+    def join(self, caller: Caller, joined_nonce: str, joining: Joining) -> Answer[dict[TopicPartition, int]]:
+        """The member joins with this incarnation; its targets, raised to those of the other members.
+
+        `Busy` while another member of the same application lives.
+        """
+        k = self._keys
+        keys = [k.meta, k.leases, k.member(caller.member), k.events, k.batches, k.leaving, k.applications, k.targets]
+        flat = [x for field in joining.fields.items() for x in field]
+        targets = "".join(f"{tp.topic} {tp.partition} {offset};" for tp, offset in joining.targets.items())
+        reply = self._run("join", caller, keys, joined_nonce, joining.application, targets, *flat)
+        raised = (x.split() for x in reply[3].split(";") if x)
+        return answer(reply, {TopicPartition(t, int(p)): int(o) for t, p, o in raised})
+
+    def heartbeat(self, caller: Caller, partitions: Iterable[TopicPartition]) -> Answer[None]:
+        """Renew the lease and push the expiry of all the group's keys."""
+        k = self._keys
+        own = (k.meta, k.leases, k.member(caller.member))
+        keys = [*own, *(x for x in k.all((), partitions) if x not in own)]
+        return answer(self._run("heartbeat", caller, keys, str(self._retention_ms)), None)
+
+    def look(self, caller: Caller) -> Answer[Look]:
+        """What the member should own, and whether a new assignment is due."""
+        k = self._keys
+        keys = [k.meta, k.leases, k.member(caller.member), k.batches, k.leaving, k.topics, k.assignment]
+        reply = self._run("look", caller, keys)
+        return answer(reply, Look(int(reply[3]), ranges_of(reply[4]), reply[5], tuple(reply[6])))
+
+    def subscribers(self, members: Iterable[str]) -> tuple[Subscriber, ...]:
+        """What an assignor may know of these members; those that have left meanwhile are left out."""
+        names = tuple(members)
+        with self._client.reading() as redis:
+            pipeline = redis.pipeline(transaction=False)
+            for name in names:
+                pipeline.hgetall(self._keys.member(name))
+            found = pipeline.execute()
+        return tuple(subscriber(name, fields) for name, fields in zip(names, found, strict=True) if fields)
+
+    def assignment(self) -> Assignment:
+        """The assignment in force."""
+        with self._client.reading() as redis:
+            return {member: ranges_of(text) for member, text in redis.hgetall(self._keys.assignment).items()}
+
+    def partition_counts(self) -> dict[str, int]:
+        """The group's topics with their partition counts."""
+        with self._client.reading() as redis:
+            return {topic: int(text.split()[1]) for topic, text in redis.hgetall(self._keys.topics).items()}
+
+    def assign(self, caller: Caller, occasion: str, protocol: str, assignment: Assignment) -> Answer[int]:
+        """Record an assignment; its generation, 0 if the occasion it was made for has passed."""
+        k = self._keys
+        keys = [k.meta, k.leases, k.member(caller.member), k.events, k.batches, k.leaving, k.topics, k.assignment]
+        entries = (x for member, ranges in assignment.items() for x in (member, ranges_text(ranges)))
+        reply = self._run("assign", caller, keys, occasion, protocol, *entries)
+        return answer(reply, int(reply[2]))
+
+    def release(self, caller: Caller, ranges: Mapping[TopicPartition, Sequence[tuple[HashRange, str]]]) -> Answer[int]:
+        """Give ranges up, each to the member that it was assigned to; the number released."""
+        k = self._keys
+        keys = [k.meta, k.leases, k.member(caller.member), k.events, k.batches, k.leaving, *map(k.owners, ranges)]
+        texts = ("".join(f"{hashes} {member};" for hashes, member in pieces) for pieces in ranges.values())
+        reply = self._run("release", caller, keys, *texts)
+        return answer(reply, int(reply[2]))
+
+    def leave(self, caller: Caller, unconfirmed: Mapping[TopicPartition, Sequence[HashRange]]) -> int:
+        """Free every range without an unconfirmed slice; the number of ranges kept until the lease ends."""
+        k = self._keys
+        fixed = [k.meta, k.leases, k.member(caller.member), k.events, k.batches, k.leaving, k.targets]
+        keys = [*fixed, *map(k.owners, unconfirmed)]
+        ranges = ("".join(f"{h} ;" for h in hashes) for hashes in unconfirmed.values())
+        return int(self._run("leave", caller, keys, *ranges)[2])
+
+    def finish(self, caller: Caller, targets: Mapping[TopicPartition, int]) -> Answer[bool]:
+        """AvailableNow: whether every hash of every partition is at its target."""
+        k = self._keys
+        keys = [k.meta, k.leases, k.member(caller.member), k.leaving, *map(k.segments, targets)]
+        reply = self._run("finish", caller, keys, *map(str, targets.values()))
+        return answer(reply, bool(reply[2]))
