@@ -7,7 +7,7 @@ is owned at its epoch (spec 4.2, Fence). Pure.
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from coordinator.ranges import HashRange
+from coordinator.ranges import WHOLE, HashRange
 from coordinator.stream_offset import Lane, StreamOffset
 from coordinator.subscription import TopicPartition
 
@@ -39,6 +39,11 @@ def held(lane: Lane, owned: tuple[Owned, ...]) -> tuple[HashRange, ...]:
     """The parts of the lane's hashes that are owned at the lane's epoch."""
     parts = (lane.hashes.intersection(o.hashes) for o in owned if o.epoch == lane.epoch)
     return tuple(sorted(h for h in parts if h))
+
+
+def covers(owned: tuple[Owned, ...]) -> bool:
+    """Whether the owned ranges, which are disjoint, are the whole hash space."""
+    return sum(o.hashes.size for o in owned) == WHOLE.size
 
 
 def missing(hashes: HashRange, covered: tuple[HashRange, ...]) -> tuple[HashRange, ...]:

@@ -22,7 +22,7 @@ from coordinator.founding import Founding
 from coordinator.log_view import LogView
 from coordinator.membership import Membership
 from coordinator.offset_spec import OffsetSpec
-from coordinator.ownership import Fact, Facts, Ownership, completed, narrowed
+from coordinator.ownership import Fact, Facts, Ownership, completed, covers, narrowed
 from coordinator.pace import Limits, Pace, anything
 from coordinator.planning import Cutting, Pieces, pieces, plan
 from coordinator.ports import Log
@@ -76,6 +76,7 @@ class Service:
         """Commit `start`, then the offset of the next batch; None if there is nothing to do."""
         self._accept(start)
         skipped = self._commit(start)
+        self._acquired_at = ""  # an earlier owner may have asserted more since, and ranges may have become free
         looks = 0
         while True:
             acquired, work, until = self._look(limits)
@@ -162,13 +163,9 @@ class Service:
 
     def _commit_facts(self, offset: StreamOffset, facts: Facts, witnessed: Ownership | None) -> None:
         refused = self._membership.call(lambda caller: self._store.commit(caller, offset, facts))
-        if refused:
-            self._acquired = None
-            if witnessed is not None:
-                assertions = _within(self._evidence.facts, refused)
-                self._membership.outside(lambda: self._founding.claim(offset, assertions))
-        elif self._acquired:
-            self._acquired = _advanced(self._acquired, facts)
+        if refused and witnessed is not None:
+            assertions = _within(self._evidence.facts, refused)
+            self._membership.outside(lambda: self._founding.claim(offset, assertions))
 
     # -- plan ----------------------------------------------------------------------------------
 
@@ -176,8 +173,8 @@ class Service:
         """Own what can be owned, as of the nonce at which this life has joined."""
         partitions = self._view.partitions
         held = self._acquired if self._acquired_at == self._membership.joined else None
-        if held and held.ownership.keys() == set(partitions):
-            return held
+        if held and held.ownership.keys() == set(partitions) and all(map(covers, held.ownership.values())):
+            return held  # else there may be more to take by now
         acquired = self._acquire_once(partitions)
         if without := [tp for tp in partitions if not acquired.progress[tp].segments]:
             self._membership.outside(lambda: self._founding.place(without))
@@ -226,17 +223,6 @@ class Service:
         self._evidence.add_unconfirmed(end)
         self._pace.planned()
         return end
-
-
-def _advanced(acquired: Acquired, facts: Facts) -> Acquired:
-    """What is acquired once those facts are committed."""
-    for tp, of_tp in facts.items():
-        progress = acquired.progress[tp]
-        for f in of_tp:
-            progress = progress.advance(f.hashes, f.position)
-        boundaries = (o.hashes.lo for o in acquired.ownership[tp])
-        acquired = acquired.with_progress(tp, progress.coalesced(boundaries))
-    return acquired
 
 
 def _within(facts: Facts, refused: Facts) -> Facts:

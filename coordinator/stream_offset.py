@@ -117,6 +117,7 @@ class StreamOffset:
             for topic, partitions in body.items()
             if topic != HEADER
             for number, texts in partitions.items()
+            if texts
         }
         return cls(
             _text(header.get("group")),

@@ -6,24 +6,33 @@
 local bad = lost()
 if bad and bad[1] == 'SCHEMA' then return bad end
 if not bad then return reply() end
+
+-- Partitions that were added to a topic since the group last looked had no position to lose: they are placed later.
+local function known(topic) return string.match(redis.call('HGET', KEYS[3], topic) or '', '^(%S+) (%d+)$') end
+
+local placed = {}
 for i = 4, #ARGV do
-  local topic, _, _, partition, position = string.match(ARGV[i], '^(%S+) (%S+) (%S+) (%S+) (%S+)$')
-  if position == '-' and redis.call('EXISTS', KEYS[3 * i - 6]) == 0 then return { 'UNPROVEN', topic .. '-' .. partition } end
+  local topic, id, count, partition, position = string.match(ARGV[i], '^(%S+) (%S+) (%S+) (%S+) (%S+)$')
+  local k, known_id, known_count = 3 * i - 7, known(topic)
+  local added = known_id == id and tonumber(partition) >= tonumber(known_count)
+  local missing = redis.call('EXISTS', KEYS[k + 1]) == 0
+  if position == '-' and missing and not added then return { 'UNPROVEN', topic .. '-' .. partition } end
+  if position ~= '-' or not missing then
+    placed[#placed + 1] = { keys = { owners = KEYS[k], segments = KEYS[k + 1], stable = KEYS[k + 2] }, missing = missing,
+      topic = topic, text = known_id == id and id .. ' ' .. known_count or id .. ' ' .. count,
+      partition = partition, position = position == '-' and '0' or position }
+  end
 end
 redis.call('DEL', KEYS[2])
 redis.call('HSETNX', META, 'reset_epoch', '0')
 redis.call('HSETNX', META, 'commit_seq', '0')
 redis.call('HSET', META, 'schema', '1', 'nonce', ARGV[2], 'run_id', run_id(), 'epochs', '0',
   'recovering_until', ms(now_ms() + tonumber(call.session)))
-for i = 4, #ARGV do
-  local topic, id, count, partition, position = string.match(ARGV[i], '^(%S+) (%S+) (%S+) (%S+) (%S+)$')
-  local k = 3 * i - 7
-  local keys = { owners = KEYS[k], segments = KEYS[k + 1], stable = KEYS[k + 2] }
-  redis.call('DEL', keys.owners)
-  redis.call('HSET', KEYS[3], topic, id .. ' ' .. count)
-  if redis.call('EXISTS', keys.segments) == 0 then redis.call('HSET', keys.segments, '0000000000000000-7fffffffffffffff', '0') end
-  if position == '-' then position = '0' end
-  raise(keys, partition, { { lo = '0000000000000000', hi = '7fffffffffffffff', position = position } })
+for _, p in ipairs(placed) do
+  redis.call('DEL', p.keys.owners)
+  redis.call('HSET', KEYS[3], p.topic, p.text)
+  if p.missing then redis.call('HSET', p.keys.segments, '0000000000000000-7fffffffffffffff', '0') end
+  raise(p.keys, p.partition, { { lo = '0000000000000000', hi = '7fffffffffffffff', position = p.position } })
 end
 event(KEYS[4], 'recover', ARGV[3])
 return reply()
