@@ -49,6 +49,16 @@ class Recreated:
         return f"topic {self.topic!r} was deleted and created again (topic id {self.recorded}, now {self.found})"
 
 
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """A topic that was being read is no more there."""
+
+    topic: str
+
+    def __str__(self) -> str:
+        return f"topic {self.topic!r} was deleted while it was read"
+
+
 Loss = Aged | Truncated | Recreated
 
 
@@ -69,7 +79,7 @@ def losses(
     gone = tuple(recreated(recorded, topics))
     yield from gone
     for tp, p in progress.items():
-        if tp.topic in {loss.topic for loss in gone}:
+        if tp.topic in {loss.topic for loss in gone} or not p.segments:
             continue
         highest = max(s.position for s in p.segments)
         if highest > bounds[tp].end:
@@ -78,7 +88,7 @@ def losses(
             yield Aged(tp, p.stable, bounds[tp].beginning)
 
 
-def error(loss: Loss) -> DataLossError:
+def error(loss: Loss | Deleted) -> DataLossError:
     """The named error of a loss under failOnDataLoss=true."""
     return DataLossError(str(loss), REMEDY)
 

@@ -43,6 +43,10 @@ class Evidence:
         """Remember the verdict on an offset."""
         self._authorised = (offset, ownership)
 
+    def forget(self) -> None:
+        """Positions were moved on purpose: what was seen before proves nothing any more."""
+        self.known, self.facts = StreamOffset(None), {}
+
     def add_unconfirmed(self, offset: StreamOffset) -> None:
         """The non-empty slices of `offset` may be half written."""
         for tp, lane in offset:

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from coordinator import mirror as mirroring
 from coordinator.data_loss import Aged, Loss, Recreated, Truncated
-from coordinator.errors import CoopKafkaError, LogError
+from coordinator.errors import CoopKafkaError, KafkaAccessError
 from coordinator.evidence import Evidence
 from coordinator.log_view import LogView
 from coordinator.offset_spec import Earliest, OffsetSpec, within
@@ -44,12 +44,12 @@ class Founding:
         self._settings, self._starting, self._store = settings, starting, store
         self._log, self._view, self._evidence = log, view, evidence
         self._mirrored_at: int | None = None
-        self._mirror_allowed = True
+        self._mirror_allowed, self._behind = True, False
         self._reported: Mapping[TopicPartition, int] = {}
 
     def first_positions(self) -> None:
         """Positions for every subscribed partition that has none, by the rules of Start; then the mirror."""
-        offsets = self._group_offsets()
+        offsets = mirroring.usable(self._group_offsets(), self._view.topics)
         self._first(self._store_status(offsets), offsets)
         if any(tp not in offsets for tp in self._view.partitions):
             self.mirror()
@@ -96,10 +96,15 @@ class Founding:
                     beginnings = {tp: b.beginning for tp, b in bounds.items() if tp.topic == topic}
                     self._store.recreate(NOBODY, self._view.topics, beginnings)
             self._store.event("loss", str(loss))
+        self.mirror()
+
+    def committed(self) -> None:
+        """Positions have moved: the mirror is behind."""
+        self._behind = True
 
     def mirror_if_due(self, now_ms: int) -> None:
-        """Tell Kafka's own group the stable offsets, at most every ten seconds."""
-        if self._mirrored_at is None or now_ms - self._mirrored_at >= MIRROR_MS:
+        """Tell Kafka's own group what is new, at most every ten seconds."""
+        if self._behind and (self._mirrored_at is None or now_ms - self._mirrored_at >= MIRROR_MS):
             self._mirrored_at = now_ms
             self.mirror()
 
@@ -139,9 +144,13 @@ class Founding:
         self._store.found(NOBODY, self._nonce(), self._view.topics, positions)
 
     def _group_offsets(self) -> mirroring.GroupOffsets:
+        """What Kafka's own group holds; nothing if we may not look.
+
+        A Kafka that does not answer is an error: not to know of a mirror would found the group anew.
+        """
         try:
             return self._log.group_offsets(self._settings.group)
-        except LogError as error:
+        except KafkaAccessError as error:
             _log.warning("Kafka's own group %s cannot be read: %s", self._settings.group, error)
             return {}
 
@@ -159,9 +168,11 @@ class Founding:
             _log.warning("Kafka's own group %s was not told the stable offsets: %s", self._settings.group, error)
 
     def _write_mirror(self, status: Status) -> None:
-        stable = self._store.stable(status.topics)
+        partitions = frozenset(self._view.partitions)
+        stable = {tp: o for tp, o in self._store.stable(self._view.topics).items() if tp in partitions}
         entries = {tp: mirroring.entry(o, status.reset, status.topics[tp.topic].id) for tp, o in stable.items()}
         self._mirror_allowed = self._log.commit_group_offsets(self._settings.group, entries)
+        self._behind = False
         if not self._mirror_allowed:
             _log.warning(
                 "plain Kafka consumers live in group %s: stable offsets are not mirrored", self._settings.group

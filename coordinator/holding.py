@@ -14,7 +14,6 @@ from coordinator.assignors.check import check
 from coordinator.founding import Founding
 from coordinator.log_view import LogView
 from coordinator.membership import Membership
-from coordinator.ownership import Facts
 from coordinator.rebalance import beyond, handed_over, owned_ranges
 from coordinator.redis_membership import Look
 from coordinator.redis_store import Acquired, RedisStore
@@ -22,7 +21,7 @@ from coordinator.subscription import TopicPartition
 
 
 class Holding:
-    """The ranges a member owns, with their positions, as of the last refresh and what was committed since."""
+    """The ranges a member owns, with their positions, as of the last time they were asked for."""
 
     def __init__(
         self, store: RedisStore, membership: Membership, founding: Founding, view: LogView, assignor: Assignor
@@ -33,20 +32,18 @@ class Holding:
         self._as_of: tuple[str, int] | None = None  # nonce and generation
         self._placed: frozenset[TopicPartition] = frozenset()
         self._topics: frozenset[str] | None = None
+        self.fresh = False  # whether what is held was asked for in this call
 
-    @property
-    def acquired(self) -> Acquired | None:
-        """What is held, None if it has to be asked for again."""
-        return self._acquired
+    def begin(self) -> None:
+        """A new call: what was asked for before is good enough to see that there is nothing to do, not to plan from.
+
+        Positions may have been raised since, by an earlier owner who asserts what its sink completed.
+        """
+        self.fresh = False
 
     def forget(self) -> None:
-        """Ask again at the next refresh: a commit was refused, or positions were moved."""
+        """Ask again at the next refresh: positions have moved."""
         self._acquired = None
-
-    def advance(self, facts: Facts) -> None:
-        """Facts were committed: the positions here follow."""
-        if self._acquired:
-            self._acquired = self._acquired.advanced(facts)
 
     def refresh(self) -> Acquired:
         """What is held once the assignment has been followed as far as it can be now."""
@@ -64,7 +61,7 @@ class Holding:
         surplus = beyond(owned_ranges(held.ownership), wanted)
         if surplus and self._release(surplus):
             held = self._acquire(wanted)
-        self._acquired, self._as_of = held, (self._membership.joined, generation)
+        self._acquired, self._as_of, self.fresh = held, (self._membership.joined, generation), True
         return held
 
     def _release(self, surplus: Ranges) -> bool:
@@ -88,6 +85,8 @@ class Holding:
         """Compute the assignment that is due, check it, record it; another member's may be there first."""
         members = self._membership.outside(lambda: self._store.subscribers(look.members))
         counts = self._membership.outside(self._store.partition_counts)
+        if {m.member for m in members} != set(look.members):
+            return  # somebody has left since: look again
         previous = self._membership.outside(self._store.assignment)
         assignment = self._assignor.assign(members, counts, previous)
         check(assignment, members, counts)

@@ -6,6 +6,8 @@ far a lane reads, is `planning`.
 
 from coordinator.ranges import HASH_MAX, HashRange, OffsetRange
 
+LANES_MAX = 4_096  # of one range: what one script in Redis takes well below its time-out
+
 
 def lane_count(partition_count: int, *, slots: int, lanes: int | None, min_partitions: int | None) -> int:
     """The number of even lanes for each of `partition_count` partitions that have something to read.
@@ -17,15 +19,15 @@ def lane_count(partition_count: int, *, slots: int, lanes: int | None, min_parti
     if lanes is not None:
         return lanes
     wanted = max(slots, min_partitions or 1)
-    return max(1, -(-wanted // max(1, partition_count)))
+    return min(LANES_MAX, max(1, -(-wanted // max(1, partition_count))))
 
 
 def cut_for_records(hashes: HashRange, offsets: OffsetRange, max_records: int) -> tuple[HashRange, ...]:
     """The fewest even pieces of `hashes` that each hold at most `max_records` of `offsets`.
 
     Records are counted as a slice's weight, offsets x share of the hash space: a hot key makes its
-    piece larger than that. A piece is never smaller than a single hash.
+    piece larger than that. A piece is never smaller than a single hash, nor are there more than LANES_MAX.
     """
     most = max(1, max_records * (HASH_MAX + 1) // len(offsets))  # hashes in a piece
-    n = -(-hashes.size // most)
+    n = min(-(-hashes.size // most), LANES_MAX)
     return tuple(hashes.cut(hashes.lo + i * hashes.size // n for i in range(1, n)))

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from coordinator.clock import Clock
+from coordinator.errors import UnknownTopicError
 from coordinator.ports import Log
 from coordinator.subscription import Bounds, Subscription, Topic, TopicPartition
 
@@ -20,11 +21,18 @@ class LogView:
 
     @property
     def topics(self) -> Mapping[str, Topic]:
-        """The subscribed topics by name; asks Kafka again after a second."""
-        now = self._clock.now_ms()
-        if self._looked_at is None or now - self._looked_at >= TOPICS_MS:
-            self._topics, self._looked_at = self._log.topics(self._subscription), now
+        """The subscribed topics by name, as of the last refresh."""
+        if self._looked_at is None:
+            self._ask()
         return self._topics
+
+    def refresh(self) -> None:
+        """Ask Kafka for the topics again, if what is known is a second old."""
+        if self._looked_at is None or self._clock.now_ms() - self._looked_at >= TOPICS_MS:
+            self._ask()
+
+    def _ask(self) -> None:
+        self._topics, self._looked_at = self._log.topics(self._subscription), self._clock.now_ms()
 
     @property
     def partitions(self) -> tuple[TopicPartition, ...]:
@@ -32,6 +40,10 @@ class LogView:
         return tuple(TopicPartition(t, p) for t, topic in sorted(self.topics.items()) for p in topic.partitions)
 
     def look(self) -> Mapping[TopicPartition, Bounds]:
-        """The bounds of every partition's log, now."""
-        self.bounds = self._log.bounds(self.partitions)
+        """The bounds of every partition's log, now; a topic that vanished meanwhile is left out of a pattern."""
+        try:
+            self.bounds = self._log.bounds(self.partitions)
+        except UnknownTopicError:
+            self._ask()
+            self.bounds = self._log.bounds(self.partitions)
         return self.bounds

@@ -27,6 +27,12 @@ def is_mirror(offsets: GroupOffsets) -> bool:
     return any(_METADATA.fullmatch(metadata) for _, metadata in offsets.values())
 
 
+def usable(offsets: GroupOffsets, topics: Mapping[str, Topic]) -> GroupOffsets:
+    """Kafka's group offsets without those that we wrote of a topic that was re-created since."""
+    ours = mirrored(offsets, topics)
+    return {tp: (o, m) for tp, (o, m) in offsets.items() if tp in ours or not _METADATA.fullmatch(m)}
+
+
 def mirrored(offsets: GroupOffsets, topics: Mapping[str, Topic]) -> dict[TopicPartition, int]:
     """The offsets among Kafka's group offsets that are ours and of these very topics."""
     found = {tp: (offset, _METADATA.fullmatch(metadata)) for tp, (offset, metadata) in offsets.items()}

@@ -4,8 +4,10 @@ The verdict on a lane is never for the whole lane: it is for the intersections o
 is owned at its epoch (spec 4.2, Fence). Pure.
 """
 
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice, takewhile
 
 from coordinator.ranges import HashRange
 from coordinator.stream_offset import Lane, StreamOffset
@@ -36,9 +38,11 @@ Facts = dict[TopicPartition, tuple[Fact, ...]]
 
 
 def held(lane: Lane, owned: tuple[Owned, ...]) -> tuple[HashRange, ...]:
-    """The parts of the lane's hashes that are owned at the lane's epoch."""
-    parts = (lane.hashes.intersection(o.hashes) for o in owned if o.epoch == lane.epoch)
-    return tuple(sorted(h for h in parts if h))
+    """The parts of the lane's hashes that are owned at the lane's epoch; `owned` ascends and is disjoint."""
+    first = max(0, bisect_right(owned, lane.hashes.lo, key=lambda o: o.hashes.lo) - 1)
+    near = takewhile(lambda o: o.hashes.lo <= lane.hashes.hi, islice(owned, first, None))
+    parts = (lane.hashes.intersection(o.hashes) for o in near if o.epoch == lane.epoch)
+    return tuple(h for h in parts if h)
 
 
 def missing(hashes: HashRange, covered: tuple[HashRange, ...]) -> tuple[HashRange, ...]:

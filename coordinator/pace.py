@@ -34,6 +34,12 @@ class Pace:
             return dict.fromkeys(ends, 0)
         return levels(work, ends, limits.max_offsets)
 
+    def adopt(self, raised: Mapping[TopicPartition, int], bounds: Mapping[TopicPartition, Bounds]) -> None:
+        """Targets as the group raised them, but none that the log cannot reach any more."""
+        if self.targets is not None:
+            wanted = raised or self.targets
+            self.targets = {tp: min(target, bounds[tp].end) for tp, target in wanted.items() if tp in bounds}
+
     def planned(self) -> None:
         """A batch was planned now."""
         self._planned_at = self._clock.now_ms()

@@ -95,12 +95,13 @@ def _level(parts: tuple[Piece, ...], end: int, quota: float) -> int:
 def plan(work: Pieces, until: Mapping[TopicPartition, int], cutting: Cutting) -> Lanes:
     """The lanes of a batch that reads each partition up to `until`.
 
-    A range with nothing to read is one idle lane, so that the offset still says who owns it.
+    A range with nothing to read is one idle lane, so that the offset still says who owns it; a
+    partition without owned ranges is left out.
     """
     active = sum(any(p.backlog(until[tp]) for p in parts) for tp, parts in work.items())
     count = lane_count(active, slots=cutting.slots, lanes=cutting.lanes, min_partitions=cutting.min_partitions)
     bounds = tuple(cut_bound(i, count) for i in range(1, count))
-    return {tp: tuple(_lanes(parts, until[tp], bounds, cutting)) for tp, parts in sorted(work.items())}
+    return {tp: tuple(_lanes(parts, until[tp], bounds, cutting)) for tp, parts in sorted(work.items()) if parts}
 
 
 def _lanes(parts: Iterable[Piece], until: int, bounds: tuple[int, ...], cutting: Cutting) -> Iterator[Lane]:

@@ -38,7 +38,7 @@ _DENIED = (
     redis.exceptions.AuthorizationError,
     redis.exceptions.NoPermissionError,
 )
-_SCRIPT_UNAVAILABLE = ("LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "BUSY ")
+_SCRIPT_UNAVAILABLE = ("LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "BUSY ", "OOM", "MISCONF", "NOREPLICAS")
 
 
 @cache

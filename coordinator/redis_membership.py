@@ -48,9 +48,10 @@ class MembershipVerbs(ScriptCalls):
         raised = (x.split() for x in reply[3].split(";") if x)
         return answer(reply, {TopicPartition(t, int(p)): int(o) for t, p, o in raised})
 
-    def heartbeat(self, caller: Caller, partitions: Iterable[TopicPartition]) -> Answer[None]:
-        """Renew the lease and push the expiry of all the group's keys."""
+    def heartbeat(self, caller: Caller) -> Answer[None]:
+        """Renew the lease and push the expiry of all the group's keys, also of topics that others read."""
         k = self._keys
+        partitions = [TopicPartition(t, p) for t, count in self.partition_counts().items() for p in range(count)]
         own = (k.meta, k.leases, k.member(caller.member))
         keys = [*own, *(x for x in k.all((), partitions) if x not in own)]
         return answer(self._run("heartbeat", caller, keys, str(self._retention_ms)), None)

@@ -4,8 +4,7 @@ Every method may raise a `verdicts.Verdict`; what Redis itself refuses is a `Sto
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Self
+from dataclasses import dataclass
 
 from coordinator.assignment_text import Ranges
 from coordinator.group_state import KnownTopic
@@ -37,15 +36,6 @@ class Acquired:
     ownership: Ownership
     progress: Mapping[TopicPartition, Progress]  # of what is owned
     unplaced: tuple[TopicPartition, ...]  # partitions that have no positions yet
-
-    def advanced(self, facts: Facts) -> Self:
-        """The same once those facts are committed."""
-        progress = dict(self.progress)
-        for tp in facts.keys() & progress.keys():
-            for f in facts[tp]:
-                progress[tp] = progress[tp].advance(f.hashes, f.position)
-            progress[tp] = progress[tp].coalesced(o.hashes.lo for o in self.ownership[tp])
-        return replace(self, progress=progress)
 
 
 class RedisStore(MembershipVerbs):

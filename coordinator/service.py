@@ -84,13 +84,17 @@ class Service:
         """Commit `start`, then the offset of the next batch; None if there is nothing to do."""
         self._accept(start)
         skipped = self._commit(start)
+        self._holding.begin()
         looks = 0
         while True:
             acquired, work, until = self._look(limits)
             if skipped or anything(work, until):
-                if self._membership.lease_left_ms > 0:
+                if not self._holding.fresh:
+                    self._holding.forget()
+                elif self._membership.lease_left_ms > 0:
                     return self._plan(acquired, work, until)
-                self.heartbeat_now()
+                else:
+                    self.heartbeat_now()
             elif self._pace.targets is not None:
                 if self._finished():
                     return None
@@ -107,10 +111,9 @@ class Service:
         self._evidence.arrived(end)
         verdict = self._evidence.authorised(end)
         if verdict is None:
-            self._refuse_other_topics(end)
             verdict = self._membership.call(lambda caller: self._store.authorize(caller, end))
             self._evidence.authorise(end, verdict)
-        readable = narrowed(end, verdict)
+        readable = self._without_recreated(narrowed(end, verdict))
         if readable != end:
             _log.warning(
                 "group %s: part of a batch is owned by others by now and is left to them", self._settings.group
@@ -119,12 +122,11 @@ class Service:
 
     def heartbeat(self) -> None:
         """One heartbeat; called on the heartbeat thread."""
-        partitions = tuple(self._view.bounds)
-        self._membership.beat(lambda caller: self._store.heartbeat(caller, partitions))
+        self._membership.beat(self._store.heartbeat)
 
     def heartbeat_now(self) -> None:
         """Renew the lease on the main thread, and wait until it is acknowledged."""
-        self._membership.call(lambda caller: self._store.heartbeat(caller, tuple(self._view.bounds)))
+        self._membership.call(self._store.heartbeat)
 
     def leave(self) -> None:
         """Free every range that has no unconfirmed slice, and say goodbye; errors are left to the lease's end."""
@@ -154,8 +156,13 @@ class Service:
                 f"the checkpoint belongs to group {offset.group!r}, this query to group {self._settings.group!r}",
                 "use a new checkpointLocation for another group, or the group of this checkpoint",
             )
+        self._view.refresh()
         strange = sorted({tp.topic for tp in offset.lanes} - self._view.topics.keys())
-        if strange and not isinstance(self._subscription, Pattern):
+        if strange and isinstance(self._subscription, Pattern):
+            if self._settings.fail_on_data_loss:
+                raise data_loss.error(data_loss.Deleted(strange[0]))
+            _log.warning("group %s: %s", self._settings.group, data_loss.Deleted(strange[0]))
+        elif strange:
             raise CheckpointMismatchError(
                 f"the checkpoint reads topic {strange[0]!r}, to which this query does not subscribe",
                 "use a new checkpointLocation for other topics, or subscribe to that topic too",
@@ -169,31 +176,28 @@ class Service:
         if self._confirmed != start and start.member:
             self._commit_facts(mine, completed(mine), witnessed)
             self._confirmed = start
-            self._founding.mirror_if_due(self._clock.now_ms())
+            self._founding.committed()
         self._evidence.confirmed()
+        self._founding.mirror_if_due(self._clock.now_ms())
         return mine != start
 
     def _commit_facts(self, offset: StreamOffset, facts: Facts, witnessed: Ownership | None) -> None:
         refused = self._membership.call(lambda caller: self._store.commit(caller, offset, facts))
-        if refused:
-            self._holding.forget()
-            if witnessed is not None:
-                assertions = _within(self._evidence.facts, refused)
-                self._membership.outside(lambda: self._founding.claim(offset, assertions))
-        else:
-            self._holding.advance(facts)
+        self._holding.forget()
+        if refused and witnessed is not None:
+            assertions = _within(self._evidence.facts, refused)
+            self._membership.outside(lambda: self._founding.claim(offset, assertions))
 
     # -- plan ----------------------------------------------------------------------------------
 
     def _look(self, limits: Limits) -> tuple[Acquired, Pieces, dict[TopicPartition, int]]:
         """What is owned, the work there is and how far to read it, after the losses and limits."""
-        acquired = self._holding.refresh()
-        bounds = self._view.look()
-        while self._lossy(acquired, bounds):
-            acquired = self._holding.refresh()
+        self._view.refresh()
+        acquired, bounds = self._holding.refresh(), self._view.look()
+        while not acquired.progress.keys() <= bounds.keys() or self._lossy(acquired, bounds):
+            acquired, bounds = self._holding.refresh(), self._view.look()
         self._membership.outside(lambda: self._founding.report_ends(bounds))
-        if self._pace.targets is not None and self._membership.targets:
-            self._pace.targets = self._membership.targets
+        self._pace.adopt(self._membership.targets, bounds)
         work = pieces(acquired.ownership, acquired.progress)
         return acquired, work, self._pace.until(work, bounds, limits)
 
@@ -205,6 +209,7 @@ class Service:
         if self._settings.fail_on_data_loss:
             raise data_loss.error(found[0])
         state = StreamOffset(self._settings.group, reset=acquired.reset, topic_ids=acquired.topic_ids)
+        self._evidence.forget()
         self._membership.outside(lambda: self._founding.accept(found, state, bounds))
         self._holding.forget()
         return True
@@ -213,17 +218,24 @@ class Service:
         targets = self._pace.targets or {}
         return self._membership.call(lambda caller: self._store.finish(caller, targets))
 
-    def _refuse_other_topics(self, end: StreamOffset) -> None:
-        """A batch of a topic that was re-created since cannot be replayed."""
-        for loss in data_loss.recreated(end.topic_ids, self._view.topics):
-            if self._settings.fail_on_data_loss:
-                raise data_loss.error(loss)
+    def _without_recreated(self, end: StreamOffset) -> StreamOffset:
+        """The batch without topics that were re-created since it was planned: their records are others now."""
+        gone = tuple(data_loss.recreated(end.topic_ids, self._view.topics))
+        if gone and self._settings.fail_on_data_loss:
+            raise data_loss.error(gone[0])
+        topics = {loss.topic for loss in gone}
+        return (
+            replace(end, lanes={tp: lanes for tp, lanes in end.lanes.items() if tp.topic not in topics})
+            if topics
+            else end
+        )
 
     def _plan(self, acquired: Acquired, work: Pieces, until: Mapping[TopicPartition, int]) -> StreamOffset:
         lanes = plan(work, until, self._cutting)
         end = StreamOffset(self._settings.group, self._membership.member, acquired.reset, acquired.topic_ids, lanes)
         self._evidence.add_unconfirmed(end)
-        self._pace.planned()
+        if end.slices:
+            self._pace.planned()
         return end
 
 

@@ -6,6 +6,7 @@ the same epoch, and every batch may be read whole.
 
 import logging
 from collections.abc import Mapping
+from dataclasses import replace
 
 from coordinator import data_loss
 from coordinator.clock import Clock
@@ -17,6 +18,7 @@ from coordinator.pace import Limits, Pace, anything
 from coordinator.planning import Cutting, pieces, plan
 from coordinator.ports import Log
 from coordinator.progress import Progress, Segment
+from coordinator.rebalance import joined
 from coordinator.stream_offset import Lane, StreamOffset
 from coordinator.subscription import Assigned, Bounds, TopicPartition
 
@@ -62,7 +64,9 @@ class Standalone:
             for tp, lanes in start.lanes.items()
         }
         for last in (False, True):
+            self._view.refresh()
             bounds = self._view.look()
+            self._pace.adopt({}, bounds)
             progress = self._after_losses(progress, bounds, start)
             work = pieces(self._owned(progress), progress)
             until = self._pace.until(work, bounds, limits)
@@ -75,9 +79,14 @@ class Standalone:
         return None
 
     def authorize(self, end: StreamOffset) -> StreamOffset:
-        """All of it: nobody else can own what is not shared."""
+        """All of it, since nobody else can own what is not shared; not topics that were re-created since."""
         self._refuse_others(end)
-        return end
+        self._view.refresh()
+        gone = tuple(data_loss.recreated(end.topic_ids, self._view.topics))
+        if gone and self._fail_on_data_loss:
+            raise data_loss.error(gone[0])
+        topics = {loss.topic for loss in gone}
+        return replace(end, lanes={tp: lanes for tp, lanes in end.lanes.items() if tp.topic not in topics})
 
     def log_ends(self) -> dict[TopicPartition, int]:
         """The log ends at the last look."""
@@ -97,10 +106,8 @@ class Standalone:
         return StreamOffset(None, topic_ids=ids, lanes=lanes)
 
     def _refuse_others(self, offset: StreamOffset) -> None:
-        ranges = {tp: sum(lane.hashes.size for lane in lanes) for tp, lanes in offset.lanes.items()}
-        if offset.group is not None or ranges != {
-            tp: sum(h.size for h in hs) for tp, hs in self._assigned.partitions.items()
-        }:
+        ranges = {tp: joined(lane.hashes for lane in lanes) for tp, lanes in offset.lanes.items()}
+        if offset.group is not None or ranges != {tp: joined(hs) for tp, hs in self._assigned.partitions.items()}:
             whose = f"group {offset.group!r}" if offset.group is not None else "other partitions or key ranges"
             raise CheckpointMismatchError(
                 f"the checkpoint belongs to {whose}, this query reads given partitions without a group",

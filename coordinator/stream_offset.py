@@ -123,7 +123,7 @@ class StreamOffset:
             _text(header.get("member")),
             _epoch(header["reset"]),
             {str(topic): str(_text(identity)) for topic, identity in header["topics"].items()},
-            dict(sorted(lanes.items())),
+            {tp: of_tp for tp, of_tp in sorted(lanes.items()) if of_tp},
         )
 
 

@@ -2,7 +2,8 @@
 
 `query.stop()` ends the process by SIGTERM, twice, with the default action: the first is turned into
 SystemExit, so that Spark's runner calls `stop()`; a second must not interrupt it. A killed JVM is
-seen as the end of the runner's input, which ends in `stop()` too.
+seen as the end of the runner's input (EOFError), which ends in `stop()` too; it is no leave, since its tasks may
+still write.
 """
 
 import os
@@ -13,7 +14,6 @@ import threading
 from collections.abc import Mapping
 from types import FrameType
 from typing import Protocol
-
 
 from coordinator.clock import BootClock
 from coordinator.errors import MissingOptionError
@@ -129,7 +129,8 @@ class GroupSession:
         self._clock.close()
         if self._beating.is_alive():
             self._beating.join()
-        self._service.leave()
+        if not isinstance(sys.exception(), EOFError):
+            self._service.leave()
         self._kafka.close()
         self._client.close()
 

@@ -1,7 +1,6 @@
 """Random groups for the tests of assignors, and what is measured of an assignment."""
 
 import random
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -31,16 +30,14 @@ def any_group(rnd: random.Random, *, equal: bool = False, all_share: bool = Fals
     return Group([_any_member(rnd, i, partitions, equal=equal, all_share=all_share) for i in names], partitions)
 
 
-def _any_member(
-    rnd: random.Random, i: int, partitions: dict[str, int], *, equal: bool, all_share: bool
-) -> Subscriber:
+def _any_member(rnd: random.Random, i: int, partitions: dict[str, int], *, equal: bool, all_share: bool) -> Subscriber:
     topics = frozenset(t for t in partitions if equal or rnd.random() < 0.6)
     return Subscriber(f"m{i:02}", rnd.choice((1, 1, 1, 2, 3, 8)), topics, all_share or rnd.random() < 0.7)
 
 
 def changed(rnd: random.Random, group: Group) -> Group:
     """The group after one more change: of members, of a capacity, of a subscription, of a topic."""
-    members, partitions, equal = list(group.members), dict(group.partitions), True
+    members, partitions = list(group.members), dict(group.partitions)
     equal = all(m.topics == frozenset(partitions) for m in members)
     what, i = rnd.randrange(5), rnd.randrange(len(members))
     if what == 0 and len(members) > 1:
@@ -92,7 +89,11 @@ def forced(before: Assignment, after: Assignment) -> Fraction:
     return Fraction(sum(max(0, size - had.get(m, 0)) for m, size in shares(after).items()), SPACE)
 
 
-def covered(before: Assignment, members: Sequence[Subscriber]) -> Assignment:
-    """`before` without members that are gone."""
-    names = {m.member for m in members}
-    return {m: owned for m, owned in before.items() if m in names}
+def text(assignment: Assignment) -> dict[str, str]:
+    """Partition -> its owners in hash order, each with the end of its range as a fraction of the space."""
+    pieces = sorted((tp, h, m) for m, owned in assignment.items() for tp, ranges in owned.items() for h in ranges)
+    shown: dict[str, str] = {}
+    for tp, h, m in pieces:
+        end = Fraction(h.hi + 1, SPACE).limit_denominator(1000)
+        shown[str(tp)] = f"{shown.get(str(tp), '')} {m}" if end == 1 else f"{shown.get(str(tp), '')} {m}<{end}"
+    return {tp: owners.strip() for tp, owners in shown.items()}

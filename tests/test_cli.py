@@ -14,8 +14,8 @@ from rich.console import Console
 
 from coordinator import cli
 from coordinator.ranges import WHOLE
-from coordinator.redis_client import RedisClient
 from coordinator.redis_calls import Caller
+from coordinator.redis_client import RedisClient
 from coordinator.redis_membership import Joining
 from coordinator.redis_store import RedisStore
 from coordinator.subscription import Topic, TopicPartition

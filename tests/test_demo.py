@@ -61,7 +61,7 @@ def test_a_killed_job_ends_with_a_good_verdict_and_kept_servers_stay(environment
     done = subprocess.run(
         [DEMO, "--rows", "4000", "--crash", "--keep"], env=environment, capture_output=True, text=True, check=False
     )
-    end = re.search(r"^To end it: kill (\d+) (\d+) && rm -r (\S+)$", done.stdout, re.MULTILINE)
+    end = re.search(r"^To end it: kill (\d+) (\d+) && sleep 3 && rm -r (\S+)$", done.stdout, re.MULTILINE)
     assert end, done.stdout + done.stderr
     servers = [psutil.Process(int(pid)) for pid in end.groups()[:2]]
     try:

@@ -55,7 +55,10 @@ class Members:
 
     def owners(self) -> set[str]:
         """The members that own something now."""
-        (owners,) = state(next(iter(self.streams.values()))).owners.values()
+        first = next(iter(self.streams.values()))
+        if not stable(first):
+            return set()
+        (owners,) = state(first).owners.values()
         return {member for _, _, member in owners}
 
     def pid(self, member: str) -> int:

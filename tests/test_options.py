@@ -63,6 +63,7 @@ def test_defaults_of_a_stream_are_those_of_spark_and_of_the_specification() -> N
         retention_ms=10_080 * 60_000,
         redis_max_outage_ms=60_000,
         on_state_loss="fail",
+        several_queries=False,
     )
 
 

@@ -8,6 +8,8 @@ import pytest
 import redis
 
 from coordinator import verdicts
+from coordinator.assignment_text import Ranges
+from coordinator.assignors.assignor import Assignment
 from coordinator.errors import RedisAccessError, RedisUnavailableError, StateFormatError, StateLostError
 from coordinator.key_hash import cuts
 from coordinator.keys import GroupKeys, encode
@@ -25,7 +27,7 @@ from coordinator.subscription import Topic, TopicPartition
 TP, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)
 TOPICS = {"orders": Topic("orders", "id-1", (0, 1))}
 SESSION, LONGEST = 1_000, 5_000
-WANTED = {TP: (WHOLE,)}
+WANTED: Ranges = {TP: (WHOLE,)}
 NOBODY = Caller()
 BIG = 2**53 + 1  # a double cannot tell this from 2^53
 
@@ -224,7 +226,7 @@ def test_a_second_member_of_one_application_is_busy_until_the_lease_ends(world: 
 # -- several members ---------------------------------------------------------------------------
 
 
-def assigned(world: World, caller: Caller, assignment: dict[str, dict[TopicPartition, tuple[HashRange, ...]]]) -> int:
+def assigned(world: World, caller: Caller, assignment: Assignment) -> int:
     look = world.store.look(caller).value
     return world.store.assign(caller, look.occasion, "test 1", assignment).value
 
@@ -287,8 +289,8 @@ def test_a_batch_longer_than_the_longest_makes_ranges_takeable_though_the_heart_
     world.store.authorize(one, end)
     for _ in range(6):
         world.now += SESSION - 1
-        world.store.heartbeat(one, [TP])
-        world.store.heartbeat(two, [TP])
+        world.store.heartbeat(one)
+        world.store.heartbeat(two)
     assert world.store.look(two).value.members == ("m-2",), "the assignor passes over a hung member"
     assert world.store.acquire(two, WANTED).value.ownership == {TP: (Owned(WHOLE, "aa.2"),)}
     assert world.store.commit(one, end, completed(end)).value == completed(end)
@@ -310,7 +312,7 @@ def test_a_new_life_fences_the_old_one_in_every_verb(world: World) -> None:
     world.join("m-1", "i2")
     end = offset(lane("aa.1", 0, 10))
     for verb in (
-        lambda: world.store.heartbeat(old, [TP]),
+        lambda: world.store.heartbeat(old),
         lambda: world.store.acquire(old, WANTED),
         lambda: world.store.authorize(old, end),
         lambda: world.store.commit(old, end, completed(end)),
@@ -346,7 +348,7 @@ def test_the_whole_group_expires_at_one_moment_after_the_lease(world: World) -> 
     me = world.join()
     world.store.acquire(me, WANTED)
     world.store.report_ends({TP: 9})
-    world.store.heartbeat(me, [TP])
+    world.store.heartbeat(me)
     keys = GroupKeys(world.group)
     moments = {world.redis.pexpiretime(k) for k in keys.all(["m-1"], [TP]) if world.redis.exists(k)}
     assert moments == {world.now + SESSION + 60_000}
@@ -365,7 +367,7 @@ def test_restarted_to_recovering_voids_epochs_and_takes_assertions_only(world: W
         world.store.commit(me, end, completed(end))
     world.store.recover(me, "bb", "restarted", TOPICS, {TP: None, OTHER: 3})
     with pytest.raises(verdicts.Rejoin):
-        world.store.heartbeat(me, [TP])
+        world.store.heartbeat(me)
     me = world.join(before="aa")
     with pytest.raises(verdicts.Recovering):
         world.store.commit(me, end, completed(end))
@@ -393,7 +395,7 @@ def test_an_earlier_copy_is_seen_by_its_commit_sequence(world: World) -> None:
     me = world.join()
     newer = Caller(me.member, me.incarnation, me.nonce, str(int(me.seq) + 100))
     with pytest.raises(verdicts.Lost, match="earlier"):
-        world.store.heartbeat(newer, [TP])
+        world.store.heartbeat(newer)
 
 
 def test_a_second_recovery_of_the_same_loss_does_nothing(world: World) -> None:

@@ -12,6 +12,8 @@ from coordinator.assignors.grouped import Grouped
 from coordinator.ranges import HashRange
 from coordinator.subscription import TopicPartition
 
+_Ranges = dict[str, dict[TopicPartition, tuple[HashRange, ...]]]
+
 
 class Copartitioned:
     """`grouped`, the same for all topics that are joined."""
@@ -21,32 +23,38 @@ class Copartitioned:
 
     def assign(self, members: Sequence[Subscriber], partitions: Mapping[str, int], previous: Assignment) -> Assignment:
         """The assignment (see `Assignor.assign`); the same again if `previous` is its own for the same input."""
-        given: dict[str, dict[TopicPartition, tuple[HashRange, ...]]] = {m.member: {} for m in ordered(members)}
-        for (subscribers, count), topics in sorted(_joined(members, partitions).items()):
-            model = max(topics, key=lambda t: _held(previous, t))
-            some = [
-                Subscriber(m.member, m.capacity, frozenset({model}), m.sharing)
-                for m in members
-                if m.member in subscribers
-            ]
-            for member, owned in Grouped().assign(some, {model: count}, previous).items():
+        given: _Ranges = {m.member: {} for m in ordered(members)}
+        before = _by_topic(previous)
+        for subscribers, count, topics in _joined(members, partitions):
+            model = max(topics, key=lambda t: _held(before.get(t, {})))
+            some = [Subscriber(m.member, m.capacity, frozenset({model}), m.sharing) for m in subscribers]
+            for member, owned in Grouped().assign(some, {model: count}, before.get(model, {})).items():
                 given[member] |= {TopicPartition(t, tp.partition): r for t in topics for tp, r in owned.items()}
         return given
 
 
 def _joined(
     members: Sequence[Subscriber], partitions: Mapping[str, int]
-) -> dict[tuple[tuple[str, ...], int], list[str]]:
-    """(subscribers, number of partitions) -> the topics of which that is true, sorted."""
+) -> list[tuple[list[Subscriber], int, list[str]]]:
+    """Subscribers, number of partitions, and the topics of which that is true, sorted."""
+    subscribers: dict[str, list[Subscriber]] = {}
+    for m in ordered(members):
+        for topic in m.topics:
+            subscribers.setdefault(topic, []).append(m)
     joined: dict[tuple[tuple[str, ...], int], list[str]] = {}
-    for topic in sorted({t for m in members for t in m.topics if partitions.get(t)}):
-        subscribers = tuple(m.member for m in ordered(members) if topic in m.topics)
-        joined.setdefault((subscribers, partitions[topic]), []).append(topic)
-    return joined
+    for topic in sorted(t for t in subscribers if partitions.get(t)):
+        joined.setdefault((tuple(m.member for m in subscribers[topic]), partitions[topic]), []).append(topic)
+    return [(subscribers[topics[0]], count, topics) for (_, count), topics in joined.items()]
 
 
-def _held(previous: Assignment, topic: str) -> int:
-    """How much of the topic was assigned: the topic that had most is the model for topics that join it."""
-    return sum(
-        h.size for owned in previous.values() for tp, ranges in owned.items() if tp.topic == topic for h in ranges
-    )
+def _by_topic(previous: Assignment) -> dict[str, _Ranges]:
+    topics: dict[str, _Ranges] = {}
+    for member, owned in previous.items():
+        for tp, ranges in owned.items():
+            topics.setdefault(tp.topic, {}).setdefault(member, {})[tp] = ranges
+    return topics
+
+
+def _held(previous: _Ranges) -> int:
+    """How much of a topic was assigned: the topic that had most is the model for topics that join it."""
+    return sum(h.size for owned in previous.values() for ranges in owned.values() for h in ranges)

@@ -8,37 +8,76 @@ many pools leaves the narrow ones to those who have nothing else:
     pool 2 (6)  A C
 
 The densest pools (most amount per capacity of all who may take from them) come first; their members take
-nothing from the others, which are settled among the rest in the same way. Integers only, exact.
+nothing from the others, which are settled among the rest in the same way. Amounts are whole numbers of a
+unit in which every share is exact, so that nobody is given a splinter by rounding.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from coordinator.assignors.forest import Given, Held, prune
+from coordinator.ranges import HASH_MAX
+
+SPACE = HASH_MAX + 1
+FINER = 1024
+"""Units in the smallest difference between shares: what was held before need not be a multiple of that."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """An amount, and who may take from it, by id."""
+    """Some partitions, and who may take from them, by id."""
 
-    amount: int
+    partitions: int
     members: tuple[str, ...]
 
 
-def fair_shares(capacity: Mapping[str, int], pools: Sequence[Pool], held: Held) -> Given:
-    """Pool number -> member -> its share; the totals per member do not depend on what was `held` before.
+@dataclass(frozen=True, slots=True)
+class Shares:
+    """How much of a pool each member gets; a whole partition is `whole` units."""
 
-    A member's total is its exact proportion, less than 1 up or down; the parts are a forest.
+    given: dict[str, int] = field(default_factory=dict)
+    whole: int = 1
+
+
+def units(hashes: int, whole: int) -> int:
+    """The nearest number of units for a number of hashes."""
+    return (hashes * whole + SPACE // 2) // SPACE
+
+
+def fair_shares(capacity: Mapping[str, int], pools: Sequence[Pool], held: Held) -> list[Shares]:
+    """The shares of each pool, near what was `held` (hashes, by the number of the pool); as a forest.
+
+    What a member gets of all pools together does not depend on what was held.
     """
-    given: Given = {i: {} for i in range(len(pools))}
-    left, busy = {i for i, pool in enumerate(pools) if pool.amount and pool.members}, set[str]()
+    shares = {i: Shares() for i in range(len(pools))}
+    left, busy = {i for i, pool in enumerate(pools) if pool.partitions and pool.members}, set[str]()
     while left:
-        flow = _densest(capacity, pools, left, busy)
-        given |= _whole_numbers(capacity, pools, flow, held)
-        left -= flow.left.keys()
-        busy |= flow.room.keys()
-    prune(given, {i: held.get(i, {}) for i in given})
-    return given
+        level = _densest(capacity, pools, left, busy)
+        for i, given in _near(level, held).items():
+            shares[i] = Shares(given, level.whole)
+        left -= level.takers.keys()
+        busy |= level.capacity.keys()
+    return [shares[i] for i in range(len(pools))]
+
+
+@dataclass(frozen=True, slots=True)
+class _Level:
+    """Pools that give all their members the same amount per capacity."""
+
+    partitions: Mapping[int, int]
+    capacity: Mapping[str, int]
+    takers: Mapping[int, Sequence[str]]
+
+    @property
+    def whole(self) -> int:
+        """Units of a partition: each member's share is a multiple of `FINER`."""
+        return sum(self.capacity.values()) * FINER
+
+    def flow(self) -> "_Flow":
+        """Nothing given yet; room for each member's exact proportion."""
+        partitions, whole = sum(self.partitions.values()), self.whole
+        room = {m: c * partitions * FINER for m, c in self.capacity.items()}
+        return _Flow({i: n * whole for i, n in self.partitions.items()}, room, self.takers)
 
 
 @dataclass(slots=True)
@@ -47,7 +86,7 @@ class _Flow:
 
     left: dict[int, int]
     room: dict[str, int]
-    takers: dict[int, list[str]]
+    takers: Mapping[int, Sequence[str]]
     given: Given = field(default_factory=dict)
     pools_of: dict[str, list[int]] = field(default_factory=dict)
 
@@ -112,32 +151,26 @@ class _Flow:
                 del self.given[i][m]
 
 
-def _densest(capacity: Mapping[str, int], pools: Sequence[Pool], left: set[int], busy: set[str]) -> _Flow:
-    """The pools with the most amount per capacity, as a flow that empties them at that level for all."""
+def _densest(capacity: Mapping[str, int], pools: Sequence[Pool], left: set[int], busy: set[str]) -> _Level:
+    """The pools with the most amount per capacity of their members: those who can be emptied at no lower level."""
     chosen = left
     while True:
         takers = {i: [m for m in pools[i].members if m not in busy] for i in sorted(chosen)}
         members = sorted({m for ms in takers.values() for m in ms})
-        amount, total = sum(pools[i].amount for i in chosen), sum(capacity[m] for m in members)
-        flow = _Flow({i: pools[i].amount * total for i in takers}, {m: capacity[m] * amount for m in members}, takers)
-        stuck = flow.run() if len(takers) > 1 else set()
+        level = _Level({i: pools[i].partitions for i in takers}, {m: capacity[m] for m in members}, takers)
+        stuck = level.flow().run() if len(takers) > 1 else set()
         if not stuck:
-            return flow
+            return level
         chosen = stuck
 
 
-def _whole_numbers(capacity: Mapping[str, int], pools: Sequence[Pool], settled: _Flow, held: Held) -> Given:
-    """The shares of one density in whole numbers, starting from what is held."""
-    amount, total = sum(pools[i].amount for i in settled.left), sum(capacity[m] for m in settled.room)
-    room = {m: capacity[m] * amount // total for m in settled.room}
-    flow = _Flow({i: pools[i].amount for i in settled.left}, room, settled.takers)
-    for i in settled.left:
-        for m in settled.takers[i]:
-            flow.give(i, m, held.get(i, {}).get(m, 0))
+def _near(level: _Level, held: Held) -> Given:
+    """The level's shares, starting from what is held."""
+    flow, whole = level.flow(), level.whole
+    before = {i: {m: units(hashes, whole) for m, hashes in held.get(i, {}).items()} for i in level.takers}
+    for i, members in level.takers.items():
+        for m in members:
+            flow.give(i, m, before[i].get(m, 0))
     flow.run()
-    for m in sorted(room, key=lambda m: (-(capacity[m] * amount % total), m)):
-        if not any(flow.left.values()):
-            break
-        flow.room[m] += 1
-        flow.run()
+    prune(flow.given, before)
     return flow.given

@@ -4,8 +4,8 @@
     |    |        p1, B the reverse: all totals stay, until one of the four parts is empty.
     B - p1
 
-A forest of k members has at most k - 1 parts more than it has things to share, and where all totals
-are whole things it has only whole things. Pure; knows nothing of partitions or hashes.
+A forest of k members has at most k - 1 parts more than it has things to share, and all its parts are
+multiples of what all totals are multiples of. Pure; knows nothing of partitions or hashes.
 """
 
 from collections.abc import Mapping

@@ -1,6 +1,6 @@
 """The default assignor: whole partitions first, in proportion to capacity; moves little (spec 4.1).
 
-Three steps, each on integers, exact to the hash:
+Three steps, all in integers:
 
 1. `fair`: how much each member gets of which pool, a pool being the partitions with the same subscribers;
    members that do not share first, in whole partitions, rounded down so that they starve nobody who shares.
@@ -15,8 +15,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from coordinator.assignors.assignor import Assignment, Subscriber, ordered, topic_partitions
-from coordinator.assignors.fair import Pool, fair_shares
-from coordinator.assignors.layout import SPACE, Piece, lay_out, sizes, tiled
+from coordinator.assignors.fair import SPACE, Pool, Shares, fair_shares
+from coordinator.assignors.layout import Piece, lay_out, sizes, tiled
 from coordinator.assignors.shares import partition_shares
 from coordinator.assignors.whole import whole_shares
 from coordinator.ranges import WHOLE, HashRange
@@ -36,8 +36,8 @@ class Grouped:
         before = _before(previous, {m.member: m for m in members})
         given: dict[str, dict[TopicPartition, tuple[HashRange, ...]]] = {m.member: {} for m in ordered(members)}
         pools = _pools(members, partitions, before)
-        for pool, quotas in zip(pools, _quotas(members, pools), strict=True):
-            for tp, wanted in zip(pool.partitions, partition_shares(quotas, pool.held), strict=True):
+        for pool, shares in zip(pools, _shares(members, pools), strict=True):
+            for tp, wanted in zip(pool.partitions, partition_shares(shares, pool.held), strict=True):
                 for member, ranges in _ranges(before.get(tp, _NOWHERE), wanted).items():
                     given[member][tp] = ranges
         return given
@@ -82,18 +82,20 @@ def _pools(
     return [pools[key] for key in sorted(pools)]
 
 
-def _quotas(members: Sequence[Subscriber], pools: Sequence[_Partitions]) -> list[dict[str, int]]:
-    """Per pool, how much each member gets; of those that do not share a multiple of whole partitions."""
+def _shares(members: Sequence[Subscriber], pools: Sequence[_Partitions]) -> list[Shares]:
+    """Per pool, how much each member gets; those that do not share a number of whole partitions."""
     capacity = {m.member: m.capacity for m in members}
     sharing = frozenset(m.member for m in members if m.sharing)
     whole = whole_shares(capacity, sharing, [Pool(len(p.partitions), p.subscribers) for p in pools])
     rest = [
-        Pool((len(p.partitions) - sum(w.values())) * SPACE, tuple(m for m in p.subscribers if m in sharing))
+        Pool(len(p.partitions) - sum(w.values()), tuple(m for m in p.subscribers if m in sharing))
         for p, w in zip(pools, whole, strict=True)
     ]
     held = {i: {m: p.held_by(m) for m in rest[i].members} for i, p in enumerate(pools)}
     shared = fair_shares(capacity, rest, held)
-    return [shared[i] | {m: n * SPACE for m, n in w.items()} for i, w in enumerate(whole)]
+    return [
+        Shares(s.given | {m: n * s.whole for m, n in w.items()}, s.whole) for s, w in zip(shared, whole, strict=True)
+    ]
 
 
 def _ranges(before: Sequence[Piece], wanted: Mapping[str, int]) -> dict[str, tuple[HashRange, ...]]:

@@ -11,9 +11,9 @@ worth it: the partition is then laid out anew, one range each, in the order of b
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from coordinator.ranges import HASH_MAX, HashRange
+from coordinator.assignors.fair import SPACE
+from coordinator.ranges import HashRange
 
-SPACE = HASH_MAX + 1
 RANGES_PER_MEMBER = 4
 """Ranges that a partition's members may have of it on average before it is laid out anew."""
 

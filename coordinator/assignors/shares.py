@@ -1,34 +1,44 @@
-"""From quotas to who gets how much of which partition, for members that may all have any of them.
+"""From the shares of a pool to who gets how much of which partition, for members that may all have any of them.
 
-Whole partitions first: a member with a quota of 3.4 partitions keeps or gets 3 whole ones. The rest is
+Whole partitions first: a member with a share of 3.4 partitions keeps or gets 3 whole ones. The rest is
 shared by the fractions, each member keeping what it held as far as that goes.
 """
 
 from collections.abc import Mapping, Sequence
 from heapq import heapify, heappop, heappush
 
+from coordinator.assignors.fair import SPACE, Shares, units
 from coordinator.assignors.forest import prune
-from coordinator.assignors.layout import SPACE
 
 Held = Sequence[Mapping[str, int]]
 """Per partition, member -> how much of it it held."""
 
 
-def partition_shares(quotas: Mapping[str, int], held: Held) -> list[dict[str, int]]:
-    """Per partition, member -> how much it gets; the quotas sum up to the partitions."""
-    rest = {m: quota % SPACE for m, quota in quotas.items()}
-    owner = _whole(quotas, rest, held)
-    shared = [p for p in range(len(held)) if p not in owner]
-    given = _kept(rest, held, shared)
-    _fill(given, rest)
-    prune(given, dict(enumerate(held)))
-    return [{owner[p]: SPACE} if p in owner else given[p] for p in range(len(held))]
+def partition_shares(shares: Shares, held: Held) -> list[dict[str, int]]:
+    """Per partition, member -> how many hashes of it it gets, near what it held; as a forest."""
+    before = [{m: units(hashes, shares.whole) for m, hashes in members.items()} for members in held]
+    rest = {m: amount % shares.whole for m, amount in shares.given.items()}
+    owner = _whole(shares, rest, before)
+    given = _kept(rest, before, [p for p in range(len(held)) if p not in owner])
+    _fill(given, rest, shares.whole)
+    prune(given, dict(enumerate(before)))
+    return [{owner[p]: SPACE} if p in owner else _hashes(given[p], shares.whole) for p in range(len(held))]
 
 
-def _whole(quotas: Mapping[str, int], rest: Mapping[str, int], held: Held) -> dict[int, str]:
+def _hashes(given: Mapping[str, int], whole: int) -> dict[str, int]:
+    """The units of one partition in hashes; they sum up to the space."""
+    sizes, units_before = dict[str, int](), 0
+    for m in sorted(given):
+        units_after = units_before + given[m]
+        sizes[m] = units_after * SPACE // whole - units_before * SPACE // whole
+        units_before = units_after
+    return sizes
+
+
+def _whole(shares: Shares, rest: Mapping[str, int], held: Held) -> dict[int, str]:
     """Partition -> the member that gets all of it: first who had it, then where that takes least from others."""
     owner: dict[int, str] = {}
-    wants = {m: quota // SPACE for m, quota in quotas.items()}
+    wants = {m: amount // shares.whole for m, amount in shares.given.items()}
 
     def take(p: int, m: str) -> None:
         if p not in owner and wants.get(m, 0):
@@ -37,7 +47,7 @@ def _whole(quotas: Mapping[str, int], rest: Mapping[str, int], held: Held) -> di
 
     for p, members in enumerate(held):
         for m, amount in members.items():
-            if amount == SPACE:
+            if amount == shares.whole:
                 take(p, m)
     stays = _kept(rest, held, [p for p in range(len(held)) if p not in owner])
     taken = {p: sum(stays[p].values()) for p in stays}
@@ -62,9 +72,9 @@ def _kept(rest: Mapping[str, int], held: Held, shared: Sequence[int]) -> dict[in
     return kept
 
 
-def _fill(given: dict[int, dict[str, int]], rest: Mapping[str, int]) -> None:
+def _fill(given: dict[int, dict[str, int]], rest: Mapping[str, int], whole: int) -> None:
     """Give what is free to those who lack something: more of what they have, then the largest to the largest."""
-    free = {p: SPACE - sum(members.values()) for p, members in given.items()}
+    free = {p: whole - sum(members.values()) for p, members in given.items()}
     lack = dict(rest)
     for members in given.values():
         for m, amount in members.items():

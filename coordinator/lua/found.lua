@@ -9,6 +9,7 @@ else
   redis.call('HSET', META, 'schema', '1', 'nonce', ARGV[2], 'run_id', run_id(), 'commit_seq', '0',
     'reset_epoch', '0', 'epochs', '0', 'created_at', ms(now_ms()))
   event(KEYS[3], 'found', 'first positions of a new group')
+  for k = 4, #KEYS do redis.call('DEL', KEYS[k]) end  -- what an older group of this name may have left
 end
 local given = 0
 for i = 3, #ARGV do

@@ -45,6 +45,6 @@ redis.call('ZREM', KEYS[5], call.member)
 redis.call('HDEL', KEYS[8], call.member)
 if targets ~= '' then redis.call('HSET', KEYS[8], call.member, targets) end
 if ARGV[3] ~= '' then redis.call('HSET', KEYS[7], ARGV[3], call.member) end
-redis.call('HDEL', META, 'occasion')  -- it may want more or other topics than before
+redis.call('HINCRBY', META, 'joins', 1)  -- an assignment is due: it may want more or other topics than before
 event(KEYS[4], 'join', 'incarnation ' .. call.incarnation)
 return reply(ms(renew(KEYS[2])), targets)

@@ -76,6 +76,8 @@ local function replace(key, ranges)  -- the whole hash at `key`
     end
     redis.call('HSET', key, unpack(flat))
   end
+  local left = redis.call('PTTL', META)  -- the whole group expires at one moment
+  if left > 0 then redis.call('PEXPIRE', key, left) end
 end
 
 -- Neighbours with one value become one range; each `lo` in `kept` stays the beginning of one.
@@ -95,7 +97,9 @@ end
 -- Raises positions to those of `facts` {lo, hi, position}, never lowers one; writes segments and stable offset.
 local function raise(keys, partition, facts)
   local boundaries, raised, stable = {}, {}, nil
-  for _, o in ipairs(from_hash(redis.call('HGETALL', keys.owners))) do boundaries[o.lo] = true end
+  for _, o in ipairs(from_hash(redis.call('HGETALL', keys.owners))) do
+    boundaries[o.lo], boundaries[step(o.hi, 1)] = true, true
+  end
   for _, piece in ipairs(overlay(from_hash(redis.call('HGETALL', keys.segments)), facts)) do
     local position = piece.left.value
     if piece.right and less(position, piece.right.position) then position = piece.right.position end
@@ -156,13 +160,15 @@ local function working(leases, batches, leaving)
   return members
 end
 
--- What an assignment is made for: the working members with their capacities, and the topics with their partitions.
+-- What an assignment is made for: the working members as they last joined, and the topics with their partitions.
 local function occasion(keys)
   local topics, flat = {}, redis.call('HGETALL', keys.topics)
   for i = 1, #flat, 2 do topics[#topics + 1] = flat[i] .. ' ' .. flat[i + 1] end
   table.sort(topics)
   local members = working(keys.leases, keys.batches, keys.leaving)
-  return redis.sha1hex(table.concat(members, ' ') .. ';' .. table.concat(topics, ';')), members
+  local lives = redis.call('HMGET', META, 'nonce', 'joins')
+  local text = { lives[1], lives[2] or '0', table.concat(members, ' '), table.concat(topics, ';') }
+  return redis.sha1hex(table.concat(text, ';')), members
 end
 
 local function renew(leases)  -- the new lease end

@@ -147,7 +147,7 @@ def _say_how_to_look(job: Job, kafka: servers.Server, redis: servers.Server) -> 
     print(f"  {cli} HGETALL 'coop:v1:{{{job.group}}}:segments:{job.topic}:0'")
     print(f"  {cli} XRANGE 'coop:v1:{{{job.group}}}:events' - +")
     print(f"  ls {job.output}")
-    print("To end it: " + (f"kill {' '.join(own)} && " if own else "") + f"rm -r {job.folder}")
+    print("To end it: " + (f"kill {' '.join(own)} && sleep 3 && " if own else "") + f"rm -r {job.folder}")
 
 
 def _redis_cli(redis: servers.Server) -> str:

@@ -42,6 +42,7 @@ class Server:
     address: str  # host:port of Kafka, url of Redis
     secure_address: str | None = None
     process: subprocess.Popen[bytes] | None = None
+    local_address: str | None = None  # Valkey on its Unix socket, about 1.5 times as fast
 
     def stop(self) -> None:
         """Stop it, if we started it; may be called again."""
@@ -133,11 +134,13 @@ def start_valkey(folder: Path, port: int, outlives_parent: bool = False) -> Serv
     """A Valkey of our own on this port, with the data that `folder` holds from before."""
     log = folder / "valkey.log"
     binary = ValkeyServer(port=port, data_dir=folder)._binary_path  # noqa: SLF001 - it has no public name
+    unix_socket = folder / "s"  # a path of more than 107 characters cannot be one
     command = [binary, _CONF / "valkey.conf", "--port", str(port), "--dir", folder]
+    command += ["--unixsocket", unix_socket] if len(str(unix_socket)) < 108 else []
     process = processes.start(command, log, outlives_parent=outlives_parent)
     url = f"redis://{HOST}:{port}/0"
     _await(lambda: _redis_answers(url), process, log)
-    return Server(url, process=process)
+    return Server(url, process=process, local_address=f"unix://{unix_socket}" if unix_socket.exists() else None)
 
 
 def _redis_answers(url: str) -> bool:

@@ -1,4 +1,4 @@
-"""The command `scripts/simulate`: schedules of the real coordinator under faults, on a real Valkey and a virtual clock."""
+"""The command `scripts/simulate`: the real coordinator under faults, on a real Valkey and a virtual clock."""
 
 import argparse
 import logging
@@ -29,7 +29,7 @@ def main() -> int:
     logging.getLogger("coordinator").setLevel(logging.CRITICAL)
     with tempfile.TemporaryDirectory(prefix="coop-kafka-simulation-") as folder, processes.ending_politely():
         server = servers.valkey(Path(folder))
-        valkey = Valkey(server.address)
+        valkey = Valkey(server.local_address or server.address)
         try:
             if wanted.trace:
                 print("\n".join(schedules.story(valkey, wanted.seed)))

@@ -1,0 +1,101 @@
+"""Actors that take turns: whatever has a life of its own in the simulation, one step at a time, on virtual time.
+
+Service, store and heartbeat are synchronous code; each actor runs in a greenlet, and `turn` inside
+it is a scheduling point: others run, time passes, or the actor is killed there. One random generator
+decides everything, so a seed replays exactly. Knows nothing of what the actors do.
+"""
+
+from collections.abc import Callable
+from random import Random
+
+import greenlet
+
+BEGINNING_MS = 4_000_000_000_000  # far in the future of the real Redis, which expires keys by its own clock
+_STEPS_MS = (0, 0, 0, 1, 10, 60, 250)
+
+
+class Stopped(BaseException):
+    """Thrown into an actor that is asked to end politely."""
+
+
+class Actor:
+    """One life; `pause` and `throw` come from outside of it."""
+
+    def __init__(self, name: str, body: Callable[[], None]) -> None:
+        self.name, self.wakes_at = name, 0
+        self.greenlet = greenlet.greenlet(body)
+
+    @property
+    def alive(self) -> bool:
+        """Whether it has not ended."""
+        return not self.greenlet.dead
+
+
+class Scheduler:
+    """Gives turns to actors and moves time."""
+
+    def __init__(self, random: Random) -> None:
+        self._random, self._hub = random, greenlet.getcurrent()
+        self.actors: list[Actor] = []
+        self.now_ms = BEGINNING_MS
+        self._current: Actor | None = None
+
+    def spawn(self, name: str, body: Callable[[], None]) -> Actor:
+        """A new actor, not yet begun."""
+        actor = Actor(name, body)
+        actor.greenlet.parent = self._hub
+        self.actors.append(actor)
+        return actor
+
+    def turn(self, ms: int = 0) -> None:
+        """A scheduling point of the actor that runs: it goes on `ms` later at the earliest."""
+        if self._current is None:
+            return
+        self._current.wakes_at = self.now_ms + ms
+        self._hub.switch()
+
+    def step(self) -> None:
+        """Let one actor run to its next scheduling point; if all wait, time passes first."""
+        self.actors = [a for a in self.actors if a.alive]
+        if self.actors:
+            self.now_ms = max(self.now_ms + self._random.choice(_STEPS_MS), min(a.wakes_at for a in self.actors))
+            self._resume(self._random.choice([a for a in self.actors if a.wakes_at <= self.now_ms]))
+        else:
+            self.now_ms += 1_000
+
+    def kill(self, actor: Actor) -> None:
+        """End it where it is; nothing of it runs any more."""
+        if actor.alive:
+            actor.greenlet.parent = greenlet.getcurrent()  # where to go on once it has ended
+            actor.greenlet.throw(greenlet.GreenletExit)
+
+    def throw(self, actor: Actor, request: BaseException) -> None:
+        """Raise `request` at the actor's scheduling point; it runs on from there."""
+        self._resume(actor, request)
+
+    def _resume(self, actor: Actor, request: BaseException | None = None) -> None:
+        self._current = actor
+        try:
+            if request is None:
+                actor.greenlet.switch()
+            elif actor.greenlet:  # has begun
+                actor.greenlet.throw(request)
+            else:
+                self.kill(actor)
+        finally:
+            self._current = None
+
+
+class VirtualClock:
+    """`coordinator.clock.Clock` on the scheduler's time."""
+
+    def __init__(self, scheduler: Scheduler) -> None:
+        self._scheduler = scheduler
+
+    def now_ms(self) -> int:
+        """The virtual time since some fixed moment."""
+        return self._scheduler.now_ms
+
+    def wait(self, ms: int) -> None:
+        """Let `ms` pass, or more."""
+        self._scheduler.turn(ms)

@@ -1,0 +1,157 @@
+"""The real Valkey as the simulation sees it: scripts that are watched, copies, losses, and a line with faults to it.
+
+A `Line` is what a driver has instead of a `RedisClient`: every call is a scheduling point, and may
+get no answer, an answer that is lost, late or given twice, or be executed long after it was given up.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from random import Random
+from typing import Any
+
+import redis
+
+from coordinator.errors import RedisUnavailableError
+from coordinator.keys import GROUPS, GroupKeys
+from coordinator.redis_client import RedisClient, TextRedis
+from simulation.actors import Scheduler
+
+_QUIET_VERBS = ("status", "heartbeat", "authorize")  # move no position and no owner
+_TIMEOUT_MS = (0, 1_000)
+
+
+@dataclass(slots=True)
+class Server:
+    """One group in one Valkey; `watch` runs after every script that may have changed it."""
+
+    client: RedisClient
+    raw: redis.Redis
+    keys: GroupKeys
+    scheduler: Scheduler
+    random: Random
+    watch: Callable[[], None] = lambda: None
+    skew_ms: int = 0  # Redis TIME against the hosts' clocks
+    away_until_ms: int = 0
+    unreliable: float = 0.0  # probability of a fault in one call
+    copies: list[dict[bytes, bytes]] = field(default_factory=list)
+    ghosts: list[tuple[str, Sequence[str], Sequence[str]]] = field(default_factory=list)
+    seen: Counter[str] = field(default_factory=Counter)
+
+    @property
+    def now_ms(self) -> int:
+        """What Redis TIME would be."""
+        return self.scheduler.now_ms + self.skew_ms
+
+    def run(self, verb: str, keys: Sequence[str], args: Sequence[str]) -> list[Any]:
+        """Execute a script now, and look at what it left."""
+        call = json.loads(args[0]) | {"now": str(self.now_ms)}
+        self.seen["scripts"] += 1
+        try:
+            return self.client.run(verb, keys, [json.dumps(call), *args[1:]])
+        finally:
+            if verb not in _QUIET_VERBS:
+                self.watch()
+
+    def run_ghost(self) -> None:
+        """Execute a script that its caller gave up long ago."""
+        verb, keys, args = self.ghosts.pop(self.random.randrange(len(self.ghosts)))
+        try:
+            self.run(verb, keys, args)
+        except Exception as answer:  # noqa: BLE001 - nobody hears it
+            self.seen[f"ghost {type(answer).__name__}"] += 1
+
+    def copy(self) -> None:
+        """Keep a copy of the group as it is."""
+        names = sorted(self._names())
+        together = self.raw.pipeline(transaction=True)
+        for name in names:
+            together.dump(name)
+        self.copies.append(dict(zip(names, together.execute(), strict=True)))
+
+    def restore(self) -> None:
+        """Another server with an old copy answers from now on: restarted from it, or a stale replica."""
+        self.empty()
+        together = self.raw.pipeline(transaction=True)
+        for name, dump in self.random.choice(self.copies).items():
+            together.restore(name, 0, dump, replace=True)
+        together.execute()
+        self.restart()
+
+    def restart(self) -> None:
+        """The same data under another run id."""
+        self.raw.hset(self.keys.meta, "run_id", "0")
+
+    def empty(self) -> None:
+        """Drop the whole group."""
+        if names := self._names():
+            self.raw.delete(*names)
+
+    def forget(self) -> None:
+        """Leave nothing behind."""
+        self.empty()
+        self.raw.srem(GROUPS, self.keys.group)
+
+    def _names(self) -> list[bytes]:
+        return list(self.raw.scan_iter(self.keys.meta.removesuffix("meta") + "*", count=1000))
+
+
+class Line(RedisClient):
+    """One driver's connection; see the module."""
+
+    def __init__(self, server: Server, trace: Callable[[str], None]) -> None:
+        self._server, self._trace = server, trace
+
+    def run(self, verb: str, keys: Sequence[str], args: Sequence[str]) -> list[Any]:
+        """The script's reply, if it arrives."""
+        server = self._server
+        fate = self._before()
+        if fate == "refused":
+            raise self._no_answer(verb, fate)
+        if fate == "ghost":
+            server.ghosts.append((verb, keys, args))
+            raise self._no_answer(verb, fate)
+        try:
+            reply = server.run(verb, keys, args)
+            if fate == "repeated":
+                reply = server.run(verb, keys, args)
+        except BaseException as answer:
+            self._trace(f"{verb} -> {type(answer).__name__} {answer}")
+            if fate == "lost":
+                raise self._no_answer(verb, fate) from None
+            raise
+        self._trace(f"{verb} {' | '.join(args[1:])} -> {reply[2:]}" + (f" ({fate})" if fate else ""))
+        if fate == "lost":
+            raise self._no_answer(verb, fate)
+        if fate == "late":
+            server.scheduler.turn(server.random.choice((100, 900)))
+        return reply
+
+    @contextmanager
+    def reading(self) -> Iterator[TextRedis]:
+        """The plain client, if it can be reached."""
+        if self._before() in ("refused", "ghost", "lost"):
+            raise self._no_answer("plain commands", "refused")
+        with self._server.client.reading() as plain:
+            yield plain
+
+    def close(self) -> None:
+        """The connection is the simulation's."""
+
+    def _before(self) -> str:
+        server = self._server
+        server.scheduler.turn()
+        if server.now_ms < server.away_until_ms:
+            return "refused"
+        if server.random.random() >= server.unreliable:
+            return ""
+        fate = server.random.choice(("refused", "lost", "lost", "late", "repeated", "ghost"))
+        server.seen[fate] += 1
+        return fate
+
+    def _no_answer(self, verb: str, fate: str) -> RedisUnavailableError:
+        self._trace(f"{verb} -> no answer ({fate})")
+        self._server.scheduler.turn(self._server.random.choice(_TIMEOUT_MS))
+        return RedisUnavailableError(f"no answer in the simulation ({fate})")

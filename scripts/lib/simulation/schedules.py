@@ -1,0 +1,82 @@
+"""Runs schedules, seed after seed, and tells of those that break a promise."""
+
+import gc
+import time
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from simulation.sink import Violation
+from simulation.world import Valkey, World
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A schedule that broke a promise, and its story."""
+
+    seed: int
+    what: str
+    story: tuple[str, ...]
+
+    @property
+    def command(self) -> str:
+        """What replays it."""
+        return f"scripts/simulate --schedules 1 --seed {self.seed} --trace"
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What a number of schedules did."""
+
+    schedules: int = 0
+    seconds: float = 0.0
+    seen: Counter[str] = field(default_factory=Counter)
+    failures: list[Failure] = field(default_factory=list)
+
+    def __str__(self) -> str:
+        rate = self.schedules / self.seconds if self.seconds else 0.0
+        counts = ", ".join(f"{n:,} {what}" for what, n in sorted(self.seen.items()))
+        return (
+            f"{self.schedules:,} schedules in {self.seconds:.0f} s ({rate:.0f} a second), "
+            f"{len(self.failures)} violations\n  {counts}"
+        )
+
+
+def run(valkey: Valkey, seeds: Iterable[int], *, seconds: float | None = None) -> Outcome:
+    """Run the schedules of these seeds, or as many as begin within `seconds`."""
+    outcome, began = Outcome(), time.monotonic()
+    for seed in seeds:
+        if seconds is not None and time.monotonic() - began > seconds:
+            break
+        if failure := _run_one(valkey, seed, outcome):
+            outcome.failures.append(failure)
+        outcome.schedules += 1
+    outcome.seconds = time.monotonic() - began
+    return outcome
+
+
+def story(valkey: Valkey, seed: int) -> tuple[str, ...]:
+    """Everything that happens in one schedule, whether it fails or not."""
+    world = World(valkey, seed)
+    try:
+        world.run()
+    except Violation as violation:
+        world.trace(f"VIOLATION {violation}")
+    finally:
+        world.close()
+    return tuple(world.story)
+
+
+def _run_one(valkey: Valkey, seed: int, outcome: Outcome) -> Failure | None:
+    world = World(valkey, seed)
+    try:
+        world.run()
+    except Violation as violation:
+        return Failure(seed, str(violation), tuple(world.story))
+    except Exception as error:  # noqa: BLE001 - an error that is not ours is a violation too, with a seed to it
+        return Failure(seed, f"{type(error).__name__}: {error}", tuple(world.story))
+    finally:
+        world.close()
+        outcome.seen += world.server.seen
+        gc.collect(0)
+    return None

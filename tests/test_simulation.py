@@ -1,0 +1,69 @@
+"""The coordinator under faults: about 20 seconds of schedules, each of which `scripts/simulate` replays."""
+
+import logging
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+import servers
+from coordinator.keys import GroupKeys
+from simulation import schedules
+from simulation.kafka import TOPIC
+from simulation.sink import Violation
+from simulation.world import Valkey, World
+
+SECONDS = 20.0
+
+
+@pytest.fixture
+def valkey(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Valkey]:
+    """A Valkey of its own, which nothing else makes slow; the coordinator tells its story in the trace instead."""
+    monkeypatch.setattr(logging.getLogger("coordinator"), "level", logging.CRITICAL)
+    server = servers.valkey(tmp_path)
+    connections = Valkey(server.local_address or server.address)
+    yield connections
+    connections.close()
+    server.stop()
+
+
+def test_no_schedule_breaks_a_promise(valkey: Valkey) -> None:
+    outcome = schedules.run(valkey, count(), seconds=SECONDS)
+    told = [f"seed {f.seed}: {f.what}\n{f.command}" for f in outcome.failures]
+    assert not told, "\n".join(told)
+    assert outcome.schedules >= 50
+
+
+def test_a_seed_replays_exactly(valkey: Valkey) -> None:
+    for seed in range(5):
+        assert schedules.story(valkey, seed) == schedules.story(valkey, seed)
+
+
+@pytest.mark.parametrize(
+    ("promise", "key", "field", "value"),
+    [
+        ("AHEAD", "segments", "0000000000000000-7fffffffffffffff", "1"),
+        ("TILING", "segments", "0000000000000000-7ffffffffffffffe", "0"),
+        ("STABLE", "stable", "0", "1"),
+    ],
+)
+def test_a_state_that_breaks_a_promise_is_found(valkey: Valkey, promise: str, key: str, field: str, value: str) -> None:
+    world = World(valkey, seed=0)
+    try:
+        tp = next(iter(world.kafka.logs))
+        world.kafka.produce(tp, b"")
+        keys = GroupKeys(world.group)
+        names = {"segments": keys.segments(tp), "owners": keys.owners(tp), "stable": keys.stable(TOPIC)}
+        valkey.text.hset(names["segments"], "0000000000000000-7fffffffffffffff", "0")
+        valkey.text.hset(names["stable"], "0", "0")
+        world.invariants.check()
+        if promise == "TILING":
+            valkey.text.delete(names["segments"])
+        valkey.text.hset(names[key], field, value)
+        if promise == "AHEAD":
+            valkey.text.hset(names["stable"], "0", "1")
+        with pytest.raises(Violation, match=promise):
+            world.invariants.check()
+    finally:
+        world.close()
