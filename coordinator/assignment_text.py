@@ -23,12 +23,18 @@ def ranges_of(text: str) -> Ranges:
     """The ranges of that JSON; none for an empty text. Raises `StateFormatError`."""
     try:
         return {
-            TopicPartition(topic, int(partition)): tuple(HashRange.parse(h) for h in hashes)
+            TopicPartition(topic, _number(partition)): tuple(HashRange.parse(h) for h in hashes)
             for topic, partitions in (json.loads(text) if text else {}).items()
             for partition, hashes in partitions.items()
         }
     except (ValueError, AttributeError, TypeError):
         raise StateFormatError(f"{text[:80]!r} is not an assignment") from None
+
+
+def _number(text: str) -> int:
+    if not (text.isascii() and text.isdecimal()):
+        raise ValueError
+    return int(text)
 
 
 def fields_of(topics: frozenset[str], capacity: int) -> dict[str, str]:

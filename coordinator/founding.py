@@ -58,7 +58,7 @@ class Founding:
         """Positions for partitions that appeared later: their stable offset if Redis holds one, else earliest."""
         stable = self._store.stable({tp.topic for tp in partitions})
         earliest = self._log.resolve(Earliest(), partitions)
-        self._found({tp: stable.get(tp, earliest[tp]) for tp in partitions})
+        self._found({tp: stable.get(tp, earliest[tp]) for tp in partitions}, nonce="")
 
     def recover(self, caller: Caller, why: str) -> None:
         """Begin again after a loss of state, with whatever proves positions (spec 7, Recovering)."""
@@ -130,7 +130,8 @@ class Founding:
         new = [tp for tp in self._view.partitions if tp not in known]
         if new or not status:
             positions = self._wished(new, {tp.topic for tp in known})
-            self._found({tp: offsets[tp][0] if tp in offsets else position for tp, position in positions.items()})
+            first = {tp: offsets[tp][0] if tp in offsets else position for tp, position in positions.items()}
+            self._found(first, nonce="" if status else self._nonce())
 
     def _wished(self, new: Sequence[TopicPartition], known_topics: Collection[str]) -> dict[TopicPartition, int]:
         """The starting offsets of new topics; earliest for new partitions of a topic that the group has read before."""
@@ -140,8 +141,9 @@ class Founding:
         starting = within(self._starting, added) if known_topics else self._starting
         return self._log.resolve(Earliest(), grown) | (self._log.resolve(starting, added) if added else {})
 
-    def _found(self, positions: Mapping[TopicPartition, int]) -> None:
-        self._store.found(NOBODY, self._nonce(), self._view.topics, positions)
+    def _found(self, positions: Mapping[TopicPartition, int], nonce: str) -> None:
+        """Set positions if absent; without a nonce the group must exist: a late call must not found it after a loss."""
+        self._store.found(NOBODY, nonce, self._view.topics, positions)
 
     def _group_offsets(self) -> mirroring.GroupOffsets:
         """What Kafka's own group holds; nothing if we may not look.

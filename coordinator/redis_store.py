@@ -52,7 +52,7 @@ class RedisStore(MembershipVerbs):
     def found(
         self, caller: Caller, nonce: str, topics: Mapping[str, Topic], positions: Mapping[TopicPartition, int]
     ) -> int:
-        """Give partitions their first positions where they have none; found the group (of `nonce`) if need be."""
+        """Give partitions their first positions where they have none; found the group, of `nonce`, if there is one."""
         k = self._keys
         keys = [k.meta, k.topics, k.events, *(x for tp in positions for x in (k.segments(tp), k.stable(tp.topic)))]
         reply = self._run("found", caller, keys, nonce, *_placed(topics, positions))

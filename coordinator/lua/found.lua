@@ -1,10 +1,13 @@
 -- Gives partitions their first positions, where they have none; founds the group if it does not exist (spec 7, Start).
 -- KEYS meta topics events, then segments stable of each partition
--- ARGV[2] nonce of a new group, ARGV[3..] "topic id count partition position" of each partition
+-- ARGV[2] nonce of a new group ("" if the group must be there: a late caller must not found it after a loss),
+--   ARGV[3..] "topic id count partition position" of each partition
 -- Reply {OK, nonce, seq, number of partitions that were given positions} | ABSENT | LOST | SCHEMA
 if redis.call('EXISTS', META) == 1 then
   local bad = lost()
   if bad then return bad end
+elseif ARGV[2] == '' then
+  return { 'ABSENT' }
 else
   redis.call('HSET', META, 'schema', '1', 'nonce', ARGV[2], 'run_id', run_id(), 'commit_seq', '0',
     'reset_epoch', '0', 'epochs', '0', 'created_at', ms(now_ms()))
