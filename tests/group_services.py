@@ -1,0 +1,137 @@
+"""Members of a group without Spark: the service as a reader process builds it, and the clock of a test."""
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
+
+import redis
+
+from coordinator.group_state import GroupState
+from coordinator.keys import GroupKeys
+from coordinator.offset_spec import Earliest, OffsetSpec
+from coordinator.pace import Limits
+from coordinator.planning import Cutting
+from coordinator.ports import Log
+from coordinator.ranges import WHOLE
+from coordinator.redis_client import RedisClient
+from coordinator.redis_membership import Joining
+from coordinator.redis_snapshot import read_group
+from coordinator.redis_store import RedisStore
+from coordinator.service import Service
+from coordinator.settings import GroupSettings
+from coordinator.stream_offset import StreamOffset
+from coordinator.subscription import Assigned, Subscription, TopicPartition
+from kafka_logs import kafka_log
+from topics import Kafka
+
+UNLIMITED = Limits()
+BATCHES = 20  # more than any test here needs
+
+
+@dataclass
+class TestClock:
+    """Goes on by itself, and can be moved; a wait is short, but never nothing."""
+
+    __test__ = False
+    skipped: int = 0
+
+    def now_ms(self) -> int:
+        return time.monotonic_ns() // 1_000_000 + self.skipped
+
+    def wait(self, ms: int) -> None:
+        time.sleep(min(ms, 20) / 1000)
+
+    def skip(self, ms: int) -> None:
+        self.skipped += ms
+
+
+@dataclass
+class Group:
+    """One group on a broker and a Redis; makes the services of its members, and closes what they use."""
+
+    kafka: Kafka
+    redis_url: str
+    name: str
+    clock: TestClock = field(default_factory=TestClock)
+    _stack: ExitStack = field(default_factory=ExitStack)
+
+    def __post_init__(self) -> None:
+        self.redis = self._stack.enter_context(closing(redis.Redis.from_url(self.redis_url, decode_responses=True)))
+        self.client = self._stack.enter_context(closing(RedisClient(self.redis_url)))
+
+    def close(self) -> None:
+        self._stack.close()
+
+    def service(
+        self,
+        subscription: Subscription,
+        starting: OffsetSpec | None = None,
+        *,
+        fail_on_data_loss: bool = True,
+        log: Log | None = None,
+        session_ms: int = 500,
+    ) -> Service:
+        """A member to be, in a process of its own: it knows nothing yet."""
+        settings = GroupSettings(self.name, session_ms=session_ms, fail_on_data_loss=fail_on_data_loss)
+        store = RedisStore(
+            self.client,
+            self.name,
+            session_ms=settings.session_ms,
+            longest_ms=settings.longest_ms,
+            retention_ms=settings.retention_ms,
+        )
+        return Service(
+            settings,
+            subscription,
+            starting or Earliest(),
+            Cutting(2),
+            store=store,
+            log=log or self.log(),
+            clock=self.clock,
+            me=Joining({"host": "h", "capacity": "2"}),
+        )
+
+    def log(self) -> Log:
+        return self._stack.enter_context(closing(kafka_log(self.kafka.bootstrap)))
+
+    @property
+    def state(self) -> GroupState:
+        return read_group(self.client, self.name)
+
+    @property
+    def events(self) -> list[str]:
+        return [fields["event"] for _, fields in self.redis.xrange(GroupKeys(self.name).events)]
+
+    @property
+    def keys(self) -> list[str]:
+        return sorted(self.redis.scan_iter(f"coop:v1:{{{self.name}}}:*"))
+
+    def lose_everything(self) -> None:
+        """What a Redis without this group looks like to its members."""
+        self.redis.delete(*self.keys)
+
+    def restart_redis(self) -> None:
+        """What a restarted server looks like to the scripts: another run id."""
+        self.redis.hset(GroupKeys(self.name).meta, "run_id", "0")
+
+
+def batches(service: Service, start: StreamOffset) -> Iterator[StreamOffset]:
+    """What the sink completes, batch by batch, until there is nothing to do."""
+    for _ in range(BATCHES):
+        end = service.next_offset(start, UNLIMITED)
+        if end is None:
+            return
+        yield service.authorize(end)
+        start = end
+    raise AssertionError(f"still not done after {BATCHES} batches")
+
+
+def records(*ends: StreamOffset) -> set[tuple[str, int]]:
+    """(topic, offset) of what every lane of some batches reads, if all lanes of a partition read it."""
+    return {(s.topic, offset) for end in ends for s in end.slices for offset in range(s.offsets.start, s.offsets.until)}
+
+
+def whole(*partitions: TopicPartition) -> Assigned:
+    """Those partitions with all their keys."""
+    return Assigned(dict.fromkeys(partitions, (WHOLE,)))

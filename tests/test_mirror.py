@@ -1,0 +1,65 @@
+"""The mirror: what Kafka's own group proves of a group's positions, and what it does not."""
+
+from collections.abc import Mapping
+
+import pytest
+
+from coordinator.key_hash import cuts
+from coordinator.mirror import GroupOffsets, entry, is_mirror, mirrored, proven, usable
+from coordinator.ownership import Fact, Facts
+from coordinator.ranges import WHOLE
+from coordinator.subscription import Topic, TopicPartition
+
+TP, OTHER, STRANGE = TopicPartition("orders", 0), TopicPartition("orders", 1), TopicPartition("bills", 0)
+TOPICS = {"orders": Topic("orders", "id-1", (0, 1))}
+LOWER, UPPER = cuts(2)
+OURS, OLD, PLAIN = entry(5, 0, "id-1"), entry(5, 0, "id-0"), (5, "")
+LIKE_OURS = (5, "coop-kafka v1 reset=0 topic=id-1 and more")
+
+
+@pytest.mark.parametrize(
+    ("offsets", "is_ours", "may_use", "proof"),
+    [
+        pytest.param({}, False, {}, {}, id="no group, no proof"),
+        pytest.param({TP: OURS}, True, {TP: OURS}, {TP: 5}, id="ours, of this very topic"),
+        pytest.param(
+            {TP: entry(5, 3, "id-1")}, True, {TP: entry(5, 3, "id-1")}, {TP: 5}, id="ours, of any reset epoch"
+        ),
+        pytest.param({TP: OLD}, True, {}, {}, id="ours, of a topic that was re-created since"),
+        pytest.param({STRANGE: OURS}, True, {}, {}, id="ours, of a topic that is not subscribed to"),
+        pytest.param(
+            {TP: PLAIN}, False, {TP: PLAIN}, {}, id="a plain consumer's offset begins a group, proves nothing"
+        ),
+        pytest.param(
+            {TP: LIKE_OURS}, False, {TP: LIKE_OURS}, {}, id="a metadata text that only begins like ours is not ours"
+        ),
+        pytest.param(
+            {TP: OURS, OTHER: PLAIN}, True, {TP: OURS, OTHER: PLAIN}, {TP: 5}, id="each partition is judged by itself"
+        ),
+        pytest.param(
+            {TP: OLD, OTHER: PLAIN}, True, {OTHER: PLAIN}, {}, id="an old mirror leaves a plain offset usable"
+        ),
+    ],
+)
+def test_what_kafkas_own_group_tells(
+    offsets: GroupOffsets, is_ours: bool, may_use: GroupOffsets, proof: Mapping[TopicPartition, int]
+) -> None:
+    assert (is_mirror(offsets), usable(offsets, TOPICS), mirrored(offsets, TOPICS)) == (is_ours, may_use, proof)
+
+
+@pytest.mark.parametrize(
+    ("mirror", "facts", "expected"),
+    [
+        pytest.param({}, {}, None, id="nothing proves nothing"),
+        pytest.param({TP: 0}, {}, 0, id="a mirror at offset 0 is a proof"),
+        pytest.param({}, {TP: (Fact(WHOLE, 0),)}, 0, id="a fact at offset 0 is a proof"),
+        pytest.param({TP: 5}, {TP: (Fact(WHOLE, 9),)}, 9, id="facts that know more win"),
+        pytest.param({TP: 9}, {TP: (Fact(WHOLE, 5),)}, 9, id="a mirror that knows more wins"),
+        pytest.param({}, {TP: (Fact(LOWER, 7), Fact(UPPER, 4))}, 4, id="facts prove the lowest of their positions"),
+        pytest.param({}, {TP: (Fact(LOWER, 7),)}, None, id="facts of half the hash space prove no stable offset"),
+        pytest.param({TP: 2}, {TP: (Fact(UPPER, 7),)}, 2, id="facts of half the hash space do not raise the mirror's"),
+        pytest.param({OTHER: 3}, {OTHER: (Fact(WHOLE, 4),)}, None, id="another partition proves nothing of this one"),
+    ],
+)
+def test_proven(mirror: Mapping[TopicPartition, int], facts: Facts, expected: int | None) -> None:
+    assert proven([TP], mirror, facts) == {TP: expected}
