@@ -1,17 +1,19 @@
 """A chunk: some records of one partition, column by column, as `fetch` hands them on.
 
-Knows how kafka-python presents a record; nothing of lanes, Arrow or Spark.
+Knows how kafka-python presents a record; nothing of lanes or Spark.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self, TypeAlias
+from typing import Self
 
 import numpy as np
+import pyarrow as pa
 from kafka.consumer.fetcher import ConsumerRecord
 from numpy.typing import NDArray
 
-Headers: TypeAlias = Sequence[tuple[str, bytes | None]]
+from spark_coop_source.byte_column import ByteColumn
+from spark_coop_source.header_column import HEADERS, HeaderColumn
 
 NO_TIMESTAMP = -1
 """What Kafka says, as time and as type of time, of records older than timestamps (message format v0)."""
@@ -21,12 +23,12 @@ NO_TIMESTAMP = -1
 class Chunk:
     """Records in ascending order of offset; every column has one entry a record."""
 
-    keys: Sequence[bytes | None]
-    values: Sequence[bytes | None]
+    keys: ByteColumn
+    values: ByteColumn
     offsets: NDArray[np.int64]
     timestamps_ms: NDArray[np.int64]
     timestamp_types: NDArray[np.int32]  # 0: the producer's clock, 1: the broker's at append
-    headers: Sequence[Headers]
+    headers: HeaderColumn | pa.Array  # an Arrow array has type `HEADERS`, null where a record has none
 
     def __len__(self) -> int:
         return len(self.offsets)
@@ -34,19 +36,41 @@ class Chunk:
     @property
     def payload(self) -> int:
         """Bytes of keys and values."""
-        return sum(map(len, filter(None, self.keys))) + sum(map(len, filter(None, self.values)))
+        return self.keys.size + self.values.size
 
     @classmethod
     def of(cls, records: Sequence[ConsumerRecord]) -> Self:
         """The columns of kafka-python's records, of which there is at least one."""
         columns = ConsumerRecord(*zip(*records, strict=True))
         return cls(
-            keys=columns.key,
-            values=columns.value,
+            keys=ByteColumn.of(columns.key),
+            values=ByteColumn.of(columns.value),
             offsets=np.array(columns.offset, np.int64),
             timestamps_ms=np.array(_known(columns.timestamp), np.int64),
             timestamp_types=np.array(_known(columns.timestamp_type), np.int32),
-            headers=columns.headers,
+            headers=pa.array([each or None for each in columns.headers], HEADERS),
+        )
+
+    def between(self, start: int, until: int) -> Self:
+        """Those records whose offsets lie in [start, until)."""
+        first, last = np.searchsorted(self.offsets, [start, until])
+        return self if (first, last) == (0, len(self)) else self._slice(int(first), int(last))
+
+    def pieces(self, rows: int) -> "list[Self]":
+        """The same records in chunks of at most `rows`."""
+        if len(self) <= rows:
+            return [self]
+        return [self._slice(at, min(at + rows, len(self))) for at in range(0, len(self), rows)]
+
+    def _slice(self, start: int, stop: int) -> Self:
+        headers = self.headers
+        return type(self)(
+            self.keys.slice(start, stop),
+            self.values.slice(start, stop),
+            self.offsets[start:stop],
+            self.timestamps_ms[start:stop],
+            self.timestamp_types[start:stop],
+            headers.slice(start, stop) if isinstance(headers, HeaderColumn) else headers[start:stop],
         )
 
 

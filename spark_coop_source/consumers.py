@@ -16,6 +16,7 @@ from kafka import TopicPartition as KafkaTopicPartition
 from coordinator.kafka_client import client_arguments
 from coordinator.kafka_connection import open_client
 from coordinator.subscription import TopicPartition
+from spark_coop_source import raw_batches
 
 MOST_IDLE = 4
 """Consumers kept while no task uses them: one for each set of client settings, so rarely more than one."""
@@ -29,7 +30,7 @@ OURS: Mapping[str, object] = {
 """What the promises rest on: positions are ours alone, and an offset that is gone is never replaced in silence."""
 
 UNLESS_SET: Mapping[str, object] = {
-    "max_poll_records": 10_000,
+    "max_poll_records": 20_000,
     "fetch_max_wait_ms": 10,
     "reconnect_backoff_max_ms": 1_000,
 }
@@ -83,4 +84,5 @@ def _keep(key: bytes, consumer: KafkaConsumer) -> None:
 
 def _opened(kafka: Mapping[str, object]) -> KafkaConsumer:
     consumer, _ = open_client(KafkaConsumer, {**UNLESS_SET, **client_arguments(kafka), **OURS})
+    raw_batches.install(consumer)
     return consumer

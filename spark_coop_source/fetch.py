@@ -14,13 +14,15 @@ Runs in executor workers. Knows Kafka and offsets; nothing of lanes, hashes, Arr
 """
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import groupby, takewhile
 from time import monotonic
 
 from kafka import KafkaConsumer
 from kafka import TopicPartition as KafkaTopicPartition
+from kafka.consumer.fetcher import ConsumerRecord
 from kafka.errors import (
     CorruptRecordError,
     KafkaError,
@@ -44,6 +46,7 @@ from coordinator.kafka_log import KafkaLog
 from coordinator.ranges import OffsetRange
 from coordinator.subscription import Bounds, TopicPartition, Topics
 from spark_coop_source.chunk import Chunk
+from spark_coop_source.record_batch_v2 import RawBatch, decoded
 
 log = logging.getLogger(__name__)
 
@@ -54,7 +57,10 @@ STALL_S = 1.0
 """Without progress for so long, Kafka is asked whether the topic is still there; then at doubling intervals."""
 
 FIRST_POLL = 100
-"""Records of the first poll, before it is known how large they are."""
+"""Records of the first poll, before it is known how large they are, where kafka-python gives record by record."""
+
+EVERY_BATCH = 100_000
+"""Record batches of a poll: all that came with an answer, for they are in memory, so that the next is asked for."""
 
 CHUNK_BYTES = 16 * 1024 * 1024
 """About what a chunk may hold; records are larger in memory than on the wire when they were compressed."""
@@ -108,12 +114,9 @@ class _Stretch:
         self._consumer.assign([self._at])
         self._consumer.seek(self._at, self._position)
         while self._position < self._until:
-            chunk = self._poll()
-            if chunk is not None:
-                yield chunk
-                self._moved()
+            yield from self._poll()
 
-    def _poll(self) -> Chunk | None:
+    def _poll(self) -> Iterator[Chunk]:
         """The next records within the stretch, if any came; the position moves also without them."""
         try:
             records = self._consumer.poll(POLL_MS, self._next_poll).get(self._at, [])
@@ -121,26 +124,46 @@ class _Stretch:
         except OffsetOutOfRangeError:
             self._go_on_with_what_is_left(self._bounds())
             self._stalled()
-            return None
+            return
         except LogTruncationError as error:
             self._report_loss(f"{self._tp}: the log was cut before offset {self._position} ({said(error)})")
             self._consumer.seek(self._at, self._position)  # records polled with the error are polled again
-            return None
+            return
         except Exception as error:
             raise self._explained(error) from error
         if position <= self._position:
             self._stalled()
-            return None
-        self._position = position
+            return
         self._moved()
-        wanted = [record for record in records if record.offset < self._until]
-        return self._sized(Chunk.of(wanted)) if wanted else None
+        yield from self._wanted(records)
+        self._position = position
 
-    def _sized(self, chunk: Chunk) -> Chunk:
-        """The same chunk, from which the size of the next one is learned."""
-        fitting = CHUNK_BYTES * len(chunk) // max(1, chunk.payload)
-        self._next_poll = max(1, min(self._most, fitting))
-        return chunk
+    def _wanted(self, records: Sequence[ConsumerRecord]) -> Iterator[Chunk]:
+        """What of a poll lies within the stretch; the position moves chunk by chunk."""
+        try:
+            for polled in self._columns(records):
+                for chunk in polled.between(self._position, self._until).pieces(self._most):
+                    if len(chunk):
+                        yield chunk
+                        self._position = int(chunk.offsets[-1]) + 1
+                        self._moved()
+        except Exception as error:
+            raise self._explained(error) from error
+
+    def _columns(self, records: Sequence[ConsumerRecord]) -> Iterator[Chunk]:
+        """A poll's record batches are decoded as they are asked for; records it learns from, how many to poll next."""
+        for raw, same in groupby(records, lambda record: isinstance(record.value, RawBatch)):
+            if raw:
+                batches = (record.value for record in same)
+                yield from decoded(takewhile(self._begins_within, batches), self._most, CHUNK_BYTES)
+                self._next_poll = EVERY_BATCH
+            else:
+                chunk = Chunk.of(list(same))
+                self._next_poll = max(1, min(self._most, CHUNK_BYTES * len(chunk) // max(1, chunk.payload)))
+                yield chunk
+
+    def _begins_within(self, batch: RawBatch) -> bool:
+        return batch.base_offset < self._until
 
     def _moved(self) -> None:
         self._last_progress = monotonic()

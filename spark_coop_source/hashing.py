@@ -1,13 +1,17 @@
 """The key hash of many records at once. `coordinator.key_hash` says what it is, this file only applies it."""
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import NDArray
 
-from coordinator.key_hash import hash_record
+from spark_coop_source.byte_column import ByteColumn
+from spark_coop_source.murmur3 import murmur3
 
 
-def hash_records(keys: Sequence[bytes | None], offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+def hash_records(keys: ByteColumn, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
     """The hash of each record, in [0, 2^63 - 1]: of its key, or of its offset where the key is null."""
-    return np.fromiter(map(hash_record, keys, offsets.tolist()), np.int64, len(keys))
+    hashes = murmur3(np.frombuffer(keys.buffer, np.uint8), keys.starts, keys.lengths)
+    nulls = np.flatnonzero(keys.nulls)
+    if len(nulls):
+        offset_bytes = offsets[nulls].astype(">i8").view(np.uint8)
+        hashes[nulls] = murmur3(offset_bytes, np.arange(len(nulls)) * 8, np.full(len(nulls), 8))
+    return (hashes >> np.uint64(1)).view(np.int64)

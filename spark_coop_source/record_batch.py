@@ -4,7 +4,6 @@ Knows the row schema of Spark's Kafka source; nothing of Kafka's client, of lane
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import compress
 from typing import TypeVar
 
 import numpy as np
@@ -12,20 +11,21 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from coordinator.errors import LogError
+from coordinator.ranges import OffsetRange
 from coordinator.subscription import TopicPartition
-from spark_coop_source.chunk import Chunk, Headers
+from spark_coop_source.byte_column import Rows
+from spark_coop_source.chunk import Chunk
+from spark_coop_source.header_column import HEADERS
 
-ROWS = 10_000
+ROWS = 20_000
 """Rows of a batch that is worth handing over to the JVM."""
 
 BYTES = 16 * 1024 * 1024
 """A batch is handed over earlier when it holds as much as this; one larger record is a batch of its own."""
 
 Mask = NDArray[np.bool_]
-T = TypeVar("T")
 Number = TypeVar("Number", np.int32, np.int64)
 
-HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 TIMESTAMP = pa.timestamp("us", tz="UTC")
 
 WITHOUT_HEADERS = pa.schema(
@@ -41,6 +41,10 @@ WITHOUT_HEADERS = pa.schema(
 )
 WITH_HEADERS = WITHOUT_HEADERS.append(pa.field("headers", HEADERS))
 
+UNREADABLE = (
+    "set includeHeaders=false, or start behind that record; its producer wrote what Kafka's clients do not read"
+)
+
 _LATEST_MS = np.iinfo(np.int64).max // 1000
 
 
@@ -50,22 +54,22 @@ def to_arrow(tp: TopicPartition, chunk: Chunk, mask: Mask | None, *, include_hea
     Its rules: a time in microseconds, -1 ms where a record has none; headers are null, not empty,
     where a record has none. Raises `LogError` for a time that Spark cannot hold.
     """
+    rows = np.arange(len(chunk)) if mask is None else np.flatnonzero(mask)
     offsets = _kept(chunk.offsets, mask)
     times = _kept(chunk.timestamps_ms, mask)
     _check_times(tp, offsets, times)
     columns = [
-        pa.array(_picked(chunk.keys, mask), pa.binary()),
-        pa.array(_picked(chunk.values, mask), pa.binary()),
-        pa.repeat(pa.scalar(tp.topic, pa.string()), len(offsets)),
-        pa.repeat(pa.scalar(tp.partition, pa.int32()), len(offsets)),
+        chunk.keys.take(rows),
+        chunk.values.take(rows),
+        pa.repeat(pa.scalar(tp.topic, pa.string()), len(rows)),
+        pa.repeat(pa.scalar(tp.partition, pa.int32()), len(rows)),
         pa.array(offsets),
         pa.array(times * 1000).view(TIMESTAMP),
         pa.array(_kept(chunk.timestamp_types, mask)),
     ]
     if not include_headers:
         return pa.RecordBatch.from_arrays(columns, schema=WITHOUT_HEADERS)
-    headers: list[Headers | None] = [each or None for each in _picked(chunk.headers, mask)]
-    return pa.RecordBatch.from_arrays([*columns, pa.array(headers, HEADERS)], schema=WITH_HEADERS)
+    return pa.RecordBatch.from_arrays([*columns, _headers(tp, chunk, rows)], schema=WITH_HEADERS)
 
 
 def regrouped(batches: Iterable[pa.RecordBatch], rows: int = ROWS, size: int = BYTES) -> Iterator[pa.RecordBatch]:
@@ -84,7 +88,7 @@ def regrouped(batches: Iterable[pa.RecordBatch], rows: int = ROWS, size: int = B
 
 def _joined(batches: Sequence[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     if batches:
-        yield pa.concat_batches(batches)
+        yield pa.concat_batches(batches) if len(batches) > 1 else batches[0]  # a single one would be copied
 
 
 def _cut(batches: Iterable[pa.RecordBatch], rows: int, size: int) -> Iterator[pa.RecordBatch]:
@@ -106,8 +110,12 @@ def _kept(column: NDArray[Number], mask: Mask | None) -> NDArray[Number]:
     return column if mask is None else column[mask]
 
 
-def _picked(column: Sequence[T], mask: Mask | None) -> Sequence[T]:
-    return column if mask is None else list(compress(column, mask))
+def _headers(tp: TopicPartition, chunk: Chunk, rows: Rows) -> pa.Array:
+    try:
+        return chunk.headers.take(rows)
+    except ValueError as error:
+        span = OffsetRange(int(chunk.offsets[0]), int(chunk.offsets[-1]) + 1)
+        raise LogError(f"{tp} offsets {span}: the headers of a record cannot be read ({error})", UNREADABLE) from error
 
 
 def _check_times(tp: TopicPartition, offsets: NDArray[np.int64], times_ms: NDArray[np.int64]) -> None:

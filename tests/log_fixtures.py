@@ -87,19 +87,30 @@ def inside(record: ConsumerRecord, slices: Iterable[Slice]) -> bool:
     return any(s.offsets.start <= record.offset < s.offsets.until and key_hash in s.hashes for s in slices)
 
 
-def odd_log(kafka: Kafka) -> str:
-    """A topic whose partition has one of everything: keys, values, headers, transactions, a large record."""
+def odd_log(kafka: Kafka, compression: str | None = None) -> str:
+    """A topic whose partition has one of everything: keys, values, headers, transactions, a large record.
+
+    Every codec is there; all else is compressed with `compression`
+    (values are long, for a producer sends what does not become smaller as it is).
+    """
     topic = kafka.create_topic("odd", config={"max.message.bytes": "5000000"})
     keys = (b"a", b"b", b"", None, b"\x00\xff", "Zürich".encode())
-    kafka.produce(topic, [Record(b"%d" % i, key) for i, key in zip(range(24), keys * 4, strict=True)])
-    kafka.produce(topic, [Record(None, b"a"), Record(b"", b"b")])
-    kafka.produce(topic, [Record(b"v", b"a", headers=(("trace", b"1"), ("trace", b"2"), ("empty", b"")))])
-    kafka.produce_committed(topic, [Record(b"committed %d" % i, b"%d" % i) for i in range(5)])
-    kafka.produce_aborted(topic, [Record(b"aborted %d" % i, b"%d" % i) for i in range(5)])
+    kafka.produce(
+        topic,
+        [Record(b"%d " % i * 50, key) for i, key in zip(range(24), keys * 4, strict=True)],
+        compression=compression,
+    )
+    kafka.produce(topic, [Record(None, b"a"), Record(b"", b"b")], compression=compression)
+    headers = (("trace", b"1"), ("trace", b"2"), ("empty", b""), ("Zürich", b"long" * 50))
+    kafka.produce(topic, [Record(b"v" * n, b"a", headers=headers[:n]) for n in (4, 0, 1, 2)], compression=compression)
+    kafka.produce_committed(
+        topic, [Record(b"committed %d" % i * 50, b"%d" % i) for i in range(5)], compression=compression
+    )
+    kafka.produce_aborted(topic, [Record(b"aborted %d" % i * 50, b"%d" % i) for i in range(5)], compression=compression)
     produce_large(kafka, topic, b"large", 2_000_000)
-    for compression in ("gzip", "snappy", "lz4", "zstd"):
-        kafka.produce(topic, [Record(b"%d" % i, b"%d" % (i % 5)) for i in range(12)], compression=compression)
-    kafka.produce_aborted(topic, [Record(b"aborted at the end", b"a")])
+    for each in ("gzip", "snappy", "lz4", "zstd"):
+        kafka.produce(topic, [Record(b"%d " % i * 50, b"%d" % (i % 5)) for i in range(12)], compression=each)
+    kafka.produce_aborted(topic, [Record(b"aborted at the end", b"a")], compression=compression)
     return topic
 
 

@@ -196,7 +196,7 @@ def test_many_small_records_come_in_few_batches(kafka: Kafka) -> None:
     kafka.produce(topic, [Record(b"v", b"%d" % i) for i in range(25_000)])
     lengths = [len(batch) for batch in read_slices(task(kafka, [whole(topic, 0, 25_000)]))]
     assert sum(lengths) == 25_000
-    assert max(lengths) <= 10_000
+    assert max(lengths) <= 20_000
     assert len(lengths) <= 4
 
 

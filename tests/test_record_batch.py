@@ -12,18 +12,20 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from coordinator.errors import LogError
 from coordinator.subscription import TopicPartition
+from spark_coop_source.byte_column import ByteColumn
 from spark_coop_source.chunk import Chunk
+from spark_coop_source.header_column import HEADERS, HeaderColumn
 from spark_coop_source.record_batch import WITH_HEADERS, WITHOUT_HEADERS, regrouped, to_arrow
 from spark_coop_source.schema import schema
 
 TP = TopicPartition("orders", 3)
 CHUNK = Chunk(
-    keys=[b"a", None, b""],
-    values=[b"1", b"2", None],
+    keys=ByteColumn.of([b"a", None, b""]),
+    values=ByteColumn.of([b"1", b"2", None]),
     offsets=np.array([10, 12, 13], np.int64),
     timestamps_ms=np.array([1_700_000_000_123, -1, 0], np.int64),
     timestamp_types=np.array([0, -1, 1], np.int32),
-    headers=[[("h", b"1"), ("h", b"2"), ("none", None)], [], []],
+    headers=pa.array([[("h", b"1"), ("h", b"2"), ("none", None)], None, None], HEADERS),
 )
 ROWS: list[dict[str, object]] = [
     {
@@ -95,6 +97,14 @@ def test_a_time_that_spark_cannot_hold_names_the_record(time_ms: int) -> None:
         to_arrow(TP, chunk, None, include_headers=False)
     kept = to_arrow(TP, chunk, np.array([True, False, True]), include_headers=False)
     assert kept.column("offset").to_pylist() == [10, 13], "a record of another lane is none of our business"
+
+
+def test_headers_that_are_not_text_name_the_offsets() -> None:
+    place, one, end = (np.array([number]) for number in (0, 1, 3))
+    chunk = replace(CHUNK._slice(0, 1), headers=HeaderColumn(b"\x02\xff\x01", place, one, end))
+    with pytest.raises(LogError, match=r"orders-3 offsets 10-10: the headers of a record cannot be read.*UTF8"):
+        to_arrow(TP, chunk, None, include_headers=True)
+    assert len(to_arrow(TP, chunk, None, include_headers=False)) == 1, "nobody asked for them"
 
 
 def batch_of(sizes: list[int], start: int) -> pa.RecordBatch:

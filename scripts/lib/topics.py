@@ -66,15 +66,15 @@ class Kafka:
         with closing(self._producer(compression_type=compression)) as producer:
             _send(producer, topic, records)
 
-    def produce_committed(self, topic: str, records: Iterable[Record]) -> None:
+    def produce_committed(self, topic: str, records: Iterable[Record], *, compression: str | None = None) -> None:
         """Write records in a transaction that is committed: a marker follows them."""
-        with closing(self._transaction()) as producer:
+        with closing(self._transaction(compression)) as producer:
             _send(producer, topic, records)
             producer.commit_transaction()
 
-    def produce_aborted(self, topic: str, records: Iterable[Record]) -> None:
+    def produce_aborted(self, topic: str, records: Iterable[Record], *, compression: str | None = None) -> None:
         """Write records in a transaction that is aborted: a marker follows them."""
-        with closing(self._transaction()) as producer:
+        with closing(self._transaction(compression)) as producer:
             _send(producer, topic, records)
             producer.abort_transaction()
 
@@ -84,8 +84,8 @@ class Kafka:
     def _producer(self, **settings: object) -> KafkaProducer:
         return KafkaProducer(bootstrap_servers=self.bootstrap, batch_size=262_144, linger_ms=20, **settings)
 
-    def _transaction(self) -> KafkaProducer:
-        producer = self._producer(transactional_id=f"transaction-{uuid.uuid4().hex}")
+    def _transaction(self, compression: str | None) -> KafkaProducer:
+        producer = self._producer(transactional_id=f"transaction-{uuid.uuid4().hex}", compression_type=compression)
         producer.init_transactions()
         producer.begin_transaction()
         return producer

@@ -1,0 +1,31 @@
+"""Byte strings somewhere in a buffer become Arrow arrays that hold only the rows taken."""
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spark_coop_source.byte_column import ByteColumn
+
+entries = st.lists(st.none() | st.binary(max_size=20), max_size=30)
+
+
+@given(entries, st.data())
+@settings(deadline=None)
+def test_any_rows_of_any_column_are_taken(entries: list[bytes | None], data: st.DataObject) -> None:
+    rows = sorted(data.draw(st.sets(st.integers(0, len(entries) - 1)) if entries else st.just(set())))
+    taken = ByteColumn.of(entries).take(np.array(rows, np.intp))
+    taken.validate(full=True)
+    assert taken.to_pylist() == [entries[row] for row in rows]
+
+
+@given(entries, st.integers(0, 30), st.integers(0, 30))
+@settings(deadline=None)
+def test_a_slice_is_the_rows_within_it(entries: list[bytes | None], start: int, stop: int) -> None:
+    column = ByteColumn.of(entries).slice(start, stop)
+    assert column.take(np.arange(len(column))).to_pylist() == entries[start:stop]
+    assert column.size == sum(len(entry or b"") for entry in entries[start:stop])
+
+
+def test_what_lies_between_the_rows_taken_is_not_copied() -> None:
+    column = ByteColumn.of([b"x" * 1_000_000, b"wanted", b"y" * 1_000_000])
+    assert column.take(np.array([1])).nbytes < 100

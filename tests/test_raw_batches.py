@@ -1,0 +1,81 @@
+"""The hook into kafka-python: whole batches come out, and everything around them is still kafka-python's."""
+
+import logging
+
+import kafka as kafka_python
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from kafka import KafkaConsumer
+from kafka.consumer.fetcher import Fetcher
+from kafka.errors import CorruptRecordError
+
+from spark_coop_source import consumers, raw_batches
+from spark_coop_source.record_batch_v2 import RawBatch
+from topics import Kafka, Record
+from wire_batches import Written, batch, plain, polled
+
+
+def test_the_hook_fits_the_kafka_python_that_is_installed(kafka: Kafka) -> None:
+    """If this fails, reading still works, several times slower: see what changed in kafka-python's fetcher."""
+    assert raw_batches.fits(Fetcher.PartitionRecords), kafka_python.__version__
+    topic = kafka.create_topic()
+    kafka.produce(topic, [Record(b"v")] * 3)
+    at = kafka_python.TopicPartition(topic, 0)
+    with consumers.borrowed({"bootstrap_servers": kafka.bootstrap, "fetch_max_wait_ms": 10_000}, [at]) as consumer:
+        consumer.seek(at, 0)
+        values = [record.value for record in consumer.poll(30_000)[at]]
+        assert consumer.position(at) == 3
+    assert all(isinstance(value, RawBatch) for value in values)
+    assert sum(value.count for value in values) == 3
+
+
+class AnotherShape:
+    """What a later kafka-python might have in place of `PartitionRecords`."""
+
+    def __init__(self, response: object) -> None:
+        self.response = response
+
+
+def test_a_kafka_python_of_another_shape_is_left_alone(
+    kafka: Kafka, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert not raw_batches.fits(AnotherShape)
+    consumer = KafkaConsumer(bootstrap_servers=kafka.bootstrap)
+    with monkeypatch.context() as patched, caplog.at_level(logging.WARNING, "spark_coop_source.raw_batches"):
+        patched.setattr(Fetcher, "PartitionRecords", AnotherShape)
+        assert not raw_batches.install(consumer)
+    assert "PartitionRecords" not in vars(consumer._fetcher)
+    assert "does not hand out record batches" in caplog.text
+    consumer.close()
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+def test_older_message_formats_come_record_by_record(magic: int) -> None:
+    wire = batch([Written(b"k", b"v%d" % i, 1000) for i in range(5)], magic=magic)
+    records = polled(wire, raw=True)
+    assert records == polled(wire, raw=False)
+    assert [record.value for record in records] == [b"v0", b"v1", b"v2", b"v3", b"v4"]
+
+
+@given(st.lists(st.integers(1, 4), min_size=1, max_size=6), st.integers(0, 30))
+@settings(deadline=None)
+def test_batches_come_from_the_one_that_holds_the_wanted_offset(sizes: list[int], wanted: int) -> None:
+    wire, first = b"", 0
+    for size in sizes:
+        wire += batch([Written(None, b"v")] * size, first)
+        first += size + 2
+    batches = [record.value for record in polled(wire, raw=True, fetch_offset=wanted)]
+    offsets = [batch.base_offset + i for batch in batches for i in range(batch.count)]
+    assert [offset for offset in offsets if offset >= wanted] == [row[0] for row in plain(wire, wanted)]
+    assert len([offset for offset in offsets if offset < wanted]) < 4, "only of the batch that it lies in"
+
+
+def test_a_damaged_batch_is_refused_unless_crcs_are_not_checked() -> None:
+    damaged = bytearray(batch([Written(b"k", b"value")]))
+    damaged[-3] ^= 1
+    wire = bytes(damaged)
+    with pytest.raises(CorruptRecordError, match="failed crc check"):
+        polled(wire, raw=True)
+    (record,) = polled(wire, raw=True, check_crcs=False)
+    assert record.value.count == 1

@@ -1,0 +1,60 @@
+"""Record batches as Kafka keeps them, built by kafka-python: what decoding is compared with."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from hypothesis import strategies as st
+from kafka import TopicPartition
+from kafka.consumer.fetcher import ConsumerRecord, Fetcher
+from kafka.record.memory_records import MemoryRecords, MemoryRecordsBuilder
+
+from spark_coop_source import raw_batches
+
+CODECS = {"none": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
+AT = TopicPartition("orders", 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A record as a producer gives it."""
+
+    key: bytes | None
+    value: bytes | None
+    timestamp_ms: int = 0
+    headers: tuple[tuple[str, bytes | None], ...] = ()
+
+
+def batch(records: Sequence[Written], first: int = 0, *, magic: int = 2, codec: str = "none") -> bytes:
+    """One batch, whose first record has the offset `first` (under format v0 and v1: 0)."""
+    builder = MemoryRecordsBuilder(magic=magic, compression_type=CODECS[codec], batch_size=2**31 - 1)
+    for record in records:
+        builder.append(record.timestamp_ms, record.key, record.value, list(record.headers))
+    builder.close()
+    built = bytearray(builder.buffer())
+    if magic == 2:
+        built[:8] = first.to_bytes(8, "big")  # which no CRC covers: the broker sets it
+    return bytes(built)
+
+
+def polled(wire: bytes, *, raw: bool, fetch_offset: int = 0, check_crcs: bool = True) -> list[ConsumerRecord]:
+    """What kafka-python takes from an answer that holds `wire`, with or without our hook."""
+    kind = raw_batches._hooked(Fetcher.PartitionRecords) if raw else Fetcher.PartitionRecords
+    part = kind(fetch_offset, AT, MemoryRecords(wire), check_crcs=check_crcs)
+    return list(part.take())
+
+
+def plain(wire: bytes, fetch_offset: int = 0) -> list[tuple[object, ...]]:
+    """The records of `wire` as kafka-python reads them, each as `columns` shows it."""
+    return [
+        (r.offset, r.timestamp, r.timestamp_type, r.key, r.value, list(r.headers))
+        for r in polled(wire, raw=False, fetch_offset=fetch_offset)
+    ]
+
+
+texts = st.binary(max_size=40) | st.binary(min_size=100, max_size=300)
+headers = st.lists(st.tuples(st.text(max_size=70), st.none() | texts), max_size=3).map(tuple)
+times = st.integers(0, 2**40) | st.sampled_from([2**62, 1, 64, 8192])
+written = st.builds(Written, st.none() | texts, st.none() | texts, times, headers)
+batches = st.lists(
+    st.tuples(st.lists(written, min_size=1, max_size=90), st.sampled_from(sorted(CODECS))), min_size=1, max_size=5
+)
