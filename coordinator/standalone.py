@@ -107,7 +107,8 @@ class Standalone:
 
     def _refuse_others(self, offset: StreamOffset) -> None:
         ranges = {tp: joined(lane.hashes for lane in lanes) for tp, lanes in offset.lanes.items()}
-        if offset.group is not None or ranges != {tp: joined(hs) for tp, hs in self._assigned.partitions.items()}:
+        given = {tp: joined(hashes) for tp, hashes in self._assigned.partitions.items() if hashes}
+        if offset.group is not None or ranges != given:
             whose = f"group {offset.group!r}" if offset.group is not None else "other partitions or key ranges"
             raise CheckpointMismatchError(
                 f"the checkpoint belongs to {whose}, this query reads given partitions without a group",

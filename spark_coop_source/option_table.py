@@ -11,7 +11,7 @@ from spark_coop_source.json_values import Assignment, Offsets, Timestamps
 from spark_coop_source.kafka_table import KAFKA_NAMES, REFUSED_FAMILIES
 from spark_coop_source.option_values import INT, LONG, Duration, Flag, Integer, Option, Section, Text, Timestamp, Where
 from spark_coop_source.option_values import Word as OneOf
-from spark_coop_source.text_values import GroupName, RedisUrl, TopicNames, TopicPattern
+from spark_coop_source.text_values import AssignorName, GroupName, RedisUrl, TopicNames, TopicPattern
 
 _BOTH, _STREAM, _BATCH = Where.BOTH, Where.STREAM, Where.BATCH
 _DAY_MS = 86_400_000
@@ -108,6 +108,12 @@ CAPACITY = Option(
     "How much of the group's work this application wants, in proportion to the other members'.",
     default_shown="`slots`",
 )  # fmt: skip
+ASSIGNOR = Option(
+    "assignor", AssignorName(), Section.GROUP, _STREAM,
+    "Who gets which key ranges: grouped (sticky, whole partitions first, in proportion to capacity), Kafka's range and "
+    "roundrobin, which split partitions when members outnumber them, copartitioned (topics of equal partition counts "
+    "get the same owners), or a class of your own. The same for all members.", "grouped",
+)  # fmt: skip
 SEVERAL_QUERIES = Option(
     "allow.several.queries", Flag(), Section.GROUP, _STREAM,
     "Whether queries of one application may be members of one group; otherwise a second one is refused.", "false",
@@ -170,7 +176,7 @@ OPTIONS: tuple[Option[object], ...] = (
     STARTING_TIMESTAMP, STARTING_OFFSETS_BY_TIMESTAMP, STARTING_OFFSETS, STARTING_STRATEGY,
     ENDING_TIMESTAMP, ENDING_OFFSETS_BY_TIMESTAMP, ENDING_OFFSETS,
     MAX_OFFSETS, MIN_OFFSETS, MAX_DELAY, MIN_PARTITIONS, MAX_RECORDS_PER_PARTITION,
-    GROUP, REDIS_URL, SLOTS, CAPACITY, SEVERAL_QUERIES, LANES,
+    GROUP, REDIS_URL, SLOTS, CAPACITY, ASSIGNOR, SEVERAL_QUERIES, LANES,
     SESSION, HEARTBEAT, LONGEST_BATCH, RETENTION, MAX_OUTAGE, ON_STATE_LOSS,
     FAIL_ON_DATA_LOSS, FETCH_RETRIES, FETCH_RETRY_INTERVAL, POLL_TIMEOUT, GROUP_ID_PREFIX,
 )  # fmt: skip

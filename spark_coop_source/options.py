@@ -44,6 +44,7 @@ class SourceOptions:
     poll_timeout_ms: int
     slots: int
     capacity: int
+    assignor: str  # a name of coordinator.assignors.registry
     several_queries: bool  # of one application, in one group
     lanes: int | None  # fixed number for every partition
     session_ms: int
@@ -105,6 +106,7 @@ def _checked(given: Given, streaming: bool | None) -> SourceOptions:
         poll_timeout_ms=given.need(table.POLL_TIMEOUT),
         slots=slots,
         capacity=given.get(table.CAPACITY) or slots,
+        assignor=given.need(table.ASSIGNOR),
         several_queries=given.need(table.SEVERAL_QUERIES),
         lanes=given.get(table.LANES),
         session_ms=session_ms,

@@ -8,6 +8,8 @@ import unicodedata
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from coordinator.assignors import registry
+from coordinator.errors import InvalidOptionError
 from coordinator.subscription import Pattern, Topics
 
 GROUP_NAME_MAX = 255
@@ -121,3 +123,18 @@ def _check_arguments(scheme: str, query: str) -> None:
             raise ValueError(f"{name} is not a number")
         if name == "ssl_cert_reqs" and value not in ("required", "optional", "none"):
             raise ValueError("ssl_cert_reqs is none of required, optional, none")
+
+
+@dataclass(frozen=True, slots=True)
+class AssignorName:
+    """The name of an assignor, or a user's class as `module:Class`; it must exist where the driver runs."""
+
+    limit: str = f"{', '.join(registry.NAMES)}, or a class of your own as module:Class"
+
+    def parse(self, text: str) -> str:
+        """The name, tried."""
+        try:
+            registry.assignor(text)
+        except InvalidOptionError as error:
+            raise ValueError(error.what) from error
+        return text

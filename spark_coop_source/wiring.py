@@ -1,5 +1,6 @@
 """From options to the coordinator's values: the one place where the two meet. Driver side; does no IO."""
 
+from coordinator.assignors import registry
 from coordinator.kafka_log import KafkaLog
 from coordinator.planning import Cutting
 from coordinator.settings import GroupSettings
@@ -27,6 +28,7 @@ def group_settings(options: SourceOptions, group: str) -> GroupSettings:
         group,
         session_ms=options.session_ms,
         longest_ms=options.longest_batch_ms,
+        assignor=registry.assignor(options.assignor),
         heartbeat_ms=options.heartbeat_ms,
         retention_ms=options.retention_ms,
         max_outage_ms=options.redis_max_outage_ms,

@@ -117,14 +117,20 @@ class Group:
 
 
 def batches(service: Service, start: StreamOffset) -> Iterator[StreamOffset]:
-    """What the sink completes, batch by batch, until there is nothing to do."""
+    """The ends of batches that the sink completes, one by one, until there is nothing to do."""
     for _ in range(BATCHES):
         end = service.next_offset(start, UNLIMITED)
         if end is None:
             return
-        yield service.authorize(end)
+        service.authorize(end)
+        yield end
         start = end
     raise AssertionError(f"still not done after {BATCHES} batches")
+
+
+def batch(service: Service, start: StreamOffset) -> StreamOffset:
+    """The end of the one next batch, authorised; the sink completes it when it comes back as start."""
+    return next(batches(service, start))
 
 
 def records(*ends: StreamOffset) -> set[tuple[str, int]]:

@@ -63,6 +63,7 @@ def test_defaults_of_a_stream_are_those_of_spark_and_of_the_specification() -> N
         retention_ms=10_080 * 60_000,
         redis_max_outage_ms=60_000,
         on_state_loss="fail",
+        assignor="grouped",
         several_queries=False,
     )
 
@@ -96,6 +97,10 @@ def test_defaults_of_a_stream_are_those_of_spark_and_of_the_specification() -> N
         pytest.param({"longest.batch.ms": "1000"}, "longest_batch_ms", 1_000, id="the shortest longest batch"),
         pytest.param({"offsets.retention.minutes": "1"}, "retention_ms", 60_000, id="retention is in minutes"),
         pytest.param({"redis.max.outage": "2m"}, "redis_max_outage_ms", 120_000, id="an outage with a unit"),
+        pytest.param({"assignor": "roundrobin"}, "assignor", "roundrobin", id="an assignor by name"),
+        pytest.param(
+            {"allow.several.queries": "true"}, "several_queries", True, id="several queries"
+        ),
         pytest.param({"onStateLoss": "Earliest"}, "on_state_loss", "earliest", id="a word in any case"),
     ],
 )

@@ -1,5 +1,7 @@
 """Topic patterns, group names and Redis urls: what is allowed, and that no password is ever repeated."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -8,7 +10,7 @@ from redis import ConnectionPool
 from coordinator.errors import InvalidOptionError, redacted
 from coordinator.subscription import Pattern
 from spark_coop_source.option_table import REDIS_URL
-from spark_coop_source.text_values import GroupName, RedisUrl, TopicPattern
+from spark_coop_source.text_values import AssignorName, GroupName, RedisUrl, TopicPattern
 
 
 def redis_arguments(url: str) -> dict[str, object]:
@@ -131,3 +133,12 @@ def test_a_pattern_loses_the_spaces_around_it() -> None:
 def test_a_pattern_is_refused(regex: str, why: str) -> None:
     with pytest.raises(ValueError, match=why):
         TopicPattern().parse(regex)
+
+
+def test_an_assignor_is_known_by_its_name_or_is_a_class_that_can_be_made() -> None:
+    kind = AssignorName()
+    for name in ("grouped", "range", "roundrobin", "copartitioned", "coordinator.assignors.grouped:Grouped"):
+        assert kind.parse(name) == name
+    for name in ("groupd", "no.such.module:Class", "json:JSONDecoder", "coordinator.assignors.grouped:Nothing"):
+        with pytest.raises(ValueError, match=re.escape(name)):
+            kind.parse(name)

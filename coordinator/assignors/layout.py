@@ -127,7 +127,7 @@ def _take(lack: dict[str, int], owner: str | None, most: int) -> int:
 
 def _handed_out(holes: list[Piece], lack: dict[str, int]) -> list[Piece]:
     given: list[Piece] = []
-    members = sorted(lack, key=lambda m: (-lack[m], m))
+    members = sorted(lack, key=lambda m: (-lack[m] if len(holes) > 1 else 0, m))
     for hole in sorted(holes, key=lambda p: (-p.size, p.lo)):
         lo = hole.lo
         while lo < hole.until:

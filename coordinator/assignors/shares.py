@@ -16,7 +16,7 @@ Held = Sequence[Mapping[str, int]]
 
 def partition_shares(shares: Shares, held: Held) -> list[dict[str, int]]:
     """Per partition, member -> how many hashes of it it gets, near what it held; as a forest."""
-    before = [{m: units(hashes, shares.whole) for m, hashes in members.items()} for members in held]
+    before = [_units(members, shares.whole) for members in held]
     rest = {m: amount % shares.whole for m, amount in shares.given.items()}
     owner = _whole(shares, rest, before)
     given = _kept(rest, before, [p for p in range(len(held)) if p not in owner])
@@ -25,13 +25,21 @@ def partition_shares(shares: Shares, held: Held) -> list[dict[str, int]]:
     return [{owner[p]: SPACE} if p in owner else _hashes(given[p], shares.whole) for p in range(len(held))]
 
 
+def _units(held: Mapping[str, int], whole: int) -> dict[str, int]:
+    """The hashes of one partition in units; where nobody is gone they sum up to the whole, as in `_hashes`."""
+    sizes, hashes = dict[str, int](), 0
+    for m in sorted(held):
+        sizes[m] = units(hashes + held[m], whole) - units(hashes, whole)
+        hashes += held[m]
+    return sizes
+
+
 def _hashes(given: Mapping[str, int], whole: int) -> dict[str, int]:
     """The units of one partition in hashes; they sum up to the space."""
-    sizes, units_before = dict[str, int](), 0
+    sizes, amount = dict[str, int](), 0
     for m in sorted(given):
-        units_after = units_before + given[m]
-        sizes[m] = units_after * SPACE // whole - units_before * SPACE // whole
-        units_before = units_after
+        sizes[m] = (amount + given[m]) * SPACE // whole - amount * SPACE // whole
+        amount += given[m]
     return sizes
 
 
