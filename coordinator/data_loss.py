@@ -101,7 +101,9 @@ def moved(
         case Aged(tp, _, beginning):
             return {tp: Progress(tuple(Segment(s.hashes, max(s.position, beginning)) for s in progress[tp].segments))}
         case Truncated(tp, _, end):
-            return {tp: Progress(tuple(Segment(s.hashes, end) for s in progress[tp].segments))}
+            first = bounds[tp].beginning  # who had not come so far may be behind the beginning
+            left = (Segment(s.hashes, min(max(s.position, first), end)) for s in progress[tp].segments)
+            return {tp: Progress(tuple(left))}
         case Recreated(topic, _, _):
             return {
                 tp: Progress(tuple(Segment(s.hashes, bounds[tp].beginning) for s in p.segments))

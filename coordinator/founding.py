@@ -65,11 +65,20 @@ class Founding:
         _log.warning("group %s: %s; recovering", self._settings.group, why)
         partitions = self._view.partitions
         proofs = mirroring.mirrored(self._group_offsets(), self._view.topics)
-        proven = mirroring.proven(partitions, proofs, self._evidence.facts)
+        proven = mirroring.proven(partitions, proofs, self._facts_of_these_topics())
         if self._settings.on_state_loss == "earliest":
             earliest = self._log.resolve(Earliest(), partitions)
             proven = {tp: earliest[tp] if position is None else position for tp, position in proven.items()}
         self._store.recover(caller, self._nonce(), why, self._view.topics, proven)
+
+    def _facts_of_these_topics(self) -> Facts:
+        """What is known of a topic proves nothing of the one that replaced it."""
+        ids, topics = self._evidence.known.topic_ids, self._view.topics
+        return {
+            tp: f
+            for tp, f in self._evidence.facts.items()
+            if tp.topic in topics and ids[tp.topic] == topics[tp.topic].id
+        }
 
     def assert_known(self) -> None:
         """Assert what this process may of the last offset that reached it."""
@@ -90,8 +99,9 @@ class Founding:
             match loss:
                 case Aged(tp, _, beginning):
                     self.claim(state, {tp: (Fact(WHOLE, beginning),)})
-                case Truncated(tp, _, end):
-                    self._store.recreate(NOBODY, self._view.topics, {tp: end})
+                case Truncated(tp, _, end):  # lanes ahead of the others may repeat; none of them may skip
+                    lowest = self._store.stable({tp.topic}).get(tp, end)
+                    self._store.recreate(NOBODY, self._view.topics, {tp: min(lowest, end)})
                 case Recreated(topic, _, _):
                     beginnings = {tp: b.beginning for tp, b in bounds.items() if tp.topic == topic}
                     self._store.recreate(NOBODY, self._view.topics, beginnings)

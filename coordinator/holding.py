@@ -51,7 +51,8 @@ class Holding:
         self._place()
         look = self._look()
         held = self._acquired if self._as_of == (self._membership.joined, look.generation) else None
-        wanted = {tp: ranges for tp, ranges in look.mine.items() if tp in self._placed}
+        there = frozenset(self._view.partitions)
+        wanted = {tp: ranges for tp, ranges in look.mine.items() if tp in there}
         if held and owned_ranges(held.ownership) == wanted:
             return held
         return self._follow(wanted, look.generation)

@@ -141,9 +141,9 @@ class RedisClient:
             yield
         except _DENIED as error:
             raise RedisAccessError(
-                f"the Redis at {self._shown} refuses: {_plain(error)}",
-                "put user and password in redis.url (redis://user:password@host), "
-                "and allow the commands of conf/redis.acl",
+                f"the Redis at {self._shown} refuses: {_denial(error)}",
+                "put user and password in redis.url (redis://user:password@host, without a user redis://:password@host)"
+                ", and allow the commands of conf/redis.acl",
             ) from None
         except _UNAVAILABLE as error:
             raise self._unavailable(error) from None
@@ -169,6 +169,12 @@ class RedisClient:
 
 def _plain(error: Exception) -> str:
     return (str(error).splitlines() or [""])[0] or type(error).__name__
+
+
+def _denial(error: Exception) -> str:
+    """The refusal in words; to a client without a password Redis answers with a lesson on its protocol."""
+    anonymous = any(words in str(error) for words in ("already authenticated", "Authentication required"))
+    return "it asks for a password, and redis.url has none" if anonymous else _plain(error)
 
 
 def _accepted(reply: list[Any]) -> list[Any]:

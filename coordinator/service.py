@@ -130,6 +130,7 @@ class Service:
 
     def leave(self) -> None:
         """Free every range that has no unconfirmed slice, and say goodbye; errors are left to the lease's end."""
+        self.heartbeat()  # it alone pushes the group's expiry, and a short run has not had one
         unconfirmed = self._evidence.unconfirmed
         if self._membership.leave({tp: unconfirmed.get(tp, ()) for tp in {*self._view.bounds, *unconfirmed}}):
             self._founding.mirror()

@@ -24,6 +24,7 @@ from pyspark.sql import SparkSession
 import processes
 import servers
 from broker_jars import ROOT
+from store_world import World
 from streams import Stream
 from topics import Kafka
 
@@ -130,3 +131,11 @@ def stream(spark: SparkSession, kafka: Kafka, redis_url: str, group: str, tmp_pa
         "slots": "4",
     }
     return Stream(spark, options, tmp_path / "checkpoint")
+
+
+@pytest.fixture
+def world(redis_url: str) -> Iterator[World]:
+    """A group's store with a clock that stands still until it is moved."""
+    world = World(redis_url)
+    yield world
+    world.close()

@@ -4,6 +4,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
+from typing import cast
 
 import redis
 
@@ -21,7 +22,7 @@ from coordinator.redis_store import RedisStore
 from coordinator.service import Service
 from coordinator.settings import GroupSettings
 from coordinator.stream_offset import StreamOffset
-from coordinator.subscription import Assigned, Subscription, TopicPartition
+from coordinator.subscription import Assigned, Subscription, TopicPartition, Topics
 from kafka_logs import kafka_log
 from topics import Kafka
 
@@ -101,7 +102,8 @@ class Group:
 
     @property
     def events(self) -> list[str]:
-        return [fields["event"] for _, fields in self.redis.xrange(GroupKeys(self.name).events)]
+        entries = cast(list[tuple[str, dict[str, str]]], self.redis.xrange(GroupKeys(self.name).events))
+        return [fields["event"] for _, fields in entries]
 
     @property
     def keys(self) -> list[str]:
@@ -141,3 +143,21 @@ def records(*ends: StreamOffset) -> set[tuple[str, int]]:
 def whole(*partitions: TopicPartition) -> Assigned:
     """Those partitions with all their keys."""
     return Assigned(dict.fromkeys(partitions, (WHOLE,)))
+
+
+def subscribed(tp: TopicPartition) -> Topics:
+    return Topics((tp.topic,))
+
+
+def run(members: Group, subscription: Subscription, *, fail_on_data_loss: bool = True) -> StreamOffset:
+    """A query with AvailableNow, from its start to a proper end; the last offset, whose batch is committed."""
+    service = members.service(subscription, fail_on_data_loss=fail_on_data_loss)
+    service.first_positions()
+    service.set_targets()
+    done = [StreamOffset(members.name), *batches(service, StreamOffset(members.name))]
+    service.leave()
+    return done[-1]
+
+
+def read(tp: TopicPartition, first: int, until: int) -> set[tuple[str, int]]:
+    return {(tp.topic, offset) for offset in range(first, until)}

@@ -5,14 +5,17 @@ import os
 import subprocess
 import sys
 import venv
+from contextlib import closing
 from pathlib import Path
 
 import pytest
+import redis
 from pyspark.errors import PySparkException
 
 import servers
 from coordinator.subscription import TopicPartition
 from kafka_logs import delete_records
+from own_valkey import OwnValkey
 from streams import Stream, eventually, keyed, stable
 from topics import Kafka, Record
 
@@ -76,6 +79,20 @@ def test_a_redis_that_is_not_there_is_named(stream: Stream) -> None:
 def test_a_redis_that_asks_for_a_password_is_named(stream: Stream, redis_url: str) -> None:
     message = failure(stream, **{"redis.url": redis_url.replace("redis://", f"redis://nobody:{SECRET}@")})
     assert "REDIS_ACCESS_DENIED" in message
+    assert SECRET not in message
+
+
+def test_a_redis_whose_password_the_url_lacks_is_named_with_the_remedy(stream: Stream, tmp_path: Path) -> None:
+    own = OwnValkey(tmp_path)
+    try:
+        with closing(redis.Redis.from_url(own.address)) as admin:
+            admin.config_set("requirepass", SECRET)
+        message = failure(stream, **{"redis.url": own.address})
+        stream.run(**{"redis.url": own.address.replace("redis://", f"redis://:{SECRET}@")})
+    finally:
+        own.stop()
+    wanted = ["REDIS_ACCESS_DENIED", own.address, "asks for a password", "redis://:password@host"]
+    assert [words for words in wanted if words not in message] == []
     assert SECRET not in message
 
 

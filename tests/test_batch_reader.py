@@ -5,10 +5,12 @@ import logging
 from collections import Counter
 from collections.abc import Mapping
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from kafka import KafkaAdminClient, TopicPartition
 from pyspark.sql import SparkSession
+from pyspark_test import assert_pyspark_df_equal
 
 from coordinator.errors import StartingOffsetError, UnknownTopicError
 from coordinator.key_hash import cuts
@@ -18,6 +20,7 @@ from log_fixtures import compacted_log, everything, losses, odd_log
 from spark_coop_source.batch_reader import CoopKafkaBatchReader
 from spark_coop_source.options import validate
 from spark_coop_source.read import SlicePartition
+from spark_coop_source.schema import schema
 from topics import Kafka, Record
 
 
@@ -195,6 +198,33 @@ def test_spark_reads_an_odd_log_whole(kafka: Kafka, spark: SparkSession, isolati
     assert [(o, k and bytes(k), v if v is None else bytes(v), h, t) for o, k, v, h, t in rows] == [
         (r.offset, r.key, r.value, r.headers, r.timestamp_type) for r in everything(kafka, topic, isolation)
     ]
+
+
+@pytest.mark.parametrize("include_headers", [False, True])
+def test_spark_gives_the_columns_of_its_own_kafka_source(
+    kafka: Kafka, spark: SparkSession, include_headers: bool
+) -> None:
+    at, header = datetime.now(UTC).replace(microsecond=0), ("trace", b"7f")
+    ms, topic = int(at.timestamp()) * 1000, kafka.create_topic("columns", partitions=2)
+    records = [
+        Record(b"v", b"k", 0, (header,), ms),
+        Record(None, b"k", 0, (), ms + 1),
+        Record(b"\xff\x00", None, 1, (), ms + 2),
+        Record(b"", b"", 1, (), ms + 3),
+    ]
+    kafka.produce(topic, records)
+    expected = [
+        (r.key, r.value, topic, r.partition, i % 2, at + timedelta(milliseconds=i), 0, list(r.headers) or None)
+        for i, r in enumerate(records)
+    ]
+    columns = schema(include_headers)
+    found = spark.read.format("coop-kafka").option("includeHeaders", include_headers).option("subscribe", topic)
+    assert_pyspark_df_equal(
+        found.option("kafka.bootstrap.servers", kafka.bootstrap).load(),
+        spark.createDataFrame([row[: len(columns)] for row in expected], columns),
+        check_columns_in_order=True,
+        order_by=["partition", "offset"],
+    )
 
 
 def test_spark_reads_a_compacted_log_and_an_empty_one(kafka: Kafka, spark: SparkSession) -> None:

@@ -89,6 +89,9 @@ def test_recreated(recorded: Mapping[str, str], topics: Mapping[str, Topic], exp
         ),
         pytest.param(Truncated(TP, 9, 3), {TP: Bounds(0, 3)}, {TP: at(3, 3)}, id="a cut log is read from its end"),
         pytest.param(
+            Truncated(TP, 9, 7), {TP: Bounds(0, 7)}, {TP: at(5, 7)}, id="who had not come so far skips nothing of it"
+        ),
+        pytest.param(
             Recreated("orders", "id-1", "id-9"),
             {TP: Bounds(2, 3), SECOND: Bounds(0, 4), OTHER: Bounds(0, 9)},
             {TP: at(2, 2), SECOND: at(0, 0)},

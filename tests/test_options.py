@@ -98,9 +98,7 @@ def test_defaults_of_a_stream_are_those_of_spark_and_of_the_specification() -> N
         pytest.param({"offsets.retention.minutes": "1"}, "retention_ms", 60_000, id="retention is in minutes"),
         pytest.param({"redis.max.outage": "2m"}, "redis_max_outage_ms", 120_000, id="an outage with a unit"),
         pytest.param({"assignor": "roundrobin"}, "assignor", "roundrobin", id="an assignor by name"),
-        pytest.param(
-            {"allow.several.queries": "true"}, "several_queries", True, id="several queries"
-        ),
+        pytest.param({"allow.several.queries": "true"}, "several_queries", True, id="several queries"),
         pytest.param({"onStateLoss": "Earliest"}, "on_state_loss", "earliest", id="a word in any case"),
     ],
 )

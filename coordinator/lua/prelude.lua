@@ -66,6 +66,11 @@ local function overlay(left, right)
   return pieces
 end
 
+local function expire_with_group(key)  -- the whole group expires at one moment
+  local left = redis.call('PTTL', META)
+  if left > 0 then redis.call('PEXPIRE', key, left) end
+end
+
 local function replace(key, ranges)  -- the whole hash at `key`
   redis.call('DEL', key)
   for i = 1, #ranges, 500 do
@@ -76,8 +81,7 @@ local function replace(key, ranges)  -- the whole hash at `key`
     end
     redis.call('HSET', key, unpack(flat))
   end
-  local left = redis.call('PTTL', META)  -- the whole group expires at one moment
-  if left > 0 then redis.call('PEXPIRE', key, left) end
+  expire_with_group(key)
 end
 
 -- Neighbours with one value become one range; each `lo` in `kept` stays the beginning of one.

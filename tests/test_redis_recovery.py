@@ -1,0 +1,129 @@
+"""A Redis that lost the group's state, or holds what is not ours. Transition tests are named by the arrow."""
+
+import pytest
+
+from coordinator import verdicts
+from coordinator.errors import RedisAccessError, RedisUnavailableError, StateFormatError, StateLostError
+from coordinator.keys import GroupKeys, encode
+from coordinator.ownership import Fact, Owned, completed
+from coordinator.progress import Progress
+from coordinator.ranges import WHOLE
+from coordinator.redis_calls import Caller
+from coordinator.redis_client import RedisClient
+from coordinator.redis_store import RedisStore
+from coordinator.subscription import Topic
+from store_world import NOBODY, OTHER, SESSION, TOPICS, TP, WANTED, World, lane, offset
+
+
+def test_restarted_to_recovering_voids_epochs_and_takes_assertions_only(world: World) -> None:
+    world.found(p0=5)
+    me = world.join()
+    world.store.acquire(me, WANTED)
+    end = offset(lane("aa.1", 5, 10))
+    world.restart()
+    with pytest.raises(verdicts.Lost):
+        world.store.commit(me, end, completed(end))
+    world.store.recover(me, "bb", "restarted", TOPICS, {TP: None, OTHER: 3})
+    with pytest.raises(verdicts.Rejoin):
+        world.store.heartbeat(me)
+    me = world.join(before="aa")
+    with pytest.raises(verdicts.Recovering):
+        world.store.commit(me, end, completed(end))
+    world.store.claim(NOBODY, end, {TP: (Fact(WHOLE, 8),)})
+    assert world.store.stable(["orders"]) == {TP: 8, OTHER: 3}
+
+
+def test_recovering_to_working_gives_new_epochs_and_refuses_the_old(world: World) -> None:
+    world.found(p0=5)
+    me = world.join()
+    world.store.acquire(me, WANTED)
+    world.restart()
+    world.store.recover(me, "bb", "restarted", TOPICS, {TP: None})
+    world.now += SESSION + 1
+    me = world.join(before="aa")
+    end = offset(lane("aa.1", 5, 10))
+    assert world.store.commit(me, end, completed(end)).value == completed(end)
+    acquired = world.store.acquire(me, WANTED).value
+    assert acquired.ownership == {TP: (Owned(WHOLE, "bb.1"),)}
+    assert acquired.progress == {TP: Progress.starting_at(5)}
+
+
+def test_an_earlier_copy_is_seen_by_its_commit_sequence(world: World) -> None:
+    world.found()
+    me = world.join()
+    newer = Caller(me.member, me.incarnation, me.nonce, str(int(me.seq) + 100))
+    with pytest.raises(verdicts.Lost, match="earlier"):
+        world.store.heartbeat(newer)
+
+
+def test_a_second_recovery_of_the_same_loss_does_nothing(world: World) -> None:
+    world.found()
+    me = world.join()
+    world.restart()
+    world.store.recover(me, "bb", "restarted", TOPICS, {TP: None})
+    world.store.recover(me, "cc", "restarted", TOPICS, {TP: None})
+    assert world.store.status(NOBODY).seen.nonce == "bb"
+
+
+def test_a_partition_that_nothing_proves_stops_the_recovery_before_it_writes(world: World) -> None:
+    with pytest.raises(StateLostError, match="orders-1"):
+        world.store.recover(Caller("m", "i", "aa", "9"), "bb", "gone", TOPICS, {TP: 5, OTHER: None})
+    with pytest.raises(verdicts.Absent):
+        world.store.status(NOBODY)
+
+
+def test_a_recreated_topic_gets_new_positions_and_void_epochs(world: World) -> None:
+    world.found(p0=50)
+    me = world.join()
+    world.store.acquire(me, WANTED)
+    again = {"orders": Topic("orders", "id-2", (0,))}
+    world.store.recreate(NOBODY, again, {TP: 3})
+    end = offset(lane("aa.1", 50, 60))
+    assert world.store.commit(me, end, completed(end)).value == completed(end)
+    assert world.store.acquire(me, WANTED).value.ownership == {TP: (Owned(WHOLE, "aa.2"),)}
+    assert world.store.stable(["orders"])[TP] == 3
+
+
+def test_state_of_a_newer_schema_is_refused_and_kept(world: World) -> None:
+    world.found()
+    world.redis.hset(GroupKeys(world.group).meta, "schema", "2")
+    with pytest.raises(StateFormatError, match="schema '2'"):
+        world.store.found(NOBODY, "bb", TOPICS, {TP: 9})
+    assert world.positions() == {str(WHOLE): "0"}
+
+
+def test_a_key_of_another_type_is_refused_by_name(world: World) -> None:
+    world.redis.set(GroupKeys(world.group).meta, "somebody else's")
+    with pytest.raises(StateFormatError, match="not ours"):
+        world.store.status(NOBODY)
+
+
+def test_a_redis_that_does_not_answer_is_named_without_its_password() -> None:
+    with pytest.raises(RedisUnavailableError) as error:
+        RedisStore(
+            RedisClient("redis://:hunter2@127.0.0.1:1/0"), "g", session_ms=1, longest_ms=1, retention_ms=1
+        ).status(NOBODY)
+    assert "127.0.0.1:1" in str(error.value)
+    assert "hunter2" not in str(error.value)
+
+
+def test_a_wrong_password_is_an_access_error_without_the_password(redis_url: str) -> None:
+    url = redis_url.replace("redis://", "redis://nobody:hunter2@")
+    with pytest.raises(RedisAccessError) as error:
+        RedisStore(RedisClient(url), "g", session_ms=1, longest_ms=1, retention_ms=1).status(NOBODY)
+    assert "hunter2" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    ("group", "encoded"),
+    [
+        pytest.param("orders-1.a_b", "orders-1.a_b", id="plain names stay"),
+        pytest.param("a b", "a%20b", id="spaces are encoded"),
+        pytest.param("{x}", "%7Bx%7D", id="braces cannot make another hash tag"),
+        pytest.param('"~\n', "%22%7E%0A", id="quotes, tildes and newlines are encoded"),
+        pytest.param("é", "%C3%A9", id="other letters are encoded as UTF-8"),
+    ],
+)
+def test_group_names_in_keys(group: str, encoded: str) -> None:
+    assert encode(group) == encoded
+    assert GroupKeys(group).meta == "coop:v1:{" + encoded + "}:meta"
