@@ -8,6 +8,8 @@ Nobody else waits meanwhile. Called when nothing of the member is unconfirmed. P
 on its thread.
 """
 
+from collections.abc import Mapping
+
 from coordinator.assignment_text import Ranges
 from coordinator.assignors.assignor import Assignor
 from coordinator.assignors.check import check
@@ -32,6 +34,7 @@ class Holding:
         self._as_of: tuple[str, int] | None = None  # nonce and generation
         self._placed: frozenset[TopicPartition] = frozenset()
         self._topics: frozenset[str] | None = None
+        self.targets: Mapping[TopicPartition, int] = {}  # AvailableNow's, of all members; see `Pace.adopt`
         self.fresh = False  # whether what is held was asked for in this call
 
     def begin(self) -> None:
@@ -50,6 +53,7 @@ class Holding:
         self._tell_topics()
         self._place()
         look = self._look()
+        self.targets = look.targets
         held = self._acquired if self._as_of == (self._membership.joined, look.generation) else None
         there = frozenset(self._view.partitions)
         wanted = {tp: ranges for tp, ranges in look.mine.items() if tp in there}

@@ -34,10 +34,19 @@ class Pace:
             return dict.fromkeys(ends, 0)
         return levels(work, ends, limits.max_offsets)
 
-    def adopt(self, raised: Mapping[TopicPartition, int], bounds: Mapping[TopicPartition, Bounds]) -> None:
-        """Targets as the group raised them, but none that the log cannot reach any more."""
+    def adopt(
+        self,
+        raised: Mapping[TopicPartition, int],
+        others: Mapping[TopicPartition, int],
+        bounds: Mapping[TopicPartition, Bounds],
+    ) -> None:
+        """Targets as the group raised them when this member joined, but none that the log cannot reach any more.
+
+        A partition that has appeared since has no target here; another member may wait for it, and so it takes the
+        target of the `others`.
+        """
         if self.targets is not None:
-            wanted = raised or self.targets
+            wanted = {**others, **(raised or self.targets)}
             self.targets = {tp: min(target, bounds[tp].end) for tp, target in wanted.items() if tp in bounds}
 
     def planned(self) -> None:

@@ -30,6 +30,7 @@ class Look:
     mine: Ranges
     occasion: str  # what an assignment is due for; empty if none is
     members: tuple[str, ...]  # whom it is due for
+    targets: Mapping[TopicPartition, int] = field(default_factory=dict)  # the highest of AvailableNow
 
 
 class MembershipVerbs(ScriptCalls):
@@ -45,8 +46,7 @@ class MembershipVerbs(ScriptCalls):
         flat = [x for field in joining.fields.items() for x in field]
         targets = "".join(f"{tp.topic} {tp.partition} {offset};" for tp, offset in joining.targets.items())
         reply = self._run("join", caller, keys, joined_nonce, joining.application, targets, *flat)
-        raised = (x.split() for x in reply[3].split(";") if x)
-        return answer(reply, {TopicPartition(t, int(p)): int(o) for t, p, o in raised})
+        return answer(reply, _targets(reply[3]))
 
     def heartbeat(self, caller: Caller) -> Answer[None]:
         """Renew the lease and push the expiry of all the group's keys, also of topics that others read."""
@@ -60,8 +60,9 @@ class MembershipVerbs(ScriptCalls):
         """What the member should own, and whether a new assignment is due."""
         k = self._keys
         keys = [k.meta, k.leases, k.member(caller.member), k.batches, k.leaving, k.topics, k.assignment]
-        reply = self._run("look", caller, keys)
-        return answer(reply, Look(int(reply[3]), ranges_of(reply[4]), reply[5], tuple(reply[6])))
+        reply = self._run("look", caller, [*keys, k.targets])
+        look = Look(int(reply[3]), ranges_of(reply[4]), reply[5], tuple(reply[6]), _targets(reply[7]))
+        return answer(reply, look)
 
     def subscribers(self, members: Iterable[str]) -> tuple[Subscriber, ...]:
         """What an assignor may know of these members; those that have left meanwhile are left out."""
@@ -113,3 +114,9 @@ class MembershipVerbs(ScriptCalls):
         keys = [k.meta, k.leases, k.member(caller.member), k.leaving, *map(k.segments, targets)]
         reply = self._run("finish", caller, keys, *map(str, targets.values()))
         return answer(reply, bool(reply[2]))
+
+
+def _targets(text: str) -> dict[TopicPartition, int]:
+    """The targets of "topic partition offset;...", the highest where a partition stands there twice."""
+    found = ((TopicPartition(t, int(p)), int(o)) for t, p, o in (x.split() for x in text.split(";") if x))
+    return dict(sorted(found))

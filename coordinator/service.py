@@ -198,7 +198,7 @@ class Service:
         while not acquired.progress.keys() <= bounds.keys() or self._lossy(acquired, bounds):
             acquired, bounds = self._holding.refresh(), self._view.look()
         self._membership.outside(lambda: self._founding.report_ends(bounds))
-        self._pace.adopt(self._membership.targets, bounds)
+        self._pace.adopt(self._membership.targets, self._holding.targets, bounds)
         work = pieces(acquired.ownership, acquired.progress)
         return acquired, work, self._pace.until(work, bounds, limits)
 

@@ -66,7 +66,7 @@ class Standalone:
         for last in (False, True):
             self._view.refresh()
             bounds = self._view.look()
-            self._pace.adopt({}, bounds)
+            self._pace.adopt({}, {}, bounds)
             progress = self._after_losses(progress, bounds, start)
             work = pieces(self._owned(progress), progress)
             until = self._pace.until(work, bounds, limits)

@@ -119,7 +119,7 @@ def test_adopt(
     expected: Mapping[TopicPartition, int] | None,
 ) -> None:
     adopting = pace(own)
-    adopting.adopt(raised, bounds)
+    adopting.adopt(raised, {}, bounds)
     assert adopting.targets == expected
 
 
@@ -127,3 +127,9 @@ def test_a_rest_waits_once_and_shortly() -> None:
     clock = StandingClock()
     Pace(clock).rest()
     assert clock.waits == [IDLE_MS]
+
+
+def test_a_partition_that_appeared_later_takes_the_target_of_the_other_members() -> None:
+    adopting = pace({TP: 20})
+    adopting.adopt({}, {TP: 90, OTHER: 30}, LOG)
+    assert adopting.targets == {TP: 20, OTHER: 30}
