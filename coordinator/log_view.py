@@ -23,15 +23,16 @@ class LogView:
     def topics(self) -> Mapping[str, Topic]:
         """The subscribed topics by name, as of the last refresh."""
         if self._looked_at is None:
-            self._ask()
+            self.ask()
         return self._topics
 
     def refresh(self) -> None:
         """Ask Kafka for the topics again, if what is known is a second old."""
         if self._looked_at is None or self._clock.now_ms() - self._looked_at >= TOPICS_MS:
-            self._ask()
+            self.ask()
 
-    def _ask(self) -> None:
+    def ask(self) -> None:
+        """Ask Kafka for the topics now: log bounds seen before this are of the topic ids seen after it."""
         self._topics, self._looked_at = self._log.topics(self._subscription), self._clock.now_ms()
 
     @property
@@ -44,6 +45,6 @@ class LogView:
         try:
             self.bounds = self._log.bounds(self.partitions)
         except UnknownTopicError:
-            self._ask()
+            self.ask()
             self.bounds = self._log.bounds(self.partitions)
         return self.bounds

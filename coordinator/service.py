@@ -91,10 +91,10 @@ class Service:
             if skipped or anything(work, until):
                 if not self._holding.fresh:
                     self._holding.forget()
-                elif self._membership.lease_left_ms > 0:
-                    return self._plan(acquired, work, until)
-                else:
+                elif self._membership.lease_left_ms <= 0:
                     self.heartbeat_now()
+                elif not self._recreated(acquired.topic_ids):
+                    return self._plan(acquired, work, until)
             elif self._pace.targets is not None:
                 if self._finished():
                     return None
@@ -219,9 +219,14 @@ class Service:
         targets = self._pace.targets or {}
         return self._membership.call(lambda caller: self._store.finish(caller, targets))
 
+    def _recreated(self, topic_ids: Mapping[str, str]) -> tuple[data_loss.Recreated, ...]:
+        """The topics that have other ids by now: what was seen of their logs before may be of the new ones."""
+        self._view.ask()
+        return tuple(data_loss.recreated(topic_ids, self._view.topics))
+
     def _without_recreated(self, end: StreamOffset) -> StreamOffset:
         """The batch without topics that were re-created since it was planned: their records are others now."""
-        gone = tuple(data_loss.recreated(end.topic_ids, self._view.topics))
+        gone = self._recreated(end.topic_ids)
         if gone and self._settings.fail_on_data_loss:
             raise data_loss.error(gone[0])
         topics = {loss.topic for loss in gone}

@@ -71,6 +71,8 @@ class Standalone:
             work = pieces(self._owned(progress), progress)
             until = self._pace.until(work, bounds, limits)
             if anything(work, until):
+                if self._recreated(self._topic_ids()):
+                    return self.next_offset(start, limits)
                 self._pace.planned()
                 return self._offset(progress, until)
             if self._pace.targets is not None or last:
@@ -81,12 +83,19 @@ class Standalone:
     def authorize(self, end: StreamOffset) -> StreamOffset:
         """All of it, since nobody else can own what is not shared; not topics that were re-created since."""
         self._refuse_others(end)
-        self._view.refresh()
-        gone = tuple(data_loss.recreated(end.topic_ids, self._view.topics))
+        gone = self._recreated(end.topic_ids)
         if gone and self._fail_on_data_loss:
             raise data_loss.error(gone[0])
         topics = {loss.topic for loss in gone}
         return replace(end, lanes={tp: lanes for tp, lanes in end.lanes.items() if tp.topic not in topics})
+
+    def _topic_ids(self) -> dict[str, str]:
+        return {name: topic.id for name, topic in self._view.topics.items()}
+
+    def _recreated(self, topic_ids: Mapping[str, str]) -> tuple[data_loss.Recreated, ...]:
+        """The topics that have other ids by now: what was seen of their logs before may be of the new ones."""
+        self._view.ask()
+        return tuple(data_loss.recreated(topic_ids, self._view.topics))
 
     def log_ends(self) -> dict[TopicPartition, int]:
         """The log ends at the last look."""
@@ -99,11 +108,10 @@ class Standalone:
         return {tp: tuple(Owned(h, EPOCH) for h in self._assigned.partitions[tp]) for tp in progress}
 
     def _offset(self, progress: Mapping[TopicPartition, Progress], until: Mapping[TopicPartition, int]) -> StreamOffset:
-        ids = {name: topic.id for name, topic in self._view.topics.items()}
         lanes: dict[TopicPartition, tuple[Lane, ...]] = dict(
             plan(pieces(self._owned(progress), progress), until, self._cutting)
         )
-        return StreamOffset(None, topic_ids=ids, lanes=lanes)
+        return StreamOffset(None, topic_ids=self._topic_ids(), lanes=lanes)
 
     def _refuse_others(self, offset: StreamOffset) -> None:
         ranges = {tp: joined(lane.hashes for lane in lanes) for tp, lanes in offset.lanes.items()}
