@@ -1,5 +1,7 @@
 """Views as tables for people; decides widths and words, no numbers."""
 
+from typing import Literal
+
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
@@ -15,6 +17,10 @@ WIDE = 120
 HALF_RANGE = 17
 """Columns of `lo-`, so that it is never broken elsewhere."""
 
+MEMBER_ID = 10
+"""Columns of a member's id, the very thing one looks for."""
+
+_LEAST = {"HASHES": HALF_RANGE, "MEMBER": MEMBER_ID}
 _TEXTS = ("MEMBER", "HOST", "TOPIC", "HASHES")
 
 
@@ -64,8 +70,8 @@ def _number(value: int | None) -> str:
 def _table(*columns: str) -> Table:
     table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold")
     for column in columns:
-        least = HALF_RANGE if column == "HASHES" else None
-        table.add_column(column, justify="left" if column in _TEXTS else "right", overflow="fold", min_width=least)
+        justify: Literal["left", "right"] = "left" if column in _TEXTS else "right"
+        table.add_column(column, justify=justify, overflow="fold", min_width=_LEAST.get(column))
     return table
 
 

@@ -39,7 +39,7 @@ class PartitionView:
 
 @dataclass(frozen=True, slots=True)
 class MemberView:
-    """A member that holds a lease, or held one that nobody has taken over."""
+    """A member that holds a lease, or held one and still owns what nobody has taken over."""
 
     id: str
     lease_left_ms: int  # 0 once the lease has ended: its ranges can be taken (spec R6)
@@ -58,7 +58,12 @@ class GroupView:
 
 def view(group: str, state: GroupState) -> GroupView:
     """What there is to see of a group."""
-    members = tuple(_member(member, end, state) for member, end in sorted(state.leases_ms.items()))
+    owners = {member for owned in state.owners.values() for _, _, member in owned}
+    members = tuple(
+        _member(member, end, state)
+        for member, end in sorted(state.leases_ms.items())
+        if end > state.now_ms or member in owners
+    )
     return GroupView(
         group=group,
         state="Stable" if any(member.lease_left_ms for member in members) else "Empty",

@@ -78,8 +78,11 @@ def test_state(leases_ms: Mapping[str, int], state: str) -> None:
     assert view("g", group_state(leases_ms=leases_ms)).state == state
 
 
-def test_a_member_whose_lease_ended_is_shown_with_nothing_left() -> None:
-    assert view("g", group_state(leases_ms={"m-2": NOW - 50})).members == (MemberView("m-2", 0, {}),)
+def test_a_member_whose_lease_ended_is_shown_as_long_as_it_owns_something() -> None:
+    ended = {"m-2": NOW - 50}
+    owning = group_state(segments=((WHOLE, 1),), owners=((UPPER, "n.1", "m-2"),), leases_ms=ended)
+    assert view("g", owning).members == (MemberView("m-2", 0, {}),)
+    assert view("g", group_state(leases_ms=ended)).members == ()
 
 
 LAGS: Mapping[str, tuple[int, int | None, int | None]] = {

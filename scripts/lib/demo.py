@@ -141,7 +141,7 @@ def _text(data: bytes | None) -> str | None:
 def _say_how_to_look(job: Job, kafka: servers.Server, redis: servers.Server) -> None:
     own = [str(server.process.pid) for server in (kafka, redis) if server.process is not None]
     cli, ours = ('redis-cli -u "$COOP_REDIS"', "") if redis.process is None else (_redis_cli(redis), redis.address)
-    print("Left for you to look at:")
+    print("Left for you to look at (redis-cli comes with Redis, for example in Debian's redis-tools):")
     print(f"  {COMMAND} describe {job.group}" + (f" --redis {ours}" if ours else ""))
     print(f"  {cli} HGETALL 'coop:v1:{{{job.group}}}:stable:{job.topic}'")
     print(f"  {cli} HGETALL 'coop:v1:{{{job.group}}}:segments:{job.topic}:0'")
