@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from coordinator.redis_client import RedisClient
-from coordinator.redis_snapshot import read_group
+from coordinator.redis_snapshot import list_groups, read_group
 from coordinator.tables import print_group, stdout
 from coordinator.views import view
 
@@ -36,6 +36,18 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 @commands.callback()
 def coop_kafka() -> None:
     """Look at groups of coop-kafka: who reads what, and how far."""
+
+
+groups = typer.Typer(no_args_is_help=True, help="The groups of coop-kafka that Redis holds.")
+commands.add_typer(groups, name="groups")
+
+
+@groups.command("list")
+def list_names(redis: Redis, as_json: Json = False) -> None:
+    """List the names of the groups, one on a line."""
+    with closing(RedisClient(redis)) as client:
+        names = list_groups(client)
+    typer.echo(json.dumps(names, indent=2) if as_json else "\n".join(names))
 
 
 @commands.command()

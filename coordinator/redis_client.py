@@ -51,6 +51,9 @@ def script(verb: str) -> str:
 class TextRedis(Protocol):
     """The plain commands we use, as they are with `decode_responses`: text in, text out."""
 
+    def exists(self, key: str) -> int:
+        """1 if there is such a key, else 0."""
+
     def hgetall(self, key: str) -> dict[str, str]:
         """All fields of a hash with their values."""
 

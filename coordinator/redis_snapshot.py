@@ -12,9 +12,9 @@ from coordinator.subscription import TopicPartition
 
 
 def list_groups(client: RedisClient) -> tuple[str, ...]:
-    """Every group name that Redis has heard of, sorted; some may have expired since."""
+    """The names of the groups that Redis holds, sorted; those that have expired are left out."""
     with client.reading() as redis:
-        return tuple(sorted(redis.smembers(GROUPS)))
+        return tuple(g for g in sorted(redis.smembers(GROUPS)) if redis.exists(GroupKeys(g).meta))
 
 
 def read_group(client: RedisClient, group: str) -> GroupState:
@@ -24,7 +24,7 @@ def read_group(client: RedisClient, group: str) -> GroupState:
         meta = redis.hgetall(keys.meta)
         if not meta:
             raise UnknownGroupError(
-                f"Redis knows no group {group!r}", "look at the list of groups: SMEMBERS coop:v1:groups"
+                f"Redis knows no group {group!r}", "look at the list of groups: coop-kafka groups list"
             )
         seconds, microseconds = redis.time()
         leases = {member: int(end) for member, end in redis.zrange(keys.leases, 0, -1, withscores=True)}

@@ -10,9 +10,11 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+import redis
 from rich.console import Console
 
 from coordinator import cli
+from coordinator.keys import GroupKeys
 from coordinator.ranges import WHOLE
 from coordinator.redis_calls import Caller
 from coordinator.redis_client import RedisClient
@@ -88,6 +90,19 @@ def test_describe_prints_json_for_programs(
         "lag": 45,
         "lanes": [{"hashes": WHOLE_TEXT, "position": 5, "lag": 45, "epoch": "aa.1", "member": "m-1"}],
     }
+
+
+def test_groups_are_listed_for_people_and_programs(run: Run, redis_url: str, known_group: str) -> None:
+    code, out, _ = run("groups", "list", "--redis", redis_url)
+    assert (code, known_group in out.splitlines()) == (0, True)
+    code, out, _ = run("groups", "list", "--json", "--redis", redis_url)
+    assert (code, known_group in json.loads(out)) == (0, True)
+
+
+def test_a_group_that_has_expired_is_not_listed(run: Run, redis_url: str, known_group: str) -> None:
+    with closing(redis.Redis.from_url(redis_url)) as client:
+        client.delete(GroupKeys(known_group).meta)
+    assert known_group not in run("groups", "list", "--redis", redis_url)[1].splitlines()
 
 
 def test_an_unknown_group_is_one_line_on_stderr(run: Run, redis_url: str) -> None:
