@@ -33,6 +33,7 @@ class Holding:
         self._acquired: Acquired | None = None
         self._as_of: tuple[str, int] | None = None  # nonce and generation
         self._placed: frozenset[TopicPartition] = frozenset()
+        self._placed_as_of = ""  # nonce
         self._topics: frozenset[str] | None = None
         self.targets: Mapping[TopicPartition, int] = {}  # AvailableNow's, of all members; see `Pace.adopt`
         self.fresh = False  # whether what is held was asked for in this call
@@ -99,7 +100,12 @@ class Holding:
         self._membership.call(lambda caller: self._store.assign(caller, look.occasion, protocol, assignment))
 
     def _place(self) -> None:
-        """Partitions seen for the first time get positions, if they have none."""
+        """Partitions seen for the first time get positions, if they have none.
+
+        After a loss of state all of them are seen for the first time: an older copy may not know them.
+        """
+        if self._placed_as_of != self._membership.joined:
+            self._placed, self._placed_as_of = frozenset(), self._membership.joined
         if new := [tp for tp in self._view.partitions if tp not in self._placed]:
             self._membership.outside(lambda: self._founding.place(new))
             self._placed |= frozenset(new)
