@@ -1,10 +1,11 @@
 """Records that can no longer be read: which, and what a query is told (failOnDataLoss; Spark's rules). Pure."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from coordinator.errors import DataLossError
 from coordinator.progress import Progress, Segment
+from coordinator.stream_offset import StreamOffset
 from coordinator.subscription import Bounds, Topic, TopicPartition
 
 REMEDY = (
@@ -110,3 +111,16 @@ def moved(
                 for tp, p in progress.items()
                 if tp.topic == topic
             }
+
+
+def without(offset: StreamOffset, gone: Sequence[Recreated], *, fail_on_data_loss: bool) -> StreamOffset:
+    """The batch without topics that were re-created since it was planned: their records are others now.
+
+    Raises `DataLossError` for the first of them under failOnDataLoss=true.
+    """
+    if not gone:
+        return offset
+    if fail_on_data_loss:
+        raise error(gone[0])
+    topics = {loss.topic for loss in gone}
+    return replace(offset, lanes={tp: lanes for tp, lanes in offset.lanes.items() if tp.topic not in topics})

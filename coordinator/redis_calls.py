@@ -6,10 +6,11 @@ Redis TIME decides leases; `now` replaces it where a simulation passes its own.
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 from coordinator.keys import GroupKeys
 from coordinator.redis_client import RedisClient
+from coordinator.settings import GroupSettings
 
 T = TypeVar("T")
 
@@ -58,6 +59,18 @@ class ScriptCalls:
         self._session_ms, self._longest_ms = session_ms, longest_ms
         self._retention_ms = retention_ms
         self._now = now
+
+    @classmethod
+    def of(cls, client: RedisClient, settings: GroupSettings, now: Callable[[], int] | None = None) -> Self:
+        """The verbs for the group of these settings."""
+        return cls(
+            client,
+            settings.group,
+            session_ms=settings.session_ms,
+            longest_ms=settings.longest_ms,
+            retention_ms=settings.retention_ms,
+            now=now,
+        )
 
     def _run(self, verb: str, caller: Caller, keys: Sequence[str], *args: str) -> list[Any]:
         now = str(self._now()) if self._now else ""

@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from coordinator import data_loss
+from coordinator.assignment_text import fields_of
 from coordinator.clock import Clock
 from coordinator.errors import CheckpointMismatchError
 from coordinator.evidence import Evidence
@@ -113,7 +114,9 @@ class Service:
         if verdict is None:
             verdict = self._membership.call(lambda caller: self._store.authorize(caller, end))
             self._evidence.authorise(end, verdict)
-        readable = self._without_recreated(narrowed(end, verdict))
+        gone = self._recreated(end.topic_ids)
+        fail = self._settings.fail_on_data_loss
+        readable = data_loss.without(narrowed(end, verdict), gone, fail_on_data_loss=fail)
         if readable != end:
             _log.warning(
                 "group %s: part of a batch is owned by others by now and is left to them", self._settings.group
@@ -145,7 +148,7 @@ class Service:
 
     def _say(self) -> Joining:
         """What this member says of itself when it joins."""
-        fields = {**self._me.fields, "topics": ",".join(sorted(self._view.topics))}
+        fields = {**self._me.fields, **fields_of(frozenset(self._view.topics), self._settings.capacity)}
         return replace(self._me, fields=fields, targets=self._pace.targets or {})
 
     # -- commit --------------------------------------------------------------------------------
@@ -223,18 +226,6 @@ class Service:
         """The topics that have other ids by now: what was seen of their logs before may be of the new ones."""
         self._view.ask()
         return tuple(data_loss.recreated(topic_ids, self._view.topics))
-
-    def _without_recreated(self, end: StreamOffset) -> StreamOffset:
-        """The batch without topics that were re-created since it was planned: their records are others now."""
-        gone = self._recreated(end.topic_ids)
-        if gone and self._settings.fail_on_data_loss:
-            raise data_loss.error(gone[0])
-        topics = {loss.topic for loss in gone}
-        return (
-            replace(end, lanes={tp: lanes for tp, lanes in end.lanes.items() if tp.topic not in topics})
-            if topics
-            else end
-        )
 
     def _plan(self, acquired: Acquired, work: Pieces, until: Mapping[TopicPartition, int]) -> StreamOffset:
         lanes = plan(work, until, self._cutting)

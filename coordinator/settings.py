@@ -14,6 +14,7 @@ class GroupSettings:
     """Settings of one member of a group (spec 4.2, 6, 7)."""
 
     group: str
+    capacity: int = 1  # how much of the group's work this member wants
     session_ms: int = 45_000
     longest_ms: int = 300_000
     assignor: Assignor = field(default_factory=Grouped)

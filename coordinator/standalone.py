@@ -6,7 +6,6 @@ the same epoch, and every batch may be read whole.
 
 import logging
 from collections.abc import Mapping
-from dataclasses import replace
 
 from coordinator import data_loss
 from coordinator.clock import Clock
@@ -83,11 +82,7 @@ class Standalone:
     def authorize(self, end: StreamOffset) -> StreamOffset:
         """All of it, since nobody else can own what is not shared; not topics that were re-created since."""
         self._refuse_others(end)
-        gone = self._recreated(end.topic_ids)
-        if gone and self._fail_on_data_loss:
-            raise data_loss.error(gone[0])
-        topics = {loss.topic for loss in gone}
-        return replace(end, lanes={tp: lanes for tp, lanes in end.lanes.items() if tp.topic not in topics})
+        return data_loss.without(end, self._recreated(end.topic_ids), fail_on_data_loss=self._fail_on_data_loss)
 
     def _topic_ids(self) -> dict[str, str]:
         return {name: topic.id for name, topic in self._view.topics.items()}

@@ -73,13 +73,7 @@ class GroupSession:
         self._checked = False
         self._kafka = kafka_log(options)
         settings = group_settings(options, self._group)
-        store = RedisStore(
-            self._client,
-            self._group,
-            session_ms=settings.session_ms,
-            longest_ms=settings.longest_ms,
-            retention_ms=settings.retention_ms,
-        )
+        store = RedisStore.of(self._client, settings)
         self._service = Service(
             settings,
             options.subscription,
@@ -89,7 +83,7 @@ class GroupSession:
             log=self._kafka,
             clock=self._clock,
             me=Joining(
-                {"host": socket.gethostname(), "pid": str(os.getpid()), "capacity": str(options.capacity)},
+                {"host": socket.gethostname(), "pid": str(os.getpid())},
                 application="" if options.several_queries else f"{socket.gethostname()}/{os.getppid()}",
             ),
         )

@@ -26,6 +26,7 @@ def group_settings(options: SourceOptions, group: str) -> GroupSettings:
     """The settings of a member of `group`."""
     return GroupSettings(
         group,
+        capacity=options.capacity,
         session_ms=options.session_ms,
         longest_ms=options.longest_batch_ms,
         assignor=registry.assignor(options.assignor),

@@ -24,8 +24,10 @@ from pyspark.sql import SparkSession
 import processes
 import servers
 from broker_jars import ROOT
+from coordinator.subscription import TopicPartition
+from group_services import Group
 from store_world import World
-from streams import Stream
+from streams import Stream, keyed
 from topics import Kafka
 
 os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
@@ -139,3 +141,19 @@ def world(redis_url: str) -> Iterator[World]:
     world = World(redis_url)
     yield world
     world.close()
+
+
+@pytest.fixture
+def members(kafka: Kafka, redis_url: str, group: str) -> Iterator[Group]:
+    """A group that does not exist yet."""
+    made = Group(kafka, redis_url, group)
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def tp(kafka: Kafka) -> TopicPartition:
+    """The one partition of a new topic with five records."""
+    topic = kafka.create_topic("service")
+    kafka.produce(topic, keyed(5))
+    return TopicPartition(topic, 0)

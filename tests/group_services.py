@@ -74,14 +74,8 @@ class Group:
         session_ms: int = 500,
     ) -> Service:
         """A member to be, in a process of its own: it knows nothing yet."""
-        settings = GroupSettings(self.name, session_ms=session_ms, fail_on_data_loss=fail_on_data_loss)
-        store = RedisStore(
-            self.client,
-            self.name,
-            session_ms=settings.session_ms,
-            longest_ms=settings.longest_ms,
-            retention_ms=settings.retention_ms,
-        )
+        settings = GroupSettings(self.name, capacity=2, session_ms=session_ms, fail_on_data_loss=fail_on_data_loss)
+        store = RedisStore.of(self.client, settings)
         return Service(
             settings,
             subscription,
@@ -90,7 +84,7 @@ class Group:
             store=store,
             log=log or self.log(),
             clock=self.clock,
-            me=Joining({"host": "h", "capacity": "2"}),
+            me=Joining({"host": "h"}),
         )
 
     def log(self) -> Log:

@@ -1,7 +1,5 @@
 """One member's work between micro-batches, on a real broker and a real Redis, without Spark."""
 
-from collections.abc import Iterator
-
 import pytest
 
 import kafka_groups
@@ -14,24 +12,6 @@ from coordinator.stream_offset import StreamOffset
 from coordinator.subscription import TopicPartition, Topics
 from group_services import UNLIMITED, Group, batch, batches, read, records, run, subscribed
 from streams import keyed
-from topics import Kafka
-
-
-@pytest.fixture
-def members(kafka: Kafka, redis_url: str, group: str) -> Iterator[Group]:
-    """A group that does not exist yet."""
-    made = Group(kafka, redis_url, group)
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def tp(kafka: Kafka) -> TopicPartition:
-    """The one partition of a new topic with five records."""
-    topic = kafka.create_topic("service")
-    kafka.produce(topic, keyed(5))
-    return TopicPartition(topic, 0)
-
 
 # -- first positions ---------------------------------------------------------------------------
 

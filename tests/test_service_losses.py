@@ -1,6 +1,6 @@
 """What Redis or Kafka lost, and what a member makes of it: on real servers, without Spark."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 import pytest
@@ -23,22 +23,6 @@ from group_services import UNLIMITED, Group, batch, batches, read, records, run,
 from kafka_logs import delete_records
 from streams import keyed
 from topics import Kafka
-
-
-@pytest.fixture
-def members(kafka: Kafka, redis_url: str, group: str) -> Iterator[Group]:
-    """A group that does not exist yet."""
-    made = Group(kafka, redis_url, group)
-    yield made
-    made.close()
-
-
-@pytest.fixture
-def tp(kafka: Kafka) -> TopicPartition:
-    """The one partition of a new topic with five records."""
-    topic = kafka.create_topic("service")
-    kafka.produce(topic, keyed(5))
-    return TopicPartition(topic, 0)
 
 
 @dataclass(frozen=True)

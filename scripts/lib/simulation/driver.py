@@ -66,14 +66,7 @@ class Driver:
         self.tasks: list[Task] = []
         self._planned_at = world.invariants.state
         settings = world.settings(wishes, checkpoint.lost)
-        store = RedisStore(
-            self.line,
-            settings.group,
-            session_ms=settings.session_ms,
-            longest_ms=settings.longest_ms,
-            retention_ms=settings.retention_ms,
-            now=lambda: world.server.now_ms,
-        )
+        store = RedisStore.of(self.line, settings, now=lambda: world.server.now_ms)
         self._heartbeat_ms = settings.heartbeat_ms
         self.service = Service(
             settings,
@@ -83,7 +76,7 @@ class Driver:
             store=store,
             log=SimulatedLog(world.kafka, world.scheduler.turn),
             clock=world.clock,
-            me=Joining({"host": name, "capacity": "1"}),
+            me=Joining({"host": name}),
         )
         self.main = world.scheduler.spawn(name, self._life)
         self.heart: Actor | None = None
