@@ -11,6 +11,9 @@ class Clock(Protocol):
     def now_ms(self) -> int:
         """Milliseconds since some fixed moment; goes on while the machine sleeps."""
 
+    def wall_ms(self) -> int:
+        """Milliseconds since 1970, as people and Spark's triggers count them; may jump."""
+
     def wait(self, ms: int) -> None:
         """Let `ms` pass, or less if the service is closed."""
 
@@ -24,6 +27,10 @@ class BootClock:
     def now_ms(self) -> int:
         """Milliseconds since boot."""
         return time.clock_gettime_ns(time.CLOCK_BOOTTIME) // 1_000_000
+
+    def wall_ms(self) -> int:
+        """Milliseconds since 1970."""
+        return time.time_ns() // 1_000_000
 
     def wait(self, ms: int) -> None:
         """Sleep, unless or until `close`."""

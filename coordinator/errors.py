@@ -16,18 +16,32 @@
     |   +-- StartingOffsetError
     |   +-- DataLossError
     |   +-- FetchTimeoutError         (retriable)
+    |   +-- DeadlinePassedError       (retriable)
     +-- StoreError                    Redis
     |   +-- RedisUnavailableError     (retriable)
     |   +-- RedisAccessError
+    |   +-- RedisTlsError
     |   +-- RedisConfigurationError
     |   +-- StateFormatError
     |   +-- StateLostError
+    +-- MapInReadError                the user's function inside the read
     +-- GroupError                    membership
-        +-- UnknownGroupError
-        +-- GroupBusyError
-        +-- FencedMemberError
-        +-- InvalidAssignmentError
-            +-- ConsumerRangeFetchNotAcceptedError
+    |   +-- UnknownGroupError
+    |   +-- GroupBusyError
+    |   +-- FencedMemberError
+    |   +-- GroupRecoveringError      (retriable)
+    |   +-- InconsistentGroupProtocolError
+    |   +-- InvalidAssignmentError
+    +-- CodedError                    policies and limits, with K's numbers (spec 6)
+    |   +-- IndividualCommitNotAllowedError      88
+    |   +-- TopicRangeFetchNotAllowedError       89
+    |   +-- ConsumerRangeFetchNotAcceptedError   90, an InvalidAssignmentError too
+    |   +-- IndividualCommitTooOldError          91
+    |   +-- MaxIndividualCommitReachedError      92
+    +-- CommitError                   a call of the Commit API
+        +-- CorruptCommitError
+        +-- TooManyRangesError
+        +-- OrderedCommitRefusedError
 
 Each says what happened and to what, and how to mend it. No message holds a secret: urls are
 shown by `redacted`. Knows nothing of the rest of the project.
@@ -149,6 +163,13 @@ class FetchTimeoutError(LogError):
     retriable = True
 
 
+class DeadlinePassedError(LogError):
+    """A task began so late that its key ranges may be another member's by now."""
+
+    name = "DEADLINE_PASSED"
+    retriable = True
+
+
 class StoreError(CoopKafkaError):
     """Redis refused or could not answer."""
 
@@ -168,6 +189,12 @@ class RedisAccessError(StoreError):
     name = "REDIS_ACCESS_DENIED"
 
 
+class RedisTlsError(StoreError):
+    """No TLS with Redis: a certificate that is not trusted or for another host, or a server without TLS."""
+
+    name = "REDIS_TLS_FAILED"
+
+
 class RedisConfigurationError(StoreError):
     """The Redis server is set up in a way that can lose state."""
 
@@ -175,15 +202,24 @@ class RedisConfigurationError(StoreError):
 
 
 class StateFormatError(StoreError):
-    """Redis holds something under our keys that we cannot read."""
+    """Redis holds something under our keys that we cannot read; nothing of it was overwritten."""
 
     name = "STATE_FORMAT"
+
+    def __init__(self, what: str, remedy: str = "") -> None:
+        super().__init__(what, remedy or "look at the keys coop:v1:{group}:*; restore or delete the group's state")
 
 
 class StateLostError(StoreError):
     """Redis lost the group's state and nothing proves a position."""
 
     name = "STATE_LOST"
+
+
+class MapInReadError(CoopKafkaError):
+    """The user's function inside the read raised, or made something else than its schema says (spec 5)."""
+
+    name = "MAP_IN_READ_FAILED"
 
 
 class GroupError(CoopKafkaError):
@@ -210,17 +246,96 @@ class FencedMemberError(GroupError):
     name = "FENCED_MEMBER"
 
 
+class GroupRecoveringError(GroupError):
+    """The group's state was lost and is proven again: for one session only assertions are taken (spec 7)."""
+
+    name = "GROUP_RECOVERING"
+    retriable = True
+
+
+class InconsistentGroupProtocolError(GroupError):
+    """A member knows no assignor that all the others know."""
+
+    name = "INCONSISTENT_GROUP_PROTOCOL"
+
+
 class InvalidAssignmentError(GroupError):
     """An assignor's result cannot be used: a hole, an overlap, or a member it does not fit."""
 
     name = "INVALID_ASSIGNMENT"
 
 
-class ConsumerRangeFetchNotAcceptedError(InvalidAssignmentError):
-    """A member that does not share was given a part of a partition (K's code 90, spec 6)."""
+class CodedError(CoopKafkaError):
+    """A policy or a limit of K forbids it; `code` is K's number.
+
+    Today's Kafka uses these numbers for other errors: they are never sent to a broker (spec 6).
+    """
+
+    name = "CODED_ERROR"
+    code: ClassVar[int]
+
+
+class IndividualCommitNotAllowedError(CodedError):
+    """The group's policy forbids to share partitions, and so individual commits."""
+
+    name = "INDIVIDUAL_COMMIT_NOT_ALLOWED"
+    code = 88
+
+
+class TopicRangeFetchNotAllowedError(CodedError):
+    """The topic's policy forbids to read key ranges of it."""
+
+    name = "TOPIC_RANGE_FETCH_NOT_ALLOWED"
+    code = 89
+
+
+class ConsumerRangeFetchNotAcceptedError(CodedError, InvalidAssignmentError):
+    """A member that does not share was given a part of a partition."""
 
     name = "CONSUMER_RANGE_FETCH_NOT_ACCEPTED"
-    code: ClassVar[int] = 90
+    code = 90
+
+
+class IndividualCommitTooOldError(CodedError):
+    """A commit that lies wholly below the stable offset: the caller has to catch up to `stable`."""
+
+    name = "INDIVIDUAL_COMMIT_TOO_OLD"
+    code = 91
+
+    def __init__(self, what: str, remedy: str = "", stable: int = 0) -> None:
+        super().__init__(what, remedy)
+        self.stable = stable
+
+
+class MaxIndividualCommitReachedError(CodedError):
+    """A commit that would let a partition hold more individual commits than it may."""
+
+    name = "MAX_INDIVIDUAL_COMMIT_REACHED"
+    code = 92
+
+
+class CommitError(CoopKafkaError):
+    """A call of the Commit API cannot be used; nothing was committed."""
+
+    name = "COMMIT_REFUSED"
+
+
+class CorruptCommitError(CommitError):
+    """A commit that contradicts itself: ranges and a plain offset, or no ranges at all."""
+
+    name = "CORRUPT_COMMIT"
+
+
+class TooManyRangesError(CommitError):
+    """A commit of more ranges than one call may carry."""
+
+    name = "TOO_MANY_RANGES"
+
+
+class OrderedCommitRefusedError(CommitError):
+    """An ordered commit whose turn will not come: nobody holds what is missing before it any more."""
+
+    name = "ORDERED_COMMIT_REFUSED"
 
 
 def redacted(url: str) -> str:

@@ -1,9 +1,13 @@
 """What Redis holds of a group, as values: for the CLI, the views and the tests that look from outside."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from coordinator.assignment.assignment_text import Ranges
+from coordinator.progress.growth import Growth
+from coordinator.progress.segments import Rectangle
 from coordinator.ranges import HashRange
+from coordinator.reports.lane_lines import LaneLine
 from coordinator.subscription import TopicPartition
 
 
@@ -19,6 +23,22 @@ class KnownTopic:
 
 
 @dataclass(frozen=True, slots=True)
+class Event:
+    """One entry of the events stream."""
+
+    id: str  # Redis' own, `<ms since 1970>-<number>`
+    kind: str
+    member: str  # empty if nobody of the group did it
+    why: str
+    ranges: str = ""  # key ranges whose ownership changed
+
+    @property
+    def at_ms(self) -> int:
+        """When it was written, in ms since 1970 by the clock of Redis."""
+        return int(self.id.partition("-")[0])
+
+
+@dataclass(frozen=True, slots=True)
 class GroupState:
     """One look at a group; not a transaction, members may write between two of its parts."""
 
@@ -31,3 +51,10 @@ class GroupState:
     owners: Mapping[TopicPartition, tuple[tuple[HashRange, str, str], ...]]  # with lane epoch and member
     stable: Mapping[TopicPartition, int]
     ends: Mapping[TopicPartition, int]
+    ics: Mapping[TopicPartition, tuple[Rectangle, ...]] = field(default_factory=dict)
+    hung_ms: Mapping[str, int] = field(default_factory=dict)  # member -> when its batch counts as hung
+    leaving: frozenset[str] = frozenset()
+    assignment: Mapping[str, Ranges] = field(default_factory=dict)
+    policy: Mapping[str, str] = field(default_factory=dict)
+    growths: tuple[Growth, ...] = ()
+    lanes: Mapping[str, tuple[LaneLine, ...]] = field(default_factory=dict)  # as each member told them

@@ -1,6 +1,6 @@
 """Where to begin or end, as the user said it: words, offsets or timestamps per partition.
 
-Values only; `kafka_log` resolves them to offsets.
+Values only; `kafka.log` resolves them to offsets.
 """
 
 from collections.abc import Collection, Mapping

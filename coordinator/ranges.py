@@ -6,9 +6,11 @@
 Pure integers; knows nothing of topics, lanes or Redis.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Self
+from functools import lru_cache
+from itertools import pairwise
+from typing import NamedTuple, Self
 
 from coordinator.errors import StateFormatError
 
@@ -16,52 +18,78 @@ HASH_MAX = 2**63 - 1
 OFFSET_MAX = 2**63 - 1
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class HashRange:
-    """A closed range [lo, hi] of key hashes, within [0, 2^63 - 1]."""
+class _Closed(NamedTuple):
+    """Compares and hashes as a tuple does: of lanes there are very many."""
 
     lo: int
     hi: int
 
-    def __post_init__(self) -> None:
-        if not 0 <= self.lo <= self.hi <= HASH_MAX:
-            raise StateFormatError(f"hash range [{self.lo}, {self.hi}] is not within [0, {HASH_MAX}] or is inverted")
+
+class HashRange(_Closed):
+    """A closed range [lo, hi] of key hashes, within [0, 2^63 - 1]."""
+
+    __slots__ = ()
+
+    def __new__(cls, lo: int, hi: int) -> Self:
+        """Raises `StateFormatError` for what is no such range."""
+        if not 0 <= lo <= hi <= HASH_MAX:
+            raise StateFormatError(f"hash range [{lo}, {hi}] is not within [0, {HASH_MAX}] or is inverted")
+        return tuple.__new__(cls, (lo, hi))
 
     @property
     def size(self) -> int:
         """Number of hash values."""
         return self.hi - self.lo + 1
 
-    def __contains__(self, key_hash: int) -> bool:
-        return self.lo <= key_hash <= self.hi
+    @property
+    def share(self) -> float:
+        """Share of the hash space."""
+        return self.size / (HASH_MAX + 1)
+
+    def __contains__(self, key_hash: object) -> bool:
+        return isinstance(key_hash, int) and self.lo <= key_hash <= self.hi
 
     def intersection(self, other: Self) -> Self | None:
         """The common part, None if there is none."""
         lo, hi = max(self.lo, other.lo), min(self.hi, other.hi)
         return type(self)(lo, hi) if lo <= hi else None
 
-    def cut(self, bounds: Iterable[int]) -> Iterator[Self]:
+    def cut(self, bounds: Iterable[int]) -> "tuple[HashRange, ...]":
         """The pieces between `bounds`; each bound is the first hash of a piece."""
-        lo = self.lo
-        for bound in sorted(set(bounds)):
-            if lo < bound <= self.hi:
-                yield type(self)(lo, bound - 1)
-                lo = bound
-        yield type(self)(lo, self.hi)
+        return _cut(self, tuple(bounds))
 
     def __str__(self) -> str:
-        return f"{self.lo:016x}-{self.hi:016x}"
+        return _text(self)
 
-    @classmethod
-    def parse(cls, text: str) -> Self:
+    @staticmethod
+    def parse(text: str) -> "HashRange":
         """The range of a text like `0000000000000000-7fffffffffffffff` (16 hex digits each)."""
-        lo, _, hi = text.partition("-")
-        try:
-            if len(lo) != 16 or len(hi) != 16:
-                raise ValueError
-            return cls(int(lo, 16), int(hi, 16))
-        except ValueError:
-            raise StateFormatError(f"{text!r} is not a hash range of the form lo-hi, 16 hex digits each") from None
+        return _parsed(text)
+
+
+# Partitions by the thousand are cut alike, and their ranges are written and read again in every batch.
+
+
+@lru_cache(maxsize=256)
+def _cut(hashes: HashRange, bounds: tuple[int, ...]) -> tuple[HashRange, ...]:
+    inner = sorted({bound for bound in bounds if hashes.lo < bound <= hashes.hi})
+    return tuple(HashRange(lo, until - 1) for lo, until in pairwise((hashes.lo, *inner, hashes.hi + 1)))
+
+
+@lru_cache(maxsize=16_384)
+def _text(hashes: HashRange) -> str:
+    return f"{hashes.lo:016x}-{hashes.hi:016x}"
+
+
+@lru_cache(maxsize=16_384)
+def _parsed(text: str) -> HashRange:
+    lo, _, hi = text.partition("-")
+    try:
+        if len(lo) != 16 or len(hi) != 16:
+            raise ValueError
+        return HashRange(int(lo, 16), int(hi, 16))
+    except ValueError:
+        raise StateFormatError(f"{text!r} is not a hash range of the form lo-hi, 16 hex digits each") from None
 
 
 WHOLE = HashRange(0, HASH_MAX)

@@ -1,6 +1,6 @@
 """What a query reads: topics by name, by pattern, or given partitions with key ranges.
 
-Values only; who resolves them against a broker is `kafka_log`.
+Values only; who resolves them against a broker is `kafka.log`.
 """
 
 from collections.abc import Mapping
@@ -56,9 +56,9 @@ class Topic:
     partitions: tuple[int, ...]  # ascending
 
 
-@dataclass(frozen=True, slots=True)
-class Bounds:
+class Bounds(NamedTuple):
     """The part of a partition's log that can be read now: [beginning, end)."""
 
     beginning: int
     end: int  # last stable offset under read_committed, else the high watermark
+    epoch: int = -1  # the leader epoch of the broker that told the end; -1 if it told none

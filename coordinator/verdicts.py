@@ -16,6 +16,10 @@ class Absent(Lost):
     """Redis holds nothing of this group: a new group, or everything was lost."""
 
 
+class Superseded(Verdict):
+    """Another reset of the group has been made meanwhile."""
+
+
 class Recovering(Verdict):
     """After a loss only assertions are taken, until the session that the others need is over."""
 

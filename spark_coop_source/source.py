@@ -13,10 +13,13 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
 from pyspark.sql.types import StructType
 
+from coordinator.errors import CoopKafkaError
+from spark_coop_source.driver.refused_reader import RefusedStreamReader
 from spark_coop_source.environment import needed_packages
 
 if TYPE_CHECKING:
-    from spark_coop_source.options import SourceOptions
+    from spark_coop_source.function.user_function import UserFunction
+    from spark_coop_source.options.options import SourceOptions
 
 
 class CoopKafkaDataSource(DataSource):
@@ -27,29 +30,39 @@ class CoopKafkaDataSource(DataSource):
         """The name in `format(...)`."""
         return "coop-kafka"
 
-    def schema(self) -> StructType:
-        """The row schema of Spark's own Kafka source; a wrong option is refused here."""
+    def schema(self) -> StructType | str:
+        """The row schema of Spark's own Kafka source, or that of `mapInRead`; a wrong option is refused here."""
         with needed_packages():
-            from spark_coop_source import schema as row_schema
-            from spark_coop_source.options import validate
-        return row_schema.schema(validate(self.options, streaming=None).include_headers)
+            from spark_coop_source.hand_over import schema as row_schema
+            from spark_coop_source.options.options import validate
+        options = validate(self.options, streaming=None)
+        made = options.function_output
+        return row_schema.schema(options.columns) if made is None else made
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """The reader of `spark.read`: joins no group, commits nothing."""
         with needed_packages():
-            from spark_coop_source.batch_reader import CoopKafkaBatchReader
-        return CoopKafkaBatchReader(self._checked(schema, streaming=False))
+            from spark_coop_source.driver.batch_reader import CoopKafkaBatchReader
+        return CoopKafkaBatchReader(*self._checked(schema, streaming=False))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        """The reader of `spark.readStream`."""
-        with needed_packages():
-            from spark_coop_source.stream_reader import CoopKafkaStreamReader
-        return CoopKafkaStreamReader(self._checked(schema, streaming=True))
+        """The reader of `spark.readStream`; what is wrong is said by its first call."""
+        try:
+            with needed_packages():
+                from spark_coop_source.driver.stream_reader import CoopKafkaStreamReader
+            return CoopKafkaStreamReader(*self._checked(schema, streaming=True))
+        except CoopKafkaError as error:
+            return RefusedStreamReader(error.with_traceback(None))
 
-    def _checked(self, schema: StructType, *, streaming: bool) -> "SourceOptions":
+    def _checked(self, schema: StructType, *, streaming: bool) -> "tuple[SourceOptions, UserFunction | None]":
         with needed_packages():
-            from spark_coop_source import schema as row_schema
-            from spark_coop_source.options import validate
+            from spark_coop_source.function.user_function import UserFunction
+            from spark_coop_source.hand_over import schema as row_schema
+            from spark_coop_source.options.options import validate
         options = validate(self.options, streaming=streaming)
-        row_schema.check_user_schema(schema, options.include_headers)
-        return options
+        if options.function is not None:
+            return options, UserFunction(
+                options.function, schema, options.function_per_key, options.function_concurrency
+            )
+        row_schema.check_user_schema(schema, options.columns)
+        return options, None

@@ -8,6 +8,7 @@ import os
 import sys
 import uuid
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -22,13 +23,18 @@ from cryptography.hazmat.primitives.serialization import (
 from pyspark.sql import SparkSession
 
 import processes
+import redis_servers
 import servers
-from broker_jars import ROOT
+from broker_jars import CONNECTOR, ROOT
+from command_runs import Run
 from coordinator.subscription import TopicPartition
 from group_services import Group
-from store_world import World
+from store_world import StoreServer, World
 from streams import Stream, keyed
 from topics import Kafka
+
+LONGEST = ("test_drivers", "test_stream_reader")
+"""Long files that come late in the alphabet, or, as a single test, could come last."""
 
 os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
 
@@ -102,7 +108,10 @@ def group() -> str:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    """A Spark session with four slots; `coop-kafka` is registered by itself, from the installed wheel."""
+    """A Spark session with four slots; `coop-kafka` is registered by itself, from the installed wheel.
+
+    `kafka`, Spark's own source, is there too.
+    """
     folder = tmp_path_factory.mktemp("spark")
     java = f"-Dlog4j2.configurationFile={ROOT / 'conf' / 'log4j2.properties'} -Dcoop.log={folder / 'spark.log'}"
     builder = (
@@ -110,6 +119,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         .appName("coop-kafka tests")
         .config("spark.ui.enabled", "false")
         .config("spark.driver.extraJavaOptions", java)
+        .config("spark.jars", ",".join(map(str, CONNECTOR.jars)))
         .config("spark.python.unix.domain.socket.enabled", "true")
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.shuffle.partitions", "4")
@@ -135,12 +145,54 @@ def stream(spark: SparkSession, kafka: Kafka, redis_url: str, group: str, tmp_pa
     return Stream(spark, options, tmp_path / "checkpoint")
 
 
+@pytest.fixture(scope="session")
+def cluster_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A cluster of two nodes."""
+    with redis_servers.valkey_cluster(tmp_path_factory.mktemp("cluster")) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def tls_url(tmp_path_factory: pytest.TempPathFactory, certificates: Path) -> Iterator[str]:
+    """The host's own Redis, by TLS."""
+    if not redis_servers.REDIS_SERVER:
+        pytest.skip(redis_servers.NO_REDIS_SERVER)
+    with redis_servers.redis_by_tls(tmp_path_factory.mktemp("tls"), certificates) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def old_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The oldest Redis that we work with."""
+    if not redis_servers.REDIS_6:
+        pytest.skip(redis_servers.NO_REDIS_6)
+    with redis_servers.redis_6(tmp_path_factory.mktemp("redis-6")) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def store_server(request: pytest.FixtureRequest) -> Iterator[StoreServer]:
+    """The server that holds the groups of `world`."""
+    with closing(StoreServer(request.getfixturevalue(getattr(request, "param", "redis_url")))) as server:
+        yield server
+
+
 @pytest.fixture
-def world(redis_url: str) -> Iterator[World]:
+def world(store_server: StoreServer) -> World:
     """A group's store with a clock that stands still until it is moved."""
-    world = World(redis_url)
-    yield world
-    world.close()
+    return World(store_server)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Begin with what takes longest, so that of the two processes none waits long for the other at the end."""
+    items.sort(key=lambda item: item.path.stem not in LONGEST)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """The store's tests run on each kind of server."""
+    if getattr(metafunc.module, "ON_EACH_SERVER", False) and "store_server" in metafunc.fixturenames:
+        kinds = [pytest.param(fixture, id=name) for fixture, name in redis_servers.KINDS.items()]
+        metafunc.parametrize("store_server", kinds, indirect=True, scope="session")
 
 
 @pytest.fixture
@@ -157,3 +209,9 @@ def tp(kafka: Kafka) -> TopicPartition:
     topic = kafka.create_topic("service")
     kafka.produce(topic, keyed(5))
     return TopicPartition(topic, 0)
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """The command `coop-kafka`."""
+    return Run(monkeypatch, capsys)

@@ -1,7 +1,7 @@
 """Members of a group without Spark: the service as a reader process builds it, and the clock of a test."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from typing import cast
@@ -9,19 +9,19 @@ from typing import cast
 import redis
 
 from coordinator.group_state import GroupState
-from coordinator.keys import GroupKeys
+from coordinator.member.pace import Limits
+from coordinator.member.service import Service
 from coordinator.offset_spec import Earliest, OffsetSpec
-from coordinator.pace import Limits
-from coordinator.planning import Cutting
+from coordinator.plan.planning import Cutting
 from coordinator.ports import Log
+from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import WHOLE
-from coordinator.redis_client import RedisClient
-from coordinator.redis_membership import Joining
-from coordinator.redis_snapshot import read_group
-from coordinator.redis_store import RedisStore
-from coordinator.service import Service
+from coordinator.redis.client import RedisClient
+from coordinator.redis.keys import GroupKeys
+from coordinator.redis.membership import Joining
+from coordinator.redis.snapshot import read_group
+from coordinator.redis.store import RedisStore
 from coordinator.settings import GroupSettings
-from coordinator.stream_offset import StreamOffset
 from coordinator.subscription import Assigned, Subscription, TopicPartition, Topics
 from kafka_logs import kafka_log
 from topics import Kafka
@@ -39,6 +39,9 @@ class TestClock:
 
     def now_ms(self) -> int:
         return time.monotonic_ns() // 1_000_000 + self.skipped
+
+    def wall_ms(self) -> int:
+        return self.now_ms()
 
     def wait(self, ms: int) -> None:
         time.sleep(min(ms, 20) / 1000)
@@ -72,9 +75,12 @@ class Group:
         fail_on_data_loss: bool = True,
         log: Log | None = None,
         session_ms: int = 500,
+        settings: GroupSettings | None = None,
+        says: Mapping[str, str] | None = None,
     ) -> Service:
         """A member to be, in a process of its own: it knows nothing yet."""
-        settings = GroupSettings(self.name, capacity=2, session_ms=session_ms, fail_on_data_loss=fail_on_data_loss)
+        if settings is None:
+            settings = GroupSettings(self.name, capacity=2, session_ms=session_ms, fail_on_data_loss=fail_on_data_loss)
         store = RedisStore.of(self.client, settings)
         return Service(
             settings,
@@ -84,11 +90,16 @@ class Group:
             store=store,
             log=log or self.log(),
             clock=self.clock,
-            me=Joining({"host": "h"}),
+            me=Joining(says or {"host": "h"}),
         )
 
     def log(self) -> Log:
         return self._stack.enter_context(closing(kafka_log(self.kafka.bootstrap)))
+
+    @property
+    def store(self) -> RedisStore:
+        """The verbs, for somebody who is no member."""
+        return RedisStore.of(self.client, GroupSettings(self.name))
 
     @property
     def state(self) -> GroupState:

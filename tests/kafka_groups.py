@@ -18,3 +18,9 @@ def committed(bootstrap: str, group: str, topic: str) -> dict[int, int]:
     with closing(KafkaAdminClient(bootstrap_servers=bootstrap)) as admin:
         found = admin.list_group_offsets({group: None})[group]
     return {tp.partition: o.offset for tp, o in found.items() if tp.topic == topic}
+
+
+def forget(bootstrap: str, group: str) -> None:
+    """Delete Kafka's own group, with all that it has committed."""
+    with closing(KafkaAdminClient(bootstrap_servers=bootstrap)) as admin:
+        assert admin.delete_groups([group]) == {group: "OK"}

@@ -1,14 +1,18 @@
 """A `KafkaLog` for tests, and a small log whose times are known."""
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import closing
+from dataclasses import dataclass
 
 from kafka import KafkaAdminClient
 from kafka import TopicPartition as KafkaTopicPartition
 
-from coordinator.kafka_log import KafkaLog
-from coordinator.subscription import TopicPartition
+from coordinator.kafka.log import KafkaLog
+from coordinator.offset_spec import OffsetSpec
+from coordinator.ports import Log
+from coordinator.ranges import OffsetRange
+from coordinator.subscription import Bounds, Subscription, Topic, TopicPartition
 from topics import Kafka, Record
 
 T0 = int(time.time() * 1000) - 60_000
@@ -25,3 +29,39 @@ def kafka_log(bootstrap: str, settings: Mapping[str, object] | None = None, fail
 def delete_records(kafka: Kafka, tp: TopicPartition, before: int) -> None:
     with closing(KafkaAdminClient(bootstrap_servers=kafka.bootstrap)) as admin:
         admin.delete_records({KafkaTopicPartition(*tp): before})
+
+
+@dataclass
+class Through:
+    """A log that tells what another one tells, but for what a test overrides."""
+
+    log: Log
+
+    def topics(self, subscription: Subscription) -> dict[str, Topic]:
+        return self.log.topics(subscription)
+
+    def bounds(
+        self, partitions: Iterable[TopicPartition], beginnings: Mapping[TopicPartition, int] | None = None
+    ) -> dict[TopicPartition, Bounds]:
+        return self.log.bounds(partitions, beginnings)
+
+    def ends_of_epochs(self, epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        return self.log.ends_of_epochs(epochs)
+
+    def high_watermarks(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        return self.log.high_watermarks(partitions)
+
+    def first_times(self, stretches: Mapping[TopicPartition, OffsetRange]) -> dict[TopicPartition, int]:
+        return self.log.first_times(stretches)
+
+    def resolve(self, spec: OffsetSpec, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        return self.log.resolve(spec, partitions)
+
+    def group_offsets(self, group: str) -> dict[TopicPartition, tuple[int, str]]:
+        return self.log.group_offsets(group)
+
+    def commit_group_offsets(self, group: str, offsets: Mapping[TopicPartition, tuple[int, str]]) -> bool:
+        return self.log.commit_group_offsets(group, offsets)
+
+    def close(self) -> None:
+        self.log.close()

@@ -11,9 +11,10 @@ from kafka.consumer.fetcher import ConsumerRecord
 
 from coordinator.errors import DataLossError
 from coordinator.key_hash import hash_record
+from coordinator.progress.slices import Slice
 from coordinator.ranges import WHOLE, HashRange, OffsetRange
-from coordinator.slices import Slice
-from spark_coop_source.read import SlicePartition, read_slices
+from spark_coop_source.hand_over.schema import EVERY, PLAIN
+from spark_coop_source.task.read import SlicePartition, read_slices
 from topics import Kafka, Record
 
 PATIENCE_S = 30.0
@@ -47,7 +48,9 @@ def task(
 ) -> SlicePartition:
     """An input partition; `settings` are kafka-python's."""
     client = {"bootstrap_servers": kafka.bootstrap, **settings}
-    return SlicePartition(tuple(slices), client, include_headers, poll_timeout_ms, fail_on_data_loss)
+    return SlicePartition(
+        tuple(slices), client, EVERY if include_headers else PLAIN, poll_timeout_ms, fail_on_data_loss
+    )
 
 
 def rows(partition: SlicePartition) -> list[dict[str, object]]:

@@ -2,17 +2,18 @@
 
 import secrets
 import time
+from collections.abc import Mapping
+from typing import cast
 
-import redis
-
-from coordinator.assignment_text import Ranges
-from coordinator.keys import GroupKeys
+from coordinator.assignment.assignment_text import Ranges
+from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.ranges import WHOLE, HashRange, OffsetRange
-from coordinator.redis_calls import Caller
-from coordinator.redis_client import RedisClient
-from coordinator.redis_membership import Joining
-from coordinator.redis_store import RedisStore
-from coordinator.stream_offset import Lane, StreamOffset
+from coordinator.redis.calls import Caller
+from coordinator.redis.client import RedisClient
+from coordinator.redis.connection import opened
+from coordinator.redis.keys import GroupKeys
+from coordinator.redis.membership import Joining
+from coordinator.redis.store import RedisStore
 from coordinator.subscription import Topic, TopicPartition
 
 TP, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)
@@ -23,13 +24,23 @@ NOBODY = Caller()
 BIG = 2**53 + 1  # a double cannot tell this from 2^53
 
 
+class StoreServer:
+    """A server with two clients for all tests: the store's, and one that does what the store never does."""
+
+    def __init__(self, url: str, client: RedisClient | None = None) -> None:
+        self.url, self.client, self.redis = url, client or RedisClient(url), opened(url, 5.0)
+
+    def close(self) -> None:
+        self.client.close()
+        self.redis.close()
+
+
 class World:
     """A store of one group with a clock that stands still until it is moved."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, server: "StoreServer") -> None:
+        self.url, self.client, self.redis = server.url, server.client, server.redis
         self.group = f"store {secrets.token_hex(4)}"
-        self.client = RedisClient(url)
-        self.redis = redis.Redis.from_url(url, decode_responses=True)  # does what the store never does
         self.now = time.time_ns() // 1_000_000
         self.store = RedisStore(
             self.client, self.group, session_ms=SESSION, longest_ms=LONGEST, retention_ms=60_000, now=lambda: self.now
@@ -39,25 +50,46 @@ class World:
         tps = {"p0": TP, "p1": OTHER}
         self.store.found(NOBODY, "aa", TOPICS, {tps[n]: p for n, p in positions.items()} or {TP: 0})
 
-    def join(self, member: str = "m-1", incarnation: str = "i1", before: str = "", application: str = "") -> Caller:
+    def join(
+        self, member: str = "m-1", incarnation: str = "i1", before: str = "", application: str = "", **fields: str
+    ) -> Caller:
         answer = self.store.join(
             Caller(member, incarnation),
             before,
-            Joining({"host": "h", "topics": "orders", "capacity": "1"}, application),
+            Joining({"host": "h", "topics": "orders", "capacity": "1", **fields}, application),
         )
         return Caller(member, incarnation, answer.seen.nonce, str(answer.seen.seq))
+
+    def caller(self, member: str) -> Caller:
+        """A member as it joined last."""
+        fields = self.redis.hgetall(GroupKeys(self.group).member(member))
+        return Caller(member, cast(dict[str, str], fields)["incarnation"], "aa", "0")
+
+    def events(self, kind: str) -> list[str]:
+        """Why there were events of this kind, in order."""
+        entries = cast(list[tuple[str, dict[str, str]]], self.redis.xrange(GroupKeys(self.group).events))
+        return [fields["why"] for _, fields in entries if fields["event"] == kind]
 
     def positions(self, tp: TopicPartition = TP) -> dict[str, str]:
         with self.client.reading() as reading:
             return reading.hgetall(GroupKeys(self.group).segments(tp))
 
+    def ics(self, tp: TopicPartition = TP) -> dict[str, str]:
+        with self.client.reading() as reading:
+            return reading.hgetall(GroupKeys(self.group).ics(tp))
+
+    def set_ics(self, ics: Mapping[str, str]) -> None:
+        """What is done above the positions: "lo-hi" -> "45-47 50-50"."""
+        for hashes, text in ics.items():
+            self.redis.hset(GroupKeys(self.group).ics(TP), hashes, text)
+
+    def delete_ics(self) -> None:
+        """What an operator may do at any time."""
+        self.redis.delete(GroupKeys(self.group).ics(TP))
+
     def restart(self) -> None:
         """What a restarted server looks like to the scripts: another run id."""
         self.redis.hset(GroupKeys(self.group).meta, "run_id", "0")
-
-    def close(self) -> None:
-        self.client.close()
-        self.redis.close()
 
 
 def offset(*lanes: Lane, reset: int = 0, topic_id: str = "id-1") -> StreamOffset:

@@ -13,8 +13,8 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from coordinator.errors import UnknownGroupError
 from coordinator.group_state import GroupState
-from coordinator.redis_client import RedisClient
-from coordinator.redis_snapshot import read_group
+from coordinator.redis.client import RedisClient
+from coordinator.redis.snapshot import read_group
 from topics import Record
 from verdict import Delivery, Sent
 

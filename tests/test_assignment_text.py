@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator.assignment_text import Ranges, fields_of, ranges_of, ranges_text, subscriber
+from coordinator.assignment.assignment_text import Ranges, fields_of, ranges_of, ranges_text, subscriber
 from coordinator.assignors.assignor import Subscriber
 from coordinator.errors import StateFormatError
 from coordinator.key_hash import cuts

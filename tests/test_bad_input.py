@@ -134,10 +134,11 @@ def test_any_group_name_that_people_write_works(kafka: Kafka, stream: Stream, gr
 
 def test_a_schema_that_is_not_ours_is_refused(stream: Stream) -> None:
     reader = stream.spark.readStream.format("coop-kafka").options(**stream.options).schema("key string, value string")
-    with pytest.raises(PySparkException, match="SCHEMA_MISMATCH"):
+    with pytest.raises(PySparkException, match="SCHEMA_MISMATCH") as error:
         reader.load().writeStream.format("noop").option(
             "checkpointLocation", str(stream.checkpoint)
         ).start().awaitTermination()
+    assert "UnboundLocalError" not in str(error.value), "Spark's runner adds no fault of its own"
 
 
 def test_a_recreated_topic_is_a_data_loss_by_default(kafka: Kafka, stream: Stream) -> None:

@@ -14,13 +14,13 @@ from pyspark_test import assert_pyspark_df_equal
 
 from coordinator.errors import StartingOffsetError, UnknownTopicError
 from coordinator.key_hash import cuts
+from coordinator.progress.slices import Slice, weight
 from coordinator.ranges import HASH_MAX
-from coordinator.slices import Slice, weight
 from log_fixtures import compacted_log, everything, losses, odd_log
-from spark_coop_source.batch_reader import CoopKafkaBatchReader
-from spark_coop_source.options import validate
-from spark_coop_source.read import SlicePartition
-from spark_coop_source.schema import schema
+from spark_coop_source.driver.batch_reader import CoopKafkaBatchReader
+from spark_coop_source.hand_over.schema import EVERY, PLAIN, schema
+from spark_coop_source.options.options import validate
+from spark_coop_source.task.read import SlicePartition
 from topics import Kafka, Record
 
 
@@ -174,7 +174,7 @@ def test_without_fail_on_data_loss_what_is_there_is_read_and_the_rest_told(
         "endingOffsets": json.dumps({topic: {"0": until}}),
         "failOnDataLoss": False,
     }
-    with caplog.at_level(logging.WARNING, "spark_coop_source.batch_reader"):
+    with caplog.at_level(logging.WARNING, "spark_coop_source.driver.batch_reader"):
         assert sorted(read(kafka, subscribe=topic, **options)) == [(0, offset) for offset in left]
     assert losses(caplog) == [f"DATA_LOSS: {topic}-0: offsets {part} are not in the log" for part in lost]
 
@@ -200,6 +200,15 @@ def test_spark_reads_an_odd_log_whole(kafka: Kafka, spark: SparkSession, isolati
     ]
 
 
+def test_spark_gives_the_columns_that_were_asked_for(kafka: Kafka, spark: SparkSession) -> None:
+    topic = kafka.create_topic("few")
+    kafka.produce(topic, [Record(b"v", b"k"), Record(None, b"k")])
+    some = spark.read.format("coop-kafka").option("columns", "offset, value").option("subscribe", topic)
+    found = some.option("kafka.bootstrap.servers", kafka.bootstrap).load()
+    assert found.columns == ["value", "offset"]
+    assert sorted(map(tuple, found.collect()), key=lambda row: row[1]) == [(b"v", 0), (None, 1)]
+
+
 @pytest.mark.parametrize("include_headers", [False, True])
 def test_spark_gives_the_columns_of_its_own_kafka_source(
     kafka: Kafka, spark: SparkSession, include_headers: bool
@@ -217,7 +226,7 @@ def test_spark_gives_the_columns_of_its_own_kafka_source(
         (r.key, r.value, topic, r.partition, i % 2, at + timedelta(milliseconds=i), 0, list(r.headers) or None)
         for i, r in enumerate(records)
     ]
-    columns = schema(include_headers)
+    columns = schema(EVERY if include_headers else PLAIN)
     found = spark.read.format("coop-kafka").option("includeHeaders", include_headers).option("subscribe", topic)
     assert_pyspark_df_equal(
         found.option("kafka.bootstrap.servers", kafka.bootstrap).load(),

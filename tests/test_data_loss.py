@@ -6,10 +6,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator.data_loss import Aged, Deleted, Loss, Recreated, Truncated, error, losses, moved, recreated
 from coordinator.errors import DataLossError
 from coordinator.key_hash import cuts
-from coordinator.progress import Progress, Segment
+from coordinator.progress.data_loss import (
+    Aged,
+    Cut,
+    Deleted,
+    Loss,
+    Recreated,
+    Truncated,
+    error,
+    losses,
+    moved,
+    recreated,
+)
+from coordinator.progress.segments import Progress, Segment
 from coordinator.ranges import OffsetRange
 from coordinator.subscription import Bounds, Topic, TopicPartition
 
@@ -69,6 +80,20 @@ def test_losses(
 
 
 @pytest.mark.parametrize(
+    ("topics", "expected"),
+    [
+        pytest.param(TOPICS, [Cut(TP, 9, 3, 2)], id="a cut says more than where the log ends now"),
+        pytest.param(
+            TOPICS | {"orders": AGAIN}, [Recreated("orders", "id-1", "id-9")], id="another topic's log was not cut"
+        ),
+    ],
+)
+def test_losses_of_a_log_that_was_cut(topics: Mapping[str, Topic], expected: list[Loss]) -> None:
+    cut = {TP: Cut(TP, 9, 3, 2)}
+    assert list(losses({TP: at(5, 9)}, {TP: Bounds(0, 4)}, IDS, topics, cut)) == expected
+
+
+@pytest.mark.parametrize(
     ("recorded", "topics", "expected"),
     [
         pytest.param(IDS, TOPICS, [], id="the same ids"),
@@ -90,6 +115,9 @@ def test_recreated(recorded: Mapping[str, str], topics: Mapping[str, Topic], exp
         pytest.param(Truncated(TP, 9, 3), {TP: Bounds(0, 3)}, {TP: at(3, 3)}, id="a cut log is read from its end"),
         pytest.param(
             Truncated(TP, 9, 7), {TP: Bounds(0, 7)}, {TP: at(5, 7)}, id="who had not come so far skips nothing of it"
+        ),
+        pytest.param(
+            Cut(TP, 9, 6, 3), {TP: Bounds(0, 20)}, {TP: at(5, 6)}, id="a log that was cut and grew is read from the cut"
         ),
         pytest.param(
             Recreated("orders", "id-1", "id-9"),
@@ -127,6 +155,7 @@ def test_after_moving_on_nothing_is_lost(lower: int, upper: int, one: int, two: 
     [
         pytest.param(Aged(TP, 5, 8), ["orders-0", "5-7"], id="the records that aged out, both ends included"),
         pytest.param(Truncated(TP, 9, 3), ["orders-0", "ends at 3", "position 9"], id="end and position of a cut log"),
+        pytest.param(Cut(TP, 9, 3, 2), ["orders-0", "3-8", "leader epoch 2"], id="what was read of a log that was cut"),
         pytest.param(Recreated("orders", "id-1", "id-9"), ["'orders'", "id-1", "id-9"], id="both ids"),
         pytest.param(Deleted("orders"), ["'orders'", "deleted"], id="the deleted topic"),
     ],

@@ -72,6 +72,7 @@ def test_a_killed_job_ends_with_a_good_verdict_and_kept_servers_stay(environment
         assert look
         table = subprocess.run(look[1].split(), capture_output=True, text=True, timeout=60, check=True).stdout
         assert re.search(r"\b4000\b", table)
+        assert re.search(r"^  source \S+ && PYSPARK_PYTHON=\S+ spark-submit ", done.stdout, re.MULTILINE)
         assert [server.is_running() for server in servers] == [True, True]
     finally:
         for server in servers:

@@ -1,10 +1,10 @@
 """What a process has seen of its offsets: what it may assert, and what it keeps when it leaves."""
 
-from coordinator.evidence import Evidence
 from coordinator.key_hash import cuts
-from coordinator.ownership import Fact, Owned
+from coordinator.member.evidence import Evidence
+from coordinator.progress.ownership import Fact, Owned
+from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.ranges import WHOLE, HashRange, OffsetRange
-from coordinator.stream_offset import Lane, StreamOffset
 from coordinator.subscription import TopicPartition
 
 TP = TopicPartition("orders", 0)

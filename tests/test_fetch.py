@@ -10,13 +10,14 @@ import pytest
 from kafka import KafkaAdminClient, TopicPartition
 
 from coordinator.errors import DataLossError, FetchTimeoutError, KafkaUnavailableError
-from coordinator.kafka_client import Secret
+from coordinator.kafka.client import Secret
 from coordinator.ranges import OffsetRange
 from coordinator.subscription import TopicPartition as OurTopicPartition
 from log_fixtures import compacted_log, end, eventually, everything, losses, produce_large
-from spark_coop_source import consumers
-from spark_coop_source.chunk import Chunk
-from spark_coop_source.fetch import CHUNK_BYTES, FetchSettings, fetch
+from spark_coop_source.decode.chunk import Chunk
+from spark_coop_source.fetch import consumers
+from spark_coop_source.fetch import fetch as fetching
+from spark_coop_source.fetch.fetch import CHUNK_BYTES, FetchSettings, fetch
 from topics import Kafka, Record
 
 
@@ -136,6 +137,20 @@ def test_a_chunk_of_well_compressed_records_stays_small_in_memory(kafka: Kafka) 
     assert max(sizes) <= CHUNK_BYTES // 400_000 + 1, "full, and the batch that made it so"
 
 
+def test_what_is_held_before_it_is_looked_through_is_bounded_whatever_the_client_is_told(kafka: Kafka) -> None:
+    client = {"bootstrap_servers": kafka.bootstrap, "max_partition_fetch_bytes": 50_000_000}
+    with consumers.borrowed(client, [], most_unfiltered=400_000) as consumer:
+        assert consumer.config["max_partition_fetch_bytes"] == consumer.config["fetch_max_bytes"] == 100_000
+    topic = kafka.create_topic()
+    for _ in range(20):
+        kafka.produce(topic, [Record(bytes(50_000))])  # a batch each
+    tp = TopicPartition(topic, 0)
+    settings = FetchSettings(client, 20_000, True, consumers.answer_bytes(400_000))
+    with consumers.borrowed(client, [tp], most_unfiltered=400_000) as consumer:
+        sizes = [chunk.payload for chunk in fetch(consumer, tp, OffsetRange(0, 20), settings)]
+    assert (sum(sizes), max(sizes) <= 150_000) == (1_000_000, True), "full, and the batch that made it so"
+
+
 @pytest.mark.parametrize("start", [0, 39])
 def test_records_below_the_beginning_are_a_data_loss(kafka: Kafka, start: int) -> None:
     topic = shortened_log(kafka)
@@ -158,7 +173,7 @@ def test_without_fail_on_data_loss_what_is_left_is_read_and_the_rest_told(
     kafka: Kafka, caplog: pytest.LogCaptureFixture, start: int, until: int, left: tuple[int, int], lost: str
 ) -> None:
     topic = shortened_log(kafka)
-    with caplog.at_level(logging.WARNING, "spark_coop_source.fetch"):
+    with caplog.at_level(logging.WARNING, "spark_coop_source.fetch.fetch"):
         read = fetched(kafka, topic, start, until, fail_on_data_loss=False, poll_timeout_ms=500)
     assert read == list(range(*left))
     (warning,) = losses(caplog)
@@ -225,6 +240,24 @@ def test_no_progress_though_the_records_are_there_is_a_timeout(kafka: Kafka, num
     assert e.value.retriable
 
 
+def test_a_consumer_that_does_not_ask_for_what_is_there_begins_again(
+    kafka: Kafka, numbers: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fetching, "STALL_S", 0.05)
+    monkeypatch.setattr(fetching, "BEGIN_AGAIN_S", 0.1)
+    tp, client = OurTopicPartition(numbers, 0), {"bootstrap_servers": kafka.bootstrap}
+    how = FetchSettings(client, poll_timeout_ms=20_000, fail_on_data_loss=True)
+    with consumers.borrowed(client, [tp]) as consumer:
+        pauses = iter([TopicPartition(*tp)])
+
+        def stopped() -> bool:  # asked before each poll
+            consumer.pause(*pauses)
+            return False
+
+        read = list(fetch(consumer, tp, OffsetRange(0, 100), how, stopped))
+    assert sum(map(len, read)) == 100
+
+
 def test_the_time_that_the_caller_takes_between_chunks_does_not_count(kafka: Kafka) -> None:
     topic = kafka.create_topic()
     for _ in range(2):
@@ -254,6 +287,18 @@ def test_a_consumer_is_kept_for_the_next_task_with_the_same_settings(kafka: Kafk
         assert again in (first, meanwhile)
     with consumers.borrowed({**client, "max_poll_records": 7}, [tp]) as other:
         assert other not in (first, meanwhile)
+
+
+def test_a_consumer_that_was_idle_for_long_is_not_used_again(
+    kafka: Kafka, numbers: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tp = OurTopicPartition(numbers, 0)
+    client = {"bootstrap_servers": kafka.bootstrap}
+    with consumers.borrowed(client, [tp]) as first:
+        pass
+    monkeypatch.setattr(consumers, "IDLE_S", -1.0)
+    with consumers.borrowed(client, [tp]) as second:
+        assert second is not first
 
 
 def test_a_consumer_is_closed_after_an_error(kafka: Kafka, numbers: str) -> None:

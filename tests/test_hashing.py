@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from coordinator.key_hash import hash_record
 from coordinator.ranges import HASH_MAX, OFFSET_MAX
-from spark_coop_source.byte_column import ByteColumn
-from spark_coop_source.hashing import hash_records
+from spark_coop_source.decode.byte_column import ByteColumn
+from spark_coop_source.select.hashing import hash_records
 
 records = st.lists(st.tuples(st.none() | st.binary(max_size=70), st.integers(0, OFFSET_MAX)), max_size=40)
 

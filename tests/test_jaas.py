@@ -2,7 +2,7 @@
 
 import pytest
 
-from spark_coop_source.jaas import LoginModule, parse
+from spark_coop_source.options.jaas import LoginModule, parse
 
 PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule"
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from coordinator.offset_spec import AtOffsets
 from coordinator.ranges import HASH_MAX, WHOLE, HashRange
 from coordinator.subscription import Assigned, TopicPartition
-from spark_coop_source.json_values import Assignment, Offsets, Timestamps
+from spark_coop_source.options.json_values import Assignment, Offsets, Timestamps
 
 T0, T1, U0 = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("u", 0)
 MIDDLE = HASH_MAX // 2

@@ -20,8 +20,8 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from coordinator.errors import EnvironmentMismatchError, InvalidOptionError
-from coordinator.kafka_client import client_arguments, tls_context
-from spark_coop_source.kafka_security import security_arguments
+from coordinator.kafka.client import client_arguments, tls_context
+from spark_coop_source.options.kafka_security import security_arguments
 
 AUTHORITY, STRANGER = trustme.CA(), trustme.CA()
 CA_PEM = AUTHORITY.cert_pem.bytes().decode()

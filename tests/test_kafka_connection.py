@@ -11,7 +11,7 @@ import pytest
 
 from conftest import SecureListener
 from coordinator.errors import CoopKafkaError, InvalidOptionError, KafkaAccessError, KafkaUnavailableError
-from coordinator.kafka_connection import FIRST_CONTACT_MS
+from coordinator.kafka.connection import FIRST_CONTACT_MS
 from coordinator.subscription import Bounds, TopicPartition
 from kafka_logs import kafka_log
 from topics import Kafka
@@ -103,7 +103,7 @@ def secure_settings(listener: SecureListener) -> dict[str, object]:
 def test_over_tls_with_the_right_password_it_answers(kafka: Kafka, secure_listener: SecureListener) -> None:
     tp = TopicPartition(kafka.create_topic(), 0)
     with closing(kafka_log(secure_listener.bootstrap, secure_settings(secure_listener))) as log:
-        assert log.bounds([tp]) == {tp: Bounds(0, 0)}
+        assert log.bounds([tp]) == {tp: Bounds(0, 0, epoch=0)}
 
 
 @pytest.mark.filterwarnings("ignore:unclosed <(socket|ssl):ResourceWarning")

@@ -9,7 +9,7 @@ import pytest
 from kafka import KafkaAdminClient, KafkaConsumer, KafkaProducer
 
 from coordinator.errors import InvalidOptionError, UnknownTopicError
-from coordinator.kafka_log import KafkaLog
+from coordinator.kafka.log import KafkaLog
 from coordinator.subscription import Assigned, Bounds, Pattern, Topic, TopicPartition, Topics
 from kafka_logs import THREE_SECONDS, delete_records, kafka_log
 from topics import Kafka, Record
@@ -58,12 +58,12 @@ def test_a_recreated_topic_has_another_id_at_once_and_its_own_bounds(kafka: Kafk
     name = kafka.create_topic(partitions=1)
     kafka.produce(name, THREE_SECONDS)
     before = log.topics(Topics((name,)))[name]
-    assert log.bounds([TopicPartition(name, 0)]) == {TopicPartition(name, 0): Bounds(0, 3)}
+    assert log.bounds([TopicPartition(name, 0)]) == {TopicPartition(name, 0): Bounds(0, 3, epoch=0)}
 
     kafka.recreate_topic(name, partitions=2)
 
     assert log.topics(Topics((name,)))[name].id not in ("", before.id)
-    assert log.bounds([TopicPartition(name, 0)]) == {TopicPartition(name, 0): Bounds(0, 0)}
+    assert log.bounds([TopicPartition(name, 0)]) == {TopicPartition(name, 0): Bounds(0, 0, epoch=0)}
 
 
 def test_an_unknown_topic_is_named_with_the_nearest_one_and_not_created(kafka: Kafka, log: KafkaLog) -> None:
@@ -120,7 +120,7 @@ def test_bounds_of_an_empty_partition_and_of_one_with_records_come_together(kafk
     kafka.produce(name, [Record(b"x", partition=1)] * 5)
     empty, full = TopicPartition(name, 0), TopicPartition(name, 1)
 
-    assert log.bounds([full, empty]) == {full: Bounds(0, 5), empty: Bounds(0, 0)}
+    assert log.bounds([full, empty]) == {full: Bounds(0, 5, epoch=0), empty: Bounds(0, 0, epoch=0)}
     assert log.bounds([]) == {}
 
 
@@ -130,7 +130,7 @@ def test_bounds_begin_after_deleted_records(kafka: Kafka, log: KafkaLog) -> None
 
     delete_records(kafka, tp, before=2)
 
-    assert log.bounds([tp]) == {tp: Bounds(2, 3)}
+    assert log.bounds([tp]) == {tp: Bounds(2, 3, epoch=0)}
 
 
 def test_under_read_committed_the_end_is_the_last_stable_offset(kafka: Kafka, log: KafkaLog) -> None:
@@ -142,16 +142,16 @@ def test_under_read_committed_the_end_is_the_last_stable_offset(kafka: Kafka, lo
             producer.begin_transaction()
             producer.send(tp.topic, b"not yet")
             producer.flush()
-            assert committed.bounds([tp]) == {tp: Bounds(0, 3)}
-            assert log.bounds([tp]) == {tp: Bounds(0, 4)}
+            assert committed.bounds([tp]) == {tp: Bounds(0, 3, epoch=0)}
+            assert log.bounds([tp]) == {tp: Bounds(0, 4, epoch=0)}
             producer.commit_transaction()
 
-        assert bounds_within(committed, tp, Bounds(0, 5)) == Bounds(0, 5)
+        assert bounds_within(committed, tp, Bounds(0, 5, epoch=0)) == Bounds(0, 5, epoch=0)
 
 
 def test_bounds_of_a_deleted_topic_are_an_error_and_do_not_create_it(kafka: Kafka, log: KafkaLog) -> None:
     tp = TopicPartition(kafka.create_topic(), 0)
-    assert log.bounds([tp]) == {tp: Bounds(0, 0)}
+    assert log.bounds([tp]) == {tp: Bounds(0, 0, epoch=0)}
 
     kafka.delete_topic(tp.topic)
 

@@ -10,10 +10,10 @@ from coordinator.errors import (
     MissingOptionError,
     UnknownOptionError,
 )
-from coordinator.kafka_client import client_arguments
-from spark_coop_source.kafka_options import kafka_arguments
-from spark_coop_source.kafka_table import NO_EFFECT, PASSED, REFUSED, REFUSED_FAMILIES, UNDERSTOOD
-from spark_coop_source.option_table import check_name
+from coordinator.kafka.client import client_arguments
+from spark_coop_source.options.kafka_options import kafka_arguments
+from spark_coop_source.options.kafka_table import NO_EFFECT, PASSED, REFUSED, REFUSED_FAMILIES, UNDERSTOOD
+from spark_coop_source.options.table import check_name
 
 SERVERS = {"kafka.bootstrap.servers": "broker:9092"}
 

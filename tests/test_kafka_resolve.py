@@ -6,7 +6,7 @@ from contextlib import closing
 import pytest
 
 from coordinator.errors import StartingOffsetError
-from coordinator.kafka_log import KafkaLog
+from coordinator.kafka.log import KafkaLog
 from coordinator.offset_spec import (
     EARLIEST,
     LATEST,

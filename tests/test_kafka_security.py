@@ -3,8 +3,8 @@
 import pytest
 
 from coordinator.errors import ConfigurationError, ConflictingOptionsError, InvalidOptionError, MissingOptionError
-from coordinator.kafka_client import Secret
-from spark_coop_source.kafka_security import security_arguments
+from coordinator.kafka.client import Secret
+from spark_coop_source.options.kafka_security import security_arguments
 
 CERTIFICATE = "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
 KEY = "-----BEGIN ENCRYPTED PRIVATE KEY-----\nBBBB\n-----END ENCRYPTED PRIVATE KEY-----\n"

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator.lanes import cut_for_records, lane_count
+from coordinator.plan.lanes import cut_for_records, lane_count
+from coordinator.progress.slices import Slice
 from coordinator.ranges import HASH_MAX, WHOLE, HashRange, OffsetRange
-from coordinator.slices import Slice
 
 
 @pytest.mark.parametrize(

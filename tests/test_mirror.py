@@ -5,14 +5,29 @@ from collections.abc import Mapping
 import pytest
 
 from coordinator.key_hash import cuts
-from coordinator.mirror import GroupOffsets, entry, is_mirror, mirrored, proven, usable
-from coordinator.ownership import Fact, Facts
+from coordinator.progress.growth import Growth
+from coordinator.progress.leader_epochs import Extent
+from coordinator.progress.mirror import (
+    GroupOffsets,
+    entry,
+    extents,
+    growths,
+    is_mirror,
+    mirrored,
+    outgrown,
+    proven,
+    usable,
+)
+from coordinator.progress.ownership import Fact, Facts
 from coordinator.ranges import WHOLE
 from coordinator.subscription import Topic, TopicPartition
 
 TP, OTHER, STRANGE = TopicPartition("orders", 0), TopicPartition("orders", 1), TopicPartition("bills", 0)
 TOPICS = {"orders": Topic("orders", "id-1", (0, 1))}
 LOWER, UPPER = cuts(2)
+GROWTH = Growth("orders", "id-1", 1, 2, 1_000, 601_000)
+GROWN = entry(5, 0, "id-1", GROWTH)
+READ = entry(5, 0, "id-1", GROWTH, Extent(3, 5))
 OURS, OLD, PLAIN = entry(5, 0, "id-1"), entry(5, 0, "id-0"), (5, "")
 LIKE_OURS = (5, "coop-kafka v1 reset=0 topic=id-1 and more")
 
@@ -30,6 +45,8 @@ LIKE_OURS = (5, "coop-kafka v1 reset=0 topic=id-1 and more")
         pytest.param(
             {TP: PLAIN}, False, {TP: PLAIN}, {}, id="a plain consumer's offset begins a group, proves nothing"
         ),
+        pytest.param({TP: GROWN}, True, {TP: GROWN}, {TP: 5}, id="ours, of a partition that came by a growth"),
+        pytest.param({TP: READ}, True, {TP: READ}, {TP: 5}, id="ours, with the leader epoch under which it was read"),
         pytest.param(
             {TP: LIKE_OURS}, False, {TP: LIKE_OURS}, {}, id="a metadata text that only begins like ours is not ours"
         ),
@@ -63,3 +80,23 @@ def test_what_kafkas_own_group_tells(
 )
 def test_proven(mirror: Mapping[TopicPartition, int], facts: Facts, expected: int | None) -> None:
     assert proven([TP], mirror, facts) == {TP: expected}
+
+
+def test_the_mirror_tells_of_growths_whose_partitions_still_wait() -> None:
+    assert growths({OTHER: GROWN, TP: OURS}, TOPICS) == {GROWTH}
+    assert growths({OTHER: entry(5, 0, "id-0", GROWTH)}, TOPICS) == set(), "of a topic that was re-created"
+    assert growths({STRANGE: GROWN}, TOPICS) == set(), "of a topic that is not subscribed to"
+
+
+def test_the_mirror_tells_of_topics_that_have_more_partitions_than_it_has_heard_of() -> None:
+    assert dict(outgrown({TP: OURS}, TOPICS)) == {"orders": 1}
+    assert not dict(outgrown({TP: OURS, OTHER: OURS}, TOPICS)), "it knows them all"
+    assert not dict(outgrown({OTHER: OURS}, TOPICS)), "of some partitions only: nobody knows how many there were"
+    assert not dict(outgrown({TP: OLD}, TOPICS)), "of a topic that was re-created"
+    assert not dict(outgrown({}, TOPICS)), "nothing"
+
+
+def test_the_mirror_tells_under_which_leader_epoch_the_log_reached_an_offset() -> None:
+    assert extents({TP: READ, OTHER: GROWN}, TOPICS) == {TP: Extent(3, 5)}, "older texts say nothing of it"
+    assert extents({TP: entry(5, 0, "id-0", extent=Extent(3, 5))}, TOPICS) == {}, "of a topic that was re-created"
+    assert entry(5, 0, "id-1", extent=Extent(3, 4)) == OURS, "a log not seen to reach the offset proves nothing"

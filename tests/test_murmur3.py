@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from spark_coop_source.murmur3 import LONGEST, murmur3
+from spark_coop_source.select.murmur3 import LONGEST, murmur3
 
 AROUND_A_BLOCK = (0, 1, 7, 8, 9, 15, 16, 17, 23, 24, 25, 31, 32, 33)
 lengths = st.sampled_from((*AROUND_A_BLOCK, LONGEST - 1, LONGEST, LONGEST + 1, 5_000)) | st.integers(0, 100)

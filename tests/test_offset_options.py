@@ -13,7 +13,7 @@ from coordinator.offset_spec import (
     OffsetSpec,
 )
 from coordinator.subscription import TopicPartition
-from spark_coop_source.options import SourceOptions, validate
+from spark_coop_source.options.options import SourceOptions, validate
 
 T0, T1 = TopicPartition("t", 0), TopicPartition("t", 1)
 

@@ -3,9 +3,9 @@
 import pytest
 
 from coordinator.errors import UnknownOptionError
-from spark_coop_source import option_table
-from spark_coop_source.option_values import Given, Option
-from spark_coop_source.options import validate
+from spark_coop_source.options import table as option_table
+from spark_coop_source.options.options import validate
+from spark_coop_source.options.values import Given, Option
 
 
 @pytest.mark.parametrize(

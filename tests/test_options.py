@@ -15,7 +15,8 @@ from coordinator.errors import (
 from coordinator.offset_spec import Earliest, Latest
 from coordinator.ranges import WHOLE
 from coordinator.subscription import Assigned, Pattern, TopicPartition, Topics
-from spark_coop_source.options import SourceOptions, validate
+from spark_coop_source.hand_over.schema import EVERY, PLAIN
+from spark_coop_source.options.options import SourceOptions, validate
 
 BROKER = {"kafka.bootstrap.servers": "broker:9092"}
 BATCH = {**BROKER, "subscribe": "orders"}
@@ -50,21 +51,35 @@ def test_defaults_of_a_stream_are_those_of_spark_and_of_the_specification() -> N
         max_trigger_delay_ms=900_000,
         min_partitions=None,
         max_records_per_partition=None,
-        include_headers=False,
+        columns=PLAIN,
         fetch_retries=3,
         fetch_retry_interval_ms=1_000,
         poll_timeout_ms=120_000,
+        most_unfiltered=100 * 1024 * 1024,
+        cache_bytes=200 * 1024 * 1024,
         slots=4,
         capacity=4,
         lanes=None,
         session_ms=45_000,
         heartbeat_ms=3_000,
         longest_batch_ms=300_000,
+        batch_budget_ms=10_000,
+        max_lead_ms=None,
         retention_ms=10_080 * 60_000,
         redis_max_outage_ms=60_000,
+        growth_grace_ms=600_000,
         on_state_loss="fail",
+        listener=None,
         assignor="grouped",
+        labels={},
+        sharing=None,
         several_queries=False,
+        function=None,
+        function_output=None,
+        function_per_key=False,
+        function_concurrency=1,
+        max_ranges=10_000,
+        max_individual_commits=10_000,
     )
 
 
@@ -76,7 +91,8 @@ def test_defaults_of_a_stream_are_those_of_spark_and_of_the_specification() -> N
         ),
         pytest.param({"SUBSCRIBE": "Orders"}, "subscription", Topics(("Orders",)), id="names in any case, not values"),
         pytest.param({"failOnDataLoss": "FALSE"}, "fail_on_data_loss", False, id="a switch in any case"),
-        pytest.param({"includeHeaders": "true"}, "include_headers", True, id="headers on request"),
+        pytest.param({"includeHeaders": "true"}, "columns", EVERY, id="headers on request"),
+        pytest.param({"columns": "value, key"}, "columns", ("key", "value"), id="some columns, in a row's order"),
         pytest.param({"maxOffsetsPerTrigger": "10"}, "max_offsets_per_trigger", 10, id="the most of a batch"),
         pytest.param({"minOffsetsPerTrigger": "0"}, "min_offsets_per_trigger", 0, id="no least of a batch"),
         pytest.param({"maxTriggerDelay": "90s"}, "max_trigger_delay_ms", 90_000, id="a delay with a unit"),
@@ -87,6 +103,7 @@ def test_defaults_of_a_stream_are_those_of_spark_and_of_the_specification() -> N
         pytest.param({"fetchOffset.numRetries": "0"}, "fetch_retries", 0, id="no retry"),
         pytest.param({"fetchOffset.retryIntervalMs": "5"}, "fetch_retry_interval_ms", 5, id="pause between retries"),
         pytest.param({"kafkaConsumer.pollTimeoutMs": "512"}, "poll_timeout_ms", 512, id="patience of a task"),
+        pytest.param({"max.bytes.key.range.cache": "0"}, "cache_bytes", 0, id="no cache"),
         pytest.param({"groupIdPrefix": "team-"}, "group", "g", id="a group id prefix changes nothing"),
         pytest.param({"kafka.group.id": "g"}, "group", "g", id="both names of the group with the same value"),
         pytest.param({"slots": "1024"}, "capacity", 1024, id="capacity follows slots"),
@@ -97,6 +114,10 @@ def test_defaults_of_a_stream_are_those_of_spark_and_of_the_specification() -> N
         pytest.param({"longest.batch.ms": "1000"}, "longest_batch_ms", 1_000, id="the shortest longest batch"),
         pytest.param({"offsets.retention.minutes": "1"}, "retention_ms", 60_000, id="retention is in minutes"),
         pytest.param({"redis.max.outage": "2m"}, "redis_max_outage_ms", 120_000, id="an outage with a unit"),
+        pytest.param({"member.labels": "zone=a, team=b=c"}, "labels", {"zone": "a", "team": "b=c"}, id="labels"),
+        pytest.param({"allow.individual.commit": "True"}, "sharing", True, id="a query that asks for parts"),
+        pytest.param({"allow.individual.commit": "false"}, "sharing", False, id="a query that takes whole ones only"),
+        pytest.param({"partition.growth.grace": "0"}, "growth_grace_ms", 0, id="order across growth switched off"),
         pytest.param({"assignor": "roundrobin"}, "assignor", "roundrobin", id="an assignor by name"),
         pytest.param({"allow.several.queries": "true"}, "several_queries", True, id="several queries"),
         pytest.param({"onStateLoss": "Earliest"}, "on_state_loss", "earliest", id="a word in any case"),
@@ -223,6 +244,22 @@ def test_before_the_kind_of_query_is_known_only_what_neither_could_use_is_refuse
         pytest.param(STREAM | {"maxTriggerDelay": "1.5s"}, InvalidOptionError, ["15m"], id="half a second"),
         pytest.param(
             STREAM | {"maxTriggerDelay": "-1"}, InvalidOptionError, ["not a duration"], id="a delay below zero"
+        ),
+        pytest.param(
+            STREAM | {"columns": "key,Value"}, InvalidOptionError, ["'Value'", "timestampType"], id="no column"
+        ),
+        pytest.param(STREAM | {"columns": " "}, InvalidOptionError, ["some of key"], id="an empty row"),
+        pytest.param(
+            STREAM | {"columns": "key", "includeHeaders": "true"},
+            ConflictingOptionsError,
+            ["columns and includeHeaders", "name headers among the columns"],
+            id="two ways to ask for headers",
+        ),
+        pytest.param(
+            STREAM | {"columns": "key", "mapInRead": "os:getcwd", "mapInRead.schema": "a int"},
+            ConflictingOptionsError,
+            ["columns and mapInRead", "is given every column"],
+            id="columns of a function that makes its own",
         ),
         pytest.param(STREAM | {"includeHeaders": "yes"}, InvalidOptionError, ["'yes'", "true or false"], id="yes"),
         pytest.param(STREAM | {"failOnDataLoss": " true"}, InvalidOptionError, ["' true'"], id="a space before true"),

@@ -1,9 +1,9 @@
 """What a member may commit, and what it may assert without the fence (spec 7)."""
 
 from coordinator.key_hash import cuts
-from coordinator.ownership import Fact, Owned, asserted, completed, held, missing, narrowed
+from coordinator.progress.ownership import Fact, Owned, asserted, completed, held, missing, narrowed
+from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.ranges import WHOLE, HashRange, OffsetRange
-from coordinator.stream_offset import Lane, StreamOffset
 from coordinator.subscription import TopicPartition
 
 TP = TopicPartition("t", 0)

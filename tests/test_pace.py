@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 import pytest
 
 from coordinator.key_hash import cuts
-from coordinator.pace import IDLE_MS, Limits, Pace, anything
-from coordinator.planning import Piece, Pieces
-from coordinator.progress import Segment
+from coordinator.member.pace import IDLE_MS, Limits, Pace
+from coordinator.plan.planning import Piece, Pieces
+from coordinator.progress.segments import Segment
 from coordinator.ranges import WHOLE
 from coordinator.subscription import Bounds, TopicPartition
 
@@ -26,6 +26,9 @@ class StandingClock:
     waits: list[int] = field(default_factory=list)
 
     def now_ms(self) -> int:
+        return self.now
+
+    def wall_ms(self) -> int:
         return self.now
 
     def wait(self, ms: int) -> None:
@@ -96,7 +99,7 @@ def test_min_offsets(
         clock.now += planned_ms_ago
     until = pace.until(at(20, 60), LOG, limits)
     assert until[TP] == expected
-    assert anything(at(20, 60), until) == (expected > 0)
+    assert pace.anything(at(20, 60), until) == (expected > 0)
 
 
 @pytest.mark.parametrize(
@@ -123,13 +126,30 @@ def test_adopt(
     assert adopting.targets == expected
 
 
-def test_a_rest_waits_once_and_shortly() -> None:
+def test_who_found_nothing_waits_before_the_next_look_and_others_do_not() -> None:
     clock = StandingClock()
-    Pace(clock).rest()
-    assert clock.waits == [IDLE_MS]
+    pace = Pace(clock)
+    work = at(20, 60)
+    pace.rest()
+    assert not pace.anything(work, {TP: 20, OTHER: 60})
+    clock.now += 100
+    pace.rest()
+    assert pace.anything(work, {TP: 21, OTHER: 60})
+    pace.rest()
+    assert clock.waits == [IDLE_MS - 100]
 
 
-def test_a_partition_that_appeared_later_takes_the_target_of_the_other_members() -> None:
+def test_a_partition_that_appeared_later_is_read_for_the_other_members_and_not_waited_for() -> None:
     adopting = pace({TP: 20})
     adopting.adopt({}, {TP: 90, OTHER: 30}, LOG)
-    assert adopting.targets == {TP: 20, OTHER: 30}
+    assert adopting.targets == {TP: 20}
+    assert adopting.ends(LOG) == {TP: 20, OTHER: 30}
+
+
+def test_members_that_ask_for_more_one_after_the_other_never_wait_for_each_other() -> None:
+    members = [pace({TP: 8}), pace({TP: 10, OTHER: 0}), pace({TP: 22, OTHER: 3})]
+    for member in members:
+        member.adopt({}, {TP: 22, OTHER: 3}, LOG)
+    for n, waits in enumerate(members):
+        for reads in members[n:]:  # those before it have ended
+            assert all(reads.ends(LOG)[tp] >= target for tp, target in (waits.targets or {}).items())

@@ -1,5 +1,6 @@
 """Packing: every slice once, nothing that belongs together parted, loads as even as they can be."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 import pytest
@@ -7,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordinator.key_hash import cuts
-from coordinator.packing import pack
+from coordinator.plan.packing import pack
+from coordinator.progress.slices import Slice, weight
 from coordinator.ranges import HASH_MAX, WHOLE, HashRange, OffsetRange
-from coordinator.slices import Slice, weight
 
 
 def whole(partition: int, length: int, topic: str = "orders") -> Slice:
@@ -126,6 +127,18 @@ def test_every_slice_is_in_one_task_and_no_hash_of_a_partition_in_two(
     shuffled = list(slices)
     seed.shuffle(shuffled)  # type: ignore[attr-defined]
     assert pack(shuffled, tasks=tasks, max_weight=limit) == packed
+
+
+@given(length=st.integers(1, 1000), odd=st.integers(0, 30), tasks=st.integers(1, 4))
+def test_a_partition_with_little_of_the_work_is_read_by_one_task_however_many_lanes_it_has(
+    length: int, odd: int, tasks: int
+) -> None:
+    few = [s for p in range(16 * tasks + odd) for s in lanes(p, 3, length)]
+    large = lanes(1_000, 4, 1_000 * length * tasks)
+    packed = pack(few + large, tasks=tasks)
+    readers = Counter(p for task in packed for p in {s.partition for s in task})
+    assert {readers[s.partition] for s in few} == {1}
+    assert readers[1_000] == tasks, "the lanes of a large one are shared out"
 
 
 @given(lengths=st.lists(st.integers(1, 1000), max_size=40), tasks=st.integers(1, 8))

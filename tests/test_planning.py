@@ -5,11 +5,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordinator.key_hash import cut_bound, cuts
-from coordinator.ownership import Owned
-from coordinator.planning import Cutting, Pieces, backlog, backlog_ready, levels, pieces, plan
-from coordinator.progress import Progress, Segment
-from coordinator.ranges import WHOLE, OffsetRange
-from coordinator.stream_offset import Lane
+from coordinator.plan.planning import Cutting, Piece, Pieces, backlog, backlog_ready, bounded, levels, pieces, plan
+from coordinator.progress.growth import Ceilings
+from coordinator.progress.ownership import Owned
+from coordinator.progress.segments import Progress, Segment
+from coordinator.progress.stream_offset import Lane
+from coordinator.ranges import WHOLE, HashRange, OffsetRange
 from coordinator.subscription import TopicPartition
 
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)
@@ -28,6 +29,10 @@ def halves(lower: int, upper: int) -> Pieces:
     return pieces({A: (Owned(WHOLE, "e.1"),)}, {A: progress})
 
 
+def ceilings(*of_halves: int | None) -> Pieces:
+    return {A: tuple(Piece(Segment(h, 0), "e.1", ceiling) for h, ceiling in zip(cuts(2), of_halves, strict=True))}
+
+
 @pytest.mark.parametrize(
     ("given_work", "ends", "limit", "expected"),
     [
@@ -41,6 +46,10 @@ def halves(lower: int, upper: int) -> Pieces:
         pytest.param(halves(0, 50), {A: 100}, 20, {A: 40}, id="the lane furthest behind comes first"),
         pytest.param(halves(0, 50), {A: 100}, 30, {A: 55}, id="then both go on together"),
         pytest.param(halves(0, 100), {A: 100}, 10, {A: 20}, id="a lane at the end takes nothing of the limit"),
+        pytest.param(ceilings(20, None), {A: 100}, None, {A: 100}, id="a ceiling bounds its own piece only"),
+        pytest.param(ceilings(20, None), {A: 100}, 40, {A: 60}, id="what a ceiling leaves over others take"),
+        pytest.param(ceilings(0, None), {A: 100}, 10, {A: 20}, id="a piece at its ceiling takes nothing of the limit"),
+        pytest.param(ceilings(0, 0), {A: 100}, 10, {A: 100}, id="with all at their ceilings there is no work to bound"),
         pytest.param(work(a=7), {A: 100}, 0.001, {A: 8}, id="a tiny limit still moves by one offset"),
     ],
 )
@@ -118,3 +127,28 @@ def test_one_partition_is_cut_in_as_many_lanes_as_the_slots_need() -> None:
 )
 def test_min_offsets_per_trigger(waiting: int, since_last_ms: int | None, ready: bool) -> None:
     assert backlog_ready(waiting, min_offsets=10, since_last_ms=since_last_ms, max_delay_ms=900) is ready
+
+
+def test_a_piece_is_read_up_to_its_ceiling_and_is_idle_above_it() -> None:
+    lanes = plan(ceilings(20, 0), {A: 100}, Cutting(slots=1))[A]
+    assert [(lane.position, lane.until) for lane in lanes] == [(0, 20), (0, 0)]
+
+
+@pytest.mark.parametrize(
+    ("own", "of_hashes", "expected"),
+    [
+        pytest.param(None, ((0, None),), [(WHOLE, None)], id="no ceiling"),
+        pytest.param(None, ((0, 7),), [(WHOLE, 7)], id="one for all hashes"),
+        pytest.param(5, ((0, 7),), [(WHOLE, 5)], id="its own is lower"),
+        pytest.param(
+            9, ((0, 7), (cuts(2)[1].lo, None)), [(cuts(2)[0], 7), (cuts(2)[1], 9)], id="cut where they differ"
+        ),
+        pytest.param(None, ((0, 7), (cuts(2)[1].lo, 0)), [(cuts(2)[0], 7), (cuts(2)[1], 0)], id="nothing of one half"),
+    ],
+)
+def test_pieces_are_cut_where_the_ceilings_of_hashes_differ(
+    own: int | None, of_hashes: Ceilings, expected: list[tuple[HashRange, int | None]]
+) -> None:
+    found = bounded([Piece(Segment(WHOLE, 3), "e.1", own)], of_hashes)
+    assert [(p.segment.hashes, p.ceiling) for p in found] == expected
+    assert {(p.segment.position, p.epoch) for p in found} == {(3, "e.1")}

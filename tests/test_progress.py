@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordinator.errors import StateFormatError
-from coordinator.progress import Progress, Rectangle, Segment
+from coordinator.progress.segments import Progress, Rectangle, Segment
 from coordinator.ranges import HASH_MAX, WHOLE, HashRange, OffsetRange, union
 
 SPAN, CELLS = 12, 6

@@ -10,8 +10,8 @@ from kafka import KafkaConsumer
 from kafka.consumer.fetcher import Fetcher
 from kafka.errors import CorruptRecordError
 
-from spark_coop_source import consumers, raw_batches
-from spark_coop_source.record_batch_v2 import RawBatch
+from spark_coop_source.decode.record_batch_v2 import RawBatch
+from spark_coop_source.fetch import consumers, raw_batches
 from topics import Kafka, Record
 from wire_batches import Written, batch, plain, polled
 
@@ -42,7 +42,7 @@ def test_a_kafka_python_of_another_shape_is_left_alone(
 ) -> None:
     assert not raw_batches.fits(AnotherShape)
     consumer = KafkaConsumer(bootstrap_servers=kafka.bootstrap)
-    with monkeypatch.context() as patched, caplog.at_level(logging.WARNING, "spark_coop_source.raw_batches"):
+    with monkeypatch.context() as patched, caplog.at_level(logging.WARNING, "spark_coop_source.fetch.raw_batches"):
         patched.setattr(Fetcher, "PartitionRecords", AnotherShape)
         assert not raw_batches.install(consumer)
     assert "PartitionRecords" not in vars(consumer._fetcher)

@@ -9,8 +9,8 @@ from kafka import TopicPartition
 
 from coordinator.key_hash import cuts
 from log_fixtures import compacted_log, end, lane, odd_log, rows, task, whole
-from spark_coop_source import consumers, raw_batches
-from spark_coop_source.read import SlicePartition
+from spark_coop_source.fetch import consumers, raw_batches
+from spark_coop_source.task.read import SlicePartition
 from topics import Kafka, Record
 
 CODECS = (None, "gzip", "snappy", "lz4", "zstd")

@@ -1,4 +1,4 @@
-"""The README's code and commands, executed as they stand there; only addresses and names of servers are put in.
+"""The README's code and commands, and the docs' code, executed as they stand; only names of servers are put in.
 
 `scripts/test` itself is left out; `scripts/demo` is run by test_demo, with fewer rows.
 """
@@ -8,10 +8,13 @@ import re
 import shlex
 import subprocess
 import sys
+import uuid
+from contextlib import closing
 from pathlib import Path
 
 import pyspark
 import pytest
+from kafka import KafkaConsumer, TopicPartition
 from pyspark.sql import DataFrame, SparkSession
 
 from broker_jars import ROOT
@@ -19,9 +22,12 @@ from streams import keyed
 from topics import Kafka
 
 README = (ROOT / "README.md").read_text()
-PYTHON = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+PAGES = README + (ROOT / "docs" / "map-in-read.md").read_text()
+PYTHON = re.findall(r"```python\n(.*?)```", PAGES, re.DOTALL)
+SENDING = [c for c in PYTHON if "KafkaProducer" in c]
+READING = [c for c in PYTHON if c not in SENDING]
 COMMANDS = [c.replace("\\\n", " ") for c in re.findall(r"```console\n\$ (.*?)```", README, re.DOTALL)]
-ELSEWHERE = ("scripts/test", "pip install .", "scripts/demo")  # this run, what set it up, and test_demo
+ELSEWHERE = ("scripts/test", "pip install .", "source .venv", "scripts/demo")  # this run, what set it up, and test_demo
 
 
 class Place:
@@ -79,7 +85,7 @@ def test_every_command_of_the_readme_is_run_here() -> None:
     assert [c for c in COMMANDS if not c.strip().startswith(known)] == []
 
 
-@pytest.mark.parametrize("code", PYTHON, ids=[c.strip().splitlines()[0][:40] for c in PYTHON])
+@pytest.mark.parametrize("code", READING, ids=[c.strip().splitlines()[0][:40] for c in READING])
 def test_the_python_of_the_readme_runs(spark: SparkSession, place: Place, code: str) -> None:
     names: dict[str, object] = {"spark": spark}
     exec(place.put_in(code), names)  # it is our own README
@@ -96,6 +102,15 @@ def test_the_python_of_the_readme_runs(spark: SparkSession, place: Place, code: 
         else:
             assert rows.count() == 50
     assert frames or "register" in code
+
+
+def test_the_topic_to_begin_with_has_one_partition_of_a_thousand_records(kafka: Kafka) -> None:
+    (code,) = SENDING
+    topic = f"orders-{uuid.uuid4().hex[:8]}"
+    exec(code.replace("localhost:9092", kafka.bootstrap).replace('"orders"', f'"{topic}"'), {})
+    with closing(KafkaConsumer(bootstrap_servers=kafka.bootstrap)) as consumer:
+        assert consumer.partitions_for_topic(topic) == {0}
+        assert consumer.end_offsets([TopicPartition(topic, 0)]) == {TopicPartition(topic, 0): 1_000}
 
 
 def test_the_job_of_the_readme_runs_and_can_be_described(place: Place) -> None:

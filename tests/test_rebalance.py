@@ -6,11 +6,11 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator.assignment_text import Ranges
+from coordinator.assignment.assignment_text import Ranges
+from coordinator.assignment.rebalance import beyond, joined, owned_ranges
 from coordinator.key_hash import cuts
-from coordinator.ownership import Owned
+from coordinator.progress.ownership import Owned
 from coordinator.ranges import HASH_MAX, WHOLE, HashRange
-from coordinator.rebalance import beyond, handed_over, joined, owned_ranges
 from coordinator.subscription import TopicPartition
 
 TP, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)
@@ -63,26 +63,6 @@ def test_beyond_takes_ranges_that_touch_and_others_that_overlap(
 ) -> None:
     result = beyond({TP: some}, {TP: tuple(other)})
     assert cells_of(result) == cells_of({TP: some}) - cells_of({TP: tuple(other)})
-
-
-@given(some_ranges, owner_of_each)
-def test_handed_over_gives_each_surplus_cell_to_whom_it_was_assigned(surplus: Ranges, owners: list[str]) -> None:
-    assignment = {
-        member: {TP: joined(span(c, c) for c, owner in enumerate(owners) if owner == member)}
-        for member in ("m-1", "m-2")
-    }
-    result = handed_over(surplus, assignment)
-    given_away = [((tp, h), member) for tp, pieces in result.items() for r, member in pieces for h in hashes_of([r])]
-    expected = {((TP, h), m) for tp, h in cells_of(surplus) if tp == TP and (m := owners[h - FIRST])}
-    assert set(given_away) == expected
-    assert len(given_away) == len(expected)
-    assert () not in result.values()
-    assert all(list(pieces) == sorted(pieces) for pieces in result.values())
-
-
-def test_a_whole_partition_is_parted_at_the_bounds_of_the_new_owners() -> None:
-    assignment: dict[str, Ranges] = {"m-1": {TP: (UPPER,)}, "m-2": {TP: (LOWER,)}}
-    assert handed_over({TP: (WHOLE,), OTHER: (WHOLE,)}, assignment) == {TP: ((LOWER, "m-2"), (UPPER, "m-1"))}
 
 
 def test_what_is_owned_is_one_range_whatever_its_lane_epochs() -> None:

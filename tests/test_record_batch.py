@@ -1,5 +1,7 @@
 """Arrow batches look as Spark's Kafka source would show the records, in sizes that suit the hand-over."""
 
+import subprocess
+import sys
 from dataclasses import replace
 from datetime import UTC, datetime
 
@@ -12,12 +14,27 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from coordinator.errors import LogError
 from coordinator.subscription import TopicPartition
-from spark_coop_source.byte_column import ByteColumn
-from spark_coop_source.chunk import Chunk
-from spark_coop_source.header_column import HEADERS, HeaderColumn
-from spark_coop_source.record_batch import WITH_HEADERS, WITHOUT_HEADERS, regrouped, to_arrow
-from spark_coop_source.schema import schema
+from spark_coop_source.decode.byte_column import ByteColumn
+from spark_coop_source.decode.chunk import Chunk
+from spark_coop_source.decode.header_column import HEADERS, HeaderColumn
+from spark_coop_source.hand_over import record_batch
+from spark_coop_source.hand_over.record_batch import completed, regrouped, shared, to_arrow
+from spark_coop_source.hand_over.schema import EVERY, PLAIN, schema
 
+LOADS_PANDAS = """
+import sys
+import numpy as np
+import pyarrow as pa
+from coordinator.subscription import TopicPartition
+from spark_coop_source.decode.byte_column import ByteColumn
+from spark_coop_source.decode.chunk import Chunk
+from spark_coop_source.decode.header_column import HEADERS
+from spark_coop_source.hand_over.record_batch import to_arrow
+numbers = np.array([1, 2], np.int64)
+chunk = Chunk(*2 * [ByteColumn.of([b"a", None])], numbers, numbers, numbers.astype(np.int32), pa.nulls(2, HEADERS))
+to_arrow(TopicPartition("t", 0), chunk, None, ("key", "topic", "offset", "timestamp")).validate(full=True)
+print("pandas" in sys.modules)
+"""
 TP = TopicPartition("orders", 3)
 CHUNK = Chunk(
     keys=ByteColumn.of([b"a", None, b""]),
@@ -61,41 +78,48 @@ ROWS: list[dict[str, object]] = [
 ]
 
 
-@pytest.mark.parametrize("include_headers", [False, True])
-def test_the_schema_is_the_one_that_spark_derives_from_the_source_schema(include_headers: bool) -> None:
-    ours = WITH_HEADERS if include_headers else WITHOUT_HEADERS
-    assert ours.equals(to_arrow_schema(schema(include_headers), timezone="UTC"))
+def test_the_schema_is_the_one_that_spark_derives_from_the_source_schema() -> None:
+    assert record_batch.EVERY.equals(to_arrow_schema(schema(EVERY), timezone="UTC"))
 
 
 @pytest.mark.parametrize(
-    ("mask", "expected"),
+    ("rows", "expected"),
     [
-        pytest.param(None, ROWS, id="without a mask all records are rows"),
-        pytest.param([True, True, True], ROWS, id="a mask that keeps all"),
-        pytest.param([True, False, True], [ROWS[0], ROWS[2]], id="a mask that drops one"),
-        pytest.param([False, False, False], [], id="a mask that drops all"),
+        pytest.param(None, ROWS, id="unless some are chosen all records are rows"),
+        pytest.param([0, 1, 2], ROWS, id="all are chosen"),
+        pytest.param([0, 2], [ROWS[0], ROWS[2]], id="one is not"),
+        pytest.param([2, 0, 1], [ROWS[2], ROWS[0], ROWS[1]], id="in another order"),
+        pytest.param([], [], id="none is"),
     ],
 )
-def test_records_become_rows(mask: list[bool] | None, expected: list[dict[str, object]]) -> None:
-    chosen = None if mask is None else np.array(mask)
-    batch = to_arrow(TP, CHUNK, chosen, include_headers=True)
-    assert batch.schema.equals(WITH_HEADERS)
+def test_records_become_rows(rows: list[int] | None, expected: list[dict[str, object]]) -> None:
+    chosen = None if rows is None else np.array(rows, np.intp)
+    batch = to_arrow(TP, CHUNK, chosen, EVERY)
+    assert batch.schema.equals(record_batch.EVERY)
     assert batch.to_pylist() == expected
     batch.validate(full=True)
 
 
-def test_without_headers_the_column_is_not_there() -> None:
-    batch = to_arrow(TP, CHUNK, None, include_headers=False)
-    assert batch.schema.equals(WITHOUT_HEADERS)
-    assert batch.to_pylist() == [{name: row[name] for name in WITHOUT_HEADERS.names} for row in ROWS]
+@pytest.mark.parametrize("columns", [PLAIN, ("offset", "value"), ("headers",), ("topic",)], ids=",".join)
+def test_only_columns_that_are_wanted_are_there_in_the_order_of_a_row(columns: tuple[str, ...]) -> None:
+    batch = to_arrow(TP, CHUNK, None, columns)
+    assert batch.schema.equals(to_arrow_schema(schema(columns), timezone="UTC"))
+    assert batch.to_pylist() == [{name: row[name] for name in EVERY if name in columns} for row in ROWS]
+
+
+@pytest.mark.parametrize("columns", [EVERY, PLAIN, ("offset", "value"), ("headers",), ("topic",)], ids=",".join)
+def test_what_tasks_hand_to_each_other_becomes_the_same_rows(columns: tuple[str, ...]) -> None:
+    handed_on = to_arrow(TP, CHUNK, None, shared(columns).names)
+    assert handed_on.schema.equals(shared(columns))
+    assert completed(TP, handed_on, columns).equals(to_arrow(TP, CHUNK, None, columns))
 
 
 @pytest.mark.parametrize("time_ms", [2**63 - 1, -(2**63), (2**63 - 1) // 1000 + 1])
 def test_a_time_that_spark_cannot_hold_names_the_record(time_ms: int) -> None:
     chunk = replace(CHUNK, timestamps_ms=np.array([0, time_ms, 0], np.int64))
     with pytest.raises(LogError, match=rf"orders-3 offset 12 has the timestamp {time_ms} ms"):
-        to_arrow(TP, chunk, None, include_headers=False)
-    kept = to_arrow(TP, chunk, np.array([True, False, True]), include_headers=False)
+        to_arrow(TP, chunk, None, PLAIN)
+    kept = to_arrow(TP, chunk, np.array([0, 2]), PLAIN)
     assert kept.column("offset").to_pylist() == [10, 13], "a record of another lane is none of our business"
 
 
@@ -103,8 +127,8 @@ def test_headers_that_are_not_text_name_the_offsets() -> None:
     place, one, end = (np.array([number]) for number in (0, 1, 3))
     chunk = replace(CHUNK._slice(0, 1), headers=HeaderColumn(b"\x02\xff\x01", place, one, end))
     with pytest.raises(LogError, match=r"orders-3 offsets 10-10: the headers of a record cannot be read.*UTF8"):
-        to_arrow(TP, chunk, None, include_headers=True)
-    assert len(to_arrow(TP, chunk, None, include_headers=False)) == 1, "nobody asked for them"
+        to_arrow(TP, chunk, None, EVERY)
+    assert len(to_arrow(TP, chunk, None, PLAIN)) == 1, "nobody asked for them"
 
 
 def batch_of(sizes: list[int], start: int) -> pa.RecordBatch:
@@ -137,3 +161,8 @@ def test_small_batches_are_joined() -> None:
 
 def test_a_batch_of_the_right_size_is_not_cut() -> None:
     assert [len(group) for group in regrouped([batch_of([1] * 25, 0)], rows=10, size=10_000)] == [10, 10, 5]
+
+
+def test_a_worker_does_not_load_pandas_for_its_first_rows() -> None:
+    told = subprocess.run([sys.executable, "-c", LOADS_PANDAS], capture_output=True, text=True, check=True).stdout
+    assert told == "False\n"

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kafka.errors import CorruptRecordError, UnsupportedCodecError
 
-from spark_coop_source.chunk import Chunk
-from spark_coop_source.record_batch_v2 import RawBatch, decoded
+from spark_coop_source.decode.chunk import Chunk
+from spark_coop_source.decode.record_batch_v2 import RawBatch, decoded
 from wire_batches import CODECS, Written, batch, batches, plain, polled
 
 MUCH = 2**30

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kafka.record.util import encode_varint
 
-from spark_coop_source.record_places import FIRST_STRIDE, LONGEST_RUN, WORTH_IT, chained
+from spark_coop_source.decode.record_places import FIRST_STRIDE, LONGEST_RUN, WORTH_IT, chained
 
 runs = st.tuples(
     st.sampled_from([0, 1, 62, 63, 64, 65, 8190, 8191, 8192, 2**20]) | st.integers(0, 200),

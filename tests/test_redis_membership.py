@@ -1,18 +1,29 @@
 """Members in a real Redis: assigned, released, taken, fenced, expired. Transition tests are named by the arrow."""
 
+from dataclasses import replace
+from typing import cast
+
 import pytest
 
 from coordinator import verdicts
 from coordinator.assignors.assignor import Assignment
 from coordinator.key_hash import cuts
-from coordinator.keys import GroupKeys
-from coordinator.ownership import Owned, completed
+from coordinator.progress.ownership import Owned, completed
 from coordinator.ranges import WHOLE
-from coordinator.redis_calls import Caller
-from coordinator.redis_membership import Joining, Look
-from coordinator.redis_snapshot import read_group
+from coordinator.redis.calls import Caller
+from coordinator.redis.keys import GroupKeys
+from coordinator.redis.membership import Joining, Look
+from coordinator.redis.snapshot import read_group
 from coordinator.subscription import Topic, TopicPartition
 from store_world import BIG, NOBODY, OTHER, SESSION, TP, WANTED, World, lane, offset
+
+ON_EACH_SERVER = True
+ABSENT = -2  # what PTTL says of a key that is not there
+AT_ONE_MOMENT = """
+local told = redis.call('TIME')
+for _, key in ipairs(KEYS) do told[#told + 1] = redis.call('PTTL', key) end
+return told
+"""
 
 
 def test_a_second_member_of_one_application_is_busy_until_the_lease_ends(world: World) -> None:
@@ -37,7 +48,7 @@ def test_an_assignment_is_due_when_members_or_topics_have_changed_and_then_no_mo
     look = world.store.look(one).value
     assert (look.members, look.mine, look.generation) == (("m-1",), {}, 0)
     assert assigned(world, one, {"m-1": WANTED}) == 1
-    assert world.store.look(one).value == Look(1, WANTED, "", ())
+    assert world.store.look(one).value == Look(1, WANTED, "", (), protocol="test 1")
     world.join("m-2", "i2")
     assert world.store.look(one).value.members == ("m-1", "m-2")
     lower, upper = cuts(2)
@@ -56,6 +67,23 @@ def test_the_first_assignment_recorded_wins(world: World) -> None:
     assert world.store.assign(two, occasion, "test 1", {"m-2": WANTED}).value == 1
     assert world.store.assign(one, occasion, "test 1", {"m-1": WANTED}).value == 0
     assert world.store.assignment() == {"m-2": WANTED}
+
+
+def test_an_assignment_for_members_of_which_one_has_left_since_is_not_recorded(world: World) -> None:
+    world.found()
+    one, two = world.join(), world.join("m-2", "i2")
+    look = world.store.look(one).value
+    world.store.leave(two, {})
+    assert world.store.assign(one, look.occasion, "test 1", {"m-1": {}, "m-2": WANTED}).value == 0
+    assert world.store.assignment() == {}
+
+
+def test_no_assignment_counts_on_a_member_that_leaves_and_waits_for_the_end_of_its_lease(world: World) -> None:
+    world.found()
+    one, two = world.join(), world.join("m-2", "i2")
+    world.store.acquire(two, WANTED)
+    assert world.store.leave(two, {TP: (WHOLE,)}) == 1
+    assert world.store.look(one).value.members == ("m-1",)
 
 
 def test_owned_to_released_to_acquired_one_range_at_a_time(world: World) -> None:
@@ -93,7 +121,7 @@ def test_a_batch_longer_than_the_longest_makes_ranges_takeable_though_the_heart_
         world.store.heartbeat(two)
     assert world.store.look(two).value.members == ("m-2",), "the assignor passes over a hung member"
     assert world.store.acquire(two, WANTED).value.ownership == {TP: (Owned(WHOLE, "aa.2"),)}
-    assert world.store.commit(one, end, completed(end)).value == completed(end)
+    assert world.store.commit(one, end, completed(end)).value.refused == completed(end)
 
 
 def test_targets_of_available_now_are_raised_to_those_of_the_others(world: World) -> None:
@@ -103,6 +131,26 @@ def test_targets_of_available_now_are_raised_to_those_of_the_others(world: World
     assert world.store.join(Caller("m-1", "i1"), "", first).value == {TP: 10, OTHER: 30}
     assert world.store.join(Caller("m-2", "i2"), "", second).value == {TP: 20, OTHER: BIG}
     assert world.store.join(Caller("m-3", "i3"), "", first).value == {TP: 20, OTHER: BIG}
+
+
+def test_a_call_that_arrives_after_the_members_next_one_changes_nothing(world: World) -> None:
+    """Its client gave it up long ago, and Redis had it still."""
+    world.found()
+    me = world.join()
+    first, second, third, later = (replace(me, number=str(n)) for n in (8, 9, 10, 11))
+    world.join("m-2", "i2")
+    world.store.acquire(second, WANTED)
+    world.store.acquire(second, WANTED)  # the client itself may send one twice
+    end = offset(lane("aa.1", 0, 10))
+    world.store.commit(third, end, completed(end))
+    with pytest.raises(verdicts.Rejoin):
+        world.store.authorize(second, end)  # no batch begins that would never end
+    assert world.store.release(later, {TP: ((WHOLE, "m-2"),)}).value == 1
+    with pytest.raises(verdicts.Rejoin):
+        world.store.acquire(first, WANTED)
+    world.store.heartbeat(me)  # made meanwhile: it has no number
+    assert read_group(world.client, world.group).owners[TP] == (), "nothing is owned that nobody knows of"
+    assert not world.redis.exists(GroupKeys(world.group).batches)
 
 
 def test_a_new_life_fences_the_old_one_in_every_verb(world: World) -> None:
@@ -149,6 +197,17 @@ def test_the_whole_group_expires_at_one_moment_after_the_lease(world: World) -> 
     world.store.acquire(me, WANTED)
     world.store.report_ends({TP: 9})
     world.store.heartbeat(me)
-    keys = GroupKeys(world.group)
-    moments = {world.redis.pexpiretime(k) for k in keys.all(["m-1"], [TP]) if world.redis.exists(k)}
-    assert moments == {world.now + SESSION + 60_000}
+    keys = GroupKeys(world.group).all(["m-1"], [TP])
+    seconds, microseconds, *left = cast(list[int], world.redis.eval(AT_ONE_MOMENT, len(keys), *keys))
+    moments = {ms + int(seconds) * 1000 + int(microseconds) // 1000 for ms in left if ms != ABSENT}
+    assert max(moments) - min(moments) <= 1, "a millisecond begins between the clock and the key's own"
+    assert world.now + SESSION + 60_000 - 1 <= max(moments) <= world.now + SESSION + 60_000 + 1
+
+
+def test_a_member_that_leaves_computes_nothing_for_the_others(world: World) -> None:
+    world.found()
+    one, two = world.join("m-1"), world.join("m-2", "i2")
+    world.store.acquire(one, WANTED)
+    world.store.leave(one, {TP: (WHOLE,)})
+    assert world.store.look(one).value.occasion == ""
+    assert world.store.look(two).value.members == ("m-2",)

@@ -4,15 +4,19 @@ import pytest
 
 from coordinator import verdicts
 from coordinator.errors import RedisAccessError, RedisUnavailableError, StateFormatError, StateLostError
-from coordinator.keys import GroupKeys, encode
-from coordinator.ownership import Fact, Owned, completed
-from coordinator.progress import Progress
+from coordinator.progress.ownership import Fact, Owned, completed
+from coordinator.progress.segments import Progress
+from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import WHOLE
-from coordinator.redis_calls import Caller
-from coordinator.redis_client import RedisClient
-from coordinator.redis_store import RedisStore
+from coordinator.redis.calls import Caller
+from coordinator.redis.client import RedisClient
+from coordinator.redis.keys import GroupKeys, encode
+from coordinator.redis.operator import OperatorVerbs
+from coordinator.redis.store import RedisStore
 from coordinator.subscription import Topic
 from store_world import NOBODY, OTHER, SESSION, TOPICS, TP, WANTED, World, lane, offset
+
+ON_EACH_SERVER = True
 
 
 def test_restarted_to_recovering_voids_epochs_and_takes_assertions_only(world: World) -> None:
@@ -23,7 +27,7 @@ def test_restarted_to_recovering_voids_epochs_and_takes_assertions_only(world: W
     world.restart()
     with pytest.raises(verdicts.Lost):
         world.store.commit(me, end, completed(end))
-    world.store.recover(me, "bb", "restarted", TOPICS, {TP: None, OTHER: 3})
+    world.store.recover(me, "bb", "restarted", 0, TOPICS, {TP: None, OTHER: 3})
     with pytest.raises(verdicts.Rejoin):
         world.store.heartbeat(me)
     me = world.join(before="aa")
@@ -33,19 +37,49 @@ def test_restarted_to_recovering_voids_epochs_and_takes_assertions_only(world: W
     assert world.store.stable(["orders"]) == {TP: 8, OTHER: 3}
 
 
+def test_positions_that_were_deleted_under_an_owner_are_a_loss(world: World) -> None:
+    world.found(p0=5)
+    me = world.join()
+    world.store.acquire(me, WANTED)
+    end = offset(lane("aa.1", 5, 10))
+    world.redis.delete(GroupKeys(world.group).segments(TP))
+    for verb in (
+        lambda: world.store.commit(me, end, completed(end)),
+        lambda: world.store.acquire(me, WANTED),
+        lambda: world.store.finish(me, {TP: 100}),
+    ):
+        with pytest.raises(verdicts.Lost, match="is gone"):
+            verb()
+    world.store.recover(me, "bb", "deleted", 0, TOPICS, {TP: 7})
+    assert world.store.stable(["orders"])[TP] == 7
+
+
 def test_recovering_to_working_gives_new_epochs_and_refuses_the_old(world: World) -> None:
     world.found(p0=5)
     me = world.join()
     world.store.acquire(me, WANTED)
     world.restart()
-    world.store.recover(me, "bb", "restarted", TOPICS, {TP: None})
+    world.store.recover(me, "bb", "restarted", 0, TOPICS, {TP: None})
     world.now += SESSION + 1
     me = world.join(before="aa")
     end = offset(lane("aa.1", 5, 10))
-    assert world.store.commit(me, end, completed(end)).value == completed(end)
+    assert world.store.commit(me, end, completed(end)).value.refused == completed(end)
     acquired = world.store.acquire(me, WANTED).value
     assert acquired.ownership == {TP: (Owned(WHOLE, "bb.1"),)}
     assert acquired.progress == {TP: Progress.starting_at(5)}
+
+
+def test_epochs_of_partitions_that_the_recovering_member_does_not_read_are_void_too(world: World) -> None:
+    world.found(p0=5, p1=5)
+    me = world.join()
+    world.store.acquire(me, {OTHER: (WHOLE,)})
+    end = StreamOffset("g", "m-1", 0, {"orders": "id-1"}, {OTHER: (lane("aa.1", 5, 10),)})
+    world.restart()
+    world.store.recover(NOBODY, "bb", "restarted", 0, TOPICS, {TP: None})
+    world.now += SESSION + 1
+    me = world.join(before="aa")
+    assert world.store.authorize(me, end).value == {OTHER: ()}
+    assert world.store.commit(me, end, completed(end)).value.refused == completed(end)
 
 
 def test_an_earlier_copy_is_seen_by_its_commit_sequence(world: World) -> None:
@@ -56,18 +90,44 @@ def test_an_earlier_copy_is_seen_by_its_commit_sequence(world: World) -> None:
         world.store.heartbeat(newer)
 
 
+def test_proofs_of_a_newer_reset_replace_what_redis_has_and_those_of_an_older_one_are_ignored(world: World) -> None:
+    world.found(p0=50, p1=60)
+    world.store.recover(NOBODY, "bb", "a newer reset", 7, TOPICS, {TP: 5, OTHER: 70})
+    assert world.store.stable(["orders"]) == {TP: 5, OTHER: 70}
+    assert world.store.status(NOBODY).reset == world.store.reset_epoch() == 7
+    world.restart()
+    world.store.recover(NOBODY, "cc", "an older reset", 6, TOPICS, {TP: 40, OTHER: 80})
+    assert world.store.stable(["orders"]) == {TP: 5, OTHER: 70}
+    with pytest.raises(StateLostError, match="orders-1"):
+        world.store.recover(NOBODY, "dd", "a newer reset", 8, TOPICS, {TP: 9, OTHER: None})
+
+
+def test_a_reset_drops_what_was_done_ahead_where_positions_move_and_keeps_it_elsewhere(world: World) -> None:
+    world.found(p0=5, p1=7)
+    keys = GroupKeys(world.group)
+    for tp in (TP, OTHER):
+        world.redis.hset(keys.ics(tp), str(WHOLE), "20-29")
+        world.redis.hset(keys.reserved(tp), "40-44", "w held until 1")
+    known = world.store.status(NOBODY).topics
+    OperatorVerbs.of_group(world.client, world.group).reset("bb", 9, "why", known, {TP: 3, OTHER: None})
+    assert world.store.stable(["orders"]) == {TP: 3, OTHER: 7}
+    assert (world.positions(TP), world.positions(OTHER)) == ({str(WHOLE): "3"}, {str(WHOLE): "7"})
+    assert not world.redis.exists(keys.ics(TP), keys.reserved(TP))
+    assert world.redis.exists(keys.ics(OTHER), keys.reserved(OTHER)) == 2
+
+
 def test_a_second_recovery_of_the_same_loss_does_nothing(world: World) -> None:
     world.found()
     me = world.join()
     world.restart()
-    world.store.recover(me, "bb", "restarted", TOPICS, {TP: None})
-    world.store.recover(me, "cc", "restarted", TOPICS, {TP: None})
+    world.store.recover(me, "bb", "restarted", 0, TOPICS, {TP: None})
+    world.store.recover(me, "cc", "restarted", 0, TOPICS, {TP: None})
     assert world.store.status(NOBODY).seen.nonce == "bb"
 
 
 def test_a_partition_that_nothing_proves_stops_the_recovery_before_it_writes(world: World) -> None:
     with pytest.raises(StateLostError, match="orders-1"):
-        world.store.recover(Caller("m", "i", "aa", "9"), "bb", "gone", TOPICS, {TP: 5, OTHER: None})
+        world.store.recover(Caller("m", "i", "aa", "9"), "bb", "gone", 0, TOPICS, {TP: 5, OTHER: None})
     with pytest.raises(verdicts.Absent):
         world.store.status(NOBODY)
 
@@ -79,7 +139,7 @@ def test_a_recreated_topic_gets_new_positions_and_void_epochs(world: World) -> N
     again = {"orders": Topic("orders", "id-2", (0,))}
     world.store.recreate(NOBODY, again, {TP: 3})
     end = offset(lane("aa.1", 50, 60))
-    assert world.store.commit(me, end, completed(end)).value == completed(end)
+    assert world.store.commit(me, end, completed(end)).value.refused == completed(end)
     assert world.store.acquire(me, WANTED).value.ownership == {TP: (Owned(WHOLE, "aa.2"),)}
     assert world.store.stable(["orders"])[TP] == 3
 

@@ -1,5 +1,8 @@
 """One member's work between micro-batches, on a real broker and a real Redis, without Spark."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
 
 import kafka_groups
@@ -8,9 +11,13 @@ from coordinator.errors import (
     StartingOffsetError,
 )
 from coordinator.offset_spec import AtOffsets, Earliest, Latest, OffsetSpec
-from coordinator.stream_offset import StreamOffset
+from coordinator.progress.ownership import Fact
+from coordinator.progress.stream_offset import StreamOffset
+from coordinator.ranges import WHOLE
+from coordinator.redis.client import RedisClient
 from coordinator.subscription import TopicPartition, Topics
 from group_services import UNLIMITED, Group, batch, batches, read, records, run, subscribed
+from store_world import NOBODY
 from streams import keyed
 
 # -- first positions ---------------------------------------------------------------------------
@@ -71,6 +78,42 @@ def test_starting_offsets_outside_the_log_found_no_group(members: Group, tp: Top
     with pytest.raises(StartingOffsetError):
         members.service(subscribed(tp), AtOffsets({tp: 6})).first_positions()
     assert members.keys == []
+
+
+# -- what is asked of Redis between two batches ------------------------------------------------
+
+
+class Listening(RedisClient):
+    """Notes which scripts are run."""
+
+    verbs: list[str]
+
+    def run(self, verb: str, keys: Sequence[str], args: Sequence[str]) -> list[Any]:
+        self.verbs.append(verb)
+        return super().run(verb, keys, args)
+
+
+@pytest.mark.parametrize(
+    ("raised", "asked", "first"),
+    [
+        pytest.param(None, False, 5, id="not where the commit has told them"),
+        pytest.param(7, True, 7, id="where an earlier owner has asserted more meanwhile"),
+    ],
+)
+def test_after_a_commit_positions_are_asked_for(
+    members: Group, tp: TopicPartition, raised: int | None, *, asked: bool, first: int
+) -> None:
+    members.client = listening = Listening(members.redis_url)
+    listening.verbs = []
+    running = batches(members.service(subscribed(tp)), StreamOffset(members.name))
+    members.service(subscribed(tp)).first_positions()
+    before = next(running)
+    members.kafka.produce(tp.topic, keyed(5))
+    if raised is not None:
+        members.store.claim(NOBODY, before, {tp: (Fact(WHOLE, raised),)})
+    listening.verbs.clear()
+    assert records(next(running)) == read(tp, first, 10)
+    assert ("commit" in listening.verbs, "acquire" in listening.verbs) == (True, asked)
 
 
 # -- checkpoints, AvailableNow, expiry -----------------------------------------------------------

@@ -1,6 +1,6 @@
 """What Redis or Kafka lost, and what a member makes of it: on real servers, without Spark."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import pytest
@@ -12,15 +12,15 @@ from coordinator.errors import (
     StateLostError,
     UnknownGroupError,
 )
-from coordinator.kafka_log import KafkaLog
-from coordinator.offset_spec import OffsetSpec
-from coordinator.pace import Limits
+from coordinator.kafka.log import KafkaLog
+from coordinator.member.pace import Limits
+from coordinator.member.service import Service
 from coordinator.ports import Log
-from coordinator.service import Service
-from coordinator.stream_offset import StreamOffset
-from coordinator.subscription import Bounds, Pattern, Subscription, Topic, TopicPartition
+from coordinator.progress.stream_offset import StreamOffset
+from coordinator.redis.keys import GroupKeys
+from coordinator.subscription import Pattern, TopicPartition
 from group_services import UNLIMITED, Group, batch, batches, read, records, run, subscribed
-from kafka_logs import delete_records
+from kafka_logs import Through, delete_records
 from streams import keyed
 from topics import Kafka
 
@@ -55,29 +55,20 @@ def test_a_mirror_of_some_partitions_is_no_proof_of_the_others(members: Group, t
     assert members.keys == []
 
 
-class TwoRoads:
+@dataclass
+class TwoRoads(Through):
     """Two real logs: topics and offsets over one, Kafka's own groups over the other."""
 
-    def __init__(self, log: Log, groups: Log) -> None:
-        self._log, self._groups = log, groups
-
-    def topics(self, subscription: Subscription) -> dict[str, Topic]:
-        return self._log.topics(subscription)
-
-    def bounds(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Bounds]:
-        return self._log.bounds(partitions)
-
-    def resolve(self, spec: OffsetSpec, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        return self._log.resolve(spec, partitions)
+    groups: Log
 
     def group_offsets(self, group: str) -> dict[TopicPartition, tuple[int, str]]:
-        return self._groups.group_offsets(group)
+        return self.groups.group_offsets(group)
 
     def commit_group_offsets(self, group: str, offsets: Mapping[TopicPartition, tuple[int, str]]) -> bool:
-        return self._groups.commit_group_offsets(group, offsets)
+        return self.groups.commit_group_offsets(group, offsets)
 
     def close(self) -> None:
-        self._groups.close()
+        self.groups.close()
 
 
 def test_a_mirror_that_cannot_be_read_founds_no_group(members: Group, tp: TopicPartition) -> None:
@@ -90,14 +81,25 @@ def test_a_mirror_that_cannot_be_read_founds_no_group(members: Group, tp: TopicP
         _ = members.state
 
 
-def test_a_running_member_goes_on_where_it_was_after_redis_lost_everything(members: Group, tp: TopicPartition) -> None:
+@pytest.mark.parametrize(
+    "lose",
+    [
+        pytest.param(lambda members, tp: members.lose_everything(), id="everything"),
+        pytest.param(
+            lambda members, tp: members.redis.delete(GroupKeys(members.name).segments(tp)),
+            id="the positions of a partition, which somebody deleted",
+        ),
+    ],
+)
+def test_a_running_member_goes_on_where_it_was_after_redis_lost(
+    members: Group, tp: TopicPartition, lose: Callable[[Group, TopicPartition], object]
+) -> None:
     service = members.service(subscribed(tp))
     service.first_positions()
     end = batch(service, StreamOffset(members.name))
-    members.lose_everything()
+    lose(members, tp)
     members.kafka.produce(tp.topic, keyed(3))
-    second = batch(service, end)
-    assert records(second) == read(tp, 5, 8)
+    assert records(batch(service, end)) == read(tp, 5, 8)
     assert "recover" in members.events
 
 

@@ -1,4 +1,4 @@
-"""The coordinator under faults: about 20 seconds of schedules, each of which `scripts/simulate` replays."""
+"""The coordinator under faults: about a minute of schedules, each of which `scripts/simulate` replays."""
 
 import logging
 from collections.abc import Iterator
@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 
 import servers
-from coordinator.keys import GroupKeys
+from coordinator.redis.keys import GroupKeys
 from simulation import schedules
 from simulation.kafka import TOPIC
 from simulation.sink import Violation
 from simulation.world import Valkey, World
 
-SECONDS = 20.0
+SECONDS = 60.0
 
 
 @pytest.fixture
@@ -32,7 +32,7 @@ def test_no_schedule_breaks_a_promise(valkey: Valkey) -> None:
     outcome = schedules.run(valkey, count(), seconds=SECONDS)
     told = [f"seed {f.seed}: {f.what}\n{f.command}" for f in outcome.failures]
     assert not told, "\n".join(told)
-    assert outcome.schedules >= 50
+    assert outcome.schedules >= 10
 
 
 def test_a_seed_replays_exactly(valkey: Valkey) -> None:

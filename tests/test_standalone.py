@@ -7,12 +7,13 @@ import pytest
 
 from coordinator.errors import CheckpointMismatchError, DataLossError
 from coordinator.key_hash import cuts
+from coordinator.member.pace import Limits
+from coordinator.member.standalone import Standalone
 from coordinator.offset_spec import AtOffsets, Earliest, Latest, OffsetSpec
-from coordinator.pace import Limits
-from coordinator.planning import Cutting
+from coordinator.plan.planning import Cutting
+from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import WHOLE, HashRange
-from coordinator.standalone import Standalone
-from coordinator.stream_offset import StreamOffset
+from coordinator.settings import StandaloneSettings
 from coordinator.subscription import Assigned, TopicPartition
 from group_services import TestClock, records, whole
 from kafka_logs import delete_records, kafka_log
@@ -49,7 +50,7 @@ def standalone(kafka: Kafka, clock: TestClock) -> Iterator[Make]:
                 Cutting(2),
                 log=log,
                 clock=clock,
-                fail_on_data_loss=fail_on_data_loss,
+                settings=StandaloneSettings(fail_on_data_loss=fail_on_data_loss),
             )
 
         yield make

@@ -1,6 +1,7 @@
 """The stream offset's JSON form: canonical, self-contained, and refused where it is not ours."""
 
 import json
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -8,8 +9,8 @@ from hypothesis import strategies as st
 
 from coordinator.errors import CheckpointMismatchError
 from coordinator.key_hash import cuts
+from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.ranges import OffsetRange, union
-from coordinator.stream_offset import Lane, StreamOffset
 from coordinator.subscription import TopicPartition
 
 offset_ranges = st.tuples(st.integers(0, 200), st.integers(1, 20)).map(lambda t: OffsetRange(t[0], t[0] + t[1]))
@@ -26,12 +27,24 @@ def stream_offsets(draw: st.DrawFn) -> StreamOffset:
             of_partition.append(Lane(hashes, f"abcd.{draw(st.integers(0, 9))}", position, offsets))
         lanes[TopicPartition(topic, partition)] = tuple(of_partition)
     ids = {tp.topic: f"id-{tp.topic}" for tp in lanes}
-    return StreamOffset("g", "m-1", draw(st.integers(0, 2**60)), ids, dict(sorted(lanes.items())))
+    epochs = {tp: draw(st.integers(0, 9)) for tp in lanes if draw(st.booleans())}
+    return StreamOffset("g", "m-1", draw(st.integers(0, 2**60)), ids, dict(sorted(lanes.items())), epochs)
 
 
 @given(stream_offsets())
 def test_the_json_gives_back_the_same_offset(offset: StreamOffset) -> None:
     assert StreamOffset.from_json(json.loads(json.dumps(offset.to_json()))) == offset
+
+
+@given(stream_offsets())
+def test_a_row_is_of_neighbours_that_read_the_same(offset: StreamOffset) -> None:
+    for tp, lanes in offset.lanes.items():
+        rows = offset.rows[tp]
+        says = [(row.epoch, row.position, row.offsets) for row in rows]
+        parts = [(lane.hashes, i) for lane in lanes for i, row in enumerate(rows) if lane.hashes.lo in row.hashes]
+        assert [says[i] for _, i in parts] == [(lane.epoch, lane.position, lane.offsets) for lane in lanes]
+        assert sum(row.hashes.size for row in rows) == sum(lane.hashes.size for lane in lanes)
+        assert all(left != right for left, right in pairwise(says)), "the lanes tile, so neighbours would be one row"
 
 
 @given(stream_offsets())
@@ -42,6 +55,7 @@ def test_equal_offsets_have_equal_text_however_they_were_built(offset: StreamOff
         offset.reset,
         dict(reversed(list(offset.topic_ids.items()))),
         {tp: tuple(reversed(lanes)) for tp, lanes in reversed(list(offset.lanes.items()))},
+        dict(reversed(list(offset.leader_epochs.items()))),
     )
     assert json.dumps(shuffled.to_json()) == json.dumps(offset.to_json())
 
@@ -52,9 +66,11 @@ def test_offset_ranges_are_written_inclusive_and_an_idle_lane_names_its_position
         Lane(whole[0], "ab.1", 120, (OffsetRange(120, 161), OffsetRange(171, 241))),
         Lane(whole[1], "ab.2", 241),
     )
-    body = StreamOffset("g", "m-7f", 0, {"orders": "id"}, {TopicPartition("orders", 0): lanes}).to_json()
+    tp = TopicPartition("orders", 0)
+    body = StreamOffset("g", "m-7f", 0, {"orders": "id"}, {tp: lanes}, {tp: 3}).to_json()
+    header = {"group": "g", "member": "m-7f", "reset": 0, "topics": {"orders": "id"}, "v": 1}
     assert body == {
-        "#": {"group": "g", "member": "m-7f", "reset": 0, "topics": {"orders": "id"}, "v": 1},
+        "#": header | {"epochs": {"orders": {"0": 3}}},
         "orders": {
             "0": {
                 "0000000000000000-3fffffffffffffff": "ab.1@120-160,171-240",
@@ -77,6 +93,7 @@ LOWER, UPPER = (str(h) for h in cuts(2))
         pytest.param({"#": {"v": 2, "group": "g", "reset": 0, "topics": {}}}, id="a newer version"),
         pytest.param({"#": {"v": 1, "group": 5, "reset": 0, "topics": {}}}, id="a group that is no text"),
         pytest.param({"#": {"v": 1, "group": "g", "reset": -1, "topics": {}}}, id="a negative reset epoch"),
+        pytest.param({"#": GOOD["#"] | {"epochs": {"t": {"0": -3}}}}, id="a negative leader epoch"),
         pytest.param({"#": {"v": 1, "group": "g", "reset": True, "topics": {}}}, id="a reset epoch that is no number"),
         pytest.param({"#": {"v": 1, "group": "g", "reset": 0}}, id="no topic ids"),
         pytest.param(GOOD | {"t": {"x": {}}}, id="a partition that is no number"),

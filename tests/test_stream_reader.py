@@ -34,7 +34,7 @@ def test_one_partition_is_read_by_four_tasks_at_once_each_key_in_order(kafka: Ka
     assert judge(sent(records), stream.sink.received).good
     assert stream.sink.tasks == {0: 4}
     assert stable(stream) == {2000}
-    assert state(stream).leases_ms == {}, "a query that ended has left"
+    eventually(lambda: state(stream).leases_ms == {}, "a query that ended has left", deadline_s=20)
 
 
 def test_a_limit_cuts_the_topic_in_batches_and_keeps_the_order(kafka: Kafka, stream: Stream) -> None:
@@ -81,7 +81,17 @@ def test_a_running_query_sees_new_records_and_reports_the_log_end_in_sparks_form
     with stream.running(lambda: len(stream.sink.received) == 40, "new records arrive") as query:
         eventually(lambda: len(stream.sink.received) == 30, "the first records arrive")
         produce(kafka, stream, keyed(10, first=30))
-        eventually(lambda: {topic: {"0": 40}} in map(_log_ends, query.recentProgress), "the log end is reported")
+        told: list[dict[str, Any]] = []
+
+        def reported() -> bool:
+            ends = [end for end in map(_log_ends, query.recentProgress) if end and end.get(topic) == {"0": 40}]
+            told.extend(end["#"] for end in ends if end["#"]["maxOffsetsBehindLatest"] == "0")
+            return bool(told)
+
+        eventually(reported, "the log end is reported, and that nothing is left to read")
+        assert (told[-1]["minOffsetsBehindLatest"], told[-1]["avgOffsetsBehindLatest"]) == ("0", "0.0")
+        assert told[-1]["limitedLanes"] == len(told[-1]["limited"]) <= told[-1]["lanes"] > 0
+        assert told[-1]["parkedLanes"] == 0
 
 
 def _log_ends(progress: StreamingQueryProgress) -> Any:
@@ -194,17 +204,17 @@ def test_stopping_an_idle_query_leaves_the_group_at_once(kafka: Kafka, stream: S
     produce(kafka, stream, keyed(10))
     with stream.running(lambda: stable(stream) == {10}, "confirmed"):
         pass
-    after = state(stream)
-    assert after.leases_ms == {}
-    assert all(owners == () for owners in after.owners.values())
+    eventually(lambda: state(stream).leases_ms == {}, "Spark does not wait for the reader's stop", deadline_s=20)
+    assert all(owners == () for owners in state(stream).owners.values())
 
 
 def test_an_idle_query_costs_the_reader_under_a_twentieth_of_a_core(kafka: Kafka, stream: Stream) -> None:
     produce(kafka, stream, keyed(10))
     with stream.running(lambda: True, "idle") as query:
         eventually(lambda: stable(stream) == {10}, "idle")
-        pid = int(next(iter(state(stream).members.values()))["pid"])
-        reader, looks = psutil.Process(pid), len(query.recentProgress)
+        (member,) = state(stream).members.values()
+        reader, looks = psutil.Process(int(member["pid"])), len(query.recentProgress)
+        assert psutil.Process(int(member["driver_pid"])).name() == "java", "what an operator stops is the driver"
         before = reader.cpu_times()
         started = time.monotonic()
         eventually(lambda: time.monotonic() - started > 8, "eight idle seconds")

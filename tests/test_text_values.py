@@ -9,8 +9,8 @@ from redis import ConnectionPool
 
 from coordinator.errors import InvalidOptionError, redacted
 from coordinator.subscription import Pattern
-from spark_coop_source.option_table import REDIS_URL
-from spark_coop_source.text_values import AssignorName, GroupName, RedisUrl, TopicPattern
+from spark_coop_source.options.table import REDIS_URL
+from spark_coop_source.options.text_values import AssignorNames, GroupName, Labels, RedisUrl, TopicPattern
 
 
 def redis_arguments(url: str) -> dict[str, object]:
@@ -24,6 +24,7 @@ URLS = [
     pytest.param("redis://user:s%2Fecret@localhost:6379/15", id="user and an escaped password"),
     pytest.param("redis://:secret@[::1]:6379", id="a password only, at an IPv6 address"),
     pytest.param("rediss://h:6380/1?ssl_ca_certs=/etc/ca.pem&ssl_cert_reqs=required", id="TLS with its own authority"),
+    pytest.param("redis://h:6379?cluster=true&username=u", id="a cluster"),
     pytest.param("unix:///run/redis.sock?db=2", id="a socket file"),
     pytest.param("unix://user:secret@/run/redis.sock", id="a socket file with a user"),
     pytest.param("redis://h?password=a@b&username=u", id="a password as an argument"),
@@ -62,6 +63,8 @@ def test_a_redis_url_is_one_that_redis_py_parses_too(url: str) -> None:
         pytest.param("redis://h?ssl_ca_certs=/x", "behind ? is none of", id="TLS settings without TLS"),
         pytest.param("rediss://h?ssl_cert_reqs=secret", "none of required", id="a certificate rule nobody knows"),
         pytest.param("unix://", "no socket file", id="a socket without a name"),
+        pytest.param("redis://h?cluster=yes", "none of true, false", id="a cluster or not"),
+        pytest.param("unix:///run/redis.sock?cluster=true", "of a socket file", id="a cluster behind a socket file"),
         pytest.param("unix://run/redis.sock", "third slash", id="a socket with two slashes"),
     ],
 )
@@ -136,9 +139,19 @@ def test_a_pattern_is_refused(regex: str, why: str) -> None:
 
 
 def test_an_assignor_is_known_by_its_name_or_is_a_class_that_can_be_made() -> None:
-    kind = AssignorName()
+    kind = AssignorNames()
     for name in ("grouped", "range", "roundrobin", "copartitioned", "coordinator.assignors.grouped:Grouped"):
         assert kind.parse(name) == name
     for name in ("groupd", "no.such.module:Class", "json:JSONDecoder", "coordinator.assignors.grouped:Nothing"):
         with pytest.raises(ValueError, match=re.escape(name)):
             kind.parse(name)
+
+
+def test_labels_are_names_with_values() -> None:
+    assert Labels().parse("zone=a, team = core") == {"zone": "a", "team": "core"}
+
+
+@pytest.mark.parametrize("text", ["", "zone", "zone=", "=a", "zone=a,", "zone=a,zone=b", "zo ne=a"])
+def test_damaged_labels_are_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="name"):
+        Labels().parse(text)

@@ -1,16 +1,19 @@
 """What `describe` shows of a group's state: lanes where segments and owners meet, lag, Kafka's state names."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from coordinator.assignment.assignment_text import Ranges
 from coordinator.group_state import GroupState
 from coordinator.key_hash import cuts
+from coordinator.operations.views import GroupView, GrowthView, LaneView, MemberView, PartitionView, lag, view
+from coordinator.progress.growth import Growth
 from coordinator.ranges import HASH_MAX, WHOLE, HashRange
 from coordinator.subscription import TopicPartition
-from coordinator.views import GroupView, LaneView, MemberView, PartitionView, lag, view
 
 TP = TopicPartition("orders", 0)
 LOWER, UPPER = cuts(2)
@@ -22,10 +25,14 @@ def group_state(
     owners: tuple[tuple[HashRange, str, str], ...] = (),
     ends: Mapping[TopicPartition, int] | None = None,
     leases_ms: Mapping[str, int] | None = None,
+    meta: Mapping[str, str] | None = None,
+    assignment: Mapping[str, Ranges] | None = None,
+    hung_ms: Mapping[str, int] | None = None,
+    leaving: frozenset[str] = frozenset(),
 ) -> GroupState:
     return GroupState(
         now_ms=NOW,
-        meta={},
+        meta=meta or {"nonce": "n"},
         leases_ms=leases_ms or {},
         members={"m-1": {"host": "h"}},
         topics={},
@@ -33,6 +40,9 @@ def group_state(
         owners={TP: owners} if owners else {},
         stable={TP: min(position for _, position in segments)} if segments else {},
         ends=ends or {},
+        assignment=assignment or {},
+        hung_ms=hung_ms or {},
+        leaving=leaving,
     )
 
 
@@ -42,13 +52,23 @@ def lanes_of(state: GroupState) -> tuple[LaneView, ...]:
 
 def test_a_group_is_seen_whole() -> None:
     state = group_state(
-        segments=((LOWER, 24), (UPPER, 8)), owners=((WHOLE, "n.1", "m-1"),), ends={TP: 30}, leases_ms={"m-1": NOW + 7}
+        segments=((LOWER, 24), (UPPER, 8)),
+        owners=((WHOLE, "n.1", "m-1"),),
+        ends={TP: 30},
+        leases_ms={"m-1": NOW + 7},
+        meta={"nonce": "n", "generation": "3", "protocol": "grouped 1", "reset_epoch": "12", "recovering_until": "9"},
+        assignment={"m-1": {TP: (LOWER, UPPER)}},
     )
 
     assert view("the group", state) == GroupView(
         group="the group",
         state="Stable",
-        members=(MemberView("m-1", 7, {"host": "h"}),),
+        generation=3,
+        assignor="grouped 1",
+        reset=12,
+        recovering_ms=0,
+        policy={},
+        members=(MemberView("m-1", 7, "working", {"host": "h"}),),
         partitions=(
             PartitionView(
                 topic="orders",
@@ -56,6 +76,7 @@ def test_a_group_is_seen_whole() -> None:
                 stable=8,
                 end=30,
                 lag=22,
+                gaps=1,
                 lanes=(
                     LaneView("0000000000000000-3fffffffffffffff", 24, 6, "n.1", "m-1"),
                     LaneView("4000000000000000-7fffffffffffffff", 8, 22, "n.1", "m-1"),
@@ -65,23 +86,56 @@ def test_a_group_is_seen_whole() -> None:
     )
 
 
-STATES: Mapping[str, tuple[Mapping[str, int], str]] = {
-    "nobody ever joined": ({}, "Empty"),
-    "the only lease ended this very moment": ({"m-1": NOW}, "Empty"),
-    "a lease runs for one more millisecond": ({"m-1": NOW + 1}, "Stable"),
-    "one of two leases runs": ({"m-1": NOW - 1, "m-2": NOW + 1}, "Stable"),
+ONE, TWO = {"m-1": NOW + 1}, {"m-1": NOW + 1, "m-2": NOW + 1}
+ALL_TO_ONE: Mapping[str, Ranges] = {"m-1": {TP: (WHOLE,)}}
+HALVES: Mapping[str, Ranges] = {"m-1": {TP: (LOWER,)}, "m-2": {TP: (UPPER,)}}
+STATES: Mapping[str, tuple[GroupState, str]] = {
+    "nobody ever joined": (group_state(), "Empty"),
+    "the only lease ended this very moment": (group_state(leases_ms={"m-1": NOW}, assignment=ALL_TO_ONE), "Empty"),
+    "a member has joined and nothing is assigned": (group_state(leases_ms=ONE), "PreparingRebalance"),
+    "a second member has joined since the assignment": (
+        group_state(leases_ms=TWO, assignment=ALL_TO_ONE),
+        "PreparingRebalance",
+    ),
+    "an assigned member leaves": (
+        group_state(leases_ms=TWO, assignment=HALVES, leaving=frozenset({"m-2"})),
+        "PreparingRebalance",
+    ),
+    "an assigned member hangs": (
+        group_state(leases_ms=TWO, assignment=HALVES, hung_ms={"m-2": NOW - 1}),
+        "PreparingRebalance",
+    ),
+    "all is assigned, a range has not been acquired": (
+        group_state(((WHOLE, 5),), ((LOWER, "n.1", "m-1"),), leases_ms=TWO, assignment=HALVES),
+        "CompletingRebalance",
+    ),
+    "all is assigned, and owned only at epochs from before a loss of state": (
+        group_state(((WHOLE, 5),), ((WHOLE, "old.1", "m-1"),), leases_ms=ONE, assignment=ALL_TO_ONE),
+        "CompletingRebalance",
+    ),
+    "everybody owns what was assigned": (
+        group_state(((WHOLE, 5),), ((LOWER, "n.1", "m-1"), (UPPER, "n.2", "m-2")), leases_ms=TWO, assignment=HALVES),
+        "Stable",
+    ),
 }
 
 
-@pytest.mark.parametrize(("leases_ms", "state"), STATES.values(), ids=STATES)
-def test_state(leases_ms: Mapping[str, int], state: str) -> None:
-    assert view("g", group_state(leases_ms=leases_ms)).state == state
+@pytest.mark.parametrize(("state", "expected"), STATES.values(), ids=STATES)
+def test_state(state: GroupState, expected: str) -> None:
+    assert view("g", state).state == expected
+
+
+def test_a_topic_that_has_grown_since_the_assignment_is_about_to_be_assigned() -> None:
+    grown = TopicPartition("orders", 1)
+    state = group_state(((WHOLE, 5),), ((WHOLE, "n.1", "m-1"),), leases_ms=ONE, assignment=ALL_TO_ONE)
+    state = replace(state, segments={**state.segments, grown: ((WHOLE, 0),)})
+    assert view("g", state).state == "PreparingRebalance"
 
 
 def test_a_member_whose_lease_ended_is_shown_as_long_as_it_owns_something() -> None:
     ended = {"m-2": NOW - 50}
     owning = group_state(segments=((WHOLE, 1),), owners=((UPPER, "n.1", "m-2"),), leases_ms=ended)
-    assert view("g", owning).members == (MemberView("m-2", 0, {}),)
+    assert view("g", owning).members == (MemberView("m-2", 0, "ended", {}),)
     assert view("g", group_state(leases_ms=ended)).members == ()
 
 
@@ -147,3 +201,33 @@ def test_every_hash_is_in_the_one_lane_that_has_its_position_and_its_owner(
         (position,) = [p for hashes, p in segments if point in hashes]
         assert seen.position == position
         assert seen.epoch == next((epoch for hashes, epoch, _ in owners if point in hashes), None)
+
+
+@pytest.mark.parametrize(
+    ("growth", "stable", "seen"),
+    [
+        pytest.param(
+            Growth("orders", "id", 1, 2, NOW - 1, NOW + 9), 99,
+            GrowthView("orders", 1, 2, ordered=True, grace_left_ms=9, waiting=True),
+            id="in the grace new partitions wait",
+        ),
+        pytest.param(
+            Growth("orders", "id", 1, 2, NOW - 9, NOW, (100,)), 99,
+            GrowthView("orders", 1, 2, ordered=True, grace_left_ms=0, waiting=True),
+            id="then until the older ones are at their recorded ends",
+        ),
+        pytest.param(
+            Growth("orders", "id", 1, 2, NOW - 9, NOW, (100,)), 100,
+            GrowthView("orders", 1, 2, ordered=True, grace_left_ms=0, waiting=False),
+            id="and no longer",
+        ),
+        pytest.param(
+            Growth("orders", "id", 2, 3, NOW - 1, NOW + 9), 99,
+            GrowthView("orders", 2, 3, ordered=False, grace_left_ms=9, waiting=False),
+            id="where nothing is promised nothing waits",
+        ),
+    ],
+)  # fmt: skip
+def test_growth(growth: Growth, stable: int, seen: GrowthView) -> None:
+    state = replace(group_state(segments=((WHOLE, stable),)), growths=(growth,))
+    assert view("g", state).growths == (seen,)

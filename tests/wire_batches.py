@@ -8,7 +8,7 @@ from kafka import TopicPartition
 from kafka.consumer.fetcher import ConsumerRecord, Fetcher
 from kafka.record.memory_records import MemoryRecords, MemoryRecordsBuilder
 
-from spark_coop_source import raw_batches
+from spark_coop_source.fetch import raw_batches
 
 CODECS = {"none": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
 AT = TopicPartition("orders", 0)

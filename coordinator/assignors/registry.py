@@ -1,10 +1,7 @@
-"""Assignors by name: this project's, and a user's class as `module:Class` (spec 4.1).
+"""Assignors by name: this project's, and a user's class as `module:Class` (spec 4.1)."""
 
-The only file of this package that looks beyond its arguments: it imports the user's module.
-"""
-
+import re
 from difflib import get_close_matches
-from importlib import import_module
 
 from coordinator.assignors.assignor import Assignor
 from coordinator.assignors.copartitioned import Copartitioned
@@ -12,10 +9,22 @@ from coordinator.assignors.grouped import Grouped
 from coordinator.assignors.range import Range
 from coordinator.assignors.roundrobin import RoundRobin
 from coordinator.errors import InvalidOptionError
+from coordinator.user_class import made
 
 _OWN: dict[str, type[Assignor]] = {a.name: a for a in (Grouped, Range, RoundRobin, Copartitioned)}
 NAMES = tuple(_OWN)
 """The names of this project's assignors, the default first."""
+
+
+def assignors(names: str) -> tuple[Assignor, ...]:
+    """The assignors of a list of names, separated by commas, by preference; see `assignor`."""
+    made = tuple(assignor(name.strip()) for name in names.split(","))
+    known = [(a.name, a.version) for a in made]
+    if twice := [f"{name} {version}" for name, version in known if known.count((name, version)) > 1]:
+        raise InvalidOptionError(
+            f"the assignor {twice[0]} is named twice", "name each once, or give each version its own"
+        )
+    return made
 
 
 def assignor(name: str) -> Assignor:
@@ -31,28 +40,15 @@ def assignor(name: str) -> Assignor:
             f"there is no assignor {name!r}",
             f"did you mean {near[0]}?" if near else f"choose one of {', '.join(NAMES)}, or your own as module:Class",
         )
-    return _checked(name, _made(name))
-
-
-def _made(name: str) -> object:
-    module, _, cls = name.partition(":")
-    try:
-        found: object = import_module(module)
-        for part in cls.split("."):
-            found = getattr(found, part)
-        return found() if isinstance(found, type) else found
-    except Exception as error:
-        raise InvalidOptionError(
-            f"the assignor {name!r} cannot be made: {type(error).__name__}: {error}",
-            "name an importable class as module:Class that needs no arguments",
-        ) from error
+    return _checked(name, made("assignor", name))
 
 
 def _checked(name: str, made: object) -> Assignor:
-    fits = isinstance(getattr(made, "name", None), str) and isinstance(getattr(made, "version", None), int)
-    if not fits or not callable(getattr(made, "assign", None)):
+    own_name, version = getattr(made, "name", None), getattr(made, "version", None)
+    named = isinstance(own_name, str) and re.fullmatch(r"[^\s,]+", own_name)
+    if not (named and isinstance(version, int) and version >= 0) or not callable(getattr(made, "assign", None)):
         raise InvalidOptionError(
             f"{name!r} is not an assignor",
-            "it needs a name (text), a version (whole number) and a method assign: see coordinator.assignors.assignor",
+            "it needs a name (no space, no comma), a version (a whole number) and a method assign",
         )
     return made  # type: ignore[return-value]

@@ -1,4 +1,4 @@
-"""A Kafka broker's jars, fetched once by the Ivy that ships inside pyspark.
+"""Java programs for tests, the demo and the benchmarks, fetched once by the Ivy that ships inside pyspark.
 
 Standard library only: it also runs before anything is installed.
 """
@@ -6,43 +6,64 @@ Standard library only: it also runs before anything is installed.
 import shutil
 import subprocess
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 CACHE = ROOT / ".cache"
-JARS = CACHE / "kafka-4.2.0"
-_WANTED = ROOT / "conf" / "broker-ivy.xml"
 _TRIES = 2
 
 
-def present() -> bool:
-    """Whether the jars that `conf/broker-ivy.xml` asks for are there, all of them."""
-    stamp = JARS / _WANTED.name
-    return stamp.is_file() and stamp.read_bytes() == _WANTED.read_bytes()
+@dataclass(frozen=True, slots=True)
+class JarSet:
+    """The jars that `conf/<wanted>` asks for, in `.cache/<name>`: complete or not there at all."""
+
+    name: str
+    wanted: str
+    what: str  # for people
+
+    @property
+    def folder(self) -> Path:
+        """Where the jars are."""
+        return CACHE / self.name
+
+    @property
+    def jars(self) -> list[Path]:
+        """Every jar, by name."""
+        return sorted(self.folder.glob("*.jar"))
+
+    def present(self) -> bool:
+        """Whether what is asked for now is there."""
+        stamp = self.folder / self.wanted
+        return stamp.is_file() and stamp.read_bytes() == self._asked.read_bytes()
+
+    def fetch(self, java: str, spark_home: Path) -> None:
+        """Fetch them; raises `RuntimeError` with Ivy's last words when every try has failed."""
+        CACHE.mkdir(exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=CACHE) as folder:
+            partial = Path(folder) / self.name
+            self._retrieve(java, spark_home, partial)
+            shutil.copy(self._asked, partial)
+            shutil.rmtree(self.folder, ignore_errors=True)
+            partial.rename(self.folder)
+
+    @property
+    def _asked(self) -> Path:
+        return ROOT / "conf" / self.wanted
+
+    def _retrieve(self, java: str, spark_home: Path, folder: Path) -> None:
+        command = [java, "-cp", str(spark_home / "jars" / "*"), "org.apache.ivy.Main"]
+        command += ["-ivy", str(self._asked), "-cache", str(CACHE / "ivy"), "-confs", "default"]
+        command += ["-retrieve", f"{folder}/[artifact]-[revision](-[classifier]).[ext]"]
+        for _ in range(_TRIES):
+            ivy = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+            if ivy.returncode == 0:
+                return
+        raise RuntimeError(
+            f"Ivy could not fetch {self.what}, tried {_TRIES} times:\n{ivy.stdout[-2000:]}{ivy.stderr[-500:]}"
+        )
 
 
-def fetch(java: str, spark_home: Path) -> None:
-    """Fetch the jars into `JARS`, which appears complete or not at all.
-
-    Raises `RuntimeError` with Ivy's last words when every try has failed.
-    """
-    CACHE.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=CACHE) as folder:
-        partial = Path(folder) / JARS.name
-        _retrieve(java, spark_home, partial)
-        shutil.copy(_WANTED, partial)
-        shutil.rmtree(JARS, ignore_errors=True)
-        partial.rename(JARS)
-
-
-def _retrieve(java: str, spark_home: Path, folder: Path) -> None:
-    command = [java, "-cp", str(spark_home / "jars" / "*"), "org.apache.ivy.Main"]
-    command += ["-ivy", str(_WANTED), "-cache", str(CACHE / "ivy"), "-confs", "default"]
-    command += ["-retrieve", f"{folder}/[artifact]-[revision](-[classifier]).[ext]"]
-    for _ in range(_TRIES):
-        ivy = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-        if ivy.returncode == 0:
-            return
-    raise RuntimeError(
-        f"Ivy could not fetch the Kafka broker, tried {_TRIES} times:\n{ivy.stdout[-2000:]}{ivy.stderr[-500:]}"
-    )
+BROKER = JarSet("kafka-4.2.0", "broker-ivy.xml", "a Kafka broker")
+CONNECTOR = JarSet("spark-kafka-4.2.0", "connector-ivy.xml", "Spark's Kafka source, to compare with")
+PARALLEL_CONSUMER = JarSet("parallel-consumer-0.5.3.3", "parallel-consumer-ivy.xml", "parallel-consumer")

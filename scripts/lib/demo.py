@@ -5,12 +5,14 @@ Puts the pieces together and talks to the person; each piece is a file of its ow
 
 import argparse
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
 import uuid
 from collections.abc import Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from shutil import rmtree
 from urllib.parse import urlsplit
@@ -23,7 +25,7 @@ import servers
 from coordinator.errors import redacted
 from display import BatchProgress, lane_table
 from flights import flights
-from job import SLOTS, Job
+from job import FLIGHTS_JOB, SLOTS, Job
 from topics import Kafka, Record
 from verdict import Verdict, judge
 
@@ -111,6 +113,7 @@ def _run(job: Job, crash: bool, rows: int, stack: ExitStack) -> float:
 
 
 def _start(job: Job, stack: ExitStack) -> subprocess.Popen[bytes]:
+    console.print("Starting Spark; its first batch takes a while ...")
     process = job.start()
     stack.callback(processes.stop, process)
     return process
@@ -120,6 +123,9 @@ def _describe(job: Job) -> None:
     """The lanes as `coop-kafka describe` shows them."""
     environment = {**os.environ, "COOP_REDIS": job.redis_url}
     subprocess.run([COMMAND, "describe", job.group], env=environment, check=False)
+    console.print(
+        "One range, since all lanes are done to one offset now, and one position says so. While they were read:"
+    )
 
 
 def _report(job: Job, sent: Sequence[Record], seconds: float) -> Verdict:
@@ -147,7 +153,18 @@ def _say_how_to_look(job: Job, kafka: servers.Server, redis: servers.Server) -> 
     print(f"  {cli} HGETALL 'coop:v1:{{{job.group}}}:segments:{job.topic}:0'")
     print(f"  {cli} XRANGE 'coop:v1:{{{job.group}}}:events' - +")
     print(f"  ls {job.output}")
+    print("To read the topic again, by a group of its own:")
+    print(f"  {_submit(job, ours)}")
     print("To end it: " + (f"kill {' '.join(own)} && sleep 3 && " if own else "") + f"rm -r {job.folder}")
+
+
+def _submit(job: Job, own_redis: str) -> str:
+    """The command that runs the job again, to be copied; a Redis of the user's own is in COOP_REDIS already."""
+    again = replace(job, group=f"{job.group}-again", folder=job.folder / "again")
+    words = ["spark-submit", "--master", f"local[{SLOTS}]", str(FLIGHTS_JOB), *again.words]
+    words += ["--redis", own_redis] if own_redis else []
+    activate = COMMAND.with_name("activate")
+    return f"source {activate} && PYSPARK_PYTHON={sys.executable} {shlex.join(words)}"
 
 
 def _redis_cli(redis: servers.Server) -> str:

@@ -1,6 +1,7 @@
 """Runs a command in this checkout's own environment, which is made first where something is missing.
 
-The environment is `.venv` (the package as a wheel, with every extra) and `.cache` (a Kafka broker).
+The environment is `.venv` (the package as a wheel, with every extra) and `.cache` (a Kafka broker,
+Spark's own Kafka source).
 Standard library only, since nothing else is there yet. Runs that share a checkout hold a shared lock
 for as long as they live, and changing the environment takes it exclusively: no run sees a half-made one.
 """
@@ -18,10 +19,10 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import IO
 
-import broker_jars
-from broker_jars import CACHE, ROOT
+from broker_jars import BROKER, CACHE, CONNECTOR, ROOT
 
 VENV = ROOT / ".venv"
+JARS = (BROKER, CONNECTOR)
 EXTRAS = "cli,demo,test,lint"
 SOURCES = ("coordinator", "spark_coop_source")
 JAVA_AT_LEAST = 17
@@ -105,7 +106,7 @@ def _ready() -> bool:
         _stamped("dependencies", _dependencies())
         and _stamped("sources", _sources())
         and _spark_home().is_dir()
-        and broker_jars.present()
+        and all(each.present() for each in JARS)
     )
 
 
@@ -118,9 +119,10 @@ def _set_up(java_command: str) -> None:
         (VENV / "dependencies").write_text(_dependencies())
     if not _stamped("sources", _sources()):
         _install("--no-deps", "--no-build-isolation", "--force-reinstall", str(ROOT))
-    if not broker_jars.present():
-        print("Fetching a Kafka broker into .cache (half a minute) ...", file=sys.stderr)
-        broker_jars.fetch(java_command, _spark_home())
+    for each in JARS:
+        if not each.present():
+            print(f"Fetching {each.what} into .cache (half a minute) ...", file=sys.stderr)
+            each.fetch(java_command, _spark_home())
 
 
 def _lock_exclusively(lock: IO[str]) -> None:

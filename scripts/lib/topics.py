@@ -4,8 +4,8 @@ Writes only; what reads them is what is under test.
 """
 
 import uuid
-from collections.abc import Iterable, Mapping
-from contextlib import closing
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 
 from kafka import KafkaAdminClient, KafkaProducer
@@ -70,6 +70,14 @@ class Kafka:
         """Write records in a transaction that is committed: a marker follows them."""
         with closing(self._transaction(compression)) as producer:
             _send(producer, topic, records)
+            producer.commit_transaction()
+
+    @contextmanager
+    def open_transaction(self, topic: str, records: Iterable[Record]) -> Iterator[None]:
+        """Write records in a transaction that is open in the body of `with`, and committed after it."""
+        with closing(self._transaction(None)) as producer:
+            _send(producer, topic, records)
+            yield
             producer.commit_transaction()
 
     def produce_aborted(self, topic: str, records: Iterable[Record], *, compression: str | None = None) -> None:

@@ -64,10 +64,16 @@ class Scheduler:
             self.now_ms += 1_000
 
     def kill(self, actor: Actor) -> None:
-        """End it where it is; nothing of it runs any more."""
+        """End it where it is; nothing of it runs any more. An actor may end itself so."""
+        if self.runs(actor):
+            raise greenlet.GreenletExit
         if actor.alive:
             actor.greenlet.parent = greenlet.getcurrent()  # where to go on once it has ended
             actor.greenlet.throw(greenlet.GreenletExit)
+
+    def runs(self, actor: Actor) -> bool:
+        """Whether it is its turn."""
+        return actor.greenlet is greenlet.getcurrent()
 
     def throw(self, actor: Actor, request: BaseException) -> None:
         """Raise `request` at the actor's scheduling point; it runs on from there."""
@@ -94,6 +100,10 @@ class VirtualClock:
 
     def now_ms(self) -> int:
         """The virtual time since some fixed moment."""
+        return self._scheduler.now_ms
+
+    def wall_ms(self) -> int:
+        """The same: nobody in the simulation looks at a calendar."""
         return self._scheduler.now_ms
 
     def wait(self, ms: int) -> None:

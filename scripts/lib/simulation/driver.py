@@ -12,16 +12,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from coordinator.errors import CoopKafkaError
-from coordinator.key_hash import hash_key
-from coordinator.packing import pack
-from coordinator.redis_membership import Joining
-from coordinator.redis_store import RedisStore
-from coordinator.service import Service
-from coordinator.stream_offset import StreamOffset
+from coordinator.errors import CoopKafkaError, DataLossError
+from coordinator.member.quarantine import LOOK_MS
+from coordinator.member.service import Service
+from coordinator.progress.slices import Slice
+from coordinator.progress.stream_offset import StreamOffset
+from coordinator.redis.membership import Joining
+from coordinator.redis.store import RedisStore
 from coordinator.subscription import Topics
+from simulation import acknowledging, promises
 from simulation.actors import Actor, Stopped
-from simulation.kafka import KEYS, TOPIC, Record, SimulatedLog
+from simulation.kafka import TOPIC, Record, SimulatedLog
+from simulation.promises import Attempt
 from simulation.redis_server import Line
 from simulation.sink import Violation
 from simulation.tasks import Task
@@ -29,17 +31,6 @@ from simulation.wishes import Wishes
 
 if TYPE_CHECKING:
     from simulation.world import World
-
-_HASHES = tuple(hash_key(key) for key in KEYS)
-Cells = frozenset[tuple[object, int, str]]
-
-
-@dataclass(slots=True)
-class Attempt:
-    """What the attempts at one batch had in common so far."""
-
-    cells: Cells  # partition, hash, lane epoch that were authorised every time
-    records: list[Record] | None  # of an attempt at the whole of it
 
 
 @dataclass(slots=True)
@@ -51,7 +42,8 @@ class Checkpoint:
     committed: set[int] = field(default_factory=set)
     attempts: dict[int, Attempt] = field(default_factory=dict)
     shared: bool = False  # two drivers have had it at once: Spark promises nothing then but to end one of them
-    lost: bool = False  # a driver found that nothing proves a position
+    lost: bool = False  # a driver found that nothing proves a position: its operator goes on at earliest
+    aged: bool = False  # a driver found that records are gone: its operator goes on without them
 
 
 class Driver:
@@ -60,12 +52,16 @@ class Driver:
     def __init__(self, world: "World", name: str, checkpoint: Checkpoint, wishes: Wishes) -> None:
         self.world, self.name, self.checkpoint, self.wishes = world, name, checkpoint, wishes
         self.line = Line(world.server, self.trace)
+        self.line.ran = self._ran
         self.ended = ""
+        self._resets = world.invariants.reset
         self.founding = False  # it may have seen that there is no group, and be about to found one
         self._planned: list[str] = []  # the offsets it knows, as the offset log held them when it started
         self.tasks: list[Task] = []
-        self._planned_at = world.invariants.state
-        settings = world.settings(wishes, checkpoint.lost)
+        self.hangs_since: int | None = None  # when its batch met a record that never ends
+        self._planned_since, self._asked_ms, self._cuts = len(world.invariants.states) - 1, 0, 0
+        self._ended_at = world.invariants.state  # when it asked last whether AvailableNow is done
+        settings = self._settings = world.settings(wishes, checkpoint)
         store = RedisStore.of(self.line, settings, now=lambda: world.server.now_ms)
         self._heartbeat_ms = settings.heartbeat_ms
         self.service = Service(
@@ -91,6 +87,11 @@ class Driver:
         return self.main.alive
 
     @property
+    def member(self) -> str:
+        """The member it is; empty until it knows."""
+        return self.service._membership.member  # noqa: SLF001 - who owns what at the end
+
+    @property
     def actors(self) -> Iterator[Actor]:
         """The threads of its reader process."""
         yield self.main
@@ -114,7 +115,11 @@ class Driver:
         self.ended = why
         if self.heart:
             self.world.scheduler.kill(self.heart)
+        before = self.world.invariants.state
         self.service.leave()
+        if self.tasks and "leave" in self.line.done:  # a fenced one was refused: it has freed nothing
+            seen = self.world.invariants
+            promises.kept_what_may_be_written(_offset(self._planned[-1]), before, seen.state, seen.last_owner)
 
     def _spark(self) -> None:
         ck = self.checkpoint
@@ -128,7 +133,8 @@ class Driver:
         elif replays and not self._batch(len(self._planned) - 1):
             return
         while self._next_batch():
-            self.world.scheduler.turn(self.wishes.interval_ms)
+            interval = self.wishes.interval_ms
+            self.world.scheduler.turn(interval and interval - self.world.scheduler.now_ms % interval)
 
     def _next_batch(self) -> bool:
         """Whether the query goes on."""
@@ -144,16 +150,23 @@ class Driver:
         ck.wal.append(end)
         self._planned.append(end)
         self.trace(f"WAL {n}: {end}")
-        self._nothing_confirmed(StreamOffset.from_json(json.loads(end)))
+        planned = [r for s in _offset(end).slices for r in self.world.kafka.read(s)]
+        self._check_plan(planned)
         self.world.scheduler.turn()
         return self._batch(n)
 
     def _finished(self) -> None:
         targets = self.service._pace.targets or {}  # noqa: SLF001 - what the run had to reach
-        missing = [r for tp, end in targets.items() for r in self.world.needed(tp, end)]
-        if missing:
+        gated = self.service._reach.gates.closed  # noqa: SLF001 - new partitions that must wait for older ones (spec 7)
+        missing = [r for tp, end in targets.items() if tp not in gated for r in self.world.needed(tp, end)]
+        missing = [r for r in missing if not self._ended_at.parked(r)]
+        if missing and self._resets == self.world.invariants.reset:  # else an operator moved positions back meanwhile
             raise Violation(f"AVAILABLE NOW: {self.name} ended before {missing[0]} was in the sink")
         self._end("AvailableNow has ended")
+
+    def _ran(self, verb: str) -> None:
+        if verb == "finish":
+            self._ended_at = self.world.invariants.state
 
     def _concurrent(self, log: str) -> None:
         if not self.checkpoint.shared:
@@ -174,30 +187,49 @@ class Driver:
 
     def _latest(self, start: str) -> str | None:
         self._open()
-        self._planned_at = self.world.invariants.state
-        end = self.service.next_offset(StreamOffset.from_json(json.loads(start)), self.wishes.limits)
+        self._planned_since, self._asked_ms = len(self.world.invariants.states) - 1, self.world.scheduler.now_ms
+        end = self.service.next_offset(_offset(start), self.wishes.limits)
         return None if end is None or _text(end) == start else _text(end)
+
+    def _check_plan(self, planned: list[Record]) -> None:
+        states, seen = self.world.invariants.states[self._planned_since :], self.world.server.seen
+        before, now = states[0], states[-1]
+        promises.nothing_confirmed(planned, states)
+        seen["back-pressure"] += promises.holds_back(planned, before, now, self._settings.max_individual_commits)
+        struck = [s for s in before.strikes & now.strikes if self.world.struck_at[s] < self._asked_ms - LOOK_MS]
+        seen["tried alone"] += promises.keeps_away(planned, struck, before, now)
+        steering = self.service._reach.steering  # noqa: SLF001 - what was decided, to be counted
+        seen.update(f"quota: {why}" for why in {q.why for q in steering.quotas})
+        cuts = sum(map(len, steering._model.cuts.values()))  # noqa: SLF001
+        seen["cut by cost"] += cuts > self._cuts
+        seen["merged by cost"] += cuts < self._cuts
+        self._cuts = cuts
 
     def _batch(self, n: int) -> bool:
         """Run batch `n`; whether the query goes on."""
         world, ck = self.world, self.checkpoint
         if n == 0:
             self._initial()
-        end = StreamOffset.from_json(json.loads(self._planned[n]))
+        end = _offset(self._planned[n])
         self._open()
-        readable = self.service.authorize(end)
+        readable = self._authorize(end)
         if self.wishes.initial_calls > 1 and self.service.authorize(end) != readable:
             raise Violation(f"PARTITIONS: two answers for batch {n}")
-        packed = pack(readable.slices, tasks=self.wishes.cutting.slots)
-        read = [[r for s in slices for r in world.kafka.read(s)] for slices in packed]
-        records = [r for of_task in read for r in of_task]
+        packed = self.service.tasks(end)
+        read = [[(s, self._read(s)) for s in slices] for slices in packed]
+        records = [r for slices in read for _, of_slice in slices for r in of_slice]
         self.trace(f"batch {n} reads {' '.join(map(str, records))}" + ("" if readable == end else " (part skipped)"))
-        self._same_as_before(n, end, readable, records)
-        self.tasks = [world.start_task(self, r) for r in read if r]
+        asked, attempt = self.line.done["authorize"], ck.attempts.setdefault(n, Attempt())
+        promises.same_as_before(attempt, asked, end, readable, records, world.kafka.aged)
+        self.tasks = [world.start_task(self, slices) for slices in read if any(r for _, r in slices)]
         while not all(t.done for t in self.tasks):
             world.scheduler.turn(30)
+            for _ in range(world.random.randint(1, 4) if self.wishes.acknowledges and world.chance(0.4) else 0):
+                acknowledging.acknowledge(self, readable, (ck.name, n))
+        self.hangs_since = None
         world.sink.complete(ck.name, n, records)
         self.trace(f"sink complete {n}")
+        world.in_peace()
         world.scheduler.turn()
         if n in ck.committed:
             self._concurrent("commit log")
@@ -206,6 +238,19 @@ class Driver:
         self.trace(f"commit log {n}")
         world.scheduler.turn()
         return True
+
+    def _authorize(self, end: StreamOffset) -> StreamOffset:
+        before = self.world.invariants.state
+        readable = self.service.authorize(end)
+        promises.reads_what_is_owned(end, readable, before, self.world.invariants.state)
+        promises.reads_nothing_parked(readable, before, self.world.invariants.state)
+        return readable
+
+    def _read(self, wanted: Slice) -> list[Record]:
+        beginning = self.world.kafka.beginnings[wanted.topic_partition]
+        if wanted.offsets.start < beginning and self._settings.fail_on_data_loss:
+            raise DataLossError(f"{wanted} begins before {beginning}", "")
+        return self.world.kafka.read(wanted)
 
     def _open(self) -> None:
         if self.heart is None:
@@ -216,31 +261,10 @@ class Driver:
             self.world.scheduler.turn(self._heartbeat_ms)
             self.service.heartbeat()
 
-    # -- what a replay and a first run must keep -------------------------------------------------
 
-    def _same_as_before(self, n: int, end: StreamOffset, readable: StreamOffset, records: list[Record]) -> None:
-        """A replay that owns everything has the same records; no attempt is given more than an earlier one."""
-        everything, cells = _cells(end), _cells(readable)
-        before = self.checkpoint.attempts.setdefault(n, Attempt(cells, None))
-        if cells - before.cells:
-            raise Violation(f"REPLAY: batch {n} was authorised more than at an earlier attempt")
-        before.cells = cells
-        if cells == everything:
-            if before.records not in (None, sorted(records)):
-                raise Violation(f"REPLAY: batch {n} has other records than at its first attempt")
-            before.records = sorted(records)
-
-    def _nothing_confirmed(self, end: StreamOffset) -> None:
-        """What was confirmed before a batch was planned is not in it, unless positions went back since (spec 1)."""
-        now = self.world.invariants.state
-        for r in (r for s in end.slices for r in self.world.kafka.read(s)):
-            if r.offset < min(self._planned_at.position(r), now.position(r)):
-                raise Violation(f"REPEAT: {r} was confirmed and is planned again")
+def _offset(text: str) -> StreamOffset:
+    return StreamOffset.from_json(json.loads(text))
 
 
 def _text(offset: StreamOffset) -> str:
     return json.dumps(offset.to_json(), separators=(",", ":"))
-
-
-def _cells(offset: StreamOffset) -> Cells:
-    return frozenset((tp, h, lane.epoch) for tp, lane in offset for h in _HASHES if h in lane.hashes)

@@ -1,34 +1,65 @@
 """What goes wrong, and how often: a fault is a function of the world; where it finds no victim it does nothing."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
+from random import Random
 from typing import TYPE_CHECKING
 
+from simulation import operating, policies
 from simulation.actors import Stopped
-from simulation.driver import Checkpoint
-from simulation.invariants import mirrored_everywhere
+from simulation.driver import Checkpoint, Driver
+from simulation.wishes import drawn_cutting
 
 if TYPE_CHECKING:
     from simulation.world import World
 
+Mixture = Mapping[Callable[["World"], None], float]
+
 SESSION_MS = 4_000
-MOST_DRIVERS, MOST_PARTITIONS, MOST_RECORDS, MOST_COPIES = 4, 3, 24, 3
+_VERBS = ("join", "look", "assign", "acquire", "release", "authorize", "commit", "commit", "claim", "recover")
+MOST_DRIVERS, MOST_PARTITIONS, MOST_RECORDS, MOST_COPIES = 4, 4, 24, 3
+MOST_ENDLESS = 2
 
 
 def draw(world: "World") -> None:
     """One fault."""
-    fault = world.random.choices(list(FAULTS), list(FAULTS.values()))[0]
+    fault = world.random.choices(list(world.faults), list(world.faults.values()))[0]
     world.server.seen[fault.__name__.removeprefix("_")] += 1
     fault(world)
 
 
+def mixture(random: Random, *, peaceful: bool) -> Mixture:
+    """How often each fault comes in one schedule: some never, some far more often, so that rare ones meet too."""
+    if peaceful:
+        return {_start: 26, _produce: 20, _resplit: 10, _policy: 6, _slow_key: 4}
+    return {fault: weight * random.choice((0, 1, 1, 1, 6)) for fault, weight in FAULTS.items()} | {_start: 26}
+
+
+def upgrading(mixture: Mixture) -> Mixture:
+    """The same, with policies that change often enough to come to the upgrade's end."""
+    return {**mixture, _policy: 60}
+
+
 def _crash(world: "World") -> None:
+    if world.running:
+        kill(world, world.random.choice(world.running))
+
+
+def kill(world: "World", driver: Driver) -> None:
     """SIGKILL of JVM and reader process, where they are."""
+    driver.trace("CRASH")
+    world.orphan(driver)
+    for actor in sorted(driver.actors, key=world.scheduler.runs):  # itself last
+        world.scheduler.kill(actor)
+
+
+def _doom(world: "World") -> None:
+    """A driver will be killed right after its next script of some kind, before its caller hears of it."""
     if world.running:
         driver = world.random.choice(world.running)
-        driver.trace("CRASH")
-        for actor in driver.actors:
-            world.scheduler.kill(actor)
-        world.orphan(driver)
+        verb = world.random.choice(_VERBS)
+        driver.trace(f"is doomed at its next {verb}")
+        driver.line.doom = verb, partial(kill, world, driver)
 
 
 def _stop(world: "World") -> None:
@@ -87,9 +118,53 @@ def _produce(world: "World") -> None:
 
 
 def _grow(world: "World") -> None:
-    if len(world.kafka.logs) < MOST_PARTITIONS:
-        world.trace("the topic grows")
-        world.kafka.add_partition()
+    """To a multiple mostly, else to one partition more."""
+    now = len(world.kafka.logs)
+    wanted = world.random.choice((2 * now, 2 * now, 3 * now, now + 1))
+    if wanted <= MOST_PARTITIONS:
+        world.trace(f"the topic grows to {wanted} partitions")
+        world.producers.grow(wanted, world.scheduler.now_ms)
+
+
+def _resplit(world: "World") -> None:
+    """A driver cuts its next batches into other lanes."""
+    if world.running:
+        driver = world.random.choice(world.running)
+        cutting = drawn_cutting(world.random)
+        driver.trace(f"cuts otherwise: {cutting}")
+        driver.service._cutting = cutting  # noqa: SLF001 - what measured costs will do
+
+
+def _policy(world: "World") -> None:
+    policies.switch(world)
+
+
+def _slow_key(world: "World") -> None:
+    world.work.turn_slow()
+
+
+def _endless_record(world: "World") -> None:
+    if len(world.work.endless) < MOST_ENDLESS:
+        world.work.turn_endless()
+
+
+def _operator_releases(world: "World") -> None:
+    operating.release(world, world.chance(0.5))
+
+
+def _time_passes(world: "World") -> None:
+    """All hosts stand still for more than a minute: long enough for lanes to merge."""
+    world.trace("the hosts sleep")
+    world.scheduler.now_ms += 61_000
+
+
+def _retention(world: "World") -> None:
+    """The oldest records of a partition are gone, read or not."""
+    tp = world.random.choice(list(world.kafka.logs))
+    beginning, end = world.kafka.beginnings[tp], len(world.kafka.logs[tp])
+    if beginning < end:
+        world.kafka.beginnings[tp] = world.random.randint(beginning + 1, end)
+        world.trace(f"{tp} begins at {world.kafka.beginnings[tp]}")
 
 
 def _outage(world: "World") -> None:
@@ -103,12 +178,31 @@ def _clock_jump(world: "World") -> None:
     ms = world.random.choice((-SESSION_MS // 2, SESSION_MS // 2, 2 * SESSION_MS))
     world.trace(f"the clock of Redis jumps by {ms} ms")
     world.server.skew_ms += ms
+    if ms > 0 and world.growth_grace_ms <= 2 * SESSION_MS:
+        world.producers.break_promise()
 
 
 def _ghost(world: "World") -> None:
     if world.server.ghosts:
         world.trace(f"a late script arrives: one of {[verb for verb, _, _ in world.server.ghosts]}")
         world.server.run_ghost()
+
+
+def _operator_resets(world: "World") -> None:
+    """An operator moves positions, mostly after he has killed all drivers; where members live he is refused."""
+    if world.invariants.state.nonce:
+        if world.chance(0.7):
+            for driver in world.running:
+                kill(world, driver)
+        wait_ms = world.random.choice((0, SESSION_MS + 1))
+        work = partial(operating.reset, world, MOST_RECORDS, wait_ms)
+        world.operators.append(world.scheduler.spawn("operator", work))
+
+
+def _operator_is_killed(world: "World") -> None:
+    if working := [o for o in world.operators if o.alive]:
+        world.trace("operator KILLED")
+        world.scheduler.kill(working[-1])
 
 
 def _copy(world: "World") -> None:
@@ -125,7 +219,8 @@ def _restart_redis(world: "World") -> None:
 
 
 def _restore_redis(world: "World") -> None:
-    if world.server.copies:
+    """Two faults at once, no mirror of the latest reset and a copy of before it, would undo the reset."""
+    if world.server.copies and (not world.invariants.reset or world.invariants.mirrored_everywhere):
         world.trace("REDIS RESTORED from an old copy")
         world.server.restore()
         world.invariants.check()
@@ -137,14 +232,15 @@ def _empty_redis(world: "World") -> None:
     Not while somebody founds a group that was absent when he looked: `latest` would be resolved twice.
     """
     founding = any(d.founding for d in world.running) or any(verb == "found" for verb, _, _ in world.server.ghosts)
-    if mirrored_everywhere(world.kafka) and not founding:
+    if world.invariants.mirrored_everywhere and not founding:
         world.trace("REDIS EMPTIED")
         world.server.empty()
         world.invariants.check()
 
 
-FAULTS: dict[Callable[["World"], None], float] = {
-    _crash: 14,
+FAULTS: Mixture = {
+    _crash: 10,
+    _doom: 8,
     _stop: 7,
     _pause_process: 14,
     _pause_jvm: 7,
@@ -152,10 +248,19 @@ FAULTS: dict[Callable[["World"], None], float] = {
     _start: 26,
     _second_driver: 3,
     _produce: 14,
-    _grow: 1,
+    _grow: 3,
+    _resplit: 4,
+    _policy: 6,
+    _slow_key: 4,
+    _endless_record: 3,
+    _operator_releases: 4,
+    _time_passes: 0.5,
+    _retention: 1,
     _outage: 3,
     _clock_jump: 2,
     _ghost: 4,
+    _operator_resets: 3,
+    _operator_is_killed: 1,
     _copy: 4,
     _restart_redis: 2,
     _restore_redis: 3,

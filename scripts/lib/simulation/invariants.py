@@ -1,44 +1,26 @@
 """What must hold of the state in Redis after every step (spec 2, 4.2, 7)."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import redis
 
-from coordinator.keys import GroupKeys
-from coordinator.mirror import is_mirror
+from coordinator.assignment.policies import Policy, policy_of
+from coordinator.plan.poison import Strike
+from coordinator.progress.mirror import is_mirror, since_reset
+from coordinator.progress.segments import Progress, Segment
 from coordinator.ranges import HASH_MAX, HashRange
+from coordinator.redis.keys import GroupKeys
 from coordinator.subscription import TopicPartition
-from simulation.kafka import TOPIC, Record, SimulatedKafka
+from simulation.kafka import HASHES, TOPIC, SimulatedKafka
 from simulation.sink import Sink, Violation
+from simulation.state import Owners, Segments, State
 
 _LOOK = (Path(__file__).parent / "look.lua").read_text()
 
-Segments = tuple[tuple[HashRange, int], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class State:
-    """The group in Redis, as one script saw it."""
-
-    nonce: str | None = None  # None: Redis holds nothing
-    run_id: str = ""
-    recovering_until: int = 0
-    segments: Mapping[TopicPartition, Segments] = field(default_factory=dict)
-
-    def position(self, record: Record) -> int:
-        """The position of the segment that a record is in; 0 where there is none."""
-        return next((p for hashes, p in self.segments.get(record.tp, ()) if record.hash in hashes), 0)
-
-    def at(self, ends: Mapping[TopicPartition, int]) -> bool:
-        """Whether every hash of every partition has been read to its end."""
-        return all(
-            tp in self.segments and all(position >= end for _, position in self.segments[tp])
-            for tp, end in ends.items()
-        )
+_FIXED = 5  # what the look gives before what it gives of each partition
 
 
 class Invariants:
@@ -46,19 +28,29 @@ class Invariants:
 
     def __init__(self, look: Callable[..., Any], keys: GroupKeys, kafka: SimulatedKafka, sink: Sink) -> None:
         self._look, self._keys, self._kafka, self._sink = look, keys, kafka, sink
-        self._epochs: dict[str, str] = {}
+        self._epochs: dict[str, set[tuple[str, TopicPartition, int]]] = {}  # the cells of each when last seen
+        self.last_owner: dict[tuple[TopicPartition, int], str] = {}  # the latest lane epoch of each hash
         self._tps: tuple[TopicPartition, ...] = ()
         self._names: list[str] = []
         self._before: object = None
+        self.assigned: Callable[[Mapping[str, str], Policy], None] = lambda _, __: None
+        self.reset = 0  # the latest reset epoch that ever was in force
         self.base: dict[TopicPartition, int] = {}  # the group's first position of each partition
-        self.state = State()
+        self.states = [State()]  # each that was seen, in order
+
+    @property
+    def state(self) -> State:
+        """The group as it was seen last."""
+        return self.states[-1]
 
     def check(self) -> None:
         """Look, and raise `Violation` if something does not hold."""
         tps = tuple(self._kafka.logs)
         if tps != self._tps:
-            self._tps, self._names = tps, [self._keys.meta, self._keys.stable(TOPIC)]
+            k = self._keys
+            self._tps, self._names = tps, [k.meta, k.stable(TOPIC), k.assignment, k.strikes, k.policy]
             self._names += [k for tp in tps for k in (self._keys.segments(tp), self._keys.owners(tp))]
+            self._names += [self._keys.ics(tp) for tp in tps]
         found = self._look(keys=self._names)
         if (tps, found) != self._before:
             self._before = tps, found
@@ -66,57 +58,104 @@ class Invariants:
         self._not_ahead_of_sink()
 
     def _check(self, tps: Sequence[TopicPartition], found: list[Any]) -> None:
-        nonce, run_id, recovering_until, _ = found[0]
-        stable = dict(zip(found[1][::2], found[1][1::2], strict=True))
-        segments = {tp: _parsed(found[2 + 2 * i]) for i, tp in enumerate(tps) if found[2 + 2 * i]}
-        for i, tp in enumerate(tps):
-            owners = _owners(found[3 + 2 * i])
+        nonce, run_id, recovering_until, reset = found[0]
+        stable, assignment, strikes, policy = map(_dict, found[1:_FIXED])
+        of_tps, of_ics = found[_FIXED : _FIXED + 2 * len(tps)], found[_FIXED + 2 * len(tps) :]
+        segments = {tp: _parsed(flat) for tp, flat in zip(tps, of_tps[::2], strict=True) if flat}
+        current: dict[TopicPartition, Owners] = {}
+        for tp, flat in zip(tps, of_tps[1::2], strict=True):
+            owners = _owners(flat)
             if tp in segments:
                 self.base.setdefault(tp, min(p for _, p in segments[tp]))
                 _tile(tp, segments[tp], owners)
                 _stable(tp, segments[tp], stable.get(str(tp.partition)))
             elif owners or str(tp.partition) in stable:
                 raise Violation(f"NO SEGMENTS: {tp} has owners or a stable offset and no positions")
-            self._one_owner_an_epoch(owners)
-        self.state = State(nonce, run_id or "", int(recovering_until or 0), segments)
+            current[tp] = tuple(o for o in owners if o[1].startswith(f"{nonce}."))
+        if run_id != "0":  # else an old copy, of which no script says yes to anything
+            self._one_ownership_an_epoch(current)
+        if "0" != run_id == self.state.run_id and (nonce, assignment) != (self.state.nonce, self.state.assignment):
+            self.assigned(assignment, policy_of(policy))
+        ics = {tp: _ics(tp, *flat) for tp, *flat in zip(tps, of_tps[::2], of_ics, strict=True)}
+        recovering, epoch = int(recovering_until or 0), int(reset or 0)
+        struck = frozenset(Strike.parse(*s) for s in strikes.items())
+        self.states.append(State(nonce, run_id or "", recovering, epoch, segments, ics, current, assignment, struck))
+        if epoch > self.reset:
+            self._reset(epoch)
 
-    def _one_owner_an_epoch(self, owners: Iterable[tuple[HashRange, str]]) -> None:
-        for hashes, value in owners:
-            epoch, _, member = value.partition(" ")
-            if self._epochs.setdefault(epoch, member) != member:
-                raise Violation(f"EPOCH: {epoch} of {hashes} was {self._epochs[epoch]}'s and is {member}'s")
+    def _reset(self, epoch: int) -> None:
+        """An operator's reset is in force for the first time."""
+        self.reset = epoch
+        for tp, segments in self.state.segments.items():
+            self.base[tp] = min(self.base[tp], *(p for _, p in segments))
+            self._sink.reset(self._kafka.logs[tp], self.state.done)
+
+    def _one_ownership_an_epoch(self, owners: Mapping[TopicPartition, Owners]) -> None:
+        """An epoch is of one member, and what has left it never comes back to it."""
+        held: dict[str, set[tuple[str, TopicPartition, int]]] = {}
+        for tp, of_tp in owners.items():
+            for hashes, epoch, member in of_tp:
+                held.setdefault(epoch, set()).update((member, tp, h) for h in HASHES if h in hashes)
+                self.last_owner |= {(tp, h): epoch for h in HASHES if h in hashes}
+        for epoch, cells in held.items():
+            if strange := cells - self._epochs.setdefault(epoch, cells):
+                raise Violation(f"EPOCH: {epoch} has what it had not, or no more: {min(strange)}")
+        self._epochs |= held
 
     def _not_ahead_of_sink(self) -> None:
         for tp, log in self._kafka.logs.items():
-            base, mirrored = self.base.get(tp, 0), self._kafka.group_offsets.get(tp, (0, ""))[0]
+            base, mirrored = self.base.get(tp, 0), self._mirrored(tp)
             for record in log[base:]:
-                if record in self._sink.completed:
+                if record in self._sink.completed or record in self._sink.skipped or self._kafka.aged(record):
                     continue
-                if record.offset < self.state.position(record):
+                if record.offset < self.state.position(record) and self.state.reset == self.reset:
                     raise Violation(f"AHEAD: Redis is at {self.state.position(record)}, {record} is not in the sink")
+                if self.state.acknowledged(record):
+                    raise Violation(f"AHEAD: {record} is acknowledged, and not in the sink")
                 if record.offset < mirrored:
                     raise Violation(f"AHEAD: the mirror is at {mirrored}, {record} is not in the sink")
 
+    def _mirrored(self, tp: TopicPartition) -> int:
+        """What the mirror says of the latest reset epoch; what it says of an older one is no fact (spec 7)."""
+        return since_reset(self._kafka.group_offsets, self.reset).get(tp, (0, ""))[0]
 
-def mirrored_everywhere(kafka: SimulatedKafka) -> bool:
-    """Whether the mirror proves a position of every partition, so that Redis may be lost."""
-    return is_mirror(kafka.group_offsets) and kafka.group_offsets.keys() == kafka.logs.keys()
+    @property
+    def mirrored_everywhere(self) -> bool:
+        """Whether the mirror proves a position of every partition, so that Redis may be lost."""
+        offsets = since_reset(self._kafka.group_offsets, self.reset)
+        return is_mirror(offsets) and offsets.keys() == self._kafka.logs.keys()
+
+
+def _dict(flat: Sequence[str]) -> dict[str, str]:
+    return dict(zip(flat[::2], flat[1::2], strict=True))
 
 
 def _parsed(flat: Sequence[str]) -> Segments:
     return tuple(sorted((HashRange.parse(h), int(p)) for h, p in zip(flat[::2], flat[1::2], strict=True)))
 
 
-def _owners(flat: Sequence[str]) -> list[tuple[HashRange, str]]:
-    return sorted((HashRange.parse(h), value) for h, value in zip(flat[::2], flat[1::2], strict=True))
+def _ics(tp: TopicPartition, segments: Sequence[str], ics: Sequence[str]) -> tuple[Segment, ...]:
+    """The segments with individual commits; each key must be a segment's, and hold what `progress` would write."""
+    if not ics:
+        return ()
+    positions, text = (dict(zip(flat[::2], flat[1::2], strict=True)) for flat in (segments, ics))
+    progress = Progress.parse(positions, text)
+    if progress.ics_text() != text:
+        raise Violation(f"ICS: {tp} has positions {positions} and individual commits {text}")
+    return tuple(s for s in progress.segments if s.ics)
 
 
-def _tile(tp: TopicPartition, segments: Segments, owners: Sequence[tuple[HashRange, str]]) -> None:
+def _owners(flat: Sequence[str]) -> Owners:
+    texts = ((HashRange.parse(h), *value.partition(" ")) for h, value in zip(flat[::2], flat[1::2], strict=True))
+    return tuple(sorted((hashes, epoch, member) for hashes, epoch, _, member in texts))
+
+
+def _tile(tp: TopicPartition, segments: Segments, owners: Owners) -> None:
     ranges = [hashes for hashes, _ in segments]
     if ranges[0].lo != 0 or ranges[-1].hi != HASH_MAX or any(a.hi + 1 != b.lo for a, b in pairwise(ranges)):
         raise Violation(f"TILING: the segments of {tp} do not tile the hash space: {[*map(str, ranges)]}")
-    if any(a.hi >= b.lo for (a, _), (b, _) in pairwise(owners)):
-        raise Violation(f"OWNERS: two owners of one hash of {tp}: {[(str(h), o) for h, o in owners]}")
+    if any(a.hi >= b.lo for (a, *_), (b, *_) in pairwise(owners)):
+        raise Violation(f"OWNERS: two owners of one hash of {tp}: {[(str(h), o) for h, _, o in owners]}")
 
 
 def _stable(tp: TopicPartition, segments: Segments, stable: str | None) -> None:

@@ -4,11 +4,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 
 from coordinator.key_hash import hash_key, hash_record
-from coordinator.offset_spec import Earliest, Latest, OffsetSpec
-from coordinator.slices import Slice
+from coordinator.offset_spec import AtTimestamps, Earliest, Latest, OffsetSpec
+from coordinator.progress.slices import Slice
+from coordinator.ranges import OffsetRange
 from coordinator.subscription import Bounds, Subscription, Topic, TopicPartition
 
 TOPIC = "orders"
+RECORDS_A_LEADER = 5
+SECOND_MS = 1_000
 
 
 def _spread_keys(count: int) -> tuple[bytes, ...]:
@@ -18,6 +21,7 @@ def _spread_keys(count: int) -> tuple[bytes, ...]:
 
 
 KEYS = _spread_keys(7)
+HASHES = tuple(hash_key(key) for key in KEYS)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -28,9 +32,12 @@ class Record:
     offset: int
     hash: int = field(compare=False)
     key: bytes | None = field(compare=False)
+    producer: str = field(default="", compare=False)
+    number: int = field(default=0, compare=False)  # among the producer's records of this key
 
     def __str__(self) -> str:
-        return f"{self.tp.partition}:{self.offset}({KEYS.index(self.key) if self.key is not None else '-'})"
+        who = f"{KEYS.index(self.key)}{self.producer}{self.number}" if self.key is not None else "-"
+        return f"{self.tp.partition}:{self.offset}({who})"
 
 
 class SimulatedKafka:
@@ -38,23 +45,34 @@ class SimulatedKafka:
 
     def __init__(self, partitions: int) -> None:
         self.logs: dict[TopicPartition, list[Record]] = {}
+        self.beginnings: dict[TopicPartition, int] = {}
+        self.elected: dict[TopicPartition, list[int]] = {}  # where each new leader began
         self.group_offsets: dict[TopicPartition, tuple[int, str]] = {}
         for _ in range(partitions):
             self.add_partition()
 
     def add_partition(self) -> None:
         """The topic grows."""
-        self.logs[TopicPartition(TOPIC, len(self.logs))] = []
+        tp = TopicPartition(TOPIC, len(self.logs))
+        self.logs[tp], self.beginnings[tp], self.elected[tp] = [], 0, []
 
-    def produce(self, tp: TopicPartition, key: bytes | None) -> None:
-        """Append one record."""
+    def produce(self, tp: TopicPartition, key: bytes | None, producer: str = "", number: int = 0) -> None:
+        """Append one record; every few another broker leads the partition, which has all there is."""
         log = self.logs[tp]
-        log.append(Record(tp, len(log), hash_record(key, len(log)), key))
+        if len(log) % RECORDS_A_LEADER == RECORDS_A_LEADER - 1:
+            self.elected[tp].append(len(log))
+        log.append(Record(tp, len(log), hash_record(key, len(log)), key, producer, number))
 
     def read(self, wanted: Slice) -> list[Record]:
-        """The records of a slice, in offset order."""
+        """The records of a slice that are still there, in offset order."""
         log = self.logs[wanted.topic_partition]
-        return [r for r in log[wanted.offsets.start : wanted.offsets.until] if r.hash in wanted.hashes]
+        return [
+            r for r in log[wanted.offsets.start : wanted.offsets.until] if r.hash in wanted.hashes and not self.aged(r)
+        ]
+
+    def aged(self, record: Record) -> bool:
+        """Whether retention has taken a record: nothing is promised of it any more."""
+        return record.offset < self.beginnings[record.tp]
 
     def ends(self) -> dict[TopicPartition, int]:
         """The end of each log."""
@@ -72,20 +90,41 @@ class SimulatedLog:
         self._turn()
         return {TOPIC: Topic(TOPIC, "id-1", tuple(tp.partition for tp in self._kafka.logs))}
 
-    def bounds(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, Bounds]:
+    def bounds(
+        self, partitions: Iterable[TopicPartition], beginnings: Mapping[TopicPartition, int] | None = None
+    ) -> dict[TopicPartition, Bounds]:
         """Beginning and end of each log."""
         self._turn()
-        return {tp: Bounds(0, len(self._kafka.logs[tp])) for tp in partitions}
+        first = self._kafka.beginnings if beginnings is None else beginnings
+        return {tp: Bounds(first[tp], len(self._kafka.logs[tp]), len(self._kafka.elected[tp])) for tp in partitions}
+
+    def ends_of_epochs(self, epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        """Where the next leader began."""
+        self._turn()
+        return {tp: [*self._kafka.elected[tp], len(self._kafka.logs[tp])][epoch] for tp, epoch in epochs.items()}
+
+    def high_watermarks(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """The end of each log."""
+        self._turn()
+        return {tp: len(self._kafka.logs[tp]) for tp in partitions}
 
     def resolve(self, spec: OffsetSpec, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """The first or the last offset."""
+        """The first or the last offset, or that of a time."""
         self._turn()
         match spec:
             case Earliest():
-                return dict.fromkeys(partitions, 0)
+                return {tp: self._kafka.beginnings[tp] for tp in partitions}
             case Latest():
                 return {tp: len(self._kafka.logs[tp]) for tp in partitions}
+            case AtTimestamps():
+                ends = self._kafka.ends()
+                return {tp: min(ends[tp], -(-ms // SECOND_MS)) for tp, ms in spec.timestamps_ms.items()}
         raise NotImplementedError(f"the simulation does not start at {spec}")
+
+    def first_times(self, stretches: Mapping[TopicPartition, OffsetRange]) -> dict[TopicPartition, int]:
+        """A record is made each second: its time is its offset."""
+        self._turn()
+        return {tp: max(s.start, self._kafka.beginnings[tp]) * SECOND_MS for tp, s in stretches.items()}
 
     def group_offsets(self, _: str) -> dict[TopicPartition, tuple[int, str]]:
         """What the mirror holds."""
@@ -97,6 +136,12 @@ class SimulatedLog:
         self._turn()
         self._kafka.group_offsets |= offsets
         return True
+
+    def delete_group_offsets(self, _: str, partitions: Iterable[TopicPartition]) -> None:
+        """Forget the mirror of these partitions."""
+        self._turn()
+        for tp in partitions:
+            self._kafka.group_offsets.pop(tp, None)
 
     def close(self) -> None:
         """There is nothing to close."""

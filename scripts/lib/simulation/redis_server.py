@@ -15,12 +15,15 @@ from typing import Any
 import redis
 
 from coordinator.errors import RedisUnavailableError
-from coordinator.keys import GROUPS, GroupKeys
-from coordinator.redis_client import RedisClient, TextRedis
+from coordinator.redis.client import RedisClient, TextRedis
+from coordinator.redis.keys import GROUPS, GroupKeys
 from simulation.actors import Scheduler
+from simulation.sink import Violation
 
 _QUIET_VERBS = ("status", "heartbeat", "authorize")  # move no position and no owner
 _TIMEOUT_MS = (0, 1_000)
+FATES = ("refused", "lost", "lost", "late", "repeated", "ghost")
+PEACEFUL_FATES = ("late", "repeated")  # what nobody should notice
 
 
 @dataclass(slots=True)
@@ -36,6 +39,7 @@ class Server:
     skew_ms: int = 0  # Redis TIME against the hosts' clocks
     away_until_ms: int = 0
     unreliable: float = 0.0  # probability of a fault in one call
+    fates: Sequence[str] = FATES
     copies: list[dict[bytes, bytes]] = field(default_factory=list)
     ghosts: list[tuple[str, Sequence[str], Sequence[str]]] = field(default_factory=list)
     seen: Counter[str] = field(default_factory=Counter)
@@ -103,6 +107,9 @@ class Line(RedisClient):
 
     def __init__(self, server: Server, trace: Callable[[str], None]) -> None:
         self._server, self._trace = server, trace
+        self.ran: Callable[[str], None] = lambda verb: None  # right after a script said yes, whatever becomes of that
+        self.doom: tuple[str, Callable[[], None]] | None = None  # a verb, and what happens right after its next script
+        self.done: dict[str, int] = {}  # the number of each verb's latest script that said yes, of all the group's
 
     def run(self, verb: str, keys: Sequence[str], args: Sequence[str]) -> list[Any]:
         """The script's reply, if it arrives."""
@@ -114,19 +121,27 @@ class Line(RedisClient):
             server.ghosts.append((verb, keys, args))
             raise self._no_answer(verb, fate)
         try:
-            reply = server.run(verb, keys, args)
+            reply = self._execute(verb, keys, args)
             if fate == "repeated":
-                reply = server.run(verb, keys, args)
+                reply = self._execute(verb, keys, args)
         except BaseException as answer:
             self._trace(f"{verb} -> {type(answer).__name__} {answer}")
-            if fate == "lost":
+            if fate == "lost" and not isinstance(answer, Violation):
                 raise self._no_answer(verb, fate) from None
             raise
         self._trace(f"{verb} {' | '.join(args[1:])} -> {reply[2:]}" + (f" ({fate})" if fate else ""))
+        if self.doom and self.doom[0] == verb:
+            self.doom[1]()
         if fate == "lost":
             raise self._no_answer(verb, fate)
         if fate == "late":
             server.scheduler.turn(server.random.choice((100, 900)))
+        return reply
+
+    def _execute(self, verb: str, keys: Sequence[str], args: Sequence[str]) -> list[Any]:
+        reply = self._server.run(verb, keys, args)
+        self.done[verb] = self._server.seen["scripts"]
+        self.ran(verb)
         return reply
 
     @contextmanager
@@ -147,7 +162,7 @@ class Line(RedisClient):
             return "refused"
         if server.random.random() >= server.unreliable:
             return ""
-        fate = server.random.choice(("refused", "lost", "lost", "late", "repeated", "ghost"))
+        fate = server.random.choice(server.fates)
         server.seen[fate] += 1
         return fate
 

@@ -6,8 +6,30 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from coordinator.cost.quotas import Why
+from simulation import faults
 from simulation.sink import Violation
 from simulation.world import Valkey, World
+
+ENOUGH = 1_000
+"""Schedules after which all of `REACHED` must have happened."""
+
+REACHED = frozenset(
+    {f.__name__.removeprefix("_") for f in faults.FAULTS}
+    | {f"quota: {why}" for why in Why if why is not Why.START}  # which needs a thousand records
+    | {"acknowledged", "deletions", "back-pressure", "IndividualCommitTooOldError", "MaxIndividualCommitReachedError"}
+    | {
+        "shared",
+        "another assignor",
+        "policy set",
+        "upgraded",
+        "IndividualCommitNotAllowedError",
+        "InconsistentGroupProtocolError",
+    }
+    | {"hung", "struck", "tried alone", "parked", "released", "all but parked", "cut by cost", "merged by cost"}
+    | {"reset done", "FencedMemberError", "RedisUnavailableError", "StateLostError", "DataLossError", "ghost Fenced"}
+)
+"""What schedules are for: a run that never comes to it proves nothing of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,20 +55,29 @@ class Outcome:
     seen: Counter[str] = field(default_factory=Counter)
     failures: list[Failure] = field(default_factory=list)
 
+    @property
+    def never(self) -> list[str]:
+        """What should have happened in so many schedules, and did not."""
+        return sorted(REACHED - {what for what, n in self.seen.items() if n}) if self.schedules >= ENOUGH else []
+
     def __str__(self) -> str:
         rate = self.schedules / self.seconds if self.seconds else 0.0
-        counts = ", ".join(f"{n:,} {what}" for what, n in sorted(self.seen.items()))
+        counts = ", ".join(f"{n:,} {what}" for what, n in sorted(self.seen.items()) if n)
         return (
             f"{self.schedules:,} schedules in {self.seconds:.0f} s ({rate:.0f} a second), "
             f"{len(self.failures)} violations\n  {counts}"
         )
 
 
-def run(valkey: Valkey, seeds: Iterable[int], *, seconds: float | None = None) -> Outcome:
-    """Run the schedules of these seeds, or as many as begin within `seconds`."""
+def run(
+    valkey: Valkey, seeds: Iterable[int], *, seconds: float | None = None, violations: int | None = None
+) -> Outcome:
+    """Run the schedules of these seeds, or as many as begin within `seconds`, or before so many have failed."""
     outcome, began = Outcome(), time.monotonic()
     for seed in seeds:
         if seconds is not None and time.monotonic() - began > seconds:
+            break
+        if violations is not None and len(outcome.failures) >= violations:
             break
         if failure := _run_one(valkey, seed, outcome):
             outcome.failures.append(failure)

@@ -1,10 +1,12 @@
 """The sink, and what it may never see: a key's first deliveries out of order (spec 1).
 
-transactional   a batch's records appear at once, when it completes, and never again for the same batch id
-otherwise       each record appears when a task writes it; a task may begin again, or outlive its driver
+BATCH    a batch's records appear at once, when it completes, and never again for the same batch id
+TASK     a task's records appear at once, when it ends: of a batch that was killed some are there, others not
+RECORD   each record appears when a task writes it; a task may begin again, or outlive its driver
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from enum import Enum, auto
 
 from coordinator.subscription import TopicPartition
 from simulation.kafka import Record
@@ -14,35 +16,93 @@ class Violation(AssertionError):  # noqa: N818 - what was violated stands in the
     """The code broke a promise."""
 
 
+class Visible(Enum):
+    """What of a batch is seen at once."""
+
+    BATCH = auto()
+    TASK = auto()
+    RECORD = auto()
+
+
 class Sink:
     """Receives records, and knows which of them a completed batch held."""
 
-    def __init__(self, transactional: bool) -> None:
-        self.transactional = transactional
+    def __init__(
+        self, visible: Visible, aged: Callable[[Record], bool], ordered: Callable[[Record, Record], bool]
+    ) -> None:
+        self.visible, self._aged, self._ordered = visible, aged, ordered
+        self._of_producer: dict[tuple[str, bytes | None], list[Record]] = {}
         self.delivered: set[Record] = set()
-        self.completed: set[Record] = set()
+        self.completed: dict[Record, list[tuple[str, int]]] = {}  # the batches that say it is done
+        self.skipped: set[Record] = set()  # that an operator's reset went past: owed no more
+        self.excused: set[Record] = set()  # that had not come when a reset moved positions: they may come out of order
+        self.repeated: Record | None = None  # a record that two batches completed
         self.highest: dict[bytes | None, dict[TopicPartition, int]] = {}  # as a highest-offset-per-key sink keeps it
         self._batches: set[tuple[str, int]] = set()
 
     def write(self, record: Record) -> None:
         """A task writes a record."""
-        if not self.transactional:
+        if self.visible is Visible.RECORD:
             self._deliver(record)
+
+    def end_task(self, records: Iterable[Record]) -> None:
+        """A task has written all of its records."""
+        if self.visible is Visible.TASK:
+            for record in records:
+                self._deliver(record)
 
     def complete(self, checkpoint: str, batch: int, records: Iterable[Record]) -> None:
         """The batch is complete, as its driver is told."""
         records = list(records)
-        if self.transactional and (checkpoint, batch) not in self._batches:
+        if self.visible is Visible.BATCH and (checkpoint, batch) not in self._batches:
             for record in records:
                 self._deliver(record)
             self._batches.add((checkpoint, batch))
         # A repeated batch id with other records would be dropped: what was not delivered is not complete.
-        self.completed.update(r for r in records if r in self.delivered)
+        done = [r for r in records if r in self.delivered]
+        self.say_done(done, (checkpoint, batch))
+        self.repeated = next((r for r in done if self.completed[r][0] != (checkpoint, batch)), self.repeated)
+
+    def say_done(self, records: Iterable[Record], batch: tuple[str, int]) -> None:
+        """This batch says that records are done: it is complete, or is about to acknowledge them."""
+        for record in records:
+            self.completed.setdefault(record, []).append(batch)
+
+    def take_back(self, records: Iterable[Record], batch: tuple[str, int]) -> None:
+        """It was not allowed to acknowledge them; what else says that they are done stands."""
+        for record in records:
+            said = self.completed.get(record, [])  # none after a reset
+            if batch in said:
+                said.remove(batch)
+            if not said:
+                self.completed.pop(record, None)
+
+    def reset(self, records: Iterable[Record], done: Callable[[Record], bool]) -> None:
+        """An operator has moved positions: what is not done now must come again, what is done need not come."""
+        for record in records:
+            if record not in self.delivered:
+                self.excused.add(record)
+            if not done(record):
+                self.completed.pop(record, None)
+                self.skipped.discard(record)
+            elif record not in self.completed:
+                self.skipped.add(record)
 
     def _deliver(self, record: Record) -> None:
         of_key = self.highest.setdefault(record.key, {})
         highest = of_key.get(record.tp, -1)
-        if record not in self.delivered and record.key is not None and record.offset < highest:
+        first = record not in self.delivered and record not in self.excused
+        first = first and not self._aged(record)  # aged: the others had to go on without it
+        if first and record.key is not None and record.offset < highest:
             raise Violation(f"ORDER: first delivery of {record} after offset {highest} of the same key")
+        if first and record.key is not None:
+            self._across_growth(record)
         self.delivered.add(record)
         of_key[record.tp] = max(highest, record.offset)
+
+    def _across_growth(self, record: Record) -> None:
+        of_producer = self._of_producer.setdefault((record.producer, record.key), [])
+        for other in of_producer:
+            if other.number > record.number and self._ordered(record, other):
+                raise Violation(f"GROWTH: first delivery of {record} after {other} of the same producer and key")
+        of_producer.append(record)

@@ -1,28 +1,70 @@
-"""A Spark task that writes what it read: late, retried, twice at once, or on after its driver's end."""
+"""A Spark task that works on its slices: late, retried, twice at once, or on after its driver's end; it may hang.
 
+It tells its driver what the slices cost, as executors do: not every word arrives.
+"""
+
+from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from coordinator.cost.costs import KeyCost, RecordAt, SliceCost
+from coordinator.progress.slices import Slice
 from simulation.kafka import Record
 
 if TYPE_CHECKING:
+    from simulation.driver import Driver
     from simulation.world import World
+
+_LOST = 0.03
 
 
 class Task:
-    """Writes its records in order; done once any attempt is."""
+    """Writes its records slice by slice, in order; done once any attempt is."""
 
-    def __init__(self, world: "World", name: str, records: Sequence[Record]) -> None:
-        self._world, self.records, self.done = world, records, False
+    def __init__(self, world: "World", driver: "Driver", slices: Sequence[tuple[Slice, list[Record]]]) -> None:
+        self._world, self._driver, self._slices, self.done = world, driver, slices, False
+        self.records = [r for _, records in slices for r in records]
         attempts = 2 if world.chance(0.05) else 1  # speculation
-        self.actors = [world.scheduler.spawn(name, self._write) for _ in range(attempts)]
+        self.actors = [world.scheduler.spawn(f"{driver.name}'s task", self._write) for _ in range(attempts)]
 
     def _write(self) -> None:
-        i = 0
-        while i < len(self.records):
-            self._world.scheduler.turn(self._world.random.choice((0, 0, 5, 40)))
-            self._world.sink.write(self.records[i])
-            i += 1
-            if self._world.chance(0.02):
-                i = 0  # it failed, and Spark runs it again
+        while not all(self._work_on(s, records) for s, records in self._slices):
+            pass  # it failed, and Spark runs it again
+        self._world.sink.end_task(self.records)
         self.done = True
+
+    def _work_on(self, s: Slice, records: Sequence[Record]) -> bool:
+        """One slice to its end; False if the task failed in it."""
+        world, keys = self._world, Counter[int]()
+        self._tell(SliceCost.nothing(s))
+        by_key = self._driver.wishes.in_read and world.chance(0.5)  # the function is given record by record
+        for record in records:
+            if by_key:
+                self._tell(replace(SliceCost.nothing(s), at=RecordAt(record.hash, record.offset)))
+            keys[record.hash] += world.work.do(self._driver, record)
+            world.sink.write(record)
+            if world.chance(0.02):
+                return False
+        self._tell(self._cost(s, Counter(record.hash for record in records), keys))
+        return True
+
+    def _cost(self, s: Slice, rows: Counter[int], keys: Counter[int]) -> SliceCost:
+        """Exact where the function runs in `read`; else no more than that the slice is read."""
+        exact = self._driver.wishes.in_read
+        costs = tuple(KeyCost(h, float(ms), rows[h]) for h, ms in keys.most_common(8)) if exact else ()
+        return SliceCost(
+            s.topic_partition,
+            s.hashes,
+            s.offsets,
+            rows.total(),
+            0,
+            0.0,
+            float(sum(keys.values()) * exact),
+            costs,
+            finished=True,
+        )
+
+    def _tell(self, cost: SliceCost) -> None:
+        if not self._world.chance(_LOST):
+            self._driver.service.hear([cost])

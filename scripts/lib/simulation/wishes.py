@@ -3,8 +3,19 @@
 from dataclasses import dataclass
 from random import Random
 
-from coordinator.pace import Limits
-from coordinator.planning import Cutting
+from coordinator.member.pace import Limits
+from coordinator.plan.planning import Cutting
+
+ASSIGNORS = (
+    "grouped",
+    "grouped",
+    "grouped",
+    "range,grouped",
+    "roundrobin,grouped",
+    "grouped,range",
+    "copartitioned,grouped",
+)
+EXCLUSIVE = "roundrobin"  # knows nothing that all others know
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,16 +28,36 @@ class Wishes:
     interval_ms: int  # of the trigger
     initial_calls: int  # Spark calls initialOffset and partitions once or twice
     on_state_loss: str
+    batch_budget_ms: int
+    max_lead_ms: int | None
+    fail_on_data_loss: bool
+    acknowledges: bool  # its user commits offset ranges while a batch runs
+    sharing: bool  # whether it may be given parts of partitions
+    assignors: str  # by preference
+    in_read: bool  # its function runs in `read`, where its cost is exact
 
     @classmethod
-    def drawn(cls, random: Random, *, available_now: bool) -> "Wishes":
-        """Wishes of a query that may end by itself."""
-        lanes, max_records = random.choice((None, None, 1, 3, 4)), random.choice((None, None, None, 2))
+    def drawn(cls, random: Random, *, available_now: bool, sharing: bool | None, assignors: str) -> "Wishes":
+        """Wishes of a query that may end by itself; `sharing` is drawn too where it is None."""
+        interval_ms = random.choice((0, 0, 0, 500, 9_000))
         return cls(
-            Cutting(random.randint(1, 4), lanes, random.choice((None, None, 5)), max_records),
+            drawn_cutting(random),
             Limits(random.choice((None, 3, 8)), random.choice((None, None, 3)), 2_000),
             available_now,
-            random.choice((0, 0, 0, 500, 9_000)),
+            interval_ms,
             random.choice((1, 2)),
             random.choice(("fail", "earliest")),
+            random.choice((0, 300, 1_000, 10_000) if interval_ms < 1_000 else (0, 10_000)),  # as the docs advise
+            random.choice((None, None, 0, 3_000)),
+            random.choice((True, False)),
+            random.choice((True, False, False)),
+            sharing=random.random() < 0.9 if sharing is None else sharing,
+            assignors=assignors,
+            in_read=random.choice((True, True, False)),
         )
+
+
+def drawn_cutting(random: Random) -> Cutting:
+    """How finely partitions are cut: other lanes than before, where a driver draws it again."""
+    lanes, max_records = random.choice((None, None, 1, 3, 4)), random.choice((None, None, None, 2))
+    return Cutting(random.randint(1, 4), lanes, random.choice((None, None, 5)), max_records)

@@ -1,0 +1,1 @@
+"""Which member owns which key ranges, and what one member gives up. Pure."""

@@ -1,0 +1,82 @@
+"""How Redis holds an assignment, and what a member says of itself to assignors. Pure."""
+
+import json
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+
+from coordinator.assignment.policies import MEMBER_POLICY
+from coordinator.assignment.protocols import Preferences, preferences_of, preferences_text
+from coordinator.assignors.assignor import Subscriber
+from coordinator.errors import StateFormatError
+from coordinator.ranges import WHOLE, HashRange
+from coordinator.subscription import TopicPartition
+
+_FIRST = "grouped 1"  # what a member knows whose version does not say so yet
+Ranges = Mapping[TopicPartition, tuple[HashRange, ...]]
+
+
+def ranges_text(ranges: Ranges) -> str:
+    """JSON of one member's ranges: topic -> partition -> list of `lo-hi`."""
+    body: dict[str, dict[str, list[str]]] = {}
+    for tp, hashes in sorted(ranges.items()):
+        body.setdefault(tp.topic, {})[str(tp.partition)] = [str(h) for h in hashes]
+    return json.dumps(body, separators=(",", ":"))
+
+
+@lru_cache(maxsize=4)  # a member looks several times a second at what seldom changes
+def ranges_of(text: str) -> Ranges:
+    """The ranges of that JSON; none for an empty text. Raises `StateFormatError`."""
+    try:
+        return {
+            TopicPartition(topic, _number(partition)): tuple(HashRange.parse(h) for h in hashes)
+            for topic, partitions in (json.loads(text) if text else {}).items()
+            for partition, hashes in partitions.items()
+        }
+    except (ValueError, AttributeError, TypeError):
+        raise StateFormatError(f"{text[:80]!r} is not an assignment") from None
+
+
+def told(ranges: Ranges) -> str:
+    """Key ranges as the events stream has them: `orders-0 whole, orders-1 <lo>-<hi>`."""
+    return ", ".join(f"{tp} {'whole' if h == WHOLE else h}" for tp, hashes in sorted(ranges.items()) for h in hashes)
+
+
+def _number(text: str) -> int:
+    if not (text.isascii() and text.isdecimal()):
+        raise ValueError
+    return int(text)
+
+
+def fields_of(
+    topics: frozenset[str], capacity: int, protocols: Preferences = (), *, sharing: bool = True
+) -> dict[str, str]:
+    """The fields of a member's hash that assignors read."""
+    return {
+        "topics": ",".join(sorted(topics)),
+        "capacity": str(capacity),
+        MEMBER_POLICY: "true" if sharing else "false",
+        "protocols": preferences_text(protocols),
+    }
+
+
+def seniority(members: Iterable[Subscriber]) -> dict[str, Preferences]:
+    """What each member knows, in the order in which they joined."""
+    ordered = sorted(members, key=lambda m: (_joined_at(m), m.member))
+    return {m.member: preferences_of(m.metadata.get("protocols") or _FIRST) for m in ordered}
+
+
+def _joined_at(member: Subscriber) -> int:
+    text = member.metadata.get("joined_at", "0")
+    if not (text.isascii() and text.isdecimal()):
+        raise StateFormatError(f"member {member.member} joined at {text!r}, not a time in ms")
+    return int(text)
+
+
+def subscriber(member: str, fields: Mapping[str, str]) -> Subscriber:
+    """What an assignor may know of a member, from the member's hash."""
+    topics = frozenset(filter(None, fields.get("topics", "").split(",")))
+    capacity = fields.get("capacity", "1")
+    if not (capacity.isascii() and capacity.isdecimal() and int(capacity)):
+        raise StateFormatError(f"member {member} has capacity {capacity!r}, not a whole number above 0")
+    sharing = fields.get(MEMBER_POLICY, "true") != "false"
+    return Subscriber(member, int(capacity), topics, sharing, metadata=dict(fields))

@@ -1,0 +1,111 @@
+"""Whether members may share partitions: what a group, its topics and a query say of it (spec 6). Pure.
+
+    accept.individual.commit             of the group: may it share partitions at all
+    accept.range.fetch:<topic>           of a topic: may its partitions be shared
+    allow.individual.commit              of a query: may this member share a partition
+
+A range of a partition is given out only where all three say true; each is true until somebody says otherwise
+(R5). Policies rule assignments, so whole partitions too stay cut in lanes within one application.
+"""
+
+import re
+import shlex
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from coordinator.errors import (
+    IndividualCommitNotAllowedError,
+    InvalidOptionError,
+    StateFormatError,
+    TopicRangeFetchNotAllowedError,
+    UnknownOptionError,
+)
+
+GROUP_POLICY = "accept.individual.commit"
+TOPIC_POLICY = "accept.range.fetch"
+MEMBER_POLICY = "allow.individual.commit"
+_TOPIC_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """The policies of a group and of its topics."""
+
+    accept_individual_commit: bool = True
+    refused_topics: frozenset[str] = frozenset()  # whose accept.range.fetch is false
+
+    def may_share(self, topic: str) -> bool:
+        """Whether partitions of this topic may be shared between members."""
+        return self.accept_individual_commit and topic not in self.refused_topics
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """All that differs from the defaults, and the group's own, by name; for people."""
+        group = {GROUP_POLICY: _text(self.accept_individual_commit)}
+        return group | {f"{TOPIC_POLICY}:{topic}": "false" for topic in sorted(self.refused_topics)}
+
+
+def policy_of(fields: Mapping[str, str]) -> Policy:
+    """The policy that Redis holds in these fields; raises `StateFormatError`."""
+    for name, text in fields.items():
+        if text not in ("true", "false") or not _known(name):
+            raise StateFormatError(
+                f"the policy {name!r} is recorded as {text!r}, not as true or false of a policy there is",
+                "set it again: coop-kafka policy GROUP",
+            )
+    refused = (name.partition(":")[2] for name, text in fields.items() if text == "false" and name != GROUP_POLICY)
+    return Policy(fields.get(GROUP_POLICY, "true") == "true", frozenset(refused))
+
+
+def checked(changes: Mapping[str, str]) -> dict[str, str]:
+    """Changes a user wishes, as Redis holds them: true, false, or "" for the default again.
+
+    Raises `UnknownOptionError` for a name and `InvalidOptionError` for a value.
+    """
+    return {name: _checked(name, text.strip().lower()) for name, text in changes.items()}
+
+
+def refuse_demand(policy: Policy, group: str, topics: Iterable[str]) -> None:
+    """Raise code 88 or 89 where a query asks for parts of partitions and may not have them."""
+    remedy = f"remove the option {MEMBER_POLICY}, to get whole partitions here and parts where they are allowed; or set"
+    if not policy.accept_individual_commit:
+        raise IndividualCommitNotAllowedError(
+            f"{MEMBER_POLICY}=true is given, and the policy of group {group!r} is {GROUP_POLICY}=false",
+            f"{remedy} the policy: {setting(group, GROUP_POLICY)}",
+        )
+    if refused := sorted(policy.refused_topics.intersection(topics)):
+        raise TopicRangeFetchNotAllowedError(
+            f"{MEMBER_POLICY}=true is given, and in group {group!r} the policy of topic {refused[0]!r} is "
+            f"{TOPIC_POLICY}=false",
+            f"{remedy} the policy: {setting(group, f'{TOPIC_POLICY}:{refused[0]}')}",
+        )
+
+
+def setting(group: str, policy: str) -> str:
+    """The command that allows what a policy forbids, to be copied."""
+    return f"coop-kafka policy {shlex.quote(group)} --set {shlex.quote(f'{policy}=true')}"
+
+
+def _checked(name: str, text: str) -> str:
+    if not _known(name):
+        near = get_close_matches(name.partition(":")[0], (GROUP_POLICY, TOPIC_POLICY), 1)
+        known = f"{GROUP_POLICY} of the group, and {TOPIC_POLICY}:TOPIC of a topic"
+        raise UnknownOptionError(
+            f"there is no policy {name!r}",
+            f"did you mean {near[0]}{':TOPIC' if near[0] == TOPIC_POLICY else ''}? There are {known}"
+            if near
+            else f"there are {known}",
+        )
+    if text not in ("true", "false", ""):
+        raise InvalidOptionError(f"policy {name} = {text!r}: neither true nor false", "give true, false, or nothing")
+    return text
+
+
+def _known(name: str) -> bool:
+    kind, colon, topic = name.partition(":")
+    return name == GROUP_POLICY or (kind == TOPIC_POLICY and bool(colon) and bool(_TOPIC_NAME.fullmatch(topic)))
+
+
+def _text(value: bool) -> str:
+    return "true" if value else "false"

@@ -1,0 +1,89 @@
+"""Which assignor a group uses: one that all members know, chosen by vote, so that restarts can roll (G; spec 4.2).
+
+    A: v1 v0    B: v1 v0    C: v0        all know v0 only, so v0
+    A: v1 v0    B: v1 v0    C: v1 v0     all know both and vote for v1, so v1
+
+Pure. A protocol is an assignor's name and version.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Self
+
+from coordinator.errors import StateFormatError
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Protocol:
+    """An assignor as members speak of it; orders by name, then version."""
+
+    name: str
+    version: int
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.version}"
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """The protocol of such a text; raises `StateFormatError`."""
+        name, _, version = text.rpartition(" ")
+        if not (name and version.isascii() and version.isdecimal()):
+            raise StateFormatError(f"{text!r} is not the name and version of an assignor")
+        return cls(name, int(version))
+
+
+Preferences = Sequence[Protocol]
+"""What a member knows, what it likes best first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """What a group works with, and who cannot work with it, each with the reason."""
+
+    protocol: Protocol
+    excluded: Mapping[str, str]
+
+
+def preferences_text(preferences: Preferences) -> str:
+    """The list as a member's hash holds it."""
+    return ",".join(map(str, preferences))
+
+
+def preferences_of(text: str) -> tuple[Protocol, ...]:
+    """The list of such a text; raises `StateFormatError`."""
+    return tuple(Protocol.parse(p) for p in text.split(","))
+
+
+def agree(members: Mapping[str, Preferences]) -> Agreement:
+    """The protocol of a group of one member or more, given in the order in which they joined.
+
+    As in Kafka, whoever joins and shares no protocol with those who are there is refused; they go on.
+    """
+    known: set[Protocol] = set(next(iter(members.values())))
+    working: dict[str, Preferences] = {}
+    excluded: dict[str, str] = {}
+    for member, preferences in members.items():
+        if known.isdisjoint(preferences):
+            excluded[member] = _reason(member, preferences, working, known)
+        else:
+            known &= set(preferences)
+            working[member] = preferences
+    return Agreement(elected(working), excluded)
+
+
+def elected(members: Mapping[str, Preferences]) -> Protocol:
+    """Of the protocols that all members know, which must be one or more, the one that most of them like best.
+
+    Each votes for the first in its own list that all know; ties break by name (R4).
+    """
+    candidates = set.intersection(*map(set, members.values()))
+    votes = Counter(next(p for p in preferences if p in candidates) for preferences in members.values())
+    return min(votes, key=lambda p: (-votes[p], p))
+
+
+def _reason(member: str, preferences: Preferences, working: Mapping[str, Preferences], known: set[Protocol]) -> str:
+    """Who excludes what."""
+    theirs = [f"{p}, unknown to {', '.join(m for m, of_m in working.items() if p not in of_m)}" for p in preferences]
+    others = ", ".join(map(str, sorted(known)))
+    return f"{member} knows {'; '.join(theirs)}; all others know {others}, unknown to {member}"

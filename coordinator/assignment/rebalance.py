@@ -1,0 +1,39 @@
+"""From an assignment to what one member does about it: what it gives up. Pure."""
+
+from collections.abc import Iterable
+
+from coordinator.assignment.assignment_text import Ranges
+from coordinator.progress.ownership import Ownership, missing
+from coordinator.ranges import HashRange
+
+
+def owned_ranges(ownership: Ownership) -> Ranges:
+    """What is owned, whatever its lane epochs."""
+    return {tp: joined(o.hashes for o in owned) for tp, owned in ownership.items() if owned}
+
+
+def joined(ranges: Iterable[HashRange]) -> tuple[HashRange, ...]:
+    """The same hashes in the fewest ranges, ascending."""
+    merged: list[HashRange] = []
+    for r in sorted(ranges):
+        if merged and r.lo <= merged[-1].hi + 1:
+            merged[-1] = HashRange(merged[-1].lo, max(merged[-1].hi, r.hi))
+        else:
+            merged.append(r)
+    return tuple(merged)
+
+
+def beyond(some: Ranges, other: Ranges) -> Ranges:
+    """What `some` has and `other` has not."""
+    differ = {tp: hashes for tp, hashes in some.items() if hashes != other.get(tp)}
+    left = {tp: tuple(m for h in hashes for m in minus(h, other.get(tp, ()))) for tp, hashes in differ.items()}
+    return {tp: hashes for tp, hashes in left.items() if hashes}
+
+
+def minus(hashes: HashRange, ranges: Iterable[HashRange]) -> tuple[HashRange, ...]:
+    """What of `hashes` is in none of `ranges`."""
+    return missing(hashes, _clipped(joined(ranges), hashes))
+
+
+def _clipped(ranges: tuple[HashRange, ...], within: HashRange) -> tuple[HashRange, ...]:
+    return tuple(part for r in ranges if (part := r.intersection(within)))

@@ -1,0 +1,34 @@
+"""How much of the group's work a member can take besides the slow keys that it holds (spec 4.3, 8). Pure.
+
+    capacity 4, and one of 2 slots busy all the time with a key that cannot keep up   ->  as good as 2
+
+Counted in tenths, and at least one of them is left: a member that wants work is given some. Only an assignment that
+is due anyway looks at it, so that what a member measures never moves ranges by itself.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from coordinator.assignors.assignor import Subscriber
+from coordinator.errors import StateFormatError
+
+SLOW_PERCENT = "slow_percent"
+"""The field of a member: percent of its slots taken by lanes that cannot keep up."""
+
+TENTHS = 10
+
+
+def spared(members: Iterable[Subscriber]) -> list[Subscriber]:
+    """The members with the capacity that is left to each; as they are where nobody holds a slow key."""
+    found = list(members)
+    free = [TENTHS - min(_slow_tenths(m), TENTHS - 1) for m in found]
+    if all(tenths == TENTHS for tenths in free):
+        return found
+    return [replace(m, capacity=m.capacity * tenths) for m, tenths in zip(found, free, strict=True)]
+
+
+def _slow_tenths(member: Subscriber) -> int:
+    text = member.metadata.get(SLOW_PERCENT, "0")
+    if not (text.isascii() and text.isdecimal()):
+        raise StateFormatError(f"member {member.member} says that {text!r} percent of its slots are taken")
+    return (int(text) + TENTHS // 2) // TENTHS

@@ -1,0 +1,41 @@
+"""The verbs of `coop-kafka` that copy a group to a file and back: backup, restore. They need Redis only."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from coordinator.cli.command_options import Execute, Group, Redis, connected, say_how
+from coordinator.operations import copying
+from coordinator.operations.copies import GroupCopy
+
+
+def backup(group: Group, redis: Redis) -> None:
+    """Print a copy of the group's state: positions, policies, what is parked. Members may be at work meanwhile."""
+    with connected(redis) as client:
+        typer.echo(copying.backup(client, group).text)
+
+
+def restore(
+    group: Group,
+    redis: Redis,
+    file: Annotated[
+        Path,
+        typer.Argument(metavar="FILE", exists=True, dir_okay=False, help="What backup printed.", show_default=False),
+    ],
+    execute: Execute = False,
+) -> None:
+    """Load a copy of a group, in the place of all that Redis has of it. Refused while members live.
+
+    Whoever starts next raises positions to what Kafka's group of that name and its checkpoint prove; what was done
+    since the copy and is proven by neither is read again.
+    """
+    copy = GroupCopy.parse(file.read_text(), group)
+    if execute:
+        with connected(redis) as client:
+            copying.restore(client, copy)
+    did = "Restored" if execute else "Would restore"
+    taken = datetime.fromtimestamp(copy.taken_ms / 1000, UTC).isoformat(timespec="seconds")
+    typer.echo(f"{did} {len(copy.keys)} keys of group {group!r} as of {taken}.")
+    say_how(execute)

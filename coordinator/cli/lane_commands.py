@@ -1,0 +1,104 @@
+"""The verbs of `coop-kafka` about lanes: what they do now, what is parked, and its release."""
+
+import time
+from contextlib import suppress
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+from rich.live import Live
+
+from coordinator import verdicts
+from coordinator.cli.command_options import Group, Json, Redis, connected, print_json
+from coordinator.cli.lane_tables import activity, print_strikes
+from coordinator.cli.tables import stdout
+from coordinator.errors import GroupBusyError, InvalidOptionError
+from coordinator.operations.top_view import TopView, top_view
+from coordinator.plan.poison import chosen
+from coordinator.ranges import HashRange
+from coordinator.redis.client import RedisClient
+from coordinator.redis.operator import OperatorVerbs
+from coordinator.redis.reports import last_batches
+from coordinator.redis.snapshot import read_group
+from coordinator.subscription import TopicPartition
+
+BATCHES = 100
+"""Batches looked back on: more than members have in a second or two."""
+
+
+def top(
+    group: Group,
+    redis: Redis,
+    once: Annotated[bool, typer.Option("--once", help="Print it once, and end.")] = False,
+    every: Annotated[float, typer.Option(min=0.5, metavar="SECONDS", help="How often to look.")] = 2.0,
+    lanes: Annotated[int, typer.Option(min=1, metavar="N", help="Show so many lanes.")] = 20,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs, once.")] = False,
+) -> None:
+    """Show what members and lanes do now, parked and slow ones first, until Ctrl-C.
+
+    A lane's lag in seconds is the age of its oldest unread record: how long ago its member saw the log's end pass it;
+    `>` where it has not looked long enough. Its cost is guessed (~) where only the clock tells.
+    """
+    with connected(redis) as client, suppress(KeyboardInterrupt):
+        seen = _top(client, group)
+        if as_json:
+            print_json(asdict(seen))
+        elif once:
+            stdout().print(activity(seen, lanes))
+        else:
+            with Live(activity(seen, lanes), console=stdout(), screen=True, auto_refresh=False) as live:
+                while True:
+                    time.sleep(every)
+                    live.update(activity(_top(client, group), lanes), refresh=True)
+
+
+def parked(group: Group, redis: Redis, as_json: Json = False) -> None:
+    """Show the key ranges that members were lost over: tried alone after one strike, parked after two."""
+    with connected(redis) as client:
+        read_group(client, group)  # tells an unknown group from one without strikes
+        strikes = OperatorVerbs.of_group(client, group).strikes()
+    if as_json:
+        print_json([s.shown for s in strikes])
+    else:
+        print_strikes(strikes, stdout())
+
+
+def release(
+    group: Group,
+    redis: Redis,
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why: it is kept in the events.", show_default=False)],
+    topic: Annotated[str | None, typer.Argument(metavar="[TOPIC", show_default=False)] = None,
+    partition: Annotated[int | None, typer.Argument(metavar="PARTITION", show_default=False)] = None,
+    hashes: Annotated[str | None, typer.Argument(metavar="[RANGE]]", show_default=False)] = None,
+    as_json: Json = False,
+) -> None:
+    """Take strikes back, so that what is parked is read again: all of them, or those of a partition, or of one range.
+
+    RANGE is as `coop-kafka parked` shows it. A record that hangs again is parked again after two members.
+    """
+    if (topic is None) != (partition is None):
+        raise typer.BadParameter("TOPIC and PARTITION belong together")
+    if not reason.strip():
+        raise typer.BadParameter("--reason is empty: say why")
+    tp = None if topic is None or partition is None else TopicPartition(topic, partition)
+    with connected(redis) as client:
+        read_group(client, group)
+        store = OperatorVerbs.of_group(client, group)
+        found = chosen(store.strikes(), tp, HashRange.parse(hashes) if hashes else None)
+        if not found:
+            raise InvalidOptionError("there is no such strike", f"look at them: coop-kafka parked {group!r}")
+        try:
+            store.forgive(found, reason)
+        except verdicts.Verdict as verdict:
+            raise GroupBusyError(
+                f"Redis may be behind what the members of group {group!r} had done ({verdict})",
+                "let a query of the group recover it, then try again",
+            ) from None
+    if as_json:
+        print_json([s.shown for s in found])
+    else:
+        typer.echo("\n".join(f"Released {s.field}" for s in found))
+
+
+def _top(client: RedisClient, group: str) -> TopView:
+    return top_view(group, read_group(client, group), last_batches(client, group, BATCHES))

@@ -1,0 +1,123 @@
+"""The verbs of `coop-kafka` that only look: what each asks Redis, and whether it prints a table or JSON."""
+
+import json
+from contextlib import suppress
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from coordinator.cli.command_options import Group, Json, Redis, connected, print_json
+from coordinator.cli.lane_tables import print_limited
+from coordinator.cli.tables import print_events, print_gaps, print_group, print_owners, stdout
+from coordinator.errors import InvalidOptionError
+from coordinator.group_state import Event
+from coordinator.operations.gaps import gaps as gaps_of
+from coordinator.operations.key_owner import key_owners
+from coordinator.operations.top_view import limited_lanes
+from coordinator.operations.views import view
+from coordinator.redis.events import follow as follow_events
+from coordinator.redis.events import last_events
+from coordinator.redis.snapshot import list_groups, read_group
+
+
+def list_names(redis: Redis, as_json: Json = False) -> None:
+    """List the names of the groups, one on a line."""
+    with connected(redis) as client:
+        names = list_groups(client)
+    if as_json:
+        print_json(names)
+    else:
+        typer.echo("\n".join(names))
+
+
+def describe(group: Group, redis: Redis, as_json: Json = False) -> None:
+    """Show a group's state, its members and, for each partition, its lanes: position, lag, member.
+
+    Below them the lanes that are held back, and by what; `coop-kafka top` shows all lanes as they work.
+    """
+    with connected(redis) as client:
+        state = read_group(client, group)
+    seen, limited = view(group, state), limited_lanes(state)
+    if as_json:
+        print_json(asdict(seen) | {"limited": [asdict(lane) for lane in limited]})
+    else:
+        print_group(seen, stdout())
+        print_limited(limited, stdout())
+
+
+def gaps(group: Group, redis: Redis, as_json: Json = False) -> None:
+    """Show, for each partition, the stable offset and what is missing above it.
+
+    Offset ranges are inclusive: `45-50` is the records 45 to 50. Beyond the furthest lane nothing is a gap.
+    """
+    with connected(redis) as client:
+        found = gaps_of(read_group(client, group))
+    if as_json:
+        print_json([asdict(p) for p in found])
+    else:
+        print_gaps(found, stdout())
+
+
+def owner(
+    group: Group,
+    topic: Annotated[str, typer.Argument(metavar="TOPIC", show_default=False)],
+    key: Annotated[str, typer.Argument(metavar="KEY", help="The key as text (UTF-8).", show_default=False)],
+    redis: Redis,
+    as_hex: Annotated[bool, typer.Option("--hex", help="KEY is written as hex digits, two a byte.")] = False,
+    partition: Annotated[int | None, typer.Option(metavar="N", help="This partition only.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Show who owns a key now, and how far it is read, in each partition that it may be in.
+
+    A record without a key has no owner of its own: it goes to a lane by the hash of its offset.
+    """
+    data = _key(key, as_hex)
+    with connected(redis) as client:
+        state = read_group(client, group)
+    known = state.topics.get(topic)
+    usual = _usual_partition(data, known.partitions) if known else None
+    found = key_owners(state, topic, data, usual, partition)
+    if as_json:
+        print_json([asdict(o) for o in found])
+    else:
+        print_owners(found, stdout())
+
+
+def events(
+    group: Group,
+    redis: Redis,
+    last: Annotated[int, typer.Option(min=0, metavar="N", help="Begin with so many of the latest events.")] = 100,
+    follow: Annotated[bool, typer.Option("--follow", help="Go on with what comes, until Ctrl-C.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")] = False,
+) -> None:
+    """Show what happened to a group, and why, the oldest first. About a thousand events are kept."""
+    with connected(redis) as client, suppress(KeyboardInterrupt):
+        read_group(client, group)  # tells an unknown group from one without events
+        found = last_events(client, group, last)
+        _print_event_list(found, as_json)
+        if follow:
+            for more in follow_events(client, group, found[-1].id if found else "$"):
+                _print_event_list(more, as_json)
+
+
+def _print_event_list(found: list[Event], as_json: bool) -> None:
+    if as_json:
+        for event in found:
+            typer.echo(json.dumps(asdict(event) | {"at_ms": event.at_ms}))
+    else:
+        print_events(found, stdout())
+
+
+def _key(text: str, as_hex: bool) -> bytes:
+    try:
+        return bytes.fromhex(text) if as_hex else text.encode()
+    except ValueError:
+        raise InvalidOptionError(f"the key {text!r} is not hex digits, two a byte", "for example 6f7264") from None
+
+
+def _usual_partition(key: bytes, partitions: int) -> int:
+    """Where Kafka's default partitioner puts the key."""
+    from kafka.partitioner.default import murmur2  # noqa: PLC0415 - the other verbs need no Kafka client
+
+    return int((murmur2(key) & 0x7FFFFFFF) % partitions)

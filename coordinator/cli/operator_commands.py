@@ -1,0 +1,198 @@
+"""The verbs of `coop-kafka` that change a group: policy, reset-offsets, delete.
+
+The last two show what they would do, and do it on `--execute`.
+"""
+
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import javaproperties
+import typer
+
+from coordinator.cli.command_options import Execute, Group, Json, Redis, connected, print_json, say_how
+from coordinator.cli.tables import print_moves, print_policy, stdout
+from coordinator.errors import InvalidOptionError
+from coordinator.offset_spec import AtTimestamp, Earliest, Latest, NoMatch
+from coordinator.operations.operations import Executed, Operator, Reset
+from coordinator.operations.reset_plan import ShiftBy, Target, ToOffset, chosen
+from coordinator.redis.operator import OperatorVerbs
+
+RETRIES, RETRY_INTERVAL_MS = 3, 1_000
+
+Bootstrap = Annotated[
+    str,
+    typer.Option(
+        metavar="HOST:PORT,...",
+        envvar="COOP_KAFKA",
+        help="Brokers, as in `kafka.bootstrap.servers`.",
+        show_default=False,
+    ),
+]
+CommandConfig = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        exists=True,
+        dir_okay=False,
+        help="Properties of the Kafka client, as Kafka's own tools read them: security, time-outs.",
+    ),
+]
+
+
+def policy(
+    group: Group,
+    redis: Redis,
+    changes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="NAME=VALUE", help="Set one: true, false, or nothing for the default. Repeatable."
+        ),
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Show the group's policies, and change them: accept.individual.commit, accept.range.fetch:TOPIC.
+
+    Members follow within seconds, without a restart.
+    """
+    with connected(redis) as client:
+        store = OperatorVerbs.of_group(client, group)
+        found = store.set_policy(dict(map(_change, changes))) if changes else store.policy()
+    if as_json:
+        print_json(found.fields)
+    else:
+        print_policy(found.fields, stdout())
+
+
+def reset_offsets(  # noqa: PLR0913, PLR0917 - an option each
+    context: typer.Context,
+    group: Group,
+    redis: Redis,
+    bootstrap_server: Bootstrap,
+    command_config: CommandConfig = None,
+    topic: Annotated[
+        list[str] | None,
+        typer.Option(metavar="TOPIC[:P,...]", help="A topic, or some of its partitions. Repeatable."),
+    ] = None,
+    all_topics: Annotated[bool, typer.Option("--all-topics", help="All topics of the group.")] = False,
+    to_earliest: Annotated[bool, typer.Option("--to-earliest", help="To the beginning of the log.")] = False,
+    to_latest: Annotated[bool, typer.Option("--to-latest", help="To the end of the log.")] = False,
+    to_datetime: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help="To the first record at or after this time, else to the end: 2026-01-31T12:00:00.000, in UTC unless "
+            "it names a zone.",
+        ),
+    ] = None,
+    to_offset: Annotated[int | None, typer.Option(min=0, metavar="N", help="To this offset.")] = None,
+    shift_by: Annotated[
+        int | None, typer.Option(metavar="N", help="So many offsets on from the stable offset; back if negative.")
+    ] = None,
+    execute: Execute = False,
+    as_json: Json = False,
+) -> None:
+    """Move a group's positions. Refused while members live: stop all its queries first.
+
+    All lanes of a partition go to one offset, the nearest one that the log has. Checkpoints of the group's queries
+    stay valid: what they hold of the time before is ignored.
+    """
+    if bool(topic) == all_topics:
+        raise typer.BadParameter("give --topic, once or more, or --all-topics")
+    target = _target(to_earliest, to_latest, to_datetime, to_offset, shift_by)
+    wanted = None if all_topics else chosen(topic or ())
+    with _operator(context, group, redis, bootstrap_server, command_config) as operator:
+        planned = operator.plan_reset(wanted, target)
+        done = operator.reset(planned) if execute else None
+    _print_reset(planned, done, as_json)
+
+
+def delete(
+    context: typer.Context,
+    group: Group,
+    redis: Redis,
+    bootstrap_server: Bootstrap,
+    command_config: CommandConfig = None,
+    execute: Execute = False,
+    as_json: Json = False,
+) -> None:
+    """Delete a group: all its keys in Redis, and its offsets in Kafka's group of the same name.
+
+    Refused while members live. Delete the checkpoints of its queries too: they prove positions of a group that is gone.
+    """
+    with _operator(context, group, redis, bootstrap_server, command_config) as operator:
+        found = operator.delete() if execute else operator.remains()
+    told = {"keys": found.keys, "mirrored": [*map(str, found.mirrored)], "executed": execute}
+    if as_json:
+        print_json(told)
+    else:
+        did = "Deleted" if execute else "Would delete"
+        typer.echo(f"{did} {found.keys} keys in Redis, and the offsets of {len(found.mirrored)} partitions in Kafka.")
+        say_how(execute)
+
+
+@contextmanager
+def _operator(
+    context: typer.Context, group: str, redis: str, bootstrap: str, command_config: Path | None
+) -> Iterator[Operator]:
+    from coordinator.kafka.log import KafkaLog  # noqa: PLC0415 - the other verbs need no Kafka client
+
+    to_arguments: Callable[[Mapping[str, str]], Mapping[str, object]] = context.obj
+    arguments = to_arguments({**_properties(command_config), "bootstrap.servers": bootstrap})
+    with (
+        closing(KafkaLog(arguments, retries=RETRIES, retry_interval_ms=RETRY_INTERVAL_MS)) as log,
+        connected(redis) as client,
+    ):
+        yield Operator(client, log, group)
+
+
+def _properties(file: Path | None) -> dict[str, str]:
+    try:
+        return dict(javaproperties.loads(file.read_text())) if file else {}
+    except (OSError, ValueError) as error:
+        raise InvalidOptionError(f"--command-config {file} cannot be read ({type(error).__name__})") from None
+
+
+def _target(earliest: bool, latest: bool, at: str | None, offset: int | None, shift: int | None) -> Target:
+    targets: list[Target] = [Earliest()] if earliest else []
+    targets += [Latest()] if latest else []
+    targets += [AtTimestamp(_time_ms(at), NoMatch.LATEST)] if at is not None else []
+    targets += [ToOffset(offset)] if offset is not None else []
+    targets += [ShiftBy(shift)] if shift is not None else []
+    if len(targets) != 1:
+        raise typer.BadParameter(
+            "give exactly one of --to-earliest, --to-latest, --to-datetime, --to-offset, --shift-by"
+        )
+    return targets[0]
+
+
+def _time_ms(text: str) -> int:
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        raise typer.BadParameter(f"--to-datetime {text!r} is not a time: 2026-01-31T12:00:00.000") from None
+    return int((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp() * 1_000)
+
+
+def _change(text: str) -> tuple[str, str]:
+    name, equals, value = text.partition("=")
+    if not equals:
+        raise typer.BadParameter(f"--set {text!r} has no =")
+    return name.strip(), value
+
+
+def _print_reset(planned: Reset, done: Executed | None, as_json: bool) -> None:
+    if as_json:
+        told = {"executed": done is not None, "reset": done.epoch if done else None}
+        print_json(told | {"partitions": [asdict(m) for m in planned.moves]})
+    else:
+        print_moves(planned.moves, stdout())
+        say_how(done is not None)
+    if done and not done.mirrored:
+        print(  # noqa: T201 - a warning
+            "warning: plain consumers live in Kafka's group of that name: its offsets were not moved", file=sys.stderr
+        )

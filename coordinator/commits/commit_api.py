@@ -1,0 +1,231 @@
+"""The Commit API: a member that acknowledges records by itself commits offset ranges (spec 8, K's OffsetCommit).
+
+    offsets  |====|    |===|      the ranges of the call
+    hashes                         x what the member owns at the lane epochs it acted for
+
+For any Python that processes a member's records, with or without Spark: the user's driver, a worker,
+a service beside it. Owns no lease and joins nothing; the member's own process does. Knows nothing of Kafka.
+"""
+
+import json
+import logging
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
+from itertools import pairwise
+from types import TracebackType
+from typing import Any, NoReturn, Self
+
+from coordinator import verdicts
+from coordinator.assignment.policies import GROUP_POLICY, setting
+from coordinator.errors import (
+    CheckpointMismatchError,
+    CommitError,
+    CorruptCommitError,
+    FencedMemberError,
+    GroupRecoveringError,
+    IndividualCommitNotAllowedError,
+    IndividualCommitTooOldError,
+    MaxIndividualCommitReachedError,
+    StateFormatError,
+    TooManyRangesError,
+    UnknownGroupError,
+)
+from coordinator.progress.ownership import Owned, Ownership
+from coordinator.progress.stream_offset import StreamOffset
+from coordinator.ranges import HashRange, OffsetRange, Offsets, union
+from coordinator.redis.calls import Caller
+from coordinator.redis.client import RedisClient
+from coordinator.redis.commits import CommitVerbs, Outcome, Standing, Turn
+from coordinator.settings import MAX_INDIVIDUAL_COMMITS, MAX_RANGES, GroupSettings
+from coordinator.subscription import TopicPartition
+
+_log = logging.getLogger(__name__)
+RANGES_MAX = 60_000  # of one call: 1 MB at K's 16 bytes a range
+NO_OFFSET = -1
+TIMEOUT_S = 10.0  # no lease hangs on it, and 60,000 ranges take their time
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """The answer to a commit."""
+
+    stable: int  # the partition's stable offset: everything before it is done
+    held: int  # individual commits that the partition holds now
+    duplicates: int  # ranges of the call that had been done already
+    refused: tuple[HashRange, ...]  # hashes that the member does not own at that lane epoch any more: not committed
+
+
+class CommitApi(AbstractContextManager["CommitApi"]):
+    """Commits of one life of one member; safe for several threads.
+
+    Lane epochs are as of the moment it was made: make one for each batch (`of_offset`), or again after ranges moved
+    (`of_member`). A commit for lanes that the member has lost since is refused, never misplaced.
+    """
+
+    def __init__(self, client: RedisClient, verbs: CommitVerbs, standing: Standing, fields: Mapping[str, str]) -> None:
+        self._client, self._verbs, self._standing = client, verbs, standing
+        self._most = _number(fields, "max.individual.commits", MAX_INDIVIDUAL_COMMITS)
+        self.max_ranges = _number(fields, "max.num.ranges.to.commit", MAX_RANGES)
+
+    @classmethod
+    def of_offset(cls, redis_url: str, offset: str | Mapping[str, Any]) -> Self:
+        """For the lanes of a stream offset: the JSON of a batch's end, as in the checkpoint's `offsets` folder.
+
+        Raises `CheckpointMismatchError`, `UnknownGroupError`, `StoreError`.
+        """
+        end = _parsed(offset)
+        lanes = {tp: tuple(Owned(x.hashes, x.epoch) for x in of_tp) for tp, of_tp in end.lanes.items()}
+        if not end.group or not end.member:
+            raise UnknownGroupError("this offset names no group or no member", "take the offset of a batch of a group")
+        return cls._opened(
+            redis_url, end.group, end.member, lambda _, caller: Standing(caller, end.reset, end.topic_ids, lanes)
+        )
+
+    @classmethod
+    def of_member(cls, redis_url: str, group: str, member: str) -> Self:
+        """For all that a member owns at this moment, as Redis says; raises `UnknownGroupError`, `StoreError`."""
+        return cls._opened(redis_url, group, member, lambda verbs, caller: verbs.standing(caller))
+
+    @classmethod
+    def _opened(
+        cls, redis_url: str, group: str, member: str, standing: Callable[[CommitVerbs, Caller], Standing]
+    ) -> Self:
+        client = RedisClient(redis_url, TIMEOUT_S)
+        verbs = CommitVerbs.of(client, GroupSettings(group))
+        with ExitStack() as opened:
+            opened.callback(client.close)
+            caller, fields = verbs.member(member)
+            made = cls(client, verbs, standing(verbs, caller), fields)
+            opened.pop_all()
+        return made
+
+    @property
+    def lanes(self) -> Ownership:
+        """The hash ranges, with their lane epochs, that commits are for."""
+        return self._standing.lanes
+
+    def commit(
+        self,
+        tp: TopicPartition,
+        ranges: Sequence[OffsetRange],
+        *,
+        offset: int = NO_OFFSET,
+        lanes: Iterable[Owned] | None = None,
+    ) -> Committed:
+        """Commit offset ranges of a partition, for all lanes of it or for those given; the stable offset after it.
+
+        Ranges are half-open and at most 60,000. Without any, `offset` says that everything before it is done; with
+        some it must stay -1 (`CorruptCommitError`). All is committed or nothing, but for lanes that were lost since
+        (`refused`). Repeating a commit changes nothing; it is counted and logged.
+        Raises 88 `IndividualCommitNotAllowedError`, 91 `IndividualCommitTooOldError` (its `stable` says where to catch
+        up), 92 `MaxIndividualCommitReachedError`, `TooManyRangesError`, `FencedMemberError`, `GroupRecoveringError`,
+        `StoreError`.
+        """
+        wanted = _offsets(ranges, offset)
+        of_lanes = _disjoint(self.lanes.get(tp, ()) if lanes is None else lanes)
+        with self._verdicts():
+            outcome = self._verbs.commit_ranges(self._standing, tp, of_lanes, wanted, self._most)
+        if outcome.word != "COMMITTED":
+            self._refuse(tp, wanted, outcome)
+        if outcome.repeated:
+            _log.warning("%s: %d ranges were committed before", self._named(tp), outcome.repeated)
+        return Committed(outcome.stable, outcome.held, outcome.repeated, tuple(x.hashes for x in outcome.refused))
+
+    def reserve(self, tp: TopicPartition, worker: str, offsets: OffsetRange, state: str, lease_ms: int) -> Turn:
+        """What `ordered_commits` asks: reserve offsets for a worker, and whether their turn has come."""
+        with self._verdicts():
+            return self._verbs.reserve(self._standing.caller, tp, worker, offsets, state, lease_ms)
+
+    def close(self) -> None:
+        """Drop the connections."""
+        self._client.close()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # ------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def _verdicts(self) -> Iterator[None]:
+        group, member = self._verbs.group, self._standing.caller.member
+        try:
+            yield
+        except verdicts.Fenced:
+            raise FencedMemberError(
+                f"another life of member {member} of group {group!r} has joined since",
+                "make a new CommitApi from an offset of that life",
+            ) from None
+        except verdicts.Verdict as verdict:
+            raise GroupRecoveringError(
+                f"group {group!r} is being recovered after a loss of state ({verdict or 'all members join again'})",
+                "make a new CommitApi from a later offset; what was committed before is kept where Redis kept it",
+            ) from None
+
+    def _refuse(self, tp: TopicPartition, wanted: Offsets, outcome: Outcome) -> NoReturn:
+        what = f"{self._named(tp)}: [{wanted[0]}{' ...' if len(wanted) > 1 else ''}]"
+        match outcome.word:
+            case "NOT_ALLOWED":
+                raise IndividualCommitNotAllowedError(
+                    f"{what}: the group's policy forbids individual commits",
+                    f"allow them: {setting(self._verbs.group, GROUP_POLICY)}",
+                )
+            case "TOO_OLD":
+                _log.warning("%s lies wholly below the stable offset %d", what, outcome.stable)
+                raise IndividualCommitTooOldError(
+                    f"{what} lies wholly below the stable offset {outcome.stable}",
+                    f"nothing is lost; go on from offset {outcome.stable}",
+                    outcome.stable,
+                )
+            case "FULL":
+                raise MaxIndividualCommitReachedError(
+                    f"{what} would add to the {outcome.held} individual commits held, of {self._most} at most",
+                    f"commit what is missing behind them first, from the stable offset {outcome.stable} on; "
+                    "or raise max.individual.commits",
+                )
+        raise FencedMemberError(
+            f"{what}: member {self._standing.caller.member} owns none of these hashes at the lane epochs given",
+            "leave them to their new owner, or make a new CommitApi for what the member owns now",
+        )
+
+    def _named(self, tp: TopicPartition) -> str:
+        return f"commit of {tp} in group {self._verbs.group!r}"
+
+
+def _parsed(offset: str | Mapping[str, Any]) -> StreamOffset:
+    try:
+        return StreamOffset.from_json(json.loads(offset) if isinstance(offset, str) else dict(offset))
+    except ValueError:
+        raise CheckpointMismatchError(
+            f"{str(offset)[:80]!r} is not the JSON of an offset",
+            "give the last line of the file offsets/<batch id> in the query's checkpoint",
+        ) from None
+
+
+def _number(fields: Mapping[str, str], name: str, default: int) -> int:
+    text = fields.get(name, str(default))
+    if not (text.isascii() and text.isdecimal()):
+        raise StateFormatError(f"a member's {name} is recorded as {text!r}, not a whole number")
+    return int(text)
+
+
+def _offsets(ranges: Sequence[OffsetRange], offset: int) -> Offsets:
+    if len(ranges) > RANGES_MAX:
+        raise TooManyRangesError(
+            f"a commit of {len(ranges)} offset ranges; one call takes {RANGES_MAX}", "cut the list in several calls"
+        )
+    if ranges and offset != NO_OFFSET:
+        raise CorruptCommitError(f"a commit of offset ranges and of offset {offset}", "leave offset at -1")
+    if not ranges and offset < 1:
+        raise CorruptCommitError(f"a commit of no offset ranges and of offset {offset}", "give ranges or an offset")
+    return union(ranges) if ranges else (OffsetRange(0, offset),)
+
+
+def _disjoint(lanes: Iterable[Owned]) -> tuple[Owned, ...]:
+    ascending = tuple(sorted(lanes))
+    for left, right in pairwise(ascending):
+        if left.hashes.hi >= right.hashes.lo:
+            raise CommitError(f"lanes {left.hashes} and {right.hashes} overlap", "name each hash in one lane")
+    return ascending

@@ -1,0 +1,174 @@
+"""Where lanes are cut by cost: a costly key ends alone in its lane, slots end together, cold lanes merge again.
+
+The decision is a pure function of what is known of the lanes of the last batch:
+
+    one key is most of a lane's work      cut on both sides of it
+    a slow lane, its keys not known       cut in the middle, and search in both halves
+    the fullest slot takes too long       its heaviest lane that can be cut is cut where its work halves
+    two sides of a cut are alike, cold    the cut goes, at most once a minute
+
+(spec 4.3; issue of slow keys)
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from heapq import heapreplace
+from itertools import pairwise
+
+from coordinator.cost.batch_cost import LaneId
+from coordinator.cost.costs import KeyCost, dearest
+from coordinator.cost.profile import Cell
+from coordinator.ranges import HASH_MAX, HashRange
+from coordinator.subscription import TopicPartition
+
+WORTH_MS = 1_000.0
+"""A batch that takes less is not worth cutting for."""
+
+UNEVEN = 1.1
+"""The fullest slot may take so much longer than the mean of all."""
+
+COSTLY = 1.3
+"""A lane's records are slow when they cost so many times what healthy ones do."""
+
+ALIKE = 1.5
+"""Lanes whose records differ by less may merge."""
+
+LANES_PER_SLOT = 4
+"""Most lanes of a partition, for each slot."""
+
+
+@dataclass(frozen=True, slots=True)
+class LaneWork:
+    """A lane of the last batch: what is known of it, its work in a batch, and its costliest keys if they are known."""
+
+    lane: LaneId
+    cell: Cell
+    work_ms: float
+    keys: tuple[KeyCost, ...] = ()
+    short: bool = False  # its quota leaves records behind
+    alone: bool = False  # it was cut, and its records cost no more than before: there is nobody else in it
+
+    @property
+    def hashes(self) -> HashRange:
+        """Its hash range."""
+        return self.lane[1]
+
+
+Cuts = Mapping[TopicPartition, frozenset[int]]
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The new cuts; and the lane that was parted to find its slow key, with its halves."""
+
+    cuts: Cuts
+    changed: bool = False
+    parted: LaneWork | None = None
+    halves: tuple[LaneId, ...] = ()
+
+
+def more(cuts: Cuts, lanes: Sequence[LaneWork], *, slots: int, healthy_ms: float | None, exact: bool) -> Decision:
+    """The cuts with those added that the lanes of a batch ask for; one lane is cut at a time.
+
+    Unless costs are `exact`, a slow lane is not cut to even out slots: which half of it is slow would not be known.
+    """
+    if sum(x.work_ms for x in lanes) < WORTH_MS:
+        return Decision(cuts)
+    mean = sum(x.work_ms for x in lanes) / slots
+    for lane in sorted(lanes, key=lambda x: -x.work_ms):
+        if room(cuts, lane, slots) and (bounds := _around_key(lane, mean)):
+            return Decision(_added(cuts, lane, bounds), changed=True)
+        if room(cuts, lane, slots) and _slow(lane, healthy_ms):
+            bound = lane.hashes.lo + lane.hashes.size // 2
+            halves = tuple((lane.lane[0], h) for h in lane.hashes.cut((bound,)))
+            return Decision(_added(cuts, lane, (bound,)), changed=True, parted=lane, halves=halves)
+    heaviest = _heaviest_of_fullest(lanes, slots, mean, exact=exact)
+    if heaviest and room(cuts, heaviest, slots):
+        return Decision(_added(cuts, heaviest, (_half(heaviest),)), changed=True)
+    return Decision(cuts)
+
+
+def fewer(cuts: Cuts, lanes: Sequence[LaneWork], *, slots: int) -> Cuts:
+    """The cuts without those that part lanes which are alike, and cold enough for one slot to take both."""
+    mean = sum(x.work_ms for x in lanes) / slots
+    kept = {tp: set(bounds) for tp, bounds in cuts.items()}
+    for low, high in pairwise(sorted(lanes, key=lambda x: x.lane)):
+        bound = high.hashes.lo
+        if low.lane[0] == high.lane[0] and bound in kept.get(low.lane[0], ()) and _mergeable(low, high, mean):
+            kept[low.lane[0]].remove(bound)
+    return {tp: frozenset(bounds) for tp, bounds in kept.items() if bounds}
+
+
+def _mergeable(low: LaneWork, high: LaneWork, mean: float) -> bool:
+    costs = [x.cell.record_ms for x in (low, high) if x.cell.record_ms is not None]
+    alike = not costs or max(costs) <= ALIKE * min(costs)
+    return alike and low.work_ms + high.work_ms <= mean / LANES_PER_SLOT
+
+
+def room(cuts: Cuts, lane: LaneWork, slots: int) -> bool:
+    """Whether the lane can be cut at all, and its partition may have more lanes."""
+    return lane.hashes.size > 1 and len(cuts.get(lane.lane[0], ())) + 2 < LANES_PER_SLOT * slots
+
+
+def _around_key(lane: LaneWork, mean: float) -> tuple[int, ...]:
+    """The bounds that leave the lane's costliest key alone, if it stands out and the lane has much work."""
+    key = dearest(lane.keys, lane.work_ms)
+    if key is None or lane.work_ms < mean / 2:
+        return ()
+    return tuple(b for b in (key.key_hash, key.key_hash + 1) if lane.hashes.lo < b <= lane.hashes.hi)
+
+
+def _slow(lane: LaneWork, healthy_ms: float | None) -> bool:
+    """Whether it cannot keep up since its records cost more than healthy ones, and not yet which keys."""
+    if healthy_ms is None or lane.keys or lane.alone or not lane.short or lane.cell.record_ms is None:
+        return False
+    return lane.cell.record_ms > COSTLY * healthy_ms
+
+
+def _heaviest_of_fullest(lanes: Sequence[LaneWork], slots: int, mean: float, *, exact: bool) -> LaneWork | None:
+    """The lane to cut so that slots end together; None if they do, or nothing can be cut."""
+    loads: list[tuple[float, int, list[LaneWork]]] = [(0.0, i, []) for i in range(slots)]
+    for lane in sorted(lanes, key=lambda x: (-x.work_ms, x.lane)):
+        total, i, of_slot = loads[0]
+        of_slot.append(lane)
+        heapreplace(loads, (total + lane.work_ms, i, of_slot))
+    total, _, fullest = max(loads)
+    if total <= UNEVEN * mean:
+        return None
+    even = [x for x in fullest if x.hashes.size > 1 and not x.alone and (exact or not x.cell.sure)]
+    return max(even, key=lambda x: x.work_ms, default=None)
+
+
+def _half(lane: LaneWork) -> int:
+    """The first hash of the upper half of a lane's work: its costliest keys where they lie, the rest spread evenly."""
+    spread = max(0.0, lane.work_ms - sum(k.ms for k in lane.keys))
+    below, most = 0.0, lane.hashes.size - 1
+    for key, ms, _ in sorted(lane.keys):
+        even = spread * (key - lane.hashes.lo) / lane.hashes.size
+        if below + even + ms > lane.work_ms / 2:
+            most = min(most, key - lane.hashes.lo)
+            break
+        below += ms
+    wanted = (lane.work_ms / 2 - below) / spread if spread else 0.5
+    offset = int(min(max(wanted, 0.05), 0.95) * lane.hashes.size)
+    return lane.hashes.lo + max(1, min(offset, most))
+
+
+def finely(lane: LaneId, parts: int) -> tuple[LaneId, ...]:
+    """The lane in so many parts of equal size, or whole if it is too small."""
+    tp, hashes = lane
+    count = max(1, min(parts, hashes.size))
+    return tuple((tp, h) for h in hashes.cut(hashes.lo + i * hashes.size // count for i in range(1, count)))
+
+
+def cut_between(cuts: Cuts, families: Iterable[Sequence[LaneId]]) -> Cuts:
+    """The cuts with those added that part the lanes of each family."""
+    after = dict(cuts)
+    for (tp, _), *others in families:
+        after[tp] = after.get(tp, frozenset()) | {h.lo for _, h in others}
+    return after
+
+
+def _added(cuts: Cuts, lane: LaneWork, bounds: Iterable[int]) -> dict[TopicPartition, frozenset[int]]:
+    tp = lane.lane[0]
+    return {**cuts, tp: cuts.get(tp, frozenset()) | {b for b in bounds if 0 < b <= HASH_MAX}}

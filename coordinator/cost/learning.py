@@ -1,0 +1,98 @@
+"""What a finished batch teaches of the cost of its lanes: how dense, how dear a record, how much to allow next.
+
+Exact where the user's function runs in `read`; else the clock says only how long all of it took. Pure.
+"""
+
+from dataclasses import replace
+from functools import partial
+
+from coordinator.cost.batch_cost import BatchCost, LaneId, Load, cell_in
+from coordinator.cost.costs import KeyCost
+from coordinator.cost.profile import START_RECORDS, UNKNOWN, Cell, Profile, changed, compacted
+from coordinator.ranges import HashRange
+from coordinator.subscription import TopicPartition
+
+NEWEST = 0.5
+"""Weight of the newest batch in what is remembered."""
+
+FASTEST_GROWTH = 10.0
+"""A lane may read so many times more after a batch that took less than a tenth of the budget; else twice as much."""
+
+
+def learned(
+    profiles: dict[TopicPartition, Profile], batch: BatchCost, *, budget_ms: float, concurrency: int, reading_ms: float
+) -> dict[TopicPartition, Profile]:
+    """The profiles after a batch; a record takes `reading_ms` to be read, whatever lane it is of."""
+    after = dict(profiles)
+    growth = FASTEST_GROWTH if batch.work_ms < budget_ms / FASTEST_GROWTH else 2.0
+    for load in batch.loads:
+        tp, hashes = load.lane
+        key = load.dear_key if batch.warm else None
+        rest = load.without(key) if key else load
+        function_ms = rest.function_ms(concurrency) if batch.warm else None
+        change = partial(_learned, load=rest, growth=growth, function_ms=function_ms, reading_ms=reading_ms)
+        after[tp] = changed(after.get(tp, UNKNOWN), hashes, change)
+        if key:
+            known = partial(_of_key, key=key, span=load.span, reading_ms=reading_ms)
+            after[tp] = changed(after[tp], HashRange(key.key_hash, key.key_hash), known)
+    return {tp: compacted(profile) for tp, profile in after.items()}
+
+
+def proven(profiles: dict[TopicPartition, Profile], lane: LaneId, record_ms: float) -> dict[TopicPartition, Profile]:
+    """The profiles once a lane is proven to cost so much a record."""
+    tp, hashes = lane
+    change = partial(replace, record_ms=record_ms, sure=True)
+    return {**profiles, tp: changed(profiles.get(tp, UNKNOWN), hashes, change)}
+
+
+def cleared(profiles: dict[TopicPartition, Profile], lane: LaneId, rows: float) -> dict[TopicPartition, Profile]:
+    """The profiles once a lane has read so many records and was not slow; it begins again from there."""
+    tp, hashes = lane
+    change = partial(replace, record_ms=None, sure=False, allowance=max(START_RECORDS, 2 * rows))
+    return {**profiles, tp: changed(profiles.get(tp, UNKNOWN), hashes, change)}
+
+
+def reconsidered(
+    profiles: dict[TopicPartition, Profile], batch: BatchCost, *, rate_ms: float, healthy_ms: float
+) -> dict[TopicPartition, Profile]:
+    """The profiles once lanes that were proven slow are looked at again; at `healthy_ms` a record is not slow any more.
+
+    No lane took longer than its batch. A batch that took longer than all that is known of it blames the slowest.
+    """
+    slow = [x for x in batch.loads if cell_in(profiles, x.lane).sure and x.rows >= 1]
+    unexplained = batch.work_ms > 1.2 * batch.expected_ms(profiles, rate_ms)
+    slowest = max(slow, key=lambda x: x.rows * _record_ms(profiles, x.lane), default=None)
+    after = dict(profiles)
+    for load in slow:
+        known, seen = _record_ms(profiles, load.lane), batch.work_ms / load.rows
+        ms = _smoothed(known, seen) if seen < known or (unexplained and load is slowest) else known
+        sure = ms > healthy_ms
+        change = partial(replace, record_ms=ms if sure else None, sure=sure)
+        after[load.lane[0]] = changed(after[load.lane[0]], load.lane[1], change)
+    return after
+
+
+def _record_ms(profiles: dict[TopicPartition, Profile], lane: LaneId) -> float:
+    return cell_in(profiles, lane).record_ms or 0.0
+
+
+def _learned(cell: Cell, load: Load, growth: float, function_ms: float | None, reading_ms: float) -> Cell:
+    if load.cost is not None and load.cost.finished:
+        floor = 0.05 * cell.hashes.share  # a lane without records may have some in the next batch
+        cell = replace(cell, density=max(floor, _smoothed(cell.density, load.cost.rows / load.span)))
+    if function_ms is not None and load.cost is not None and load.cost.rows:
+        before = cell.record_ms if cell.sure else None
+        cell = replace(cell, record_ms=_smoothed(before, reading_ms + function_ms / load.cost.rows), sure=True)
+        growth = FASTEST_GROWTH  # the budget is kept by the cost itself
+    allowance = max(cell.allowance, growth * load.rows)
+    return cell if allowance == cell.allowance else replace(cell, allowance=allowance)
+
+
+def _of_key(cell: Cell, key: KeyCost, span: int, reading_ms: float) -> Cell:
+    """What is known of a key that was dear in a lane with others, so that its own lane is right from the beginning."""
+    record_ms = reading_ms + key.ms / key.rows
+    return replace(cell, density=key.rows / span, record_ms=record_ms, sure=True)
+
+
+def _smoothed(before: float | None, now: float) -> float:
+    return now if before is None else (1 - NEWEST) * before + NEWEST * now

@@ -1,0 +1,108 @@
+"""What is known of the cost of a partition's keys: cells that tile its hash space.
+
+    hash 2^63 |------------|  0.004 records per offset, 1.1 ms each
+              |------------|  0.001 records per offset, 104 ms each: a slow key
+            0 |------------|  0.5 records per offset, cost unknown
+
+Guesses for the planner, never facts about positions. Pure values; how they are learned is `learning`.
+"""
+
+from bisect import bisect_right
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import islice, takewhile
+from typing import Self
+
+from coordinator.ranges import WHOLE, HashRange
+
+START_RECORDS = 1_000.0
+"""What a lane of unknown cost reads in its first batch: a second at a millisecond each."""
+
+MOST_CELLS = 1_024
+"""Cells kept of one partition."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A hash range whose keys cost about the same, as far as is known.
+
+    `sure` is a cost that was measured, or proven by leaving lanes out; else it is a guess that the lanes of a batch
+    share. `allowance` is the most records of a lane that a batch may take: it grows while batches keep to the budget.
+    """
+
+    hashes: HashRange
+    density: float  # records per offset of the partition
+    record_ms: float | None = None
+    sure: bool = False
+    allowance: float = START_RECORDS
+
+    def within(self, hashes: HashRange) -> Self:
+        """The part of it in `hashes`, which lies within: as dense for each hash."""
+        if hashes == self.hashes:
+            return self
+        density = self.density * (hashes.size / self.hashes.size)
+        return type(self)(hashes, density, self.record_ms, self.sure, self.allowance)
+
+    def like(self, other: "Cell") -> bool:
+        """Whether the two say the same but for where."""
+        mine, its = self.density / self.hashes.size, other.density / other.hashes.size
+        same = (self.record_ms, self.sure, self.allowance) == (other.record_ms, other.sure, other.allowance)
+        return same and abs(mine - its) <= 0.1 * max(mine, its)
+
+
+Profile = tuple[Cell, ...]
+UNKNOWN: Profile = (Cell(WHOLE, 1.0),)
+
+
+def within(profile: Profile, hashes: HashRange) -> Profile:
+    """The cells of `hashes`, cut at its ends."""
+    first = bisect_right(profile, hashes.lo, key=_lowest) - 1
+    near = takewhile(lambda c: c.hashes.lo <= hashes.hi, islice(profile, first, None))
+    return tuple(c.within(h) for c in near if (h := c.hashes.intersection(hashes)))
+
+
+def _lowest(cell: Cell) -> int:
+    return cell.hashes.lo
+
+
+def one(profile: Profile, hashes: HashRange) -> Cell:
+    """The cells of `hashes` as one: records add up, the rest is the mean over them."""
+    first = profile[bisect_right(profile, hashes.lo, key=_lowest) - 1]
+    if hashes.hi <= first.hashes.hi:
+        return first.within(hashes)
+    cells = within(profile, hashes)
+    known = [c for c in cells if c.record_ms is not None]
+    cost = _mean([(c.density, c.record_ms or 0.0) for c in known]) if known else None
+    allowance = _mean([(c.density, c.allowance) for c in cells])
+    return Cell(hashes, sum(c.density for c in cells), cost, all(c.sure for c in cells), allowance)
+
+
+def _mean(weighted: list[tuple[float, float]]) -> float:
+    return sum(weight * value for weight, value in weighted) / sum(weight for weight, _ in weighted)
+
+
+def changed(profile: Profile, hashes: HashRange, change: Callable[[Cell], Cell]) -> Profile:
+    """The profile with the cells of `hashes` joined to one and changed."""
+    first = bisect_right(profile, hashes.lo, key=_lowest) - 1
+    last = bisect_right(profile, hashes.hi, lo=first, key=_lowest) - 1
+    low, high = profile[first].hashes.lo, profile[last].hashes.hi
+    below = (profile[first].within(HashRange(low, hashes.lo - 1)),) if low < hashes.lo else ()
+    above = (profile[last].within(HashRange(hashes.hi + 1, high)),) if hashes.hi < high else ()
+    return (*profile[:first], *below, change(one(profile, hashes)), *above, *profile[last + 1 :])
+
+
+def compacted(profile: Profile) -> Profile:
+    """The profile with neighbours that say the same as one cell; and never more than `MOST_CELLS`."""
+    cells: list[Cell] = []
+    for cell in profile:
+        if cells and cells[-1].like(cell):
+            cells.append(_joined(cells.pop(), cell))
+        else:
+            cells.append(cell)
+    while len(cells) > MOST_CELLS:
+        cells = [_joined(*pair) for pair in zip(cells[::2], cells[1::2], strict=False)] + cells[len(cells) // 2 * 2 :]
+    return tuple(cells)
+
+
+def _joined(below: Cell, above: Cell) -> Cell:
+    return one((below, above), HashRange(below.hashes.lo, above.hashes.hi))

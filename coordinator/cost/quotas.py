@@ -1,0 +1,170 @@
+"""How far each lane may read in the next batch, and why no further: the time budget, shared fairly.
+
+    lane            backlog 9,000 records    quota: what it does within the budget, at least a record
+    all lanes       more than slots x budget? those whose records are oldest come first
+
+Pure. A quota becomes a ceiling of the lane's piece; the planner knows nothing else of it.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from math import sqrt
+
+from coordinator.cost.batch_cost import LaneId, touch
+from coordinator.cost.profile import Cell
+from coordinator.cost.search import ASIDE, TRIAL, Search
+from coordinator.plan.planning import Piece
+from coordinator.subscription import TopicPartition
+
+SAFE = 0.9
+"""The part of the budget that a lane of known cost is given."""
+
+
+class Why(StrEnum):
+    """What bounds a lane's batch."""
+
+    NOTHING = "all there is"
+    BUDGET = "budget"
+    START = "slow start"
+    TRIAL = "suspect, on trial"
+    SUSPECT = "suspect, waits"
+    ASIDE = "aside of a trial"
+    TURN = "older lanes first"
+    CEILING = "ceiling"
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """The time that a batch should take, on so many slots at once."""
+
+    ms: float
+    slots: int
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """A lane's piece with its ceiling, the work it is expected to be, and why no more."""
+
+    tp: TopicPartition
+    piece: Piece
+    end: int
+    cell: Cell
+    rate_ms: float  # of a record where nothing is known of the lane
+    why: Why = Why.NOTHING
+
+    @property
+    def lane(self) -> LaneId:
+        """Which lane it is."""
+        return self.tp, self.piece.segment.hashes
+
+    @property
+    def lag(self) -> int:
+        """Offsets to the end of the log."""
+        return max(0, self.end - self.piece.segment.position)
+
+    @property
+    def span(self) -> int:
+        """Offsets it may read."""
+        return max(0, self.piece.reach(self.end) - self.piece.segment.position)
+
+    @property
+    def work_ms(self) -> float:
+        """What it should take."""
+        record_ms = self.record_ms
+        return self.span * self.cell.density * record_ms if record_ms else 0.0
+
+    @property
+    def record_ms(self) -> float:
+        """What a record of it costs, as far as is known."""
+        return self.rate_ms if self.cell.record_ms is None else self.cell.record_ms
+
+    def within(self, records: float, why: Why) -> "Quota":
+        """The same for so many records, but at least one.
+
+        Densities are guesses, and those of a lane's parts may add up to more than a record an offset.
+        """
+        return self.up_to(max(1.0, max(records, 1.0) / self.cell.density), why)
+
+    def up_to(self, span: float, why: Why) -> "Quota":
+        """The same for so many offsets."""
+        position = self.piece.segment.position
+        if position + span >= self.piece.reach(self.end):
+            return self
+        ceiling = position + int(span)
+        return replace(self, piece=replace(self.piece, ceiling=ceiling), why=why)
+
+
+def quotas(
+    lanes: Iterable[tuple[TopicPartition, Piece]],
+    ends: Mapping[TopicPartition, int],
+    cell_of: Callable[[LaneId], Cell],
+    rate_ms: float,
+    budget: Budget,
+    search: Search,
+) -> tuple[Quota, ...]:
+    """The quota of every lane of the next batch; what a search needs goes before what is fair."""
+    alone = tuple(
+        _alone(tp, piece, ends[tp], cell_of((tp, piece.segment.hashes)), rate_ms, budget, search) for tp, piece in lanes
+    )
+    if search.groups:
+        return tuple(_aside(alone, budget, search))
+    return tuple(_together(alone, budget)) if sum(q.work_ms for q in alone) > SAFE * budget.slots * budget.ms else alone
+
+
+def _alone(
+    tp: TopicPartition, piece: Piece, end: int, cell: Cell, rate_ms: float, budget: Budget, search: Search
+) -> Quota:
+    quota = Quota(
+        tp, piece, end, cell, rate_ms, Why.NOTHING if piece.ceiling is None or piece.ceiling >= end else Why.CEILING
+    )
+    if search.groups and (suspect := _one_of(search.trial, quota.lane)):
+        quota = replace(quota, cell=replace(cell, record_ms=None), why=Why.TRIAL)  # healthy until proven slow
+        added = search.claims[suspect].added_ms(cell.density, rate_ms)
+        if search.alone(budget.slots):
+            offset_ms = max(added + rate_ms * cell.density, 1e-9)
+            return quota.up_to(max(1.0, TRIAL * budget.ms / offset_ms), Why.TRIAL)
+        return quota.up_to(max(1.0, (TRIAL - ASIDE) * budget.ms / added), Why.TRIAL) if added > 0 else quota
+    if (search.groups or search.doubted) and _one_of(search.held, quota.lane):
+        return quota.up_to(0, Why.SUSPECT)
+    if quota.record_ms:
+        records = SAFE * budget.ms / quota.record_ms
+        quota = quota.within(records - sqrt(records), Why.BUDGET)  # few records come as chance will have it
+    return quota.within(cell.allowance, Why.START if cell.record_ms is None else Why.BUDGET)
+
+
+def _one_of(lanes: Iterable[LaneId], lane: LaneId) -> LaneId | None:
+    return next((x for x in lanes if touch(x, lane)), None)
+
+
+def _aside(lanes: tuple[Quota, ...], budget: Budget, search: Search) -> Iterator[Quota]:
+    """The lanes in a part of the budget, each by the same share, so that slots end early but for a slow suspect's."""
+    alone = search.alone(budget.slots)
+    lanes = tuple(_short(q, ASIDE * budget.ms) for q in lanes)
+    total = sum(q.work_ms for q in lanes if not (alone and q.why is Why.TRIAL))
+    slots = budget.slots - (len(search.trial) if alone else 0)
+    part = min(1.0, ASIDE * budget.ms * slots / total) if total else 1.0
+    return (
+        q if alone and q.why is Why.TRIAL else q.up_to(max(1.0, part * q.span) if q.span else 0, _aside_why(q))
+        for q in lanes
+    )
+
+
+def _short(quota: Quota, ms: float) -> Quota:
+    return quota.within(ms / quota.record_ms, _aside_why(quota)) if quota.work_ms > ms else quota
+
+
+def _aside_why(quota: Quota) -> Why:
+    return Why.TRIAL if quota.why is Why.TRIAL else Why.ASIDE
+
+
+def _together(lanes: tuple[Quota, ...], budget: Budget) -> Iterator[Quota]:
+    """The oldest records first, until the slots are full; who waits now is older next time, so nobody starves."""
+    left = SAFE * budget.slots * budget.ms
+    granted: dict[LaneId, Quota] = {}
+    for quota in sorted(lanes, key=lambda q: (-q.lag, q.lane)):
+        work = quota.work_ms
+        short = quota.within(left / quota.record_ms, Why.TURN) if 0 < left < work else quota.up_to(0, Why.TURN)
+        granted[quota.lane] = quota if work <= max(left, 0.0) else short
+        left -= work
+    return (granted[q.lane] for q in lanes)

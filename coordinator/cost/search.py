@@ -1,0 +1,171 @@
+"""Finds the slow lanes of a batch whose time is known only as a whole: suspects are placed in different batches.
+
+What runs after `read` cannot be timed from inside it. All that is known is how long a batch took, and
+which lanes were in it. So a group of suspects works while the others wait for a batch:
+
+    batch k    a b c d e f g h   too long: all are suspects
+    batch k+1  a b c d           quick: cleared
+    batch k+2  a b c d e f       slow: e or f (had it been quick: g or h, without asking)
+    batch k+3  a b c d e     g h quick: cleared
+    batch k+4  a b c d e f   g h slow, and its cost is known now
+
+Each suspect has a claim: the milliseconds an offset of it takes if it alone is why. A batch that
+took less than the claims of its suspects clears them. The rest of a batch is lanes that are cleared, enough
+to keep the slots busy, little enough that a slow suspect shows. Binary splitting of group testing: it finds
+several slow lanes as well. Pure values.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from math import inf
+
+from coordinator.cost.batch_cost import BatchCost, LaneId, touch
+
+ASIDE = 0.55
+"""The part of the budget that every slot is given during a trial, if nobody is slow ..."""
+
+TRIAL = 0.95
+"""... and the part that the slot of a slow suspect takes, which is what a trial looks for."""
+
+CONTRAST = 0.4
+"""So much of what a claim adds must be seen: a claim is an upper bound."""
+
+SAME = 0.1
+"""A claim that adds no more than this part of a healthy batch cannot be told from it, and does no harm."""
+
+ASTRAY = 1.5
+"""A batch that takes so many times more than its budget and its suspects' claims has another reason."""
+
+UNSURE = 0.85
+"""While no batch was quick, one that took so much of what is called healthy is slow: nobody knows what is healthy."""
+
+ALL_SLOW = 4
+"""So many groups slow and none quick: all lanes are alike, none is slower than the rest."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """Why a batch may have taken long: for each offset of the suspect so many milliseconds, all by itself ...
+
+    ... but for `others`, the records for each of these offsets that were read in the same time, if they are healthy.
+    """
+
+    ms: float
+    others: float = 0.0
+
+    def added_ms(self, density: float, rate_ms: float) -> float:
+        """What an offset takes more than if its `density` records were healthy."""
+        return self.ms - rate_ms * (density + self.others)
+
+    def record_ms(self, density: float, rate_ms: float) -> float:
+        """What a record costs if the claim is right: no less than a healthy one."""
+        return rate_ms + max(0.0, self.added_ms(density, rate_ms)) / density
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Suspects that are tried in one batch. If it is quick and `else_next`, the group behind it must be slow."""
+
+    lanes: tuple[LaneId, ...]
+    else_next: bool = False
+
+    @property
+    def halves(self) -> tuple["Group", ...]:
+        """The group as two, the second of which is slow if the first is not."""
+        middle = len(self.lanes) // 2
+        return Group(self.lanes[:middle], else_next=True), Group(self.lanes[middle:])
+
+
+@dataclass(frozen=True, slots=True)
+class Search:
+    """Groups yet to be tried, the next one first, and the claims of their lanes."""
+
+    groups: tuple[Group, ...] = ()
+    claims: Mapping[LaneId, Claim] = field(default_factory=dict)
+    slow_groups: int = 0
+    some_quick: bool = False
+    doubted: tuple[LaneId, ...] = ()  # quick, but known as slow: they wait until another is proven to be it
+
+    @classmethod
+    def among(cls, claims: Mapping[LaneId, Claim], *, some_quick: bool = False) -> "Search":
+        """A new search among lanes that were slow together; none among fewer than two.
+
+        `some_quick` where it is known what a healthy record takes.
+        """
+        return cls(Group(tuple(sorted(claims))).halves, claims, 0, some_quick) if len(claims) > 1 else cls()
+
+    @property
+    def trial(self) -> tuple[LaneId, ...]:
+        """The suspects that work in the next batch."""
+        return self.groups[0].lanes if self.groups else ()
+
+    def alone(self, slots: int) -> bool:
+        """Whether each suspect of the next batch has a slot for itself."""
+        return len(self.trial) <= slots // 2
+
+    @property
+    def held(self) -> tuple[LaneId, ...]:
+        """The suspects that wait."""
+        return (*self.doubted, *(lane for group in self.groups[1:] for lane in group.lanes))
+
+    def astray(self, batch: BatchCost, budget_ms: float) -> bool:
+        """Whether the batch took longer than its suspects can have: who is slow is not among them."""
+        claimed = max((batch.span_of(x) * self.claims[x].ms for x in self.trial), default=0.0)
+        return batch.work_ms > ASTRAY * max(budget_ms, claimed)
+
+    def only(self, busy: Collection[LaneId]) -> "Search":
+        """The search without suspects that have nothing to read or are not owned any more: nobody waits for them."""
+        groups = tuple(replace(g, lanes=tuple(x for x in g.lanes if _touches(x, busy))) for g in self.groups)
+        return replace(self, groups=tuple(g for g in groups if g.lanes))
+
+
+def _touches(lane: LaneId, others: Collection[LaneId]) -> bool:
+    return any(touch(x, lane) for x in others)
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a batch tells: the search that goes on, lanes found slow or cleared, and whether all are alike."""
+
+    search: Search
+    slow: tuple[LaneId, ...] = ()
+    quick: tuple[LaneId, ...] = ()
+    even: bool = False
+
+
+def tried(search: Search, batch: BatchCost, rate_ms: float, healthy_ms: float) -> Finding:
+    """The search after a batch with its trial group in it, which takes `healthy_ms` if nobody in it is slow.
+
+    A healthy record takes `rate_ms`. The search ends where the batch tells nothing, for nobody shall wait in vain.
+    """
+    loads = [x for x in batch.loads if x.span and _touches(x.lane, search.trial)]
+    if not loads or not batch.clock_tells:
+        return Finding(Search())
+    group, rest = search.groups[0], search.groups[1:]
+    if batch.work_ms >= (_least(search, batch, rate_ms, healthy_ms) if search.some_quick else UNSURE * healthy_ms):
+        seen = {x.lane: Claim(batch.work_ms / x.span, batch.rows_beside(x) / x.span) for x in loads}
+        return _slow(replace(search, claims={**search.claims, **seen}), group, rest)
+    if group.else_next and rest and len(rest[0].lanes) > 1:
+        finding = _slow(replace(search, some_quick=True), rest[0], rest[1:])
+        return replace(finding, quick=group.lanes)
+    return Finding(replace(search, groups=rest, some_quick=True), quick=group.lanes)
+
+
+def _least(search: Search, batch: BatchCost, rate_ms: float, healthy_ms: float) -> float:
+    """The least that the batch takes if one of its suspects is slow."""
+    added = [
+        x.span * search.claims[x.lane].added_ms(x.rows / x.span, rate_ms) + rate_ms * (x.rows + batch.rows_beside(x))
+        for x in batch.loads
+        if x.span and x.lane in search.trial
+    ]
+    visible = [ms - healthy_ms for ms in added if ms > (1 + SAME) * healthy_ms]
+    return healthy_ms + CONTRAST * min(visible) if visible else inf
+
+
+def _slow(search: Search, group: Group, rest: Iterable[Group]) -> Finding:
+    count = search.slow_groups + 1
+    if count >= ALL_SLOW and not search.some_quick:
+        return Finding(Search(), even=True)
+    if len(group.lanes) == 1:
+        return Finding(replace(search, groups=tuple(rest), slow_groups=count), slow=group.lanes)
+    return Finding(replace(search, groups=(*rest, *group.halves), slow_groups=count))

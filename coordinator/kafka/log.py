@@ -1,0 +1,290 @@
+"""Kafka as the driver sees it (`ports.Log`): topics, ends, starting offsets, Kafka's own groups.
+
+Knows Spark's rules for starting offsets; how questions travel is told in `offsets` and
+`connection`. Runs in the driver's reader process, one thread at a time.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TypeAlias
+
+from kafka import errors
+from kafka.protocol.consumer import IsolationLevel
+from kafka.structs import OffsetAndMetadata
+from kafka.structs import TopicPartition as KafkaTopicPartition
+
+from coordinator.errors import InvalidOptionError, LogError, StartingOffsetError
+from coordinator.kafka.connection import KafkaConnection, Session
+from coordinator.kafka.errors import unknown_partitions
+from coordinator.kafka.offsets import (
+    NO_OFFSET,
+    Described,
+    Offsets,
+    Told,
+    Wanted,
+    describe,
+    describe_matching,
+    ends_of_epochs,
+    look_up,
+)
+from coordinator.kafka.record_times import first_times
+from coordinator.offset_spec import (
+    EARLIEST,
+    LATEST,
+    AtOffsets,
+    AtTimestamp,
+    AtTimestamps,
+    Earliest,
+    Latest,
+    NoMatch,
+    OffsetSpec,
+)
+from coordinator.ranges import OffsetRange
+from coordinator.subscription import Assigned, Bounds, Pattern, Subscription, Topic, TopicPartition
+
+GroupOffsets: TypeAlias = Mapping[TopicPartition, tuple[int, str]]
+
+LISTED_IN_ERRORS = 10
+"""An error names this many partitions, and counts the rest."""
+
+_CONSUMERS_LIVE_THERE = {
+    errors.UnknownMemberIdError,
+    errors.IllegalGenerationError,
+    errors.RebalanceInProgressError,
+    errors.StaleMemberEpochError,
+    errors.FencedMemberEpochError,
+}
+_NOT_THERE = {errors.UnknownTopicOrPartitionError, errors.UnknownTopicIdError}
+
+
+class KafkaLog:
+    """Asks a broker each time it is asked; connects at the first question.
+
+    With `fail_on_data_loss` a starting or ending offset outside the log is an error here; without,
+    it is taken as it stands, and whoever plans or reads counts what is lost.
+    """
+
+    def __init__(
+        self,
+        kafka: Mapping[str, object],
+        *,
+        retries: int,
+        retry_interval_ms: int,
+        fail_on_data_loss: bool = True,
+    ) -> None:
+        """`kafka` holds kafka-python's keyword arguments; `retries` are `fetchOffset.numRetries`."""
+        self._kafka = kafka
+        self._connection = KafkaConnection(kafka, retries=retries, retry_interval_ms=retry_interval_ms)
+        self._isolation = IsolationLevel.build_from(kafka.get("isolation_level", "read_uncommitted"))
+        self._fail_on_data_loss = fail_on_data_loss
+
+    def topics(self, subscription: Subscription) -> dict[str, Topic]:
+        """The topics that `subscription` means now, by name; for `Assigned` with the assigned partitions only."""
+        found = self._connection.ask("topics", lambda session: _described(session, subscription))
+        topics = {topic["name"]: _topic(topic) for topic in found}
+        return _only_assigned(topics, subscription) if isinstance(subscription, Assigned) else topics
+
+    def bounds(
+        self, partitions: Iterable[TopicPartition], beginnings: Wanted | None = None
+    ) -> dict[TopicPartition, Bounds]:
+        """Beginning and end of each partition's log; the end is the last stable offset under read_committed.
+
+        Only the ends are asked for where `beginnings` are known.
+        """
+        wanted = list(partitions)
+        latest = dict.fromkeys(wanted, LATEST)
+        if beginnings is None:
+            first, ends = self._told(dict.fromkeys(wanted, EARLIEST), latest)
+            beginnings = {tp: told.offset for tp, told in first.items()}
+        else:
+            (ends,) = self._told(latest)
+        return {tp: Bounds(beginnings[tp], *ends[tp]) for tp in wanted}
+
+    def ends_of_epochs(self, epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        """Where, in each log as it is now, the records of that leader epoch and older ones end (OffsetForLeaderEpoch).
+
+        Partitions whose leader knows nothing of leader epochs are left out.
+        """
+        what = f"leader epochs of {len(epochs)} partitions"
+        return self._connection.ask(what, lambda session: ends_of_epochs(session, epochs))
+
+    def high_watermarks(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """The end of each partition's log, under any isolation level: past the records of open transactions."""
+        wanted = list(partitions)
+        return self._look_up(dict.fromkeys(wanted, LATEST), isolation=IsolationLevel.READ_UNCOMMITTED)[0]
+
+    def resolve(self, spec: OffsetSpec, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """The offset that `spec` means in each partition, by the rules of Spark's Kafka source.
+
+        `AtOffsets` and `AtTimestamps` must name exactly `partitions`; else, and for a time that no
+        record reached where the strategy is `error`, a `StartingOffsetError`.
+        """
+        wanted = list(partitions)
+        match spec:
+            case Earliest():
+                return self._look_up(dict.fromkeys(wanted, EARLIEST))[0]
+            case Latest():
+                return self._look_up(dict.fromkeys(wanted, LATEST))[0]
+            case AtOffsets():
+                _must_cover(spec.offsets, wanted, "offset", "-2 means its beginning, -1 its end")
+                return self._at_offsets(spec.offsets)
+            case AtTimestamp():
+                return self._at_times(dict.fromkeys(wanted, spec.timestamp_ms), spec.no_match)
+            case AtTimestamps():
+                _must_cover(spec.timestamps_ms, wanted, "timestamp", "startingTimestamp gives one time to all")
+                return self._at_times(spec.timestamps_ms, spec.no_match)
+
+    def first_times(self, stretches: Mapping[TopicPartition, OffsetRange]) -> dict[TopicPartition, int]:
+        """The time, in milliseconds, of the first record that is left in each stretch; none where there is none."""
+        return self._connection.ask(
+            f"the times of records in {len(stretches)} partitions",
+            lambda _: first_times(self._kafka, stretches),
+        )
+
+    def group_offsets(self, group: str) -> dict[TopicPartition, tuple[int, str]]:
+        """What Kafka's own group has committed, offset and metadata text; nothing if there is no such group."""
+        found = self._connection.ask(
+            f"the offsets of group {group!r}", lambda session: session.admin.list_group_offsets(group)[group]
+        )
+        return {TopicPartition(*tp): (at.offset, at.metadata) for tp, at in found.items() if at.offset >= 0}
+
+    def commit_group_offsets(self, group: str, offsets: GroupOffsets) -> bool:
+        """Commit to Kafka's own group; False, with nothing committed, if plain consumers live in it."""
+        entries = {KafkaTopicPartition(*tp): OffsetAndMetadata(at, text, -1) for tp, (at, text) in offsets.items()}
+        return self._connection.ask(
+            f"a commit of offsets to group {group!r}",
+            lambda session: _committed(session.admin.alter_group_offsets(group, entries)),
+        )
+
+    def delete_group_offsets(self, group: str, partitions: Iterable[TopicPartition]) -> None:
+        """Forget what Kafka's own group has committed of `partitions`; the group itself if nothing is left of it."""
+        unwanted = [KafkaTopicPartition(*tp) for tp in partitions]
+        if not unwanted:
+            return
+
+        def forget(session: Session) -> None:
+            if group not in session.admin.list_group_offsets(group):
+                return
+            for result in session.admin.delete_group_offsets(group, unwanted).values():
+                if result is not errors.NoError and result not in _NOT_THERE:
+                    raise result
+            if not any(at.offset >= 0 for at in session.admin.list_group_offsets(group)[group].values()):
+                outcome = session.admin.delete_groups([group])[group]
+                if outcome not in ("OK", errors.GroupIdNotFoundError.__name__):
+                    raise LogError(f"Kafka refused to delete group {group!r} ({outcome})")
+
+        self._connection.ask(f"to delete offsets of group {group!r}", forget)
+
+    def close(self) -> None:
+        """Drop the connection; a later question would open another."""
+        self._connection.close()
+
+    def _look_up(self, *questions: Wanted, isolation: IsolationLevel | None = None) -> Sequence[Offsets]:
+        return [
+            {tp: told.offset for tp, told in of_one.items()} for of_one in self._told(*questions, isolation=isolation)
+        ]
+
+    def _told(
+        self, *questions: Wanted, isolation: IsolationLevel | None = None
+    ) -> Sequence[Mapping[TopicPartition, Told]]:
+        partitions = len({tp for wanted in questions for tp in wanted})
+        level = self._isolation if isolation is None else isolation
+        return self._connection.ask(
+            f"offsets of {partitions} partitions",
+            lambda session: look_up(session, questions, level),
+        )
+
+    def _at_offsets(self, offsets: Wanted) -> Offsets:
+        words = {tp: offset for tp, offset in offsets.items() if offset in (EARLIEST, LATEST)}
+        numbers = {tp: offset for tp, offset in offsets.items() if tp not in words}
+        if self._fail_on_data_loss:
+            _must_be_readable(numbers, self.bounds(numbers))
+        return {**offsets, **self._look_up(words)[0]}
+
+    def _at_times(self, times_ms: Wanted, no_match: NoMatch) -> Offsets:
+        found = self._look_up(times_ms)[0]
+        later = {tp: time for tp, time in times_ms.items() if found[tp] == NO_OFFSET}
+        if later and no_match is NoMatch.ERROR:
+            asked = _listed(f"{tp} at {time_ms}" for tp, time_ms in sorted(later.items()))
+            raise StartingOffsetError(
+                f"no record is as late as the timestamp: {asked}",
+                "give an earlier time, or set startingOffsetsByTimestampStrategy=latest to start at the end there",
+            )
+        return {**found, **self._look_up(dict.fromkeys(later, LATEST))[0]}
+
+
+def _described(session: Session, subscription: Subscription) -> list[Described]:
+    match subscription:
+        case Pattern():
+            return describe_matching(session, _compiled(subscription.regex))
+        case Assigned():
+            return describe(session, {tp.topic for tp in subscription.partitions})
+        case _:
+            return describe(session, subscription.names)
+
+
+def _compiled(regex: str) -> re.Pattern[str]:
+    try:
+        return re.compile(regex)
+    except re.error as error:
+        raise InvalidOptionError(
+            f"subscribePattern {regex!r} is not a regular expression ({error})", "it is read as Python's `re` reads it"
+        ) from None
+
+
+def _topic(described: Described) -> Topic:
+    numbers = sorted(partition["partition_index"] for partition in described["partitions"])
+    return Topic(described["name"], str(described.get("topic_id") or ""), tuple(numbers))
+
+
+def _only_assigned(topics: Mapping[str, Topic], assigned: Assigned) -> dict[str, Topic]:
+    missing = {tp for tp in assigned.partitions if tp.partition not in topics[tp.topic].partitions}
+    if missing:
+        raise unknown_partitions(missing)
+    return {
+        name: Topic(
+            name, topic.id, tuple(n for n in topic.partitions if TopicPartition(name, n) in assigned.partitions)
+        )
+        for name, topic in topics.items()
+    }
+
+
+def _committed(results: Mapping[KafkaTopicPartition, type[errors.KafkaError]]) -> bool:
+    refusals = {result for result in results.values() if result is not errors.NoError}
+    if refusals & _CONSUMERS_LIVE_THERE:
+        return False
+    if unknown := {TopicPartition(*tp) for tp, result in results.items() if result in _NOT_THERE}:
+        raise unknown_partitions(unknown)
+    if refusals:
+        raise next(iter(refusals))
+    return True
+
+
+def _must_cover(given: Wanted, wanted: Sequence[TopicPartition], noun: str, hint: str) -> None:
+    """Spark's rule: every partition that is read, and no other."""
+    missing, surplus = sorted(set(wanted) - given.keys()), sorted(given.keys() - set(wanted))
+    if missing or surplus:
+        wrong = {"missing": missing, "not read": surplus}
+        which = "; ".join(f"{why}: {_listed(tps)}" for why, tps in wrong.items() if tps)
+        raise StartingOffsetError(
+            f"exactly the partitions that are read need {noun}s ({which})", f"give one {noun} to each; {hint}"
+        )
+
+
+def _must_be_readable(offsets: Wanted, bounds: Mapping[TopicPartition, Bounds]) -> None:
+    outside = [
+        f"{tp} at {offset}, where {bounds[tp].beginning} to {bounds[tp].end} can be given"
+        for tp, offset in sorted(offsets.items())
+        if not bounds[tp].beginning <= offset <= bounds[tp].end
+    ]
+    if outside:
+        raise StartingOffsetError(
+            f"an offset is not in the log: {_listed(outside)}",
+            "give an offset within the log, or -2 for its beginning and -1 for its end",
+        )
+
+
+def _listed(things: Iterable[object]) -> str:
+    texts = [str(thing) for thing in things]
+    more = len(texts) - LISTED_IN_ERRORS
+    return ", ".join(texts[:LISTED_IN_ERRORS]) + (f" and {more} more" if more > 0 else "")

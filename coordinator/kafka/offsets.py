@@ -1,0 +1,178 @@
+"""Kafka's answers about topics and about offsets of partitions, in one request to each broker.
+
+kafka-python's own `list_partition_offsets` asks for metadata before every look-up; the coordinator
+looks several times a second, so here leaders are remembered as long as the connection lives.
+Leader epochs come with the offsets, and where one ends in the log there is now is a question of its own.
+Knows requests and error codes; no rule about what the offsets are for.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+from kafka import errors
+from kafka.net.manager import KafkaConnectionManager
+from kafka.protocol.consumer import IsolationLevel, ListOffsetsRequest, OffsetForLeaderEpochRequest
+
+from coordinator.kafka.connection import Session
+from coordinator.kafka.errors import forbidden_topic, unknown_partitions, unknown_topics
+from coordinator.subscription import TopicPartition
+
+Described: TypeAlias = Mapping[str, Any]
+"""A topic as kafka-python's `describe_topics` gives it."""
+
+Wanted: TypeAlias = Mapping[TopicPartition, int]
+"""What to look up in each partition: a time in ms, or `offset_spec.LATEST` or `EARLIEST`."""
+
+Offsets: TypeAlias = dict[TopicPartition, int]
+
+
+class Told(NamedTuple):
+    """An offset, and the leader epoch that was told with it; -1 if none was."""
+
+    offset: int
+    epoch: int
+
+
+Request: TypeAlias = Any
+Response: TypeAlias = Any
+
+_Topic = ListOffsetsRequest.ListOffsetsTopic
+_Partition = _Topic.ListOffsetsPartition
+_EpochTopic = OffsetForLeaderEpochRequest.OffsetForLeaderTopic
+_EpochPartition = _EpochTopic.OffsetForLeaderPartition
+
+NO_OFFSET = -1
+"""The answer where no record is as late as the time."""
+
+CONSUMER = -1
+"""The replica id of whoever is no replica."""
+
+_NOT_THERE = (errors.UnknownTopicOrPartitionError.errno, errors.InvalidTopicError.errno)
+
+
+def describe(session: Session, names: Iterable[str]) -> list[Described]:
+    """Those topics as a broker knows them now; never creates one.
+
+    Raises `UnknownTopicError` with the nearest names that exist.
+    """
+    found = session.admin.describe_topics(sorted(set(names)))
+    if missing := [topic["name"] for topic in found if topic["error_code"] in _NOT_THERE]:
+        raise unknown_topics(missing, session.admin.list_topics())
+    return [_usable(session, topic) for topic in found]
+
+
+def describe_matching(session: Session, regex: re.Pattern[str]) -> list[Described]:
+    """The topics in whose name `regex` is found, without Kafka's internal ones; costs the metadata of all topics."""
+    found = session.admin.describe_topics()
+    return [_usable(session, t) for t in found if not t["is_internal"] and regex.search(t["name"])]
+
+
+def look_up(
+    session: Session, questions: Sequence[Wanted], isolation: IsolationLevel
+) -> list[dict[TopicPartition, Told]]:
+    """The offsets for each of `questions`, all asked at once; -1 where no record is as late as the time.
+
+    Under READ_COMMITTED the end is the last stable offset, and no later record is seen.
+    """
+    _learn_leaders(session, {tp for wanted in questions for tp in wanted})
+    requests = [list(_requests(wanted, session.leaders, isolation)) for wanted in questions]
+    answers = session.manager.run(_answers, session.manager, requests)
+    return [dict(found for answer in of_one for found in _offsets(answer)) for of_one in answers]
+
+
+def ends_of_epochs(session: Session, epochs: Mapping[TopicPartition, int]) -> Offsets:
+    """Where, in each log as it is now, the records of that leader epoch and of older ones end, if its leader knows."""
+    _learn_leaders(session, set(epochs))
+    requests = list(_epoch_requests(epochs, session.leaders))
+    (answers,) = session.manager.run(_answers, session.manager, [requests])
+    return {tp: end for answer in answers for tp, end in _epoch_ends(answer)}
+
+
+def _usable(session: Session, topic: Described) -> Described:
+    _raise_on(topic["error_code"], topic["name"], None)
+    for partition in topic["partitions"]:
+        session.leaders[TopicPartition(topic["name"], partition["partition_index"])] = partition["leader_id"]
+    return topic
+
+
+def _learn_leaders(session: Session, partitions: set[TopicPartition]) -> None:
+    unknown = partitions - session.leaders.keys()
+    if unknown:
+        describe(session, {tp.topic for tp in unknown})
+    if missing := unknown - session.leaders.keys():
+        raise unknown_partitions(missing)
+
+
+def _requests(
+    wanted: Wanted, leaders: Mapping[TopicPartition, int], isolation: IsolationLevel
+) -> Iterator[tuple[int, Request]]:
+    """One request for each broker that leads any of the partitions."""
+    for leader, topics in _by_leader(wanted, leaders).items():
+        asked = [
+            _Topic(name=t, partitions=[_Partition(partition_index=p, timestamp=time) for p, time in times.items()])
+            for t, times in topics.items()
+        ]
+        least = max(1, ListOffsetsRequest.min_version_for_isolation_level(isolation))
+        yield leader, ListOffsetsRequest(isolation_level=isolation.value, topics=asked, min_version=least)
+
+
+def _epoch_requests(
+    epochs: Mapping[TopicPartition, int], leaders: Mapping[TopicPartition, int]
+) -> Iterator[tuple[int, Request]]:
+    """The same about leader epochs."""
+    for leader, topics in _by_leader(epochs, leaders).items():
+        asked = [
+            _EpochTopic(topic=t, partitions=[_EpochPartition(partition=p, leader_epoch=e) for p, e in of_topic.items()])
+            for t, of_topic in topics.items()
+        ]
+        yield leader, OffsetForLeaderEpochRequest(replica_id=CONSUMER, topics=asked)
+
+
+def _by_leader(
+    wanted: Mapping[TopicPartition, int], leaders: Mapping[TopicPartition, int]
+) -> dict[int, dict[str, dict[int, int]]]:
+    """What is asked of each partition, by the broker that leads it and by topic."""
+    by_leader: dict[int, dict[str, dict[int, int]]] = defaultdict(lambda: defaultdict(dict))
+    for tp, what in wanted.items():
+        if leaders[tp] < 0:
+            raise errors.LeaderNotAvailableError(tp.topic)
+        by_leader[leaders[tp]][tp.topic][tp.partition] = what
+    return by_leader
+
+
+async def _answers(
+    manager: KafkaConnectionManager, requests: Sequence[Sequence[tuple[int, Request]]]
+) -> list[list[Response]]:
+    """Runs in kafka-python's thread: everything is sent before the first answer is awaited."""
+    sent = [[manager.send(request, node_id=leader) for leader, request in of_one] for of_one in requests]
+    return [[await answer for answer in of_one] for of_one in sent]
+
+
+def _offsets(answer: Response) -> Iterator[tuple[TopicPartition, Told]]:
+    for topic in answer.topics:
+        for partition in topic.partitions:
+            tp = TopicPartition(topic.name, partition.partition_index)
+            _raise_on(partition.error_code, tp.topic, tp)
+            yield tp, Told(partition.offset, partition.leader_epoch)
+
+
+def _epoch_ends(answer: Response) -> Iterator[tuple[TopicPartition, int]]:
+    for topic in answer.topics:
+        for partition in topic.partitions:
+            tp = TopicPartition(topic.topic, partition.partition)
+            _raise_on(partition.error_code, tp.topic, tp)
+            if partition.end_offset >= 0:
+                yield tp, partition.end_offset
+
+
+def _raise_on(code: int, topic: str, tp: TopicPartition | None) -> None:
+    """Only what concerns one topic is told here; the rest is for `kafka_errors.explained`."""
+    if code == errors.NoError.errno:
+        return
+    if code == errors.TopicAuthorizationFailedError.errno:
+        raise forbidden_topic(topic)
+    if tp is not None and code == errors.UnknownTopicOrPartitionError.errno:
+        raise unknown_partitions({tp})
+    raise errors.for_code(code)(str(tp or topic))

@@ -1,0 +1,61 @@
+"""When the records were made that lie at given offsets: the driver's only look into the log itself.
+
+Opens a consumer for each question and closes it: it is asked rarely, and a consumer left idle cannot be trusted.
+Knows how a consumer reads one record of many partitions; nothing of what the times are for.
+"""
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+
+from kafka import KafkaConsumer
+from kafka import TopicPartition as KafkaTopicPartition
+from kafka.errors import KafkaTimeoutError
+
+from coordinator.kafka.client import client_arguments
+from coordinator.kafka.connection import open_client
+from coordinator.ranges import OffsetRange
+from coordinator.subscription import TopicPartition
+
+WAIT_S = 20.0
+"""How long the records, which the log is known to hold, may take to come."""
+
+_POLL_MS = 500
+_OURS: Mapping[str, object] = {
+    "group_id": None,
+    "enable_auto_commit": False,
+    "auto_offset_reset": "earliest",  # what is gone has no time; what follows it is as good
+    "allow_auto_create_topics": False,
+    "max_partition_fetch_bytes": 64 * 1024,
+}
+
+
+def first_times(
+    kafka: Mapping[str, object], stretches: Mapping[TopicPartition, OffsetRange]
+) -> dict[TopicPartition, int]:
+    """The time, in milliseconds, of the first record that is left in each stretch of offsets.
+
+    Stretches without a record (markers only), and records without a time, are left out. Raises kafka-python's
+    errors, `KafkaTimeoutError` if Kafka tells nothing within `WAIT_S`.
+    """
+    consumer, _ = open_client(KafkaConsumer, {**client_arguments(kafka), **_OURS})
+    with closing(consumer):
+        return {tp: at for tp, at in _first_times(consumer, stretches) if at >= 0}
+
+
+def _first_times(
+    consumer: KafkaConsumer, stretches: Mapping[TopicPartition, OffsetRange]
+) -> Iterator[tuple[TopicPartition, int]]:
+    waiting = {KafkaTopicPartition(*tp): stretch for tp, stretch in stretches.items()}
+    consumer.assign(list(waiting))
+    for partition, stretch in waiting.items():
+        consumer.seek(partition, stretch.start)
+    end = time.monotonic() + WAIT_S
+    while waiting:
+        for partition, records in consumer.poll(_POLL_MS).items():
+            consumer.pause(partition)
+            if (wanted := waiting.pop(partition, None)) is not None and records[0].offset < wanted.until:
+                yield TopicPartition(*partition), records[0].timestamp
+        waiting = {p: stretch for p, stretch in waiting.items() if consumer.position(p) < stretch.until}
+        if time.monotonic() > end:
+            raise KafkaTimeoutError(f"no record of {len(waiting)} partitions within {WAIT_S:g} s")

@@ -1,0 +1,81 @@
+"""What a member does when it is its turn to compute the group's assignment (G; spec 4.1, 4.2).
+
+    look --> not our turn: what is assigned to us
+         --> our turn: agree on an assignor that all know --> compute --> check --> record --> look again
+
+Whoever looks first has the turn; if nothing comes of it another member has it next. The first assignment recorded
+wins, so nothing depends on there being one leader. Part of the service, on its thread.
+"""
+
+from collections.abc import Collection
+
+from coordinator.assignment.assigning import assigned
+from coordinator.assignment.assignment_text import seniority
+from coordinator.assignment.protocols import Protocol, agree
+from coordinator.assignment.spare import spared
+from coordinator.assignors.assignor import Assignment, Assignor, Subscriber
+from coordinator.errors import InconsistentGroupProtocolError
+from coordinator.member.membership import Membership
+from coordinator.redis.membership import Look
+from coordinator.redis.store import RedisStore
+
+
+class Leading:
+    """Computes assignments with one of the assignors that this member knows."""
+
+    def __init__(self, store: RedisStore, membership: Membership, assignors: tuple[Assignor, ...]) -> None:
+        self._store, self._membership = store, membership
+        self._assignors = {Protocol(a.name, a.version): a for a in assignors}
+
+    def look(self) -> Look:
+        """What is assigned to this member, once there is nothing for it to compute.
+
+        Raises `InconsistentGroupProtocolError` if it shares no assignor with those who joined before it.
+        """
+        while True:
+            look = self._membership.call(self._store.look)
+            if look.occasion:
+                self._assign(look)
+            elif look.protocol and Protocol.parse(look.protocol) not in self._assignors:
+                self._refuse_if_excluded(self._assignment().keys())
+            else:
+                return look
+
+    def _assign(self, look: Look) -> None:
+        """Compute the assignment and record it, without those who know none of the assignors that the others share."""
+        members = self._subscribers(look.members)
+        if {m.member for m in members} != set(look.members):
+            return  # somebody has left since: look again
+        agreement = agree(seniority(members))
+        if self._membership.member in agreement.excluded:
+            raise self._refused(agreement.excluded[self._membership.member])
+        if agreement.protocol not in self._assignors:
+            return  # another life of this member has joined and knows others: the next look is fenced
+        counts = self._membership.outside(self._store.partition_counts)
+        policy = self._membership.outside(self._store.policy)
+        working = [m for m in members if m.member not in agreement.excluded]
+        assignor, previous = self._assignors[agreement.protocol], self._assignment()
+        assignment = assigned(assignor, spared(working), counts, previous, policy)
+        assignment = {m.member: assignment.get(m.member, {}) for m in members}  # who gets nothing is told so
+        protocol = str(agreement.protocol)
+        self._membership.call(lambda caller: self._store.assign(caller, look.occasion, protocol, assignment))
+
+    def _refuse_if_excluded(self, members: Collection[str]) -> None:
+        """Another member computed an assignment without this one; if that has changed since, look again."""
+        me = self._membership.member
+        excluded = agree(seniority(self._subscribers({*members, me}))).excluded
+        if me in excluded:
+            raise self._refused(excluded[me])
+
+    def _refused(self, why: str) -> InconsistentGroupProtocolError:
+        return InconsistentGroupProtocolError(
+            f"no assignor is common to this member and the group: {why}",
+            "name in the option assignor one that the others know, after the one you want; once all members name "
+            "the new one, the group uses it",
+        )
+
+    def _subscribers(self, members: Collection[str]) -> tuple[Subscriber, ...]:
+        return self._membership.outside(lambda: self._store.subscribers(members))
+
+    def _assignment(self) -> Assignment:
+        return self._membership.outside(self._store.assignment)

@@ -1,0 +1,109 @@
+"""What a member can no longer read: found at each look, refused with a named error or accepted (spec 7).
+
+Of a log that was cut and has grown again nothing is to be seen but by leader epochs. How far it reached under an older
+one is known from the batch that the sink completed last, whatever has moved since; from Redis, for those that read
+before us; from the mirror, where Redis was lost. Part of the service, on its thread.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from coordinator.member.evidence import Evidence
+from coordinator.member.founding import Founding
+from coordinator.member.holding import Holding
+from coordinator.member.log_view import LogView
+from coordinator.member.membership import Membership
+from coordinator.progress import data_loss
+from coordinator.progress.data_loss import Cut
+from coordinator.progress.leader_epochs import Extent, Extents, leader_epochs, parsed
+from coordinator.progress.ownership import Facts
+from coordinator.progress.stream_offset import StreamOffset
+from coordinator.redis.store import Acquired, RedisStore
+from coordinator.settings import GroupSettings
+from coordinator.subscription import Bounds, TopicPartition
+
+
+class Losses:
+    """Looks for records that are gone; see the module."""
+
+    def __init__(
+        self,
+        settings: GroupSettings,
+        store: RedisStore,
+        membership: Membership,
+        founding: Founding,
+        view: LogView,
+        evidence: Evidence,
+        holding: Holding,
+    ) -> None:
+        self._settings, self._store, self._membership = settings, store, membership
+        self._founding, self._view, self._evidence, self._holding = founding, view, evidence, holding
+        self._completed = StreamOffset(None)
+        self._checked: Mapping[TopicPartition, tuple[str, int]] = {}  # what is owned: nonce and leader epoch
+
+    def completed(self, offset: StreamOffset, refused: Facts) -> None:
+        """A batch is in the sink. What was refused may long be another's, and a loss in it dealt with."""
+        fenced = {tp: {fact.epoch for fact in of_tp} for tp, of_tp in refused.items()}
+        lanes = {tp: tuple(x for x in of_tp if x.epoch not in fenced.get(tp, ())) for tp, of_tp in offset.lanes.items()}
+        self._completed = replace(offset, lanes=lanes)
+
+    def met(self, acquired: Acquired, bounds: Mapping[TopicPartition, Bounds]) -> bool:
+        """Whether records are gone and positions were moved for it; `DataLossError` if that may not be.
+
+        `bounds` were seen after what is `acquired`.
+        """
+        topics, cut = self._view.topics, self._cut(acquired, bounds)
+        found = tuple(data_loss.losses(acquired.progress, bounds, acquired.topic_ids, topics, cut))
+        if found and self._settings.fail_on_data_loss:
+            raise data_loss.error(found[0])
+        self._settle(acquired, bounds, {loss.tp for loss in cut.values()})
+        if not found:
+            return False
+        state = StreamOffset(self._settings.group, reset=acquired.reset, topic_ids=acquired.topic_ids)
+        self._evidence.forget()
+        self._membership.outside(lambda: self._founding.accept(found, state, bounds))
+        self._holding.forget()
+        return True
+
+    def _settle(self, acquired: Acquired, bounds: Mapping[TopicPartition, Bounds], gone: set[TopicPartition]) -> None:
+        """Nothing that was known of these leader epochs is asked about again."""
+        nonce = self._membership.joined
+        self._checked = {tp: (nonce, epoch) for tp, epoch in leader_epochs(_owned(acquired), bounds).items()}
+        lanes = {tp: lanes for tp, lanes in self._completed.lanes.items() if tp not in gone}
+        self._completed = replace(self._completed, lanes=lanes)
+
+    def _cut(self, acquired: Acquired, bounds: Mapping[TopicPartition, Bounds]) -> dict[TopicPartition, Cut]:
+        own = data_loss.extents(self._completed, acquired.reset, acquired.topic_ids)
+        return self._cuts(own) | self._cuts(self._known(acquired, bounds))
+
+    def _cuts(self, extents: Extents) -> dict[TopicPartition, Cut]:
+        return data_loss.cuts(extents, self._view.ends_of_epochs(extents))
+
+    def _known(self, acquired: Acquired, bounds: Mapping[TopicPartition, Bounds]) -> dict[TopicPartition, Extent]:
+        """How far logs reached under older leader epochs, as far as the group has positions there.
+
+        Asked for where a leader epoch is new to us, or what we own.
+        """
+        nonce = self._membership.joined
+        new = {
+            tp: epoch
+            for tp, epoch in leader_epochs(_owned(acquired), bounds).items()
+            if self._checked.get(tp) != (nonce, epoch)
+        }
+        if not new:
+            return {}
+        texts = self._membership.outside(lambda: self._store.extents(sorted({tp.topic for tp in new})))
+        known = {**self._founding.extents, **parsed(texts, acquired.reset, acquired.topic_ids)}
+        older = {tp: known[tp] for tp, epoch in new.items() if tp in known and known[tp].epoch < epoch}
+        if not older:
+            return {}
+        positions = self._membership.outside(lambda: self._store.positions(older))
+        return {
+            tp: replace(x, end=min(x.end, max(position for _, position in positions[tp])))
+            for tp, x in older.items()
+            if tp in positions
+        }
+
+
+def _owned(acquired: Acquired) -> tuple[TopicPartition, ...]:
+    return tuple(tp for tp, p in acquired.progress.items() if p.segments)

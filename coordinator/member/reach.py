@@ -1,0 +1,80 @@
+"""How far what is owned may be read in the next batch: five reasons to stop before the end of the log.
+
+    back_pressure  the partition holds all the individual commits it may
+    gates          a new partition waits for older ones
+    quarantine     a record may be poison
+    lead           lanes keep within a span of record time
+    steering       the time budget
+
+Each gives pieces a ceiling; none moves a position. Part of the service, on its thread.
+"""
+
+from collections.abc import Mapping
+
+from coordinator.clock import Clock
+from coordinator.cost.quotas import Budget
+from coordinator.member.gates import Gates
+from coordinator.member.holding import Holding
+from coordinator.member.lead import Lead
+from coordinator.member.log_view import LogView
+from coordinator.member.membership import Membership
+from coordinator.member.quarantine import Quarantine
+from coordinator.member.steering import Steering
+from coordinator.plan.back_pressure import held_back
+from coordinator.plan.planning import Cutting, Pieces, pieces
+from coordinator.ports import Log
+from coordinator.redis.store import Acquired, RedisStore
+from coordinator.reports.lane_report import Planned
+from coordinator.settings import GroupSettings
+from coordinator.subscription import Bounds, TopicPartition
+
+
+class Reach:
+    """The five reasons, and their parts; see the module."""
+
+    def __init__(
+        self,
+        settings: GroupSettings,
+        cutting: Cutting,
+        store: RedisStore,
+        membership: Membership,
+        view: LogView,
+        log: Log,
+        clock: Clock,
+    ) -> None:
+        self._most_ics = settings.max_individual_commits
+        self.gates = Gates(settings.group, store, membership, view)
+        self.quarantine = Quarantine(store, membership, clock)
+        self._lead = Lead(log, settings.max_lead_ms)
+        self.budget = Budget(settings.batch_budget_ms, cutting.slots)
+        self.steering = Steering(clock, cutting, self.budget, concurrency=settings.concurrency)
+        self._seen: object = None
+        self._work: Pieces = {}
+
+    def limit(
+        self,
+        acquired: Acquired,
+        bounds: Mapping[TopicPartition, Bounds],
+        ends: Mapping[TopicPartition, int],
+        holding: Holding,
+    ) -> Pieces:
+        """The work on what was acquired, each piece up to its ceiling; `ends` is where the run ends."""
+        seen = (acquired, bounds, ends, self.quarantine.strikes)
+        if self._seen == seen and not holding.growths and not seen[-1]:
+            return self._work  # an idle query asks four times a second
+        self._seen = seen
+        work = pieces(acquired.ownership, acquired.progress)
+        less = held_back(work, acquired.whole, self._most_ics)
+        if less != work:
+            holding.forget()  # a commit elsewhere may make room: look again each time
+            self._seen = None
+        less = self.gates.limit(less, bounds, holding.growths, reset=acquired.reset, now_ms=holding.looked_at_ms)
+        if holding.taken:
+            self.quarantine.blame()  # what is ours now may have been another's who was lost over it
+        less, alone = self.quarantine.limit(less, ends, self.steering.offsets_of_a_record)
+        self._work = self.steering.bounded(self._lead.limit(less, ends), ends, alone)
+        return self._work
+
+    def planned(self, until: Mapping[TopicPartition, int]) -> Planned:
+        """What was decided last, to be told; `until` is how far partitions are read after Spark's limits."""
+        return Planned(self.steering.quotas, until, self.quarantine.strikes)

@@ -1,0 +1,211 @@
+"""Steers how much each lane reads, so that a batch keeps to its time budget and a slow key holds up only itself.
+
+    bounded   before a plan: owned pieces cut in lanes, each with the quota of this batch
+    began     a batch was authorised: its tasks start now
+    ended     the sink has completed it: what did it cost?
+
+Knows the clock and the batch under way; what it learns is in `CostModel`. Nothing of it touches ownership
+or positions, so a wrong guess costs time only. It lives and dies with the process: a new one starts
+small again. Part of the service, on its thread.
+"""
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import ceil
+
+from coordinator.clock import Clock
+from coordinator.cost.batch_cost import BatchCost, LaneId, Load
+from coordinator.cost.costs import SliceCost
+from coordinator.cost.model import CostModel
+from coordinator.cost.overhead import FIRST_MS, Point, overhead
+from coordinator.cost.quotas import Budget, Quota
+from coordinator.plan.packing import Task, pack
+from coordinator.plan.planning import Cutting, Piece, Pieces, even_bounds
+from coordinator.progress.slices import Slice
+from coordinator.progress.stream_offset import StreamOffset
+from coordinator.reports.lane_report import Ended
+from coordinator.subscription import TopicPartition
+
+LOOK_BACK = 16
+"""Batches by which it is told what of a batch is not for records."""
+
+WORKERS_WAIT_MS = 60_000
+"""Spark ends Python workers when none of them has had work for so long."""
+
+TASK_MS = 50.0
+"""A task costs about so much before it reads: less work than that is no reason for one more."""
+
+MANY_SLICES = 16
+"""So many slices for each task are work enough for all tasks, whatever is in them."""
+
+ON_THE_SECOND_MS = 60
+"""Spark's triggers fall on whole multiples of their interval: a call so soon after a whole second may be one."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Flight:
+    """The batch under way."""
+
+    offset: StreamOffset
+    tasks: tuple[Task, ...]
+    began_ms: int
+
+
+class Workers:
+    """The Python workers that Spark keeps from one batch to the next; it ends all of them after a minute without work.
+
+    Starting them takes seconds, which are in the time of a batch, and no record is the reason.
+    """
+
+    def __init__(self) -> None:
+        self._most, self._until_ms = 0, 0
+
+    def warm(self, tasks: int, began_ms: int, ended_ms: int) -> bool:
+        """Whether a batch found a worker for each of its tasks."""
+        before = self._most if began_ms < self._until_ms else 0
+        self._most, self._until_ms = max(before, tasks), ended_ms + WORKERS_WAIT_MS
+        return tasks <= before
+
+
+class Steering:
+    """The quotas of one member's lanes; see the module."""
+
+    def __init__(
+        self,
+        clock: Clock,
+        cutting: Cutting,
+        budget: Budget,
+        *,
+        concurrency: int = 1,
+    ) -> None:
+        self._clock, self._cutting, self._budget = clock, cutting, budget
+        self._model = CostModel(budget, concurrency, fixed=cutting.lanes is not None, now_ms=clock.now_ms())
+        self._workers = Workers()
+        self._heard: dict[Slice, SliceCost] = {}
+        self._flight: _Flight | None = None
+        self._model.overhead_ms = FIRST_MS
+        self._took: deque[Point] = deque(maxlen=LOOK_BACK)
+        self._on_the_second = False
+        self._before: BatchCost | None = None
+        self._waits_ms: float | None = None
+        self.quotas: tuple[Quota, ...] = ()
+        """What each lane may read of the batch that was planned last, and why."""
+
+    def bounded(self, work: Pieces, ends: Mapping[TopicPartition, int], whole: LaneId | None = None) -> Pieces:
+        """Owned pieces as lanes, each up to the ceiling of its quota; a piece that is `whole` is one lane."""
+        lanes = tuple(self._lanes(work, ends, whole))
+        if self._budget.ms:
+            self._model.grant(lanes, ends)
+            self.quotas = self._model.quotas
+        else:
+            rate_ms = self._model.rate_ms or 0.0
+            self.quotas = tuple(
+                Quota(tp, p, ends[tp], self._model.cell((tp, p.segment.hashes)), rate_ms) for tp, p in lanes
+            )
+        return _by_partition((q.tp, q.piece) for q in self.quotas)
+
+    def began(self, offset: StreamOffset, readable: StreamOffset) -> tuple[Task, ...]:
+        """The tasks of a batch of which `readable` may be read; the same again for the same batch."""
+        if self._flight is None or self._flight.offset != offset:
+            self._flight = _Flight(offset, self._packed(readable.slices), self._clock.now_ms())
+        return self._flight.tasks
+
+    def hear(self, costs: Iterable[SliceCost]) -> None:
+        """What tasks report of their slices, the newest word last."""
+        self._heard |= {cost.slice: cost for cost in costs}
+
+    def ended(self, offset: StreamOffset) -> Ended | None:
+        """The sink has completed the batch that ended here, if one did: called with any offset that is a start."""
+        flight, self._flight = self._flight, None
+        on_trigger = self._on_trigger()
+        if flight is None or flight.offset != offset:
+            return None
+        took = self._clock.now_ms() - flight.began_ms
+        warm = self._workers.warm(min(len(flight.tasks), self._budget.slots), flight.began_ms, self._clock.now_ms())
+        batch = self._over(flight, took, warm=warm)
+        self._heard.clear()
+        ended = Ended(batch, took)
+        if not self._budget.ms or (warm and self._model.quiet(batch.work_ms)):
+            return ended
+        if warm and (on_trigger or self._waited(batch)):
+            batch = replace(batch, clock_tells=False)
+        self._model.learn(batch, self._clock.now_ms())
+        return ended
+
+    def _over(self, flight: _Flight, took: int, *, warm: bool) -> BatchCost:
+        """The batch, with the time that its records took."""
+        batch = BatchCost(tuple(self._loads(flight)), float(took), warm=warm)
+        if warm:
+            self._took.append((batch.fullest, float(took)))
+            found = overhead(self._took, self._model.overhead_ms)
+            self._model.overhead_ms = min(found, self._budget.ms / 2)  # what is more may as well be a trigger's waiting
+        return replace(batch, work_ms=max(0.0, took - self._model.overhead_ms))
+
+    def _on_trigger(self) -> bool:
+        """Whether this call and the one before it came as if by Spark's trigger, so that waiting is in between."""
+        before, self._on_the_second = self._on_the_second, self._clock.wall_ms() % 1000 < ON_THE_SECOND_MS
+        return before and self._on_the_second
+
+    def _waited(self, batch: BatchCost) -> bool:
+        """Whether a batch took as long as one before it with much more to do: that was waiting, for a trigger or so."""
+        before, self._before = self._before, batch
+        if self._waits_ms is not None and abs(batch.work_ms - self._waits_ms) <= 0.15 * self._waits_ms:
+            return True
+        too_long = batch.work_ms > self._budget.ms and before is not None
+        less = too_long and before is not None and batch.fullest <= 0.6 * before.fullest
+        near = 0.03 if self._model.searching else 0.2  # a trial may take about as long as the batch before it
+        waited = less and before is not None and batch.work_ms >= (1 - near) * before.work_ms
+        self._waits_ms = batch.work_ms if waited else None
+        return waited
+
+    def offsets_of_a_record(self, lane: LaneId) -> int:
+        """How many offsets hold about one record of a lane."""
+        return max(1, ceil(1 / self._model.cell(lane).density))
+
+    def unfinished(self) -> tuple[Slice, ...]:
+        """What of the batch under way was begun and has not ended, as far as was heard: slices, or a key of one."""
+        heard = dict(self._heard) if self._flight else {}  # a copy, for the heartbeat thread asks
+        return tuple(sorted(cost.under_way for cost in heard.values() if not cost.finished))
+
+    def _lanes(
+        self, work: Pieces, ends: Mapping[TopicPartition, int], whole: LaneId | None
+    ) -> Iterator[tuple[TopicPartition, Piece]]:
+        even = even_bounds(work, ends, self._cutting)
+        for tp, parts in work.items():
+            bounds = (*even, *cuts) if (cuts := self._model.cuts.get(tp)) else even
+            for piece in parts:
+                for hashes in piece.segment.hashes.cut(() if (tp, piece.segment.hashes) == whole else bounds):
+                    yield tp, piece.within(hashes)
+
+    def _packed(self, slices: Sequence[Slice]) -> tuple[Task, ...]:
+        """As many tasks as slots, or as the user asks for; fewer where there is little to do."""
+        tasks = self._cutting.tasks
+        if self._model.rate_ms is not None and len(slices) <= MANY_SLICES * tasks:
+            few = ceil(sum(map(self._model.work_ms, slices)) / TASK_MS)
+            tasks = min(tasks, max(1, few, self._cutting.min_partitions or 0))
+        return pack(slices, tasks=tasks, max_weight=self._cutting.max_records_per_partition, work=self._model.work_ms)
+
+    def _loads(self, flight: _Flight) -> Iterator[Load]:
+        """The lanes of a batch with what their tasks reported; records are guessed where a report is missing."""
+        for number, task in enumerate(flight.tasks):
+            of_lanes: dict[LaneId, list[Slice]] = {}
+            for s in task:
+                of_lanes.setdefault((s.topic_partition, s.hashes), []).append(s)
+            for lane, slices in of_lanes.items():
+                span = sum(len(s.offsets) for s in slices)
+                cost = self._cost(slices) if self._heard else None
+                rows = cost.rows if cost else span * self._model.cell(lane).density
+                yield Load(lane, number, span, rows, cost)
+
+    def _cost(self, slices: Sequence[Slice]) -> SliceCost | None:
+        """What a lane's slices cost, if all of them were heard of to the end."""
+        heard = [self._heard[s] for s in slices if s in self._heard and self._heard[s].finished]
+        return SliceCost.together(heard) if len(heard) == len(slices) else None
+
+
+def _by_partition(lanes: Iterable[tuple[TopicPartition, Piece]]) -> Pieces:
+    pieces: dict[TopicPartition, list[Piece]] = {}
+    for tp, piece in lanes:
+        pieces.setdefault(tp, []).append(piece)
+    return {tp: tuple(of_tp) for tp, of_tp in pieces.items()}

@@ -1,0 +1,72 @@
+"""The gaps of a partition: what is missing to the left of what the furthest lane or individual commit has done.
+
+    stable 8, lanes at 24 and 8, an individual commit [28-29] of the first:
+
+    hash  |########################::::##      missing 24-27
+          |########::::::::::::::::::::::      missing  8-29
+
+Pure: made from a `GroupState`.
+"""
+
+from dataclasses import dataclass
+
+from coordinator.group_state import GroupState
+from coordinator.progress.segments import Progress, Segment
+from coordinator.ranges import OffsetRange, Offsets
+from coordinator.subscription import TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """What is missing of one hash range; offset ranges are inclusive text, as people read them (spec R1)."""
+
+    hashes: str  # "lo-hi", inclusive, 16 hex digits each
+    position: int
+    missing: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionGaps:
+    """A partition's stable offset and the gaps above it."""
+
+    topic: str
+    partition: int
+    stable: int
+    furthest: int  # everything from here on is missing for every key
+    gaps: tuple[Gap, ...]
+
+
+def gaps(state: GroupState) -> tuple[PartitionGaps, ...]:
+    """The gaps of every partition, ascending; without gaps a partition is there all the same."""
+    return tuple(_of_partition(tp, progress(state, tp)) for tp in sorted(state.segments) if state.segments[tp])
+
+
+def progress(state: GroupState, tp: TopicPartition) -> Progress:
+    """Positions and individual commits of one partition."""
+    found = Progress(tuple(Segment(hashes, position) for hashes, position in state.segments[tp]))
+    for done in state.ics.get(tp, ()):
+        found = found.add(done)
+    return found
+
+
+def count(found: Progress) -> int:
+    """How many gaps there are."""
+    return sum(len(_missing(s, _furthest(found))) for s in found.segments)
+
+
+def _of_partition(tp: TopicPartition, found: Progress) -> PartitionGaps:
+    furthest = _furthest(found)
+    parts = tuple(
+        Gap(str(s.hashes), s.position, tuple(map(str, missing)))
+        for s in found.segments
+        if (missing := _missing(s, furthest))
+    )
+    return PartitionGaps(tp.topic, tp.partition, found.stable, furthest, parts)
+
+
+def _furthest(found: Progress) -> int:
+    return max((s.ics[-1].until if s.ics else s.position for s in found.segments), default=0)
+
+
+def _missing(segment: Segment, furthest: int) -> Offsets:
+    return segment.remaining(OffsetRange(segment.position, furthest)) if segment.position < furthest else ()

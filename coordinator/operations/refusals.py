@@ -1,0 +1,40 @@
+"""What an operator is told when a script refuses, and how an event names him."""
+
+import getpass
+import socket
+
+from coordinator import verdicts
+from coordinator.errors import CoopKafkaError, GroupBusyError, StateLostError, UnknownGroupError
+
+
+def operator() -> str:
+    """Who does it, for an event."""
+    return f"{getpass.getuser()}@{socket.gethostname()}"
+
+
+def refusal(group: str, verdict: verdicts.Verdict) -> CoopKafkaError:
+    """The error of ours that says why a script refused what an operator wanted."""
+    match verdict:
+        case verdicts.Busy(member=member, lease_end_ms=end, now_ms=now):
+            lease = f"its lease runs for {(end - now) / 1e3:.1f} s more"
+            return GroupBusyError(
+                f"group {group!r} has live members, {member} among them ({lease})",
+                "stop all queries of the group, and wait for the leases of those that were killed",
+            )
+        case verdicts.Superseded():
+            return GroupBusyError(
+                f"group {group!r} was reset by somebody else just now",
+                "look at it (coop-kafka describe), and reset it again if it is not as you wish",
+            )
+        case verdicts.Recovering():
+            return GroupBusyError(
+                f"group {group!r} is recovering from a loss of state",
+                "wait for a minute; or reset all of its topics at once",
+            )
+        case verdicts.Absent():
+            return UnknownGroupError(f"Redis knows no group {group!r}", "coop-kafka groups list shows them")
+        case _:
+            return StateLostError(
+                f"Redis may be behind what the members of group {group!r} had done ({verdict})",
+                "start a query of the group, which recovers it; or reset all of its topics at once",
+            )

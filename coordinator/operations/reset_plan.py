@@ -1,0 +1,142 @@
+"""What an operator's reset would move where, in the forms of Kafka's own tool. Pure."""
+
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from coordinator.errors import ConflictingOptionsError, InvalidOptionError, UnknownTopicError
+from coordinator.group_state import GroupState, KnownTopic
+from coordinator.offset_spec import AtTimestamp, Earliest, Latest
+from coordinator.subscription import Bounds, Topic, TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class ToOffset:
+    """One offset for every partition."""
+
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class ShiftBy:
+    """So many offsets on from the stable offset; back if negative."""
+
+    offsets: int
+
+
+Target = Earliest | Latest | AtTimestamp | ToOffset | ShiftBy
+Chosen = Mapping[str, frozenset[int] | None]
+"""Topic -> partitions, None for all of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """One partition's reset: every position of it becomes `after`."""
+
+    topic: str
+    partition: int
+    before: int  # the stable offset
+    after: int
+    clipped: bool  # what was asked for is not in the log: the nearest offset that is
+
+    @property
+    def tp(self) -> TopicPartition:
+        """The partition."""
+        return TopicPartition(self.topic, self.partition)
+
+
+def chosen(texts: Iterable[str]) -> Chosen:
+    """The topics of `orders` or `orders:0,1`, each text one of them; raises `InvalidOptionError`."""
+    found: dict[str, frozenset[int] | None] = {}
+    for text in texts:
+        match = re.fullmatch(r"([A-Za-z0-9._-]{1,249})(?::([0-9]{1,9}(?:,[0-9]{1,9})*))?", text)
+        if match is None:
+            raise InvalidOptionError(
+                f"--topic {text!r} cannot be read", "write topic, or topic:0,1 for some partitions"
+            )
+        before = found.get(match[1], frozenset())
+        numbers = frozenset(map(int, match[2].split(","))) if match[2] else None
+        found[match[1]] = None if numbers is None or before is None else before | numbers
+    return found
+
+
+def partitions_of(wanted: Chosen | None, state: GroupState, topics: Mapping[str, Topic]) -> tuple[TopicPartition, ...]:
+    """The partitions to move: of those that have positions; of a topic that was created again all there are now.
+
+    `wanted` is None for all topics of the group; `topics` are those of them that Kafka has. Raises
+    `UnknownTopicError` for what the group or Kafka has not.
+    """
+    known = sorted(tp for tp in state.segments if wanted is None or tp.topic in wanted)
+    names = dict.fromkeys(tp.topic for tp in known) if wanted is None else wanted
+    found: list[TopicPartition] = []
+    for name in names:
+        numbers = None if wanted is None else wanted[name]
+        placed = [tp for tp in known if tp.topic == name]
+        _must_be_known(name, numbers, placed, topics)
+        if recreated(state, topics[name]):
+            if numbers is not None:
+                raise ConflictingOptionsError(
+                    f"topic {name!r} was deleted and created again since the group read it",
+                    f"reset the whole of it: --topic {name}",
+                )
+            placed = [TopicPartition(name, p) for p in topics[name].partitions]
+        found += [tp for tp in placed if numbers is None or tp.partition in numbers]
+    return tuple(found)
+
+
+def recreated(state: GroupState, topic: Topic) -> bool:
+    """Whether the topic is another one than the group has read."""
+    return topic.name in state.topics and state.topics[topic.name].id != topic.id
+
+
+def _must_be_known(
+    name: str, numbers: frozenset[int] | None, placed: list[TopicPartition], topics: Mapping[str, Topic]
+) -> None:
+    missing = {TopicPartition(name, p) for p in numbers or ()} - set(placed)
+    if not placed or missing:
+        raise UnknownTopicError(
+            f"the group has no position in {', '.join(map(str, sorted(missing))) or name}",
+            "coop-kafka describe GROUP shows what it reads; startingOffsets say where a new topic begins",
+        )
+    if name not in topics:
+        raise UnknownTopicError(f"Kafka has no topic {name!r} (any more)", "name the other topics by --topic")
+
+
+def moves(
+    target: Target,
+    partitions: Iterable[TopicPartition],
+    state: GroupState,
+    bounds: Mapping[TopicPartition, Bounds],
+    by_time: Mapping[TopicPartition, int],
+) -> tuple[Move, ...]:
+    """Where each partition goes; `by_time` are the offsets of an `AtTimestamp`."""
+
+    def wish(tp: TopicPartition) -> int:
+        match target:
+            case Earliest():
+                return bounds[tp].beginning
+            case Latest():
+                return bounds[tp].end
+            case AtTimestamp():
+                return by_time[tp]
+            case ToOffset(offset):
+                return offset
+            case ShiftBy(offsets):
+                return state.stable.get(tp, 0) + offsets
+
+    def move(tp: TopicPartition, wished: int) -> Move:
+        after = min(max(wished, bounds[tp].beginning), bounds[tp].end)
+        return Move(tp.topic, tp.partition, state.stable.get(tp, 0), after, after != wished)
+
+    return tuple(move(tp, wish(tp)) for tp in partitions)
+
+
+def known_after(state: GroupState, moved: Iterable[Move], topics: Mapping[str, Topic]) -> dict[str, KnownTopic]:
+    """The topics as the group knows them after a reset: one that was created again is another one then."""
+    named = {m.topic for m in moved}
+    return {
+        name: replace(known, id=topics[name].id, partitions=len(topics[name].partitions))
+        if name in named and recreated(state, topics[name])
+        else known
+        for name, known in state.topics.items()
+    }

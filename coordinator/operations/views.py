@@ -1,0 +1,187 @@
+"""The read model behind `coop-kafka describe`: a group as people and programs look at it.
+
+Pure: made from a `GroupState`, knows neither Redis nor how a table is drawn.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from coordinator.assignment.assignment_text import Ranges
+from coordinator.assignment.rebalance import joined
+from coordinator.group_state import GroupState
+from coordinator.operations.gaps import count, progress
+from coordinator.progress.growth import Growth
+from coordinator.ranges import HashRange
+from coordinator.subscription import TopicPartition
+
+Owner = tuple[HashRange, str, str]
+"""An owned range with its lane epoch and member."""
+
+
+@dataclass(frozen=True, slots=True)
+class LaneView:
+    """A hash range with one position and one owner."""
+
+    hashes: str  # "lo-hi", inclusive, 16 hex digits each
+    position: int  # the next offset to read
+    lag: int | None  # records and holes from the position to the end; None while the end is unknown
+    epoch: str | None  # None: nobody owns the range
+    member: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionView:
+    """A partition: its stable offset, and the lanes that make it."""
+
+    topic: str
+    partition: int
+    stable: int
+    end: int | None  # the log's end when a member last looked; None if none has yet
+    lag: int | None  # behind the end of the stable offset
+    gaps: int  # how many there are above the stable offset; `coop-kafka gaps` shows them
+    lanes: tuple[LaneView, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MemberView:
+    """A member that holds a lease, or held one and still owns what nobody has taken over."""
+
+    id: str
+    lease_left_ms: int  # 0 once the lease has ended: its ranges can be taken (spec R6)
+    state: str  # working, hung (its batch is too long), leaving, ended (its lease is over)
+    fields: Mapping[str, str]  # what it said of itself when it joined
+
+
+@dataclass(frozen=True, slots=True)
+class GrowthView:
+    """A topic that grew while the group read it (spec R8)."""
+
+    topic: str
+    old: int  # partitions
+    new: int
+    ordered: bool  # whether key order across it is promised
+    grace_left_ms: int  # 0 once it is over
+    waiting: bool  # whether new partitions wait for older ones
+
+
+@dataclass(frozen=True, slots=True)
+class GroupView:
+    """A group at one moment."""
+
+    group: str
+    state: str  # Kafka's names: Empty, PreparingRebalance, CompletingRebalance, Stable
+    generation: int  # of the assignment; 0 before the first
+    assignor: str  # name and version; empty before the first assignment
+    reset: int  # the reset epoch: 0, or when an operator last moved positions, in ms since 1970
+    recovering_ms: int  # how long only assertions are taken, after a loss of state; 0 if not recovering
+    policy: Mapping[str, str]  # what was set; the others are at their defaults
+    members: tuple[MemberView, ...]
+    partitions: tuple[PartitionView, ...]
+    growths: tuple[GrowthView, ...] = ()
+
+
+def view(group: str, state: GroupState) -> GroupView:
+    """What there is to see of a group."""
+    owners = {member for owned in state.owners.values() for _, _, member in owned}
+    members = tuple(
+        _member(member, end, state)
+        for member, end in sorted(state.leases_ms.items())
+        if end > state.now_ms or member in owners
+    )
+    recovering_until = float(state.meta.get("recovering_until") or 0)
+    return GroupView(
+        group=group,
+        state=_state(state, members),
+        generation=int(state.meta.get("generation", "0")),
+        assignor=state.meta.get("protocol", ""),
+        reset=int(state.meta.get("reset_epoch", "0")),
+        recovering_ms=max(0, int(recovering_until) - state.now_ms),
+        policy=dict(state.policy),
+        members=members,
+        partitions=tuple(_partition(tp, state) for tp in sorted(state.segments)),
+        growths=tuple(_growth(growth, state) for growth in state.growths),
+    )
+
+
+def lag(position: int, end: int | None) -> int | None:
+    """How far a position is behind the end, in offsets: `lag(40, 50)` is 10.
+
+    Never negative: the end is from a member's last look, and a position may have passed it since.
+    A lane's own records are its share of these offsets.
+    """
+    return None if end is None else max(0, end - position)
+
+
+def _growth(growth: Growth, state: GroupState) -> GrowthView:
+    left = max(0, growth.until_ms - state.now_ms)
+    waiting = growth.kept and not growth.passed(state.stable)
+    return GrowthView(growth.topic, growth.old, growth.new, growth.kept, left, waiting)
+
+
+def _member(member: str, lease_end_ms: int, state: GroupState) -> MemberView:
+    left = max(0, lease_end_ms - state.now_ms)
+    return MemberView(member, left, _member_state(member, left, state), state.members.get(member, {}))
+
+
+def _member_state(member: str, lease_left_ms: int, state: GroupState) -> str:
+    if not lease_left_ms:
+        return "ended"
+    if member in state.leaving:
+        return "leaving"
+    return "hung" if state.hung_ms.get(member, state.now_ms) < state.now_ms else "working"
+
+
+def _state(state: GroupState, members: tuple[MemberView, ...]) -> str:
+    """Kafka's name for where the group is (spec 4.2); Dead is a group that is not there."""
+    if not any(m.lease_left_ms for m in members):
+        return "Empty"
+    working = {m.id for m in members if m.state == "working"}
+    if state.assignment.keys() != working or _unassigned(state):
+        return "PreparingRebalance"
+    return "Stable" if _owned(state) == _assigned(state) else "CompletingRebalance"
+
+
+def _unassigned(state: GroupState) -> bool:
+    """Whether a topic has grown since the assignment was made."""
+    assigned = {tp for ranges in state.assignment.values() for tp in ranges}
+    topics = {tp.topic for tp in assigned}
+    return any(tp.topic in topics and tp not in assigned for tp in state.segments)
+
+
+def _assigned(state: GroupState) -> dict[str, Ranges]:
+    ranges = {m: {tp: joined(r) for tp, r in of_member.items() if r} for m, of_member in state.assignment.items()}
+    return {m: of_member for m, of_member in ranges.items() if of_member}
+
+
+def _owned(state: GroupState) -> dict[str, Ranges]:
+    found: dict[str, dict[TopicPartition, list[HashRange]]] = {}
+    for tp, owners in state.owners.items():
+        for hashes, epoch, member in owners:
+            if epoch.partition(".")[0] == state.meta.get("nonce"):
+                found.setdefault(member, {}).setdefault(tp, []).append(hashes)
+    return {m: {tp: joined(r) for tp, r in of_member.items()} for m, of_member in found.items()}
+
+
+def _partition(tp: TopicPartition, state: GroupState) -> PartitionView:
+    segments, owners, end = state.segments[tp], state.owners.get(tp, ()), state.ends.get(tp)
+    stable = min((position for _, position in segments), default=state.stable.get(tp, 0))
+    lanes = (
+        LaneView(str(hashes), position, lag(position, end), epoch, member)
+        for segment, position in segments
+        for hashes, epoch, member in _owned_pieces(segment, owners)
+    )
+    gaps = count(progress(state, tp))
+    return PartitionView(tp.topic, tp.partition, stable, end, lag(stable, end), gaps, tuple(lanes))
+
+
+def _owned_pieces(segment: HashRange, owners: tuple[Owner, ...]) -> Iterator[tuple[HashRange, str | None, str | None]]:
+    """The segment, cut where its owner changes.
+
+    segment  |==================|
+    owners     |aaaaaa||bbbbbbbbbbbb|
+    pieces   |=|aaaaaa||bbbbbbbb|
+    """
+    bounds = (bound for hashes, _, _ in owners for bound in (hashes.lo, hashes.hi + 1))
+    for piece in segment.cut(bounds):
+        owner = next(((epoch, member) for hashes, epoch, member in owners if piece.lo in hashes), (None, None))
+        yield piece, *owner

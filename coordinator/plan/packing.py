@@ -1,0 +1,130 @@
+"""Which slices share a task: the longest first, each onto the task with the least to do (spec 4.3).
+
+Pure and deterministic, from the slices alone, so that a replay packs the same batch the same way.
+Knows nothing of Spark; a task here is a tuple of slices.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from heapq import heappush, heapreplace
+from itertools import chain, groupby
+from operator import attrgetter
+from typing import NamedTuple
+
+from coordinator.progress.slices import Slice, weight
+
+Task = tuple[Slice, ...]
+
+
+Work = Callable[[Slice], float]
+"""How much there is to do for a slice: records, or milliseconds where costs are known."""
+
+
+_Weighed = tuple[Slice, float]
+LITTLE = 16
+"""A partition with so small a part of a task's share is not worth being read by two tasks."""
+
+
+class _Bundle(NamedTuple):
+    """Slices that must stay together, with their work; numbered in the order of partitions and hashes."""
+
+    work: float
+    number: int
+    slices: Task
+
+
+_Load = list[_Bundle]
+_number = attrgetter("number")
+
+
+def pack(
+    slices: Sequence[Slice], *, tasks: int, max_weight: float | None = None, work: Work = attrgetter("weight")
+) -> tuple[Task, ...]:
+    """The tasks that read `slices`, the one with most `work` first, none empty.
+
+    About `tasks` of them; more where `max_weight` says that a task may not be heavier, fewer where
+    there are not as many slices. Slices that share a hash of a partition are in one task; in every
+    task the slices of a partition are in offset order (spec 2, input partition). A task is heavier
+    than `max_weight` only if it is a single slice, or slices that must not be parted.
+    """
+    weighed = [(s, work(s)) for s in sorted(slices)]
+    little = 0.0 if max_weight is not None else _sum(weighed) / (tasks * LITTLE)
+    bundles = [
+        _Bundle(_sum(found), number, tuple(s for s, _ in found))
+        for number, found in enumerate(_bundles(weighed, little))
+    ]
+    loads = _gathered(_longest_first(bundles, tasks, max_weight))
+    most_first = sorted((load for load in loads if load), key=_most_first)
+    return tuple(tuple(sorted(chain.from_iterable(b.slices for b in load), key=_offset_order)) for load in most_first)
+
+
+def _sum(weighed: Iterable[_Weighed]) -> float:
+    return sum(work for _, work in weighed)
+
+
+def _bundles(weighed: Iterable[_Weighed], little: float) -> Iterator[list[_Weighed]]:
+    """What stays together: all of a partition with little work, for it is fetched once then; else what must.
+
+    That is, slices of one partition whose hashes overlap, directly or through others.
+    """
+    for _, found in groupby(weighed, key=_partition):
+        of_partition = list(found)
+        if _sum(of_partition) <= little:
+            yield of_partition
+        else:
+            yield from _chained(of_partition)
+
+
+def _chained(of_partition: Iterable[_Weighed]) -> Iterator[list[_Weighed]]:
+    bundle: list[_Weighed] = []
+    highest = -1
+    for s, its_work in of_partition:
+        if bundle and s.hashes.lo > highest:
+            yield bundle
+            bundle = []
+        bundle.append((s, its_work))
+        highest = max(highest, s.hashes.hi)
+    yield bundle
+
+
+def _longest_first(bundles: Iterable[_Bundle], tasks: int, max_weight: float | None) -> list[_Load]:
+    loads: list[_Load] = [[] for _ in range(tasks)]
+    least = [(0.0, number) for number in range(tasks)]  # a heap of what there is to do
+    for bundle in sorted(bundles, key=lambda b: (-b.work, b.number)):
+        total, number = least[0]
+        if _too_heavy(loads[number], bundle, max_weight):
+            number = len(loads)
+            loads.append([])
+            heappush(least, (bundle.work, number))
+        else:
+            heapreplace(least, (total + bundle.work, number))
+        loads[number].append(bundle)
+    return loads
+
+
+def _too_heavy(load: _Load, more: _Bundle, max_weight: float | None) -> bool:
+    return max_weight is not None and bool(load) and sum(weight(b.slices) for b in (*load, more)) > max_weight
+
+
+def _gathered(loads: Sequence[_Load]) -> list[_Load]:
+    """The same loads, with neighbours together: bundles of equal work change places at no cost.
+
+    A partition that fewer tasks read is fetched fewer times.
+    """
+    pools: defaultdict[float, _Load] = defaultdict(list)
+    for bundle in chain.from_iterable(loads):
+        pools[bundle.work].append(bundle)
+    handed_out = {work: iter(sorted(pool, key=_number)) for work, pool in pools.items()}
+    return [[next(handed_out[bundle.work]) for bundle in load] for load in loads]
+
+
+def _most_first(load: _Load) -> tuple[float, list[int]]:
+    return -sum(b.work for b in load), [b.number for b in load]
+
+
+def _partition(weighed: _Weighed) -> tuple[str, int]:
+    return weighed[0][:2]
+
+
+def _offset_order(s: Slice) -> tuple[str, int, int, int]:
+    return s.topic, s.partition, s.offsets.start, s.hashes.lo

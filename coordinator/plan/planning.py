@@ -1,0 +1,186 @@
+"""The plan of one micro-batch: how owned ranges are cut in lanes and how far each lane reads (spec 4.3).
+
+Pure: positions, log ends and limits in, lanes of a stream offset out. Which slices share a task is
+decided later, from the offset alone, by `packing`.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from coordinator.key_hash import cut_bound
+from coordinator.plan.lanes import cut_for_records, lane_count
+from coordinator.progress.growth import Ceilings
+from coordinator.progress.ownership import Ownership
+from coordinator.progress.segments import Progress, Segment
+from coordinator.progress.stream_offset import Lane, Lanes
+from coordinator.ranges import HashRange, OffsetRange, Offsets, subtract
+from coordinator.subscription import TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class Cutting:
+    """How finely partitions are cut; None means no wish."""
+
+    slots: int
+    lanes: int | None = None
+    min_partitions: int | None = None
+    max_records_per_partition: int | None = None
+
+    @property
+    def done(self) -> "Cutting":
+        """For pieces that were cut in lanes already: they are cut no more, but for the records a lane may have."""
+        return replace(self, lanes=1)
+
+    @property
+    def tasks(self) -> int:
+        """The most tasks, unless `max_records_per_partition` asks for more."""
+        return max(self.slots, self.min_partitions or 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """An owned part of a segment: the planner's unit of work.
+
+    It may be read up to its `ceiling` only, an offset of its own; None means that only its partition's end bounds it.
+    """
+
+    segment: Segment
+    epoch: str
+    ceiling: int | None = None
+
+    @property
+    def share(self) -> float:
+        """Share of the hash space."""
+        return self.segment.hashes.share
+
+    def reach(self, until: int) -> int:
+        """How far it is read when its partition is read up to `until`."""
+        return until if self.ceiling is None else min(until, self.ceiling)
+
+    def within(self, hashes: HashRange) -> "Piece":
+        """The part of it in `hashes`, which lie within."""
+        s = self.segment
+        return self if hashes == s.hashes else Piece(s.within(hashes), self.epoch, self.ceiling)
+
+    def waits(self, until: int) -> bool:
+        """Whether there is an offset to read up to `until`."""
+        return self.segment.position < (until if self.ceiling is None else min(until, self.ceiling))
+
+    def backlog(self, until: int) -> float:
+        """Records to read up to `until` if keys are spread evenly."""
+        return self.share * max(0, self.reach(until) - self.segment.position)
+
+
+Pieces = Mapping[TopicPartition, tuple[Piece, ...]]
+
+
+def pieces(ownership: Ownership, progress: Mapping[TopicPartition, Progress]) -> Pieces:
+    """Every owned range with its positions, segment by segment."""
+    return {
+        tp: tuple(Piece(s, o.epoch) for o in owned for s in progress[tp].within(o.hashes).segments)
+        for tp, owned in ownership.items()
+    }
+
+
+def bounded(parts: Iterable[Piece], ceilings: Ceilings) -> tuple[Piece, ...]:
+    """The pieces, cut where ceilings of the hash space differ, each under the lower of its own and of its hashes'."""
+    starts = [lo for lo, _ in ceilings]
+    cut = ((p, h, ceilings[bisect_right(starts, h.lo) - 1][1]) for p in parts for h in p.segment.hashes.cut(starts))
+    return tuple(Piece(p.segment.within(h), p.epoch, _lower(p.ceiling, ceiling)) for p, h, ceiling in cut)
+
+
+def _lower(one: int | None, other: int | None) -> int | None:
+    return min((c for c in (one, other) if c is not None), default=None)
+
+
+def anything(work: Pieces, ends: Mapping[TopicPartition, int]) -> bool:
+    """Whether there is an offset to read."""
+    return any(p.waits(ends[tp]) for tp, parts in work.items() for p in parts)
+
+
+def backlog(work: Pieces, ends: Mapping[TopicPartition, int]) -> float:
+    """Records not yet read in all of `work`, if keys are spread evenly."""
+    return sum(p.backlog(ends[tp]) for tp, parts in work.items() for p in parts)
+
+
+def levels(work: Pieces, ends: Mapping[TopicPartition, int], limit: float | None) -> dict[TopicPartition, int]:
+    """How far each partition may be read: its end, or less so that the sum of weights keeps to `limit`.
+
+    Partitions share the limit in proportion to their backlogs, and each gets at least one offset,
+    as in Spark's source. Within a partition the lanes furthest behind come first: a level is
+    raised over them like water.
+
+        position  |####      ~~~~|          lane a reads up to the level
+                  |########  ~~~~|          lane b too
+                  |############### |        lane c is ahead: reads nothing
+                                 ^ level
+    """
+    total = 0.0 if limit is None else backlog(work, ends)
+    if limit is None or total <= limit:
+        return dict(ends)
+    return {
+        tp: _level(parts, ends[tp], limit * sum(p.backlog(ends[tp]) for p in parts) / total)
+        for tp, parts in work.items()
+    }
+
+
+def _level(parts: tuple[Piece, ...], end: int, quota: float) -> int:
+    """The height at which the water over `parts` is `quota`, at least one offset above the lowest."""
+    beds = [(p.segment.position, p.reach(end), p.share) for p in parts if p.segment.position < p.reach(end)]
+    if not beds:
+        return end
+    turns = sorted((at, change) for low, high, share in beds for at, change in ((low, share), (high, -share)))
+    lowest = level = turns[0][0]
+    width = 0.0
+    for at, change in turns:
+        if width > 0 and width * (at - level) > quota:
+            break
+        quota, level, width = quota - width * (at - level), at, width + change
+    return min(end, max(level + int(quota / width) if width > 0 else level, lowest + 1))
+
+
+def even_bounds(work: Pieces, until: Mapping[TopicPartition, int], cutting: Cutting) -> tuple[int, ...]:
+    """The first hashes of the lanes, but for the first, when every partition with a backlog is cut evenly."""
+    active = sum(any(p.waits(until[tp]) for p in parts) for tp, parts in work.items())
+    count = lane_count(active, slots=cutting.slots, lanes=cutting.lanes, min_partitions=cutting.min_partitions)
+    return tuple(cut_bound(i, count) for i in range(1, count))
+
+
+def plan(work: Pieces, until: Mapping[TopicPartition, int], cutting: Cutting) -> Lanes:
+    """The lanes of a batch that reads each partition up to `until`.
+
+    A range with nothing to read is one idle lane, so that the offset still says who owns it; a
+    partition without owned ranges is left out.
+    """
+    bounds = even_bounds(work, until, cutting)
+    return {tp: tuple(_lanes(parts, until[tp], bounds, cutting)) for tp, parts in sorted(work.items()) if parts}
+
+
+def _lanes(parts: Iterable[Piece], until: int, bounds: tuple[int, ...], cutting: Cutting) -> Iterator[Lane]:
+    alike: dict[tuple[int, int, Offsets], Offsets] = {}  # mostly all lanes of a partition read the same offsets
+    for piece in parts:
+        s, reach = piece.segment, piece.reach(until)
+        if s.position >= reach:
+            yield Lane(s.hashes, piece.epoch, s.position)
+            continue
+        offsets = alike.get((s.position, reach, s.ics))
+        if offsets is None:
+            offsets = alike[s.position, reach, s.ics] = subtract(OffsetRange(s.position, reach), s.ics)
+        for hashes in _cut(s.hashes, OffsetRange(s.position, reach), bounds, cutting.max_records_per_partition):
+            yield Lane(hashes, piece.epoch, s.position, offsets)
+
+
+def _cut(
+    hashes: HashRange, offsets: OffsetRange, bounds: tuple[int, ...], max_records: int | None
+) -> Iterator[HashRange]:
+    for part in hashes.cut(bounds):
+        yield from (part,) if max_records is None else cut_for_records(part, offsets, max_records)
+
+
+def backlog_ready(waiting: float, *, min_offsets: int | None, since_last_ms: int | None, max_delay_ms: int) -> bool:
+    """Whether enough is waiting for a batch: `minOffsetsPerTrigger`, bounded by `maxTriggerDelay` (Spark's rule).
+
+    The first batch of a query never waits (`since_last_ms` is None).
+    """
+    return min_offsets is None or since_last_ms is None or since_last_ms >= max_delay_ms or waiting >= min_offsets

@@ -1,0 +1,206 @@
+"""Poison: a record whose reading never ends must not walk through the group and stop it member by member (spec 7).
+
+    a member is lost while slices are begun and not ended   each gets a strike, for the offsets it was to read
+    one strike                                              planned alone, record by record, until all these are read
+    struck again in it, alone                               parked: nobody reads it until an operator releases it
+    ... known to be at one key's record                     that key is parked, at that record
+    its position is past them                               forgiven
+
+Others are planned in every second batch meanwhile: what was struck may be a thousand records, each tried alone.
+
+Pure: strikes and work in, work out. Costs are not its business: how many offsets hold a record it is told.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from operator import attrgetter
+
+from coordinator.assignment.rebalance import joined, minus
+from coordinator.errors import StateFormatError
+from coordinator.plan.planning import Piece, Pieces
+from coordinator.progress.ownership import Owned, Ownership
+from coordinator.progress.segments import Segment
+from coordinator.progress.slices import Slice
+from coordinator.progress.stream_offset import StreamOffset
+from coordinator.ranges import HashRange, OffsetRange
+from coordinator.subscription import TopicPartition
+
+OffsetsOfARecord = Callable[[tuple[TopicPartition, HashRange]], int]
+"""How many offsets hold about one record of a lane."""
+
+MOST_TOLD = 64
+"""Slices that a member tells it is at: with more, which of them hangs is anybody's guess."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Strike:
+    """A hash range of a partition, and the offsets of it that members were at when they were lost."""
+
+    tp: TopicPartition
+    hashes: HashRange
+    offsets: OffsetRange
+    count: int
+    at_ms: int = 0
+    member: str = ""  # the last that was lost over it
+    parked: bool = False  # nobody reads it until it is released
+
+    @property
+    def offset(self) -> int:
+        """Where the slice began that was read last, in vain."""
+        return self.offsets.start
+
+    @property
+    def text(self) -> str:
+        """Its value in Redis."""
+        word, o = "parked" if self.parked else "struck", self.offsets
+        return f"{word} {self.count} {o.start}-{o.until} {self.at_ms} {self.member}"
+
+    @property
+    def field(self) -> str:
+        """Its name in Redis."""
+        return f"{self.tp.topic} {self.tp.partition} {self.hashes}"
+
+    @property
+    def shown(self) -> dict[str, object]:
+        """The strike for programs."""
+        where = {"topic": self.tp.topic, "partition": self.tp.partition, "hashes": str(self.hashes)}
+        told = {"strikes": self.count, "parked": self.parked, "at_ms": self.at_ms, "member": self.member}
+        return {**where, "offset": self.offset, **told}
+
+    @classmethod
+    def parse(cls, field: str, value: str) -> "Strike":
+        """The strike of its two texts; raises `StateFormatError`."""
+        try:
+            topic, partition, hashes = field.split(" ")
+            word, count, offsets, at_ms, member = value.split(" ")
+            start, until = offsets.split("-")
+            tp, where = TopicPartition(topic, int(partition)), OffsetRange(int(start), int(until))
+            parked = {"parked": True, "struck": False}[word]
+            return cls(tp, HashRange.parse(hashes), where, int(count), int(at_ms), member, parked)
+        except (ValueError, KeyError):
+            expected = "struck|parked <count> <from>-<until> <ms> <member>"
+            raise StateFormatError(f"strike {field!r} is {value!r}, not {expected}") from None
+
+
+def chosen(strikes: Iterable[Strike], tp: TopicPartition | None, hashes: HashRange | None) -> list[Strike]:
+    """The strikes of a partition, or of exactly one range of it; None means all."""
+    return [s for s in strikes if tp in (None, s.tp) and hashes in (None, s.hashes)]
+
+
+def working_text(slices: Iterable[Slice], *, alone: bool = False) -> str:
+    """What a member's tasks are at, as Redis holds it; nothing if it is too much to blame.
+
+    `alone` if they are at nothing else: a struck lane is tried.
+    """
+    texts = [f"{s.topic} {s.partition} {s.hashes} {s.offsets.start}-{s.offsets.until};" for s in slices]
+    return "alone; " * (alone and bool(texts)) + "".join(texts) if len(texts) <= MOST_TOLD else ""
+
+
+def forgiven(strikes: Iterable[Strike], work: Pieces) -> tuple[Strike, ...]:
+    """Strikes that do not hold any more: all of their hashes are ours, and have been read."""
+    return tuple(s for s in strikes if _passed(s, [p.segment for p in work.get(s.tp, ())]))
+
+
+def _passed(strike: Strike, segments: Iterable[Segment]) -> bool:
+    passed = joined(s.hashes for s in segments if s.position >= strike.offsets.until)
+    return not minus(strike.hashes, passed)
+
+
+def quarantined(
+    work: Pieces,
+    ends: Mapping[TopicPartition, int],
+    strikes: Iterable[Strike],
+    offsets_of_a_record: OffsetsOfARecord,
+    *,
+    others: bool = False,
+) -> tuple[Pieces, tuple[TopicPartition, HashRange] | None]:
+    """The work with parked hashes left alone; and, while a struck lane has work, that lane alone with one record.
+
+    That lane is named as well, for it must not be cut: its next strike is to be the same. `others` is for the batch
+    after such a one: all that is not struck, if there is some of it to read.
+    """
+    of_tp: dict[TopicPartition, list[Strike]] = {}
+    for strike in strikes:
+        of_tp.setdefault(strike.tp, []).append(strike)
+    parts = {tp: tuple(_cut(tp, pieces, of_tp.get(tp, []))) for tp, pieces in work.items()}
+    struck = next((x for of_partition in parts.values() for x in of_partition if _to_try(x, ends)), None)
+    if struck and others and any(x[2] is None and x[1].backlog(ends[x[0]]) for of in parts.values() for x in of):
+        return {tp: tuple(_held(p) if s else p for _, p, s in of) for tp, of in parts.items()}, None
+    limited = {
+        tp: tuple(_bounded(part, struck, offsets_of_a_record) for part in of_partition)
+        for tp, of_partition in parts.items()
+    }
+    return limited, (struck[0], struck[1].segment.hashes) if struck else None
+
+
+_Part = tuple[TopicPartition, Piece, Strike | None]
+
+
+def _cut(tp: TopicPartition, pieces: Iterable[Piece], strikes: list[Strike]) -> Iterator[_Part]:
+    """The pieces cut at both ends of every strike, each with the strike that holds for it.
+
+    Where one is parked, and went back to below that, what is struck there holds up to where it is parked.
+    """
+    bounds = {b for s in strikes for b in (s.hashes.lo, s.hashes.hi + 1)}
+    for piece in pieces:
+        for hashes in piece.segment.hashes.cut(bounds):
+            part = replace(piece, segment=piece.segment.within(hashes))
+            holds = [s for s in strikes if hashes.lo in s.hashes and part.segment.position < s.offsets.until]
+            parked = min((s for s in holds if s.parked), key=attrgetter("offset"), default=None)
+            struck = max((s for s in holds if not s.parked), key=attrgetter("count"), default=None)
+            yield tp, _held(part, parked.offset) if parked and struck else part, struck or parked
+
+
+def _to_try(part: _Part, ends: Mapping[TopicPartition, int]) -> bool:
+    tp, piece, strike = part
+    return strike is not None and not strike.parked and piece.waits(ends[tp])
+
+
+def _bounded(part: _Part, struck: _Part | None, offsets_of_a_record: OffsetsOfARecord) -> Piece:
+    tp, piece, strike = part
+    if part == struck:
+        most = piece.segment.position + offsets_of_a_record((tp, piece.segment.hashes))
+        return replace(piece, ceiling=piece.reach(most))
+    if struck is not None or strike is None:
+        return _held(piece) if struck is not None else piece
+    return _held(piece, strike.offset) if strike.parked else piece
+
+
+def _held(piece: Piece, at: int = 0) -> Piece:
+    """The piece up to what must wait: where it is, or a later offset `at`, as after a reset."""
+    return replace(piece, ceiling=piece.reach(max(at, piece.segment.position)))
+
+
+def without_struck(
+    ownership: Ownership, end: StreamOffset, strikes: Iterable[Strike], known: Iterable[Strike] = ()
+) -> Ownership:
+    """What may be read of a batch that was planned before: all but what is parked by now, or was struck twice.
+
+    One strike changes nothing, for whoever is killed in a batch replays the whole of it. A second one may be of any
+    lane that was begun: each is tried alone then, in a batch of its own, planned with what was `known`.
+    """
+    left_out = [s for s in strikes if s.parked or (s.count > 1 and s not in known)]
+    return {
+        tp: tuple(
+            Owned(h, o.epoch)
+            for o in owned
+            for h in minus(o.hashes, [s.hashes for s in left_out if s.tp == tp and _reads(end, s)])
+        )
+        for tp, owned in ownership.items()
+    }
+
+
+def left_out(ownership: Ownership, kept: Ownership) -> Ownership:
+    """What of `ownership` is not `kept`."""
+    rest = {
+        tp: tuple(Owned(h, o.epoch) for o in owned for h in minus(o.hashes, [k.hashes for k in kept.get(tp, ())]))
+        for tp, owned in ownership.items()
+    }
+    return {tp: owned for tp, owned in rest.items() if owned}
+
+
+def _reads(end: StreamOffset, strike: Strike) -> bool:
+    return any(
+        lane.position <= strike.offset < lane.until and lane.hashes.intersection(strike.hashes)
+        for lane in end.lanes.get(strike.tp, ())
+    )

@@ -1,0 +1,90 @@
+"""Which offsets of a batch several of its tasks read, so that a host may fetch them once.
+
+Pure: the packed tasks of a batch in, stretches out. How tasks share what was fetched is the executors' business.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate, pairwise
+
+from coordinator.progress.slices import Slice, merged
+from coordinator.ranges import HashRange, OffsetRange, union
+from coordinator.subscription import TopicPartition
+
+WORTH_IT = 1_000
+"""Offsets of a stretch below which fetching it twice costs less than handing it over."""
+
+MOST_PARTS = 512
+"""Of a partition: who reads one of so many lanes finds little of it in a block."""
+
+MOST_STRETCHES = 100
+"""Of a partition: with more of them, its tasks hardly ever read the same."""
+
+
+@dataclass(frozen=True, slots=True)
+class SharedStretch:
+    """Offsets that the same tasks read, each other hashes of them, and how many tasks these are.
+
+    Its parts are the hashes that they read, ascending and disjoint: at each offset a task reads all of one, or nothing.
+    """
+
+    offsets: OffsetRange
+    readers: int
+    parts: tuple[HashRange, ...]
+
+
+SharedStretches = Mapping[TopicPartition, tuple[SharedStretch, ...]]
+
+
+def shared_stretches(tasks: Sequence[Iterable[Slice]]) -> SharedStretches:
+    """For each partition the offsets that at least two of `tasks` read, ascending and disjoint.
+
+    Cut where a task begins or ends, so that whoever reads some of a stretch reads all of it. No hash
+    of a partition is in two tasks.
+
+        task 1   |===================|
+        task 2          |===================|
+        task 3          |============|
+        shared          |  3 tasks   |              the rest has one reader
+    """
+    reads: dict[TopicPartition, list[list[Slice]]] = {}
+    for task in tasks:
+        of_task: dict[TopicPartition, list[Slice]] = {}
+        for s in task:
+            of_task.setdefault(s.topic_partition, []).append(s)
+        for tp, slices in of_task.items():
+            reads.setdefault(tp, []).append(slices)
+    few = {tp: tasks for tp, tasks in reads.items() if len(tasks) > 1 and sum(map(len, tasks)) <= MOST_PARTS}
+    found = {tp: tuple(_shared(tasks)) for tp, tasks in few.items()}
+    return {tp: stretches for tp, stretches in found.items() if 0 < len(stretches) <= MOST_STRETCHES}
+
+
+def _shared(tasks: Sequence[Sequence[Slice]]) -> Iterator[SharedStretch]:
+    once: dict[HashRange, HashRange] = {}  # a part is in many stretches, which travel to every task
+    whole = [union(s.offsets for s in task) for task in tasks]
+    steps = sorted({edge for offsets in whole for r in offsets for edge in (r.start, r.until)})
+    for start, until in pairwise(steps):
+        if until - start < WORTH_IT:
+            continue
+        readers = sum(_covers(offsets, start) for offsets in whole)
+        if readers > 1:
+            offsets = OffsetRange(start, until)
+            yield SharedStretch(offsets, readers, tuple(once.setdefault(p, p) for p in _parts(tasks, offsets)))
+
+
+def _parts(tasks: Iterable[Iterable[Slice]], offsets: OffsetRange) -> Iterator[HashRange]:
+    """What is between any two ends of lanes, where somebody reads it."""
+    within = (merged(filter(None, (s.within(offsets) for s in task))) for task in tasks)
+    lanes = {s.hashes for task in within for s in task}
+    begun_less_ended = Counter(h.lo for h in lanes)
+    begun_less_ended.subtract(h.hi + 1 for h in lanes)
+    edges = sorted(begun_less_ended)
+    open_lanes = accumulate(begun_less_ended[edge] for edge in edges)
+    for (lo, until), readers in zip(pairwise(edges), open_lanes, strict=False):
+        if readers:
+            yield HashRange(lo, until - 1)
+
+
+def _covers(offsets: Iterable[OffsetRange], offset: int) -> bool:
+    return any(r.start <= offset < r.until for r in offsets)

@@ -1,0 +1,162 @@
+"""Records that can no longer be read: which, and what a query is told (failOnDataLoss; Spark's rules). Pure."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+
+from coordinator.errors import DataLossError
+from coordinator.progress.leader_epochs import Extent, Extents
+from coordinator.progress.segments import Progress, Segment
+from coordinator.progress.stream_offset import StreamOffset
+from coordinator.subscription import Bounds, Topic, TopicPartition
+
+REMEDY = (
+    "nothing was committed; to go on with what is left set failOnDataLoss=false,"
+    " to keep records longer raise the topic's retention"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Aged:
+    """Records below the log's beginning that some hash had not read: retention, or deleted records."""
+
+    tp: TopicPartition
+    position: int
+    beginning: int
+
+    def __str__(self) -> str:
+        return f"{self.tp}: records {self.position}-{self.beginning - 1} are gone before they were read"
+
+
+@dataclass(frozen=True, slots=True)
+class Truncated:
+    """The log ends before a position: it was cut, or the topic was re-created."""
+
+    tp: TopicPartition
+    position: int
+    end: int
+
+    def __str__(self) -> str:
+        return f"{self.tp}: the log ends at {self.end}, before the position {self.position} of the group"
+
+
+@dataclass(frozen=True, slots=True)
+class Recreated:
+    """A topic has another id than the group recorded."""
+
+    topic: str
+    recorded: str
+    found: str
+
+    def __str__(self) -> str:
+        return f"topic {self.topic!r} was deleted and created again (topic id {self.recorded}, now {self.found})"
+
+
+@dataclass(frozen=True, slots=True)
+class Deleted:
+    """A topic that was being read is no more there."""
+
+    topic: str
+
+    def __str__(self) -> str:
+        return f"topic {self.topic!r} was deleted while it was read"
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """The log was cut below what had been read, and may have grown again: an unclean leader election."""
+
+    tp: TopicPartition
+    read: int
+    end: int
+    epoch: int  # the leader epoch under which it was read
+
+    def __str__(self) -> str:
+        return (
+            f"{self.tp}: records {self.end}-{self.read - 1}, which the group has read (leader epoch {self.epoch}),"
+            " are no more in the log, others may have their offsets"
+        )
+
+
+Loss = Aged | Truncated | Cut | Recreated
+
+
+def extents(offset: StreamOffset, reset: int, topic_ids: Mapping[str, str]) -> dict[TopicPartition, Extent]:
+    """How far logs reached by an offset of that reset epoch; of re-created topics it tells nothing."""
+    return {
+        tp: Extent(epoch, max(lane.until for lane in offset.lanes[tp]))
+        for tp, epoch in offset.leader_epochs.items()
+        if offset.reset == reset
+        and offset.lanes.get(tp)
+        and offset.topic_ids.get(tp.topic, "") == topic_ids.get(tp.topic)
+    }
+
+
+def cuts(extents: Extents, ends: Mapping[TopicPartition, int]) -> dict[TopicPartition, Cut]:
+    """The logs in which leader epochs end, as of `ends`, before what was read under them."""
+    return {tp: Cut(tp, x.end, ends[tp], x.epoch) for tp, x in extents.items() if tp in ends and ends[tp] < x.end}
+
+
+def recreated(recorded: Mapping[str, str], topics: Mapping[str, Topic]) -> Iterator[Recreated]:
+    """Every topic whose id is not the recorded one."""
+    for name, topic in topics.items():
+        if recorded.get(name, topic.id) != topic.id:
+            yield Recreated(name, recorded[name], topic.id)
+
+
+def losses(
+    progress: Mapping[TopicPartition, Progress],
+    bounds: Mapping[TopicPartition, Bounds],
+    recorded: Mapping[str, str],
+    topics: Mapping[str, Topic],
+    cut: Mapping[TopicPartition, Cut] = MappingProxyType({}),
+) -> Iterator[Loss]:
+    """Every re-created topic, and of the others every log that was `cut` or where a position lies outside it."""
+    gone = tuple(recreated(recorded, topics))
+    yield from gone
+    yield from (loss for tp, loss in cut.items() if tp.topic not in {each.topic for each in gone})
+    for tp, p in progress.items():
+        if tp.topic in {loss.topic for loss in gone} or tp in cut or not p.segments:
+            continue
+        highest = max(s.position for s in p.segments)
+        if highest > bounds[tp].end:
+            yield Truncated(tp, highest, bounds[tp].end)
+        elif p.stable < bounds[tp].beginning:
+            yield Aged(tp, p.stable, bounds[tp].beginning)
+
+
+def error(loss: Loss | Deleted) -> DataLossError:
+    """The named error of a loss under failOnDataLoss=true."""
+    return DataLossError(str(loss), REMEDY)
+
+
+def moved(
+    loss: Loss, progress: Mapping[TopicPartition, Progress], bounds: Mapping[TopicPartition, Bounds]
+) -> dict[TopicPartition, Progress]:
+    """The progress of the partitions of a loss once they have moved on to what is left."""
+    match loss:
+        case Aged(tp, _, beginning):
+            return {tp: Progress(tuple(Segment(s.hashes, max(s.position, beginning)) for s in progress[tp].segments))}
+        case Truncated(tp, _, end) | Cut(tp, _, end):
+            first = bounds[tp].beginning  # who had not come so far may be behind the beginning
+            left = (Segment(s.hashes, min(max(s.position, first), end)) for s in progress[tp].segments)
+            return {tp: Progress(tuple(left))}
+        case Recreated(topic, _, _):
+            return {
+                tp: Progress(tuple(Segment(s.hashes, bounds[tp].beginning) for s in p.segments))
+                for tp, p in progress.items()
+                if tp.topic == topic
+            }
+
+
+def without(offset: StreamOffset, gone: Sequence[Recreated], *, fail_on_data_loss: bool) -> StreamOffset:
+    """The batch without topics that were re-created since it was planned: their records are others now.
+
+    Raises `DataLossError` for the first of them under failOnDataLoss=true.
+    """
+    if not gone:
+        return offset
+    if fail_on_data_loss:
+        raise error(gone[0])
+    topics = {loss.topic for loss in gone}
+    return replace(offset, lanes={tp: lanes for tp, lanes in offset.lanes.items() if tp.topic not in topics})

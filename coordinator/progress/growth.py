@@ -1,0 +1,217 @@
+"""Partition growth: how far a new partition may be read, so that a key that moved there stays in order (spec 4.3, R8).
+
+                        t                  the new partition's end is seen first, then the older ones'
+    older   |###########|....              its key-1 records end at or before its end seen after t
+    newer       |~~~~~~~|                  may be read up to here once the older one is done up to there
+
+This goes on for a grace after the group saw the growth, since producers learn of it one by one: a member
+remembers some of its sights. Then the older partitions' ends are recorded, once for the group; a hash
+that has passed them is free.
+
+What was seen to grow from 1 to 4 partitions may have had 2 in between, which nobody saw: its keys came by these.
+So it is taken for each growth to 4 that keeps order: from 1, and from 2. Pure: who looks when is told in `gates`.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Self
+
+from coordinator.errors import StateFormatError
+from coordinator.ranges import HashRange
+from coordinator.subscription import Topic, TopicPartition
+
+OPEN = 2**31
+"""The level of a hash that nothing holds back any more."""
+
+SIGHTS = 16
+"""How many sights a member remembers."""
+
+Levels = tuple[tuple[int, int], ...]
+"""From each first hash on, ascending from 0: how many sights were passed, or OPEN."""
+
+Ceilings = tuple[tuple[int, int | None], ...]
+"""From each first hash on, ascending from 0: the offset up to which may be read; None is no limit."""
+
+Segments = Sequence[tuple[HashRange, int]]
+"""Hash ranges that tile a partition, with their positions."""
+
+_FIELD = re.compile(r"(\S+) (\d+) (\d+)")
+_VALUE = re.compile(r"(\S+) (\d+) (\d+)(?: (\d+(?:,\d+)*))?")
+
+
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """A topic grew from `old` to `new` partitions, as the group recorded it when it saw that first."""
+
+    topic: str
+    topic_id: str
+    old: int
+    new: int
+    seen_ms: int  # of Redis TIME
+    until_ms: int  # the grace is over
+    ends: tuple[int, ...] = ()  # of `holding`, read once the grace was over; empty until then
+
+    @property
+    def kept(self) -> bool:
+        """Whether key order across it is promised: no key moves between older partitions, and there is a grace."""
+        return self.new % self.old == 0 and self.until_ms > self.seen_ms
+
+    @property
+    def older(self) -> tuple[TopicPartition, ...]:
+        """The partitions that were there before."""
+        return tuple(TopicPartition(self.topic, p) for p in range(self.old))
+
+    @property
+    def newer(self) -> tuple[TopicPartition, ...]:
+        """The partitions that came."""
+        return tuple(TopicPartition(self.topic, p) for p in range(self.old, self.new))
+
+    @property
+    def steps(self) -> tuple[Self, ...]:
+        """The growths that may have come last: from `old`, and from each number of partitions that nobody saw."""
+        between = (n for n in range(self.old, self.new, self.old) if self.new % n == 0)
+        return tuple(replace(self, old=n, ends=self.ends[:n]) for n in between)
+
+    @property
+    def holding(self) -> tuple[TopicPartition, ...]:
+        """The partitions that may hold others back: the older ones of every step."""
+        return self.steps[-1].older if self.steps else self.older
+
+    def passed(self, stable: Mapping[TopicPartition, int]) -> bool:
+        """Whether every partition of `holding` with a stable offset is done up to the recorded ends."""
+        return bool(self.ends) and all(
+            stable.get(tp, end) >= end for tp, end in zip(self.holding, self.ends, strict=True)
+        )
+
+    def __str__(self) -> str:
+        what = f"topic {self.topic!r} grew from {self.old} to {self.new} partitions; "
+        if self.new % self.old:
+            return what + "no multiple, so key order across it cannot be promised"
+        return what + ("key order across it is kept" if self.kept else "partition.growth.grace is 0: order is not kept")
+
+    @property
+    def field(self) -> str:
+        """Its name in Redis."""
+        return f"{self.topic} {self.old} {self.new}"
+
+    @property
+    def value(self) -> str:
+        """Its text in Redis."""
+        ends = " " + ",".join(map(str, self.ends)) if self.ends else ""
+        return f"{self.topic_id} {self.seen_ms} {self.until_ms}{ends}"
+
+    @classmethod
+    def parse(cls, field: str, value: str) -> Self:
+        """The growth of its two texts; raises `StateFormatError`."""
+        name, text = _FIELD.fullmatch(field), _VALUE.fullmatch(value)
+        if not (name and text and 0 < int(name[2]) < int(name[3])):
+            raise StateFormatError(f"the growth {field!r} is recorded as {value!r}")
+        ends = tuple(map(int, text[4].split(","))) if text[4] else ()
+        growth = cls(name[1], text[1], int(name[2]), int(name[3]), int(text[2]), int(text[3]), ends)
+        if ends and len(ends) != len(growth.holding):
+            raise StateFormatError(f"the growth {field!r} has {len(ends)} ends of older partitions: {value!r}")
+        return growth
+
+
+def parsed(texts: Mapping[str, str]) -> tuple[Growth, ...]:
+    """Every growth of Redis' form, in the order they were seen."""
+    return tuple(sorted((Growth.parse(f, v) for f, v in texts.items()), key=lambda g: (g.seen_ms, g.topic, g.new)))
+
+
+def older_partitions(
+    growths: Iterable[Growth], counts: Mapping[str, int], topics: Mapping[str, Topic]
+) -> frozenset[TopicPartition]:
+    """The partitions that may hold others back: of recorded growths, and of those that nobody has recorded yet."""
+    grown = (t for name, t in topics.items() if name in counts and counts[name] <= max(t.partitions, default=0))
+    unseen = {TopicPartition(t.name, p) for t in grown for p in t.partitions if p < counts[t.name]}
+    return frozenset(tp for g in growths if g.topic in topics for tp in g.holding) | unseen
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """Log ends as one member saw them, those of newer partitions before those of older ones."""
+
+    number: int
+    ends: Mapping[TopicPartition, int]  # seen first: what a newer partition held
+    marks: Mapping[TopicPartition, int]  # seen later: what an older one must be done with
+
+
+def remembered(sights: tuple[Sight, ...], sight: Sight) -> tuple[Sight, ...]:
+    """The sights with one more, at most SIGHTS: the oldest, the newest, and the closer the newer between them.
+
+    A hash that lags must find one old enough to have passed it, and not much older than that. A log that
+    was cut makes all that was seen before worthless.
+    """
+    if sights and any(sight.marks.get(tp, mark) < mark for tp, mark in sights[-1].marks.items()):
+        return (sight,)
+    kept = (*sights, sight)
+    if len(kept) <= SIGHTS:
+        return kept
+
+    def gap(i: int) -> float:
+        return (kept[i + 1].number - kept[i - 1].number) / (sight.number - kept[i].number + 1)
+
+    least = min(range(1, len(kept) - 1), key=gap)
+    return kept[:least] + kept[least + 1 :]
+
+
+def levels(growth: Growth, positions: Mapping[TopicPartition, Segments], sights: tuple[Sight, ...]) -> Levels:
+    """How many of `sights` every hash has passed in *every* older partition; OPEN where it has passed the ends.
+
+    Of one step of a growth. `positions` are of the older partitions that the group reads: what nobody reads holds
+    nothing back.
+    The last sight must be newer than what the group recorded of `growth`.
+    """
+    of_each = (_levels_of(growth, i, positions[tp], sights) for i, tp in enumerate(growth.older) if tp in positions)
+    return reduce(_lower, of_each, ((0, OPEN),))
+
+
+def ceilings(level: Levels, tp: TopicPartition, sights: tuple[Sight, ...]) -> Ceilings:
+    """How far each hash of the newer partition `tp` may be read."""
+    return tuple(
+        (lo, None if passed == OPEN else sights[passed - 1].ends.get(tp, 0) if passed else 0) for lo, passed in level
+    )
+
+
+def _levels_of(growth: Growth, partition: int, segments: Segments, sights: tuple[Sight, ...]) -> Levels:
+    tp = growth.older[partition]
+    marks = [s.marks.get(tp) for s in sights]
+    end = growth.ends[partition] if growth.ends else None
+    if end is not None and marks and marks[-1] is not None:
+        end = min(end, marks[-1])  # a log that was cut since has nothing more
+
+    def level(position: int) -> int:
+        if end is not None and position >= end:
+            return OPEN
+        return max((i for i, mark in enumerate(marks, start=1) if mark is not None and mark <= position), default=0)
+
+    return _joined((hashes.lo, level(position)) for hashes, position in segments)
+
+
+def _lower(one: Levels, other: Levels) -> Levels:
+    """The lower of two at every hash.
+
+    one     |2222222222|555555
+    other   |3333|1111111|4444
+    result  |2222|1111111|4444
+    """
+    changes = sorted([(lo, 0, level) for lo, level in one] + [(lo, 1, level) for lo, level in other])
+    now = [OPEN, OPEN]
+    result: list[tuple[int, int]] = []
+    for lo, which, level in changes:
+        now[which] = level
+        if result and result[-1][0] == lo:
+            result.pop()
+        result.append((lo, min(now)))
+    return _joined(result)
+
+
+def _joined(steps: Iterable[tuple[int, int]]) -> Levels:
+    """Steps that change nothing are left out."""
+    kept: list[tuple[int, int]] = []
+    for lo, level in steps:
+        if not kept or kept[-1][1] != level:
+            kept.append((lo, level))
+    return tuple(kept)

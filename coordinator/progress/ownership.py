@@ -1,0 +1,155 @@
+"""Which hash ranges a member owns, at which lane epoch; and what it may commit or assert of an offset.
+
+The verdict on a lane is never for the whole lane: it is for the intersections of the lane with what
+is owned at its epoch (spec 4.2, Fence). Pure.
+"""
+
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from itertools import groupby, islice, takewhile
+from operator import itemgetter
+from typing import Self, TypeVar
+
+from coordinator.progress.stream_offset import Lane, StreamOffset
+from coordinator.ranges import HashRange, OffsetRange, Offsets
+from coordinator.subscription import TopicPartition
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Owned:
+    """A hash range and the lane epoch at which it is owned."""
+
+    hashes: HashRange
+    epoch: str
+
+
+Ownership = Mapping[TopicPartition, tuple[Owned, ...]]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Fact:
+    """Everything left of `position` is done in `hashes`, and `offsets` above it; `epoch` is the fence.
+
+    An assertion has no epoch.
+    """
+
+    hashes: HashRange
+    position: int
+    epoch: str = ""
+    offsets: Offsets = ()
+
+    @property
+    def done(self) -> str:
+        """What is done as the scripts read it: `43,46-47,50-50`."""
+        return ",".join(map(str, (self.position, *self.offsets)))
+
+    @classmethod
+    def parse(cls, hashes: str, epoch: str, done: str) -> Self:
+        """The fact of its three texts."""
+        position, *offsets = done.split(",")
+        return cls(HashRange.parse(hashes), int(position), epoch, tuple(map(OffsetRange.parse, offsets)))
+
+
+Facts = dict[TopicPartition, tuple[Fact, ...]]
+
+
+def held(lane: Lane, owned: tuple[Owned, ...]) -> tuple[HashRange, ...]:
+    """The parts of the lane's hashes that are owned at the lane's epoch; `owned` ascends and is disjoint."""
+    first = max(0, bisect_right(owned, lane.hashes.lo, key=lambda o: o.hashes.lo) - 1)
+    near = takewhile(lambda o: o.hashes.lo <= lane.hashes.hi, islice(owned, first, None))
+    parts = (lane.hashes.intersection(o.hashes) for o in near if o.epoch == lane.epoch)
+    return tuple(h for h in parts if h)
+
+
+def missing(hashes: HashRange, covered: tuple[HashRange, ...]) -> tuple[HashRange, ...]:
+    """The parts of `hashes` that `covered`, ascending and disjoint, leaves out."""
+    left, lo = [], hashes.lo
+    for c in covered:
+        if lo < c.lo:
+            left.append(HashRange(lo, c.lo - 1))
+        lo = c.hi + 1
+    return (*left, HashRange(lo, hashes.hi)) if lo <= hashes.hi else tuple(left)
+
+
+def narrowed(offset: StreamOffset, ownership: Ownership) -> StreamOffset:
+    """The offset with each lane narrowed to what is owned at its epoch; itself if all of it is owned."""
+    if all(lane_ranges(lanes) == ownership.get(tp) for tp, lanes in offset.rows.items()):
+        return offset
+    lanes = {
+        tp: tuple(
+            Lane(h, lane.epoch, lane.position, lane.offsets)
+            for lane in lanes
+            for h in held(lane, ownership.get(tp, ()))
+        )
+        for tp, lanes in offset.lanes.items()
+    }
+    return replace(offset, lanes={tp: x for tp, x in lanes.items() if x})
+
+
+def completed(offset: StreamOffset) -> Facts:
+    """What the sink's completion of `offset` lets its member commit, through the fence."""
+    said = {tp: _runs((x.hashes, (*_done(x), x.epoch)) for x in lanes) for tp, lanes in offset.rows.items()}
+    return {tp: tuple(Fact(h, at, epoch, more) for h, (at, more, epoch) in of_tp) for tp, of_tp in said.items()}
+
+
+def asserted(offset: StreamOffset, witnessed: Ownership | None) -> Facts:
+    """What a member may assert of `offset` without the fence (spec 7).
+
+    Per hash the position that the slices begin at; their end only where this very process
+    authorised the slice (`witnessed`) and then saw the offset come back as start. Lanes of one
+    offset are disjoint, so "the smallest from of all slices that cover a hash" is the lane's own.
+    """
+
+    def facts(tp: TopicPartition, lane: Lane) -> Iterator[Fact]:
+        seen = held(lane, witnessed.get(tp, ())) if witnessed is not None else ()
+        position, offsets = _done(lane)
+        yield from (Fact(h, position, offsets=offsets) for h in seen)
+        yield from (Fact(h, lane.position) for h in missing(lane.hashes, seen))
+
+    return {tp: tuple(sorted(f for x in lanes for f in facts(tp, x))) for tp, lanes in offset.lanes.items()}
+
+
+def lane_ranges(lanes: Iterable[Lane]) -> tuple[Owned, ...]:
+    """The hashes of lanes, ascending, with their lane epochs: neighbours of one epoch as one range."""
+    return tuple(Owned(h, epoch) for h, epoch in _runs((lane.hashes, lane.epoch) for lane in lanes))
+
+
+def coalesced(facts: Iterable[Fact]) -> tuple[Fact, ...]:
+    """The same facts, those of neighbours that say the same as one."""
+    return tuple(Fact(h, *said) for h, said in _runs((f.hashes, (f.position, f.epoch, f.offsets)) for f in facts))
+
+
+def _runs(said: Iterable[tuple[HashRange, T]]) -> Iterator[tuple[HashRange, T]]:
+    """What is said of ascending ranges, that of neighbours who say the same as one."""
+    for says, run in groupby(said, key=itemgetter(1)):
+        first, _ = next(run)
+        last = first
+        for hashes, _ in run:  # noqa: B031 - its rest
+            if last.hi + 1 != hashes.lo:
+                yield HashRange(first.lo, last.hi), says
+                first = hashes
+            last = hashes
+        yield HashRange(first.lo, last.hi), says
+
+
+def _done(lane: Lane) -> tuple[int, Offsets]:
+    """The position, and the offsets above it, that are done once the lane's slices are: exactly those.
+
+    What individual commits had done between them is not said: they may have been deleted since.
+    """
+    position = lane.offsets[0].until if lane.offsets else lane.position
+    return position, lane.offsets[1:]
+
+
+def facts_within(facts: Facts, ranges: Facts) -> Facts:
+    """The parts of `facts` on the hashes of `ranges`."""
+    parts = {
+        tp: tuple(
+            replace(f, hashes=h) for f in facts.get(tp, ()) for r in of_tp if (h := f.hashes.intersection(r.hashes))
+        )
+        for tp, of_tp in ranges.items()
+    }
+    return {tp: of_tp for tp, of_tp in parts.items() if of_tp}

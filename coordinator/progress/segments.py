@@ -1,0 +1,181 @@
+"""Progress of one partition: segments, each with a position and the individual commits above it.
+
+    hash  |########....####|        a segment: hashes [lo, hi]
+                   ^   ^            position 8: everything left of it is done
+                   |   +-- IC       done, to the right of the position
+                   +------ gap      missing before the IC
+
+What may be done is only ever added; `add` is cumulative and idempotent, and the order of additions
+does not matter. Everything is a value: operations give a new `Progress`. (spec 2, R1)
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Self
+
+from coordinator.errors import StateFormatError
+from coordinator.ranges import OFFSET_MAX, WHOLE, HashRange, OffsetRange, Offsets, subtract, union
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Rectangle:
+    """Offsets x hashes on the plane of one partition."""
+
+    hashes: HashRange
+    offsets: OffsetRange
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A hash range with one position and the ICs above it.
+
+    Invariant: every IC begins after the position, they ascend and do not touch.
+    """
+
+    hashes: HashRange
+    position: int
+    ics: Offsets = ()
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.position <= OFFSET_MAX:
+            raise StateFormatError(f"position {self.position} of {self.hashes} is not within [0, {OFFSET_MAX}]")
+        if self.ics and (self.ics != union(self.ics) or self.ics[0].start <= self.position):
+            raise StateFormatError(
+                f"individual commits of {self.hashes} overlap, touch or reach position {self.position}"
+            )
+
+    def add(self, done: Iterable[OffsetRange]) -> Self:
+        """This segment with `done` offsets as well; the position moves over what is now contiguous.
+
+        position 42   ICs [45-47] [50-50]   add [43-44]  ->  position 48   ICs [50-50]
+        """
+        position, above = self.position, []
+        for r in union((*self.ics, *done)):
+            if r.start <= position:
+                position = max(position, r.until)
+            else:
+                above.append(r)
+        return type(self)(self.hashes, position, tuple(above))
+
+    def remaining(self, wanted: OffsetRange) -> Offsets:
+        """The offsets of `wanted` that are not done here."""
+        if wanted.until <= self.position:
+            return ()
+        return subtract(OffsetRange(max(wanted.start, self.position), wanted.until), self.ics)
+
+    @property
+    def gaps(self) -> Offsets:
+        """What is missing before each IC: the first gap begins at the position."""
+        return self.remaining(OffsetRange(self.position, self.ics[-1].start)) if self.ics else ()
+
+    def within(self, hashes: HashRange) -> Self:
+        """The same state for other hashes; the caller keeps the tiling."""
+        return self if hashes == self.hashes else type(self)(hashes, self.position, self.ics)
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """Segments of one partition, ascending and disjoint.
+
+    A whole partition's segments tile the hash space (`tiles`); a member's view holds those of the
+    ranges it owns.
+    """
+
+    segments: tuple[Segment, ...]
+
+    def __post_init__(self) -> None:
+        for left, right in pairwise(self.segments):
+            if left.hashes.hi >= right.hashes.lo:
+                raise StateFormatError(f"segments {left.hashes} and {right.hashes} overlap or are out of order")
+
+    @classmethod
+    def starting_at(cls, position: int, hashes: HashRange = WHOLE) -> Self:
+        """One segment over `hashes` with nothing done from `position` on."""
+        return cls((Segment(hashes, position),))
+
+    @property
+    def stable(self) -> int:
+        """The smallest position: everything left of it is done, for every hash held here."""
+        return min(s.position for s in self.segments)
+
+    @property
+    def tiles(self) -> bool:
+        """Whether the segments cover the whole hash space without a hole."""
+        bounds = [-1, *(b for s in self.segments for b in (s.hashes.lo, s.hashes.hi)), WHOLE.hi + 1]
+        return all(end + 1 == start for end, start in zip(bounds[::2], bounds[1::2], strict=True))
+
+    def cut(self, bounds: Iterable[int]) -> Self:
+        """The same state in finer segments; each bound becomes the first hash of a segment."""
+        wanted = tuple(bounds)
+        return type(self)(tuple(s.within(h) for s in self.segments for h in s.hashes.cut(wanted)))
+
+    def within(self, hashes: HashRange) -> Self:
+        """The part of the state that lies in `hashes`."""
+        parts = ((s, s.hashes.intersection(hashes)) for s in self.segments)
+        return type(self)(tuple(s.within(h) for s, h in parts if h))
+
+    def add(self, done: Rectangle) -> Self:
+        """This progress with everything in `done` done as well; segments are cut at both its ends."""
+        cut = self.cut((done.hashes.lo, done.hashes.hi + 1))
+        return type(self)(tuple(s.add((done.offsets,)) if s.hashes.lo in done.hashes else s for s in cut.segments))
+
+    def advance(self, hashes: HashRange, position: int) -> Self:
+        """Everything left of `position` is done in `hashes`: the cumulative form of a commit."""
+        return self.add(Rectangle(hashes, OffsetRange(0, position))) if position else self
+
+    def remaining(self, wanted: Rectangle) -> tuple[Rectangle, ...]:
+        """What of `wanted` is held here and not done: disjoint rectangles, ascending."""
+        parts = ((s, s.hashes.intersection(wanted.hashes)) for s in self.segments)
+        return tuple(Rectangle(h, r) for s, h in parts if h for r in s.remaining(wanted.offsets))
+
+    def coalesced(self, boundaries: Iterable[int] = ()) -> Self:
+        """The same state in the fewest segments that keep each of `boundaries` the start of one.
+
+        Boundaries are where ownership changes: nothing coalesces across them (spec 7).
+        """
+        kept, merged = frozenset(boundaries), list[Segment]()
+        for s in self.segments:
+            last = merged[-1] if merged else None
+            same = last and last.hashes.hi + 1 == s.hashes.lo and (last.position, last.ics) == (s.position, s.ics)
+            if last and same and s.hashes.lo not in kept:
+                merged[-1] = last.within(HashRange(last.hashes.lo, s.hashes.hi))
+            else:
+                merged.append(s)
+        return type(self)(tuple(merged))
+
+    def positions_text(self) -> dict[str, str]:
+        """Redis' form of the positions: `lo-hi` -> next offset to read."""
+        return {str(s.hashes): str(s.position) for s in self.segments}
+
+    def ics_text(self) -> dict[str, str]:
+        """Redis' form of the ICs: `lo-hi` -> inclusive ranges, `53-60 71-71`; segments without ICs are left out."""
+        return {str(s.hashes): " ".join(map(str, s.ics)) for s in self.segments if s.ics}
+
+    @classmethod
+    def parse(cls, positions: Mapping[str, str], ics: Mapping[str, str] | None = None) -> Self:
+        """The progress that the two texts hold; ICs are rectangles of their own and may be missing.
+
+        Raises `StateFormatError` for anything that is not the text of a progress.
+        """
+        progress = cls(tuple(sorted(_segments(positions), key=lambda s: s.hashes)))
+        done = {HashRange.parse(h): tuple(map(OffsetRange.parse, text.split())) for h, text in (ics or {}).items()}
+        return progress._with(done) if done else progress
+
+    def _with(self, done: Mapping[HashRange, Offsets]) -> Self:
+        """The same as `add` of every rectangle, in one go."""
+        known = {s.hashes.lo for s in self.segments}
+        segments = self.cut({bound for h in done for bound in (h.lo, h.hi + 1)} - known).segments
+        firsts, offsets = [s.hashes.lo for s in segments], [list[OffsetRange]() for _ in segments]
+        for hashes, ranges in done.items():
+            for of_segment in offsets[bisect_left(firsts, hashes.lo) : bisect_right(firsts, hashes.hi)]:
+                of_segment.extend(ranges)
+        return type(self)(tuple(s.add(x) for s, x in zip(segments, offsets, strict=True)))
+
+
+def _segments(positions: Mapping[str, str]) -> Iterable[Segment]:
+    for hashes, position in positions.items():
+        if not (position.isascii() and position.isdecimal()):
+            raise StateFormatError(f"position {position!r} of {hashes} is not an offset")
+        yield Segment(HashRange.parse(hashes), int(position))

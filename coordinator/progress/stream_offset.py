@@ -1,0 +1,201 @@
+"""The stream offset: what Spark keeps in its checkpoint, and all that a replay needs (spec 7).
+
+    {"#": {"v": 1, "group": "g", "member": "m-7f", "reset": 0, "topics": {"orders": "<topic id>"},
+           "epochs": {"orders": {"0": <leader epoch under which the log's end was seen when this was planned>}}},
+     "orders": {"0": {"<lo>-<hi>": "<lane epoch>@120-160,171-240"}}}
+
+It is self-contained: per lane its hashes, its lane epoch and the offset ranges to read, inclusive
+as people read them. A lane with nothing to read names its position only: `<lane epoch>@241`.
+Spark compares offsets as text, so the form is canonical: sorted, and equal values give equal text.
+Knows Spark's rule that leaves are text or whole numbers; knows nothing else of Spark.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import groupby, pairwise
+from operator import attrgetter
+from typing import Any, Self
+
+from coordinator.errors import CheckpointMismatchError, StateFormatError
+from coordinator.progress.slices import Slice
+from coordinator.ranges import HashRange, OffsetRange, Offsets
+from coordinator.subscription import TopicPartition
+
+VERSION = 1
+HEADER = "#"  # no topic can have this name
+
+Json = dict[str, Any]
+_reads = attrgetter("epoch", "position", "offsets")
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Lane:
+    """A hash range at one lane epoch, its position, and what one batch reads of it.
+
+    `offsets` may be empty; else it begins at the position. Between its ranges lies what individual
+    commits have done already.
+    """
+
+    hashes: HashRange
+    epoch: str
+    position: int
+    offsets: Offsets = ()
+
+    @property
+    def until(self) -> int:
+        """The position once `offsets` are done."""
+        return self.offsets[-1].until if self.offsets else self.position
+
+    def __str__(self) -> str:
+        return f"{self.epoch}@{','.join(map(str, self.offsets)) or self.position}"
+
+    @classmethod
+    def parse(cls, hashes: str, text: str) -> Self:
+        """The lane of its two texts; raises `StateFormatError`."""
+        epoch, at, what = text.partition("@")
+        if not (epoch and at):
+            raise StateFormatError(f"lane {hashes} has {text!r}, not <lane epoch>@<offsets>")
+        if what.isascii() and what.isdecimal():
+            return cls(HashRange.parse(hashes), epoch, int(what))
+        offsets = tuple(OffsetRange.parse(r) for r in what.split(","))
+        if any(left.until > right.start for left, right in pairwise(offsets)):
+            raise StateFormatError(f"lane {hashes} has offset ranges out of order: {what!r}")
+        return cls(HashRange.parse(hashes), epoch, offsets[0].start, offsets)
+
+
+Lanes = Mapping[TopicPartition, tuple[Lane, ...]]
+
+
+@dataclass(frozen=True)  # without slots, for `rows`
+class StreamOffset:
+    """One offset of a streaming query. `member` is None in the initial offset, `group` in standalone mode."""
+
+    group: str | None
+    member: str | None = None
+    reset: int = 0
+    topic_ids: Mapping[str, str] = field(default_factory=dict)
+    lanes: Lanes = field(default_factory=dict)
+    leader_epochs: Mapping[TopicPartition, int] = field(default_factory=dict)  # of the logs as this was planned
+
+    def __iter__(self) -> Iterator[tuple[TopicPartition, Lane]]:
+        """Every lane with its partition, in order."""
+        return ((tp, lane) for tp, lanes in self.lanes.items() for lane in lanes)
+
+    @cached_property
+    def rows(self) -> Lanes:
+        """The lanes, neighbours that read the same at the same lane epoch as one: mostly a row for each partition."""
+        return {tp: tuple(_rows(lanes)) for tp, lanes in self.lanes.items()}
+
+    @property
+    def slices(self) -> tuple[Slice, ...]:
+        """What the batch that ends here reads."""
+        return tuple(Slice(tp.topic, tp.partition, lane.hashes, r) for tp, lane in self for r in lane.offsets)
+
+    def to_json(self) -> Json:
+        """The canonical JSON form."""
+        header: Json = {"v": VERSION, "reset": self.reset, "topics": dict(sorted(self.topic_ids.items()))}
+        header |= {k: v for k, v in (("group", self.group), ("member", self.member)) if v is not None}
+        if self.leader_epochs:
+            header["epochs"] = _by_topic(self.leader_epochs)
+        body: Json = {HEADER: dict(sorted(header.items()))}
+        for tp in sorted(self.lanes):
+            topic = body.setdefault(tp.topic, {})
+            topic[str(tp.partition)] = dict(_texts(sorted(self.lanes[tp], key=attrgetter("hashes"))))
+        return body
+
+    @classmethod
+    def from_json(cls, body: Json) -> Self:
+        """The value of a JSON form, checked; raises `CheckpointMismatchError` for what is not ours."""
+        try:
+            return cls._from_json(body)
+        except (StateFormatError, AttributeError, TypeError, ValueError, KeyError) as error:
+            raise CheckpointMismatchError(
+                f"the checkpoint holds an offset that coop-kafka did not write: {error}",
+                "give the query its own, new checkpointLocation; the group's positions are in Redis and stay",
+            ) from None
+
+    @classmethod
+    def _from_json(cls, body: Json) -> Self:
+        header = body[HEADER]
+        version = header["v"]
+        if version != VERSION:
+            raise CheckpointMismatchError(
+                f"the checkpoint is of version {version!r}, this coop-kafka reads version {VERSION}",
+                "run the version that wrote it, or a newer one",
+            )
+        lanes = {
+            TopicPartition(topic, _partition(number)): _lanes(texts)
+            for topic, partitions in body.items()
+            if topic != HEADER
+            for number, texts in partitions.items()
+        }
+        return cls(
+            _text(header.get("group")),
+            _text(header.get("member")),
+            _epoch(header["reset"]),
+            {str(topic): str(_text(identity)) for topic, identity in header["topics"].items()},
+            {tp: of_tp for tp, of_tp in sorted(lanes.items()) if of_tp},
+            {
+                TopicPartition(topic, _partition(number)): _epoch(epoch, "leader epoch")
+                for topic, epochs in header.get("epochs", {}).items()
+                for number, epoch in epochs.items()
+            },
+        )
+
+
+def _rows(lanes: Iterable[Lane]) -> Iterator[Lane]:
+    for _, alike in groupby(lanes, key=_reads):
+        first = last = next(alike)
+        for lane in alike:  # noqa: B031 - its rest
+            if last.hashes.hi + 1 != lane.hashes.lo:
+                yield _row(first, last)
+                first = lane
+            last = lane
+        yield _row(first, last)
+
+
+def _row(first: Lane, last: Lane) -> Lane:
+    return replace(first, hashes=HashRange(first.hashes.lo, last.hashes.hi))
+
+
+def _texts(lanes: Iterable[Lane]) -> Iterator[tuple[str, str]]:
+    """The two texts of each lane; that of neighbours who read the same is made once."""
+    for _, alike in groupby(lanes, key=_reads):
+        text = ""
+        for lane in alike:
+            text = text or str(lane)
+            yield str(lane.hashes), text
+
+
+def _by_topic(epochs: Mapping[TopicPartition, int]) -> Json:
+    topics: Json = {}
+    for tp in sorted(epochs):
+        topics.setdefault(tp.topic, {})[str(tp.partition)] = epochs[tp]
+    return topics
+
+
+def _lanes(texts: Mapping[str, str]) -> tuple[Lane, ...]:
+    lanes = tuple(sorted(Lane.parse(hashes, text) for hashes, text in texts.items()))
+    for left, right in pairwise(lanes):
+        if left.hashes.hi >= right.hashes.lo:
+            raise StateFormatError(f"lanes {left.hashes} and {right.hashes} overlap")
+    return lanes
+
+
+def _partition(text: str) -> int:
+    if not (text.isascii() and text.isdecimal()):
+        raise StateFormatError(f"{text!r} is not a partition")
+    return int(text)
+
+
+def _text(value: object) -> str | None:
+    if value is not None and not isinstance(value, str):
+        raise StateFormatError(f"{value!r} is not text")
+    return value
+
+
+def _epoch(value: object, kind: str = "reset epoch") -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise StateFormatError(f"{kind} {value!r} is not a whole number")
+    return value

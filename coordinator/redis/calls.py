@@ -1,0 +1,97 @@
+"""What every verb of the store needs: who calls, what answered, and how a script is run.
+
+Redis TIME decides leases; `now` replaces it where a simulation passes its own.
+"""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Generic, Self, TypeVar
+
+from coordinator.redis.client import RedisClient
+from coordinator.redis.keys import GroupKeys
+from coordinator.settings import GroupSettings
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who calls: the member, its incarnation, and what it last saw of the state."""
+
+    member: str = ""
+    incarnation: str = ""
+    nonce: str = ""
+    seq: str = ""
+    number: str = ""  # among the calls that this life makes one after the other; empty for those it makes meanwhile
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Identity and age of the state that answered: a smaller `seq` later means it went back."""
+
+    nonce: str
+    seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class Answer(Generic[T]):
+    """A verb's value with the state that gave it."""
+
+    seen: Seen
+    value: T
+
+
+class ScriptCalls:
+    """Runs verbs for one group. Safe for two threads (the reader's and its heartbeat)."""
+
+    def __init__(
+        self,
+        client: RedisClient,
+        group: str,
+        *,
+        session_ms: int,
+        longest_ms: int,
+        retention_ms: int,
+        now: Callable[[], int] | None = None,
+    ) -> None:
+        self._client = client
+        self._keys = GroupKeys(group)
+        self._session_ms, self._longest_ms = session_ms, longest_ms
+        self._retention_ms = retention_ms
+        self._now = now
+
+    @classmethod
+    def of(cls, client: RedisClient, settings: GroupSettings, now: Callable[[], int] | None = None) -> Self:
+        """The verbs for the group of these settings."""
+        return cls(
+            client,
+            settings.group,
+            session_ms=settings.session_ms,
+            longest_ms=settings.longest_ms,
+            retention_ms=settings.retention_ms,
+            now=now,
+        )
+
+    @property
+    def group(self) -> str:
+        """The group's name."""
+        return self._keys.group
+
+    def now_ms(self) -> int:
+        """Redis TIME in ms."""
+        if self._now:
+            return self._now()
+        with self._client.reading() as redis:
+            seconds, microseconds = redis.time()
+        return seconds * 1_000 + microseconds // 1_000
+
+    def _run(self, verb: str, caller: Caller, keys: Sequence[str], *args: str) -> list[Any]:
+        now = str(self._now()) if self._now else ""
+        call = asdict(caller) | {"now": now, "session": str(self._session_ms), "longest": str(self._longest_ms)}
+        return self._client.run(verb, keys, [json.dumps(call), *args])
+
+
+def answer(reply: list[Any], value: T) -> Answer[T]:
+    """A reply's value with the state that gave it."""
+    return Answer(Seen(reply[0], int(reply[1])), value)

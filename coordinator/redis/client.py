@@ -1,0 +1,179 @@
+"""The client of Redis: scripts, the plain commands we use, and what scripts answer.
+
+Knows no key and no rule; what a url means is told in `connection`, what fails in `errors`.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import cache
+from importlib.resources import files
+from threading import Lock
+from typing import Any, Protocol, cast
+
+import redis
+from redis.cluster import RedisCluster
+
+from coordinator import verdicts
+from coordinator.errors import (
+    RedisAccessError,
+    RedisConfigurationError,
+    StateFormatError,
+    StateLostError,
+    redacted,
+)
+from coordinator.redis import connection as redis_connection
+from coordinator.redis.errors import errors_as_ours
+
+TIMEOUT_S = 1.0
+_PLAIN: Mapping[object, type[verdicts.Verdict]] = {
+    "RECOVERING": verdicts.Recovering,
+    "REJOIN": verdicts.Rejoin,
+    "FENCED": verdicts.Fenced,
+    "SUPERSEDED": verdicts.Superseded,
+}
+
+
+@cache
+def script(verb: str) -> str:
+    """The Lua text of a verb, with what all verbs share before it."""
+    lua = files("coordinator.redis") / "lua"
+    return "".join((lua / f"{part}.lua").read_text() for part in ("damage", "prelude", "progress", "striking", verb))
+
+
+Entries = list[tuple[str, dict[str, str]]]
+"""Entries of a stream: id and fields."""
+
+
+class TextRedis(Protocol):
+    """The plain commands we use, as they are with `decode_responses`: text in, text out."""
+
+    def exists(self, key: str) -> int:
+        """1 if there is such a key, else 0."""
+
+    def hgetall(self, key: str) -> dict[str, str]:
+        """All fields of a hash with their values."""
+
+    def sadd(self, key: str, *values: str) -> int:
+        """Add to a set; the number of values that are new."""
+
+    def srem(self, key: str, *values: str) -> int:
+        """Remove from a set; the number of values that were there."""
+
+    def scan_iter(self, match: str, *, count: int) -> Iterator[str]:
+        """The names of all keys of a pattern, some more than once."""
+
+    def smembers(self, key: str) -> set[str]:
+        """All values of a set."""
+
+    def time(self) -> tuple[int, int]:
+        """The server's clock: seconds, and microseconds of the second."""
+
+    def xadd(self, key: str, fields: Mapping[str, str], *, maxlen: int) -> str:
+        """Append to a stream that keeps about `maxlen` entries; the entry's id."""
+
+    def xread(self, streams: dict[str, str], *, count: int, block: int) -> list[tuple[str, Entries]]:
+        """Entries of streams after an id; waits up to `block` ms for the first."""
+
+    def xrevrange(self, key: str, *, count: int) -> Entries:
+        """The latest entries of a stream, the latest first."""
+
+    def zrange(self, key: str, start: int, end: int, *, withscores: bool) -> list[tuple[str, float]]:
+        """Values of a sorted set with their scores, `end` included."""
+
+    def pipeline(self, transaction: bool) -> "TextPipeline":
+        """An empty pipeline."""
+
+
+class TextPipeline(Protocol):
+    """Commands that travel together."""
+
+    def hgetall(self, key: str) -> "TextPipeline":
+        """Ask for all fields of a hash."""
+
+    def hset(self, key: str, *, mapping: Mapping[str, str]) -> "TextPipeline":
+        """Set fields of a hash."""
+
+    def execute(self) -> list[dict[str, str]]:
+        """Send the commands; their replies, in order."""
+
+
+class RedisClient:
+    """Runs scripts and plain reads. Safe for several threads; opens a connection at the first call."""
+
+    def __init__(self, url: str, timeout_s: float = TIMEOUT_S) -> None:
+        redis_connection.check(url)
+        self._url, self._timeout_s = url, timeout_s
+        self._shown = redacted(url)
+        self._opening = Lock()
+        self._redis: redis.Redis | RedisCluster | None = None
+
+    def run(self, verb: str, keys: Sequence[str], args: Sequence[str]) -> list[Any]:
+        """The reply of a script after its verdict; raises a `Verdict`, `StoreError` or `StateFormatError`."""
+        with errors_as_ours(self._shown):
+            reply = self._opened().register_script(script(verb))(keys=list(keys), args=list(args))
+        return _accepted(reply)
+
+    @contextmanager
+    def reading(self) -> Iterator[TextRedis]:
+        """The plain client, with Redis' errors as ours."""
+        with errors_as_ours(self._shown):
+            yield cast(TextRedis, self._opened())
+
+    def require_noeviction(self) -> None:
+        """Refuse a server that may evict our keys when its memory is full; a server that hides its setting passes."""
+        try:
+            policies = self._eviction_policies()
+        except RedisAccessError:
+            return
+        for policy in policies - {"noeviction"}:
+            raise RedisConfigurationError(
+                f"the Redis at {self._shown} has maxmemory-policy {policy!r}: "
+                "it may drop positions when its memory is full",
+                "set maxmemory-policy noeviction, or use another Redis for coop-kafka",
+            )
+
+    def close(self) -> None:
+        """Drop the connections."""
+        if self._redis is not None:
+            self._redis.close()
+
+    def _eviction_policies(self) -> set[str]:
+        """Of the server, or of every primary of the cluster."""
+        with errors_as_ours(self._shown):
+            client = self._opened()
+            if isinstance(client, RedisCluster):
+                told = [client.info("memory", target_nodes=node) for node in client.get_primaries()]  # type: ignore[no-untyped-call]
+            else:
+                told = [client.info("memory")]
+        return {str(memory.get("maxmemory_policy", "noeviction")) for memory in told}
+
+    def _opened(self) -> redis.Redis | RedisCluster:
+        with self._opening:
+            if self._redis is None:
+                self._redis = redis_connection.opened(self._url, self._timeout_s)
+            return self._redis
+
+
+def _accepted(reply: list[Any]) -> list[Any]:
+    match reply:
+        case ["OK", *rest]:
+            return rest
+        case ["ABSENT"]:
+            raise verdicts.Absent("Redis holds nothing of this group")
+        case ["LOST", why]:
+            raise verdicts.Lost(why)
+        case [verdict, *_] if verdict in _PLAIN:
+            raise _PLAIN[verdict]
+        case ["BUSY", member, lease_end, now]:
+            raise verdicts.Busy(member, int(float(lease_end)), int(float(now)))
+        case ["UNPROVEN", partition]:
+            raise StateLostError(
+                f"Redis lost the position of {partition}, and neither Kafka's group nor a running query proves one",
+                "restore Redis from a copy, or set onStateLoss=earliest to read from the beginning again",
+            )
+        case ["SCHEMA", schema]:
+            raise StateFormatError(
+                f"the group's state in Redis is of schema {schema!r}, this coop-kafka reads schema '1'",
+                "run a coop-kafka of the version that wrote it, or a newer one",
+            )
+    raise StateFormatError(f"a script replied {reply!r}", "report this: a script and its caller disagree")

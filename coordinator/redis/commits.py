@@ -1,0 +1,109 @@
+"""The verbs of the Commit API: who a member is, and individual commits of one partition. One method a verb.
+
+Every method may raise a `verdicts.Verdict`; what Redis itself refuses is a `StoreError`.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from coordinator.errors import StateFormatError, UnknownGroupError
+from coordinator.progress.ownership import Owned, Ownership
+from coordinator.ranges import HashRange, OffsetRange, Offsets
+from coordinator.redis.calls import Caller, ScriptCalls
+from coordinator.redis.errors import sound
+from coordinator.subscription import TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What gives a commit its right: who calls, at which reset epoch, of which topics, for which lanes."""
+
+    caller: Caller
+    reset: int
+    topic_ids: Mapping[str, str]
+    lanes: Ownership
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of a commit."""
+
+    word: str  # COMMITTED, NOT_ALLOWED, TOO_OLD, FULL, NOT_OWNED
+    stable: int
+    held: int  # individual commits of the partition
+    repeated: int  # ranges of the call that were done already
+    refused: tuple[Owned, ...]  # lanes that are not owned at their epoch any more
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """Whether the turn of reserved offsets has come."""
+
+    stable: int
+    word: str  # TURN, WAIT, ALONE, TAKEN: see reserve.lua
+    who: str  # "worker 40-44" in the way, or empty
+
+
+class CommitVerbs(ScriptCalls):
+    """What a member that acknowledges by itself asks of Redis."""
+
+    def member(self, member: str) -> tuple[Caller, Mapping[str, str]]:
+        """A member as it last joined, and what it said of itself; `UnknownGroupError` if there is none."""
+        k = self._keys
+        with self._client.reading() as redis:
+            meta, fields = redis.hgetall(k.meta), redis.hgetall(k.member(member))
+        if "nonce" not in meta or "incarnation" not in fields:
+            raise UnknownGroupError(
+                f"group {k.group!r} has no member {member!r} in this Redis",
+                "take group and member from the offset of a query that runs, or look: coop-kafka describe",
+            )
+        return Caller(member, fields["incarnation"], meta["nonce"], "0"), fields
+
+    @sound
+    def standing(self, caller: Caller) -> Standing:
+        """What the member owns now, in every partition of the group."""
+        k = self._keys
+        with self._client.reading() as redis:
+            meta, topics = redis.hgetall(k.meta), redis.hgetall(k.topics)
+            try:
+                known = {topic: text.split() for topic, text in topics.items()}
+                partitions = [TopicPartition(t, p) for t, (_, count) in known.items() for p in range(int(count))]
+                lanes = {tp: _lanes(caller.member, redis.hgetall(k.owners(tp))) for tp in partitions}
+                return Standing(caller, int(meta["reset_epoch"]), {t: i for t, (i, _) in known.items()}, lanes)
+            except (ValueError, KeyError):
+                raise StateFormatError(
+                    f"topics, owners or reset epoch of group {k.group!r} are damaged",
+                    "look at the keys coop:v1:{group}:*; restore or delete the group's state",
+                ) from None
+
+    @sound
+    def commit_ranges(
+        self, standing: Standing, tp: TopicPartition, lanes: Sequence[Owned], offsets: Offsets, most: int
+    ) -> Outcome:
+        """Commit `offsets` x those lanes; `most` individual commits may be held in the partition."""
+        k, caller = self._keys, standing.caller
+        keys = [k.meta, k.member(caller.member), k.topics, k.policy, k.events]
+        keys += [k.owners(tp), k.segments(tp), k.ics(tp), k.stable(tp.topic)]
+        what = [str(standing.reset), tp.topic, standing.topic_ids.get(tp.topic, "-"), str(tp.partition)]
+        texts = "".join(f"{x.hashes} {x.epoch};" for x in lanes), " ".join(map(str, offsets)), str(most)
+        _, _, word, stable, held, repeated, refused = self._run("commit_ranges", caller, keys, *what, *texts)
+        return Outcome(word, int(stable), int(held), int(repeated), _refused(refused))
+
+    @sound
+    def reserve(
+        self, caller: Caller, tp: TopicPartition, worker: str, offsets: OffsetRange, state: str, lease_ms: int
+    ) -> Turn:
+        """Reserve offsets for a worker, or keep them so; whether all before them is done, or who holds what is not."""
+        k = self._keys
+        keys = [k.meta, k.member(caller.member), k.reserved(tp), k.stable(tp.topic)]
+        reply = self._run("reserve", caller, keys, str(tp.partition), worker, str(offsets), state, str(lease_ms))
+        return Turn(int(reply[2]), reply[3], reply[4])
+
+
+def _lanes(member: str, owners: Mapping[str, str]) -> tuple[Owned, ...]:
+    mine = ((hashes, value.split()) for hashes, value in owners.items())
+    return tuple(sorted(Owned(HashRange.parse(h), epoch) for h, (epoch, owner) in mine if owner == member))
+
+
+def _refused(text: str) -> tuple[Owned, ...]:
+    return tuple(Owned(HashRange.parse(h), epoch) for h, epoch in (x.split() for x in text.split(";") if x))

@@ -1,0 +1,70 @@
+"""Opens what a `redis.url` names: one server, plain or by TLS, or a cluster (`?cluster=true`).
+
+redis-py's defaults (10 retries, 5 s) are longer than a lease: here one second, one retry; whoever
+calls decides how long an outage may last. Knows no key, no script and no rule.
+"""
+
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, urlsplit, urlunsplit
+
+import redis
+from redis.backoff import NoBackoff
+from redis.cluster import RedisCluster
+from redis.retry import Retry
+
+from coordinator.errors import InvalidOptionError, redacted
+
+CONNECT_S = 1.0
+_FILES = ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile")
+
+
+def check(url: str) -> None:
+    """Raise `InvalidOptionError` for a url that cannot be parsed; connects to nothing."""
+    try:
+        place = redis.ConnectionPool.from_url(_without_cluster(url)).connection_kwargs
+    except (ValueError, redis.exceptions.RedisError):
+        raise InvalidOptionError(
+            f"option 'redis.url' cannot be parsed: {redacted(url)}",
+            "write redis://[user:password@]host:port/db, rediss:// for TLS, percent-encode special characters",
+        ) from None
+    if _of_cluster(url) and place.get("db"):
+        raise InvalidOptionError(
+            f"option 'redis.url' names database {place['db']} of a cluster: {redacted(url)}",
+            "leave the number out: a cluster has database 0 only",
+        )
+
+
+def opened(url: str, timeout_s: float) -> "redis.Redis | RedisCluster":
+    """A client of that url. One of a cluster asks for the cluster's slots at once; raises redis-py's errors."""
+    _check_files(url)
+    settings: dict[str, Any] = {
+        "decode_responses": True,
+        "socket_timeout": timeout_s,
+        "socket_connect_timeout": CONNECT_S,
+        "retry": Retry(NoBackoff(), 1),
+    }
+    client = RedisCluster if _of_cluster(url) else redis.Redis
+    return client.from_url(_without_cluster(url), **settings)
+
+
+def _of_cluster(url: str) -> bool:
+    return ("cluster", "true") in parse_qsl(urlsplit(url).query)
+
+
+def _without_cluster(url: str) -> str:
+    """The url as redis-py reads it: `cluster` is an argument of ours."""
+    parts = urlsplit(url)
+    given = parts.query.split("&")
+    kept = [argument for argument in given if not argument.startswith("cluster=")]
+    return url if kept == given else urlunsplit(parts._replace(query="&".join(kept)))
+
+
+def _check_files(url: str) -> None:
+    """OpenSSL does not say which file it misses."""
+    for name, value in parse_qsl(urlsplit(url).query):
+        if name in _FILES and not Path(value).is_file():
+            raise InvalidOptionError(
+                f"option 'redis.url' has {name}={value}, and there is no such file here",
+                "give the path of a PEM file that is there on the driver's host",
+            )

@@ -1,0 +1,36 @@
+"""The verbs of partition growth: what the group recorded of it, and how far older partitions are (spec 4.3, R8)."""
+
+from collections.abc import Collection, Iterable, Mapping
+
+from coordinator.progress.growth import Growth, Segments, parsed
+from coordinator.progress.segments import Progress
+from coordinator.redis.calls import Caller, ScriptCalls
+from coordinator.redis.errors import sound
+from coordinator.subscription import TopicPartition
+
+
+class GrowthVerbs(ScriptCalls):
+    """What a member asks so that new partitions wait for older ones. Growths themselves are seen by `found`."""
+
+    @sound
+    def growths(self) -> tuple[Growth, ...]:
+        """Every growth that the group has seen; none where there is no group."""
+        with self._client.reading() as redis:
+            return parsed(redis.hgetall(self._keys.growth))
+
+    def grow(self, growths: Iterable[Growth]) -> None:
+        """Record growths that are not recorded, and ends of those that have none yet."""
+        k = self._keys
+        flat = [text for growth in growths for text in (growth.field, growth.value)]
+        self._run("grow", Caller(), [k.meta, k.growth, k.events], *flat)
+
+    @sound
+    def positions(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, Segments]:
+        """The positions of every hash of those `partitions` that have any, whoever owns them."""
+        with self._client.reading() as redis:
+            pipeline = redis.pipeline(transaction=False)
+            for tp in partitions:
+                pipeline.hgetall(self._keys.segments(tp))
+            found = zip(partitions, pipeline.execute(), strict=True)
+        segments = {tp: Progress.parse(text).segments for tp, text in found if text}
+        return {tp: tuple((s.hashes, s.position) for s in of_tp) for tp, of_tp in segments.items()}

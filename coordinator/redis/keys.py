@@ -1,0 +1,179 @@
+"""Every Redis key, spelt once. All keys of a group share one hash tag, so they live in one cluster slot.
+
+coop:v1:groups                         SET     group names
+coop:v1:{orders}:meta                  HASH    schema, nonce, run_id, reset_epoch, commit_seq, epochs ...
+coop:v1:{orders}:leases                ZSET    member -> lease end (ms of Redis TIME)
+coop:v1:{orders}:member:<id>           HASH    host, driver_pid, pid, capacity, incarnation, joined_at ...
+coop:v1:{orders}:batches               ZSET    member -> when its batch counts as hung (ms of Redis TIME)
+coop:v1:{orders}:leaving               SET     members that take no more ranges
+coop:v1:{orders}:applications          HASH    application -> member
+coop:v1:{orders}:targets               HASH    member -> "topic partition offset;..." where its AvailableNow ends
+coop:v1:{orders}:assignment            HASH    member -> JSON of the key ranges it should own
+coop:v1:{orders}:policy                HASH    policy -> true or false; see coordinator/assignment/policies.py
+coop:v1:{orders}:topics                HASH    topic -> "<topic id> <partition count>"
+coop:v1:{orders}:working               HASH    member -> "[alone; ]topic partition lo-hi from-until;..." tasks are at
+coop:v1:{orders}:strikes               HASH    "topic partition lo-hi" -> "struck|parked count from-until ms member"
+coop:v1:{orders}:lanes                 HASH    member -> a line for each of its lanes, as it planned them last
+coop:v1:{orders}:growth                HASH    "<topic> <old> <new count>" -> "<topic id> <seen ms> <until ms>[ <ends>]"
+coop:v1:{orders}:stable:<topic>        HASH    partition -> stable offset
+coop:v1:{orders}:end:<topic>           HASH    partition -> log end at last look
+coop:v1:{orders}:epoch:<topic>         HASH    partition -> "<leader epoch>@<log end under it> reset=<epoch> topic=<id>"
+coop:v1:{orders}:segments:<topic>:<p>  HASH    "lo-hi" -> position
+coop:v1:{orders}:owners:<topic>:<p>    HASH    "lo-hi" -> "<lane epoch> <member>"
+coop:v1:{orders}:ics:<topic>:<p>       HASH    "lo-hi" -> "53-60 71-71"
+coop:v1:{orders}:reserved:<topic>:<p>  HASH    "40-44" -> "<worker> held until <ms of Redis TIME>", or parked
+coop:v1:{orders}:events                STREAM  what happened to the group, and why
+coop:v1:{orders}:history               STREAM  each micro-batch: member, rows, bytes, seconds, lanes, slowest lane
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import lru_cache
+
+from coordinator.subscription import TopicPartition
+
+GROUPS = "coop:v1:groups"
+_PLAIN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._-")
+
+
+@lru_cache(maxsize=64)
+def encode(group: str) -> str:
+    """The group's name as it stands in keys: percent-encoded outside `[A-Za-z0-9._-]`."""
+    return "".join(chr(b) if b in _PLAIN else f"%{b:02X}" for b in group.encode())
+
+
+@lru_cache(maxsize=32_768)  # those of a thousand partitions are named several times in every batch
+def _key(group: str, *parts: str | int) -> str:
+    return ":".join(("coop:v1", "{" + encode(group) + "}", *map(str, parts)))
+
+
+@dataclass(frozen=True, slots=True)
+class GroupKeys:
+    """The keys of one group."""
+
+    group: str
+
+    def _key(self, *parts: str | int) -> str:
+        return _key(self.group, *parts)
+
+    @property
+    def meta(self) -> str:
+        """Identity and age of the group's state."""
+        return self._key("meta")
+
+    @property
+    def leases(self) -> str:
+        """Each member's lease end."""
+        return self._key("leases")
+
+    @property
+    def batches(self) -> str:
+        """When each member's batch counts as hung."""
+        return self._key("batches")
+
+    @property
+    def leaving(self) -> str:
+        """Members that take no more ranges."""
+        return self._key("leaving")
+
+    @property
+    def applications(self) -> str:
+        """Which member an application is."""
+        return self._key("applications")
+
+    @property
+    def targets(self) -> str:
+        """Where each member's AvailableNow ends."""
+        return self._key("targets")
+
+    @property
+    def assignment(self) -> str:
+        """The key ranges that each member should own."""
+        return self._key("assignment")
+
+    @property
+    def policy(self) -> str:
+        """The policies of the group and of its topics."""
+        return self._key("policy")
+
+    @property
+    def topics(self) -> str:
+        """Each topic's id and partition count."""
+        return self._key("topics")
+
+    @property
+    def working(self) -> str:
+        """What each member's tasks are at, if they take long."""
+        return self._key("working")
+
+    @property
+    def strikes(self) -> str:
+        """What members were lost over."""
+        return self._key("strikes")
+
+    @property
+    def lanes(self) -> str:
+        """What each member tells of its lanes."""
+        return self._key("lanes")
+
+    @property
+    def growth(self) -> str:
+        """Which topics grew while the group read them."""
+        return self._key("growth")
+
+    @property
+    def events(self) -> str:
+        """What happened to the group."""
+        return self._key("events")
+
+    @property
+    def history(self) -> str:
+        """Micro-batches that ended."""
+        return self._key("history")
+
+    def member(self, member: str) -> str:
+        """Who a member is."""
+        return self._key("member", member)
+
+    def stable(self, topic: str) -> str:
+        """The stable offset of each partition."""
+        return self._key("stable", topic)
+
+    def end(self, topic: str) -> str:
+        """The log end of each partition."""
+        return self._key("end", topic)
+
+    def epoch(self, topic: str) -> str:
+        """The leader epoch of each partition, and the log end seen under it."""
+        return self._key("epoch", topic)
+
+    def segments(self, tp: TopicPartition) -> str:
+        """The position of each segment."""
+        return self._key("segments", tp.topic, tp.partition)
+
+    def owners(self, tp: TopicPartition) -> str:
+        """The owner of each hash range."""
+        return self._key("owners", tp.topic, tp.partition)
+
+    def ics(self, tp: TopicPartition) -> str:
+        """What is done above the position of each segment."""
+        return self._key("ics", tp.topic, tp.partition)
+
+    def reserved(self, tp: TopicPartition) -> str:
+        """Who works on which offsets, and whose ordered commit waits for its turn."""
+        return self._key("reserved", tp.topic, tp.partition)
+
+    def all(self, members: Iterable[str], partitions: Iterable[TopicPartition]) -> list[str]:
+        """Every key that the group can have, for those members and partitions."""
+        tps = sorted(partitions)
+        topics = sorted({tp.topic for tp in tps})
+        per_topic = [k for t in topics for k in (self.stable(t), self.end(t), self.epoch(t))]
+        per_partition = [k for tp in tps for k in self._of_partition(tp)]
+        per_member = [self.member(m) for m in sorted(members)]
+        group = [self.meta, self.leases, self.batches, self.leaving, self.applications, self.targets]
+        group += [self.assignment, self.policy, self.topics, self.growth, self.working, self.strikes, self.events]
+        group += [self.lanes, self.history]
+        return [*group, *per_member, *per_topic, *per_partition]
+
+    def _of_partition(self, tp: TopicPartition) -> tuple[str, ...]:
+        return self.segments(tp), self.owners(tp), self.ics(tp), self.reserved(tp)

@@ -1,0 +1,102 @@
+-- Takes wanted hash ranges that nobody owns or whose owner's lease is over, each at a new lane epoch, and keeps
+-- what the member owns already (spec 4.2, R6). Cuts segments and ICs where ownership changes.
+-- KEYS meta leases member events topics batches, then owners segments ics of each partition
+-- ARGV[2..] "lo-hi ;..." wanted of each partition
+-- Reply {OK, nonce, seq, lease end, reset_epoch, topics, [{"lo-hi epoch;...", segments, ics} of each partition]};
+--   where a partition has ICs all of it, else the segments of what is owned: a member need not be told of all others
+--   | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
+local bad = lost() or recovering() or fenced(KEYS[3])
+if bad then return bad end
+local epoch, taken, found, gained, lost_to_us, gone = nil, {}, {}, {}, {}, nil
+
+local function new_owner()
+  if not epoch then epoch = call.nonce .. '.' .. ms(redis.call('HGET', META, 'epochs') + 1) end
+  return epoch .. ' ' .. call.member
+end
+
+local function cut(key, pattern, owned)  -- nil where nothing is to be cut
+  local whole, pieces = ranges_at(key, pattern), {}
+  for _, piece in ipairs(overlay(whole, owned)) do
+    if pattern ~= OFFSET then offsets_of(piece.left.value) end  -- an error where they are damaged
+    pieces[#pieces + 1] = { lo = piece.lo, hi = piece.hi, value = piece.left.value }
+  end
+  return #pieces > #whole and pieces or nil
+end
+
+local function same(some, other)
+  for i, r in ipairs(some) do
+    local o = other[i]
+    if not o or r.lo ~= o.lo or r.hi ~= o.hi or r.value ~= o.value then return false end
+  end
+  return #some == #other
+end
+
+local function acquire(owners_key, segments_key, ics_key, wanted)
+  if redis.call('EXISTS', segments_key) == 0 then
+    gone = gone or redis.call('EXISTS', owners_key) == 1 and positions_gone(segments_key)
+    return ''  -- not placed yet
+  end
+  local owners = ranges_at(owners_key, OWNER)
+  local after = {}
+  for _, piece in ipairs(overlay(wanted, owners)) do
+    local value = piece.right and piece.right.value
+    local _, member = owner(value)
+    if not member or (member ~= call.member and takeable(KEYS[2], KEYS[6], member)) then
+      value = new_owner()
+      note(gained, owners_key, piece.lo, piece.hi)
+      if member then
+        lost_to_us[member] = lost_to_us[member] or {}
+        note(lost_to_us[member], owners_key, piece.lo, piece.hi)
+      end
+    end
+    after[#after + 1] = { lo = piece.lo, hi = piece.hi, value = value }
+  end
+  for _, piece in ipairs(overlay(owners, wanted)) do
+    if not piece.right then after[#after + 1] = { lo = piece.lo, hi = piece.hi, value = piece.left.value } end
+  end
+  after = coalesce(ascending(after), {})
+  taken[#taken + 1] = { owners_key, not same(after, owners) and after or nil }
+  taken[#taken + 1] = { segments_key, cut(segments_key, OFFSET, after) }
+  taken[#taken + 1] = { ics_key, cut(ics_key, '.', after) }
+  local mine = {}
+  for _, o in ipairs(after) do
+    local e, member = owner(o.value)
+    if member == call.member then mine[#mine + 1] = o.lo .. '-' .. o.hi .. ' ' .. e .. ';' end
+  end
+  return table.concat(mine)
+end
+
+local function within(key, owned)  -- what lies in it of a hash, as HGETALL gives it
+  local flat = {}
+  for _, piece in ipairs(overlay(from_hash(redis.call('HGETALL', key)), owned)) do
+    if piece.right then
+      flat[#flat + 1] = piece.lo .. '-' .. piece.hi
+      flat[#flat + 1] = piece.left.value
+    end
+  end
+  return flat
+end
+
+local topics = redis.call('HGETALL', KEYS[5])
+for i = 1, #topics, 2 do check(string.match(topics[i + 1], '^%S+ %d+$'), topics[i] .. ' of ' .. KEYS[5]) end
+for i = 2, #ARGV do
+  local owners_key, segments_key, ics_key = KEYS[3 * i + 1], KEYS[3 * i + 2], KEYS[3 * i + 3]
+  local mine = acquire(owners_key, segments_key, ics_key, from_text(ARGV[i]))
+  found[#found + 1] = { mine, segments_key, ics_key }
+end
+if gone then return gone end
+for _, hash in ipairs(taken) do
+  if hash[2] then replace(hash[1], hash[2]) end
+end
+if epoch then redis.call('HINCRBY', META, 'epochs', 1) end
+for i, of in ipairs(found) do
+  local mine, segments_key, ics_key = of[1], of[2], of[3]
+  if redis.call('EXISTS', ics_key) == 1 then  -- who owns a part must see whether the lane behind is another's
+    found[i] = { mine, redis.call('HGETALL', segments_key), redis.call('HGETALL', ics_key) }
+  else
+    found[i] = { mine, within(segments_key, from_text(mine)), {} }
+  end
+end
+tell_lost(KEYS[4], lost_to_us, 'taken over by ' .. call.member .. ' after the end of the lease, or of the longest batch')
+if epoch then event(KEYS[4], 'assigned', 'lane epoch ' .. epoch, told(gained)) end
+return reply(ms(renew(KEYS[2])), redis.call('HGET', META, 'reset_epoch'), topics, found)

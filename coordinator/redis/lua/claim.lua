@@ -1,0 +1,21 @@
+-- Raises positions to what a member may assert without the fence (spec 7). No lease, no epoch is asked for.
+-- KEYS meta topics, then owners segments ics stable of each partition
+-- ARGV[2] reset epoch of the offset, ARGV[3..] "topic id partition lo-hi position[,first-last...] ;..." of each partition
+-- Reply {OK, nonce, seq} | ABSENT | LOST | SCHEMA
+local bad = lost() or before_reset(ARGV[2])
+if bad then return bad end
+if redis.call('HGET', META, 'reset_epoch') ~= ARGV[2] then return reply() end
+local moved = {}
+for i = 3, #ARGV do
+  local topic, id, partition, lanes = string.match(ARGV[i], '^(%S+) (%S+) (%S+) (.*)$')
+  if string.match(redis.call('HGET', KEYS[2], topic) or '', '^(%S+)') == id then
+    local facts = from_text(lanes)
+    for _, fact in ipairs(facts) do fact.position, fact.offsets = fact_of(fact.a) end
+    local k = 4 * i - 9
+    local keys = { owners = KEYS[k], segments = KEYS[k + 1], ics = KEYS[k + 2], stable = KEYS[k + 3] }
+    found(keys, 'owners', OWNER)
+    moved[#moved + 1] = { keys = keys, partition = partition, segments = raised(keys, facts) }
+  end
+end
+for _, m in ipairs(moved) do write_progress(m.keys, m.partition, m.segments) end
+return reply()

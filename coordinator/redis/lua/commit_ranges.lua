@@ -1,0 +1,54 @@
+-- Individual commits of one partition: offset ranges x the hashes that the member owns at the lane epochs it acted
+-- for (spec 8, Commit API). All of the call or nothing, but for hashes that it does not own there (any more).
+-- KEYS meta member topics policy events owners segments ics stable
+-- ARGV[2] reset epoch, ARGV[3] topic, ARGV[4] topic id, ARGV[5] partition, ARGV[6] "lo-hi epoch;..." lanes,
+--   ARGV[7] "45-47 50-50" offsets, ascending and not touching, ARGV[8] ICs that a partition may hold
+-- Reply {OK, nonce, seq, outcome, stable offset, ICs held, ranges done already, refused "lo-hi epoch;..."}
+--   outcome: COMMITTED, NOT_ALLOWED (88), TOO_OLD (91), FULL (92), NOT_OWNED; all but the first wrote nothing
+--   | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
+local bad = lost() or recovering() or fenced(KEYS[2])
+if bad then return bad end
+local keys = { owners = KEYS[6], segments = KEYS[7], ics = KEYS[8], stable = KEYS[9] }
+local stable, most, done = redis.call('HGET', keys.stable, ARGV[5]) or '0', tonumber(ARGV[8]), offsets_of(ARGV[7])
+local owned, refused = {}, {}
+check(string.match(stable, OFFSET), ARGV[5] .. ' of ' .. keys.stable)
+
+local function outcome(word, held, repeated)
+  return reply(word, stable, held or 0, repeated or 0, table.concat(refused))
+end
+
+if redis.call('HGET', KEYS[4], 'accept.individual.commit') == 'false' then return outcome('NOT_ALLOWED') end
+local known = string.match(redis.call('HGET', KEYS[3], ARGV[3]) or '', '^(%S+)')
+local current = known == ARGV[4] and redis.call('HGET', META, 'reset_epoch') == ARGV[2]
+for _, piece in ipairs(overlay(from_text(ARGV[6]), found(keys, 'owners', OWNER))) do
+  local epoch, member = owner(piece.right and piece.right.value)
+  if current and member == call.member and epoch == piece.left.a then
+    owned[#owned + 1] = { lo = piece.lo, hi = piece.hi, value = epoch }
+  else
+    refused[#refused + 1] = piece.lo .. '-' .. piece.hi .. ' ' .. piece.left.a .. ';'
+  end
+end
+if #owned == 0 then return outcome('NOT_OWNED') end
+if not less(stable, done[#done][2]) then return outcome('TOO_OLD') end
+
+local segments, before, after, fresh = cut_segments(keys, coalesce(owned, {})), 0, 0, {}
+for _, s in ipairs(segments) do before = before + #s.ics end
+local full, limit = 'full ' .. ARGV[3] .. '-' .. ARGV[5], math.max(most, before)
+if before <= most / 2 then redis.call('HDEL', META, full) end
+for _, s in ipairs(segments) do
+  if s.fact then s.position, s.ics = joined(s.position, s.ics, done, fresh) end
+  after = after + #s.ics
+  if after > limit then
+    if redis.call('HSETNX', META, full, '1') == 1 then
+      redis.call('HINCRBY', META, 'joins', 1)  -- an assignment is due: the lane behind may need another owner
+      event(KEYS[5], 'cap', ARGV[3] .. '-' .. ARGV[5] .. ' holds ' .. before .. ' of ' .. ARGV[8]
+        .. ' individual commits: only lanes at stable offset ' .. stable .. ' and gaps are read')
+    end
+    return outcome('FULL', before)
+  end
+end
+local repeated = #done
+for _ in pairs(fresh) do repeated = repeated - 1 end
+if repeated > 0 then redis.call('HINCRBY', META, 'duplicate_commits', repeated) end
+stable = write_progress(keys, ARGV[5], segments)
+return outcome('COMMITTED', after, repeated)

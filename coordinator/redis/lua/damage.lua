@@ -1,0 +1,50 @@
+-- Put before every verb, in front of the prelude: what is under our keys may have been damaged by hand. All that a verb
+-- reads is looked at before it writes anything, and refused by an error that says where.
+local KINDS = {  -- all others are hashes
+  leases = 'zset', batches = 'zset', leaving = 'set', events = 'stream', history = 'stream',
+}
+local READ_FIRST = { segments = true, owners = true, ics = true, reserved = true }  -- whose kind reading them tells
+local NUMBERS = { 'commit_seq', 'reset_epoch', 'epochs', 'joins', 'generation', 'recovering_until', 'computing_until' }
+local OFFSET, OWNER = '^%d+$', '^%x+%.%d+ %S+$'
+local OFFSET_MAX = '9223372036854775807'
+
+local function check(right, what)
+  if not right then error(what .. ' is damaged') end
+end
+
+local function check_kinds()
+  local seen = {}  -- partitions name their topic's keys by the thousand
+  for _, key in ipairs(KEYS) do
+    local name = string.match(key, '}:(%a+)') or ''
+    if not READ_FIRST[name] and not seen[key] then
+      local kind = redis.call('TYPE', key)['ok']
+      check(kind == 'none' or kind == (KINDS[name] or 'hash'), key .. ', a ' .. kind .. ',')
+      seen[key] = true
+    end
+  end
+end
+
+local function check_meta()
+  check(string.match(redis.call('HGET', KEYS[1], 'nonce') or '', '^%x+$'), 'nonce of ' .. KEYS[1])
+  for i, value in ipairs(redis.call('HMGET', KEYS[1], unpack(NUMBERS))) do
+    local optional = i > 3  -- what `found` did not write
+    check((not value and optional) or (value and #value < 20 and string.match(value, OFFSET)), NUMBERS[i] .. ' of ' .. KEYS[1])
+  end
+end
+
+-- {"lo-hi", value, ...} as HGETALL gives it, read from `key`; `pattern` is what each value looks like.
+local function check_ranges(ranges, key, pattern)
+  local last
+  for _, r in ipairs(ranges) do
+    local hex = #r.lo == 16 and #r.hi == 16 and not string.find(r.lo .. r.hi, '[^0-9a-f]')
+    local sound = hex and r.lo <= r.hi and r.hi < '8' and not (last and r.lo <= last)
+    local too_large = pattern == OFFSET and (#r.value > 19 or (#r.value == 19 and r.value > OFFSET_MAX))
+    if not sound or too_large or not string.find(r.value, pattern) then  -- a text for each range would take long
+      check(sound, r.lo .. '-' .. r.hi .. ' of ' .. key)
+      check(string.find(r.value, pattern), 'what ' .. key .. ' says of ' .. r.lo .. '-' .. r.hi)
+      check(not too_large, 'position ' .. r.value .. ' of ' .. key)
+    end
+    last = r.hi
+  end
+  return ranges
+end

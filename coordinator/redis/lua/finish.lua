@@ -1,0 +1,43 @@
+-- AvailableNow: whether every hash is at its target, or parked where it is, whoever owned it; if so the member is leaving
+-- (spec 7). What is parked is asked for here: an operator may have released it a moment ago.
+-- KEYS meta leases member leaving strikes, then segments ics of each partition
+-- ARGV[2..] "topic partition target" of each partition
+-- Reply {OK, nonce, seq, 1 or 0} | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
+local bad = lost() or recovering() or fenced(KEYS[3])
+if bad then return bad end
+
+local parked = {}  -- by partition, {lo, hi, start, stop}; one may lie within another that begins at other offsets
+local strikes = redis.call('HGETALL', KEYS[5])
+for i = 1, #strikes, 2 do
+  local tp, lo, hi = string.match(strikes[i], '^(%S+ %d+) (%x+)-(%x+)$')
+  local word, start, stop = string.match(strikes[i + 1], '^(%a+) %d+ (%d+)-(%d+) ')
+  check(tp and word, strikes[i] .. ' of ' .. KEYS[5])
+  check_ranges({ { lo = lo, hi = hi, value = '' } }, KEYS[5], '')
+  parked[tp] = parked[tp] or {}
+  if word == 'parked' then table.insert(parked[tp], { lo = lo, hi = hi, start = start, stop = stop }) end
+end
+
+local function all_parked(tp, segment)  -- at its position; below what is parked it is still read
+  local rest = { segment }
+  for _, p in ipairs(parked[tp] or NOTHING) do
+    if not less(segment.position, p.start) and less(segment.position, p.stop) then
+      local others = {}
+      for _, piece in ipairs(overlay(rest, { p })) do
+        if not piece.right then others[#others + 1] = piece end
+      end
+      rest = others
+    end
+  end
+  return #rest == 0
+end
+
+for i = 2, #ARGV do
+  local tp, target = string.match(ARGV[i], '^(%S+ %d+) (%d+)$')
+  local segments = raised({ segments = KEYS[2 * i + 2], ics = KEYS[2 * i + 3] }, NOTHING)
+  if #segments == 0 then return positions_gone(KEYS[2 * i + 2]) end
+  for _, s in ipairs(segments) do
+    if less(s.position, target) and not all_parked(tp, s) then return reply(0) end
+  end
+end
+redis.call('SADD', KEYS[4], call.member)
+return reply(1)

@@ -1,0 +1,47 @@
+-- Gives partitions their first positions, where they have none; founds the group if it does not exist (spec 7, Start).
+-- A topic that the group knows with fewer partitions has grown: recorded here, once for the group (spec 4.3, R8).
+-- KEYS meta topics events growth, then segments ics stable of each partition
+-- ARGV[2] nonce of a new group ("" if the group must be there: a late caller must not found it after a loss),
+--   ARGV[3] partition.growth.grace in ms ("" if the caller reads given partitions and cannot tell a growth),
+--   ARGV[4..] "topic id count partition position" of each partition
+-- Reply {OK, nonce, seq, number of partitions that were given positions} | ABSENT | LOST | SCHEMA
+if redis.call('EXISTS', META) == 1 then
+  local bad = lost()
+  if bad then return bad end
+elseif ARGV[2] == '' then
+  return { 'ABSENT' }
+else
+  check_kinds()
+  redis.call('HSET', META, 'schema', '1', 'nonce', ARGV[2], 'run_id', run_id(), 'commit_seq', '0',
+    'reset_epoch', '0', 'epochs', '0', 'created_at', ms(now_ms()))
+  event(KEYS[3], 'found', 'first positions of a new group')
+  for k = 4, #KEYS do redis.call('DEL', KEYS[k]) end  -- what an older group of this name may have left
+end
+local given = 0
+
+local function grew(topic, id, old, new)
+  local now, kept = now_ms(), 'key order across it is kept'
+  if tonumber(new) % tonumber(old) ~= 0 then kept = 'no multiple, so key order across it cannot be promised' end
+  if ARGV[3] == '0' then kept = 'partition.growth.grace is 0, so key order across it is not kept' end
+  redis.call('HSET', KEYS[4], topic .. ' ' .. old .. ' ' .. new, id .. ' ' .. ms(now) .. ' ' .. ms(now + tonumber(ARGV[3])))
+  expire_with_group(KEYS[4])
+  event(KEYS[3], 'growth', topic .. ': ' .. old .. ' -> ' .. new .. ' partitions; ' .. kept)
+end
+
+for i = 4, #ARGV do
+  local topic, id, count, partition, position = string.match(ARGV[i], '^(%S+) (%S+) (%S+) (%S+) (%S+)$')
+  local segments, ics, stable = KEYS[3 * i - 7], KEYS[3 * i - 6], KEYS[3 * i - 5]
+  check(string.match(redis.call('HGET', KEYS[2], topic) or '- 0', '^%S+ %d+$'), topic .. ' of ' .. KEYS[2])
+  local known, partitions = string.match(redis.call('HGET', KEYS[2], topic) or id .. ' 0', '^(%S+) (%d+)$')
+  if known == id and less(partitions, count) then
+    if partitions ~= '0' and ARGV[3] ~= '' then grew(topic, id, partitions, count) end
+    redis.call('HSET', KEYS[2], topic, id .. ' ' .. count)
+  end
+  if known == id and redis.call('EXISTS', segments) == 0 then
+    redis.call('HSET', segments, '0000000000000000-7fffffffffffffff', position)
+    redis.call('HSET', stable, partition, position)
+    redis.call('DEL', ics)
+    given = given + 1
+  end
+end
+return reply(given)

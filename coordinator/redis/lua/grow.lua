@@ -1,0 +1,16 @@
+-- Records growths that a loss of state took, and where older partitions ended once a grace was over; the first one wins.
+-- KEYS meta growth events
+-- ARGV[2..] "topic old new", "id seen until[ end,...]" of each growth
+-- Reply {OK, nonce, seq} | ABSENT | LOST | SCHEMA
+local bad = lost()
+if bad then return bad end
+for i = 2, #ARGV, 2 do
+  local known = redis.call('HGET', KEYS[2], ARGV[i])
+  local without, ends = string.match(ARGV[i + 1], '^(%S+ %S+ %S+) ?(.*)$')
+  if not known or (known == without and ends ~= '') then
+    redis.call('HSET', KEYS[2], ARGV[i], ARGV[i + 1])
+    event(KEYS[3], 'growth', ARGV[i] .. (ends ~= '' and ': the grace is over at ' .. ends or ': recorded again'))
+  end
+end
+expire_with_group(KEYS[2])
+return reply()

@@ -1,0 +1,55 @@
+-- A member joins, or a new life of it does: later calls of the old life are fenced (spec 4.2).
+-- What its earlier life was at when it ended is struck: that life was lost over it, however soon the next one comes.
+-- KEYS meta leases member events batches leaving applications targets working strikes
+-- ARGV[2] nonce at which this life joined before ("" if never), ARGV[3] application ("" if it may have several members),
+--   ARGV[4] "topic partition offset;..." targets of AvailableNow ("" if none), ARGV[5..] field value ... of the member's hash
+-- Reply {OK, nonce, seq, lease end, targets raised to those of the others} | FENCED | BUSY other lease_end now
+--   | ABSENT | LOST | SCHEMA
+local bad = lost()
+if bad then return bad end
+local nonce, now = redis.call('HGET', META, 'nonce'), now_ms()
+if ARGV[2] == nonce and redis.call('HGET', KEYS[3], 'incarnation') ~= call.incarnation then return { 'FENCED' } end
+
+local other = ARGV[3] ~= '' and redis.call('HGET', KEYS[7], ARGV[3])
+local other_end = other and other ~= call.member and redis.call('ZSCORE', KEYS[2], other)
+if other_end and tonumber(other_end) >= now then return { 'BUSY', other, other_end, ms(now) } end
+
+local function live(member)
+  local lease_end = redis.call('ZSCORE', KEYS[2], member)
+  return lease_end and tonumber(lease_end) >= now
+end
+
+local function raised(targets)
+  local highest, order = {}, {}
+  local function add(text, known_only)
+    for topic, partition, offset in string.gmatch(text, '(%S+) (%d+) (%d+);') do
+      local tp = topic .. ' ' .. partition
+      if not highest[tp] and not known_only then order[#order + 1] = tp; highest[tp] = offset end
+      if highest[tp] and less(highest[tp], offset) then highest[tp] = offset end
+    end
+  end
+  add(targets, false)
+  local others = redis.call('HGETALL', KEYS[8])
+  for i = 1, #others, 2 do
+    if others[i] ~= call.member and live(others[i]) then add(others[i + 1], true) end
+  end
+  local text = {}
+  for _, tp in ipairs(order) do text[#text + 1] = tp .. ' ' .. highest[tp] .. ';' end
+  return table.concat(text)
+end
+
+local targets = ARGV[4] ~= '' and raised(ARGV[4]) or ''
+-- Who joins again keeps its place behind those who were there before.
+local before = redis.call('HMGET', KEYS[3], 'incarnation', 'joined_at')
+local joined_at = before[1] == call.incarnation and before[2] or ms(now)
+if before[1] and before[1] ~= call.incarnation then strike(KEYS[9], KEYS[10], KEYS[4], call.member) end
+redis.call('DEL', KEYS[3])
+redis.call('HSET', KEYS[3], 'incarnation', call.incarnation, 'joined_at', joined_at, unpack(ARGV, 5))
+redis.call('SREM', KEYS[6], call.member)
+redis.call('ZREM', KEYS[5], call.member)
+redis.call('HDEL', KEYS[8], call.member)
+if targets ~= '' then redis.call('HSET', KEYS[8], call.member, targets) end
+if ARGV[3] ~= '' then redis.call('HSET', KEYS[7], ARGV[3], call.member) end
+redis.call('HINCRBY', META, 'joins', 1)  -- an assignment is due: it may want more or other topics than before
+event(KEYS[4], 'join', 'incarnation ' .. call.incarnation)
+return reply(ms(renew(KEYS[2])), targets)

@@ -1,0 +1,38 @@
+-- What a member should own, and whether it should compute a new assignment. Renews the lease.
+-- One member computes what is due, so that the group sends its members to one only (G: traffic linear in members); the
+-- others go on with what they have, and compute it themselves if nothing has come after a third of a session.
+-- KEYS meta leases member batches leaving topics policy assignment targets growth
+-- Reply {OK, nonce, seq, lease end, generation, its protocol or "" if it is out of date, JSON of the member's ranges or "",
+--   occasion of the assignment that it should compute or "", for which members,
+--   AvailableNow's targets of the working members if this one has any, growths as HGETALL}
+--   | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
+local bad = lost() or recovering() or fenced(KEYS[3])
+if bad then return bad end
+local lease_end = ms(renew(KEYS[2]))
+local keys = { leases = KEYS[2], batches = KEYS[4], leaving = KEYS[5], topics = KEYS[6], policy = KEYS[7] }
+local now_due, members = occasion(keys)
+local made_for = redis.call('HGET', META, 'occasion')
+local mine = redis.call('HGET', KEYS[8], call.member) or ''
+
+local function turn()
+  local m = redis.call('HMGET', META, 'computing', 'computing_member', 'computing_until')
+  if m[1] == now_due and m[2] ~= call.member and now_ms() < tonumber(m[3]) then return false end
+  redis.call('HSET', META, 'computing', now_due, 'computing_member', call.member,
+    'computing_until', ms(now_ms() + math.floor(tonumber(call.session) / 3)))
+  return true
+end
+
+local function counted()  -- who leaves, or hangs, may know nothing of what the others agree on
+  for _, member in ipairs(members) do
+    if member == call.member then return true end
+  end
+end
+
+local due = now_due ~= made_for and counted() and turn()
+local targets = {}
+if redis.call('HEXISTS', KEYS[9], call.member) == 1 then
+  for _, other in ipairs(members) do targets[#targets + 1] = redis.call('HGET', KEYS[9], other) or '' end
+end
+local m = redis.call('HMGET', META, 'generation', 'protocol')
+return reply(lease_end, m[1] or '0', now_due == made_for and m[2] or '', mine, due and now_due or '', due and members or {},
+  table.concat(targets), redis.call('HGETALL', KEYS[10]))

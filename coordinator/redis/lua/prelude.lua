@@ -1,0 +1,262 @@
+-- Put before every verb. KEYS[1] is the group's meta, ARGV[1] a JSON object:
+--   now     ms, "" for Redis TIME        nonce, seq  what the caller last saw ("" if nothing)
+--   member, incarnation                  who calls ("" if nobody)
+--   number                               of this call among those that the member makes one after the other ("" if not)
+-- A verb replies {verdict, ...}. Numbers stay text: a double is exact to 2^53 only.
+local call = cjson.decode(ARGV[1])
+local META = KEYS[1]
+
+local function less(a, b)  -- decimal texts without leading zeros
+  return #a < #b or (#a == #b and a < b)
+end
+
+local function now_ms()
+  if call.now ~= '' then return tonumber(call.now) end
+  local t = redis.call('TIME')
+  return t[1] * 1000 + math.floor(t[2] / 1000)
+end
+
+local function ms(number) return string.format('%.0f', number) end
+
+local function step(hash, by)  -- the hash (16 hex digits) before (-1) or after (1) this one
+  local high, low = tonumber(string.sub(hash, 1, 8), 16), tonumber(string.sub(hash, 9), 16) + by
+  if low < 0 then high, low = high - 1, 4294967295 end
+  if low > 4294967295 then high, low = high + 1, 0 end
+  return string.format('%08x%08x', high, low)
+end
+
+local function ascending(ranges)
+  table.sort(ranges, function(a, b) return a.lo < b.lo end)
+  return ranges
+end
+
+-- {"lo-hi", value, ...} as HGETALL gives it -> ranges {lo, hi, value}, ascending
+local function from_hash(flat)
+  local ranges = {}
+  for i = 1, #flat, 2 do
+    ranges[#ranges + 1] = { lo = string.sub(flat[i], 1, 16), hi = string.sub(flat[i], 18), value = flat[i + 1] }
+  end
+  return ascending(ranges)
+end
+
+-- "lo-hi a b;lo-hi a b;" -> ranges {lo, hi, a, b}, ascending
+local function from_text(text)
+  local ranges = {}
+  for lo, hi, a, b in string.gmatch(text, '(%x+)%-(%x+) ([^%s;]*) ?([^%s;]*);') do
+    ranges[#ranges + 1] = { lo = lo, hi = hi, a = a, b = b }
+  end
+  return ascending(ranges)
+end
+
+-- Cuts `left` where `right` begins and ends: pieces {lo, hi, left, right or nil}. Both ascend and are disjoint.
+local function overlay(left, right)
+  local pieces, j = {}, 1
+  for _, l in ipairs(left) do
+    local lo = l.lo
+    while true do
+      while right[j] and right[j].hi < lo do j = j + 1 end
+      local r, hi = right[j], l.hi
+      local over = r and r.lo <= lo and r or nil
+      if over and over.hi < hi then hi = over.hi end
+      if r and not over and r.lo <= hi then hi = step(r.lo, -1) end
+      pieces[#pieces + 1] = { lo = lo, hi = hi, left = l, right = over }
+      if hi == l.hi then break end
+      lo = step(hi, 1)
+    end
+  end
+  return pieces
+end
+
+local left_ms
+local function expire_with_group(key)  -- the whole group expires at one moment
+  left_ms = left_ms or redis.call('PTTL', META)
+  if left_ms > 0 then redis.call('PEXPIRE', key, left_ms) end
+end
+
+local function set(key, ranges)  -- of the hash at `key`
+  for i = 1, #ranges, 500 do
+    local flat = {}
+    for k = i, math.min(i + 499, #ranges) do
+      flat[#flat + 1] = ranges[k].lo .. '-' .. ranges[k].hi
+      flat[#flat + 1] = ranges[k].value
+    end
+    redis.call('HSET', key, unpack(flat))
+  end
+end
+
+local function replace(key, ranges)  -- the whole hash at `key`
+  redis.call('DEL', key)
+  set(key, ranges)
+  expire_with_group(key)
+end
+
+-- Neighbours with one value become one range; each `lo` in `kept` stays the beginning of one.
+local function coalesce(ranges, kept)
+  local merged = {}
+  for _, r in ipairs(ranges) do
+    local last = merged[#merged]
+    if last and last.value == r.value and step(last.hi, 1) == r.lo and not kept[r.lo] then
+      last.hi = r.hi
+    else
+      merged[#merged + 1] = { lo = r.lo, hi = r.hi, value = r.value }
+    end
+  end
+  return merged
+end
+
+-- "<nonce>.<counter> <member>" -> lane epoch, member; nothing where the nonce is an older one: its epochs are void
+local in_force
+local function owner(value)
+  local nonce, counter, member = string.match(value or '', '^(%x+)%.(%d+) (%S+)$')
+  in_force = in_force or redis.call('HGET', META, 'nonce')
+  if nonce == in_force then return nonce .. '.' .. counter, member end
+end
+
+local function run_id() return string.match(redis.call('INFO', 'server'), 'run_id:(%w+)') end
+
+-- What every verb asks before anything else. nil: go on; else the verdict.
+local function lost()
+  local m = redis.call('HMGET', META, 'nonce', 'run_id', 'commit_seq', 'schema')
+  if not m[1] then return { 'ABSENT' } end
+  if m[4] ~= '1' then return { 'SCHEMA', m[4] or '' } end
+  check_kinds()
+  check_meta()
+  if m[2] ~= run_id() then return { 'LOST', 'another Redis server, or one that was restarted, answers' } end
+  if call.nonce == m[1] and less(m[3], call.seq) then return { 'LOST', 'Redis went back to an earlier state' } end
+  return nil
+end
+
+-- Somebody owns what has no position: that was deleted.
+local function positions_gone(segments_key)
+  return { 'LOST', segments_key .. ' is gone' }
+end
+
+-- A fact of a newer reset epoch than Redis has: what we know of the group is from before an operator's reset (spec 7).
+local function before_reset(reset)
+  if less(redis.call('HGET', META, 'reset_epoch') or '0', reset) then
+    return { 'LOST', 'Redis went back to before a reset' }
+  end
+  return nil
+end
+
+local function recovering()
+  local until_ms = redis.call('HGET', META, 'recovering_until')
+  if until_ms and now_ms() < tonumber(until_ms) then return { 'RECOVERING', until_ms, redis.call('HGET', META, 'nonce') } end
+  return nil
+end
+
+-- What an operator changes only while no member's lease runs.
+local function busy(leases)
+  local members = redis.call('ZRANGE', leases, 0, -1, 'WITHSCORES')
+  for i = 1, #members, 2 do
+    if tonumber(members[i + 1]) >= now_ms() then return { 'BUSY', members[i], members[i + 1], ms(now_ms()) } end
+  end
+  return nil
+end
+
+-- The ranges of a hash in Redis, sound: {lo, hi, value}, ascending and disjoint.
+local function ranges_at(key, pattern) return check_ranges(from_hash(redis.call('HGETALL', key)), key, pattern) end
+
+-- The member's own fence: it has joined since the last loss, and no other life of it has since. A call that was on its way
+-- for so long that the member has made another since changes nothing any more: nobody waits for its answer.
+local numbered
+local function fenced(member_key)
+  if call.nonce ~= redis.call('HGET', META, 'nonce') then return { 'REJOIN' } end
+  local m = redis.call('HMGET', member_key, 'incarnation', 'called')
+  if m[1] ~= call.incarnation then return { 'FENCED' } end
+  if call.number ~= '' then
+    if m[2] and less(call.number, m[2]) then return { 'REJOIN' } end
+    numbered = member_key
+  end
+  return nil
+end
+
+-- R6: a member whose ranges others may take: its lease is over, or its batch hangs.
+local function takeable(leases, batches, member)
+  local lease_end, hung_at = redis.call('ZSCORE', leases, member), redis.call('ZSCORE', batches, member)
+  local now = now_ms()
+  return not lease_end or tonumber(lease_end) < now or (hung_at and tonumber(hung_at) < now)
+end
+
+-- Members that an assignment counts on, ascending: their ranges are not takeable and they do not leave.
+local function working(leases, batches, leaving)
+  local members = {}
+  for _, member in ipairs(redis.call('ZRANGE', leases, 0, -1)) do
+    if redis.call('SISMEMBER', leaving, member) == 0 and not takeable(leases, batches, member) then
+      members[#members + 1] = member
+    end
+  end
+  table.sort(members)
+  return members
+end
+
+-- What an assignment is made for: the working members as they last joined, the topics with their partitions, the policies.
+local function occasion(keys)
+  local function fields(key)
+    local sorted, flat = {}, redis.call('HGETALL', key)
+    for i = 1, #flat, 2 do sorted[#sorted + 1] = flat[i] .. ' ' .. flat[i + 1] end
+    table.sort(sorted)
+    return table.concat(sorted, ';')
+  end
+  local members = working(keys.leases, keys.batches, keys.leaving)
+  local lives = redis.call('HMGET', META, 'nonce', 'joins')
+  local text = { lives[1], lives[2] or '0', table.concat(members, ' '), fields(keys.topics), fields(keys.policy) }
+  return redis.sha1hex(table.concat(text, ';')), members
+end
+
+local function renew(leases)  -- the new lease end
+  local lease_end = now_ms() + tonumber(call.session)
+  redis.call('ZADD', leases, ms(lease_end), call.member)
+  return lease_end
+end
+
+local function reply(...)
+  if numbered then redis.call('HSET', numbered, 'called', call.number) end
+  local seq = redis.call('HINCRBY', META, 'commit_seq', 1)
+  redis.call('HSET', META, 'updated_at', ms(now_ms()))
+  return { 'OK', redis.call('HGET', META, 'nonce'), tostring(seq), ... }
+end
+
+-- `ranges` of changes of ownership only; `member` if it is not the caller that the event is about.
+local function event(key, kind, why, ranges, member)
+  local more = ranges and { 'ranges', ranges } or {}
+  redis.call('XADD', key, 'MAXLEN', '~', 1000, '*', 'event', kind, 'member', member or call.member, 'why', why, unpack(more))
+end
+
+-- Collects key ranges that change hands, ascending: "orders-0 whole, orders-1 lo-hi" in the events stream (spec 8).
+local function note(ranges, owners_key, lo, hi)
+  local last = ranges[#ranges]
+  if last and last.key == owners_key and step(last.hi, 1) == lo then
+    last.hi = hi
+  else
+    ranges[#ranges + 1] = { key = owners_key, lo = lo, hi = hi }
+  end
+end
+
+local function told(ranges)
+  local words = {}
+  for i, r in ipairs(ranges) do
+    local topic, partition = string.match(r.key, ':owners:(.+):(%d+)$')
+    local whole = r.lo == '0000000000000000' and r.hi == '7fffffffffffffff'
+    words[i] = topic .. '-' .. partition .. ' ' .. (whole and 'whole' or r.lo .. '-' .. r.hi)
+  end
+  return table.concat(words, ', ')
+end
+
+-- The lane epochs of these owners are about to be void: adds their ranges to `lost`, by member.
+local function note_owners(lost, owners_key)
+  for _, o in ipairs(ranges_at(owners_key, OWNER)) do
+    local _, member = owner(o.value)
+    if member then
+      lost[member] = lost[member] or {}
+      note(lost[member], owners_key, o.lo, o.hi)
+    end
+  end
+end
+
+local function tell_lost(key, lost, why)
+  local members = {}
+  for member in pairs(lost) do members[#members + 1] = member end
+  table.sort(members)
+  for _, member in ipairs(members) do event(key, 'lost', why, told(lost[member]), member) end
+end

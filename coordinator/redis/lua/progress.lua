@@ -1,0 +1,136 @@
+-- Put after the prelude: positions and individual commits (ICs), as `coordinator/progress/segments.py` defines them.
+-- Offsets are decimal texts. A set of offsets is {{start, until}, ...}: half-open, ascending, not touching;
+-- in Redis it is inclusive: "53-60 71-71".
+local NOTHING = {}
+
+local function shifted(offset, by)  -- the offset before (-1) or after (1) this one; exact beyond 2^53
+  if #offset < 16 then return string.format('%.0f', tonumber(offset) + by) end
+  local high, low = tonumber(string.sub(offset, 1, -16)), tonumber(string.sub(offset, -15)) + by
+  if low < 0 then high, low = high - 1, 999999999999999 end
+  if low > 999999999999999 then high, low = high + 1, 0 end
+  return (high > 0 and string.format('%.0f', high) or '') .. string.format('%015.0f', low)
+end
+
+local function offsets_of(text)  -- "53-60 71-71" or "53-60,71-71"; an error for anything else
+  local ranges, length, before = {}, 0, nil
+  for first, last, gap in string.gmatch(text, '(%d+)%-(%d+)([ ,]?)') do
+    local r = { first, shifted(last, 1) }
+    if not less(first, r[2]) or (before and less(first, before[2])) then break end
+    length = length + #first + #last + 1 + #gap
+    ranges[#ranges + 1], before = r, r
+  end
+  if length ~= #text then error('individual commits are damaged after ' .. length .. ' letters; they may be deleted') end
+  return ranges
+end
+
+local function text_of(offsets)
+  local words = {}
+  for i, r in ipairs(offsets) do words[i] = r[1] .. '-' .. shifted(r[2], -1) end
+  return table.concat(words, ' ')
+end
+
+local function beyond(offsets, i, offset)  -- the first index from i on whose range ends after `offset`
+  local past, stride = i, 1
+  while offsets[past] and not less(offset, offsets[past][2]) do
+    i, past, stride = past + 1, past + stride, 2 * stride
+  end
+  past = math.min(past, #offsets + 1)
+  while i < past do
+    local middle = math.floor((i + past) / 2)
+    if less(offset, offsets[middle][2]) then past = middle else i = middle + 1 end
+  end
+  return i
+end
+
+-- A segment with `done` as well; the index of each range of `done` that was not done already is put in `fresh`.
+-- position 43, ICs 45-47 50-50, done 43-44  ->  position 48, ICs 50-50
+local function joined(position, ics, done, fresh)
+  if #ics == 0 and #done == 0 then return position, NOTHING end
+  local above, i, reached = {}, beyond(ics, 1, position), position
+  local j = beyond(done, 1, position)
+  while ics[i] or done[j] do
+    local from_done = not ics[i] or (done[j] and less(done[j][1], ics[i][1]))
+    local r, last = from_done and done[j] or ics[i], above[#above]
+    if from_done then fresh[j] = true end
+    if not last and not less(position, r[1]) then
+      position = r[2]
+    elseif last and not less(last[2], r[1]) then
+      last[2] = r[2]
+    else
+      above[#above + 1] = { r[1], r[2] }
+    end
+    reached = r[2]
+    i, j = beyond(ics, i, reached), beyond(done, j, reached)
+  end
+  return position, above
+end
+
+-- A hash of a partition, by its name in `keys`, as this script found it.
+local function found(keys, name, pattern)
+  keys.found = keys.found or {}
+  keys.found[name] = keys.found[name] or ranges_at(keys[name], pattern)
+  return keys.found[name]
+end
+
+-- The segments of a partition, cut where `facts` {lo, hi, position, offsets} begin and end:
+-- {lo, hi, position, ics, fact or nil}, before anything of the facts is done.
+local function cut_segments(keys, facts)
+  local ics, cut = found(keys, 'ics', '.'), {}
+  for _, r in ipairs(ics) do r.offsets = offsets_of(r.value) end
+  for _, p in ipairs(overlay(overlay(found(keys, 'segments', OFFSET), ics), facts)) do
+    local held = p.left.right
+    cut[#cut + 1] = { lo = p.lo, hi = p.hi, position = p.left.left.value, ics = held and held.offsets or NOTHING,
+      fact = p.right }
+  end
+  return cut
+end
+
+-- What of `facts` makes of the segments: everything left of `position`, and `offsets`, are done. Nothing is undone.
+local function raised(keys, facts)
+  local after = cut_segments(keys, facts)
+  for _, s in ipairs(after) do
+    local fact = s.fact or NOTHING
+    if fact.position and less(s.position, fact.position) then s.position = fact.position end
+    s.position, s.ics = joined(s.position, s.ics, fact.offsets or NOTHING, {})
+  end
+  return after
+end
+
+-- The whole hash of a partition; where its ranges stand already, only their values.
+local function rewrite(keys, name, after)
+  local before = keys.found and keys.found[name]
+  if not before or #before ~= #after then return replace(keys[name], after) end
+  local changed = {}
+  for i, r in ipairs(after) do
+    if before[i].lo ~= r.lo or before[i].hi ~= r.hi then return replace(keys[name], after) end
+    if before[i].value ~= r.value then changed[#changed + 1] = r end
+  end
+  set(keys[name], changed)
+end
+
+-- Writes segments and ICs, neighbours that are alike as one except where ownership changes; the stable offset.
+local function write_progress(keys, partition, segments)
+  local boundaries, stable, positions, ics = {}, nil, {}, {}
+  for _, o in ipairs(found(keys, 'owners', OWNER)) do
+    boundaries[o.lo], boundaries[step(o.hi, 1)] = true, true
+  end
+  for _, s in ipairs(segments) do
+    if not stable or less(s.position, stable) then stable = s.position end
+    s.value = s.position .. ' ' .. text_of(s.ics)
+  end
+  for _, s in ipairs(coalesce(segments, boundaries)) do
+    local position, offsets = string.match(s.value, '^(%d+) (.*)$')
+    positions[#positions + 1] = { lo = s.lo, hi = s.hi, value = position }
+    if offsets ~= '' then ics[#ics + 1] = { lo = s.lo, hi = s.hi, value = offsets } end
+  end
+  rewrite(keys, 'segments', positions)
+  rewrite(keys, 'ics', ics)
+  if stable then redis.call('HSET', keys.stable, partition, stable) end
+  return stable
+end
+
+-- "43,45-47,50-50" -> the position 43, and the offsets above it that are done
+local function fact_of(text)
+  local position, offsets = string.match(text, '^(%d+),?(.*)$')
+  return position, offsets_of(offsets or '')
+end

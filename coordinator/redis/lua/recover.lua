@@ -1,0 +1,52 @@
+-- After a loss of state: a new nonce, all lane epochs, incarnations and leases void, and for one session only
+-- assertions (spec 7, Recovering). Positions that Redis still has stay; proofs from elsewhere raise them.
+-- Proofs of an older reset epoch are ignored; where they are of a newer one, Redis is from before a reset, and its own
+-- positions prove nothing.
+-- KEYS meta leases topics events batches leaving applications targets assignment growth,
+--   then owners segments ics stable of each partition
+-- ARGV[2] new nonce, ARGV[3] why, ARGV[4] reset epoch of the proofs,
+--   ARGV[5] "topic old new|id seen until[ end,...];..." growths that the caller knows of,
+--   ARGV[6..] "topic id count partition position" of each partition, "-" for no proof
+-- Reply {OK, nonce, seq} | UNPROVEN partition | SCHEMA. Nothing happens where another member has recovered the group already.
+local bad = lost()
+if bad and bad[1] == 'SCHEMA' then return bad end
+local reset = redis.call('HGET', META, 'reset_epoch') or '0'
+local newer, older = less(reset, ARGV[4]), less(ARGV[4], reset)
+local gone = false
+for k = 11, #KEYS, 4 do gone = gone or (redis.call('EXISTS', KEYS[k]) == 1 and redis.call('EXISTS', KEYS[k + 1]) == 0) end
+if not bad and not newer and not gone then return reply() end
+local survived = redis.call('EXISTS', META) == 1
+local placed, lost_by = {}, {}
+for i = 6, #ARGV do
+  local topic, id, count, partition, position = string.match(ARGV[i], '^(%S+) (%S+) (%S+) (%S+) (%S+)$')
+  local k = 4 * i - 13
+  if older then position = '-' end
+  local recorded, recorded_count = string.match(redis.call('HGET', KEYS[3], topic) or '', '^(%S+) (%d+)$')
+  local missing = newer or redis.call('EXISTS', KEYS[k + 1]) == 0
+  -- What the group had not read yet had no position to lose: a new topic, a topic that grew. It is placed later.
+  local never_read = survived and (not recorded or (recorded == id and tonumber(partition) >= tonumber(recorded_count)))
+  if position == '-' and missing and not never_read then return { 'UNPROVEN', topic .. '-' .. partition } end
+  if position ~= '-' or not missing then
+    local keys = { owners = KEYS[k], segments = KEYS[k + 1], ics = KEYS[k + 2], stable = KEYS[k + 3] }
+    local of_another = recorded and recorded ~= id and not newer
+    local proof = (position == '-' or of_another) and '0' or position
+    local whole = { lo = '0000000000000000', hi = '7fffffffffffffff', position = proof, ics = NOTHING }
+    placed[#placed + 1] = { keys = keys, topic = topic, text = (newer or not recorded) and id .. ' ' .. count,
+      partition = partition, segments = missing and { whole } or raised(keys, { whole }) }
+  end
+end
+for _, p in ipairs(placed) do note_owners(lost_by, p.keys.owners) end
+redis.call('DEL', KEYS[2], KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9])
+redis.call('HSET', META, 'reset_epoch', newer and ARGV[4] or reset)
+redis.call('HSETNX', META, 'commit_seq', '0')
+redis.call('HSET', META, 'schema', '1', 'nonce', ARGV[2], 'run_id', run_id(), 'epochs', '0',
+  'recovering_until', ms(now_ms() + tonumber(call.session)))
+for _, p in ipairs(placed) do
+  redis.call('DEL', p.keys.owners)
+  if p.text then redis.call('HSET', KEYS[3], p.topic, p.text) end
+  write_progress(p.keys, p.partition, p.segments)
+end
+for growth, text in string.gmatch(ARGV[5], '([^|;]+)|([^;]+);') do redis.call('HSETNX', KEYS[10], growth, text) end
+event(KEYS[4], 'recover', ARGV[3])
+tell_lost(KEYS[4], lost_by, 'a loss of state makes every lane epoch void')
+return reply()

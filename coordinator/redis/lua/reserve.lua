@@ -1,0 +1,31 @@
+-- Reserves offsets of a partition for a worker, or keeps them so, and says whether it is their turn: whether all before
+-- them is done, and if not, who holds what is missing (spec 8, ordered commit). What is done or over is dropped.
+-- KEYS meta member reserved stable
+-- ARGV[2] partition, ARGV[3] worker, ARGV[4] "40-44" offsets, ARGV[5] held or parked, for people, ARGV[6] lease in ms
+-- Reply {OK, nonce, seq, stable offset, TURN | WAIT | ALONE | TAKEN, "worker 40-44" who is in the way or ""}
+--   ALONE: nobody holds what is missing; a parked one is dropped then. TAKEN: another worker holds some of it
+--   | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
+local bad = lost() or recovering() or fenced(KEYS[2])
+if bad then return bad end
+local now, stable = now_ms(), redis.call('HGET', KEYS[4], ARGV[2]) or '0'
+local mine, found = offsets_of(ARGV[4])[1], redis.call('HGETALL', KEYS[3])
+local before, taken
+
+for i = 1, #found, 2 do
+  local theirs, worker, lease_end = offsets_of(found[i])[1], string.match(found[i + 1], '^(%S+) %S+ until (%d+)$')
+  if not worker or not less(stable, theirs[2]) or tonumber(lease_end) < now then
+    redis.call('HDEL', KEYS[3], found[i])
+  elseif worker ~= ARGV[3] and less(theirs[1], mine[2]) then
+    if less(mine[1], theirs[2]) then taken = worker .. ' ' .. found[i] else before = worker .. ' ' .. found[i] end
+  end
+end
+
+if taken then return reply(stable, 'TAKEN', taken) end
+local turn = not less(stable, mine[1])
+if ARGV[5] == 'parked' and not turn and not before then
+  redis.call('HDEL', KEYS[3], ARGV[4])
+else
+  redis.call('HSET', KEYS[3], ARGV[4], ARGV[3] .. ' ' .. ARGV[5] .. ' until ' .. ms(now + tonumber(ARGV[6])))
+  expire_with_group(KEYS[3])
+end
+return reply(stable, turn and 'TURN' or (before and 'WAIT' or 'ALONE'), not turn and before or '')

@@ -1,0 +1,8 @@
+-- Strikes what a member's tasks were at when its lease or its longest batch ended; once for each time (spec 7, Poison).
+-- KEYS meta leases batches events working strikes
+-- ARGV[2] the member
+-- Reply {OK, nonce, seq, ["topic partition lo-hi", ...]} | ABSENT | LOST | SCHEMA
+local bad = lost()
+if bad then return bad end
+if not takeable(KEYS[2], KEYS[3], ARGV[2]) then return reply({}) end
+return reply(strike(KEYS[5], KEYS[6], KEYS[4], ARGV[2]))

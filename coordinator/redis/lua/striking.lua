@@ -1,0 +1,36 @@
+-- Put after the prelude, for the verbs that find a member lost.
+-- Strikes what a member's tasks were at when it was lost, once (spec 7, Poison). A slice struck again where it was struck
+-- before is parked if it was being tried alone, and what was struck around it is not suspected any more; else whoever is
+-- killed twice in one batch, for whatever reason, would leave healthy lanes parked.
+local function strike(working, strikes, events, member)
+  local struck, slices, text = {}, {}, redis.call('HGET', working, member) or ''
+  local alone = string.sub(text, 1, 6) == 'alone;'
+  for tp, lo, hi, start, stop in string.gmatch(text, '(%S+ %d+) (%x+)-(%x+) (%d+)-(%d+);') do
+    local whole = #lo == 16 and #hi == 16 and lo <= hi and hi < '8'  -- a hint: what is damaged strikes nobody
+    local some = less(start, stop) and #stop < 20 and not less(OFFSET_MAX, stop)
+    if whole and some then slices[#slices + 1] = { tp = tp, lo = lo, hi = hi, start = start, stop = stop } end
+  end
+  local known = redis.call('HGETALL', strikes)
+  for _, s in ipairs(slices) do
+    local count, name, around = 1, s.tp .. ' ' .. s.lo .. '-' .. s.hi, {}
+    for i = 1, #known, 2 do
+      local tp, lo, hi = string.match(known[i], '^(%S+ %d+) (%x+)-(%x+)$')
+      local before, start, stop = string.match(known[i + 1], '^%a+ (%d+) (%d+)-(%d+) ')
+      check(tp and before, known[i] .. ' of ' .. strikes)
+      local within = tp == s.tp and lo <= s.lo and s.hi <= hi and not less(s.start, start) and less(s.start, stop)
+      if within then
+        count = math.max(count, tonumber(before) + 1)
+        around[#around + 1] = known[i]
+      end
+    end
+    local kind = count > 1 and alone and 'parked' or 'strike'
+    local value = { kind == 'parked' and kind or 'struck', count, s.start .. '-' .. s.stop, ms(now_ms()), member }
+    if kind == 'parked' then redis.call('HDEL', strikes, unpack(around)) end
+    redis.call('HSET', strikes, name, table.concat(value, ' '))
+    event(events, kind, name .. ' from offset ' .. s.start .. ': ' .. member .. ' did not end it; strike ' .. count)
+    struck[#struck + 1] = name
+  end
+  redis.call('HDEL', working, member)
+  expire_with_group(strikes)
+  return struck
+end

@@ -1,0 +1,159 @@
+"""The verbs of membership: join, lease, assignment, hand-over, leave. One method a verb, one script a method.
+
+Every method may raise a `verdicts.Verdict`; what Redis itself refuses is a `StoreError`.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from coordinator.assignment.assignment_text import Ranges, ranges_of, ranges_text, subscriber
+from coordinator.assignors.assignor import Assignment, Subscriber
+from coordinator.progress.growth import Growth, parsed
+from coordinator.ranges import HashRange
+from coordinator.redis.calls import Answer, Caller, ScriptCalls, answer
+from coordinator.redis.errors import sound
+from coordinator.subscription import TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class Joining:
+    """What a member says of itself when it joins."""
+
+    fields: Mapping[str, str]  # shown to people, and read by assignors
+    application: str = ""  # at most one member of it may live; empty if it may have several
+    targets: Mapping[TopicPartition, int] = field(default_factory=dict)  # where its AvailableNow ends
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The assignment as one member sees it."""
+
+    generation: int
+    mine: Ranges
+    occasion: str  # of the assignment that this member should compute; empty if none is due, or another computes it
+    members: tuple[str, ...]  # whom it is due for
+    targets: Mapping[TopicPartition, int] = field(default_factory=dict)  # the highest of AvailableNow
+    protocol: str = ""  # of the assignment in force; empty if another is due
+    growths: tuple[Growth, ...] = ()  # of all topics, as the group saw them
+    now_ms: int = field(default=0, compare=False)  # of Redis TIME
+
+
+class MembershipVerbs(ScriptCalls):
+    """What a member asks about the group it is in."""
+
+    @sound
+    def join(self, caller: Caller, joined_nonce: str, joining: Joining) -> Answer[dict[TopicPartition, int]]:
+        """The member joins with this incarnation; its targets, raised to those of the other members.
+
+        `Busy` while another member of the same application lives.
+        """
+        k = self._keys
+        keys = [k.meta, k.leases, k.member(caller.member), k.events, k.batches, k.leaving, k.applications, k.targets]
+        keys += [k.working, k.strikes]
+        flat = [x for field in joining.fields.items() for x in field]
+        targets = "".join(f"{tp.topic} {tp.partition} {offset};" for tp, offset in joining.targets.items())
+        reply = self._run("join", caller, keys, joined_nonce, joining.application, targets, *flat)
+        return answer(reply, _targets(reply[3]))
+
+    @sound
+    def heartbeat(self, caller: Caller) -> Answer[None]:
+        """Renew the lease and push the expiry of all the group's keys, also of topics that others read."""
+        k = self._keys
+        partitions = [TopicPartition(t, p) for t, count in self.partition_counts().items() for p in range(count)]
+        own = (k.meta, k.leases, k.member(caller.member))
+        keys = [*own, *(x for x in k.all((), partitions) if x not in own)]
+        return answer(self._run("heartbeat", caller, keys, str(self._retention_ms)), None)
+
+    @sound
+    def look(self, caller: Caller) -> Answer[Look]:
+        """What the member should own, and whether a new assignment is due."""
+        k = self._keys
+        keys = [k.meta, k.leases, k.member(caller.member), k.batches, k.leaving, k.topics, k.policy, k.assignment]
+        reply = self._run("look", caller, [*keys, k.targets, k.growth])
+        growths = parsed(dict(zip(reply[9][::2], reply[9][1::2], strict=True)))
+        look = Look(
+            int(reply[3]),
+            ranges_of(reply[5]),
+            reply[6],
+            tuple(reply[7]),
+            _targets(reply[8]),
+            protocol=reply[4],
+            growths=growths,
+            now_ms=int(reply[2]) - self._session_ms,
+        )
+        return answer(reply, look)
+
+    @sound
+    def subscribers(self, members: Iterable[str]) -> tuple[Subscriber, ...]:
+        """What an assignor may know of these members; those that have left meanwhile are left out."""
+        names = tuple(members)
+        with self._client.reading() as redis:
+            pipeline = redis.pipeline(transaction=False)
+            for name in names:
+                pipeline.hgetall(self._keys.member(name))
+            found = pipeline.execute()
+        return tuple(subscriber(name, fields) for name, fields in zip(names, found, strict=True) if fields)
+
+    @sound
+    def assignment(self) -> Assignment:
+        """The assignment in force."""
+        with self._client.reading() as redis:
+            return {member: ranges_of(text) for member, text in redis.hgetall(self._keys.assignment).items()}
+
+    @sound
+    def heirs(self, ranges: Ranges) -> dict[TopicPartition, tuple[tuple[HashRange, str], ...]]:
+        """Which parts of `ranges` are assigned to which other members; partitions where none are, are left out."""
+        texts = (f"{tp.topic} {tp.partition} " + "".join(f"{h} ;" for h in hashes) for tp, hashes in ranges.items())
+        reply = self._run("heirs", Caller(), [self._keys.meta, self._keys.assignment], *texts)
+        found = zip(ranges, (tuple(_heir(x) for x in text.split(";") if x) for text in reply[2]), strict=True)
+        return {tp: heirs for tp, heirs in found if heirs}
+
+    @sound
+    def partition_counts(self) -> dict[str, int]:
+        """The group's topics with their partition counts."""
+        with self._client.reading() as redis:
+            return {topic: int(text.split()[1]) for topic, text in redis.hgetall(self._keys.topics).items()}
+
+    def assign(self, caller: Caller, occasion: str, protocol: str, assignment: Assignment) -> Answer[int]:
+        """Record an assignment; its generation, 0 if the occasion it was made for has passed."""
+        k = self._keys
+        fixed = [k.meta, k.leases, k.member(caller.member), k.events, k.batches, k.leaving]
+        entries = (x for member, ranges in assignment.items() for x in (member, ranges_text(ranges)))
+        reply = self._run("assign", caller, [*fixed, k.topics, k.policy, k.assignment], occasion, protocol, *entries)
+        return answer(reply, int(reply[2]))
+
+    def release(self, caller: Caller, ranges: Mapping[TopicPartition, Sequence[tuple[HashRange, str]]]) -> Answer[int]:
+        """Give ranges up, each to the member that it was assigned to; the number released."""
+        k = self._keys
+        keys = [k.meta, k.leases, k.member(caller.member), k.events, k.batches, k.leaving, *map(k.owners, ranges)]
+        texts = ("".join(f"{hashes} {member};" for hashes, member in pieces) for pieces in ranges.values())
+        reply = self._run("release", caller, keys, *texts)
+        return answer(reply, int(reply[2]))
+
+    def leave(self, caller: Caller, unconfirmed: Mapping[TopicPartition, Sequence[HashRange]]) -> int:
+        """Free every range without an unconfirmed slice; the number of ranges kept until the lease ends."""
+        k = self._keys
+        fixed = [k.meta, k.leases, k.member(caller.member), k.events, k.batches, k.leaving, k.targets]
+        keys = [*fixed, *map(k.owners, unconfirmed)]
+        ranges = ("".join(f"{h} ;" for h in hashes) for hashes in unconfirmed.values())
+        return int(self._run("leave", caller, keys, *ranges)[2])
+
+    def finish(self, caller: Caller, targets: Mapping[TopicPartition, int]) -> Answer[bool]:
+        """AvailableNow: whether every hash of every partition is at its target, or parked where it is."""
+        k = self._keys
+        progress = (x for tp in targets for x in (k.segments(tp), k.ics(tp)))
+        keys = [k.meta, k.leases, k.member(caller.member), k.leaving, k.strikes, *progress]
+        texts = (f"{tp.topic} {tp.partition} {target}" for tp, target in targets.items())
+        reply = self._run("finish", caller, keys, *texts)
+        return answer(reply, bool(reply[2]))
+
+
+def _heir(text: str) -> tuple[HashRange, str]:
+    hashes, member = text.split()
+    return HashRange.parse(hashes), member
+
+
+def _targets(text: str) -> dict[TopicPartition, int]:
+    """The targets of "topic partition offset;...", the highest where a partition stands there twice."""
+    found = ((TopicPartition(t, int(p)), int(o)) for t, p, o in (x.split() for x in text.split(";") if x))
+    return dict(sorted(found))

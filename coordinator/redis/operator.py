@@ -1,0 +1,91 @@
+"""The verbs of an operator: reset, delete, copies, policies. One script a method; none joins the group."""
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from typing import Self
+
+from coordinator.group_state import KnownTopic
+from coordinator.redis.calls import Caller
+from coordinator.redis.client import RedisClient
+from coordinator.redis.keys import GROUPS, GroupKeys
+from coordinator.redis.poison import PoisonVerbs
+from coordinator.redis.policy import PolicyVerbs
+from coordinator.subscription import TopicPartition
+
+NOBODY = Caller()
+KEPT_MS = 7 * 24 * 3_600_000
+"""How long a restored group is kept if no member comes: Kafka's seven days (KIP-211)."""
+
+
+class OperatorVerbs(PolicyVerbs, PoisonVerbs):
+    """What `coop-kafka` writes. Every method may raise a `verdicts.Verdict` or a `StoreError`."""
+
+    @classmethod
+    def of_group(cls, client: RedisClient, group: str, now: Callable[[], int] | None = None) -> Self:
+        """The verbs for a group, whatever the settings of its members; `now` replaces Redis TIME in a simulation."""
+        return cls(client, group, session_ms=0, longest_ms=0, retention_ms=0, now=now)
+
+    def check(self) -> None:
+        """Whether what Redis holds can be trusted: `Lost` after a restart, until a member has recovered the group."""
+        self._run("status", NOBODY, [self._keys.meta, self._keys.topics])
+
+    def reset(
+        self,
+        nonce: str,
+        epoch: int,
+        why: str,
+        topics: Mapping[str, KnownTopic],
+        positions: Mapping[TopicPartition, int | None],
+    ) -> None:
+        """Move positions (None: it stays) and begin reset epoch `epoch`, at `nonce`; all lane epochs are void.
+
+        `positions` names every partition that the group has positions of. `Busy` while a member's lease runs,
+        `Superseded` if the epoch is not above the one in force; then nothing is written.
+        """
+        k = self._keys
+        fixed = [k.meta, k.leases, k.topics, k.events, k.batches, k.leaving, k.applications, k.targets, k.assignment]
+        per_partition = (
+            key
+            for tp in positions
+            for key in (k.owners(tp), k.segments(tp), k.ics(tp), k.reserved(tp), k.stable(tp.topic))
+        )
+        moves = (
+            f"{tp.topic} {topics[tp.topic]} {tp.partition} {'-' if position is None else position}"
+            for tp, position in positions.items()
+        )
+        self._run("reset", NOBODY, [*fixed, *per_partition], nonce, str(epoch), why, *moves)
+
+    def delete(self, names: Iterable[str]) -> int:
+        """Delete those keys of the group, all at once, and forget its name; how many there were. Or `Busy`."""
+        k = self._keys
+        (deleted,) = self._run("delete", NOBODY, [k.meta, k.leases, *sorted({*names} - {k.meta, k.leases})])
+        with self._client.reading() as redis:
+            redis.srem(GROUPS, k.group)
+        return int(deleted)
+
+    def copied(self, wanted: Callable[[str], bool]) -> dict[str, dict[str, str]]:
+        """The hashes of the group at one moment, of those keys that are `wanted`, by what follows the group."""
+        names = [name for name in self.names() if wanted(self._short(name))]
+        found = self._run("copy", NOBODY, names) if names else []
+        hashes = (dict(zip(flat[::2], flat[1::2], strict=True)) for flat in found)
+        return dict(zip(map(self._short, names), hashes, strict=True))
+
+    def restore(self, hashes: Mapping[str, Mapping[str, str]], why: str) -> None:
+        """Put these hashes in the place of all that there is of the group, but for its events. Or `Busy`."""
+        k = self._keys
+        fixed = [k.meta, k.leases, k.events]
+        others = [name for name in self.names() if name not in fixed]
+        keys = [k.meta.removesuffix("meta") + name for name in hashes]
+        flat = (json.dumps([word for pair in of_one.items() for word in pair]) for of_one in hashes.values())
+        self._run("restore", NOBODY, [*fixed, *others, *keys], why, str(len(keys)), str(KEPT_MS), *flat)
+        with self._client.reading() as redis:
+            redis.sadd(GROUPS, k.group)
+
+    def _short(self, name: str) -> str:
+        return name.removeprefix(self._keys.meta.removesuffix("meta"))
+
+    def names(self) -> list[str]:
+        """Every key that Redis holds of the group, sorted."""
+        prefix = GroupKeys(self._keys.group).meta.removesuffix("meta")
+        with self._client.reading() as redis:
+            return sorted(redis.scan_iter(f"{prefix}*", count=1_000))

@@ -1,0 +1,26 @@
+"""The verbs of policies: read and set while the group runs (spec 6). One method a verb."""
+
+from collections.abc import Mapping
+
+from coordinator.assignment.policies import Policy, checked, policy_of
+from coordinator.redis.calls import Caller, ScriptCalls
+
+
+class PolicyVerbs(ScriptCalls):
+    """What anyone may ask of a group's policies, member or not."""
+
+    def policy(self) -> Policy:
+        """The policies in force; all defaults where nobody has set one. Raises `StateFormatError`."""
+        with self._client.reading() as redis:
+            return policy_of(redis.hgetall(self._keys.policy))
+
+    def set_policy(self, changes: Mapping[str, str]) -> Policy:
+        """Set policies by name to true, false or "" (the default); all of them, or none if one is wrong.
+
+        Names are `accept.individual.commit` and `accept.range.fetch:<topic>`; what is not named stays. The policies
+        after it. Each change is an event. Raises `UnknownOptionError`, `InvalidOptionError`.
+        """
+        k = self._keys
+        flat = [text for change in checked(changes).items() for text in change]
+        (reply,) = self._run("policy", Caller(), [k.meta, k.policy, k.events], *flat)
+        return policy_of(dict(zip(reply[::2], reply[1::2], strict=True)))

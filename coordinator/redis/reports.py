@@ -1,0 +1,33 @@
+"""The verbs of what members tell of their work: lanes, and batches that ended. Decides nothing (spec 8)."""
+
+from collections.abc import Iterable
+
+from coordinator.redis.calls import Answer, Caller, ScriptCalls, answer
+from coordinator.redis.client import RedisClient
+from coordinator.redis.keys import GroupKeys
+from coordinator.reports.lane_lines import BatchLine, LaneLine, lines_text
+
+MOST_BATCHES = 1_000
+"""Batches that the history keeps, of all members together, or a few more."""
+
+
+class ReportVerbs(ScriptCalls):
+    """What a member shows to whoever looks."""
+
+    def report(self, caller: Caller, lanes: Iterable[LaneLine], slow_percent: int) -> Answer[None]:
+        """Show the lanes, in place of those before; and what part of the slots those take that cannot keep up."""
+        k = self._keys
+        keys = [k.meta, k.leases, k.member(caller.member), k.lanes]
+        return answer(self._run("report", caller, keys, lines_text(lanes), str(slow_percent)), None)
+
+    def tell_batch(self, line: BatchLine) -> None:
+        """Add a batch to the group's history."""
+        with self._client.reading() as redis:
+            redis.xadd(self._keys.history, line.fields, maxlen=MOST_BATCHES)
+
+
+def last_batches(client: RedisClient, group: str, count: int) -> list[tuple[int, BatchLine]]:
+    """The latest batches of a group's history, the oldest first, each with when it was told (ms since 1970)."""
+    with client.reading() as redis:
+        found = redis.xrevrange(GroupKeys(group).history, count=count)
+    return [(int(at.partition("-")[0]), BatchLine.of(fields)) for at, fields in reversed(found)]

@@ -1,0 +1,145 @@
+"""What a member tells of its lanes and of its batches, as values and as the text that Redis holds. Pure.
+
+    orders 0 <lo>-<hi> position=5 lag=45 lag_s=12 rate=9.1 record_ms=100 cost=sure quota=90 why=budget
+
+For people and programs to look at; nothing is ever decided by it.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Self
+
+from coordinator.errors import StateFormatError
+from coordinator.ranges import HashRange
+from coordinator.subscription import TopicPartition
+
+MOST_TOLD = 256
+"""Lanes that a member tells of: about 40 KB at most, for Redis is asked to keep them once a second."""
+
+
+class CostKind(StrEnum):
+    """How well the cost of a lane's record is known."""
+
+    SURE = "sure"  # measured, or proven by leaving lanes out
+    GUESSED = "guessed"  # what a record of lanes that are alike costs
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class LaneLine:
+    """One lane as its member planned it last."""
+
+    tp: TopicPartition
+    hashes: HashRange
+    position: int
+    lag: int  # records up to the log end, estimated from the density of the lane's keys
+    lag_s: int | None  # how old its oldest unread record is, in seconds; None while it is not known
+    at_least: bool  # whether `lag_s` is a lower bound, for this member has not looked long enough
+    rate: float  # records per second of the last batch, waiting for other lanes included
+    record_ms: float  # what a record costs its slot; 0.0 while it is unknown
+    cost: CostKind
+    quota: int  # records that it may read in the batch that was planned last
+    why: str  # what bounds it: "all there is" if nothing does
+
+    @property
+    def name(self) -> str:
+        """Which lane it is, as strikes and this text name it."""
+        return f"{self.tp.topic} {self.tp.partition} {self.hashes}"
+
+    @property
+    def limited(self) -> bool:
+        """Whether something bounds it."""
+        return self.why != NOTHING
+
+    def __str__(self) -> str:
+        lag_s = "-" if self.lag_s is None else f"{'>' if self.at_least else ''}{self.lag_s}"
+        behind = f"position={self.position} lag={self.lag} lag_s={lag_s}"
+        measured = f"rate={self.rate:.1f} record_ms={self.record_ms:.3g} cost={self.cost}"
+        return f"{self.name} {behind} {measured} quota={self.quota} why={self.why}"
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """The lane of that text; raises `StateFormatError`."""
+        try:
+            told, _, why = text.partition(" why=")
+            topic, partition, hashes, *values = told.split(" ")
+            of = dict(value.split("=") for value in values)
+            return cls(
+                TopicPartition(topic, int(partition)),
+                HashRange.parse(hashes),
+                position=int(of["position"]),
+                lag=int(of["lag"]),
+                lag_s=None if of["lag_s"] == "-" else int(of["lag_s"].removeprefix(">")),
+                at_least=of["lag_s"].startswith(">"),
+                rate=float(of["rate"]),
+                record_ms=float(of["record_ms"]),
+                cost=CostKind(of["cost"]),
+                quota=int(of["quota"]),
+                why=why,
+            )
+        except (ValueError, KeyError):
+            raise StateFormatError(
+                f"{text!r} does not tell of a lane", "delete the key coop:v1:{group}:lanes"
+            ) from None
+
+
+NOTHING, PARKED, ALONE = "all there is", "parked", "alone: a member was lost over it"
+
+
+def lines_text(lanes: Iterable[LaneLine]) -> str:
+    """What Redis holds of a member's lanes: a line for each."""
+    return "\n".join(map(str, lanes))
+
+
+def lines_of(text: str) -> tuple[LaneLine, ...]:
+    """The lanes of that text; raises `StateFormatError`."""
+    return tuple(LaneLine.parse(line) for line in text.splitlines())
+
+
+@dataclass(frozen=True, slots=True)
+class LanesTold:
+    """What a member tells of its lanes: how many there are, and the most interesting."""
+
+    lines: tuple[LaneLine, ...] = ()  # the most interesting first
+    lanes: int = 0
+    limited: int = 0  # that something bounds
+    parked: int = 0
+    slowest: str = "-"
+
+
+def interesting(lanes: Iterable[LaneLine]) -> list[LaneLine]:
+    """The lanes, first what an operator should see first: parked, tried alone, then by how far behind."""
+    order = {PARKED: 0, ALONE: 1}
+    return sorted(lanes, key=lambda x: (order.get(x.why, 2), not x.limited, -(x.lag_s or 0), -x.lag, x.tp, x.hashes))
+
+
+@dataclass(frozen=True, slots=True)
+class BatchLine:
+    """One micro-batch that the sink completed, as its member told it."""
+
+    member: str
+    rows: int
+    bytes: int | None  # of keys and values; None where not every task was heard of
+    seconds: float  # from the authorisation of the batch to the next call
+    lanes: int  # with something to read
+    slowest: str  # the lane that took most, as far as is known: "orders 0 lo-hi"
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """Its entry in the stream."""
+        counted = {"rows": str(self.rows), "bytes": "-" if self.bytes is None else str(self.bytes)}
+        took = {"seconds": f"{self.seconds:.3f}", "lanes": str(self.lanes), "slowest": self.slowest}
+        return {"member": self.member, **counted, **took}
+
+    @classmethod
+    def of(cls, fields: Mapping[str, str]) -> Self:
+        """The batch of those fields; raises `StateFormatError`."""
+        try:
+            size = None if fields["bytes"] == "-" else int(fields["bytes"])
+            rows, seconds, lanes = int(fields["rows"]), float(fields["seconds"]), int(fields["lanes"])
+            return cls(fields["member"], rows, size, seconds, lanes, fields["slowest"])
+        except (KeyError, ValueError):
+            raise StateFormatError(
+                f"{dict(fields)!r} does not tell of a batch", "delete the key coop:v1:{group}:history"
+            ) from None

@@ -1,0 +1,143 @@
+"""What there is to tell of a member's lanes and of its last batch, made from what the planner knows. Pure.
+
+Knows neither Redis nor when it is told; `reporting` does.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from heapq import nsmallest
+from math import ceil
+from operator import attrgetter
+
+from coordinator.cost.batch_cost import BatchCost, LaneId, Load
+from coordinator.cost.quotas import Budget, Quota, Why
+from coordinator.plan.poison import Strike
+from coordinator.ranges import HashRange
+from coordinator.reports.end_history import EndHistory
+from coordinator.reports.lane_lines import (
+    ALONE,
+    MOST_TOLD,
+    PARKED,
+    BatchLine,
+    CostKind,
+    LaneLine,
+    LanesTold,
+    interesting,
+)
+from coordinator.subscription import TopicPartition
+
+LIMITS = "maxOffsetsPerTrigger"
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A batch that the sink completed, and how long it took, Spark's own time included."""
+
+    batch: BatchCost
+    took_ms: float
+
+
+class _Rates:
+    """Records per second that a batch read of lanes, of which there may be very many."""
+
+    def __init__(self, ended: Ended) -> None:
+        self._per_row = 1_000 / max(ended.took_ms, 1.0)
+        self._rows = {load.lane: load.rows for load in ended.batch.loads}
+        self._loads: defaultdict[TopicPartition, list[Load]] = defaultdict(list)
+        for load in ended.batch.loads:
+            self._loads[load.lane[0]].append(load)
+
+    def of(self, lane: LaneId) -> float:
+        """Its own; or its share of those that the lane was cut out of."""
+        rows = self._rows.get(lane)
+        if rows is None:
+            rows = sum(_part(load.lane[1], lane[1]) * load.rows for load in self._loads.get(lane[0], ()))
+        return rows * self._per_row
+
+
+def _part(hashes: HashRange, of: HashRange) -> float:
+    common = hashes.intersection(of)
+    return common.size / hashes.size if common else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What the planner has just decided, and what else it looked at."""
+
+    quotas: Sequence[Quota]
+    until: Mapping[TopicPartition, int]  # how far partitions are read, after Spark's limits
+    strikes: Sequence[Strike]
+
+
+def lanes_told(planned: Planned, ended: Ended | None, history: EndHistory, now_ms: int) -> LanesTold:
+    """What there is to tell of the lanes of a plan, of which there may be very many; `ended` is the batch before."""
+    quotas, struck = planned.quotas, {s.tp for s in planned.strikes}
+    told = nsmallest(MOST_TOLD, quotas, key=lambda q: (q.tp not in struck, not _limited(q, planned), -q.lag))
+    rates = _Rates(ended) if ended else None
+    lines = interesting(_line(q, planned, rates, history, now_ms) for q in told)
+    parked = sum(x.why == PARKED for x in lines)
+    limited = sum(_limited(q, planned) for q in quotas if q.tp not in struck)
+    limited += sum(x.limited for x in lines if x.tp in struck)
+    slowest = max(quotas, key=attrgetter("record_ms"), default=None)
+    return LanesTold(tuple(lines), len(quotas), limited, parked, _slowest(slowest))
+
+
+def _limited(q: Quota, planned: Planned) -> bool:
+    """Whether the plan bounds a lane, or Spark's limit."""
+    until = planned.until.get(q.tp, q.end)
+    return q.why is not Why.NOTHING or (until < q.end and max(0, until - q.piece.segment.position) < q.span)
+
+
+def _slowest(q: Quota | None) -> str:
+    return f"{q.tp.topic} {q.tp.partition} {q.lane[1]}: {q.record_ms:.3g} ms a record" if q and q.record_ms else "-"
+
+
+def _line(q: Quota, planned: Planned, rates: _Rates | None, history: EndHistory, now_ms: int) -> LaneLine:
+    position = q.piece.segment.position
+    behind = history.behind_ms(q.tp, position, now_ms)
+    offsets = max(0, min(q.span, planned.until.get(q.tp, q.end) - position))
+    return LaneLine(
+        q.tp,
+        q.piece.segment.hashes,
+        position,
+        lag=ceil(q.lag * q.cell.density),
+        lag_s=behind and behind[0] // 1_000,
+        at_least=behind is not None and behind[1] and q.lag > 0,
+        rate=round(rates.of(q.lane), 1) if rates else 0.0,
+        record_ms=float(f"{q.record_ms:.3g}"),
+        cost=CostKind.SURE if q.cell.sure else CostKind.GUESSED if q.record_ms else CostKind.UNKNOWN,
+        quota=ceil(offsets * q.cell.density),
+        why=_why(q, offsets, planned.strikes),
+    )
+
+
+def _why(q: Quota, offsets: int, strikes: Iterable[Strike]) -> str:
+    """What bounds a lane, the strongest reason first."""
+    struck = [s for s in strikes if s.tp == q.tp and s.hashes.intersection(q.lane[1])]
+    if any(s.parked and q.piece.segment.position <= s.offset for s in struck):
+        return PARKED
+    if struck and q.span:
+        return ALONE
+    return LIMITS if offsets < q.span else str(q.why)
+
+
+def slow_part(quotas: Iterable[Quota], budget: Budget) -> float:
+    """The part of a member's slots that lanes take up which cannot keep up: proven slow, and bounded by the budget."""
+    slow = sum(q.work_ms for q in quotas if q.cell.sure and q.why is Why.BUDGET)
+    return min(1.0, slow / (budget.ms * budget.slots)) if budget.ms else 0.0
+
+
+def batch_line(member: str, ended: Ended) -> BatchLine:
+    """What there is to tell of a batch."""
+    loads = ended.batch.loads
+    sizes = [load.cost.bytes for load in loads if load.cost is not None]
+    slowest = max(loads, key=lambda x: (x.cost.read_ms + x.cost.function_ms if x.cost else 0.0, x.rows), default=None)
+    return BatchLine(
+        member,
+        rows=round(sum(load.rows for load in loads)),
+        bytes=sum(sizes) if len(sizes) == len(loads) else None,
+        seconds=ended.took_ms / 1_000,
+        lanes=len(loads),
+        slowest=f"{slowest.lane[0].topic} {slowest.lane[0].partition} {slowest.lane[1]}" if slowest else "-",
+    )

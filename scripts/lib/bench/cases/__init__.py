@@ -1,0 +1,57 @@
+"""What is measured, one file an idea; `CASES` finds each by its name on the command line."""
+
+from collections.abc import Callable, Iterator, Mapping
+from types import MappingProxyType
+
+from bench.cases import (
+    broker_bytes,
+    fleets,
+    functions_inside,
+    hot_key,
+    many_partitions,
+    memory,
+    planner,
+    skew,
+    slots,
+    stages,
+    throughput,
+    trigger,
+    triggers,
+    waiting,
+    wall,
+)
+from bench.table import Result
+from bench.world import World
+
+Case = Callable[[World], Iterator[Result]]
+
+CASES: Mapping[str, Case] = MappingProxyType(
+    {
+        "P1": throughput.p1,
+        "P1d": throughput.p1d,
+        "P2": throughput.p2,
+        "P3": throughput.p3,
+        "P4": many_partitions.p4,
+        "P4b": many_partitions.p4b,
+        "P5": functions_inside.p5,
+        "P5m": functions_inside.p5m,
+        "P8": triggers.p8,
+        "P9": broker_bytes.p9,
+        "P12": waiting.p12,
+        "hotkey": hot_key.hotkey,
+        "hotkey-clock": hot_key.hotkey_clock,
+        "cpu": slots.waiting_inside,
+        "cpu-clock": slots.waiting_behind,
+        "cpu-busy": slots.busy,
+        "skew": skew.skew,
+        "frozen": fleets.frozen,
+        "poison": fleets.poison,
+        "plan": planner.plan_time,
+        "codec": throughput.codec,
+        "lanes": throughput.lanes,
+        "stages": stages.stages,
+        "wall": wall.wall,
+        "memory": memory.memory,
+        "trigger": trigger.trigger,
+    }
+)

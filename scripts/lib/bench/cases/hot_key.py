@@ -1,0 +1,103 @@
+"""One key a hundred times slower than a thousand others: what becomes of the others, and of the batches."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+from pyspark.sql import DataFrame
+
+from bench.cases.slots import KEYS, WORK_US, settled
+from bench.feed import Feed, backlog, keys
+from bench.table import Result, duration
+from bench.waiting_stream import Done, Story, behind, counted, inside
+from bench.world import World
+
+SLOTS = 8
+INSIDE_S, CLOCK_S = 5.0, 10.0
+"""The budgets: 10 s is the default; the clock needs it, where Spark itself takes one or two of a batch."""
+
+SLOW, SLOW_US = "k7", 100 * WORK_US
+LOAD = 0.7
+WARM, BATCHES, FOUND_WITHIN, RECOVERING = 6, 30, 10, 11
+SLOW_S, OTHERWISE_S = 150.0, 60.0
+
+Rows = Callable[..., DataFrame]
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """What a query did at 70 % of what its slots can do here and now: before, while and after the key was slow."""
+
+    budget_s: float
+    per_second: float
+    before: Sequence[Done]
+    slow: Sequence[Done]
+    after: Sequence[Done]
+
+    @property
+    def found(self) -> int:
+        """The first batch over the budget: from then on the slow key may be known."""
+        return next((i for i, b in enumerate(self.slow) if b.seconds > self.budget_s), 0)
+
+
+def hotkey(world: World) -> Iterator[Result]:
+    """The work in the read, by key: its cost is known."""
+    course = _course(world, inside, INSIDE_S)
+    yield from _judged("P7 mapInRead", course)
+    yield _recovered(course)
+
+
+def hotkey_clock(world: World) -> Iterator[Result]:
+    """The work behind the read, of which only the clock tells."""
+    yield from _judged("P7 mapInArrow", _course(world, behind, CLOCK_S))
+
+
+def _course(world: World, rows: Rows, budget_s: float) -> Course:
+    world.widen(SLOTS)
+    options = {"slots": str(SLOTS), "batch.time.budget": f"{budget_s:g}s"}
+    full, topic = world.kafka.create_topic("full"), world.kafka.create_topic("hot")
+    backlog(world.broker.address, full, keys(KEYS, WORK_US), 250_000)
+    measured = {**options, "batch.time.budget": f"{INSIDE_S:g}s", "startingOffsets": "earliest"}
+    most = settled(world, rows(world, full, **measured), batches=5)
+    feed = Feed(world.broker.address, topic, keys(KEYS, WORK_US), LOAD * most)
+    with counted(world, rows(world, topic, **options), SLOW) as query, feed.running():
+        story = Story(query)
+        before = story.watch(WARM, OTHERWISE_S)
+        feed.work[SLOW.encode()] = SLOW_US
+        slow = story.watch(BATCHES + FOUND_WITHIN // 2, SLOW_S)
+        feed.work[SLOW.encode()] = WORK_US
+        return Course(budget_s, LOAD * most, before[WARM // 2 :], slow, story.watch(RECOVERING, OTHERWISE_S))
+
+
+def _judged(name: str, course: Course) -> Iterator[Result]:
+    waiting = f"1 partition, {KEYS:,} keys, 1 ms of waiting, one key 100 ms"
+    work = f"{waiting}, {SLOTS} slots at 70 %, budget {course.budget_s:g} s"
+    window = course.slow[course.found : course.found + BATCHES]
+    arrive = course.per_second * (1 - 1 / KEYS)
+    kept = sum(b.healthy for b in window) / (window[-1].end - window[0].at) / arrive
+    before = f"{len(window)} batches; {arrive:.0f}/s arrive; before {_rate(course.before):.0f}/s"
+    note = f"{before}; slow key {sum(b.slow for b in window)} records"
+    yield Result(name, f"{work}: healthy keys", "arrivals", f"{kept:.0%}", "95 %", 0.95 / kept, 1.0, note)
+    p95, limit = _p95(course.slow[course.found + FOUND_WITHIN :]), 1.2 * course.budget_s
+    late = [i - course.found for i, b in enumerate(course.slow) if b.seconds > limit]
+    note = f"before {duration(_p95(course.before))}; {len(late)} of {len(course.slow)} longer, {late} after the first"
+    yield Result(name, "p95 of a batch from the tenth on", "1.2 x budget", *_pair(p95, limit), p95 / limit, 1.0, note)
+
+
+def _recovered(course: Course) -> Result:
+    batches = course.after[: FOUND_WITHIN + 1]
+    note = f"its records in each batch: {', '.join(str(b.slow) for b in batches)}"
+    last, limit = batches[-1].seconds, course.budget_s
+    return Result("P7c", "the key recovers: the tenth batch", "budget", *_pair(last, limit), last / limit, 1.0, note)
+
+
+def _p95(batches: Sequence[Done]) -> float:
+    ordered = sorted(b.seconds for b in batches)
+    return ordered[int(0.95 * len(ordered))] if ordered else 0.0
+
+
+def _rate(batches: Sequence[Done]) -> float:
+    return sum(b.healthy + b.slow for b in batches) / (batches[-1].end - batches[0].at)
+
+
+def _pair(ours: float, limit: float) -> tuple[str, str]:
+    return duration(ours), duration(limit)

@@ -1,0 +1,69 @@
+"""Whether memory stays bounded whatever the topic holds: the largest Python process under Spark while it is read."""
+
+import threading
+from collections.abc import Iterator
+from typing import Self
+from uuid import uuid4
+
+import psutil
+
+from bench.loader import Load
+from bench.streaming import our_stream
+from bench.table import Result
+from bench.world import World
+
+_EVERY_S = 0.02
+
+
+def memory(world: World) -> Iterator[Result]:
+    """Ten times the records, and records of 10 MB; streams, so that a reader process is among what is measured."""
+    few, many = (1_000_000, 4_000_000) if world.quick else (1_000_000, 10_000_000)
+    base = _peak(world, Load(few))
+    yield _result(f"{many:,} x 100 B", _peak(world, Load(many)), f"{few:,} x 100 B", base)
+    large = Load(20 if world.quick else 100, 10_000_000, codec="none")
+    yield _result(f"{large.records} x 10 MB", _peak(world, large), f"{few:,} x 100 B", base)
+
+
+def _result(work: str, peak: int, against: str, base: int) -> Result:
+    text = "largest Python process (worker or reader) while a stream reads "
+    return Result("memory", text + work, against, _mebibytes(peak), _mebibytes(base), peak / base)
+
+
+def _peak(world: World, load: Load) -> int:
+    options = our_stream(world, world.topic(load), startingOffsets="earliest")
+    with _Sampler(world.jvm) as sampler:
+        rows = world.spark.readStream.format("coop-kafka").options(**options).load()
+        checkpoint = world.folder / f"checkpoint-{uuid4().hex[:8]}"
+        writer = rows.writeStream.format("noop").option("checkpointLocation", str(checkpoint))
+        writer.trigger(availableNow=True).start().awaitTermination()
+    return sampler.peak
+
+
+class _Sampler:
+    """Looks at the resident memory of all Python processes, often."""
+
+    def __init__(self, jvm: psutil.Process) -> None:
+        self.peak = 0
+        self._jvm = jvm
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._sample)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._done.set()
+        self._thread.join()
+
+    def _sample(self) -> None:
+        while not self._done.wait(_EVERY_S):
+            for each in self._jvm.children(recursive=True):
+                try:
+                    self.peak = max(self.peak, each.memory_info().rss)
+                except psutil.NoSuchProcess:
+                    continue
+
+
+def _mebibytes(count: int) -> str:
+    return f"{count / 2**20:.0f} MiB"

@@ -1,0 +1,79 @@
+"""Keys of very different frequency and cost: how evenly the planner shares them out on the slots."""
+
+import random
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from statistics import median
+
+from pyspark.sql import DataFrame
+from pyspark.sql.functions import spark_partition_id
+
+from bench.feed import Feed, Work
+from bench.functions import WORKED, wait_told
+from bench.streaming import our_stream
+from bench.table import Result
+from bench.world import World
+from spark_coop_source.map_in_read import map_in_read
+
+SLOTS, KEYS, ZIPF = 8, 10_000, 1.1
+COSTS_US = (1_000, 2_000, 4_000, 8_000, 16_000)  # each as frequent as the others, whatever the frequency of its keys
+COMMONEST_US = (
+    4_000  # so that the commonest key, 15 % of all records, is work for three quarters of a slot, and for one only
+)
+LOAD = 0.6
+BATCHES, SETTLED = 15, 5
+PATIENCE_S = 200.0
+_SEED, _POLL_S = 11, 0.2
+
+
+@dataclass
+class Shares:
+    """What each batch gave its slots to do, by the nominal work of its records; a sink for `foreachBatch`."""
+
+    ratios: list[float] = field(default_factory=list)
+
+    def see(self, rows: DataFrame, _batch: int) -> None:
+        """Compare the fullest slot of a batch with the best possible: the mean, or the heaviest key."""
+        of_slot: defaultdict[int, int] = defaultdict(int)
+        of_key: defaultdict[bytes, int] = defaultdict(int)
+        for slot, key, us in rows.select(spark_partition_id(), "key", "us").collect():
+            of_slot[slot] += us
+            of_key[bytes(key)] += us
+        if of_slot:
+            best = max(sum(of_slot.values()) / SLOTS, *of_key.values())
+            self.ratios.append(max(of_slot.values()) / best)
+
+
+def skew(world: World) -> Iterator[Result]:
+    """Zipf's law over 10,000 keys, costs from 1 to 16 ms: a load of 60 % of eight slots."""
+    world.widen(SLOTS)
+    work, weights = _work(), [1 / (rank + 1) ** ZIPF for rank in range(KEYS)]
+    mean_us = sum(w * us for w, us in zip(weights, work.values(), strict=True)) / sum(weights)
+    topic = world.kafka.create_topic("skew")
+    given = our_stream(world, topic, **map_in_read(wait_told, schema=WORKED, per_key=True), slots=str(SLOTS))
+    rows = world.spark.readStream.format("coop-kafka").options(**given).load()
+    shares = Shares()
+    feed = Feed(world.broker.address, topic, work, LOAD * SLOTS * 1_000_000 / mean_us, weights)
+    query = rows.writeStream.foreachBatch(shares.see).option("checkpointLocation", str(world.folder / "skew")).start()
+    try:
+        with feed.running():
+            deadline = time.monotonic() + PATIENCE_S
+            while len(shares.ratios) < BATCHES and query.isActive and time.monotonic() < deadline:
+                time.sleep(_POLL_S)
+    finally:
+        query.stop()
+    late = shares.ratios[SETTLED:]
+    if not late:
+        raise RuntimeError(f"{len(shares.ratios)} batches in {PATIENCE_S:g} s: {query.exception()}")
+    first = ", ".join(f"{r:.2f}" for r in shares.ratios[:SETTLED])
+    note = f"median of {len(late)} batches, {min(late):.2f} - {max(late):.2f}; the first {SETTLED}: {first}"
+    what = f"Zipf {ZIPF} over {KEYS:,} keys x 1-16 ms, {SLOTS} slots at 60 %: fullest slot"
+    yield Result("skew", what, "best possible", f"{median(late):.2f}", "1", median(late), 1.15, note)
+
+
+def _work() -> Work:
+    chance = random.Random(_SEED)  # noqa: S311  not for secrets
+    costs = {b"k%d" % rank: chance.choice(COSTS_US) for rank in range(KEYS)}
+    return {**costs, b"k0": COMMONEST_US}

@@ -1,0 +1,85 @@
+"""How much more slots do of work that waits, or that takes a core: one partition, a thousand even keys, in order."""
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+
+from pyspark.sql import DataFrame
+
+from bench.feed import backlog, keys
+from bench.functions import WAITED, spin_all, wait_all
+from bench.runner import timed
+from bench.sources import TUNED, drained, theirs
+from bench.streaming import our_stream
+from bench.table import Result
+from bench.waiting_stream import Story, behind, counted, inside
+from bench.world import World
+from spark_coop_source.map_in_read import map_in_read
+
+WAITING, BUSY = (1, 2, 4, 8), (1, 2)
+KEYS, WORK_US = 1_000, 1_000
+BATCHES, MOST_S = 12, 60.0
+BUDGET = "3s"  # the default is 10 s: scaled down, so that twelve batches take less than a minute
+RECORDS = 16_000  # for Spark's own source, once
+
+Rows = Callable[..., DataFrame]
+
+
+def waiting_inside(world: World) -> Iterator[Result]:
+    """Ours as a stream with a backlog, once the planner has settled: work that waits, in the read."""
+    yield from _scaling(world, "P6 mapInRead", inside, WAITING)
+
+
+def waiting_behind(world: World) -> Iterator[Result]:
+    """The same behind the read; Spark's own source as a batch."""
+    yield from _scaling(world, "P6 mapInArrow", behind, WAITING)
+    yield from _theirs(world)
+
+
+def busy(world: World) -> Iterator[Result]:
+    """Work that takes a core."""
+    yield from _scaling(world, "P6 CPU", _spinning, BUSY)
+
+
+def _scaling(world: World, name: str, rows: Rows, slots: tuple[int, ...]) -> Iterator[Result]:
+    world.widen(max(WAITING))
+    topic = world.kafka.create_topic("slots")
+    backlog(world.broker.address, topic, keys(KEYS, WORK_US), 250_000)
+    one = 0.0
+    for count in slots:
+        rate = settled(world, rows(world, topic, **_options(count)))
+        one = one or rate
+        wanted = 0.9 * count * one
+        aim = 1.0 if count > 1 else None
+        work = f"{count} slots, records a second"
+        yield Result(name, work, "0.9 x slots x one", f"{rate:.0f}", f"{wanted:.0f}", wanted / rate, aim)
+
+
+def _options(slots: int) -> dict[str, str]:
+    return {"slots": str(slots), "batch.time.budget": BUDGET, "startingOffsets": "earliest"}
+
+
+def settled(world: World, rows: DataFrame, batches: int = BATCHES) -> float:
+    """Records a second of the second half of the batches."""
+    with counted(world, rows) as query:
+        seen = Story(query).watch(batches, MOST_S)
+    late = seen[len(seen) // 2 :]
+    return sum(b.healthy for b in late) / (late[-1].end - late[0].at)
+
+
+def _spinning(world: World, topic: str, **options: str) -> DataFrame:
+    given = our_stream(world, topic, **map_in_read(spin_all, schema=WAITED), **options)
+    return world.spark.readStream.format("coop-kafka").options(**given).load()
+
+
+def _theirs(world: World) -> Iterator[Result]:
+    topic = world.kafka.create_topic("plain")
+    backlog(world.broker.address, topic, keys(KEYS, WORK_US), RECORDS)
+    most = max(WAITING)
+    plain: Mapping[str, str] = {k: v for k, v in TUNED.items() if k != "minPartitions"}
+    for against, rows in (
+        ("plain", theirs(world, topic, plain)),
+        (f"minPartitions {most}, order lost", theirs(world, topic, {**plain, "minPartitions": str(most)})),
+        (f"repartition({most}, key)", theirs(world, topic, plain).repartition(most, "key")),
+    ):
+        took = timed(partial(drained, rows.select("key", "value").mapInArrow(wait_all, WAITED)), world.cpu).seconds
+        yield Result("P6 theirs", f"{against}, {most} slots, mapInArrow", "", f"{RECORDS / took:.0f}", "")

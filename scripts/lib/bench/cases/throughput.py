@@ -1,0 +1,89 @@
+"""How long it takes to read a topic into a sink that does nothing."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from statistics import median
+
+from bench.loader import Load
+from bench.runner import alternate, timed
+from bench.sources import TUNED, drained, ours, theirs
+from bench.table import Result, duration, result
+from bench.world import World
+
+LANES = (1, 2, 4, 8, 16)
+CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
+
+
+def small(world: World) -> Load:
+    """Four million records of 100 bytes."""
+    return Load(1_000_000 if world.quick else 4_000_000)
+
+
+def p1(world: World) -> Iterator[Result]:
+    """One partition: in as many lanes as cores, and in one, which reads each record once but on one core."""
+    yield _compared(world, "P1", small(world), 1.0)
+    yield _compared(world, "P1 1 lane", small(world), 1.0, lanes="1")
+
+
+def p1d(world: World) -> Iterator[Result]:
+    """The same, Spark's source with its defaults."""
+    yield _compared(world, "P1d", small(world), 0.5, {}, "its defaults")
+
+
+def p2(world: World) -> Iterator[Result]:
+    """Eight partitions."""
+    yield _compared(world, "P2", replace(small(world), partitions=8), 0.7)
+
+
+def p3(world: World) -> Iterator[Result]:
+    """Larger records, in as many lanes as cores, and in one."""
+    load = Load(150_000 if world.quick else 600_000, 1_000)
+    yield _compared(world, "P3", load, 1.0)
+    yield _compared(world, "P3 1 lane", load, 1.0, lanes="1")
+
+
+def codec(world: World) -> Iterator[Result]:
+    """One partition, compressed in every way, and in the small batches that Java's producer makes unless told."""
+    for name in CODECS:
+        yield _compared(world, f"codec {name}", replace(small(world), codec=name), None)
+    yield _compared(world, "codec 16k", replace(small(world), batch_bytes=16_384), None)
+
+
+def lanes(world: World) -> Iterator[Result]:
+    """One partition cut in more and more lanes, all at once: what each costs in CPU of the Python workers."""
+    with world.widened(max(LANES)):
+        yield from _lanes(world)
+
+
+def _lanes(world: World) -> Iterator[Result]:
+    topic = world.topic(small(world))
+    first = 0.0
+    for count in LANES:
+        rows = ours(world, topic, lanes=str(count), slots=str(count))
+        drained(rows)
+        samples = [timed(partial(drained, rows), world.python_cpu) for _ in range(world.times)]
+        cpu = median(each.cpu for each in samples)
+        first = first or cpu
+        wall = duration(median(each.seconds for each in samples))
+        aim = 2.0 if count == 8 else None
+        work = f"{count} lanes of one partition, CPU of the Python workers"
+        yield Result(f"lanes {count}", work, "1 lane", duration(cpu), duration(first), cpu / first, aim, f"took {wall}")
+
+
+def _compared(
+    world: World,
+    name: str,
+    load: Load,
+    aim: float | None,
+    options: Mapping[str, str] = TUNED,
+    against: str = "tuned",
+    **our_options: str,
+) -> Result:
+    topic = world.topic(load)
+    mine, other = ours(world, topic, **our_options), theirs(world, topic, options)
+    pair = alternate(lambda: drained(mine), lambda: drained(other), times=world.times, cpu=world.cpu)
+    partitions = "1 partition" if load.partitions == 1 else f"{load.partitions} partitions"
+    work = f"{partitions}, {load.records:,} x {load.size} B, {load.codec}"
+    work += f", {load.batch_bytes // 1024} KiB batches" if load.batch_bytes < 65_536 else ""
+    return result(name, work, against, pair, aim)

@@ -1,0 +1,74 @@
+"""What a user's Python code does in the benchmarks; light, since Python workers import it."""
+
+import time
+from collections.abc import Iterator
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+LETTERS = "key binary, size int, upper binary"
+WAITED = "key binary, records int"
+WORKED = "key binary, us long"
+PASSED = "partition int, offset long, key binary, value binary"
+HANG = b"hang"
+
+_LETTERS = pa.schema([("key", pa.binary()), ("size", pa.int32()), ("upper", pa.binary())])
+_WAITED = pa.schema([("key", pa.binary()), ("records", pa.int32())])
+
+
+_WORKED = pa.schema([("key", pa.binary()), ("us", pa.int64())])
+
+
+def wait_all(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """What `wait` does, for a whole batch at a time: one row for each key."""
+    for batch in batches:
+        waits = pc.cast(pc.cast(batch.column("value"), pa.string()), pa.int64())
+        time.sleep((pc.sum(waits).as_py() or 0) / 1_000_000)
+        counts = pc.value_counts(batch.column("key"))
+        columns = [counts.field("values"), pc.cast(counts.field("counts"), pa.int32())]
+        yield pa.RecordBatch.from_arrays(columns, schema=_WAITED)
+
+
+def spin_all(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """The same with a core busy all the while: for each record as many microseconds of CPU as its value says."""
+    for batch in batches:
+        total = sum(int(value) for value in batch.column("value").to_pylist()) / 1_000_000
+        until = time.thread_time() + total
+        while time.thread_time() < until:
+            pass
+        yield pa.RecordBatch.from_arrays(
+            [pa.array([None], pa.binary()), pa.array([len(batch)], pa.int32())], schema=_WAITED
+        )
+
+
+def letters(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """A little work on every record, all of it in Arrow: the size of its value, and the first letters of it."""
+    for batch in batches:
+        value = batch.column("value")
+        columns = [batch.column("key"), pc.binary_length(value), pc.binary_slice(value, 0, 8)]
+        yield pa.RecordBatch.from_arrays(columns, schema=_LETTERS)
+
+
+def wait(key: bytes | None, records: pa.RecordBatch) -> pa.RecordBatch:
+    """One key's records, one after another: for each a wait of as many microseconds as its value says."""
+    for value in records.column("value").to_pylist():
+        time.sleep(int(value) / 1_000_000)
+    return pa.RecordBatch.from_arrays(
+        [pa.array([key], pa.binary()), pa.array([len(records)], pa.int32())], schema=_WAITED
+    )
+
+
+def wait_told(key: bytes | None, records: pa.RecordBatch) -> pa.RecordBatch:
+    """The same; tells how long it was to wait."""
+    waits = [int(value) for value in records.column("value").to_pylist()]
+    time.sleep(sum(waits) / 1_000_000)
+    return pa.RecordBatch.from_arrays(
+        [pa.array([key], pa.binary()), pa.array([sum(waits)], pa.int64())], schema=_WORKED
+    )
+
+
+def wait_and_pass(key: bytes | None, records: pa.RecordBatch) -> pa.RecordBatch:
+    """One key's records as they came, each after 15 ms; one whose value is `HANG` never comes to an end."""
+    for value in records.column("value").to_pylist():
+        time.sleep(1_000_000 if value == HANG else 0.015)
+    return records.select(["partition", "offset", "key", "value"])

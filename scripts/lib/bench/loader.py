@@ -1,0 +1,70 @@
+"""Topics with millions of records, written in seconds by librdkafka.
+
+Knows Kafka's producer; nothing of Spark, of lanes or of what is measured.
+"""
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import cycle, islice
+
+from confluent_kafka import Producer
+
+_PATIENCE_S = 120
+_SEED = 12
+_VALUES = 4_096
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What a topic holds: `records` in all, keys spread evenly, values half of which compress."""
+
+    records: int
+    size: int = 100  # bytes of a value
+    partitions: int = 1
+    keys: int = 100_000
+    codec: str = "lz4"
+    batch_bytes: int = 65_536  # before compression
+
+
+def produce(bootstrap: str, topic: str, load: Load) -> None:
+    """Write the records, acknowledged when this returns; with several partitions, equally many to each.
+
+    Raises `RuntimeError` if the broker did not take them all.
+    """
+    producer = Producer(_settings(bootstrap, load))
+    for number, (key, value) in enumerate(_records(load)):
+        _send(producer, topic, key, value, number % load.partitions)
+    if producer.flush(_PATIENCE_S):
+        raise RuntimeError(f"the broker did not take all of {load.records:,} records within {_PATIENCE_S} s")
+
+
+def _settings(bootstrap: str, load: Load) -> dict[str, object]:
+    return {
+        "bootstrap.servers": bootstrap,
+        "compression.type": load.codec,
+        "batch.size": max(load.batch_bytes, load.size + 1_000),
+        "message.max.bytes": max(1_000_000, 2 * load.size),
+        "linger.ms": 50,
+        "queue.buffering.max.messages": 1_000_000,
+        "queue.buffering.max.kbytes": 1_000_000,
+    }
+
+
+def _send(producer: Producer, topic: str, key: bytes, value: bytes, partition: int) -> None:
+    while True:
+        try:
+            producer.produce(topic, value, key, partition)
+            return
+        except BufferError:
+            producer.poll(0.05)
+
+
+def _records(load: Load) -> Iterator[tuple[bytes, bytes]]:
+    """The same for the same load."""
+    chance = random.Random(_SEED)  # noqa: S311  not for secrets
+    half = -(-load.size // 2)
+    count = max(1, min(_VALUES, load.records, 64_000_000 // load.size))
+    values = [(chance.randbytes(half) + b"abcdefghij" * half)[: load.size] for _ in range(count)]
+    keys = [b"key-%d" % chance.randrange(load.keys) for _ in range(min(load.records, 4 * load.keys))]
+    return islice(zip(cycle(keys), cycle(values)), load.records)

@@ -1,0 +1,70 @@
+"""Streaming queries of both sources: started, fed round by round, and timed by what Spark reports of its triggers."""
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from uuid import uuid4
+
+from pyspark.sql.streaming.query import StreamingQuery
+
+from bench.sources import OURS, TUNED, reader
+from bench.world import World
+
+_PATIENCE_S = 400
+_POLL_S = 0.05
+EVERY = "200 milliseconds"
+
+
+def our_stream(world: World, topic: str, **options: str) -> Mapping[str, str]:
+    """What a stream of ours is told: a group of its own."""
+    group = {"group": f"bench-{uuid4().hex[:8]}", "redis.url": world.redis.address}
+    return {**reader(world, topic), **OURS, **group, "startingOffsets": "latest", **options}
+
+
+def their_stream(world: World, topic: str, **options: str) -> Mapping[str, str]:
+    """What a stream of Spark's source is told."""
+    return {**reader(world, topic), **TUNED, "startingOffsets": "latest", **options}
+
+
+@contextmanager
+def running(world: World, source: str, options: Mapping[str, str]) -> Iterator[StreamingQuery]:
+    """A query into a sink that does nothing, which has seen where the log ends."""
+    rows = world.spark.readStream.format(source).options(**options).load()
+    checkpoint = world.folder / f"checkpoint-{uuid4().hex[:8]}"
+    writer = rows.writeStream.format("noop").option("checkpointLocation", str(checkpoint))
+    query = writer.trigger(processingTime=EVERY).start()
+    try:
+        _until(lambda: bool(query.recentProgress), query)
+        yield query
+    finally:
+        query.stop()
+
+
+def trigger_seconds(query: StreamingQuery, feed: Callable[[], object], rows: int) -> float:
+    """Feed the query with `rows` records and give the seconds of the triggers that it took to read them."""
+    seen = _batches(query)
+    feed()
+
+    def new() -> list[Mapping[str, object]]:
+        return [told for batch, told in _batches(query).items() if batch not in seen]
+
+    _until(lambda: sum(int(str(told["rows"])) for told in new()) >= rows, query)
+    return sum(float(str(told["ms"])) for told in new()) / 1000
+
+
+def _batches(query: StreamingQuery) -> dict[int, Mapping[str, object]]:
+    return {
+        told["batchId"]: {"rows": told["numInputRows"], "ms": told["durationMs"]["triggerExecution"]}
+        for told in query.recentProgress
+        if told["numInputRows"]
+    }
+
+
+def _until(condition: Callable[[], bool], query: StreamingQuery) -> None:
+    deadline = time.monotonic() + _PATIENCE_S
+    while not condition():
+        if query.exception() is not None:
+            raise RuntimeError(f"the query failed: {query.exception()}")
+        if time.monotonic() > deadline:
+            raise RuntimeError(f"the query was not done after {_PATIENCE_S} s: {query.lastProgress}")
+        time.sleep(_POLL_S)

@@ -1,0 +1,93 @@
+"""A streaming query of ours whose work waits, inside the read or behind it, and what each of its batches did."""
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import uuid4
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as f
+from pyspark.sql.streaming.query import StreamingQuery
+
+from bench.functions import WAITED, wait, wait_all
+from bench.streaming import our_stream
+from bench.world import World
+from spark_coop_source.map_in_read import map_in_read
+
+_POLL_S = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """One batch: when it began, in seconds; how long it took; records of slow keys and of all others."""
+
+    at: float
+    seconds: float
+    healthy: int
+    slow: int
+
+    @property
+    def end(self) -> float:
+        """When it was complete."""
+        return self.at + self.seconds
+
+
+def inside(world: World, topic: str, **options: str) -> DataFrame:
+    """The work in `read`, by key, so that its cost is known exactly."""
+    given = our_stream(world, topic, **map_in_read(wait, schema=WAITED, per_key=True), **options)
+    return world.spark.readStream.format("coop-kafka").options(**given).load()
+
+
+def behind(world: World, topic: str, **options: str) -> DataFrame:
+    """The work in `mapInArrow`, of which only the clock tells."""
+    rows = world.spark.readStream.format("coop-kafka").options(**our_stream(world, topic, **options)).load()
+    return rows.select("key", "value").mapInArrow(wait_all, WAITED)
+
+
+@contextmanager
+def counted(world: World, rows: DataFrame, slow: str = "") -> Iterator[StreamingQuery]:
+    """The query, into a sink that does nothing; Spark counts its rows as they pass."""
+    records = f.when(f.col("key").cast("string").isin(*slow.split(",")), f.col("records"))
+    of_all = f.coalesce(f.sum("records"), f.lit(0)).alias("all")
+    watched = rows.observe("work", of_all, f.coalesce(f.sum(records), f.lit(0)).alias("slow"))
+    checkpoint = world.folder / f"checkpoint-{uuid4().hex[:8]}"
+    query = watched.writeStream.format("noop").option("checkpointLocation", str(checkpoint)).start()
+    try:
+        yield query
+    finally:
+        query.stop()
+
+
+class Story:
+    """The batches of a query as they end: Spark itself keeps only the last hundred."""
+
+    def __init__(self, query: StreamingQuery) -> None:
+        self._query, self._seen = query, dict[int, Done]()
+
+    @property
+    def batches(self) -> list[Done]:
+        """Those so far that read something."""
+        return [done for _, done in sorted(self._seen.items())]
+
+    def watch(self, batches: int, seconds: float) -> list[Done]:
+        """Look on for so many batches, but not for longer; gives those. Raises `RuntimeError` if the query fails."""
+        before, until = len(self._seen), time.monotonic() + seconds
+        while time.monotonic() < until and len(self._seen) < before + batches:
+            if self._query.exception() is not None:
+                raise RuntimeError(f"the query failed: {self._query.exception()}")
+            self._seen |= {told["batchId"]: _done(told) for told in self._query.recentProgress if told["numInputRows"]}
+            time.sleep(_POLL_S)
+        if not self.batches[before:]:
+            raise RuntimeError(f"no batch ended in {seconds:g} s; the query said last: {self._query.lastProgress}")
+        return self.batches[before:]
+
+
+def _done(told: Mapping[str, Any]) -> Done:
+    row = told["observedMetrics"]["work"]
+    counts = row if isinstance(row, Mapping) else row.asDict()
+    at = datetime.fromisoformat(told["timestamp"]).timestamp()
+    slow = int(counts["slow"])
+    return Done(at, told["durationMs"]["triggerExecution"] / 1000, int(counts["all"]) - slow, slow)

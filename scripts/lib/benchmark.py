@@ -1,0 +1,72 @@
+"""The command `scripts/bench`: this project beside Spark's own Kafka source, on servers of its own."""
+
+import argparse
+import os
+import platform
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+
+import psutil
+
+import processes
+from bench.cases import CASES
+from bench.table import Result, markdown
+from bench.world import World
+
+
+def arguments() -> argparse.Namespace:
+    """What the command line says."""
+    parser = argparse.ArgumentParser(prog="scripts/bench", description=__doc__)
+    parser.add_argument("names", nargs="*", choices=[[], *CASES], metavar="NAME", help=f"of {', '.join(CASES)}")
+    parser.add_argument("--quick", action="store_true", help="smaller topics, three repetitions")
+    parser.add_argument("--output", type=Path, metavar="FILE", help="write the table in Markdown there too")
+    return parser.parse_args()
+
+
+def main() -> int:
+    """Run the cases; 0 whatever they find."""
+    wanted = arguments()
+    with tempfile.TemporaryDirectory(prefix="coop-kafka-bench-") as folder, processes.ending_politely():
+        stack = ExitStack()
+        try:
+            results = list(_run(wanted.names or list(CASES), World(Path(folder), stack, quick=wanted.quick)))
+        finally:
+            with processes.undisturbed():
+                stack.close()
+    print("", machine(), markdown(results), "", *(each.line for each in results), sep="\n")
+    if wanted.output:
+        wanted.output.write_text(f"{machine()}\n\n{markdown(results)}\n")
+    return 0
+
+
+def _run(names: list[str], world: World) -> Iterator[Result]:
+    for name in names:
+        began = time.monotonic()
+        print(f"{name} ...", flush=True)
+        for each in CASES[name](world):
+            print(" ", each.line, flush=True)
+            yield each
+        print(f"  took {time.monotonic() - began:.0f} s", flush=True)
+
+
+def machine() -> str:
+    """Where and with what it was measured."""
+    java = subprocess.run(["java", "-version"], capture_output=True, text=True, check=False).stderr.split('"')[1:2]  # noqa: S607
+    parts = [f"{datetime.now(UTC):%Y-%m-%d}", f"{os.cpu_count()} cores", f"{psutil.virtual_memory().total >> 30} GiB"]
+    parts += [
+        f"{platform.system()} {platform.machine()}",
+        f"Python {platform.python_version()}",
+        f"Java {' '.join(java)}",
+    ]
+    parts += [f"{name} {version(name)}" for name in ("pyspark", "kafka-python", "pyarrow", "numpy")]
+    return ", ".join(parts) + ", Kafka 4.2.0, spark-sql-kafka 4.2.0"
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,92 @@
+"""The command `scripts/chaos`: real drivers of one group, killed at random moments and at named points of the cycle."""
+
+import argparse
+import logging
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Callable
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from random import Random
+
+import processes
+import servers
+from drivers import points
+from drivers.driver import Driver
+from drivers.fleet import Fleet
+from topics import Kafka
+
+_DRIVERS = ("a", "b", "c")
+_LONGEST_WAIT_S, _POINT_S = 3.0, 30.0
+ANY_MOMENT = "at any moment"
+
+
+def arguments() -> argparse.Namespace:
+    """What the command line says."""
+    parser = argparse.ArgumentParser(
+        prog="scripts/chaos",
+        description="Three drivers share a topic of one partition, then one of two; each kill is a SIGKILL for all"
+        " processes of one of them. At the end every record must be in a sink, each key in order.",
+    )
+    parser.add_argument("--kills", type=int, default=30, metavar="N", help="how many, on both topics (default 30)")
+    parser.add_argument("--seed", type=int, default=None, metavar="S", help="decides whom and where; else a new one")
+    return parser.parse_args()
+
+
+def main() -> int:
+    """Run the kills; 0 if nothing was lost, out of order or repeated without a reason."""
+    wanted = arguments()
+    logging.getLogger("kafka").setLevel(logging.CRITICAL)
+    seed = wanted.seed if wanted.seed is not None else time.time_ns() % 100_000
+    random = Random(seed)  # noqa: S311 - it must replay
+    print(f"{wanted.kills} kills, --seed {seed}", flush=True)
+    with processes.ending_politely(), ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="coop-kafka-chaos-")))
+        kafka, redis = servers.kafka(folder), servers.valkey(folder)
+        stack.callback(kafka.stop)
+        stack.callback(redis.stop)
+        good = True
+        for partitions, kills in ((1, (wanted.kills + 1) // 2), (2, wanted.kills // 2)):
+            name = f"chaos-{uuid.uuid4().hex[:8]}"
+            (folder / name).mkdir()
+            fleet = Fleet(Kafka(kafka.address), redis.address, name, folder / name, partitions)
+            stack.callback(fleet.end)
+            good &= _kill_and_judge(fleet, kills, random, partial(print, flush=True))
+    return 0 if good else 1
+
+
+def _kill_and_judge(fleet: Fleet, kills: int, random: Random, say: Callable[[str], None]) -> bool:
+    with fleet.producing():
+        drivers = [fleet.join(name) for name in _DRIVERS]
+        fleet.until(lambda: fleet.working(*drivers), "all drivers share the topic")
+        for number in range(kills):
+            driver, point = random.choice(drivers), random.choice((*points.POINTS, ANY_MOMENT))
+            where = _come_to(fleet, driver, point, random)
+            say(f"{fleet.partitions} partitions, kill {number + 1}: {driver.name} {where}")
+            driver.kill()
+            driver.start()
+        fleet.until(lambda: fleet.working(*drivers), "all drivers are back")
+    fleet.until(lambda: fleet.everything_arrived, "every record is in a sink")
+    fleet.end()
+    say(str(fleet.outcome()))
+    for repeat in fleet.outcome().unexplained[:10]:
+        say(f"  {repeat}")
+    return fleet.outcome().good
+
+
+def _come_to(fleet: Fleet, driver: Driver, point: str, random: Random) -> str:
+    """Wait until the driver works and has come to the point; where it is then."""
+    fleet.until(lambda: fleet.working(driver), f"{driver.name} works again")
+    if point == ANY_MOMENT:
+        time.sleep(random.uniform(0, _LONGEST_WAIT_S))
+    else:
+        points.arm(driver.folder, point)
+        fleet.until(lambda: points.reached(driver.folder), f"{driver.name} comes {point}", _POINT_S)
+    return point
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,125 @@
+"""One application as a person runs it, by spark-submit, with a folder that outlives its drivers."""
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+
+import processes
+from broker_jars import ROOT
+from coordinator.group_state import GroupState
+from drivers import points
+from job import SparkSubmit
+
+_JOB, _HOOK = Path(__file__).with_name("job.py"), Path(__file__).parent / "hook"
+_SLOTS = 2
+_SHORT_LIFE = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # it starts with half the work
+
+
+@dataclass(slots=True)
+class Driver:
+    """An application and its driver of the moment."""
+
+    folder: Path
+    options: Mapping[str, str]
+    process: subprocess.Popen[bytes] | None = None
+    member: str = ""
+    disturbed: list[int] = field(
+        default_factory=list
+    )  # how many batches it had finished whenever something was done to it
+
+    @property
+    def name(self) -> str:
+        """What people call it."""
+        return self.folder.name
+
+    @property
+    def log(self) -> Path:
+        """What it says."""
+        return self.folder / "driver.log"
+
+    @property
+    def lines(self) -> list[str]:
+        """The batches it has finished, one line each."""
+        with suppress(FileNotFoundError):
+            text = (self.folder / "output").read_text()
+            return text.splitlines() if text.endswith("\n") else text.splitlines()[:-1]
+        return []
+
+    def start(self) -> None:
+        """Start a driver on the folder's checkpoint."""
+        self.folder.mkdir(exist_ok=True)
+        (self.folder / "stop").unlink(missing_ok=True)
+        points.disarm(self.folder)
+        path = os.pathsep.join(map(str, (_HOOK, ROOT / "scripts" / "lib")))
+        environment = {points.FOLDER: str(self.folder), "PYTHONPATH": path, "JDK_JAVA_OPTIONS": _SHORT_LIFE}
+        submit = SparkSubmit(_JOB, [str(self.folder), json.dumps(dict(self.options))], self.folder, self.log, _SLOTS)
+        self.process = submit.start(environment)
+
+    @property
+    def running(self) -> subprocess.Popen[bytes]:
+        """Its process; raises `RuntimeError` if it has failed."""
+        if self.process is None or self.process.poll() is not None:
+            raise RuntimeError(f"driver {self.name} does not run:\n{processes.tail(self.log)}")
+        return self.process
+
+    def works(self, state: GroupState) -> bool:
+        """Whether it is a member that owns something; remembers which member it is."""
+        family = {p.pid for p in psutil.Process(self.running.pid).children(recursive=True)}
+        mine = [m for m, fields in state.members.items() if int(fields.get("pid", "0")) in family]
+        self.member = mine[0] if mine else self.member
+        return bool(mine) and self.member in owners(state)
+
+    # -- what is done to it --------------------------------------------------------------------
+
+    def kill(self) -> None:
+        """SIGKILL for all of its processes, as a lost machine would."""
+        processes.kill(self.running)
+        self.disturbed.append(len(self.lines))
+
+    def ask_to_stop(self) -> None:
+        """A polite stop, as `query.stop()` is; it goes on for a moment."""
+        (self.folder / "stop").touch()
+
+    def stopped(self) -> bool:
+        """Whether it has come to its polite end; raises `RuntimeError` if it failed instead."""
+        if self.process is None or self.process.poll() is None:
+            return False
+        if self.process.returncode:
+            raise RuntimeError(f"driver {self.name} failed:\n{processes.tail(self.log)}")
+        self.disturbed.append(len(self.lines))
+        return True
+
+    def freeze(self) -> None:
+        """SIGSTOP for all of its processes: its heart stands still too."""
+        self._signal(signal.SIGSTOP)
+        self.disturbed.append(len(self.lines))
+
+    def wake(self) -> None:
+        """SIGCONT."""
+        self.disturbed.append(len(self.lines) + 1)  # the batch it was frozen in comes late
+        self._signal(signal.SIGCONT)
+
+    def end(self) -> None:
+        """Leave nothing running."""
+        if self.process is not None:
+            with suppress(RuntimeError, psutil.NoSuchProcess):
+                self._signal(signal.SIGCONT)
+            processes.stop(self.process)
+
+    def _signal(self, number: int) -> None:
+        first = psutil.Process(self.running.pid)
+        for process in (first, *first.children(recursive=True)):
+            with suppress(psutil.NoSuchProcess):
+                process.send_signal(number)
+
+
+def owners(state: GroupState) -> set[str]:
+    """The members that own something."""
+    return {member for of_tp in state.owners.values() for _, _, member in of_tp}

@@ -1,0 +1,162 @@
+"""Drivers of one group on one topic, to which records come all the time; and the verdict on all of them together."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, field
+from itertools import chain, pairwise
+from pathlib import Path
+
+from coordinator.errors import UnknownGroupError
+from coordinator.group_state import GroupState
+from coordinator.redis.client import RedisClient
+from coordinator.redis.snapshot import read_group
+from drivers import output
+from drivers.driver import Driver, owners
+from topics import Kafka, Record
+from verdict import Sent
+
+SESSION_S = 5.0
+_EVERY_S = 0.25
+_POLL_S, _PATIENCE_S = 0.05, 240.0
+
+
+@dataclass(frozen=True, slots=True)
+class Feeding:
+    """What comes four times a second, to all partitions by turns: records of some keys, and of none."""
+
+    keys: int = 20
+    at_once: int = 20
+    every_keyless: int = 7  # every so many-th record has no key
+
+
+@dataclass(slots=True)
+class Fleet:
+    """The drivers by name, and what was sent."""
+
+    kafka: Kafka
+    redis_url: str
+    group: str
+    folder: Path
+    partitions: int = 1
+    topic: str = ""
+    feeding: Feeding = Feeding()
+    options: Mapping[str, str] = field(default_factory=dict)  # besides those that every driver has
+    odd: list[Record] = field(default_factory=list)  # to be sent in between
+    drivers: dict[str, Driver] = field(default_factory=dict)
+    sent: list[list[Sent]] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.topic = self.kafka.create_topic("fleet", partitions=self.partitions)
+        self.sent = [[] for _ in range(self.partitions)]
+
+    def start(self, name: str) -> Driver:
+        """Start a driver; on the checkpoint that it left, if it has run before."""
+        options = {
+            "kafka.bootstrap.servers": self.kafka.bootstrap,
+            "subscribe": self.topic,
+            "startingOffsets": "earliest",
+            "group": self.group,
+            "redis.url": self.redis_url,
+            "slots": "2",
+            "session.timeout.ms": str(int(1000 * SESSION_S)),
+            "heartbeat.interval.ms": "500",
+            **self.options,
+        }
+        driver = self.drivers.setdefault(name, Driver(self.folder / name, options))
+        driver.start()
+        return driver
+
+    def join(self, name: str) -> Driver:
+        """Start a driver and wait until it works: several that start at once take each other's cores."""
+        driver = self.start(name)
+        self.until(lambda: self.working(driver), f"{name} works")
+        return driver
+
+    def end(self) -> None:
+        """Leave nothing running."""
+        for driver in self.drivers.values():
+            driver.end()
+
+    @contextmanager
+    def producing(self) -> Iterator[None]:
+        """Records come while the body of `with` runs."""
+        stop = threading.Event()
+        thread = threading.Thread(target=self._produce, args=(stop,))
+        thread.start()
+        try:
+            yield
+        finally:
+            stop.set()
+            thread.join()
+
+    def _produce(self, stop: threading.Event) -> None:
+        number = 0
+        while not stop.wait(_EVERY_S):
+            odd, self.odd = self.odd, []
+            records = [*odd, *map(self._record, range(number, number + self.feeding.at_once))]
+            self.kafka.produce(self.topic, records)
+            for r in records:
+                sent = r.key.decode() if r.key else None, str(r.value, "ascii") if r.value else None
+                self.sent[r.partition or 0].append(sent)
+            number += self.feeding.at_once
+
+    def _record(self, number: int) -> Record:
+        turn, partition = divmod(number, self.partitions)
+        key = None if turn % self.feeding.every_keyless == 0 else b"key-%d" % (turn % self.feeding.keys)
+        return Record(str(number).encode(), key, partition)
+
+    # -- what can be seen ------------------------------------------------------------------------
+
+    @property
+    def state(self) -> GroupState | None:
+        """The group in Redis; None while there is none."""
+        with closing(RedisClient(self.redis_url)) as client:
+            try:
+                return read_group(client, self.group)
+            except UnknownGroupError:
+                return None
+
+    def working(self, *drivers: Driver) -> bool:
+        """Whether each of these owns something."""
+        state = self.state
+        return state is not None and all(d.works(state) for d in drivers)
+
+    def without(self, member: str) -> bool:
+        """Whether everything is owned, and nothing of it by this member."""
+        state = self.state
+        return state is not None and bool(owners(state) - {member}) and member not in owners(state)
+
+    @property
+    def arrived(self) -> set[tuple[int, int]]:
+        """Partition and offset of every record that is in some finished batch."""
+        return {(p, d.offset) for batch in self._finished() for p, d in batch.deliveries}
+
+    @property
+    def everything_arrived(self) -> bool:
+        """Whether every record that was sent is in some finished batch."""
+        return len(self.arrived) == sum(map(len, self.sent))
+
+    @property
+    def longest_batch_s(self) -> float:
+        """The longest time between two finished batches of one driver."""
+        clocks = [[b.clock for b in output.batches(d.name, d.lines)] for d in self.drivers.values()]
+        return max((after - before for of_one in clocks for before, after in pairwise(of_one)), default=0) / 1e9
+
+    def until(self, happened: Callable[[], bool], what: str, seconds: float = _PATIENCE_S) -> float:
+        """Wait until something has happened; the seconds it took. `RuntimeError` if a driver fails or time runs out."""
+        began = time.monotonic()
+        while not happened():
+            if time.monotonic() - began > seconds:
+                raise RuntimeError(f"not within {seconds:.0f} s: {what}\n{self.state}")
+            time.sleep(_POLL_S)
+        return time.monotonic() - began
+
+    def outcome(self) -> output.Outcome:
+        """The verdict on everything that was sent so far."""
+        disturbed = {d.name: d.disturbed for d in self.drivers.values()}
+        return output.outcome(self.sent, self._finished(), disturbed)
+
+    def _finished(self) -> list[output.Batch]:
+        return list(chain.from_iterable(output.batches(d.name, d.lines) for d in self.drivers.values()))

@@ -1,0 +1,49 @@
+"""The job of a driver that is killed: one member of a group, which appends each finished batch to a file as one line.
+
+Arguments: its folder and its options as JSON. It ends politely when the file `stop` appears in its folder.
+"""
+
+import json
+import os
+import sys
+import time
+from functools import partial
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import monotonically_increasing_id, spark_partition_id
+
+from drivers import points
+
+
+def append_batch(rows: DataFrame, batch: int, output: Path) -> None:
+    """Write a batch with the clock of the host, which all drivers share; in one system call, so whole or not at all."""
+    place, task = monotonically_increasing_id(), spark_partition_id()
+    found = rows.select("partition", "offset", "key", "value", task.alias("task"), place.alias("place")).collect()
+    deliveries = [[r.partition, r.offset, _text(r.key), _text(r.value), r.task, r.place] for r in found]
+    points.halt(points.BEFORE_SINK)
+    line = json.dumps({"clock": time.monotonic_ns(), "pid": os.getpid(), "batch": batch, "deliveries": deliveries})
+    with output.open("ab", buffering=0) as file:
+        file.write(f"{line}\n".encode())
+    points.halt(points.AFTER_SINK)
+
+
+def _text(value: bytes | None) -> str | None:
+    return None if value is None else bytes(value).decode()
+
+
+def main() -> None:
+    """Run until the query fails or is asked to stop."""
+    folder, options = Path(sys.argv[1]), json.loads(sys.argv[2])
+    spark = SparkSession.builder.appName(folder.name).getOrCreate()
+    writer = spark.readStream.format("coop-kafka").options(**options).load().writeStream
+    writer = writer.foreachBatch(partial(append_batch, output=folder / "output"))
+    query = writer.option("checkpointLocation", str(folder / "checkpoint")).start()
+    while not (folder / "stop").exists():
+        if query.awaitTermination(1):
+            return
+    query.stop()
+
+
+if __name__ == "__main__":
+    main()

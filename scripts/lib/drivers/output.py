@@ -1,0 +1,77 @@
+"""What several drivers wrote, in the order of the clock they share, and whether it keeps the promise (spec 1). Pure."""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from verdict import Delivery, Sent, Verdict, judge
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Batch:
+    """One finished batch of one driver."""
+
+    clock: int
+    driver: str
+    number: int  # how many the driver had finished, this one included
+    deliveries: tuple[tuple[int, Delivery], ...]  # with partition; their batch is not yet known
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """How the delivery to all sinks together went."""
+
+    verdicts: tuple[Verdict, ...]  # of each partition
+    unexplained: tuple[str, ...]  # repeats of batches to whose drivers nothing was done
+
+    @property
+    def good(self) -> bool:
+        """Nothing lost or altered, first deliveries in order, repeats only of what was not confirmed."""
+        return not self.unexplained and not any(v.lost or v.altered or v.out_of_order for v in self.verdicts)
+
+    def __str__(self) -> str:
+        repeats, lost = sum(v.repeats for v in self.verdicts), sum(v.lost for v in self.verdicts)
+        out_of_order = sum(v.out_of_order + v.altered for v in self.verdicts)
+        unexplained = f"{len(self.unexplained):,} of them without a reason"
+        return (
+            f"{sum(v.sent for v in self.verdicts):,} records sent: {lost:,} lost,"
+            f" {out_of_order:,} out of order or altered, {repeats:,} repeated, {unexplained}"
+        )
+
+
+def batches(driver: str, lines: Iterable[str]) -> list[Batch]:
+    """The finished batches of a driver."""
+    return [_batch(driver, number, json.loads(line)) for number, line in enumerate(lines, start=1)]
+
+
+def outcome(
+    sent: Sequence[Sequence[Sent]], finished: Iterable[Batch], disturbed: Mapping[str, Iterable[int]]
+) -> Outcome:
+    """Judge what was sent to each partition; `disturbed` says after how many batches something was done to a driver."""
+    in_order = sorted(finished)
+    per_partition: defaultdict[int, list[Delivery]] = defaultdict(list)
+    for place, batch in enumerate(in_order):
+        for partition, d in batch.deliveries:
+            per_partition[partition].append(Delivery(place, d.input_partition, d.place, d.offset, d.key, d.value))
+    verdicts = tuple(judge(of_partition, per_partition[p]) for p, of_partition in enumerate(sent))
+    return Outcome(verdicts, tuple(_unexplained(in_order, {d: set(n) for d, n in disturbed.items()})))
+
+
+def _unexplained(in_order: Iterable[Batch], disturbed: Mapping[str, set[int]]) -> Iterable[str]:
+    """Records that more than one batch held whose driver was left in peace after it: those were all confirmed."""
+    quiet: dict[tuple[int, int], str] = {}
+    for batch in in_order:
+        if batch.number not in disturbed.get(batch.driver, ()):
+            for partition, d in batch.deliveries:
+                if before := quiet.get((partition, d.offset)):
+                    yield f"{partition}:{d.offset} in batches of {before} and {batch.driver}"
+                quiet[partition, d.offset] = batch.driver
+
+
+def _batch(driver: str, number: int, line: Mapping[str, Any]) -> Batch:
+    found = (
+        (p, Delivery(0, task, place, offset, key, value)) for p, offset, key, value, task, place in line["deliveries"]
+    )
+    return Batch(line["clock"], driver, number, tuple(found))

@@ -1,0 +1,85 @@
+"""Named points of the commit cycle at which a driver can be halted, to be killed exactly there.
+
+    commit log  ->  BEFORE_COMMIT  ->  commit  ->  AFTER_COMMIT  ->  plan, WAL  ->  BEFORE_PARTITIONS
+        ->  authorize  ->  AFTER_PARTITIONS  ->  READ (some rows)  ->  BEFORE_SINK  ->  AFTER_SINK  ->  commit log
+
+A point is armed by a file; whoever comes there writes another, and goes on when the first is gone. Installed from
+outside in the reader process, in the workers and in the job itself: nothing in the product knows of it.
+"""
+
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+FOLDER: Final = "COOP_DRIVERS_FOLDER"
+BEFORE_COMMIT, AFTER_COMMIT = "between commit log and commit", "between commit and WAL"
+BEFORE_PARTITIONS, AFTER_PARTITIONS = "between WAL and partitions", "between partitions and read"
+READ, BEFORE_SINK, AFTER_SINK = "in a read", "between read and sink", "between sink and commit log"
+_POLL_S = 0.02
+POINTS: Final = (BEFORE_COMMIT, AFTER_COMMIT, BEFORE_PARTITIONS, AFTER_PARTITIONS, READ, BEFORE_SINK, AFTER_SINK)
+_OF_VERBS = {"commit": (BEFORE_COMMIT, AFTER_COMMIT), "authorize": (BEFORE_PARTITIONS, AFTER_PARTITIONS)}
+
+
+def arm(folder: Path, point: str) -> None:
+    """Halt the driver that works in `folder` when it comes to this point the next time."""
+    (folder / "reached").unlink(missing_ok=True)
+    (folder / "armed").write_text(point)
+
+
+def reached(folder: Path) -> bool:
+    """Whether the driver has come to the point that was armed, and stands there."""
+    return (folder / "reached").exists()
+
+
+def disarm(folder: Path) -> None:
+    """Let the driver pass, or its next life."""
+    for name in ("armed", "reached"):
+        (folder / name).unlink(missing_ok=True)
+
+
+def halt(point: str) -> None:
+    """Stand still as long as this point is armed; called by the driver that comes to it."""
+    folder = Path(os.environ[FOLDER])
+    while _armed(folder) == point:
+        (folder / "reached").touch()
+        time.sleep(_POLL_S)
+
+
+def _armed(folder: Path) -> str:
+    try:
+        return (folder / "armed").read_text()
+    except FileNotFoundError:
+        return "nothing"
+
+
+def install() -> None:
+    """Put the points around what a reader and its tasks do; only where a folder is named."""
+    if FOLDER not in os.environ:
+        return
+    from coordinator.redis.client import RedisClient  # noqa: PLC0415 - only the processes of such a driver need it
+    from spark_coop_source.task import read  # noqa: PLC0415
+
+    RedisClient.run = _around(RedisClient.run)  # type: ignore[method-assign]
+    read.read_slices = _within(read.read_slices)
+
+
+def _around(run: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
+    def halting(self: object, verb: str, keys: Sequence[str], args: Sequence[str]) -> list[Any]:
+        before, after = _OF_VERBS.get(verb, ("", ""))
+        halt(before)
+        reply = run(self, verb, keys, args)
+        halt(after)
+        return reply
+
+    return halting
+
+
+def _within(read_slices: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]:
+    def halting(*args: object) -> Iterator[Any]:
+        for batch in read_slices(*args):
+            yield batch
+            halt(READ)
+
+    return halting

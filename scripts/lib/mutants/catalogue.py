@@ -1,0 +1,13 @@
+"""All seeded faults."""
+
+from mutants import of_commits, of_members, of_positions, of_reading, of_resets, of_service, of_slow_keys
+
+FAULTS = (
+    *of_positions.FAULTS,
+    *of_commits.FAULTS,
+    *of_resets.FAULTS,
+    *of_members.FAULTS,
+    *of_service.FAULTS,
+    *of_reading.FAULTS,
+    *of_slow_keys.FAULTS,
+)

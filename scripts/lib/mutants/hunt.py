@@ -1,0 +1,86 @@
+"""Runs what should catch a fault, in a scratch copy, and says what did."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from mutants.fault import Fault, Find
+from mutants.tree import broken
+
+_PATIENCE_S = 900
+_FAILED = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - |$)", re.MULTILINE)
+_VIOLATION = re.compile(r"^seed (\d+): (.*)", re.MULTILINE)
+
+
+class UnsoundError(Exception):
+    """A catcher fails without a fault, or does not run: what it says of faults means nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hunt:
+    """A scratch copy, and the servers that all its tests share (the simulation has a Valkey of its own each time)."""
+
+    tree: Path
+    servers: Mapping[str, str] = field(default_factory=dict)  # environment variables that name them
+
+    def sound(self, faults: Iterable[Fault]) -> Find:
+        """Everything that is to catch something, once without a fault; raises `UnsoundError` if it fails."""
+        began = time.monotonic()
+        wanted = list(faults)
+        tests = sorted({test for fault in wanted for test in fault.tests})
+        schedules = max((fault.schedules for fault in wanted), default=0)
+        if caught := self._tests(tests) or self._simulation(schedules):
+            raise UnsoundError(f"without any fault: {caught}")
+        return Find("(no fault)", "", time.monotonic() - began)
+
+    def find(self, fault: Fault) -> Find:
+        """What catches this fault."""
+        began = time.monotonic()
+        with broken(self.tree, fault):
+            caught = self._tests(fault.tests) or self._simulation(fault.schedules)
+        return Find(fault.name, caught, time.monotonic() - began)
+
+    def _tests(self, tests: Sequence[str]) -> str:
+        if not tests:
+            return ""
+        code, told = self._run(self.servers, "-m", "pytest", "-x", "-q", "-rfE", "--tb=line", *tests)
+        if code in (0, None):
+            return "" if code == 0 else "a test that hangs"
+        if code == 1 and (name := _FAILED.search(told)):
+            return name[1].removeprefix("tests/")
+        raise UnsoundError(f"pytest ended with code {code}:\n{told[-2000:]}")
+
+    def _simulation(self, schedules: int) -> str:
+        if not schedules:
+            return ""
+        code, told = self._run({}, "scripts/lib/simulate.py", "--schedules", str(schedules), "--violations", "1")
+        if code in (0, None):
+            return "" if code == 0 else "a simulation that hangs"
+        if code == 1 and (violation := _VIOLATION.search(told)):
+            return f"simulation, seed {violation[1]}: {violation[2].partition(':')[0]}"
+        return f"simulation ended: {told.splitlines()[-1][:60]}"
+
+    def _run(self, environment: Mapping[str, str], *words: str) -> tuple[int | None, str]:
+        """Run Python in the tree, whose packages go before installed ones; the code is None if it had to be killed."""
+        process = subprocess.Popen(
+            [sys.executable, *words],
+            cwd=self.tree,
+            env={**os.environ, "PYTHONPATH": str(self.tree), "PYTHONDONTWRITEBYTECODE": "1", **environment},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            start_new_session=True,
+        )
+        try:
+            told, _ = process.communicate(timeout=_PATIENCE_S)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            return None, process.communicate()[0]
+        return process.returncode, told

@@ -1,0 +1,56 @@
+"""Faults in what a member commits by itself: individual commits, their cap, their order."""
+
+from mutants.fault import Edit, Fault
+
+_LUA = "coordinator/redis/lua/"
+_API = ("tests/test_commit_api.py",)
+_PROGRESS = ("tests/test_redis_progress.py",)
+
+FAULTS = (
+    Fault(
+        "individual commits that touch are not joined",
+        (Edit(_LUA + "progress.lua", "not less(last[2], r[1]) then", "less(r[1], last[2]) then"),),
+        _API,
+    ),
+    Fault(
+        "individual commits are not fenced by lane epoch",
+        (Edit(_LUA + "commit_ranges.lua", " and epoch == piece.left.a", ""),),
+        _API,
+    ),
+    Fault(
+        "at the cap a commit that fills a gap is refused too",
+        (Edit(_LUA + "commit_ranges.lua", "if after > limit then", "if before >= most then"),),
+        _API,
+    ),
+    Fault(
+        "a commit wholly below the stable offset is taken for a repeated one",
+        (Edit(_LUA + "commit_ranges.lua", "if not less(stable, done[#done][2]) then", "if false then"),),
+        _API,
+    ),
+    Fault(
+        "a batch commits its end over what individual commits had done",
+        (
+            Edit(
+                "coordinator/progress/ownership.py",
+                "position = lane.offsets[0].until if lane.offsets else lane.position",
+                "position = lane.until",
+            ),
+        ),
+        _PROGRESS,
+    ),
+    Fault(
+        "acquiring leaves individual commits uncut",
+        (Edit(_LUA + "acquire.lua", "  taken[#taken + 1] = { ics_key, cut(ics_key, '.', after) }\n", ""),),
+        _PROGRESS,
+    ),
+    Fault(
+        "at the cap the lane behind is held back too",
+        (Edit("coordinator/plan/back_pressure.py", "if segment.position == stable:", "if segment.position < stable:"),),
+        ("tests/test_back_pressure.py",),
+    ),
+    Fault(
+        "an ordered commit does not wait for its turn",
+        (Edit(_LUA + "reserve.lua", "local turn = not less(stable, mine[1])", "local turn = true"),),
+        ("tests/test_ordered_commits.py",),
+    ),
+)

@@ -1,0 +1,186 @@
+"""Faults in membership: leases, fences, lane epochs, assignments, hand-over, leaving."""
+
+from mutants.fault import Edit, Fault
+
+_PRELUDE = "coordinator/redis/lua/prelude.lua"
+_STORE = ("tests/test_redis_store.py",)
+_MEMBERSHIP = ("tests/test_redis_membership.py",)
+_RECOVERY = ("tests/test_redis_recovery.py",)
+
+FAULTS = (
+    Fault(
+        "a commit asks for no lane epoch",
+        (Edit("coordinator/redis/lua/commit.lua", "and epoch == piece.left.a then", "then"),),
+        _STORE,
+    ),
+    Fault(
+        "a batch is authorised without its lane epochs",
+        (
+            Edit("coordinator/redis/lua/authorize.lua", "and epoch == piece.left.a then", "then"),
+            Edit("coordinator/progress/ownership.py", " if o.epoch == lane.epoch)", ")"),
+        ),
+        ("tests/test_ownership.py",),
+    ),
+    Fault(
+        "one refused part refuses the whole lane",
+        (
+            Edit(
+                "coordinator/redis/lua/authorize.lua",
+                "  verdicts[#verdicts + 1] = all and 'all' or table.concat(held)",
+                "  local asked = select(2, string.gsub(lanes, ';', ''))\n"
+                "  verdicts[#verdicts + 1] = all and #held == asked and 'all' or ''",
+            ),
+        ),
+        ("tests/test_redis_store.py", "tests/test_redis_membership.py"),
+        schedules=300,
+    ),
+    Fault(
+        "lane epochs are numbers without a nonce",
+        (
+            Edit("coordinator/redis/lua/acquire.lua", "epoch = call.nonce .. '.' ..", "epoch = '0.' .."),
+            Edit(_PRELUDE, "if nonce == in_force then return", "if nonce then return"),
+        ),
+        schedules=300,
+    ),
+    Fault(
+        "lane epochs of an older nonce stay valid",
+        (Edit(_PRELUDE, "if nonce == in_force then return", "if nonce then return"),),
+        _RECOVERY,
+    ),
+    Fault(
+        "an acquisition takes the last lane epoch again",
+        (
+            Edit(
+                "coordinator/redis/lua/acquire.lua",
+                "ms(redis.call('HGET', META, 'epochs') + 1)",
+                "redis.call('HGET', META, 'epochs')",
+            ),
+        ),
+        ("tests/test_redis_store.py",),
+        schedules=100,
+    ),
+    Fault(
+        "what a living member owns is taken from it",
+        (
+            Edit(
+                "coordinator/redis/lua/acquire.lua",
+                "member ~= call.member and takeable(KEYS[2], KEYS[6], member)",
+                "member ~= call.member",
+            ),
+        ),
+        schedules=100,
+    ),
+    Fault(
+        "another life of a member is not fenced",
+        (Edit(_PRELUDE, "if m[1] ~= call.incarnation then return { 'FENCED' } end", ""),),
+        _MEMBERSHIP,
+    ),
+    Fault(
+        "a call that arrives after the member's next one counts",
+        (Edit(_PRELUDE, "if m[2] and less(call.number, m[2]) then return { 'REJOIN' } end", ""),),
+        _MEMBERSHIP,
+    ),
+    Fault(
+        "the end of a lease ends ownership (no R6)",
+        (
+            Edit(
+                "coordinator/redis/lua/authorize.lua",
+                "and epoch == piece.left.a then",
+                "and epoch == piece.left.a and tonumber(redis.call('ZSCORE', KEYS[2], member) or 0) >= now_ms() then",
+            ),
+        ),
+        schedules=300,
+    ),
+    Fault(
+        "a commit after the end of the lease is refused (no R6)",
+        (
+            Edit(
+                "coordinator/redis/lua/commit.lua",
+                "and epoch == piece.left.a then",
+                "and epoch == piece.left.a and not takeable(KEYS[2], KEYS[5], member) then",
+            ),
+        ),
+        _STORE,
+    ),
+    Fault(
+        "a hung driver keeps its ranges as long as its thread beats",
+        (Edit(_PRELUDE, " or (hung_at and tonumber(hung_at) < now)", ""),),
+        _MEMBERSHIP,
+    ),
+    Fault(
+        "the renewal of the lease is forgotten",
+        (
+            Edit(
+                _PRELUDE,
+                "  redis.call('ZADD', leases, ms(lease_end), call.member)\n",
+                "  redis.call('ZADD', leases, 'NX', ms(lease_end), call.member)\n",
+            ),
+        ),
+        _MEMBERSHIP,
+        schedules=100,
+    ),
+    Fault(
+        "the lease counts from the answer, not from the question",
+        (
+            Edit(
+                "coordinator/member/membership.py",
+                "self._lease_end = max(self._lease_end, asked + self._settings.session_ms)",
+                "self._lease_end = self._clock.now_ms() + self._settings.session_ms",
+            ),
+        ),
+        ("tests/test_hand_over.py",),
+    ),
+    Fault(
+        "stopping frees everything, also what killed tasks may still write",
+        (
+            Edit(
+                "coordinator/redis/lua/leave.lua",
+                "if member ~= call.member or piece.right then",
+                "if member ~= call.member then",
+            ),
+        ),
+        schedules=200,
+    ),
+    Fault(
+        "ranges are released to members that are gone",
+        (Edit("coordinator/redis/lua/release.lua", "and waiting(piece.right.a) then", "then"),),
+        _MEMBERSHIP,
+    ),
+    Fault(
+        "an assignment for members that are gone is recorded",
+        (Edit("coordinator/redis/lua/assign.lua", "if now_due ~= ARGV[2] or", "if"),),
+        _MEMBERSHIP,
+    ),
+    Fault(
+        "an assignment with a hole is accepted",
+        (
+            Edit(
+                "coordinator/assignment/assigning.py",
+                "        check(assignment, members, partitions)\n",
+                "        assignment = {m: {tp: h[:-1] for tp, h in r.items()} for m, r in assignment.items()}\n",
+            ),
+        ),
+        schedules=50,
+    ),
+    Fault(
+        "nothing is released to a new member",
+        (Edit("coordinator/member/holding.py", "if surplus and self._release(surplus):", "if False:"),),
+        schedules=100,
+    ),
+    Fault(
+        "a member that leaves is counted on",
+        (Edit(_PRELUDE, "redis.call('SISMEMBER', leaving, member) == 0 and not takeable", "not takeable"),),
+        _MEMBERSHIP,
+    ),
+    Fault(
+        "AvailableNow ends when its own hashes are done",
+        (
+            Edit(
+                "coordinator/member/service.py",
+                "return self._membership.call(lambda caller: self._store.finish(caller, targets))",
+                "return True",
+            ),
+        ),
+        schedules=200,
+    ),
+)

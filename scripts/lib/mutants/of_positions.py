@@ -1,0 +1,174 @@
+"""Faults in what is done: offsets, hashes, segments, positions, and the scripts that move them."""
+
+from mutants.fault import Edit, Fault
+
+_PRELUDE, _PROGRESS_LUA = "coordinator/redis/lua/prelude.lua", "coordinator/redis/lua/progress.lua"
+_RAISED = "if fact.position and less(s.position, fact.position) then s.position = fact.position end"
+_STABLE = "if not stable or less(s.position, stable) then stable = s.position end"
+_SCRIPTS = ("tests/test_redis_store.py", "tests/test_redis_progress.py")
+_PROGRESS = ("tests/test_progress.py",)
+
+FAULTS = (
+    Fault(
+        "positions are moved by a difference, not to a place",
+        (
+            Edit(
+                "coordinator/progress/ownership.py",
+                "return position, lane.offsets[1:]",
+                "return position - lane.position, lane.offsets[1:]",
+            ),
+            Edit(_PROGRESS_LUA, _RAISED, "if fact.position then s.position = ms(s.position + fact.position) end"),
+        ),
+        schedules=300,
+    ),
+    Fault(
+        "a late commit moves a position back",
+        (Edit(_PROGRESS_LUA, _RAISED, "s.position = fact.position or s.position"),),
+        _SCRIPTS,
+    ),
+    Fault(
+        "offsets are compared as numbers: wrong beyond 2^53",
+        (Edit(_PRELUDE, "return #a < #b or (#a == #b and a < b)", "return tonumber(a) < tonumber(b)"),),
+        _SCRIPTS,
+    ),
+    Fault(
+        "offsets are counted as numbers: wrong beyond 2^53",
+        (Edit(_PROGRESS_LUA, "  if #offset < 16 then return", "  if true then return"),),
+        _SCRIPTS,
+    ),
+    Fault(
+        "hashes are counted as numbers: wrong beyond 2^53",
+        (
+            Edit(
+                _PRELUDE,
+                "  return string.format('%08x%08x', high, low)",
+                "  return string.format('%016x', tonumber(hash, 16) + by)",
+            ),
+        ),
+        schedules=100,
+    ),
+    Fault(
+        "segments are keyed by their start alone",
+        (
+            Edit(
+                _PROGRESS_LUA,
+                "in ipairs(overlay(overlay(found(keys, 'segments', OFFSET), ics), facts)) do\n",
+                "in ipairs(overlay(found(keys, 'segments', OFFSET), ics)) do\n"
+                "    local by_start = {}\n"
+                "    for _, fact in ipairs(facts) do by_start[fact.lo] = fact end\n"
+                "    p = { lo = p.lo, hi = p.hi, left = p, right = by_start[p.lo] }\n",
+            ),
+        ),
+        schedules=100,
+    ),
+    Fault(
+        "a batch is planned from what its commit said, though positions were further",
+        (
+            Edit(
+                "coordinator/redis/lua/commit.lua",
+                "if #s.ics > 0 or (s.fact and s.fact.position ~= s.position) then",
+                "if #s.ics > 0 then",
+            ),
+        ),
+        ("tests/test_redis_store.py",),
+    ),
+    Fault(
+        "neighbours become one segment whatever their positions",
+        (Edit(_PRELUDE, "if last and last.value == r.value and", "if last and"),),
+        _SCRIPTS,
+    ),
+    Fault(
+        "neighbours become one segment though their owners differ",
+        (Edit(_PROGRESS_LUA, "coalesce(segments, boundaries)", "coalesce(segments, NOTHING)"),),
+        _SCRIPTS,
+    ),
+    Fault(
+        "the stable offset is the highest position",
+        (Edit(_PROGRESS_LUA, _STABLE, _STABLE.replace("s.position, stable", "stable, s.position")),),
+        schedules=100,
+    ),
+    Fault(
+        "the stable offset is that of the segments just committed",
+        (Edit(_PROGRESS_LUA, _STABLE, _STABLE.replace("if not", "if s.fact and (not").replace(") then", ")) then")),),
+        schedules=100,
+    ),
+    Fault(
+        "an individual commit is merged over a gap of one record",
+        (
+            Edit(
+                "coordinator/ranges.py",
+                "if merged and r.start <= merged[-1].until:",
+                "if merged and r.start <= merged[-1].until + 1:",
+            ),
+        ),
+        _PROGRESS,
+    ),
+    Fault(
+        "a script merges individual commits over a gap",
+        (Edit(_PROGRESS_LUA, "elseif last and not less(last[2], r[1]) then", "elseif last then"),),
+        _SCRIPTS,
+    ),
+    Fault(
+        "a script moves the position over a gap",
+        (Edit(_PROGRESS_LUA, "    if not last and not less(position, r[1]) then", "    if not last then"),),
+        _SCRIPTS,
+    ),
+    Fault(
+        "the position jumps over a gap of one record",
+        (Edit("coordinator/progress/segments.py", "if r.start <= position:", "if r.start <= position + 1:"),),
+        _PROGRESS,
+    ),
+    Fault(
+        "what is done to the right of the position is read again",
+        (Edit("coordinator/progress/segments.py", "wanted.until), self.ics)", "wanted.until), ())"),),
+        _PROGRESS,
+    ),
+    Fault(
+        "what lay between the slices of a lane is committed with them",
+        (
+            Edit(
+                "coordinator/progress/ownership.py",
+                "    position = lane.offsets[0].until if lane.offsets else lane.position\n",
+                "    position = lane.until\n",
+            ),
+        ),
+        _SCRIPTS,
+    ),
+    Fault(
+        "individual commits are lost when their range is acquired",
+        (
+            Edit(
+                "coordinator/redis/lua/acquire.lua",
+                "  taken[#taken + 1] = { ics_key, cut(ics_key, '.', after) }\n",
+                "  redis.call('DEL', ics_key)\n",
+            ),
+        ),
+        _SCRIPTS,
+    ),
+    Fault(
+        "the last offset of a range is written one too high",
+        (Edit("coordinator/ranges.py", 'f"{self.start}-{self.until - 1}"', 'f"{self.start}-{self.until}"'),),
+        ("tests/test_stream_offset.py",),
+    ),
+    Fault(
+        "ranges of hashes overlap by one where they are cut",
+        (
+            Edit(
+                "coordinator/ranges.py",
+                "HashRange(lo, until - 1) for lo, until in pairwise",
+                "HashRange(lo, min(until, hashes.hi)) for lo, until in pairwise",
+            ),
+        ),
+        _PROGRESS,
+    ),
+    Fault(
+        "the rest of a lane begins one hash too late",
+        (Edit("coordinator/progress/ownership.py", "        lo = c.hi + 1\n", "        lo = c.hi + 2\n"),),
+        ("tests/test_ownership.py",),
+    ),
+    Fault(
+        "a segment is cut one hash off where an owner begins",
+        (Edit(_PRELUDE, "then hi = step(r.lo, -1) end", "then hi = r.lo end"),),
+        schedules=100,
+    ),
+)

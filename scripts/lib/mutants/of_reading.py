@@ -1,0 +1,123 @@
+"""Faults on Spark's side: the reader's life, tasks, hashes, and which records a slice holds."""
+
+from mutants.fault import Edit, Fault
+
+_READER, _LANES = "spark_coop_source/driver/stream_reader.py", "spark_coop_source/select/lanes.py"
+_READINGS = "spark_coop_source/task/readings.py"
+_CALLS, _READ = ("tests/test_reader_calls.py",), ("tests/test_read.py",)
+
+FAULTS = (
+    Fault(
+        "the reader joins when it is constructed",
+        (
+            Edit(
+                _READER,
+                "        self._session: Session | None = None\n",
+                "        self._session: Session | None = GroupSession(options)\n"
+                "        self._session.next_offset(StreamOffset(options.group), Limits())\n",
+            ),
+        ),
+        _CALLS,
+    ),
+    Fault(
+        "initialOffset joins",
+        (
+            Edit(
+                "spark_coop_source/driver/reader_process.py",
+                "        self._service.first_positions()\n",
+                "        self._service.first_positions()\n        self._service.heartbeat_now()\n",
+            ),
+        ),
+        _CALLS,
+    ),
+    Fault(
+        "commit() commits",
+        (
+            Edit(
+                _READER,
+                '        """Nothing: Spark calls it late,',
+                "        self._open().next_offset(StreamOffset.from_json(end), Limits())\n"
+                '        """Nothing: Spark calls it late,',
+            ),
+        ),
+        _CALLS,
+    ),
+    Fault(
+        "a batch is end minus start",
+        (
+            Edit(
+                _READER,
+                "        tasks = session.tasks(self._parsed(end))\n",
+                "        from dataclasses import replace\n"
+                "        begun = {(tp, x.hashes): x for tp, x in StreamOffset.from_json(start)} if start else {}\n"
+                "        new = lambda tp, x: begun.get((tp, x.hashes)) != x\n"
+                "        whole = self._parsed(end)\n"
+                "        lanes = {tp: tuple(x for x in of if new(tp, x)) for tp, of in whole.lanes.items()}\n"
+                "        tasks = session.tasks(replace(whole, lanes=lanes))\n",
+            ),
+        ),
+        _CALLS,
+    ),
+    Fault(
+        "the end of a killed JVM passes for a polite stop",
+        (
+            Edit(
+                "spark_coop_source/driver/reader_process.py",
+                "if not isinstance(sys.exception(), EOFError):",
+                "if True:",
+            ),
+        ),
+        _CALLS,
+    ),
+    Fault(
+        "slices of one key are in several tasks",
+        (Edit("coordinator/plan/packing.py", "if bundle and s.hashes.lo > highest:", "if bundle:"),),
+        ("tests/test_packing.py",),
+    ),
+    Fault(
+        "slices of one task come in no order",
+        (
+            Edit(
+                "coordinator/plan/packing.py",
+                "return s.topic, s.partition, s.offsets.start, s.hashes.lo",
+                "return s.topic, s.partition, 0, s.hashes.lo",
+            ),
+        ),
+        ("tests/test_packing.py",),
+    ),
+    Fault(
+        "the last hash of a lane is left out",
+        (Edit(_LANES, "(hashes <= s.hashes.hi)", "(hashes < s.hashes.hi)"),),
+        _READ,
+    ),
+    Fault(
+        "the first offset after a slice is delivered too",
+        (Edit(_LANES, "(chunk.offsets < s.offsets.until)", "(chunk.offsets <= s.offsets.until)"),),
+        _READ,
+    ),
+    Fault(
+        "a record that nobody here reads is given to the last part",
+        (Edit(_LANES, "    numbers[hashes > np.array([part.hi for part in parts])[numbers]] = len(parts)\n", ""),),
+        ("tests/test_lane_rows.py",),
+    ),
+    Fault(
+        "records of a part are in no order",
+        (Edit(_LANES, 'np.argsort(few, kind="stable")', "np.lexsort((-np.arange(len(few)), few))"),),
+        ("tests/test_lane_rows.py",),
+    ),
+    Fault(
+        "lanes of one task are not put in the order of offsets",
+        (Edit(_READINGS, 'joined.take(numbers(np.argsort(offsets_of(joined), kind="stable")))', "joined"),),
+        ("tests/test_shared_read.py",),
+    ),
+    Fault(
+        "records without a key are all in one lane",
+        (Edit("spark_coop_source/select/hashing.py", "    if len(nulls):\n", "    if False:\n"),),
+        ("tests/test_hashing.py",),
+    ),
+    Fault(
+        "the hash has 64 bits, half of them beyond the hash space",
+        (Edit("spark_coop_source/select/hashing.py", "(hashes >> np.uint64(1))", "hashes"),),
+        ("tests/test_hashing.py",),
+    ),
+)

@@ -1,0 +1,40 @@
+"""Faults in what an operator's reset makes void."""
+
+from mutants.fault import Edit, Fault
+
+_SCRIPTS = ("tests/test_redis_store.py", "tests/test_redis_recovery.py", "tests/test_ownership_events.py")
+
+FAULTS = (
+    Fault(
+        "an assertion of an older reset epoch is taken",
+        (
+            Edit(
+                "coordinator/redis/lua/claim.lua",
+                "if redis.call('HGET', META, 'reset_epoch') ~= ARGV[2] then return reply() end",
+                "",
+            ),
+        ),
+        _SCRIPTS,
+    ),
+    Fault(
+        "a fact of a newer reset epoch than Redis has is no loss",
+        (
+            Edit(
+                "coordinator/redis/lua/prelude.lua",
+                "  if less(redis.call('HGET', META, 'reset_epoch') or '0', reset) then",
+                "  if false then",
+            ),
+        ),
+        _SCRIPTS,
+    ),
+    Fault(
+        "after a loss, proofs of an older reset epoch count",
+        (Edit("coordinator/redis/lua/recover.lua", "  if older then position = '-' end\n", ""),),
+        _SCRIPTS,
+    ),
+    Fault(
+        "a reset leaves what was done ahead",
+        (Edit("coordinator/redis/lua/reset.lua", "    redis.call('DEL', KEYS[k + 2], KEYS[k + 3])\n", ""),),
+        _SCRIPTS,
+    ),
+)

@@ -1,0 +1,200 @@
+"""Faults in what keeps slow and hung records to themselves: quotas, cuts, costs, strikes, parking; and in policies."""
+
+from mutants.fault import Edit, Fault
+
+_POISON, _QUOTAS, _CUTS = "coordinator/plan/poison.py", "coordinator/cost/quotas.py", "coordinator/cost/lane_cuts.py"
+_STRIKING, _JOIN = "coordinator/redis/lua/striking.lua", "coordinator/redis/lua/join.lua"
+_ASSIGNMENT, _BOOK = "coordinator/assignment/", "spark_coop_source/driver/cost_book.py"
+_OF_POISON, _OF_QUOTAS, _OF_CUTS = ("tests/test_poison.py",), ("tests/test_quotas.py",), ("tests/test_lane_cuts.py",)
+_OF_REPORTS = ("tests/test_cost_reports.py",)
+
+FAULTS = (
+    Fault(
+        "a parked lane is planned",
+        (Edit(_POISON, "return _held(piece, strike.offset) if strike.parked else piece", "return piece"),),
+        schedules=300,
+    ),
+    Fault(
+        "a struck lane is not tried alone",
+        (
+            Edit(
+                _POISON,
+                "    if struck is not None or strike is None:\n"
+                "        return _held(piece) if struck is not None else piece\n",
+                "    if strike is None:\n        return piece\n",
+            ),
+        ),
+        schedules=300,
+    ),
+    Fault(
+        "while a struck lane is tried everybody else waits",
+        (Edit(_POISON, "if struck and others and any(", "if False and any("),),
+        _OF_POISON,
+    ),
+    Fault(
+        "a strike is forgiven with the first record that is read of it",
+        (Edit(_POISON, "if s.position >= strike.offsets.until", "if s.position > strike.offset"),),
+        _OF_POISON,
+    ),
+    Fault(
+        "what was parked meanwhile is replayed",
+        (
+            Edit(
+                _POISON,
+                "if s.parked or (s.count > 1 and s not in known)]",
+                "if s.count > 1 and s not in known and not s.parked]",
+            ),
+        ),
+        schedules=300,
+    ),
+    Fault(
+        "what is left out of a batch keeps its lane epoch",
+        (Edit("coordinator/member/quarantine.py", "if given_up := left_out(verdict, kept):", "if given_up := {}:"),),
+        _OF_POISON,
+    ),
+    Fault(
+        "what was struck twice is replayed for ever",
+        (Edit(_POISON, "if s.parked or (s.count > 1 and s not in known)]", "if s.parked]"),),
+        _OF_POISON,
+    ),
+    Fault(
+        "what is planned to be tried alone is left out when it is read",
+        (Edit(_POISON, "(s.count > 1 and s not in known)]", "s.count > 1]"),),
+        _OF_POISON,
+    ),
+    Fault(
+        "strikes do not count up",
+        (Edit(_STRIKING, "count = math.max(count, tonumber(before) + 1)", "count = 1"),),
+        schedules=300,
+    ),
+    Fault(
+        "one loss of a member strikes again and again",
+        (Edit(_STRIKING, "  redis.call('HDEL', working, member)\n", ""),),
+        _OF_POISON,
+    ),
+    Fault(
+        "what is struck beside others is parked",
+        (Edit(_STRIKING, "count > 1 and alone and", "count > 1 and"),),
+        _OF_POISON,
+    ),
+    Fault(
+        "a life that is followed at once by another leaves no strike",
+        (Edit(_JOIN, "if before[1] and before[1] ~= call.incarnation then strike", "if false then strike"),),
+        schedules=400,
+    ),
+    Fault(
+        "damaged work strikes what nobody can read",
+        (Edit(_STRIKING, "if whole and some then slices", "if true then slices"),),
+        ("tests/test_damaged_state.py",),
+    ),
+    Fault(
+        "quotas are ignored",
+        (
+            Edit(
+                _QUOTAS,
+                "return self.up_to(max(1.0, max(records, 1.0) / self.cell.density), why)",
+                "return self",
+            ),
+        ),
+        _OF_QUOTAS,
+    ),
+    Fault(
+        "a slow lane's quota is nothing",
+        (
+            Edit(
+                _QUOTAS,
+                "return self.up_to(max(1.0, max(records, 1.0) / self.cell.density), why)",
+                "return self.up_to(records / self.cell.density, why)",
+            ),
+        ),
+        schedules=300,
+    ),
+    Fault(
+        "a lane that is guessed denser than a record an offset reads nothing",
+        (Edit(_QUOTAS, "max(1.0, max(records, 1.0) / self.cell.density)", "max(records, 1.0) / self.cell.density"),),
+        _OF_QUOTAS,
+    ),
+    Fault(
+        "the youngest records come first when the budget cannot serve all",
+        (Edit(_QUOTAS, "key=lambda q: (-q.lag, q.lane)", "key=lambda q: (q.lag, q.lane)"),),
+        _OF_QUOTAS,
+    ),
+    Fault(
+        "a lane of one hash is cut",
+        (Edit(_CUTS, "    return lane.hashes.size > 1 and len(", "    return len("),),
+        _OF_CUTS,
+    ),
+    Fault(
+        "lanes of different cost merge",
+        (Edit(_CUTS, "    return alike and low.work_ms", "    return low.work_ms"),),
+        _OF_CUTS,
+    ),
+    Fault(
+        "a cut beside a key leaves another with it",
+        (Edit(_CUTS, "(key.key_hash, key.key_hash + 1)", "(key.key_hash, key.key_hash + 2)"),),
+        _OF_CUTS,
+    ),
+    Fault(
+        "a forged report of costs is believed",
+        (
+            Edit(
+                "spark_coop_source/costs/report.py",
+                "    if not hmac.compare_digest(signature, _signature(text, key)):\n        return None\n",
+                "",
+            ),
+        ),
+        _OF_REPORTS,
+    ),
+    Fault(
+        "a report of what was never planned is believed",
+        (Edit(_BOOK, "if plan is not None and of in plan.slices and", "if plan is not None and"),),
+        _OF_REPORTS,
+    ),
+    Fault(
+        "a report of impossible costs is believed",
+        (Edit(_BOOK, "report.cost.clamped(now_ms - plan.began_ms)", "report.cost"),),
+        _OF_REPORTS,
+    ),
+    Fault(
+        "policies are ignored in assignments",
+        (Edit(_ASSIGNMENT + "assigning.py", "if policy.may_share(t)}", "if t}"),),
+        schedules=200,
+    ),
+    Fault(
+        "a member that does not share is given parts",
+        (Edit(_ASSIGNMENT + "assignment_text.py", 'fields.get(MEMBER_POLICY, "true") != "false"', "True"),),
+        schedules=200,
+    ),
+    Fault(
+        "a member votes for an assignor that not all know",
+        (
+            Edit(
+                _ASSIGNMENT + "protocols.py",
+                "Counter(next(p for p in preferences if p in candidates) for",
+                "Counter(preferences[0] for",
+            ),
+        ),
+        schedules=200,
+    ),
+    Fault(
+        "the cap of individual commits is never enforced",
+        (Edit("coordinator/redis/lua/commit_ranges.lua", "if after > limit then", "if false then"),),
+        ("tests/test_commit_api.py",),
+    ),
+    Fault(
+        "a log that was cut and has grown again passes for the old one",
+        (Edit("coordinator/progress/data_loss.py", "if tp in ends and ends[tp] < x.end}", "if tp in ends and False}"),),
+        ("tests/test_leader_epochs.py",),
+    ),
+    Fault(
+        "how far a log reached is believed after an operator's reset",
+        (
+            Edit(
+                "coordinator/progress/leader_epochs.py",
+                "(int(found[3]), found[4]) == (reset,",
+                "(reset, found[4]) == (reset,",
+            ),
+        ),
+        ("tests/test_leader_epochs.py",),
+    ),
+)

@@ -1,0 +1,46 @@
+"""A scratch copy of the checkout in which faults are switched on and off; the checkout itself is never touched."""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from mutants.fault import Edit, Fault
+
+_PARTS = ("coordinator", "spark_coop_source", "scripts", "tests", "conf", "setup.cfg", "pyproject.toml")
+
+
+class OutOfDateError(Exception):
+    """A fault's text is not in the code any more: the fault must be written anew."""
+
+
+def copied(root: Path, tree: Path) -> Path:
+    """A copy of what the tests need of the checkout, as it is now; git is not asked."""
+    for name in _PARTS:
+        if (root / name).is_dir():
+            shutil.copytree(root / name, tree / name, ignore=shutil.ignore_patterns("__pycache__"))
+        else:
+            tree.mkdir(parents=True, exist_ok=True)
+            shutil.copy2(root / name, tree / name)
+    return tree
+
+
+@contextmanager
+def broken(tree: Path, fault: Fault) -> Iterator[None]:
+    """The tree with this fault, for the body of `with`."""
+    before = {edit.path: (tree / edit.path).read_text() for edit in fault.edits}
+    try:
+        for edit in fault.edits:
+            text = edited((tree / edit.path).read_text(), fault, edit)
+            (tree / edit.path).write_text(text)
+        yield
+    finally:
+        for path, text in before.items():
+            (tree / path).write_text(text)
+
+
+def edited(text: str, fault: Fault, edit: Edit) -> str:
+    """The text with the edit; `OutOfDateError` unless its old text is there exactly once."""
+    if (count := text.count(edit.old)) != 1:
+        raise OutOfDateError(f"{fault.name}: {edit.path} holds {count} times, not once: {edit.old!r}")
+    return text.replace(edit.old, edit.new)

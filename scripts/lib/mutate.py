@@ -1,0 +1,71 @@
+"""The command `scripts/mutants`: seeded faults, one after the other, and what catches each of them."""
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+import processes
+import servers
+from broker_jars import ROOT
+from mutants.catalogue import FAULTS
+from mutants.fault import Fault, Find
+from mutants.hunt import Hunt, UnsoundError
+from mutants.tree import OutOfDateError, copied
+
+
+def arguments() -> argparse.Namespace:
+    """What the command line says."""
+    parser = argparse.ArgumentParser(
+        prog="scripts/mutants",
+        description="Breaks a copy of the code in one seeded way after the other; each must be caught by a test,"
+        " or by a schedule of the simulation.",
+    )
+    parser.add_argument("words", nargs="*", metavar="WORD", help="only faults whose name has one of these words in it")
+    parser.add_argument("--list", action="store_true", help="only name the faults")
+    return parser.parse_args()
+
+
+def main() -> int:
+    """Hunt the faults; 0 if all are caught, 1 if one is not, 2 if the faults do not fit the code any more."""
+    wanted = arguments()
+    faults = [f for f in FAULTS if not wanted.words or any(word in f.name for word in wanted.words)]
+    if wanted.list:
+        print("\n".join(f.name for f in faults))
+        return 0
+    try:
+        with processes.ending_politely(), ExitStack() as stack:
+            folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="coop-kafka-mutants-")))
+            return _hunt(Hunt(copied(ROOT, folder / "tree"), _servers(folder, stack)), faults)
+    except (UnsoundError, OutOfDateError) as error:
+        print(error, file=sys.stderr)
+        return 2
+
+
+def _servers(folder: Path, stack: ExitStack) -> dict[str, str]:
+    kafka, redis = servers.kafka(folder), servers.valkey(folder)
+    stack.callback(kafka.stop)
+    stack.callback(redis.stop)
+    return {"COOP_KAFKA": kafka.address, "COOP_REDIS": redis.address}
+
+
+def _hunt(hunt: Hunt, faults: Sequence[Fault]) -> int:
+    print("| fault | caught by | seconds |\n|---|---|---|")
+    _row(hunt.sound(faults))
+    finds = []
+    for fault in faults:
+        finds.append(hunt.find(fault))
+        _row(finds[-1])
+    missed = sum(not find.caught_by for find in finds)
+    print(f"{len(finds)} faults, {len(finds) - missed} caught, {sum(f.seconds for f in finds):.0f} s")
+    return 1 if missed else 0
+
+
+def _row(find: Find) -> None:
+    print(f"| {find.fault} | {find.caught_by or '**nothing**'} | {find.seconds:.0f} |", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,72 @@
+"""A driver whose user acknowledges by itself what the running batch has written, and an operator who deletes that.
+
+What is acknowledged is in the sink already: nobody needs to read it again, but for an exact replay.
+"""
+
+from typing import TYPE_CHECKING
+
+from coordinator.commits.commit_api import CommitApi
+from coordinator.errors import CoopKafkaError, IndividualCommitTooOldError, RedisUnavailableError
+from coordinator.progress.ownership import Owned
+from coordinator.progress.stream_offset import Lane, StreamOffset
+from coordinator.ranges import OffsetRange
+from coordinator.redis.commits import CommitVerbs, Standing
+from coordinator.settings import GroupSettings
+from coordinator.subscription import TopicPartition
+from simulation.kafka import Record
+
+if TYPE_CHECKING:
+    from simulation.driver import Driver
+    from simulation.world import World
+
+
+def acknowledge(driver: "Driver", end: StreamOffset, batch: tuple[str, int]) -> None:
+    """Commit some offsets of one lane of the running batch, all of whose records are in the sink.
+
+    Or an operator deletes what was committed so, while the batch runs.
+    """
+    world = driver.world
+    if world.chance(0.3):
+        _delete(world)
+    lanes = [(tp, lane, r) for tp, lane in end for r in lane.offsets]
+    if not lanes:
+        return
+    tp, lane, r = world.random.choice(lanes)
+    start = world.random.randrange(r.start, r.until)
+    offsets = OffsetRange(start, world.random.randint(start + 1, r.until))
+    if r.start and world.chance(0.1):
+        offsets = OffsetRange(0, world.random.randint(1, r.start))  # late: mostly done long ago
+    records = _records(world, tp, lane, offsets)
+    if not records or not all(r in world.sink.delivered for r in records):
+        return
+    world.sink.say_done(records, batch)
+    try:
+        verbs = CommitVerbs.of(driver.line, GroupSettings(world.group), now=lambda: world.server.now_ms)
+        caller, fields = verbs.member(str(end.member))
+        standing = Standing(caller, end.reset, end.topic_ids, {tp: (Owned(lane.hashes, lane.epoch),)})
+        CommitApi(driver.line, verbs, standing, fields).commit(tp, [offsets])
+        world.server.seen["acknowledged"] += 1
+    except RedisUnavailableError:
+        driver.trace(f"does not know whether {offsets} of {tp} is acknowledged")
+    except IndividualCommitTooOldError:
+        world.server.seen["IndividualCommitTooOldError"] += (
+            1  # all of it is done, perhaps by this very call, sent twice
+        )
+    except CoopKafkaError as refused:
+        world.server.seen[type(refused).__name__] += 1
+        driver.trace(f"is not allowed to acknowledge {offsets} of {tp}: {refused}")
+        world.sink.take_back(records, batch)
+
+
+def _delete(world: "World") -> None:
+    """An operator deletes the individual commits of a partition."""
+    tp = world.random.choice(list(world.kafka.logs))
+    if world.server.raw.delete(world.server.keys.ics(tp)):
+        world.trace(f"the individual commits of {tp} are deleted")
+        world.server.seen["deletions"] += 1
+        world.invariants.check()
+
+
+def _records(world: "World", tp: TopicPartition, lane: Lane, offsets: OffsetRange) -> list[Record]:
+    log = world.kafka.logs[tp][offsets.start : offsets.until]
+    return [r for r in log if r.hash in lane.hashes and not world.kafka.aged(r)]

@@ -1,0 +1,122 @@
+"""The end of a schedule: no more faults, and all must arrive; then once more with a member that is alone."""
+
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from simulation import faults, operating
+from simulation.kafka import KEYS
+from simulation.sink import Violation
+from simulation.wishes import EXCLUSIVE
+
+if TYPE_CHECKING:
+    from simulation.world import World
+
+_QUIET_STEPS = 12_000
+_MOST_HELD_UP = 6  # in a batch, its replay and a trial; again where nobody heard of it in time
+
+
+def quietly(world: "World") -> None:
+    """Run the rest of a schedule; raises `Violation` if something is missing, or does not come to rest."""
+    _calm(world)
+    if world.work.endless or world.invariants.state.strikes:
+        _park(world)
+    _arrive(world)
+    if world.chance(0.4):
+        _leave_one(world)
+        _arrive(world)
+
+
+def _calm(world: "World") -> None:
+    world.trace("--- quiet")
+    world.work.slow.clear()
+    world.quiet, world.server.unreliable, world.server.away_until_ms = True, 0.0, 0
+    while world.server.ghosts:
+        world.server.run_ghost()
+    for actor in world.scheduler.actors:
+        actor.wakes_at = min(actor.wakes_at, world.scheduler.now_ms + faults.SESSION_MS)
+    world.produce(2 * len(world.kafka.logs), 2 * faults.MOST_RECORDS)
+    for driver in world.running:
+        if driver.wishes.assignors == EXCLUSIVE:
+            faults.kill(world, driver)
+
+
+def _park(world: "World") -> None:
+    """What never ends is parked once some drivers were lost over it, and all else arrives; then it is released."""
+    world.trace("--- endless")
+    world.work.held_up.clear()
+    for _ in range(_QUIET_STEPS):
+        if _all_but_parked(world):
+            break
+        _supervise(world)
+        world.scheduler.step()
+    else:
+        raise Violation(f"STUCK: nothing arrives beside what never ends; strikes {world.invariants.state.strikes}")
+    world.server.seen["all but parked"] += 1
+    for record, times in world.work.held_up.items():
+        world.server.seen[f"held up {times} times"] += 1
+        if times > _MOST_HELD_UP:
+            raise Violation(f"WALK: {record} has held up {times} drivers, one after the other")
+    world.trace("--- released")
+    operating.release(world, healed=True)
+
+
+def _supervise(world: "World") -> None:
+    """Somebody stops a driver that hangs, and starts another; an operator releases what is parked for nothing."""
+    for driver in world.running:
+        if driver.hangs_since is not None and world.scheduler.now_ms - driver.hangs_since > faults.SESSION_MS:
+            faults.kill(world, driver)
+    if len(world.running) < 2:
+        world.start(world.random.choice(world.idle_checkpoints() or [world.new_checkpoint()]))
+    if any(s.parked for s in world.invariants.state.strikes):
+        operating.release(world, healed=False)
+
+
+def _all_but_parked(world: "World") -> bool:
+    state, ends = world.invariants.state, world.kafka.ends()
+    if state.run_id == "0" or not state.at_but_parked(ends):
+        return False
+    missing = [r for tp, end in ends.items() for r in world.needed(tp, end) if not state.parked(r)]
+    if missing:
+        raise Violation(f"LOST: {missing[0]} is not parked, and never reached the sink")
+    return True
+
+
+def _leave_one(world: "World") -> None:
+    """Nobody is there to help: a member that is alone must not stand in its own way (R6)."""
+    world.trace("--- alone")
+    for driver in world.running[1:]:
+        faults.kill(world, driver)
+    world.produce(2 * len(world.kafka.logs), 3 * faults.MOST_RECORDS)
+
+
+def _arrive(world: "World") -> None:
+    for _ in range(_QUIET_STEPS):
+        if not world.running:
+            world.start(world.random.choice(world.idle_checkpoints() or [world.new_checkpoint()]))
+        if _arrived(world):
+            break
+        if any(s.parked for s in world.invariants.state.strikes):
+            operating.release(world, healed=True)  # a loss that was noticed late
+        world.scheduler.step()
+    else:
+        state = world.invariants.state
+        raise Violation(f"STUCK: nothing arrives; positions {state.segments}, owners {state.owners}")
+    _all_in_sink(world)
+
+
+def _arrived(world: "World") -> bool:
+    state = world.invariants.state
+    ending = any(d.wishes.available_now for d in world.running)
+    writing = any(a.alive for a in chain.from_iterable(t.actors for t in world.tasks))
+    arrived = state.at(world.kafka.ends()) and state.run_id != "0"
+    return arrived and not ending and not writing and state.settled(d.member for d in world.running)
+
+
+def _all_in_sink(world: "World") -> None:
+    for tp, end in world.kafka.ends().items():
+        if missing := world.needed(tp, end):
+            raise Violation(f"LOST: {missing[0]} and {len(missing) - 1} more never reached the sink")
+        for key in KEYS:
+            promised = [r.offset for r in world.promised(tp, end) if r.key == key]
+            if promised and world.sink.highest[key][tp] < promised[-1]:
+                raise Violation(f"UPSERT: the sink keeps offset {world.sink.highest[key][tp]}, not {promised[-1]}")

@@ -1,0 +1,53 @@
+"""An operator of the simulation: resets the group with the real code, and may be interrupted at every step of it."""
+
+from typing import TYPE_CHECKING
+
+from coordinator.errors import CoopKafkaError
+from coordinator.operations.operations import Operator
+from coordinator.operations.reset_plan import Chosen, ToOffset
+from coordinator.redis.store import RedisStore
+from coordinator.settings import GroupSettings
+from simulation.kafka import TOPIC, SimulatedLog
+from simulation.redis_server import Line
+
+if TYPE_CHECKING:
+    from simulation.world import World
+
+
+def release(world: "World", healed: bool) -> None:
+    """Release what is parked, all of it; `healed` if the user's function ends now. Else only what never was endless."""
+    if healed:
+        world.work.endless.clear()
+    store = RedisStore.of(Line(world.server, world.trace), GroupSettings(world.group), now=lambda: world.server.now_ms)
+    try:
+        parked = [s for s in store.strikes() if s.parked]
+        wanted = [s for s in parked if not any(s.tp == r.tp and r.hash in s.hashes for r in world.work.endless)]
+        if wanted and store.forgive(wanted, "by an operator"):
+            world.trace(f"operator RELEASES {[s.field for s in wanted]}")
+            world.server.seen["released"] += 1
+    except CoopKafkaError as error:
+        world.trace(f"operator could not release: {error}")
+
+
+def reset(world: "World", most: int, wait_ms: int) -> None:
+    """Wait, then move all partitions, or one, to some offset; refused while a member's lease runs."""
+    world.scheduler.turn(wait_ms)
+    offset, partition = world.random.randint(0, most), world.random.choice(list(world.kafka.logs)).partition
+    wanted: Chosen | None = None if world.chance(0.5) else {TOPIC: frozenset({partition})}
+
+    def trace(what: object) -> None:
+        world.trace(f"operator {what}")
+
+    operator = Operator(
+        Line(world.server, trace),
+        SimulatedLog(world.kafka, world.scheduler.turn),
+        world.group,
+        now=lambda: world.server.now_ms,
+        tokens=world.tokens,
+    )
+    trace(f"resets {wanted} to {offset}")
+    try:
+        trace(f"RESET: {operator.reset(operator.plan_reset(wanted, ToOffset(offset)))}")
+        world.server.seen["reset done"] += 1
+    except CoopKafkaError as error:
+        trace(f"was refused: {error}")

@@ -1,0 +1,127 @@
+"""What one driver may see, and what it may do: compared with what Redis held before and after each of its calls."""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from coordinator.plan.poison import Strike
+from coordinator.progress.stream_offset import StreamOffset
+from coordinator.subscription import TopicPartition
+from simulation.kafka import HASHES, Record
+from simulation.sink import Violation
+from simulation.state import State
+
+Cells = frozenset[tuple[TopicPartition, int, str]]  # with lane epoch
+
+
+@dataclass(slots=True)
+class Attempt:
+    """What the attempts at one batch had in common so far."""
+
+    asked: int = 0  # the script that authorised one the latest
+    cells: Cells | None = None  # that were authorised every time up to it
+    records: list[Record] | None = None  # of an attempt at the whole of it
+
+
+def reads_what_is_owned(end: StreamOffset, readable: StreamOffset, before: State, after: State) -> None:
+    """Nothing may be read that was not owned when it was asked, and all must that was owned all the time (R6)."""
+    cells, owned = cells_of(readable), _owned(end, before)
+    if strange := cells - owned:
+        raise Violation(f"FENCE: it may read what it did not own: {min(strange)}")
+    if missing := (owned & _owned(end, after)) - cells:
+        raise Violation(f"RESUME: it owns what it may not read: {min(missing)}")
+
+
+def reads_nothing_parked(readable: StreamOffset, before: State, after: State) -> None:
+    """What is parked all the time is left out of a batch, also of one that was planned before (spec 7, Poison)."""
+    for tp, lane in readable:
+        for strike in (s for s in before.strikes & after.strikes if s.parked and s.tp == tp):
+            if lane.position <= strike.offset < lane.until and lane.hashes.intersection(strike.hashes):
+                raise Violation(f"PARKED: {lane} of {tp} is read though {strike} is parked")
+
+
+def keeps_away(planned: Collection[Record], struck: Iterable[Strike], before: State, now: State) -> bool:
+    """Whether a struck lane is tried; nothing is planned with it, and nothing of what is parked (spec 7, Poison)."""
+    tried = False
+    for strike in struck:
+        until = strike.offsets.until
+        of = [r for r in planned if r.tp == strike.tp and r.hash in strike.hashes]
+        of = [r for r in of if before.position(r) < until and now.position(r) < until]
+        if strike.parked:
+            of = [r for r in of if r.offset >= strike.offset]
+        if of and strike.parked:
+            raise Violation(f"PARKED: {of[0]} is planned though {strike} is parked")
+        if of and len(of) < len(planned):
+            raise Violation(f"ALONE: {of[0]} is planned with {len(planned) - len(of)} others; {strike}")
+        tried |= bool(of)
+    return tried
+
+
+def holds_back(planned: Iterable[Record], before: State, now: State, most: int) -> bool:
+    """Whether a partition is full of individual commits; then lanes ahead are given gaps only (spec 6, code 92)."""
+    full = [tp for tp in before.ics if min(before.held(tp), now.held(tp)) >= most]
+    for record in (r for r in planned if r.tp in full and before.position(r) > now.stable(r.tp)):
+        if record.offset >= max(before.last_gap(record), now.last_gap(record)):
+            raise Violation(f"FULL: {record} is ahead of stable {now.stable(record.tp)}, and is planned")
+    return bool(full)
+
+
+def same_as_before(
+    before: Attempt,
+    asked: int,
+    end: StreamOffset,
+    readable: StreamOffset,
+    records: list[Record],
+    aged: Callable[[Record], bool],
+) -> None:
+    """A replay that owns everything has the same records; no attempt is given more than an earlier one.
+
+    `asked`: the number of the script that authorised it, since who was asked first may begin last.
+    """
+    _no_more_than_before(before, asked, cells_of(readable))
+    if _width(readable) == _width(end):
+        left = None if before.records is None else [r for r in before.records if not aged(r)]
+        if left not in (None, sorted(records)):
+            raise Violation("REPLAY: a batch has other records than at its first attempt")
+        before.records = sorted(records)
+
+
+def _no_more_than_before(before: Attempt, asked: int, cells: Cells) -> None:
+    earlier, later = (before.cells, cells) if asked >= before.asked else (cells, before.cells)
+    if earlier is not None and later is not None and later - earlier:
+        raise Violation(f"REPLAY: a batch was authorised more than at an earlier attempt: {min(later - earlier)}")
+    before.asked, before.cells = max(asked, before.asked), later
+
+
+def nothing_confirmed(planned: Iterable[Record], states: Sequence[State]) -> None:
+    """What stayed confirmed while a batch was planned is not in it (spec 1); a loss may take back for a while."""
+    for record in planned:
+        if record.offset < min(s.position(record) for s in states):
+            raise Violation(f"REPEAT: {record} was confirmed and is planned again")
+        if all(s.acknowledged(record) for s in states):
+            raise Violation(f"REPEAT: {record} was acknowledged and is planned again")
+
+
+def kept_what_may_be_written(
+    end: StreamOffset, before: State, after: State, last_owner: Mapping[tuple[TopicPartition, int], str]
+) -> None:
+    """Who leaves frees nothing of a batch that the sink may not have completed: killed tasks may write it (4.2)."""
+    if before.nonce != after.nonce:
+        return
+    for tp, lane in end:
+        for h in (h for h in HASHES if h in lane.hashes and before.at_hash(tp, h) < lane.until):
+            if before.epoch(tp, h) == lane.epoch == last_owner[tp, h] and after.epoch(tp, h) is None:
+                raise Violation(f"LEAVE: hash {h} of {tp} was freed, which a task may still write")
+
+
+def _width(offset: StreamOffset) -> int:
+    """How many hashes its lanes have: hashes of records without a key are no cells."""
+    return sum(lane.hashes.size for _, lane in offset)
+
+
+def _owned(end: StreamOffset, state: State) -> Cells:
+    return frozenset(c for c in cells_of(end) if state.epoch(c[0], c[1]) == c[2])
+
+
+def cells_of(offset: StreamOffset) -> Cells:
+    """What the lanes of an offset are, hash by hash of the keys there are."""
+    return frozenset((tp, h, lane.epoch) for tp, lane in offset for h in HASHES if h in lane.hashes)

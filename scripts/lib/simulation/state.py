@@ -1,0 +1,108 @@
+"""The group in Redis as one look of the simulation saw it, and what may be asked of that."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from coordinator.assignment.assignment_text import ranges_of
+from coordinator.assignment.rebalance import joined, minus
+from coordinator.plan.poison import Strike
+from coordinator.progress.segments import Segment
+from coordinator.ranges import HashRange
+from coordinator.subscription import TopicPartition
+from simulation.kafka import Record
+
+Segments = tuple[tuple[HashRange, int], ...]
+Owners = tuple[tuple[HashRange, str, str], ...]  # with lane epoch and member
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """The group in Redis, as one script saw it."""
+
+    nonce: str | None = None  # None: Redis holds nothing
+    run_id: str = ""
+    recovering_until: int = 0
+    reset: int = 0
+    segments: Mapping[TopicPartition, Segments] = field(default_factory=dict)
+    ics: Mapping[TopicPartition, tuple[Segment, ...]] = field(default_factory=dict)  # segments that have some
+    owners: Mapping[TopicPartition, Owners] = field(default_factory=dict)  # without those of an older nonce
+    assignment: Mapping[str, str] = field(default_factory=dict)  # member -> JSON of its ranges
+    strikes: frozenset[Strike] = frozenset()
+
+    def position(self, record: Record) -> int:
+        """The position of the segment that a record is in; 0 where there is none."""
+        return self.at_hash(record.tp, record.hash)
+
+    def at_hash(self, tp: TopicPartition, key_hash: int) -> int:
+        """The position of a hash; 0 where there is none."""
+        return next((position for hashes, position in self.segments.get(tp, ()) if key_hash in hashes), 0)
+
+    def acknowledged(self, record: Record) -> bool:
+        """Whether an individual commit above its position holds a record."""
+        return any(
+            record.hash in s.hashes and any(r.start <= record.offset < r.until for r in s.ics)
+            for s in self.ics.get(record.tp, ())
+        )
+
+    def done(self, record: Record) -> bool:
+        """Whether nobody will read a record: it is left of its position, or acknowledged."""
+        return record.offset < self.position(record) or self.acknowledged(record)
+
+    def epoch(self, tp: TopicPartition, key_hash: int) -> str | None:
+        """The lane epoch at which a hash is owned; None if nobody owns it."""
+        return next((epoch for hashes, epoch, _ in self.owners.get(tp, ()) if key_hash in hashes), None)
+
+    def parked(self, record: Record) -> bool:
+        """Whether a record waits for an operator, or for an older partition with such a record of its hash."""
+        of_hash = [s for s in self.strikes if s.parked and record.hash in s.hashes]
+        return any(s.offset <= record.offset if s.tp == record.tp else s.tp < record.tp for s in of_hash)
+
+    def held(self, tp: TopicPartition) -> int:
+        """How many individual commits a partition holds."""
+        return sum(len(s.ics) for s in self.ics.get(tp, ()))
+
+    def stable(self, tp: TopicPartition) -> int:
+        """The smallest position of a partition."""
+        return min((position for _, position in self.segments.get(tp, ())), default=0)
+
+    def last_gap(self, record: Record) -> int:
+        """Where the last gap of a record's segment ends; its position if it has none."""
+        ends = (s.ics[-1].start for s in self.ics.get(record.tp, ()) if record.hash in s.hashes)
+        return next(ends, self.position(record))
+
+    def settled(self, members: Iterable[str]) -> bool:
+        """Whether exactly these members own everything, each what was assigned to it."""
+        owned: dict[str, dict[TopicPartition, list[HashRange]]] = {m: {} for m in members}
+        for tp, owners in self.owners.items():
+            for hashes, _, member in owners:
+                owned.setdefault(member, {}).setdefault(tp, []).append(hashes)
+        assigned = {member: ranges_of(text) for member, text in self.assignment.items()}
+        return assigned.keys() == owned.keys() and all(
+            {tp: joined(hashes) for tp, hashes in owned[m].items()} == {tp: joined(h) for tp, h in ranges.items() if h}
+            for m, ranges in assigned.items()
+        )
+
+    def at_but_parked(self, ends: Mapping[TopicPartition, int]) -> bool:
+        """Whether every hash of every partition that is not parked has been read to its end.
+
+        A new partition waits for the same hashes of older ones (R8).
+        """
+        return all(
+            tp in self.segments
+            and all(
+                position >= end or not minus(hashes, self._parked_below(tp, position))
+                for hashes, position in self.segments[tp]
+            )
+            for tp, end in ends.items()
+        )
+
+    def _parked_below(self, tp: TopicPartition, position: int) -> list[HashRange]:
+        parked = [s for s in self.strikes if s.parked]
+        return [s.hashes for s in parked if s.tp < tp or (s.tp == tp and s.offset <= position)]
+
+    def at(self, ends: Mapping[TopicPartition, int]) -> bool:
+        """Whether every hash of every partition has been read to its end."""
+        return all(
+            tp in self.segments and all(position >= end for _, position in self.segments[tp])
+            for tp, end in ends.items()
+        )

@@ -1,0 +1,54 @@
+"""What a user's function does with records: at once, slowly for some keys, and for some records it never ends."""
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from simulation.kafka import KEYS, Record
+
+if TYPE_CHECKING:
+    from simulation.driver import Driver
+    from simulation.world import World
+
+SLOW_MS = 400
+_LOOK_MS = 1_000
+
+
+class Work:
+    """Which keys are slow, which records hang, and whom they have held up."""
+
+    def __init__(self, world: "World") -> None:
+        self._world = world
+        self.slow: set[bytes | None] = set()
+        self.endless: set[Record] = set()
+        self.held_up: Counter[Record] = Counter()  # drivers, since this was cleared
+
+    def turn_slow(self) -> None:
+        """A key's records take long from now on, or no longer."""
+        key = self._world.random.choice(KEYS)
+        self.slow ^= {key}
+        self._world.trace(f"key {KEYS.index(key)} is {'slow' if key in self.slow else 'quick again'}")
+
+    def turn_endless(self) -> None:
+        """A record that nobody has read yet will never end."""
+        unread = [r for log in self._world.kafka.logs.values() for r in log if r not in self._world.sink.delivered]
+        if unread:
+            record = self._world.random.choice(unread)
+            self.endless.add(record)
+            self._world.trace(f"{record} will never end")
+
+    def do(self, driver: "Driver", record: Record) -> int:
+        """Work on a record of this driver's batch, for as long as it takes; how long it should take, in ms."""
+        ms = SLOW_MS if record.key in self.slow else self._world.random.choice((0, 0, 5, 40))
+        self._world.scheduler.turn(ms)
+        if record in self.endless:
+            self._hang(driver, record)
+        return ms
+
+    def _hang(self, driver: "Driver", record: Record) -> None:
+        driver.trace(f"HANGS at {record}")
+        self._world.server.seen["hung"] += 1
+        if driver.running and driver.hangs_since is None:
+            self.held_up[record] += 1
+            driver.hangs_since = self._world.scheduler.now_ms
+        while record in self.endless:
+            self._world.scheduler.turn(_LOOK_MS)

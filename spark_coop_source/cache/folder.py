@@ -1,0 +1,77 @@
+"""A folder in shared memory that is ours alone, and the plain things that are done with its files.
+
+Its descriptor stands for it, so that nobody can put another in its place. Knows files; nothing of blocks.
+"""
+
+import os
+import stat
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+SHARED_MEMORY = Path("/dev/shm")  # noqa: S108  ours within it is checked: owner, mode, no link
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """An open folder. What is no more there is no error where that means nothing."""
+
+    fd: int
+
+    def open(self, name: str, flags: int) -> int:
+        """A file of it, as `os.open`; never a link."""
+        return os.open(name, flags | os.O_NOFOLLOW, 0o600, dir_fd=self.fd)
+
+    def rename(self, name: str, to: str) -> None:
+        """As `os.rename`."""
+        os.rename(name, to, src_dir_fd=self.fd, dst_dir_fd=self.fd)
+
+    def remove(self, name: str) -> None:
+        """Remove a file, if it is there and can be removed."""
+        with suppress(OSError):
+            os.unlink(name, dir_fd=self.fd)
+
+    def names(self) -> list[str]:
+        """All files, by a descriptor of its own: two threads that list by the same one see parts of it each."""
+        listing = os.open(".", os.O_RDONLY | os.O_DIRECTORY, dir_fd=self.fd)
+        try:
+            return os.listdir(listing)  # noqa: PTH208  a descriptor, not a path
+        finally:
+            os.close(listing)
+
+    def files(self) -> Iterator[tuple[str, os.stat_result]]:
+        """All files with what is known of each."""
+        for name in self.names():
+            with suppress(FileNotFoundError):
+                yield name, os.stat(name, dir_fd=self.fd, follow_symlinks=False)
+
+    def sweep(self, kept_s: float) -> None:
+        """Remove what was last written longer ago than that."""
+        with suppress(OSError):
+            oldest = time.time() - kept_s
+            for name, file in self.files():
+                if file.st_mtime < oldest:
+                    self.remove(name)
+
+    def disk_bytes(self) -> int:
+        """The size of the file system that it is in."""
+        disk = os.fstatvfs(self.fd)
+        return disk.f_frsize * disk.f_blocks
+
+
+@contextmanager
+def opened(within: Path) -> Iterator[Folder]:
+    """Our folder; raises `OSError` if it is somebody else's, a link, or open to others."""
+    path = within / f"coop-kafka-{os.getuid()}"
+    with suppress(FileExistsError):
+        path.mkdir(mode=0o700)
+    fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    try:
+        found = os.fstat(fd)
+        if found.st_uid != os.getuid() or stat.S_IMODE(found.st_mode) & 0o077:
+            raise PermissionError(f"{path} is not ours alone")
+        yield Folder(fd)
+    finally:
+        os.close(fd)

@@ -1,0 +1,120 @@
+"""Fetches a stretch in a thread of its own and publishes it block by block.
+
+So a task that is held up by what comes after it does not hold up the others, up to a bound: it publishes at most
+`ahead` bytes more than its own task has read. Knows the cache; not where the records come from.
+"""
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+
+from coordinator.ranges import OffsetRange
+from spark_coop_source.cache.block_format import Packed
+from spark_coop_source.cache.blocks import Block, BlockCache, Lock
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched:
+    """The records up to an offset, one batch for each part of the stretch; None if they cannot be shared."""
+
+    until: int
+    parts: Sequence[pa.RecordBatch] | None
+
+
+Fetch = Callable[[OffsetRange, Callable[[], bool]], Iterator[Fetched]]
+"""What lies at some offsets, until the function it is given says stop."""
+
+
+class Publisher:
+    """Publishes a stretch, or what is left of it, until it is done, there is no room, or somebody else has."""
+
+    def __init__(self, cache: BlockCache, lock: Lock, name: str, stretch: OffsetRange, ahead: int) -> None:
+        self._cache = cache
+        self._lock = lock
+        self._name = name
+        self._position, self._until = stretch.start, stretch.until
+        self._left = ahead
+        self._changed = threading.Condition()
+        self._stopped = False
+        self._refused = False
+        self._error: Exception | None = None
+        self._thread: threading.Thread | None = None
+
+    def start(self, fetch: Fetch) -> None:
+        """Begin; `fetch` and what it yields are used in the thread only."""
+        thread = threading.Thread(target=self._run, args=(fetch,), name="coop-kafka-publisher", daemon=True)
+        thread.start()
+        self._thread = thread
+
+    def stop(self) -> None:
+        """End it and give the right to publish to others; waits for the thread."""
+        with self._changed:
+            self._stopped = True
+            self._changed.notify_all()
+        if self._thread:
+            self._thread.join()
+        self._cache.unlock(self._lock)
+
+    def has_passed(self, position: int) -> bool:
+        """Whether it has published this offset."""
+        with self._changed:
+            return self._position > position
+
+    def wait(self, position: int) -> bool:
+        """Wait until it has published this offset (True), or will not (False); raises what ended it."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._position > position or self._stopped)
+            if self._position <= position and self._error:
+                raise self._error
+            return self._position > position
+
+    @property
+    def refused(self) -> bool:
+        """Whether it ended because a block could not be published."""
+        return self._refused
+
+    def read(self, size: int) -> None:
+        """Its own task has read so many bytes: it may publish as many more."""
+        with self._changed:
+            self._left += size
+            self._changed.notify_all()
+
+    def _run(self, fetch: Fetch) -> None:
+        try:
+            for fetched in fetch(OffsetRange(self._position, self._until), lambda: self._stopped):
+                self._publish(fetched)
+            if self._position < self._until:  # no record is left there
+                self._publish(Fetched(self._until, ()))
+        except Exception as error:  # noqa: BLE001  raised again where the task reads
+            self._error = error
+        finally:
+            with self._changed:
+                self._stopped = True
+                self._changed.notify_all()
+
+    def _publish(self, fetched: Fetched) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._left > 0 or self._stopped)
+            if self._stopped:
+                return
+        if self._cache.find(self._name, self._position):  # who lost patience with us has gone ahead
+            with self._changed:
+                self._stopped = True
+            return
+        size = self._published(fetched)
+        with self._changed:
+            self._left -= size or 0
+            self._refused = size is None
+            self._stopped |= self._refused
+            self._position = self._position if self._refused else fetched.until
+            self._changed.notify_all()
+
+    def _published(self, fetched: Fetched) -> int | None:
+        """The bytes of the block; None if it could not be published."""
+        if fetched.parts is None:
+            return None
+        packed = Packed.of(fetched.parts)
+        block = Block(self._name, OffsetRange(self._position, fetched.until), packed.size)
+        return block.size if self._cache.publish(block, packed.write) else None

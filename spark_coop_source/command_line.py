@@ -1,0 +1,30 @@
+"""The command `coop-kafka` as it is installed: the coordinator's verbs, and how Kafka's properties are read.
+
+Needs neither a JVM nor pyspark.
+"""
+
+import sys
+from collections.abc import Mapping
+
+from coordinator.cli import main as cli
+from spark_coop_source.options.kafka_options import PREFIX, kafka_arguments
+from spark_coop_source.options.kafka_table import KAFKA_NAMES
+
+
+def app() -> None:
+    """Run the command line of this process (console script `coop-kafka`)."""
+    cli.app(of_properties)
+
+
+def of_properties(properties: Mapping[str, str]) -> dict[str, object]:
+    """The Kafka arguments of a client's properties under Java's names; raises `ConfigurationError`s.
+
+    Names that Java's client does not know either are told on stderr, and ignored, as Kafka's tools do.
+    """
+    for name in sorted(properties.keys() - KAFKA_NAMES):
+        print(f"warning: there is no Kafka property {name}: ignored", file=sys.stderr)  # noqa: T201
+    return kafka_arguments({f"{PREFIX}{name}": text for name, text in properties.items()})
+
+
+if __name__ == "__main__":
+    app()

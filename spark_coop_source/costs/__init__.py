@@ -1,0 +1,1 @@
+"""What each slice costs its task, measured and told to the driver by one datagram."""

@@ -1,0 +1,38 @@
+"""Sends what slices cost to the reader process: one datagram a report, and nothing waits for it.
+
+A datagram that is lost, or cannot be sent at all, costs the planner a worse guess and the task nothing.
+Knows UDP; nothing of what is measured. Runs in executor workers.
+"""
+
+import secrets
+import socket
+from contextlib import suppress
+from types import TracebackType
+from typing import Self
+
+from coordinator.cost.costs import SliceCost
+from spark_coop_source.costs.report import Report, ReportTo, encoded
+
+
+class CostSender:
+    """The reports of one attempt of a task; a context manager, which closes its socket."""
+
+    def __init__(self, to: ReportTo) -> None:
+        self._to = to
+        self._attempt = secrets.token_hex(4)
+        self._number = 0
+        self._socket = socket.socket(socket.AF_INET6 if ":" in to.host else socket.AF_INET, socket.SOCK_DGRAM)
+        self._socket.setblocking(False)
+
+    def send(self, cost: SliceCost) -> None:
+        """Report a cost, if the network takes it at once."""
+        self._number += 1
+        datagram = encoded(Report(self._to.plan, self._attempt, self._number, cost), self._to.key)
+        with suppress(OSError):
+            self._socket.sendto(datagram, (self._to.host, self._to.port))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._socket.close()

@@ -1,0 +1,88 @@
+"""Where the records of a batch begin: the one thing that is known only when the record before it was read.
+
+Two ways, by turns, as fits the data: a stretch of records of equal length is found at once by numpy, all
+others one by one, in the only loop in Python over records.
+
+Knows that a record is a varint and as many bytes as it says.
+"""
+
+import numpy as np
+from kafka.record.util import decode_varint
+
+from spark_coop_source.decode.varints import Places
+
+WORTH_IT = 32
+"""Records of equal length in a row below which the loop is as fast."""
+
+LONGEST_RUN = 4096
+"""Records looked at in one go: a miss costs no more than that."""
+
+FIRST_STRIDE, LONGEST_STRIDE = 64, 512
+"""Records that the loop takes before equal ones are looked for again; doubled after each time in vain."""
+
+
+def chained(data: bytes, at: int, count: int) -> tuple[list[Places], int]:
+    """The places of `count` records that follow one another from `at`, in pieces, and where the last one ends.
+
+    Raises `IndexError` for a chain that leaves `data` (but not for its last record), `ValueError` for a
+    length of more than 64 bits.
+    """
+    places = []
+    stride = FIRST_STRIDE
+    while count > 0:
+        step = _end(data, at) - at
+        run = _equal(data, at, step, min(count, LONGEST_RUN))
+        if run >= WORTH_IT:
+            piece = np.arange(at, at + run * step, step)
+            at += run * step
+            stride = FIRST_STRIDE
+        else:
+            found, at = _walked(data, at, min(count, stride))
+            piece = np.array(found, np.int64)
+            stride = min(2 * stride, LONGEST_STRIDE)
+        places.append(piece)
+        count -= len(piece)
+    return places, at
+
+
+def _equal(data: bytes, at: int, step: int, most: int) -> int:
+    """How many records from `at` on have the length of the first, whose size with its length is `step`."""
+    size = _varint_size(step)
+    if data[at : at + size] != data[at + step : at + step + size]:
+        return 1
+    wire = np.frombuffer(data, np.uint8)
+    run = most
+    for place in range(at, at + size):
+        column = wire[place : place + run * step : step]
+        differs = column != column[0]
+        first = int(differs.argmax())
+        run = first if differs[first] else len(column)
+    return run
+
+
+def _varint_size(step: int) -> int:
+    """Bytes of the length of a record that takes `step` bytes with it, or more, which does no harm."""
+    return 1 if step <= 64 else 2 if step <= 8193 else min(step, 5)
+
+
+def _walked(data: bytes, at: int, count: int) -> tuple[list[int], int]:
+    places: list[int] = []
+    append = places.append
+    for _ in range(count):
+        append(at)
+        byte = data[at]
+        if byte < 0x80:
+            at += 1 + (byte >> 1)
+            continue
+        second = data[at + 1]
+        if second < 0x80:
+            at += 2 + ((byte & 0x7F | second << 7) >> 1)
+        else:
+            at = _end(data, at)
+    return places, at
+
+
+def _end(data: bytes, at: int) -> int:
+    """Where the record at `at` ends; a negative length, which is refused later, counts as a positive one."""
+    size, after = decode_varint(data, at)
+    return int(after + abs(size))

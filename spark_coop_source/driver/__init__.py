@@ -1,0 +1,1 @@
+"""Beside the driver: Spark's calls turned into the coordinator's."""

@@ -1,0 +1,103 @@
+"""`spark.read`: fixed offset ranges, cut in lanes by key hash and packed into tasks.
+
+Runs in Spark's short-lived planning process on the driver host; `read` in executor workers. Joins
+no group, commits nothing, needs no Redis: a batch is one plan from given positions.
+"""
+
+import logging
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from typing import TYPE_CHECKING
+
+from pyspark.sql.datasource import DataSourceReader, InputPartition
+
+from coordinator.errors import DataLossError
+from coordinator.plan.packing import pack
+from coordinator.plan.planning import Piece, plan
+from coordinator.ports import Log
+from coordinator.progress.segments import Segment
+from coordinator.progress.slices import Slice
+from coordinator.ranges import WHOLE, HashRange, OffsetRange
+from coordinator.subscription import Assigned, Bounds, Subscription, TopicPartition
+from spark_coop_source.driver.tasks import input_partitions
+from spark_coop_source.driver.wiring import cutting, kafka_log
+from spark_coop_source.function.user_function import UserFunction
+from spark_coop_source.options.options import SourceOptions
+from spark_coop_source.task.read import SlicePartition, read_slices
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+log = logging.getLogger(__name__)
+
+Offsets = Mapping[TopicPartition, int]
+_EPOCH = "-"  # the lane epoch of what nobody can take away
+
+
+class CoopKafkaBatchReader(DataSourceReader):
+    """The reader of one `spark.read`; talks to Kafka in `partitions` and `read` only."""
+
+    def __init__(self, options: SourceOptions, function: UserFunction | None = None) -> None:
+        self._options = options
+        self._function = function
+
+    def partitions(self) -> list[InputPartition]:
+        """The tasks of the batch; none if there is nothing to read.
+
+        Raises `LogError`s: an unknown topic, offsets that are not there, no broker.
+        """
+        o = self._options
+        with closing(kafka_log(o)) as opened:
+            cut = cutting(o)
+            tasks = pack(tuple(slices(o, opened)), tasks=cut.tasks, max_weight=cut.max_records_per_partition)
+            return [*input_partitions(o, tasks)]
+
+    def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
+        """The rows of one task as Arrow batches; runs on executors.
+
+        Where `partitions` gives none, Spark reads one of its own making: it is empty.
+        """
+        return read_slices(partition, self._function) if isinstance(partition, SlicePartition) else iter(())
+
+
+def slices(options: SourceOptions, opened: Log) -> Iterator[Slice]:
+    """What the batch reads: from the starting to the ending offsets, cut as the options ask.
+
+    A partition whose range is empty or inverted has none, as in Spark's Kafka source.
+    """
+    hashes = _hashes(options.subscription, opened)
+    starts, ends = _offsets(options, opened, tuple(hashes))
+    work = {tp: tuple(Piece(Segment(h, starts[tp]), _EPOCH) for h in ranges) for tp, ranges in hashes.items()}
+    for tp, lanes in plan(work, ends, cutting(options)).items():
+        yield from (Slice(*tp, lane.hashes, offsets) for lane in lanes for offsets in lane.offsets)
+
+
+def _hashes(subscription: Subscription, opened: Log) -> dict[TopicPartition, tuple[HashRange, ...]]:
+    topics = opened.topics(subscription).values()
+    if isinstance(subscription, Assigned):
+        return dict(subscription.partitions)
+    return {TopicPartition(topic.name, partition): (WHOLE,) for topic in topics for partition in topic.partitions}
+
+
+def _offsets(options: SourceOptions, opened: Log, partitions: tuple[TopicPartition, ...]) -> tuple[Offsets, Offsets]:
+    """First and last + 1 offset of each partition; with `failOnDataLoss` the log itself has checked them."""
+    starts = opened.resolve(options.starting, partitions)
+    ends = opened.resolve(options.ending, partitions)
+    if options.fail_on_data_loss:
+        return starts, ends
+    bounds = opened.bounds(partitions)
+    for tp in partitions:
+        _tell_losses(tp, starts[tp], ends[tp], bounds[tp])
+    return (
+        {tp: max(start, bounds[tp].beginning) for tp, start in starts.items()},
+        {tp: min(end, bounds[tp].end) for tp, end in ends.items()},
+    )
+
+
+def _tell_losses(tp: TopicPartition, start: int, end: int, bounds: Bounds) -> None:
+    # asked for      |====================|
+    # log                 |=========|
+    # lost           |====|         |=====|
+    for lost, until in ((start, min(end, bounds.beginning)), (max(start, bounds.end), end)):
+        if lost < until:
+            log.warning("%s: %s: offsets %s are not in the log", DataLossError.name, tp, OffsetRange(lost, until))

@@ -1,0 +1,209 @@
+"""What lives in the reader process beside the driver: connections, the heartbeat thread, the end by SIGTERM.
+
+`query.stop()` ends the process by SIGTERM, twice, with the default action: the first is turned into
+SystemExit, so that Spark's runner calls `stop()`; a second must not interrupt it. A killed JVM is
+seen as the end of the runner's input (EOFError), which ends in `stop()` too; it is no leave, since its tasks may
+still write.
+"""
+
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Iterable, Mapping
+from types import FrameType
+from typing import Protocol
+
+from coordinator.clock import BootClock
+from coordinator.errors import MissingOptionError
+from coordinator.kafka.connection import servers_of
+from coordinator.member.pace import Limits
+from coordinator.member.service import Service
+from coordinator.member.standalone import Standalone
+from coordinator.plan.packing import Task
+from coordinator.progress.slices import Slice
+from coordinator.progress.stream_offset import StreamOffset
+from coordinator.redis.client import RedisClient
+from coordinator.redis.membership import Joining
+from coordinator.redis.store import RedisStore
+from coordinator.reports.lane_lines import LanesTold
+from coordinator.subscription import Assigned, TopicPartition
+from spark_coop_source.costs.report import ReportTo
+from spark_coop_source.driver.cost_receiver import CostReceiver
+from spark_coop_source.driver.wiring import cutting, group_settings, kafka_log, member_fields, standalone_settings
+from spark_coop_source.options.options import SourceOptions
+
+
+class Session(Protocol):
+    """What a stream reader asks, with a group or without."""
+
+    def initial(self) -> StreamOffset:
+        """The offset before the first batch."""
+
+    def set_targets(self) -> None:
+        """AvailableNow: end where the log ends now."""
+
+    def next_offset(self, start: StreamOffset, limits: Limits) -> StreamOffset | None:
+        """The end of the next batch; None if there is nothing to do."""
+
+    def tasks(self, end: StreamOffset) -> tuple[Task, ...]:
+        """The tasks of a batch, with the part of it that may be read."""
+
+    def report_to(self, slices: Iterable[Slice]) -> ReportTo | None:
+        """Where the tasks that read `slices` tell what they cost, if anybody wants to know."""
+
+    def log_ends(self) -> Mapping[TopicPartition, int]:
+        """The log ends at the last look."""
+
+    def lanes(self) -> LanesTold:
+        """The lanes of the last plan, if anybody looked at them."""
+
+    def close(self) -> None:
+        """Give back what is held."""
+
+
+def exit_on_sigterm() -> None:
+    """Turn the first SIGTERM into SystemExit, ignore further ones; only on the main thread, which is Spark's."""
+    if threading.current_thread() is threading.main_thread():
+        signal.signal(signal.SIGTERM, _exit)
+
+
+def _exit(number: int, frame: FrameType | None) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    sys.exit(0)
+
+
+class GroupSession:
+    """A member of a group: its service, and the thread that keeps its lease."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        exit_on_sigterm()
+        self._group = str(options.group)
+        self._clock = BootClock()
+        self._client = RedisClient(str(options.redis_url))
+        self._checked = False
+        self._kafka = kafka_log(options)
+        settings = group_settings(options, self._group)
+        store = RedisStore.of(self._client, settings)
+        host, driver = socket.gethostname(), str(os.getppid())
+        self._service = Service(
+            settings,
+            options.subscription,
+            options.starting,
+            cutting(options),
+            store=store,
+            log=self._kafka,
+            clock=self._clock,
+            me=Joining(
+                {"host": host, "driver_pid": driver, "pid": str(os.getpid())} | member_fields(options),
+                application="" if options.several_queries else f"{host}/{driver}",
+            ),
+        )
+        self._costs = CostReceiver(servers_of(options.kafka).split(","))
+        self._stopped = threading.Event()
+        self._beating = threading.Thread(
+            target=self._beat, args=(options.heartbeat_ms / 1000,), name="coop-kafka-heartbeat", daemon=True
+        )
+
+    def initial(self) -> StreamOffset:
+        """A constant; the group's first positions exist when it returns."""
+        self._ready()
+        self._service.first_positions()
+        return StreamOffset(self._group)
+
+    def set_targets(self) -> None:
+        """See `Service.set_targets`."""
+        self._ready()
+        self._service.set_targets()
+
+    def next_offset(self, start: StreamOffset, limits: Limits) -> StreamOffset | None:
+        """See `Service.next_offset`."""
+        self._ready()
+        self._service.hear(self._costs.take())
+        return self._service.next_offset(start, limits)
+
+    def tasks(self, end: StreamOffset) -> tuple[Task, ...]:
+        """See `Service.tasks`."""
+        self._ready()
+        return self._service.tasks(end)
+
+    def report_to(self, slices: Iterable[Slice]) -> ReportTo | None:
+        """See `CostReceiver.report_to`."""
+        return self._costs.report_to(slices)
+
+    def log_ends(self) -> Mapping[TopicPartition, int]:
+        """See `Service.log_ends`."""
+        return self._service.log_ends()
+
+    def lanes(self) -> LanesTold:
+        """See `Service.lanes`."""
+        return self._service.lanes
+
+    def close(self) -> None:
+        """Stop the heartbeat, leave, drop the connections."""
+        self._stopped.set()
+        self._clock.close()
+        self._costs.close()
+        if self._beating.is_alive():
+            self._beating.join()
+        if not isinstance(sys.exception(), EOFError):
+            self._service.leave()
+        self._kafka.close()
+        self._client.close()
+
+    def _ready(self) -> None:
+        if not self._checked:
+            self._service.check_store(self._client.require_noeviction)
+            self._service.check_policies()
+            self._beating.start()
+            self._checked = True
+
+    def _beat(self, every_s: float) -> None:
+        while not self._stopped.wait(every_s):
+            self._service.hear(self._costs.take())
+            self._service.heartbeat()
+
+
+class StandaloneSession:
+    """No group and no Redis: positions live in the checkpoint only."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        exit_on_sigterm()
+        if not isinstance(options.subscription, Assigned):
+            raise MissingOptionError(
+                "a stream without a group reads given partitions only",
+                "add the options group and redis.url, or use assign",
+            )
+        self._kafka = kafka_log(options)
+        self._costs = CostReceiver(servers_of(options.kafka).split(","))
+        self._standalone = Standalone(
+            options.subscription,
+            options.starting,
+            cutting(options),
+            log=self._kafka,
+            clock=BootClock(),
+            settings=standalone_settings(options),
+        )
+        self.initial = self._standalone.initial
+        self.set_targets = self._standalone.set_targets
+        self.tasks = self._standalone.tasks
+        self.log_ends = self._standalone.log_ends
+
+    def report_to(self, slices: Iterable[Slice]) -> ReportTo | None:
+        """See `CostReceiver.report_to`."""
+        return self._costs.report_to(slices)
+
+    def lanes(self) -> LanesTold:
+        """Nobody looks at them: they are told to groups."""
+        return LanesTold()
+
+    def next_offset(self, start: StreamOffset, limits: Limits) -> StreamOffset | None:
+        """See `Standalone.next_offset`."""
+        self._standalone.hear(self._costs.take())
+        return self._standalone.next_offset(start, limits)
+
+    def close(self) -> None:
+        """Drop the connections."""
+        self._costs.close()
+        self._kafka.close()

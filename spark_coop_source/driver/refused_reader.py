@@ -1,0 +1,40 @@
+"""The stream reader of options that are refused: it says so when Spark first asks it something.
+
+Spark's runner stumbles over an error that making a reader raises, and ends the message with a fault of its own
+(UnboundLocalError); what a call raises is shown as it is. Runs in the reader process; imports nothing that a
+process may lack.
+"""
+
+from typing import Any, NoReturn
+
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
+
+from coordinator.errors import CoopKafkaError
+
+
+class RefusedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Raises the error in whichever call comes first: of a new query, of a restart, of AvailableNow."""
+
+    def __init__(self, error: CoopKafkaError) -> None:
+        self._error = error
+
+    def prepareForTriggerAvailableNow(self) -> NoReturn:
+        """Raises the error."""
+        raise self._error
+
+    def initialOffset(self) -> NoReturn:
+        """Raises the error."""
+        raise self._error
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> NoReturn:
+        """Raises the error."""
+        raise self._error
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> NoReturn:
+        """Raises the error."""
+        raise self._error
+
+    def read(self, partition: InputPartition) -> NoReturn:
+        """Raises the error."""
+        raise self._error

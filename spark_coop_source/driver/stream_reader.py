@@ -1,0 +1,131 @@
+"""Spark's streaming calls, turned into the coordinator's. Owns no rule.
+
+Spark's order of calls for one batch, and what each becomes:
+
+    initialOffset()              a constant; first positions are written where there are none
+    latestOffset(start, limit)   start is sink-complete: commit it, plan the next batch
+        -> Spark writes the answer to its WAL
+    partitions(start, end)       authorise `end`, pack its slices into input partitions
+    read(partition)              on executors; see `read`
+    stop()                       leave
+
+Runs in the reader process that Spark starts beside the driver (`python_streaming_source_runner`),
+one for each `load()`. Constructed several times, also where it never runs: everything opens lazily.
+"""
+
+import gc
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSourceStreamReader
+from pyspark.sql.streaming.datasource import (
+    ReadAllAvailable,
+    ReadLimit,
+    ReadMaxRows,
+    ReadMinRows,
+    SupportsTriggerAvailableNow,
+)
+
+from coordinator.member.pace import Limits
+from coordinator.progress.stream_offset import StreamOffset
+from coordinator.reports.progress_report import behind_latest, lanes_report
+from spark_coop_source.driver.reader_process import GroupSession, Session, StandaloneSession
+from spark_coop_source.driver.tasks import deadline, input_partitions
+from spark_coop_source.function.user_function import UserFunction
+from spark_coop_source.options.options import SourceOptions
+from spark_coop_source.task.read import SlicePartition, read_slices
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+GARBAGE = 100_000
+"""Objects to come until Python looks for cycles among them: a plan of 10,000 lanes makes fewer, and no cycles."""
+
+
+class CoopKafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """One streaming query's reader."""
+
+    def __init__(self, options: SourceOptions, function: UserFunction | None = None) -> None:
+        self._options = options
+        self._function = function
+        self._session: Session | None = None
+        self._planned: tuple[dict[str, Any], StreamOffset] | None = None
+
+    def initialOffset(self) -> dict[str, Any]:
+        """Where a new query begins: a constant for a group, the resolved offsets in standalone mode."""
+        return self._open().initial().to_json()
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        """The limit that the options name; both bounds are applied whichever of them Spark passes back."""
+        if self._options.max_offsets_per_trigger is not None:
+            return ReadMaxRows(self._options.max_offsets_per_trigger)
+        if self._options.min_offsets_per_trigger is not None:
+            return ReadMinRows(self._options.min_offsets_per_trigger)
+        return ReadAllAvailable()
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        """This run ends where the log ends now."""
+        self._open().set_targets()
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        """The end of the next batch, or `start` itself when there is nothing to do."""
+        end = self._open().next_offset(self._parsed(start), self._limits(limit))
+        if end is None:
+            return start
+        self._planned = end.to_json(), end
+        return self._planned[0]
+
+    def reportLatestOffset(self) -> dict[str, Any] | None:
+        """The log ends at the last look, in the form of Spark's Kafka source; lag and lanes under `#`."""
+        if self._session is None:
+            return None
+        ends = self._session.log_ends()
+        report: dict[str, Any] = {}
+        for tp, end in sorted(ends.items()):
+            report.setdefault(tp.topic, {})[str(tp.partition)] = end
+        behind = behind_latest(self._planned[1], ends) if self._planned else {}
+        told = behind | lanes_report(self._session.lanes())
+        return report | ({"#": told} if told else {}) or None
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[SlicePartition]:
+        """The input partitions of the batch that ends at `end`; `start` is not needed (spec 7)."""
+        session = self._open()
+        tasks = session.tasks(self._parsed(end))
+        report = session.report_to([s for task in tasks for s in task])
+        return input_partitions(self._options, tasks, report, deadline_ms=deadline(self._options))
+
+    def read(self, partition: SlicePartition) -> "Iterator[pa.RecordBatch]":  # type: ignore[override]
+        """The rows of one input partition, as Arrow record batches; runs on executors."""
+        return read_slices(partition, self._function)
+
+    def commit(self, end: dict[str, Any]) -> None:
+        """Nothing: Spark calls it late, and never for the last batch; `latestOffset(start)` commits (spec 7)."""
+
+    def stop(self) -> None:
+        """Leave the group, free what is confirmed."""
+        if self._session:
+            self._session.close()
+
+    def _open(self) -> Session:
+        if self._session is None:
+            self._session = (
+                StandaloneSession(self._options) if self._options.standalone else GroupSession(self._options)
+            )
+            gc.freeze()  # modules live as long as the process: a plan of many lanes must not have them looked at again
+            gc.set_threshold(GARBAGE, 10, 10)
+        return self._session
+
+    def _parsed(self, offset: dict[str, Any]) -> StreamOffset:
+        """The value of an offset: mostly of the one just planned, which is then not parsed again."""
+        if self._planned and self._planned[0] == offset:
+            return self._planned[1]
+        return StreamOffset.from_json(offset)
+
+    def _limits(self, limit: ReadLimit) -> Limits:
+        if isinstance(limit, ReadAllAvailable):
+            return Limits()
+        o = self._options
+        return Limits(o.max_offsets_per_trigger, o.min_offsets_per_trigger, o.max_trigger_delay_ms)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_options": self._options, "_function": self._function, "_session": None, "_planned": None}

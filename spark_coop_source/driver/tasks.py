@@ -1,0 +1,51 @@
+"""From the coordinator's tasks to Spark's input partitions. Driver side; owns no rule."""
+
+import time
+import uuid
+from collections.abc import Iterable
+
+from coordinator.plan.packing import Task
+from coordinator.plan.sharing import SharedStretches, shared_stretches
+from coordinator.progress.slices import Slice
+from spark_coop_source.costs.report import ReportTo
+from spark_coop_source.options.options import SourceOptions
+from spark_coop_source.task.read import Sharing, SlicePartition
+
+
+def input_partitions(
+    options: SourceOptions, tasks: Iterable[Task], report: ReportTo | None = None, *, deadline_ms: int | None = None
+) -> list[SlicePartition]:
+    """The input partitions of a batch; what several of its tasks read, they may fetch together."""
+    packed = tuple(tasks)
+    shared = shared_stretches(packed) if options.cache_bytes else {}
+    batch = uuid.uuid4().hex
+    return [
+        SlicePartition(
+            slices=of_task,
+            kafka=options.kafka,
+            columns=options.columns,
+            poll_timeout_ms=options.poll_timeout_ms,
+            fail_on_data_loss=options.fail_on_data_loss,
+            most_unfiltered=options.most_unfiltered,
+            report=report,
+            sharing=_sharing(of_task, shared, batch, options.cache_bytes),
+            deadline_ms=deadline_ms,
+        )
+        for of_task in packed
+    ]
+
+
+def deadline(options: SourceOptions) -> int | None:
+    """When a task of a batch that is authorised now may begin at the latest (spec R7), in ms since 1970.
+
+    The longest batch and one session, for clocks may differ; none without a group, where nobody else can own anything.
+    """
+    if options.standalone:
+        return None
+    return time.time_ns() // 1_000_000 + options.longest_batch_ms + options.session_ms
+
+
+def _sharing(task: Iterable[Slice], shared: SharedStretches, batch: str, most_bytes: int) -> Sharing | None:
+    of_task = {s.topic_partition for s in task}
+    stretches = {tp: shared[tp] for tp in sorted(of_task) if tp in shared}
+    return Sharing(batch, most_bytes, stretches) if stretches else None

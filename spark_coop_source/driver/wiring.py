@@ -1,0 +1,65 @@
+"""From options to the coordinator's values: the one place where the two meet. Driver side; does no IO."""
+
+from coordinator.assignment.ownership_listener import OwnershipListener, listener
+from coordinator.assignors import registry
+from coordinator.kafka.log import KafkaLog
+from coordinator.plan.planning import Cutting
+from coordinator.settings import GroupSettings, StandaloneSettings
+from spark_coop_source.options.options import SourceOptions
+
+
+def kafka_log(options: SourceOptions) -> KafkaLog:
+    """The log of these options, not yet connected."""
+    return KafkaLog(
+        options.kafka,
+        retries=options.fetch_retries,
+        retry_interval_ms=options.fetch_retry_interval_ms,
+        fail_on_data_loss=options.fail_on_data_loss,
+    )
+
+
+def cutting(options: SourceOptions) -> Cutting:
+    """How finely these options cut."""
+    return Cutting(options.slots, options.lanes, options.min_partitions, options.max_records_per_partition)
+
+
+def member_fields(options: SourceOptions) -> dict[str, str]:
+    """What a member says of itself that users chose: its rack and labels."""
+    rack = options.kafka.get("client_rack")
+    labels = {f"label.{name}": value for name, value in options.labels.items()}
+    return labels if rack is None else {"rack": str(rack)} | labels
+
+
+def standalone_settings(options: SourceOptions) -> StandaloneSettings:
+    """The settings of a query without a group."""
+    return StandaloneSettings(
+        fail_on_data_loss=options.fail_on_data_loss,
+        batch_budget_ms=options.batch_budget_ms,
+        max_lead_ms=options.max_lead_ms,
+        concurrency=options.function_concurrency,
+    )
+
+
+def group_settings(options: SourceOptions, group: str) -> GroupSettings:
+    """The settings of a member of `group`."""
+    return GroupSettings(
+        group,
+        capacity=options.capacity,
+        session_ms=options.session_ms,
+        longest_ms=options.longest_batch_ms,
+        sharing=options.sharing is not False,
+        demanding=options.sharing is True,
+        batch_budget_ms=options.batch_budget_ms,
+        max_lead_ms=options.max_lead_ms,
+        concurrency=options.function_concurrency,
+        assignors=registry.assignors(options.assignor),
+        listener=listener(options.listener) if options.listener else OwnershipListener(),
+        heartbeat_ms=options.heartbeat_ms,
+        retention_ms=options.retention_ms,
+        max_outage_ms=options.redis_max_outage_ms,
+        max_ranges=options.max_ranges,
+        max_individual_commits=options.max_individual_commits,
+        growth_grace_ms=options.growth_grace_ms,
+        fail_on_data_loss=options.fail_on_data_loss,
+        on_state_loss="earliest" if options.on_state_loss == "earliest" else "fail",
+    )

@@ -1,0 +1,1 @@
+"""Raw record batches from Kafka, by consumers that are kept between tasks."""

@@ -1,0 +1,145 @@
+"""Lets kafka-python's consumer hand out whole record batches, still compressed, instead of records.
+
+kafka-python's fetcher makes one `PartitionRecords` of each answer; ours differs in one thing: a batch of
+message format v2 is walked as if it held a single record, whose value is the batch. What kafka-python does
+around a record then holds for a batch: CRC check, aborted transactions, markers, position, prefetch, errors.
+Older formats still come record by record.
+
+These are private names of kafka-python: `install` tries them first and leaves the consumer as it is where
+they no longer fit. Nothing here knows what is inside a batch.
+"""
+
+import logging
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import kafka
+from crc32c import crc32c
+from kafka import KafkaConsumer, TopicPartition
+from kafka.consumer.fetcher import Fetcher
+from kafka.record.default_records import DefaultRecordBatch
+from kafka.record.memory_records import MemoryRecords, MemoryRecordsBuilder
+
+from spark_coop_source.decode.record_batch_v2 import RawBatch
+
+log = logging.getLogger(__name__)
+
+HEAD = struct.Struct(">qiibIhiqqqhii")
+"""Of a batch: base offset, length, leader epoch, magic, crc, attributes, last offset delta, first and largest time,
+producer id, its epoch, its sequence, number of records."""
+
+MAGIC_AT, ATTRIBUTES_AT = 16, 21
+
+_V2 = 2
+_CODEC, _APPEND_TIME, _TRANSACTIONAL, _CONTROL = 0x07, 0x08, 0x10, 0x20
+
+
+def install(consumer: KafkaConsumer) -> bool:
+    """Let `poll` give records whose `value` is a `RawBatch` and whose `offset` is the batch's last.
+
+    False, after a warning, if this kafka-python cannot: then `poll` gives records as ever.
+    """
+    if not fits(Fetcher.PartitionRecords):
+        log.warning("kafka-python %s does not hand out record batches: reading is slower", kafka.__version__)
+        return False
+    consumer._fetcher.PartitionRecords = _hooked(Fetcher.PartitionRecords)  # noqa: SLF001
+    return True
+
+
+@cache
+def fits(partition_records: type) -> bool:
+    """Whether our subclass of `partition_records` gives a batch that kafka-python itself has built."""
+    try:
+        builder = MemoryRecordsBuilder(magic=2, compression_type=0, batch_size=1000, offset=0)
+        builder.append(timestamp=1, key=b"k", value=b"v")
+        builder.close()
+        part = _hooked(partition_records)(0, TopicPartition("trial", 0), builder.records())
+        (record,) = part.take(10)
+    except Exception as error:  # noqa: BLE001  whatever a future version raises
+        log.debug("the hook into kafka-python does not fit: %r", error)
+        return False
+    return isinstance(record.value, RawBatch) and (record.value.count, part.next_fetch_offset) == (1, 1)
+
+
+@cache
+def _hooked(partition_records: Any) -> type:
+    class RawPartitionRecords(partition_records):  # type: ignore[misc]
+        def __init__(self, fetch_offset: int, tp: TopicPartition, records: MemoryRecords, **how: object) -> None:
+            super().__init__(fetch_offset, tp, _Batches(records), **how)
+
+    return RawPartitionRecords
+
+
+@dataclass(frozen=True, slots=True)
+class _Batches:
+    """kafka-python's batches of one answer, those of format v2 that hold a user's records as single records."""
+
+    records: MemoryRecords
+
+    def next_batch(self) -> object:
+        wire = self.records._next_slice  # noqa: SLF001
+        if wire is None or len(wire) < HEAD.size or wire[MAGIC_AT] != _V2 or wire[ATTRIBUTES_AT + 1] & _CONTROL:
+            return self.records.next_batch()
+        self.records._cache_next()  # noqa: SLF001
+        return _OneRecord(wire)
+
+
+class _OneRecord:
+    """What kafka-python's fetcher looks at of a batch, read once and without copying the batch, as it would."""
+
+    magic = _V2
+    is_control_batch = False
+
+    def __init__(self, wire: memoryview) -> None:
+        self.wire = wire
+        self.base_offset: int
+        self.attributes: int
+        self.producer_id: int
+        self.base_offset, _, self.leader_epoch, _, self._crc, self.attributes, *rest = HEAD.unpack_from(wire)
+        last_delta, self.first_timestamp, self.max_timestamp, self.producer_id, _, _, self.count = rest
+        self.last_offset = self.base_offset + last_delta
+        self.next_offset = self.last_offset + 1
+        self.is_transactional = bool(self.attributes & _TRANSACTIONAL)
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(DefaultRecordBatch(self.wire), name)
+
+    def has_producer_id(self) -> bool:
+        return self.producer_id >= 0
+
+    def validate_crc(self) -> bool:
+        return bool(crc32c(self.wire[ATTRIBUTES_AT:]) == self._crc)
+
+    def __iter__(self) -> Iterator["_Record"]:
+        if self.count:  # compaction may leave a batch without records
+            yield _Record(self._raw(), self.last_offset, len(self.wire))
+
+    def _raw(self) -> RawBatch:
+        return RawBatch(
+            base_offset=self.base_offset,
+            count=self.count,
+            codec=self.attributes & _CODEC,
+            first_timestamp_ms=self.first_timestamp,
+            append_time_ms=self.max_timestamp if self.attributes & _APPEND_TIME else None,
+            payload=self.wire[HEAD.size :],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Record:
+    """A batch that passes for a record."""
+
+    value: RawBatch
+    offset: int
+    size_in_bytes: int
+    key: None = None
+    timestamp: int = 0
+    timestamp_type: int = 0
+    checksum: None = None
+    headers: tuple[()] = field(default=())
+
+    def validate_crc(self) -> bool:
+        return True  # that of the batch has been checked

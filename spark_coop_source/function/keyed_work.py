@@ -1,0 +1,155 @@
+"""Works on many keys at once, by threads: each key's pieces one after another, in the order they came.
+
+    pieces that come      a1 b1 a2 c1 a3 b2
+    waiting, by key       a: a2 a3   b: b2        c and every other key go on while a is slow
+    threads               a1 b1 c1                then a2 a3 in one call
+
+The life of a piece: it is copied out of its batch and counts against the window; it waits for the pieces of its key
+before it; then, joined with what else waits of its key, for a thread; when its result has been handed on, it no longer
+counts. So a slow key holds up nobody until what waits for it fills the window, and memory is bounded by the window and
+what was made of it.
+
+Knows pieces and threads; nothing of the function, of Arrow schemas, or of costs. Runs in executor workers.
+"""
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass
+from queue import SimpleQueue
+from threading import Lock
+from time import perf_counter
+from typing import Self
+
+import pyarrow as pa
+
+from spark_coop_source.function.pieces import Piece
+
+Work = Callable[[Piece], pa.RecordBatch | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """The most that may be taken in and not yet be handed on; one piece may always be."""
+
+    rows: int = 100_000
+    bytes: int = 64 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A piece that was worked on: what came of it, and how long that took by the wall clock."""
+
+    piece: Piece
+    made: pa.RecordBatch | None
+    ms: float
+
+
+def timed(work: Work, piece: Piece) -> Done:
+    """Do the work on a piece here and now."""
+    began = perf_counter()
+    made = work(piece)
+    return Done(piece, made, (perf_counter() - began) * 1000)
+
+
+def keyed_work(pieces: Iterator[Piece], work: Work, concurrency: int, window: Window) -> Iterator[Done]:
+    """What was made of all pieces, each key's in order, the keys in any; what waited together is one.
+
+    `work` is called by `concurrency` threads; `pieces`, which were cut by key, are taken by the caller's.
+    What `work` raises is raised here: nothing new is begun then, calls that run are waited for, so that
+    none goes on behind the back of a task that is read again.
+    """
+    with closing(_Threads(work, concurrency, window)) as threads:
+        for piece in pieces:
+            threads.add(piece.copied())
+            yield from threads.done()
+            while threads.full:
+                yield from threads.done(wait=True)
+        while threads.busy:
+            yield from threads.done(wait=True)
+
+
+@dataclass(frozen=True, slots=True)
+class _Load:
+    """What some pieces count for."""
+
+    pieces: int
+    rows: int
+    bytes: int
+
+    @classmethod
+    def of(cls, piece: Piece) -> Self:
+        return cls(1, len(piece.records), piece.records.get_total_buffer_size())
+
+    def __add__(self, other: "_Load") -> "_Load":
+        return _Load(self.pieces + other.pieces, self.rows + other.rows, self.bytes + other.bytes)
+
+    def __sub__(self, other: "_Load") -> "_Load":
+        return _Load(self.pieces - other.pieces, self.rows - other.rows, self.bytes - other.bytes)
+
+
+class _Threads:
+    """The threads and what waits for them. `add`, `done` and the counts belong to the task's own thread."""
+
+    def __init__(self, work: Work, concurrency: int, window: Window) -> None:
+        self._work = work
+        self._window = window
+        self._pool = ThreadPoolExecutor(concurrency, "coop-kafka-key")
+        self._lock = Lock()
+        self._waiting: dict[object, list[Piece]] = {}  # of every key that is worked on; guarded by the lock
+        self._closed = False  # guarded by the lock
+        self._results: SimpleQueue[tuple[_Load, Done | BaseException]] = SimpleQueue()
+        self._load = _Load(0, 0, 0)  # taken in, not yet handed on
+
+    @property
+    def busy(self) -> bool:
+        return self._load.pieces > 0
+
+    @property
+    def full(self) -> bool:
+        return self.busy and (self._load.rows >= self._window.rows or self._load.bytes >= self._window.bytes)
+
+    def add(self, piece: Piece) -> None:
+        self._load += _Load.of(piece)
+        with self._lock:
+            behind = self._waiting.get(_key(piece))
+            if behind is None:
+                self._waiting[_key(piece)] = []
+                self._pool.submit(self._run, [piece])
+            else:
+                behind.append(piece)
+
+    def done(self, *, wait: bool = False) -> Iterator[Done]:
+        """All that is done by now; with `wait`, at least one."""
+        while wait or not self._results.empty():
+            load, result = self._results.get()
+            if isinstance(result, BaseException):
+                raise result
+            self._load -= load
+            yield result
+            wait = False
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+        self._pool.shutdown(wait=True, cancel_futures=True)
+
+    def _run(self, pieces: list[Piece]) -> None:
+        load = sum(map(_Load.of, pieces), _Load(0, 0, 0))
+        piece = pieces[0].joined(pieces[1:]) if len(pieces) > 1 else pieces[0]
+        pieces.clear()  # the pool keeps the list while the work goes on
+        try:
+            self._results.put((load, timed(self._work, piece)))
+        except BaseException as error:  # noqa: BLE001 - SystemExit too: nobody else would hear of it
+            self._results.put((load, error))
+            return  # nothing more of this key
+        with self._lock:
+            behind = self._waiting.pop(_key(piece))
+            if behind and not self._closed:
+                self._waiting[_key(piece)] = []
+                self._pool.submit(self._run, behind)
+
+
+def _key(piece: Piece) -> object:
+    """What must be in order; a record without a key never waits for another, nor for one that hashes alike."""
+    return (piece.of.topic_partition, piece.key_hash, piece.key is None)

@@ -1,0 +1,126 @@
+"""What the user's function is given: the records of one slice, or of one key, cut out of a batch of one partition.
+
+Knows Spark's columns, slices and key hashes; nothing of who calls the function, nor how. Runs in executor workers.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from coordinator.progress.slices import Slice
+from coordinator.ranges import OffsetRange
+from coordinator.subscription import TopicPartition
+from spark_coop_source.decode.byte_column import ByteColumn
+from spark_coop_source.select.hashing import hash_records
+
+_NULL_KEY = np.uint64(1 << 63)  # a hash has 63 bits: a null key's must not be taken for that of eight bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Some records of a slice, at least one, in offset order."""
+
+    records: pa.RecordBatch
+    of: Slice
+    key_hash: int | None  # None: of many keys
+
+    @property
+    def key(self) -> bytes | None:
+        """The key of the first record; of a piece that was cut by key, of all."""
+        key: bytes | None = self.records.column("key")[0].as_py()
+        return key
+
+    def copied(self) -> "Piece":
+        """The same in memory of its own, so that it does not keep alive what it was cut from."""
+        return Piece(pa.concat_batches([self.records]), self.of, self.key_hash)
+
+    def joined(self, later: "Sequence[Piece]") -> "Piece":
+        """One piece of this one and what comes after it of the same key."""
+        return Piece(pa.concat_batches([self.records, *(piece.records for piece in later)]), self.of, self.key_hash)
+
+    def __str__(self) -> str:
+        offsets = self.records.column("offset")
+        return f"{self.of.topic_partition} offsets {OffsetRange(offsets[0].as_py(), offsets[-1].as_py() + 1)}"
+
+
+class SliceTable:
+    """The slices of one partition in one task: finds the one in which a record lies."""
+
+    def __init__(self, slices: Iterable[Slice]) -> None:
+        self.slices = tuple(sorted(slices, key=lambda s: (s.hashes, s.offsets)))
+        self._lanes, self._first = np.unique([s.hashes.lo for s in self.slices], return_index=True)
+
+    def numbers(self, offsets: NDArray[np.int64], hashes: NDArray[np.int64]) -> NDArray[np.intp]:
+        """For each record the place of its slice in `slices`; each must lie in one of them."""
+        lanes = np.searchsorted(self._lanes, hashes, "right") - 1
+        numbers: NDArray[np.intp] = self._first[lanes]
+        ends = [*self._first[1:], len(self.slices)]
+        for lane, (first, end) in enumerate(zip(self._first, ends, strict=True)):
+            if end - first > 1:
+                starts = [s.offsets.start for s in self.slices[first:end]]
+                here = lanes == lane
+                numbers[here] += np.searchsorted(starts, offsets[here], "right") - 1
+        return numbers
+
+
+Tables = dict[TopicPartition, SliceTable]
+
+
+def tables(slices: Iterable[Slice]) -> Tables:
+    """The slices of a task, partition by partition."""
+    found: dict[TopicPartition, list[Slice]] = {}
+    for s in slices:
+        found.setdefault(s.topic_partition, []).append(s)
+    return {tp: SliceTable(of_partition) for tp, of_partition in found.items()}
+
+
+def partition_of(batch: pa.RecordBatch) -> TopicPartition:
+    """The one partition whose records a batch holds; it has at least one."""
+    return TopicPartition(batch.column("topic")[0].as_py(), batch.column("partition")[0].as_py())
+
+
+def offsets_of(batch: pa.RecordBatch) -> NDArray[np.int64]:
+    """The offsets of a batch, over its memory; Arrow's `to_numpy` would load pandas."""
+    column = batch.column("offset")
+    return np.frombuffer(column.buffers()[1] or b"", np.int64, len(column), column.offset * 8)
+
+
+def hashes_of(batch: pa.RecordBatch) -> NDArray[np.int64]:
+    """The key hash of each record of a batch."""
+    return hash_records(ByteColumn.over(batch.column("key")), offsets_of(batch))
+
+
+def by_slice(batch: pa.RecordBatch, table: SliceTable) -> Iterator[Piece]:
+    """The records of each slice. A single slice needs no hashes, and nothing is copied for it."""
+    if len(table.slices) == 1:
+        yield Piece(batch, table.slices[0], None)
+        return
+    numbers = table.numbers(offsets_of(batch), hashes_of(batch))
+    order = np.argsort(numbers, kind="stable")
+    ordered = batch.take(pa.array(order))
+    for first, count in _runs(numbers[order]):
+        yield Piece(ordered.slice(first, count), table.slices[numbers[order[first]]], None)
+
+
+def by_key(batch: pa.RecordBatch, table: SliceTable) -> Iterator[Piece]:
+    """The records of each key, the key with the most records first; each record without a key is alone.
+
+    A piece belongs to the slice of its first record, also where its key's lane has further slices.
+    """
+    hashes = hashes_of(batch)
+    nulls = batch.column("key").is_null().to_numpy(zero_copy_only=False)
+    groups = hashes.view(np.uint64) | np.where(nulls, _NULL_KEY, np.uint64(0))
+    order = np.argsort(groups, kind="stable")
+    numbers = table.numbers(offsets_of(batch), hashes)[order]
+    ordered = batch.take(pa.array(order))
+    for first, count in sorted(_runs(groups[order]), key=lambda run: -run[1]):
+        yield Piece(ordered.slice(first, count), table.slices[numbers[first]], int(hashes[order[first]]))
+
+
+def _runs(ordered: NDArray[np.intp] | NDArray[np.uint64]) -> list[tuple[int, int]]:
+    """Where each run of equal entries begins, and how many it has."""
+    firsts = [0, *(np.flatnonzero(ordered[1:] != ordered[:-1]) + 1).tolist()]
+    return [(first, end - first) for first, end in zip(firsts, [*firsts[1:], len(ordered)], strict=True)]

@@ -1,0 +1,139 @@
+"""Runs the user's function of `mapInRead` over what a task reads.
+
+In one of three ways: once, over an iterator of all batches; key by key; or many keys at once (`keyed_work`). Knows
+the forms of the function and what a call takes; nothing of Kafka, options or Redis. Runs in executor workers.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from time import perf_counter
+from typing import Self
+
+import pyarrow as pa
+
+from spark_coop_source.function.call import FunctionCall
+from spark_coop_source.function.keyed_work import Done, Window, keyed_work, timed
+from spark_coop_source.function.pieces import Piece, Tables, by_key, by_slice, partition_of
+from spark_coop_source.function.user_function import UserFunction
+
+Listener = Callable[[Done], None]
+"""Is told what each piece took, on the task's own thread."""
+
+
+def nobody(done: Done) -> None:
+    """Does not want to know."""
+
+
+def run(
+    function: UserFunction, batches: Iterator[pa.RecordBatch], slices: Tables, heard: Listener = nobody
+) -> Iterator[pa.RecordBatch]:
+    """What `function` makes of `batches`, each of one partition.
+
+    Raises:
+        MapInReadError: the function raised, or made something else than its schema says.
+        EnvironmentMismatchError: the function cannot be loaded in this process.
+    """
+    call = FunctionCall.of(function)
+    cut = by_key if function.per_key else by_slice
+    pieces = (piece for batch in batches if len(batch) for piece in cut(batch, slices[partition_of(batch)]))
+    if not function.per_key:
+        yield from _over_all(call, pieces, heard)
+    elif function.concurrency == 1:
+        yield from _made((timed(call.on_key, piece) for piece in pieces), heard)
+    else:
+        yield from _made(keyed_work(pieces, call.on_key, function.concurrency, Window()), heard)
+
+
+def _made(work: Iterator[Done], heard: Listener) -> Iterator[pa.RecordBatch]:
+    for done in work:
+        heard(done)
+        if done.made is not None and len(done.made):
+            yield done.made
+
+
+def _over_all(call: FunctionCall, pieces: Iterator[Piece], heard: Listener) -> Iterator[pa.RecordBatch]:
+    """As `mapInArrow`: one call, which is given an iterator and gives one."""
+    feed = _Feed(pieces, heard)
+    made = _steps(call, feed)
+    while True:
+        try:
+            with feed.clock():
+                batch = next(made)
+        except StopIteration:
+            break
+        except Exception as error:
+            feed.check()
+            raise call.failure(error, feed.at) from error
+        checked = call.checked(batch, feed.at)
+        if len(checked):
+            yield checked
+    feed.check()
+    at = feed.at
+    if feed.has_more():
+        raise call.unfinished(at)
+
+
+def _steps(call: FunctionCall, feed: "_Feed") -> Iterator[object]:
+    made = call.function(feed)
+    if not isinstance(made, Iterable):
+        raise TypeError(f"it gave {made!r:.100}, not an iterator of record batches")
+    yield from made
+
+
+class _Feed:
+    """The function's input. What passes between a batch is given and the next is asked for, is the cost of that batch.
+
+    The clock runs while the function does, and stands while records are read or its output is handed on.
+    """
+
+    def __init__(self, pieces: Iterator[Piece], heard: Listener) -> None:
+        self._pieces = pieces
+        self._heard = heard
+        self._ms = 0.0
+        self._since = 0.0
+        self._open = False  # a batch is given whose cost is not told yet
+        self.at: Piece | None = None  # given last
+        self._failure: Exception | None = None  # of reading
+
+    @contextmanager
+    def clock(self) -> Iterator[None]:
+        self._since = perf_counter()
+        try:
+            yield
+        finally:
+            self._ms += (perf_counter() - self._since) * 1000
+
+    def check(self) -> None:
+        """Raise what went wrong in reading, which the function may have swallowed, and cannot mend."""
+        if self._failure is not None:
+            raise self._failure
+
+    def has_more(self) -> bool:
+        """Whether there are records that the function has not asked for."""
+        self._since = perf_counter()
+        return next(self, None) is not None
+
+    def __iter__(self) -> Self:
+        return self
+
+    def __next__(self) -> pa.RecordBatch:
+        self._ms += (perf_counter() - self._since) * 1000
+        try:
+            return self._following().records
+        finally:
+            self._since = perf_counter()
+
+    def _following(self) -> Piece:
+        if self._open and self.at is not None:
+            self._heard(Done(self.at, None, self._ms))
+        self._open, self._ms = False, 0.0
+        self.check()
+        try:
+            self.at = next(self._pieces)
+        except StopIteration:
+            raise
+        except Exception as error:
+            self._failure = error
+            raise
+        self._open = True
+        return self.at

@@ -1,0 +1,1 @@
+"""Columns as Arrow in Spark's schema."""

@@ -1,0 +1,61 @@
+"""What a user calls to have a function run inside the read; see docs/map-in-read.md.
+
+    from spark_coop_source.map_in_read import map_in_read
+
+    spark.readStream.format("coop-kafka").options(**map_in_read(enrich, schema="key binary, n long"))
+
+Knows the names of the options; nothing of how the function is run.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING
+
+from pyspark.sql.types import StructType
+
+from coordinator.errors import InvalidOptionError
+from spark_coop_source.function.user_function import as_text
+from spark_coop_source.options import table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    BatchFunction = Callable[[Iterator[pa.RecordBatch]], Iterable[pa.RecordBatch]]
+    KeyFunction = Callable[[bytes | None, pa.RecordBatch], pa.RecordBatch | None]
+
+
+def map_in_read(
+    function: "BatchFunction | KeyFunction | str",
+    *,
+    schema: StructType | str,
+    per_key: bool = False,
+    concurrency: int = 1,
+) -> dict[str, str]:
+    """The options that have `function` run in each task on what it reads, before Spark sees it.
+
+    Args:
+        function: as for `mapInArrow`, called once a task with an iterator of record batches, and giving one; with
+            `per_key`, called with a key and some of its records, and giving a record batch or None. Either itself,
+            pickled here, or its name as `module:function`.
+        schema: the columns it makes: DDL, or a StructType.
+        per_key: which of the two forms it has. A key's records come in order, also from call to call.
+        concurrency: keys that a task works on at once, by threads; above 1 only with `per_key`.
+
+    Raises `InvalidOptionError` if the function cannot be pickled.
+    """
+    return {
+        table.MAP_IN_READ.name: function if isinstance(function, str) else _pickled(function),
+        table.MAP_IN_READ_SCHEMA.name: schema if isinstance(schema, str) else schema.json(),
+        table.MAP_IN_READ_PER_KEY.name: str(per_key).lower(),
+        table.MAP_IN_READ_CONCURRENCY.name: str(concurrency),
+    }
+
+
+def _pickled(function: Callable[..., object]) -> str:
+    try:
+        return as_text(function)
+    except Exception as error:  # what a closure holds can raise anything
+        raise InvalidOptionError(
+            f"the function {function!r:.100} cannot be pickled ({type(error).__name__}: {error})",
+            "let it not hold what lives in this process only, as connections, locks or a Spark session:"
+            " open such things inside it",
+        ) from error

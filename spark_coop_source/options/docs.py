@@ -1,0 +1,65 @@
+"""docs/options.md, made from the option tables."""
+
+from collections.abc import Iterable, Mapping
+
+from spark_coop_source.options.kafka_table import NO_EFFECT, PASSED, REFUSED, REFUSED_FAMILIES, UNDERSTOOD
+from spark_coop_source.options.table import OPTIONS
+from spark_coop_source.options.values import INT, LONG, Integer, Kind, Option, Section
+
+_HEAD = """# Options
+
+<!-- Made by scripts/options-table from the option tables of the code. Do not edit. -->
+
+Names are looked up in any case. An option that is not here is refused, with the nearest name.
+How they compare with those of Spark's Kafka source: [parity.md](parity.md).
+"""
+_KAFKA = """
+## Kafka's own options
+
+Java's names, with the prefix `kafka.`.
+"""
+
+
+def markdown() -> str:
+    """The whole page."""
+    return "".join([_HEAD, *(_section(section) for section in Section), _KAFKA, *_kafka()])
+
+
+def _section(section: Section) -> str:
+    head = f"\n## {section}\n\n| option | values | default | for | meaning |\n|---|---|---|---|---|\n"
+    return head + "".join(_row(option) for option in OPTIONS if option.section is section)
+
+
+def _row(option: Option[object]) -> str:
+    return _cells(f"`{option.name}`", _values(option.kind), _default(option), option.where, option.meaning)
+
+
+def _default(option: Option[object]) -> str:
+    return option.default_shown if option.default is None else f"`{option.default}`"
+
+
+def _values(kind: Kind[object]) -> str:
+    """The limit, short where it is only the range of a number type."""
+    if isinstance(kind, Integer) and kind.most in (INT, LONG):
+        return f"whole number, at least {kind.least}"
+    return kind.limit
+
+
+def _kafka() -> Iterable[str]:
+    yield "\n### Understood here\n\n| option | meaning |\n|---|---|\n"
+    yield from (_cells(f"`kafka.{name}`", meaning) for name, meaning in UNDERSTOOD.items())
+    yield "\n### Handed to kafka-python\n\n| option | values |\n|---|---|\n"
+    yield from (_cells(f"`kafka.{name}`", _values(kind)) for name, kind in PASSED.items())
+    yield "\n### Accepted, without effect\n\n| options | why |\n|---|---|\n"
+    yield from _by_reason(NO_EFFECT)
+    yield "\n### Refused\n\n| options | what to do |\n|---|---|\n"
+    yield from _by_reason(REFUSED | {f"{start}*": remedy for start, remedy in REFUSED_FAMILIES.items()})
+
+
+def _by_reason(reasons: Mapping[str, str]) -> Iterable[str]:
+    for reason in dict.fromkeys(reasons.values()):
+        yield _cells(", ".join(f"`kafka.{name}`" for name in reasons if reasons[name] == reason), reason)
+
+
+def _cells(*cells: str) -> str:
+    return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |\n"

@@ -1,0 +1,43 @@
+"""The kinds of option value of `mapInRead`: a function as text, and the schema of the rows it makes."""
+
+import json
+from dataclasses import dataclass
+
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from spark_coop_source.function.user_function import loaded
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionText:
+    """A function as text, tried here: what the driver's host cannot load, a task could not either."""
+
+    limit: str = "what map_in_read(function, schema=...) gives, or the name of a function as module:function"
+
+    def parse(self, text: str) -> str:
+        """The text itself."""
+        loaded(text)
+        return text
+
+
+@dataclass(frozen=True, slots=True)
+class RowSchema:
+    """Column names and types, as DDL or as the JSON of a StructType."""
+
+    limit: str = "columns like key binary, n long, or the json() of a StructType"
+
+    def parse(self, text: str) -> StructType | str:
+        """The schema; DDL stays text, for Spark alone can parse it, and does so when the query is made."""
+        if not text.strip():
+            raise ValueError("it names no column")
+        if not text.lstrip().startswith("{"):
+            return text
+        try:
+            schema = StructType.fromJson(json.loads(text))
+            to_arrow_schema(schema, timezone="UTC")
+            if not schema.fields:
+                raise ValueError("it has no field")
+        except Exception as error:  # what pyspark raises for JSON that is no schema is of many types
+            raise ValueError(f"it is not the json() of a StructType whose types Arrow has ({error})") from error
+        return schema

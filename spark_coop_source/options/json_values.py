@@ -1,0 +1,141 @@
+"""The kinds of option value that are JSON: offsets, timestamps and assignments by topic and partition.
+
+Stricter than Spark's where Spark silently reads something else than what is written: a fraction, null,
+a number beyond 64 bits, a partition given twice, text behind the JSON.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+
+from coordinator.offset_spec import EARLIEST, AtOffsets, Earliest, Latest
+from coordinator.ranges import HASH_MAX, WHOLE, HashRange
+from coordinator.subscription import Assigned, TopicPartition
+from spark_coop_source.options.text_values import check_topic
+from spark_coop_source.options.values import INT, LONG, SHOWN
+
+
+def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found: dict[str, object] = {}
+    for name, value in pairs:
+        if name in found:
+            raise ValueError(f"{_short(name)} is there twice")
+        found[name] = value
+    return found
+
+
+def _short(value: object) -> str:
+    text = json.dumps(value)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
+
+
+def _topics(text: str) -> dict[str, object]:
+    try:
+        value = json.loads(text, object_pairs_hook=_object)
+    except json.JSONDecodeError as error:
+        raise ValueError(f"not JSON ({error})") from None
+    except RecursionError:
+        raise ValueError("not JSON (nested too deeply)") from None
+    if not isinstance(value, dict):
+        raise ValueError("not a JSON object")
+    return {check_topic(name): partitions for name, partitions in value.items()}
+
+
+def _integer(value: object, least: int, most: int, what: str) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise ValueError(f"{what} {_short(value)} is not a whole number")
+    if not least <= value <= most:
+        raise ValueError(f"{what} {value} is not within {least} to {most}")
+    return value
+
+
+def _partition(text: str) -> int:
+    if not re.fullmatch("0|[1-9][0-9]{0,9}", text):
+        raise ValueError(f"{_short(text)} is not the number of a partition")
+    return _integer(int(text), 0, INT, "partition")
+
+
+def _partitions(topics: dict[str, object]) -> Iterator[tuple[TopicPartition, object]]:
+    for topic, values in topics.items():
+        if not isinstance(values, dict):
+            raise ValueError(f"the value of {topic!r} is not an object with partitions")
+        for partition, value in values.items():
+            yield TopicPartition(topic, _partition(partition)), value
+
+
+def _numbers(text: str, check: Callable[[object], int]) -> dict[TopicPartition, int]:
+    return {partition: check(value) for partition, value in _partitions(_topics(text))}
+
+
+@dataclass(frozen=True, slots=True)
+class Offsets:
+    """`earliest`, `latest`, or an offset for each partition, -1 being the latest and -2 the earliest."""
+
+    limit: str = 'earliest, latest or JSON with an offset for each partition, for example {"orders":{"0":23,"1":-2}}'
+
+    def parse(self, text: str) -> Earliest | Latest | AtOffsets:
+        """What it means; the words in any case."""
+        word = text.strip().lower()
+        if word in ("earliest", "latest"):
+            return Earliest() if word == "earliest" else Latest()
+        return AtOffsets(_numbers(text, lambda offset: _integer(offset, EARLIEST, LONG, "offset")))
+
+
+@dataclass(frozen=True, slots=True)
+class Timestamps:
+    """A time for each partition, in milliseconds since 1970."""
+
+    limit: str = 'JSON with a time in milliseconds for each partition, for example {"orders":{"0":1700000000000}}'
+
+    def parse(self, text: str) -> dict[TopicPartition, int]:
+        """The times."""
+        return _numbers(text, lambda timestamp: _integer(timestamp, 0, LONG, "timestamp"))
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """Given partitions: Spark's form, or ours with the key ranges of each."""
+
+    limit: str = (
+        'JSON with partitions, {"orders":[0,1]}, or with the key ranges of each, '
+        '{"orders":{"0":[[0,4611686018427387903]],"1":[]}}, where an empty list is the whole partition'
+    )
+
+    def parse(self, text: str) -> Assigned:
+        """The partitions with their hash ranges, ascending."""
+        found: dict[TopicPartition, tuple[HashRange, ...]] = {}
+        for topic, value in _topics(text).items():
+            found |= _listed(topic, value) if isinstance(value, list) else _ranged(topic, value)
+        if not found:
+            raise ValueError("it names no partition")
+        return Assigned(found)
+
+
+def _listed(topic: str, partitions: list[object]) -> dict[TopicPartition, tuple[HashRange, ...]]:
+    numbers = [_integer(partition, 0, INT, "partition") for partition in partitions]
+    return {TopicPartition(topic, number): (WHOLE,) for number in numbers}
+
+
+def _ranged(topic: str, value: object) -> dict[TopicPartition, tuple[HashRange, ...]]:
+    return {partition: _ranges(partition, ranges) for partition, ranges in _partitions({topic: value})}
+
+
+def _ranges(partition: TopicPartition, value: object) -> tuple[HashRange, ...]:
+    if not isinstance(value, list):
+        raise ValueError(f"the key ranges of {partition} are not a list")
+    ranges = sorted(_range(pair) for pair in value)
+    for left, right in pairwise(ranges):
+        if right.lo <= left.hi:
+            raise ValueError(f"[{left.lo},{left.hi}] and [{right.lo},{right.hi}] of {partition} overlap")
+    return tuple(ranges) or (WHOLE,)
+
+
+def _range(pair: object) -> HashRange:
+    if not isinstance(pair, list) or len(pair) != len(("lo", "hi")):
+        raise ValueError(f"{_short(pair)} is not a key range [lo,hi]")
+    lo, hi = (_integer(bound, 0, HASH_MAX, "hash") for bound in pair)
+    if lo > hi:
+        raise ValueError(f"the key range [{lo},{hi}] is inverted")
+    return HashRange(lo, hi)

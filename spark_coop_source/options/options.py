@@ -1,0 +1,254 @@
+"""All that a user says about a query, as one checked value.
+
+`validate` is called in `DataSource.schema()` and again in the readers, in short-lived processes of the driver
+host. It does no IO and starts nothing. Rules of single options are in `table`; those between options here.
+"""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pyspark.sql.types import StructType
+
+from coordinator.errors import ConflictingOptionsError, InvalidOptionError, MissingOptionError
+from coordinator.offset_spec import Earliest, Latest, OffsetSpec
+from coordinator.ranges import WHOLE
+from coordinator.subscription import Assigned, Subscription
+from spark_coop_source.hand_over.schema import EVERY, PLAIN
+from spark_coop_source.options import offset_options, table
+from spark_coop_source.options.kafka_options import kafka_arguments
+from spark_coop_source.options.values import Given, Option
+
+_MS_PER_MINUTE = 60_000
+_HEARTBEAT_MS = 3_000
+_SLOTS_MAX = 1_024
+
+
+@dataclass(frozen=True, slots=True)
+class SourceOptions:
+    """The checked options of a query. Times are milliseconds; picklable; `repr` shows no secret."""
+
+    kafka: Mapping[str, object]  # for coordinator.kafka.client.client_arguments; secrets in it hide themselves
+    subscription: Subscription
+    group: str | None  # None: a standalone stream or a batch
+    redis_url: str | None = field(repr=False)
+    starting: OffsetSpec
+    ending: OffsetSpec  # of a batch; Latest() for a stream
+    fail_on_data_loss: bool
+    max_offsets_per_trigger: int | None
+    min_offsets_per_trigger: int | None
+    max_trigger_delay_ms: int
+    min_partitions: int | None
+    max_records_per_partition: int | None
+    columns: tuple[str, ...]  # of a row
+    fetch_retries: int
+    fetch_retry_interval_ms: int
+    poll_timeout_ms: int
+    most_unfiltered: int  # bytes of a task, fetched and not yet looked through
+    cache_bytes: int  # of shared memory on a host; 0: none
+    slots: int
+    capacity: int
+    assignor: str  # a name of coordinator.assignors.registry
+    listener: str | None  # module:Class, of coordinator.assignment.ownership_listener
+    labels: Mapping[str, str]  # what the member says of itself
+    sharing: bool | None  # whether it may get parts of partitions; None: where policies allow it
+    several_queries: bool  # of one application, in one group
+    max_ranges: int  # see coordinator.commits.acknowledger
+    max_individual_commits: int  # that a partition may hold
+    lanes: int | None  # fixed number for every partition
+    session_ms: int
+    heartbeat_ms: int
+    longest_batch_ms: int
+    batch_budget_ms: int  # 0: none
+    max_lead_ms: int | None  # of lanes; None: any
+    retention_ms: int
+    redis_max_outage_ms: int
+    growth_grace_ms: int
+    on_state_loss: str  # fail | earliest
+    function: str | None = field(repr=False)  # what runs inside the read, as `user_function.loaded` takes it
+    function_output: StructType | str | None  # its rows; text (DDL) is for Spark to parse
+    function_per_key: bool
+    function_concurrency: int
+
+    @property
+    def standalone(self) -> bool:
+        """Whether it reads without a group: positions are in the checkpoint only."""
+        return self.group is None
+
+
+def validate(options: Mapping[str, str], *, streaming: bool | None) -> SourceOptions:
+    """The options as one value; raises `ConfigurationError`s.
+
+    Args:
+        options: what the user gave, names in any case, values verbatim.
+        streaming: None while it is not known (`DataSource.schema()`): then only what neither a stream nor a
+            batch could use is refused.
+    """
+    for name in options:
+        table.check_name(name)
+    given = Given.of(options)
+    checked = _checked(given, streaming)
+    _check_rates(checked)
+    _check_lease(checked)
+    _check_function(checked)
+    if streaming:
+        offset_options.check_stream(given)
+        _check_group(checked, given)
+    elif streaming is False:
+        offset_options.check_batch(checked.starting, checked.ending)
+    return checked
+
+
+def _checked(given: Given, streaming: bool | None) -> SourceOptions:
+    batch = streaming is False
+    slots = given.get(table.SLOTS) or min(os.cpu_count() or 1, _SLOTS_MAX)
+    session_ms = given.need(table.SESSION)
+    group, redis_url = _group(given), given.get(table.REDIS_URL)
+    return SourceOptions(
+        kafka=kafka_arguments(given.texts),
+        subscription=_subscription(given),
+        group=None if batch else group,
+        redis_url=None if batch else redis_url,
+        starting=offset_options.starting(given, Earliest() if batch else Latest()),
+        ending=Latest() if streaming else offset_options.ending(given),
+        fail_on_data_loss=given.need(table.FAIL_ON_DATA_LOSS),
+        max_offsets_per_trigger=given.get(table.MAX_OFFSETS),
+        min_offsets_per_trigger=given.get(table.MIN_OFFSETS),
+        max_trigger_delay_ms=given.need(table.MAX_DELAY),
+        min_partitions=given.get(table.MIN_PARTITIONS),
+        max_records_per_partition=given.get(table.MAX_RECORDS_PER_PARTITION),
+        columns=_columns(given),
+        fetch_retries=given.need(table.FETCH_RETRIES),
+        fetch_retry_interval_ms=given.need(table.FETCH_RETRY_INTERVAL),
+        poll_timeout_ms=given.need(table.POLL_TIMEOUT),
+        most_unfiltered=given.need(table.MOST_UNFILTERED),
+        cache_bytes=given.need(table.CACHE_BYTES),
+        slots=slots,
+        capacity=given.get(table.CAPACITY) or slots,
+        assignor=given.need(table.ASSIGNOR),
+        listener=given.get(table.LISTENER),
+        labels=given.get(table.LABELS) or {},
+        sharing=given.get(table.SHARING),
+        several_queries=given.need(table.SEVERAL_QUERIES),
+        max_ranges=given.need(table.MAX_RANGES),
+        max_individual_commits=given.need(table.MAX_INDIVIDUAL_COMMITS),
+        lanes=given.get(table.LANES),
+        session_ms=session_ms,
+        heartbeat_ms=given.get(table.HEARTBEAT) or min(_HEARTBEAT_MS, session_ms // 3),
+        longest_batch_ms=given.need(table.LONGEST_BATCH),
+        batch_budget_ms=given.need(table.BATCH_BUDGET),
+        max_lead_ms=given.get(table.MAX_LANE_LEAD),
+        retention_ms=given.need(table.RETENTION) * _MS_PER_MINUTE,
+        redis_max_outage_ms=given.need(table.MAX_OUTAGE),
+        growth_grace_ms=given.need(table.GROWTH_GRACE),
+        on_state_loss=given.need(table.ON_STATE_LOSS),
+        function=given.get(table.MAP_IN_READ),
+        function_output=given.get(table.MAP_IN_READ_SCHEMA),
+        function_per_key=given.need(table.MAP_IN_READ_PER_KEY),
+        function_concurrency=given.need(table.MAP_IN_READ_CONCURRENCY),
+    )
+
+
+def _subscription(given: Given) -> Subscription:
+    strategies: tuple[Option[Subscription], ...] = (table.SUBSCRIBE, table.SUBSCRIBE_PATTERN, table.ASSIGN)
+    names = ", ".join(option.name for option in strategies)
+    chosen = [option for option in strategies if option in given]
+    if not chosen:
+        raise MissingOptionError(f"none of the options {names} is given", 'add one, e.g. .option("subscribe", "topic")')
+    if len(chosen) > 1:
+        raise ConflictingOptionsError(
+            f"the options {' and '.join(option.name for option in chosen)} are both given",
+            f"give exactly one of {names}",
+        )
+    return given.need(chosen[0])
+
+
+def _columns(given: Given) -> tuple[str, ...]:
+    named = given.get(table.COLUMNS)
+    if named is None:
+        return EVERY if given.need(table.INCLUDE_HEADERS) else PLAIN
+    for other, remedy in (
+        (table.INCLUDE_HEADERS, "name headers among the columns instead"),
+        (table.MAP_IN_READ, "the function is given every column, and its own schema says what rows there are"),
+    ):
+        if other in given:
+            raise ConflictingOptionsError(
+                f"the options columns and {other.name} are both given", f"remove one of them: {remedy}"
+            )
+    return named
+
+
+def _group(given: Given) -> str | None:
+    group, kafka_group = given.get(table.GROUP), given.texts.get("kafka.group.id")
+    if kafka_group is None:
+        return group
+    kafka_group = kafka_group.strip()  # as Java does
+    if group is not None and group != kafka_group:
+        raise ConflictingOptionsError(
+            f"options group ({group!r}) and kafka.group.id ({kafka_group!r}) differ",
+            "remove one of them: they mean the same",
+        )
+    return table.GROUP.parse(kafka_group)
+
+
+def _check_rates(checked: SourceOptions) -> None:
+    least, most = checked.min_offsets_per_trigger, checked.max_offsets_per_trigger
+    if least is not None and most is not None and least > most:
+        raise ConflictingOptionsError(
+            f"minOffsetsPerTrigger ({least}) is higher than maxOffsetsPerTrigger ({most})", "lower it, or remove one"
+        )
+
+
+def _check_lease(checked: SourceOptions) -> None:
+    if checked.heartbeat_ms >= checked.session_ms:
+        raise InvalidOptionError(
+            f"option heartbeat.interval.ms = {checked.heartbeat_ms}: not below session.timeout.ms, "
+            f"{checked.session_ms}, so every lease would end between two heartbeats",
+            f"give at most a third of it, {checked.session_ms // 3}",
+        )
+
+
+def _check_function(checked: SourceOptions) -> None:
+    if (checked.function is None) is not (checked.function_output is None):
+        missing, given = table.MAP_IN_READ.name, table.MAP_IN_READ_SCHEMA.name
+        if checked.function is not None:
+            missing, given = given, missing
+        raise MissingOptionError(
+            f"the option {given} is given, but not {missing}",
+            "give both, by map_in_read(function, schema=...)",
+        )
+    if checked.function_concurrency > 1 and not checked.function_per_key:
+        raise ConflictingOptionsError(
+            f"mapInRead.concurrency is {checked.function_concurrency}, but the function takes batches of many keys, "
+            "which is one call that cannot be shared out",
+            "write it as function(key, batch) and give per_key=True, or leave concurrency at 1",
+        )
+
+
+def _check_group(checked: SourceOptions, given: Given) -> None:
+    if checked.group is not None:
+        _check_shared(checked)
+    elif not isinstance(checked.subscription, Assigned):
+        raise MissingOptionError(
+            "a stream over topics needs a group",
+            'add .option("group", "a-name") and .option("redis.url", "redis://host:6379"); or, to read without a group '
+            "and Redis, name partitions by the option assign",
+        )
+    elif table.REDIS_URL in given:
+        raise ConflictingOptionsError(
+            "redis.url is given, but no group: this stream would share nothing with any other",
+            'add .option("group", "a-name"), or remove redis.url to read standalone',
+        )
+
+
+def _check_shared(checked: SourceOptions) -> None:
+    if checked.redis_url is None:
+        raise MissingOptionError(
+            f"the group {checked.group!r} needs a Redis to hold its state",
+            'add .option("redis.url", "redis://host:6379")',
+        )
+    if isinstance(checked.subscription, Assigned) and set(checked.subscription.partitions.values()) != {(WHOLE,)}:
+        raise ConflictingOptionsError(
+            "assign with key ranges and group are both given: the group itself says who reads which keys",
+            "give whole partitions, or remove the group to read standalone",
+        )

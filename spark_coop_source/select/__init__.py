@@ -1,0 +1,1 @@
+"""The hash of every key at once, by which a lane keeps its rows."""

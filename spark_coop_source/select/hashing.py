@@ -1,0 +1,17 @@
+"""The key hash of many records at once. `coordinator.key_hash` says what it is, this file only applies it."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from spark_coop_source.decode.byte_column import ByteColumn
+from spark_coop_source.select.murmur3 import murmur3
+
+
+def hash_records(keys: ByteColumn, offsets: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The hash of each record, in [0, 2^63 - 1]: of its key, or of its offset where the key is null."""
+    hashes = murmur3(np.frombuffer(keys.buffer, np.uint8), keys.starts, keys.lengths)
+    nulls = np.flatnonzero(keys.nulls)
+    if len(nulls):
+        offset_bytes = offsets[nulls].astype(">i8").view(np.uint8)
+        hashes[nulls] = murmur3(offset_bytes, np.arange(len(nulls)) * 8, np.full(len(nulls), 8))
+    return (hashes >> np.uint64(1)).view(np.int64)

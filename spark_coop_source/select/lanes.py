@@ -1,0 +1,48 @@
+"""Which records of a chunk lie in which key ranges: numpy's row numbers, from hashes and offsets.
+
+Knows slices and chunks; nothing of Arrow's batches.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coordinator.progress.slices import Slice
+from coordinator.ranges import WHOLE, HashRange
+from spark_coop_source.decode.byte_column import Rows
+from spark_coop_source.decode.chunk import Chunk
+from spark_coop_source.select.hashing import hash_records
+
+
+def within(chunk: Chunk, slices: Iterable[Slice]) -> Rows | None:
+    """The rows whose records lie in one of `slices`, all of the chunk's partition; None if all do.
+
+    A slice that spans the whole hash space needs no hashes, and costs none.
+    """
+    first, last = int(chunk.offsets[0]), int(chunk.offsets[-1])
+    near = [s for s in slices if s.offsets.start <= last and first < s.offsets.until]
+    if any(s.hashes == WHOLE and s.offsets.start <= first and last < s.offsets.until for s in near):
+        return None
+    mask = np.zeros(len(chunk), np.bool_)
+    hashes = hash_records(chunk.keys, chunk.offsets) if any(s.hashes != WHOLE for s in near) else None
+    for s in near:
+        inside = (s.offsets.start <= chunk.offsets) & (chunk.offsets < s.offsets.until)
+        if hashes is not None:
+            inside &= (s.hashes.lo <= hashes) & (hashes <= s.hashes.hi)
+        mask |= inside
+    return np.flatnonzero(mask)
+
+
+def by_part(chunk: Chunk, parts: Sequence[HashRange]) -> tuple[Rows, NDArray[np.int64]]:
+    """The rows in `parts`, which ascend and are disjoint: part after part, and where each begins and the last ends.
+
+    Within a part in offset order; what lies in none is left out.
+    """
+    hashes = hash_records(chunk.keys, chunk.offsets)
+    numbers = np.searchsorted([part.lo for part in parts], hashes, "right") - 1
+    numbers[hashes > np.array([part.hi for part in parts])[numbers]] = len(parts)
+    numbers[numbers < 0] = len(parts)
+    few = numbers.astype(np.uint8 if len(parts) < 256 else np.uint16)  # which numpy sorts by radix; more are not shared
+    bounds = np.concatenate([[0], np.cumsum(np.bincount(few, minlength=len(parts))[: len(parts)])])
+    return np.argsort(few, kind="stable")[: bounds[-1]], bounds

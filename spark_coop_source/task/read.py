@@ -1,0 +1,80 @@
+"""What one Spark task is told and does: its slices, read from Kafka, handed over as Arrow batches.
+
+Runs in executor workers, which know Kafka's settings only: no Redis, no group, no offset JSON. This
+file imports no more than Spark needs to unpickle a task, so that a worker whose Python lacks a
+package gets a named error; the work is in `slice_reader`.
+"""
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from pyspark.sql.datasource import InputPartition
+
+from coordinator.errors import DeadlinePassedError
+from coordinator.plan.sharing import SharedStretches
+from coordinator.progress.slices import Slice
+from spark_coop_source.costs.report import ReportTo
+from spark_coop_source.environment import needed_packages
+from spark_coop_source.function.user_function import UserFunction
+from spark_coop_source.task.worker import settle, without_collection
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+
+@dataclass(frozen=True, slots=True)
+class Sharing:
+    """What a task needs to know to fetch together with others on its host."""
+
+    batch: str  # unique: of this plan of this reader
+    most_bytes: int  # of the cache
+    stretches: SharedStretches
+
+
+@dataclass(frozen=True, slots=True)
+class SlicePartition(InputPartition):
+    """One input partition: slices of any partitions, and how to reach their records.
+
+    Travels pickled from the reader's process to a worker; may be empty.
+    """
+
+    slices: tuple[Slice, ...]
+    kafka: Mapping[str, object] = field(repr=False)  # holds the credentials
+    columns: tuple[str, ...]  # of hand_over.schema.EVERY
+    poll_timeout_ms: int
+    fail_on_data_loss: bool
+    most_unfiltered: int = 100 * 1024 * 1024  # bytes fetched and not yet looked through
+    report: ReportTo | None = None  # where what the slices cost is told
+    sharing: Sharing | None = None  # None: no other task reads what this one reads
+    deadline_ms: int | None = None  # since 1970: a task that begins later reads nothing; None in a batch query
+
+
+def read_slices(partition: SlicePartition, function: UserFunction | None = None) -> "Iterator[pa.RecordBatch]":
+    """The records whose point (offset, key hash) lies in one of the slices, each once, or what `function` makes.
+
+    Partition by partition, each in offset order; the schema is that of Spark's Kafka source, or the
+    function's. Each stretch of offsets is fetched once, however many slices share it.
+
+    Raises:
+        EnvironmentMismatchError: this worker's Python lacks a package.
+        DeadlinePassedError: the task begins later than its batch may last (spec R7).
+        LogError: Kafka refuses, lost records, or does not answer; the subclass says which.
+        MapInReadError: the function raised, or made something else than its schema says.
+    """
+    _refuse_if_late(partition.deadline_ms)
+    with needed_packages(), without_collection():
+        from spark_coop_source.task import slice_reader  # noqa: PLC0415
+    settle()
+    yield from slice_reader.batches(partition, function)
+
+
+def _refuse_if_late(deadline_ms: int | None) -> None:
+    """A task of a driver that is gone may be begun, or tried again, when others own what it reads."""
+    if deadline_ms is not None and (late := time.time_ns() // 1_000_000 - deadline_ms) > 0:
+        raise DeadlinePassedError(
+            f"a task began {late / 1000:.1f} s after its batch should have ended, and its key ranges may be"
+            " another member's by now",
+            "raise longest.batch.ms, or lower batch.time.budget; see that the clocks of driver and executors agree",
+        )

@@ -1,0 +1,169 @@
+"""The records of some slices of a partition: fetched alone, or with the other tasks of the host where they read it too.
+
+    alone     fetch | which rows lie in the slices | those as a batch
+    shared    fetch | the rows of each part of the stretch, as a batch each | the cache      by one task for all
+              the cache | the batches of this task's parts | in offset order                 by each task
+
+Runs in executor workers. How records are found is `fetch`'s and the cache's matter, whose they are `select`'s, how they
+look `hand_over`'s.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import Self
+
+import numpy as np
+import pyarrow as pa
+from kafka import KafkaConsumer
+
+from coordinator.errors import LogError
+from coordinator.plan.sharing import SharedStretch
+from coordinator.progress.slices import Slice
+from coordinator.ranges import HashRange, OffsetRange, union
+from coordinator.subscription import TopicPartition
+from spark_coop_source.cache.blocks import BlockCache, opened
+from spark_coop_source.cache.publisher import Fetched
+from spark_coop_source.cache.shared_fetch import Found, SharedReading, stretch_name
+from spark_coop_source.decode.arrow_columns import numbers
+from spark_coop_source.decode.chunk import Chunk
+from spark_coop_source.fetch.consumers import answer_bytes, borrowed
+from spark_coop_source.fetch.fetch import FetchSettings, fetch
+from spark_coop_source.function.pieces import offsets_of
+from spark_coop_source.hand_over.record_batch import completed, shared, to_arrow
+from spark_coop_source.select.lanes import by_part, within
+from spark_coop_source.task.read import SlicePartition
+
+
+@dataclass(slots=True)
+class Readings:
+    """What one task reads with: a consumer, opened when it is first needed, and the cache of the host."""
+
+    task: SlicePartition
+    columns: Collection[str]
+    partitions: Iterable[TopicPartition]
+    _stack: ExitStack = field(default_factory=ExitStack)
+    _consumer: KafkaConsumer | None = None
+    _cache: BlockCache | None = None
+
+    def __enter__(self) -> Self:
+        if self.task.sharing:
+            self._cache = self._stack.enter_context(opened(self.task.sharing.most_bytes))
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._stack.__exit__(*error)  # type: ignore[arg-type]
+
+    def of(self, tp: TopicPartition, slices: Sequence[Slice]) -> Iterator[pa.RecordBatch]:
+        """The records that lie in `slices`, all of this partition; those that Kafka still has.
+
+        In offset order; raises what `fetch` raises.
+        """
+        sharing = self.task.sharing
+        for read in union(s.offsets for s in slices):
+            for offsets, stretch in parted(read, sharing.stretches.get(tp, ()) if sharing else ()):
+                if stretch and sharing and self._cache:
+                    name = stretch_name(sharing.batch, tp, offsets)
+                    yield from self._together(self._cache, name, tp, slices, stretch)
+                else:
+                    yield from self._alone(tp, slices, offsets)
+
+    def _alone(self, tp: TopicPartition, slices: Sequence[Slice], offsets: OffsetRange) -> Iterator[pa.RecordBatch]:
+        for chunk in self._fetched(tp, offsets):
+            yield to_arrow(tp, chunk, within(chunk, slices), self.columns)
+
+    def _together(
+        self, cache: BlockCache, name: str, tp: TopicPartition, slices: Sequence[Slice], stretch: SharedStretch
+    ) -> Iterator[pa.RecordBatch]:
+        schema, mine = shared(self.columns), _parts_of(slices, stretch)
+
+        def fetched(offsets: OffsetRange, stopped: Callable[[], bool]) -> Iterator[Fetched]:
+            for chunk in self._fetched(tp, offsets, stopped):
+                yield Fetched(int(chunk.offsets[-1]) + 1, _in_parts(tp, chunk, stretch.parts, schema))
+
+        reading = SharedReading(cache, name, stretch, tuple(mine), schema, fetched)
+        with closing(reading.read()) as found:
+            for each in found:
+                if (batch := _joined(each, mine)) is not None:
+                    yield completed(tp, batch, self.columns)
+        if reading.position < stretch.offsets.until:
+            yield from self._alone(tp, slices, OffsetRange(reading.position, stretch.offsets.until))
+
+    def _fetched(
+        self, tp: TopicPartition, offsets: OffsetRange, stopped: Callable[[], bool] = lambda: False
+    ) -> Iterator[Chunk]:
+        task = self.task
+        settings = FetchSettings(
+            task.kafka, task.poll_timeout_ms, task.fail_on_data_loss, answer_bytes(task.most_unfiltered)
+        )
+        return fetch(self._opened(), tp, offsets, settings, stopped)
+
+    def _opened(self) -> KafkaConsumer:
+        if self._consumer is None:
+            self._consumer = self._stack.enter_context(
+                borrowed(self.task.kafka, self.partitions, self.task.most_unfiltered)
+            )
+        return self._consumer
+
+
+_Mine = dict[int, list[OffsetRange]]
+"""Numbers of parts, and which of their offsets are this task's."""
+
+
+def _parts_of(slices: Iterable[Slice], stretch: SharedStretch) -> _Mine:
+    mine: _Mine = {}
+    firsts = [part.lo for part in stretch.parts]
+    for s in filter(None, (s.within(stretch.offsets) for s in slices)):
+        for number in range(bisect_left(firsts, s.hashes.lo), bisect_right(firsts, s.hashes.hi)):
+            mine.setdefault(number, []).append(s.offsets)
+    return mine
+
+
+def _in_parts(
+    tp: TopicPartition, chunk: Chunk, parts: Sequence[HashRange], schema: pa.Schema
+) -> list[pa.RecordBatch] | None:
+    """A batch for each part; None where a record, maybe of a lane that nobody here reads, cannot be shown."""
+    rows, bounds = by_part(chunk, parts)
+    try:
+        batch = to_arrow(tp, chunk, rows, schema.names)
+    except LogError:
+        return None
+    return [batch.slice(start, until - start) for start, until in pairwise(bounds.tolist())]
+
+
+def _joined(found: Found, mine: _Mine) -> pa.RecordBatch | None:
+    """The task's records in offset order, if there are any."""
+    pieces = [
+        piece for number, batch in found.parts for offsets in mine[number] if len(piece := _of(batch, offsets, found))
+    ]
+    if len(pieces) < 2:
+        return pieces[0] if pieces else None
+    joined = pa.concat_batches(pieces)
+    return joined.take(numbers(np.argsort(offsets_of(joined), kind="stable")))
+
+
+def _of(batch: pa.RecordBatch, offsets: OffsetRange, found: Found) -> pa.RecordBatch:
+    """The records that were found and lie in `offsets`."""
+    bounds = max(offsets.start, found.offsets.start), min(offsets.until, found.offsets.until)
+    first, end = np.searchsorted(offsets_of(batch), bounds).tolist()
+    return batch.slice(first, max(0, end - first))
+
+
+def parted(stretch: OffsetRange, others: Iterable[SharedStretch]) -> Iterator[tuple[OffsetRange, SharedStretch | None]]:
+    """`stretch` cut at those of `others`, which are shared, that lie within it; None for what is not shared.
+
+    stretch     |=======================|
+    others          |----|  |----|          |----|
+    parts       |===|====|==|====|======|
+    """
+    at = stretch.start
+    for each in others:
+        if stretch.start <= each.offsets.start and each.offsets.until <= stretch.until:
+            if at < each.offsets.start:
+                yield OffsetRange(at, each.offsets.start), None
+            yield each.offsets, each
+            at = each.offsets.until
+    if at < stretch.until:
+        yield OffsetRange(at, stretch.until), None

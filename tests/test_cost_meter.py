@@ -1,0 +1,175 @@
+"""What the slices of a task cost: reading is shared out, the function's time is exact, and progress is told."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import pyarrow as pa
+import pytest
+
+from arrow_records import ALL, batch
+from coordinator.cost.costs import MOST_KEYS, KeyCost, SliceCost
+from coordinator.key_hash import cuts, hash_record
+from coordinator.progress.slices import Slice
+from coordinator.ranges import HashRange, OffsetRange
+from spark_coop_source.costs import meter as cost_meter
+from spark_coop_source.costs.meter import CostMeter
+from spark_coop_source.function.keyed_work import Done
+from spark_coop_source.function.pieces import Piece, by_key, by_slice, tables
+
+HALVES = [Slice("orders", 0, hashes, OffsetRange(0, 1_000)) for hashes in cuts(2)]
+QUIET = Slice("orders", 1, ALL.hashes, OffsetRange(0, 10))
+
+
+class Clock:
+    """Seconds, as a test moves them."""
+
+    def __init__(self) -> None:
+        self.now = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    monkeypatch.setattr(cost_meter, "perf_counter", made)
+    return made
+
+
+def slowly(clock: Clock, *batches: pa.RecordBatch, seconds: float) -> Iterator[pa.RecordBatch]:
+    for each in batches:
+        clock.now += seconds
+        yield each
+
+
+def meter(told: list[SliceCost], slices: list[Slice], *, with_function: bool = False) -> CostMeter:
+    return CostMeter(tables(slices), told.append, with_function=with_function)
+
+
+def done(piece: Piece, ms: float) -> Done:
+    return Done(piece, None, ms)
+
+
+def test_a_slice_is_told_when_it_begins_and_when_it_has_been_read(clock: Clock) -> None:
+    told: list[SliceCost] = []
+    records = batch([b"a"] * 10, value=b"x" * 100)
+    reading = meter(told, [ALL]).reading(ALL.topic_partition, slowly(clock, records, seconds=0.5))
+    assert list(reading) == [records]
+    begun = SliceCost.nothing(ALL)
+    assert told[0] == begun
+    size = records.column("key").nbytes + records.column("value").nbytes
+    assert told[1:] == [replace(begun, rows=10, bytes=size, read_ms=500.0, finished=True)]
+
+
+def test_a_slice_without_records_is_finished_too(clock: Clock) -> None:
+    told: list[SliceCost] = []
+    assert list(meter(told, [QUIET]).reading(QUIET.topic_partition, iter(()))) == []
+    assert told == [SliceCost.nothing(QUIET), replace(SliceCost.nothing(QUIET), finished=True)]
+
+
+def test_partitions_begin_one_after_another_so_that_a_hang_has_an_address(clock: Clock) -> None:
+    told: list[SliceCost] = []
+    measured = meter(told, [ALL, QUIET])
+    reading = measured.reading(ALL.topic_partition, slowly(clock, batch([b"a"]), batch([b"a"], 1), seconds=0.1))
+    next(reading)
+    assert [cost.slice for cost in told] == [ALL]
+
+
+@pytest.mark.parametrize(
+    ("keys", "named"),
+    [
+        pytest.param([b"a"], True, id="a record alone"),
+        pytest.param([b"a"] * 3, True, id="a few of one key"),
+        pytest.param([b"a", b"b"], False, id="two keys: it may be either"),
+        pytest.param([b"a"] * 65, False, id="many are not looked at"),
+    ],
+)
+def test_the_key_is_told_before_the_function_may_hang_on_it(clock: Clock, keys: list[bytes], named: bool) -> None:
+    told: list[SliceCost] = []
+    reading = meter(told, [ALL], with_function=True).reading(ALL.topic_partition, iter([batch(keys, 7)]))
+    next(reading)
+    key_hash = hash_record(b"a", 7)
+    only = Slice(*ALL.topic_partition, HashRange(key_hash, key_hash), OffsetRange(7, 8))
+    assert told[-1].under_way == (only if named else ALL)
+
+
+def test_a_key_is_blamed_no_longer_when_other_records_follow(clock: Clock) -> None:
+    told: list[SliceCost] = []
+    batches = iter([batch([b"a"]), batch([b"a", b"b"], 1)])
+    reading = meter(told, [ALL], with_function=True).reading(ALL.topic_partition, batches)
+    next(reading)
+    assert told[-1].at is not None
+    next(reading)
+    assert told[-1].at is None
+
+
+def test_with_a_function_reading_is_shared_out_by_rows(clock: Clock) -> None:
+    told: list[SliceCost] = []
+    keys: list[bytes | None] = [b"%d" % i for i in range(1_000)]
+    measured = meter(told, HALVES, with_function=True)
+    list(measured.reading(HALVES[0].topic_partition, slowly(clock, batch(keys), seconds=1)))
+    for s, cost in zip(HALVES, told[2:], strict=True):
+        rows = sum(hash_record(key, 0) in s.hashes for key in keys)
+        assert cost.rows == rows
+        assert cost.read_ms == pytest.approx(rows), "a second for a thousand rows"
+        assert not cost.finished, "the function has seen none of them"
+
+
+@pytest.mark.parametrize(
+    ("count", "within"), [pytest.param(2_000, 0, id="a small batch"), pytest.param(20_000, 0.1, id="a large batch")]
+)
+def test_without_a_function_rows_are_guessed_from_a_sample(clock: Clock, count: int, within: float) -> None:
+    told: list[SliceCost] = []
+    keys: list[bytes | None] = [b"%d" % i for i in range(count)]
+    slices = [s._replace(offsets=OffsetRange(0, count)) for s in HALVES]
+    list(meter(told, slices).reading(slices[0].topic_partition, slowly(clock, batch(keys), seconds=1)))
+    finished = {cost.hashes: cost for cost in told if cost.finished}
+    for s in slices:
+        rows = sum(hash_record(key, 0) in s.hashes for key in keys)
+        assert finished[s.hashes].rows == pytest.approx(rows, rel=within)
+        assert finished[s.hashes].read_ms == pytest.approx(1_000 * rows / count, rel=within + 1e-9)
+
+
+@pytest.mark.parametrize(("cut", "keys_told"), [(by_slice, 0), (by_key, 2)])
+def test_a_slice_is_finished_when_the_function_is_through_with_it(
+    clock: Clock, cut: Callable[..., Iterator[Piece]], keys_told: int
+) -> None:
+    told: list[SliceCost] = []
+    keys = [b"%d" % i for i in range(20)]
+    some = [[key for key in keys if hash_record(key, 0) in s.hashes][:2] for s in HALVES]
+    records = batch([*some[0], *some[1]])
+    measured = meter(told, HALVES, with_function=True)
+    reading = measured.reading(HALVES[0].topic_partition, slowly(clock, records, seconds=1))
+    pieces = [piece for each in reading for piece in cut(each, tables(HALVES)[HALVES[0].topic_partition])]
+    assert not any(cost.finished for cost in told), "all is read, nothing is worked on"
+    for number, piece in enumerate(sorted(pieces, key=lambda piece: piece.of)):
+        measured.worked(done(piece, 10.0 * (number + 1)))
+    low, high = (cost for cost in told if cost.finished)
+    assert (low.slice, high.slice) == tuple(HALVES)
+    assert (low.rows, low.read_ms, high.rows, high.read_ms) == (2, 500.0, 2, 500.0)
+    assert (len(low.keys), len(high.keys)) == (keys_told, keys_told)
+    assert low.function_ms < high.function_ms
+    assert sum(k.ms for k in low.keys) == pytest.approx(low.function_ms if keys_told else 0)
+
+
+def test_the_costliest_keys_are_named(clock: Clock) -> None:
+    told: list[SliceCost] = []
+    keys = [b"%d" % i for i in range(5_000)]
+    measured = meter(told, [ALL], with_function=True)
+    reading = measured.reading(ALL.topic_partition, iter([batch(keys)]))
+    pieces = {piece.key: piece for each in reading for piece in by_key(each, tables([ALL])[ALL.topic_partition])}
+    for number, key in enumerate(keys):
+        measured.worked(done(pieces[key], 9_000.0 if number == 7 else number / 1_000))
+    assert told[-1].keys[0] == KeyCost(hash_record(b"7", 0), 9_000.0, 1)
+    assert [k.key_hash for k in told[-1].keys[1:]] == [
+        hash_record(b"%d" % (4_999 - i), 0) for i in range(MOST_KEYS - 1)
+    ]
+
+
+def test_a_sign_of_life_is_told_each_second_and_not_more_often(clock: Clock) -> None:
+    told: list[SliceCost] = []
+    batches = [batch([b"a"], first) for first in range(10)]
+    list(meter(told, [ALL]).reading(ALL.topic_partition, slowly(clock, *batches, seconds=0.4)))
+    assert [cost.rows for cost in told] == [0, 3, 6, 9, 10]
+    assert [cost.finished for cost in told] == [False, False, False, False, True]

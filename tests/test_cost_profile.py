@@ -1,0 +1,52 @@
+"""What is known of costs over the hash space: cells tile it, whatever is learned."""
+
+from dataclasses import replace
+from functools import partial
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coordinator.cost.profile import MOST_CELLS, UNKNOWN, Cell, changed, compacted, one, within
+from coordinator.key_hash import cuts
+from coordinator.ranges import HASH_MAX, WHOLE, HashRange
+
+LOWER, UPPER = cuts(2)
+hashes = st.tuples(st.integers(0, HASH_MAX), st.integers(0, HASH_MAX)).map(lambda ends: HashRange(*sorted(ends)))
+
+
+@given(st.lists(st.tuples(hashes, st.floats(0.001, 1)), max_size=20))
+def test_cells_tile_the_hash_space_whatever_is_learned(learned: list[tuple[HashRange, float]]) -> None:
+    profile = UNKNOWN
+    for of, density in learned:
+        profile = compacted(changed(profile, of, partial(replace, density=density)))
+    assert [c.hashes.lo for c in profile] == [0, *(c.hashes.hi + 1 for c in profile[:-1])]
+    assert profile[-1].hashes.hi == HASH_MAX
+
+
+@given(hashes)
+def test_records_are_spread_evenly_over_a_cell(of: HashRange) -> None:
+    assert sum(c.density for c in within(UNKNOWN, of)) == pytest.approx(of.share)
+
+
+def test_cells_as_one_add_their_records_and_weigh_their_costs() -> None:
+    profile = (Cell(LOWER, 0.3, 1.0, sure=True), Cell(UPPER, 0.1, 5.0, sure=True))
+    both = one(profile, WHOLE)
+    assert both.density == pytest.approx(0.4)
+    assert both.record_ms == pytest.approx(2.0)
+    assert both.sure
+
+
+def test_what_is_not_known_of_a_part_does_not_dilute_what_is_known_of_another() -> None:
+    both = one((Cell(LOWER, 0.5, None), Cell(UPPER, 0.5, 4.0, sure=True)), WHOLE)
+    assert (both.record_ms, both.sure) == (4.0, False)
+
+
+def test_neighbours_that_say_the_same_become_one_cell() -> None:
+    assert compacted((Cell(LOWER, 0.5, 1.0), Cell(UPPER, 0.5, 1.0))) == (Cell(WHOLE, 1.0, 1.0),)
+    assert len(compacted((Cell(LOWER, 0.5, 1.0), Cell(UPPER, 0.5, 2.0)))) == 2
+
+
+def test_there_are_never_more_cells_than_the_limit() -> None:
+    many = tuple(Cell(h, 0.1, float(i)) for i, h in enumerate(cuts(3 * MOST_CELLS)))
+    assert len(compacted(many)) <= MOST_CELLS

@@ -1,0 +1,41 @@
+"""The Python of docs/commit-api.md, executed as it stands there; only the address and the topic are put in."""
+
+import re
+from typing import cast
+
+import pytest
+
+from broker_jars import ROOT
+from coordinator import errors
+from coordinator.commits.commit_api import Committed
+from coordinator.progress.stream_offset import StreamOffset
+from coordinator.redis.keys import GroupKeys
+from coordinator.subscription import TopicPartition
+from group_services import Group, batch, subscribed
+from streams import keyed
+
+PAGE = (ROOT / "docs" / "commit-api.md").read_text()
+CODE = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
+
+
+def test_the_python_of_the_page_does_what_the_page_says(members: Group, tp: TopicPartition) -> None:
+    members.kafka.produce(tp.topic, keyed(35, 5))
+    service = members.service(subscribed(tp), session_ms=60_000)
+    service.first_positions()
+    before = batch(service, StreamOffset(members.name))
+    members.kafka.produce(tp.topic, keyed(20, 40))
+    end = batch(service, before)
+    names: dict[str, object] = {"end_offset": end.to_json()}
+    shown: list[str] = []
+    for code in CODE:
+        here = code.replace("redis://localhost:6379/0", members.redis_url).replace('"orders"', f'"{tp.topic}"')
+        exec(here, names)  # it is our own page
+        with members.client.reading() as redis:
+            shown.append(" ".join(redis.hgetall(GroupKeys(members.name).ics(tp)).values()))
+    assert shown == ["45-47 50-50", "45-50 53-53", "53-53"]
+    assert cast(Committed, names["answer"]) == Committed(40, 2, 0, ())
+
+
+@pytest.mark.parametrize("name", re.findall(r"`(\w+Error)`", PAGE))
+def test_every_error_of_the_page_exists(name: str) -> None:
+    assert issubclass(getattr(errors, name), errors.CoopKafkaError)

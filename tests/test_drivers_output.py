@@ -1,0 +1,63 @@
+"""The verdict on what several drivers wrote: order by their common clock, and which repeats have a reason."""
+
+import json
+import re
+
+import pytest
+
+from drivers.output import batches, outcome
+
+SENT = [("a", "0"), ("a", "1"), ("b", "2")]
+
+
+def line(clock: int, *offsets: int) -> str:
+    """A batch of one task that holds those records."""
+    deliveries = [[0, offset, *SENT[offset], 0, place] for place, offset in enumerate(offsets)]
+    return json.dumps({"clock": clock, "batch": 0, "deliveries": deliveries})
+
+
+def told(disturbed: dict[str, list[int]], **lines: list[str]) -> str:
+    found = outcome([SENT], [b for driver, texts in lines.items() for b in batches(driver, texts)], disturbed)
+    return ("good: " if found.good else "bad: ") + str(found)
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "disturbed", "expected"),
+    [
+        pytest.param(
+            [line(1, 0)],
+            [line(2, 1, 2)],
+            {},
+            "good: 3 records sent: 0 lost, 0 out of order or altered, 0 repeated",
+            id="in order",
+        ),
+        pytest.param(
+            [line(2, 0)], [line(1, 1, 2)], {}, "bad: .* 1 out of order", id="a key overtakes itself on another driver"
+        ),
+        pytest.param([line(1, 0)], [line(2, 1)], {}, "bad: .* 1 lost", id="a record is missing"),
+        pytest.param(
+            [line(1, 0, 1)],
+            [line(2, 0, 1, 2)],
+            {"one": [1]},
+            "good: .* 2 repeated, 0 of them",
+            id="the last batch of a killed driver",
+        ),
+        pytest.param(
+            [line(3, 0, 1)],
+            [line(2, 0, 1, 2)],
+            {"one": [0, 1]},
+            "good: .* 2 repeated, 0 of them",
+            id="the late batch of a frozen one",
+        ),
+        pytest.param(
+            [line(1, 0, 1), line(2, 2)],
+            [line(3, 0)],
+            {"one": [2]},
+            "bad: .* 1 repeated, 1 of them",
+            id="a batch before the last one was confirmed, and may not come again",
+        ),
+        pytest.param([line(1, 0, 1, 2)], [line(2, 2)], {}, "bad: .* 1 of them", id="nothing was done to anybody"),
+    ],
+)
+def test_outcome(one: list[str], two: list[str], disturbed: dict[str, list[int]], expected: str) -> None:
+    assert re.match(expected, told(disturbed, one=one, two=two))

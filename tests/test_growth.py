@@ -1,0 +1,301 @@
+"""Partition growth: how far a new partition may be read, so that a key that moved there stays in order."""
+
+from collections import defaultdict
+from collections.abc import Mapping
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coordinator.errors import StateFormatError
+from coordinator.key_hash import cuts
+from coordinator.progress.growth import (
+    OPEN,
+    SIGHTS,
+    Ceilings,
+    Growth,
+    Levels,
+    Segments,
+    Sight,
+    ceilings,
+    levels,
+    older_partitions,
+    parsed,
+    remembered,
+)
+from coordinator.ranges import WHOLE
+from coordinator.subscription import Topic, TopicPartition
+
+P = tuple(TopicPartition("orders", i) for i in range(8))
+LOWER, UPPER = cuts(2)
+HALF = UPPER.lo
+GROWN = Growth("orders", "id-1", 2, 4, 1_000, 601_000)
+OVER = Growth("orders", "id-1", 2, 4, 1_000, 601_000, (50, 60))
+
+
+def sight(number: int, older: tuple[int, int], newer: int) -> Sight:
+    return Sight(number, {P[2]: newer}, {P[0]: older[0], P[1]: older[1]})
+
+
+FIRST, SECOND = sight(0, (10, 20), 5), sight(1, (30, 40), 15)
+
+
+@pytest.mark.parametrize(
+    ("growth", "positions", "sights", "expected"),
+    [
+        pytest.param(GROWN, {}, (FIRST,), ((0, OPEN),), id="what nobody reads holds nothing back"),
+        pytest.param(
+            GROWN, {P[0]: [(WHOLE, 10)], P[1]: [(WHOLE, 19)]}, (FIRST,), ((0, 0),), id="one partition is not there yet"
+        ),
+        pytest.param(
+            GROWN, {P[0]: [(WHOLE, 10)], P[1]: [(WHOLE, 20)]}, (FIRST,), ((0, 1),), id="every older partition is there"
+        ),
+        pytest.param(
+            GROWN,
+            {P[0]: [(LOWER, 10), (UPPER, 9)], P[1]: [(WHOLE, 20)]},
+            (FIRST,),
+            ((0, 1), (HALF, 0)),
+            id="a slow hash holds back itself, not the others",
+        ),
+        pytest.param(
+            GROWN,
+            {P[0]: [(LOWER, 30), (UPPER, 10)], P[1]: [(LOWER, 20), (UPPER, 40)]},
+            (FIRST, SECOND),
+            ((0, 1),),
+            id="the partition furthest behind decides, at every hash",
+        ),
+        pytest.param(
+            GROWN,
+            {P[0]: [(WHOLE, 99)], P[1]: [(WHOLE, 99)]},
+            (FIRST, SECOND),
+            ((0, 2),),
+            id="in the grace no hash is free",
+        ),
+        pytest.param(
+            OVER,
+            {P[0]: [(LOWER, 50), (UPPER, 49)], P[1]: [(WHOLE, 60)]},
+            (FIRST, sight(1, (70, 80), 15)),
+            ((0, OPEN), (HALF, 1)),
+            id="after it a hash is free once the recorded ends are passed",
+        ),
+        pytest.param(
+            OVER, {P[0]: [(WHOLE, 7)], P[1]: [(WHOLE, 60)]}, (sight(0, (7, 80), 0),), ((0, OPEN),),
+            id="a log that was cut below the recorded end has nothing more",
+        ),
+        pytest.param(GROWN, {P[0]: [(WHOLE, 10)], P[1]: [(WHOLE, 20)]}, (), ((0, 0),), id="nothing was seen yet"),
+        pytest.param(
+            Growth("orders", "id-1", 4, 8, 1_000, 601_000),
+            {P[3]: [(WHOLE, 99)]},
+            (FIRST,),
+            ((0, 0),),
+            id="a sight without this partition is none",
+        ),
+    ],
+)  # fmt: skip
+def test_levels(
+    growth: Growth,
+    positions: Mapping[TopicPartition, Segments],
+    sights: tuple[Sight, ...],
+    expected: Levels,
+) -> None:
+    assert levels(growth, positions, sights) == expected
+
+
+@pytest.mark.parametrize(
+    ("level", "expected"),
+    [
+        pytest.param(((0, 0),), ((0, 0),), id="no sight passed: nothing may be read"),
+        pytest.param(((0, 1),), ((0, 5),), id="the end seen in the first sight"),
+        pytest.param(((0, 2), (HALF, OPEN)), ((0, 15), (HALF, None)), id="free is no ceiling"),
+    ],
+)
+def test_ceilings(level: Levels, expected: Ceilings) -> None:
+    assert ceilings(level, P[2], (FIRST, SECOND)) == expected
+
+
+def test_a_partition_that_a_sight_did_not_see_is_not_read_by_it() -> None:
+    assert ceilings(((0, 1),), P[3], (FIRST,)) == ((0, 0),)
+
+
+@pytest.mark.parametrize(
+    ("growth", "kept"),
+    [
+        pytest.param(Growth("t", "i", 2, 4, 0, 1), True, id="doubled"),
+        pytest.param(Growth("t", "i", 1, 5, 0, 1), True, id="from one to any number"),
+        pytest.param(Growth("t", "i", 2, 3, 0, 1), False, id="no multiple: keys move between older partitions too"),
+        pytest.param(Growth("t", "i", 4, 6, 0, 1), False, id="half more is no multiple"),
+        pytest.param(Growth("t", "i", 2, 4, 7, 7), False, id="without a grace the rule is off"),
+    ],
+)
+def test_order_is_promised_across_multiples_only(growth: Growth, kept: bool) -> None:
+    assert growth.kept is kept
+    assert ("is kept" in str(growth)) is kept
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "before"),
+    [
+        pytest.param(2, 4, [2], id="doubled: nothing was in between"),
+        pytest.param(1, 4, [1, 2], id="it may have been doubled twice"),
+        pytest.param(2, 12, [2, 4, 6], id="it may have been 4 or 6 in between"),
+        pytest.param(1, 5, [1], id="2 in between would not have kept order"),
+        pytest.param(2, 3, [], id="order is not promised at all"),
+    ],
+)
+def test_a_growth_is_taken_for_each_that_may_have_come_last(old: int, new: int, before: list[int]) -> None:
+    steps = Growth("orders", "id-1", old, new, 0, 1).steps
+    assert [(s.old, s.new) for s in steps] == [(count, new) for count in before]
+
+
+def test_the_ends_of_a_growth_are_of_every_partition_that_may_hold_others_back() -> None:
+    growth = Growth.parse("orders 1 4", "id-1 0 1 5,7")
+    assert [s.ends for s in growth.steps] == [(5,), (5, 7)]
+    assert growth.holding == (P[0], P[1])
+    assert not growth.passed({P[0]: 5, P[1]: 6})
+
+
+def test_growths_are_text_in_redis() -> None:
+    assert (OVER.field, OVER.value) == ("orders 2 4", "id-1 1000 601000 50,60")
+    later = Growth("orders", "id-1", 4, 8, 2_000, 602_000)
+    assert parsed({later.field: later.value, OVER.field: OVER.value}) == (OVER, later)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        pytest.param("orders 2", "id-1 1 2", id="a count is missing"),
+        pytest.param("orders 4 2", "id-1 1 2", id="it became smaller"),
+        pytest.param("orders 0 2", "id-1 1 2", id="it had no partition"),
+        pytest.param("orders 2 4", "id-1 1", id="a time is missing"),
+        pytest.param("orders 2 4", "id-1 1 2 50", id="an end is missing"),
+        pytest.param("orders 2 4", "id-1 1 2 50,x", id="an end is no number"),
+    ],
+)
+def test_a_damaged_growth_is_a_named_error(field: str, value: str) -> None:
+    with pytest.raises(StateFormatError, match="growth"):
+        parsed({field: value})
+
+
+def test_a_growth_is_passed_when_every_older_partition_is_at_its_recorded_end() -> None:
+    assert OVER.passed({P[0]: 50, P[1]: 60})
+    assert not OVER.passed({P[0]: 50, P[1]: 59})
+    assert OVER.passed({P[1]: 60}), "a partition without a position is not read by the group"
+    assert not GROWN.passed({P[0]: 99, P[1]: 99}), "not before the ends were recorded"
+
+
+def test_older_partitions_are_those_of_recorded_growths_and_of_growths_that_nobody_recorded_yet() -> None:
+    topics = {"orders": Topic("orders", "id-1", tuple(range(4)))}
+    assert older_partitions((), {}, topics) == set(), "a new group sees no growth"
+    assert older_partitions((), {"orders": 4}, topics) == set()
+    assert older_partitions((), {"orders": 2}, topics) == {P[0], P[1]}
+    assert older_partitions((GROWN,), {"orders": 4}, topics) == {P[0], P[1]}
+    assert older_partitions((Growth("bills", "id-2", 2, 4, 0, 1),), {}, topics) == set(), "another topic"
+
+
+def test_sights_are_remembered_sparser_the_older_they_are() -> None:
+    sights: tuple[Sight, ...] = ()
+    for number in range(2_000):
+        sights = remembered(sights, sight(number, (number, number), number))
+    ages = [1_999 - s.number for s in sights]
+    assert len(sights) == SIGHTS
+    assert (ages[0], ages[-1]) == (1_999, 0)
+    for lag in (1, 3, 10, 30, 100, 300, 900):
+        assert min(age for age in ages if age >= lag) <= 3 * lag, f"{lag} looks behind there is a sight to pass: {ages}"
+
+
+def test_a_log_that_was_cut_makes_earlier_sights_worthless() -> None:
+    assert remembered((FIRST, SECOND), sight(2, (30, 12), 9)) == (sight(2, (30, 12), 9),)
+
+
+# -- the oracle: producers switch when they like, hashes are read as far as they may ---------------
+
+
+class _Topic:
+    """Logs of a topic that grows from `old` to `new`; hashes are the cells of an even cut."""
+
+    CELLS = tuple(cuts(4))
+    KEYS = 24
+
+    def __init__(self, random: Random, old: int, new: int) -> None:
+        self.random, self.growth = random, Growth("orders", "id-1", old, new, 0, 1)
+        self.logs: dict[TopicPartition, list[tuple[int, int, int]]] = {tp: [] for tp in P[:new]}
+        self.positions = {tp: [0] * len(self.CELLS) for tp in P[:new]}
+        self.counts = [old, old, old]  # of each producer's metadata
+        self.sights: tuple[Sight, ...] = ()
+        self.delivered: dict[tuple[int, int], int] = defaultdict(lambda: -1)
+        self.written = 0
+
+    def produce(self, times: int) -> None:
+        for _ in range(times):
+            producer, key = self.random.randrange(3), self.random.randrange(self.KEYS)
+            self.logs[P[key % self.counts[producer]]].append((producer, key, self.written))
+            self.written += 1
+
+    def look(self) -> None:
+        ends = {tp: len(log) for tp, log in self.logs.items()}
+        self.produce(self.random.randrange(3))
+        marks = {tp: len(self.logs[tp]) for tp in self.growth.holding}
+        self.sights = remembered(self.sights, Sight(self.written, ends, marks))
+
+    def read(self) -> None:
+        """One hash of one partition goes on, as far as it may or less."""
+        tp, cell = self.random.choice(list(self.logs)), self.random.randrange(4)
+        position = self.positions[tp][cell]
+        until = min(len(self.logs[tp]), self.ceiling(tp, cell))
+        if until <= position:
+            return
+        until = self.random.randint(position + 1, until)
+        for producer, key, written in self.logs[tp][position:until]:
+            if key // (self.KEYS // 4) == cell:
+                assert self.delivered[producer, key] < written, f"{key} of producer {producer} is out of order"
+                self.delivered[producer, key] = written
+        self.positions[tp][cell] = until
+
+    def ceiling(self, tp: TopicPartition, cell: int) -> int:
+        positions = {
+            older: list(zip(self.CELLS, self.positions[older], strict=True)) for older in self.growth.holding
+        }  # fmt: skip
+        found = [
+            [
+                c
+                for lo, c in ceilings(levels(step, positions, self.sights), tp, self.sights)
+                if lo <= self.CELLS[cell].lo
+            ][-1]
+            for step in self.growth.steps
+            if tp in step.newer
+        ]
+        return min((c for c in found if c is not None), default=len(self.logs[tp]))
+
+    def everything_read(self) -> bool:
+        return all(position == len(self.logs[tp]) for tp, of_tp in self.positions.items() for position in of_tp)
+
+
+@given(
+    st.integers(0, 2**32), st.sampled_from([(1, 2), (1, 3), (2, 4), (2, 8), (3, 6), (1, 2, 4), (1, 4, 8), (1, 3, 6)])
+)
+def test_each_producers_records_of_a_key_stay_in_order_whenever_it_switches(seed: int, counts: tuple[int, ...]) -> None:
+    """Also where the group saw one growth of several that came one after the other."""
+    random = Random(seed)
+    old, new = counts[0], counts[-1]
+    topic = _Topic(random, old, new)
+    for known in counts[:-1]:
+        topic.counts = [known if random.random() < 0.8 else before for before in topic.counts]
+        topic.produce(20)
+    for _ in range(60):
+        random.choice([lambda: topic.produce(3), topic.look, topic.read, topic.read])()
+        topic.counts = [
+            min(c for c in (*counts, new) if c > count or c == new) if random.random() < 0.05 else count
+            for count in topic.counts
+        ]
+    topic.counts = [new] * 3  # the grace is over
+    topic.growth = Growth("orders", "id-1", old, new, 0, 1, tuple(len(topic.logs[tp]) for tp in topic.growth.holding))
+    topic.look()
+    for _ in range(10):
+        topic.produce(3)
+        topic.read()
+    for _ in range(2_000):
+        topic.read()
+        if topic.everything_read():
+            return
+    raise AssertionError("it never ends")

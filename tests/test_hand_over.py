@@ -1,0 +1,103 @@
+"""Ranges that changed hands, and leases that end, as one member sees it: on a real Redis, without Spark."""
+
+import pytest
+
+from coordinator.errors import FencedMemberError, RedisUnavailableError
+from coordinator.member.membership import Membership
+from coordinator.progress.stream_offset import StreamOffset
+from coordinator.redis.calls import Answer, Caller
+from coordinator.redis.membership import Joining
+from coordinator.settings import GroupSettings
+from coordinator.subscription import TopicPartition
+from group_services import UNLIMITED, Group, TestClock, batch, read, records, subscribed
+from store_world import SESSION, World
+from streams import eventually
+
+
+def test_what_a_replay_skipped_is_no_more_in_the_next_offset_though_nothing_else_moved(
+    members: Group, tp: TopicPartition
+) -> None:
+    slow, other = members.service(subscribed(tp)), members.service(subscribed(tp))
+    slow.first_positions()
+    end = batch(slow, StreamOffset(members.name))
+    taken: list[StreamOffset] = []
+
+    def took_over() -> bool:
+        taken.extend(filter(None, [other.next_offset(StreamOffset(members.name), UNLIMITED)]))
+        return bool(taken)
+
+    eventually(took_over, "the lease of the slow one ends, the other plans its records")
+    assert records(*taken) == read(tp, 0, 5)
+
+    replaying = members.service(subscribed(tp))
+    assert replaying.authorize(end).slices == ()
+    then = replaying.next_offset(end, UNLIMITED)
+    assert then is not None
+    assert not {lane.epoch for _, lane in then} & {lane.epoch for _, lane in end}
+    assert records(then) == set()
+
+
+def joined(world: World, clock: TestClock) -> Membership:
+    """Member m-1, which has joined the group."""
+    world.found()
+    membership = Membership(
+        world.store,
+        clock,
+        GroupSettings(world.group, session_ms=SESSION),
+        lambda: Joining({"host": "h"}),
+        recover=lambda caller, why: None,
+        assert_positions=lambda: None,
+    )
+    membership.identify("m-1")
+    membership.call(world.store.heartbeat)
+    return membership
+
+
+@pytest.mark.parametrize(
+    ("says", "told"),
+    [
+        pytest.param({"host": "h2", "driver_pid": "7"}, ": pid 7 on host h2, at 20", id="who says it"),
+        pytest.param({}, "", id="who says nothing"),
+    ],
+)
+def test_who_is_fenced_is_told_the_checkpoint_and_who_took_over(world: World, says: dict[str, str], told: str) -> None:
+    elder = joined(world, TestClock())
+    world.store.join(Caller("m-1", "another life"), "", Joining(says | {"capacity": "1"}))
+    with pytest.raises(FencedMemberError) as fenced:
+        elder.call(world.store.heartbeat)
+    assert f"driver with the same checkpoint has taken over member m-1 of group {world.group!r}{told}" in str(
+        fenced.value
+    )
+
+
+def test_an_outage_is_said_once_with_what_comes_of_it_and_then_seldom(
+    world: World, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock = TestClock()
+    membership = joined(world, clock)
+
+    def away(caller: Caller) -> Answer[None]:
+        raise RedisUnavailableError("no answer")
+
+    for _ in range(10):  # heartbeats of half a minute
+        assert not membership.beat(away)
+        clock.skip(3_000)
+    first, second = caplog.messages
+    assert "For 0 s now; the query fails once it has needed Redis for redis.max.outage (60000 ms)" in first
+    assert "For 21 s now" in second
+    assert membership.beat(world.store.heartbeat)
+    assert not membership.beat(away)
+    assert "For 0 s now" in caplog.messages[-1], "another outage is news again"
+
+
+def test_a_lease_counts_from_when_it_was_asked_for_not_from_when_the_answer_came(world: World) -> None:
+    clock = TestClock()
+    membership = joined(world, clock)
+
+    def slow(caller: Caller) -> Answer[None]:
+        answer = world.store.heartbeat(caller)
+        clock.skip(SESSION // 2)
+        return answer
+
+    membership.call(slow)
+    assert membership.lease_left_ms <= SESSION // 2

@@ -1,0 +1,188 @@
+"""What a member tells of its lanes: rate, cost, lag, quota and why; and what of its slots is stuck (spec 8)."""
+
+from dataclasses import replace
+
+import pytest
+
+from coordinator.assignment.spare import spared
+from coordinator.assignors.assignor import Subscriber
+from coordinator.cost.batch_cost import BatchCost, Load
+from coordinator.cost.costs import SliceCost
+from coordinator.cost.profile import Cell
+from coordinator.cost.quotas import Budget, Quota, Why
+from coordinator.errors import StateFormatError
+from coordinator.key_hash import cuts
+from coordinator.plan.planning import Piece
+from coordinator.plan.poison import Strike
+from coordinator.progress.segments import Segment
+from coordinator.ranges import WHOLE, OffsetRange
+from coordinator.reports.end_history import MOST_LOOKS, EndHistory
+from coordinator.reports.lane_lines import (
+    ALONE,
+    MOST_TOLD,
+    NOTHING,
+    PARKED,
+    BatchLine,
+    CostKind,
+    LaneLine,
+    interesting,
+    lines_of,
+    lines_text,
+)
+from coordinator.reports.lane_report import LIMITS, Ended, Planned, batch_line, lanes_told, slow_part
+from coordinator.subscription import Bounds, TopicPartition
+
+TP = TopicPartition("orders", 0)
+LOWER, UPPER = cuts(2)
+BUDGET = Budget(10_000, 2)
+LOOK = {TP: Bounds(0, 1_000)}
+SLOW = Quota(TP, Piece(Segment(LOWER, 100), "e.1", 280), 1_000, Cell(LOWER, 0.5, 100.0, sure=True), 1.0, Why.BUDGET)
+QUICK = Quota(TP, Piece(Segment(UPPER, 1_000), "e.1"), 1_000, Cell(UPPER, 0.5), 1.0, Why.NOTHING)
+LINE = LaneLine(TP, LOWER, 100, 450, 12, False, 9.0, 100.0, CostKind.SURE, 90, "budget")
+STRUCK = Strike(TP, LOWER, OffsetRange(100, 200), count=1)
+
+
+def seen(*looks: tuple[int, int]) -> EndHistory:
+    """A history of looks: (ms, log end)."""
+    history = EndHistory()
+    for now_ms, end in looks:
+        history.saw({TP: Bounds(0, end)}, now_ms)
+    return history
+
+
+def lines(until: int = 1_000, strikes: tuple[Strike, ...] = ()) -> list[LaneLine]:
+    ended = Ended(BatchCost((Load((TP, WHOLE), 0, 100, 180.0),), 9_000.0), 10_000.0)
+    history = seen((0, 100), (8_000, 500), (19_000, 1_000))
+    told = lanes_told(Planned((SLOW, QUICK), {TP: until}, strikes), ended, history, 20_000)
+    assert (told.lanes, told.limited, told.slowest) == (2, 1, f"{LINE.name}: 100 ms a record")
+    assert told.parked == sum(line.why == PARKED for line in told.lines)
+    return list(told.lines)
+
+
+def test_a_lane_is_told_with_rate_cost_lag_quota_and_why() -> None:
+    assert lines() == [
+        LINE,  # its half of the 18 records per second of the lane that it was cut out of; behind since 8 s
+        LaneLine(TP, UPPER, 1_000, 0, 0, False, 9.0, 1.0, CostKind.GUESSED, 0, NOTHING),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("until", "strikes", "why"),
+    [
+        pytest.param(1_000, (), "budget", id="the planner's own reason"),
+        pytest.param(200, (), LIMITS, id="Spark's limit, where it is lower"),
+        pytest.param(1_000, (STRUCK,), ALONE, id="a struck lane that is tried"),
+        pytest.param(1_000, (replace(STRUCK, parked=True),), PARKED, id="a parked lane"),
+        pytest.param(1_000, (replace(STRUCK, hashes=UPPER, parked=True),), "budget", id="another is parked"),
+    ],
+)
+def test_a_lane_is_told_with_what_bounds_it(until: int, strikes: tuple[Strike, ...], why: str) -> None:
+    assert lines(until, strikes)[0].why == why
+
+
+@pytest.mark.parametrize(
+    ("position", "behind"),
+    [
+        pytest.param(90, (20_000, True), id="before the first look: at least since then"),
+        pytest.param(100, (12_000, False), id="at the end of the first look: since more came"),
+        pytest.param(499, (12_000, False), id="within what came then"),
+        pytest.param(1_000, (0, False), id="at the end nothing is old"),
+    ],
+)
+def test_the_oldest_unread_record_is_as_old_as_the_look_that_saw_it_first(
+    position: int, behind: tuple[int, bool]
+) -> None:
+    assert seen((0, 100), (8_000, 500), (19_000, 1_000)).behind_ms(TP, position, 20_000) == behind
+
+
+def test_many_looks_are_remembered_roughly_and_never_tell_less_than_it_is() -> None:
+    looks = [(i * 1_000, 100 + i) for i in range(100 * MOST_LOOKS)]
+    history, now = seen(*looks), looks[-1][0]
+    for at, end in looks[1::97]:
+        behind, at_least = history.behind_ms(TP, end - 1, now) or (0, True)
+        assert now - at <= behind <= now - at + now / (MOST_LOOKS / 4)
+        assert not at_least
+
+
+def test_a_partition_that_was_never_looked_at_is_behind_nobody_knows_how_long() -> None:
+    assert EndHistory().behind_ms(TP, 5, 1_000) is None
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        LINE,
+        replace(LINE, lag_s=None),
+        replace(LINE, at_least=True, why="suspect, on trial", record_ms=0.0, cost=CostKind.UNKNOWN),
+    ],
+    ids=["known", "its age is not known", "at least so old, a reason of several words"],
+)
+def test_lanes_come_back_from_their_text(line: LaneLine) -> None:
+    assert lines_of(lines_text([line, LINE])) == (line, LINE)
+
+
+@pytest.mark.parametrize("text", ["x", f"{LINE}".replace("lag=", "leg="), f"{LINE}".replace("=sure", "=maybe")])
+def test_a_damaged_line_is_a_named_error(text: str) -> None:
+    with pytest.raises(StateFormatError, match="lane"):
+        lines_of(text)
+    with pytest.raises(StateFormatError, match="batch"):
+        BatchLine.of({"member": "m", "rows": text})
+
+
+def test_of_very_many_lanes_all_are_counted_and_those_are_told_that_are_bounded_or_furthest_behind() -> None:
+    whole = cuts(10_000)
+    near = [replace(QUICK, piece=Piece(Segment(h, 999), "e.1"), cell=Cell(h, 0.5)) for h in whole]
+    far, bounded = (
+        replace(near[7_000], piece=Piece(Segment(whole[7_000], 5), "e.1")),
+        replace(near[9_000], why=Why.TURN),
+    )
+    quotas = [*near[:7_000], far, *near[7_001:9_000], bounded, *near[9_001:]]
+    told = lanes_told(Planned(quotas, {TP: 1_000}, ()), None, EndHistory(), 20_000)
+    assert (told.lanes, told.limited, len(told.lines)) == (10_000, 1, MOST_TOLD)
+    assert [line.hashes for line in told.lines[:2]] == [whole[9_000], whole[7_000]]
+
+
+def test_what_is_parked_or_limited_and_far_behind_is_told_first() -> None:
+    quick, parked = replace(LINE, why=NOTHING), replace(LINE, why=PARKED, lag_s=0)
+    further = replace(LINE, lag_s=99)
+    assert interesting([quick, LINE, further, parked]) == [parked, further, LINE, quick]
+
+
+def test_a_batch_is_told_with_its_slowest_lane() -> None:
+    def load(task: int, rows: int, ms: float) -> Load:
+        cost = SliceCost(TP, cuts(2)[task], OffsetRange(0, 9), rows, 10 * rows, 1.0, ms, (), finished=True)
+        return Load((TP, cuts(2)[task]), task, 9, rows, cost)
+
+    ended = Ended(BatchCost((load(0, 3, 900.0), load(1, 6, 6.0)), 900.0), 1_250.0)
+    told = BatchLine("m-1", 9, 90, 1.25, 2, f"orders 0 {LOWER}")
+    assert batch_line("m-1", ended) == told
+    assert BatchLine.of(told.fields) == told
+    unheard = Ended(BatchCost((replace(load(0, 3, 9.0), cost=None), load(1, 6, 6.0)), 9.0), 10.0)
+    assert batch_line("m-1", unheard).bytes is None
+
+
+def test_lanes_that_are_proven_slow_and_bounded_by_the_budget_take_part_of_the_slots() -> None:
+    work = SLOW.work_ms / 20_000
+    assert work == pytest.approx(0.45)
+    assert slow_part([SLOW, QUICK], BUDGET) == work
+    assert slow_part([replace(SLOW, cell=replace(SLOW.cell, sure=False))], BUDGET) == 0, "a guess"
+    assert slow_part([replace(SLOW, why=Why.TURN)], BUDGET) == 0, "it waits for its turn"
+    assert slow_part([SLOW], Budget(0, 2)) == 0
+
+
+@pytest.mark.parametrize(
+    ("slow", "capacities"),
+    [
+        pytest.param(("0", "4"), [4, 4], id="below a tenth nothing changes"),
+        pytest.param(("45", "0"), [20, 40], id="half of the slots are stuck"),
+        pytest.param(("100", "0"), [4, 40], id="a tenth is always left"),
+    ],
+)
+def test_a_member_that_holds_a_slow_key_counts_for_less(slow: tuple[str, str], capacities: list[int]) -> None:
+    members = [Subscriber(f"m{i}", 4, frozenset({"t"}), metadata={"slow_percent": s}) for i, s in enumerate(slow)]
+    assert [m.capacity for m in spared(members)] == capacities
+
+
+def test_a_damaged_part_is_a_named_error() -> None:
+    with pytest.raises(StateFormatError, match="m-1 says"):
+        spared([Subscriber("m-1", 4, frozenset({"t"}), metadata={"slow_percent": "x"})])

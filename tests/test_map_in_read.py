@@ -1,0 +1,143 @@
+"""A function inside the read, on a real broker and in Spark: streams, batches, and what a user's mistake shows."""
+
+import time
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
+
+from log_fixtures import task, whole
+from spark_coop_source.function.user_function import UserFunction, as_text
+from spark_coop_source.map_in_read import map_in_read
+from spark_coop_source.task.read import read_slices
+from streams import Stream, keyed
+from topics import Kafka, Record
+
+OUTPUT = StructType(
+    [StructField("key", BinaryType()), StructField("offset", LongType()), StructField("upper", StringType())]
+)
+
+
+def of_batches() -> Any:
+    """A function of batches; from within a function, so that it is pickled by value."""
+
+    def upper(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            texts = [value.decode().upper() for value in batch.column("value").to_pylist()]
+            yield pa.RecordBatch.from_pydict(
+                {"key": batch.column("key"), "offset": batch.column("offset"), "upper": texts}
+            )
+
+    return upper
+
+
+def of_keys() -> Any:
+    def upper(key: bytes | None, batch: pa.RecordBatch) -> pa.RecordBatch:
+        texts = [value.decode().upper() for value in batch.column("value").to_pylist()]
+        return pa.RecordBatch.from_pydict({"key": [key] * len(batch), "offset": batch.column("offset"), "upper": texts})
+
+    return upper
+
+
+def records(count: int) -> list[Record]:
+    return [Record(f"value {i}".encode(), record.key) for i, record in enumerate(keyed(count))]
+
+
+def test_a_batch_and_a_stream_have_the_rows_that_the_function_makes(
+    spark: SparkSession, kafka: Kafka, stream: Stream
+) -> None:
+    sent = records(1_000)
+    kafka.produce(stream.options["subscribe"], sent)
+    expected = {(record.key, offset, f"VALUE {offset}") for offset, record in enumerate(sent)}
+    options = {"kafka.bootstrap.servers": kafka.bootstrap, "subscribe": stream.options["subscribe"], "slots": "4"}
+
+    rows = (
+        spark.read.format("coop-kafka")
+        .options(**options, **map_in_read(of_batches(), schema="key binary, offset bigint, upper string"))
+        .load()
+    )
+    assert rows.schema == OUTPUT
+    assert {tuple(row) for row in rows.collect()} == expected
+    assert rows.count() == 1_000
+
+    received: list[tuple[int, bytes | None, int, str]] = []
+
+    def sink(rows: DataFrame, batch_id: int) -> None:
+        found = rows.selectExpr("spark_partition_id() task", "key", "offset", "upper").collect()
+        received.extend((row.task, row.key and bytes(row.key), row.offset, row.upper) for row in found)
+
+    per_key = map_in_read(of_keys(), schema=OUTPUT, per_key=True, concurrency=8)
+    query = (
+        spark.readStream.format("coop-kafka")
+        .options(**stream.options, **per_key)
+        .load()
+        .writeStream.foreachBatch(sink)
+        .option("checkpointLocation", str(stream.checkpoint))
+        .trigger(availableNow=True)
+        .start()
+    )
+    assert query.awaitTermination(60)
+    assert sorted(row[2] for row in received) == list(range(1_000))
+    assert {row[1:] for row in received} == expected
+    for key in {record.key for record in sent} - {None}:
+        of_key = [(task, offset) for task, its_key, offset, _ in received if its_key == key]
+        assert len({task for task, _ in of_key}) == 1
+        assert all(first < then for (_, first), (_, then) in pairwise(of_key))
+
+
+def test_an_error_of_the_function_reaches_the_user_of_spark(spark: SparkSession, kafka: Kafka) -> None:
+    topic = kafka.create_topic()
+    kafka.produce(topic, records(20))
+    options = {"kafka.bootstrap.servers": kafka.bootstrap, "subscribe": topic, "slots": "1"}
+
+    def fails(key: bytes | None, batch: pa.RecordBatch) -> None:
+        raise KeyError("no such customer")
+
+    rows = spark.read.format("coop-kafka").options(**options, **map_in_read(fails, schema="key binary", per_key=True))
+    with pytest.raises(PySparkException) as failed:
+        rows.load().collect()
+    message = str(failed.value)
+    assert "MAP_IN_READ_FAILED: the function " in message
+    assert f"raised KeyError, given {topic}-0 offsets " in message
+    assert 'raise KeyError("no such customer")' in message
+
+    with pytest.raises(PySparkException) as refused:
+        spark.read.format("coop-kafka").options(**options, **map_in_read("no_such_module:f", schema="n long")).load()
+    assert "INVALID_OPTION: option mapInRead = 'no_such_module:f'" in str(refused.value)
+    with pytest.raises(PySparkException, match="PARSE_SYNTAX_ERROR"):
+        spark.read.format("coop-kafka").options(**options, **map_in_read("json:dumps", schema="n, long")).load()
+
+
+def test_waiting_work_on_many_keys_takes_little_more_than_its_share(kafka: Kafka) -> None:
+    """2,000 records of 200 keys that wait 2 ms each are 4 s of waiting: for 16 at once a quarter of a second."""
+    topic = kafka.create_topic()
+    kafka.produce(topic, [Record(b"v", b"%d" % (i % 200)) for i in range(2_000)])
+
+    def wait(key: bytes | None, batch: pa.RecordBatch) -> None:
+        for _ in range(len(batch)):
+            time.sleep(0.002)
+
+    function = UserFunction(as_text(wait), OUTPUT, True, 16)
+    began = time.monotonic()
+    assert list(read_slices(task(kafka, [whole(topic, 0, 2_000)]), function)) == []
+    assert time.monotonic() - began < 2, "half of what one after another would take, and eight times the share of each"
+
+
+def test_the_function_is_given_records_of_several_partitions_one_partition_a_batch(kafka: Kafka) -> None:
+    topic = kafka.create_topic(partitions=3)
+    kafka.produce(topic, [Record(b"v", b"%d" % i, partition=i % 3) for i in range(300)])
+
+    def sizes(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            (partition,) = set(batch.column("partition").to_pylist())
+            yield pa.RecordBatch.from_pydict({"n": [partition * 1_000 + len(batch)]})
+
+    function = UserFunction(as_text(sizes), StructType([StructField("n", LongType())]), False, 1)
+    partition = task(kafka, [whole(topic, 0, 100, p) for p in range(3)])
+    made = [row["n"] for batch in read_slices(partition, function) for row in batch.to_pylist()]
+    assert made == [100, 1_100, 2_100]

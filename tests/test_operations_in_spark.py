@@ -1,0 +1,46 @@
+"""An operator's work as a Spark query meets it: a checkpoint of before a reset, and a listener beside the driver."""
+
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from command_runs import Run
+from streams import Stream, eventually, keyed, stable
+from topics import Kafka
+
+LISTENER = """
+from coordinator.assignment.ownership_listener import OwnershipListener
+
+
+class Heard(OwnershipListener):
+    def on_assigned(self, ranges):
+        self._write("assigned", ranges)
+
+    def on_revoked(self, ranges):
+        self._write("revoked", ranges)
+
+    def _write(self, what, ranges):
+        with open({file!r}, "a") as file:
+            file.write("".join(f"{{what}} {{tp}} {{h}};" for tp, hashes in ranges.items() for h in hashes))
+"""
+
+
+def test_a_query_goes_on_from_a_reset_and_its_listener_hears_what_changes_hands(
+    kafka: Kafka, stream: Stream, run: Run, tmp_path: Path
+) -> None:
+    topic, heard = stream.options["subscribe"], tmp_path / "heard"
+    beside_the_driver = Path(urlsplit(str(stream.spark.conf.get("spark.sql.warehouse.dir"))).path).parent
+    (beside_the_driver / "heard_here.py").write_text(LISTENER.format(file=str(heard)))
+    kafka.produce(topic, keyed(50))
+    stream.run(**{"ownership.listener": "heard_here:Heard"})
+    whole = f"{topic}-0 0000000000000000-7fffffffffffffff"
+    eventually(lambda: heard.read_text() == f"assigned {whole};revoked {whole};", "it hears of the stop, too")
+
+    place = ("--redis", stream.options["redis.url"], "--bootstrap-server", kafka.bootstrap)
+    code, _, err = run(
+        "reset-offsets", stream.options["group"], *place, "--all-topics", "--to-offset", "20", "--execute"
+    )
+    assert code == 0, err
+    kafka.produce(topic, keyed(10, first=50))
+    stream.run()
+    assert stream.sink.offsets == sorted([*range(50), *range(20, 60)])
+    assert stable(stream) == {60}

@@ -1,0 +1,103 @@
+"""How far lanes may read within the time budget, and who comes first when it cannot serve all."""
+
+from math import sqrt
+
+import pytest
+
+from coordinator.cost.batch_cost import LaneId
+from coordinator.cost.profile import START_RECORDS, UNKNOWN, Cell, Profile, one
+from coordinator.cost.quotas import SAFE, Budget, Quota, Why, quotas
+from coordinator.cost.search import ASIDE, TRIAL, Claim, Search
+from coordinator.key_hash import cuts
+from coordinator.plan.planning import Piece
+from coordinator.progress.segments import Segment
+from coordinator.ranges import HashRange
+from coordinator.subscription import TopicPartition
+
+TP = TopicPartition("t", 0)
+LOWER, UPPER = cuts(2)
+BUDGET = Budget(10_000, 2)
+END = 1_000_000
+
+
+def lanes(*positions: int, ceiling: int | None = None) -> list[tuple[TopicPartition, Piece]]:
+    return [(TP, Piece(Segment(h, at), "e.1", ceiling)) for h, at in zip(cuts(len(positions)), positions, strict=True)]
+
+
+def known(*costs: float, allowance: float = 1e9) -> dict[TopicPartition, Profile]:
+    """Each lane of an even cut with one record an offset and the cost of a record, measured."""
+    return {TP: tuple(Cell(h, 1.0, ms, True, allowance) for h, ms in zip(cuts(len(costs)), costs, strict=True))}
+
+
+def granted(
+    of: list[tuple[TopicPartition, Piece]], profiles: dict[TopicPartition, Profile], search: Search | None = None
+) -> list[tuple[int, Why]]:
+    def cell_of(lane: LaneId) -> Cell:
+        return one(profiles.get(lane[0], UNKNOWN), lane[1])
+
+    made: tuple[Quota, ...] = quotas(of, {TP: END}, cell_of, 0.0, BUDGET, search or Search())
+    return [(q.span, q.why) for q in made]
+
+
+def test_a_lane_reads_what_it_can_do_within_the_budget() -> None:
+    few = SAFE * 100 - sqrt(SAFE * 100)  # less than 90 by what chance may add
+    assert granted(lanes(0, 999_990), known(100.0, 1.0)) == [(int(few), Why.BUDGET), (10, Why.NOTHING)]
+
+
+def test_a_lane_reads_at_least_one_record_however_slow_it_is() -> None:
+    assert granted(lanes(0, 999_999), known(60_000.0, 1.0))[0] == (1, Why.BUDGET)
+
+
+def test_it_does_so_also_where_guesses_of_its_parts_add_up_to_more_than_a_record_an_offset() -> None:
+    dense: dict[TopicPartition, Profile] = {
+        TP: (Cell(LOWER, 0.6, 60_000.0, True, 1e9), Cell(UPPER, 0.6, 60_000.0, True, 1e9))
+    }
+    assert granted(lanes(0), dense) == [(1, Why.BUDGET)]
+
+
+def test_a_lane_of_unknown_cost_starts_small() -> None:
+    assert granted(lanes(0), {}) == [(START_RECORDS, Why.START)]
+
+
+def test_a_sparse_lane_reads_as_many_records_over_more_offsets() -> None:
+    sparse: dict[TopicPartition, Profile] = {
+        TP: (Cell(LOWER, 0.001, 100.0, True, 1e9), Cell(UPPER, 0.5, 1.0, True, 1e9))
+    }
+    assert granted(lanes(0, 999_990), sparse)[0] == (int((90 - sqrt(90)) / 0.001), Why.BUDGET)
+
+
+def test_a_ceiling_of_the_plan_is_kept() -> None:
+    assert granted(lanes(0, ceiling=7), known(1.0)) == [(7, Why.CEILING)]
+
+
+def test_when_slots_cannot_serve_all_the_oldest_records_come_first() -> None:
+    """Four lanes of 9 s of work each on two slots of 10 s: the two furthest behind, and what is left."""
+    made = granted(lanes(3_000, 0, 1_000, 2_000), known(*[1.0] * 4))
+    assert [why for _, why in made] == [Why.TURN, Why.BUDGET, Why.BUDGET, Why.TURN]
+    assert made[0][0] == 0 < made[3][0] < made[1][0]
+
+
+def test_who_waits_is_older_next_time_so_that_nobody_starves() -> None:
+    at = [0, 0, 0, 0]
+    for _ in range(4):
+        for i, (span, _) in enumerate(granted(lanes(*at), known(*[1.0] * 4))):
+            at[i] += span
+    assert min(at) > 0
+
+
+@pytest.mark.parametrize(
+    ("hashes", "why"), [(LOWER, Why.TRIAL), (UPPER, Why.SUSPECT)], ids=["on trial it works", "or it waits for its turn"]
+)
+def test_a_suspect(hashes: HashRange, why: Why) -> None:
+    search = Search.among({(TP, LOWER): Claim(8.0), (TP, UPPER): Claim(8.0)})
+    made = granted(lanes(0, 0), known(1.0, 1.0), search)
+    slow_ms = TRIAL * BUDGET.ms  # alone on its slot
+    assert dict(zip((LOWER, UPPER), made, strict=True))[hashes] == ((int(slow_ms / 8) if why is Why.TRIAL else 0), why)
+
+
+def test_the_others_stand_aside_of_a_trial() -> None:
+    four = cuts(4)
+    search = Search.among({(TP, four[0]): Claim(8.0), (TP, four[1]): Claim(8.0)})
+    made = granted(lanes(0, 0, 0, 0), known(*[1.0] * 4), search)
+    assert [why for _, why in made] == [Why.TRIAL, Why.SUSPECT, Why.ASIDE, Why.ASIDE]
+    assert made[2][0] + made[3][0] == ASIDE * BUDGET.ms  # on the slot that is left

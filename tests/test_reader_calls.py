@@ -1,0 +1,121 @@
+"""Spark's calls on the stream reader, one by one, without Spark: what each does to the group, and what none may do."""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from typing import Any
+
+import pytest
+from pyspark.sql.streaming.datasource import ReadAllAvailable
+
+from coordinator.errors import UnknownGroupError
+from coordinator.group_state import GroupState
+from coordinator.progress.stream_offset import StreamOffset
+from coordinator.redis.client import RedisClient
+from coordinator.redis.snapshot import read_group
+from coordinator.subscription import TopicPartition
+from spark_coop_source.driver import reader_process
+from spark_coop_source.driver.stream_reader import CoopKafkaStreamReader
+from spark_coop_source.options.options import validate
+from topics import Kafka
+
+EVERYTHING = ReadAllAvailable()
+
+
+class Calls:
+    """A reader of one group, called as Spark calls it; and the group as Redis shows it."""
+
+    def __init__(self, options: Mapping[str, str], client: RedisClient) -> None:
+        self.reader = CoopKafkaStreamReader(validate(options, streaming=True))
+        self._group, self._client = options["group"], client
+
+    @property
+    def state(self) -> GroupState:
+        return read_group(self._client, self._group)
+
+    def batch(self, start: dict[str, Any]) -> dict[str, Any]:
+        """The end of the batch after `start`, as Spark's WAL gives it back."""
+        end: dict[str, Any] = json.loads(json.dumps(self.reader.latestOffset(start, EVERYTHING)))
+        return end
+
+
+@pytest.fixture
+def calls(
+    kafka: Kafka, redis_url: str, group: str, tp: TopicPartition, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Calls]:
+    """A reader of a new group; a topic of five records."""
+    monkeypatch.setattr(reader_process, "exit_on_sigterm", lambda: None)  # this process is pytest's
+    options = {
+        "kafka.bootstrap.servers": kafka.bootstrap,
+        "subscribe": tp.topic,
+        "startingOffsets": "earliest",
+        "group": group,
+        "redis.url": redis_url,
+        "slots": "2",
+    }
+    with closing(RedisClient(redis_url)) as client:
+        made = Calls(options, client)
+        yield made
+        made.reader.stop()
+
+
+def test_a_reader_that_is_constructed_and_never_called_leaves_no_trace(calls: Calls) -> None:
+    with pytest.raises(UnknownGroupError):
+        _ = calls.state
+
+
+def test_the_initial_offset_is_a_constant_that_gives_first_positions_and_joins_nothing(
+    calls: Calls, group: str, tp: TopicPartition
+) -> None:
+    offsets = [calls.reader.initialOffset() for _ in range(2)]
+    assert offsets == [StreamOffset(group).to_json()] * 2
+    assert (calls.state.stable, calls.state.leases_ms, calls.state.members) == ({tp: 0}, {}, {})
+
+
+def test_a_batch_is_what_its_end_says_whatever_start_spark_passes_with_it(calls: Calls) -> None:
+    start = calls.reader.initialOffset()
+    end = calls.batch(start)
+    planned = [[p.slices for p in calls.reader.partitions(each, end)] for each in (start, end, {})]
+    assert planned[0] != []
+    assert planned == [planned[0]] * 3
+
+
+def test_only_the_return_of_an_offset_as_start_commits_it(calls: Calls, tp: TopicPartition) -> None:
+    start = calls.reader.initialOffset()
+    end = calls.batch(start)
+    calls.reader.partitions(start, end)
+    calls.reader.commit(end)
+    assert calls.state.stable == {tp: 0}
+    assert calls.reader.latestOffset(end, EVERYTHING) == end
+    assert calls.state.stable == {tp: 5}
+
+
+def test_a_polite_stop_leaves_at_once_when_everything_is_confirmed(calls: Calls, tp: TopicPartition) -> None:
+    end = calls.batch(calls.reader.initialOffset())
+    calls.reader.partitions({}, end)
+    calls.batch(end)
+    calls.reader.stop()
+    assert (calls.state.leases_ms, calls.state.owners.get(tp, ())) == ({}, ())
+
+
+def test_a_polite_stop_in_a_batch_commits_nothing_and_keeps_what_tasks_may_still_write(
+    calls: Calls, tp: TopicPartition
+) -> None:
+    end = calls.batch(calls.reader.initialOffset())
+    calls.reader.partitions({}, end)
+    before = calls.state
+    calls.reader.stop()
+    assert (calls.state.stable, calls.state.owners) == (before.stable, before.owners)
+    assert calls.state.leases_ms.keys() == before.leases_ms.keys()
+
+
+def test_the_end_of_a_killed_jvm_is_no_leave(calls: Calls) -> None:
+    end = calls.batch(calls.reader.initialOffset())
+    calls.reader.partitions({}, end)
+    calls.batch(end)
+    before = calls.state
+    try:
+        raise EOFError
+    except EOFError:  # how Spark's runner calls stop() when its input ends
+        calls.reader.stop()
+    assert (calls.state.leases_ms.keys(), calls.state.owners) == (before.leases_ms.keys(), before.owners)

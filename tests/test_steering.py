@@ -1,0 +1,161 @@
+"""Lanes steered by cost, against workloads whose costs are known: a slow key holds up only itself."""
+
+import pytest
+
+from coordinator.key_hash import hash_key
+from workload import SPARK_MS, Workload
+
+HEALTHY = {b"k%d" % i: 1.0 for i in range(1_000)}
+SLOW = b"k7"
+BUDGET_MS = 10_000
+RATE = 5_600.0  # 70 % of what eight slots can do
+
+
+def skewed(**more: float) -> Workload:
+    """A thousand even keys, one of them a hundred times slower, on eight slots."""
+    return Workload({**HEALTHY, SLOW: 100.0}, slots=8, per_second=RATE, exact=True, **more)  # type: ignore[arg-type]
+
+
+def healthy(key_hash: int) -> bool:
+    return key_hash != hash_key(SLOW)
+
+
+def test_a_slow_key_is_alone_in_its_lane_within_ten_batches_and_holds_up_nobody() -> None:
+    work = skewed()
+    work.run(10)
+    after = work.run(30)
+    alone = [s.hashes for b in after for s in b.lanes if hash_key(SLOW) in s.hashes]
+    assert {h.size for h in alone} == {1}
+    assert sorted(b.ms for b in after)[28] <= 1.2 * BUDGET_MS
+    assert work.lag(healthy) <= 3 * RATE  # what comes in three seconds: they are at the end of the log
+
+
+def test_a_key_too_slow_for_its_load_falls_behind_alone() -> None:
+    work = Workload({**HEALTHY, SLOW: 1_000.0}, slots=8, per_second=2_000, exact=True)
+    after = work.run(60)[30:]
+    assert sorted(b.ms for b in after)[28] <= 1.2 * BUDGET_MS
+    assert work.lag(lambda h: not healthy(h)) > 100
+    assert work.lag(healthy) <= 15 * 2_000  # of one batch
+
+
+def test_a_key_that_recovers_catches_up() -> None:
+    work = Workload({**HEALTHY, SLOW: 1_000.0}, slots=8, per_second=2_000, exact=True)
+    work.run(30)
+    behind = work.lag(lambda h: not healthy(h))
+    work.costs_now(k7=1.0)
+    work.run(10)
+    assert work.lag(lambda h: not healthy(h)) < behind / 10
+
+
+@pytest.mark.parametrize("slots", [2, 4, 8])
+def test_slots_end_together_once_lanes_are_settled(slots: int) -> None:
+    """Even lanes would leave 11 % of eight slots idle: the hash is not that even."""
+    work = Workload(HEALTHY, slots=slots, per_second=900.0 * slots, exact=True)
+    after = work.run(40)[20:]
+    used = sum(sum(b.slots_ms) for b in after) / (slots * sum(b.ms for b in after))
+    assert used >= 0.9
+
+
+def test_lanes_are_not_cut_for_ever_at_steady_load() -> None:
+    work = skewed()
+    before = {s.hashes for s in work.run(60)[-1].lanes}
+    after = {s.hashes for s in work.run(20)[-1].lanes}
+    assert len(after - before) <= 4
+
+
+@pytest.mark.parametrize(
+    ("slow_ms", "per_second", "budget_ms", "kept", "longest"),
+    [
+        pytest.param({b"k7": 100.0}, RATE, BUDGET_MS, 0.95, 1.2, id="one key a hundred times slower"),
+        pytest.param({b"k7": 100.0, b"k300": 100.0}, 5_000.0, BUDGET_MS, 0.95, 1.2, id="two of them"),
+        pytest.param({b"k7": 100.0}, RATE, 2_000, 0.85, 1.3, id="a short budget, in which few of its records come"),
+        pytest.param({b"k7": 1_000.0}, RATE, BUDGET_MS, 0.9, 1.3, id="one that needs six slots, whose records are few"),
+    ],
+)
+def test_where_only_the_clock_tells_healthy_keys_keep_their_rate(
+    slow_ms: dict[bytes, float], per_second: float, budget_ms: int, kept: float, longest: float
+) -> None:
+    """Thirty batches, from the first that takes as long as one may: in them suspects are searched and found."""
+    work = Workload({**HEALTHY, **slow_ms}, slots=8, per_second=per_second, budget_ms=budget_ms)
+    slow = {hash_key(key) for key in slow_ms}
+    while not work.run(1)[0].ms > 0.8 * budget_ms:
+        assert len(work.batches) < 40
+    before, lag = work.end, work.lag(lambda h: h not in slow)
+    after = work.run(30)
+    arrived = work.end - before
+    assert arrived - (work.lag(lambda h: h not in slow) - lag) >= kept * arrived
+    assert sorted(b.ms for b in after[10:])[18] <= longest * budget_ms
+
+
+def test_where_only_the_clock_tells_lanes_that_are_all_alike_lose_nothing() -> None:
+    """More comes than slots can do: half of all lanes are tried, and the slots are as busy as ever."""
+    work = Workload(HEALTHY, slots=8, per_second=9_000)
+    work.run(15)
+    after = work.run(15)
+    took_ms = sum(b.ms + SPARK_MS for b in after)
+    assert sum(b.rows for b in after) >= 0.8 * 8 * took_ms
+
+
+def test_a_long_trigger_is_not_taken_for_work() -> None:
+    """Batches of a minute, most of it waiting: everything is read all the same."""
+    work = Workload(HEALTHY, slots=8, per_second=500, trigger_ms=60_000)
+    after = work.run(12)[-3:]
+    assert min(b.rows for b in after) >= 0.9 * 500 * 60
+
+
+def test_an_odd_pause_between_batches_is_not_taken_for_work_for_long() -> None:
+    work = Workload(HEALTHY, slots=8, per_second=500, trigger_ms=23_457)
+    work.run(30)
+    assert work.lag(healthy) <= 3 * 500 * 24
+
+
+def test_a_backlog_is_read_in_growing_batches() -> None:
+    work = Workload(dict.fromkeys(HEALTHY, 0.001), slots=2, per_second=1, backlog=1_000_000)
+    rows = [b.rows for b in work.run(6)]
+    assert rows[0] <= 2_100
+    assert sum(rows) >= 1_000_000
+
+
+def test_without_a_budget_a_batch_reads_all_there_is() -> None:
+    work = Workload(HEALTHY, slots=2, per_second=1, backlog=50_000, budget_ms=0)
+    assert work.run(1)[0].rows == 50_000
+
+
+@pytest.mark.parametrize("exact", [pytest.param(True, id="costs are known"), pytest.param(False, id="the clock alone")])
+def test_workers_that_start_are_not_taken_for_work(exact: bool) -> None:
+    """The first batch takes a budget and more, with ten records in it; the second reads as if nothing had been."""
+    work = Workload(HEALTHY, slots=8, per_second=1, backlog=10, exact=exact, cold_ms=15_000, budget_ms=10_000)
+    work.run(1)
+    work.backlog += 4_000
+    assert work.run(1)[0].rows >= 4_000
+    assert {str(q.why) for q in work.steering.quotas} == {"all there is"}
+
+
+def test_what_reading_takes_before_its_first_record_is_not_what_records_cost() -> None:
+    """A second of a budget of three: quotas soon fill what is left of it."""
+    work = Workload(HEALTHY, slots=8, per_second=1, backlog=200_000, exact=True, open_ms=1_000, budget_ms=3_000)
+    after = work.run(10)[4:]
+    assert min(b.rows for b in after) >= 0.5 * 8 * (3_000 - 1_000)
+    assert max(b.ms for b in after) <= 1.1 * 3_000
+
+
+def test_a_key_that_was_dear_once_is_within_the_budget_from_then_on() -> None:
+    """In its own lane it is as dense and as dear as it was among others, not as thin as its one hash is."""
+    work = Workload({**HEALTHY, SLOW: 1.0}, slots=8, per_second=RATE, exact=True, budget_ms=3_000)
+    work.run(5)
+    work.costs_now(k7=300.0)
+    while work.run(1)[0].ms <= 3_000:
+        assert len(work.batches) < 20
+    for _ in range(5):
+        work.run(1)
+        lane = next(q for q in work.steering.quotas if hash_key(SLOW) in q.lane[1])
+        assert lane.span / len(HEALTHY) * 300.0 <= 1.3 * 3_000  # milliseconds, of so many offsets on average
+
+
+@pytest.mark.parametrize("exact", [pytest.param(True, id="costs are known"), pytest.param(False, id="the clock alone")])
+def test_what_each_batch_takes_whatever_it_reads_is_not_taken_for_work(exact: bool) -> None:
+    """Half of the budget is Spark's own or the sink's: batches do not become smaller and smaller for it."""
+    work = Workload(HEALTHY, slots=8, per_second=1, backlog=400_000, exact=exact, spark_ms=1_500, budget_ms=3_000)
+    after = work.run(25)[10:]
+    assert sum(b.rows for b in after) >= 0.6 * len(after) * 8 * (3_000 - 1_500)
+    assert max(b.ms for b in after) <= 1.1 * 3_000
