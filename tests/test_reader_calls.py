@@ -13,6 +13,7 @@ from coordinator.group_state import GroupState
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.client import RedisClient
 from coordinator.redis.snapshot import read_group
+from coordinator.redis.store import RedisStore
 from coordinator.subscription import TopicPartition
 from spark_coop_source.driver import reader_process
 from spark_coop_source.driver.stream_reader import CoopKafkaStreamReader
@@ -107,6 +108,27 @@ def test_a_polite_stop_in_a_batch_commits_nothing_and_keeps_what_tasks_may_still
     calls.reader.stop()
     assert (calls.state.stable, calls.state.owners) == (before.stable, before.owners)
     assert calls.state.leases_ms.keys() == before.leases_ms.keys()
+
+
+@pytest.mark.parametrize("arrived", [False, True])
+def test_a_polite_stop_in_a_commit_confirms_what_the_sink_completed_and_leaves_at_once(
+    calls: Calls, tp: TopicPartition, monkeypatch: pytest.MonkeyPatch, arrived: bool
+) -> None:
+    commit = RedisStore.commit
+
+    def interrupted(*arguments: Any) -> None:
+        if arrived:
+            commit(*arguments)
+        raise SystemExit  # what SIGTERM becomes
+
+    end = calls.batch(calls.reader.initialOffset())
+    calls.reader.partitions({}, end)
+    monkeypatch.setattr(RedisStore, "commit", interrupted)
+    with pytest.raises(SystemExit):
+        calls.batch(end)
+    monkeypatch.setattr(RedisStore, "commit", commit)
+    calls.reader.stop()
+    assert (calls.state.stable, calls.state.leases_ms, calls.state.owners.get(tp, ())) == ({tp: 5}, {}, ())
 
 
 def test_the_end_of_a_killed_jvm_is_no_leave(calls: Calls) -> None:

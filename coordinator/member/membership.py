@@ -128,10 +128,17 @@ class Membership:
 
     def beat(self, verb: Callable[[Caller], Answer[None]]) -> bool:
         """One heartbeat, on its own thread: what goes wrong is left for the next `call`. Whether it went well."""
+        return self._once(verb, number="")
+
+    def last(self, verb: Callable[[Caller], Answer[T]]) -> bool:
+        """One more call before the member leaves, without retries. Whether it went well."""
+        return self._once(verb, str(next(self._numbers)))
+
+    def _once(self, verb: Callable[[Caller], Answer[T]], number: str) -> bool:
         if not self._joined:
             return False
         try:
-            self._renewing(verb, number="")
+            self._renewing(verb, number)
         except RedisUnavailableError as error:
             self._say_away(error)
             return False

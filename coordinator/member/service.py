@@ -90,6 +90,7 @@ class Service:
         self._reporting = Reporting(store, self._membership, clock, self._reach.budget)
         self._confirmed: StreamOffset | None = None
         self._whole: StreamOffset | None = None  # the last that was confirmed, if nothing of it was skipped
+        self._committing: tuple[StreamOffset, Facts] | None = None  # a stop may come before its answer
         self._seen: tuple[object, ...] | None = None
         self._pace = Pace(clock)
 
@@ -169,6 +170,7 @@ class Service:
     def leave(self) -> None:
         """Free every range that has no unconfirmed slice, and say goodbye; errors are left to the lease's end."""
         self.heartbeat()  # it alone pushes the group's expiry, and a short run has not had one
+        self._commit_what_was_interrupted()
         unconfirmed = self._evidence.unconfirmed
         if self._membership.leave({tp: unconfirmed.get(tp, ()) for tp in {*self._view.bounds, *unconfirmed}}):
             self._holding.hand_overs.left(unconfirmed)
@@ -243,10 +245,12 @@ class Service:
             self._founding.committed()
         self._whole = start if mine is start else None
         self._evidence.confirmed()
+        self._committing = None
         self._founding.mirror_if_due(self._clock.now_ms())
         return mine != start
 
     def _commit_facts(self, offset: StreamOffset, facts: Facts, witnessed: Ownership | None) -> None:
+        self._committing = offset, facts
         done = self._membership.call(lambda caller: self._store.commit(caller, offset, facts))
         self._holding.forget()
         if done.exactly:
@@ -259,6 +263,12 @@ class Service:
         if refused and witnessed is not None:
             assertions = facts_within(self._evidence.facts, refused)
             self._membership.outside(lambda: self._founding.claim(offset, assertions))
+
+    def _commit_what_was_interrupted(self) -> None:
+        """Spark stops a query at any moment, also in a commit: what the sink has completed is then said again."""
+        committing = self._committing
+        if committing and self._membership.last(lambda caller: self._store.commit(caller, *committing)):
+            self._evidence.confirmed()
 
     # -- plan ----------------------------------------------------------------------------------
 
