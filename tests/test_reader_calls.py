@@ -1,8 +1,12 @@
 """Spark's calls on the stream reader, one by one, without Spark: what each does to the group, and what none may do."""
 
 import json
+import os
+import signal
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import closing
+from functools import partial
 from typing import Any
 
 import pytest
@@ -16,6 +20,7 @@ from coordinator.redis.snapshot import read_group
 from coordinator.redis.store import RedisStore
 from coordinator.subscription import TopicPartition
 from spark_coop_source.driver import reader_process
+from spark_coop_source.driver.reader_process import exit_on_sigterm
 from spark_coop_source.driver.stream_reader import CoopKafkaStreamReader
 from spark_coop_source.options.options import validate
 from topics import Kafka
@@ -38,6 +43,13 @@ class Calls:
         """The end of the batch after `start`, as Spark's WAL gives it back."""
         end: dict[str, Any] = json.loads(json.dumps(self.reader.latestOffset(start, EVERYTHING)))
         return end
+
+    def stop_at_end_of_input(self) -> None:
+        """As Spark's runner calls stop() when its input ends."""
+        try:
+            raise EOFError
+        except EOFError:
+            self.reader.stop()
 
 
 @pytest.fixture
@@ -131,13 +143,25 @@ def test_a_polite_stop_in_a_commit_confirms_what_the_sink_completed_and_leaves_a
     assert (calls.state.stable, calls.state.leases_ms, calls.state.owners.get(tp, ())) == ({tp: 5}, {}, ())
 
 
-def test_the_end_of_a_killed_jvm_is_no_leave(calls: Calls) -> None:
+def test_the_end_of_a_killed_jvm_is_no_leave(calls: Calls, monkeypatch: pytest.MonkeyPatch) -> None:
     end = calls.batch(calls.reader.initialOffset())
     calls.reader.partitions({}, end)
     calls.batch(end)
     before = calls.state
-    try:
-        raise EOFError
-    except EOFError:  # how Spark's runner calls stop() when its input ends
-        calls.reader.stop()
+    monkeypatch.setattr(os, "getppid", lambda: 1)  # the JVM is nobody's parent any more
+    calls.stop_at_end_of_input()
     assert (calls.state.leases_ms.keys(), calls.state.owners) == (before.leases_ms.keys(), before.owners)
+
+
+def test_a_polite_stop_whose_signal_comes_after_the_end_of_input_is_a_leave(calls: Calls, tp: TopicPartition) -> None:
+    end = calls.batch(calls.reader.initialOffset())
+    calls.reader.partitions({}, end)
+    calls.batch(end)
+    handler = signal.getsignal(signal.SIGTERM)
+    exit_on_sigterm()
+    try:
+        threading.Timer(0.1, partial(signal.raise_signal, signal.SIGTERM)).start()
+        calls.stop_at_end_of_input()
+    finally:
+        signal.signal(signal.SIGTERM, handler)
+    assert (calls.state.leases_ms, calls.state.owners.get(tp, ())) == ({}, ())

@@ -3,7 +3,9 @@
 `query.stop()` ends the process by SIGTERM, twice, with the default action: the first is turned into
 SystemExit, so that Spark's runner calls `stop()`; a second must not interrupt it. A killed JVM is
 seen as the end of the runner's input (EOFError), which ends in `stop()` too; it is no leave, since its tasks may
-still write.
+still write. `query.stop()` may end the input as well, just before the SIGTERM: it interrupts a thread of the JVM,
+and one that is about to write to this process then closes the connection. So at the end of input we wait for what tells
+the two apart.
 """
 
 import os
@@ -11,6 +13,7 @@ import signal
 import socket
 import sys
 import threading
+import time
 from collections.abc import Iterable, Mapping
 from types import FrameType
 from typing import Protocol
@@ -33,6 +36,9 @@ from spark_coop_source.costs.report import ReportTo
 from spark_coop_source.driver.cost_receiver import CostReceiver
 from spark_coop_source.driver.wiring import cutting, group_settings, kafka_log, member_fields, standalone_settings
 from spark_coop_source.options.options import SourceOptions
+
+STOP_COMES_S = 5.0
+"""From the end of input to the SIGTERM of the same stop, or until a killed driver is nobody's parent any more."""
 
 
 class Session(Protocol):
@@ -69,6 +75,22 @@ def exit_on_sigterm() -> None:
         signal.signal(signal.SIGTERM, _exit)
 
 
+def stopped_by_query(driver: int) -> bool:
+    """Whether it is `query.stop()` that ends this process, and not the death of the driver with this process id.
+
+    Called while the exception is handled that ends the runner; waits up to `STOP_COMES_S` if that was the end of input.
+    """
+    if not isinstance(sys.exception(), EOFError):
+        return True
+    end = time.monotonic() + STOP_COMES_S
+    try:
+        while os.getppid() == driver and time.monotonic() < end:
+            time.sleep(0.01)
+    except SystemExit:
+        return True
+    return False
+
+
 def _exit(number: int, frame: FrameType | None) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     sys.exit(0)
@@ -86,7 +108,8 @@ class GroupSession:
         self._kafka = kafka_log(options)
         settings = group_settings(options, self._group)
         store = RedisStore.of(self._client, settings)
-        host, driver = socket.gethostname(), str(os.getppid())
+        self._driver = os.getppid()
+        host, driver = socket.gethostname(), str(self._driver)
         self._service = Service(
             settings,
             options.subscription,
@@ -141,13 +164,14 @@ class GroupSession:
         return self._service.lanes
 
     def close(self) -> None:
-        """Stop the heartbeat, leave, drop the connections."""
+        """Leave, unless the driver was killed; stop the heartbeat, drop the connections."""
+        leaving = stopped_by_query(self._driver)
         self._stopped.set()
         self._clock.close()
         self._costs.close()
         if self._beating.is_alive():
             self._beating.join()
-        if not isinstance(sys.exception(), EOFError):
+        if leaving:
             self._service.leave()
         self._kafka.close()
         self._client.close()
