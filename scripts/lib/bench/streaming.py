@@ -21,9 +21,9 @@ def our_stream(world: World, topic: str, **options: str) -> Mapping[str, str]:
     return {**reader(world, topic), **OURS, **group, "startingOffsets": "latest", **options}
 
 
-def their_stream(world: World, topic: str, **options: str) -> Mapping[str, str]:
+def their_stream(world: World, topic: str, tuned: Mapping[str, str] = TUNED) -> Mapping[str, str]:
     """What a stream of Spark's source is told."""
-    return {**reader(world, topic), **TUNED, "startingOffsets": "latest", **options}
+    return {**reader(world, topic), **tuned, "startingOffsets": "latest"}
 
 
 @contextmanager

@@ -13,7 +13,8 @@ from pyspark.sql import functions as f
 from pyspark.sql.streaming.query import StreamingQuery
 
 from bench.functions import WAITED, wait, wait_all
-from bench.streaming import our_stream
+from bench.shapes import Shape
+from bench.streaming import our_stream, their_stream
 from bench.world import World
 from spark_coop_source.map_in_read import map_in_read
 
@@ -45,6 +46,12 @@ def behind(world: World, topic: str, **options: str) -> DataFrame:
     """The work in `mapInArrow`, of which only the clock tells."""
     rows = world.spark.readStream.format("coop-kafka").options(**our_stream(world, topic, **options)).load()
     return rows.select("key", "value").mapInArrow(wait_all, WAITED)
+
+
+def theirs_behind(world: World, topic: str, shape: Shape) -> DataFrame:
+    """The work in `mapInArrow` behind Spark's own source."""
+    rows = world.spark.readStream.format("kafka").options(**their_stream(world, topic, shape.options)).load()
+    return shape.of(rows).select("key", "value").mapInArrow(wait_all, WAITED)
 
 
 @contextmanager

@@ -30,6 +30,7 @@ class World:
         self._stack = stack
         self._topics: dict[Load, str] = {}
         self._cores = SLOTS
+        self._unix_sockets = True
 
     @property
     def times(self) -> int:
@@ -66,7 +67,7 @@ class World:
             .config("spark.driver.memory", "2g")
             .config("spark.driver.extraJavaOptions", log)
             .config("spark.jars", ",".join(map(str, CONNECTOR.jars)))
-            .config("spark.python.unix.domain.socket.enabled", "true")
+            .config("spark.python.unix.domain.socket.enabled", str(self._unix_sockets).lower())
             .config("spark.sql.shuffle.partitions", str(SLOTS))
             .config("spark.sql.warehouse.dir", str(self.folder / "warehouse"))
         )
@@ -85,10 +86,18 @@ class World:
 
     def widen(self, cores: int) -> None:
         """From now on a session of so many slots, for work that waits and takes no core."""
+        self._end_session()
+        self._cores = cores
+
+    def talk(self, *, unix_sockets: bool) -> None:
+        """From now on a session whose Python workers talk to the JVM by Unix sockets, or by TCP."""
+        self._end_session()
+        self._unix_sockets = unix_sockets
+
+    def _end_session(self) -> None:
         if "spark" in self.__dict__:
             self.spark.stop()
             del self.spark
-        self._cores = cores
 
     def topic(self, load: Load) -> str:
         """A topic that holds `load`; loaded once."""

@@ -7,8 +7,9 @@ from pyspark.sql import DataFrame
 
 from bench.cases.slots import KEYS, WORK_US, settled
 from bench.feed import Feed, backlog, keys
+from bench.shapes import Shape, shapes
 from bench.table import Result, duration
-from bench.waiting_stream import Done, Story, behind, counted, inside
+from bench.waiting_stream import Done, Story, behind, counted, inside, theirs_behind
 from bench.world import World
 
 SLOTS = 8
@@ -18,7 +19,7 @@ INSIDE_S, CLOCK_S = 5.0, 10.0
 SLOW, SLOW_US = "k7", 100 * WORK_US
 LOAD = 0.7
 WARM, BATCHES, FOUND_WITHIN, RECOVERING = 6, 30, 10, 11
-SLOW_S, OTHERWISE_S = 150.0, 60.0
+SLOW_S, OTHERWISE_S, THEIRS_S = 150.0, 60.0, 60.0
 
 Rows = Callable[..., DataFrame]
 
@@ -48,7 +49,10 @@ def hotkey(world: World) -> Iterator[Result]:
 
 def hotkey_clock(world: World) -> Iterator[Result]:
     """The work behind the read, of which only the clock tells."""
-    yield from _judged("P7 mapInArrow", _course(world, behind, CLOCK_S))
+    course = _course(world, behind, CLOCK_S)
+    yield from _judged("P7 mapInArrow", course)
+    for shape in shapes(SLOTS):
+        yield _theirs(world, shape, course.per_second)
 
 
 def _course(world: World, rows: Rows, budget_s: float) -> Course:
@@ -66,6 +70,21 @@ def _course(world: World, rows: Rows, budget_s: float) -> Course:
         slow = story.watch(BATCHES + FOUND_WITHIN // 2, SLOW_S)
         feed.work[SLOW.encode()] = WORK_US
         return Course(budget_s, LOAD * most, before[WARM // 2 :], slow, story.watch(RECOVERING, OTHERWISE_S))
+
+
+def _theirs(world: World, shape: Shape, per_second: float) -> Result:
+    """Spark's own source at the same load: what it has done of the healthy keys when the time is over."""
+    topic = world.kafka.create_topic("theirs")
+    feed = Feed(world.broker.address, topic, keys(KEYS, WORK_US), per_second)
+    with counted(world, theirs_behind(world, topic, shape), SLOW) as query, feed.running():
+        story = Story(query)
+        story.watch(WARM, OTHERWISE_S)
+        feed.work[SLOW.encode()] = SLOW_US
+        slow = story.watch(10 * BATCHES, THEIRS_S)
+    kept = sum(b.healthy for b in slow) / (slow[-1].end - slow[0].at) / (per_second * (1 - 1 / KEYS))
+    work = f"{shape.name}, mapInArrow, {per_second:.0f}/s arrive: healthy keys"
+    note = f"p95 of {len(slow)} batches {duration(_p95(slow))}, the last {duration(slow[-1].seconds)}"
+    return Result("P7 theirs", work, "", f"{kept:.0%}", "", note=note)
 
 
 def _judged(name: str, course: Course) -> Iterator[Result]:

@@ -6,13 +6,15 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from statistics import median
+from uuid import uuid4
 
 from pyspark.sql import DataFrame
-from pyspark.sql.functions import spark_partition_id
+from pyspark.sql import functions as f
 
 from bench.feed import Feed, Work
 from bench.functions import WORKED, wait_told
-from bench.streaming import our_stream
+from bench.shapes import Shape, shapes
+from bench.streaming import our_stream, their_stream
 from bench.table import Result
 from bench.world import World
 from spark_coop_source.map_in_read import map_in_read
@@ -24,6 +26,7 @@ COMMONEST_US = (
 )
 LOAD = 0.6
 BATCHES, SETTLED = 15, 5
+THEIR_BATCHES, EVERY = 6, "5 seconds"
 PATIENCE_S = 200.0
 _SEED, _POLL_S = 11, 0.2
 
@@ -38,7 +41,7 @@ class Shares:
         """Compare the fullest slot of a batch with the best possible: the mean, or the heaviest key."""
         of_slot: defaultdict[int, int] = defaultdict(int)
         of_key: defaultdict[bytes, int] = defaultdict(int)
-        for slot, key, us in rows.select(spark_partition_id(), "key", "us").collect():
+        for slot, key, us in rows.select(f.spark_partition_id(), "key", "us").collect():
             of_slot[slot] += us
             of_key[bytes(key)] += us
         if of_slot:
@@ -54,23 +57,45 @@ def skew(world: World) -> Iterator[Result]:
     topic = world.kafka.create_topic("skew")
     given = our_stream(world, topic, **map_in_read(wait_told, schema=WORKED, per_key=True), slots=str(SLOTS))
     rows = world.spark.readStream.format("coop-kafka").options(**given).load()
-    shares = Shares()
-    feed = Feed(world.broker.address, topic, work, LOAD * SLOTS * 1_000_000 / mean_us, weights)
-    query = rows.writeStream.foreachBatch(shares.see).option("checkpointLocation", str(world.folder / "skew")).start()
-    try:
-        with feed.running():
-            deadline = time.monotonic() + PATIENCE_S
-            while len(shares.ratios) < BATCHES and query.isActive and time.monotonic() < deadline:
-                time.sleep(_POLL_S)
-    finally:
-        query.stop()
-    late = shares.ratios[SETTLED:]
-    if not late:
-        raise RuntimeError(f"{len(shares.ratios)} batches in {PATIENCE_S:g} s: {query.exception()}")
-    first = ", ".join(f"{r:.2f}" for r in shares.ratios[:SETTLED])
+    per_second = LOAD * SLOTS * 1_000_000 / mean_us
+    ratios = _watched(world, rows, Feed(world.broker.address, topic, work, per_second, weights), BATCHES)
+    late = ratios[SETTLED:]
+    first = ", ".join(f"{r:.2f}" for r in ratios[:SETTLED])
     note = f"median of {len(late)} batches, {min(late):.2f} - {max(late):.2f}; the first {SETTLED}: {first}"
     what = f"Zipf {ZIPF} over {KEYS:,} keys x 1-16 ms, {SLOTS} slots at 60 %: fullest slot"
     yield Result("skew", what, "best possible", f"{median(late):.2f}", "1", median(late), 1.15, note)
+    for shape in shapes(SLOTS):
+        yield _theirs(world, shape, work, per_second, weights)
+
+
+def _theirs(world: World, shape: Shape, work: Work, per_second: float, weights: list[float]) -> Result:
+    """Spark's own source, a batch every five seconds: who would do what. Nothing waits, for some could not keep up."""
+    topic = world.kafka.create_topic("skew")
+    source = world.spark.readStream.format("kafka").options(**their_stream(world, topic, shape.options)).load()
+    rows = shape.of(source).select("key", f.col("value").cast("string").cast("long").alias("us"))
+    feed = Feed(world.broker.address, topic, work, per_second, weights)
+    ratios = _watched(world, rows, feed, THEIR_BATCHES, processingTime=EVERY)[1:]
+    note = f"median of {len(ratios)} batches, {min(ratios):.2f} - {max(ratios):.2f}"
+    return Result(
+        "skew theirs", f"{shape.name}: fullest slot", "best possible", f"{median(ratios):.2f}", "1", note=note
+    )
+
+
+def _watched(world: World, rows: DataFrame, feed: Feed, batches: int, **trigger: str) -> list[float]:
+    """The ratios of so many batches."""
+    shares, checkpoint = Shares(), world.folder / f"skew-{uuid4().hex[:8]}"
+    writer = rows.writeStream.foreachBatch(shares.see).option("checkpointLocation", str(checkpoint))
+    query = (writer.trigger(**trigger) if trigger else writer).start()
+    try:
+        with feed.running():
+            deadline = time.monotonic() + PATIENCE_S
+            while len(shares.ratios) < batches and query.isActive and time.monotonic() < deadline:
+                time.sleep(_POLL_S)
+    finally:
+        query.stop()
+    if len(shares.ratios) <= SETTLED:
+        raise RuntimeError(f"{len(shares.ratios)} batches in {PATIENCE_S:g} s: {query.exception()}")
+    return shares.ratios
 
 
 def _work() -> Work:

@@ -1,6 +1,6 @@
 """How much more slots do of work that waits, or that takes a core: one partition, a thousand even keys, in order."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from functools import partial
 
 from pyspark.sql import DataFrame
@@ -8,7 +8,8 @@ from pyspark.sql import DataFrame
 from bench.feed import backlog, keys
 from bench.functions import WAITED, spin_all, wait_all
 from bench.runner import timed
-from bench.sources import TUNED, drained, theirs
+from bench.shapes import shapes
+from bench.sources import drained, theirs
 from bench.streaming import our_stream
 from bench.table import Result
 from bench.waiting_stream import Story, behind, counted, inside
@@ -75,11 +76,8 @@ def _theirs(world: World) -> Iterator[Result]:
     topic = world.kafka.create_topic("plain")
     backlog(world.broker.address, topic, keys(KEYS, WORK_US), RECORDS)
     most = max(WAITING)
-    plain: Mapping[str, str] = {k: v for k, v in TUNED.items() if k != "minPartitions"}
-    for against, rows in (
-        ("plain", theirs(world, topic, plain)),
-        (f"minPartitions {most}, order lost", theirs(world, topic, {**plain, "minPartitions": str(most)})),
-        (f"repartition({most}, key)", theirs(world, topic, plain).repartition(most, "key")),
-    ):
-        took = timed(partial(drained, rows.select("key", "value").mapInArrow(wait_all, WAITED)), world.cpu).seconds
-        yield Result("P6 theirs", f"{against}, {most} slots, mapInArrow", "", f"{RECORDS / took:.0f}", "")
+    for shape in shapes(most):
+        rows = shape.of(theirs(world, topic, shape.options)).select("key", "value").mapInArrow(wait_all, WAITED)
+        took = timed(partial(drained, rows), world.cpu).seconds
+        work = f"{shape.name}, {most} slots, mapInArrow"
+        yield Result("P6 theirs", work, "", f"{RECORDS / took:.0f}", "")

@@ -7,6 +7,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from bench.loader import Load, produce
 from bench.runner import Pair, Sample
+from bench.sources import TUNED
 from bench.streaming import our_stream, running, their_stream, trigger_seconds
 from bench.table import Result, result
 from bench.world import World
@@ -23,7 +24,7 @@ def p8(world: World) -> Iterator[Result]:
     samples: tuple[list[Sample], list[Sample]] = ([], [])
     sides = (
         ("coop-kafka", our_stream(world, topic, lanes=str(LANES), slots=str(LANES))),
-        ("kafka", their_stream(world, topic, minPartitions=str(LANES))),
+        ("kafka", their_stream(world, topic, {**TUNED, "minPartitions": str(LANES)})),
     )
     for _ in range(blocks):
         for (source, options), of_side in zip(sides, samples, strict=True):
