@@ -8,7 +8,8 @@
 
 The only mutable object, with its parts: `Membership` (who we are), `Evidence` (what we saw of
 offsets), `LogView` (what we saw of Kafka), `Holding` (what we own), `Founding` (positions where there are none),
-`Reach` (how far we may read it), `Losses` (what can no longer be read), `Reporting` (what we tell of our lanes).
+`Reach` (how far we may read it), `Losses` (what can no longer be read), `Committing` (what the sink has completed),
+`Reporting` (what we tell of our lanes).
 Runs in the stream reader's process, on its main thread; the heartbeat runs on its own and touches
 nothing but the lease.
 """
@@ -21,10 +22,10 @@ from operator import is_
 from coordinator.assignment.assignment_text import fields_of
 from coordinator.assignment.policies import refuse_demand
 from coordinator.assignment.protocols import Protocol
-from coordinator.assignment.rebalance import joined
 from coordinator.clock import Clock
 from coordinator.cost.costs import SliceCost
 from coordinator.errors import CheckpointMismatchError
+from coordinator.member.committing import Committing
 from coordinator.member.evidence import Evidence
 from coordinator.member.founding import Founding
 from coordinator.member.holding import Holding
@@ -41,7 +42,7 @@ from coordinator.plan.planning import Cutting, Pieces, plan
 from coordinator.ports import Log
 from coordinator.progress import data_loss
 from coordinator.progress.leader_epochs import leader_epochs
-from coordinator.progress.ownership import Facts, Ownership, completed, facts_within, narrowed
+from coordinator.progress.ownership import narrowed
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.membership import Joining
 from coordinator.redis.store import Acquired, RedisStore
@@ -88,9 +89,9 @@ class Service:
         )
         self._reach = Reach(settings, cutting, store, self._membership, self._view, log, clock)
         self._reporting = Reporting(store, self._membership, clock, self._reach.budget)
-        self._confirmed: StreamOffset | None = None
-        self._whole: StreamOffset | None = None  # the last that was confirmed, if nothing of it was skipped
-        self._committing: tuple[StreamOffset, Facts] | None = None  # a stop may come before its answer
+        self._committing = Committing(
+            store, self._membership, clock, self._evidence, self._holding, self._founding, self._losses
+        )
         self._seen: tuple[object, ...] | None = None
         self._pace = Pace(clock)
 
@@ -114,7 +115,7 @@ class Service:
         self._accept(start)
         self._reporting.ended(self._reach.steering.ended(start))
         self._holding.begin()
-        skipped = self._commit(start)
+        skipped = self._committing.commit(start)
         while True:
             self._pace.rest()
             acquired, work, until = self._look(limits)
@@ -170,7 +171,7 @@ class Service:
     def leave(self) -> None:
         """Free every range that has no unconfirmed slice, and say goodbye; errors are left to the lease's end."""
         self.heartbeat()  # it alone pushes the group's expiry, and a short run has not had one
-        self._commit_what_was_interrupted()
+        self._committing.again()
         unconfirmed = self._evidence.unconfirmed
         if self._membership.leave({tp: unconfirmed.get(tp, ()) for tp in {*self._view.bounds, *unconfirmed}}):
             self._holding.hand_overs.left(unconfirmed)
@@ -207,8 +208,6 @@ class Service:
         protocols = tuple(Protocol(a.name, a.version) for a in settings.assignors)
         return fields_of(frozenset(self._view.topics), settings.capacity, protocols, sharing=settings.sharing)
 
-    # -- commit --------------------------------------------------------------------------------
-
     def _accept(self, offset: StreamOffset) -> None:
         """Refuse another group's or other topics' checkpoint; take the identity it names."""
         if offset.group != self._settings.group:
@@ -230,45 +229,6 @@ class Service:
         self._membership.identify(offset.member)
         if not self._membership.joined:
             self._reach.quarantine.blame()  # an earlier life of this member may have been lost over a record
-
-    def _commit(self, start: StreamOffset) -> bool:
-        """Commit what the sink completed; whether part of `start` was skipped, and must vanish from the next offset."""
-        witnessed = self._evidence.returned(start)
-        if start is self._whole:
-            self._evidence.confirmed()
-            self._founding.mirror_if_due(self._clock.now_ms())
-            return False
-        mine = start if witnessed is None else narrowed(start, witnessed)
-        if self._confirmed != start and start.member:
-            self._commit_facts(mine, completed(mine), witnessed)
-            self._confirmed = start
-            self._founding.committed()
-        self._whole = start if mine is start else None
-        self._evidence.confirmed()
-        self._committing = None
-        self._founding.mirror_if_due(self._clock.now_ms())
-        return mine != start
-
-    def _commit_facts(self, offset: StreamOffset, facts: Facts, witnessed: Ownership | None) -> None:
-        self._committing = offset, facts
-        done = self._membership.call(lambda caller: self._store.commit(caller, offset, facts))
-        self._holding.forget()
-        if done.exactly:
-            self._holding.moved(offset, facts)
-        refused = done.refused
-        self._losses.completed(offset, refused)
-        if refused:
-            ranges = {tp: joined(f.hashes for f in of_tp) for tp, of_tp in refused.items()}
-            self._membership.tell("fence", "a commit of what is owned no more at its lane epoch", ranges)
-        if refused and witnessed is not None:
-            assertions = facts_within(self._evidence.facts, refused)
-            self._membership.outside(lambda: self._founding.claim(offset, assertions))
-
-    def _commit_what_was_interrupted(self) -> None:
-        """Spark stops a query at any moment, also in a commit: what the sink has completed is then said again."""
-        committing = self._committing
-        if committing and self._membership.last(lambda caller: self._store.commit(caller, *committing)):
-            self._evidence.confirmed()
 
     # -- plan ----------------------------------------------------------------------------------
 

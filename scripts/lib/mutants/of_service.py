@@ -5,15 +5,22 @@ from mutants.fault import Edit, Fault
 _SERVICE, _PRELUDE = "coordinator/member/service.py", "coordinator/redis/lua/prelude.lua"
 _RECOVERY, _LOSSES = ("tests/test_redis_recovery.py",), ("tests/test_service_losses.py",)
 
+_KNOWS_COMPLETED = Edit(
+    _SERVICE,
+    "from coordinator.progress.ownership import narrowed\n",
+    "from coordinator.progress.ownership import completed, narrowed\n",
+)
+
 FAULTS = (
     Fault(
         "a batch is committed when it is authorised, before the sink has it",
         (
+            _KNOWS_COMPLETED,
             Edit(
                 _SERVICE,
                 "            self._evidence.authorise(end, verdict)\n",
                 "            self._evidence.authorise(end, verdict)\n"
-                "            self._commit_facts(end, completed(end), None)\n",
+                "            self._committing._commit(end, completed(end), None)\n",
             ),
         ),
         schedules=100,
@@ -21,10 +28,12 @@ FAULTS = (
     Fault(
         "a batch is committed when it is planned",
         (
+            _KNOWS_COMPLETED,
             Edit(
                 _SERVICE,
                 "        self._evidence.add_unconfirmed(end)\n",
-                "        self._evidence.add_unconfirmed(end)\n        self._commit_facts(end, completed(end), None)\n",
+                "        self._evidence.add_unconfirmed(end)\n"
+                "        self._committing._commit(end, completed(end), None)\n",
             ),
         ),
         schedules=100,
@@ -32,12 +41,13 @@ FAULTS = (
     Fault(
         "stopping commits the batch that runs",
         (
+            _KNOWS_COMPLETED,
             Edit(
                 _SERVICE,
                 "        unconfirmed = self._evidence.unconfirmed\n",
                 "        unconfirmed = self._evidence.unconfirmed\n"
                 "        if self._evidence.known.member:\n"
-                "            self._commit_facts(self._evidence.known, completed(self._evidence.known), None)\n",
+                "            self._committing._commit(self._evidence.known, completed(self._evidence.known), None)\n",
             ),
         ),
         schedules=200,
@@ -70,7 +80,7 @@ FAULTS = (
         "what was skipped stays in the next offset",
         (
             Edit(
-                _SERVICE,
+                "coordinator/member/committing.py",
                 "        mine = start if witnessed is None else narrowed(start, witnessed)\n",
                 "        mine = start\n",
             ),

@@ -1,0 +1,76 @@
+"""What the sink has completed becomes progress in Redis; part of the service, on its thread (spec 4.2, Fence, and 7).
+
+An offset that Spark gives back as start is complete in the sink. Each lane of it that is still owned at its lane epoch
+is committed; what is owned no more is refused, and asserted where this process knows that it was read.
+"""
+
+from coordinator.assignment.rebalance import joined
+from coordinator.clock import Clock
+from coordinator.member.evidence import Evidence
+from coordinator.member.founding import Founding
+from coordinator.member.holding import Holding
+from coordinator.member.losses import Losses
+from coordinator.member.membership import Membership
+from coordinator.progress.ownership import Facts, Ownership, completed, facts_within, narrowed
+from coordinator.progress.stream_offset import StreamOffset
+from coordinator.redis.store import RedisStore
+
+
+class Committing:
+    """Remembers what was confirmed last, and what is under way; see the module."""
+
+    def __init__(
+        self,
+        store: RedisStore,
+        membership: Membership,
+        clock: Clock,
+        evidence: Evidence,
+        holding: Holding,
+        founding: Founding,
+        losses: Losses,
+    ) -> None:
+        self._store, self._membership, self._clock = store, membership, clock
+        self._evidence, self._holding, self._founding, self._losses = evidence, holding, founding, losses
+        self._confirmed: StreamOffset | None = None
+        self._whole: StreamOffset | None = None  # the last that was confirmed, if nothing of it was skipped
+        self._under_way: tuple[StreamOffset, Facts] | None = None
+
+    def commit(self, start: StreamOffset) -> bool:
+        """Commit what the sink completed; whether part of `start` was skipped, and must vanish from the next offset."""
+        witnessed = self._evidence.returned(start)
+        if start is self._whole:
+            return self._done(skipped=False)
+        mine = start if witnessed is None else narrowed(start, witnessed)
+        if self._confirmed != start and start.member:
+            self._commit(mine, completed(mine), witnessed)
+            self._confirmed = start
+            self._founding.committed()
+        self._whole = start if mine is start else None
+        return self._done(skipped=mine != start)
+
+    def again(self) -> None:
+        """Spark stops a query at any moment, also in a commit: what the sink has completed is then said once more."""
+        under_way = self._under_way
+        if under_way and self._membership.last(lambda caller: self._store.commit(caller, *under_way)):
+            self._evidence.confirmed()
+
+    def _done(self, *, skipped: bool) -> bool:
+        self._evidence.confirmed()
+        self._under_way = None
+        self._founding.mirror_if_due(self._clock.now_ms())
+        return skipped
+
+    def _commit(self, offset: StreamOffset, facts: Facts, witnessed: Ownership | None) -> None:
+        self._under_way = offset, facts
+        done = self._membership.call(lambda caller: self._store.commit(caller, offset, facts))
+        self._holding.forget()
+        if done.exactly:
+            self._holding.moved(offset, facts)
+        refused = done.refused
+        self._losses.completed(offset, refused)
+        if refused:
+            ranges = {tp: joined(f.hashes for f in of_tp) for tp, of_tp in refused.items()}
+            self._membership.tell("fence", "a commit of what is owned no more at its lane epoch", ranges)
+        if refused and witnessed is not None:
+            assertions = facts_within(self._evidence.facts, refused)
+            self._membership.outside(lambda: self._founding.claim(offset, assertions))
