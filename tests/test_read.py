@@ -256,3 +256,13 @@ except EnvironmentMismatchError as error:
     assert f"import of {missing} halted" in done.stdout or f"No module named '{missing}." in done.stdout, done.stderr
     assert sys.executable in done.stdout
     assert "Remedy: install coop-kafka with its dependencies where driver and executors run" in done.stdout
+
+
+def test_what_a_worker_imports_for_its_reader_speaks_neither_to_redis_nor_to_kafka() -> None:
+    program = """
+import sys
+from spark_coop_source.driver import stream_reader
+print(sorted({name.split(".")[0] for name in sys.modules} & {"kafka", "redis"}))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.stdout == "[]\n", done.stderr

@@ -10,7 +10,8 @@ Spark's order of calls for one batch, and what each becomes:
     stop()                       leave
 
 Runs in the reader process that Spark starts beside the driver (`python_streaming_source_runner`),
-one for each `load()`. Constructed several times, also where it never runs: everything opens lazily.
+one for each `load()`. Constructed several times, also where it never runs, and workers import it for `read`:
+everything opens lazily, and what speaks to Kafka and Redis is imported then.
 """
 
 import gc
@@ -29,14 +30,16 @@ from pyspark.sql.streaming.datasource import (
 from coordinator.member.pace import Limits
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.reports.progress_report import behind_latest, lanes_report
-from spark_coop_source.driver.reader_process import GroupSession, Session, StandaloneSession
 from spark_coop_source.driver.tasks import deadline, input_partitions
+from spark_coop_source.environment import needed_packages
 from spark_coop_source.function.user_function import UserFunction
 from spark_coop_source.options.options import SourceOptions
 from spark_coop_source.task.read import SlicePartition, read_slices
 
 if TYPE_CHECKING:
     import pyarrow as pa
+
+    from spark_coop_source.driver.reader_process import Session
 
 GARBAGE = 100_000
 """Objects to come until Python looks for cycles among them: a plan of 10,000 lanes makes fewer, and no cycles."""
@@ -106,11 +109,12 @@ class CoopKafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
         if self._session:
             self._session.close()
 
-    def _open(self) -> Session:
+    def _open(self) -> "Session":
         if self._session is None:
-            self._session = (
-                StandaloneSession(self._options) if self._options.standalone else GroupSession(self._options)
-            )
+            with needed_packages():
+                from spark_coop_source.driver import reader_process  # noqa: PLC0415
+            made = reader_process.StandaloneSession if self._options.standalone else reader_process.GroupSession
+            self._session = made(self._options)
             gc.freeze()  # modules live as long as the process: a plan of many lanes must not have them looked at again
             gc.set_threshold(GARBAGE, 10, 10)
         return self._session
