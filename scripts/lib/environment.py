@@ -19,6 +19,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import IO
 
+import bytecode
 from broker_jars import BROKER, CACHE, CONNECTOR, ROOT
 
 VENV = ROOT / ".venv"
@@ -106,6 +107,7 @@ def _ready() -> bool:
         _stamped("dependencies", _dependencies())
         and _stamped("sources", _sources())
         and _spark_home().is_dir()
+        and _stamped("bytecode", sys.version)
         and all(each.present() for each in JARS)
     )
 
@@ -117,6 +119,11 @@ def _set_up(java_command: str) -> None:
         _pip("setuptools>=77", "wheel")
         _install(f"{ROOT}[{EXTRAS}]")
         (VENV / "dependencies").write_text(_dependencies())
+        (VENV / "bytecode").unlink(missing_ok=True)
+    if not _stamped("bytecode", sys.version):
+        for archive in _spark_home().glob("python/lib/*.zip"):
+            bytecode.add(archive)
+        (VENV / "bytecode").write_text(sys.version)
     if not _stamped("sources", _sources()):
         _install("--no-deps", "--no-build-isolation", "--force-reinstall", str(ROOT))
     for each in JARS:
