@@ -8,6 +8,7 @@ outside in the reader process, in the workers and in the job itself: nothing in 
 """
 
 import os
+import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -17,6 +18,7 @@ FOLDER: Final = "COOP_DRIVERS_FOLDER"
 BEFORE_COMMIT, AFTER_COMMIT = "between commit log and commit", "between commit and WAL"
 BEFORE_PARTITIONS, AFTER_PARTITIONS = "between WAL and partitions", "between partitions and read"
 READ, BEFORE_SINK, AFTER_SINK = "in a read", "between read and sink", "between sink and commit log"
+_READER, _WORKER = "pyspark.sql.streaming.python_streaming_source_runner", "pyspark.worker"
 _POLL_S = 0.02
 POINTS: Final = (BEFORE_COMMIT, AFTER_COMMIT, BEFORE_PARTITIONS, AFTER_PARTITIONS, READ, BEFORE_SINK, AFTER_SINK)
 _OF_VERBS = {"commit": (BEFORE_COMMIT, AFTER_COMMIT), "authorize": (BEFORE_PARTITIONS, AFTER_PARTITIONS)}
@@ -55,14 +57,15 @@ def _armed(folder: Path) -> str:
 
 
 def install() -> None:
-    """Put the points around what a reader and its tasks do; only where a folder is named."""
-    if FOLDER not in os.environ:
-        return
-    from coordinator.redis.client import RedisClient  # noqa: PLC0415 - only the processes of such a driver need it
-    from spark_coop_source.task import read  # noqa: PLC0415
+    """Put the points around what a reader and its tasks do; of Spark's other Pythons, ten a driver, import nothing."""
+    if _READER in sys.orig_argv:
+        from coordinator.redis.client import RedisClient  # noqa: PLC0415 - only the reader process needs it
 
-    RedisClient.run = _around(RedisClient.run)  # type: ignore[method-assign]
-    read.read_slices = _within(read.read_slices)
+        RedisClient.run = _around(RedisClient.run)  # type: ignore[method-assign]
+    elif _WORKER in sys.orig_argv:
+        from spark_coop_source.task import read  # noqa: PLC0415 - only a worker needs it
+
+        read.read_slices = _within(read.read_slices)
 
 
 def _around(run: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
