@@ -20,7 +20,7 @@ from drivers.fleet import Fleet
 from topics import Kafka
 
 _DRIVERS = ("a", "b", "c")
-_LONGEST_WAIT_S, _POINT_S = 3.0, 30.0
+_LONGEST_WAIT_S = 3.0
 ANY_MOMENT = "at any moment"
 
 
@@ -42,24 +42,31 @@ def main() -> int:
     logging.getLogger("kafka").setLevel(logging.CRITICAL)
     seed = wanted.seed if wanted.seed is not None else time.time_ns() % 100_000
     random = Random(seed)  # noqa: S311 - it must replay
-    print(f"{wanted.kills} kills, --seed {seed}", flush=True)
+    say = partial(_say, time.monotonic())
+    say(f"{wanted.kills} kills, --seed {seed}")
     with processes.ending_politely(), ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="coop-kafka-chaos-")))
         kafka, redis = servers.kafka(folder), servers.valkey(folder)
         stack.callback(kafka.stop)
         stack.callback(redis.stop)
-        good = True
+        good, classes = True, folder / "classes.jsa"
         for partitions, kills in ((1, (wanted.kills + 1) // 2), (2, wanted.kills // 2)):
             name = f"chaos-{uuid.uuid4().hex[:8]}"
             (folder / name).mkdir()
-            fleet = Fleet(Kafka(kafka.address), redis.address, name, folder / name, partitions)
+            fleet = Fleet(Kafka(kafka.address), redis.address, name, folder / name, partitions, classes=classes)
             stack.callback(fleet.end)
-            good &= _kill_and_judge(fleet, kills, random, partial(print, flush=True))
+            good &= _kill_and_judge(fleet, kills, random, say)
     return 0 if good else 1
+
+
+def _say(began: float, text: str) -> None:
+    print(f"{time.monotonic() - began:5.0f} s  {text}", flush=True)
 
 
 def _kill_and_judge(fleet: Fleet, kills: int, random: Random, say: Callable[[str], None]) -> bool:
     with fleet.producing():
+        if fleet.classes and not fleet.classes.exists():
+            fleet.rehearse(_DRIVERS[0])
         drivers = [fleet.join(name) for name in _DRIVERS]
         fleet.until(lambda: fleet.working(*drivers), "all drivers share the topic")
         for number in range(kills):
@@ -84,7 +91,7 @@ def _come_to(fleet: Fleet, driver: Driver, point: str, random: Random) -> str:
         time.sleep(random.uniform(0, _LONGEST_WAIT_S))
     else:
         points.arm(driver.folder, point)
-        fleet.until(lambda: points.reached(driver.folder), f"{driver.name} comes {point}", _POINT_S)
+        fleet.until(driver.stands, f"{driver.name} comes {point}")
     return point
 
 

@@ -28,11 +28,13 @@ class Driver:
 
     folder: Path
     options: Mapping[str, str]
+    java: str = ""  # options of its JVM
     process: subprocess.Popen[bytes] | None = None
     member: str = ""
     disturbed: list[int] = field(
         default_factory=list
     )  # how many batches it had finished whenever something was done to it
+    had: int = 0  # how many batches it had finished when it was started the last time
 
     @property
     def name(self) -> str:
@@ -58,7 +60,9 @@ class Driver:
         (self.folder / "stop").unlink(missing_ok=True)
         points.disarm(self.folder)
         path = os.pathsep.join(map(str, (_HOOK, ROOT / "scripts" / "lib")))
+        self.had = len(self.lines)
         environment = {points.FOLDER: str(self.folder), "PYTHONPATH": path, "JDK_JAVA_OPTIONS": _SHORT_LIFE}
+        environment["SPARK_SUBMIT_OPTS"] = self.java
         submit = SparkSubmit(_JOB, [str(self.folder), json.dumps(dict(self.options))], self.folder, self.log, _SLOTS)
         self.process = submit.start(environment)
 
@@ -71,10 +75,19 @@ class Driver:
 
     def works(self, state: GroupState) -> bool:
         """Whether it is a member that owns something; remembers which member it is."""
-        family = {p.pid for p in psutil.Process(self.running.pid).children(recursive=True)}
-        mine = [m for m, fields in state.members.items() if int(fields.get("pid", "0")) in family]
+        running = self.running.pid
+        mine = [m for m, fields in state.members.items() if running in _ancestors(int(fields.get("pid", "0")))]
         self.member = mine[0] if mine else self.member
         return bool(mine) and self.member in owners(state)
+
+    def stands(self) -> bool:
+        """Whether it has come to the point that was armed; raises `RuntimeError` if it failed before."""
+        return self.running is self.process and points.reached(self.folder)
+
+    @property
+    def finished(self) -> int:
+        """How many batches it has finished since it was started the last time."""
+        return len(self.lines) - self.had
 
     # -- what is done to it --------------------------------------------------------------------
 
@@ -118,6 +131,13 @@ class Driver:
         for process in (first, *first.children(recursive=True)):
             with suppress(psutil.NoSuchProcess):
                 process.send_signal(number)
+
+
+def _ancestors(pid: int) -> set[int]:
+    """The processes that started this one, directly or not; none if it is gone."""
+    with suppress(psutil.NoSuchProcess):
+        return {p.pid for p in psutil.Process(pid).parents()}
+    return set()
 
 
 def owners(state: GroupState) -> set[str]:

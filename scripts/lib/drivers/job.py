@@ -35,7 +35,8 @@ def _text(value: bytes | None) -> str | None:
 def main() -> None:
     """Run until the query fails or is asked to stop."""
     folder, options = Path(sys.argv[1]), json.loads(sys.argv[2])
-    spark = SparkSession.builder.appName(folder.name).getOrCreate()
+    builder = SparkSession.builder.appName(folder.name).config("spark.sql.codegen.wholeStage", "false")
+    spark = builder.config("spark.sql.codegen.factoryMode", "NO_CODEGEN").getOrCreate()  # it has a short life
     writer = spark.readStream.format("coop-kafka").options(**options).load().writeStream
     writer = writer.foreachBatch(partial(append_batch, output=folder / "output"))
     query = writer.option("checkpointLocation", str(folder / "checkpoint")).start()
