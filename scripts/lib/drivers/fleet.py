@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from itertools import chain, pairwise
 from pathlib import Path
 
+import processes
 from coordinator.errors import UnknownGroupError
 from coordinator.group_state import GroupState
 from coordinator.redis.client import RedisClient
@@ -166,7 +167,8 @@ class Fleet:
         began = time.monotonic()
         while not happened():
             if time.monotonic() - began > seconds:
-                raise RuntimeError(f"not within {seconds:.0f} s: {what}\n{self.state}")
+                logs = [f"-- {d.name}:\n{processes.tail(d.log)}" for d in self.drivers.values()]
+                raise RuntimeError("\n".join((f"not within {seconds:.0f} s: {what}\n{self.state}", *logs)))
             time.sleep(_POLL_S)
         return time.monotonic() - began
 
