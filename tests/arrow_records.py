@@ -8,13 +8,14 @@ import pyarrow as pa
 from coordinator.key_hash import hash_record
 from coordinator.progress.slices import Slice
 from coordinator.ranges import WHOLE, HashRange, OffsetRange
+from coordinator.subscription import TopicPartition
 from spark_coop_source.decode.byte_column import ByteColumn
 from spark_coop_source.decode.chunk import Chunk
 from spark_coop_source.decode.header_column import HEADERS
 from spark_coop_source.hand_over.record_batch import to_arrow
 from spark_coop_source.hand_over.schema import PLAIN
 
-ALL = Slice("orders", 0, WHOLE, OffsetRange(0, 1_000_000))
+ALL = Slice(TopicPartition("orders", 0), WHOLE, OffsetRange(0, 1_000_000))
 
 
 def batch(keys: Sequence[bytes | None], first: int = 0, value: bytes = b"v", of: Slice = ALL) -> pa.RecordBatch:

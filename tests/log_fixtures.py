@@ -34,7 +34,7 @@ def whole(topic: str, start: int, until: int, partition: int = 0) -> Slice:
 
 def lane(topic: str, hashes: HashRange, start: int, until: int, partition: int = 0) -> Slice:
     """Some hashes of some offsets."""
-    return Slice(topic, partition, hashes, OffsetRange(start, until))
+    return Slice(TopicPartition(topic, partition), hashes, OffsetRange(start, until))
 
 
 def task(

@@ -11,13 +11,14 @@ from coordinator.cost.costs import MOST_KEYS, KeyCost, SliceCost
 from coordinator.key_hash import cuts, hash_record
 from coordinator.progress.slices import Slice
 from coordinator.ranges import HashRange, OffsetRange
+from coordinator.subscription import TopicPartition
 from spark_coop_source.costs import meter as cost_meter
 from spark_coop_source.costs.meter import CostMeter
 from spark_coop_source.function.keyed_work import Done
 from spark_coop_source.function.pieces import Piece, by_key, by_slice, tables
 
-HALVES = [Slice("orders", 0, hashes, OffsetRange(0, 1_000)) for hashes in cuts(2)]
-QUIET = Slice("orders", 1, ALL.hashes, OffsetRange(0, 10))
+HALVES = [Slice(TopicPartition("orders", 0), hashes, OffsetRange(0, 1_000)) for hashes in cuts(2)]
+QUIET = Slice(TopicPartition("orders", 1), ALL.hashes, OffsetRange(0, 10))
 
 
 class Clock:
@@ -90,7 +91,7 @@ def test_the_key_is_told_before_the_function_may_hang_on_it(clock: Clock, keys: 
     reading = meter(told, [ALL], with_function=True).reading(ALL.topic_partition, iter([batch(keys, 7)]))
     next(reading)
     key_hash = hash_record(b"a", 7)
-    only = Slice(*ALL.topic_partition, HashRange(key_hash, key_hash), OffsetRange(7, 8))
+    only = Slice(ALL.topic_partition, HashRange(key_hash, key_hash), OffsetRange(7, 8))
     assert told[-1].under_way == (only if named else ALL)
 
 

@@ -13,6 +13,7 @@ from coordinator.cost.costs import KeyCost, RecordAt, SliceCost
 from coordinator.key_hash import cuts
 from coordinator.progress.slices import Slice
 from coordinator.ranges import HASH_MAX, WHOLE, HashRange, OffsetRange
+from coordinator.subscription import TopicPartition
 from spark_coop_source.costs.report import MOST_BYTES, Report, ReportTo, decoded, encoded
 from spark_coop_source.costs.sender import CostSender
 from spark_coop_source.driver.cost_book import PLANS, CostBook
@@ -20,8 +21,8 @@ from spark_coop_source.driver.cost_receiver import CostReceiver, announced
 from streams import eventually
 
 KEY = b"k" * 32
-SLICE = Slice("orders", 3, HashRange(10, HASH_MAX), OffsetRange(100, 200))
-OTHER = Slice("orders", 4, WHOLE, OffsetRange(0, 9))
+SLICE = Slice(TopicPartition("orders", 3), HashRange(10, HASH_MAX), OffsetRange(100, 200))
+OTHER = Slice(TopicPartition("orders", 4), WHOLE, OffsetRange(0, 9))
 BEGUN = SliceCost.nothing(SLICE)
 COST = replace(BEGUN, rows=50, bytes=5_000, read_ms=1.5, function_ms=80.25, keys=(KeyCost(12, 7.5, 50),), finished=True)
 
@@ -33,7 +34,7 @@ COST = replace(BEGUN, rows=50, bytes=5_000, read_ms=1.5, function_ms=80.25, keys
         pytest.param(COST, id="a finished slice"),
         pytest.param(replace(BEGUN, at=RecordAt(12, 150)), id="the key that is worked on"),
         pytest.param(
-            SliceCost.nothing(Slice("t" * 249, 2**31 - 1, WHOLE, OffsetRange(2**63 - 2, 2**63 - 1))),
+            SliceCost.nothing(Slice(TopicPartition("t" * 249, 2**31 - 1), WHOLE, OffsetRange(2**63 - 2, 2**63 - 1))),
             id="the longest names and numbers",
         ),
     ],
@@ -196,7 +197,7 @@ def test_where_no_address_can_be_had_nothing_is_heard(monkeypatch: pytest.Monkey
 
 
 def test_cuts_of_one_partition_are_told_apart(receiver: CostReceiver) -> None:
-    slices = [Slice("orders", 0, hashes, OffsetRange(0, 9)) for hashes in cuts(50)]
+    slices = [Slice(TopicPartition("orders", 0), hashes, OffsetRange(0, 9)) for hashes in cuts(50)]
     to = receiver.report_to(slices)
     assert to is not None
     with CostSender(to) as sender:

@@ -13,6 +13,7 @@ from coordinator.errors import EnvironmentMismatchError, FetchTimeoutError, MapI
 from coordinator.key_hash import cuts
 from coordinator.progress.slices import Slice
 from coordinator.ranges import OffsetRange
+from coordinator.subscription import TopicPartition
 from spark_coop_source.function import runner as function_runner
 from spark_coop_source.function.keyed_work import Done
 from spark_coop_source.function.pieces import tables
@@ -84,7 +85,7 @@ def test_a_function_of_a_key_gets_all_its_records_of_a_batch(concurrency: int) -
 
 
 def test_each_batch_holds_one_slice_so_that_its_cost_is_known() -> None:
-    slices = tuple(Slice("orders", 0, hashes, OffsetRange(0, 100)) for hashes in cuts(4))
+    slices = tuple(Slice(TopicPartition("orders", 0), hashes, OffsetRange(0, 100)) for hashes in cuts(4))
     heard: list[Done] = []
     out = list(run(function(each), iter([batch([b"%d" % i for i in range(100)])]), tables(slices), heard.append))
     assert [done.piece.of for done in heard] == list(slices)

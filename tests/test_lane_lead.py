@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import closing
-from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -15,7 +14,6 @@ from coordinator.member.standalone import Standalone
 from coordinator.offset_spec import AtOffsets
 from coordinator.plan.lane_lead import unread, with_lead
 from coordinator.plan.planning import Cutting, Piece, Pieces
-from coordinator.progress.segments import Segment
 from coordinator.ranges import WHOLE, OffsetRange
 from coordinator.settings import StandaloneSettings
 from coordinator.subscription import Assigned, TopicPartition
@@ -28,12 +26,12 @@ MINUTE = 60_000
 
 
 def lanes(*positions: int) -> tuple[Piece, ...]:
-    return tuple(Piece(Segment(h, p), "e.1") for h, p in zip(cuts(len(positions)), positions, strict=True))
+    return tuple(Piece(h, p, "e.1") for h, p in zip(cuts(len(positions)), positions, strict=True))
 
 
 def reads(work: Pieces, ends: Mapping[TopicPartition, int]) -> dict[TopicPartition, list[int]]:
     """How far each lane reads; its position where it waits."""
-    return {tp: [max(p.segment.position, p.reach(ends[tp])) for p in parts] for tp, parts in work.items()}
+    return {tp: [max(p.position, p.reach(ends[tp])) for p in parts] for tp, parts in work.items()}
 
 
 @pytest.mark.parametrize(
@@ -53,7 +51,7 @@ def test_how_far_two_lanes_read(positions: tuple[int, ...], later: int, expected
 
 def test_a_lane_that_may_not_read_holds_nobody_up() -> None:
     parked, other = lanes(10, 40)
-    work = {A: (replace(parked, ceiling=10), other), B: lanes(100)}
+    work = {A: (parked._replace(ceiling=10), other), B: lanes(100)}
     assert unread(work, {A: 100, B: 100}) == {A: OffsetRange(40, 100)}
 
 

@@ -14,7 +14,6 @@ from coordinator.errors import StateFormatError
 from coordinator.key_hash import cuts
 from coordinator.plan.planning import Piece
 from coordinator.plan.poison import Strike
-from coordinator.progress.segments import Segment
 from coordinator.ranges import WHOLE, OffsetRange
 from coordinator.reports.end_history import MOST_LOOKS, EndHistory
 from coordinator.reports.lane_lines import (
@@ -36,8 +35,8 @@ TP = TopicPartition("orders", 0)
 LOWER, UPPER = cuts(2)
 BUDGET = Budget(10_000, 2)
 LOOK = {TP: Bounds(0, 1_000)}
-SLOW = Quota(TP, Piece(Segment(LOWER, 100), "e.1", 280), 1_000, Cell(LOWER, 0.5, 100.0, sure=True), 1.0, Why.BUDGET)
-QUICK = Quota(TP, Piece(Segment(UPPER, 1_000), "e.1"), 1_000, Cell(UPPER, 0.5), 1.0, Why.NOTHING)
+SLOW = Quota(TP, Piece(LOWER, 100, "e.1", 280), 1_000, Cell(LOWER, 0.5, 100.0, sure=True), 1.0, Why.BUDGET)
+QUICK = Quota(TP, Piece(UPPER, 1_000, "e.1"), 1_000, Cell(UPPER, 0.5), 1.0, Why.NOTHING)
 LINE = LaneLine(TP, LOWER, 100, 450, 12, False, 9.0, 100.0, CostKind.SURE, 90, "budget")
 STRUCK = Strike(TP, LOWER, OffsetRange(100, 200), count=1)
 
@@ -131,10 +130,10 @@ def test_a_damaged_line_is_a_named_error(text: str) -> None:
 
 def test_of_very_many_lanes_all_are_counted_and_those_are_told_that_are_bounded_or_furthest_behind() -> None:
     whole = cuts(10_000)
-    near = [replace(QUICK, piece=Piece(Segment(h, 999), "e.1"), cell=Cell(h, 0.5)) for h in whole]
+    near = [QUICK._replace(piece=Piece(h, 999, "e.1"), cell=Cell(h, 0.5)) for h in whole]
     far, bounded = (
-        replace(near[7_000], piece=Piece(Segment(whole[7_000], 5), "e.1")),
-        replace(near[9_000], why=Why.TURN),
+        near[7_000]._replace(piece=Piece(whole[7_000], 5, "e.1")),
+        near[9_000]._replace(why=Why.TURN),
     )
     quotas = [*near[:7_000], far, *near[7_001:9_000], bounded, *near[9_001:]]
     told = lanes_told(Planned(quotas, {TP: 1_000}, ()), None, EndHistory(), 20_000)
@@ -157,7 +156,7 @@ def test_a_batch_is_told_with_its_slowest_lane() -> None:
     told = BatchLine("m-1", 9, 90, 1.25, 2, f"orders 0 {LOWER}")
     assert batch_line("m-1", ended) == told
     assert BatchLine.of(told.fields) == told
-    unheard = Ended(BatchCost((replace(load(0, 3, 9.0), cost=None), load(1, 6, 6.0)), 9.0), 10.0)
+    unheard = Ended(BatchCost((load(0, 3, 9.0)._replace(cost=None), load(1, 6, 6.0)), 9.0), 10.0)
     assert batch_line("m-1", unheard).bytes is None
 
 
@@ -165,8 +164,8 @@ def test_lanes_that_are_proven_slow_and_bounded_by_the_budget_take_part_of_the_s
     work = SLOW.work_ms / 20_000
     assert work == pytest.approx(0.45)
     assert slow_part([SLOW, QUICK], BUDGET) == work
-    assert slow_part([replace(SLOW, cell=replace(SLOW.cell, sure=False))], BUDGET) == 0, "a guess"
-    assert slow_part([replace(SLOW, why=Why.TURN)], BUDGET) == 0, "it waits for its turn"
+    assert slow_part([SLOW._replace(cell=replace(SLOW.cell, sure=False))], BUDGET) == 0, "a guess"
+    assert slow_part([SLOW._replace(why=Why.TURN)], BUDGET) == 0, "it waits for its turn"
     assert slow_part([SLOW], Budget(0, 2)) == 0
 
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from coordinator.plan.lanes import cut_for_records, lane_count
 from coordinator.progress.slices import Slice
 from coordinator.ranges import HASH_MAX, WHOLE, HashRange, OffsetRange
+from coordinator.subscription import TopicPartition
 
 
 @pytest.mark.parametrize(
@@ -83,4 +84,4 @@ def test_pieces_tile_the_range_keep_the_limit_and_are_as_few_as_can_be(
     largest = max_records * 2**63 // len(offsets)
     assert (len(pieces) - 1) * largest < hashes.size
     assert max(p.size for p in pieces) - min(p.size for p in pieces) <= 1
-    assert Slice("t", 0, pieces[0], offsets).weight <= max_records
+    assert Slice(TopicPartition("t", 0), pieces[0], offsets).weight <= max_records

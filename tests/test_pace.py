@@ -8,7 +8,6 @@ import pytest
 from coordinator.key_hash import cuts
 from coordinator.member.pace import IDLE_MS, Limits, Pace
 from coordinator.plan.planning import Piece, Pieces
-from coordinator.progress.segments import Segment
 from coordinator.ranges import WHOLE
 from coordinator.subscription import Bounds, TopicPartition
 
@@ -36,7 +35,7 @@ class StandingClock:
 
 
 def at(position: int, other: int) -> Pieces:
-    return {TP: (Piece(Segment(WHOLE, position), "a.1"),), OTHER: (Piece(Segment(WHOLE, other), "a.1"),)}
+    return {TP: (Piece(WHOLE, position, "a.1"),), OTHER: (Piece(WHOLE, other, "a.1"),)}
 
 
 def pace(targets: Mapping[TopicPartition, int] | None = None) -> Pace:
@@ -67,7 +66,7 @@ def test_until(
 
 
 def test_until_raises_the_lanes_furthest_behind_first() -> None:
-    work = {TP: (Piece(Segment(LOWER, 10), "a.1"), Piece(Segment(UPPER, 50), "a.1"))}
+    work = {TP: (Piece(LOWER, 10, "a.1"), Piece(UPPER, 50, "a.1"))}
     assert pace().until(work, {TP: LOG[TP]}, Limits(max_offsets=15)) == {TP: 40}
 
 

@@ -11,21 +11,22 @@ from coordinator.key_hash import cuts
 from coordinator.plan.packing import pack
 from coordinator.progress.slices import Slice, weight
 from coordinator.ranges import HASH_MAX, WHOLE, HashRange, OffsetRange
+from coordinator.subscription import TopicPartition
 
 
 def whole(partition: int, length: int, topic: str = "orders") -> Slice:
-    return Slice(topic, partition, WHOLE, OffsetRange(0, length))
+    return Slice(TopicPartition(topic, partition), WHOLE, OffsetRange(0, length))
 
 
 def lanes(partition: int, n: int, length: int) -> list[Slice]:
-    return [Slice("orders", partition, hashes, OffsetRange(0, length)) for hashes in cuts(n)]
+    return [Slice(TopicPartition("orders", partition), hashes, OffsetRange(0, length)) for hashes in cuts(n)]
 
 
 LOW, MIDDLE, HIGH = HashRange(0, 9), HashRange(5, 14), HashRange(14, 20)
 
 
 def part(hashes: HashRange, start: int, until: int, partition: int = 0) -> Slice:
-    return Slice("orders", partition, hashes, OffsetRange(start, until))
+    return Slice(TopicPartition("orders", partition), hashes, OffsetRange(start, until))
 
 
 A, B, C, D = whole(0, 40), whole(1, 30), whole(2, 20), whole(3, 10)
@@ -98,8 +99,7 @@ def hash_ranges() -> st.SearchStrategy[HashRange]:
 slices_anywhere = st.lists(
     st.builds(
         Slice,
-        topic=st.sampled_from(["orders", "clicks"]),
-        partition=st.integers(0, 2),
+        topic_partition=st.builds(TopicPartition, st.sampled_from(["orders", "clicks"]), st.integers(0, 2)),
         hashes=hash_ranges(),
         offsets=st.tuples(st.integers(0, 100), st.integers(1, 100)).map(lambda o: OffsetRange(o[0], o[0] + o[1])),
     ),

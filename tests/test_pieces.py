@@ -17,7 +17,7 @@ WHOLE_TABLE = SliceTable([ALL])
 
 
 def lanes(count: int, *spans: tuple[int, int]) -> list[Slice]:
-    return [Slice("orders", 0, hashes, OffsetRange(*span)) for hashes in cuts(count) for span in spans]
+    return [Slice(TopicPartition("orders", 0), hashes, OffsetRange(*span)) for hashes in cuts(count) for span in spans]
 
 
 @given(keys, st.integers(0, 30), st.integers(1, 30))
@@ -72,7 +72,7 @@ def _in(s: Slice, key: bytes | None, offset: int) -> bool:
 
 
 def test_a_key_is_in_the_slice_that_holds_its_hash() -> None:
-    table = SliceTable([Slice("orders", 0, only(key), OffsetRange(0, 9)) for key in (b"a", b"b")])
+    table = SliceTable([Slice(TopicPartition("orders", 0), only(key), OffsetRange(0, 9)) for key in (b"a", b"b")])
     assert {piece.key: piece.of.hashes for piece in by_key(batch([b"a", b"b", b"a"]), table)} == {
         b"a": only(b"a"),
         b"b": only(b"b"),
@@ -80,7 +80,7 @@ def test_a_key_is_in_the_slice_that_holds_its_hash() -> None:
 
 
 def test_tables_are_one_a_partition() -> None:
-    slices = [Slice("t", p, hashes, OffsetRange(0, 9)) for p in (1, 0) for hashes in cuts(2)]
+    slices = [Slice(TopicPartition("t", p), hashes, OffsetRange(0, 9)) for p in (1, 0) for hashes in cuts(2)]
     found = tables(slices)
     assert {tp: len(table.slices) for tp, table in found.items()} == {
         TopicPartition("t", 0): 2,

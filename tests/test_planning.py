@@ -30,7 +30,7 @@ def halves(lower: int, upper: int) -> Pieces:
 
 
 def ceilings(*of_halves: int | None) -> Pieces:
-    return {A: tuple(Piece(Segment(h, 0), "e.1", ceiling) for h, ceiling in zip(cuts(2), of_halves, strict=True))}
+    return {A: tuple(Piece(h, 0, "e.1", ceiling) for h, ceiling in zip(cuts(2), of_halves, strict=True))}
 
 
 @pytest.mark.parametrize(
@@ -149,6 +149,6 @@ def test_a_piece_is_read_up_to_its_ceiling_and_is_idle_above_it() -> None:
 def test_pieces_are_cut_where_the_ceilings_of_hashes_differ(
     own: int | None, of_hashes: Ceilings, expected: list[tuple[HashRange, int | None]]
 ) -> None:
-    found = bounded([Piece(Segment(WHOLE, 3), "e.1", own)], of_hashes)
-    assert [(p.segment.hashes, p.ceiling) for p in found] == expected
-    assert {(p.segment.position, p.epoch) for p in found} == {(3, "e.1")}
+    found = bounded([Piece(WHOLE, 3, "e.1", own)], of_hashes)
+    assert [(p.hashes, p.ceiling) for p in found] == expected
+    assert {(p.position, p.epoch) for p in found} == {(3, "e.1")}

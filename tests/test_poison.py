@@ -13,7 +13,6 @@ from coordinator.member.service import Service
 from coordinator.plan.planning import Piece, Pieces
 from coordinator.plan.poison import MOST_TOLD, Strike, forgiven, quarantined, without_struck, working_text
 from coordinator.progress.ownership import Owned
-from coordinator.progress.segments import Segment
 from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.ranges import WHOLE, HashRange, OffsetRange
@@ -33,12 +32,12 @@ PARKED = replace(TWICE, parked=True)
 
 
 def work(lower: int, upper: int) -> Pieces:
-    return {TP: (Piece(Segment(LOWER, lower), "e.1"), Piece(Segment(UPPER, upper), "e.1"))}
+    return {TP: (Piece(LOWER, lower, "e.1"), Piece(UPPER, upper, "e.1"))}
 
 
 def reach(limited: Pieces) -> list[int]:
     """How many offsets each piece may read."""
-    return [p.reach(ENDS[TP]) - p.segment.position for p in limited[TP]]
+    return [p.reach(ENDS[TP]) - p.position for p in limited[TP]]
 
 
 @pytest.mark.parametrize(
@@ -78,7 +77,7 @@ def test_a_struck_lane_is_one_lane_so_that_its_next_strike_is_the_same() -> None
     quarter = replace(ONCE, hashes=QUARTERS[1])
     limited, alone = quarantined(work(10, 20), ENDS, [quarter], lambda lane: 7)
     assert alone == (TP, QUARTERS[1])
-    assert [p.segment.hashes for p in limited[TP]] == [QUARTERS[0], QUARTERS[1], UPPER]
+    assert [p.hashes for p in limited[TP]] == [QUARTERS[0], QUARTERS[1], UPPER]
 
 
 def test_after_a_trial_it_is_the_turn_of_what_was_not_struck() -> None:
@@ -97,7 +96,7 @@ def test_only_one_struck_lane_is_tried_at_a_time() -> None:
 def test_a_strike_is_forgiven_once_all_its_hashes_are_past_it() -> None:
     assert forgiven([ONCE], work(12, 0)) == (ONCE,)
     assert forgiven([ONCE], work(11, 50)) == ()
-    assert forgiven([ONCE], {TP: (Piece(Segment(QUARTERS[0], 50), "e.1"),)}) == (), "half of it is another member's"
+    assert forgiven([ONCE], {TP: (Piece(QUARTERS[0], 50, "e.1"),)}) == (), "half of it is another member's"
 
 
 def test_a_batch_planned_before_its_hashes_were_parked_or_struck_twice_leaves_them_out() -> None:
@@ -114,7 +113,7 @@ def test_a_batch_planned_before_its_hashes_were_parked_or_struck_twice_leaves_th
 
 
 def test_who_is_at_too_much_blames_nobody() -> None:
-    many = [Slice("t", 0, h, OffsetRange(0, 9)) for h in cuts(MOST_TOLD + 1)]
+    many = [Slice(TopicPartition("t", 0), h, OffsetRange(0, 9)) for h in cuts(MOST_TOLD + 1)]
     assert working_text(many) == ""
     assert working_text(many[:1]) == f"t 0 {many[0].hashes} 0-9;"
     assert working_text(many[:1], alone=True) == f"alone; t 0 {many[0].hashes} 0-9;"

@@ -10,7 +10,6 @@ from coordinator.cost.quotas import SAFE, Budget, Quota, Why, quotas
 from coordinator.cost.search import ASIDE, TRIAL, Claim, Search
 from coordinator.key_hash import cuts
 from coordinator.plan.planning import Piece
-from coordinator.progress.segments import Segment
 from coordinator.ranges import HashRange
 from coordinator.subscription import TopicPartition
 
@@ -21,7 +20,7 @@ END = 1_000_000
 
 
 def lanes(*positions: int, ceiling: int | None = None) -> list[tuple[TopicPartition, Piece]]:
-    return [(TP, Piece(Segment(h, at), "e.1", ceiling)) for h, at in zip(cuts(len(positions)), positions, strict=True)]
+    return [(TP, Piece(h, at, "e.1", ceiling)) for h, at in zip(cuts(len(positions)), positions, strict=True)]
 
 
 def known(*costs: float, allowance: float = 1e9) -> dict[TopicPartition, Profile]:

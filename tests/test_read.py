@@ -19,6 +19,7 @@ from coordinator.errors import KafkaAccessError
 from coordinator.key_hash import cuts, hash_record
 from coordinator.progress.slices import Slice, merged
 from coordinator.ranges import HASH_MAX, WHOLE, HashRange, OffsetRange
+from coordinator.subscription import TopicPartition
 from log_fixtures import end, everything, inside, lane, odd_log, offsets, rows, task, whole
 from spark_coop_source.fetch import consumers
 from spark_coop_source.hand_over.schema import EVERY, PLAIN, schema
@@ -126,7 +127,7 @@ def test_any_slices_give_the_records_whose_points_lie_in_them(
     )
     hashes = st.just(WHOLE) | some_hashes | a_single_hash
     rectangles = data.draw(st.lists(st.tuples(hashes, some_offsets), max_size=5), "slices")
-    slices = [Slice(odd, 0, hashes, offsets) for hashes, offsets in rectangles]
+    slices = [Slice(TopicPartition(odd, 0), hashes, offsets) for hashes, offsets in rectangles]
     partition = task(kafka, slices, isolation_level=level, max_poll_records=max_poll_records)
     assert offsets(partition) == [record.offset for record in odd_records[level] if inside(record, slices)]
 
@@ -135,8 +136,7 @@ def test_any_slices_give_the_records_whose_points_lie_in_them(
     st.lists(
         st.builds(
             Slice,
-            st.just("t"),
-            st.just(0),
+            st.just(TopicPartition("t", 0)),
             st.just(WHOLE) | some_hashes,
             st.tuples(st.integers(0, 5), st.integers(1, 5)).map(lambda at: OffsetRange(at[0], at[0] + at[1])),
         ),

@@ -19,6 +19,7 @@ from coordinator.plan import sharing
 from coordinator.plan.sharing import shared_stretches
 from coordinator.progress.slices import Slice
 from coordinator.ranges import OffsetRange
+from coordinator.subscription import TopicPartition
 from log_fixtures import compacted_log, end, lane, odd_log, rows, task
 from spark_coop_source.cache import folder as cache_folder
 from spark_coop_source.cache import shared_fetch
@@ -209,7 +210,7 @@ def test_a_task_that_ends_early_ends_its_publisher(kafka: Kafka, many: str) -> N
 def test_lost_offsets_are_told_or_skipped_as_without_the_cache(kafka: Kafka) -> None:
     topic = kafka.create_topic()
     kafka.produce(topic, [Record(b"v", b"%d" % i) for i in range(100)])
-    beyond = [Slice(topic, 0, hashes, OffsetRange(0, 150)) for hashes in cuts(2)]
+    beyond = [Slice(TopicPartition(topic, 0), hashes, OffsetRange(0, 150)) for hashes in cuts(2)]
     strict = together([task(kafka, [each], poll_timeout_ms=500) for each in beyond])
     with pytest.raises(DataLossError, match="100-149 can no longer be read"):
         read_at_once(strict)

@@ -18,7 +18,7 @@ Q = cuts(4)
 
 
 def part(hashes: HashRange, start: int, until: int, partition: int = 0) -> Slice:
-    return Slice("orders", partition, hashes, OffsetRange(start * K, until * K))
+    return Slice(TopicPartition("orders", partition), hashes, OffsetRange(start * K, until * K))
 
 
 def stretch(start: int, until: int, *parts: HashRange, readers: int = 2) -> SharedStretch:
@@ -58,8 +58,8 @@ def stretch(start: int, until: int, *parts: HashRange, readers: int = 2) -> Shar
         ),
         pytest.param(
             [
-                [Slice("orders", 0, LOW, OffsetRange(0, K - 1))],
-                [Slice("orders", 0, HIGH, OffsetRange(0, K - 1))],
+                [Slice(TopicPartition("orders", 0), LOW, OffsetRange(0, K - 1))],
+                [Slice(TopicPartition("orders", 0), HIGH, OffsetRange(0, K - 1))],
             ],
             (),
             id="a few offsets are fetched twice",
@@ -85,7 +85,9 @@ def test_very_many_lanes_are_not_shared() -> None:
     st.lists(st.integers(0, 2), min_size=4, max_size=4),
 )
 def test_an_offset_is_shared_by_as_many_as_read_it(lanes: list[tuple[int, int, int]], owners: list[int]) -> None:
-    slices = [(owners[lane], Slice("orders", 0, Q[lane], OffsetRange(at, at + n))) for lane, at, n in lanes]
+    slices = [
+        (owners[lane], Slice(TopicPartition("orders", 0), Q[lane], OffsetRange(at, at + n))) for lane, at, n in lanes
+    ]
     tasks = [task for task in ([s for owner, s in slices if owner == wanted] for wanted in range(3)) if task]
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(sharing, "WORTH_IT", 1)

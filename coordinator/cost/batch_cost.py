@@ -6,6 +6,7 @@ Pure values. A lane here is a hash range of one partition with the offsets that 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from coordinator.cost.costs import KeyCost, SliceCost, dearest
 from coordinator.cost.profile import UNKNOWN, Cell, Profile, one
@@ -26,8 +27,7 @@ def cell_in(profiles: Profiles, lane: LaneId) -> Cell:
     return one(profiles.get(lane[0], UNKNOWN), lane[1])
 
 
-@dataclass(frozen=True, slots=True)
-class Load:
+class Load(NamedTuple):
     """What one lane read in a batch: offsets and records; `cost` is what its task reported, if it did."""
 
     lane: LaneId
@@ -57,7 +57,7 @@ class Load:
         keys = tuple(k for k in self.cost.keys if k != key)
         rows, function_ms = self.cost.rows - key.rows, max(0.0, self.cost.function_ms - key.ms)
         cost = replace(self.cost, rows=rows, function_ms=function_ms, keys=keys)
-        return replace(self, rows=self.rows - key.rows, cost=cost)
+        return self._replace(rows=self.rows - key.rows, cost=cost)
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,12 +62,12 @@ class SliceCost:
         if self.at is None:
             return self.slice
         key_hash, offset = self.at
-        return Slice(*self.tp, HashRange(key_hash, key_hash), OffsetRange(offset, offset + 1))
+        return Slice(self.tp, HashRange(key_hash, key_hash), OffsetRange(offset, offset + 1))
 
     @property
     def slice(self) -> Slice:
         """What the cost is of."""
-        return Slice(*self.tp, self.hashes, self.offsets)
+        return Slice(self.tp, self.hashes, self.offsets)
 
     @classmethod
     def nothing(cls, of: Slice) -> Self:

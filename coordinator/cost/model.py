@@ -64,7 +64,7 @@ class CostModel:
     def grant(self, lanes: Sequence[tuple[TopicPartition, Piece]], ends: Mapping[TopicPartition, int]) -> None:
         """Give every lane its quota of the next batch; suspects whose turn it is not get none."""
         if self._search.groups:
-            self._search = self._search.only([(tp, p.segment.hashes) for tp, p in lanes if p.waits(ends[tp])])
+            self._search = self._search.only([(tp, p.hashes) for tp, p in lanes if p.waits(ends[tp])])
         self._quotas_before = self.quotas
         granted = partial(quotas, lanes, ends, self.cell, self.rate_ms or 0.0, self._budget)
         self.quotas = granted(self._search)

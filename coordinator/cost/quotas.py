@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import sqrt
+from typing import NamedTuple
 
 from coordinator.cost.batch_cost import LaneId, touch
 from coordinator.cost.profile import Cell
@@ -42,9 +43,8 @@ class Budget:
     slots: int
 
 
-@dataclass(frozen=True, slots=True)
-class Quota:
-    """A lane's piece with its ceiling, the work it is expected to be, and why no more."""
+class Quota(NamedTuple):
+    """A lane's piece with its ceiling, the work it is expected to be, and why no more. There are very many of them."""
 
     tp: TopicPartition
     piece: Piece
@@ -56,17 +56,17 @@ class Quota:
     @property
     def lane(self) -> LaneId:
         """Which lane it is."""
-        return self.tp, self.piece.segment.hashes
+        return self.tp, self.piece.hashes
 
     @property
     def lag(self) -> int:
         """Offsets to the end of the log."""
-        return max(0, self.end - self.piece.segment.position)
+        return max(0, self.end - self.piece.position)
 
     @property
     def span(self) -> int:
         """Offsets it may read."""
-        return max(0, self.piece.reach(self.end) - self.piece.segment.position)
+        return max(0, self.piece.reach(self.end) - self.piece.position)
 
     @property
     def work_ms(self) -> float:
@@ -88,11 +88,11 @@ class Quota:
 
     def up_to(self, span: float, why: Why) -> "Quota":
         """The same for so many offsets."""
-        position = self.piece.segment.position
+        position = self.piece.position
         if position + span >= self.piece.reach(self.end):
             return self
         ceiling = position + int(span)
-        return replace(self, piece=replace(self.piece, ceiling=ceiling), why=why)
+        return self._replace(piece=self.piece._replace(ceiling=ceiling), why=why)
 
 
 def quotas(
@@ -105,7 +105,7 @@ def quotas(
 ) -> tuple[Quota, ...]:
     """The quota of every lane of the next batch; what a search needs goes before what is fair."""
     alone = tuple(
-        _alone(tp, piece, ends[tp], cell_of((tp, piece.segment.hashes)), rate_ms, budget, search) for tp, piece in lanes
+        _alone(tp, piece, ends[tp], cell_of((tp, piece.hashes)), rate_ms, budget, search) for tp, piece in lanes
     )
     if search.groups:
         return tuple(_aside(alone, budget, search))
@@ -119,7 +119,7 @@ def _alone(
         tp, piece, end, cell, rate_ms, Why.NOTHING if piece.ceiling is None or piece.ceiling >= end else Why.CEILING
     )
     if search.groups and (suspect := _one_of(search.trial, quota.lane)):
-        quota = replace(quota, cell=replace(cell, record_ms=None), why=Why.TRIAL)  # healthy until proven slow
+        quota = quota._replace(cell=replace(cell, record_ms=None), why=Why.TRIAL)  # healthy until proven slow
         added = search.claims[suspect].added_ms(cell.density, rate_ms)
         if search.alone(budget.slots):
             offset_ms = max(added + rate_ms * cell.density, 1e-9)

@@ -100,9 +100,7 @@ class Steering:
             self.quotas = self._model.quotas
         else:
             rate_ms = self._model.rate_ms or 0.0
-            self.quotas = tuple(
-                Quota(tp, p, ends[tp], self._model.cell((tp, p.segment.hashes)), rate_ms) for tp, p in lanes
-            )
+            self.quotas = tuple(Quota(tp, p, ends[tp], self._model.cell((tp, p.hashes)), rate_ms) for tp, p in lanes)
         return _by_partition((q.tp, q.piece) for q in self.quotas)
 
     def began(self, offset: StreamOffset, readable: StreamOffset) -> tuple[Task, ...]:
@@ -175,7 +173,7 @@ class Steering:
         for tp, parts in work.items():
             bounds = (*even, *cuts) if (cuts := self._model.cuts.get(tp)) else even
             for piece in parts:
-                for hashes in piece.segment.hashes.cut(() if (tp, piece.segment.hashes) == whole else bounds):
+                for hashes in piece.hashes.cut(() if (tp, piece.hashes) == whole else bounds):
                     yield tp, piece.within(hashes)
 
     def _packed(self, slices: Sequence[Slice]) -> tuple[Task, ...]:

@@ -10,7 +10,6 @@ either fills gaps or is itself behind once the others have passed it.
 """
 
 from collections.abc import Mapping
-from dataclasses import replace
 
 from coordinator.plan.planning import Piece, Pieces
 from coordinator.progress.segments import Progress
@@ -31,8 +30,7 @@ def _held(progress: Progress) -> int:
 
 
 def _lowered(piece: Piece, stable: int) -> Piece:
-    segment = piece.segment
-    if segment.position == stable:
+    if piece.position == stable:
         return piece
-    ceiling = segment.ics[-1].start if segment.ics else segment.position
-    return replace(piece, ceiling=ceiling if piece.ceiling is None else min(piece.ceiling, ceiling))
+    ceiling = piece.ics[-1].start if piece.ics else piece.position
+    return piece._replace(ceiling=ceiling if piece.ceiling is None else min(piece.ceiling, ceiling))

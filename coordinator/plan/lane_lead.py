@@ -24,7 +24,7 @@ def unread(work: Pieces, ends: Mapping[TopicPartition, int]) -> Stretches:
 
 
 def _readable(work: Pieces, ends: Mapping[TopicPartition, int], tp: TopicPartition) -> Iterator[int]:
-    return (p.segment.position for p in work[tp] if p.segment.position < p.reach(ends[tp]))
+    return (p.position for p in work[tp] if p.position < p.reach(ends[tp]))
 
 
 def with_lead(

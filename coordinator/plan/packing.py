@@ -12,6 +12,7 @@ from operator import attrgetter
 from typing import NamedTuple
 
 from coordinator.progress.slices import Slice, weight
+from coordinator.subscription import TopicPartition
 
 Task = tuple[Slice, ...]
 
@@ -122,9 +123,9 @@ def _most_first(load: _Load) -> tuple[float, list[int]]:
     return -sum(b.work for b in load), [b.number for b in load]
 
 
-def _partition(weighed: _Weighed) -> tuple[str, int]:
-    return weighed[0][:2]
+def _partition(weighed: _Weighed) -> TopicPartition:
+    return weighed[0].topic_partition
 
 
-def _offset_order(s: Slice) -> tuple[str, int, int, int]:
-    return s.topic, s.partition, s.offsets.start, s.hashes.lo
+def _offset_order(s: Slice) -> tuple[TopicPartition, int, int]:
+    return s.topic_partition, s.offsets.start, s.hashes.lo

@@ -7,12 +7,13 @@ decided later, from the offset alone, by `packing`.
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from coordinator.key_hash import cut_bound
 from coordinator.plan.lanes import cut_for_records, lane_count
 from coordinator.progress.growth import Ceilings
 from coordinator.progress.ownership import Ownership
-from coordinator.progress.segments import Progress, Segment
+from coordinator.progress.segments import Progress
 from coordinator.progress.stream_offset import Lane, Lanes
 from coordinator.ranges import HashRange, OffsetRange, Offsets, subtract
 from coordinator.subscription import TopicPartition
@@ -38,21 +39,22 @@ class Cutting:
         return max(self.slots, self.min_partitions or 0)
 
 
-@dataclass(frozen=True, slots=True)
-class Piece:
-    """An owned part of a segment: the planner's unit of work.
+class Piece(NamedTuple):
+    """An owned part of a segment: the planner's unit of work. There are very many of them.
 
     It may be read up to its `ceiling` only, an offset of its own; None means that only its partition's end bounds it.
     """
 
-    segment: Segment
+    hashes: HashRange
+    position: int
     epoch: str
     ceiling: int | None = None
+    ics: Offsets = ()
 
     @property
     def share(self) -> float:
         """Share of the hash space."""
-        return self.segment.hashes.share
+        return self.hashes.share
 
     def reach(self, until: int) -> int:
         """How far it is read when its partition is read up to `until`."""
@@ -60,16 +62,15 @@ class Piece:
 
     def within(self, hashes: HashRange) -> "Piece":
         """The part of it in `hashes`, which lie within."""
-        s = self.segment
-        return self if hashes == s.hashes else Piece(s.within(hashes), self.epoch, self.ceiling)
+        return self if hashes == self.hashes else Piece(hashes, *self[1:])
 
     def waits(self, until: int) -> bool:
         """Whether there is an offset to read up to `until`."""
-        return self.segment.position < (until if self.ceiling is None else min(until, self.ceiling))
+        return self.position < (until if self.ceiling is None else min(until, self.ceiling))
 
     def backlog(self, until: int) -> float:
         """Records to read up to `until` if keys are spread evenly."""
-        return self.share * max(0, self.reach(until) - self.segment.position)
+        return self.share * max(0, self.reach(until) - self.position)
 
 
 Pieces = Mapping[TopicPartition, tuple[Piece, ...]]
@@ -78,7 +79,11 @@ Pieces = Mapping[TopicPartition, tuple[Piece, ...]]
 def pieces(ownership: Ownership, progress: Mapping[TopicPartition, Progress]) -> Pieces:
     """Every owned range with its positions, segment by segment."""
     return {
-        tp: tuple(Piece(s, o.epoch) for o in owned for s in progress[tp].within(o.hashes).segments)
+        tp: tuple(
+            Piece(s.hashes, s.position, o.epoch, ics=s.ics)
+            for o in owned
+            for s in progress[tp].within(o.hashes).segments
+        )
         for tp, owned in ownership.items()
     }
 
@@ -86,8 +91,8 @@ def pieces(ownership: Ownership, progress: Mapping[TopicPartition, Progress]) ->
 def bounded(parts: Iterable[Piece], ceilings: Ceilings) -> tuple[Piece, ...]:
     """The pieces, cut where ceilings of the hash space differ, each under the lower of its own and of its hashes'."""
     starts = [lo for lo, _ in ceilings]
-    cut = ((p, h, ceilings[bisect_right(starts, h.lo) - 1][1]) for p in parts for h in p.segment.hashes.cut(starts))
-    return tuple(Piece(p.segment.within(h), p.epoch, _lower(p.ceiling, ceiling)) for p, h, ceiling in cut)
+    cut = ((p, h, ceilings[bisect_right(starts, h.lo) - 1][1]) for p in parts for h in p.hashes.cut(starts))
+    return tuple(p.within(h)._replace(ceiling=_lower(p.ceiling, ceiling)) for p, h, ceiling in cut)
 
 
 def _lower(one: int | None, other: int | None) -> int | None:
@@ -127,7 +132,7 @@ def levels(work: Pieces, ends: Mapping[TopicPartition, int], limit: float | None
 
 def _level(parts: tuple[Piece, ...], end: int, quota: float) -> int:
     """The height at which the water over `parts` is `quota`, at least one offset above the lowest."""
-    beds = [(p.segment.position, p.reach(end), p.share) for p in parts if p.segment.position < p.reach(end)]
+    beds = [(p.position, p.reach(end), p.share) for p in parts if p.position < p.reach(end)]
     if not beds:
         return end
     turns = sorted((at, change) for low, high, share in beds for at, change in ((low, share), (high, -share)))
@@ -160,22 +165,25 @@ def plan(work: Pieces, until: Mapping[TopicPartition, int], cutting: Cutting) ->
 def _lanes(parts: Iterable[Piece], until: int, bounds: tuple[int, ...], cutting: Cutting) -> Iterator[Lane]:
     alike: dict[tuple[int, int, Offsets], Offsets] = {}  # mostly all lanes of a partition read the same offsets
     for piece in parts:
-        s, reach = piece.segment, piece.reach(until)
-        if s.position >= reach:
-            yield Lane(s.hashes, piece.epoch, s.position)
+        position, reach = piece.position, piece.reach(until)
+        if position >= reach:
+            yield Lane(piece.hashes, piece.epoch, position)
             continue
-        offsets = alike.get((s.position, reach, s.ics))
+        offsets = alike.get((position, reach, piece.ics))
         if offsets is None:
-            offsets = alike[s.position, reach, s.ics] = subtract(OffsetRange(s.position, reach), s.ics)
-        for hashes in _cut(s.hashes, OffsetRange(s.position, reach), bounds, cutting.max_records_per_partition):
-            yield Lane(hashes, piece.epoch, s.position, offsets)
+            offsets = alike[position, reach, piece.ics] = subtract(OffsetRange(position, reach), piece.ics)
+        for hashes in _cut(piece.hashes, position, reach, bounds, cutting.max_records_per_partition):
+            yield Lane(hashes, piece.epoch, position, offsets)
 
 
 def _cut(
-    hashes: HashRange, offsets: OffsetRange, bounds: tuple[int, ...], max_records: int | None
-) -> Iterator[HashRange]:
-    for part in hashes.cut(bounds):
-        yield from (part,) if max_records is None else cut_for_records(part, offsets, max_records)
+    hashes: HashRange, position: int, reach: int, bounds: tuple[int, ...], max_records: int | None
+) -> Iterable[HashRange]:
+    parts = hashes.cut(bounds) if bounds else (hashes,)
+    if max_records is None:
+        return parts
+    offsets = OffsetRange(position, reach)
+    return tuple(h for part in parts for h in cut_for_records(part, offsets, max_records))
 
 
 def backlog_ready(waiting: float, *, min_offsets: int | None, since_last_ms: int | None, max_delay_ms: int) -> bool:

@@ -12,14 +12,13 @@ Pure: strikes and work in, work out. Costs are not its business: how many offset
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from operator import attrgetter
 
 from coordinator.assignment.rebalance import joined, minus
 from coordinator.errors import StateFormatError
 from coordinator.plan.planning import Piece, Pieces
 from coordinator.progress.ownership import Owned, Ownership
-from coordinator.progress.segments import Segment
 from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import HashRange, OffsetRange
@@ -98,11 +97,11 @@ def working_text(slices: Iterable[Slice], *, alone: bool = False) -> str:
 
 def forgiven(strikes: Iterable[Strike], work: Pieces) -> tuple[Strike, ...]:
     """Strikes that do not hold any more: all of their hashes are ours, and have been read."""
-    return tuple(s for s in strikes if _passed(s, [p.segment for p in work.get(s.tp, ())]))
+    return tuple(s for s in strikes if _passed(s, work.get(s.tp, ())))
 
 
-def _passed(strike: Strike, segments: Iterable[Segment]) -> bool:
-    passed = joined(s.hashes for s in segments if s.position >= strike.offsets.until)
+def _passed(strike: Strike, pieces: Iterable[Piece]) -> bool:
+    passed = joined(p.hashes for p in pieces if p.position >= strike.offsets.until)
     return not minus(strike.hashes, passed)
 
 
@@ -130,7 +129,7 @@ def quarantined(
         tp: tuple(_bounded(part, struck, offsets_of_a_record) for part in of_partition)
         for tp, of_partition in parts.items()
     }
-    return limited, (struck[0], struck[1].segment.hashes) if struck else None
+    return limited, (struck[0], struck[1].hashes) if struck else None
 
 
 _Part = tuple[TopicPartition, Piece, Strike | None]
@@ -143,9 +142,8 @@ def _cut(tp: TopicPartition, pieces: Iterable[Piece], strikes: list[Strike]) -> 
     """
     bounds = {b for s in strikes for b in (s.hashes.lo, s.hashes.hi + 1)}
     for piece in pieces:
-        for hashes in piece.segment.hashes.cut(bounds):
-            part = replace(piece, segment=piece.segment.within(hashes))
-            holds = [s for s in strikes if hashes.lo in s.hashes and part.segment.position < s.offsets.until]
+        for part in map(piece.within, piece.hashes.cut(bounds)):
+            holds = [s for s in strikes if part.hashes.lo in s.hashes and part.position < s.offsets.until]
             parked = min((s for s in holds if s.parked), key=attrgetter("offset"), default=None)
             struck = max((s for s in holds if not s.parked), key=attrgetter("count"), default=None)
             yield tp, _held(part, parked.offset) if parked and struck else part, struck or parked
@@ -159,8 +157,8 @@ def _to_try(part: _Part, ends: Mapping[TopicPartition, int]) -> bool:
 def _bounded(part: _Part, struck: _Part | None, offsets_of_a_record: OffsetsOfARecord) -> Piece:
     tp, piece, strike = part
     if part == struck:
-        most = piece.segment.position + offsets_of_a_record((tp, piece.segment.hashes))
-        return replace(piece, ceiling=piece.reach(most))
+        most = piece.position + offsets_of_a_record((tp, piece.hashes))
+        return piece._replace(ceiling=piece.reach(most))
     if struck is not None or strike is None:
         return _held(piece) if struck is not None else piece
     return _held(piece, strike.offset) if strike.parked else piece
@@ -168,7 +166,7 @@ def _bounded(part: _Part, struck: _Part | None, offsets_of_a_record: OffsetsOfAR
 
 def _held(piece: Piece, at: int = 0) -> Piece:
     """The piece up to what must wait: where it is, or a later offset `at`, as after a reset."""
-    return replace(piece, ceiling=piece.reach(max(at, piece.segment.position)))
+    return piece._replace(ceiling=piece.reach(max(at, piece.position)))
 
 
 def without_struck(

@@ -6,10 +6,10 @@ is owned at its epoch (spec 4.2, Fence). Pure.
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import groupby, islice, takewhile
 from operator import itemgetter
-from typing import Self, TypeVar
+from typing import NamedTuple, Self, TypeVar
 
 from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.ranges import HashRange, OffsetRange, Offsets
@@ -18,8 +18,7 @@ from coordinator.subscription import TopicPartition
 T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Owned:
+class Owned(NamedTuple):
     """A hash range and the lane epoch at which it is owned."""
 
     hashes: HashRange
@@ -29,8 +28,7 @@ class Owned:
 Ownership = Mapping[TopicPartition, tuple[Owned, ...]]
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Fact:
+class Fact(NamedTuple):
     """Everything left of `position` is done in `hashes`, and `offsets` above it; `epoch` is the fence.
 
     An assertion has no epoch.
@@ -148,7 +146,7 @@ def facts_within(facts: Facts, ranges: Facts) -> Facts:
     """The parts of `facts` on the hashes of `ranges`."""
     parts = {
         tp: tuple(
-            replace(f, hashes=h) for f in facts.get(tp, ()) for r in of_tp if (h := f.hashes.intersection(r.hashes))
+            f._replace(hashes=h) for f in facts.get(tp, ()) for r in of_tp if (h := f.hashes.intersection(r.hashes))
         )
         for tp, of_tp in ranges.items()
     }

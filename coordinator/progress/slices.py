@@ -10,15 +10,19 @@ from coordinator.subscription import TopicPartition
 class Slice(NamedTuple):
     """A rectangle [start, until) x [lo, hi] on the plane of one topic-partition; there are very many of them."""
 
-    topic: str
-    partition: int
+    topic_partition: TopicPartition
     hashes: HashRange
     offsets: OffsetRange
 
     @property
-    def topic_partition(self) -> TopicPartition:
-        """The partition whose plane it lies on."""
-        return TopicPartition(self.topic, self.partition)
+    def topic(self) -> str:
+        """The topic whose records it holds."""
+        return self.topic_partition.topic
+
+    @property
+    def partition(self) -> int:
+        """The number of the partition on whose plane it lies."""
+        return self.topic_partition.partition
 
     @property
     def weight(self) -> float:
@@ -28,7 +32,7 @@ class Slice(NamedTuple):
     def within(self, offsets: OffsetRange) -> "Slice | None":
         """What of it lies in `offsets`, None if nothing does."""
         start, until = max(self.offsets.start, offsets.start), min(self.offsets.until, offsets.until)
-        return Slice(self.topic, self.partition, self.hashes, OffsetRange(start, until)) if start < until else None
+        return self._replace(offsets=OffsetRange(start, until)) if start < until else None
 
 
 def weight(slices: Iterable[Slice]) -> float:
@@ -49,7 +53,7 @@ def merged(slices: Iterable[Slice]) -> tuple[Slice, ...]:
     for s in sorted(slices, key=lambda s: (s.offsets, s.hashes)):
         if done and done[-1].offsets == s.offsets and done[-1].hashes.hi + 1 >= s.hashes.lo:
             below = done.pop().hashes
-            done.append(Slice(s.topic, s.partition, HashRange(below.lo, max(below.hi, s.hashes.hi)), s.offsets))
+            done.append(Slice(s.topic_partition, HashRange(below.lo, max(below.hi, s.hashes.hi)), s.offsets))
         else:
             done.append(s)
     return tuple(done)

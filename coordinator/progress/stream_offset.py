@@ -11,11 +11,11 @@ Knows Spark's rule that leaves are text or whole numbers; knows nothing else of 
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import groupby, pairwise
 from operator import attrgetter
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from coordinator.errors import CheckpointMismatchError, StateFormatError
 from coordinator.progress.slices import Slice
@@ -29,9 +29,8 @@ Json = dict[str, Any]
 _reads = attrgetter("epoch", "position", "offsets")
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class Lane:
-    """A hash range at one lane epoch, its position, and what one batch reads of it.
+class Lane(NamedTuple):
+    """A hash range at one lane epoch, its position, and what one batch reads of it. There are very many of them.
 
     `offsets` may be empty; else it begins at the position. Between its ranges lies what individual
     commits have done already.
@@ -90,7 +89,7 @@ class StreamOffset:
     @property
     def slices(self) -> tuple[Slice, ...]:
         """What the batch that ends here reads."""
-        return tuple(Slice(tp.topic, tp.partition, lane.hashes, r) for tp, lane in self for r in lane.offsets)
+        return tuple(Slice(tp, lane.hashes, r) for tp, lane in self for r in lane.offsets)
 
     def to_json(self) -> Json:
         """The canonical JSON form."""
@@ -156,7 +155,7 @@ def _rows(lanes: Iterable[Lane]) -> Iterator[Lane]:
 
 
 def _row(first: Lane, last: Lane) -> Lane:
-    return replace(first, hashes=HashRange(first.hashes.lo, last.hashes.hi))
+    return first._replace(hashes=HashRange(first.hashes.lo, last.hashes.hi))
 
 
 def _texts(lanes: Iterable[Lane]) -> Iterator[tuple[str, str]]:

@@ -86,7 +86,7 @@ def lanes_told(planned: Planned, ended: Ended | None, history: EndHistory, now_m
 def _limited(q: Quota, planned: Planned) -> bool:
     """Whether the plan bounds a lane, or Spark's limit."""
     until = planned.until.get(q.tp, q.end)
-    return q.why is not Why.NOTHING or (until < q.end and max(0, until - q.piece.segment.position) < q.span)
+    return q.why is not Why.NOTHING or (until < q.end and max(0, until - q.piece.position) < q.span)
 
 
 def _slowest(q: Quota | None) -> str:
@@ -94,12 +94,12 @@ def _slowest(q: Quota | None) -> str:
 
 
 def _line(q: Quota, planned: Planned, rates: _Rates | None, history: EndHistory, now_ms: int) -> LaneLine:
-    position = q.piece.segment.position
+    position = q.piece.position
     behind = history.behind_ms(q.tp, position, now_ms)
     offsets = max(0, min(q.span, planned.until.get(q.tp, q.end) - position))
     return LaneLine(
         q.tp,
-        q.piece.segment.hashes,
+        q.piece.hashes,
         position,
         lag=ceil(q.lag * q.cell.density),
         lag_s=behind and behind[0] // 1_000,
@@ -115,7 +115,7 @@ def _line(q: Quota, planned: Planned, rates: _Rates | None, history: EndHistory,
 def _why(q: Quota, offsets: int, strikes: Iterable[Strike]) -> str:
     """What bounds a lane, the strongest reason first."""
     struck = [s for s in strikes if s.tp == q.tp and s.hashes.intersection(q.lane[1])]
-    if any(s.parked and q.piece.segment.position <= s.offset for s in struck):
+    if any(s.parked and q.piece.position <= s.offset for s in struck):
         return PARKED
     if struck and q.span:
         return ALONE

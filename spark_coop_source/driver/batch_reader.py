@@ -15,7 +15,6 @@ from coordinator.errors import DataLossError
 from coordinator.plan.packing import pack
 from coordinator.plan.planning import Piece, plan
 from coordinator.ports import Log
-from coordinator.progress.segments import Segment
 from coordinator.progress.slices import Slice
 from coordinator.ranges import WHOLE, HashRange, OffsetRange
 from coordinator.subscription import Assigned, Bounds, Subscription, TopicPartition
@@ -67,9 +66,9 @@ def slices(options: SourceOptions, opened: Log) -> Iterator[Slice]:
     """
     hashes = _hashes(options.subscription, opened)
     starts, ends = _offsets(options, opened, tuple(hashes))
-    work = {tp: tuple(Piece(Segment(h, starts[tp]), _EPOCH) for h in ranges) for tp, ranges in hashes.items()}
+    work = {tp: tuple(Piece(h, starts[tp], _EPOCH) for h in ranges) for tp, ranges in hashes.items()}
     for tp, lanes in plan(work, ends, cutting(options)).items():
-        yield from (Slice(*tp, lane.hashes, offsets) for lane in lanes for offsets in lane.offsets)
+        yield from (Slice(tp, lane.hashes, offsets) for lane in lanes for offsets in lane.offsets)
 
 
 def _hashes(subscription: Subscription, opened: Log) -> dict[TopicPartition, tuple[HashRange, ...]]:

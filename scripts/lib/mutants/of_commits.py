@@ -45,7 +45,7 @@ FAULTS = (
     ),
     Fault(
         "at the cap the lane behind is held back too",
-        (Edit("coordinator/plan/back_pressure.py", "if segment.position == stable:", "if segment.position < stable:"),),
+        (Edit("coordinator/plan/back_pressure.py", "if piece.position == stable:", "if piece.position < stable:"),),
         ("tests/test_back_pressure.py",),
     ),
     Fault(

@@ -80,8 +80,8 @@ FAULTS = (
         (
             Edit(
                 "coordinator/plan/packing.py",
-                "return s.topic, s.partition, s.offsets.start, s.hashes.lo",
-                "return s.topic, s.partition, 0, s.hashes.lo",
+                "return s.topic_partition, s.offsets.start, s.hashes.lo",
+                "return s.topic_partition, 0, s.hashes.lo",
             ),
         ),
         ("tests/test_packing.py",),

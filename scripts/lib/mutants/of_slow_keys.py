@@ -33,7 +33,7 @@ FAULTS = (
     ),
     Fault(
         "a strike is forgiven with the first record that is read of it",
-        (Edit(_POISON, "if s.position >= strike.offsets.until", "if s.position > strike.offset"),),
+        (Edit(_POISON, "if p.position >= strike.offsets.until", "if p.position > strike.offset"),),
         _OF_POISON,
     ),
     Fault(

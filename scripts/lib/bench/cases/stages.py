@@ -31,7 +31,7 @@ def stages(world: World) -> Iterator[Result]:
     tp = TopicPartition(world.topic(load), 0)
     raw = _fetched(world, tp)
     chunks = list(decoded(raw, ROWS, CHUNK_BYTES))
-    half = Slice(*tp, cuts(2)[0], OffsetRange(0, load.records))
+    half = Slice(tp, cuts(2)[0], OffsetRange(0, load.records))
     every_second = [np.arange(0, len(each), 2) for each in chunks]
     work: dict[str, Callable[[], object]] = {
         "fetch": lambda: _fetched(world, tp),
