@@ -6,6 +6,7 @@ Pure values. A lane here is a hash range of one partition with the offsets that 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
+from operator import attrgetter
 from typing import NamedTuple
 
 from coordinator.cost.costs import KeyCost, SliceCost, dearest
@@ -83,7 +84,7 @@ class BatchCost:
     @property
     def fullest(self) -> float:
         """Records of the task that had most."""
-        return max(self._by_task(lambda x: x.rows), default=0.0)
+        return max(self._by_task(attrgetter("rows")), default=0.0)
 
     def beside_ms(self, reading_ms: float, concurrency: int) -> float | None:
         """What the batch took beside the work on its records; None where that is not known.

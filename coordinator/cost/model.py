@@ -94,7 +94,7 @@ class CostModel:
 
     def work_ms(self, s: Slice) -> float:
         """What a slice should take; in proportion to its records while nothing is known."""
-        lane = (s.topic_partition, s.hashes)
+        lane = s.lane
         tried = bool(self._search.groups) and lane in self._search.trial
         if tried and self._search.alone(self._budget.slots):
             return ASIDE * self._budget.ms

@@ -84,7 +84,8 @@ class Quota(NamedTuple):
 
         Densities are guesses, and those of a lane's parts may add up to more than a record an offset.
         """
-        return self.up_to(max(1.0, max(records, 1.0) / self.cell.density), why)
+        span = max(1.0, max(records, 1.0) / self.cell.density)
+        return self if self.piece.position + span >= self.end else self.up_to(span, why)
 
     def up_to(self, span: float, why: Why) -> "Quota":
         """The same for so many offsets."""
@@ -104,33 +105,44 @@ def quotas(
     search: Search,
 ) -> tuple[Quota, ...]:
     """The quota of every lane of the next batch; what a search needs goes before what is fair."""
-    alone = tuple(
-        _alone(tp, piece, ends[tp], cell_of((tp, piece.hashes)), rate_ms, budget, search) for tp, piece in lanes
+    wanted = (
+        Quota(tp, piece, ends[tp], cell_of((tp, piece.hashes)), rate_ms, _ceiling(piece, ends[tp]))
+        for tp, piece in lanes
     )
+    if search.groups or search.doubted:
+        alone = tuple(_searched(q, budget, search) for q in wanted)
+    else:
+        alone = tuple(_alone(q, budget) for q in wanted)
     if search.groups:
         return tuple(_aside(alone, budget, search))
     return tuple(_together(alone, budget)) if sum(q.work_ms for q in alone) > SAFE * budget.slots * budget.ms else alone
 
 
-def _alone(
-    tp: TopicPartition, piece: Piece, end: int, cell: Cell, rate_ms: float, budget: Budget, search: Search
-) -> Quota:
-    quota = Quota(
-        tp, piece, end, cell, rate_ms, Why.NOTHING if piece.ceiling is None or piece.ceiling >= end else Why.CEILING
-    )
-    if search.groups and (suspect := _one_of(search.trial, quota.lane)):
+def _ceiling(piece: Piece, end: int) -> Why:
+    return Why.NOTHING if piece.ceiling is None or piece.ceiling >= end else Why.CEILING
+
+
+def _searched(quota: Quota, budget: Budget, search: Search) -> Quota:
+    if suspect := _one_of(search.trial, quota.lane):
+        cell, rate_ms = quota.cell, quota.rate_ms
         quota = quota._replace(cell=replace(cell, record_ms=None), why=Why.TRIAL)  # healthy until proven slow
         added = search.claims[suspect].added_ms(cell.density, rate_ms)
         if search.alone(budget.slots):
             offset_ms = max(added + rate_ms * cell.density, 1e-9)
             return quota.up_to(max(1.0, TRIAL * budget.ms / offset_ms), Why.TRIAL)
         return quota.up_to(max(1.0, (TRIAL - ASIDE) * budget.ms / added), Why.TRIAL) if added > 0 else quota
-    if (search.groups or search.doubted) and _one_of(search.held, quota.lane):
-        return quota.up_to(0, Why.SUSPECT)
-    if quota.record_ms:
-        records = SAFE * budget.ms / quota.record_ms
-        quota = quota.within(records - sqrt(records), Why.BUDGET)  # few records come as chance will have it
-    return quota.within(cell.allowance, Why.START if cell.record_ms is None else Why.BUDGET)
+    return quota.up_to(0, Why.SUSPECT) if _one_of(search.held, quota.lane) else _alone(quota, budget)
+
+
+def _alone(quota: Quota, budget: Budget) -> Quota:
+    cell = quota.cell
+    records, why = cell.allowance, Why.START if cell.record_ms is None else Why.BUDGET
+    if record_ms := quota.record_ms:
+        in_budget = SAFE * budget.ms / record_ms
+        in_budget -= sqrt(in_budget)  # few records come as chance will have it
+        if in_budget <= records:
+            records, why = in_budget, Why.BUDGET
+    return quota.within(records, why)
 
 
 def _one_of(lanes: Iterable[LaneId], lane: LaneId) -> LaneId | None:

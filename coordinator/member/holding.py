@@ -20,7 +20,7 @@ from coordinator.member.leading import Leading
 from coordinator.member.log_view import LogView
 from coordinator.member.membership import Membership
 from coordinator.progress.growth import Growth
-from coordinator.progress.ownership import Facts, coalesced, lane_ranges
+from coordinator.progress.ownership import Facts, lane_ranges
 from coordinator.progress.segments import Progress, Segment
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.store import Acquired, RedisStore
@@ -75,10 +75,7 @@ class Holding:
         """
         held = self._acquired
         if held and self._is(held, offset):
-            moved = {
-                tp: Progress(tuple(Segment(f.hashes, f.position) for f in coalesced(of_tp)))
-                for tp, of_tp in facts.items()
-            }
+            moved = {tp: Progress(tuple(Segment(f.hashes, f.position) for f in of_tp)) for tp, of_tp in facts.items()}
             self._acquired = replace(held, progress={**held.progress, **moved}, whole={**held.whole, **moved})
             self._stale, self.fresh = False, True
 

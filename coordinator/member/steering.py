@@ -12,7 +12,9 @@ small again. Part of the service, on its thread.
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import groupby
 from math import ceil
+from operator import attrgetter
 
 from coordinator.clock import Clock
 from coordinator.cost.batch_cost import BatchCost, LaneId, Load
@@ -101,7 +103,7 @@ class Steering:
         else:
             rate_ms = self._model.rate_ms or 0.0
             self.quotas = tuple(Quota(tp, p, ends[tp], self._model.cell((tp, p.hashes)), rate_ms) for tp, p in lanes)
-        return _by_partition((q.tp, q.piece) for q in self.quotas)
+        return {tp: tuple(q.piece for q in of_tp) for tp, of_tp in groupby(self.quotas, key=attrgetter("tp"))}
 
     def began(self, offset: StreamOffset, readable: StreamOffset) -> tuple[Task, ...]:
         """The tasks of a batch of which `readable` may be read; the same again for the same batch."""
@@ -187,23 +189,20 @@ class Steering:
     def _loads(self, flight: _Flight) -> Iterator[Load]:
         """The lanes of a batch with what their tasks reported; records are guessed where a report is missing."""
         for number, task in enumerate(flight.tasks):
-            of_lanes: dict[LaneId, list[Slice]] = {}
+            spans: dict[LaneId, int] = {}
             for s in task:
-                of_lanes.setdefault((s.topic_partition, s.hashes), []).append(s)
-            for lane, slices in of_lanes.items():
-                span = sum(len(s.offsets) for s in slices)
-                cost = self._cost(slices) if self._heard else None
+                lane = s.lane
+                spans[lane] = spans.get(lane, 0) + len(s.offsets)
+            costs = self._costs(task) if self._heard else {}
+            for lane, span in spans.items():
+                cost = costs.get(lane)
                 rows = cost.rows if cost else span * self._model.cell(lane).density
                 yield Load(lane, number, span, rows, cost)
 
-    def _cost(self, slices: Sequence[Slice]) -> SliceCost | None:
-        """What a lane's slices cost, if all of them were heard of to the end."""
-        heard = [self._heard[s] for s in slices if s in self._heard and self._heard[s].finished]
-        return SliceCost.together(heard) if len(heard) == len(slices) else None
-
-
-def _by_partition(lanes: Iterable[tuple[TopicPartition, Piece]]) -> Pieces:
-    pieces: dict[TopicPartition, list[Piece]] = {}
-    for tp, piece in lanes:
-        pieces.setdefault(tp, []).append(piece)
-    return {tp: tuple(of_tp) for tp, of_tp in pieces.items()}
+    def _costs(self, task: Task) -> dict[LaneId, SliceCost]:
+        """What lanes cost of whose slices all were heard of to the end."""
+        of_lanes: dict[LaneId, list[SliceCost | None]] = {}
+        for s in task:
+            of_lanes.setdefault(s.lane, []).append(self._heard.get(s))
+        told = {lane: [c for c in costs if c and c.finished] for lane, costs in of_lanes.items()}
+        return {lane: SliceCost.together(costs) for lane, costs in told.items() if len(costs) == len(of_lanes[lane])}

@@ -8,11 +8,10 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import heappush, heapreplace
 from itertools import chain, groupby
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import NamedTuple
 
 from coordinator.progress.slices import Slice, weight
-from coordinator.subscription import TopicPartition
 
 Task = tuple[Slice, ...]
 
@@ -36,6 +35,8 @@ class _Bundle(NamedTuple):
 
 _Load = list[_Bundle]
 _number = attrgetter("number")
+_slice = itemgetter(0)
+_offset_order = attrgetter("topic_partition", "offsets.start", "hashes.lo")
 
 
 def pack(
@@ -51,7 +52,7 @@ def pack(
     weighed = [(s, work(s)) for s in sorted(slices)]
     little = 0.0 if max_weight is not None else _sum(weighed) / (tasks * LITTLE)
     bundles = [
-        _Bundle(_sum(found), number, tuple(s for s, _ in found))
+        _Bundle(_sum(found), number, tuple(map(_slice, found)))
         for number, found in enumerate(_bundles(weighed, little))
     ]
     loads = _gathered(_longest_first(bundles, tasks, max_weight))
@@ -68,7 +69,7 @@ def _bundles(weighed: Iterable[_Weighed], little: float) -> Iterator[list[_Weigh
 
     That is, slices of one partition whose hashes overlap, directly or through others.
     """
-    for _, found in groupby(weighed, key=_partition):
+    for _, found in groupby(weighed, key=lambda w: w[0].topic_partition):
         of_partition = list(found)
         if _sum(of_partition) <= little:
             yield of_partition
@@ -121,11 +122,3 @@ def _gathered(loads: Sequence[_Load]) -> list[_Load]:
 
 def _most_first(load: _Load) -> tuple[float, list[int]]:
     return -sum(b.work for b in load), [b.number for b in load]
-
-
-def _partition(weighed: _Weighed) -> TopicPartition:
-    return weighed[0].topic_partition
-
-
-def _offset_order(s: Slice) -> tuple[TopicPartition, int, int]:
-    return s.topic_partition, s.offsets.start, s.hashes.lo

@@ -62,7 +62,7 @@ class Piece(NamedTuple):
 
     def within(self, hashes: HashRange) -> "Piece":
         """The part of it in `hashes`, which lie within."""
-        return self if hashes == self.hashes else Piece(hashes, *self[1:])
+        return self if hashes == self.hashes else Piece(hashes, self.position, self.epoch, self.ceiling, self.ics)
 
     def waits(self, until: int) -> bool:
         """Whether there is an offset to read up to `until`."""

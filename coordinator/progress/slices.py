@@ -15,6 +15,11 @@ class Slice(NamedTuple):
     offsets: OffsetRange
 
     @property
+    def lane(self) -> tuple[TopicPartition, HashRange]:
+        """Whose slice it is: it has others where it left out what is done."""
+        return self[:2]
+
+    @property
     def topic(self) -> str:
         """The topic whose records it holds."""
         return self.topic_partition.topic

@@ -132,7 +132,8 @@ class RedisStore(MembershipVerbs, PolicyVerbs, GrowthVerbs, PoisonVerbs, ReportV
         """Assert positions without the fence (spec 7); facts of another reset epoch or topic id are ignored."""
         k = self._keys
         keys = [k.meta, k.topics, *(x for tp in facts for x in self._progress_keys(tp))]
-        self._run("claim", caller, keys, str(offset.reset), *_fact_texts(offset, facts))
+        fewer = {tp: coalesced(of_tp) for tp, of_tp in facts.items()}
+        self._run("claim", caller, keys, str(offset.reset), *_fact_texts(offset, fewer))
 
     def recreate(self, caller: Caller, topics: Mapping[str, Topic], positions: Mapping[TopicPartition, int]) -> None:
         """New positions for partitions whose log was replaced; every lane epoch on them is void."""
@@ -228,7 +229,7 @@ def _facts(text: str) -> tuple[Fact, ...]:
 def _fact_texts(offset: StreamOffset, facts: Facts) -> list[str]:
     return [
         f"{tp.topic} {offset.topic_ids.get(tp.topic, '-')} {tp.partition} "
-        + "".join(f"{f.hashes} {f.epoch} {f.done};" if f.epoch else f"{f.hashes} {f.done} ;" for f in coalesced(of_tp))
+        + "".join(f"{f.hashes} {f.epoch} {f.done};" if f.epoch else f"{f.hashes} {f.done} ;" for f in of_tp)
         for tp, of_tp in facts.items()
     ]
 

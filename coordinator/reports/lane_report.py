@@ -4,7 +4,7 @@ Knows neither Redis nor when it is told; `reporting` does.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
 from math import ceil
@@ -41,11 +41,13 @@ class Ended:
 class _Rates:
     """Records per second that a batch read of lanes, of which there may be very many."""
 
-    def __init__(self, ended: Ended) -> None:
+    def __init__(self, ended: Ended, partitions: Collection[TopicPartition]) -> None:
+        """Of the lanes of some partitions."""
         self._per_row = 1_000 / max(ended.took_ms, 1.0)
-        self._rows = {load.lane: load.rows for load in ended.batch.loads}
+        loads = [load for load in ended.batch.loads if load.lane[0] in partitions]
+        self._rows = {load.lane: load.rows for load in loads}
         self._loads: defaultdict[TopicPartition, list[Load]] = defaultdict(list)
-        for load in ended.batch.loads:
+        for load in loads:
             self._loads[load.lane[0]].append(load)
 
     def of(self, lane: LaneId) -> float:
@@ -73,20 +75,28 @@ class Planned:
 def lanes_told(planned: Planned, ended: Ended | None, history: EndHistory, now_ms: int) -> LanesTold:
     """What there is to tell of the lanes of a plan, of which there may be very many; `ended` is the batch before."""
     quotas, struck = planned.quotas, {s.tp for s in planned.strikes}
-    told = nsmallest(MOST_TOLD, quotas, key=lambda q: (q.tp not in struck, not _limited(q, planned), -q.lag))
-    rates = _Rates(ended) if ended else None
+    first, rest = _apart(quotas, planned, struck)
+    told = nsmallest(MOST_TOLD, first, key=lambda q: (q.tp not in struck, -q.lag))
+    told += nsmallest(MOST_TOLD - len(told), rest, key=lambda q: q.piece.position - q.end)
+    rates = _Rates(ended, {q.tp for q in told}) if ended else None
     lines = interesting(_line(q, planned, rates, history, now_ms) for q in told)
     parked = sum(x.why == PARKED for x in lines)
-    limited = sum(_limited(q, planned) for q in quotas if q.tp not in struck)
-    limited += sum(x.limited for x in lines if x.tp in struck)
+    limited = sum(q.tp not in struck for q in first) + sum(x.limited for x in lines if x.tp in struck)
     slowest = max(quotas, key=attrgetter("record_ms"), default=None)
     return LanesTold(tuple(lines), len(quotas), limited, parked, _slowest(slowest))
 
 
-def _limited(q: Quota, planned: Planned) -> bool:
-    """Whether the plan bounds a lane, or Spark's limit."""
-    until = planned.until.get(q.tp, q.end)
-    return q.why is not Why.NOTHING or (until < q.end and max(0, until - q.piece.position) < q.span)
+def _apart(
+    quotas: Iterable[Quota], planned: Planned, struck: Collection[TopicPartition]
+) -> tuple[list[Quota], list[Quota]]:
+    """The lanes that are struck or that something bounds, the plan or Spark's limit; and the others."""
+    first: list[Quota] = []
+    rest: list[Quota] = []
+    for q in quotas:
+        until = planned.until.get(q.tp, q.end)
+        limited = q.why is not Why.NOTHING or (until < q.end and max(0, until - q.piece.position) < q.span)
+        (first if limited or q.tp in struck else rest).append(q)
+    return first, rest
 
 
 def _slowest(q: Quota | None) -> str:

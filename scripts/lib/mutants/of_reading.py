@@ -80,8 +80,8 @@ FAULTS = (
         (
             Edit(
                 "coordinator/plan/packing.py",
-                "return s.topic_partition, s.offsets.start, s.hashes.lo",
-                "return s.topic_partition, 0, s.hashes.lo",
+                'attrgetter("topic_partition", "offsets.start", "hashes.lo")',
+                'attrgetter("topic_partition", "hashes.lo")',
             ),
         ),
         ("tests/test_packing.py",),

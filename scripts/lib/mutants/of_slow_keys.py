@@ -92,7 +92,7 @@ FAULTS = (
         (
             Edit(
                 _QUOTAS,
-                "return self.up_to(max(1.0, max(records, 1.0) / self.cell.density), why)",
+                "return self if self.piece.position + span >= self.end else self.up_to(span, why)",
                 "return self",
             ),
         ),
@@ -103,8 +103,8 @@ FAULTS = (
         (
             Edit(
                 _QUOTAS,
-                "return self.up_to(max(1.0, max(records, 1.0) / self.cell.density), why)",
-                "return self.up_to(records / self.cell.density, why)",
+                "span = max(1.0, max(records, 1.0) / self.cell.density)",
+                "span = records / self.cell.density",
             ),
         ),
         schedules=300,
