@@ -142,7 +142,7 @@ class Service:
             verdict = self._reach.quarantine.readable(verdict, end)
             self._holding.forget()
             self._evidence.authorise(end, verdict)
-        gone = self._recreated(end.topic_ids)
+        gone = tuple(data_loss.recreated(end.topic_ids, self._view.topics))  # asked for by `_accept`, or for the plan
         fail = self._settings.fail_on_data_loss
         readable = data_loss.without(narrowed(end, verdict), gone, fail_on_data_loss=fail)
         if readable != end:
