@@ -178,6 +178,8 @@ def without_struck(
     lane that was begun: each is tried alone then, in a batch of its own, planned with what was `known`.
     """
     left_out = [s for s in strikes if s.parked or (s.count > 1 and s not in known)]
+    if not left_out:
+        return ownership
     return {
         tp: tuple(
             Owned(h, o.epoch)
@@ -190,6 +192,8 @@ def without_struck(
 
 def left_out(ownership: Ownership, kept: Ownership) -> Ownership:
     """What of `ownership` is not `kept`."""
+    if kept is ownership:
+        return {}
     rest = {
         tp: tuple(Owned(h, o.epoch) for o in owned for h in minus(o.hashes, [k.hashes for k in kept.get(tp, ())]))
         for tp, owned in ownership.items()

@@ -5,7 +5,7 @@ is owned at its epoch (spec 4.2, Fence). Pure.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby, islice, takewhile
 from operator import itemgetter
@@ -110,8 +110,10 @@ def asserted(offset: StreamOffset, witnessed: Ownership | None) -> Facts:
     return {tp: tuple(sorted(f for x in lanes for f in facts(tp, x))) for tp, lanes in offset.lanes.items()}
 
 
-def lane_ranges(lanes: Iterable[Lane]) -> tuple[Owned, ...]:
+def lane_ranges(lanes: Sequence[Lane]) -> tuple[Owned, ...]:
     """The hashes of lanes, ascending, with their lane epochs: neighbours of one epoch as one range."""
+    if len(lanes) == 1:  # of a thousand partitions, several times in every batch
+        return (Owned(lanes[0].hashes, lanes[0].epoch),)
     return tuple(Owned(h, epoch) for h, epoch in _runs((lane.hashes, lane.epoch) for lane in lanes))
 
 
