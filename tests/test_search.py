@@ -3,7 +3,7 @@
 import pytest
 
 from coordinator.cost.batch_cost import BatchCost, LaneId, Load
-from coordinator.cost.search import TRIAL, Claim, Search, tried
+from coordinator.cost.search import MOST_TRIALS, TRIAL, Claim, Search, tried
 from coordinator.key_hash import cuts
 from coordinator.subscription import TopicPartition
 
@@ -80,6 +80,38 @@ def test_nobody_waits_for_a_suspect_that_has_nothing_to_read() -> None:
 def test_a_batch_that_tells_nothing_ends_the_search(batch: BatchCost) -> None:
     search = Search.among(dict.fromkeys(LANES[:2], Claim(CLAIM)))
     assert not tried(search, batch, RATE_MS, HEALTHY_MS).search.groups
+
+
+def test_a_search_in_which_nobody_is_quick_ends() -> None:
+    """Whatever makes all batches long, it is none of the suspects."""
+    search = Search.among({(TP, h): Claim(CLAIM) for h in cuts(64)}, some_quick=True)
+    for trials in range(MOST_TRIALS + 1):
+        loads = tuple(Load(lane, i, SPAN, SPAN) for i, lane in enumerate(search.trial))
+        finding = tried(search, BatchCost(loads, 2 * BUDGET_MS), RATE_MS, HEALTHY_MS)
+        search = finding.search
+        assert bool(search.groups) == (trials < MOST_TRIALS)
+    assert finding.even
+
+
+@pytest.mark.parametrize(
+    ("longer_ms", "slow"),
+    [
+        pytest.param(2_000.0, False, id="what may be chance is no reason"),
+        pytest.param(4_500.0, True, id="what is more than that is"),
+    ],
+)
+def test_a_batch_that_is_longer_by_noise_proves_nobody_slow(longer_ms: float, slow: bool) -> None:
+    search = Search.among(dict.fromkeys(LANES[:2], Claim(8.0)), some_quick=True)
+    batch = BatchCost((Load(LANES[0], 0, 1_000, 1_000),), HEALTHY_MS + longer_ms)
+    assert bool(tried(search, batch, RATE_MS, HEALTHY_MS, 600.0).slow) == slow
+
+
+def test_a_claim_does_not_grow_with_what_held_up_a_batch() -> None:
+    """Else the suspect would read less, the next batch would say even more of its records, and so on."""
+    search = Search.among(dict.fromkeys(LANES, Claim(CLAIM)), some_quick=True)
+    loads = tuple(Load(lane, i, 100, 100) for i, lane in enumerate(search.trial))
+    after = tried(search, BatchCost(loads, 60_000.0), RATE_MS, HEALTHY_MS).search
+    assert {after.claims[lane].ms for lane in search.trial} == {CLAIM}
 
 
 @pytest.mark.parametrize(

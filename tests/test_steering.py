@@ -159,3 +159,45 @@ def test_what_each_batch_takes_whatever_it_reads_is_not_taken_for_work(exact: bo
     after = work.run(25)[10:]
     assert sum(b.rows for b in after) >= 0.6 * len(after) * 8 * (3_000 - 1_500)
     assert max(b.ms for b in after) <= 1.1 * 3_000
+
+
+@pytest.mark.parametrize("seed", range(1, 5))
+@pytest.mark.parametrize(
+    ("budget_ms", "most_ms", "used"),
+    [
+        pytest.param(3_000, 1_200, 0.7, id="a third of the budget"),
+        pytest.param(3_000, 2_500, 0.7, id="half of the budget"),
+        pytest.param(10_000, 2_500, 0.8, id="little of it"),
+    ],
+)
+def test_time_of_sparks_own_that_comes_and_goes_makes_no_batch_smaller(
+    budget_ms: int, most_ms: int, used: float, seed: int
+) -> None:
+    """On a busy machine: of the time that is left the slots use most, and no search goes on without an end."""
+    work = Workload(
+        HEALTHY,
+        slots=8,
+        per_second=1,
+        backlog=1_900_000,
+        budget_ms=budget_ms,
+        seed=seed,
+        spark_ms=0.2 * most_ms,
+        noisy_ms=0.8 * most_ms,
+    )
+    work.run(8)
+    began = work.clock.now
+    after = work.run(14)
+    possible = 8 * (1 - 0.6 * most_ms / budget_ms)
+    assert sum(b.rows for b in after) >= used * possible * (work.clock.now - began)
+
+
+@pytest.mark.parametrize("seed", range(1, 4))
+def test_a_slow_key_is_found_although_sparks_own_time_comes_and_goes(seed: int) -> None:
+    work = Workload({**HEALTHY, SLOW: 100.0}, slots=8, per_second=4_800, spark_ms=500, noisy_ms=2_000, seed=seed)
+    while not work.run(1)[0].ms > 0.8 * BUDGET_MS:
+        assert len(work.batches) < 60
+    before, lag = work.end, work.lag(healthy)
+    after = work.run(30)
+    arrived = work.end - before
+    assert arrived - (work.lag(healthy) - lag) >= 0.9 * arrived
+    assert sorted(b.ms for b in after[10:])[18] <= 1.2 * BUDGET_MS

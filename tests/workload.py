@@ -68,6 +68,7 @@ class Workload:
     trigger_ms: int = 0
     cold_ms: float = 0.0  # what it takes to start the workers of the first batch
     spark_ms: float = SPARK_MS
+    noisy_ms: float = 0.0  # so much more of it, at most, as chance will have it
     open_ms: float = 0.0  # what reading takes before a task's first record
     seed: int = 1
     clock: WorkClock = field(default_factory=WorkClock)
@@ -75,7 +76,8 @@ class Workload:
 
     def __post_init__(self) -> None:
         keys = sorted(self.cost_ms)
-        self.drawn = np.random.default_rng(self.seed).integers(0, len(keys), ENOUGH)
+        self.chance = np.random.default_rng(self.seed)
+        self.drawn = self.chance.integers(0, len(keys), ENOUGH)
         self.hashes: NDArray[np.int64] = np.array([hash_key(k) for k in keys])[self.drawn]
         self.costs: NDArray[np.float64] = np.array([self.cost_ms[k] for k in keys])[self.drawn]
         self.progress = Progress.starting_at(0)
@@ -117,7 +119,7 @@ class Workload:
         start_ms = 0.0 if self.batches else self.cold_ms
         slots_ms = tuple(self._worked(task, start_ms) for task in tasks)
         took = max(slots_ms, default=0.0)
-        self.clock.now += took + self.spark_ms
+        self.clock.now += took + self.spark_ms + float(self.chance.uniform(0.0, self.noisy_ms))
         if self.trigger_ms:
             self.clock.now += self.trigger_ms - self.clock.now % self.trigger_ms
         rows = sum(len(self._points(s)) for task in tasks for s in task)

@@ -8,6 +8,7 @@
 Holds no clock and does no IO: `now` is an argument. Part of `Steering`.
 """
 
+from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -15,9 +16,10 @@ from functools import partial
 from coordinator.cost.batch_cost import BatchCost, LaneId, Load, cell_in
 from coordinator.cost.lane_cuts import COSTLY, LANES_PER_SLOT, Cuts, LaneWork, cut_between, fewer, finely, more
 from coordinator.cost.learning import cleared, learned, proven, reconsidered
+from coordinator.cost.overhead import LOOK_BACK, Point, healthy_ms
 from coordinator.cost.profile import Cell, Profile
 from coordinator.cost.quotas import Budget, Quota, Why, quotas
-from coordinator.cost.search import ASIDE, Claim, Finding, Search, tried
+from coordinator.cost.search import ASIDE, TRIAL, Claim, Finding, Search, tried
 from coordinator.plan.planning import Piece
 from coordinator.progress.slices import Slice
 from coordinator.subscription import TopicPartition
@@ -30,6 +32,9 @@ PART_EVERY = 6
 
 FULL = 0.8
 """A batch that takes so much of the budget is about as long as one may be."""
+
+NOISE = 3.0
+"""So many times the noise is no chance."""
 
 LONGEST_PEACE_MS = 16 * MERGE_EVERY_MS
 """The longest time without a new search after lanes have turned out to be alike; it doubles from a minute."""
@@ -45,14 +50,18 @@ class CostModel:
         self._cells: dict[LaneId, Cell] = {}  # of lanes that were asked for, as of ...
         self._cells_of = self._profiles
         self._search = Search()
+        self._found = False  # a slow lane, by the search that goes on or was the last
         self._parents: dict[LaneId, float] = {}  # what a record of the lane cost that was cut for this one
         self._peace_ms, self._peace_until_ms = MERGE_EVERY_MS, 0
         self._merged_at_ms = now_ms
         self._reading_ms: float | None = None  # what a record takes to be read
         self._quiet_batches = 0  # without a search
+        self._seen: deque[Point] = deque(maxlen=LOOK_BACK)  # the last batches, of which the clock tells
         self._untold = 0  # batches in a row of which the clock tells nothing
         self.overhead_ms = 0.0
         """What Spark itself takes of a batch with all tasks; it is not in `BatchCost.work_ms`."""
+        self.noise_ms = 0.0
+        """By so much batches take more or less than is known why: less is no reason to suspect anybody."""
         self._beside_ms = 0.0  # what else a batch takes beside the work on records, where tasks have measured that
         self.rate_ms: float | None = None
         self.cuts: Cuts = {}
@@ -92,6 +101,10 @@ class CostModel:
         """Whether suspects are placed in different batches."""
         return bool(self._search.groups)
 
+    def busy_with_slow(self, batch: BatchCost) -> bool:
+        """Whether lanes that are slow, or are tried, may be why a batch took as long as it did."""
+        return self.searching or batch.expected_ms(self._profiles, 0.0) > self._budget.ms / 4
+
     def work_ms(self, s: Slice) -> float:
         """What a slice should take; in proportion to its records while nothing is known."""
         lane = s.lane
@@ -118,7 +131,7 @@ class CostModel:
         if not batch.warm or self._untold == 1:  # once is chance
             return
         if batch.fullest and batch.clock_tells and not exact:
-            before_ms, self.rate_ms = self.rate_ms or 0.0, self._rate(batch, before)
+            before_ms, self.rate_ms = self.rate_ms or 0.0, self._rate(batch)
             self._profiles = reconsidered(self._profiles, batch, rate_ms=self.rate_ms, healthy_ms=COSTLY * self.rate_ms)
             self._suspect(batch, before, before_ms, now_ms)
         else:
@@ -142,33 +155,33 @@ class CostModel:
         of = partial(learned, budget_ms=self._budget.ms, concurrency=self._concurrency)
         self._profiles = of(self._profiles, batch, reading_ms=self._reading_ms or 0.0)
 
-    def _rate(self, batch: BatchCost, before: Mapping[TopicPartition, Profile]) -> float:
-        """What a healthy record takes: never more than what one of the fullest task took, and slow to grow."""
-        seen = batch.work_ms / batch.fullest
-        if self.rate_ms is None:
-            return seen
-        if batch.work_ms < self.overhead_ms / 4:
-            return self.rate_ms  # too little to be told from chance
-        explained = self._search.groups or batch.expected_ms(before, 0.0) > 0.8 * batch.work_ms
-        return min(seen, self.rate_ms if explained else 1.1 * self.rate_ms)
+    def _rate(self, batch: BatchCost) -> float:
+        """What a healthy record takes, by the last batches and what is known by now of Spark's own time."""
+        self._seen.append((batch.fullest, batch.work_ms + self.overhead_ms))
+        seen = healthy_ms(self._seen, self.overhead_ms, self.noise_ms)
+        return seen if seen is not None else self.rate_ms or batch.work_ms / batch.fullest
 
     def _suspect(self, batch: BatchCost, before: Mapping[TopicPartition, Profile], rate: float, now_ms: int) -> None:
         if not self._search.groups or self._search.astray(batch, self._budget.ms):
-            known = batch.work_ms > 1.5 * batch.expected_ms(before, rate)
+            known = rate > 0 and batch.work_ms > 1.5 * batch.expected_ms(before, rate)
             self._seek(self._suspects(batch, before, rate, now_ms), known)
+            self._found = False
             return
         healthy_ms = batch.expected_ms(before, rate, alike=self._search.trial)
-        finding = tried(self._search, batch, rate, healthy_ms)
+        finding = tried(self._search, batch, rate, healthy_ms, self.noise_ms)
         for lane in finding.slow:
             claim, density = finding.search.claims[lane], self.cell(lane).density
             self._profiles = proven(self._profiles, lane, claim.record_ms(density, rate))
         self._clear(finding, batch)
         if finding.even:
-            self.rate_ms = batch.work_ms / batch.fullest
+            self._seen.clear()
+            self.rate_ms = self._rate(batch)
+        self._found = self._found or bool(finding.slow)
+        if self._found:
+            self._peace_ms = MERGE_EVERY_MS
+        elif not self._search.groups:
             self._peace_until_ms = now_ms + self._peace_ms
             self._peace_ms = min(2 * self._peace_ms, LONGEST_PEACE_MS)
-        elif finding.slow:
-            self._peace_ms = MERGE_EVERY_MS
 
     def _clear(self, finding: Finding, batch: BatchCost) -> None:
         """Clear lanes that were quick; of lanes known as slow none before it is proven which of them it is."""
@@ -200,9 +213,11 @@ class CostModel:
         A batch within its budget makes suspects only where others have shown that records need not cost so much.
         """
         explained = batch.work_ms <= 1.3 * batch.expected_ms(before, 0.0)
-        over = batch.work_ms > FULL * self._budget.ms and now_ms >= self._peace_until_ms
-        dear = batch.work_ms > max(self._budget.ms / 2, 1.5 * batch.expected_ms(before, rate))
-        if explained or not (over or dear):
+        over = batch.work_ms - self.noise_ms > FULL * self._budget.ms and now_ms >= self._peace_until_ms
+        expected_ms = batch.expected_ms(before, rate or self.rate_ms or 0.0)
+        dear = batch.work_ms > max(self._budget.ms / 2, 1.5 * expected_ms + NOISE * self.noise_ms)
+        drowned = (TRIAL - ASIDE) * self._budget.ms < NOISE * self.noise_ms and batch.work_ms < 1.5 * self._budget.ms
+        if explained or drowned or not (over or dear):
             return {}
         return {
             x.lane: Claim(batch.work_ms / x.span, batch.rows_beside(x) / x.span) for x in batch.loads if x.rows >= 1

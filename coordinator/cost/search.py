@@ -19,7 +19,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from math import inf
 
-from coordinator.cost.batch_cost import BatchCost, LaneId, touch
+from coordinator.cost.batch_cost import BatchCost, LaneId, Load, touch
 
 ASIDE = 0.55
 """The part of the budget that every slot is given during a trial, if nobody is slow ..."""
@@ -38,6 +38,9 @@ ASTRAY = 1.5
 
 UNSURE = 0.85
 """While no batch was quick, one that took so much of what is called healthy is slow: nobody knows what is healthy."""
+
+MOST_TRIALS = 14
+"""A search that goes on for longer looks for what is not there: two slow lanes are found in fewer batches."""
 
 ALL_SLOW = 4
 """So many groups slow and none quick: all lanes are alike, none is slower than the rest."""
@@ -83,6 +86,7 @@ class Search:
     groups: tuple[Group, ...] = ()
     claims: Mapping[LaneId, Claim] = field(default_factory=dict)
     slow_groups: int = 0
+    trials: int = 0  # batches so far
     some_quick: bool = False
     doubted: tuple[LaneId, ...] = ()  # quick, but known as slow: they wait until another is proven to be it
 
@@ -92,7 +96,7 @@ class Search:
 
         `some_quick` where it is known what a healthy record takes.
         """
-        return cls(Group(tuple(sorted(claims))).halves, claims, 0, some_quick) if len(claims) > 1 else cls()
+        return cls(Group(tuple(sorted(claims))).halves, claims, some_quick=some_quick) if len(claims) > 1 else cls()
 
     @property
     def trial(self) -> tuple[LaneId, ...]:
@@ -133,22 +137,35 @@ class Finding:
     even: bool = False
 
 
-def tried(search: Search, batch: BatchCost, rate_ms: float, healthy_ms: float) -> Finding:
+def tried(search: Search, batch: BatchCost, rate_ms: float, healthy_ms: float, noise_ms: float = 0.0) -> Finding:
     """The search after a batch with its trial group in it, which takes `healthy_ms` if nobody in it is slow.
 
-    A healthy record takes `rate_ms`. The search ends where the batch tells nothing, for nobody shall wait in vain.
+    A healthy record takes `rate_ms`; `noise_ms` more or less is chance. The search ends where the batch tells nothing,
+    and where it has gone on for long: nobody shall wait in vain.
     """
     loads = [x for x in batch.loads if x.span and _touches(x.lane, search.trial)]
     if not loads or not batch.clock_tells:
         return Finding(Search())
+    if search.trials >= MOST_TRIALS:
+        return Finding(Search(), even=True)
+    search = replace(search, trials=search.trials + 1)
     group, rest = search.groups[0], search.groups[1:]
-    if batch.work_ms >= (_least(search, batch, rate_ms, healthy_ms) if search.some_quick else UNSURE * healthy_ms):
-        seen = {x.lane: Claim(batch.work_ms / x.span, batch.rows_beside(x) / x.span) for x in loads}
+    least_ms = _least(search, batch, rate_ms, healthy_ms) + noise_ms if search.some_quick else UNSURE * healthy_ms
+    if batch.work_ms >= least_ms:
+        seen = {x.lane: _claim(search, batch, x, rate_ms) for x in loads}
         return _slow(replace(search, claims={**search.claims, **seen}), group, rest)
     if group.else_next and rest and len(rest[0].lanes) > 1:
         finding = _slow(replace(search, some_quick=True), rest[0], rest[1:])
         return replace(finding, quick=group.lanes)
     return Finding(replace(search, groups=rest, some_quick=True), quick=group.lanes)
+
+
+def _claim(search: Search, batch: BatchCost, load: Load, rate_ms: float) -> Claim:
+    """The lower of a suspect's claims, for each is an upper bound; once it is tried alone, what was seen of it."""
+    now, density = Claim(batch.work_ms / load.span, batch.rows_beside(load) / load.span), load.rows / load.span
+    if len(search.trial) == 1:
+        return now
+    return min(search.claims.get(load.lane, now), now, key=lambda c: c.added_ms(density, rate_ms))
 
 
 def _least(search: Search, batch: BatchCost, rate_ms: float, healthy_ms: float) -> float:

@@ -20,7 +20,7 @@ from coordinator.clock import Clock
 from coordinator.cost.batch_cost import BatchCost, LaneId, Load
 from coordinator.cost.costs import SliceCost
 from coordinator.cost.model import CostModel
-from coordinator.cost.overhead import FIRST_MS, Point, overhead
+from coordinator.cost.overhead import FIRST_MS, LOOK_BACK, Point, noise, overhead
 from coordinator.cost.quotas import Budget, Quota
 from coordinator.plan.packing import Task, pack
 from coordinator.plan.planning import Cutting, Piece, Pieces, even_bounds
@@ -28,9 +28,6 @@ from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.reports.lane_report import Ended
 from coordinator.subscription import TopicPartition
-
-LOOK_BACK = 16
-"""Batches by which it is told what of a batch is not for records."""
 
 WORKERS_WAIT_MS = 60_000
 """Spark ends Python workers when none of them has had work for so long."""
@@ -136,10 +133,11 @@ class Steering:
     def _over(self, flight: _Flight, took: int, *, warm: bool) -> BatchCost:
         """The batch, with the time that its records took."""
         batch = BatchCost(tuple(self._loads(flight)), float(took), warm=warm)
-        if warm:
+        if warm and batch.fullest >= 1 and not self._model.busy_with_slow(batch):
             self._took.append((batch.fullest, float(took)))
             found = overhead(self._took, self._model.overhead_ms)
             self._model.overhead_ms = min(found, self._budget.ms / 2)  # what is more may as well be a trigger's waiting
+            self._model.noise_ms = noise(self._took, self._model.overhead_ms)
         return replace(batch, work_ms=max(0.0, took - self._model.overhead_ms))
 
     def _on_trigger(self) -> bool:
