@@ -104,6 +104,9 @@ CUT: Cuts = {TP: frozenset({B.lo})}
         pytest.param([lane(A, 10), lane(B, 10), lane(C, 2_000)], True, id="cold neighbours that are alike merge"),
         pytest.param([lane(A, 10), lane(B, 10, record_ms=9.0), lane(C, 2_000)], False, id="a slow one stays alone"),
         pytest.param([lane(A, 600), lane(B, 600), lane(C, 600)], False, id="warm neighbours stay cut"),
+        pytest.param([lane(A, 600), lane(B, 5), lane(C, 2_000)], True, id="a key that is slow no more goes back"),
+        pytest.param([lane(A, 600), lane(B, 5, record_ms=9.0), lane(C, 2_000)], False, id="one that is slow does not"),
+        pytest.param([lane(A, 2_000), lane(B, 5), lane(C, 600)], False, id="a lane that is full takes nothing"),
         pytest.param([lane(A, 10), lane(C, 2_000)], False, id="lanes that do not touch at the cut do not merge"),
     ],
 )

@@ -3,7 +3,8 @@
 import pytest
 
 from coordinator.key_hash import hash_key
-from workload import SPARK_MS, Workload
+from coordinator.ranges import HashRange
+from workload import SPARK_MS, Batch, Workload
 
 HEALTHY = {b"k%d" % i: 1.0 for i in range(1_000)}
 SLOW = b"k7"
@@ -45,6 +46,18 @@ def test_a_key_that_recovers_catches_up() -> None:
     work.costs_now(k7=1.0)
     work.run(10)
     assert work.lag(lambda h: not healthy(h)) < behind / 10
+
+
+def test_the_lane_of_a_key_that_recovers_merges_again_within_ten_batches() -> None:
+    work = skewed(trigger_ms=BUDGET_MS)
+    (alone,) = _lanes_of_the_key(work.run(20)[-1])
+    work.costs_now(k7=1.0)
+    (merged,) = _lanes_of_the_key(work.run(10)[-1])
+    assert (alone.size, merged.size > 1) == (1, True)
+
+
+def _lanes_of_the_key(batch: Batch) -> set[HashRange]:
+    return {s.hashes for s in batch.lanes if hash_key(SLOW) in s.hashes}
 
 
 @pytest.mark.parametrize("slots", [2, 4, 8])
@@ -101,6 +114,13 @@ def test_a_long_trigger_is_not_taken_for_work() -> None:
     work = Workload(HEALTHY, slots=8, per_second=500, trigger_ms=60_000)
     after = work.run(12)[-3:]
     assert min(b.rows for b in after) >= 0.9 * 500 * 60
+
+
+@pytest.mark.parametrize("exact", [False, True])
+def test_waiting_for_a_trigger_as_long_as_the_budget_takes_nothing_from_it(exact: bool) -> None:
+    work = Workload(HEALTHY, slots=8, per_second=RATE, exact=exact, trigger_ms=BUDGET_MS)
+    work.run(30)
+    assert work.lag(healthy) <= 2 * RATE * BUDGET_MS / 1000
 
 
 def test_an_odd_pause_between_batches_is_not_taken_for_work_for_long() -> None:

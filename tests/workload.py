@@ -112,7 +112,7 @@ class Workload:
         return waiting
 
     def _batch(self) -> None:
-        ends = {TP: self.end}
+        ends, next_ms = {TP: self.end}, self.clock.now + self.trigger_ms
         work = self.steering.bounded(pieces({TP: (Owned(WHOLE, "e.1"),)}, {TP: self.progress}), ends)
         offset = StreamOffset("g", "m", lanes=plan(work, ends, Cutting(self.slots).done))
         tasks = self.steering.began(offset, offset)
@@ -120,8 +120,8 @@ class Workload:
         slots_ms = tuple(self._worked(task, start_ms) for task in tasks)
         took = max(slots_ms, default=0.0)
         self.clock.now += took + self.spark_ms + float(self.chance.uniform(0.0, self.noisy_ms))
-        if self.trigger_ms:
-            self.clock.now += self.trigger_ms - self.clock.now % self.trigger_ms
+        if self.trigger_ms:  # a batch that is late is followed at once
+            self.clock.now = max(self.clock.now, next_ms - next_ms % self.trigger_ms)
         rows = sum(len(self._points(s)) for task in tasks for s in task)
         self.batches.append(Batch(took, slots_ms, rows, tuple(s for task in tasks for s in task)))
         for s in offset.slices:

@@ -66,13 +66,15 @@ class BatchCost:
     """A batch that the sink completed. `work_ms` is the time its slowest slot worked, as far as the clock tells.
 
     `clock_tells` is False where the next call came on Spark's trigger, so that waiting may be in it. `warm` is False
-    where Python workers had to start first: no time in it is that of records.
+    where Python workers had to start first: no time in it is that of records. `maybe_waited` is True where the next
+    call came as if on a trigger, if only once: what it took beside its records is not learned from it.
     """
 
     loads: tuple[Load, ...]
     work_ms: float
     clock_tells: bool = True
     warm: bool = True
+    maybe_waited: bool = False
 
     @property
     def reading_ms(self) -> float | None:

@@ -5,15 +5,15 @@ The decision is a pure function of what is known of the lanes of the last batch:
     one key is most of a lane's work      cut on both sides of it
     a slow lane, its keys not known       cut in the middle, and search in both halves
     the fullest slot takes too long       its heaviest lane that can be cut is cut where its work halves
-    two sides of a cut are alike, cold    the cut goes, at most once a minute
+    two sides of a cut are alike, and     the cut goes, at most once a minute
+    one slot can well take both
 
 (spec 4.3; issue of slow keys)
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import heapreplace
-from itertools import pairwise
 
 from coordinator.cost.batch_cost import LaneId
 from coordinator.cost.costs import KeyCost, dearest
@@ -32,6 +32,9 @@ COSTLY = 1.3
 
 ALIKE = 1.5
 """Lanes whose records differ by less may merge."""
+
+CRUMB = 0.05
+"""A lane with so little of the mean of slots merges with any neighbour that stays below it: its key is slow no more."""
 
 LANES_PER_SLOT = 4
 """Most lanes of a partition, for each slot."""
@@ -92,17 +95,29 @@ def fewer(cuts: Cuts, lanes: Sequence[LaneWork], *, slots: int) -> Cuts:
     """The cuts without those that part lanes which are alike, and cold enough for one slot to take both."""
     mean = sum(x.work_ms for x in lanes) / slots
     kept = {tp: set(bounds) for tp, bounds in cuts.items()}
-    for low, high in pairwise(sorted(lanes, key=lambda x: x.lane)):
+    ordered = iter(sorted(lanes, key=lambda x: x.lane))
+    low = next(ordered, None)
+    for high in ordered:
         bound = high.hashes.lo
-        if low.lane[0] == high.lane[0] and bound in kept.get(low.lane[0], ()) and _mergeable(low, high, mean):
+        if low and low.lane[0] == high.lane[0] and bound in kept.get(low.lane[0], ()) and _mergeable(low, high, mean):
             kept[low.lane[0]].remove(bound)
+            low = _merged(low, high)
+        else:
+            low = high
     return {tp: frozenset(bounds) for tp, bounds in kept.items() if bounds}
 
 
 def _mergeable(low: LaneWork, high: LaneWork, mean: float) -> bool:
     costs = [x.cell.record_ms for x in (low, high) if x.cell.record_ms is not None]
     alike = not costs or max(costs) <= ALIKE * min(costs)
-    return alike and low.work_ms + high.work_ms <= mean / LANES_PER_SLOT
+    less, both = min(low.work_ms, high.work_ms), low.work_ms + high.work_ms
+    return alike and (both <= mean / LANES_PER_SLOT or (less <= CRUMB * mean and both <= mean))
+
+
+def _merged(low: LaneWork, high: LaneWork) -> LaneWork:
+    whole = low.lane[0], HashRange(low.hashes.lo, high.hashes.hi)
+    more_work = max(low, high, key=lambda x: x.work_ms)
+    return replace(more_work, lane=whole, work_ms=low.work_ms + high.work_ms)
 
 
 def room(cuts: Cuts, lane: LaneWork, slots: int) -> bool:

@@ -149,8 +149,8 @@ class CostModel:
         """
         if batch.warm and (seen := batch.reading_ms) is not None:
             self._reading_ms = seen if self._reading_ms is None else min(seen, self._reading_ms)
-        beside_ms = batch.beside_ms(self._reading_ms or 0.0, self._concurrency) if batch.warm else None
-        if beside_ms is not None:
+        beside_ms = batch.beside_ms(self._reading_ms or 0.0, self._concurrency)
+        if beside_ms is not None and batch.warm and not batch.maybe_waited:
             self._beside_ms += (beside_ms - self._beside_ms) / 2
         of = partial(learned, budget_ms=self._budget.ms, concurrency=self._concurrency)
         self._profiles = of(self._profiles, batch, reading_ms=self._reading_ms or 0.0)

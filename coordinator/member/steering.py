@@ -132,8 +132,9 @@ class Steering:
 
     def _over(self, flight: _Flight, took: int, *, warm: bool) -> BatchCost:
         """The batch, with the time that its records took."""
-        batch = BatchCost(tuple(self._loads(flight)), float(took), warm=warm)
-        if warm and batch.fullest >= 1 and not self._model.busy_with_slow(batch):
+        waited = self._on_the_second
+        batch = BatchCost(tuple(self._loads(flight)), float(took), warm=warm, maybe_waited=waited)
+        if warm and not waited and batch.fullest >= 1 and not self._model.busy_with_slow(batch):
             self._took.append((batch.fullest, float(took)))
             found = overhead(self._took, self._model.overhead_ms)
             self._model.overhead_ms = min(found, self._budget.ms / 2)  # what is more may as well be a trigger's waiting
