@@ -126,8 +126,21 @@ FAULTS = (
     ),
     Fault(
         "lanes of different cost merge",
-        (Edit(_CUTS, "    return alike and low.work_ms", "    return low.work_ms"),),
+        (Edit(_CUTS, "    return alike and (both", "    return (both"),),
         _OF_CUTS,
+    ),
+    Fault(
+        "a key that is slow no more keeps its lane for ever",
+        (Edit(_CUTS, "less <= CRUMB * mean and both <= mean", "False"),),
+        _OF_CUTS,
+    ),
+    Fault(
+        "a trigger's waiting is taken from the time budget",
+        (
+            Edit("coordinator/member/steering.py", "if warm and not waited and ", "if warm and "),
+            Edit("coordinator/cost/model.py", "batch.warm and not batch.maybe_waited", "batch.warm"),
+        ),
+        ("tests/test_steering.py",),
     ),
     Fault(
         "a cut beside a key leaves another with it",
