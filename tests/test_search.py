@@ -109,7 +109,7 @@ def test_a_batch_that_is_longer_by_noise_proves_nobody_slow(longer_ms: float, sl
 def test_a_claim_does_not_grow_with_what_held_up_a_batch() -> None:
     """Else the suspect would read less, the next batch would say even more of its records, and so on."""
     search = Search.among(dict.fromkeys(LANES, Claim(CLAIM)), some_quick=True)
-    loads = tuple(Load(lane, i, 100, 100) for i, lane in enumerate(search.trial))
+    loads = tuple(Load(lane, i, SPAN, SPAN) for i, lane in enumerate(search.trial))
     after = tried(search, BatchCost(loads, 60_000.0), RATE_MS, HEALTHY_MS).search
     assert {after.claims[lane].ms for lane in search.trial} == {CLAIM}
 

@@ -68,6 +68,7 @@ class World:
             .config("spark.driver.extraJavaOptions", log)
             .config("spark.jars", ",".join(map(str, CONNECTOR.jars)))
             .config("spark.python.unix.domain.socket.enabled", str(self._unix_sockets).lower())
+            .config("spark.python.authenticate.socketTimeout", "120s")  # of a worker on a busy machine
             .config("spark.sql.shuffle.partitions", str(SLOTS))
             .config("spark.sql.warehouse.dir", str(self.folder / "warehouse"))
         )

@@ -1,6 +1,6 @@
 """All seeded faults."""
 
-from mutants import of_commits, of_members, of_positions, of_reading, of_resets, of_service, of_slow_keys
+from mutants import of_commits, of_members, of_positions, of_reading, of_resets, of_service, of_slow_keys, of_steering
 
 FAULTS = (
     *of_positions.FAULTS,
@@ -10,4 +10,5 @@ FAULTS = (
     *of_service.FAULTS,
     *of_reading.FAULTS,
     *of_slow_keys.FAULTS,
+    *of_steering.FAULTS,
 )

@@ -1,0 +1,65 @@
+"""Faults in how batches are steered by the clock: Spark's own time, chance, and the search for slow lanes."""
+
+from mutants.fault import Edit, Fault
+
+_STEERING, _MODEL = "coordinator/member/steering.py", "coordinator/cost/model.py"
+_OVERHEAD, _SEARCH = "coordinator/cost/overhead.py", "coordinator/cost/search.py"
+_OF_STEERING, _OF_SEARCH = ("tests/test_steering.py",), ("tests/test_search.py",)
+_OF_OVERHEAD = ("tests/test_overhead.py",)
+
+FAULTS = (
+    Fault(
+        "Spark's own time is taken for that of records",
+        (Edit(_STEERING, "work_ms=max(0.0, took - self._model.overhead_ms)", "work_ms=float(took)"),),
+        _OF_STEERING,
+    ),
+    Fault(
+        "a single batch tells how much Spark's own time is",
+        (Edit(_OVERHEAD, "median(met)), GROWTH * max(before_ms, LEAST_MS))", "median(met)), max(met))"),),
+        _OF_OVERHEAD,
+    ),
+    Fault(
+        "one batch that was held up is noise for all",
+        (Edit(_OVERHEAD, "    off = median(", "    off = max("),),
+        _OF_OVERHEAD,
+    ),
+    Fault(
+        "a batch that is nearly all Spark's own time tells what a record takes",
+        (Edit(_OVERHEAD, " if took > 1.25 * overhead_ms]", "]"),),
+        _OF_OVERHEAD,
+    ),
+    Fault(
+        "workers that start are taken for work",
+        (Edit(_MODEL, "if not batch.warm or self._untold == 1:", "if self._untold == 1:"),),
+        _OF_STEERING,
+    ),
+    Fault(
+        "waiting for a trigger is taken for work",
+        (Edit(_STEERING, "if warm and (on_trigger or self._waited(batch)):", "if False:"),),
+        _OF_STEERING,
+    ),
+    Fault(
+        "chance proves a suspect slow",
+        (Edit(_SEARCH, "rate_ms, healthy_ms) + noise_ms if", "rate_ms, healthy_ms) if"),),
+        _OF_SEARCH,
+    ),
+    Fault(
+        "a suspect's claim grows with what held up its batch",
+        (
+            Edit(
+                _SEARCH, "    return min(search.claims.get(load.lane, now), now, key=", "    return max(now, now, key="
+            ),
+        ),
+        _OF_SEARCH,
+    ),
+    Fault(
+        "a search goes on for as long as nobody is quick",
+        (Edit(_SEARCH, "if search.trials >= MOST_TRIALS:", "if False:"),),
+        _OF_SEARCH,
+    ),
+    Fault(
+        "a batch that tells nothing goes on with the search",
+        (Edit(_SEARCH, "    if not loads or not batch.clock_tells:", "    if not loads:"),),
+        _OF_SEARCH,
+    ),
+)
