@@ -21,6 +21,7 @@ from topics import Kafka
 
 _DRIVERS = ("a", "b", "c")
 _LONGEST_WAIT_S = 3.0
+_PACE = "1 second"
 ANY_MOMENT = "at any moment"
 
 
@@ -53,7 +54,8 @@ def main() -> int:
         for partitions, kills in ((1, (wanted.kills + 1) // 2), (2, wanted.kills // 2)):
             name = f"chaos-{uuid.uuid4().hex[:8]}"
             (folder / name).mkdir()
-            fleet = Fleet(Kafka(kafka.address), redis.address, name, folder / name, partitions, classes=classes)
+            where = redis.address, name, folder / name
+            fleet = Fleet(Kafka(kafka.address), *where, partitions, pace=_PACE, classes=classes)
             stack.callback(fleet.end)
             good &= _kill_and_judge(fleet, kills, random, say)
     return 0 if good else 1

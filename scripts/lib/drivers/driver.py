@@ -28,6 +28,7 @@ class Driver:
 
     folder: Path
     options: Mapping[str, str]
+    pace: str = "0 seconds"  # how often a batch may begin
     java: str = ""  # options of its JVM
     process: subprocess.Popen[bytes] | None = None
     member: str = ""
@@ -63,7 +64,8 @@ class Driver:
         self.had = len(self.lines)
         environment = {points.FOLDER: str(self.folder), "PYTHONPATH": path, "JDK_JAVA_OPTIONS": _SHORT_LIFE}
         environment["SPARK_SUBMIT_OPTS"] = self.java
-        submit = SparkSubmit(_JOB, [str(self.folder), json.dumps(dict(self.options))], self.folder, self.log, _SLOTS)
+        words = [str(self.folder), json.dumps(dict(self.options)), self.pace]
+        submit = SparkSubmit(_JOB, words, self.folder, self.log, _SLOTS)
         self.process = submit.start(environment)
 
     @property

@@ -44,6 +44,7 @@ class Fleet:
     topic: str = ""
     feeding: Feeding = Feeding()
     options: Mapping[str, str] = field(default_factory=dict)  # besides those that every driver has
+    pace: str = "0 seconds"  # how often a batch may begin: drivers that work leave the cores to one that starts
     classes: Path | None = None  # what a JVM had loaded, for the next ones to start from
     odd: list[Record] = field(default_factory=list)  # to be sent in between
     drivers: dict[str, Driver] = field(default_factory=dict)
@@ -66,7 +67,7 @@ class Fleet:
             "heartbeat.interval.ms": "500",
             **self.options,
         }
-        driver = self.drivers.setdefault(name, Driver(self.folder / name, options))
+        driver = self.drivers.setdefault(name, Driver(self.folder / name, options, self.pace))
         driver.java = self._java
         driver.start()
         return driver

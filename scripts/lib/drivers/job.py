@@ -1,6 +1,7 @@
 """The job of a driver that is killed: one member of a group, which appends each finished batch to a file as one line.
 
-Arguments: its folder and its options as JSON. It ends politely when the file `stop` appears in its folder.
+Arguments: its folder, its options as JSON, and how often a batch may begin. It ends politely when the file `stop`
+appears in its folder.
 """
 
 import json
@@ -34,11 +35,11 @@ def _text(value: bytes | None) -> str | None:
 
 def main() -> None:
     """Run until the query fails or is asked to stop."""
-    folder, options = Path(sys.argv[1]), json.loads(sys.argv[2])
+    folder, options, pace = Path(sys.argv[1]), json.loads(sys.argv[2]), sys.argv[3]
     builder = SparkSession.builder.appName(folder.name).config("spark.sql.codegen.wholeStage", "false")
     spark = builder.config("spark.sql.codegen.factoryMode", "NO_CODEGEN").getOrCreate()  # it has a short life
     writer = spark.readStream.format("coop-kafka").options(**options).load().writeStream
-    writer = writer.foreachBatch(partial(append_batch, output=folder / "output"))
+    writer = writer.foreachBatch(partial(append_batch, output=folder / "output")).trigger(processingTime=pace)
     query = writer.option("checkpointLocation", str(folder / "checkpoint")).start()
     while not (folder / "stop").exists():
         if query.awaitTermination(1):
