@@ -24,14 +24,23 @@ def arguments() -> argparse.Namespace:
         " or by a schedule of the simulation.",
     )
     parser.add_argument("words", nargs="*", metavar="WORD", help="only faults whose name has one of these words in it")
+    parser.add_argument("--part", type=_part, default=(1, 1), metavar="K/N", help="only each N-th, from the K-th on")
     parser.add_argument("--list", action="store_true", help="only name the faults")
     return parser.parse_args()
+
+
+def _part(text: str) -> tuple[int, int]:
+    first, of = map(int, text.split("/"))
+    if not 1 <= first <= of:
+        raise argparse.ArgumentTypeError(f"{text} is no part: 1/2 and 2/2 are the parts of two")
+    return first, of
 
 
 def main() -> int:
     """Hunt the faults; 0 if all are caught, 1 if one is not, 2 if the faults do not fit the code any more."""
     wanted = arguments()
-    faults = [f for f in FAULTS if not wanted.words or any(word in f.name for word in wanted.words)]
+    first, of = wanted.part
+    faults = [f for f in FAULTS if not wanted.words or any(word in f.name for word in wanted.words)][first - 1 :: of]
     if wanted.list:
         print("\n".join(f.name for f in faults))
         return 0
