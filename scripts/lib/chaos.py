@@ -73,12 +73,12 @@ def _kill_and_judge(fleet: Fleet, kills: int, random: Random, say: Callable[[str
         fleet.until(lambda: fleet.working(*drivers), "all drivers share the topic")
         for number in range(kills):
             driver, point = random.choice(drivers), random.choice((*points.POINTS, ANY_MOMENT))
-            where = _come_to(fleet, driver, point, random)
+            where = _come_to(fleet, driver, point, random, say)
             say(f"{fleet.partitions} partitions, kill {number + 1}: {driver.name} {where}")
             driver.kill()
             driver.start()
-        fleet.until(lambda: fleet.working(*drivers), "all drivers are back")
-    fleet.until(lambda: fleet.everything_arrived, "every record is in a sink")
+        _until(fleet, lambda: fleet.working(*drivers), "all drivers are back", say)
+    _until(fleet, lambda: fleet.everything_arrived, "every record is in a sink", say)
     fleet.end()
     say(str(fleet.outcome()))
     for repeat in fleet.outcome().unexplained[:10]:
@@ -86,15 +86,26 @@ def _kill_and_judge(fleet: Fleet, kills: int, random: Random, say: Callable[[str
     return fleet.outcome().good
 
 
-def _come_to(fleet: Fleet, driver: Driver, point: str, random: Random) -> str:
+def _come_to(fleet: Fleet, driver: Driver, point: str, random: Random, say: Callable[[str], None]) -> str:
     """Wait until the driver works and has come to the point; where it is then."""
-    fleet.until(lambda: fleet.working(driver), f"{driver.name} works again")
+    _until(fleet, lambda: fleet.working(driver), f"{driver.name} works again", say)
     if point == ANY_MOMENT:
         time.sleep(random.uniform(0, _LONGEST_WAIT_S))
     else:
         points.arm(driver.folder, point)
-        fleet.until(driver.stands, f"{driver.name} comes {point}")
+        _until(fleet, driver.stands, f"{driver.name} comes {point}", say)
     return point
+
+
+def _until(fleet: Fleet, happened: Callable[[], bool], what: str, say: Callable[[str], None]) -> None:
+    """Wait; records that two drivers were killed over are parked (spec 7, Poison), until an operator releases them."""
+
+    def attended() -> bool:
+        for strike in fleet.release_parked():
+            say(f"released, as an operator would: {strike}")
+        return happened()
+
+    fleet.until(attended, what)
 
 
 if __name__ == "__main__":

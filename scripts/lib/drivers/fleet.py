@@ -11,7 +11,9 @@ from pathlib import Path
 import processes
 from coordinator.errors import UnknownGroupError
 from coordinator.group_state import GroupState
+from coordinator.plan.poison import Strike
 from coordinator.redis.client import RedisClient
+from coordinator.redis.operator import OperatorVerbs
 from coordinator.redis.snapshot import read_group
 from drivers import output
 from drivers.driver import Driver, owners
@@ -125,6 +127,15 @@ class Fleet:
         turn, partition = divmod(number, self.partitions)
         key = None if turn % self.feeding.every_keyless == 0 else b"key-%d" % (turn % self.feeding.keys)
         return Record(str(number).encode(), key, partition)
+
+    def release_parked(self) -> tuple[Strike, ...]:
+        """Do as an operator does with lanes that are parked, for drivers were killed over them; what was released."""
+        with closing(RedisClient(self.redis_url)) as client:
+            store = OperatorVerbs.of_group(client, self.group)
+            parked = tuple(s for s in store.strikes() if s.parked)
+            if parked:
+                store.forgive(parked, "the drivers were killed, no record is to blame")
+        return parked
 
     # -- what can be seen ------------------------------------------------------------------------
 

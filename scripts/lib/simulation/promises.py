@@ -104,11 +104,14 @@ def nothing_confirmed(planned: Iterable[Record], states: Sequence[State]) -> Non
 def kept_what_may_be_written(
     end: StreamOffset, before: State, after: State, last_owner: Mapping[tuple[TopicPartition, int], str]
 ) -> None:
-    """Who leaves frees nothing of a batch that the sink may not have completed: killed tasks may write it (4.2)."""
+    """Who leaves frees nothing of a batch that the sink may not have completed: killed tasks may write it (4.2).
+
+    A commit that was interrupted is said again by who leaves: what it confirms is not at stake.
+    """
     if before.nonce != after.nonce:
         return
     for tp, lane in end:
-        for h in (h for h in HASHES if h in lane.hashes and before.at_hash(tp, h) < lane.until):
+        for h in (h for h in HASHES if h in lane.hashes and after.at_hash(tp, h) < lane.until):
             if before.epoch(tp, h) == lane.epoch == last_owner[tp, h] and after.epoch(tp, h) is None:
                 raise Violation(f"LEAVE: hash {h} of {tp} was freed, which a task may still write")
 
