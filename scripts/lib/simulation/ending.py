@@ -44,10 +44,11 @@ def _park(world: "World") -> None:
     """What never ends is parked once some drivers were lost over it, and all else arrives; then it is released."""
     world.trace("--- endless")
     world.work.held_up.clear()
+    free_at_ms = 0
     for _ in range(_QUIET_STEPS):
         if _all_but_parked(world):
             break
-        _supervise(world)
+        free_at_ms = _supervise(world, free_at_ms)
         world.scheduler.step()
     else:
         raise Violation(f"STUCK: nothing arrives beside what never ends; strikes {world.invariants.state.strikes}")
@@ -60,15 +61,22 @@ def _park(world: "World") -> None:
     operating.release(world, healed=True)
 
 
-def _supervise(world: "World") -> None:
-    """Somebody stops a driver that hangs, and starts another; an operator releases what is parked for nothing."""
+def _supervise(world: "World", free_at_ms: int) -> int:
+    """Somebody stops a driver that hangs, and starts another; an operator releases what is parked for nothing.
+
+    Another one starts when the lease of the last that hung has ended, which is what tells that it was lost over a
+    record (spec 7, Poison): after `free_at_ms`, which is given back as it is by then.
+    """
+    now_ms = world.scheduler.now_ms
     for driver in world.running:
-        if driver.hangs_since is not None and world.scheduler.now_ms - driver.hangs_since > faults.SESSION_MS:
+        if driver.hangs_since is not None and now_ms - driver.hangs_since > faults.SESSION_MS:
             faults.kill(world, driver)
-    if len(world.running) < 2:
+            free_at_ms = now_ms + 2 * faults.SESSION_MS
+    if not world.running or (len(world.running) < 2 and now_ms >= free_at_ms):
         world.start(world.random.choice(world.idle_checkpoints() or [world.new_checkpoint()]))
     if any(s.parked for s in world.invariants.state.strikes):
         operating.release(world, healed=False)
+    return free_at_ms
 
 
 def _all_but_parked(world: "World") -> bool:
