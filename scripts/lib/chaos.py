@@ -22,6 +22,7 @@ from topics import Kafka
 _DRIVERS = ("a", "b", "c")
 _LONGEST_WAIT_S = 3.0
 _PACE = "1 second"
+_PATIENCE_S = 600.0  # of each wait, on a machine that does other work as well
 ANY_MOMENT = "at any moment"
 
 
@@ -70,7 +71,7 @@ def _kill_and_judge(fleet: Fleet, kills: int, random: Random, say: Callable[[str
         if fleet.classes and not fleet.classes.exists():
             fleet.rehearse(_DRIVERS[0])
         drivers = [fleet.join(name) for name in _DRIVERS]
-        fleet.until(lambda: fleet.working(*drivers), "all drivers share the topic")
+        _until(fleet, lambda: fleet.working(*drivers), "all drivers share the topic", say)
         for number in range(kills):
             driver, point = random.choice(drivers), random.choice((*points.POINTS, ANY_MOMENT))
             where = _come_to(fleet, driver, point, random, say)
@@ -105,7 +106,7 @@ def _until(fleet: Fleet, happened: Callable[[], bool], what: str, say: Callable[
             say(f"released, as an operator would: {strike}")
         return happened()
 
-    fleet.until(attended, what)
+    fleet.until(attended, what, _PATIENCE_S)
 
 
 if __name__ == "__main__":
