@@ -209,6 +209,23 @@ def test_a_damaged_field_is_refused_by_name(lived: World, name: str, field: str,
     assert lived.redis.hget(key_of(lived, name), field) == damage, "somebody has mended it in silence"
 
 
+@pytest.mark.parametrize(
+    "segments",
+    [
+        pytest.param([LOWER], id="the upper half is gone"),
+        pytest.param([UPPER], id="the lower half is gone"),
+        pytest.param([LOWER, UPPER.replace("4", "5", 1)], id="a hole between two segments"),
+        pytest.param([LOWER, UPPER.replace("0-", "1-")], id="a hole of one hash"),
+        pytest.param([str(WHOLE).replace("f" * 15, "f" * 14 + "e")], id="the last hash is gone"),
+    ],
+)
+def test_a_hole_among_the_segments_is_refused_by_name(lived: World, segments: list[str]) -> None:
+    lived.redis.delete(key_of(lived, "segments"))
+    lived.redis.hset(key_of(lived, "segments"), mapping=dict.fromkeys(segments, "5"))
+    refused = {"read_group", "positions", "acquire", "commit_ranges", "claim", "commit", "finish"}
+    assert {*meet(lived)} == refused, "what is in a hole is never read, and then counts as done"
+
+
 @pytest.mark.parametrize("name", KINDS)
 def test_a_key_of_another_kind_is_refused_by_name(lived: World, name: str) -> None:
     lived.redis.delete(key_of(lived, name))

@@ -4,13 +4,12 @@
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Self
 
 from coordinator.errors import CoopKafkaError, StateFormatError
 from coordinator.progress.segments import Progress
-from coordinator.ranges import HASH_MAX, HashRange
 
 KINDS = ("meta", "topics", "policy", "growth", "strikes", "stable", "end", "epoch", "segments", "ics")
 """The keys that are copied, by what they are called before any topic. Leases, owners and members belong to one life."""
@@ -66,14 +65,7 @@ class GroupCopy:
         for topic in self.keys["topics"]:
             for partition in self.keys[f"stable:{topic}"]:
                 where = f"{topic}:{partition}"
-                progress = Progress.parse(self.keys[f"segments:{where}"], self.keys.get(f"ics:{where}"))
-                _check_tiling(where, [s.hashes for s in progress.segments])
-
-
-def _check_tiling(where: str, hashes: Sequence[HashRange]) -> None:
-    begins, ends = [h.lo for h in hashes], [h.hi + 1 for h in hashes]
-    if [*begins, HASH_MAX + 1] != [0, *ends]:
-        raise ValueError(f"has holes or overlaps among the segments of {where}")
+                Progress.parse_whole(where, self.keys[f"segments:{where}"], self.keys.get(f"ics:{where}"))
 
 
 def is_copied(name: str) -> bool:

@@ -163,6 +163,14 @@ class Progress:
         done = {HashRange.parse(h): tuple(map(OffsetRange.parse, text.split())) for h, text in (ics or {}).items()}
         return progress._with(done) if done else progress
 
+    @classmethod
+    def parse_whole(cls, where: object, positions: Mapping[str, str], ics: Mapping[str, str] | None = None) -> Self:
+        """The same of a whole partition, named `where` in errors: its segments, if it has any, tile the hash space."""
+        progress = cls.parse(positions, ics)
+        if progress.segments and not progress.tiles:
+            raise StateFormatError(f"the segments of {where} leave holes: what is in them would count as done")
+        return progress
+
     def _with(self, done: Mapping[HashRange, Offsets]) -> Self:
         """The same as `add` of every rectangle, in one go."""
         known = {s.hashes.lo for s in self.segments}

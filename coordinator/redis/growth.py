@@ -32,5 +32,5 @@ class GrowthVerbs(ScriptCalls):
             for tp in partitions:
                 pipeline.hgetall(self._keys.segments(tp))
             found = zip(partitions, pipeline.execute(), strict=True)
-        segments = {tp: Progress.parse(text).segments for tp, text in found if text}
+        segments = {tp: Progress.parse_whole(tp, text).segments for tp, text in found if text}
         return {tp: tuple((s.hashes, s.position) for s in of_tp) for tp, of_tp in segments.items()}

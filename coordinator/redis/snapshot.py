@@ -53,7 +53,7 @@ def read_group(client: RedisClient, group: str) -> GroupState:
         leases_ms=leases,
         members=members,
         topics=topics,
-        segments={tp: _segments(text) for tp, text in zip(stable, found[::3], strict=True)},
+        segments={tp: _segments(tp, text) for tp, text in zip(stable, found[::3], strict=True)},
         owners={tp: _owners(text) for tp, text in zip(stable, found[1::3], strict=True)},
         stable=stable,
         ends=ends,
@@ -83,8 +83,8 @@ def _offsets(topic: str, text: Mapping[str, str]) -> dict[TopicPartition, int]:
     return {TopicPartition(topic, int(p)): int(o) for p, o in sorted(text.items(), key=lambda item: int(item[0]))}
 
 
-def _segments(text: Mapping[str, str]) -> tuple[tuple[HashRange, int], ...]:
-    return tuple((s.hashes, s.position) for s in Progress.parse(text).segments)
+def _segments(tp: TopicPartition, text: Mapping[str, str]) -> tuple[tuple[HashRange, int], ...]:
+    return tuple((s.hashes, s.position) for s in Progress.parse_whole(tp, text).segments)
 
 
 def _owners(text: Mapping[str, str]) -> tuple[tuple[HashRange, str, str], ...]:

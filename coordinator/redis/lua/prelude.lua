@@ -18,11 +18,16 @@ end
 
 local function ms(number) return string.format('%.0f', number) end
 
+local neighbours = { [-1] = {}, [1] = {} }  -- most partitions are cut alike
 local function step(hash, by)  -- the hash (16 hex digits) before (-1) or after (1) this one
+  local known = neighbours[by][hash]
+  if known then return known end
   local high, low = tonumber(string.sub(hash, 1, 8), 16), tonumber(string.sub(hash, 9), 16) + by
   if low < 0 then high, low = high - 1, 4294967295 end
   if low > 4294967295 then high, low = high + 1, 0 end
-  return string.format('%08x%08x', high, low)
+  known = string.format('%08x%08x', high, low)
+  neighbours[by][hash] = known
+  return known
 end
 
 local function ascending(ranges)
@@ -154,8 +159,22 @@ local function busy(leases)
   return nil
 end
 
+-- The segments of a partition tile its hash space: what is in a hole nobody would read, and it would count as done.
+local function check_tiling(segments, key)
+  local lo = '0000000000000000'
+  for _, s in ipairs(segments) do
+    if s.lo ~= lo then check(false, 'a hole before ' .. s.lo .. '-' .. s.hi .. ': ' .. key) end
+    lo = step(s.hi, 1)
+  end
+  if lo ~= '8000000000000000' then check(#segments == 0, 'a hole from ' .. lo .. ' on: ' .. key) end
+end
+
 -- The ranges of a hash in Redis, sound: {lo, hi, value}, ascending and disjoint.
-local function ranges_at(key, pattern) return check_ranges(from_hash(redis.call('HGETALL', key)), key, pattern) end
+local function ranges_at(key, pattern)
+  local ranges = check_ranges(from_hash(redis.call('HGETALL', key)), key, pattern)
+  if pattern == OFFSET then check_tiling(ranges, key) end
+  return ranges
+end
 
 -- The member's own fence: it has joined since the last loss, and no other life of it has since. A call that was on its way
 -- for so long that the member has made another since changes nothing any more: nobody waits for its answer.

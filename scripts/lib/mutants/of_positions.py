@@ -41,8 +41,8 @@ FAULTS = (
         (
             Edit(
                 _PRELUDE,
-                "  return string.format('%08x%08x', high, low)",
-                "  return string.format('%016x', tonumber(hash, 16) + by)",
+                "  known = string.format('%08x%08x', high, low)",
+                "  known = string.format('%016x', tonumber(hash, 16) + by)",
             ),
         ),
         schedules=100,
@@ -165,6 +165,11 @@ FAULTS = (
         "the rest of a lane begins one hash too late",
         (Edit("coordinator/progress/ownership.py", "        lo = c.hi + 1\n", "        lo = c.hi + 2\n"),),
         ("tests/test_ownership.py",),
+    ),
+    Fault(
+        "a hole among the segments is noticed by nobody",
+        (Edit(_PRELUDE, "  if pattern == OFFSET then check_tiling(ranges, key) end\n", ""),),
+        ("tests/test_damaged_state.py",),
     ),
     Fault(
         "a segment is cut one hash off where an owner begins",
