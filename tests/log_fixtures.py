@@ -136,6 +136,26 @@ def compacted_log(kafka: Kafka) -> str:
     return topic
 
 
+def emptied_marker_log(kafka: Kafka) -> str:
+    """A topic in which the cleaner has left the batch of an aborted transaction's marker without the marker.
+
+    It keeps the last batch of a producer: where the next life of the producer ended the transaction, the marker's.
+    """
+    topic = kafka.create_topic("emptied", config=COMPACTED)
+    kafka.produce_fenced(topic, [Record(b"aborted", b"k")])
+
+    def emptied() -> bool:
+        kafka.produce(topic, [Record(b"v", b"k")])
+        try:
+            everything(kafka, topic, "read_committed")
+        except RuntimeError:  # "StopIteration raised unpacking messageset"
+            return True
+        return False
+
+    eventually(emptied)
+    return topic
+
+
 def losses(caplog: pytest.LogCaptureFixture) -> list[str]:
     """What was logged about lost records; kafka-python logs too, when the machine is slow."""
     return [message for message in caplog.messages if message.startswith(DataLossError.name)]

@@ -19,6 +19,7 @@ from coordinator.settings import StandaloneSettings
 from coordinator.subscription import Assigned, TopicPartition
 from group_services import TestClock
 from kafka_logs import T0, Through, delete_records, kafka_log
+from log_fixtures import emptied_marker_log, end
 from topics import Kafka, Record
 
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)
@@ -120,6 +121,13 @@ def test_what_is_gone_or_no_record_has_no_time(
         pass
     found = log.first_times({one: OffsetRange(0, 10), two: OffsetRange(11, 12)})
     assert found == {one: T0 - 3_600_000 + 5 * MINUTE}, "the marker at the end of a transaction is no record"
+
+
+def test_a_marker_that_the_cleaner_has_emptied_is_passed(kafka: Kafka) -> None:
+    topic = emptied_marker_log(kafka)
+    tp = TopicPartition(topic, 0)
+    with closing(kafka_log(kafka.bootstrap, {"isolation_level": "read_committed"})) as log:
+        assert log.first_times({tp: OffsetRange(0, end(kafka, topic))}).keys() == {tp}
 
 
 def test_a_query_reads_partitions_side_by_side_in_time(

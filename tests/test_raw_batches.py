@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kafka import KafkaConsumer
-from kafka.consumer.fetcher import Fetcher
+from kafka.consumer.fetcher import Fetcher, IsolationLevel
 from kafka.errors import CorruptRecordError
 
 from spark_coop_source.decode.record_batch_v2 import RawBatch
 from spark_coop_source.fetch import consumers, raw_batches
 from topics import Kafka, Record
-from wire_batches import Written, batch, plain, polled
+from wire_batches import Written, batch, emptied, plain, polled
 
 
 def test_the_hook_fits_the_kafka_python_that_is_installed(kafka: Kafka) -> None:
@@ -79,3 +79,12 @@ def test_a_damaged_batch_is_refused_unless_crcs_are_not_checked() -> None:
         polled(wire, raw=True)
     (record,) = polled(wire, raw=True, check_crcs=False)
     assert record.value.count == 1
+
+
+@pytest.mark.parametrize("raw", [True, False])
+@pytest.mark.parametrize("marker", [True, False])
+@pytest.mark.parametrize("level", [IsolationLevel.READ_COMMITTED, IsolationLevel.READ_UNCOMMITTED])
+def test_batches_that_the_cleaner_has_emptied_are_passed(level: IsolationLevel, marker: bool, raw: bool) -> None:
+    wire = batch([Written(b"k", b"v")] * 3) + emptied(3, marker=marker) + batch([Written(b"k", b"v")] * 2, 4)
+    read = polled(wire, raw=raw, isolation_level=level)
+    assert [record.offset for record in read] == ([2, 5] if raw else [0, 1, 2, 4, 5]), "a raw batch has its last one"

@@ -8,7 +8,7 @@ import pytest
 from kafka import TopicPartition
 
 from coordinator.key_hash import cuts
-from log_fixtures import compacted_log, end, lane, odd_log, rows, task, whole
+from log_fixtures import compacted_log, emptied_marker_log, end, lane, odd_log, rows, task, whole
 from spark_coop_source.fetch import consumers, raw_batches
 from spark_coop_source.task.read import SlicePartition
 from topics import Kafka, Record
@@ -77,6 +77,16 @@ def test_a_compacted_log_is_read_as_poll_reads_it(kafka: Kafka) -> None:
     for start in (0, last // 2, last - 3):
         some = task(kafka, [whole(topic, start, last)], include_headers=True)
         assert rows(some) == by_poll(some)
+
+
+def test_a_marker_that_the_cleaner_has_emptied_stops_nobody(kafka: Kafka) -> None:
+    topic = emptied_marker_log(kafka)
+    last = end(kafka, topic)
+    for level in ISOLATION:
+        some = task(kafka, [whole(topic, 0, last)], isolation_level=level)
+        read = rows(some)
+        assert read[-1]["offset"] == last - 1
+        assert read == by_poll(some)
 
 
 def test_answers_that_end_within_a_batch_are_read_as_poll_reads_them(kafka: Kafka, log: str) -> None:

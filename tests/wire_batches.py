@@ -1,13 +1,16 @@
 """Record batches as Kafka keeps them, built by kafka-python: what decoding is compared with."""
 
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from crc32c import crc32c
 from hypothesis import strategies as st
 from kafka import TopicPartition
 from kafka.consumer.fetcher import ConsumerRecord, Fetcher
 from kafka.record.memory_records import MemoryRecords, MemoryRecordsBuilder
 
+from coordinator.kafka.empty_markers import passing
 from spark_coop_source.fetch import raw_batches
 
 CODECS = {"none": 0, "gzip": 1, "snappy": 2, "lz4": 3, "zstd": 4}
@@ -36,10 +39,18 @@ def batch(records: Sequence[Written], first: int = 0, *, magic: int = 2, codec: 
     return bytes(built)
 
 
-def polled(wire: bytes, *, raw: bool, fetch_offset: int = 0, check_crcs: bool = True) -> list[ConsumerRecord]:
+def emptied(offset: int, *, marker: bool, producer: int = 7) -> bytes:
+    """What the cleaner leaves of a producer's last batch: its head."""
+    transactional, control = 0x10, 0x20
+    attributes = transactional | (control if marker else 0)
+    signed = struct.pack(">hiqqqhii", attributes, 0, 0, 0, producer, 0, 0, 0)
+    return struct.pack(">qiibI", offset, 9 + len(signed), 0, 2, crc32c(signed)) + signed
+
+
+def polled(wire: bytes, *, raw: bool, fetch_offset: int = 0, **how: object) -> list[ConsumerRecord]:
     """What kafka-python takes from an answer that holds `wire`, with or without our hook."""
-    kind = raw_batches._hooked(Fetcher.PartitionRecords) if raw else Fetcher.PartitionRecords
-    part = kind(fetch_offset, AT, MemoryRecords(wire), check_crcs=check_crcs)
+    kind = passing(Fetcher.PartitionRecords)
+    part = (raw_batches._hooked(kind) if raw else kind)(fetch_offset, AT, MemoryRecords(wire), **how)
     return list(part.take())
 
 

@@ -12,6 +12,7 @@ from kafka import KafkaConsumer
 from kafka import TopicPartition as KafkaTopicPartition
 from kafka.errors import KafkaTimeoutError
 
+from coordinator.kafka import empty_markers
 from coordinator.kafka.client import client_arguments
 from coordinator.kafka.connection import open_client
 from coordinator.ranges import OffsetRange
@@ -39,6 +40,7 @@ def first_times(
     errors, `KafkaTimeoutError` if Kafka tells nothing within `WAIT_S`.
     """
     consumer, _ = open_client(KafkaConsumer, {**client_arguments(kafka), **_OURS})
+    empty_markers.install(consumer)
     with closing(consumer):
         return {tp: at for tp, at in _first_times(consumer, stretches) if at >= 0}
 

@@ -86,6 +86,18 @@ class Kafka:
             _send(producer, topic, records)
             producer.abort_transaction()
 
+    def produce_fenced(self, topic: str, records: Iterable[Record]) -> None:
+        """Write records in a transaction that the producer's next life aborts, as after a kill."""
+        name = f"transaction-{uuid.uuid4().hex}"
+        with (
+            closing(self._producer(transactional_id=name)) as first,
+            closing(self._producer(transactional_id=name)) as next_one,
+        ):
+            first.init_transactions()
+            first.begin_transaction()
+            _send(first, topic, records)
+            next_one.init_transactions()
+
     def _admin(self) -> KafkaAdminClient:
         return KafkaAdminClient(bootstrap_servers=self.bootstrap)
 

@@ -14,6 +14,7 @@ from time import monotonic
 from kafka import KafkaConsumer
 from kafka import TopicPartition as KafkaTopicPartition
 
+from coordinator.kafka import empty_markers
 from coordinator.kafka.client import client_arguments
 from coordinator.kafka.connection import open_client
 from coordinator.subscription import TopicPartition
@@ -122,6 +123,7 @@ def _opened(kafka: Mapping[str, object], most_unfiltered: int) -> KafkaConsumer:
         wanted = arguments.get(name, KafkaConsumer.DEFAULT_CONFIG[name])
         arguments[name] = min(int(str(wanted)), answer_bytes(most_unfiltered))
     consumer, _ = open_client(KafkaConsumer, arguments)
+    empty_markers.install(consumer)
     raw_batches.install(consumer)
     large_reads.install(consumer)
     return consumer

@@ -45,7 +45,7 @@ def install(consumer: KafkaConsumer) -> bool:
     if not fits(Fetcher.PartitionRecords):
         log.warning("kafka-python %s does not hand out record batches: reading is slower", kafka.__version__)
         return False
-    consumer._fetcher.PartitionRecords = _hooked(Fetcher.PartitionRecords)  # noqa: SLF001
+    consumer._fetcher.PartitionRecords = _hooked(consumer._fetcher.PartitionRecords)  # noqa: SLF001
     return True
 
 
