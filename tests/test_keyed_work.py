@@ -3,7 +3,7 @@
 import threading
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import pyarrow as pa
@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arrow_records import ALL, batch, points
+from equal_hashes import twin
 from spark_coop_source.function.keyed_work import Window, keyed_work
 from spark_coop_source.function.pieces import Piece, SliceTable, by_key
 
@@ -140,6 +141,32 @@ def test_an_error_ends_the_work_and_its_threads() -> None:
         list(keyed_work(pieces(*batches), work, 2, Window(rows=10)))
     assert len(begun) < 100, "nothing new is begun"
     assert ours() == []
+
+
+def test_an_error_of_joining_what_waited_reaches_the_task() -> None:
+    held = threading.Event()
+
+    def coming() -> Iterator[Piece]:
+        *first, last = pieces([b"a"], [b"a"], [b"a"])
+        yield from first
+        yield replace(last, records=last.records.select(["key", "offset"]))
+        held.set()
+
+    with pytest.raises(pa.ArrowInvalid, match="Schema"):
+        list(keyed_work(coming(), lambda _: held.wait(PATIENCE_S) and None, 2, Window()))
+    assert ours() == []
+
+
+def test_keys_that_hash_alike_are_worked_on_one_by_one_key() -> None:
+    key = b"customer-0000000000000000-victim"
+    barrier = threading.Barrier(2)
+
+    def meet(piece: Piece) -> None:
+        assert {each for each, _ in points([piece.records])} == {piece.key}
+        barrier.wait(PATIENCE_S)
+
+    batches: list[Keys] = [[key], [twin(key)]]
+    assert len(list(keyed_work(pieces(*batches), meet, 2, Window()))) == 2
 
 
 def test_an_exit_from_the_function_is_not_waited_for_forever() -> None:

@@ -10,6 +10,7 @@ from coordinator.key_hash import cuts, hash_record
 from coordinator.progress.slices import Slice
 from coordinator.ranges import OffsetRange
 from coordinator.subscription import TopicPartition
+from equal_hashes import twin
 from spark_coop_source.function.pieces import SliceTable, by_key, by_slice, hashes_of, tables
 
 keys = st.lists(st.none() | st.binary(max_size=2), min_size=1, max_size=40)
@@ -46,6 +47,15 @@ def test_a_record_without_a_key_is_not_mixed_with_the_key_that_hashes_alike() ->
     assert hash_record(None, offset) == hash_record(twin, 0)
     pieces = by_key(batch([None, twin], first=offset), WHOLE_TABLE)
     assert {piece.key: points([piece.records]) for piece in pieces} == {None: [(None, 5)], twin: [(twin, 6)]}
+
+
+def test_keys_that_hash_alike_are_pieces_of_their_own() -> None:
+    key = b"customer-0000000000000000-victim"
+    other = twin(key)
+    assert key != other
+    assert hash_record(key, 0) == hash_record(other, 0)
+    pieces = by_key(batch([key, other, key, None]), WHOLE_TABLE)
+    assert [points([piece.records]) for piece in pieces] == [[(key, 0), (key, 2)], [(other, 1)], [(None, 3)]]
 
 
 @pytest.mark.parametrize(

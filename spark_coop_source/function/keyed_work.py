@@ -98,7 +98,7 @@ class _Threads:
         self._lock = Lock()
         self._waiting: dict[object, list[Piece]] = {}  # of every key that is worked on; guarded by the lock
         self._closed = False  # guarded by the lock
-        self._results: SimpleQueue[tuple[_Load, Done | BaseException]] = SimpleQueue()
+        self._results: SimpleQueue[tuple[_Load, Done] | BaseException] = SimpleQueue()
         self._load = _Load(0, 0, 0)  # taken in, not yet handed on
 
     @property
@@ -122,11 +122,12 @@ class _Threads:
     def done(self, *, wait: bool = False) -> Iterator[Done]:
         """All that is done by now; with `wait`, at least one."""
         while wait or not self._results.empty():
-            load, result = self._results.get()
+            result = self._results.get()
             if isinstance(result, BaseException):
                 raise result
+            load, done = result
             self._load -= load
-            yield result
+            yield done
             wait = False
 
     def close(self) -> None:
@@ -135,14 +136,16 @@ class _Threads:
         self._pool.shutdown(wait=True, cancel_futures=True)
 
     def _run(self, pieces: list[Piece]) -> None:
-        load = sum(map(_Load.of, pieces), _Load(0, 0, 0))
-        piece = pieces[0].joined(pieces[1:]) if len(pieces) > 1 else pieces[0]
-        pieces.clear()  # the pool keeps the list while the work goes on
         try:
+            load = sum(map(_Load.of, pieces), _Load(0, 0, 0))
+            piece = pieces[0].joined(pieces[1:]) if len(pieces) > 1 else pieces[0]
+            pieces.clear()  # the pool keeps the list while the work goes on
             self._results.put((load, timed(self._work, piece)))
+            self._go_on_behind(piece)
         except BaseException as error:  # noqa: BLE001 - SystemExit too: nobody else would hear of it
-            self._results.put((load, error))
-            return  # nothing more of this key
+            self._results.put(error)  # and nothing more of this key is begun
+
+    def _go_on_behind(self, piece: Piece) -> None:
         with self._lock:
             behind = self._waiting.pop(_key(piece))
             if behind and not self._closed:
@@ -151,5 +154,5 @@ class _Threads:
 
 
 def _key(piece: Piece) -> object:
-    """What must be in order; a record without a key never waits for another, nor for one that hashes alike."""
-    return (piece.of.topic_partition, piece.key_hash, piece.key is None)
+    """What must be in order; a record without a key hardly ever waits for another."""
+    return (piece.of.topic_partition, piece.key, piece.key_hash)

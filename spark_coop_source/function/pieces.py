@@ -16,8 +16,6 @@ from coordinator.subscription import TopicPartition
 from spark_coop_source.decode.byte_column import ByteColumn
 from spark_coop_source.select.hashing import hash_records
 
-_NULL_KEY = np.uint64(1 << 63)  # a hash has 63 bits: a null key's must not be taken for that of eight bytes
-
 
 @dataclass(frozen=True, slots=True)
 class Piece:
@@ -110,17 +108,23 @@ def by_key(batch: pa.RecordBatch, table: SliceTable) -> Iterator[Piece]:
 
     A piece belongs to the slice of its first record, also where its key's lane has further slices.
     """
-    hashes = hashes_of(batch)
-    nulls = batch.column("key").is_null().to_numpy(zero_copy_only=False)
-    groups = hashes.view(np.uint64) | np.where(nulls, _NULL_KEY, np.uint64(0))
-    order = np.argsort(groups, kind="stable")
+    hashes, keys = hashes_of(batch), _key_numbers(batch.column("key"))
+    order = np.argsort(keys, kind="stable")
     numbers = table.numbers(offsets_of(batch), hashes)[order]
     ordered = batch.take(pa.array(order))
-    for first, count in sorted(_runs(groups[order]), key=lambda run: -run[1]):
+    for first, count in sorted(_runs(keys[order]), key=lambda run: -run[1]):
         yield Piece(ordered.slice(first, count), table.slices[numbers[first]], int(hashes[order[first]]))
 
 
-def _runs(ordered: NDArray[np.intp] | NDArray[np.uint64]) -> list[tuple[int, int]]:
+def _key_numbers(keys: pa.Array) -> NDArray[np.intp]:
+    """The same number for equal keys, another for each null one. Hashes would not do: unlike keys may hash alike."""
+    found = keys.dictionary_encode()
+    nulls = found.indices.is_null().to_numpy(zero_copy_only=False)
+    numbers = np.frombuffer(found.indices.buffers()[1], np.int32, len(keys), found.indices.offset * 4)
+    return np.where(nulls, len(found.dictionary) + np.arange(len(keys)), numbers)
+
+
+def _runs(ordered: NDArray[np.intp]) -> list[tuple[int, int]]:
     """Where each run of equal entries begins, and how many it has."""
     firsts = [0, *(np.flatnonzero(ordered[1:] != ordered[:-1]) + 1).tolist()]
     return [(first, end - first) for first, end in zip(firsts, [*firsts[1:], len(ordered)], strict=True)]
