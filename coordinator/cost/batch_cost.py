@@ -6,6 +6,7 @@ Pure values. A lane here is a hash range of one partition with the offsets that 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from operator import attrgetter
 from typing import NamedTuple
 
@@ -61,7 +62,12 @@ class Load(NamedTuple):
         return self._replace(rows=self.rows - key.rows, cost=cost)
 
 
-@dataclass(frozen=True, slots=True)
+def proven_in(profiles: Profiles) -> frozenset[TopicPartition]:
+    """The partitions of which something is known for sure."""
+    return frozenset(tp for tp, profile in profiles.items() for cell in profile if cell.sure)
+
+
+@dataclass(frozen=True)  # without slots, for what is told of it again and again
 class BatchCost:
     """A batch that the sink completed. `work_ms` is the time its slowest slot worked, as far as the clock tells.
 
@@ -79,11 +85,20 @@ class BatchCost:
     @property
     def reading_ms(self) -> float | None:
         """What a record took to be read, beginning and end of reading included; None where it is not known."""
-        costs = [x.cost for x in self.loads if x.cost is not None and x.cost.finished]
+        costs = [x.cost for x in self.told if x.cost is not None and x.cost.finished]
         rows = sum(c.rows for c in costs)
         return sum(c.read_ms for c in costs) / rows if rows else None
 
-    @property
+    @cached_property
+    def told(self) -> tuple[Load, ...]:
+        """The lanes of which a task told what they cost."""
+        return tuple(x for x in self.loads if x.cost is not None)
+
+    def exact(self, concurrency: int) -> bool:
+        """Whether a task measured what the user's function took."""
+        return any(x.function_ms(concurrency) is not None for x in self.told)
+
+    @cached_property
     def fullest(self) -> float:
         """Records of the task that had most."""
         return max(self._by_task(attrgetter("rows")), default=0.0)
@@ -97,7 +112,7 @@ class BatchCost:
         def ms(load: Load) -> float:
             return reading_ms * load.rows + (load.function_ms(concurrency) or 0.0)
 
-        if all(x.function_ms(concurrency) is None for x in self.loads):
+        if not self.exact(concurrency):
             return None
         return max(0.0, self.work_ms - max(self._by_task(ms)))
 
@@ -106,8 +121,13 @@ class BatchCost:
 
         A record of unknown cost takes `unknown_ms`, and so does one of the lanes `alike`, whatever is known.
         """
+        proven = proven_in(profiles)
+        if not proven:  # mostly, and there may be very many lanes
+            return unknown_ms * self.fullest
 
         def ms(load: Load) -> float:
+            if load.lane[0] not in proven:
+                return load.rows * unknown_ms
             cell = cell_in(profiles, load.lane)
             known = cell.sure and load.lane not in alike
             return load.rows * (cell.record_ms if known and cell.record_ms is not None else unknown_ms)

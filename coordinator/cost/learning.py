@@ -6,7 +6,7 @@ Exact where the user's function runs in `read`; else the clock says only how lon
 from dataclasses import replace
 from functools import partial
 
-from coordinator.cost.batch_cost import BatchCost, LaneId, Load, cell_in
+from coordinator.cost.batch_cost import BatchCost, LaneId, Load, cell_in, proven_in
 from coordinator.cost.costs import KeyCost
 from coordinator.cost.profile import START_RECORDS, UNKNOWN, Cell, Profile, changed, compacted
 from coordinator.ranges import HashRange
@@ -23,9 +23,12 @@ def learned(
     profiles: dict[TopicPartition, Profile], batch: BatchCost, *, budget_ms: float, concurrency: int, reading_ms: float
 ) -> dict[TopicPartition, Profile]:
     """The profiles after a batch; a record takes `reading_ms` to be read, whatever lane it is of."""
-    after = dict(profiles)
     growth = FASTEST_GROWTH if batch.work_ms < budget_ms / FASTEST_GROWTH else 2.0
-    for load in batch.loads:
+    teaching = [x for x in batch.loads if x.cost is not None or growth * x.rows > START_RECORDS]  # all may read so much
+    if not teaching:
+        return profiles
+    after = dict(profiles)
+    for load in teaching:
         tp, hashes = load.lane
         key = load.dear_key if batch.warm else None
         rest = load.without(key) if key else load
@@ -35,7 +38,7 @@ def learned(
         if key:
             known = partial(_of_key, key=key, span=load.span, reading_ms=reading_ms)
             after[tp] = changed(after[tp], HashRange(key.key_hash, key.key_hash), known)
-    return {tp: compacted(profile) for tp, profile in after.items()}
+    return after | {tp: compacted(after[tp]) for tp in {load.lane[0] for load in teaching}}
 
 
 def proven(profiles: dict[TopicPartition, Profile], lane: LaneId, record_ms: float) -> dict[TopicPartition, Profile]:
@@ -59,13 +62,16 @@ def reconsidered(
 
     No lane took longer than its batch. A batch that took longer than all that is known of it blames the slowest.
     """
-    slow = [x for x in batch.loads if cell_in(profiles, x.lane).sure and x.rows >= 1]
+    known = proven_in(profiles)
+    slow = [x for x in batch.loads if x.lane[0] in known and x.rows >= 1 and cell_in(profiles, x.lane).sure]
+    if not slow:
+        return profiles
     unexplained = batch.work_ms > 1.2 * batch.expected_ms(profiles, rate_ms)
     slowest = max(slow, key=lambda x: x.rows * _record_ms(profiles, x.lane), default=None)
     after = dict(profiles)
     for load in slow:
-        known, seen = _record_ms(profiles, load.lane), batch.work_ms / load.rows
-        ms = _smoothed(known, seen) if seen < known or (unexplained and load is slowest) else known
+        before, seen = _record_ms(profiles, load.lane), batch.work_ms / load.rows
+        ms = _smoothed(before, seen) if seen < before or (unexplained and load is slowest) else before
         sure = ms > healthy_ms
         change = partial(replace, record_ms=ms if sure else None, sure=sure)
         after[load.lane[0]] = changed(after[load.lane[0]], load.lane[1], change)

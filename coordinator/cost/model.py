@@ -11,17 +11,18 @@ Holds no clock and does no IO: `now` is an argument. Part of `Steering`.
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 
 from coordinator.cost.batch_cost import BatchCost, LaneId, Load, cell_in
 from coordinator.cost.lane_cuts import COSTLY, LANES_PER_SLOT, Cuts, LaneWork, cut_between, fewer, finely, more
 from coordinator.cost.learning import cleared, learned, proven, reconsidered
 from coordinator.cost.overhead import LOOK_BACK, Point, healthy_ms
-from coordinator.cost.profile import Cell, Profile
+from coordinator.cost.profile import UNKNOWN, Cell, Profile
 from coordinator.cost.quotas import Budget, Quota, Why, quotas
 from coordinator.cost.search import ASIDE, TRIAL, Claim, Finding, Search, tried
 from coordinator.plan.planning import Piece
 from coordinator.progress.slices import Slice
+from coordinator.ranges import HashRange
 from coordinator.subscription import TopicPartition
 
 MERGE_EVERY_MS = 60_000
@@ -83,6 +84,8 @@ class CostModel:
 
     def cell(self, lane: LaneId) -> Cell:
         """What is known of a lane."""
+        if lane[0] not in self._profiles:
+            return _unknown(lane[1])
         if self._cells_of is not self._profiles:
             self._cells, self._cells_of = {}, self._profiles
         cell = self._cells.get(lane)
@@ -124,8 +127,8 @@ class CostModel:
 
     def learn(self, batch: BatchCost, now_ms: int) -> None:
         """Take in what a batch has cost."""
-        exact = any(x.function_ms(self._concurrency) is not None for x in batch.loads)
-        before, searching = dict(self._profiles), self.searching
+        exact = batch.exact(self._concurrency)
+        before, searching = self._profiles, self.searching
         self._count(batch)
         self._untold = 0 if batch.clock_tells or exact else self._untold + 1
         if not batch.warm or self._untold == 1:  # once is chance
@@ -257,3 +260,9 @@ class CostModel:
         """What a record of most lanes costs."""
         costs = sorted(c for x in lanes if (c := x.cell.record_ms if x.cell.sure else self.rate_ms) is not None)
         return costs[len(costs) // 2] if costs else None
+
+
+@lru_cache(maxsize=16_384)
+def _unknown(hashes: HashRange) -> Cell:
+    """The cell of a lane in a partition of which nothing is known; partitions by the thousand are cut alike."""
+    return UNKNOWN[0].within(hashes)

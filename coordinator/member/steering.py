@@ -189,9 +189,9 @@ class Steering:
         """The lanes of a batch with what their tasks reported; records are guessed where a report is missing."""
         for number, task in enumerate(flight.tasks):
             spans: dict[LaneId, int] = {}
-            for s in task:
-                lane = s.lane
-                spans[lane] = spans.get(lane, 0) + len(s.offsets)
+            for tp, hashes, offsets in task:
+                lane = tp, hashes
+                spans[lane] = spans.get(lane, 0) + offsets.until - offsets.start
             costs = self._costs(task) if self._heard else {}
             for lane, span in spans.items():
                 cost = costs.get(lane)
