@@ -167,5 +167,7 @@ def test_a_second_query_of_one_application_is_refused_unless_allowed(kafka: Kafk
     eventually(lambda: len(members.offsets()) == 10, "one works")
     members.start("two", **{"allow.several.queries": "false"})
     eventually(lambda: members.queries["two"].exception() is not None, "two is refused")
-    assert "GROUP_BUSY" in str(members.queries["two"].exception())
+    refused = str(members.queries["two"].exception())
+    assert "GROUP_BUSY" in refused
+    assert "set allow.several.queries=true" in refused
     assert members.queries["one"].exception() is None

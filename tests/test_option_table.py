@@ -1,11 +1,31 @@
-"""The table of options: names, nearest names, and that nothing declared is left out of it."""
+"""The table of options: names, nearest names, nothing declared is left out, and errors name what is in it."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from coordinator import errors
 from coordinator.errors import UnknownOptionError
 from spark_coop_source.options import table as option_table
 from spark_coop_source.options.options import validate
 from spark_coop_source.options.values import Given, Option
+
+ROOT = Path(__file__).parent.parent
+LOOKS_LIKE_AN_OPTION = re.compile(r"(?<![\w./])(?:[a-z]+[A-Z]\w*|[a-z]\w*(?=\.))(?:\.[a-zA-Z_]+)*")
+NO_OPTIONS = {"checkpointLocation", "spark.read", "e.g", "coordinator.assignment.ownership_listener.OwnershipListener"}
+BEGINNINGS = {"kafka", "kafka.ssl"}  # of names that the code puts together
+
+
+def told_by_errors() -> Iterator[str]:
+    """Every text that the code gives to an error of ours, what happened and the remedy."""
+    for file in (f for package in ("coordinator", "spark_coop_source") for f in (ROOT / package).rglob("*.py")):
+        for call in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(call, ast.Call) and hasattr(errors, getattr(call.func, "id", "")):
+                parts = (p for argument in call.args for p in ast.walk(argument))
+                yield from (p.value for p in parts if isinstance(p, ast.Constant) and isinstance(p.value, str))
 
 
 @pytest.mark.parametrize(
@@ -52,3 +72,10 @@ def test_every_default_can_be_parsed() -> None:
     none_given = Given.of({})
     values = {option.name: none_given.get(option) for option in option_table.OPTIONS}
     assert [o.name for o in option_table.OPTIONS if (o.default is None) is not (values[o.name] is None)] == []
+
+
+def test_every_option_that_an_error_names_is_in_the_table() -> None:
+    named = {word for text in told_by_errors() for word in LOOKS_LIKE_AN_OPTION.findall(text)} - NO_OPTIONS - BEGINNINGS
+    options = {name for name in named if name.lower() in option_table.NAMES}
+    assert len(options) > 25
+    assert sorted(named - options) == []

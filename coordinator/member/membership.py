@@ -242,7 +242,7 @@ class Membership:
         if self._other and self._other[0] == busy.member and busy.lease_end_ms > self._other[1]:
             raise GroupBusyError(
                 f"this application already has member {busy.member} at work in group {self._settings.group!r}",
-                "stop that query, give this one a group of its own, or set allow.several.members=true",
+                "stop that query, give this one a group of its own, or set allow.several.queries=true",
             ) from None
         self._other = (busy.member, busy.lease_end_ms)
         self._clock.wait(min(RETRY_MS, busy.lease_end_ms - busy.now_ms + 1))
