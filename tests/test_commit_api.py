@@ -180,7 +180,8 @@ def test_a_call_takes_60_000_ranges_and_longer_lists_are_cut_by_the_caller(world
     every_second = [OffsetRange(2 * i + 1, 2 * i + 2) for i in range(RANGES_MAX + 1)]
     with pytest.raises(TooManyRangesError, match="60001 offset ranges; one call takes 60000"):
         commits.commit(TP, every_second)
-    assert commits.commit(TP, every_second[:RANGES_MAX]) == Committed(0, RANGES_MAX, 0, ())
+    assert commits.commit(TP, [OffsetRange(1, 2)] * (RANGES_MAX + 1)).held == 1  # these are one
+    assert commits.commit(TP, every_second[:RANGES_MAX]) == Committed(0, RANGES_MAX, 1, ())
     assert commits.commit(TP, every_second[:RANGES_MAX]).duplicates == RANGES_MAX
     assert commits.commit(TP, [], offset=2 * RANGES_MAX) == Committed(2 * RANGES_MAX, 0, 0, ())
 
@@ -285,3 +286,29 @@ def test_what_an_acknowledger_could_not_commit_stays_collected_unless_it_counts_
     with pytest.raises(IndividualCommitTooOldError):
         collected.flush()
     assert collected.flush() == {}
+
+
+def test_at_the_cap_an_acknowledger_commits_what_fits_from_the_lowest_offset_on(world: World) -> None:
+    collected = Acknowledger(api(world, 43, max_individual_commits=2))
+    for offset in (51, 49, 47, 45):
+        assert collected.done(TP, OffsetRange(offset, offset + 1)) is None
+    with pytest.raises(MaxIndividualCommitReachedError):
+        collected.flush()
+    assert state(world) == ({str(WHOLE): "43"}, {str(WHOLE): "45-45 47-47"})
+    collected.done(TP, OffsetRange(43, 45))  # what is missing behind them comes through, and makes room
+    with pytest.raises(MaxIndividualCommitReachedError):
+        collected.flush()
+    assert state(world) == ({str(WHOLE): "46"}, {str(WHOLE): "47-47 49-49"})
+    collected.done(TP, OffsetRange(46, 51))
+    assert collected.flush() == {TP: Committed(52, 0, 0, ())}
+
+
+def test_an_acknowledger_that_has_collected_more_than_one_call_takes_cuts_it(world: World) -> None:
+    collected = Acknowledger(api(world, 0, max_individual_commits=3), RANGES_MAX)
+    *most, last = (OffsetRange(2 * i + 1, 2 * i + 2) for i in range(RANGES_MAX + 1))
+    assert not any(collected.done(TP, one) for one in most)
+    with pytest.raises(MaxIndividualCommitReachedError, match="of 3 at most"):
+        collected.done(TP, last)
+    assert world.ics() == {str(WHOLE): "1-1 3-3 5-5"}
+    collected.done(TP, OffsetRange(0, last.start))
+    assert collected.flush() == {TP: Committed(last.until, 0, 0, ())}

@@ -3,9 +3,12 @@
 Knows the Commit API only. Not safe for several threads: each worker has its own.
 """
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from coordinator.commits.commit_api import RANGES_MAX, CommitApi, Committed
-from coordinator.errors import IndividualCommitTooOldError
-from coordinator.ranges import OffsetRange
+from coordinator.errors import IndividualCommitTooOldError, MaxIndividualCommitReachedError
+from coordinator.ranges import OffsetRange, union
 from coordinator.subscription import TopicPartition
 
 
@@ -15,7 +18,7 @@ class Acknowledger:
     def __init__(self, commits: CommitApi, max_ranges: int | None = None) -> None:
         """Commits to `commits` once more than `max_ranges` ranges are collected (default: as the query said)."""
         self._commits = commits
-        self._most = min(RANGES_MAX - 1, commits.max_ranges if max_ranges is None else max_ranges)
+        self._most = commits.max_ranges if max_ranges is None else max_ranges
         self._done: dict[TopicPartition, list[OffsetRange]] = {}
 
     def done(self, tp: TopicPartition, offsets: OffsetRange) -> Committed | None:
@@ -28,14 +31,31 @@ class Acknowledger:
         return self._flush(tp) if len(collected) > self._most else None
 
     def flush(self) -> dict[TopicPartition, Committed]:
-        """Commit all that is collected; what cannot be committed yet stays collected."""
+        """Commit all that is collected; what cannot be committed yet stays collected. Raises what `commit` raises."""
         return {tp: self._flush(tp) for tp in list(self._done)}
 
     def _flush(self, tp: TopicPartition) -> Committed:
-        try:
-            answer = self._commits.commit(tp, self._done[tp])
-        except IndividualCommitTooOldError:
-            del self._done[tp]  # it counts already
-            raise
+        """Commit from the lowest offset on, in as many calls as it takes; at the cap as much as still fits."""
+        left, most, answers = union(self._done[tp]), RANGES_MAX, list[Committed]()
+        while left:
+            self._done[tp], now = list(left), left[:most]
+            try:
+                answers.append(self._commits.commit(tp, now))
+            except MaxIndividualCommitReachedError:
+                if len(now) == 1:
+                    raise
+                most = len(now) // 2
+                continue
+            except IndividualCommitTooOldError:  # it counts already
+                if now == left and not answers:
+                    del self._done[tp]
+                    raise
+            left = left[most:]
         del self._done[tp]
-        return answer
+        return _in_one(answers)
+
+
+def _in_one(answers: Sequence[Committed]) -> Committed:
+    """The answer to several commits of one partition, one after the other."""
+    refused = sorted({hashes for answer in answers for hashes in answer.refused})
+    return replace(answers[-1], duplicates=sum(a.duplicates for a in answers), refused=tuple(refused))

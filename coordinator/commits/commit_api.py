@@ -115,9 +115,9 @@ class CommitApi(AbstractContextManager["CommitApi"]):
     ) -> Committed:
         """Commit offset ranges of a partition, for all lanes of it or for those given; the stable offset after it.
 
-        Ranges are half-open and at most 60,000. Without any, `offset` says that everything before it is done; with
-        some it must stay -1 (`CorruptCommitError`). All is committed or nothing, but for lanes that were lost since
-        (`refused`). Repeating a commit changes nothing; it is counted and logged.
+        Ranges are half-open and, joined where they touch, at most 60,000. Without any, `offset` says that everything
+        before it is done; with some it must stay -1 (`CorruptCommitError`). All is committed or nothing, but for lanes
+        that were lost since (`refused`). Repeating a commit changes nothing; it is counted and logged.
         Raises 88 `IndividualCommitNotAllowedError`, 91 `IndividualCommitTooOldError` (its `stable` says where to catch
         up), 92 `MaxIndividualCommitReachedError`, `TooManyRangesError`, `FencedMemberError`, `GroupRecoveringError`,
         `StoreError`.
@@ -212,15 +212,16 @@ def _number(fields: Mapping[str, str], name: str, default: int) -> int:
 
 
 def _offsets(ranges: Sequence[OffsetRange], offset: int) -> Offsets:
-    if len(ranges) > RANGES_MAX:
-        raise TooManyRangesError(
-            f"a commit of {len(ranges)} offset ranges; one call takes {RANGES_MAX}", "cut the list in several calls"
-        )
     if ranges and offset != NO_OFFSET:
         raise CorruptCommitError(f"a commit of offset ranges and of offset {offset}", "leave offset at -1")
     if not ranges and offset < 1:
         raise CorruptCommitError(f"a commit of no offset ranges and of offset {offset}", "give ranges or an offset")
-    return union(ranges) if ranges else (OffsetRange(0, offset),)
+    wanted = union(ranges) if ranges else (OffsetRange(0, offset),)
+    if len(wanted) > RANGES_MAX:
+        raise TooManyRangesError(
+            f"a commit of {len(wanted)} offset ranges; one call takes {RANGES_MAX}", "cut the list in several calls"
+        )
+    return wanted
 
 
 def _disjoint(lanes: Iterable[Owned]) -> tuple[Owned, ...]:
