@@ -18,6 +18,7 @@ from coordinator.redis.events import follow, last_events
 from coordinator.redis.keys import GroupKeys
 from coordinator.redis.operator import OperatorVerbs
 from coordinator.redis.snapshot import list_groups, read_group
+from coordinator.reports.lane_lines import BatchLine
 from coordinator.subscription import Topic
 from store_world import NOBODY, OTHER, SESSION, TOPICS, TP, WANTED, StoreServer, World, lane, offset
 
@@ -54,12 +55,11 @@ class Life:
         """Every step must do what it is for; raises what a server refuses."""
         with closing(Recorded(self.url)) as client, closing(StoreServer(self.url, client)) as server:
             world = World(server)
-            self._founded(world)
-            self._shared(world)
-            self._committed(world)
-            self._poisoned(world)
-            self._handed_over(world)
+            for step in (self._founded, self._shared, self._committed, self._poisoned, self._handed_over):
+                step(world)
+                assert not world.kept_for_ever(), f"after {step.__name__}"
             self._lost_and_reset(world)
+            assert not world.kept_for_ever()
             self._seen_and_deleted(world)
             assert client.verbs == {script.name[:-4] for script in (files("coordinator.redis") / "lua").iterdir()} - {
                 *SHARED
@@ -107,6 +107,7 @@ class Life:
     def _poisoned(self, world: World) -> None:
         store, two = world.store, world.caller("m-2")
         store.report(two, (), 0)
+        store.tell_batch(BatchLine("m-2", 1, None, 1.0, 1, ""))
         for _ in range(2):
             store.working(two, f"alone; orders 0 {UPPER} 5-6;")
             assert store.at_work() == {"m-2"}

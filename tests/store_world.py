@@ -13,6 +13,7 @@ from coordinator.redis.client import RedisClient
 from coordinator.redis.connection import opened
 from coordinator.redis.keys import GroupKeys
 from coordinator.redis.membership import Joining
+from coordinator.redis.operator import OperatorVerbs
 from coordinator.redis.store import RedisStore
 from coordinator.subscription import Topic, TopicPartition
 
@@ -86,6 +87,11 @@ class World:
     def delete_ics(self) -> None:
         """What an operator may do at any time."""
         self.redis.delete(GroupKeys(self.group).ics(TP))
+
+    def kept_for_ever(self) -> list[str]:
+        """The keys of the group that do not expire."""
+        names = OperatorVerbs.of_group(self.client, self.group).names()
+        return [name for name in names if self.redis.pttl(name) == -1]
 
     def restart(self) -> None:
         """What a restarted server looks like to the scripts: another run id."""

@@ -54,6 +54,26 @@ def test_positions_that_were_deleted_under_an_owner_are_a_loss(world: World) -> 
     assert world.store.stable(["orders"])[TP] == 7
 
 
+@pytest.mark.parametrize("survivor", ["segments:orders:0", "stable:orders", "topics"])
+def test_what_is_left_without_meta_is_a_loss_never_a_new_group(world: World, survivor: str) -> None:
+    world.found(p0=5)
+    prefix = GroupKeys(world.group).meta.removesuffix("meta")
+    for name in OperatorVerbs.of_group(world.client, world.group).names():
+        if name != prefix + survivor:
+            world.redis.delete(name)
+    with pytest.raises(verdicts.Lost, match=f"meta is gone, and .*{survivor} is not"):
+        world.store.found(NOBODY, "bb", TOPICS, {TP: 99})
+    assert OperatorVerbs.of_group(world.client, world.group).names() == [prefix + survivor]
+
+
+def test_positions_that_outlived_meta_are_recovered(world: World) -> None:
+    world.found(p0=5)
+    world.redis.delete(GroupKeys(world.group).meta)
+    world.store.recover(NOBODY, "bb", "meta is gone", 0, TOPICS, {TP: None})
+    assert world.store.stable(["orders"]) == {TP: 5}
+    assert not world.kept_for_ever()
+
+
 def test_recovering_to_working_gives_new_epochs_and_refuses_the_old(world: World) -> None:
     world.found(p0=5)
     me = world.join()

@@ -15,6 +15,7 @@ from coordinator.errors import (
 from coordinator.kafka.log import KafkaLog
 from coordinator.member.pace import Limits
 from coordinator.member.service import Service
+from coordinator.offset_spec import Latest
 from coordinator.ports import Log
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.keys import GroupKeys
@@ -69,6 +70,25 @@ class TwoRoads(Through):
 
     def close(self) -> None:
         self.groups.close()
+
+
+@dataclass
+class Unmirrored(Through):
+    """A real log whose groups somebody else has."""
+
+    def group_offsets(self, group: str) -> dict[TopicPartition, tuple[int, str]]:
+        return {}
+
+    def commit_group_offsets(self, group: str, offsets: Mapping[TopicPartition, tuple[int, str]]) -> bool:
+        return False
+
+
+def test_latest_is_not_where_a_group_begins_that_has_lost_its_meta(members: Group, tp: TopicPartition) -> None:
+    members.service(subscribed(tp), log=Unmirrored(members.log())).first_positions()
+    members.redis.delete(GroupKeys(members.name).meta)
+    members.service(subscribed(tp), Latest(), log=Unmirrored(members.log())).first_positions()
+    assert members.state.stable == {tp: 0}
+    assert members.events == ["found", "recover"]
 
 
 def test_a_mirror_that_cannot_be_read_founds_no_group(members: Group, tp: TopicPartition) -> None:

@@ -4,7 +4,7 @@ Redis TIME decides leases; `now` replaces it where a simulation passes its own.
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Generic, Self, TypeVar
 
@@ -88,8 +88,14 @@ class ScriptCalls:
 
     def _run(self, verb: str, caller: Caller, keys: Sequence[str], *args: str) -> list[Any]:
         now = str(self._now()) if self._now else ""
-        call = asdict(caller) | {"now": now, "session": str(self._session_ms), "longest": str(self._longest_ms)}
+        times = {"session": self._session_ms, "longest": self._longest_ms, "retention": self._retention_ms}
+        call = asdict(caller) | {"now": now} | {name: str(ms) for name, ms in times.items()}
         return self._client.run(verb, keys, [json.dumps(call), *args])
+
+    def _tell(self, stream: str, most: int, fields: Mapping[str, str]) -> None:
+        """Add to a stream of the group that keeps about `most` entries."""
+        flat = (text for field in fields.items() for text in field)
+        self._run("tell", Caller(), [self._keys.meta, stream], str(most), *flat)
 
 
 def answer(reply: list[Any], value: T) -> Answer[T]:

@@ -68,9 +68,6 @@ class TextRedis(Protocol):
     def time(self) -> tuple[int, int]:
         """The server's clock: seconds, and microseconds of the second."""
 
-    def xadd(self, key: str, fields: Mapping[str, str], *, maxlen: int) -> str:
-        """Append to a stream that keeps about `maxlen` entries; the entry's id."""
-
     def xread(self, streams: dict[str, str], *, count: int, block: int) -> list[tuple[str, Entries]]:
         """Entries of streams after an id; waits up to `block` ms for the first."""
 
@@ -89,9 +86,6 @@ class TextPipeline(Protocol):
 
     def hgetall(self, key: str) -> "TextPipeline":
         """Ask for all fields of a hash."""
-
-    def hset(self, key: str, *, mapping: Mapping[str, str]) -> "TextPipeline":
-        """Set fields of a hash."""
 
     def execute(self) -> list[dict[str, str]]:
         """Send the commands; their replies, in order."""

@@ -9,12 +9,10 @@ from coordinator.redis.calls import Caller
 from coordinator.redis.client import RedisClient
 from coordinator.redis.keys import GROUPS, GroupKeys
 from coordinator.redis.poison import PoisonVerbs
-from coordinator.redis.policy import PolicyVerbs
+from coordinator.redis.policy import KEPT_MS, PolicyVerbs
 from coordinator.subscription import TopicPartition
 
 NOBODY = Caller()
-KEPT_MS = 7 * 24 * 3_600_000
-"""How long a restored group is kept if no member comes: Kafka's seven days (KIP-211)."""
 
 
 class OperatorVerbs(PolicyVerbs, PoisonVerbs):

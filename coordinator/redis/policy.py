@@ -5,6 +5,9 @@ from collections.abc import Mapping
 from coordinator.assignment.policies import Policy, checked, policy_of
 from coordinator.redis.calls import Caller, ScriptCalls
 
+KEPT_MS = 7 * 24 * 3_600_000
+"""How long is kept what an operator wrote, if no member comes: Kafka's seven days (KIP-211)."""
+
 
 class PolicyVerbs(ScriptCalls):
     """What anyone may ask of a group's policies, member or not."""
@@ -22,5 +25,5 @@ class PolicyVerbs(ScriptCalls):
         """
         k = self._keys
         flat = [text for change in checked(changes).items() for text in change]
-        (reply,) = self._run("policy", Caller(), [k.meta, k.policy, k.events], *flat)
+        (reply,) = self._run("policy", Caller(), [k.meta, k.policy, k.events], str(KEPT_MS), *flat)
         return policy_of(dict(zip(reply[::2], reply[1::2], strict=True)))

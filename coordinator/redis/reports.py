@@ -22,8 +22,7 @@ class ReportVerbs(ScriptCalls):
 
     def tell_batch(self, line: BatchLine) -> None:
         """Add a batch to the group's history."""
-        with self._client.reading() as redis:
-            redis.xadd(self._keys.history, line.fields, maxlen=MOST_BATCHES)
+        self._tell(self._keys.history, MOST_BATCHES, line.fields)
 
 
 def last_batches(client: RedisClient, group: str, count: int) -> list[tuple[int, BatchLine]]:

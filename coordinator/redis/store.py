@@ -3,6 +3,7 @@
 Every method may raise a `verdicts.Verdict`; what Redis itself refuses is a `StoreError`.
 """
 
+import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,6 +24,10 @@ from coordinator.redis.poison import PoisonVerbs
 from coordinator.redis.policy import PolicyVerbs
 from coordinator.redis.reports import ReportVerbs
 from coordinator.subscription import Topic, TopicPartition
+
+NOBODY = Caller()
+MOST_EVENTS = 1_000
+"""Events that the group keeps, or a few more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,11 +191,8 @@ class RedisStore(MembershipVerbs, PolicyVerbs, GrowthVerbs, PoisonVerbs, ReportV
             told[self._keys.end(tp.topic)][str(tp.partition)] = str(end)
         for tp, text in (extents or {}).items():
             told[self._keys.epoch(tp.topic)][str(tp.partition)] = text
-        with self._client.reading() as redis:
-            pipeline = redis.pipeline(transaction=False)
-            for key, texts in told.items():
-                pipeline.hset(key, mapping=texts)
-            pipeline.execute()
+        flat = (json.dumps([text for pair in texts.items() for text in pair]) for texts in told.values())
+        self._run("show", NOBODY, [self._keys.meta, *told], *flat)
 
     @sound
     def extents(self, topics: Iterable[str]) -> dict[TopicPartition, str]:
@@ -202,8 +204,7 @@ class RedisStore(MembershipVerbs, PolicyVerbs, GrowthVerbs, PoisonVerbs, ReportV
     def event(self, kind: str, why: str, member: str = "", ranges: Ranges | None = None) -> None:
         """Tell the events stream."""
         fields = {"event": kind, "member": member, "why": why}
-        with self._client.reading() as redis:
-            redis.xadd(self._keys.events, fields | ({"ranges": told(ranges)} if ranges else {}), maxlen=1000)
+        self._tell(self._keys.events, MOST_EVENTS, fields | ({"ranges": told(ranges)} if ranges else {}))
 
     def _progress_keys(self, tp: TopicPartition) -> tuple[str, str, str, str]:
         k = self._keys

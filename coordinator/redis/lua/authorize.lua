@@ -21,5 +21,4 @@ for i = 3, #ARGV do
   verdicts[#verdicts + 1] = all and 'all' or table.concat(held)
 end
 redis.call('ZADD', KEYS[5], ms(now_ms() + tonumber(call.longest)), call.member)
-expire_with_group(KEYS[5])
 return reply(ms(renew(KEYS[2])), table.concat(verdicts, '\n'))

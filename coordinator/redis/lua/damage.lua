@@ -12,6 +12,7 @@ local function check(right, what)
   if not right then error(what .. ' is damaged') end
 end
 
+local fixed = {}  -- the keys that were looked at: all but those of partitions, each once
 local function check_kinds()
   local seen = {}  -- partitions name their topic's keys by the thousand
   for _, key in ipairs(KEYS) do
@@ -20,6 +21,7 @@ local function check_kinds()
       local kind = redis.call('TYPE', key)['ok']
       check(kind == 'none' or kind == (KINDS[name] or 'hash'), key .. ', a ' .. kind .. ',')
       seen[key] = true
+      fixed[#fixed + 1] = key
     end
   end
 end

@@ -12,10 +12,13 @@ elseif ARGV[2] == '' then
   return { 'ABSENT' }
 else
   check_kinds()
+  for _, key in ipairs(KEYS) do  -- not a new group, but one that has lost part of its state
+    if key ~= KEYS[3] and redis.call('EXISTS', key) == 1 then return { 'LOST', META .. ' is gone, and ' .. key .. ' is not' } end
+  end
   redis.call('HSET', META, 'schema', '1', 'nonce', ARGV[2], 'run_id', run_id(), 'commit_seq', '0',
     'reset_epoch', '0', 'epochs', '0', 'created_at', ms(now_ms()))
   event(KEYS[3], 'found', 'first positions of a new group')
-  for k = 4, #KEYS do redis.call('DEL', KEYS[k]) end  -- what an older group of this name may have left
+  keep()
 end
 local given = 0
 
@@ -24,7 +27,6 @@ local function grew(topic, id, old, new)
   if tonumber(new) % tonumber(old) ~= 0 then kept = 'no multiple, so key order across it cannot be promised' end
   if ARGV[3] == '0' then kept = 'partition.growth.grace is 0, so key order across it is not kept' end
   redis.call('HSET', KEYS[4], topic .. ' ' .. old .. ' ' .. new, id .. ' ' .. ms(now) .. ' ' .. ms(now + tonumber(ARGV[3])))
-  expire_with_group(KEYS[4])
   event(KEYS[3], 'growth', topic .. ': ' .. old .. ' -> ' .. new .. ' partitions; ' .. kept)
 end
 
@@ -38,7 +40,7 @@ for i = 4, #ARGV do
     redis.call('HSET', KEYS[2], topic, id .. ' ' .. count)
   end
   if known == id and redis.call('EXISTS', segments) == 0 then
-    redis.call('HSET', segments, '0000000000000000-7fffffffffffffff', position)
+    replace(segments, { { lo = '0000000000000000', hi = '7fffffffffffffff', value = position } })
     redis.call('HSET', stable, partition, position)
     redis.call('DEL', ics)
     given = given + 1

@@ -12,5 +12,4 @@ for i = 2, #ARGV, 2 do
     event(KEYS[3], 'growth', ARGV[i] .. (ends ~= '' and ': the grace is over at ' .. ends or ': recorded again'))
   end
 end
-expire_with_group(KEYS[2])
 return reply()

@@ -25,7 +25,6 @@ if kept == 0 then
   redis.call('SREM', KEYS[6], call.member)
 else
   redis.call('SADD', KEYS[6], call.member)
-  expire_with_group(KEYS[6])
 end
 redis.call('ZREM', KEYS[5], call.member)
 redis.call('HDEL', KEYS[7], call.member)

@@ -1,12 +1,12 @@
 -- Sets policies of the group and of its topics, also of a group that is yet to be founded (spec 6). Every member
 -- follows at its next look: an assignment is made for the policies too.
 -- KEYS meta policy events
--- ARGV[2..] name value ...: true, false, or "" for the default
+-- ARGV[2] ms that they are kept if no group comes, ARGV[3..] name value ...: true, false, or "" for the default
 -- Reply {OK, policies as HGETALL} | SCHEMA
 local schema = redis.call('HGET', META, 'schema')
 if schema and schema ~= '1' then return { 'SCHEMA', schema } end
 check_kinds()
-for i = 2, #ARGV, 2 do
+for i = 3, #ARGV, 2 do
   local before = redis.call('HGET', KEYS[2], ARGV[i]) or ''
   if ARGV[i + 1] == '' then
     redis.call('HDEL', KEYS[2], ARGV[i])
@@ -17,6 +17,10 @@ for i = 2, #ARGV, 2 do
     event(KEYS[3], 'policy', ARGV[i] .. ' is ' .. (ARGV[i + 1] == '' and 'at its default' or ARGV[i + 1]))
   end
 end
-expire_with_group(KEYS[2])
-expire_with_group(KEYS[3])
+if schema then
+  expire_what_is_new()
+else
+  redis.call('PEXPIRE', KEYS[2], ARGV[2])
+  redis.call('PEXPIRE', KEYS[3], ARGV[2])
+end
 return { 'OK', redis.call('HGETALL', KEYS[2]) }

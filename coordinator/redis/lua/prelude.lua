@@ -1,5 +1,6 @@
 -- Put before every verb. KEYS[1] is the group's meta, ARGV[1] a JSON object:
 --   now     ms, "" for Redis TIME        nonce, seq  what the caller last saw ("" if nothing)
+--   session, longest, retention          ms, options of the caller
 --   member, incarnation                  who calls ("" if nobody)
 --   number                               of this call among those that the member makes one after the other ("" if not)
 -- A verb replies {verdict, ...}. Numbers stay text: a double is exact to 2^53 only.
@@ -78,15 +79,27 @@ local function expire_with_group(key)  -- the whole group expires at one moment
   if left_ms > 0 then redis.call('PEXPIRE', key, left_ms) end
 end
 
-local function set(key, ranges)  -- of the hash at `key`
-  for i = 1, #ranges, 500 do
-    local flat = {}
-    for k = i, math.min(i + 499, #ranges) do
-      flat[#flat + 1] = ranges[k].lo .. '-' .. ranges[k].hi
-      flat[#flat + 1] = ranges[k].value
-    end
-    redis.call('HSET', key, unpack(flat))
+-- A group begins to be kept: until heartbeats push its expiry, also if nobody ever sends one (KIP-211).
+local function keep() redis.call('PEXPIREAT', META, ms(now_ms() + tonumber(call.session) + tonumber(call.retention))) end
+
+-- What a verb has made goes with its group; whoever replaces what is of a partition sees to that himself.
+local function expire_what_is_new()
+  for _, key in ipairs(fixed) do
+    if redis.call('PTTL', key) == -1 then expire_with_group(key) end
   end
+end
+
+local function fill(key, flat)  -- the hash at `key` with {field, value, ...}, as many as there are
+  for i = 1, #flat, 500 do redis.call('HSET', key, unpack(flat, i, math.min(i + 499, #flat))) end
+end
+
+local function set(key, ranges)  -- of the hash at `key`
+  local flat = {}
+  for _, r in ipairs(ranges) do
+    flat[#flat + 1] = r.lo .. '-' .. r.hi
+    flat[#flat + 1] = r.value
+  end
+  fill(key, flat)
 end
 
 local function replace(key, ranges)  -- the whole hash at `key`
@@ -233,6 +246,7 @@ local function reply(...)
   if numbered then redis.call('HSET', numbered, 'called', call.number) end
   local seq = redis.call('HINCRBY', META, 'commit_seq', 1)
   redis.call('HSET', META, 'updated_at', ms(now_ms()))
+  expire_what_is_new()
   return { 'OK', redis.call('HGET', META, 'nonce'), tostring(seq), ... }
 end
 

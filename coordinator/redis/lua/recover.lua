@@ -10,6 +10,7 @@
 -- Reply {OK, nonce, seq} | UNPROVEN partition | SCHEMA. Nothing happens where another member has recovered the group already.
 local bad = lost()
 if bad and bad[1] == 'SCHEMA' then return bad end
+if bad and bad[1] == 'ABSENT' then check_kinds() end
 local reset = redis.call('HGET', META, 'reset_epoch') or '0'
 local newer, older = less(reset, ARGV[4]), less(ARGV[4], reset)
 local gone = false
@@ -41,10 +42,12 @@ redis.call('HSET', META, 'reset_epoch', newer and ARGV[4] or reset)
 redis.call('HSETNX', META, 'commit_seq', '0')
 redis.call('HSET', META, 'schema', '1', 'nonce', ARGV[2], 'run_id', run_id(), 'epochs', '0',
   'recovering_until', ms(now_ms() + tonumber(call.session)))
+if not survived then keep() end
 for _, p in ipairs(placed) do
   redis.call('DEL', p.keys.owners)
   if p.text then redis.call('HSET', KEYS[3], p.topic, p.text) end
   write_progress(p.keys, p.partition, p.segments)
+  for _, key in ipairs({ p.keys.segments, p.keys.ics }) do expire_with_group(key) end
 end
 for growth, text in string.gmatch(ARGV[5], '([^|;]+)|([^;]+);') do redis.call('HSETNX', KEYS[10], growth, text) end
 event(KEYS[4], 'recover', ARGV[3])

@@ -9,8 +9,8 @@ for i = 2, #ARGV do note_owners(lost_by, KEYS[4 * i - 4]) end
 for i = 2, #ARGV do
   local topic, id, count, partition, position = string.match(ARGV[i], '^(%S+) (%S+) (%S+) (%S+) (%S+)$')
   local k = 4 * i - 4
-  redis.call('DEL', KEYS[k], KEYS[k + 1], KEYS[k + 2])
-  redis.call('HSET', KEYS[k + 1], '0000000000000000-7fffffffffffffff', position)
+  redis.call('DEL', KEYS[k], KEYS[k + 2])
+  replace(KEYS[k + 1], { { lo = '0000000000000000', hi = '7fffffffffffffff', value = position } })
   redis.call('HSET', KEYS[k + 3], partition, position)
   redis.call('HSET', KEYS[2], topic, id .. ' ' .. count)
 end

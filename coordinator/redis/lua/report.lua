@@ -11,5 +11,4 @@ for _, member in ipairs(redis.call('HKEYS', KEYS[4])) do
 end
 redis.call('HSET', KEYS[3], 'slow_percent', ARGV[3])
 redis.call('HSET', KEYS[4], call.member, ARGV[2])
-expire_with_group(KEYS[4])
 return reply(lease_end)

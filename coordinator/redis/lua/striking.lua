@@ -31,6 +31,5 @@ local function strike(working, strikes, events, member)
     struck[#struck + 1] = name
   end
   redis.call('HDEL', working, member)
-  expire_with_group(strikes)
   return struck
 end

@@ -10,6 +10,5 @@ if ARGV[2] == '' then
   redis.call('HDEL', KEYS[4], call.member)
 else
   redis.call('HSET', KEYS[4], call.member, ARGV[2])
-  expire_with_group(KEYS[4])
 end
 return reply(lease_end)

@@ -166,4 +166,19 @@ FAULTS = (
         ),
         schedules=100,
     ),
+    Fault(
+        "a group is kept for ever until somebody's first heartbeat",
+        (Edit("coordinator/redis/lua/found.lua", "  keep()\n", ""),),
+        ("tests/test_expiry.py",),
+    ),
+    Fault(
+        "what a verb has made does not expire with the group",
+        (Edit(_PRELUDE, "  expire_what_is_new()\n  return", "  return"),),
+        ("tests/test_expiry.py",),
+    ),
+    Fault(
+        "a group that has lost its meta is founded anew",
+        (Edit("coordinator/redis/lua/found.lua", "redis.call('EXISTS', key) == 1 then", "false then"),),
+        _RECOVERY,
+    ),
 )
