@@ -10,7 +10,7 @@ from coordinator.redis.membership import Joining
 from coordinator.settings import GroupSettings
 from coordinator.subscription import TopicPartition
 from group_services import UNLIMITED, Group, TestClock, batch, read, records, subscribed
-from store_world import SESSION, World
+from store_world import SESSION, TOPICS, TP, World
 from streams import eventually
 
 
@@ -51,6 +51,22 @@ def joined(world: World, clock: TestClock) -> Membership:
     membership.identify("m-1")
     membership.call(world.store.heartbeat)
     return membership
+
+
+def test_a_heartbeat_answered_after_a_loss_of_state_takes_nothing_of_what_was_seen_since(world: World) -> None:
+    membership = joined(world, TestClock())
+
+    def answered_late(caller: Caller) -> Answer[None]:
+        answer = world.store.heartbeat(caller)
+        world.restart()
+        world.store.recover(caller, "bb", "restarted", 0, TOPICS, {TP: None})
+        membership.rejoin()
+        membership.call(world.store.heartbeat)
+        return answer
+
+    assert membership.beat(answered_late)
+    assert membership.caller.nonce == "bb"
+    assert membership.caller.seq != "0", "whether Redis went back is not asked for"
 
 
 @pytest.mark.parametrize(

@@ -187,9 +187,10 @@ class Membership:
         asked = self._clock.now_ms()
         answer = verb(replace(self.caller, number=number))
         with self._lock:
-            if not self._seen or self._seen.nonce != answer.seen.nonce or self._seen.seq < answer.seen.seq:
-                self._seen = answer.seen
-            self._lease_end = max(self._lease_end, asked + self._settings.session_ms)
+            if answer.seen.nonce == self._joined:  # else it is late, of before a loss of state
+                if not self._seen or self._seen.seq < answer.seen.seq:
+                    self._seen = answer.seen
+                self._lease_end = max(self._lease_end, asked + self._settings.session_ms)
         return answer.value
 
     def _join(self) -> None:
