@@ -3,12 +3,14 @@
 from math import sqrt
 
 import pytest
+from hypothesis import event, given
+from hypothesis import strategies as st
 
 from coordinator.cost.batch_cost import LaneId
 from coordinator.cost.profile import START_RECORDS, UNKNOWN, Cell, Profile, one
-from coordinator.cost.quotas import SAFE, Budget, Quota, Why, quotas
+from coordinator.cost.quotas import SAFE, Budget, Quota, Why, all_there_is, quotas
 from coordinator.cost.search import ASIDE, TRIAL, Claim, Search
-from coordinator.key_hash import cuts
+from coordinator.key_hash import cut_bound, cuts
 from coordinator.plan.planning import Piece
 from coordinator.ranges import HashRange
 from coordinator.subscription import TopicPartition
@@ -100,3 +102,41 @@ def test_the_others_stand_aside_of_a_trial() -> None:
     made = granted(lanes(0, 0, 0, 0), known(*[1.0] * 4), search)
     assert [why for _, why in made] == [Why.TRIAL, Why.SUSPECT, Why.ASIDE, Why.ASIDE]
     assert made[2][0] + made[3][0] == ASIDE * BUDGET.ms  # on the slot that is left
+
+
+@st.composite
+def profiles(draw: st.DrawFn) -> Profile:
+    """What is known of a partition, from nothing to much."""
+
+    def cell(hashes: HashRange) -> Cell:
+        cost = draw(st.sampled_from([None, None, 0.0, 0.1, 30.0, 600.0]))
+        dense = hashes.share * draw(st.sampled_from([1.0, 1.0, 0.01, 3.0]))
+        return Cell(hashes, dense, cost, cost is not None, draw(st.sampled_from([START_RECORDS, 1e9])))
+
+    return tuple(map(cell, cuts(draw(st.integers(1, 3)))))
+
+
+@given(
+    st.lists(st.integers(END - 200, END), min_size=1, max_size=3),
+    profiles(),
+    st.sampled_from([0.0, 0.01, 1.0, 50.0]),
+    st.integers(1, 4),
+    st.sampled_from([None, None, END - 100, END]),
+)
+def test_where_whole_pieces_get_all_there_is_so_do_their_lanes(
+    positions: list[int], profile: Profile, rate_ms: float, count: int, ceiling: int | None
+) -> None:
+    def cell_of(lane: LaneId) -> Cell:
+        return one(profile, lane[1])
+
+    def profile_of(_: TopicPartition) -> Profile:
+        return profile
+
+    pieces, bounds = lanes(*positions, ceiling=ceiling), tuple(cut_bound(i, count) for i in range(1, count))
+    found = all_there_is(pieces, {TP: END}, cell_of, profile_of, rate_ms, BUDGET)
+    cut = [(tp, piece.within(h)) for tp, piece in pieces for h in piece.hashes.cut(bounds)]
+    each = quotas(cut, {TP: END}, cell_of, rate_ms, BUDGET, Search())
+    event("all there is" if found else "bounded" if any(q.why is not Why.NOTHING for q in each) else "not sure")
+    if found is not None:
+        assert [q.piece for whole in found for q in whole.cut(bounds)] == [piece for _, piece in cut]
+        assert [(q.piece, q.why) for q in each] == [(piece, Why.NOTHING) for _, piece in cut]

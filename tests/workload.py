@@ -114,7 +114,7 @@ class Workload:
     def _batch(self) -> None:
         ends, next_ms = {TP: self.end}, self.clock.now + self.trigger_ms
         work = self.steering.bounded(pieces({TP: (Owned(WHOLE, "e.1"),)}, {TP: self.progress}), ends)
-        offset = StreamOffset("g", "m", lanes=plan(work, ends, Cutting(self.slots).done))
+        offset = StreamOffset("g", "m", lanes=plan(work, ends, self.steering.cutting))
         tasks = self.steering.began(offset, offset)
         start_ms = 0.0 if self.batches else self.cold_ms
         slots_ms = tuple(self._worked(task, start_ms) for task in tasks)

@@ -18,7 +18,7 @@ from coordinator.cost.lane_cuts import COSTLY, LANES_PER_SLOT, Cuts, LaneWork, c
 from coordinator.cost.learning import cleared, learned, proven, reconsidered
 from coordinator.cost.overhead import LOOK_BACK, Point, healthy_ms
 from coordinator.cost.profile import UNKNOWN, Cell, Profile
-from coordinator.cost.quotas import Budget, Quota, Why, quotas
+from coordinator.cost.quotas import Budget, Quota, Why, all_there_is, quotas
 from coordinator.cost.search import ASIDE, TRIAL, Claim, Finding, Search, tried
 from coordinator.plan.planning import Piece
 from coordinator.progress.slices import Slice
@@ -67,7 +67,8 @@ class CostModel:
         self.rate_ms: float | None = None
         self.cuts: Cuts = {}
         self.quotas: tuple[Quota, ...] = ()
-        self._quotas_before: tuple[Quota, ...] = ()
+        self._bounds: tuple[int, ...] = ()  # where the lanes begin that are in each of them
+        self._before: tuple[tuple[Quota, ...], tuple[int, ...]] = (), ()  # both, as they were before
 
     # -- before a batch ------------------------------------------------------------------------
 
@@ -75,12 +76,33 @@ class CostModel:
         """Give every lane its quota of the next batch; suspects whose turn it is not get none."""
         if self._search.groups:
             self._search = self._search.only([(tp, p.hashes) for tp, p in lanes if p.waits(ends[tp])])
-        self._quotas_before = self.quotas
         granted = partial(quotas, lanes, ends, self.cell, self.rate_ms or 0.0, self._budget)
-        self.quotas = granted(self._search)
-        if self._search.groups and not any(q.span for q in self.quotas):
+        found = granted(self._search)
+        if self._search.groups and not any(q.span for q in found):
             self._search = Search()
-            self.quotas = granted(self._search)
+            found = granted(self._search)
+        self._now_granted(found)
+
+    def grant_all(
+        self,
+        pieces: Iterable[tuple[TopicPartition, Piece]],
+        ends: Mapping[TopicPartition, int],
+        bounds: tuple[int, ...],
+    ) -> bool:
+        """Give the lanes that begin at `bounds` all there is, if nothing bounds any of them; whether that is so."""
+        if self._search.groups or self._search.doubted or self.cuts:
+            return False
+        granted = all_there_is(pieces, ends, self.cell, self._profile, self.rate_ms or 0.0, self._budget)
+        if granted is not None:
+            self._now_granted(granted, bounds)
+        return granted is not None
+
+    def _now_granted(self, quotas: tuple[Quota, ...], bounds: tuple[int, ...] = ()) -> None:
+        self._before, self._bounds = (self.quotas, self._bounds), bounds
+        self.quotas = quotas
+
+    def _profile(self, tp: TopicPartition) -> Profile:
+        return self._profiles.get(tp, UNKNOWN)
 
     def cell(self, lane: LaneId) -> Cell:
         """What is known of a lane."""
@@ -253,8 +275,10 @@ class CostModel:
 
     def _falling_behind(self) -> frozenset[LaneId]:
         """The lanes whose lag has not become less since the batch before, and is more than they may read."""
-        lags = {q.lane: q.lag for q in self._quotas_before}
-        return frozenset(q.lane for q in self.quotas if q.lag > 2 * q.span and lags.get(q.lane, q.lag + 1) <= q.lag)
+        late = [q for q in self.quotas if q.lag > 2 * q.span]
+        before, bounds = self._before if late else ((), ())
+        lags = {lane.lane: lane.lag for q in before for lane in q.cut(bounds)}
+        return frozenset(q.lane for q in late if lags.get(q.lane, q.lag + 1) <= q.lag)
 
     def _healthy_ms(self, lanes: Iterable[LaneWork]) -> float | None:
         """What a record of most lanes costs."""

@@ -13,7 +13,7 @@ from math import sqrt
 from typing import NamedTuple
 
 from coordinator.cost.batch_cost import LaneId, touch
-from coordinator.cost.profile import Cell
+from coordinator.cost.profile import Cell, Profile
 from coordinator.cost.search import ASIDE, TRIAL, Search
 from coordinator.plan.planning import Piece
 from coordinator.subscription import TopicPartition
@@ -44,7 +44,10 @@ class Budget:
 
 
 class Quota(NamedTuple):
-    """A lane's piece with its ceiling, the work it is expected to be, and why no more. There are very many of them."""
+    """A lane's piece with its ceiling, the work it is expected to be, and why no more. There are very many of them.
+
+    Or a piece that is not yet cut in lanes, where nothing bounds them.
+    """
 
     tp: TopicPartition
     piece: Piece
@@ -79,6 +82,11 @@ class Quota(NamedTuple):
         """What a record of it costs, as far as is known."""
         return self.rate_ms if self.cell.record_ms is None else self.cell.record_ms
 
+    def cut(self, bounds: tuple[int, ...]) -> "Iterator[Quota]":
+        """Of each lane, where it is cut in lanes there."""
+        for hashes in self.piece.hashes.cut(bounds) if bounds else (self.piece.hashes,):
+            yield self._replace(piece=self.piece.within(hashes), cell=self.cell.within(hashes))
+
     def within(self, records: float, why: Why) -> "Quota":
         """The same for so many records, but at least one.
 
@@ -94,6 +102,39 @@ class Quota(NamedTuple):
             return self
         ceiling = position + int(span)
         return self._replace(piece=self.piece._replace(ceiling=ceiling), why=why)
+
+
+def all_there_is(
+    pieces: Iterable[tuple[TopicPartition, Piece]],
+    ends: Mapping[TopicPartition, int],
+    cell_of: Callable[[LaneId], Cell],
+    profile_of: Callable[[TopicPartition], Profile],
+    rate_ms: float,
+    budget: Budget,
+) -> tuple[Quota, ...] | None:
+    """The quotas of whole pieces where nothing bounds any lane of theirs, however they are cut; None if it may.
+
+    Lanes may be very many, and mostly there is little to read: then nobody needs to look at each.
+    """
+    found: list[Quota] = []
+    left = SAFE * budget.slots * budget.ms
+    for tp, piece in pieces:
+        quota = Quota(tp, piece, ends[tp], cell_of((tp, piece.hashes)), rate_ms)
+        worst = _worst(profile_of(tp), quota)
+        left -= worst.work_ms
+        if left < 0 or _ceiling(piece, quota.end) is not Why.NOTHING or _alone(worst, budget) is not worst:
+            return None
+        found.append(quota)
+    return tuple(found)
+
+
+def _worst(profile: Profile, quota: Quota) -> Quota:
+    """A quota of more records, each as dear as any, and with the least allowance: a lane of this piece has no more."""
+    if len(profile) == 1:
+        return quota
+    costs = [quota.rate_ms if cell.record_ms is None else cell.record_ms for cell in profile]
+    dense, least = sum(cell.density for cell in profile), min(cell.allowance for cell in profile)
+    return quota._replace(cell=replace(quota.cell, density=dense, record_ms=max(costs) or None, allowance=least))
 
 
 def quotas(

@@ -43,6 +43,9 @@ class Losses:
 
     def completed(self, offset: StreamOffset, refused: Facts) -> None:
         """A batch is in the sink. What was refused may long be another's, and a loss in it dealt with."""
+        if not refused:
+            self._completed = offset
+            return
         fenced = {tp: {fact.epoch for fact in of_tp} for tp, of_tp in refused.items()}
         lanes = {tp: tuple(x for x in of_tp if x.epoch not in fenced.get(tp, ())) for tp, of_tp in offset.lanes.items()}
         self._completed = replace(offset, lanes=lanes)
@@ -69,8 +72,9 @@ class Losses:
         """Nothing that was known of these leader epochs is asked about again."""
         nonce = self._membership.joined
         self._checked = {tp: (nonce, epoch) for tp, epoch in leader_epochs(_owned(acquired), bounds).items()}
-        lanes = {tp: lanes for tp, lanes in self._completed.lanes.items() if tp not in gone}
-        self._completed = replace(self._completed, lanes=lanes)
+        if gone:
+            lanes = {tp: lanes for tp, lanes in self._completed.lanes.items() if tp not in gone}
+            self._completed = replace(self._completed, lanes=lanes)
 
     def _cut(self, acquired: Acquired, bounds: Mapping[TopicPartition, Bounds]) -> dict[TopicPartition, Cut]:
         own = data_loss.extents(self._completed, acquired.reset, acquired.topic_ids)

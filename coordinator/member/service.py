@@ -268,7 +268,7 @@ class Service:
         return tuple(data_loss.recreated(topic_ids, self._view.topics))
 
     def _plan(self, acquired: Acquired, work: Pieces, until: Mapping[TopicPartition, int]) -> StreamOffset:
-        lanes = plan(work, until, self._cutting.done)
+        lanes = plan(work, until, self._reach.steering.cutting)
         epochs = leader_epochs(lanes, self._view.bounds)
         group, member = self._settings.group, self._membership.member
         end = StreamOffset(group, member, acquired.reset, acquired.topic_ids, lanes, epochs)

@@ -121,7 +121,7 @@ class Standalone:
         return {tp: tuple(Owned(h, EPOCH) for h in self._assigned.partitions[tp]) for tp in progress}
 
     def _offset(self, work: Pieces, until: Mapping[TopicPartition, int]) -> StreamOffset:
-        lanes = plan(work, until, self._cutting.done)
+        lanes = plan(work, until, self._steering.cutting)
         epochs = leader_epochs(lanes, self._view.bounds)
         return StreamOffset(None, topic_ids=self._topic_ids(), lanes=lanes, leader_epochs=epochs)
 

@@ -89,11 +89,21 @@ class Steering:
         self._before: BatchCost | None = None
         self._waits_ms: float | None = None
         self.quotas: tuple[Quota, ...] = ()
-        """What each lane may read of the batch that was planned last, and why."""
+        """What each lane may read of the batch that was planned last, and why; or pieces of which all may be read."""
+        self.cutting = cutting.at()
+        """How a plan cuts what was `bounded` last."""
 
     def bounded(self, work: Pieces, ends: Mapping[TopicPartition, int], whole: LaneId | None = None) -> Pieces:
-        """Owned pieces as lanes, each up to the ceiling of its quota; a piece that is `whole` is one lane."""
-        lanes = tuple(self._lanes(work, ends, whole))
+        """Owned pieces as lanes, each up to the ceiling of its quota; a piece that is `whole` is one lane.
+
+        Where nothing bounds any lane they are left as they are, to be cut as `cutting` says.
+        """
+        even = even_bounds(work, ends, self._cutting)
+        self.cutting = self._cutting.at()
+        if whole is None and self._budget.ms and self._model.grant_all(_each(work), ends, even):
+            self.quotas, self.cutting = self._model.quotas, self._cutting.at(*even)
+            return work
+        lanes = tuple(self._lanes(work, even, whole))
         if self._budget.ms:
             self._model.grant(lanes, ends)
             self.quotas = self._model.quotas
@@ -168,9 +178,8 @@ class Steering:
         return tuple(sorted(cost.under_way for cost in heard.values() if not cost.finished))
 
     def _lanes(
-        self, work: Pieces, ends: Mapping[TopicPartition, int], whole: LaneId | None
+        self, work: Pieces, even: tuple[int, ...], whole: LaneId | None
     ) -> Iterator[tuple[TopicPartition, Piece]]:
-        even = even_bounds(work, ends, self._cutting)
         for tp, parts in work.items():
             bounds = (*even, *cuts) if (cuts := self._model.cuts.get(tp)) else even
             for piece in parts:
@@ -205,3 +214,7 @@ class Steering:
             of_lanes.setdefault(s.lane, []).append(self._heard.get(s))
         told = {lane: [c for c in costs if c and c.finished] for lane, costs in of_lanes.items()}
         return {lane: SliceCost.together(costs) for lane, costs in told.items() if len(costs) == len(of_lanes[lane])}
+
+
+def _each(work: Pieces) -> Iterator[tuple[TopicPartition, Piece]]:
+    return ((tp, piece) for tp, parts in work.items() for piece in parts)

@@ -14,7 +14,7 @@ from coordinator.plan.lanes import cut_for_records, lane_count
 from coordinator.progress.growth import Ceilings
 from coordinator.progress.ownership import Ownership
 from coordinator.progress.segments import Progress
-from coordinator.progress.stream_offset import Lane, Lanes
+from coordinator.progress.stream_offset import Lanes, LanesOfRows, Row
 from coordinator.ranges import HashRange, OffsetRange, Offsets, subtract
 from coordinator.subscription import TopicPartition
 
@@ -27,11 +27,11 @@ class Cutting:
     lanes: int | None = None
     min_partitions: int | None = None
     max_records_per_partition: int | None = None
+    bounds: tuple[int, ...] | None = None  # the first hashes of the lanes, but for the first; None: by all the others
 
-    @property
-    def done(self) -> "Cutting":
-        """For pieces that were cut in lanes already: they are cut no more, but for the records a lane may have."""
-        return replace(self, lanes=1)
+    def at(self, *bounds: int) -> "Cutting":
+        """Lanes that begin there, whatever else is wished for but the records that one may have."""
+        return replace(self, bounds=bounds)
 
     @property
     def tasks(self) -> int:
@@ -147,6 +147,8 @@ def _level(parts: tuple[Piece, ...], end: int, quota: float) -> int:
 
 def even_bounds(work: Pieces, until: Mapping[TopicPartition, int], cutting: Cutting) -> tuple[int, ...]:
     """The first hashes of the lanes, but for the first, when every partition with a backlog is cut evenly."""
+    if cutting.bounds is not None:
+        return cutting.bounds
     active = sum(any(p.waits(until[tp]) for p in parts) for tp, parts in work.items())
     count = lane_count(active, slots=cutting.slots, lanes=cutting.lanes, min_partitions=cutting.min_partitions)
     return tuple(cut_bound(i, count) for i in range(1, count))
@@ -159,26 +161,28 @@ def plan(work: Pieces, until: Mapping[TopicPartition, int], cutting: Cutting) ->
     partition without owned ranges is left out.
     """
     bounds = even_bounds(work, until, cutting)
-    return {tp: tuple(_lanes(parts, until[tp], bounds, cutting)) for tp, parts in sorted(work.items()) if parts}
+    return LanesOfRows(
+        {tp: tuple(_rows(parts, until[tp], bounds, cutting)) for tp, parts in sorted(work.items()) if parts}
+    )
 
 
-def _lanes(parts: Iterable[Piece], until: int, bounds: tuple[int, ...], cutting: Cutting) -> Iterator[Lane]:
+def _rows(parts: Iterable[Piece], until: int, bounds: tuple[int, ...], cutting: Cutting) -> Iterator[Row]:
     alike: dict[tuple[int, int, Offsets], Offsets] = {}  # mostly all lanes of a partition read the same offsets
     for piece in parts:
         position, reach = piece.position, piece.reach(until)
         if position >= reach:
-            yield Lane(piece.hashes, piece.epoch, position)
+            yield Row(piece.hashes, piece.epoch, position, (), (piece.hashes,))
             continue
         offsets = alike.get((position, reach, piece.ics))
         if offsets is None:
             offsets = alike[position, reach, piece.ics] = subtract(OffsetRange(position, reach), piece.ics)
-        for hashes in _cut(piece.hashes, position, reach, bounds, cutting.max_records_per_partition):
-            yield Lane(hashes, piece.epoch, position, offsets)
+        lanes = _cut(piece.hashes, position, reach, bounds, cutting.max_records_per_partition)
+        yield Row(piece.hashes, piece.epoch, position, offsets, lanes)
 
 
 def _cut(
     hashes: HashRange, position: int, reach: int, bounds: tuple[int, ...], max_records: int | None
-) -> Iterable[HashRange]:
+) -> tuple[HashRange, ...]:
     parts = hashes.cut(bounds) if bounds else (hashes,)
     if max_records is None:
         return parts

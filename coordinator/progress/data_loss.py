@@ -84,10 +84,10 @@ Loss = Aged | Truncated | Cut | Recreated
 def extents(offset: StreamOffset, reset: int, topic_ids: Mapping[str, str]) -> dict[TopicPartition, Extent]:
     """How far logs reached by an offset of that reset epoch; of re-created topics it tells nothing."""
     return {
-        tp: Extent(epoch, max(lane.until for lane in offset.lanes[tp]))
+        tp: Extent(epoch, max(row.until for row in offset.rows[tp]))
         for tp, epoch in offset.leader_epochs.items()
         if offset.reset == reset
-        and offset.lanes.get(tp)
+        and offset.rows.get(tp)
         and offset.topic_ids.get(tp.topic, "") == topic_ids.get(tp.topic)
     }
 

@@ -11,7 +11,7 @@ from itertools import groupby, islice, takewhile
 from operator import itemgetter
 from typing import NamedTuple, Self, TypeVar
 
-from coordinator.progress.stream_offset import Lane, StreamOffset
+from coordinator.progress.stream_offset import Lane, Row, StreamOffset
 from coordinator.ranges import HashRange, OffsetRange, Offsets
 from coordinator.subscription import TopicPartition
 
@@ -110,7 +110,7 @@ def asserted(offset: StreamOffset, witnessed: Ownership | None) -> Facts:
     return {tp: tuple(sorted(f for x in lanes for f in facts(tp, x))) for tp, lanes in offset.lanes.items()}
 
 
-def lane_ranges(lanes: Sequence[Lane]) -> tuple[Owned, ...]:
+def lane_ranges(lanes: Sequence[Lane | Row]) -> tuple[Owned, ...]:
     """The hashes of lanes, ascending, with their lane epochs: neighbours of one epoch as one range."""
     if len(lanes) == 1:  # of a thousand partitions, several times in every batch
         return (Owned(lanes[0].hashes, lanes[0].epoch),)
@@ -135,7 +135,7 @@ def _runs(said: Iterable[tuple[HashRange, T]]) -> Iterator[tuple[HashRange, T]]:
         yield HashRange(first.lo, last.hi), says
 
 
-def _done(lane: Lane) -> tuple[int, Offsets]:
+def _done(lane: Lane | Row) -> tuple[int, Offsets]:
     """The position, and the offsets above it, that are done once the lane's slices are: exactly those.
 
     What individual commits had done between them is not said: they may have been deleted since.

@@ -12,7 +12,7 @@ Knows Spark's rule that leaves are text or whole numbers; knows nothing else of 
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import groupby, pairwise
 from operator import attrgetter
 from typing import Any, NamedTuple, Self
@@ -66,6 +66,56 @@ class Lane(NamedTuple):
 Lanes = Mapping[TopicPartition, tuple[Lane, ...]]
 
 
+class Row(NamedTuple):
+    """Lanes side by side that read the same at the same lane epoch: what all of them are, and the hashes of each.
+
+    There is mostly one for each partition; most of what is done with an offset needs no lanes.
+    """
+
+    hashes: HashRange  # of all of them
+    epoch: str
+    position: int
+    offsets: Offsets
+    parts: tuple[HashRange, ...]  # of each lane, ascending
+
+    @property
+    def until(self) -> int:
+        """The position once `offsets` are done."""
+        return self.offsets[-1].until if self.offsets else self.position
+
+    @property
+    def lanes(self) -> tuple[Lane, ...]:
+        """Each of them."""
+        return tuple(Lane(hashes, self.epoch, self.position, self.offsets) for hashes in self.parts)
+
+
+Rows = Mapping[TopicPartition, tuple[Row, ...]]
+
+
+class LanesOfRows(Mapping[TopicPartition, tuple[Lane, ...]]):
+    """The lanes of rows, each partition's made when it is asked for."""
+
+    def __init__(self, rows: Rows) -> None:
+        self.rows = rows
+
+    def __getitem__(self, tp: TopicPartition) -> tuple[Lane, ...]:
+        return tuple(lane for row in self.rows[tp] for lane in row.lanes)
+
+    def __iter__(self) -> Iterator[TopicPartition]:
+        return iter(self.rows)
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    __hash__ = None  # type: ignore[assignment]  # as of any mapping
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Mapping) and len(self) == len(other) and all(self[tp] == other.get(tp) for tp in self)
+
+    def __repr__(self) -> str:
+        return repr(dict(self))
+
+
 @dataclass(frozen=True)  # without slots, for `rows`
 class StreamOffset:
     """One offset of a streaming query. `member` is None in the initial offset, `group` in standalone mode."""
@@ -82,8 +132,10 @@ class StreamOffset:
         return ((tp, lane) for tp, lanes in self.lanes.items() for lane in lanes)
 
     @cached_property
-    def rows(self) -> Lanes:
-        """The lanes, neighbours that read the same at the same lane epoch as one: mostly a row for each partition."""
+    def rows(self) -> Rows:
+        """The lanes, those that are alike together."""
+        if isinstance(self.lanes, LanesOfRows):
+            return self.lanes.rows
         return {tp: tuple(_rows(lanes)) for tp, lanes in self.lanes.items()}
 
     @property
@@ -98,9 +150,12 @@ class StreamOffset:
         if self.leader_epochs:
             header["epochs"] = _by_topic(self.leader_epochs)
         body: Json = {HEADER: dict(sorted(header.items()))}
-        for tp in sorted(self.lanes):
+        for tp in sorted(self.rows):
             topic = body.setdefault(tp.topic, {})
-            topic[str(tp.partition)] = dict(_texts(sorted(self.lanes[tp], key=attrgetter("hashes"))))
+            texts: dict[str, str] = {}
+            for row in sorted(self.rows[tp], key=attrgetter("hashes")):
+                texts |= dict.fromkeys(_names(row.parts), str(Lane(*row[:4])))
+            topic[str(tp.partition)] = texts
         return body
 
     @classmethod
@@ -143,28 +198,26 @@ class StreamOffset:
         )
 
 
-def _rows(lanes: Iterable[Lane]) -> Iterator[Lane]:
-    for _, alike in groupby(lanes, key=_reads):
-        first = last = next(alike)
+def _rows(lanes: Iterable[Lane]) -> Iterator[Row]:
+    for (epoch, position, offsets), alike in groupby(lanes, key=_reads):
+        parts = [next(alike).hashes]
         for lane in alike:  # noqa: B031 - its rest
-            if last.hashes.hi + 1 != lane.hashes.lo:
-                yield _row(first, last)
-                first = lane
-            last = lane
-        yield _row(first, last)
+            if parts[-1].hi + 1 != lane.hashes.lo:
+                yield row_of(epoch, position, offsets, tuple(parts))
+                parts = []
+            parts.append(lane.hashes)
+        yield row_of(epoch, position, offsets, tuple(parts))
 
 
-def _row(first: Lane, last: Lane) -> Lane:
-    return first._replace(hashes=HashRange(first.hashes.lo, last.hashes.hi))
+def row_of(epoch: str, position: int, offsets: Offsets, parts: tuple[HashRange, ...]) -> Row:
+    """The row of lanes that are alike; its parts ascend without a gap."""
+    return Row(HashRange(parts[0].lo, parts[-1].hi), epoch, position, offsets, parts)
 
 
-def _texts(lanes: Iterable[Lane]) -> Iterator[tuple[str, str]]:
-    """The two texts of each lane; that of neighbours who read the same is made once."""
-    for _, alike in groupby(lanes, key=_reads):
-        text = ""
-        for lane in alike:
-            text = text or str(lane)
-            yield str(lane.hashes), text
+@lru_cache(maxsize=1_024)
+def _names(parts: tuple[HashRange, ...]) -> tuple[str, ...]:
+    """The texts of hashes; partitions by the thousand are cut alike."""
+    return tuple(map(str, parts))
 
 
 def _by_topic(epochs: Mapping[TopicPartition, int]) -> Json:

@@ -7,6 +7,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nsmallest
+from itertools import islice
 from math import ceil
 from operator import attrgetter
 
@@ -70,20 +71,32 @@ class Planned:
     quotas: Sequence[Quota]
     until: Mapping[TopicPartition, int]  # how far partitions are read, after Spark's limits
     strikes: Sequence[Strike]
+    bounds: tuple[int, ...] = ()  # where the lanes begin that are in each quota
 
 
 def lanes_told(planned: Planned, ended: Ended | None, history: EndHistory, now_ms: int) -> LanesTold:
     """What there is to tell of the lanes of a plan, of which there may be very many; `ended` is the batch before."""
     quotas, struck = planned.quotas, {s.tp for s in planned.strikes}
     first, rest = _apart(quotas, planned, struck)
-    told = nsmallest(MOST_TOLD, first, key=lambda q: (q.tp not in struck, -q.lag))
-    told += nsmallest(MOST_TOLD - len(told), rest, key=lambda q: q.piece.position - q.end)
+    told = _lanes(nsmallest(MOST_TOLD, first, key=lambda q: (q.tp not in struck, -q.lag)), planned)
+    told += _lanes(nsmallest(MOST_TOLD - len(told), rest, key=lambda q: q.piece.position - q.end), planned)
+    told = told[:MOST_TOLD]
     rates = _Rates(ended, {q.tp for q in told}) if ended else None
     lines = interesting(_line(q, planned, rates, history, now_ms) for q in told)
     parked = sum(x.why == PARKED for x in lines)
-    limited = sum(q.tp not in struck for q in first) + sum(x.limited for x in lines if x.tp in struck)
+    limited = sum(_count(q, planned) for q in first if q.tp not in struck)
+    limited += sum(x.limited for x in lines if x.tp in struck)
     slowest = max(quotas, key=attrgetter("record_ms"), default=None)
-    return LanesTold(tuple(lines), len(quotas), limited, parked, _slowest(slowest))
+    return LanesTold(tuple(lines), sum(_count(q, planned) for q in quotas), limited, parked, _slowest(slowest))
+
+
+def _lanes(quotas: Iterable[Quota], planned: Planned) -> list[Quota]:
+    """The lanes of quotas, as far as there may be so many."""
+    return list(islice((lane for q in quotas for lane in q.cut(planned.bounds)), MOST_TOLD))
+
+
+def _count(quota: Quota, planned: Planned) -> int:
+    return len(quota.piece.hashes.cut(planned.bounds)) if planned.bounds else 1
 
 
 def _apart(

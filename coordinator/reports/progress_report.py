@@ -18,7 +18,7 @@ def behind_latest(offset: StreamOffset, ends: Mapping[TopicPartition, int]) -> d
 
     As Spark's Kafka source says it, of the furthest lane back in each partition; nothing if no partition is read.
     """
-    read = {tp: min(lane.until for lane in lanes) for tp, lanes in offset.lanes.items() if lanes and tp in ends}
+    read = {tp: min(row.until for row in rows) for tp, rows in offset.rows.items() if rows and tp in ends}
     behind = [max(0, ends[tp] - position) for tp, position in read.items()]
     if not behind:
         return {}

@@ -29,7 +29,7 @@ def plan_time(world: World) -> Iterator[Result]:
     for turn in range(world.times):
         at = {tp: Progress(tuple(Segment(h, 100 + i + turn) for i, h in enumerate(cuts(SEGMENTS)))) for tp in tps}
         began = time.process_time()
-        plan(steering.bounded(pieces(owned, at), ends), ends, Cutting(SLOTS).done)
+        plan(steering.bounded(pieces(owned, at), ends), ends, steering.cutting)
         took.append(time.process_time() - began)
     seconds = median(took)
     work = f"plan {PARTITIONS:,} partitions x {SEGMENTS} lanes: CPU"
