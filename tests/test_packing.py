@@ -129,6 +129,36 @@ def test_every_slice_is_in_one_task_and_no_hash_of_a_partition_in_two(
     assert pack(shuffled, tasks=tasks, max_weight=limit) == packed
 
 
+@given(slices=slices_anywhere, tasks=st.integers(1, 8), limit=st.none() | st.floats(0.1, 200), lanes=st.integers(1, 4))
+def test_lanes_that_are_alike_are_packed_as_if_each_had_come_alone(
+    slices: list[Slice], tasks: int, limit: float | None, lanes: int
+) -> None:
+    disjoint = [s for i, s in enumerate(slices) if not any(_meet(s, other) for other in slices[:i])]
+
+    def parts(s: Slice) -> tuple[Slice, ...]:
+        h = s.hashes
+        return tuple(s._replace(hashes=x) for x in h.cut(h.lo + i * h.size // lanes for i in range(1, lanes)))
+
+    def offsets(s: Slice) -> float:  # as much work in each of them, so that sums are the same
+        return float(len(s.offsets))
+
+    each = [x for s in disjoint for x in parts(s)]
+    whole = {s: parts(s) for s in disjoint}
+    packed = pack(
+        disjoint,
+        tasks=tasks,
+        max_weight=limit,
+        work=lambda s: offsets(s) * len(whole.get(s, (s,))),
+        parts=lambda s: whole.get(s, (s,)),
+    )
+    in_parts = tuple(tuple(x for s in task for x in whole.get(s, (s,))) for task in packed)
+    assert in_parts == pack(each, tasks=tasks, max_weight=limit, work=offsets)
+
+
+def _meet(one: Slice, other: Slice) -> bool:
+    return one.topic_partition == other.topic_partition and one.hashes.intersection(other.hashes) is not None
+
+
 @given(length=st.integers(1, 1000), odd=st.integers(0, 30), tasks=st.integers(1, 4))
 def test_a_partition_with_little_of_the_work_is_read_by_one_task_however_many_lanes_it_has(
     length: int, odd: int, tasks: int

@@ -37,6 +37,20 @@ class Load(NamedTuple):
     span: int
     rows: float
     cost: SliceCost | None = None
+    parts: tuple[HashRange, ...] = ()  # of lanes that are alike and of which nothing was told, if it is all of these
+
+    @property
+    def lanes(self) -> "tuple[Load, ...]":
+        """Itself, or the lanes that it is."""
+        if not self.parts:
+            return (self,)
+        tp, per_hash = self.lane[0], self.rows / self.lane[1].size
+        return tuple(Load((tp, h), self.task, self.span, h.size * per_hash) for h in self.parts)
+
+    @property
+    def of_lanes(self) -> int:
+        """How many lanes it is."""
+        return len(self.parts) or 1
 
     def function_ms(self, concurrency: int) -> float | None:
         """What the user's function in `read` took of the lane's slot; None where it is not known."""
@@ -90,6 +104,11 @@ class BatchCost:
         return sum(c.read_ms for c in costs) / rows if rows else None
 
     @cached_property
+    def lanes(self) -> tuple[Load, ...]:
+        """The loads of all lanes, one by one; there may be very many."""
+        return tuple(lane for load in self.loads for lane in load.lanes)
+
+    @cached_property
     def told(self) -> tuple[Load, ...]:
         """The lanes of which a task told what they cost."""
         return tuple(x for x in self.loads if x.cost is not None)
@@ -136,11 +155,11 @@ class BatchCost:
 
     def rows_of(self, lane: LaneId) -> float:
         """Records of a lane, which may have been read in parts."""
-        return sum(x.rows for x in self.loads if touch(x.lane, lane))
+        return sum(x.rows for x in self.lanes if touch(x.lane, lane))
 
     def span_of(self, lane: LaneId) -> int:
         """Offsets that were read of a lane; where it was read in parts, of the longest."""
-        return max((x.span for x in self.loads if touch(x.lane, lane)), default=0)
+        return max((x.span for x in self.lanes if touch(x.lane, lane)), default=0)
 
     def rows_beside(self, load: Load) -> float:
         """Records of the rest of its task."""

@@ -24,7 +24,9 @@ def learned(
 ) -> dict[TopicPartition, Profile]:
     """The profiles after a batch; a record takes `reading_ms` to be read, whatever lane it is of."""
     growth = FASTEST_GROWTH if batch.work_ms < budget_ms / FASTEST_GROWTH else 2.0
-    teaching = [x for x in batch.loads if x.cost is not None or growth * x.rows > START_RECORDS]  # all may read so much
+    # All lanes may read so much as the first time.
+    taught = (x for x in batch.loads if x.cost is not None or growth * x.rows > START_RECORDS * x.of_lanes)
+    teaching = [lane for load in taught for lane in load.lanes]
     if not teaching:
         return profiles
     after = dict(profiles)
@@ -63,7 +65,11 @@ def reconsidered(
     No lane took longer than its batch. A batch that took longer than all that is known of it blames the slowest.
     """
     known = proven_in(profiles)
-    slow = [x for x in batch.loads if x.lane[0] in known and x.rows >= 1 and cell_in(profiles, x.lane).sure]
+    slow = [
+        x
+        for x in (batch.lanes if known else ())
+        if x.lane[0] in known and x.rows >= 1 and cell_in(profiles, x.lane).sure
+    ]
     if not slow:
         return profiles
     unexplained = batch.work_ms > 1.2 * batch.expected_ms(profiles, rate_ms)

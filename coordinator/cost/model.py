@@ -140,6 +140,10 @@ class CostModel:
         ms = self.rate_ms if tried or cell.record_ms is None else cell.record_ms  # on trial it is healthy until then
         return len(s.offsets) * cell.density * (1.0 if ms is None else max(ms, 1e-6))
 
+    def alike(self, tp: TopicPartition) -> bool:
+        """Whether all keys of a partition cost the same, as far as is known."""
+        return not self._search.groups and len(self._profile(tp)) == 1
+
     # -- after a batch -------------------------------------------------------------------------
 
     def quiet(self, work_ms: float) -> bool:
@@ -164,7 +168,7 @@ class CostModel:
             self.rate_ms = self.rate_ms if batch.clock_tells else None
         if not self._fixed and not searching and not self._search.groups:  # a trial's batch is not what lanes carry
             behind = self._falling_behind()
-            self._cut([self._lane_work(x, x.lane in behind) for x in batch.loads], now_ms, exact=exact)
+            self._cut([self._lane_work(x, x.lane in behind) for x in batch.lanes], now_ms, exact=exact)
 
     def _count(self, batch: BatchCost) -> None:
         """Learn of records: how dense they are, and of each lane its own what it cost, where a task has measured that.
@@ -245,7 +249,7 @@ class CostModel:
         if explained or drowned or not (over or dear):
             return {}
         return {
-            x.lane: Claim(batch.work_ms / x.span, batch.rows_beside(x) / x.span) for x in batch.loads if x.rows >= 1
+            x.lane: Claim(batch.work_ms / x.span, batch.rows_beside(x) / x.span) for x in batch.lanes if x.rows >= 1
         }
 
     def _cut(self, lanes: Sequence[LaneWork], now_ms: int, *, exact: bool) -> None:

@@ -143,7 +143,7 @@ def tried(search: Search, batch: BatchCost, rate_ms: float, healthy_ms: float, n
     A healthy record takes `rate_ms`; `noise_ms` more or less is chance. The search ends where the batch tells nothing,
     and where it has gone on for long: nobody shall wait in vain.
     """
-    loads = [x for x in batch.loads if x.span and _touches(x.lane, search.trial)]
+    loads = [x for x in batch.lanes if x.span and _touches(x.lane, search.trial)]
     if not loads or not batch.clock_tells:
         return Finding(Search())
     if search.trials >= MOST_TRIALS:
@@ -172,7 +172,7 @@ def _least(search: Search, batch: BatchCost, rate_ms: float, healthy_ms: float) 
     """The least that the batch takes if one of its suspects is slow."""
     added = [
         x.span * search.claims[x.lane].added_ms(x.rows / x.span, rate_ms) + rate_ms * (x.rows + batch.rows_beside(x))
-        for x in batch.loads
+        for x in batch.lanes
         if x.span and x.lane in search.trial
     ]
     visible = [ms - healthy_ms for ms in added if ms > (1 + SAME) * healthy_ms]

@@ -10,9 +10,10 @@ small again. Part of the service, on its thread.
 """
 
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from itertools import groupby
+from functools import partial
+from itertools import chain, groupby
 from math import ceil
 from operator import attrgetter
 
@@ -26,6 +27,7 @@ from coordinator.plan.packing import Task, pack
 from coordinator.plan.planning import Cutting, Piece, Pieces, even_bounds
 from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import StreamOffset
+from coordinator.ranges import HashRange
 from coordinator.reports.lane_report import Ended
 from coordinator.subscription import TopicPartition
 
@@ -47,6 +49,8 @@ class _Flight:
     """The batch under way."""
 
     offset: StreamOffset
+    packed: tuple[Task, ...]  # its tasks, with lanes that cost the same as one slice
+    lanes: Mapping[LaneId, tuple[HashRange, ...]]  # those in each of these slices
     tasks: tuple[Task, ...]
     began_ms: int
 
@@ -115,7 +119,9 @@ class Steering:
     def began(self, offset: StreamOffset, readable: StreamOffset) -> tuple[Task, ...]:
         """The tasks of a batch of which `readable` may be read; the same again for the same batch."""
         if self._flight is None or self._flight.offset != offset:
-            self._flight = _Flight(offset, self._packed(readable.slices), self._clock.now_ms())
+            packed, lanes = self._packed(readable)
+            tasks = tuple(tuple(chain.from_iterable(_parts(s, lanes) for s in task)) for task in packed)
+            self._flight = _Flight(offset, packed, lanes, tasks, self._clock.now_ms())
         return self._flight.tasks
 
     def hear(self, costs: Iterable[SliceCost]) -> None:
@@ -186,17 +192,32 @@ class Steering:
                 for hashes in piece.hashes.cut(() if (tp, piece.hashes) == whole else bounds):
                     yield tp, piece.within(hashes)
 
-    def _packed(self, slices: Sequence[Slice]) -> tuple[Task, ...]:
+    def _packed(self, offset: StreamOffset) -> tuple[tuple[Task, ...], dict[LaneId, tuple[HashRange, ...]]]:
         """As many tasks as slots, or as the user asks for; fewer where there is little to do."""
-        tasks = self._cutting.tasks
-        if self._model.rate_ms is not None and len(slices) <= MANY_SLICES * tasks:
+        tasks, most = self._cutting.tasks, self._cutting.max_records_per_partition
+        slices, lanes = self._slices(offset)
+        if self._model.rate_ms is not None and sum(map(len, lanes.values())) <= MANY_SLICES * tasks:
             few = ceil(sum(map(self._model.work_ms, slices)) / TASK_MS)
             tasks = min(tasks, max(1, few, self._cutting.min_partitions or 0))
-        return pack(slices, tasks=tasks, max_weight=self._cutting.max_records_per_partition, work=self._model.work_ms)
+        parts = partial(_parts, lanes=lanes)
+        return pack(slices, tasks=tasks, max_weight=most, work=self._model.work_ms, parts=parts), lanes
+
+    def _slices(self, offset: StreamOffset) -> tuple[list[Slice], dict[LaneId, tuple[HashRange, ...]]]:
+        """What a batch reads, of lanes that cost the same all together; and which lanes these are."""
+        slices: list[Slice] = []
+        lanes: dict[LaneId, tuple[HashRange, ...]] = {}
+        for tp, rows in offset.rows.items():
+            alike = self._model.alike(tp)
+            for row in rows:
+                if row.offsets:
+                    each = {row.hashes: row.parts} if alike else {h: (h,) for h in row.parts}
+                    slices += (Slice(tp, hashes, offsets) for hashes in each for offsets in row.offsets)
+                    lanes |= {(tp, hashes): parts for hashes, parts in each.items()}
+        return slices, lanes
 
     def _loads(self, flight: _Flight) -> Iterator[Load]:
         """The lanes of a batch with what their tasks reported; records are guessed where a report is missing."""
-        for number, task in enumerate(flight.tasks):
+        for number, task in enumerate(flight.tasks if self._heard else flight.packed):
             spans: dict[LaneId, int] = {}
             for tp, hashes, offsets in task:
                 lane = tp, hashes
@@ -205,7 +226,8 @@ class Steering:
             for lane, span in spans.items():
                 cost = costs.get(lane)
                 rows = cost.rows if cost else span * self._model.cell(lane).density
-                yield Load(lane, number, span, rows, cost)
+                parts = () if self._heard else flight.lanes.get(lane, ())
+                yield Load(lane, number, span, rows, cost, parts)
 
     def _costs(self, task: Task) -> dict[LaneId, SliceCost]:
         """What lanes cost of whose slices all were heard of to the end."""
@@ -214,6 +236,11 @@ class Steering:
             of_lanes.setdefault(s.lane, []).append(self._heard.get(s))
         told = {lane: [c for c in costs if c and c.finished] for lane, costs in of_lanes.items()}
         return {lane: SliceCost.together(costs) for lane, costs in told.items() if len(costs) == len(of_lanes[lane])}
+
+
+def _parts(s: Slice, lanes: Mapping[LaneId, tuple[HashRange, ...]]) -> Task:
+    tp, _, offsets = s
+    return tuple([Slice(tp, hashes, offsets) for hashes in lanes.get(s.lane, (s.hashes,))])
 
 
 def _each(work: Pieces) -> Iterator[tuple[TopicPartition, Piece]]:

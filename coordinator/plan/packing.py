@@ -20,6 +20,10 @@ Work = Callable[[Slice], float]
 """How much there is to do for a slice: records, or milliseconds where costs are known."""
 
 
+Parts = Callable[[Slice], Task]
+"""The slices of lanes that are alike, of one slice that holds all of them; of any other only itself."""
+
+
 _Weighed = tuple[Slice, float]
 LITTLE = 16
 """A partition with so small a part of a task's share is not worth being read by two tasks."""
@@ -39,8 +43,17 @@ _slice = itemgetter(0)
 _offset_order = attrgetter("topic_partition", "offsets.start", "hashes.lo")
 
 
+def _alone(s: Slice) -> Task:
+    return (s,)
+
+
 def pack(
-    slices: Sequence[Slice], *, tasks: int, max_weight: float | None = None, work: Work = attrgetter("weight")
+    slices: Sequence[Slice],
+    *,
+    tasks: int,
+    max_weight: float | None = None,
+    work: Work = attrgetter("weight"),
+    parts: Parts = _alone,
 ) -> tuple[Task, ...]:
     """The tasks that read `slices`, the one with most `work` first, none empty.
 
@@ -48,12 +61,15 @@ def pack(
     there are not as many slices. Slices that share a hash of a partition are in one task; in every
     task the slices of a partition are in offset order (spec 2, input partition). A task is heavier
     than `max_weight` only if it is a single slice, or slices that must not be parted.
+
+    A slice may hold many lanes that are alike; its `parts` are packed in its place where two tasks may read of its
+    partition.
     """
     weighed = [(s, work(s)) for s in sorted(slices)]
     little = 0.0 if max_weight is not None else _sum(weighed) / (tasks * LITTLE)
     bundles = [
         _Bundle(_sum(found), number, tuple(map(_slice, found)))
-        for number, found in enumerate(_bundles(weighed, little))
+        for number, found in enumerate(_bundles(weighed, little, work, parts))
     ]
     loads = _gathered(_longest_first(bundles, tasks, max_weight))
     most_first = sorted((load for load in loads if load), key=_most_first)
@@ -64,7 +80,7 @@ def _sum(weighed: Iterable[_Weighed]) -> float:
     return sum(work for _, work in weighed)
 
 
-def _bundles(weighed: Iterable[_Weighed], little: float) -> Iterator[list[_Weighed]]:
+def _bundles(weighed: Iterable[_Weighed], little: float, work: Work, parts: Parts) -> Iterator[list[_Weighed]]:
     """What stays together: all of a partition with little work, for it is fetched once then; else what must.
 
     That is, slices of one partition whose hashes overlap, directly or through others.
@@ -74,7 +90,8 @@ def _bundles(weighed: Iterable[_Weighed], little: float) -> Iterator[list[_Weigh
         if _sum(of_partition) <= little:
             yield of_partition
         else:
-            yield from _chained(of_partition)
+            each = sorted(chain.from_iterable(parts(s) for s, _ in of_partition))
+            yield from _chained((s, work(s)) for s in each)
 
 
 def _chained(of_partition: Iterable[_Weighed]) -> Iterator[list[_Weighed]]:

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from coordinator.key_hash import cut_bound
 from coordinator.plan.lanes import cut_for_records, lane_count
 from coordinator.progress.growth import Ceilings
-from coordinator.progress.ownership import Ownership
+from coordinator.progress.ownership import Owned, Ownership
 from coordinator.progress.segments import Progress
 from coordinator.progress.stream_offset import Lanes, LanesOfRows, Row
 from coordinator.ranges import HashRange, OffsetRange, Offsets, subtract
@@ -78,14 +78,14 @@ Pieces = Mapping[TopicPartition, tuple[Piece, ...]]
 
 def pieces(ownership: Ownership, progress: Mapping[TopicPartition, Progress]) -> Pieces:
     """Every owned range with its positions, segment by segment."""
-    return {
-        tp: tuple(
-            Piece(s.hashes, s.position, o.epoch, ics=s.ics)
-            for o in owned
-            for s in progress[tp].within(o.hashes).segments
-        )
-        for tp, owned in ownership.items()
-    }
+    return {tp: tuple(_pieces(owned, progress[tp])) for tp, owned in ownership.items()}
+
+
+def _pieces(owned: Iterable[Owned], progress: Progress) -> Iterator[Piece]:
+    whole = progress.segments[0] if len(progress.segments) == 1 else None
+    for hashes, epoch in owned:
+        for s in (whole,) if whole and whole.hashes == hashes else progress.within(hashes).segments:
+            yield Piece(s.hashes, s.position, epoch, ics=s.ics)
 
 
 def bounded(parts: Iterable[Piece], ceilings: Ceilings) -> tuple[Piece, ...]:

@@ -112,7 +112,7 @@ def asserted(offset: StreamOffset, witnessed: Ownership | None) -> Facts:
 
 def lane_ranges(lanes: Sequence[Lane | Row]) -> tuple[Owned, ...]:
     """The hashes of lanes, ascending, with their lane epochs: neighbours of one epoch as one range."""
-    if len(lanes) == 1:  # of a thousand partitions, several times in every batch
+    if len(lanes) == 1:
         return (Owned(lanes[0].hashes, lanes[0].epoch),)
     return tuple(Owned(h, epoch) for h, epoch in _runs((lane.hashes, lane.epoch) for lane in lanes))
 
@@ -124,6 +124,10 @@ def coalesced(facts: Iterable[Fact]) -> tuple[Fact, ...]:
 
 def _runs(said: Iterable[tuple[HashRange, T]]) -> Iterator[tuple[HashRange, T]]:
     """What is said of ascending ranges, that of neighbours who say the same as one."""
+    said = tuple(said)
+    if len(said) < 2:  # of a thousand partitions, several times in every batch
+        yield from said
+        return
     for says, run in groupby(said, key=itemgetter(1)):
         first, _ = next(run)
         last = first

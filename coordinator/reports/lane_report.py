@@ -155,12 +155,17 @@ def batch_line(member: str, ended: Ended) -> BatchLine:
     """What there is to tell of a batch."""
     loads = ended.batch.loads
     sizes = [load.cost.bytes for load in loads if load.cost is not None]
-    slowest = max(loads, key=lambda x: (x.cost.read_ms + x.cost.function_ms if x.cost else 0.0, x.rows), default=None)
+    slowest = max(loads, key=_took, default=None)
+    of_slowest = slowest.lanes[0].lane if slowest else None
     return BatchLine(
         member,
         rows=round(sum(load.rows for load in loads)),
         bytes=sum(sizes) if len(sizes) == len(loads) else None,
         seconds=ended.took_ms / 1_000,
-        lanes=len(loads),
-        slowest=f"{slowest.lane[0].topic} {slowest.lane[0].partition} {slowest.lane[1]}" if slowest else "-",
+        lanes=sum(load.of_lanes for load in loads),
+        slowest=f"{of_slowest[0].topic} {of_slowest[0].partition} {of_slowest[1]}" if of_slowest else "-",
     )
+
+
+def _took(load: Load) -> tuple[float, float]:
+    return load.cost.read_ms + load.cost.function_ms if load.cost else 0.0, load.rows / load.of_lanes
