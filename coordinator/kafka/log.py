@@ -81,7 +81,7 @@ class KafkaLog:
     def topics(self, subscription: Subscription) -> dict[str, Topic]:
         """The topics that `subscription` means now, by name; for `Assigned` with the assigned partitions only."""
         found = self._connection.ask("topics", lambda session: _described(session, subscription))
-        topics = {topic["name"]: _topic(topic) for topic in found}
+        topics = {topic.name: Topic(*topic) for topic in found}
         return _only_assigned(topics, subscription) if isinstance(subscription, Assigned) else topics
 
     def bounds(
@@ -230,11 +230,6 @@ def _compiled(regex: str) -> re.Pattern[str]:
         raise InvalidOptionError(
             f"subscribePattern {regex!r} is not a regular expression ({error})", "it is read as Python's `re` reads it"
         ) from None
-
-
-def _topic(described: Described) -> Topic:
-    numbers = sorted(partition["partition_index"] for partition in described["partitions"])
-    return Topic(described["name"], str(described.get("topic_id") or ""), tuple(numbers))
 
 
 def _only_assigned(topics: Mapping[str, Topic], assigned: Assigned) -> dict[str, Topic]:

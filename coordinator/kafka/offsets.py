@@ -1,7 +1,8 @@
 """Kafka's answers about topics and about offsets of partitions, in one request to each broker.
 
 kafka-python's own `list_partition_offsets` asks for metadata before every look-up; the coordinator
-looks several times a second, so here leaders are remembered as long as the connection lives.
+looks several times a second, so here leaders are remembered as long as the connection lives. Its `describe_topics`
+makes a dict of everything an answer holds, which takes three times as long as the answer.
 Leader epochs come with the offsets, and where one ends in the log there is now is a question of its own.
 Knows requests and error codes; no rule about what the offsets are for.
 """
@@ -14,18 +15,24 @@ from typing import Any, NamedTuple, TypeAlias
 from kafka import errors
 from kafka.net.manager import KafkaConnectionManager
 from kafka.protocol.consumer import IsolationLevel, ListOffsetsRequest, OffsetForLeaderEpochRequest
+from kafka.protocol.metadata import MetadataRequest
 
 from coordinator.kafka.connection import Session
 from coordinator.kafka.errors import forbidden_topic, unknown_partitions, unknown_topics
 from coordinator.subscription import TopicPartition
 
-Described: TypeAlias = Mapping[str, Any]
-"""A topic as kafka-python's `describe_topics` gives it."""
-
 Wanted: TypeAlias = Mapping[TopicPartition, int]
 """What to look up in each partition: a time in ms, or `offset_spec.LATEST` or `EARLIEST`."""
 
 Offsets: TypeAlias = dict[TopicPartition, int]
+
+
+class Described(NamedTuple):
+    """A topic as a broker knows it; brokers before 2.8 know no id."""
+
+    name: str
+    id: str
+    partitions: tuple[int, ...]
 
 
 class Told(NamedTuple):
@@ -49,6 +56,9 @@ NO_OFFSET = -1
 CONSUMER = -1
 """The replica id of whoever is no replica."""
 
+TOPIC_IDS_FROM = 10
+"""Versions of Kafka's answer about topics."""
+
 _NOT_THERE = (errors.UnknownTopicOrPartitionError.errno, errors.InvalidTopicError.errno)
 
 
@@ -57,16 +67,17 @@ def describe(session: Session, names: Iterable[str]) -> list[Described]:
 
     Raises `UnknownTopicError` with the nearest names that exist.
     """
-    found = session.admin.describe_topics(sorted(set(names)))
-    if missing := [topic["name"] for topic in found if topic["error_code"] in _NOT_THERE]:
+    answer = _metadata(session, sorted(set(names)))
+    if missing := [topic.name for topic in answer.topics if topic.error_code in _NOT_THERE]:
         raise unknown_topics(missing, session.admin.list_topics())
-    return [_usable(session, topic) for topic in found]
+    return [_usable(session, topic, answer.version) for topic in answer.topics]
 
 
 def describe_matching(session: Session, regex: re.Pattern[str]) -> list[Described]:
     """The topics in whose name `regex` is found, without Kafka's internal ones; costs the metadata of all topics."""
-    found = session.admin.describe_topics()
-    return [_usable(session, t) for t in found if not t["is_internal"] and regex.search(t["name"])]
+    answer = _metadata(session, None)
+    wanted = (topic for topic in answer.topics if not topic.is_internal and regex.search(topic.name))
+    return [_usable(session, topic, answer.version) for topic in wanted]
 
 
 def look_up(
@@ -90,11 +101,19 @@ def ends_of_epochs(session: Session, epochs: Mapping[TopicPartition, int]) -> Of
     return {tp: end for answer in answers for tp, end in _epoch_ends(answer)}
 
 
-def _usable(session: Session, topic: Described) -> Described:
-    _raise_on(topic["error_code"], topic["name"], None)
-    for partition in topic["partitions"]:
-        session.leaders[TopicPartition(topic["name"], partition["partition_index"])] = partition["leader_id"]
-    return topic
+def _metadata(session: Session, names: Sequence[str] | None) -> Response:
+    """What a broker knows of those topics, or of all."""
+    topics = None if names is None else [MetadataRequest.MetadataRequestTopic(name=name) for name in names]
+    request = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
+    return session.manager.run(_answer, session.manager, request)
+
+
+def _usable(session: Session, topic: Response, version: int) -> Described:
+    _raise_on(topic.error_code, topic.name, None)
+    for partition in topic.partitions:
+        session.leaders[TopicPartition(topic.name, partition.partition_index)] = partition.leader_id
+    numbers = sorted(partition.partition_index for partition in topic.partitions)
+    return Described(topic.name, str(topic.topic_id) if version >= TOPIC_IDS_FROM else "", tuple(numbers))
 
 
 def _learn_leaders(session: Session, partitions: set[TopicPartition]) -> None:
@@ -140,6 +159,11 @@ def _by_leader(
             raise errors.LeaderNotAvailableError(tp.topic)
         by_leader[leaders[tp]][tp.topic][tp.partition] = what
     return by_leader
+
+
+async def _answer(manager: KafkaConnectionManager, request: Request) -> Response:
+    """Runs in kafka-python's thread; any broker will do."""
+    return await manager.send(request)
 
 
 async def _answers(
