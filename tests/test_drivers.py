@@ -9,6 +9,7 @@ import pytest
 from drivers import points
 from drivers.fleet import SESSION_S, Fleet
 from topics import Kafka
+from verdict import require
 
 SPARE_S = 10  # an assignment and an acquisition, on a machine that is busy otherwise
 
@@ -51,4 +52,4 @@ def test_three_drivers_on_one_partition_survive_what_is_done_to_them_and_keep_ev
             driver.start()
         fleet.until(lambda: fleet.working(stays, added), "both are back on their checkpoints")
     fleet.until(lambda: fleet.everything_arrived, "every record is in a sink")
-    assert fleet.outcome().good, str(fleet.outcome())
+    require(fleet.outcome().good, fleet.outcome())

@@ -16,7 +16,7 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from streams import Sink, Stream, eventually, keyed, sent, stable, state
 from topics import Kafka
-from verdict import Delivery, judge
+from verdict import Delivery, judge, require, require_good
 
 LEASES = {"session.timeout.ms": "3000", "heartbeat.interval.ms": "500"}
 
@@ -104,10 +104,6 @@ def produce(kafka: Kafka, members: Members, count: int, first: int = 0) -> None:
     kafka.produce(next(iter(members.streams.values())).options["subscribe"], keyed(count, first=first))
 
 
-def verdict_of(members: Members, count: int) -> str:
-    return str(judge(sent(keyed(count)), members.arrived))
-
-
 def test_a_second_member_takes_its_half_of_one_partition_and_the_order_holds(kafka: Kafka, members: Members) -> None:
     members.start("one")
     produce(kafka, members, 100)
@@ -116,7 +112,7 @@ def test_a_second_member_takes_its_half_of_one_partition_and_the_order_holds(kaf
     members.until(lambda: len(members.owners()) == 2, "two has its half")
     produce(kafka, members, 200, first=100)
     members.until(lambda: len(members.offsets()) == 300, "both work")
-    assert judge(sent(keyed(300)), members.arrived).good, verdict_of(members, 300)
+    require_good(judge(sent(keyed(300)), members.arrived))
     assert all({d.offset for d in s.sink.received} & set(range(100, 300)) for s in members.streams.values())
 
 
@@ -130,7 +126,7 @@ def test_a_member_that_stops_leaves_everything_to_the_other(kafka: Kafka, member
     members.until(lambda: len(members.owners()) == 1, "two owns all")
     produce(kafka, members, 50, first=50)
     members.until(lambda: len(members.offsets()) == 100, "two works alone")
-    assert judge(sent(keyed(100)), members.arrived).good, verdict_of(members, 100)
+    require_good(judge(sent(keyed(100)), members.arrived))
 
 
 def test_the_ranges_of_a_killed_member_are_taken_after_its_session(kafka: Kafka, members: Members) -> None:
@@ -144,7 +140,7 @@ def test_the_ranges_of_a_killed_member_are_taken_after_its_session(kafka: Kafka,
     eventually(lambda: bool(members.owners() - {victim}) and victim not in members.owners(), "the other takes over")
     eventually(lambda: len(members.offsets()) == 100, "nothing is lost")
     verdict = judge(sent(keyed(100)), members.arrived)
-    assert (verdict.lost, verdict.out_of_order) == (0, 0), str(verdict)
+    require((verdict.lost, verdict.out_of_order) == (0, 0), verdict)
 
 
 def test_two_members_with_available_now_end_when_everything_is_done(kafka: Kafka, members: Members) -> None:
@@ -157,7 +153,7 @@ def test_two_members_with_available_now_end_when_everything_is_done(kafka: Kafka
         queries.append(stream.start({"availableNow": True}, maxOffsetsPerTrigger="40"))
     for query in queries:
         assert query.awaitTermination(90), "AvailableNow ends"
-    assert judge(sent(keyed(300)), members.arrived).good, verdict_of(members, 300)
+    require_good(judge(sent(keyed(300)), members.arrived))
     assert stable(first) == {300}
 
 

@@ -9,7 +9,7 @@ from pyspark.sql import SparkSession
 from own_valkey import OwnValkey
 from streams import Stream, eventually, keyed, sent, stable
 from topics import Kafka
-from verdict import judge
+from verdict import judge, require, require_good
 
 LEASES = {"session.timeout.ms": "1500", "heartbeat.interval.ms": "300"}
 
@@ -42,7 +42,7 @@ def test_a_running_query_survives_a_redis_that_is_restarted(kafka: Kafka, stream
         eventually(lambda: stable(stream) == {20}, "the first batch is confirmed")
         valkey.restart()
         kafka.produce(stream.options["subscribe"], records[20:])
-    assert judge(sent(records), stream.sink.received).good
+    require_good(judge(sent(records), stream.sink.received))
 
 
 def test_a_redis_that_comes_back_empty_is_a_loss_that_the_running_query_repairs(
@@ -54,7 +54,7 @@ def test_a_redis_that_comes_back_empty_is_a_loss_that_the_running_query_repairs(
         eventually(lambda: stable(stream) == {20}, "the first batch is confirmed")
         valkey.restart(emptied=True)
         kafka.produce(stream.options["subscribe"], records[20:])
-    assert judge(sent(records), stream.sink.received).good, "this process proves what its sink completed"
+    require_good(judge(sent(records), stream.sink.received))  # this process proves what its sink completed
 
 
 def test_an_outage_longer_than_the_limit_is_a_named_error_and_loses_nothing(
@@ -73,4 +73,4 @@ def test_an_outage_longer_than_the_limit_is_a_named_error_and_loses_nothing(
     valkey.restart()
     stream.run()
     verdict = judge(sent(records), stream.sink.received)
-    assert (verdict.lost, verdict.out_of_order) == (0, 0)
+    require((verdict.lost, verdict.out_of_order) == (0, 0), verdict)

@@ -23,6 +23,7 @@ from kafka_logs import kafka_log
 from log_fixtures import rows, task
 from streams import Stream, eventually
 from topics import Kafka, Record
+from verdict import require
 
 KEYS = 16
 SLOW = Limits(max_offsets=40)  # so that the older partitions keep a backlog
@@ -156,7 +157,7 @@ def test_a_doubled_topic_is_read_in_order_and_without_the_rule_it_would_not_be(m
             f"{story.topic}: 2 -> 4 partitions; partition.growth.grace is 0, so key order across it is not kept"
         ]
     story = Story(members, topic_of_two(kafka), growth_grace_ms=HOUR_MS).tell()
-    assert out_of_order(story.delivered) == 0
+    require(out_of_order(story.delivered) == 0, f"{out_of_order(story.delivered)} are out of order")
     assert growths(members) == [f"{story.topic}: 2 -> 4 partitions; key order across it is kept"]
 
 

@@ -13,8 +13,10 @@ from simulation import schedules
 from simulation.kafka import TOPIC
 from simulation.sink import Violation
 from simulation.world import Valkey, World
+from verdict import require
 
 SECONDS = 60.0
+AT_LEAST = 60  # a machine that does fewer in a minute goes on until it has
 
 
 @pytest.fixture
@@ -28,11 +30,12 @@ def valkey(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Valkey]:
     server.stop()
 
 
+@pytest.mark.timeout(600)
 def test_no_schedule_breaks_a_promise(valkey: Valkey) -> None:
     outcome = schedules.run(valkey, count(), seconds=SECONDS)
-    told = [f"seed {f.seed}: {f.what}\n{f.command}" for f in outcome.failures]
-    assert not told, "\n".join(told)
-    assert outcome.schedules >= 10
+    rest = schedules.run(valkey, range(outcome.schedules, AT_LEAST))
+    told = [f"seed {f.seed}: {f.what}\n{f.command}" for f in (*outcome.failures, *rest.failures)]
+    require(not told, "\n".join(told))
 
 
 def test_a_seed_replays_exactly(valkey: Valkey) -> None:

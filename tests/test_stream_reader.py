@@ -13,7 +13,7 @@ from pyspark.sql.streaming.listener import StreamingQueryProgress
 import kafka_groups
 from streams import Stream, eventually, keyed, sent, stable, state
 from topics import Kafka, Record
-from verdict import judge
+from verdict import judge, require_good
 
 
 def produce(kafka: Kafka, stream: Stream, records: list[Record]) -> list[Record]:
@@ -31,7 +31,7 @@ def wal(stream: Stream, batch: int) -> dict[str, Any]:
 def test_one_partition_is_read_by_four_tasks_at_once_each_key_in_order(kafka: Kafka, stream: Stream) -> None:
     records = produce(kafka, stream, keyed(2000))
     stream.run()
-    assert judge(sent(records), stream.sink.received).good
+    require_good(judge(sent(records), stream.sink.received))
     assert stream.sink.tasks == {0: 4}
     assert stable(stream) == {2000}
     eventually(lambda: state(stream).leases_ms == {}, "a query that ended has left", deadline_s=20)
@@ -40,7 +40,7 @@ def test_one_partition_is_read_by_four_tasks_at_once_each_key_in_order(kafka: Ka
 def test_a_limit_cuts_the_topic_in_batches_and_keeps_the_order(kafka: Kafka, stream: Stream) -> None:
     records = produce(kafka, stream, keyed(1000))
     stream.run(maxOffsetsPerTrigger="300")
-    assert judge(sent(records), stream.sink.received).good
+    require_good(judge(sent(records), stream.sink.received))
     assert stream.sink.batches == [0, 1, 2, 3]
 
 
@@ -62,7 +62,7 @@ def test_lanes_are_a_fixed_number_for_each_partition(kafka: Kafka, stream: Strea
 def test_more_tasks_than_slots_on_request(kafka: Kafka, stream: Stream, option: str, value: str, tasks: int) -> None:
     records = produce(kafka, stream, keyed(400))
     stream.run(**{option: value})
-    assert judge(sent(records), stream.sink.received).good
+    require_good(judge(sent(records), stream.sink.received))
     assert stream.sink.tasks[0] >= tasks
 
 
@@ -71,7 +71,7 @@ def test_a_second_run_goes_on_where_the_first_stopped(kafka: Kafka, stream: Stre
     stream.run()
     second = produce(kafka, stream, keyed(50, first=100))
     stream.run()
-    assert judge(sent(first + second), stream.sink.received).good
+    require_good(judge(sent(first + second), stream.sink.received))
     assert wal(stream, 0)["#"]["member"] == wal(stream, 1)["#"]["member"], "same checkpoint, same member"
 
 
@@ -121,7 +121,7 @@ def test_a_failed_batch_is_not_committed_and_is_replayed_exactly(kafka: Kafka, s
     stream.run(maxOffsetsPerTrigger="1000")
     assert wal(stream, 1) == planned
     assert [d.offset for d in stream.sink.received if d.batch == 1 and d.offset >= 200] == []
-    assert judge(sent(records + keyed(100, first=200)), stream.sink.received).good
+    require_good(judge(sent(records + keyed(100, first=200)), stream.sink.received))
 
 
 def test_processing_time_and_once_triggers(kafka: Kafka, stream: Stream) -> None:
@@ -132,7 +132,7 @@ def test_processing_time_and_once_triggers(kafka: Kafka, stream: Stream) -> None
     query = stream.start({"processingTime": "200 milliseconds"})
     eventually(lambda: len(stream.sink.received) == 70, "the trigger fires")
     query.stop()
-    assert judge(sent(records + produced), stream.sink.received).good
+    require_good(judge(sent(records + produced), stream.sink.received))
 
 
 def test_starting_offsets_are_for_a_group_that_has_none_yet(kafka: Kafka, stream: Stream, tmp_path: Path) -> None:

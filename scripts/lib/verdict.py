@@ -7,6 +7,10 @@ Sent = tuple[str | None, str | None]
 """Key and value of a record that was sent; its offset is its place in the sequence."""
 
 
+class PromiseBrokenError(AssertionError):
+    """Something was lost, altered or out of order: a test that finds that is not tried again."""
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class Delivery:
     """A record as the sink received it; deliveries order as they reached the sink."""
@@ -39,6 +43,17 @@ class Verdict:
         altered = f", {self.altered:,} altered" if self.altered else ""
         once = f"{self.sent:,} flights sent, each received exactly once" if self.good else f"{self.sent:,} flights sent"
         return f"{once}: {faults}{altered}"
+
+
+def require(kept: bool, told: object) -> None:
+    """Raise `PromiseBrokenError`, which tells what happened, unless the promise was kept."""
+    if not kept:
+        raise PromiseBrokenError(str(told))
+
+
+def require_good(verdict: Verdict) -> None:
+    """Raise `PromiseBrokenError` unless the verdict is good."""
+    require(verdict.good, verdict)
 
 
 def judge(sent: Sequence[Sent], deliveries: Iterable[Delivery]) -> Verdict:
