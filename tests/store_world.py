@@ -39,9 +39,9 @@ class StoreServer:
 class World:
     """A store of one group with a clock that stands still until it is moved."""
 
-    def __init__(self, server: "StoreServer") -> None:
+    def __init__(self, server: "StoreServer", name: str = "store") -> None:
         self.url, self.client, self.redis = server.url, server.client, server.redis
-        self.group = f"store {secrets.token_hex(4)}"
+        self.group = f"{name} {secrets.token_hex(4)}"
         self.now = time.time_ns() // 1_000_000
         self.store = RedisStore(
             self.client, self.group, session_ms=SESSION, longest_ms=LONGEST, retention_ms=60_000, now=lambda: self.now

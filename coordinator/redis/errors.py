@@ -25,6 +25,7 @@ _UNAVAILABLE = (
     redis.exceptions.TimeoutError,
     redis.exceptions.ReadOnlyError,
     redis.exceptions.MasterDownError,
+    redis.exceptions.OutOfMemoryError,
     redis.exceptions.ClusterError,
     redis.exceptions.RedisClusterException,
     OSError,
@@ -34,8 +35,11 @@ _DENIED = (
     redis.exceptions.AuthorizationError,
     redis.exceptions.NoPermissionError,
 )
-_SCRIPT_UNAVAILABLE = ("LOADING", "READONLY", "MASTERDOWN", "CLUSTERDOWN", "BUSY ", "OOM", "MISCONF", "NOREPLICAS")
-_SCRIPT_PLACE = re.compile(r"^(ERR )?(Error running script.*?: )?@?user_script:\d+: |,? script: .*$")
+_UNAVAILABLE_CODE = re.compile("(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|BUSY|OOM|MISCONF|NOREPLICAS) ")
+_DENIAL_CODE = re.compile("NOAUTH |NOPERM |ACL failure|The user executing the script can't ")
+_CALL = re.compile(r"(ERR )?(Error running script \(call to \w+\): @user_script:\d+: )?(@user_script: ?\d+: -?)?")
+_OURS = re.compile(r"user_script:\d+: ")  # what a script of ours raised, in words of its own
+_TAIL = re.compile(r",? script: (\w+, )?on @user_script:\d+\.?$")
 _CUT = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLWantReadError, ssl.SSLSyscallError)
 
 
@@ -72,12 +76,23 @@ def _named(error: Exception, shown: str) -> StoreError:
     misconfigured = _of_the_wrong_kind(chain, shown)
     if misconfigured:
         return misconfigured
-    if isinstance(error, _UNAVAILABLE) or any(word in str(error) for word in _SCRIPT_UNAVAILABLE):
+    said = _said(error)
+    if isinstance(error, _UNAVAILABLE) or _UNAVAILABLE_CODE.match(said):
         return _unavailable(error, shown)
-    if any(word in str(error) for word in ("NOAUTH", "NOPERM", "ACL failure")):
-        return _denied(_plain(error), shown)
-    what = _SCRIPT_PLACE.sub("", _plain(error)).removesuffix(".")
+    if _DENIAL_CODE.match(said):
+        return _denied(said, shown)
+    what = _OURS.sub("", said, count=1).removesuffix(".")
     return StateFormatError(f"the Redis at {shown} holds something under our keys that is not ours: {what}")
+
+
+def _said(error: Exception) -> str:
+    """What Redis answered, without where in which script: an error of a command begins with its code.
+
+    Redis 6.2: Error running script (call to f_91): @user_script:7: @user_script: 7: -OOM command not allowed ...
+    newer:     NOREPLICAS Not enough good replicas to write. script: 91, on @user_script:7.
+    our own:   user_script:7: coop:v1:{OOM}:meta, a string, is damaged script: 91, on @user_script:7.
+    """
+    return _TAIL.sub("", _CALL.sub("", _plain(error), count=1))
 
 
 def _of_the_wrong_kind(chain: Iterable[BaseException], shown: str) -> RedisConfigurationError | None:
