@@ -4,11 +4,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from coordinator.assignment.assignment_text import Ranges
+from coordinator.errors import StateFormatError
 from coordinator.progress.growth import Growth
 from coordinator.progress.segments import Rectangle
 from coordinator.ranges import HashRange
 from coordinator.reports.lane_lines import LaneLine
 from coordinator.subscription import TopicPartition
+
+SCHEMA = "1"
+"""Of the state that this version reads and writes; another one is of another version."""
+
+
+def other_schema(schema: str) -> StateFormatError:
+    """What somebody gets who meets state of another version than this one."""
+    return StateFormatError(
+        f"the group's state in Redis is of schema {schema!r}, this coop-kafka reads schema {SCHEMA!r}",
+        "run a coop-kafka of the version that wrote it, or a newer one",
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,14 +7,24 @@ from typing import cast
 import pytest
 
 from coordinator import verdicts
+from coordinator.cli.look_commands import usual_partition
 from coordinator.errors import CoopKafkaError, StateFormatError
+from coordinator.group_state import GroupState
 from coordinator.key_hash import cuts
+from coordinator.operations import copying
+from coordinator.operations.gaps import gaps
+from coordinator.operations.key_owner import key_owners
+from coordinator.operations.top_view import limited_lanes, top_view
+from coordinator.operations.views import view
 from coordinator.progress.ownership import Fact, Owned, completed
 from coordinator.ranges import WHOLE, OffsetRange
 from coordinator.redis.calls import Caller
 from coordinator.redis.commits import CommitVerbs
+from coordinator.redis.events import last_events
 from coordinator.redis.keys import GroupKeys
 from coordinator.redis.membership import Joining
+from coordinator.redis.operator import OperatorVerbs
+from coordinator.redis.reports import last_batches
 from coordinator.redis.snapshot import read_group
 from coordinator.subscription import Topic, TopicPartition
 from store_world import NOBODY, OTHER, SESSION, TOPICS, TP, WANTED, StoreServer, World, lane, offset
@@ -131,6 +141,7 @@ FIELDS = [
     pytest.param("topics", "orders", "id-1 two", id="a count that is no number"),
     pytest.param("topics", "orders", "id-1 -4", id="a negative count"),
     pytest.param("topics", "orders", "id-1 4 more", id="a topic that says more"),
+    pytest.param("topics", "orders", "id-1 0", id="a topic without partitions"),
     pytest.param("segments", str(WHOLE), "junk", id="a position that is no number"),
     pytest.param("segments", str(WHOLE), "", id="an empty position"),
     pytest.param("segments", str(WHOLE), "-5", id="a negative position"),
@@ -175,6 +186,7 @@ FIELDS = [
     pytest.param("assignment", "m-1", '{"orders":{"zero":[]}}', id="an assignment of no partition"),
     pytest.param("member", "capacity", "lots", id="a member whose capacity is no number"),
     pytest.param("member", "capacity", "0", id="a member without capacity"),
+    pytest.param("member", "slow_percent", "half", id="a member whose slow slots are no number"),
 ]
 KINDS = ["meta", "leases", "batches", "leaving", "events", "topics", "segments", "owners", "ics", "stable", "policy"]
 KINDS += ["growth", "assignment", "member", "strikes"]
@@ -202,9 +214,42 @@ def meet(world: World) -> list[str]:
     return refused
 
 
+def looks(world: World) -> Iterator[tuple[str, Callable[[], object]]]:
+    """What `coop-kafka` shows of a group."""
+    client, group, key = world.client, world.group, b"a key"
+
+    def state() -> GroupState:
+        return read_group(client, group)
+
+    yield "describe", lambda: (view(group, state()), limited_lanes(state()))
+    yield "gaps", lambda: gaps(state())
+    yield (
+        "owner",
+        lambda: key_owners(state(), "orders", key, usual_partition(key, state().topics["orders"].partitions), None),
+    )
+    yield "top", lambda: top_view(group, state(), last_batches(client, group, 9))
+    yield "parked", lambda: (state(), world.store.strikes())
+    yield "events", lambda: (state(), last_events(client, group, 9))
+    yield "policy", lambda: OperatorVerbs.of_group(client, group).policy()
+
+
+def look(world: World) -> dict[str, str]:
+    """Who refuses to show the group, and what is said; nothing is written, whatever is met."""
+    before, refused = dump(world), dict[str, str]()
+    for name, show in looks(world):
+        try:
+            show()
+        except CoopKafkaError as error:
+            assert error.remedy, f"{name} says no remedy: {error}"
+            refused[name] = str(error)
+    assert dump(world) == before
+    return refused
+
+
 @pytest.mark.parametrize(("name", "field", "damage"), FIELDS)
 def test_a_damaged_field_is_refused_by_name(lived: World, name: str, field: str, damage: str) -> None:
     lived.redis.hset(key_of(lived, name), field, damage)
+    look(lived)
     assert meet(lived), "nobody has seen it"
     assert lived.redis.hget(key_of(lived, name), field) == damage, "somebody has mended it in silence"
 
@@ -230,41 +275,92 @@ def test_a_hole_among_the_segments_is_refused_by_name(lived: World, segments: li
 def test_a_key_of_another_kind_is_refused_by_name(lived: World, name: str) -> None:
     lived.redis.delete(key_of(lived, name))
     lived.redis.set(key_of(lived, name), "somebody else's")
+    assert look(lived), "somebody has shown it"
     assert meet(lived), "nobody has seen it"
     assert lived.redis.get(key_of(lived, name)) == "somebody else's"
 
 
+@pytest.mark.parametrize("name", ["lanes", "history"])
+def test_what_is_only_looked_at_is_refused_by_name(lived: World, name: str) -> None:
+    lived.redis.set(key_of(lived, name), "somebody else's")
+    assert look(lived), "somebody has shown it"
+
+
+def test_who_looks_at_a_sound_group_is_shown_it(lived: World) -> None:
+    assert look(lived) == {}
+
+
+def test_state_of_a_newer_version_is_shown_by_nobody_and_neither_replaced_nor_deleted(lived: World) -> None:
+    copy = copying.backup(lived.client, lived.group)
+    lived.redis.hset(key_of(lived, "meta"), "schema", "2")
+    lived.redis.delete(key_of(lived, "leases"))  # nobody is alive
+    refused = look(lived)
+    assert refused.keys() == {name for name, _ in looks(lived)}
+    assert all("schema '2'" in told for told in refused.values())
+    before, operator = dump(lived), OperatorVerbs.of_group(lived.client, lived.group)
+    for verb in (
+        lambda: copying.restore(lived.client, copy),
+        lambda: copying.backup(lived.client, lived.group),
+        lambda: operator.delete(operator.names()),
+        lambda: operator.set_policy({"accept.individual.commit": "false"}),
+    ):
+        with pytest.raises(StateFormatError, match="schema '2'"):
+            verb()
+    assert dump(lived) == before
+
+
+@pytest.mark.parametrize("name", ["meta", "leases", "topics", "segments"])
+def test_a_key_of_another_kind_is_neither_replaced_by_a_copy_nor_deleted(lived: World, name: str) -> None:
+    copy = copying.backup(lived.client, lived.group)
+    for of_members in ("leases", name):
+        lived.redis.delete(key_of(lived, of_members))
+    lived.redis.set(key_of(lived, name), "somebody else's")
+    before, operator = dump(lived), OperatorVerbs.of_group(lived.client, lived.group)
+    for verb in (lambda: copying.restore(lived.client, copy), lambda: operator.delete(operator.names())):
+        with pytest.raises(StateFormatError):
+            verb()
+    assert dump(lived) == before
+
+
+def test_a_copy_that_is_no_json_replaces_nothing(lived: World) -> None:
+    lived.redis.delete(key_of(lived, "leases"))
+    before, keys = dump(lived), GroupKeys(lived.group)
+    with pytest.raises(StateFormatError):
+        lived.client.run("restore", [keys.meta, keys.leases, keys.events, keys.topics], ["{}", "why", "1", "9", "{"])
+    assert dump(lived) == before
+
+
 HINTS = [
-    pytest.param("working", "m-1", "junk", id="work that is no slice"),
-    pytest.param("working", "m-1", f"orders 0 {UPPER[17:]}-{UPPER[:16]} 5-9;", id="work on inverted hashes"),
-    pytest.param("working", "m-1", f"orders 0 {LOWER} 9-5;", id="work on inverted offsets"),
-    pytest.param("working", "m-1", f"orders 0 {LOWER} 5-{HUGE};", id="work on offsets too large"),
-    pytest.param("working", "m-1", "orders 0 5-9 5-9;", id="work on short hashes"),
-    pytest.param("working", "m-gone", f"orders 0 {LOWER} 5-9;", id="work of nobody"),
-    pytest.param("targets", "m-1", "junk", id="a target that is no offset"),
-    pytest.param("targets", "m-1", "orders zero 5;", id="a target of no partition"),
-    pytest.param("targets", "m-1", f"orders 0 {HUGE};", id="a target too large"),
-    pytest.param("targets", "m-gone", "orders 0 5;", id="a target of nobody"),
-    pytest.param("applications", "app", "m-gone", id="an application that is nobody"),
-    pytest.param("applications", "app", "", id="an application that is nothing"),
-    pytest.param("reserved", "junk", "w held until 5", id="a reservation of no offsets"),
-    pytest.param("reserved", "9-5", "w held until 5", id="a reservation of inverted offsets"),
-    pytest.param("reserved", "6-9", "junk", id="a reservation by nobody"),
-    pytest.param("reserved", "6-9", "w held until soon", id="a reservation without an end"),
-    pytest.param("epoch", "0", "junk", id="a leader epoch that is none"),
-    pytest.param("epoch", "zero", "1@5 reset=0 topic=id-1", id="a leader epoch of no partition"),
-    pytest.param("epoch", "0", f"1@{HUGE} reset=0 topic=id-1", id="a leader epoch with an end too large"),
-    pytest.param("lanes", "m-1", "junk", id="lanes that are none"),
+    pytest.param("working", "m-1", "junk", "", id="work that is no slice"),
+    pytest.param("working", "m-1", f"orders 0 {UPPER[17:]}-{UPPER[:16]} 5-9;", "", id="work on inverted hashes"),
+    pytest.param("working", "m-1", f"orders 0 {LOWER} 9-5;", "", id="work on inverted offsets"),
+    pytest.param("working", "m-1", f"orders 0 {LOWER} 5-{HUGE};", "", id="work on offsets too large"),
+    pytest.param("working", "m-1", "orders 0 5-9 5-9;", "", id="work on short hashes"),
+    pytest.param("working", "m-gone", f"orders 0 {LOWER} 5-9;", "", id="work of nobody"),
+    pytest.param("targets", "m-1", "junk", "look", id="a target that is no offset"),
+    pytest.param("targets", "m-1", "orders zero 5;", "look", id="a target of no partition"),
+    pytest.param("targets", "m-1", f"orders 0 {HUGE};", "", id="a target too large"),
+    pytest.param("targets", "m-gone", "orders 0 5;", "", id="a target of nobody"),
+    pytest.param("applications", "app", "m-gone", "", id="an application that is nobody"),
+    pytest.param("applications", "app", "", "", id="an application that is nothing"),
+    pytest.param("reserved", "junk", "w held until 5", "reserve", id="a reservation of no offsets"),
+    pytest.param("reserved", "9-5", "w held until 5", "reserve", id="a reservation of inverted offsets"),
+    pytest.param("reserved", "6-9", "junk", "", id="a reservation by nobody"),
+    pytest.param("reserved", "6-9", "w held until soon", "", id="a reservation without an end"),
+    pytest.param("epoch", "0", "junk", "", id="a leader epoch that is none"),
+    pytest.param("epoch", "zero", "1@5 reset=0 topic=id-1", "extents", id="a leader epoch of no partition"),
+    pytest.param("epoch", "0", f"1@{HUGE} reset=0 topic=id-1", "", id="a leader epoch with an end too large"),
+    pytest.param("lanes", "m-1", "junk", "read_group", id="lanes that are none"),
 ]
 
 
-@pytest.mark.parametrize(("name", "field", "damage"), HINTS)
+@pytest.mark.parametrize(("name", "field", "damage", "refuser"), HINTS)
 def test_what_only_helps_to_decide_is_refused_by_name_or_does_no_harm(
-    lived: World, name: str, field: str, damage: str
+    lived: World, name: str, field: str, damage: str, refuser: str
 ) -> None:
     lived.redis.hset(key_of(lived, name), field, damage)
     before = lived.positions()
-    meet(lived)
+    assert meet(lived) == [refuser] * bool(refuser)
     lived.redis.hset(key_of(lived, name), field, damage)
     lived.now += 6 * SESSION
     lived.store.strike("m-1")

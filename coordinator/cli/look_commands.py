@@ -76,7 +76,7 @@ def owner(
     with connected(redis) as client:
         state = read_group(client, group)
     known = state.topics.get(topic)
-    usual = _usual_partition(data, known.partitions) if known else None
+    usual = usual_partition(data, known.partitions) if known else None
     found = key_owners(state, topic, data, usual, partition)
     if as_json:
         print_json([asdict(o) for o in found])
@@ -116,7 +116,7 @@ def _key(text: str, as_hex: bool) -> bytes:
         raise InvalidOptionError(f"the key {text!r} is not hex digits, two a byte", "for example 6f7264") from None
 
 
-def _usual_partition(key: bytes, partitions: int) -> int:
+def usual_partition(key: bytes, partitions: int) -> int:
     """Where Kafka's default partitioner puts the key."""
     from kafka.partitioner.default import murmur2  # noqa: PLC0415 - the other verbs need no Kafka client
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from coordinator.errors import CoopKafkaError, StateFormatError
+from coordinator.group_state import SCHEMA, other_schema
 from coordinator.progress.segments import Progress
 
 KINDS = ("meta", "topics", "policy", "growth", "strikes", "stable", "end", "epoch", "segments", "ics")
@@ -62,6 +63,8 @@ class GroupCopy:
                 raise ValueError(f"holds more than text in {name!r}")
         if not {"nonce", "schema", "commit_seq"} <= self.keys["meta"].keys():
             raise ValueError("lacks part of meta")
+        if (schema := self.keys["meta"]["schema"]) != SCHEMA:
+            raise other_schema(schema)
         for topic in self.keys["topics"]:
             for partition in self.keys[f"stable:{topic}"]:
                 where = f"{topic}:{partition}"

@@ -1,6 +1,7 @@
 """Copies a group to a text and back; an old copy is loaded by nothing else (spec 7). Needs Redis only."""
 
 from coordinator import verdicts
+from coordinator.group_state import SCHEMA, other_schema
 from coordinator.operations.copies import GroupCopy, is_copied
 from coordinator.operations.refusals import operator, refusal
 from coordinator.redis.client import RedisClient
@@ -13,6 +14,8 @@ def backup(client: RedisClient, group: str) -> GroupCopy:
     keys = store.copied(is_copied)
     if "meta" not in keys:
         raise refusal(group, verdicts.Absent())
+    if (schema := keys["meta"].get("schema", "")) != SCHEMA:
+        raise other_schema(schema)
     return GroupCopy(group, store.now_ms(), keys)
 
 

@@ -10,7 +10,6 @@ member that was leaving and wrote the mirror in between, and undoes the first if
 import re
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -109,10 +108,12 @@ class Operator:
 
     def remains(self) -> Remains:
         """What there is to delete; refused while members live, `UnknownGroupError` if there is nothing."""
-        with suppress(UnknownGroupError):
-            self._idle()
+        try:
+            keys = self._store.deletable(self._store.names())
+        except verdicts.Verdict as verdict:
+            raise refusal(self._group, verdict) from None
         ours = [tp for tp, entry in self._log.group_offsets(self._group).items() if mirror.is_mirror({tp: entry})]
-        found = Remains(len(self._store.names()), tuple(sorted(ours)))
+        found = Remains(keys, tuple(sorted(ours)))
         if not found.keys and not ours:
             raise UnknownGroupError(f"neither Redis nor Kafka knows a group {self._group!r} of coop-kafka")
         return found

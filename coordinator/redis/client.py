@@ -21,6 +21,7 @@ from coordinator.errors import (
     StateLostError,
     redacted,
 )
+from coordinator.group_state import other_schema
 from coordinator.redis import connection as redis_connection
 from coordinator.redis.errors import errors_as_ours
 
@@ -166,8 +167,5 @@ def _accepted(reply: list[Any]) -> list[Any]:
                 "restore Redis from a copy, or set onStateLoss=earliest to read from the beginning again",
             )
         case ["SCHEMA", schema]:
-            raise StateFormatError(
-                f"the group's state in Redis is of schema {schema!r}, this coop-kafka reads schema '1'",
-                "run a coop-kafka of the version that wrote it, or a newer one",
-            )
+            raise other_schema(schema)
     raise StateFormatError(f"a script replied {reply!r}", "report this: a script and its caller disagree")

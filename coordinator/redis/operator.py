@@ -55,11 +55,19 @@ class OperatorVerbs(PolicyVerbs, PoisonVerbs):
 
     def delete(self, names: Iterable[str]) -> int:
         """Delete those keys of the group, all at once, and forget its name; how many there were. Or `Busy`."""
-        k = self._keys
-        (deleted,) = self._run("delete", NOBODY, [k.meta, k.leases, *sorted({*names} - {k.meta, k.leases})])
+        deleted = self._delete(names, "delete")
         with self._client.reading() as redis:
-            redis.srem(GROUPS, k.group)
-        return int(deleted)
+            redis.srem(GROUPS, self._keys.group)
+        return deleted
+
+    def deletable(self, names: Iterable[str]) -> int:
+        """How many of those keys there are, if they may be deleted now. Or `Busy`."""
+        return self._delete(names, "ask")
+
+    def _delete(self, names: Iterable[str], what: str) -> int:
+        k = self._keys
+        (there,) = self._run("delete", NOBODY, [k.meta, k.leases, *sorted({*names} - {k.meta, k.leases})], what)
+        return int(there)
 
     def copied(self, wanted: Callable[[str], bool]) -> dict[str, dict[str, str]]:
         """The hashes of the group at one moment, of those keys that are `wanted`, by what follows the group."""

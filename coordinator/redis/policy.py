@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from coordinator.assignment.policies import Policy, checked, policy_of
+from coordinator.group_state import SCHEMA, other_schema
 from coordinator.redis.calls import Caller, ScriptCalls
 
 KEPT_MS = 7 * 24 * 3_600_000
@@ -14,8 +15,12 @@ class PolicyVerbs(ScriptCalls):
 
     def policy(self) -> Policy:
         """The policies in force; all defaults where nobody has set one. Raises `StateFormatError`."""
+        k = self._keys
         with self._client.reading() as redis:
-            return policy_of(redis.hgetall(self._keys.policy))
+            meta, policy = redis.pipeline(transaction=False).hgetall(k.meta).hgetall(k.policy).execute()
+        if (schema := meta.get("schema", SCHEMA)) != SCHEMA:
+            raise other_schema(schema)
+        return policy_of(policy)
 
     def set_policy(self, changes: Mapping[str, str]) -> Policy:
         """Set policies by name to true, false or "" (the default); all of them, or none if one is wrong.

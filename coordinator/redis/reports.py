@@ -4,6 +4,7 @@ from collections.abc import Iterable
 
 from coordinator.redis.calls import Answer, Caller, ScriptCalls, answer
 from coordinator.redis.client import RedisClient
+from coordinator.redis.errors import sound
 from coordinator.redis.keys import GroupKeys
 from coordinator.reports.lane_lines import BatchLine, LaneLine, lines_text
 
@@ -25,6 +26,7 @@ class ReportVerbs(ScriptCalls):
         self._tell(self._keys.history, MOST_BATCHES, line.fields)
 
 
+@sound
 def last_batches(client: RedisClient, group: str, count: int) -> list[tuple[int, BatchLine]]:
     """The latest batches of a group's history, the oldest first, each with when it was told (ms since 1970)."""
     with client.reading() as redis:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from coordinator.assignment.assignment_text import ranges_of
 from coordinator.errors import StateFormatError, UnknownGroupError
-from coordinator.group_state import GroupState, KnownTopic
+from coordinator.group_state import SCHEMA, GroupState, KnownTopic, other_schema
 from coordinator.progress.growth import parsed
 from coordinator.progress.segments import Progress, Rectangle
 from coordinator.ranges import HashRange, OffsetRange
@@ -13,6 +13,9 @@ from coordinator.redis.errors import sound
 from coordinator.redis.keys import GROUPS, GroupKeys
 from coordinator.reports.lane_lines import lines_of
 from coordinator.subscription import TopicPartition
+
+_NUMBERS = ("commit_seq", "reset_epoch", "epochs", "joins", "generation", "recovering_until", "computing_until")
+_DIGITS = 20  # a number of ours has fewer; see damage.lua
 
 
 def list_groups(client: RedisClient) -> tuple[str, ...]:
@@ -26,14 +29,10 @@ def read_group(client: RedisClient, group: str) -> GroupState:
     """The state of a group; `UnknownGroupError` if Redis holds none, `StateFormatError` if it is damaged."""
     keys = GroupKeys(group)
     with client.reading() as redis:
-        meta = redis.hgetall(keys.meta)
-        if not meta:
-            raise UnknownGroupError(
-                f"Redis knows no group {group!r}", "look at the list of groups: coop-kafka groups list"
-            )
+        meta = _meta(group, redis.hgetall(keys.meta))
         seconds, microseconds = redis.time()
         leases = {member: int(end) for member, end in redis.zrange(keys.leases, 0, -1, withscores=True)}
-        members = {member: redis.hgetall(keys.member(member)) for member in leases}
+        members = {member: _member(redis.hgetall(keys.member(member))) for member in leases}
         topics = {topic: _topic(topic, text) for topic, text in redis.hgetall(keys.topics).items()}
         stable = {tp: o for topic in topics for tp, o in _offsets(topic, redis.hgetall(keys.stable(topic))).items()}
         ends = {tp: o for topic in topics for tp, o in _offsets(topic, redis.hgetall(keys.end(topic))).items()}
@@ -67,9 +66,26 @@ def read_group(client: RedisClient, group: str) -> GroupState:
     )
 
 
+def _meta(group: str, meta: Mapping[str, str]) -> Mapping[str, str]:
+    if not meta:
+        raise UnknownGroupError(f"Redis knows no group {group!r}", "look at the list of groups: coop-kafka groups list")
+    if (schema := meta.get("schema", "")) != SCHEMA:
+        raise other_schema(schema)
+    for name in _NUMBERS:
+        if not (meta.get(name, "0").isdecimal() and len(meta.get(name, "0")) < _DIGITS):
+            raise StateFormatError(f"{name} of group {group!r} is {meta[name]!r}, not a number")
+    return meta
+
+
+def _member(fields: Mapping[str, str]) -> Mapping[str, str]:
+    if not fields.get("slow_percent", "0").isdecimal():
+        raise StateFormatError(f"a member has {fields['slow_percent']!r} percent of its slots taken")
+    return fields
+
+
 def _topic(name: str, text: str) -> KnownTopic:
     identity, _, count = text.partition(" ")
-    if not (identity and count.isdecimal()):
+    if not (identity and count.isdecimal() and int(count)):
         raise StateFormatError(f"topic {name!r} is recorded as {text!r}, not <topic id> <partition count>")
     return KnownTopic(identity, int(count))
 

@@ -78,7 +78,7 @@ local function within(key, owned)  -- what lies in it of a hash, as HGETALL give
 end
 
 local topics = redis.call('HGETALL', KEYS[5])
-for i = 1, #topics, 2 do check(string.match(topics[i + 1], '^%S+ %d+$'), topics[i] .. ' of ' .. KEYS[5]) end
+for i = 1, #topics, 2 do check(string.match(topics[i + 1], '^%S+ [1-9]%d*$'), topics[i] .. ' of ' .. KEYS[5]) end
 for i = 2, #ARGV do
   local owners_key, segments_key, ics_key = KEYS[3 * i + 1], KEYS[3 * i + 2], KEYS[3 * i + 3]
   local mine = acquire(owners_key, segments_key, ics_key, from_text(ARGV[i]))

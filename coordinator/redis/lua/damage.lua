@@ -12,12 +12,12 @@ local function check(right, what)
   if not right then error(what .. ' is damaged') end
 end
 
-local fixed = {}  -- the keys that were looked at: all but those of partitions, each once
-local function check_kinds()
+local fixed = {}  -- the keys that were looked at, each once
+local function check_kinds(every)  -- those of partitions only if `every` one is asked for
   local seen = {}  -- partitions name their topic's keys by the thousand
   for _, key in ipairs(KEYS) do
     local name = string.match(key, '}:(%a+)') or ''
-    if not READ_FIRST[name] and not seen[key] then
+    if (every or not READ_FIRST[name]) and not seen[key] then
       local kind = redis.call('TYPE', key)['ok']
       check(kind == 'none' or kind == (KINDS[name] or 'hash'), key .. ', a ' .. kind .. ',')
       seen[key] = true

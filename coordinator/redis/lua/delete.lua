@@ -1,8 +1,10 @@
--- An operator deletes a group: all its keys go together. Refused while a member's lease runs.
+-- An operator deletes a group: all its keys go together; or asks whether he may. Refused while a member's lease runs.
 -- KEYS meta leases, then every other key of the group
--- Reply {OK, number of keys that there were} | BUSY member lease_end now
-local live = busy(KEYS[2])
-if live then return live end
-local deleted = 0
-for _, key in ipairs(KEYS) do deleted = deleted + redis.call('DEL', key) end
-return { 'OK', deleted }
+-- ARGV[2] "delete", or "ask" to leave them
+-- Reply {OK, number of keys that there are} | BUSY member lease_end now | SCHEMA
+local bad = other_schema() or busy(KEYS[2])
+if bad then return bad end
+check_kinds(true)
+local there = 0
+for _, key in ipairs(KEYS) do there = there + redis.call(ARGV[2] == 'ask' and 'EXISTS' or 'DEL', key) end
+return { 'OK', there }

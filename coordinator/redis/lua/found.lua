@@ -33,7 +33,7 @@ end
 for i = 4, #ARGV do
   local topic, id, count, partition, position = string.match(ARGV[i], '^(%S+) (%S+) (%S+) (%S+) (%S+)$')
   local segments, ics, stable = KEYS[3 * i - 7], KEYS[3 * i - 6], KEYS[3 * i - 5]
-  check(string.match(redis.call('HGET', KEYS[2], topic) or '- 0', '^%S+ %d+$'), topic .. ' of ' .. KEYS[2])
+  check(string.match(redis.call('HGET', KEYS[2], topic) or '- 1', '^%S+ [1-9]%d*$'), topic .. ' of ' .. KEYS[2])
   local known, partitions = string.match(redis.call('HGET', KEYS[2], topic) or id .. ' 0', '^(%S+) (%d+)$')
   if known == id and less(partitions, count) then
     if partitions ~= '0' and ARGV[3] ~= '' then grew(topic, id, partitions, count) end

@@ -3,8 +3,8 @@
 -- KEYS meta policy events
 -- ARGV[2] ms that they are kept if no group comes, ARGV[3..] name value ...: true, false, or "" for the default
 -- Reply {OK, policies as HGETALL} | SCHEMA
-local schema = redis.call('HGET', META, 'schema')
-if schema and schema ~= '1' then return { 'SCHEMA', schema } end
+local bad = other_schema()
+if bad then return bad end
 check_kinds()
 for i = 3, #ARGV, 2 do
   local before = redis.call('HGET', KEYS[2], ARGV[i]) or ''
@@ -17,7 +17,7 @@ for i = 3, #ARGV, 2 do
     event(KEYS[3], 'policy', ARGV[i] .. ' is ' .. (ARGV[i + 1] == '' and 'at its default' or ARGV[i + 1]))
   end
 end
-if schema then
+if redis.call('EXISTS', META) == 1 then
   expire_what_is_new()
 else
   redis.call('PEXPIRE', KEYS[2], ARGV[2])

@@ -132,6 +132,13 @@ end
 
 local function run_id() return string.match(redis.call('INFO', 'server'), 'run_id:(%w+)') end
 
+-- State of a version that we do not know is nobody's to overwrite.
+local function other_schema()
+  local schema = redis.call('HGET', META, 'schema')
+  if schema and schema ~= '1' then return { 'SCHEMA', schema } end
+  return nil
+end
+
 -- What every verb asks before anything else. nil: go on; else the verdict.
 local function lost()
   local m = redis.call('HMGET', META, 'nonce', 'run_id', 'commit_seq', 'schema')
