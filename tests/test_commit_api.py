@@ -25,6 +25,7 @@ from coordinator.key_hash import cuts
 from coordinator.progress.ownership import Owned
 from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.ranges import WHOLE, OffsetRange
+from coordinator.redis.events import last_events
 from coordinator.redis.keys import GroupKeys
 from coordinator.redis.policy import PolicyVerbs
 from store_world import BIG, OTHER, SESSION, TP, WANTED, World
@@ -157,6 +158,17 @@ def test_a_policy_that_forbids_individual_commits_refuses_them_at_once(world: Wo
     assert f"coop-kafka policy {shlex.quote(world.group)} --set accept.individual.commit=true" in str(refused.value)
     policies.set_policy({"accept.individual.commit": "true"})
     assert commits.commit(TP, ranges("43-44")).stable == 45
+
+
+def test_a_commit_for_lanes_that_were_lost_is_an_event_once(world: World) -> None:
+    commits = api(world)
+    world.now += 2 * SESSION
+    world.store.acquire(world.join("m-2", "i2"), {TP: (LOWER,)})
+    for given in ("50-50", "60-60"):
+        assert commits.commit(TP, ranges(given)).refused == (LOWER,)
+    (fence,) = (e for e in last_events(world.client, world.group, 100) if e.kind == "fence")
+    assert (fence.member, fence.ranges) == ("m-1", f"orders-0 {LOWER}")
+    assert fence.why == "an individual commit of what is owned no more at its lane epoch"
 
 
 @pytest.mark.parametrize(

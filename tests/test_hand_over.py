@@ -6,6 +6,7 @@ from coordinator.errors import FencedMemberError, RedisUnavailableError
 from coordinator.member.membership import Membership
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.calls import Answer, Caller
+from coordinator.redis.events import last_events
 from coordinator.redis.membership import Joining
 from coordinator.settings import GroupSettings
 from coordinator.subscription import TopicPartition
@@ -35,6 +36,29 @@ def test_what_a_replay_skipped_is_no_more_in_the_next_offset_though_nothing_else
     assert then is not None
     assert not {lane.epoch for _, lane in then} & {lane.epoch for _, lane in end}
     assert records(then) == set()
+
+
+def test_each_call_of_who_has_lost_its_ranges_is_an_event_once(members: Group, tp: TopicPartition) -> None:
+    slow, other = members.service(subscribed(tp)), members.service(subscribed(tp))
+    slow.first_positions()
+    end = batch(slow, StreamOffset(members.name))
+    eventually(
+        lambda: other.next_offset(StreamOffset(members.name), UNLIMITED) is not None,
+        "the lease of the slow one ends, the other takes over",
+    )
+    slow.next_offset(end, UNLIMITED)
+    zombie = members.service(subscribed(tp))
+    for _ in range(2):
+        zombie.authorize(end)
+    with pytest.raises(FencedMemberError):
+        slow.heartbeat_now()
+    fences = [(e.member, e.why, e.ranges) for e in last_events(members.client, members.name, 100) if e.kind == "fence"]
+    whole, member = f"{tp.topic}-0 whole", end.member
+    assert fences == [
+        (member, "a commit of what is owned no more at its lane epoch", whole),
+        (member, "a batch of what is owned no more at its lane epoch", whole),
+        (member, "another life of this member has joined", ""),
+    ]
 
 
 def joined(world: World, clock: TestClock) -> Membership:

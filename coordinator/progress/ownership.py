@@ -72,6 +72,15 @@ def missing(hashes: HashRange, covered: tuple[HashRange, ...]) -> tuple[HashRang
     return (*left, HashRange(lo, hashes.hi)) if lo <= hashes.hi else tuple(left)
 
 
+def not_owned(asked: Iterable[Owned], owned: Iterable[Owned]) -> tuple[HashRange, ...]:
+    """The hashes of `asked` that are not owned at their lane epoch; both ascend and are disjoint."""
+    there = tuple(owned)
+    held = (
+        (a, tuple(h for o in there if o.epoch == a.epoch and (h := o.hashes.intersection(a.hashes)))) for a in asked
+    )
+    return tuple(h for a, parts in held for h in missing(a.hashes, parts))
+
+
 def narrowed(offset: StreamOffset, ownership: Ownership) -> StreamOffset:
     """The offset with each lane narrowed to what is owned at its epoch; itself if all of it is owned."""
     if all(lane_ranges(lanes) == ownership.get(tp) for tp, lanes in offset.rows.items()):

@@ -8,11 +8,14 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Generic, Self, TypeVar
 
+from coordinator.assignment.assignment_text import Ranges, told
 from coordinator.redis.client import RedisClient
 from coordinator.redis.keys import GroupKeys
 from coordinator.settings import GroupSettings
 
 T = TypeVar("T")
+MOST_EVENTS = 1_000
+"""Events that a group keeps, or a few more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +94,16 @@ class ScriptCalls:
         times = {"session": self._session_ms, "longest": self._longest_ms, "retention": self._retention_ms}
         call = asdict(caller) | {"now": now} | {name: str(ms) for name, ms in times.items()}
         return self._client.run(verb, keys, [json.dumps(call), *args])
+
+    def event(self, kind: str, why: str, member: str = "", ranges: Ranges | None = None) -> None:
+        """Tell the events stream."""
+        fields = {"event": kind, "member": member, "why": why}
+        self._tell(self._keys.events, MOST_EVENTS, fields | ({"ranges": told(ranges)} if ranges else {}))
+
+    def _fence(self, what: str, caller: Caller, refused: Ranges) -> None:
+        """Tell of ranges for which somebody acted who owns them no more, if there are any."""
+        if refused:
+            self.event("fence", f"{what} of what is owned no more at its lane epoch", caller.member, refused)
 
     def _tell(self, stream: str, most: int, fields: Mapping[str, str]) -> None:
         """Add to a stream of the group that keeps about `most` entries."""

@@ -47,6 +47,8 @@ class Turn:
 class CommitVerbs(ScriptCalls):
     """What a member that acknowledges by itself asks of Redis."""
 
+    _fenced: frozenset[tuple[TopicPartition, Owned]] = frozenset()  # lanes that were refused, and told so
+
     def member(self, member: str) -> tuple[Caller, Mapping[str, str]]:
         """A member as it last joined, and what it said of itself; `UnknownGroupError` if there is none."""
         k = self._keys
@@ -87,7 +89,11 @@ class CommitVerbs(ScriptCalls):
         what = [str(standing.reset), tp.topic, standing.topic_ids.get(tp.topic, "-"), str(tp.partition)]
         texts = "".join(f"{x.hashes} {x.epoch};" for x in lanes), " ".join(map(str, offsets)), str(most)
         _, _, word, stable, held, repeated, refused = self._run("commit_ranges", caller, keys, *what, *texts)
-        return Outcome(word, int(stable), int(held), int(repeated), _refused(refused))
+        outcome = Outcome(word, int(stable), int(held), int(repeated), _refused(refused))
+        news = [x.hashes for x in outcome.refused if (tp, x) not in self._fenced]
+        self._fenced |= {(tp, x) for x in outcome.refused}
+        self._fence("an individual commit", caller, {tp: tuple(news)} if news else {})
+        return outcome
 
     @sound
     def reserve(

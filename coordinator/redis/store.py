@@ -8,10 +8,10 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from coordinator.assignment.assignment_text import Ranges, told
+from coordinator.assignment.assignment_text import Ranges
 from coordinator.group_state import KnownTopic
 from coordinator.progress.growth import Growth
-from coordinator.progress.ownership import Fact, Facts, Owned, Ownership, coalesced, lane_ranges
+from coordinator.progress.ownership import Fact, Facts, Owned, Ownership, coalesced, lane_ranges, not_owned
 from coordinator.progress.segments import Progress
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import HashRange
@@ -26,8 +26,6 @@ from coordinator.redis.reports import ReportVerbs
 from coordinator.subscription import Topic, TopicPartition
 
 NOBODY = Caller()
-MOST_EVENTS = 1_000
-"""Events that the group keeps, or a few more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +120,9 @@ class RedisStore(MembershipVerbs, PolicyVerbs, GrowthVerbs, PoisonVerbs, ReportV
         )
         reply = self._run("authorize", caller, keys, str(end.reset), *lanes)
         held = zip(partitions, reply[3].split("\n"), strict=False)
-        return answer(reply, {tp: asked[tp] if text == "all" else _owned(text) for tp, text in held})
+        told = {tp: asked[tp] if text == "all" else _owned(text) for tp, text in held}
+        self._fence("a batch", caller, {tp: not_owned(asked[tp], told[tp]) for tp in told if told[tp] is not asked[tp]})
+        return answer(reply, told)
 
     def commit(self, caller: Caller, offset: StreamOffset, facts: Facts) -> Answer[Moved]:
         """Move positions through the fence."""
@@ -200,11 +200,6 @@ class RedisStore(MembershipVerbs, PolicyVerbs, GrowthVerbs, PoisonVerbs, ReportV
         with self._client.reading() as redis:
             found = {topic: redis.hgetall(self._keys.epoch(topic)) for topic in topics}
         return {TopicPartition(t, int(p)): text for t, texts in found.items() for p, text in texts.items()}
-
-    def event(self, kind: str, why: str, member: str = "", ranges: Ranges | None = None) -> None:
-        """Tell the events stream."""
-        fields = {"event": kind, "member": member, "why": why}
-        self._tell(self._keys.events, MOST_EVENTS, fields | ({"ranges": told(ranges)} if ranges else {}))
 
     def _progress_keys(self, tp: TopicPartition) -> tuple[str, str, str, str]:
         k = self._keys
