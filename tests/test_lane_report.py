@@ -160,13 +160,25 @@ def test_a_batch_is_told_with_its_slowest_lane() -> None:
     assert batch_line("m-1", unheard).bytes is None
 
 
-def test_lanes_that_are_proven_slow_and_bounded_by_the_budget_take_part_of_the_slots() -> None:
-    work = SLOW.work_ms / 20_000
-    assert work == pytest.approx(0.45)
-    assert slow_part([SLOW, QUICK], BUDGET) == work
-    assert slow_part([SLOW._replace(cell=replace(SLOW.cell, sure=False))], BUDGET) == 0, "a guess"
-    assert slow_part([SLOW._replace(why=Why.TURN)], BUDGET) == 0, "it waits for its turn"
-    assert slow_part([SLOW], Budget(0, 2)) == 0
+BEHIND = QUICK._replace(piece=Piece(UPPER, 100, "e.1", 280), cell=Cell(UPPER, 0.5, 1.0, sure=True), why=Why.BUDGET)
+
+
+@pytest.mark.parametrize(
+    ("quotas", "part"),
+    [
+        pytest.param([SLOW, QUICK], 0.45, id="a slow key bounded by the budget"),
+        pytest.param([SLOW._replace(why=Why.TURN), QUICK], 0.45, id="... or by its turn: it is what it takes"),
+        pytest.param([SLOW._replace(why=Why.NOTHING), QUICK], 0.0, id="... it keeps up"),
+        pytest.param([SLOW._replace(cell=replace(SLOW.cell, sure=False)), QUICK], 0.0, id="... a guess"),
+        pytest.param([BEHIND, BEHIND._replace(piece=SLOW.piece)], 0.0, id="an even backlog"),
+        pytest.param([SLOW], 0.0, id="nothing but slow records: they are as usual"),
+        pytest.param([SLOW._replace(cell=replace(SLOW.cell, record_ms=1.5)), BEHIND], 0.0, id="not that much dearer"),
+        pytest.param([SLOW._replace(cell=Cell(LOWER, 0.4, 100.0, sure=True)), BEHIND], 0.36, id="both bounded"),
+    ],
+)
+def test_lanes_that_are_slow_and_cannot_keep_up_take_part_of_the_slots(quotas: list[Quota], part: float) -> None:
+    assert slow_part(quotas, BUDGET) == pytest.approx(part)
+    assert slow_part(quotas, Budget(0, 2)) == 0
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@
 Pure. A quota becomes a ceiling of the lane's piece; the planner knows nothing else of it.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import sqrt
@@ -20,6 +20,9 @@ from coordinator.subscription import TopicPartition
 
 SAFE = 0.9
 """The part of the budget that a lane of known cost is given."""
+
+SLOW = 2.0
+"""A lane is slow whose records cost more than so many times what most records of a member cost."""
 
 
 class Why(StrEnum):
@@ -135,6 +138,17 @@ def _worst(profile: Profile, quota: Quota) -> Quota:
     costs = [quota.rate_ms if cell.record_ms is None else cell.record_ms for cell in profile]
     dense, least = sum(cell.density for cell in profile), min(cell.allowance for cell in profile)
     return quota._replace(cell=replace(quota.cell, density=dense, record_ms=max(costs) or None, allowance=least))
+
+
+def slow_lanes(lanes: Sequence[Quota]) -> tuple[Quota, ...]:
+    """Those that are known to be slow: a record costs a multiple of what most records of these lanes cost."""
+    known = sorted((q.record_ms, q.cell.density) for q in lanes if q.record_ms)
+    half, most_ms = sum(density for _, density in known) / 2, 0.0
+    for record_ms, density in known:
+        most_ms, half = record_ms, half - density
+        if half <= 0:
+            break
+    return tuple(q for q in lanes if q.cell.sure and q.record_ms > SLOW * most_ms)
 
 
 def quotas(

@@ -12,7 +12,7 @@ from math import ceil
 from operator import attrgetter
 
 from coordinator.cost.batch_cost import BatchCost, LaneId, Load
-from coordinator.cost.quotas import Budget, Quota, Why
+from coordinator.cost.quotas import Budget, Quota, Why, slow_lanes
 from coordinator.plan.poison import Strike
 from coordinator.ranges import HashRange
 from coordinator.reports.end_history import EndHistory
@@ -145,9 +145,12 @@ def _why(q: Quota, offsets: int, strikes: Iterable[Strike]) -> str:
     return LIMITS if offsets < q.span else str(q.why)
 
 
-def slow_part(quotas: Iterable[Quota], budget: Budget) -> float:
-    """The part of a member's slots that lanes take up which cannot keep up: proven slow, and bounded by the budget."""
-    slow = sum(q.work_ms for q in quotas if q.cell.sure and q.why is Why.BUDGET)
+def slow_part(quotas: Sequence[Quota], budget: Budget) -> float:
+    """The part of a member's slots taken by lanes that cannot keep up since they are slow.
+
+    A backlog of lanes that are all alike is work for everybody, and no reason to be given less of it.
+    """
+    slow = sum(q.work_ms for q in slow_lanes(quotas) if q.why in (Why.BUDGET, Why.TURN))
     return min(1.0, slow / (budget.ms * budget.slots)) if budget.ms else 0.0
 
 
