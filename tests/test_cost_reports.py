@@ -62,11 +62,22 @@ def test_what_is_signed_and_no_report_is_dropped(text: bytes, monkeypatch: pytes
     assert decoded(datagram, KEY) is None
 
 
+@pytest.mark.parametrize("number", ["NaN", "Infinity", "-Infinity", "1e999"])
+@pytest.mark.parametrize("place", range(3))
+def test_a_number_that_is_none_is_dropped(place: int, number: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    read_ms, function_ms, key_ms = ("1" if i != place else number for i in range(3))
+    text = f'[7,"a",1,["t",0,1,9,0,5],[1,1,{read_ms},{function_ms},true,null],[[5,{key_ms},1]]]'
+    monkeypatch.setattr("json.dumps", lambda *_, **__: text)
+    assert decoded(encoded(Report(7, "a", 1, COST), KEY), KEY) is None
+    monkeypatch.setattr("json.dumps", lambda *_, **__: text.replace(number, "1"))
+    assert decoded(encoded(Report(7, "a", 1, COST), KEY), KEY) is not None
+
+
 class Told:
     """Reports of plan 1 in a row, and what is believed after them."""
 
     def __init__(self) -> None:
-        self.book = CostBook()
+        self.book = CostBook(concurrency=1)
         self.plan = self.book.open([SLICE], now_ms=1_000)
 
     def rows(self, *reports: tuple[str, int, SliceCost]) -> list[int]:
@@ -105,7 +116,7 @@ def test_news_are_taken_once_and_what_is_old_stays_old() -> None:
 
 
 def test_only_the_last_plans_are_heard() -> None:
-    book = CostBook()
+    book = CostBook(concurrency=1)
     numbers = [book.open([SLICE], now_ms=0) for _ in range(PLANS + 1)]
     book.note(Report(numbers[0], "a", 1, COST), now_ms=0)
     book.note(Report(numbers[-1] + 1, "a", 1, COST), now_ms=0)
@@ -116,7 +127,7 @@ def test_only_the_last_plans_are_heard() -> None:
 
 @pytest.fixture
 def receiver() -> Iterator[CostReceiver]:
-    with closing(CostReceiver(["127.0.0.1:9092"])) as made:
+    with closing(CostReceiver(["127.0.0.1:9092"], 1)) as made:
         yield made
 
 
@@ -191,7 +202,7 @@ def test_sparks_own_address_goes_before(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_where_no_address_can_be_had_nothing_is_heard(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SPARK_LOCAL_IP", raising=False)
-    with closing(CostReceiver(["no.such.host.invalid:9092"])) as deaf:
+    with closing(CostReceiver(["no.such.host.invalid:9092"], 1)) as deaf:
         assert deaf.report_to([SLICE]) is None
         assert deaf.take() == []
 

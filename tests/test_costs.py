@@ -28,8 +28,10 @@ def test_work_that_has_just_begun_has_cost_nothing() -> None:
         pytest.param(replace(COST, read_ms=1_001.0), replace(COST, read_ms=1_000.0), id="longer than the batch is old"),
         pytest.param(replace(COST, read_ms=-1.0, function_ms=-1.0), replace(COST, read_ms=0.0, function_ms=0.0),
                      id="no time runs backwards"),
-        pytest.param(replace(COST, function_ms=9_000.0), replace(COST, function_ms=9_000.0),
+        pytest.param(replace(COST, function_ms=3_999.0), replace(COST, function_ms=3_999.0),
                      id="threads of a function add up to more than the batch is old"),
+        pytest.param(replace(COST, function_ms=4_001.0), replace(COST, function_ms=4_000.0),
+                     id="... to no more than all of them had"),
         pytest.param(replace(COST, keys=(KeyCost(12, 2_000.0, 101), KeyCost(20, 1.0, 1))),
                      replace(COST, keys=(KeyCost(12, 1_000.0, 100),)), id="a key of another slice, one too slow"),
         pytest.param(replace(COST, keys=(KeyCost(12, 1.0, 1),) * 20),
@@ -37,4 +39,4 @@ def test_work_that_has_just_begun_has_cost_nothing() -> None:
     ],
 )  # fmt: skip
 def test_a_report_is_taken_within_reason(told: SliceCost, taken: SliceCost) -> None:
-    assert told.clamped(most_ms=1_000.0) == taken
+    assert told.clamped(most_ms=1_000.0, concurrency=4) == taken

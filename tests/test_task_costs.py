@@ -39,7 +39,7 @@ def topic(kafka: Kafka) -> str:
 
 @pytest.fixture
 def receiver(kafka: Kafka) -> Iterator[CostReceiver]:
-    with closing(CostReceiver([kafka.bootstrap])) as made:
+    with closing(CostReceiver([kafka.bootstrap], 1)) as made:
         yield made
 
 

@@ -94,10 +94,10 @@ class SliceCost:
             all(c.finished for c in costs),
         )
 
-    def clamped(self, most_ms: float) -> Self:
+    def clamped(self, most_ms: float, concurrency: int) -> Self:
         """The same within reason, for it came over a network: no more rows than offsets, no more time than has passed.
 
-        `most_ms` bounds the reading; the function's time is only bounded below, since its threads add up.
+        So much for the reading, and for each of the `concurrency` threads of the function, whose times add up.
         """
         known = (
             self.at is not None
@@ -111,7 +111,7 @@ class SliceCost:
             min(max(self.rows, 0), len(self.offsets)),
             max(self.bytes, 0),
             min(max(self.read_ms, 0.0), most_ms),
-            max(self.function_ms, 0.0),
+            min(max(self.function_ms, 0.0), most_ms * concurrency),
             tuple(
                 KeyCost(key.key_hash, min(max(key.ms, 0.0), most_ms), min(max(key.rows, 0), len(self.offsets)))
                 for key in self.keys[:MOST_KEYS]

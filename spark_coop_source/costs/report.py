@@ -9,6 +9,7 @@ Knows the form; nothing of sockets. Used by executors (`sender`) and the reader 
 import hmac
 import json
 from dataclasses import dataclass, field
+from math import isfinite
 
 from coordinator.cost.costs import KeyCost, RecordAt, SliceCost
 from coordinator.errors import CoopKafkaError
@@ -69,15 +70,22 @@ def decoded(datagram: bytes, key: bytes) -> Report | None:
                 OffsetRange(int(start), int(until)),
                 int(rows),
                 int(size),
-                float(read_ms),
-                float(function_ms),
-                tuple(KeyCost(int(key_hash), float(ms), int(rows)) for key_hash, ms, rows in keys),
+                _finite(read_ms),
+                _finite(function_ms),
+                tuple(KeyCost(int(key_hash), _finite(ms), int(rows)) for key_hash, ms, rows in keys),
                 bool(finished),
                 None if at is None else RecordAt(*map(int, at)),
             ),
         )
-    except (ValueError, TypeError, CoopKafkaError):  # another version of ours, at worst
+    except (ValueError, TypeError, OverflowError, CoopKafkaError):  # another version of ours, at worst
         return None
+
+
+def _finite(ms: float | str) -> float:
+    """Milliseconds that one can count with; JSON knows others."""
+    if not isfinite(value := float(ms)):
+        raise ValueError(f"{ms} ms")
+    return value
 
 
 def _signature(text: bytes, key: bytes) -> bytes:

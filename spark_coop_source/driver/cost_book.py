@@ -27,7 +27,9 @@ class _Plan:
 class CostBook:
     """The plans of one reader, and the news of their slices. Times are milliseconds of any clock that only grows."""
 
-    def __init__(self) -> None:
+    def __init__(self, concurrency: int) -> None:
+        """`concurrency`: threads of the user's function in each task."""
+        self._concurrency = concurrency
         self._plans: OrderedDict[int, _Plan] = OrderedDict()
         self._news: dict[Slice, SliceCost] = {}
         self._last_plan = 0
@@ -46,7 +48,7 @@ class CostBook:
         of = report.cost.slice
         if plan is not None and of in plan.slices and _is_news(report, plan.heard.get(of)):
             plan.heard[of] = report
-            self._news[of] = report.cost.clamped(now_ms - plan.began_ms)
+            self._news[of] = report.cost.clamped(now_ms - plan.began_ms, self._concurrency)
 
     def take(self) -> list[SliceCost]:
         """What is new since the last call: of each slice the latest."""

@@ -25,8 +25,11 @@ _BUFFER = 4 * 1024 * 1024  # or what the system allows: the reports of many smal
 class CostReceiver:
     """Where the tasks of one reader report to: `report_to` and `take` for its own thread, and one that listens."""
 
-    def __init__(self, towards: Iterable[str]) -> None:
-        """`towards`: host:port of servers that executors reach as well; on the way there lies the address announced."""
+    def __init__(self, towards: Iterable[str], concurrency: int) -> None:
+        """`towards`: host:port of servers that executors reach as well; on the way there lies the address announced.
+
+        `concurrency`: threads of the user's function in each task.
+        """
         self._towards = tuple(towards)
         self._key = secrets.token_bytes(32)
         self._tried = False
@@ -35,7 +38,7 @@ class CostReceiver:
         self._host = ""
         self._thread = Thread(target=self._listen, name="coop-kafka-costs", daemon=True)
         self._lock = Lock()
-        self._book = CostBook()  # guarded by the lock
+        self._book = CostBook(concurrency)  # guarded by the lock
 
     def report_to(self, slices: Iterable[Slice]) -> ReportTo | None:
         """Where the tasks that read `slices` report to, opened if need be; None where no socket can be had."""

@@ -123,7 +123,7 @@ class GroupSession:
                 application="" if options.several_queries else f"{host}/{driver}",
             ),
         )
-        self._costs = CostReceiver(servers_of(options.kafka).split(","))
+        self._costs = CostReceiver(servers_of(options.kafka).split(","), options.function_concurrency)
         self._stopped = threading.Event()
         self._beating = threading.Thread(
             target=self._beat, args=(options.heartbeat_ms / 1000,), name="coop-kafka-heartbeat", daemon=True
@@ -200,7 +200,7 @@ class StandaloneSession:
                 "add the options group and redis.url, or use assign",
             )
         self._kafka = kafka_log(options)
-        self._costs = CostReceiver(servers_of(options.kafka).split(","))
+        self._costs = CostReceiver(servers_of(options.kafka).split(","), options.function_concurrency)
         self._standalone = Standalone(
             options.subscription,
             options.starting,

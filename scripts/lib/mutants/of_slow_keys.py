@@ -111,7 +111,11 @@ FAULTS = (
     ),
     Fault(
         "a lane that is guessed denser than a record an offset reads nothing",
-        (Edit(_QUOTAS, "max(1.0, max(records, 1.0) / self.cell.density)", "max(records, 1.0) / self.cell.density"),),
+        (
+            Edit(
+                _QUOTAS, "max(1.0, max(records, 1.0) / self.cell.density)", "max(records, 1.0) / self.cell.density"
+            ),
+        ),
         _OF_QUOTAS,
     ),
     Fault(
@@ -165,7 +169,7 @@ FAULTS = (
     ),
     Fault(
         "a report of impossible costs is believed",
-        (Edit(_BOOK, "report.cost.clamped(now_ms - plan.began_ms)", "report.cost"),),
+        (Edit(_BOOK, "report.cost.clamped(now_ms - plan.began_ms, self._concurrency)", "report.cost"),),
         _OF_REPORTS,
     ),
     Fault(
