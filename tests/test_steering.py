@@ -39,6 +39,15 @@ def test_a_key_too_slow_for_its_load_falls_behind_alone() -> None:
     assert work.lag(healthy) <= 15 * 2_000  # of one batch
 
 
+@pytest.mark.parametrize("slow_ms", [5_000.0, 10_000.0, 30_000.0])
+def test_of_a_rare_key_that_is_very_slow_a_batch_seldom_reads_more_than_fits(slow_ms: float) -> None:
+    """Most batches have none of its records; that they are rare is no reason to read five at once."""
+    work = Workload({**HEALTHY, SLOW: slow_ms}, slots=8, per_second=1_000, exact=True)
+    after = work.run(55)[15:]
+    assert sorted(b.ms for b in after)[37] <= max(BUDGET_MS, 2 * slow_ms)
+    assert max(b.ms for b in after) <= max(2 * BUDGET_MS, 3 * slow_ms)
+
+
 def test_a_key_that_recovers_catches_up() -> None:
     work = Workload({**HEALTHY, SLOW: 1_000.0}, slots=8, per_second=2_000, exact=True)
     work.run(30)
@@ -120,7 +129,7 @@ def test_a_long_trigger_is_not_taken_for_work() -> None:
 def test_waiting_for_a_trigger_as_long_as_the_budget_takes_nothing_from_it(exact: bool) -> None:
     work = Workload(HEALTHY, slots=8, per_second=5_000, exact=exact, trigger_ms=BUDGET_MS)
     work.run(30)
-    assert work.lag(healthy) <= 2 * 5_000 * BUDGET_MS / 1000
+    assert work.lag(healthy) <= 3 * 5_000 * BUDGET_MS / 1000
 
 
 def test_an_odd_pause_between_batches_is_not_taken_for_work_for_long() -> None:
@@ -186,7 +195,7 @@ def test_what_each_batch_takes_whatever_it_reads_is_not_taken_for_work(exact: bo
     ("budget_ms", "most_ms", "used"),
     [
         pytest.param(3_000, 1_200, 0.7, id="a third of the budget"),
-        pytest.param(3_000, 2_500, 0.7, id="half of the budget"),
+        pytest.param(3_000, 2_500, 0.65, id="half of the budget"),
         pytest.param(10_000, 2_500, 0.8, id="little of it"),
     ],
 )

@@ -15,6 +15,9 @@ from coordinator.subscription import TopicPartition
 NEWEST = 0.5
 """Weight of the newest batch in what is remembered."""
 
+FEW = 10.0
+"""Records that are remembered at least: where they are rare, one batch without any tells little."""
+
 FASTEST_GROWTH = 10.0
 """A lane may read so many times more after a batch that took less than a tenth of the budget; else twice as much."""
 
@@ -90,8 +93,7 @@ def _record_ms(profiles: dict[TopicPartition, Profile], lane: LaneId) -> float:
 
 def _learned(cell: Cell, load: Load, growth: float, function_ms: float | None, reading_ms: float) -> Cell:
     if load.cost is not None and load.cost.finished:
-        floor = 0.05 * cell.hashes.share  # a lane without records may have some in the next batch
-        cell = replace(cell, density=max(floor, _smoothed(cell.density, load.cost.rows / load.span)))
+        cell = _denser(cell, load.cost.rows, load.span)
     if function_ms is not None and load.cost is not None and load.cost.rows:
         before = cell.record_ms if cell.sure else None
         cell = replace(cell, record_ms=_smoothed(before, reading_ms + function_ms / load.cost.rows), sure=True)
@@ -103,7 +105,17 @@ def _learned(cell: Cell, load: Load, growth: float, function_ms: float | None, r
 def _of_key(cell: Cell, key: KeyCost, span: int, reading_ms: float) -> Cell:
     """What is known of a key that was dear in a lane with others, so that its own lane is right from the beginning."""
     record_ms = reading_ms + key.ms / key.rows
-    return replace(cell, density=key.rows / span, record_ms=record_ms, sure=True)
+    return replace(_denser(cell, key.rows, span), record_ms=record_ms, sure=True)
+
+
+def _denser(cell: Cell, rows: int, span: int) -> Cell:
+    """The cell once so many records of it were in `span` offsets: as many count as before, but never less than `FEW`.
+
+    A lane without any may have some in the next batch.
+    """
+    seen = min(cell.seen, max(float(span), FEW / cell.density))
+    floor = max(0.05 * cell.hashes.share, 1 / (2 * (seen + span)))
+    return replace(cell, density=max(floor, (seen * cell.density + rows) / (seen + span)), seen=seen + span)
 
 
 def _smoothed(before: float | None, now: float) -> float:

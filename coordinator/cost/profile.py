@@ -21,6 +21,9 @@ START_RECORDS = 1_000.0
 MOST_CELLS = 1_024
 """Cells kept of one partition."""
 
+START_SEEN = 1_000.0
+"""By so many offsets, as it were, it is known at first that keys are spread evenly."""
+
 
 @dataclass(frozen=True, slots=True)
 class Cell:
@@ -28,6 +31,7 @@ class Cell:
 
     `sure` is a cost that was measured, or proven by leaving lanes out; else it is a guess that the lanes of a batch
     share. `allowance` is the most records of a lane that a batch may take: it grows while batches keep to the budget.
+    `seen` are the offsets in which the density was told, of those that still count.
     """
 
     hashes: HashRange
@@ -35,13 +39,14 @@ class Cell:
     record_ms: float | None = None
     sure: bool = False
     allowance: float = START_RECORDS
+    seen: float = START_SEEN
 
     def within(self, hashes: HashRange) -> Self:
-        """The part of it in `hashes`, which lies within: as dense for each hash."""
+        """The part of it in `hashes`, which lies within: as dense for each hash, as far as that is known of a part."""
         if hashes == self.hashes:
             return self
-        density = self.density * (hashes.size / self.hashes.size)
-        return type(self)(hashes, density, self.record_ms, self.sure, self.allowance)
+        part = hashes.size / self.hashes.size
+        return type(self)(hashes, self.density * part, self.record_ms, self.sure, self.allowance, self.seen * part)
 
     def like(self, other: "Cell") -> bool:
         """Whether the two say the same but for where."""
@@ -74,7 +79,8 @@ def one(profile: Profile, hashes: HashRange) -> Cell:
     known = [c for c in cells if c.record_ms is not None]
     cost = _mean([(c.density, c.record_ms or 0.0) for c in known]) if known else None
     allowance = _mean([(c.density, c.allowance) for c in cells])
-    return Cell(hashes, sum(c.density for c in cells), cost, all(c.sure for c in cells), allowance)
+    seen = max(c.seen for c in cells)
+    return Cell(hashes, sum(c.density for c in cells), cost, all(c.sure for c in cells), allowance, seen)
 
 
 def _mean(weighted: list[tuple[float, float]]) -> float:

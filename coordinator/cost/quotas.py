@@ -21,6 +21,9 @@ from coordinator.subscription import TopicPartition
 SAFE = 0.9
 """The part of the budget that a lane of known cost is given."""
 
+LEAST = 0.35
+"""Records that a lane may read at least, on average: where they are rare, in one batch of twenty two come at once."""
+
 SLOW = 2.0
 """A lane is slow whose records cost more than so many times what most records of a member cost."""
 
@@ -91,11 +94,11 @@ class Quota(NamedTuple):
             yield self._replace(piece=self.piece.within(hashes), cell=self.cell.within(hashes))
 
     def within(self, records: float, why: Why) -> "Quota":
-        """The same for so many records, but at least one.
+        """The same for so many records, but at least one where they are dense, or a span that seldom holds two.
 
         Densities are guesses, and those of a lane's parts may add up to more than a record an offset.
         """
-        span = max(1.0, max(records, 1.0) / self.cell.density)
+        span = max(1.0, max(records, LEAST) / self.cell.density)
         return self if self.piece.position + span >= self.end else self.up_to(span, why)
 
     def up_to(self, span: float, why: Why) -> "Quota":

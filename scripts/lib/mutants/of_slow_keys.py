@@ -103,7 +103,7 @@ FAULTS = (
         (
             Edit(
                 _QUOTAS,
-                "span = max(1.0, max(records, 1.0) / self.cell.density)",
+                "span = max(1.0, max(records, LEAST) / self.cell.density)",
                 "span = records / self.cell.density",
             ),
         ),
@@ -113,7 +113,7 @@ FAULTS = (
         "a lane that is guessed denser than a record an offset reads nothing",
         (
             Edit(
-                _QUOTAS, "max(1.0, max(records, 1.0) / self.cell.density)", "max(records, 1.0) / self.cell.density"
+                _QUOTAS, "max(1.0, max(records, LEAST) / self.cell.density)", "max(records, LEAST) / self.cell.density"
             ),
         ),
         _OF_QUOTAS,
