@@ -8,11 +8,11 @@ from hypothesis import strategies as st
 
 from coordinator.cost.batch_cost import LaneId
 from coordinator.cost.profile import START_RECORDS, UNKNOWN, Cell, Profile, one
-from coordinator.cost.quotas import SAFE, Budget, Quota, Why, all_there_is, quotas
+from coordinator.cost.quotas import FOR_SLOW, SAFE, Budget, Quota, Why, all_there_is, quotas
 from coordinator.cost.search import ASIDE, TRIAL, Claim, Search
 from coordinator.key_hash import cut_bound, cuts
 from coordinator.plan.planning import Piece
-from coordinator.ranges import HashRange
+from coordinator.ranges import WHOLE, HashRange
 from coordinator.subscription import TopicPartition
 
 TP = TopicPartition("t", 0)
@@ -36,7 +36,7 @@ def granted(
     def cell_of(lane: LaneId) -> Cell:
         return one(profiles.get(lane[0], UNKNOWN), lane[1])
 
-    made: tuple[Quota, ...] = quotas(of, {TP: END}, cell_of, 0.0, BUDGET, search or Search())
+    made: tuple[Quota, ...] = quotas(of, {TP: END}, cell_of, 0.0, BUDGET, search or Search(), lambda _, at: END - at)
     return [(q.span, q.why) for q in made]
 
 
@@ -75,7 +75,7 @@ def test_when_slots_cannot_serve_all_the_oldest_records_come_first() -> None:
     """Four lanes of 9 s of work each on two slots of 10 s: the two furthest behind, and what is left."""
     made = granted(lanes(3_000, 0, 1_000, 2_000), known(*[1.0] * 4))
     assert [why for _, why in made] == [Why.TURN, Why.BUDGET, Why.BUDGET, Why.TURN]
-    assert made[0][0] == 0 < made[3][0] < made[1][0]
+    assert made[0][0] == 1 < made[3][0] < made[1][0], "who waits reads a record"
 
 
 def test_who_waits_is_older_next_time_so_that_nobody_starves() -> None:
@@ -84,6 +84,44 @@ def test_who_waits_is_older_next_time_so_that_nobody_starves() -> None:
         for i, (span, _) in enumerate(granted(lanes(*at), known(*[1.0] * 4))):
             at[i] += span
     assert min(at) > 0
+
+
+def test_old_is_not_who_has_much_to_read_but_whose_records_wait_for_long() -> None:
+    """Four lanes of a partition to which much comes, and a quiet one: it is never many records behind."""
+    quiet = TopicPartition("quiet", 0)
+    cells = known(*[1.0] * 4) | {quiet: (Cell(WHOLE, 1.0, 1.0, True, 1e9),)}
+    at, turns = {(TP, h): 0 for h in cuts(4)} | {(quiet, WHOLE): 0}, 20
+    ends = first = {TP: 100_000, quiet: 100}
+    came_ms = {TP: 10_000 / 40_000, quiet: 10_000 / 10}  # from one record to the next
+    for turn in range(turns):
+        now_ms = 10_000 * turn
+        made = quotas(
+            [(tp, Piece(h, position, "e.1")) for (tp, h), position in at.items()],
+            ends,
+            lambda lane: one(cells[lane[0]], lane[1]),
+            0.0,
+            BUDGET,
+            Search(),
+            lambda tp, position, now_ms=now_ms: now_ms - came_ms[tp] * max(0, position - first[tp]),  # type: ignore[misc]
+        )
+        assert made[-1].span >= 1
+        at = {q.lane: q.piece.position + q.span for q in made}
+        ends = {TP: ends[TP] + 40_000, quiet: ends[quiet] + 10}
+    assert at[quiet, WHOLE] >= 10 * (turns - 10), "its oldest record is not older than that of the others"
+
+
+@pytest.mark.parametrize("healthy_ms", [8_000.0, 40_000.0])
+def test_slow_lanes_wait_for_one_another_and_not_the_others_for_them(healthy_ms: float) -> None:
+    """Three slow lanes far behind, each with work for a slot; the others, at the end of the log, go on as they were."""
+    kinds = [(0.1, 1_000.0)] * 3 + [(0.35, 1.0)] * 2  # records an offset, and what one costs
+    profile = {TP: tuple(Cell(h, *kind, True, 1e9) for h, kind in zip(cuts(5), kinds, strict=True))}
+    healthy = END - int(healthy_ms / 2 / 0.35)
+    spans = [span for span, _ in granted(lanes(0, 0, 0, healthy, healthy), profile)]
+    made = [span * density * ms for span, (density, ms) in zip(spans, kinds, strict=True)]
+    whole = SAFE * BUDGET.slots * BUDGET.ms
+    assert sum(made[3:]) == pytest.approx(min(healthy_ms, (1 - FOR_SLOW) * whole), abs=1)
+    assert sum(made[:3]) == pytest.approx(whole - sum(made[3:]), abs=1_000)
+    assert 0 in made, "not all of them fit"
 
 
 @pytest.mark.parametrize(
@@ -135,7 +173,7 @@ def test_where_whole_pieces_get_all_there_is_so_do_their_lanes(
     pieces, bounds = lanes(*positions, ceiling=ceiling), tuple(cut_bound(i, count) for i in range(1, count))
     found = all_there_is(pieces, {TP: END}, cell_of, profile_of, rate_ms, BUDGET)
     cut = [(tp, piece.within(h)) for tp, piece in pieces for h in piece.hashes.cut(bounds)]
-    each = quotas(cut, {TP: END}, cell_of, rate_ms, BUDGET, Search())
+    each = quotas(cut, {TP: END}, cell_of, rate_ms, BUDGET, Search(), lambda _, at: END - at)
     event("all there is" if found else "bounded" if any(q.why is not Why.NOTHING for q in each) else "not sure")
     if found is not None:
         assert [q.piece for whole in found for q in whole.cut(bounds)] == [piece for _, piece in cut]

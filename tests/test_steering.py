@@ -48,6 +48,22 @@ def test_of_a_rare_key_that_is_very_slow_a_batch_seldom_reads_more_than_fits(slo
     assert max(b.ms for b in after) <= max(2 * BUDGET_MS, 3 * slow_ms)
 
 
+@pytest.mark.parametrize(("slots", "slow_keys", "per_second"), [(2, 3, 800), (8, 8, 3_200)])
+def test_as_many_slow_keys_as_slots_take_nothing_from_the_others(slots: int, slow_keys: int, per_second: int) -> None:
+    """The others need two fifths of the slots; of the slow keys each could fill one."""
+    slow = [b"k%d" % i for i in range(slow_keys)]
+    work = Workload({**HEALTHY, **dict.fromkeys(slow, 4_000.0)}, slots=slots, per_second=per_second, exact=True)
+    hashes = {hash_key(key) for key in slow}
+    work.run(15)
+    before, began, slow_lag = work.end, work.clock.now, work.lag(hashes.__contains__)
+    lag = work.lag(lambda h: h not in hashes)
+    work.run(25)
+    arrived, took_ms = work.end - before, work.clock.now - began
+    assert arrived - (work.lag(lambda h: h not in hashes) - lag) >= 0.95 * arrived
+    read = arrived * slow_keys / len(HEALTHY) - (work.lag(hashes.__contains__) - slow_lag)
+    assert read * 4_000.0 >= 0.2 * slots * took_ms, "they are read too"
+
+
 def test_a_key_that_recovers_catches_up() -> None:
     work = Workload({**HEALTHY, SLOW: 1_000.0}, slots=8, per_second=2_000, exact=True)
     work.run(30)

@@ -18,7 +18,7 @@ from coordinator.cost.lane_cuts import COSTLY, LANES_PER_SLOT, Cuts, LaneWork, c
 from coordinator.cost.learning import cleared, learned, proven, reconsidered
 from coordinator.cost.overhead import LOOK_BACK, Point, healthy_ms
 from coordinator.cost.profile import UNKNOWN, Cell, Profile
-from coordinator.cost.quotas import Budget, Quota, Why, all_there_is, quotas
+from coordinator.cost.quotas import AgeMs, Budget, Quota, Why, all_there_is, quotas
 from coordinator.cost.search import ASIDE, TRIAL, Claim, Finding, Search, tried
 from coordinator.plan.planning import Piece
 from coordinator.progress.slices import Slice
@@ -72,11 +72,13 @@ class CostModel:
 
     # -- before a batch ------------------------------------------------------------------------
 
-    def grant(self, lanes: Sequence[tuple[TopicPartition, Piece]], ends: Mapping[TopicPartition, int]) -> None:
+    def grant(
+        self, lanes: Sequence[tuple[TopicPartition, Piece]], ends: Mapping[TopicPartition, int], age_ms: AgeMs
+    ) -> None:
         """Give every lane its quota of the next batch; suspects whose turn it is not get none."""
         if self._search.groups:
             self._search = self._search.only([(tp, p.hashes) for tp, p in lanes if p.waits(ends[tp])])
-        granted = partial(quotas, lanes, ends, self.cell, self.rate_ms or 0.0, self._budget)
+        granted = partial(quotas, lanes, ends, self.cell, self.rate_ms or 0.0, self._budget, age_ms=age_ms)
         found = granted(self._search)
         if self._search.groups and not any(q.span for q in found):
             self._search = Search()

@@ -1,12 +1,14 @@
 """How far each lane may read in the next batch, and why no further: the time budget, shared fairly.
 
     lane            backlog 9,000 records    quota: what it does within the budget, at least a record
-    all lanes       more than slots x budget? those whose records are oldest come first
+    all lanes       more than slots x budget? those whose records are oldest come first, each at least with a record
+    slow lanes      wait for one another: together they are given what the others leave, or a part that is theirs
 
 Pure. A quota becomes a ceiling of the lane's piece; the planner knows nothing else of it.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import sqrt
@@ -24,6 +26,9 @@ SAFE = 0.9
 LEAST = 0.35
 """Records that a lane may read at least, on average: where they are rare, in one batch of twenty two come at once."""
 
+FOR_SLOW = 0.25
+"""The part of the slots that slow lanes are given together, also where the others could fill all of them."""
+
 SLOW = 2.0
 """A lane is slow whose records cost more than so many times what most records of a member cost."""
 
@@ -39,6 +44,10 @@ class Why(StrEnum):
     ASIDE = "aside of a trial"
     TURN = "older lanes first"
     CEILING = "ceiling"
+
+
+AgeMs = Callable[[TopicPartition, int], float]
+"""How old the record at an offset of a partition is, or the first after it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,6 +170,7 @@ def quotas(
     rate_ms: float,
     budget: Budget,
     search: Search,
+    age_ms: AgeMs,
 ) -> tuple[Quota, ...]:
     """The quota of every lane of the next batch; what a search needs goes before what is fair."""
     wanted = (
@@ -173,7 +183,9 @@ def quotas(
         alone = tuple(_alone(q, budget) for q in wanted)
     if search.groups:
         return tuple(_aside(alone, budget, search))
-    return tuple(_together(alone, budget)) if sum(q.work_ms for q in alone) > SAFE * budget.slots * budget.ms else alone
+    if sum(q.work_ms for q in alone) <= SAFE * budget.slots * budget.ms:
+        return alone
+    return tuple(_together(alone, budget, age_ms))
 
 
 def _ceiling(piece: Piece, end: int) -> Why:
@@ -228,13 +240,38 @@ def _aside_why(quota: Quota) -> Why:
     return Why.TRIAL if quota.why is Why.TRIAL else Why.ASIDE
 
 
-def _together(lanes: tuple[Quota, ...], budget: Budget) -> Iterator[Quota]:
-    """The oldest records first, until the slots are full; who waits now is older next time, so nobody starves."""
-    left = SAFE * budget.slots * budget.ms
-    granted: dict[LaneId, Quota] = {}
-    for quota in sorted(lanes, key=lambda q: (-q.lag, q.lane)):
-        work = quota.work_ms
-        short = quota.within(left / quota.record_ms, Why.TURN) if 0 < left < work else quota.up_to(0, Why.TURN)
-        granted[quota.lane] = quota if work <= max(left, 0.0) else short
-        left -= work
+def _together(lanes: tuple[Quota, ...], budget: Budget, age_ms: AgeMs) -> Iterator[Quota]:
+    """The oldest records first, until the slots are full; who waits now is older next time, so nobody starves.
+
+    By age, not by lag: a quiet partition is never many records behind.
+    """
+    slow = {q.lane: q for q in slow_lanes(lanes)}
+    others = [q for q in lanes if q.lane not in slow]
+    whole = SAFE * budget.slots * budget.ms
+    for_slow = max(FOR_SLOW * whole, whole - sum(q.work_ms for q in others))
+    for_slow = min(for_slow, sum(q.work_ms for q in slow.values()))
+    granted = _in_turn(others, whole - for_slow, age_ms, waits=False) | _in_turn(
+        slow.values(), for_slow, age_ms, waits=True
+    )
     return (granted[q.lane] for q in lanes)
+
+
+def _in_turn(lanes: Collection[Quota], left_ms: float, age_ms: AgeMs, *, waits: bool) -> dict[LaneId, Quota]:
+    """The oldest first, so much work of them; of whom there is no time for one record, or none where that `waits`.
+
+    As old are all whose records were there at the first look: of these the partition that is soon done.
+    """
+    granted: dict[LaneId, Quota] = {}
+    behind: defaultdict[TopicPartition, int] = defaultdict(int)
+    for quota in lanes:
+        behind[quota.tp] = max(behind[quota.tp], quota.lag)
+    for quota in sorted(lanes, key=lambda q: (-age_ms(q.tp, q.piece.position), behind[q.tp], -q.lag, q.lane)):
+        left = max(left_ms, 0.0)
+        if quota.work_ms <= left:
+            granted[quota.lane] = quota
+        elif waits and not left:
+            granted[quota.lane] = quota.up_to(0, Why.TURN)
+        else:
+            granted[quota.lane] = quota.within(left / quota.record_ms, Why.TURN)
+        left_ms = left - quota.work_ms
+    return granted

@@ -4,7 +4,7 @@ Part of the service, on its thread. A Redis that does not answer is not waited f
 """
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from coordinator.assignment.spare import SLOW_PERCENT
 from coordinator.clock import Clock
@@ -15,7 +15,6 @@ from coordinator.redis.store import RedisStore
 from coordinator.reports.end_history import EndHistory
 from coordinator.reports.lane_lines import LaneLine, LanesTold
 from coordinator.reports.lane_report import Ended, Planned, batch_line, lanes_told, slow_part
-from coordinator.subscription import Bounds, TopicPartition
 
 EVERY_MS = 1_000
 
@@ -25,10 +24,11 @@ _log = logging.getLogger(__name__)
 class Reporting:
     """What one member has told, and what it will tell next."""
 
-    def __init__(self, store: RedisStore, membership: Membership, clock: Clock, budget: Budget) -> None:
-        self._store, self._membership, self._clock, self._budget = store, membership, clock, budget
-        self._history = EndHistory()
-        self._bounds: Mapping[TopicPartition, Bounds] = {}
+    def __init__(
+        self, store: RedisStore, membership: Membership, clock: Clock, budget: Budget, history: EndHistory
+    ) -> None:
+        self._store, self._membership, self._clock = store, membership, clock
+        self._budget, self._history = budget, history
         self._ended: Ended | None = None
         self._looked_at: int | None = None
         self._slow_percent = 0
@@ -42,12 +42,9 @@ class Reporting:
         """What a member says of its lanes when it joins again."""
         return {SLOW_PERCENT: str(self._slow_percent)} if self._slow_percent else {}
 
-    def planned(self, bounds: Mapping[TopicPartition, Bounds], planned: Planned) -> None:
+    def planned(self, planned: Planned) -> None:
         """Lanes have been planned, or there was nothing to plan."""
         now = self._clock.now_ms()
-        if bounds is not self._bounds:
-            self._bounds = bounds
-            self._history.saw(bounds, now)
         if self._looked_at is None or now - self._looked_at >= EVERY_MS:
             self._looked_at = now
             as_before = planned.quotas is self._quotas and self._told[2:] == (self._membership.joined,)

@@ -88,7 +88,7 @@ class Service:
             settings, store, self._membership, self._founding, self._view, self._evidence, self._holding
         )
         self._reach = Reach(settings, cutting, store, self._membership, self._view, log, clock)
-        self._reporting = Reporting(store, self._membership, clock, self._reach.budget)
+        self._reporting = Reporting(store, self._membership, clock, self._reach.budget, self._reach.steering.history)
         self._committing = Committing(
             store, self._membership, clock, self._evidence, self._holding, self._founding, self._losses
         )
@@ -241,7 +241,7 @@ class Service:
         self._pace.adopt(self._membership.targets, self._holding.targets, bounds)
         work = self._reach.limit(acquired, bounds, self._pace.ends(bounds), self._holding)
         until = self._pace.until(work, bounds, limits)
-        self._reporting.planned(bounds, self._reach.planned(until))
+        self._reporting.planned(self._reach.planned(until))
         return acquired, work, until
 
     def _is_news(self, *seen: object) -> bool:

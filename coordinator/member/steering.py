@@ -28,6 +28,7 @@ from coordinator.plan.planning import Cutting, Piece, Pieces, even_bounds
 from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import HashRange
+from coordinator.reports.end_history import EndHistory
 from coordinator.reports.lane_report import Ended
 from coordinator.subscription import TopicPartition
 
@@ -92,6 +93,8 @@ class Steering:
         self._on_the_second = False
         self._before: BatchCost | None = None
         self._waits_ms: float | None = None
+        self.history = EndHistory()
+        """When log ends passed which offsets: so how old what waits is."""
         self.quotas: tuple[Quota, ...] = ()
         """What each lane may read of the batch that was planned last, and why; or pieces of which all may be read."""
         self.cutting = cutting.at()
@@ -102,6 +105,7 @@ class Steering:
 
         Where nothing bounds any lane they are left as they are, to be cut as `cutting` says.
         """
+        self.history.saw(ends, self._clock.now_ms())
         even = even_bounds(work, ends, self._cutting)
         self.cutting = self._cutting.at()
         if whole is None and self._budget.ms and self._model.grant_all(_each(work), ends, even):
@@ -109,12 +113,16 @@ class Steering:
             return work
         lanes = tuple(self._lanes(work, even, whole))
         if self._budget.ms:
-            self._model.grant(lanes, ends)
+            self._model.grant(lanes, ends, self._age_ms)
             self.quotas = self._model.quotas
         else:
             rate_ms = self._model.rate_ms or 0.0
             self.quotas = tuple(Quota(tp, p, ends[tp], self._model.cell((tp, p.hashes)), rate_ms) for tp, p in lanes)
         return {tp: tuple(q.piece for q in of_tp) for tp, of_tp in groupby(self.quotas, key=attrgetter("tp"))}
+
+    def _age_ms(self, tp: TopicPartition, position: int) -> float:
+        behind = self.history.behind_ms(tp, position, self._clock.now_ms())
+        return behind[0] if behind else 0.0
 
     def began(self, offset: StreamOffset, readable: StreamOffset) -> tuple[Task, ...]:
         """The tasks of a batch of which `readable` may be read; the same again for the same batch."""

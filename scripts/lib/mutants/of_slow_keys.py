@@ -120,7 +120,17 @@ FAULTS = (
     ),
     Fault(
         "the youngest records come first when the budget cannot serve all",
-        (Edit(_QUOTAS, "key=lambda q: (-q.lag, q.lane)", "key=lambda q: (q.lag, q.lane)"),),
+        (Edit(_QUOTAS, "(-age_ms(q.tp, q.piece.position), behind", "(age_ms(q.tp, q.piece.position), behind"),),
+        _OF_QUOTAS,
+    ),
+    Fault(
+        "quiet partitions wait for those to which much comes",
+        (Edit(_QUOTAS, "(-age_ms(q.tp, q.piece.position), behind", "(-q.lag, behind"),),
+        _OF_QUOTAS,
+    ),
+    Fault(
+        "healthy lanes wait for slow ones",
+        (Edit(_QUOTAS, "max(FOR_SLOW * whole, whole - sum(q.work_ms for q in others))", "whole"),),
         _OF_QUOTAS,
     ),
     Fault(
