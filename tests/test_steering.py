@@ -2,9 +2,13 @@
 
 import pytest
 
+from coordinator.cost.batch_cost import BatchCost
+from coordinator.cost.model import CostModel
+from coordinator.cost.quotas import Budget
 from coordinator.key_hash import hash_key
-from coordinator.ranges import HashRange
-from workload import SPARK_MS, Batch, Workload
+from coordinator.plan.planning import Piece
+from coordinator.ranges import WHOLE, HashRange
+from workload import SPARK_MS, TP, Batch, Workload
 
 HEALTHY = {b"k%d" % i: 1.0 for i in range(1_000)}
 SLOW = b"k7"
@@ -62,6 +66,16 @@ def test_as_many_slow_keys_as_slots_take_nothing_from_the_others(slots: int, slo
     assert arrived - (work.lag(lambda h: h not in hashes) - lag) >= 0.95 * arrived
     read = arrived * slow_keys / len(HEALTHY) - (work.lag(hashes.__contains__) - slow_lag)
     assert read * 4_000.0 >= 0.2 * slots * took_ms, "they are read too"
+
+
+@pytest.mark.parametrize("looks", [1, 3])
+def test_a_lane_that_catches_up_is_not_falling_behind_however_often_a_query_looks_for_work(looks: int) -> None:
+    model = CostModel(Budget(BUDGET_MS, 2), 1, fixed=False, now_ms=0)
+    for position, end in ((0, 90_000), (5_000, 90_000), (6_000, 99_000)):
+        for _ in range(looks):
+            model.grant([(TP, Piece(WHOLE, position, "e.1"))], {TP: end}, lambda *_: 0.0)
+        model.learn(BatchCost((), 0.0, warm=False), now_ms=0)
+        assert bool(model._falling_behind()) == (position == 6_000)
 
 
 def test_a_key_that_recovers_catches_up() -> None:

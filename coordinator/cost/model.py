@@ -68,7 +68,11 @@ class CostModel:
         self.cuts: Cuts = {}
         self.quotas: tuple[Quota, ...] = ()
         self._bounds: tuple[int, ...] = ()  # where the lanes begin that are in each of them
-        self._before: tuple[tuple[Quota, ...], tuple[int, ...]] = (), ()  # both, as they were before
+        self._read: tuple[tuple[Quota, ...], tuple[int, ...]] = (
+            (),
+            (),
+        )  # both, as they were for the last batch that ended
+        self._before: tuple[tuple[Quota, ...], tuple[int, ...]] = (), ()  # and for the one before
 
     # -- before a batch ------------------------------------------------------------------------
 
@@ -100,8 +104,7 @@ class CostModel:
         return granted is not None
 
     def _now_granted(self, quotas: tuple[Quota, ...], bounds: tuple[int, ...] = ()) -> None:
-        self._before, self._bounds = (self.quotas, self._bounds), bounds
-        self.quotas = quotas
+        self.quotas, self._bounds = quotas, bounds
 
     def _profile(self, tp: TopicPartition) -> Profile:
         return self._profiles.get(tp, UNKNOWN)
@@ -155,6 +158,7 @@ class CostModel:
 
     def learn(self, batch: BatchCost, now_ms: int) -> None:
         """Take in what a batch has cost."""
+        self._read, self._before = (self.quotas, self._bounds), self._read
         exact = batch.exact(self._concurrency)
         before, searching = self._profiles, self.searching
         self._count(batch)
