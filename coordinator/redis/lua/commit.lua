@@ -33,6 +33,8 @@ for i = 3, #ARGV do
   if #refused > 0 then exactly = '' end
   refusals[#refusals + 1] = table.concat(refused)
 end
-for _, m in ipairs(moved) do write_progress(m.keys, m.partition, m.segments) end
+local stable = {}
+for _, m in ipairs(moved) do write_progress(m.keys, m.partition, m.segments, stable) end
+write_stable(stable)
 redis.call('ZREM', KEYS[5], call.member)
 return reply(ms(renew(KEYS[2])), table.concat(refusals, '\n'), exactly)

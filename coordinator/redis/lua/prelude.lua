@@ -56,7 +56,10 @@ end
 
 -- Cuts `left` where `right` begins and ends: pieces {lo, hi, left, right or nil}. Both ascend and are disjoint.
 local function overlay(left, right)
-  local pieces, j = {}, 1
+  local pieces, j, l, r = {}, 1, left[1], right[1]
+  if #left == 1 and (not r or (#right == 1 and l.lo == r.lo and l.hi == r.hi)) then  -- thousands of times in every batch
+    return { { lo = l.lo, hi = l.hi, left = l, right = r } }
+  end
   for _, l in ipairs(left) do
     local lo = l.lo
     while true do
@@ -116,7 +119,7 @@ local function coalesce(ranges, kept)
     if last and last.value == r.value and step(last.hi, 1) == r.lo and not kept[r.lo] then
       last.hi = r.hi
     else
-      merged[#merged + 1] = { lo = r.lo, hi = r.hi, value = r.value }
+      merged[#merged + 1] = { lo = r.lo, hi = r.hi, value = r.value, first = r }
     end
   end
   return merged

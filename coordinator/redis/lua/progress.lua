@@ -108,29 +108,43 @@ local function rewrite(keys, name, after)
   set(keys[name], changed)
 end
 
--- Writes segments and ICs, neighbours that are alike as one except where ownership changes; the stable offset.
-local function write_progress(keys, partition, segments)
+-- Stable offsets that are still to be written: key -> {partition, offset, ...}
+local function write_stable(offsets)
+  for key, flat in pairs(offsets) do
+    for i = 1, #flat, 1000 do redis.call('HSET', key, unpack(flat, i, math.min(i + 999, #flat))) end
+  end
+end
+
+-- Writes segments and ICs, neighbours that are alike as one except where ownership changes; the stable offset, which
+-- is added to `later` if there is one, for `write_stable`.
+local function write_progress(keys, partition, segments, later)
   local boundaries, stable, positions, ics = {}, nil, {}, {}
-  for _, o in ipairs(found(keys, 'owners', OWNER)) do
+  for _, o in ipairs(#segments > 1 and found(keys, 'owners', OWNER) or NOTHING) do
     boundaries[o.lo], boundaries[step(o.hi, 1)] = true, true
   end
   for _, s in ipairs(segments) do
     if not stable or less(s.position, stable) then stable = s.position end
-    s.value = s.position .. ' ' .. text_of(s.ics)
+    s.text = text_of(s.ics)
+    s.value = s.position .. ' ' .. s.text
   end
   for _, s in ipairs(coalesce(segments, boundaries)) do
-    local position, offsets = string.match(s.value, '^(%d+) (.*)$')
-    positions[#positions + 1] = { lo = s.lo, hi = s.hi, value = position }
-    if offsets ~= '' then ics[#ics + 1] = { lo = s.lo, hi = s.hi, value = offsets } end
+    positions[#positions + 1] = { lo = s.lo, hi = s.hi, value = s.first.position }
+    if s.first.text ~= '' then ics[#ics + 1] = { lo = s.lo, hi = s.hi, value = s.first.text } end
   end
   rewrite(keys, 'segments', positions)
   rewrite(keys, 'ics', ics)
-  if stable then redis.call('HSET', keys.stable, partition, stable) end
+  if stable then
+    local offsets = later or {}
+    local flat = offsets[keys.stable] or {}
+    offsets[keys.stable], flat[#flat + 1], flat[#flat + 2] = flat, partition, stable
+    if not later then write_stable(offsets) end
+  end
   return stable
 end
 
 -- "43,45-47,50-50" -> the position 43, and the offsets above it that are done
 local function fact_of(text)
   local position, offsets = string.match(text, '^(%d+),?(.*)$')
+  if offsets == '' then return position, NOTHING end
   return position, offsets_of(offsets or '')
 end
