@@ -41,6 +41,20 @@ def test_a_deleted_group_leaves_nothing_and_its_name_begins_anew(run: Run, membe
     assert members.events[0] == "found", "no mirror is left that would make it a loss of state"
 
 
+def test_a_group_of_which_a_field_is_damaged_can_be_deleted_but_not_one_of_a_newer_version(
+    run: Run, members: Group, tp: TopicPartition
+) -> None:
+    run_query(members, subscribed(tp))
+    meta = GroupKeys(members.name).meta
+    members.redis.hset(meta, "schema", "2")
+    code, _, err = delete(run, members, "--execute")
+    assert (code, err.startswith("STATE_FORMAT")) == (1, True)
+    assert kafka_groups.committed(members.kafka.bootstrap, members.name, tp.topic) == {0: 5}
+    members.redis.hset(meta, mapping={"schema": "1", "generation": "first"})
+    assert delete(run, members, "--execute")[0] == 0
+    assert members.keys == []
+
+
 def test_what_a_plain_consumer_committed_to_kafkas_group_of_that_name_stays(
     run: Run, members: Group, tp: TopicPartition
 ) -> None:
