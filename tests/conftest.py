@@ -190,8 +190,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """The store's tests run on each kind of server."""
-    if getattr(metafunc.module, "ON_EACH_SERVER", False) and "store_server" in metafunc.fixturenames:
+    """The store's tests run on each kind of server: those of whole modules, and those that are marked."""
+    marked = metafunc.definition.get_closest_marker
+    of_module = getattr(metafunc.module, "ON_EACH_SERVER", False) and not marked("one_server")
+    if (of_module or marked("each_server")) and "store_server" in metafunc.fixturenames:
         kinds = [pytest.param(fixture, id=name) for fixture, name in redis_servers.KINDS.items()]
         metafunc.parametrize("store_server", kinds, indirect=True, scope="session")
 

@@ -30,6 +30,8 @@ from coordinator.redis.keys import GroupKeys
 from coordinator.redis.policy import PolicyVerbs
 from store_world import BIG, OTHER, SESSION, TP, WANTED, World
 
+ON_EACH_SERVER = True
+
 LOWER, UPPER = cuts(2)
 
 
@@ -187,6 +189,7 @@ def test_a_commit_that_contradicts_itself_is_refused_as_corrupt(world: World, of
     assert state(world) == ({str(WHOLE): "43"}, {})
 
 
+@pytest.mark.one_server
 def test_a_call_takes_60_000_ranges_and_longer_lists_are_cut_by_the_caller(world: World) -> None:
     commits = api(world, 0, max_individual_commits=100_000)
     every_second = [OffsetRange(2 * i + 1, 2 * i + 2) for i in range(RANGES_MAX + 1)]
@@ -315,6 +318,7 @@ def test_at_the_cap_an_acknowledger_commits_what_fits_from_the_lowest_offset_on(
     assert collected.flush() == {TP: Committed(52, 0, 0, ())}
 
 
+@pytest.mark.one_server
 def test_an_acknowledger_that_has_collected_more_than_one_call_takes_cuts_it(world: World) -> None:
     collected = Acknowledger(api(world, 0, max_individual_commits=3), RANGES_MAX)
     *most, last = (OffsetRange(2 * i + 1, 2 * i + 2) for i in range(RANGES_MAX + 1))

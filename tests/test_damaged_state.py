@@ -254,6 +254,7 @@ def test_a_damaged_field_is_refused_by_name(lived: World, name: str, field: str,
     assert lived.redis.hget(key_of(lived, name), field) == damage, "somebody has mended it in silence"
 
 
+@pytest.mark.each_server
 @pytest.mark.parametrize(
     "segments",
     [
@@ -290,6 +291,7 @@ def test_who_looks_at_a_sound_group_is_shown_it(lived: World) -> None:
     assert look(lived) == {}
 
 
+@pytest.mark.each_server
 def test_state_of_a_newer_version_is_shown_by_nobody_and_neither_replaced_nor_deleted(lived: World) -> None:
     copy = copying.backup(lived.client, lived.group)
     lived.redis.hset(key_of(lived, "meta"), "schema", "2")
@@ -400,6 +402,7 @@ def test_the_state_of_another_group_under_our_keys_is_refused_and_stays(lived: W
     assert lived.store.stable(["clicks"]) == {TopicPartition("clicks", 0): 7}
 
 
+@pytest.mark.each_server
 def test_the_error_says_where_the_damage_is(lived: World) -> None:
     lived.redis.hset(key_of(lived, "owners"), str(WHOLE), "nobody")
     with pytest.raises(StateFormatError, match=r"owners:orders:0 says of 0{16}-7f{15} is damaged\. Remedy: look at"):

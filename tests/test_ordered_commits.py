@@ -13,6 +13,8 @@ from coordinator.redis.keys import GroupKeys
 from store_world import TP, WANTED, World
 from streams import eventually
 
+ON_EACH_SERVER = True
+
 A_READ, B_READ = OffsetRange.parse("40-44"), OffsetRange.parse("45-49")
 DEAD_MS = 300  # a lease that ends within the test
 LONG_MS = 60_000

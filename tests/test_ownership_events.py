@@ -22,6 +22,8 @@ from coordinator.redis.operator import OperatorVerbs
 from coordinator.subscription import Topic
 from store_world import LONGEST, NOBODY, OTHER, SESSION, TOPICS, TP, WANTED, World, lane, offset
 
+ON_EACH_SERVER = True
+
 LOWER, UPPER = cuts(2)
 
 

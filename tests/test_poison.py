@@ -23,6 +23,8 @@ from group_services import UNLIMITED, Group, batch, records, subscribed
 from store_world import LONGEST, OTHER, SESSION, TP, WANTED, World
 from streams import eventually
 
+ON_EACH_SERVER = True
+
 LOWER, UPPER = cuts(2)
 QUARTERS = cuts(4)
 ENDS = {TP: 100}

@@ -9,6 +9,8 @@ from coordinator.errors import CoopKafkaError, InvalidOptionError, StateFormatEr
 from coordinator.redis.keys import GroupKeys
 from store_world import World
 
+ON_EACH_SERVER = True
+
 ICS, ORDERS = "accept.individual.commit", "accept.range.fetch:orders"
 
 

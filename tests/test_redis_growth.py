@@ -11,6 +11,8 @@ from coordinator.subscription import Topic, TopicPartition
 from coordinator.verdicts import Absent
 from store_world import NOBODY, OTHER, TP, World
 
+ON_EACH_SERVER = True
+
 THIRD = TopicPartition("orders", 2)
 GRACE = 600_000
 
