@@ -1,5 +1,7 @@
 """What the slices of a task cost: reading is shared out, the function's time is exact, and progress is told."""
 
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -17,6 +19,28 @@ from spark_coop_source.costs.meter import CostMeter
 from spark_coop_source.function.keyed_work import Done
 from spark_coop_source.function.pieces import Piece, by_key, by_slice, tables
 
+LOADS_PANDAS = """
+import sys
+import numpy as np
+import pyarrow as pa
+from coordinator.key_hash import cuts
+from coordinator.progress.slices import Slice
+from coordinator.ranges import OffsetRange
+from coordinator.subscription import TopicPartition
+from spark_coop_source.costs.meter import CostMeter
+from spark_coop_source.decode.byte_column import ByteColumn
+from spark_coop_source.decode.chunk import Chunk
+from spark_coop_source.decode.header_column import HEADERS
+from spark_coop_source.function.pieces import tables
+from spark_coop_source.hand_over.record_batch import to_arrow
+tp, numbers = TopicPartition("t", 0), np.arange(5_000)
+keys = ByteColumn.of([b"%d" % i for i in range(5_000)])
+chunk = Chunk(keys, keys, numbers, numbers, numbers.astype(np.int32), pa.nulls(5_000, HEADERS))
+batch = to_arrow(tp, chunk, None, ("key", "offset"))
+halves = tables(Slice(tp, hashes, OffsetRange(0, 5_000)) for hashes in cuts(2))
+list(CostMeter(halves, lambda cost: None, with_function=False).reading(tp, iter([batch])))
+print("pandas" in sys.modules)
+"""
 HALVES = [Slice(TopicPartition("orders", 0), hashes, OffsetRange(0, 1_000)) for hashes in cuts(2)]
 QUIET = Slice(TopicPartition("orders", 1), ALL.hashes, OffsetRange(0, 10))
 
@@ -174,3 +198,8 @@ def test_a_sign_of_life_is_told_each_second_and_not_more_often(clock: Clock) -> 
     list(meter(told, [ALL]).reading(ALL.topic_partition, slowly(clock, *batches, seconds=0.4)))
     assert [cost.rows for cost in told] == [0, 3, 6, 9, 10]
     assert [cost.finished for cost in told] == [False, False, False, False, True]
+
+
+def test_counting_the_rows_of_several_slices_does_not_load_pandas() -> None:
+    told = subprocess.run([sys.executable, "-c", LOADS_PANDAS], capture_output=True, text=True, check=True).stdout
+    assert told == "False\n"

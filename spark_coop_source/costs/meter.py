@@ -22,6 +22,7 @@ from coordinator.cost.costs import MOST_KEYS, KeyCost, RecordAt, SliceCost
 from coordinator.progress.slices import Slice
 from coordinator.ranges import HashRange
 from coordinator.subscription import TopicPartition
+from spark_coop_source.decode.arrow_columns import numbers
 from spark_coop_source.function.keyed_work import Done
 from spark_coop_source.function.pieces import SliceTable, Tables, hashes_of, offsets_of
 
@@ -159,7 +160,7 @@ def _counts(table: SliceTable, batch: pa.RecordBatch | None, *, exact: bool) -> 
     if batch is None or not len(batch) or len(table.slices) == 1:
         return np.array([len(batch or ())] * len(table.slices), np.int64)
     step = 1 if exact else max(1, len(batch) // SAMPLE)
-    some = batch if step == 1 else batch.select(["key", "offset"]).take(pa.array(range(0, len(batch), step)))
+    some = batch if step == 1 else batch.select(["key", "offset"]).take(numbers(np.arange(0, len(batch), step)))
     counts = np.bincount(table.numbers(offsets_of(some), hashes_of(some)), minlength=len(table.slices))
     return np.round(counts * (len(batch) / len(some))).astype(np.int64)
 

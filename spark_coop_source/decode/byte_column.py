@@ -47,8 +47,11 @@ class ByteColumn:
     @classmethod
     def over(cls, array: pa.Array) -> Self:
         """An Arrow binary array as a column, over its buffer."""
-        nulls = array.is_null().to_numpy(zero_copy_only=False)
-        _, offsets, data = array.buffers()
+        valid, offsets, data = array.buffers()
+        nulls = np.zeros(len(array), np.bool_)
+        if valid is not None:  # Arrow's `to_numpy` would load pandas
+            bits = np.unpackbits(np.frombuffer(valid, np.uint8), count=array.offset + len(array), bitorder="little")
+            nulls = bits[array.offset :] == 0
         bounds = np.frombuffer(offsets, np.int32)[array.offset : array.offset + len(array) + 1].astype(np.int64)
         return cls(data or b"", bounds[:-1], np.where(nulls, 0, np.diff(bounds)), nulls)
 
