@@ -4,16 +4,18 @@ import pytest
 
 from coordinator import verdicts
 from coordinator.errors import RedisAccessError, RedisUnavailableError, StateFormatError, StateLostError
+from coordinator.group_state import KnownTopic
+from coordinator.plan.poison import Strike
 from coordinator.progress.ownership import Fact, Owned, completed
 from coordinator.progress.segments import Progress
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.ranges import WHOLE
+from coordinator.ranges import WHOLE, OffsetRange
 from coordinator.redis.calls import Caller
 from coordinator.redis.client import RedisClient
 from coordinator.redis.keys import GroupKeys, encode
 from coordinator.redis.operator import OperatorVerbs
 from coordinator.redis.store import RedisStore
-from coordinator.subscription import Topic
+from coordinator.subscription import Topic, TopicPartition
 from store_world import NOBODY, OTHER, SESSION, TOPICS, TP, WANTED, World, lane, offset
 
 ON_EACH_SERVER = True
@@ -162,6 +164,35 @@ def test_a_recreated_topic_gets_new_positions_and_void_epochs(world: World) -> N
     assert world.store.commit(me, end, completed(end)).value.refused == completed(end)
     assert world.store.acquire(me, WANTED).value.ownership == {TP: (Owned(WHOLE, "aa.2"),)}
     assert world.store.stable(["orders"])[TP] == 3
+
+
+@pytest.mark.parametrize(
+    ("topic_id", "by_hand", "left"),
+    [
+        pytest.param(
+            "id-2", False, ["payments"], id="a topic that was created again: other records have these offsets"
+        ),
+        pytest.param("id-1", False, ["orders", "payments"], id="a log that was cut"),
+        pytest.param("id-2", True, ["payments"], id="an operator moves positions of a topic that was created again"),
+        pytest.param(
+            "id-1", True, ["orders", "payments"], id="an operator moves positions: he releases nothing by that"
+        ),
+    ],
+)
+def test_strikes_outlive_positions_that_move_and_no_topic(
+    world: World, topic_id: str, by_hand: bool, left: list[str]
+) -> None:
+    world.found(p0=50)
+    for topic in ("orders", "payments"):
+        parked = Strike(TopicPartition(topic, 0), WHOLE, OffsetRange(60, 61), 2, parked=True)
+        world.redis.hset(GroupKeys(world.group).strikes, parked.field, parked.text)
+    if by_hand:
+        moved = {"orders": KnownTopic(topic_id, 1)}
+        OperatorVerbs.of_group(world.client, world.group).reset("bb", 9, "why", moved, {TP: 3})
+    else:
+        world.store.recreate(NOBODY, {"orders": Topic("orders", topic_id, (0,))}, {TP: 3})
+    assert [s.tp.topic for s in world.store.strikes()] == left
+    assert world.events("release") == [f"orders 0 {WHOLE}: its topic was created again"] * (2 - len(left))
 
 
 def test_state_of_a_newer_schema_is_refused_and_kept(world: World) -> None:

@@ -42,6 +42,7 @@ class OperatorVerbs(PolicyVerbs, PoisonVerbs):
         """
         k = self._keys
         fixed = [k.meta, k.leases, k.topics, k.events, k.batches, k.leaving, k.applications, k.targets, k.assignment]
+        fixed += [k.strikes]
         per_partition = (
             key
             for tp in positions

@@ -144,7 +144,9 @@ class RedisStore(MembershipVerbs, PolicyVerbs, GrowthVerbs, PoisonVerbs, ReportV
         """New positions for partitions whose log was replaced; every lane epoch on them is void."""
         k = self._keys
         per_partition = (x for tp in positions for x in (k.owners(tp), k.segments(tp), k.ics(tp), k.stable(tp.topic)))
-        self._run("recreate", caller, [k.meta, k.topics, k.events, *per_partition], *_placed(topics, positions))
+        self._run(
+            "recreate", caller, [k.meta, k.topics, k.events, k.strikes, *per_partition], *_placed(topics, positions)
+        )
 
     def recover(
         self,

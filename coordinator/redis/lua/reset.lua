@@ -1,6 +1,6 @@
 -- An operator's reset: positions as he says, a new reset epoch and a new nonce, so all lane epochs, incarnations and leases
 -- are void (spec 7, Reset). Refused while a member's lease runs. The caller has written the mirror before.
--- KEYS meta leases topics events batches leaving applications targets assignment,
+-- KEYS meta leases topics events batches leaving applications targets assignment strikes,
 --   then owners segments ics reserved stable of each partition that the group has positions of
 -- ARGV[2] new nonce, ARGV[3] new reset epoch, ARGV[4] why,
 --   ARGV[5..] "topic id count partition position" of each partition, "-" where positions stay
@@ -15,13 +15,14 @@ if live then return live end
 local in_force = redis.call('HGET', META, 'reset_epoch') or '0'
 if not less(in_force, ARGV[3]) then return { 'SUPERSEDED', in_force } end
 local lost_by = {}
-for i = 5, #ARGV do note_owners(lost_by, KEYS[5 * i - 15]) end
+for i = 5, #ARGV do note_owners(lost_by, KEYS[5 * i - 14]) end
 redis.call('DEL', KEYS[2], KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9])
 redis.call('HDEL', META, 'recovering_until', 'occasion')
 redis.call('HSET', META, 'nonce', ARGV[2], 'epochs', '0', 'reset_epoch', ARGV[3], 'run_id', run_id())
+forgive_replaced(KEYS[3], KEYS[10], KEYS[4], 5)
 for i = 5, #ARGV do
   local topic, id, count, partition, position = string.match(ARGV[i], '^(%S+) (%S+) (%S+) (%S+) (%S+)$')
-  local k = 5 * i - 15
+  local k = 5 * i - 14
   redis.call('DEL', KEYS[k])
   if position ~= '-' then
     redis.call('HSET', KEYS[3], topic, id .. ' ' .. count)

@@ -1,4 +1,4 @@
--- Put after the prelude, for the verbs that find a member lost.
+-- Put after the prelude, for the verbs that find a member lost, or another topic of the same name.
 -- Strikes what a member's tasks were at when it was lost, once (spec 7, Poison). A slice struck again where it was struck
 -- before is parked if it was being tried alone, and what was struck around it is not suspected any more; else whoever is
 -- killed twice in one batch, for whatever reason, would leave healthy lanes parked.
@@ -32,4 +32,23 @@ local function strike(working, strikes, events, member)
   end
   redis.call('HDEL', working, member)
   return struck
+end
+
+-- Takes back what was struck of topics that were created again: other records have those offsets now. Of a log that was
+-- only cut, or of positions that an operator moved, what is parked stays parked (spec 7, Poison).
+-- ARGV[first..] "topic id count partition position" of each partition, "-" where positions stay
+local function forgive_replaced(topics, strikes, events, first)
+  local replaced = {}
+  for i = first, #ARGV do
+    local topic, id, position = string.match(ARGV[i], '^(%S+) (%S+) %S+ %S+ (%S+)$')
+    local known = string.match(redis.call('HGET', topics, topic) or '', '^%S+')
+    if position ~= '-' and known and known ~= id then replaced[topic] = true end
+  end
+  if not next(replaced) then return end
+  for _, name in ipairs(redis.call('HKEYS', strikes)) do
+    if replaced[string.match(name, '^%S+')] then
+      redis.call('HDEL', strikes, name)
+      event(events, 'release', name .. ': its topic was created again')
+    end
+  end
 end
