@@ -6,7 +6,7 @@ import pytest
 
 from coordinator.assignment.spare import spared
 from coordinator.assignors.assignor import Subscriber
-from coordinator.cost.batch_cost import BatchCost, Load
+from coordinator.cost.batch_cost import BatchCost, LaneId, Load
 from coordinator.cost.costs import SliceCost
 from coordinator.cost.profile import Cell
 from coordinator.cost.quotas import Budget, Quota, Why
@@ -21,6 +21,7 @@ from coordinator.reports.lane_lines import (
     MOST_TOLD,
     NOTHING,
     PARKED,
+    WAITS,
     BatchLine,
     CostKind,
     LaneLine,
@@ -76,6 +77,21 @@ def test_a_lane_is_told_with_rate_cost_lag_quota_and_why() -> None:
 )
 def test_a_lane_is_told_with_what_bounds_it(until: int, strikes: tuple[Strike, ...], why: str) -> None:
     assert lines(until, strikes)[0].why == why
+
+
+@pytest.mark.parametrize(
+    ("alone", "whys"),
+    [
+        pytest.param((TP, LOWER), [ALONE, WAITS], id="all wait while a struck lane is tried"),
+        pytest.param(None, [ALONE, "ceiling"], id="it waits when it is the turn of the others"),
+    ],
+)
+def test_while_a_struck_lane_is_tried_the_others_are_told_to_wait_for_it(alone: LaneId | None, whys: list[str]) -> None:
+    at = 101 if alone else 100
+    struck = SLOW._replace(piece=Piece(LOWER, 100, "e.1", at), why=Why.CEILING)
+    other = QUICK._replace(piece=Piece(UPPER, 100, "e.1", 100), why=Why.CEILING)
+    planned = Planned((struck, other), {TP: 1_000}, (STRUCK,), alone=alone)
+    assert [line.why for line in lanes_told(planned, None, EndHistory(), 20_000).lines] == whys
 
 
 @pytest.mark.parametrize(

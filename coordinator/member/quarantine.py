@@ -37,7 +37,8 @@ class Quarantine:
         self._told = ("", "")
         self._looked_at: int | None = None
         self._strikes: tuple[Strike, ...] = ()
-        self._alone: LaneId | None = None
+        self.alone: LaneId | None = None
+        """The struck lane that the next batch tries, while all others wait."""
         self._trial = False  # whether the batch planned last tries a struck lane alone
         self._planned_with: tuple[Strike, ...] = ()
 
@@ -68,19 +69,19 @@ class Quarantine:
         offsets_of_a_record: OffsetsOfARecord,
     ) -> tuple[Pieces, LaneId | None]:
         """The work without what is parked, and the lane that is to be planned alone, if there is one."""
-        self._alone = None
+        self.alone = None
         if not self.strikes:
             return work, None
         over = forgiven(self._strikes, work)
         if over:
             self._membership.outside(lambda: self._store.forgive(over))
             self._strikes = tuple(s for s in self._strikes if s not in over)
-        limited, self._alone = quarantined(work, ends, self._strikes, offsets_of_a_record, others=self._trial)
-        return limited, self._alone
+        limited, self.alone = quarantined(work, ends, self._strikes, offsets_of_a_record, others=self._trial)
+        return limited, self.alone
 
     def planned(self) -> None:
         """A batch is planned as `limit` said last: after one in which a lane is tried alone it is the others' turn."""
-        self._trial, self._planned_with = self._alone is not None, self._strikes
+        self._trial, self._planned_with = self.alone is not None, self._strikes
 
     def readable(self, verdict: Ownership, end: StreamOffset) -> Ownership:
         """What may be read of a batch that was planned before some of its hashes were struck.

@@ -78,4 +78,4 @@ class Reach:
     def planned(self, until: Mapping[TopicPartition, int]) -> Planned:
         """What was decided last, to be told; `until` is how far partitions are read after Spark's limits."""
         bounds = self.steering.cutting.bounds or ()
-        return Planned(self.steering.quotas, until, self.quarantine.strikes, bounds)
+        return Planned(self.steering.quotas, until, self.quarantine.strikes, bounds, self.quarantine.alone)

@@ -85,6 +85,7 @@ class LaneLine:
 
 
 NOTHING, PARKED, ALONE = "all there is", "parked", "alone: a member was lost over it"
+WAITS = "waits: a lane is tried alone"
 
 
 def lines_text(lanes: Iterable[LaneLine]) -> str:

@@ -20,6 +20,7 @@ from coordinator.reports.lane_lines import (
     ALONE,
     MOST_TOLD,
     PARKED,
+    WAITS,
     BatchLine,
     CostKind,
     LaneLine,
@@ -72,6 +73,7 @@ class Planned:
     until: Mapping[TopicPartition, int]  # how far partitions are read, after Spark's limits
     strikes: Sequence[Strike]
     bounds: tuple[int, ...] = ()  # where the lanes begin that are in each quota
+    alone: LaneId | None = None  # a struck lane that is tried; all others wait
 
 
 def lanes_told(planned: Planned, ended: Ended | None, history: EndHistory, now_ms: int) -> LanesTold:
@@ -131,17 +133,19 @@ def _line(q: Quota, planned: Planned, rates: _Rates | None, history: EndHistory,
         record_ms=float(f"{q.record_ms:.3g}"),
         cost=CostKind.SURE if q.cell.sure else CostKind.GUESSED if q.record_ms else CostKind.UNKNOWN,
         quota=ceil(offsets * q.cell.density),
-        why=_why(q, offsets, planned.strikes),
+        why=_why(q, offsets, planned),
     )
 
 
-def _why(q: Quota, offsets: int, strikes: Iterable[Strike]) -> str:
+def _why(q: Quota, offsets: int, planned: Planned) -> str:
     """What bounds a lane, the strongest reason first."""
-    struck = [s for s in strikes if s.tp == q.tp and s.hashes.intersection(q.lane[1])]
+    struck = [s for s in planned.strikes if s.tp == q.tp and s.hashes.intersection(q.lane[1])]
     if any(s.parked and q.piece.position <= s.offset for s in struck):
         return PARKED
-    if struck and q.span:
+    if any(q.lag and q.piece.position < s.offsets.until for s in struck):
         return ALONE
+    if q.why is Why.CEILING and planned.alone and not q.span:
+        return WAITS
     return LIMITS if offsets < q.span else str(q.why)
 
 
