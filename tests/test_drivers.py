@@ -1,55 +1,108 @@
 """Real drivers of one group, by spark-submit: killed, stopped, added, frozen; judged by what all of them wrote."""
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from drivers import points
+from drivers.driver import Driver
 from drivers.fleet import SESSION_S, Fleet
 from topics import Kafka
 from verdict import require
 
-SPARE_S = 10  # an assignment and an acquisition, on a machine that is busy otherwise
+SPARE_S = 10  # an assignment, an acquisition and a plan, on a machine that is busy otherwise
+PACE = "1 second"  # drivers that work leave the cores to one that starts
+Fleets = Callable[[int], Fleet]
 
 
 @pytest.fixture
-def fleet(kafka: Kafka, redis_url: str, tmp_path: Path) -> Iterator[Fleet]:
-    """Drivers-to-be on a topic of one partition."""
-    made = Fleet(kafka, redis_url, f"fleet-{uuid.uuid4().hex[:8]}", tmp_path)
-    yield made
-    made.end()
+def fleets(kafka: Kafka, redis_url: str, tmp_path: Path) -> Iterator[Fleets]:
+    """Drivers-to-be, on a topic of so many partitions."""
+    made = list[Fleet]()
+
+    def fleet(partitions: int) -> Fleet:
+        made.append(Fleet(kafka, redis_url, f"fleet-{uuid.uuid4().hex[:8]}", tmp_path, partitions, pace=PACE))
+        return made[-1]
+
+    yield fleet
+    for each in made:
+        each.end()
+
+
+def kill(fleet: Fleet, driver: Driver) -> None:
+    """SIGKILL; after a session, a batch in which others still are and the one they do then its keys go on elsewhere."""
+    held, batch_s = fleet.held(driver), fleet.longest_batch_s
+    driver.kill()
+    assert held.size > 0
+    assert fleet.delivered(held) <= SESSION_S + 2 * batch_s + SPARE_S
+
+
+def stop(fleet: Fleet, driver: Driver) -> None:
+    """A polite stop, with nothing under way: it leaves, and no range of it is left to the end of its lease."""
+    fleet.until(lambda: fleet.everything_confirmed, "all is confirmed")
+    held = fleet.held(driver)
+    driver.ask_to_stop()
+    fleet.until(driver.stopped, "a polite stop")
+    told = fleet.told(driver)
+    assert held.size > 0
+    assert told[-1].kind == "leave", told
+    assert not {"lost", "expire"} & {event.kind for event in told}, told
+    assert fleet.held(driver).size == 0
+
+
+def freeze_in_a_batch(fleet: Fleet, driver: Driver) -> None:
+    """SIGSTOP until others own its ranges, then SIGCONT: it is fenced, and comes back with new lane epochs."""
+    points.arm(driver.folder, points.AFTER_PARTITIONS)
+    fleet.until(driver.stands, "it is in a batch")
+    held = fleet.held(driver)
+    driver.freeze()
+    points.disarm(driver.folder)
+    assert fleet.delivered(held) > 0
+    fleet.until(lambda: fleet.without(driver.member), "others own all that the frozen one had")
+    driver.wake()
+    fleet.until(
+        lambda: {"lost", "fence"} <= {event.kind for event in fleet.told(driver)}, "the one that woke is fenced"
+    )
+    fleet.until(lambda: fleet.working(driver), "the one that woke works again")
+    assert not held.epochs & fleet.held(driver).epochs
 
 
 @pytest.mark.timeout(900)
-def test_three_drivers_on_one_partition_survive_what_is_done_to_them_and_keep_every_key_in_order(fleet: Fleet) -> None:
+def test_three_drivers_on_one_partition_survive_what_is_done_to_them_and_keep_every_key_in_order(
+    fleets: Fleets,
+) -> None:
+    fleet = fleets(1)
     with fleet.producing():
         killed, stopped, stays = (fleet.join(name) for name in ("killed", "stopped", "stays"))
-        fleet.until(lambda: fleet.working(killed, stopped, stays), "three drivers share one partition")
-
-        killed.kill()
-        seconds = fleet.until(lambda: fleet.without(killed.member), "others work on the ranges of the killed one")
-        assert seconds <= SESSION_S + fleet.longest_batch_s + SPARE_S
-
+        fleet.until(lambda: fleet.shared(killed, stopped, stays), "three drivers share one partition")
+        kill(fleet, killed)
         added = fleet.start("added")
-        stopped.ask_to_stop()
-        fleet.until(stopped.stopped, "a polite stop")
-        fleet.until(lambda: fleet.working(stays, added), "the added one has its share, beside the one that stays")
+    stop(fleet, stopped)
+    with fleet.producing():
+        fleet.until(lambda: fleet.shared(stays, added), "the added one has its half, beside the one that stays")
+        freeze_in_a_batch(fleet, stays)
+        points.arm(stays.folder, points.AFTER_SINK)
+        fleet.until(stays.stands, points.AFTER_SINK)
+        stays.kill()
+        stays.start()
+        fleet.until(lambda: fleet.working(stays, added), "it is back on its checkpoint")
+    fleet.until(lambda: fleet.everything_arrived, "every record is in a sink")
+    require(fleet.outcome().good, fleet.outcome())
 
-        points.arm(stays.folder, points.AFTER_PARTITIONS)
-        fleet.until(lambda: points.reached(stays.folder), "it is in a batch")
-        points.disarm(stays.folder)
-        stays.freeze()
-        fleet.until(lambda: fleet.without(stays.member), "others work on the ranges of the frozen one")
-        stays.wake()
-        fleet.until(lambda: fleet.working(stays, added), "the one that woke is fenced, and joins again")
 
-        for driver, point in ((stays, points.AFTER_SINK), (added, points.BEFORE_PARTITIONS)):
-            points.arm(driver.folder, point)
-            fleet.until(lambda driver=driver: points.reached(driver.folder), point)  # type: ignore[misc]
-            driver.kill()
-            driver.start()
-        fleet.until(lambda: fleet.working(stays, added), "both are back on their checkpoints")
+@pytest.mark.timeout(600)
+def test_three_drivers_share_two_partitions_and_one_does_the_work_of_two_that_end(fleets: Fleets) -> None:
+    fleet = fleets(2)
+    with fleet.producing():
+        killed, stopped, stays = (fleet.join(name) for name in ("killed", "stopped", "stays"))
+        fleet.until(lambda: fleet.shared(killed, stopped, stays), "three drivers share two partitions")
+        points.arm(killed.folder, points.BEFORE_PARTITIONS)
+        fleet.until(killed.stands, points.BEFORE_PARTITIONS)
+        kill(fleet, killed)
+    stop(fleet, stopped)
+    with fleet.producing():
+        fleet.until(lambda: fleet.shared(stays), "one driver owns both partitions")
     fleet.until(lambda: fleet.everything_arrived, "every record is in a sink")
     require(fleet.outcome().good, fleet.outcome())

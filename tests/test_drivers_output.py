@@ -5,7 +5,9 @@ import re
 
 import pytest
 
-from drivers.output import batches, outcome
+from coordinator.key_hash import hash_key
+from coordinator.ranges import HashRange
+from drivers.output import Held, batches, outcome
 
 SENT = [("a", "0"), ("a", "1"), ("b", "2")]
 
@@ -61,3 +63,18 @@ def told(disturbed: dict[str, list[int]], **lines: list[str]) -> str:
 )
 def test_outcome(one: list[str], two: list[str], disturbed: dict[str, list[int]], expected: str) -> None:
     assert re.match(expected, told(disturbed, one=one, two=two))
+
+
+@pytest.mark.parametrize(
+    ("one", "two", "seconds"),
+    [
+        pytest.param([line(9, 0)], [line(4, 2), line(6, 0)], 5.0, id="another driver delivers its key"),
+        pytest.param([line(2, 0)], [line(4, 2)], None, id="only it and another key"),
+        pytest.param([], [line(1, 0), line(7, 2, 1)], 6.0, id="not what came before"),
+    ],
+)
+def test_what_a_driver_held_is_delivered_elsewhere(one: list[str], two: list[str], seconds: float | None) -> None:
+    found = [b for driver, texts in (("one", one), ("two", two)) for b in batches(driver, texts)]
+    held = Held(1, "one", {0: (HashRange(hash_key(b"a"), hash_key(b"a")),)}, frozenset())
+    after = held.elsewhere_after_s(found)
+    assert (None if after is None else round(after * 1e9)) == (None if seconds is None else round(seconds))

@@ -10,9 +10,11 @@ from pathlib import Path
 
 import processes
 from coordinator.errors import UnknownGroupError
-from coordinator.group_state import GroupState
+from coordinator.group_state import Event, GroupState
 from coordinator.plan.poison import Strike
+from coordinator.ranges import WHOLE
 from coordinator.redis.client import RedisClient
+from coordinator.redis.events import last_events
 from coordinator.redis.operator import OperatorVerbs
 from coordinator.redis.snapshot import read_group
 from drivers import output
@@ -23,6 +25,8 @@ from verdict import Sent
 SESSION_S = 5.0
 _EVERY_S = 0.25
 _POLL_S, _PATIENCE_S = 0.05, 240.0
+_ABOUT = 1.5  # times as much is about as much
+_MANY = 1_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +157,32 @@ class Fleet:
         state = self.state
         return state is not None and all(d.works(state) for d in drivers)
 
+    def shared(self, *drivers: Driver) -> bool:
+        """Whether these own everything, each about as much as the others."""
+        if not self.working(*drivers):
+            return False
+        sizes = [self.held(d).size for d in drivers]
+        return sum(sizes) == self.partitions * WHOLE.size and max(sizes) <= _ABOUT * min(sizes)
+
+    def held(self, driver: Driver) -> output.Held:
+        """What a driver that has worked owns at this moment."""
+        state = self.state
+        owners = state.owners if state else {}
+        mine = {tp.partition: [x for x in of_tp if x[2] == driver.member] for tp, of_tp in owners.items()}
+        ranges = {p: tuple(hashes for hashes, _, _ in of_p) for p, of_p in mine.items()}
+        epochs = frozenset(epoch for of_p in mine.values() for _, epoch, _ in of_p)
+        return output.Held(time.monotonic_ns(), driver.name, ranges, epochs)
+
+    def told(self, driver: Driver) -> list[Event]:
+        """What the events stream tells of a driver that has worked."""
+        with closing(RedisClient(self.redis_url)) as client:
+            return [e for e in last_events(client, self.group, _MANY) if e.member == driver.member]
+
+    def delivered(self, held: output.Held) -> float:
+        """Wait until others have delivered records of what this driver held; how many seconds after that moment."""
+        self.until(lambda: held.elsewhere_after_s(self._finished()) is not None, f"others do the work of {held.driver}")
+        return held.elsewhere_after_s(self._finished()) or 0.0
+
     def without(self, member: str) -> bool:
         """Whether everything is owned, and nothing of it by this member."""
         state = self.state
@@ -167,6 +197,12 @@ class Fleet:
     def everything_arrived(self) -> bool:
         """Whether every record that was sent is in some finished batch."""
         return len(self.arrived) == sum(map(len, self.sent))
+
+    @property
+    def everything_confirmed(self) -> bool:
+        """Whether the group's stable offsets say of every record that was sent that it is done."""
+        state = self.state
+        return state is not None and sorted(state.stable.values()) == sorted(map(len, self.sent))
 
     @property
     def longest_batch_s(self) -> float:

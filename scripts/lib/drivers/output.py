@@ -6,6 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from coordinator.key_hash import hash_record
+from coordinator.ranges import HashRange
 from verdict import Delivery, Sent, Verdict, judge
 
 
@@ -17,6 +19,32 @@ class Batch:
     driver: str
     number: int  # how many the driver had finished, this one included
     deliveries: tuple[tuple[int, Delivery], ...]  # with partition; their batch is not yet known
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What a driver owned at a moment, by the clock that all share."""
+
+    clock: int
+    driver: str
+    ranges: Mapping[int, tuple[HashRange, ...]]  # by partition
+    epochs: frozenset[str]
+
+    @property
+    def size(self) -> int:
+        """How many key hashes these are, of all partitions."""
+        return sum(hashes.size for of_partition in self.ranges.values() for hashes in of_partition)
+
+    def elsewhere_after_s(self, finished: Iterable[Batch]) -> float | None:
+        """After how many seconds another driver had finished a batch with records of these key hashes, if ever."""
+        later = sorted(b for b in finished if b.clock > self.clock and b.driver != self.driver)
+        return next(
+            ((b.clock - self.clock) / 1e9 for b in later if any(self._holds(p, d) for p, d in b.deliveries)), None
+        )
+
+    def _holds(self, partition: int, delivery: Delivery) -> bool:
+        found = hash_record(None if delivery.key is None else delivery.key.encode(), delivery.offset)
+        return any(found in hashes for hashes in self.ranges.get(partition, ()))
 
 
 @dataclass(frozen=True, slots=True)
