@@ -1,6 +1,7 @@
 """The mirror: what Kafka's own group proves of a group's positions, and what it does not."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import pytest
 
@@ -19,8 +20,11 @@ from coordinator.progress.mirror import (
     usable,
 )
 from coordinator.progress.ownership import Fact, Facts
+from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import WHOLE
 from coordinator.subscription import Topic, TopicPartition
+from group_services import UNLIMITED, Group, TestClock, batch, subscribed
+from streams import keyed
 
 TP, OTHER, STRANGE = TopicPartition("orders", 0), TopicPartition("orders", 1), TopicPartition("bills", 0)
 TOPICS = {"orders": Topic("orders", "id-1", (0, 1))}
@@ -100,3 +104,35 @@ def test_the_mirror_tells_under_which_leader_epoch_the_log_reached_an_offset() -
     assert extents({TP: READ, OTHER: GROWN}, TOPICS) == {TP: Extent(3, 5)}, "older texts say nothing of it"
     assert extents({TP: entry(5, 0, "id-0", extent=Extent(3, 5))}, TOPICS) == {}, "of a topic that was re-created"
     assert entry(5, 0, "id-1", extent=Extent(3, 4)) == OURS, "a log not seen to reach the offset proves nothing"
+
+
+@dataclass
+class StandingClock(TestClock):
+    """Goes on only where it is moved."""
+
+    __test__ = False
+
+    def now_ms(self) -> int:
+        return 1_000_000 + self.skipped
+
+    def wait(self, ms: int) -> None:
+        super().wait(ms)
+        self.skip(ms)
+
+
+@pytest.fixture
+def slow_members(members: Group) -> Group:
+    members.clock = StandingClock()
+    return members
+
+
+def test_kafkas_own_group_is_told_at_most_every_ten_seconds(slow_members: Group, tp: TopicPartition) -> None:
+    service, end, told = slow_members.service(subscribed(tp), session_ms=60_000), StreamOffset(slow_members.name), []
+    service.first_positions()
+    for passes_ms in (0, 1_000, 8_000, 1_000):
+        slow_members.clock.skip(passes_ms)
+        end = batch(service, end)
+        slow_members.kafka.produce(tp.topic, keyed(1))
+        assert service.next_offset(end, UNLIMITED) is not None, "what was done is confirmed, and there is more"
+        told.append((slow_members.state.stable[tp], slow_members.log().group_offsets(slow_members.name)[tp][0]))
+    assert told == [(5, 5), (6, 5), (7, 5), (8, 7)], "stable offset, and what Kafka was told of it by the last call"

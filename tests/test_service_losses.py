@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import pytest
 
 import servers
+from coordinator.assignment.ownership_listener import KeyRanges, OwnershipListener
 from coordinator.errors import (
     DataLossError,
     KafkaUnavailableError,
@@ -18,11 +19,13 @@ from coordinator.member.service import Service
 from coordinator.offset_spec import Latest
 from coordinator.ports import Log
 from coordinator.progress.stream_offset import StreamOffset
+from coordinator.ranges import WHOLE
 from coordinator.redis.keys import GroupKeys
+from coordinator.settings import GroupSettings
 from coordinator.subscription import Pattern, TopicPartition
 from group_services import UNLIMITED, Group, batch, batches, read, records, run, subscribed
 from kafka_logs import Through, delete_records
-from streams import keyed
+from streams import eventually, keyed
 from topics import Kafka
 
 
@@ -121,6 +124,56 @@ def test_a_running_member_goes_on_where_it_was_after_redis_lost(
     members.kafka.produce(tp.topic, keyed(3))
     assert records(batch(service, end)) == read(tp, 5, 8)
     assert "recover" in members.events
+
+
+def test_after_a_loss_an_idle_member_owns_its_ranges_again_though_the_generation_has_the_same_number(
+    members: Group, tp: TopicPartition
+) -> None:
+    """Generations are counted from one again: only the nonce tells that what was held before is void (spec 4.2)."""
+    service = members.service(subscribed(tp))
+    service.first_positions()
+    end = batch(service, StreamOffset(members.name))
+    assert service.next_offset(end, UNLIMITED) is None
+    before = members.state
+    members.lose_everything()
+    assert service.next_offset(end, UNLIMITED) is None
+    after = members.state
+    assert after.meta["generation"] == before.meta["generation"]
+    assert [(hashes, member) for hashes, _, member in after.owners[tp]] == [(WHOLE, service.member)]
+    assert after.owners != before.owners, "at another lane epoch"
+
+
+class Heard(OwnershipListener):
+    """Writes down what it is told."""
+
+    def __init__(self) -> None:
+        self.told: list[tuple[str, KeyRanges]] = []
+
+    def on_assigned(self, ranges: KeyRanges) -> None:
+        self.told.append(("assigned", ranges))
+
+    def on_revoked(self, ranges: KeyRanges) -> None:
+        self.told.append(("revoked", ranges))
+
+    def on_lost(self, ranges: KeyRanges) -> None:
+        self.told.append(("lost", ranges))
+
+
+def test_a_listener_hears_that_its_member_has_lost_what_another_took_after_its_lease(
+    members: Group, tp: TopicPartition
+) -> None:
+    heard = Heard()
+    sleeper = members.service(
+        subscribed(tp), settings=GroupSettings(members.name, capacity=2, session_ms=500, listener=heard)
+    )
+    sleeper.first_positions()
+    end = batch(sleeper, StreamOffset(members.name))
+    assert heard.told == [("assigned", {tp: (WHOLE,)})]
+    heir = members.service(subscribed(tp), session_ms=60_000)
+    eventually(lambda: bool(heir.next_offset(StreamOffset(members.name), UNLIMITED)), "the lease of the sleeper ends")
+    taken = tuple(hashes for hashes, _, member in members.state.owners[tp] if member == heir.member)
+    sleeper.next_offset(end, UNLIMITED)
+    assert heard.told[1] == ("lost", {tp: taken})
 
 
 def test_a_recreated_topic_is_a_data_loss_also_after_redis_was_restarted(members: Group, tp: TopicPartition) -> None:

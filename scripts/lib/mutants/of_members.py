@@ -43,6 +43,17 @@ FAULTS = (
         schedules=300,
     ),
     Fault(
+        "an assignment is known by its number alone",
+        (
+            Edit(
+                "coordinator/member/holding.py",
+                "self._as_of == (self._membership.joined, look.generation) else None",
+                "self._as_of and self._as_of[1] == look.generation else None",
+            ),
+        ),
+        ("tests/test_service_losses.py",),
+    ),
+    Fault(
         "lane epochs of an older nonce stay valid",
         (Edit(_PRELUDE, "if nonce == in_force then return", "if nonce then return"),),
         _RECOVERY,
