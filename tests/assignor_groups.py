@@ -1,8 +1,11 @@
 """Random groups for the tests of assignors, and what is measured of an assignment."""
 
 import random
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import product
+from operator import add
 
 from coordinator.assignors.assignor import Assignment, Subscriber
 from coordinator.ranges import HASH_MAX, WHOLE
@@ -87,6 +90,33 @@ def forced(before: Assignment, after: Assignment) -> Fraction:
     """What has to move for the totals of `after`, whatever goes where."""
     had = shares(before)
     return Fraction(sum(max(0, size - had.get(m, 0)) for m, size in shares(after).items()), SPACE)
+
+
+def least_moved(before: Assignment, after: Assignment, capacities: Mapping[str, int], quanta: int) -> Fraction:
+    """What has to move at least, by trying all: for the same totals, whole partitions and splits as `after` has.
+
+    Hashes go in `quanta` of a partition, of which every part of both assignments must be a multiple.
+    """
+    members = sorted(capacities)
+    totals = tuple(round(Fraction(shares(after)[m] * quanta, SPACE)) for m in members)
+    whole_ones = tuple(whole(after)[m] for m in members)
+    ways = [way for way in product(range(quanta + 1), repeat=len(members)) if sum(way) == quanta]
+    kept = {((0,) * len(members), (0,) * len(members), 0): 0}  # totals, whole partitions, splits -> most that stays
+    for tp in sorted({tp for owned in after.values() for tp in owned}):
+        had = [round(Fraction(sum(h.size for h in before.get(m, {}).get(tp, ())) * quanta, SPACE)) for m in members]
+        further: dict[tuple[tuple[int, ...], tuple[int, ...], int], int] = {}
+        for (given, alone, cut), stays in kept.items():
+            for way in ways:
+                key = _added(given, way), _added(alone, [n == quanta for n in way]), cut + sum(map(bool, way)) - 1
+                if key[2] <= splits(after) and all(g <= t for g, t in zip(key[0], totals, strict=True)):
+                    further[key] = max(further.get(key, 0), stays + sum(map(min, way, had)))
+        kept = further
+    most = max(n for (given, alone, _), n in kept.items() if (given, alone) == (totals, whole_ones))
+    return Fraction(sum(totals) - most, quanta)
+
+
+def _added(left: Iterable[int], right: Iterable[int]) -> tuple[int, ...]:
+    return tuple(map(add, left, right))
 
 
 def text(assignment: Assignment) -> dict[str, str]:

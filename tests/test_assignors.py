@@ -147,9 +147,36 @@ def test_a_topic_that_joins_others_takes_their_owners_and_moves_none() -> None:
     }  # fmt: skip
 
 
+def test_in_any_group_joined_topics_have_the_same_cuts_and_owners() -> None:
+    joined = 0
+    for seed in range(500):
+        rnd = random.Random(seed)
+        group = any_group(rnd, equal=seed % 2 == 0)
+        before: Assignment = {}
+        for _ in range(3):
+            before = assignor("copartitioned").assign(group.members, group.partitions, before)
+            alike: dict[tuple[frozenset[str], int], set[str]] = {}
+            for topic, count in group.partitions.items():
+                subscribers = frozenset(m.member for m in group.members if topic in m.topics)
+                told = {
+                    m: {tp.partition: r for tp, r in of_m.items() if tp.topic == topic} for m, of_m in before.items()
+                }
+                alike.setdefault((subscribers, count), set()).add(
+                    repr(sorted((m, sorted(o.items())) for m, o in told.items()))
+                )
+                joined += bool(count and subscribers)
+            assert {len(assignments) for assignments in alike.values()} == {1}
+            group = changed(rnd, group)
+    assert joined > 1_500
+
+
+SEEDS = {"grouped": 400, "range": 3_400, "roundrobin": 3_400, "copartitioned": 1_000}
+"""Three groups each; of `grouped`, which `copartitioned` is made of, tests/test_grouped.py sees 10,000 more."""
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_any_group_is_tiled_and_the_same_again(name: str) -> None:
-    for seed in range(400):
+    for seed in range(SEEDS[name]):
         rnd = random.Random(seed)
         group = any_group(rnd, equal=seed % 2 == 0)
         before: Assignment = {}

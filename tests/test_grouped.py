@@ -4,6 +4,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import replace
 from fractions import Fraction
+from math import lcm
 
 import pytest
 
@@ -13,6 +14,7 @@ from assignor_groups import (
     any_group,
     changed,
     forced,
+    least_moved,
     moved,
     shares,
     some_members,
@@ -216,6 +218,45 @@ def test_a_long_life_moves_little_more_than_the_totals_force(*, equal: bool, mos
             assert not equal or moved(before, after) <= forced(before, after) + splits(before) + splits(after)
             total, least = total + moved(before, after), least + forced(before, after)
     assert total < least * most, float(total / least)
+
+
+def test_in_small_groups_hardly_anything_moves_that_need_not() -> None:
+    """Beside all assignments in proportion, with as many whole partitions and no more splits: docs/assignors.md."""
+    found: list[tuple[Fraction, Fraction]] = []
+    for seed in range(150):
+        rnd = random.Random(seed)
+        partitions = {"t": rnd.randint(1, 3)}
+        members = [m(f"m{i}", "t", capacity=rnd.choice((1, 1, 1, 2))) for i in range(rnd.randint(1, 3))]
+        before = GROUPED.assign(members, partitions, {})
+        for step in range(3):
+            capacity = sum(each.capacity for each in members)
+            members = _with_another(rnd, members, f"n{step}")
+            after = GROUPED.assign(members, partitions, before)
+            quanta = lcm(capacity, sum(each.capacity for each in members))
+            if quanta <= 12 and _in_quanta(before, quanta):
+                least = least_moved(before, after, {each.member: each.capacity for each in members}, quanta)
+                found.append((moved(before, after), least))
+            before = after
+    assert len(found) > 250
+    assert sum(abs(moves - least) > Fraction(1, 10**9) for moves, least in found) <= 1
+    assert sum(moves for moves, _ in found) < sum(least for _, least in found) * Fraction(1_005, 1_000)
+
+
+def _with_another(rnd: random.Random, members: list[Subscriber], name: str) -> list[Subscriber]:
+    """One leaves, one comes, or one changes its capacity; at most three are left."""
+    i, what = rnd.randrange(len(members)), rnd.randrange(3)
+    if what == 0 and len(members) > 1:
+        return members[:i] + members[i + 1 :]
+    if what == 1 and len(members) < 3:
+        return [*members, m(name, "t", capacity=rnd.choice((1, 1, 2)))]
+    return [*members[:i], replace(members[i], capacity=rnd.choice((1, 2, 3))), *members[i + 1 :]]
+
+
+def _in_quanta(assignment: Assignment, quanta: int) -> bool:
+    """Whether every part of a partition is so many parts of it, but for rounding."""
+    sizes = (sum(h.size for h in ranges) for owned in assignment.values() for ranges in owned.values())
+    parts = (Fraction(size * quanta, SPACE) for size in sizes)
+    return all(abs(part - round(part)) < Fraction(1, 10**9) for part in parts)
 
 
 def test_members_of_one_partition_that_come_and_go_for_long_keep_few_ranges() -> None:
