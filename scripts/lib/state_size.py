@@ -44,7 +44,7 @@ class Size:
 
     records: int
     positions: int
-    ours: int  # bytes of segments and individual commits in Redis
+    ours: int  # bytes of all keys of the partition and its topic in Redis
     ranges: int
     plain: int  # bytes of the same as offset ranges in Redis
 
@@ -79,8 +79,11 @@ class _Partition:
         moved = (Lane(h, self._epoch, 0, (OffsetRange(0, records - i),)) for i, h in enumerate(others))
         end = StreamOffset(self._group, "m", 0, {TP.topic: "id"}, {TP: (Lane(stuck, self._epoch, 0), *moved)})
         self._store.commit(self._me, end, completed(end))
-        segments, ics = (f"coop:v1:{{{self._group}}}:{kind}:{TP.topic}:{TP.partition}" for kind in ("segments", "ics"))
-        return self._redis.hlen(segments), _bytes(self._redis, segments) + _bytes(self._redis, ics)
+        self._store.report_ends({TP: records}, {TP: f"3 {records} 0 id"})
+        prefix = f"coop:v1:{{{self._group}}}"
+        keys = [*self._redis.scan_iter(f"{prefix}:*:{TP.topic}"), *self._redis.scan_iter(f"{prefix}:*:{TP.topic}:*")]
+        positions = self._redis.hlen(f"{prefix}:segments:{TP.topic}:{TP.partition}")
+        return positions, sum(_bytes(self._redis, key) for key in keys)
 
     def forget(self) -> None:
         self._redis.delete(*self._redis.scan_iter(f"coop:v1:{{{self._group}}}:*"))
