@@ -74,6 +74,9 @@ def test_describe_prints_json_for_programs(
     assert told["group"] == known_group
     assert [member["id"] for member in told["members"]] == ["m-1"]
     assert (told["state"], told["generation"], told["assignor"], told["reset"]) == ("Stable", 1, "test 1", 0)
+    assert told["policy"] == {}
+    assert run("policy", known_group, "--set", "accept.range.fetch:orders=false")[0] == 0
+    assert json.loads(run("describe", known_group, "--json")[1])["policy"] == {"accept.range.fetch:orders": "false"}
     assert told["partitions"][0] == {
         "topic": "orders",
         "partition": 0,

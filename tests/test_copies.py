@@ -89,6 +89,10 @@ def test_after_an_old_copy_a_query_goes_on_where_something_proves_it_was(
 
     code, out, _ = restore(run, members, file)
     assert (code, "Would restore" in out, members.keys) == (0, True, [])
+    code, out, _ = restore(run, members, file, "--json")
+    copy = GroupCopy.parse(file.read_text(), members.name)
+    told = {"keys": len(copy.keys), "taken_ms": copy.taken_ms, "executed": False}
+    assert (code, json.loads(out), members.keys) == (0, told, [])
     code, out, _ = restore(run, members, file, "--execute")
     assert (code, "Restored" in out, members.state.stable) == (0, True, {tp: 5})
 

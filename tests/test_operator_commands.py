@@ -3,6 +3,8 @@
 import json
 import re
 import shlex
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -10,12 +12,17 @@ import pytest
 import kafka_groups
 from broker_jars import ROOT
 from command_runs import Run
+from coordinator.errors import GroupBusyError, KafkaUnavailableError
+from coordinator.offset_spec import Earliest
+from coordinator.operations.operations import Operator
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import WHOLE
 from coordinator.redis.keys import GROUPS, GroupKeys
 from coordinator.subscription import TopicPartition
 from group_services import Group, batch, read, records, subscribed
 from group_services import run as run_query
+from kafka_logs import Through
+from streams import keyed
 
 
 def delete(run: Run, members: Group, *arguments: str) -> tuple[object, str, str]:
@@ -31,8 +38,8 @@ def test_a_deleted_group_leaves_nothing_and_its_name_begins_anew(run: Run, membe
     assert (code, json.loads(out)) == (0, {"keys": len(keys), "mirrored": [f"{tp.topic}-0"], "executed": False})
     assert members.keys == keys
 
-    code, out, _ = delete(run, members, "--execute")
-    assert (code, out) == (0, f"Deleted {len(keys)} keys in Redis, and the offsets of 1 partitions in Kafka.\n")
+    code, out, _ = delete(run, members, "--execute", "--json")
+    assert (code, json.loads(out)) == (0, {"keys": len(keys), "mirrored": [f"{tp.topic}-0"], "executed": True})
     assert members.keys == []
     assert not members.redis.sismember(GROUPS, members.name)
     assert kafka_groups.committed(members.kafka.bootstrap, members.name, tp.topic) == {}
@@ -71,7 +78,8 @@ def test_a_mirror_without_redis_can_be_deleted_and_then_there_is_no_such_group(
 ) -> None:
     run_query(members, subscribed(tp))
     members.lose_everything()
-    assert delete(run, members, "--execute")[0] == 0
+    gone = "Deleted 0 keys in Redis, and the offsets of 1 partitions in Kafka.\n"
+    assert delete(run, members, "--execute")[:2] == (0, gone)
     code, _, err = delete(run, members)
     assert (code, err.startswith("UNKNOWN_GROUP")) == (1, True)
 
@@ -87,6 +95,59 @@ def test_a_group_is_not_deleted_while_a_member_lives(
     assert (code, out, err.startswith("GROUP_BUSY")) == (1, "", True)
     assert members.state.stable == {tp: 0}
     assert kafka_groups.committed(members.kafka.bootstrap, members.name, tp.topic) == {0: 0}
+
+
+VERBS = {
+    "describe": (),
+    "gaps": (),
+    "owner": ("orders", "key"),
+    "events": (),
+    "top": ("--once",),
+    "parked": (),
+    "release": ("--reason", "test"),
+    "reset-offsets": ("--all-topics", "--to-latest"),
+    "delete": (),
+    "backup": (),
+}
+
+
+@pytest.mark.parametrize(("verb", "words"), VERBS.items(), ids=VERBS)
+def test_an_unknown_group_is_a_named_error_of_every_verb(
+    run: Run, members: Group, verb: str, words: tuple[str, ...]
+) -> None:
+    needs_kafka = ("--bootstrap-server", members.kafka.bootstrap) if verb in {"reset-offsets", "delete"} else ()
+    code, out, err = run(verb, members.name, *words, "--redis", members.redis_url, *needs_kafka)
+    assert (code, out, err.startswith("UNKNOWN_GROUP: ")) == (1, "", True)
+    assert members.keys == []
+
+
+@dataclass
+class MirrorsOnce(Through):
+    """A Kafka whose groups take one commit, and do not answer after it."""
+
+    commits: int = 0
+
+    def commit_group_offsets(self, group: str, offsets: Mapping[TopicPartition, tuple[int, str]]) -> bool:
+        self.commits += 1
+        if self.commits > 1:
+            raise KafkaUnavailableError("no broker answered")
+        return super().commit_group_offsets(group, offsets)
+
+    def delete_group_offsets(self, group: str, partitions: Iterable[TopicPartition]) -> None:
+        raise NotImplementedError
+
+
+def test_a_reset_that_is_refused_tells_why_also_where_kafka_fails_meanwhile(
+    members: Group, tp: TopicPartition, caplog: pytest.LogCaptureFixture
+) -> None:
+    end = run_query(members, subscribed(tp))
+    operator = Operator(members.client, MirrorsOnce(members.log()), members.name)
+    planned = operator.plan_reset(None, Earliest())
+    members.kafka.produce(tp.topic, keyed(1))
+    batch(members.service(subscribed(tp), session_ms=60_000), end)
+    with pytest.raises(GroupBusyError):
+        operator.reset(planned)
+    assert "no broker answered" in caplog.text
 
 
 def _what_it_leaves(command: str) -> int:

@@ -6,13 +6,13 @@ from typing import Annotated
 
 import typer
 
-from coordinator.cli.command_options import Execute, Group, Redis, connected, say_how
+from coordinator.cli.command_options import Execute, Group, Json, Redis, connected, print_json, say_how
 from coordinator.operations import copying
 from coordinator.operations.copies import GroupCopy
 
 
 def backup(group: Group, redis: Redis) -> None:
-    """Print a copy of the group's state: positions, policies, what is parked. Members may be at work meanwhile."""
+    """Print a copy of the group's state as JSON: positions, policies, what is parked. Members may be at work."""
     with connected(redis) as client:
         typer.echo(copying.backup(client, group).text)
 
@@ -25,6 +25,7 @@ def restore(
         typer.Argument(metavar="FILE", exists=True, dir_okay=False, help="What backup printed.", show_default=False),
     ],
     execute: Execute = False,
+    as_json: Json = False,
 ) -> None:
     """Load a copy of a group, in the place of all that Redis has of it. Refused while members live.
 
@@ -35,7 +36,10 @@ def restore(
     if execute:
         with connected(redis) as client:
             copying.restore(client, copy)
-    did = "Restored" if execute else "Would restore"
-    taken = datetime.fromtimestamp(copy.taken_ms / 1000, UTC).isoformat(timespec="seconds")
-    typer.echo(f"{did} {len(copy.keys)} keys of group {group!r} as of {taken}.")
-    say_how(execute)
+    if as_json:
+        print_json({"keys": len(copy.keys), "taken_ms": copy.taken_ms, "executed": execute})
+    else:
+        did = "Restored" if execute else "Would restore"
+        taken = datetime.fromtimestamp(copy.taken_ms / 1000, UTC).isoformat(timespec="seconds")
+        typer.echo(f"{did} {len(copy.keys)} keys of group {group!r} as of {taken}.")
+        say_how(execute)

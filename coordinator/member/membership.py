@@ -128,27 +128,27 @@ class Membership:
 
     def beat(self, verb: Callable[[Caller], Answer[None]]) -> bool:
         """One heartbeat, on its own thread: what goes wrong is left for the next `call`. Whether it went well."""
-        return self._once(verb, number="")
+        return self._once(verb, number="", what="heartbeat")
 
     def last(self, verb: Callable[[Caller], Answer[T]]) -> bool:
         """One more call before the member leaves, without retries. Whether it went well."""
-        return self._once(verb, str(next(self._numbers)))
+        return self._once(verb, str(next(self._numbers)), what="last commit")
 
-    def _once(self, verb: Callable[[Caller], Answer[T]], number: str) -> bool:
+    def _once(self, verb: Callable[[Caller], Answer[T]], number: str, what: str) -> bool:
         if not self._joined:
             return False
         try:
             self._renewing(verb, number)
         except RedisUnavailableError as error:
-            self._say_away(error)
+            self._say_away(error, what)
             return False
         except (CoopKafkaError, verdicts.Verdict) as error:
-            _log.warning("heartbeat of %s: %s", self._member, error or type(error).__name__)
+            _log.warning("%s of %s: %s", what, self._member, error or type(error).__name__)
             return False
         self._away = None
         return True
 
-    def _say_away(self, error: RedisUnavailableError) -> None:
+    def _say_away(self, error: RedisUnavailableError, what: str) -> None:
         """Say once, and then seldom, what each heartbeat of an outage finds."""
         now = self._clock.now_ms()
         since, said = self._away or (now, now - SAY_AGAIN_MS)
@@ -157,7 +157,7 @@ class Membership:
             patience = (
                 f"the query fails once it has needed Redis for redis.max.outage ({self._settings.max_outage_ms} ms)"
             )
-            _log.warning("heartbeat of %s: %s For %d s now; %s", self._member, error, (now - since) // 1000, patience)
+            _log.warning("%s of %s: %s For %d s now; %s", what, self._member, error, (now - since) // 1000, patience)
         self._away = since, said
 
     def rejoin(self) -> None:

@@ -7,14 +7,16 @@ and recovers to the positions of the mirror. So a reset happens wholly, then or 
 member that was leaving and wrote the mirror in between, and undoes the first if the script refused (spec 7, Reset).
 """
 
+import logging
 import re
 import secrets
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Protocol
 
 from coordinator import verdicts
-from coordinator.errors import UnknownGroupError
+from coordinator.errors import CoopKafkaError, UnknownGroupError
 from coordinator.group_state import GroupState
 from coordinator.offset_spec import AtTimestamp
 from coordinator.operations.refusals import operator, refusal
@@ -26,6 +28,7 @@ from coordinator.redis.operator import OperatorVerbs
 from coordinator.redis.snapshot import read_group
 from coordinator.subscription import Pattern, Topic, TopicPartition
 
+_log = logging.getLogger(__name__)
 MOVES_TOLD = 20
 """An event names this many moved partitions, and counts the rest."""
 
@@ -97,13 +100,12 @@ class Operator:
         positions = {tp: after.get(tp) for tp in sorted({*state.segments, *after})}
         mirrored = self._mirror({**state.stable, **after}, epoch, {t: k.id for t, k in known.items()}, planned.topics)
         nonce = self._tokens(4)
-        try:
-            self._store.reset(nonce, epoch, _why(planned.moves), known, positions)
-        except verdicts.Verdict as verdict:
-            if read_group(self._client, self._group).meta.get("nonce") != nonce:  # else it is ours, sent twice
-                raise refusal(self._group, verdict) from None
-        finally:
-            self._mirror_what_is()
+        with self._mirrored_after():
+            try:
+                self._store.reset(nonce, epoch, _why(planned.moves), known, positions)
+            except verdicts.Verdict as verdict:
+                if read_group(self._client, self._group).meta.get("nonce") != nonce:  # else it is ours, sent twice
+                    raise refusal(self._group, verdict) from None
         return Executed(epoch, mirrored)
 
     def remains(self) -> Remains:
@@ -148,6 +150,19 @@ class Operator:
             self._store.check()
         except verdicts.Verdict as verdict:
             raise refusal(self._group, verdict) from None
+
+    @contextmanager
+    def _mirrored_after(self) -> Iterator[None]:
+        """Put the mirror right after what is done within; where that was refused, what hinders it is only logged."""
+        try:
+            yield
+        except BaseException:
+            try:
+                self._mirror_what_is()
+            except CoopKafkaError as error:
+                _log.warning("Kafka's own group %s still tells of the reset that was refused: %s", self._group, error)
+            raise
+        self._mirror_what_is()
 
     def _mirror_what_is(self) -> None:
         """Not while Redis may be behind the mirror, which is the better copy then."""
