@@ -72,10 +72,14 @@ def test_a_ceiling_of_the_plan_is_kept() -> None:
 
 
 def test_when_slots_cannot_serve_all_the_oldest_records_come_first() -> None:
-    """Four lanes of 9 s of work each on two slots of 10 s: the two furthest behind, and what is left."""
+    """Four lanes of 9 s of work each on two slots of 10 s: all come to the same offset."""
     made = granted(lanes(3_000, 0, 1_000, 2_000), known(*[1.0] * 4))
-    assert [why for _, why in made] == [Why.TURN, Why.BUDGET, Why.BUDGET, Why.TURN]
-    assert made[0][0] == 1 < made[3][0] < made[1][0], "who waits reads a record"
+    assert made == [(3_000, Why.TURN), (6_000, Why.TURN), (5_000, Why.TURN), (4_000, Why.TURN)]
+
+
+def test_a_lane_that_is_further_than_the_others_come_reads_a_record() -> None:
+    made = granted(lanes(0, 0, 0, 8_000), known(*[1.0] * 4))
+    assert made == [*[(6_000, Why.TURN)] * 3, (1, Why.TURN)]
 
 
 def test_who_waits_is_older_next_time_so_that_nobody_starves() -> None:

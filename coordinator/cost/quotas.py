@@ -11,7 +11,9 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from itertools import groupby
 from math import sqrt
+from operator import attrgetter
 from typing import NamedTuple
 
 from coordinator.cost.batch_cost import LaneId, touch
@@ -250,9 +252,8 @@ def _together(lanes: tuple[Quota, ...], budget: Budget, age_ms: AgeMs) -> Iterat
     whole = SAFE * budget.slots * budget.ms
     for_slow = max(FOR_SLOW * whole, whole - sum(q.work_ms for q in others))
     for_slow = min(for_slow, sum(q.work_ms for q in slow.values()))
-    granted = _in_turn(others, whole - for_slow, age_ms, waits=False) | _in_turn(
-        slow.values(), for_slow, age_ms, waits=True
-    )
+    granted = _in_turn(slow.values(), for_slow, age_ms, waits=True)
+    granted |= _level(others, _in_turn(others, whole - for_slow, age_ms, waits=False))
     return (granted[q.lane] for q in lanes)
 
 
@@ -275,3 +276,27 @@ def _in_turn(lanes: Collection[Quota], left_ms: float, age_ms: AgeMs, *, waits: 
             granted[quota.lane] = quota.within(left / quota.record_ms, Why.TURN)
         left_ms = left - quota.work_ms
     return granted
+
+
+def _level(lanes: Sequence[Quota], granted: Mapping[LaneId, Quota]) -> dict[LaneId, Quota]:
+    """What is granted to a partition, shared out: small works pack well, and are in few offsets, fetched once."""
+    work_ms: defaultdict[TopicPartition, float] = defaultdict(float)
+    for quota in granted.values():
+        work_ms[quota.tp] += quota.work_ms
+    level = {tp: _level_lag(tuple(of_tp), work_ms[tp]) for tp, of_tp in groupby(lanes, key=attrgetter("tp"))}
+    return {
+        q.lane: q.within((q.lag - level[q.tp] + 1e-6) * q.cell.density, Why.TURN) if q.work_ms else q for q in lanes
+    }
+
+
+def _level_lag(lanes: Iterable[Quota], work_ms: float) -> float:
+    """The lag down to which lanes are read so that it is so much work, each as far as its own quota goes."""
+    costs = [(q.lag, q.lag - q.span, q.work_ms / q.span) for q in lanes if q.work_ms]
+    turns = sorted([x for lag, least, ms in costs for x in ((lag, ms), (least, -ms))], reverse=True)
+    level, offset_ms = float(turns[0][0]) if turns else 0.0, 0.0
+    for at, change in turns:
+        if offset_ms * (level - at) > work_ms:
+            break
+        work_ms -= offset_ms * (level - at)
+        level, offset_ms = at, offset_ms + change
+    return level - work_ms / offset_ms if offset_ms > 0 else level
