@@ -3,7 +3,7 @@
 import pytest
 from pyspark.sql import Row, SparkSession
 
-from log_fixtures import compacted_log, odd_log
+from log_fixtures import compacted_log, emptied_marker_log, odd_log
 from topics import Kafka, Record
 
 
@@ -14,10 +14,28 @@ def append_times(kafka: Kafka) -> str:
     return topic
 
 
+class NoText(str):
+    """A header's key that a client writes as bytes that are not UTF-8."""
+
+    __slots__ = ()
+
+    def encode(self, *_: object) -> bytes:
+        return super().encode("latin-1")
+
+
+def header_keys(kafka: Kafka) -> str:
+    """A topic with keys of headers that are not text."""
+    topic = kafka.create_topic("keys")
+    keys = ("\xff\xfe", "tr\xe2\x82ce", "a\xed\xa0\x80b", "\xed\xa0", "\xf5\xc3\xa9\xc0\xaf")
+    kafka.produce(topic, [Record(b"v", headers=((NoText(key), b"1"), ("text", b"2"))) for key in keys])
+    return topic
+
+
 @pytest.fixture(scope="module")
 def topics(kafka: Kafka) -> str:
     """Topics with one of everything: each codec, nulls, headers, transactions, holes, a large record, both clocks."""
-    return ",".join([odd_log(kafka), odd_log(kafka, "zstd"), compacted_log(kafka), append_times(kafka)])
+    logs = odd_log(kafka), odd_log(kafka, "zstd"), compacted_log(kafka), emptied_marker_log(kafka)
+    return ",".join([*logs, append_times(kafka), header_keys(kafka)])
 
 
 def rows(spark: SparkSession, source: str, options: dict[str, str]) -> list[Row]:

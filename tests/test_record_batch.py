@@ -123,12 +123,35 @@ def test_a_time_that_spark_cannot_hold_names_the_record(time_ms: int) -> None:
     assert kept.column("offset").to_pylist() == [10, 13], "a record of another lane is none of our business"
 
 
-def test_headers_that_are_not_text_name_the_offsets() -> None:
-    place, one, end = (np.array([number]) for number in (0, 1, 3))
-    chunk = replace(CHUNK._slice(0, 1), headers=HeaderColumn(b"\x02\xff\x01", place, one, end))
-    with pytest.raises(LogError, match=r"orders-3 offsets 10-10: the headers of a record cannot be read.*UTF8"):
+def chunk_with_headers(wire: bytes) -> Chunk:
+    """One record, with one header."""
+    place, one, end = (np.array([number]) for number in (0, 1, len(wire)))
+    return replace(CHUNK._slice(0, 1), headers=HeaderColumn(wire, place, one, end))
+
+
+def test_headers_that_cannot_be_read_name_the_offsets() -> None:
+    chunk = chunk_with_headers(b"\x01\x01")
+    with pytest.raises(
+        LogError, match=r"orders-3 offsets 10-10: the headers of a record cannot be read.*without a key"
+    ):
         to_arrow(TP, chunk, None, EVERY)
     assert len(to_arrow(TP, chunk, None, PLAIN)) == 1, "nobody asked for them"
+
+
+@pytest.mark.parametrize(
+    ("key", "as_java_reads_it"),
+    [
+        pytest.param(b"\xff\xfe", "\ufffd\ufffd", id="no UTF-8 at all"),
+        pytest.param(b"tr\xe2\x82ce", "tr\ufffdce", id="a character that is cut"),
+        pytest.param(b"a\xed\xa0\x80b", "a\ufffdb", id="half of a pair"),
+        pytest.param(b"a\xed\xa0b", "a\ufffdb", id="half of a pair that is cut"),
+        pytest.param(b"\xf5\xc3\xa9\xc0\xaf", "\ufffd\u00e9\ufffd\ufffd", id="bytes that are never UTF-8"),
+    ],
+)
+def test_a_header_s_key_that_is_no_text_is_read_as_java_reads_it(key: bytes, as_java_reads_it: str) -> None:
+    chunk = chunk_with_headers(bytes([2 * len(key)]) + key + b"\x01")
+    read = to_arrow(TP, chunk, None, EVERY).column("headers").to_pylist()
+    assert read == [[{"key": as_java_reads_it, "value": None}]]
 
 
 def batch_of(sizes: list[int], start: int) -> pa.RecordBatch:

@@ -4,6 +4,7 @@ Knows how Kafka writes headers (a key, which is text, and a value, which may be 
 source shows them.
 """
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Self
@@ -16,6 +17,9 @@ from spark_coop_source.decode.byte_column import ByteColumn, Rows
 from spark_coop_source.decode.varints import Places, varints
 
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+
+_SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
+"""Half of a pair of UTF-16: Java takes it for one mistake, Python for one a byte; all else they count alike."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +48,7 @@ class HeaderColumn:
             keys, values = self._keys_and_values(rows, counts)
         except IndexError as error:
             raise ValueError("a header reaches beyond the end of its batch") from error
-        text = keys.cast(pa.string())  # which raises Arrow's ValueError for what is not UTF-8
-        entries = pa.StructArray.from_arrays([text, values], fields=list(HEADERS.value_type))
+        entries = pa.StructArray.from_arrays([_text(keys), values], fields=list(HEADERS.value_type))
         bounds = pa.array(np.concatenate([[0], np.cumsum(counts)]).astype(np.int32))
         return pa.ListArray.from_arrays(bounds, entries, HEADERS, mask=pa.array(counts == 0))
 
@@ -84,3 +87,12 @@ class HeaderColumn:
         lengths = lengths[as_they_lie]
         column = ByteColumn(self.data, at[as_they_lie], np.maximum(lengths, 0), lengths < 0)
         return column.take(np.argsort(as_they_lie))
+
+
+def _text(keys: pa.Array) -> pa.Array:
+    """Keys as Java's client reads them: what is not UTF-8 becomes U+FFFD."""
+    try:
+        return keys.cast(pa.string())
+    except pa.ArrowInvalid:
+        valid = (_SURROGATE.sub("\ufffd".encode(), key) for key in keys.to_pylist())
+        return pa.array([key.decode(errors="replace") for key in valid], pa.string())
