@@ -174,6 +174,33 @@ def test_what_is_old_goes_with_the_next_use(cache: BlockCache, folder: Path) -> 
         assert [file.name for file in folder.iterdir()] == [block(5, 9).name]
 
 
+def test_a_right_that_is_held_does_not_go_with_its_age(cache: BlockCache, folder: Path) -> None:
+    held = cache.lock("stretch")
+    assert held is not None
+    (folder / "killed.lock").touch()
+    long_ago = time.time() - block_cache.KEPT_S - 1
+    for file in folder.iterdir():
+        os.utime(file, (long_ago, long_ago))
+    with opened(ROOM) as another:
+        assert [file.name for file in folder.iterdir()] == ["stretch.lock"]
+        assert another is not None
+        assert another.lock("stretch") is None
+    cache.unlock(held)
+    assert list(folder.iterdir()) == []
+
+
+def test_a_right_is_given_back_by_the_one_who_has_it(cache: BlockCache, folder: Path) -> None:
+    first = cache.lock("stretch")
+    (folder / "stretch.lock").unlink()
+    second = cache.lock("stretch")
+    assert first is not None
+    assert second is not None, "everything here may be deleted at any time"
+    cache.unlock(first)
+    assert cache.lock("stretch") is None
+    cache.unlock(second)
+    assert list(folder.iterdir()) == []
+
+
 def test_only_the_owner_may_look_in(cache: BlockCache, folder: Path) -> None:
     publish(cache, 0, 5)
     assert folder.stat().st_mode & 0o777 == 0o700

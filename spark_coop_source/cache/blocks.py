@@ -125,7 +125,7 @@ class BlockCache:
             fd = self._files.open(block.name, os.O_RDWR | os.O_APPEND)
             with _closed_on_error(fd):
                 fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
-                if os.stat(block.name, dir_fd=self._files.fd).st_ino == os.fstat(fd).st_ino:
+                if self._files.is_at(block.name, fd):
                     return fd
                 raise FileNotFoundError(block.name)
         return None
@@ -175,14 +175,20 @@ class BlockCache:
             fd = self._files.open(f"{name}.lock", os.O_WRONLY | os.O_CREAT)
             with _closed_on_error(fd):
                 fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if not self._files.is_at(f"{name}.lock", fd):  # given back between the two
+                    raise FileNotFoundError(name)
         except OSError:
             return None
         return Lock(name, fd)
 
     def unlock(self, lock: Lock) -> None:
-        """Give a right back. Its file goes: who opened it meanwhile publishes a little beside the next one."""
-        self._files.remove(f"{lock.name}.lock")
-        os.close(lock.fd)
+        """Give a right back. Its file goes, unless somebody has deleted it and it is another's by now."""
+        try:
+            with suppress(OSError):
+                if self._files.is_at(f"{lock.name}.lock", lock.fd):
+                    self._files.remove(f"{lock.name}.lock")
+        finally:
+            os.close(lock.fd)
 
     def _make_room(self, size: int) -> None:
         blocks = [(f.st_mtime_ns, name, f.st_size) for name, f in self._files.files() if not name.endswith(".lock")]

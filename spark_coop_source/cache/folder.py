@@ -3,6 +3,7 @@
 Its descriptor stands for it, so that nobody can put another in its place. Knows files; nothing of blocks.
 """
 
+import fcntl
 import os
 import stat
 import time
@@ -33,6 +34,10 @@ class Folder:
         with suppress(OSError):
             os.unlink(name, dir_fd=self.fd)
 
+    def is_at(self, name: str, fd: int) -> bool:
+        """Whether the open file is still the one of this name; raises `FileNotFoundError` if there is none."""
+        return os.stat(name, dir_fd=self.fd, follow_symlinks=False).st_ino == os.fstat(fd).st_ino
+
     def names(self) -> list[str]:
         """All files, by a descriptor of its own: two threads that list by the same one see parts of it each."""
         listing = os.open(".", os.O_RDONLY | os.O_DIRECTORY, dir_fd=self.fd)
@@ -48,12 +53,21 @@ class Folder:
                 yield name, os.stat(name, dir_fd=self.fd, follow_symlinks=False)
 
     def sweep(self, kept_s: float) -> None:
-        """Remove what was last written longer ago than that."""
+        """Remove what was last written longer ago than that, and is not locked."""
         with suppress(OSError):
             oldest = time.time() - kept_s
             for name, file in self.files():
                 if file.st_mtime < oldest:
-                    self.remove(name)
+                    self._remove_unlocked(name)
+
+    def _remove_unlocked(self, name: str) -> None:
+        with suppress(OSError):
+            fd = self.open(name, os.O_RDONLY)
+            try:
+                fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                self.remove(name)
+            finally:
+                os.close(fd)
 
     def disk_bytes(self) -> int:
         """The size of the file system that it is in."""
