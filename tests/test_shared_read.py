@@ -18,7 +18,7 @@ from coordinator.key_hash import cuts
 from coordinator.plan import sharing
 from coordinator.plan.sharing import shared_stretches
 from coordinator.progress.slices import Slice
-from coordinator.ranges import OffsetRange
+from coordinator.ranges import WHOLE, OffsetRange
 from coordinator.subscription import TopicPartition
 from log_fixtures import compacted_log, end, lane, odd_log, rows, task
 from spark_coop_source.cache import folder as cache_folder
@@ -205,6 +205,22 @@ def test_a_task_that_ends_early_ends_its_publisher(kafka: Kafka, many: str) -> N
     started.close()  # type: ignore[attr-defined]
     assert len(consumers._idle) == 1, "and gives its consumer back"
     assert len(rows(first)) + len(rows(second)) == MANY
+
+
+def test_a_consumer_that_failed_is_not_kept_where_the_task_ends_well(kafka: Kafka) -> None:
+    """As when another task has published what this one's publisher could not fetch."""
+    topic = kafka.create_topic()
+    kafka.produce(topic, [Record(b"v")] * 10)
+    beyond = task(kafka, [lane(topic, WHOLE, 0, 20)], poll_timeout_ms=500)
+    tp = beyond.slices[0].topic_partition
+    with Readings(beyond, beyond.columns, [tp]) as readings:
+        with pytest.raises(DataLossError):
+            list(readings.of(tp, beyond.slices))
+        again = readings.of(tp, [lane(topic, WHOLE, 0, 10)])
+        assert sum(map(len, again)) == 10, "by another consumer"
+        with pytest.raises(DataLossError):
+            list(readings.of(tp, beyond.slices))
+    assert not consumers._idle
 
 
 def test_lost_offsets_are_told_or_skipped_as_without_the_cache(kafka: Kafka) -> None:

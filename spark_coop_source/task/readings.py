@@ -45,10 +45,12 @@ class Readings:
     columns: Collection[str]
     partitions: Iterable[TopicPartition]
     _stack: ExitStack = field(default_factory=ExitStack)
+    _borrowing: ExitStack = field(default_factory=ExitStack)
     _consumer: KafkaConsumer | None = None
     _cache: BlockCache | None = None
 
     def __enter__(self) -> Self:
+        self._stack.push(self._borrowing)
         if self.task.sharing:
             self._cache = self._stack.enter_context(opened(self.task.sharing.most_bytes))
         return self
@@ -98,13 +100,17 @@ class Readings:
         settings = FetchSettings(
             task.kafka, task.poll_timeout_ms, task.fail_on_data_loss, answer_bytes(task.most_unfiltered)
         )
-        return fetch(self._opened(), tp, offsets, settings, stopped)
+        try:
+            yield from fetch(self._opened(), tp, offsets, settings, stopped)
+        except Exception as error:  # which another task's blocks may make up for: the consumer is dropped all the same
+            self._consumer = None
+            self._borrowing.__exit__(type(error), error, error.__traceback__)
+            raise
 
     def _opened(self) -> KafkaConsumer:
         if self._consumer is None:
-            self._consumer = self._stack.enter_context(
-                borrowed(self.task.kafka, self.partitions, self.task.most_unfiltered)
-            )
+            borrowing = borrowed(self.task.kafka, self.partitions, self.task.most_unfiltered)
+            self._consumer = self._borrowing.enter_context(borrowing)
         return self._consumer
 
 
