@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from coordinator.key_hash import cuts
 from coordinator.plan import sharing
-from coordinator.plan.sharing import MOST_PARTS, SharedStretch, shared_stretches
+from coordinator.plan.sharing import MOST_PARTS, MOST_STRETCHES, WORTH_IT, SharedStretch, shared_stretches
 from coordinator.progress.slices import Slice
 from coordinator.ranges import WHOLE, HashRange, OffsetRange
 from coordinator.subscription import TopicPartition
@@ -58,11 +58,19 @@ def stretch(start: int, until: int, *parts: HashRange, readers: int = 2) -> Shar
         ),
         pytest.param(
             [
-                [Slice(TopicPartition("orders", 0), LOW, OffsetRange(0, K - 1))],
-                [Slice(TopicPartition("orders", 0), HIGH, OffsetRange(0, K - 1))],
+                [Slice(TopicPartition("orders", 0), LOW, OffsetRange(0, WORTH_IT - 1))],
+                [Slice(TopicPartition("orders", 0), HIGH, OffsetRange(0, WORTH_IT - 1))],
             ],
             (),
-            id="a few offsets are fetched twice",
+            id="very few offsets are fetched twice",
+        ),
+        pytest.param(
+            [
+                [Slice(TopicPartition("orders", 0), LOW, OffsetRange(0, 100))],
+                [Slice(TopicPartition("orders", 0), HIGH, OffsetRange(0, 100))],
+            ],
+            (SharedStretch(OffsetRange(0, 100), 2, (LOW, HIGH)),),
+            id="a hundred are not: their records may be large",
         ),
     ],
 )
@@ -73,6 +81,13 @@ def test_what_several_tasks_read_is_shared(tasks: list[list[Slice]], expected: t
 def test_very_many_lanes_are_not_shared() -> None:
     some = {n: [[part(hashes, 0, 9)] for hashes in cuts(n)] for n in (MOST_PARTS, MOST_PARTS + 1)}
     assert [bool(shared_stretches(tasks)) for tasks in some.values()] == [True, False]
+
+
+def test_of_very_many_stretches_the_longest_are_shared() -> None:
+    one = [part(LOW, 0, 1000)]
+    other = [Slice(P0, HIGH, OffsetRange(at * K, at * K + 100 + at)) for at in range(MOST_STRETCHES + 5)]
+    found = shared_stretches([one, other])[P0]
+    assert [len(each.offsets) for each in found] == [105 + i for i in range(MOST_STRETCHES)]
 
 
 @given(

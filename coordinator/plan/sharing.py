@@ -6,20 +6,25 @@ Pure: the packed tasks of a batch in, stretches out. How tasks share what was fe
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from heapq import nlargest
 from itertools import accumulate, pairwise
 
 from coordinator.progress.slices import Slice, merged
 from coordinator.ranges import HashRange, OffsetRange, union
 from coordinator.subscription import TopicPartition
 
-WORTH_IT = 1_000
-"""Offsets of a stretch below which fetching it twice costs less than handing it over."""
+WORTH_IT = 10
+"""Offsets of a stretch below which it is fetched by each.
+
+For ten records of 100 bytes two tasks that share take as long as two that fetch, eight take half the CPU time; and
+records may be large.
+"""
 
 MOST_PARTS = 512
 """Of a partition: who reads one of so many lanes finds little of it in a block."""
 
 MOST_STRETCHES = 100
-"""Of a partition: with more of them, its tasks hardly ever read the same."""
+"""Of a partition: the longest; they travel to every task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +61,13 @@ def shared_stretches(tasks: Sequence[Iterable[Slice]]) -> SharedStretches:
         for tp, slices in of_task.items():
             reads.setdefault(tp, []).append(slices)
     few = {tp: tasks for tp, tasks in reads.items() if len(tasks) > 1 and sum(map(len, tasks)) <= MOST_PARTS}
-    found = {tp: tuple(_shared(tasks)) for tp, tasks in few.items()}
-    return {tp: stretches for tp, stretches in found.items() if 0 < len(stretches) <= MOST_STRETCHES}
+    found = {tp: _longest(_shared(tasks)) for tp, tasks in few.items()}
+    return {tp: stretches for tp, stretches in found.items() if stretches}
+
+
+def _longest(stretches: Iterable[SharedStretch]) -> tuple[SharedStretch, ...]:
+    most = nlargest(MOST_STRETCHES, stretches, key=lambda stretch: len(stretch.offsets))
+    return tuple(sorted(most, key=lambda stretch: stretch.offsets))
 
 
 def _shared(tasks: Sequence[Sequence[Slice]]) -> Iterator[SharedStretch]:
