@@ -80,6 +80,12 @@ def test_a_load_is_the_same_every_time_and_spread_over_the_partitions(kafka: Kaf
     assert len({key for log in logs[0] for key, _ in log}) == 10
 
 
+def test_records_that_the_broker_refuses_are_told(kafka: Kafka) -> None:
+    topic = kafka.create_topic(config={"max.message.bytes": "1000"})
+    with pytest.raises(RuntimeError, match=r"did not take 3 of 3 records: .*MSG_SIZE_TOO_LARGE"):
+        produce(kafka.bootstrap, topic, Load(3, size=5_000, codec="none"))
+
+
 def _read(consumer: KafkaConsumer, topic: str, partition: int) -> list[tuple[bytes, bytes]]:
     at = TopicPartition(topic, partition)
     consumer.assign([at])

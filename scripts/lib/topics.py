@@ -112,6 +112,7 @@ class Kafka:
 
 
 def _send(producer: KafkaProducer, topic: str, records: Iterable[Record]) -> None:
+    refused: list[Exception] = []
     last = None
     for each in records:
         last = producer.send(
@@ -121,7 +122,9 @@ def _send(producer: KafkaProducer, topic: str, records: Iterable[Record]) -> Non
             partition=each.partition,
             headers=list(each.headers),
             timestamp_ms=each.timestamp_ms,
-        )
+        ).add_errback(refused.append)
     producer.flush(timeout=_TIMEOUT_S)
+    if refused:
+        raise refused[0]
     if last is not None:
         last.get(timeout=_TIMEOUT_S)

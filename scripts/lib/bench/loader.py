@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import cycle, islice
 
-from confluent_kafka import Producer
+from confluent_kafka import KafkaError, Producer
 
 _PATIENCE_S = 120
 _SEED = 12
@@ -32,11 +32,14 @@ def produce(bootstrap: str, topic: str, load: Load) -> None:
 
     Raises `RuntimeError` if the broker did not take them all.
     """
-    producer = Producer(_settings(bootstrap, load))
+    refused: list[KafkaError] = []
+    producer = Producer(_settings(bootstrap, load) | {"on_delivery": lambda error, _: refused.append(error)})
     for number, (key, value) in enumerate(_records(load)):
         _send(producer, topic, key, value, number % load.partitions)
     if producer.flush(_PATIENCE_S):
         raise RuntimeError(f"the broker did not take all of {load.records:,} records within {_PATIENCE_S} s")
+    if refused:
+        raise RuntimeError(f"the broker did not take {len(refused):,} of {load.records:,} records: {refused[0]}")
 
 
 def _settings(bootstrap: str, load: Load) -> dict[str, object]:
@@ -46,6 +49,7 @@ def _settings(bootstrap: str, load: Load) -> dict[str, object]:
         "batch.size": max(load.batch_bytes, load.size + 1_000),
         "message.max.bytes": max(1_000_000, 2 * load.size),
         "linger.ms": 50,
+        "delivery.report.only.error": True,
         "queue.buffering.max.messages": 1_000_000,
         "queue.buffering.max.kbytes": 1_000_000,
     }
