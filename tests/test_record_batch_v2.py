@@ -3,12 +3,14 @@
 import random
 from collections.abc import Sequence
 
+import lz4.frame
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kafka.errors import CorruptRecordError, UnsupportedCodecError
 
+from spark_coop_source.decode import record_batch_v2
 from spark_coop_source.decode.chunk import Chunk
 from spark_coop_source.decode.record_batch_v2 import RawBatch, decoded
 from wire_batches import CODECS, Written, batch, batches, plain, polled
@@ -58,6 +60,22 @@ def test_small_batches_are_decoded_together_up_to_the_limits() -> None:
     assert [len(chunk) for chunk in decoded(raw(wire), 35, MUCH)] == [30, 30, 30, 10]
     assert [len(chunk) for chunk in decoded(raw(wire), 5, MUCH)] == [10] * 10, "a batch is decoded whole"
     assert [len(chunk) for chunk in decoded(raw(wire), MUCH, 1_000)] == [20] * 5
+
+
+def test_what_is_too_much_for_one_buffer_is_decoded_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    wire = batch([Written(b"k", b"v" * 400)]) + batch([Written(b"k", b"v" * 900)], 1, codec="gzip")
+    monkeypatch.setattr(record_batch_v2, "MOST_BYTES", 1_000)
+    assert [len(chunk) for chunk in decoded(raw(wire), 10, MUCH)] == [1, 1]
+
+
+def test_frames_of_lz4_one_after_another_are_one_stream() -> None:
+    (plain_one,) = raw(batch([Written(b"k", b"v" * 100)] * 4))
+    payload = bytes(plain_one.payload)
+    framed = lz4.frame.compress(payload[:50]) + lz4.frame.compress(payload[50:])
+    (chunk,) = decoded([RawBatch(0, 4, CODECS["lz4"], 0, None, framed)], 10, MUCH)
+    assert len(chunk) == 4
+    with pytest.raises(CorruptRecordError, match="not a lz4 stream"):
+        list(decoded([RawBatch(0, 4, CODECS["lz4"], 0, None, framed + b"more")], 10, MUCH))
 
 
 def test_a_batch_is_decompressed_only_when_its_chunk_is_asked_for() -> None:

@@ -59,10 +59,15 @@ def _from_zstd(payload: Payload) -> Payload:
         return reader.readall()
 
 
+def _from_lz4(payload: Payload) -> Payload:
+    data, read = lz4.frame.decompress(payload, return_bytes_read=True)
+    return bytes(data) if read == len(payload) else bytes(data) + _from_lz4(payload[read:])  # frame after frame
+
+
 _UNDO: Mapping[int, tuple[str, Callable[[Payload], Payload]]] = {
     0: ("plain", lambda payload: payload),
     1: ("gzip", gzip.decompress),
     2: ("snappy", _from_snappy),
-    3: ("lz4", lz4.frame.decompress),
+    3: ("lz4", _from_lz4),
     4: ("zstd", _from_zstd),
 }

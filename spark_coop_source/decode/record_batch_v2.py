@@ -49,16 +49,19 @@ def decoded(batches: Iterable[RawBatch], rows: int, size: int) -> Iterator[Chunk
     """
     group: list[RawBatch] = []
     payloads: list[Payload] = []
-    rows_left, size_left = rows, size
+    counted = held = 0
     for batch in batches:
-        if group and (batch.count > rows_left or size_left <= 0):
+        if group and (counted + batch.count > rows or held >= size):
             yield _columns(group, payloads)
-            group, payloads = [], []
-            rows_left, size_left = rows, size
+            group, payloads, counted, held = [], [], 0, 0
+        payload = decompressed(batch.codec, batch.payload)
+        if group and held + len(payload) > MOST_BYTES:
+            yield _columns(group, payloads)
+            group, payloads, counted, held = [], [], 0, 0
         group.append(batch)
-        payloads.append(decompressed(batch.codec, batch.payload))
-        rows_left -= batch.count
-        size_left -= len(payloads[-1])
+        payloads.append(payload)
+        counted += batch.count
+        held += len(payload)
     if group:
         yield _columns(group, payloads)
 
