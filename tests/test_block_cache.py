@@ -207,6 +207,18 @@ def test_only_the_owner_may_look_in(cache: BlockCache, folder: Path) -> None:
     assert [file.stat().st_mode & 0o777 for file in folder.iterdir()] == [0o600]
 
 
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a folder away")
+def test_a_folder_of_another_user_is_not_used_and_stays(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    folder.mkdir(mode=0o700)
+    (folder / "theirs").touch()
+    os.chown(folder, os.getuid() + 1, -1)
+    for _ in range(3):
+        with opened(ROOM) as cache:
+            assert cache is None
+    assert len([message for message in caplog.messages if "is not ours alone" in message]) == 1, "told once"
+    assert [file.name for file in folder.iterdir()] == ["theirs"]
+
+
 @pytest.mark.parametrize("trap", ["open to others", "a link", "a file"])
 def test_a_folder_that_is_not_ours_alone_is_not_used(folder: Path, trap: str, caplog: pytest.LogCaptureFixture) -> None:
     if trap == "open to others":

@@ -23,6 +23,7 @@ import secrets
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from functools import cache
 from typing import BinaryIO, Self
 
 from coordinator.ranges import OffsetRange
@@ -202,16 +203,22 @@ class BlockCache:
 
 @contextmanager
 def opened(most_bytes: int) -> Iterator[BlockCache | None]:
-    """The cache of this host; None where it cannot be used safely, which is logged."""
+    """The cache of this host; None where it cannot be used safely, which is logged once."""
     with ExitStack() as stack:
         try:
             files = stack.enter_context(folder.opened(folder.SHARED_MEMORY))
         except OSError as error:
-            log.warning("tasks on this host do not share what they fetch: %s", error)
+            _tell(f"tasks on this host do not share what they fetch: {error}")
             yield None
             return
         files.sweep(KEPT_S)
         yield BlockCache(files, min(most_bytes, files.disk_bytes() // SHARE_OF_DISK))
+
+
+@cache
+def _tell(what: str) -> None:
+    """Once in a process, not in each of its tasks."""
+    log.warning(what)
 
 
 @contextmanager
