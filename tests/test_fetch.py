@@ -7,7 +7,7 @@ from time import monotonic
 
 import numpy as np
 import pytest
-from kafka import KafkaAdminClient, TopicPartition
+from kafka import KafkaAdminClient, OffsetAndMetadata, TopicPartition
 
 from coordinator.errors import DataLossError, FetchTimeoutError, KafkaUnavailableError
 from coordinator.kafka.client import Secret
@@ -18,7 +18,10 @@ from spark_coop_source.decode.chunk import Chunk
 from spark_coop_source.fetch import consumers
 from spark_coop_source.fetch import fetch as fetching
 from spark_coop_source.fetch.fetch import CHUNK_BYTES, FetchSettings, fetch
+from spark_coop_source.hand_over.record_batch import to_arrow
+from spark_coop_source.hand_over.schema import EVERY
 from topics import Kafka, Record
+from wire_batches import Written, batch, plain, polled
 
 
 @pytest.fixture(autouse=True)
@@ -187,6 +190,35 @@ def shortened_log(kafka: Kafka) -> str:
     return topic
 
 
+@pytest.mark.parametrize("fail_on_data_loss", [True, False])
+def test_a_log_that_is_cut_while_it_is_read_is_a_data_loss(
+    kafka: Kafka, numbers: str, caplog: pytest.LogCaptureFixture, fail_on_data_loss: bool
+) -> None:
+    """As after an unclean election: the consumer is at an offset that the leader, in its epoch, does not have."""
+    tp, client = OurTopicPartition(numbers, 0), {"bootstrap_servers": kafka.bootstrap}
+    at = TopicPartition(*tp)
+    how = FetchSettings(client, 20_000, fail_on_data_loss)
+    cut = iter([True])
+
+    def stopped() -> bool:  # asked before each poll
+        if next(cut, False):
+            state = consumer._subscription.assignment[at]
+            state.seek(OffsetAndMetadata(120, "", 0))
+            state.request_position_validation()
+        return False
+
+    with consumers.borrowed(client, [tp]) as consumer, caplog.at_level(logging.WARNING, fetching.__name__):
+        stretch = fetch(consumer, tp, OffsetRange(120, 150), how, stopped)
+        if fail_on_data_loss:
+            with pytest.raises(DataLossError, match=rf"{numbers}-0: the log was cut before offset 120"):
+                list(stretch)
+        else:
+            assert list(stretch) == []
+            cut_off, gone = losses(caplog)
+            assert "the log was cut before offset 120" in cut_off
+            assert "offsets 120-149 can no longer be read (the log ends at 100)" in gone
+
+
 def test_a_stretch_beyond_the_end_is_a_data_loss_that_names_the_end(kafka: Kafka, numbers: str) -> None:
     with pytest.raises(DataLossError, match=r"offsets 100-119 can no longer be read \(the log ends at 100\)"):
         fetched(kafka, numbers, 50, 120, poll_timeout_ms=500)
@@ -331,3 +363,20 @@ def test_passwords_that_differ_are_different_settings(kafka: Kafka, numbers: str
         pass
     with consumers.borrowed(other, [tp]) as second:
         assert second is not first
+
+
+def test_a_poll_of_every_message_format_becomes_rows_in_order(kafka: Kafka) -> None:
+    """As on a topic that is older than its broker: v0, of which nothing has a time, v1 in a wrapper, and v2."""
+    some = [Written(b"k%d" % i, b"v" * 50, 1_000 + i) for i in range(4)]
+    formats = ((0, "none"), (1, "none"), (1, "gzip"), (2, "lz4"), (1, "gzip"), (2, "none"))
+    wire = b"".join(batch(some, 4 * i, magic=magic, codec=codec) for i, (magic, codec) in enumerate(formats))
+    tp, client = OurTopicPartition("orders", 0), {"bootstrap_servers": kafka.bootstrap}
+    with consumers.borrowed(client, []) as consumer:
+        stretch = fetching._Stretch(consumer, tp, OffsetRange(0, 24), FetchSettings(client, 1_000, True))
+        chunks = list(stretch._columns(polled(wire, raw=True)))
+    read = [row for chunk in chunks for row in to_arrow(tp, chunk, None, EVERY).to_pylist()]
+    assert [row["offset"] for row in read] == list(range(24)) == [each[0] for each in plain(wire)]
+    assert [(row["key"], row["value"]) for row in read] == [(each.key, each.value) for each in some] * 6
+    times = [round(row["timestamp"].timestamp() * 1000) for row in read]
+    assert times == [-1] * 4 + [1_000, 1_001, 1_002, 1_003] * 5
+    assert [row["timestampType"] for row in read] == [-1] * 4 + [0] * 20

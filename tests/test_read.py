@@ -258,6 +258,18 @@ except EnvironmentMismatchError as error:
     assert "Remedy: install coop-kafka with its dependencies where driver and executors run" in done.stdout
 
 
+def test_a_worker_s_collector_looks_no_more_at_what_was_imported() -> None:
+    program = """
+import gc
+from spark_coop_source.task.read import SlicePartition, read_slices
+before = gc.get_freeze_count()
+list(read_slices(SlicePartition((), {}, (), 1000, True)))
+print(before, gc.get_freeze_count() > 10_000)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.stdout == "0 True\n", done.stderr
+
+
 def test_what_a_worker_imports_for_its_reader_speaks_neither_to_redis_nor_to_kafka() -> None:
     program = """
 import sys

@@ -138,6 +138,21 @@ def test_where_blocks_cannot_be_shared_each_fetches_for_itself(
     assert [rows(each) for each in together(alone, most_bytes)] == expected
 
 
+def test_two_applications_with_room_for_a_few_blocks_read_what_each_reads_alone(kafka: Kafka, many: str) -> None:
+    alone = lanes(kafka, many, 3, MANY)
+    expected = [rows(each) for each in alone]
+    assert read_at_once([*together(alone, 3_500_000), *together(alone, 3_500_000)]) == expected * 2
+
+
+def test_a_worker_keeps_its_consumer_from_one_micro_batch_to_the_next(kafka: Kafka, many: str) -> None:
+    kept = []
+    for start in range(0, 3_000, 1_000):
+        some = together([task(kafka, [lane(many, hashes, start, start + 1_000)]) for hashes in cuts(2)])
+        assert sum(len(rows(each)) for each in some) == 1_000
+        kept += [consumer for consumer, _ in consumers._idle.values()]
+    assert [each is kept[0] for each in kept] == [True] * 3
+
+
 def test_a_folder_of_somebody_else_is_left_alone(kafka: Kafka, many: str, folder: Path) -> None:
     folder.mkdir(mode=0o755)
     folder.chmod(0o755)
@@ -188,7 +203,7 @@ def test_a_task_does_not_wait_for_ever_for_a_publisher_that_lives(
 def test_a_second_publisher_helps_where_the_first_is_held_up(
     kafka: Kafka, many: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shared_fetch, "PATIENCE_S", 0.5)
+    monkeypatch.setattr(shared_fetch, "PATIENCE_S", 1.5)
     tasks = together(lanes(kafka, many, 4, MANY, max_poll_records=5_000))
     monkeypatch.setattr(shared_fetch, "AHEAD", ROOM)  # it publishes a block, and then waits for its own task
     held_up = step_by_step(tasks[0])

@@ -28,14 +28,17 @@ class Written:
 
 
 def batch(records: Sequence[Written], first: int = 0, *, magic: int = 2, codec: str = "none") -> bytes:
-    """One batch, whose first record has the offset `first` (under format v0 and v1: 0)."""
-    builder = MemoryRecordsBuilder(magic=magic, compression_type=CODECS[codec], batch_size=2**31 - 1)
+    """One batch, whose first record has the offset `first`; under v0 and v1 without a codec, a message a record."""
+    apart = magic < 2 and codec == "none"
+    builder = MemoryRecordsBuilder(
+        magic=magic, compression_type=CODECS[codec], batch_size=2**31 - 1, offset=first if apart else 0
+    )
     for record in records:
         builder.append(record.timestamp_ms, record.key, record.value, list(record.headers))
     builder.close()
     built = bytearray(builder.buffer())
-    if magic == 2:
-        built[:8] = first.to_bytes(8, "big")  # which no CRC covers: the broker sets it
+    if not apart:  # the broker sets the offset, which no CRC covers: under v1 the last one
+        built[:8] = (first if magic == 2 else first + len(records) - 1).to_bytes(8, "big")
     return bytes(built)
 
 
