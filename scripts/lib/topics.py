@@ -102,7 +102,8 @@ class Kafka:
         return KafkaAdminClient(bootstrap_servers=self.bootstrap)
 
     def _producer(self, **settings: object) -> KafkaProducer:
-        return KafkaProducer(bootstrap_servers=self.bootstrap, batch_size=262_144, linger_ms=20, **settings)
+        # a flush ends the lingering: what is sent between two is few batches, also on a busy machine
+        return KafkaProducer(bootstrap_servers=self.bootstrap, batch_size=262_144, linger_ms=1_000, **settings)
 
     def _transaction(self, compression: str | None) -> KafkaProducer:
         producer = self._producer(transactional_id=f"transaction-{uuid.uuid4().hex}", compression_type=compression)
