@@ -40,6 +40,10 @@ P0, P1, P2 = lanes(0, 2, 100), lanes(1, 2, 100), lanes(2, 2, 100)
         pytest.param([A], 4, None, ((A,),), id="one slice needs one task"),
         pytest.param([D, C, B, A], 2, None, ((A, D), (B, C)), id="the longest first onto the task with the least"),
         pytest.param([A, B, C, D], 1, None, ((A, B, C, D),), id="one task reads everything"),
+        pytest.param(lanes(0, 4, 1), 4, None, (tuple(lanes(0, 4, 1)),), id="one offset is read by one task"),
+        pytest.param(
+            lanes(0, 3, 2), 4, None, tuple((s,) for s in lanes(0, 3, 2)), id="the lanes of two offsets by a task each"
+        ),
         pytest.param([A, B, C, D], 1, 40.0, ((A,), (B,), (C, D)), id="a limit opens tasks beyond the wanted number"),
         pytest.param([A, D], 1, 15.0, ((A,), (D,)), id="a slice above the limit is alone"),
         pytest.param(

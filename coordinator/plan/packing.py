@@ -83,15 +83,22 @@ def _sum(weighed: Iterable[_Weighed]) -> float:
 def _bundles(weighed: Iterable[_Weighed], little: float, work: Work, parts: Parts) -> Iterator[list[_Weighed]]:
     """What stays together: all of a partition with little work, for it is fetched once then; else what must.
 
-    That is, slices of one partition whose hashes overlap, directly or through others.
+    That is, slices of one partition whose hashes overlap, directly or through others. A single offset is little
+    whatever it takes: only one of its lanes can have the record.
     """
     for _, found in groupby(weighed, key=lambda w: w[0].topic_partition):
         of_partition = list(found)
-        if _sum(of_partition) <= little:
+        if _sum(of_partition) <= little or _offsets(of_partition) == 1:
             yield of_partition
         else:
             each = sorted(chain.from_iterable(parts(s) for s, _ in of_partition))
             yield from _chained((s, work(s)) for s in each)
+
+
+def _offsets(of_partition: Iterable[_Weighed]) -> int:
+    """From the first to the last of all its slices."""
+    spans = [s.offsets for s, _ in of_partition]
+    return max(span.until for span in spans) - min(span.start for span in spans)
 
 
 def _chained(of_partition: Iterable[_Weighed]) -> Iterator[list[_Weighed]]:
