@@ -1,7 +1,11 @@
 """A Valkey that one test has for itself: it may be stopped, started again, emptied or set back to an old copy."""
 
 import shutil
+from contextlib import closing
 from pathlib import Path
+
+import psutil
+import redis
 
 import servers
 
@@ -24,6 +28,18 @@ class OwnValkey:
     def address(self) -> str:
         """Its url."""
         return self._server.address
+
+    @property
+    def run_id(self) -> str:
+        """Its identity, which it keeps as long as it runs."""
+        with closing(redis.Redis.from_url(self.address, decode_responses=True)) as client:
+            return str(client.info()["run_id"])
+
+    @property
+    def process(self) -> psutil.Process:
+        """The server of the moment."""
+        assert self._server.process is not None
+        return psutil.Process(self._server.process.pid)
 
     def stop(self) -> None:
         """Stop it; it may be stopped already."""
