@@ -20,7 +20,7 @@ from bench.table import Result, markdown
 from bench.world import World
 
 QUICK = ("P1", "P9", "trigger")
-"""What `--quick` runs by itself: about two minutes on a quiet machine."""
+"""What `--quick` runs by itself, in a few minutes."""
 
 
 def arguments() -> argparse.Namespace:
