@@ -15,7 +15,7 @@ from coordinator.settings import GroupSettings
 from coordinator.subscription import TopicPartition
 from group_services import UNLIMITED, Group, TestClock, batch, subscribed
 from store_world import SESSION, TP, World
-from streams import keyed
+from streams import eventually, keyed
 
 _, UPPER = cuts(2)
 LINE = LaneLine(TP, WHOLE, 5, 9, 1, False, 3.0, 2.0, CostKind.SURE, 9, "budget")
@@ -109,6 +109,42 @@ def test_who_holds_slow_keys_gets_less_when_ranges_are_next_assigned(
     shares = {member: sum(h.share for h in ranges[tp]) for member, ranges in members.state.assignment.items()}
     assert least <= shares[one.member] <= most
     assert shares[one.member] + shares[two.member] == pytest.approx(1)
+
+
+def test_ranges_that_come_back_start_small(members: Group, tp: TopicPartition) -> None:
+    one, two = (members.service(subscribed(tp), session_ms=60_000) for _ in range(2))
+    end = batch(one, warmed_up(one, members, tp))
+    work(one, end)
+    for first, count in ((10, 1_500), (2_000, 4_000)):
+        members.kafka.produce(tp.topic, keyed(count, first=first))
+        members.clock.skip(1_000)
+        end = batch(one, end)
+        work(one, end)
+    assert {x.why for x in told(members)[one.member]} == {"all there is"}, "by now so many may be read"
+
+    two.next_offset(StreamOffset(members.name), UNLIMITED)
+    kept = batches_until(one, end, 0.5, members, tp)
+    two.leave()
+    members.kafka.produce(tp.topic, keyed(4_000, first=6_000))
+    members.clock.skip(1_000)
+    batches_until(one, kept, 1.0, members, tp)
+    whys = {x.why: x.hashes for x in told(members)[one.member]}
+    assert set(whys) == {"all there is", "slow start"}, "the half that was away, and the one that was not"
+
+
+def batches_until(
+    service: Service, start: StreamOffset, share: float, members: Group, tp: TopicPartition
+) -> StreamOffset:
+    """The end of the first batch in which the member has so much of the hash space; the sink completes those before."""
+    at = [start]
+
+    def there() -> bool:
+        members.kafka.produce(tp.topic, keyed(2))
+        at.append(batch(service, at[-1]))
+        return sum(lane.hashes.share for _, lane in at[-1]) == pytest.approx(share)
+
+    eventually(there, f"it has {share} of the hashes")
+    return at[-1]
 
 
 # -- on a real Redis ---------------------------------------------------------------------------------

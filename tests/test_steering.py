@@ -4,6 +4,7 @@ import pytest
 
 from coordinator.cost.batch_cost import BatchCost
 from coordinator.cost.model import CostModel
+from coordinator.cost.profile import START_RECORDS
 from coordinator.cost.quotas import Budget
 from coordinator.key_hash import hash_key
 from coordinator.plan.planning import Piece
@@ -76,6 +77,16 @@ def test_a_lane_that_catches_up_is_not_falling_behind_however_often_a_query_look
             model.grant([(TP, Piece(WHOLE, position, "e.1"))], {TP: end}, lambda *_: 0.0)
         model.learn(BatchCost((), 0.0, warm=False), now_ms=0)
         assert bool(model._falling_behind()) == (position == 6_000)
+
+
+@pytest.mark.parametrize("exact", [True, False])
+def test_lanes_that_were_away_start_small_and_double(exact: bool) -> None:
+    work = Workload(HEALTHY, slots=2, per_second=1, backlog=200_000, exact=exact)
+    known = work.run(6)[-1].rows
+    work.steering.start_small({TP: (WHOLE,)})
+    first, second = work.run(2)
+    assert first.rows <= 1.1 * START_RECORDS * len(first.lanes)
+    assert first.rows < min(known, second.rows)
 
 
 def test_a_key_that_recovers_catches_up() -> None:

@@ -60,6 +60,13 @@ def cleared(profiles: dict[TopicPartition, Profile], lane: LaneId, rows: float) 
     return {**profiles, tp: changed(profiles.get(tp, UNKNOWN), hashes, change)}
 
 
+def forgotten(profiles: dict[TopicPartition, Profile], lane: LaneId) -> dict[TopicPartition, Profile]:
+    """The profiles once nothing is known of what a lane costs; it begins as small as any, as dense as it was."""
+    tp, hashes = lane
+    change = partial(replace, record_ms=None, sure=False, allowance=START_RECORDS)
+    return {**profiles, tp: changed(profiles.get(tp, UNKNOWN), hashes, change)}
+
+
 def reconsidered(
     profiles: dict[TopicPartition, Profile], batch: BatchCost, *, rate_ms: float, healthy_ms: float
 ) -> dict[TopicPartition, Profile]:

@@ -15,7 +15,7 @@ from functools import lru_cache, partial
 
 from coordinator.cost.batch_cost import BatchCost, LaneId, Load, cell_in
 from coordinator.cost.lane_cuts import COSTLY, LANES_PER_SLOT, Cuts, LaneWork, cut_between, fewer, finely, more
-from coordinator.cost.learning import cleared, learned, proven, reconsidered
+from coordinator.cost.learning import cleared, forgotten, learned, proven, reconsidered
 from coordinator.cost.overhead import LOOK_BACK, Point, healthy_ms
 from coordinator.cost.profile import UNKNOWN, Cell, Profile
 from coordinator.cost.quotas import AgeMs, Budget, Quota, Why, all_there_is, quotas
@@ -119,6 +119,12 @@ class CostModel:
         if cell is None:
             cell = self._cells[lane] = cell_in(self._profiles, lane)
         return cell
+
+    def forget(self, lanes: Iterable[LaneId]) -> None:
+        """Know no more what records of these lanes cost."""
+        for lane in lanes:
+            if lane[0] in self._profiles:
+                self._profiles, self._search = forgotten(self._profiles, lane), Search()
 
     @property
     def _budget(self) -> Budget:

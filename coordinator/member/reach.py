@@ -11,6 +11,8 @@ Each gives pieces a ceiling; none moves a position. Part of the service, on its 
 
 from collections.abc import Mapping
 
+from coordinator.assignment.assignment_text import Ranges
+from coordinator.assignment.rebalance import beyond, owned_ranges
 from coordinator.clock import Clock
 from coordinator.cost.quotas import Budget
 from coordinator.member.gates import Gates
@@ -22,6 +24,7 @@ from coordinator.member.quarantine import Quarantine
 from coordinator.member.steering import Steering
 from coordinator.plan.back_pressure import held_back
 from coordinator.plan.planning import Cutting, Pieces, pieces
+from coordinator.plan.poison import struck_ranges
 from coordinator.ports import Log
 from coordinator.redis.store import Acquired, RedisStore
 from coordinator.reports.lane_report import Planned
@@ -48,6 +51,8 @@ class Reach:
         self._lead = Lead(log, settings.max_lead_ms)
         self.budget = Budget(settings.batch_budget_ms, cutting.slots)
         self.steering = Steering(clock, cutting, self.budget, concurrency=settings.concurrency)
+        self._owned: Ranges = {}
+        self._struck: Ranges = {}
         self._seen: object = None
         self._work: Pieces = {}
 
@@ -72,8 +77,16 @@ class Reach:
         if holding.taken:
             self.quarantine.blame()  # what is ours now may have been another's who was lost over it
         less, alone = self.quarantine.limit(less, ends, self.steering.offsets_of_a_record)
+        self._start_small(acquired)
         self._work = self.steering.bounded(self._lead.limit(less, ends), ends, alone)
         return self._work
+
+    def _start_small(self, acquired: Acquired) -> None:
+        """What was not ours at the last look, or was struck then, may cost something else by now: begin as if new."""
+        owned, struck = owned_ranges(acquired.ownership), struck_ranges(self.quarantine.strikes)
+        for back in (beyond(owned, self._owned), beyond(self._struck, struck)):
+            self.steering.start_small(back)
+        self._owned, self._struck = owned, struck
 
     def planned(self, until: Mapping[TopicPartition, int]) -> Planned:
         """What was decided last, to be told; `until` is how far partitions are read after Spark's limits."""

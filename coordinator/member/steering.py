@@ -132,6 +132,10 @@ class Steering:
             self._flight = _Flight(offset, packed, lanes, tasks, self._clock.now_ms())
         return self._flight.tasks
 
+    def start_small(self, ranges: Mapping[TopicPartition, Iterable[HashRange]]) -> None:
+        """What was known of these costs no more: their lanes begin small again, and double."""
+        self._model.forget((tp, hashes) for tp, parts in ranges.items() for hashes in parts)
+
     def hear(self, costs: Iterable[SliceCost]) -> None:
         """What tasks report of their slices, the newest word last."""
         self._heard |= {cost.slice: cost for cost in costs}

@@ -86,6 +86,14 @@ def chosen(strikes: Iterable[Strike], tp: TopicPartition | None, hashes: HashRan
     return [s for s in strikes if tp in (None, s.tp) and hashes in (None, s.hashes)]
 
 
+def struck_ranges(strikes: Iterable[Strike]) -> dict[TopicPartition, tuple[HashRange, ...]]:
+    """The hashes of strikes, parked or not."""
+    of_tp: dict[TopicPartition, list[HashRange]] = {}
+    for strike in strikes:
+        of_tp.setdefault(strike.tp, []).append(strike.hashes)
+    return {tp: joined(hashes) for tp, hashes in of_tp.items()}
+
+
 def working_text(slices: Iterable[Slice], *, alone: bool = False) -> str:
     """What a member's tasks are at, as Redis holds it; nothing if it is too much to blame.
 
