@@ -127,6 +127,27 @@ def test_lanes_are_not_cut_for_ever_at_steady_load() -> None:
 
 
 @pytest.mark.parametrize(
+    ("exact", "slow_ms", "most"),
+    [
+        pytest.param(True, 100.0, 1, id="costs are known, one key is slow"),
+        pytest.param(True, 1.0, 3, id="costs are known, all keys alike"),
+        pytest.param(False, 100.0, 2, id="the clock alone, one key is slow"),
+        pytest.param(False, 1.0, 1, id="the clock alone, all keys alike"),
+    ],
+)
+def test_at_steady_load_lanes_change_seldom(exact: bool, slow_ms: float, most: int) -> None:
+    """In any minute; the aim is once."""
+    work = Workload({**HEALTHY, SLOW: slow_ms}, slots=8, per_second=RATE if slow_ms > 1 else 6_000.0, exact=exact)
+    work.run(60)
+    changed: list[float] = []
+    for _ in range(60):
+        before = work.steering._model.cuts
+        work.run(1)
+        changed += [work.clock.now] if work.steering._model.cuts != before else []
+    assert max((sum(at <= x < at + 60_000 for x in changed) for at in changed), default=0) <= most
+
+
+@pytest.mark.parametrize(
     ("slow_ms", "per_second", "budget_ms", "kept", "longest"),
     [
         pytest.param({b"k7": 100.0}, RATE, BUDGET_MS, 0.95, 1.2, id="one key a hundred times slower"),
@@ -157,6 +178,13 @@ def test_where_only_the_clock_tells_lanes_that_are_all_alike_lose_nothing() -> N
     after = work.run(15)
     took_ms = sum(b.ms + SPARK_MS for b in after)
     assert sum(b.rows for b in after) >= 0.8 * 8 * took_ms
+
+
+def test_where_only_the_clock_tells_and_there_is_one_lane_it_is_soon_known_that_all_records_are_slower() -> None:
+    work = Workload(HEALTHY, slots=1, per_second=300, lanes=1)
+    work.run(20)
+    work.costs *= 20
+    assert max(b.ms for b in work.run(30)[2:]) <= 1.2 * BUDGET_MS
 
 
 def test_a_long_trigger_is_not_taken_for_work() -> None:

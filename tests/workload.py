@@ -71,6 +71,7 @@ class Workload:
     noisy_ms: float = 0.0  # so much more of it, at most, as chance will have it
     open_ms: float = 0.0  # what reading takes before a task's first record
     seed: int = 1
+    lanes: int | None = None
     clock: WorkClock = field(default_factory=WorkClock)
     batches: list[Batch] = field(default_factory=list)
 
@@ -81,7 +82,7 @@ class Workload:
         self.hashes: NDArray[np.int64] = np.array([hash_key(k) for k in keys])[self.drawn]
         self.costs: NDArray[np.float64] = np.array([self.cost_ms[k] for k in keys])[self.drawn]
         self.progress = Progress.starting_at(0)
-        cutting = Cutting(self.slots)
+        cutting = Cutting(self.slots, lanes=self.lanes)
         self.steering = Steering(self.clock, cutting, Budget(self.budget_ms, self.slots))
         self._started = self.clock.now
 

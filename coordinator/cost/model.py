@@ -207,6 +207,9 @@ class CostModel:
             known = rate > 0 and batch.work_ms > 1.5 * batch.expected_ms(before, rate)
             self._seek(self._suspects(batch, before, rate, now_ms), known)
             self._found = False
+            if batch.work_ms > self._budget.ms and len(batch.lanes) == 1:  # nobody else is slow: all of it is, by now
+                self._seen.clear()
+                self.rate_ms = self._rate(batch)
             return
         healthy_ms = batch.expected_ms(before, rate, alike=self._search.trial)
         finding = tried(self._search, batch, rate, healthy_ms, self.noise_ms)
