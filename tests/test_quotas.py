@@ -114,6 +114,23 @@ def test_old_is_not_who_has_much_to_read_but_whose_records_wait_for_long() -> No
     assert at[quiet, WHOLE] >= 10 * (turns - 10), "its oldest record is not older than that of the others"
 
 
+def test_of_two_partitions_the_one_whose_records_are_older_comes_first() -> None:
+    other = TopicPartition("older", 0)
+    both = [(tp, piece) for tp in (TP, other) for _, piece in lanes(0, 0)]
+    made = quotas(
+        both,
+        {TP: END, other: END},
+        lambda lane: one(known(1.0, 1.0)[TP], lane[1]),
+        0.0,
+        BUDGET,
+        Search(),
+        lambda tp, _: 60_000.0 if tp == other else 1_000.0,
+    )
+    few = int(SAFE * BUDGET.ms - sqrt(SAFE * BUDGET.ms))
+    assert [q.span for q in made[2:]] == [few, few]
+    assert sum(q.span for q in made[:2]) < few / 10
+
+
 @pytest.mark.parametrize("healthy_ms", [8_000.0, 40_000.0])
 def test_slow_lanes_wait_for_one_another_and_not_the_others_for_them(healthy_ms: float) -> None:
     """Three slow lanes far behind, each with work for a slot; the others, at the end of the log, go on as they were."""
