@@ -84,7 +84,14 @@ def test_on_another_server_the_positions_stay_and_the_lane_epochs_are_void(
 
 def test_a_newer_version_s_state_is_refused_and_kept(store: RedisStore, store_server: StoreServer) -> None:
     store_server.redis.hset(GroupKeys(GROUP).meta, "schema", "2")
-    for verb in (lambda: store.status(NOBODY), lambda: store.commit(ME, UNDER_WAY, completed(UNDER_WAY))):
+    segments = GroupKeys(GROUP).segments(FIRST)
+    before = store_server.redis.hgetall(segments)
+    for verb in (
+        lambda: store.status(NOBODY),
+        lambda: store.commit(ME, UNDER_WAY, completed(UNDER_WAY)),
+        lambda: read_group(store_server.client, GROUP),
+    ):
         with pytest.raises(StateFormatError, match="schema '2', this coop-kafka reads schema '1'"):
             verb()
-    assert positions(store_server, FIRST) == [10, 20]
+    assert len(before) == 2
+    assert store_server.redis.hgetall(segments) == before
