@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from coordinator.assignment.ownership_listener import METHODS, KeyRanges, OwnershipListener, listener
+from coordinator.assignment.ownership_listener import METHODS, KeyRanges, listener
 from coordinator.assignors.assignor import Assignment
 from coordinator.errors import InvalidOptionError
 from coordinator.group_state import Event
@@ -20,27 +20,12 @@ from coordinator.redis.events import last_events
 from coordinator.redis.keys import GroupKeys
 from coordinator.redis.operator import OperatorVerbs
 from coordinator.subscription import Topic
+from heard import Heard
 from store_world import LONGEST, NOBODY, OTHER, SESSION, TOPICS, TP, WANTED, World, lane, offset
 
 ON_EACH_SERVER = True
 
 LOWER, UPPER = cuts(2)
-
-
-class Heard(OwnershipListener):
-    """Writes down what it is told."""
-
-    def __init__(self) -> None:
-        self.told: list[tuple[str, KeyRanges]] = []
-
-    def on_assigned(self, ranges: KeyRanges) -> None:
-        self.told.append(("assigned", ranges))
-
-    def on_revoked(self, ranges: KeyRanges) -> None:
-        self.told.append(("revoked", ranges))
-
-    def on_lost(self, ranges: KeyRanges) -> None:
-        self.told.append(("lost", ranges))
 
 
 # -- the listener ----------------------------------------------------------------------------------

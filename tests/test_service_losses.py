@@ -6,7 +6,6 @@ from dataclasses import dataclass
 import pytest
 
 import servers
-from coordinator.assignment.ownership_listener import KeyRanges, OwnershipListener
 from coordinator.errors import (
     DataLossError,
     KafkaUnavailableError,
@@ -24,6 +23,7 @@ from coordinator.redis.keys import GroupKeys
 from coordinator.settings import GroupSettings
 from coordinator.subscription import Pattern, TopicPartition
 from group_services import UNLIMITED, Group, batch, batches, read, records, run, subscribed
+from heard import Heard
 from kafka_logs import Through, delete_records
 from streams import eventually, keyed
 from topics import Kafka
@@ -141,22 +141,6 @@ def test_after_a_loss_an_idle_member_owns_its_ranges_again_though_the_generation
     assert after.meta["generation"] == before.meta["generation"]
     assert [(hashes, member) for hashes, _, member in after.owners[tp]] == [(WHOLE, service.member)]
     assert after.owners != before.owners, "at another lane epoch"
-
-
-class Heard(OwnershipListener):
-    """Writes down what it is told."""
-
-    def __init__(self) -> None:
-        self.told: list[tuple[str, KeyRanges]] = []
-
-    def on_assigned(self, ranges: KeyRanges) -> None:
-        self.told.append(("assigned", ranges))
-
-    def on_revoked(self, ranges: KeyRanges) -> None:
-        self.told.append(("revoked", ranges))
-
-    def on_lost(self, ranges: KeyRanges) -> None:
-        self.told.append(("lost", ranges))
 
 
 def test_a_listener_hears_that_its_member_has_lost_what_another_took_after_its_lease(
