@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from arrow_records import ALL, batch
-from coordinator.cost.costs import MOST_KEYS, KeyCost, SliceCost
+from coordinator.cost.costs import MOST_KEYS, KeyCost, RecordAt, SliceCost
 from coordinator.key_hash import cuts, hash_record
 from coordinator.progress.slices import Slice
 from coordinator.ranges import HashRange, OffsetRange
@@ -17,7 +17,7 @@ from coordinator.subscription import TopicPartition
 from spark_coop_source.costs import meter as cost_meter
 from spark_coop_source.costs.meter import CostMeter
 from spark_coop_source.function.keyed_work import Done
-from spark_coop_source.function.pieces import Piece, by_key, by_slice, tables
+from spark_coop_source.function.pieces import Piece, by_key, by_slice, each_record, tables
 
 LOADS_PANDAS = """
 import sys
@@ -102,31 +102,34 @@ def test_partitions_begin_one_after_another_so_that_a_hang_has_an_address(clock:
 
 
 @pytest.mark.parametrize(
-    ("keys", "named"),
+    ("cut", "trial", "expected"),
     [
-        pytest.param([b"a"], True, id="a record alone"),
-        pytest.param([b"a"] * 3, True, id="a few of one key"),
-        pytest.param([b"a", b"b"], False, id="two keys: it may be either"),
-        pytest.param([b"a"] * 65, False, id="many are not looked at"),
+        pytest.param(each_record, True, [(b"a", 7), (b"b", 8), (b"a", 9)], id="record by record"),
+        pytest.param(by_slice, True, [None], id="a function of batches has two keys: it may be either"),
+        pytest.param(each_record, False, [None] * 3, id="not tried: there may be very many records"),
     ],
 )
-def test_the_key_is_told_before_the_function_may_hang_on_it(clock: Clock, keys: list[bytes], named: bool) -> None:
+def test_in_a_trial_the_key_is_told_before_the_function_may_hang_on_it(
+    clock: Clock, cut: Callable[..., Iterator[Piece]], trial: bool, expected: list[tuple[bytes, int] | None]
+) -> None:
     told: list[SliceCost] = []
-    reading = meter(told, [ALL], with_function=True).reading(ALL.topic_partition, iter([batch(keys, 7)]))
-    next(reading)
+    measured = CostMeter(tables([ALL]), told.append, with_function=True, trial=trial)
+    at = []
+    for each in measured.reading(ALL.topic_partition, iter([batch([b"a", b"b", b"a"], 7)])):
+        for piece in cut(each, tables([ALL])[ALL.topic_partition]):
+            measured.begins(piece)
+            at.append(told[-1].at)
+            measured.worked(done(piece, 1.0))
+    assert at == [e and RecordAt(hash_record(*e), e[1]) for e in expected]
+
+
+def test_the_only_key_of_a_batch_is_told_too(clock: Clock) -> None:
+    told: list[SliceCost] = []
+    measured = CostMeter(tables([ALL]), told.append, with_function=True, trial=True)
+    for each in measured.reading(ALL.topic_partition, iter([batch([b"a"] * 3, 7)])):
+        measured.begins(next(by_slice(each, tables([ALL])[ALL.topic_partition])))
     key_hash = hash_record(b"a", 7)
-    only = Slice(ALL.topic_partition, HashRange(key_hash, key_hash), OffsetRange(7, 8))
-    assert told[-1].under_way == (only if named else ALL)
-
-
-def test_a_key_is_blamed_no_longer_when_other_records_follow(clock: Clock) -> None:
-    told: list[SliceCost] = []
-    batches = iter([batch([b"a"]), batch([b"a", b"b"], 1)])
-    reading = meter(told, [ALL], with_function=True).reading(ALL.topic_partition, batches)
-    next(reading)
-    assert told[-1].at is not None
-    next(reading)
-    assert told[-1].at is None
+    assert told[-1].under_way == Slice(ALL.topic_partition, HashRange(key_hash, key_hash), OffsetRange(7, 8))
 
 
 def test_with_a_function_reading_is_shared_out_by_rows(clock: Clock) -> None:

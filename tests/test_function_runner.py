@@ -16,12 +16,26 @@ from coordinator.ranges import OffsetRange
 from coordinator.subscription import TopicPartition
 from spark_coop_source.function import runner as function_runner
 from spark_coop_source.function.keyed_work import Done
-from spark_coop_source.function.pieces import tables
-from spark_coop_source.function.runner import run
+from spark_coop_source.function.pieces import Piece, tables
+from spark_coop_source.function.runner import Listener, run
 from spark_coop_source.function.user_function import UserFunction, as_text
 
 OUTPUT = StructType([StructField("key", BinaryType()), StructField("n", LongType(), nullable=False)])
 Batches = Iterator[pa.RecordBatch]
+
+
+class Heard(Listener):
+    """Keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.begun: list[Piece] = []
+        self.done: list[Done] = []
+
+    def begins(self, piece: Piece) -> None:
+        self.begun.append(piece)
+
+    def worked(self, done: Done) -> None:
+        self.done.append(done)
 
 
 def function(call: Callable[..., object] | str, *, per_key: bool = False, concurrency: int = 1) -> UserFunction:
@@ -86,22 +100,35 @@ def test_a_function_of_a_key_gets_all_its_records_of_a_batch(concurrency: int) -
 
 def test_each_batch_holds_one_slice_so_that_its_cost_is_known() -> None:
     slices = tuple(Slice(TopicPartition("orders", 0), hashes, OffsetRange(0, 100)) for hashes in cuts(4))
-    heard: list[Done] = []
-    out = list(run(function(each), iter([batch([b"%d" % i for i in range(100)])]), tables(slices), heard.append))
-    assert [done.piece.of for done in heard] == list(slices)
-    assert [points([out]) for out in (done.piece.records for done in heard)] == [
+    heard = Heard()
+    out = list(run(function(each), iter([batch([b"%d" % i for i in range(100)])]), tables(slices), heard))
+    assert [done.piece.of for done in heard.done] == list(slices)
+    assert [points([out]) for out in (done.piece.records for done in heard.done)] == [
         [(row["key"], row["n"]) for row in batch.to_pylist()] for batch in out
     ]
 
 
 @pytest.mark.parametrize(("per_key", "concurrency"), [(False, 1), (True, 1), (True, 3)])
 def test_what_a_call_takes_is_told_for_every_record_once(per_key: bool, concurrency: int) -> None:
-    heard: list[Done] = []
+    heard = Heard()
     of = function(of_key if per_key else each, per_key=per_key, concurrency=concurrency)
     batches = [batch([b"a", b"b", b"a"]), batch([b"a"], first=3)]
-    assert list(run(of, iter(batches), tables([ALL]), heard.append))
-    assert sorted(o for done in heard for _, o in points([done.piece.records])) == [0, 1, 2, 3]
-    assert all(done.ms >= 0 for done in heard)
+    assert list(run(of, iter(batches), tables([ALL]), heard))
+    assert sorted(o for done in heard.done for _, o in points([done.piece.records])) == [0, 1, 2, 3]
+    assert all(done.ms >= 0 for done in heard.done)
+    alone = [] if concurrency > 1 else [done.piece.key for done in heard.done]
+    assert [piece.key for piece in heard.begun] == alone, "what begins is told where nothing else is under way"
+
+
+@pytest.mark.parametrize("concurrency", [1, 3])
+def test_in_a_trial_records_of_keys_come_one_by_one(concurrency: int) -> None:
+    heard = Heard()
+    of = function(of_key, per_key=True, concurrency=concurrency)
+    batches = [batch([b"a", b"b", b"a"]), batch([b"a"], first=3)]
+    list(run(of, iter(batches), tables([ALL]), heard, by_record=True))
+    each = [(b"a", 0), (b"b", 1), (b"a", 2), (b"a", 3)]
+    assert [points([piece.records]) for piece in heard.begun] == [[record] for record in each]
+    assert [points([done.piece.records]) for done in heard.done] == [[record] for record in each]
 
 
 class Clock:
@@ -122,7 +149,7 @@ def ticking(batches: Batches) -> Batches:
 
 
 def test_the_time_of_reading_and_of_handing_on_is_not_the_functions(monkeypatch: pytest.MonkeyPatch) -> None:
-    heard: list[Done] = []
+    heard = Heard()
 
     def slowly() -> Batches:
         for offset in range(3):
@@ -130,9 +157,9 @@ def test_the_time_of_reading_and_of_handing_on_is_not_the_functions(monkeypatch:
             yield batch([b"a"], first=offset)
 
     monkeypatch.setattr(function_runner, "perf_counter", lambda: Clock.now)
-    for _ in run(function(f"{__name__}:ticking"), slowly(), tables([ALL]), heard.append):
+    for _ in run(function(f"{__name__}:ticking"), slowly(), tables([ALL]), heard):
         Clock.passes(1_000)
-    assert [done.ms for done in heard] == pytest.approx([7, 7, 7])
+    assert [done.ms for done in heard.done] == pytest.approx([7, 7, 7])
 
 
 def fails_on_b(batches: Batches) -> Batches:

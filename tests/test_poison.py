@@ -361,6 +361,7 @@ def test_a_record_that_never_ends_holds_up_each_member_once_and_is_parked(member
 
     alone = until_planned(two, nothing, tried)
     assert {s.hashes for s in alone.slices} == {hung}, "two takes over, and tries the struck lane alone"
+    assert two.trial, "its tasks are to tell of each record"
     hang(two, alone)
 
     def parked(end: StreamOffset) -> bool:

@@ -13,6 +13,8 @@ from pyspark.sql.types import LongType, StructField, StructType
 
 from coordinator.cost.costs import SliceCost
 from coordinator.key_hash import cuts, hash_record
+from coordinator.progress.slices import Slice
+from coordinator.ranges import OffsetRange
 from coordinator.subscription import TopicPartition
 from log_fixtures import lane, task, whole
 from spark_coop_source.driver.cost_receiver import CostReceiver
@@ -109,6 +111,28 @@ def test_what_was_begun_and_not_finished_is_known(kafka: Kafka, topic: str, rece
     eventually(four, "four slices have begun", 20)
     assert {cost.slice for cost in begun} == set(slices[:4]), "the other partition's turn had not come"
     assert not any(cost.finished for cost in begun if hash_record(b"slow", 0) in cost.hashes)
+
+
+@pytest.mark.parametrize("concurrency", [1, 8])
+def test_in_a_trial_the_record_that_does_not_end_is_known(
+    kafka: Kafka, topic: str, receiver: CostReceiver, concurrency: int
+) -> None:
+    def fails(key: bytes | None, records: pa.RecordBatch) -> None:
+        if key == b"slow":
+            raise TimeoutError
+
+    slices = [whole(topic, 240, 260, partition=0)]
+    partition = replace(task(kafka, slices), report=receiver.report_to(slices, trial=True))
+    with pytest.raises(Exception, match="TimeoutError"):
+        list(read_slices(partition, UserFunction(as_text(fails), OUTPUT, True, concurrency)))
+    at: list[Slice] = []
+
+    def told() -> bool:
+        at.extend(cost.under_way for cost in receiver.take())
+        return bool(at) and at[-1].offsets == OffsetRange(250, 251)
+
+    eventually(told, "the record is known", 20)
+    assert at[-1].hashes.lo == at[-1].hashes.hi == hash_record(b"slow", 0)
 
 
 def test_a_streams_reader_hears_its_tasks(kafka: Kafka, topic: str, redis_url: str, group: str) -> None:

@@ -39,12 +39,13 @@ class Quarantine:
         self._strikes: tuple[Strike, ...] = ()
         self.alone: LaneId | None = None
         """The struck lane that the next batch tries, while all others wait."""
-        self._trial = False  # whether the batch planned last tries a struck lane alone
+        self.trial = False
+        """Whether the batch planned last tries a struck lane alone."""
         self._planned_with: tuple[Strike, ...] = ()
 
     def tell(self, at: Iterable[Slice]) -> None:
         """Say which slices are begun and have not ended; only if it is news, and until Redis has heard it."""
-        news = (working_text(at, alone=self._trial), self._membership.joined)  # after a loss of state all is news
+        news = (working_text(at, alone=self.trial), self._membership.joined)  # after a loss of state all is news
         if news != self._told and self._membership.beat(lambda caller: self._store.working(caller, news[0])):
             self._told = news
 
@@ -76,12 +77,12 @@ class Quarantine:
         if over:
             self._membership.outside(lambda: self._store.forgive(over))
             self._strikes = tuple(s for s in self._strikes if s not in over)
-        limited, self.alone = quarantined(work, ends, self._strikes, offsets_of_a_record, others=self._trial)
+        limited, self.alone = quarantined(work, ends, self._strikes, offsets_of_a_record, others=self.trial)
         return limited, self.alone
 
     def planned(self) -> None:
         """A batch is planned as `limit` said last: after one in which a lane is tried alone it is the others' turn."""
-        self._trial, self._planned_with = self.alone is not None, self._strikes
+        self.trial, self._planned_with = self.alone is not None, self._strikes
 
     def readable(self, verdict: Ownership, end: StreamOffset) -> Ownership:
         """What may be read of a batch that was planned before some of its hashes were struck.

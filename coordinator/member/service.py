@@ -155,6 +155,11 @@ class Service:
         """The tasks of the batch that ends at `end`, with what of it this member may read."""
         return self._reach.steering.began(end, self.authorize(end))
 
+    @property
+    def trial(self) -> bool:
+        """Whether the batch planned last tries a struck lane alone (spec 7, Poison)."""
+        return self._reach.quarantine.trial
+
     def hear(self, costs: Iterable[SliceCost]) -> None:
         """What executors report of the batch under way."""
         self._reach.steering.hear(costs)

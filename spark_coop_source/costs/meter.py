@@ -4,7 +4,8 @@
     function             |--|           |--|    all of it is the cost of the slice, or of the key, it was given
     told       ^begun                      ^finished, and a sign of life each second between them
 
-A few records of one key are told before the function sees them: if the task never ends, it is that key's doing.
+Where a struck lane is tried, what the function is given is told before, if it is of one key: if the task never ends, it
+is that key's doing.
 A slice is finished when its partition has been read to the end and the function has been through its records.
 Knows slices and clocks; nothing of who is told, or of Kafka. Runs in executor workers, on the task's own thread.
 """
@@ -24,16 +25,14 @@ from coordinator.ranges import HashRange
 from coordinator.subscription import TopicPartition
 from spark_coop_source.decode.arrow_columns import numbers
 from spark_coop_source.function.keyed_work import Done
-from spark_coop_source.function.pieces import SliceTable, Tables, hashes_of, offsets_of
+from spark_coop_source.function.pieces import Piece, SliceTable, Tables, hashes_of, offsets_of
+from spark_coop_source.function.runner import Listener
 
 ALIVE_S = 1.0
 """The least time between two signs of life of one slice."""
 
 SAMPLE = 1_024
 """Without a function, about so many records of a batch are hashed to guess how its rows are spread over slices."""
-
-FEW = 64
-"""A batch of more records is not looked at for whether they are all of one key."""
 
 MEASURED = ("key", "offset")
 """The columns of a batch by which its records are shared out among slices."""
@@ -44,13 +43,14 @@ Tell = Callable[[SliceCost], None]
 Lane = tuple[TopicPartition, HashRange]
 
 
-class CostMeter:
+class CostMeter(Listener):
     """The costs of one attempt of a task."""
 
-    def __init__(self, slices: Tables, tell: Tell, *, with_function: bool) -> None:
+    def __init__(self, slices: Tables, tell: Tell, *, with_function: bool, trial: bool = False) -> None:
+        """`trial`: a struck lane is tried with a record or a few (spec 7, Poison)."""
         self._tables = slices
         self._tell = tell
-        self._with_function = with_function
+        self._with_function, self._trial = with_function, trial
         self._accounts = {s: _Account(s) for table in slices.values() for s in table.slices}
         self._unworked: dict[Lane, int] = {}  # records given to the function, or to be
         self._read: set[TopicPartition] = set()  # to the end
@@ -65,6 +65,13 @@ class CostMeter:
         self._read.add(tp)
         for s in table.slices:
             self._finish(s)
+
+    def begins(self, piece: Piece) -> None:
+        """The function is given this piece next, and no other meanwhile."""
+        if self._trial:
+            account = self._accounts[piece.of]
+            account.at = _only_key(piece)
+            self._say(account, perf_counter())
 
     def worked(self, done: Done) -> None:
         """The function has been through a piece."""
@@ -92,15 +99,8 @@ class CostMeter:
                 account.rows += count
                 account.bytes += round(_payload(batch) * share)
                 self._unworked[_lane(s)] = self._unworked.get(_lane(s), 0) + count
-                self._works_on(account, batch)
                 self._alive(account)
         return batch
-
-    def _works_on(self, account: "_Account", batch: pa.RecordBatch) -> None:
-        at = _only_key(batch) if self._with_function else None
-        if at != account.at:
-            account.at = at
-            self._say(account, perf_counter())
 
     def _finish(self, of: Slice) -> None:
         account = self._accounts[of]
@@ -165,12 +165,10 @@ def _counts(table: SliceTable, batch: pa.RecordBatch | None, *, exact: bool) -> 
     return np.round(counts * (len(batch) / len(some))).astype(np.int64)
 
 
-def _only_key(batch: pa.RecordBatch) -> RecordAt | None:
-    """The first record of a batch that holds a few records of one key, and no others."""
-    if len(batch) > FEW:
-        return None
-    hashes = hashes_of(batch)
-    return RecordAt(int(hashes[0]), int(offsets_of(batch)[0])) if (hashes == hashes[0]).all() else None
+def _only_key(piece: Piece) -> RecordAt | None:
+    """The first record of a piece that holds records of one key, and no others."""
+    hashes = hashes_of(piece.records)
+    return RecordAt(int(hashes[0]), int(offsets_of(piece.records)[0])) if (hashes == hashes[0]).all() else None
 
 
 def _payload(batch: pa.RecordBatch) -> int:

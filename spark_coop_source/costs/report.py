@@ -30,6 +30,7 @@ class ReportTo:
     port: int
     plan: int
     key: bytes = field(repr=False)  # random, of one reader process
+    trial: bool = False  # a struck lane is tried: before each call of the user's function its record is told
 
 
 @dataclass(frozen=True, slots=True)

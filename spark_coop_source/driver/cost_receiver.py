@@ -40,7 +40,7 @@ class CostReceiver:
         self._lock = Lock()
         self._book = CostBook(concurrency)  # guarded by the lock
 
-    def report_to(self, slices: Iterable[Slice]) -> ReportTo | None:
+    def report_to(self, slices: Iterable[Slice], *, trial: bool = False) -> ReportTo | None:
         """Where the tasks that read `slices` report to, opened if need be; None where no socket can be had."""
         if not self._tried:
             self._tried = True
@@ -49,7 +49,7 @@ class CostReceiver:
             return None
         with self._lock:
             plan = self._book.open(slices, _now_ms())
-        return ReportTo(self._host, self._socket.getsockname()[1], plan, self._key)
+        return ReportTo(self._host, self._socket.getsockname()[1], plan, self._key, trial)
 
     def take(self) -> list[SliceCost]:
         """What was heard since the last call: of each slice the latest, in the order of slices."""

@@ -153,7 +153,7 @@ class GroupSession:
 
     def report_to(self, slices: Iterable[Slice]) -> ReportTo | None:
         """See `CostReceiver.report_to`."""
-        return self._costs.report_to(slices)
+        return self._costs.report_to(slices, trial=self._service.trial)
 
     def log_ends(self) -> Mapping[TopicPartition, int]:
         """See `Service.log_ends`."""

@@ -116,6 +116,12 @@ def by_key(batch: pa.RecordBatch, table: SliceTable) -> Iterator[Piece]:
         yield Piece(ordered.slice(first, count), table.slices[numbers[first]], int(hashes[order[first]]))
 
 
+def each_record(batch: pa.RecordBatch, table: SliceTable) -> Iterator[Piece]:
+    """One record after another, in offset order."""
+    for number in range(len(batch)):
+        yield from by_key(batch.slice(number, 1), table)
+
+
 def _key_numbers(keys: pa.Array) -> NDArray[np.intp]:
     """The same number for equal keys, another for each null one. Hashes would not do: unlike keys may hash alike."""
     found = keys.dictionary_encode()

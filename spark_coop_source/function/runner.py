@@ -4,7 +4,7 @@ In one of three ways: once, over an iterator of all batches; key by key; or many
 the forms of the function and what a call takes; nothing of Kafka, options or Redis. Runs in executor workers.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from time import perf_counter
 from typing import Self
@@ -13,40 +13,57 @@ import pyarrow as pa
 
 from spark_coop_source.function.call import FunctionCall
 from spark_coop_source.function.keyed_work import Done, Window, keyed_work, timed
-from spark_coop_source.function.pieces import Piece, Tables, by_key, by_slice, partition_of
+from spark_coop_source.function.pieces import Piece, Tables, by_key, by_slice, each_record, partition_of
 from spark_coop_source.function.user_function import UserFunction
 
-Listener = Callable[[Done], None]
-"""Is told what each piece took, on the task's own thread."""
+
+class Listener:
+    """Is told of the work, on the task's own thread; this one does not want to know."""
+
+    def begins(self, piece: Piece) -> None:
+        """The function is given this piece next, and no other meanwhile."""
+
+    def worked(self, done: Done) -> None:
+        """The function has been through a piece."""
 
 
-def nobody(done: Done) -> None:
-    """Does not want to know."""
+NOBODY = Listener()
 
 
 def run(
-    function: UserFunction, batches: Iterator[pa.RecordBatch], slices: Tables, heard: Listener = nobody
+    function: UserFunction,
+    batches: Iterator[pa.RecordBatch],
+    slices: Tables,
+    heard: Listener = NOBODY,
+    *,
+    by_record: bool = False,
 ) -> Iterator[pa.RecordBatch]:
-    """What `function` makes of `batches`, each of one partition.
+    """What `function` makes of `batches`, each of one partition; with `by_record` keys come one record at a time.
 
     Raises:
         MapInReadError: the function raised, or made something else than its schema says.
         EnvironmentMismatchError: the function cannot be loaded in this process.
     """
     call = FunctionCall.of(function)
-    cut = by_key if function.per_key else by_slice
+    cut = (each_record if by_record else by_key) if function.per_key else by_slice
     pieces = (piece for batch in batches if len(batch) for piece in cut(batch, slices[partition_of(batch)]))
     if not function.per_key:
         yield from _over_all(call, pieces, heard)
-    elif function.concurrency == 1:
-        yield from _made((timed(call.on_key, piece) for piece in pieces), heard)
+    elif by_record or function.concurrency == 1:
+        yield from _made(_one_by_one(pieces, call, heard), heard)
     else:
         yield from _made(keyed_work(pieces, call.on_key, function.concurrency, Window()), heard)
 
 
+def _one_by_one(pieces: Iterator[Piece], call: FunctionCall, heard: Listener) -> Iterator[Done]:
+    for piece in pieces:
+        heard.begins(piece)
+        yield timed(call.on_key, piece)
+
+
 def _made(work: Iterator[Done], heard: Listener) -> Iterator[pa.RecordBatch]:
     for done in work:
-        heard(done)
+        heard.worked(done)
         if done.made is not None and len(done.made):
             yield done.made
 
@@ -125,7 +142,7 @@ class _Feed:
 
     def _following(self) -> Piece:
         if self._open and self.at is not None:
-            self._heard(Done(self.at, None, self._ms))
+            self._heard.worked(Done(self.at, None, self._ms))
         self._open, self._ms = False, 0.0
         self.check()
         try:
@@ -136,4 +153,5 @@ class _Feed:
             self._failure = error
             raise
         self._open = True
+        self._heard.begins(self.at)
         return self.at

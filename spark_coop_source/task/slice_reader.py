@@ -15,7 +15,7 @@ from spark_coop_source.costs.meter import MEASURED, CostMeter
 from spark_coop_source.costs.report import ReportTo
 from spark_coop_source.costs.sender import CostSender
 from spark_coop_source.function.pieces import tables
-from spark_coop_source.function.runner import nobody, run
+from spark_coop_source.function.runner import NOBODY, run
 from spark_coop_source.function.user_function import UserFunction
 from spark_coop_source.hand_over.record_batch import regrouped
 from spark_coop_source.task.read import SlicePartition
@@ -33,7 +33,7 @@ def batches(task: SlicePartition, function: UserFunction | None) -> Iterator[pa.
 def _metered(task: SlicePartition, report: ReportTo, function: UserFunction | None) -> Iterator[pa.RecordBatch]:
     """The same, and what each slice cost is told."""
     with CostSender(report) as sender:
-        meter = CostMeter(tables(task.slices), sender.send, with_function=function is not None)
+        meter = CostMeter(tables(task.slices), sender.send, with_function=function is not None, trial=report.trial)
         yield from _made(task, function, meter)
 
 
@@ -47,7 +47,8 @@ def _made(task: SlicePartition, function: UserFunction | None, meter: CostMeter 
     every = chain.from_iterable(batches for _, batches in read)
     if function is None:
         return every
-    return run(function, every, tables(task.slices), meter.worked if meter else nobody)
+    trial = task.report is not None and task.report.trial
+    return run(function, every, tables(task.slices), meter or NOBODY, by_record=trial)
 
 
 def _partitions(task: SlicePartition) -> Iterator[tuple[TopicPartition, Iterator[pa.RecordBatch]]]:

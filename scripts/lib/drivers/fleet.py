@@ -26,7 +26,7 @@ SESSION_S = 5.0
 _EVERY_S = 0.25
 _POLL_S, _PATIENCE_S = 0.05, 240.0
 _ABOUT = 1.5  # times as much is about as much
-_MANY = 1_000
+_MANY, _LAST = 1_000, 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +178,10 @@ class Fleet:
         with closing(RedisClient(self.redis_url)) as client:
             return [e for e in last_events(client, self.group, _MANY) if e.member == driver.member]
 
+    def _events(self) -> list[str]:
+        with closing(RedisClient(self.redis_url)) as client:
+            return [f"{e.at_ms} {e.kind} {e.member}: {e.why}" for e in last_events(client, self.group, _LAST)]
+
     def delivered(self, held: output.Held) -> float:
         """Wait until others have delivered records of what this driver held; how many seconds after that moment."""
         self.until(lambda: held.elsewhere_after_s(self._finished()) is not None, f"others do the work of {held.driver}")
@@ -216,7 +220,9 @@ class Fleet:
         while not happened():
             if time.monotonic() - began > seconds:
                 logs = [f"-- {d.name}:\n{processes.tail(d.log)}" for d in self.drivers.values()]
-                raise RuntimeError("\n".join((f"not within {seconds:.0f} s: {what}\n{self.state}", *logs)))
+                raise RuntimeError(
+                    "\n".join((f"not within {seconds:.0f} s: {what}\n{self.state}", *self._events(), *logs))
+                )
             time.sleep(_POLL_S)
         return time.monotonic() - began
 
