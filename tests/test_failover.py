@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import redis
 
+import kafka_groups
 import servers
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.keys import GroupKeys
@@ -28,6 +29,11 @@ class Pair:
     def follow(self, port: int) -> None:
         """Make the replica follow whoever listens on that port."""
         self._replica("REPLICAOF", servers.HOST, port)
+
+    def part(self) -> None:
+        """The replica hears nothing more."""
+        (nowhere,) = servers.free_ports(1)
+        self.follow(nowhere)
 
     def caught_up(self) -> bool:
         """Whether the replica has all that the primary has."""
@@ -80,8 +86,7 @@ def test_a_member_finds_that_a_stale_replica_has_taken_over_and_repeats_nothing(
     eventually(pair.caught_up, "the replica has all")
     nonce = members.state.meta["nonce"]
 
-    (nowhere,) = servers.free_ports(1)
-    pair.follow(nowhere)
+    pair.part()
     members.kafka.produce(tp.topic, keyed(3))
     second = batch(service, first)
     assert service.next_offset(second, UNLIMITED) is None
@@ -94,3 +99,21 @@ def test_a_member_finds_that_a_stale_replica_has_taken_over_and_repeats_nothing(
     assert members.state.meta["nonce"] != nonce
     assert members.events.count("recover") == 1
     assert members.redis.hget(GroupKeys(members.name).stable(tp.topic), "0") == "8"
+
+
+def test_where_nothing_proves_more_a_stale_replica_is_believed_and_records_are_repeated(
+    members: Group, tp: TopicPartition, pair: Pair
+) -> None:
+    first = members.service(subscribed(tp), session_ms=300)
+    first.first_positions()
+    end = batch(first, StreamOffset(members.name))
+    eventually(pair.caught_up, "the replica has all")
+    pair.part()
+    assert first.next_offset(end, UNLIMITED) is None, "and the primary has what the replica will never hear of"
+    pair.fail_over()
+    kafka_groups.forget(members.kafka.bootstrap, members.name)
+
+    again = members.service(subscribed(tp), session_ms=300)
+    again.first_positions()
+    assert members.events.count("recover") == 1
+    assert records(batch(again, StreamOffset(members.name))) == read(tp, 0, 5), "onStateLoss need not decide"
