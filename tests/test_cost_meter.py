@@ -206,3 +206,23 @@ def test_a_sign_of_life_is_told_each_second_and_not_more_often(clock: Clock) -> 
 def test_counting_the_rows_of_several_slices_does_not_load_pandas() -> None:
     told = subprocess.run([sys.executable, "-c", LOADS_PANDAS], capture_output=True, text=True, check=True).stdout
     assert told == "False\n"
+
+
+def test_that_a_task_hands_records_on_is_told_of_one_slice_and_once(clock: Clock) -> None:
+    told: list[SliceCost] = []
+    measured = meter(told, HALVES)
+    measured.hands_on()
+    assert told == [], "it has none"
+    keys: list[bytes | None] = [b"%d" % i for i in range(1_000)]
+    next(measured.reading(HALVES[0].topic_partition, slowly(clock, batch(keys), seconds=0.1)))
+    for _ in range(3):
+        measured.hands_on()
+    assert [cost.handed_ms for cost in told] == [None, None, pytest.approx(100.0)]
+
+
+def test_where_the_function_runs_in_the_read_nobody_asks_when_records_are_handed_on(clock: Clock) -> None:
+    told: list[SliceCost] = []
+    measured = meter(told, [ALL], with_function=True)
+    next(measured.reading(ALL.topic_partition, slowly(clock, batch([b"a"]), seconds=0.1)))
+    measured.hands_on()
+    assert [cost.handed_ms for cost in told] == [None]

@@ -66,7 +66,7 @@ def test_what_is_signed_and_no_report_is_dropped(text: bytes, monkeypatch: pytes
 @pytest.mark.parametrize("place", range(3))
 def test_a_number_that_is_none_is_dropped(place: int, number: str, monkeypatch: pytest.MonkeyPatch) -> None:
     read_ms, function_ms, key_ms = ("1" if i != place else number for i in range(3))
-    text = f'[7,"a",1,["t",0,1,9,0,5],[1,1,{read_ms},{function_ms},true,null],[[5,{key_ms},1]]]'
+    text = f'[7,"a",1,["t",0,1,9,0,5],[1,1,{read_ms},{function_ms},true,null,null],[[5,{key_ms},1]]]'
     monkeypatch.setattr("json.dumps", lambda *_, **__: text)
     assert decoded(encoded(Report(7, "a", 1, COST), KEY), KEY) is None
     monkeypatch.setattr("json.dumps", lambda *_, **__: text.replace(number, "1"))
@@ -123,6 +123,16 @@ def test_only_the_last_plans_are_heard() -> None:
     assert book.take() == []
     book.note(Report(numbers[1], "a", 1, COST), now_ms=100)
     assert book.take() == [COST]
+
+
+def test_records_are_handed_on_when_the_first_word_of_it_comes() -> None:
+    book = CostBook(1)
+    plan = book.open([SLICE], now_ms=5_000)
+    seen = []
+    for number, each in enumerate([BEGUN, replace(BEGUN, rows=1, handed_ms=3.0), replace(COST, handed_ms=3.0)]):
+        book.note(Report(plan, "a", number, each), now_ms=5_000 + 1_000 * number)
+        seen += [cost.handed_ms for cost in book.take()]
+    assert seen == [None, 1_000, 1_000], "by the clock that plans, not by the task's"
 
 
 @pytest.fixture

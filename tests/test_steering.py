@@ -1,14 +1,18 @@
 """Lanes steered by cost, against workloads whose costs are known: a slow key holds up only itself."""
 
+from dataclasses import replace
+
 import pytest
 
-from coordinator.cost.batch_cost import BatchCost
+from coordinator.cost.batch_cost import BatchCost, Load
+from coordinator.cost.costs import SliceCost
 from coordinator.cost.model import CostModel
 from coordinator.cost.profile import START_RECORDS
 from coordinator.cost.quotas import Budget
-from coordinator.key_hash import hash_key
+from coordinator.key_hash import cuts, hash_key
 from coordinator.plan.planning import Piece
-from coordinator.ranges import WHOLE, HashRange
+from coordinator.progress.slices import Slice
+from coordinator.ranges import WHOLE, HashRange, OffsetRange
 from workload import SPARK_MS, TP, Batch, Workload
 
 HEALTHY = {b"k%d" % i: 1.0 for i in range(1_000)}
@@ -257,6 +261,31 @@ def test_what_each_batch_takes_whatever_it_reads_is_not_taken_for_work(exact: bo
     after = work.run(25)[10:]
     assert sum(b.rows for b in after) >= 0.6 * len(after) * 8 * (3_000 - 1_500)
     assert max(b.ms for b in after) <= 1.1 * 3_000
+
+
+def test_what_passes_until_tasks_hand_records_on_is_not_taken_for_work() -> None:
+    """Four seconds and a half, and half a second at the end: as soon as it is told, quotas fill what is left."""
+    work = Workload(HEALTHY, slots=8, per_second=1, backlog=400_000, spark_ms=5_000, early=0.9)
+    work.run(3)
+    assert 0.9 <= work.steering.quotas[0].rate_ms <= 1.5
+    after = work.run(8)[2:]
+    assert sum(b.rows for b in after) >= 0.7 * len(after) * 8 * (BUDGET_MS - 5_000)
+
+
+@pytest.mark.parametrize(
+    ("handed_ms", "start_ms"),
+    [
+        pytest.param((None, None, None, None), None, id="nothing was heard"),
+        pytest.param((None, 900.0, None, None), 900.0, id="one was heard"),
+        pytest.param((500.0, 900.0, 700.0, 1_000.0), 700.0, id="half of them had records"),
+        pytest.param((500.0, 600.0, 8_000.0, 8_100.0), 600.0, id="two cores: the others waited for the first"),
+    ],
+)
+def test_when_tasks_handed_records_on(handed_ms: tuple[float | None, ...], start_ms: float | None) -> None:
+    lanes = [Slice(TP, hashes, OffsetRange(0, 9)) for hashes in cuts(len(handed_ms))]
+    costs = [replace(SliceCost.nothing(s), handed_ms=ms) for s, ms in zip(lanes, handed_ms, strict=True)]
+    loads = (Load(s.lane, task, 9, 9.0, cost) for task, (s, cost) in enumerate(zip(lanes, costs, strict=True)))
+    assert BatchCost(tuple(loads), 10_000.0).start_ms == start_ms
 
 
 @pytest.mark.parametrize("seed", range(1, 5))

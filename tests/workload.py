@@ -5,7 +5,7 @@ it; its time is that of its slowest slot. What a task reports is as in life: rec
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -69,6 +69,7 @@ class Workload:
     cold_ms: float = 0.0  # what it takes to start the workers of the first batch
     spark_ms: float = SPARK_MS
     noisy_ms: float = 0.0  # so much more of it, at most, as chance will have it
+    early: float | None = None  # the part of it after which tasks hand records on, if they tell that
     open_ms: float = 0.0  # what reading takes before a task's first record
     seed: int = 1
     lanes: int | None = None
@@ -118,9 +119,11 @@ class Workload:
         offset = StreamOffset("g", "m", lanes=plan(work, ends, self.steering.cutting))
         tasks = self.steering.began(offset, offset)
         start_ms = 0.0 if self.batches else self.cold_ms
-        slots_ms = tuple(self._worked(task, start_ms) for task in tasks)
+        own_ms = self.spark_ms + float(self.chance.uniform(0.0, self.noisy_ms))
+        handed_ms = None if self.early is None else self.early * own_ms
+        slots_ms = tuple(self._worked(task, start_ms, handed_ms) for task in tasks)
         took = max(slots_ms, default=0.0)
-        self.clock.now += took + self.spark_ms + float(self.chance.uniform(0.0, self.noisy_ms))
+        self.clock.now += took + own_ms
         if self.trigger_ms:  # a batch that is late is followed at once
             self.clock.now = max(self.clock.now, next_ms - next_ms % self.trigger_ms)
         rows = sum(len(self._points(s)) for task in tasks for s in task)
@@ -135,7 +138,7 @@ class Workload:
         hashes = self.hashes[s.offsets.start : s.offsets.until]
         return offsets[(s.hashes.lo <= hashes) & (hashes <= s.hashes.hi)]
 
-    def _worked(self, task: Task, start_ms: float) -> float:
+    def _worked(self, task: Task, start_ms: float, handed_ms: float | None) -> float:
         """The milliseconds of a task; reading begins while its worker starts, as far as it can tell."""
         read_ms = (start_ms + self.open_ms) / len(task)
         total = len(task) * read_ms
@@ -147,7 +150,7 @@ class Workload:
                 keys = self._keys(points) if self.exact else ()
                 function_ms = ms if self.exact else 0.0
                 cost = SliceCost(TP, s.hashes, s.offsets, len(points), 0, read_ms, function_ms, keys, finished=True)
-                self.steering.hear([cost])
+                self.steering.hear([replace(cost, handed_ms=handed_ms)])
         return total
 
     def _keys(self, points: NDArray[np.int64]) -> tuple[KeyCost, ...]:

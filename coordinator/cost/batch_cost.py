@@ -7,7 +7,9 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import inf
 from operator import attrgetter
+from statistics import median_low
 from typing import NamedTuple
 
 from coordinator.cost.costs import KeyCost, SliceCost, dearest
@@ -116,6 +118,19 @@ class BatchCost:
     def exact(self, concurrency: int) -> bool:
         """Whether a task measured what the user's function took."""
         return any(x.function_ms(concurrency) is not None for x in self.told)
+
+    @property
+    def start_ms(self) -> float | None:
+        """Until half of the tasks handed on their first records, as far as was heard; None where nothing was.
+
+        What comes before is Spark's planning, workers that wake up, connections: no record is the reason. Not the last
+        of the tasks: where there are fewer cores than tasks it waits until others have ended.
+        """
+        told: dict[int, float] = {}
+        for load in self.told:
+            if load.cost is not None and load.cost.handed_ms is not None:
+                told[load.task] = min(load.cost.handed_ms, told.get(load.task, inf))
+        return median_low(told.values()) if told else None
 
     @cached_property
     def fullest(self) -> float:

@@ -55,6 +55,7 @@ class SliceCost:
     keys: tuple[KeyCost, ...]  # the costliest first; empty unless the function is called key by key
     finished: bool
     at: RecordAt | None = None  # the first record of what is worked on, where that is one key's only
+    handed_ms: float | None = None  # from the plan until its task handed its first records on, if it told of this slice
 
     @property
     def under_way(self) -> Slice:
@@ -92,6 +93,7 @@ class SliceCost:
             sum(c.function_ms for c in costs),
             tuple(sorted(keys.values(), key=lambda key: -key.ms)[:MOST_KEYS]),
             all(c.finished for c in costs),
+            handed_ms=min((c.handed_ms for c in costs if c.handed_ms is not None), default=None),
         )
 
     def clamped(self, most_ms: float, concurrency: int) -> Self:
@@ -119,4 +121,5 @@ class SliceCost:
             ),
             self.finished,
             self.at if known else None,
+            self.handed_ms,
         )

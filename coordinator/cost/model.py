@@ -60,7 +60,9 @@ class CostModel:
         self._seen: deque[Point] = deque(maxlen=LOOK_BACK)  # the last batches, of which the clock tells
         self._untold = 0  # batches in a row of which the clock tells nothing
         self.overhead_ms = 0.0
-        """What Spark itself takes of a batch with all tasks; it is not in `BatchCost.work_ms`."""
+        """What Spark itself takes of a batch with all tasks; it is not in `BatchCost.work_ms` ..."""
+        self.start_ms = 0.0
+        """... nor is what it mostly takes until they hand records on, where tasks tell that."""
         self.noise_ms = 0.0
         """By so much batches take more or less than is known why: less is no reason to suspect anybody."""
         self._beside_ms = 0.0  # what else a batch takes beside the work on records, where tasks have measured that
@@ -130,7 +132,7 @@ class CostModel:
     def _budget(self) -> Budget:
         """What is left of the budget for records, at least half of it."""
         whole = self._whole.ms
-        return replace(self._whole, ms=max(whole / 2, whole - self.overhead_ms - self._beside_ms))
+        return replace(self._whole, ms=max(whole / 2, whole - self.start_ms - self.overhead_ms - self._beside_ms))
 
     @property
     def searching(self) -> bool:

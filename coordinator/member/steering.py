@@ -20,6 +20,7 @@ from operator import attrgetter
 from coordinator.clock import Clock
 from coordinator.cost.batch_cost import BatchCost, LaneId, Load
 from coordinator.cost.costs import SliceCost
+from coordinator.cost.learning import NEWEST
 from coordinator.cost.model import CostModel
 from coordinator.cost.overhead import FIRST_MS, LOOK_BACK, Point, noise, overhead
 from coordinator.cost.quotas import Budget, Quota
@@ -162,12 +163,22 @@ class Steering:
         """The batch, with the time that its records took."""
         waited = self._on_the_second
         batch = BatchCost(tuple(self._loads(flight)), float(took), warm=warm, maybe_waited=waited)
+        rest = took - self._started(batch, took)
         if warm and not waited and batch.fullest >= 1 and not self._model.busy_with_slow(batch):
-            self._took.append((batch.fullest, float(took)))
+            self._took.append((batch.fullest, rest))
             found = overhead(self._took, self._model.overhead_ms)
             self._model.overhead_ms = min(found, self._budget.ms / 2)  # what is more may as well be a trigger's waiting
             self._model.noise_ms = noise(self._took, self._model.overhead_ms)
-        return replace(batch, work_ms=max(0.0, took - self._model.overhead_ms))
+        return replace(batch, work_ms=max(0.0, rest - self._model.overhead_ms))
+
+    def _started(self, batch: BatchCost, took: int) -> float:
+        """How long it took until tasks handed records on; where nobody told, as long as it mostly does."""
+        told, mostly = batch.start_ms, self._model.start_ms
+        if told is not None and batch.warm:
+            if not mostly:  # it was part of what is believed before anything is known
+                self._model.overhead_ms = max(0.0, self._model.overhead_ms - told)
+            self._model.start_ms = min((mostly or told) * (1 - NEWEST) + told * NEWEST, self._budget.ms / 2)
+        return min(self._model.start_ms if told is None else told, float(took))
 
     def _on_trigger(self) -> bool:
         """Whether this call and the one before it came as if by Spark's trigger, so that waiting is in between."""

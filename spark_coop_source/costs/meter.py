@@ -3,6 +3,7 @@
     reading    |==batch==|    |==batch==|       shared out by rows among the slices of the partition
     function             |--|           |--|    all of it is the cost of the slice, or of the key, it was given
     told       ^begun                      ^finished, and a sign of life each second between them
+    handed on           ^first records: told of one slice of a task, where no function runs in the read
 
 Where a struck lane is tried, what the function is given is told before, if it is of one key: if the task never ends, it
 is that key's doing.
@@ -54,6 +55,8 @@ class CostMeter(Listener):
         self._accounts = {s: _Account(s) for table in slices.values() for s in table.slices}
         self._unworked: dict[Lane, int] = {}  # records given to the function, or to be
         self._read: set[TopicPartition] = set()  # to the end
+        self._began = perf_counter()
+        self._hands_on = with_function  # or has told that it does
 
     def reading(self, tp: TopicPartition, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The same batches, which are of one partition, measured."""
@@ -65,6 +68,14 @@ class CostMeter(Listener):
         self._read.add(tp)
         for s in table.slices:
             self._finish(s)
+
+    def hands_on(self) -> None:
+        """Records go to the JVM: before the first of them nothing was done behind the read."""
+        account = next((a for a in self._accounts.values() if a.rows), None)
+        if account is not None and not self._hands_on:
+            self._hands_on, now = True, perf_counter()
+            account.handed_ms = (now - self._began) * 1000
+            self._say(account, now)
 
     def begins(self, piece: Piece) -> None:
         """The function is given this piece next, and no other meanwhile."""
@@ -131,6 +142,7 @@ class _Account:
     function_ms: float = 0.0
     keys: dict[int, KeyCost] = field(default_factory=dict)
     finished: bool = False
+    handed_ms: float | None = None
     told_at: float = 0.0
 
     def add_key(self, key: KeyCost) -> None:
@@ -144,7 +156,17 @@ class _Account:
         keys = tuple(self._costliest(MOST_KEYS))
         tp, hashes, offsets = self.of.topic_partition, self.of.hashes, self.of.offsets
         return SliceCost(
-            tp, hashes, offsets, self.rows, self.bytes, self.read_ms, self.function_ms, keys, self.finished, self.at
+            tp,
+            hashes,
+            offsets,
+            self.rows,
+            self.bytes,
+            self.read_ms,
+            self.function_ms,
+            keys,
+            self.finished,
+            self.at,
+            self.handed_ms,
         )
 
     def _costliest(self, count: int) -> list[KeyCost]:

@@ -47,7 +47,7 @@ def encoded(report: Report, key: bytes) -> bytes:
     """The datagram of a report."""
     c = report.cost
     place = [*c.tp, c.hashes.lo, c.hashes.hi, c.offsets.start, c.offsets.until]
-    cost = [c.rows, c.bytes, round(c.read_ms, 3), round(c.function_ms, 3), c.finished, c.at]
+    cost = [c.rows, c.bytes, round(c.read_ms, 3), round(c.function_ms, 3), c.finished, c.at, c.handed_ms]
     keys = [[key_hash, round(ms, 3), rows] for key_hash, ms, rows in c.keys]
     text = json.dumps([report.plan, report.attempt, report.number, place, cost, keys], separators=(",", ":")).encode()
     return _signature(text, key) + text
@@ -60,7 +60,7 @@ def decoded(datagram: bytes, key: bytes) -> Report | None:
         return None
     try:
         plan, attempt, number, (topic, partition, lo, hi, start, until), cost, keys = json.loads(text)
-        rows, size, read_ms, function_ms, finished, at = cost
+        rows, size, read_ms, function_ms, finished, at, handed_ms = cost
         return Report(
             int(plan),
             str(attempt),
@@ -76,6 +76,7 @@ def decoded(datagram: bytes, key: bytes) -> Report | None:
                 tuple(KeyCost(int(key_hash), _finite(ms), int(rows)) for key_hash, ms, rows in keys),
                 bool(finished),
                 None if at is None else RecordAt(*map(int, at)),
+                None if handed_ms is None else _finite(handed_ms),
             ),
         )
     except (ValueError, TypeError, OverflowError, CoopKafkaError):  # another version of ours, at worst

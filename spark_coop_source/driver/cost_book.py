@@ -5,7 +5,7 @@ Pure: no socket, no clock. Not to be used from two threads at once.
 
 from collections import OrderedDict
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from coordinator.cost.costs import SliceCost
 from coordinator.progress.slices import Slice
@@ -22,6 +22,7 @@ class _Plan:
     slices: frozenset[Slice]
     began_ms: float
     heard: dict[Slice, Report] = field(default_factory=dict)
+    handed_ms: dict[Slice, float] = field(default_factory=dict)  # when the first word came that records are handed on
 
 
 class CostBook:
@@ -48,7 +49,11 @@ class CostBook:
         of = report.cost.slice
         if plan is not None and of in plan.slices and _is_news(report, plan.heard.get(of)):
             plan.heard[of] = report
-            self._news[of] = report.cost.clamped(now_ms - plan.began_ms, self._concurrency)
+            after_ms = now_ms - plan.began_ms
+            if report.cost.handed_ms is not None:  # by the task's clock, which began later
+                plan.handed_ms.setdefault(of, after_ms)
+            cost = report.cost.clamped(after_ms, self._concurrency)
+            self._news[of] = replace(cost, handed_ms=plan.handed_ms.get(of))
 
     def take(self) -> list[SliceCost]:
         """What is new since the last call: of each slice the latest."""

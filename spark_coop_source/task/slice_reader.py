@@ -24,17 +24,21 @@ from spark_coop_source.task.readings import Readings
 
 def batches(task: SlicePartition, function: UserFunction | None) -> Iterator[pa.RecordBatch]:
     """The Arrow batches of `read_slices`, which says what they hold."""
-    made = _made(task, function, None) if task.report is None else _metered(task, task.report, function)
-    if function is None and task.report is not None:
-        made = (batch.select(list(task.columns)) for batch in made)  # the meter needed more of them
-    return regrouped(made)
+    if task.report is None:
+        return regrouped(_made(task, function, None))
+    return _metered(task, task.report, function)
 
 
 def _metered(task: SlicePartition, report: ReportTo, function: UserFunction | None) -> Iterator[pa.RecordBatch]:
     """The same, and what each slice cost is told."""
     with CostSender(report) as sender:
         meter = CostMeter(tables(task.slices), sender.send, with_function=function is not None, trial=report.trial)
-        yield from _made(task, function, meter)
+        made = _made(task, function, meter)
+        if function is None:
+            made = (batch.select(list(task.columns)) for batch in made)  # the meter needed more of them
+        for batch in regrouped(made):
+            meter.hands_on()
+            yield batch
 
 
 def _made(task: SlicePartition, function: UserFunction | None, meter: CostMeter | None) -> Iterator[pa.RecordBatch]:

@@ -184,7 +184,7 @@ FAULTS = (
     ),
     Fault(
         "a report of impossible costs is believed",
-        (Edit(_BOOK, "report.cost.clamped(now_ms - plan.began_ms, self._concurrency)", "report.cost"),),
+        (Edit(_BOOK, "report.cost.clamped(after_ms, self._concurrency)", "report.cost"),),
         _OF_REPORTS,
     ),
     Fault(

@@ -10,7 +10,12 @@ _OF_OVERHEAD = ("tests/test_overhead.py",)
 FAULTS = (
     Fault(
         "Spark's own time is taken for that of records",
-        (Edit(_STEERING, "work_ms=max(0.0, took - self._model.overhead_ms)", "work_ms=float(took)"),),
+        (Edit(_STEERING, "work_ms=max(0.0, rest - self._model.overhead_ms)", "work_ms=float(took)"),),
+        _OF_STEERING,
+    ),
+    Fault(
+        "what passes until tasks hand records on is taken for work",
+        (Edit(_STEERING, "rest = took - self._started(batch, took)", "rest = float(took)"),),
         _OF_STEERING,
     ),
     Fault(
