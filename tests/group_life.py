@@ -138,7 +138,7 @@ class Life:
         operator = OperatorVerbs.of_group(world.client, world.group, lambda: world.now)
         world.now += 2 * SESSION
         operator.check()
-        operator.reset("cc", 4, "by hand", store.status(NOBODY).topics, {TP: 3, OTHER: None})
+        operator.reset("cc", 4, 0, "by hand", store.status(NOBODY).topics, {TP: 3, OTHER: None})
         assert store.reset_epoch() == 4
         assert operator.now_ms() == world.now
 

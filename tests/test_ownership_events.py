@@ -213,7 +213,7 @@ def test_ranges_whose_lane_epochs_become_void_are_lost(world: World, how: str) -
     else:
         world.redis.delete(GroupKeys(world.group).leases)
         known = world.store.status(NOBODY).topics
-        OperatorVerbs.of_group(world.client, world.group).reset("bb", 1, "why", known, {TP: 3, OTHER: None})
+        OperatorVerbs.of_group(world.client, world.group).reset("bb", 1, 0, "why", known, {TP: 3, OTHER: None})
 
     lost = [("lost", "m-1", f"orders-0 {LOWER}"), ("lost", "m-2", f"orders-0 {UPPER}, orders-1 whole")]
     assert events(world)[-2:] == lost

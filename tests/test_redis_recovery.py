@@ -131,7 +131,7 @@ def test_a_reset_drops_what_was_done_ahead_where_positions_move_and_keeps_it_els
         world.redis.hset(keys.ics(tp), str(WHOLE), "20-29")
         world.redis.hset(keys.reserved(tp), "40-44", "w held until 1")
     known = world.store.status(NOBODY).topics
-    OperatorVerbs.of_group(world.client, world.group).reset("bb", 9, "why", known, {TP: 3, OTHER: None})
+    OperatorVerbs.of_group(world.client, world.group).reset("bb", 9, 0, "why", known, {TP: 3, OTHER: None})
     assert world.store.stable(["orders"]) == {TP: 3, OTHER: 7}
     assert (world.positions(TP), world.positions(OTHER)) == ({str(WHOLE): "3"}, {str(WHOLE): "7"})
     assert not world.redis.exists(keys.ics(TP), keys.reserved(TP))
@@ -188,7 +188,7 @@ def test_strikes_outlive_positions_that_move_and_no_topic(
         world.redis.hset(GroupKeys(world.group).strikes, parked.field, parked.text)
     if by_hand:
         moved = {"orders": KnownTopic(topic_id, 1)}
-        OperatorVerbs.of_group(world.client, world.group).reset("bb", 9, "why", moved, {TP: 3})
+        OperatorVerbs.of_group(world.client, world.group).reset("bb", 9, 0, "why", moved, {TP: 3})
     else:
         world.store.recreate(NOBODY, {"orders": Topic("orders", topic_id, (0,))}, {TP: 3})
     assert [s.tp.topic for s in world.store.strikes()] == left

@@ -168,8 +168,21 @@ def test_reset_epochs_are_never_used_twice(members: Group, tp: TopicPartition, o
 
     verbs, state = OperatorVerbs.of_group(members.client, members.name), members.state
     with pytest.raises(Superseded):
-        verbs.reset("ff", future + 1, "late", state.topics, {tp: 0})
+        verbs.reset("ff", future + 2, future, "late", state.topics, {tp: 0})
     assert members.state.stable == {tp: 3}
+
+
+def test_a_reset_that_was_planned_before_another_one_is_refused_and_the_mirror_is_of_the_other(
+    members: Group, tp: TopicPartition, operator: Operator
+) -> None:
+    members.kafka.add_partitions(tp.topic, 2)
+    run_query(members, subscribed(tp))
+    second = operator.plan_reset({tp.topic: frozenset({1})}, ToOffset(0))
+    first = operator.reset(operator.plan_reset({tp.topic: frozenset({0})}, ToOffset(1)))
+    with pytest.raises(GroupBusyError, match="reset by somebody else"):
+        operator.reset(second)
+    assert reset_epoch(members) == first.epoch
+    assert (members.state.stable[tp], mirrored(members, tp)) == (1, 1), "the second plan had it at 5"
 
 
 # -- when it is refused ----------------------------------------------------------------------------

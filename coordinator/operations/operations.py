@@ -95,14 +95,14 @@ class Operator:
         """Execute a reset; never half of it, see the module."""
         state, after = planned.state, {m.tp: m.after for m in planned.moves}
         known = known_after(state, planned.moves, planned.topics)
-        in_mirror = mirror.latest_reset(self._log.group_offsets(self._group))
-        epoch = max(self._store.now_ms(), max(int(state.meta.get("reset_epoch", "0")), in_mirror) + 1)
+        since, in_mirror = _reset_epoch(state), mirror.latest_reset(self._log.group_offsets(self._group))
+        epoch = max(self._store.now_ms(), max(since, in_mirror) + 1)
         positions = {tp: after.get(tp) for tp in sorted({*state.segments, *after})}
         mirrored = self._mirror({**state.stable, **after}, epoch, {t: k.id for t, k in known.items()}, planned.topics)
         nonce = self._tokens(4)
         with self._mirrored_after():
             try:
-                self._store.reset(nonce, epoch, _why(planned.moves), known, positions)
+                self._store.reset(nonce, epoch, since, _why(planned.moves), known, positions)
             except verdicts.Verdict as verdict:
                 if read_group(self._client, self._group).meta.get("nonce") != nonce:  # else it is ours, sent twice
                     raise refusal(self._group, verdict) from None
@@ -169,7 +169,7 @@ class Operator:
         self._check()
         state = read_group(self._client, self._group)
         ids = {topic: known.id for topic, known in state.topics.items()}
-        self._mirror(state.stable, int(state.meta.get("reset_epoch", "0")), ids, self._existing(state.topics))
+        self._mirror(state.stable, _reset_epoch(state), ids, self._existing(state.topics))
 
     def _mirror(
         self, stable: Mapping[TopicPartition, int], epoch: int, ids: Mapping[str, str], there: Mapping[str, Topic]
@@ -181,6 +181,10 @@ class Operator:
             if tp.topic in there and tp.partition in there[tp.topic].partitions
         }
         return self._log.commit_group_offsets(self._group, entries)
+
+
+def _reset_epoch(state: GroupState) -> int:
+    return int(state.meta.get("reset_epoch", "0"))
 
 
 def _why(moved: Sequence[Move]) -> str:

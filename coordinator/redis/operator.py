@@ -31,6 +31,7 @@ class OperatorVerbs(PolicyVerbs, PoisonVerbs):
         self,
         nonce: str,
         epoch: int,
+        since: int,
         why: str,
         topics: Mapping[str, KnownTopic],
         positions: Mapping[TopicPartition, int | None],
@@ -38,7 +39,7 @@ class OperatorVerbs(PolicyVerbs, PoisonVerbs):
         """Move positions (None: it stays) and begin reset epoch `epoch`, at `nonce`; all lane epochs are void.
 
         `positions` names every partition that the group has positions of. `Busy` while a member's lease runs,
-        `Superseded` if the epoch is not above the one in force; then nothing is written.
+        `Superseded` if the epoch in force is not `since`, by which it was planned; then nothing is written.
         """
         k = self._keys
         fixed = [k.meta, k.leases, k.topics, k.events, k.batches, k.leaving, k.applications, k.targets, k.assignment]
@@ -52,7 +53,7 @@ class OperatorVerbs(PolicyVerbs, PoisonVerbs):
             f"{tp.topic} {topics[tp.topic]} {tp.partition} {'-' if position is None else position}"
             for tp, position in positions.items()
         )
-        self._run("reset", NOBODY, [*fixed, *per_partition], nonce, str(epoch), why, *moves)
+        self._run("reset", NOBODY, [*fixed, *per_partition], nonce, str(epoch), str(since), why, *moves)
 
     def delete(self, names: Iterable[str]) -> int:
         """Delete those keys of the group, all at once, and forget its name; how many there were. Or `Busy`."""

@@ -2,27 +2,27 @@
 -- are void (spec 7, Reset). Refused while a member's lease runs. The caller has written the mirror before.
 -- KEYS meta leases topics events batches leaving applications targets assignment strikes,
 --   then owners segments ics reserved stable of each partition that the group has positions of
--- ARGV[2] new nonce, ARGV[3] new reset epoch, ARGV[4] why,
---   ARGV[5..] "topic id count partition position" of each partition, "-" where positions stay
+-- ARGV[2] new nonce, ARGV[3] new reset epoch, ARGV[4] the one that was in force when it was planned, ARGV[5] why,
+--   ARGV[6..] "topic id count partition position" of each partition, "-" where positions stay
 -- Reply {OK, nonce, seq} | BUSY member lease_end now | SUPERSEDED reset epoch in force | RECOVERING | ABSENT | LOST | SCHEMA
 local bad, whole = lost(), true
-for i = 5, #ARGV do whole = whole and string.match(ARGV[i], '(%S+)$') ~= '-' end
+for i = 6, #ARGV do whole = whole and string.match(ARGV[i], '(%S+)$') ~= '-' end
 -- Where every position is moved, it does not matter what was lost of the old ones.
 if bad and not (whole and bad[1] == 'LOST') then return bad end
 if not whole and recovering() then return recovering() end
 local live = busy(KEYS[2])
 if live then return live end
 local in_force = redis.call('HGET', META, 'reset_epoch') or '0'
-if not less(in_force, ARGV[3]) then return { 'SUPERSEDED', in_force } end
+if in_force ~= ARGV[4] then return { 'SUPERSEDED', in_force } end
 local lost_by = {}
-for i = 5, #ARGV do note_owners(lost_by, KEYS[5 * i - 14]) end
+for i = 6, #ARGV do note_owners(lost_by, KEYS[5 * i - 19]) end
 redis.call('DEL', KEYS[2], KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9])
 redis.call('HDEL', META, 'recovering_until', 'occasion')
 redis.call('HSET', META, 'nonce', ARGV[2], 'epochs', '0', 'reset_epoch', ARGV[3], 'run_id', run_id())
-forgive_replaced(KEYS[3], KEYS[10], KEYS[4], 5)
-for i = 5, #ARGV do
+forgive_replaced(KEYS[3], KEYS[10], KEYS[4], 6)
+for i = 6, #ARGV do
   local topic, id, count, partition, position = string.match(ARGV[i], '^(%S+) (%S+) (%S+) (%S+) (%S+)$')
-  local k = 5 * i - 14
+  local k = 5 * i - 19
   redis.call('DEL', KEYS[k])
   if position ~= '-' then
     redis.call('HSET', KEYS[3], topic, id .. ' ' .. count)
@@ -31,6 +31,6 @@ for i = 5, #ARGV do
     redis.call('HSET', KEYS[k + 4], partition, position)
   end
 end
-event(KEYS[4], 'reset', ARGV[4])
+event(KEYS[4], 'reset', ARGV[5])
 tell_lost(KEYS[4], lost_by, 'a reset makes every lane epoch void')
 return reply()
