@@ -17,7 +17,7 @@ local function strike(working, strikes, events, member)
       local tp, lo, hi = string.match(known[i], '^(%S+ %d+) (%x+)-(%x+)$')
       local before, start, stop = string.match(known[i + 1], '^%a+ (%d+) (%d+)-(%d+) ')
       check(tp and before, known[i] .. ' of ' .. strikes)
-      local within = tp == s.tp and lo <= s.lo and s.hi <= hi and not less(s.start, start) and less(s.start, stop)
+      local within = tp == s.tp and lo <= s.lo and s.hi <= hi and less(s.start, stop) and less(start, s.stop)
       if within then
         count = math.max(count, tonumber(before) + 1)
         around[#around + 1] = known[i]
