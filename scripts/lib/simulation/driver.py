@@ -61,6 +61,7 @@ class Driver:
         self.hangs_since: int | None = None  # when its batch met a record that never ends
         self._planned_since, self._asked_ms, self._cuts = len(world.invariants.states) - 1, 0, 0
         self._ended_at = world.invariants.state  # when it asked last whether AvailableNow is done
+        self._before_leaving = world.invariants.state  # when it began to end
         settings = self._settings = world.settings(wishes, checkpoint)
         store = RedisStore.of(self.line, settings, now=lambda: world.server.now_ms)
         self._heartbeat_ms = settings.heartbeat_ms
@@ -115,11 +116,8 @@ class Driver:
         self.ended = why
         if self.heart:
             self.world.scheduler.kill(self.heart)
-        before = self.world.invariants.state
+        self._before_leaving = self.world.invariants.state
         self.service.leave()
-        if self.tasks and "leave" in self.line.done:  # a fenced one was refused: it has freed nothing
-            seen = self.world.invariants
-            promises.kept_what_may_be_written(_offset(self._planned[-1]), before, seen.state, seen.last_owner)
 
     def _spark(self) -> None:
         ck = self.checkpoint
@@ -165,8 +163,12 @@ class Driver:
         self._end("AvailableNow has ended")
 
     def _ran(self, verb: str) -> None:
+        seen = self.world.invariants
         if verb == "finish":
-            self._ended_at = self.world.invariants.state
+            self._ended_at = seen.state
+        if verb == "leave" and self.tasks:  # at once: an old copy may answer before `leave` returns
+            end = _offset(self._planned[-1])
+            promises.kept_what_may_be_written(end, self._before_leaving, seen.state, seen.last_owner)
 
     def _concurrent(self, log: str) -> None:
         if not self.checkpoint.shared:
