@@ -71,8 +71,10 @@ class CostMeter(Listener):
 
     def hands_on(self) -> None:
         """Records go to the JVM: before the first of them nothing was done behind the read."""
+        if self._hands_on:
+            return
         account = next((a for a in self._accounts.values() if a.rows), None)
-        if account is not None and not self._hands_on:
+        if account is not None:
             self._hands_on, now = True, perf_counter()
             account.handed_ms = (now - self._began) * 1000
             self._say(account, now)
