@@ -6,13 +6,15 @@ from contextlib import closing
 from itertools import count
 
 import pytest
-from kafka import KafkaConsumer, KafkaProducer, TopicPartition
+from kafka import KafkaConsumer, KafkaProducer
+from kafka import TopicPartition as KafkaTopicPartition
 from kafka.consumer.fetcher import ConsumerRecord
 
 from coordinator.errors import DataLossError
 from coordinator.key_hash import hash_record
 from coordinator.progress.slices import Slice
 from coordinator.ranges import WHOLE, HashRange, OffsetRange
+from coordinator.subscription import TopicPartition
 from spark_coop_source.hand_over.schema import EVERY, PLAIN
 from spark_coop_source.task.read import SlicePartition, read_slices
 from topics import Kafka, Record
@@ -71,7 +73,7 @@ def everything(kafka: Kafka, topic: str, isolation_level: str = "read_uncommitte
             bootstrap_servers=kafka.bootstrap, isolation_level=isolation_level, consumer_timeout_ms=500, **settings
         )
     ) as consumer:
-        at = TopicPartition(topic, 0)
+        at = KafkaTopicPartition(topic, 0)
         consumer.assign([at])
         consumer.seek(at, consumer.beginning_offsets([at])[at])
         return list(consumer)
@@ -80,7 +82,7 @@ def everything(kafka: Kafka, topic: str, isolation_level: str = "read_uncommitte
 def end(kafka: Kafka, topic: str) -> int:
     """The offset after the last of partition 0, markers included."""
     with closing(KafkaConsumer(bootstrap_servers=kafka.bootstrap)) as consumer:
-        at = TopicPartition(topic, 0)
+        at = KafkaTopicPartition(topic, 0)
         return int(consumer.end_offsets([at])[at])
 
 

@@ -1,13 +1,16 @@
 """The machinery of `scripts/bench`: what it counts and how it tells it. What it measures is nobody's test."""
 
+import json
 from contextlib import closing
 
 import pytest
 from kafka import KafkaConsumer, TopicPartition
 
+from bench.cases.hot_key import Course
 from bench.loader import Load, produce
 from bench.runner import Pair, Sample, alternate, timed
 from bench.table import Result, duration, markdown, result
+from bench.waiting_stream import Done, lanes_told
 from topics import Kafka
 
 
@@ -65,6 +68,24 @@ def test_a_case_ends_as_one_line_and_one_row_of_the_table() -> None:
 )
 def test_a_duration_has_three_digits_in_a_unit_that_suits_it(seconds: float, text: str) -> None:
     assert duration(seconds) == text
+
+
+@pytest.mark.parametrize(
+    ("told", "lanes"),
+    [
+        pytest.param({"orders": {"0": 9}, "#": {"lanes": 7}}, 7, id="our source"),
+        pytest.param({"orders": {"0": 9}}, 0, id="Spark's own"),
+        pytest.param(None, 0, id="nothing told yet"),
+    ],
+)
+def test_the_lanes_of_a_batch_come_from_its_progress(told: object, lanes: int) -> None:
+    assert lanes_told(json.dumps({"sources": [{"latestOffset": told}]})) == lanes
+
+
+def test_lanes_are_told_before_with_and_after_the_slow_key() -> None:
+    before, slow, after = ([Done(0.0, 1.0, 9, 1, lanes) for lanes in of] for of in ((8, 9), (9, 14, 11), (11, 8)))
+    course = Course(5.0, 100.0, before, slow, after)
+    assert course.lanes == "lanes: 9 before, 11 with the slow key (at most 14), 8 after"
 
 
 def test_a_load_is_the_same_every_time_and_spread_over_the_partitions(kafka: Kafka) -> None:

@@ -14,10 +14,11 @@ from coordinator.member.standalone import Standalone
 from coordinator.offset_spec import AtOffsets
 from coordinator.plan.lane_lead import unread, with_lead
 from coordinator.plan.planning import Cutting, Piece, Pieces
+from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import WHOLE, OffsetRange
-from coordinator.settings import StandaloneSettings
-from coordinator.subscription import Assigned, TopicPartition
-from group_services import TestClock
+from coordinator.settings import GroupSettings, StandaloneSettings
+from coordinator.subscription import Assigned, TopicPartition, Topics
+from group_services import Group, TestClock, batches
 from kafka_logs import T0, Through, delete_records, kafka_log
 from log_fixtures import emptied_marker_log, end
 from topics import Kafka, Record
@@ -143,3 +144,18 @@ def test_a_query_reads_partitions_side_by_side_in_time(
         offset = end
         seen.append(tuple(max(lane.until for lane in offset.lanes[tp]) for tp in tps))
     assert seen == [(3, 6), (6, 6), (9, 9), (10, 10)]
+
+
+def test_a_member_of_a_group_reads_partitions_side_by_side_in_time(
+    members: Group, tps: tuple[TopicPartition, TopicPartition]
+) -> None:
+    one, two = tps
+    settings = GroupSettings(members.name, capacity=2, session_ms=60_000, max_lead_ms=2 * MINUTE)
+    service = members.service(Topics((one.topic,)), AtOffsets({one: 0, two: 6}), settings=settings)
+    service.first_positions()
+    seen = [
+        tuple({lane.until for lane in end.lanes[tp]} for tp in tps)
+        for end in batches(service, StreamOffset(members.name))
+    ]
+    assert seen == [({3}, {6}), ({6}, {6}), ({9}, {9}), ({10}, {10})], "all lanes of a partition as far"
+    assert members.state.stable == {one: 10, two: 10}

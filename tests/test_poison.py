@@ -10,6 +10,7 @@ from coordinator.cost.costs import SliceCost
 from coordinator.errors import StateFormatError
 from coordinator.key_hash import cuts
 from coordinator.member.service import Service
+from coordinator.operations.top_view import limited_lanes
 from coordinator.plan.planning import Piece, Pieces
 from coordinator.plan.poison import MOST_TOLD, Strike, forgiven, quarantined, without_struck, working_text
 from coordinator.progress.ownership import Owned
@@ -18,6 +19,7 @@ from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.ranges import WHOLE, HashRange, OffsetRange
 from coordinator.redis.keys import GroupKeys
 from coordinator.redis.membership import Joining
+from coordinator.reports import lane_lines
 from coordinator.subscription import TopicPartition
 from group_services import UNLIMITED, Group, batch, records, subscribed
 from store_world import LONGEST, OTHER, SESSION, TP, WANTED, World
@@ -375,6 +377,12 @@ def test_a_record_that_never_ends_holds_up_each_member_once_and_is_parked(member
     (strike,) = three._store.strikes()
     assert (strike.tp, strike.offset) == (tp, 0)
     assert members.state.stable[tp] == 0
+    assert [e for e in members.events if e in ("strike", "parked", "release")] == ["strike", "parked"]
+    members.clock.skip(1_000)
+    last = three.next_offset(last, UNLIMITED) or last
+    seen = limited_lanes(members.state)
+    assert [(x.hashes, x.position, x.why, x.member) for x in seen] == [(str(hung), 0, lane_lines.PARKED, three.member)]
+    assert three.lanes.parked == 1
 
     assert three._store.forgive([strike], "released by hand") == 1
     members.clock.skip(1_000)

@@ -80,7 +80,7 @@ def test_a_lane_that_catches_up_is_not_falling_behind_however_often_a_query_look
         for _ in range(looks):
             model.grant([(TP, Piece(WHOLE, position, "e.1"))], {TP: end}, lambda *_: 0.0)
         model.learn(BatchCost((), 0.0, warm=False), now_ms=0)
-        assert bool(model._falling_behind()) == (position == 6_000)
+        assert bool(model._granted.falling_behind()) == (position == 6_000)
 
 
 @pytest.mark.parametrize("exact", [True, False])
@@ -173,6 +173,59 @@ def test_where_only_the_clock_tells_healthy_keys_keep_their_rate(
     arrived = work.end - before
     assert arrived - (work.lag(lambda h: h not in slow) - lag) >= kept * arrived
     assert sorted(b.ms for b in after[10:])[18] <= longest * budget_ms
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize(
+    ("slow_ms", "per_second"), [(30_000.0, 500), (30_000.0, 2_000), (10_000.0, 2_000), (5_000.0, 4_000)]
+)
+def test_where_only_the_clock_tells_a_rare_key_that_is_very_slow_is_found(
+    slow_ms: float, per_second: int, seed: int
+) -> None:
+    """Most batches have none of its records, so a batch without one proves nothing; its lane is soon alone."""
+    work = Workload({**HEALTHY, SLOW: slow_ms}, slots=8, per_second=per_second, seed=seed)
+    work.run(60)
+    before, lag = work.end, work.lag(healthy)
+    after = sorted(b.ms for b in work.run(40))
+    assert after[37] <= max(2 * BUDGET_MS, slow_ms + BUDGET_MS)
+    assert after[-1] <= max(5 * BUDGET_MS, 5 * slow_ms)
+    assert _lane_of_the_key(work).size <= WHOLE.size // 32
+    arrived = work.end - before
+    assert arrived - (work.lag(healthy) - lag) >= 0.95 * arrived
+
+
+def _lane_of_the_key(work: Workload) -> HashRange:
+    return next(q.piece.hashes for q in work.steering.quotas if hash_key(SLOW) in q.piece.hashes)
+
+
+def test_where_only_the_clock_tells_a_rare_key_that_recovers_is_no_suspect_any_more() -> None:
+    work = Workload({**HEALTHY, SLOW: 30_000.0}, slots=8, per_second=500)
+    work.run(80)
+    behind = work.lag(lambda h: not healthy(h))
+    work.costs_now(k7=1.0)
+    work.run(40)
+    assert work.lag(lambda h: not healthy(h)) < behind / 10
+    assert not {"suspect, waits", "suspect, on trial"} & {str(q.why) for q in work.steering.quotas}
+
+
+@pytest.mark.parametrize("pause_ms", [30_000, 120_000])
+def test_a_pause_of_the_sink_makes_suspects_for_a_few_batches_only(pause_ms: int) -> None:
+    """All lanes are suspects then; nobody is cut out, and the slots are nearly as busy as ever."""
+    work = Workload(HEALTHY, slots=8, per_second=4_000)
+    work.run(15)
+    work.spark_ms = pause_ms
+    work.run(1)
+    work.spark_ms = SPARK_MS
+    work.run(40)
+    assert work.lag(healthy) <= 3 * 4_000
+    assert {str(q.why) for q in work.steering.quotas} == {"all there is"}
+
+
+@pytest.mark.parametrize(("took_ms", "waited"), [(29_000.0, True), (90_000.0, False)])
+def test_a_batch_that_took_much_longer_than_one_with_more_to_do_was_not_waiting(took_ms: float, waited: bool) -> None:
+    steering = Workload(HEALTHY, slots=8, per_second=1).steering
+    batches = [BatchCost((Load((TP, WHOLE), 0, n, n),), ms) for n, ms in ((1_000, 30_000.0), (100, took_ms))]
+    assert [steering._waited(b) for b in batches] == [False, waited]
 
 
 def test_where_only_the_clock_tells_lanes_that_are_all_alike_lose_nothing() -> None:

@@ -21,6 +21,7 @@ from coordinator.redis.membership import Joining
 from coordinator.redis.store import RedisStore
 from coordinator.reports.lane_lines import NOTHING, BatchLine, CostKind, LaneLine
 from coordinator.subscription import Topic, TopicPartition
+from terminal import on_a_terminal
 
 TP, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)
 LOWER, UPPER = cuts(2)
@@ -68,6 +69,19 @@ def test_top_shows_members_and_lanes_the_slow_ones_first(run: Run, redis_url: st
         ["orders", "0", str(UPPER), "14", "0", "0", "3.5", "100", "9", "all", "there", "is", "m-1"],
     ]
     assert "and 1 lanes more" in run("top", group, "--once", "--lanes", "1", "--redis", redis_url)[1]
+
+
+def test_top_looks_again_and_again_until_ctrl_c(redis_url: str, group: str) -> None:
+    with on_a_terminal("top", group, "--every", "0.5", "--redis", redis_url) as terminal:
+        before = terminal.wait_for(str(LOWER), str(UPPER))
+        with closing(redis.Redis.from_url(redis_url)) as plain:
+            plain.hset(GroupKeys(group).lanes, "m-1", str(replace(QUICK, hashes=WHOLE, position=47_011)))
+        after = terminal.wait_for(str(WHOLE))
+        assert [row for row in rows(after) if row[:1] == ["orders"]] == [
+            ["orders", "0", str(WHOLE), "47011", "0", "0", "3.5", "100", "9", "all", "there", "is", "m-1"]
+        ], "they have merged"
+        assert "47011" not in before
+        assert (terminal.end(), "Traceback" in "".join(terminal.pictures)) == (0, False)
 
 
 def test_top_prints_json_for_programs(run: Run, redis_url: str, group: str) -> None:

@@ -42,6 +42,12 @@ UNSURE = 0.85
 MOST_TRIALS = 14
 """A search that goes on for longer looks for what is not there: two slow lanes are found in fewer batches."""
 
+FULL = 0.8
+"""A batch that takes so much of the budget is about as long as one may be."""
+
+NOISE = 3.0
+"""So many times the noise is no chance."""
+
 ALL_SLOW = 4
 """So many groups slow and none quick: all lanes are alike, none is slower than the rest."""
 
@@ -114,8 +120,11 @@ class Search:
 
     def astray(self, batch: BatchCost, budget_ms: float) -> bool:
         """Whether the batch took longer than its suspects can have: who is slow is not among them."""
-        claimed = max((batch.span_of(x) * self.claims[x].ms for x in self.trial), default=0.0)
-        return batch.work_ms > ASTRAY * max(budget_ms, claimed)
+        return batch.work_ms > ASTRAY * max(budget_ms, self.claimed_ms(batch))
+
+    def claimed_ms(self, batch: BatchCost) -> float:
+        """What the batch takes if the slowest of its suspects is as slow as is claimed."""
+        return max((batch.span_of(x) * self.claims[x].ms for x in self.trial), default=0.0)
 
     def only(self, busy: Collection[LaneId]) -> "Search":
         """The search without suspects that have nothing to read or are not owned any more: nobody waits for them."""
@@ -135,6 +144,22 @@ class Finding:
     slow: tuple[LaneId, ...] = ()
     quick: tuple[LaneId, ...] = ()
     even: bool = False
+
+
+def suspects(
+    batch: BatchCost, budget_ms: float, noise_ms: float, *, known_ms: float, expected_ms: float, peace: bool
+) -> dict[LaneId, Claim]:
+    """The claims of lanes that may be why a batch took long; none where lanes known as slow, `known_ms`, explain it.
+
+    A batch within its budget makes suspects only where others have shown that records need not cost so much, but take
+    `expected_ms`; in times of `peace` only that does.
+    """
+    over = batch.work_ms - noise_ms > FULL * budget_ms and not peace
+    dear = batch.work_ms > max(budget_ms / 2, 1.5 * expected_ms + NOISE * noise_ms)
+    drowned = (TRIAL - ASIDE) * budget_ms < NOISE * noise_ms and batch.work_ms < 1.5 * budget_ms
+    if batch.work_ms <= 1.3 * known_ms or drowned or not (over or dear):
+        return {}
+    return {x.lane: Claim(batch.work_ms / x.span, batch.rows_beside(x) / x.span) for x in batch.lanes if x.rows >= 1}
 
 
 def tried(search: Search, batch: BatchCost, rate_ms: float, healthy_ms: float, noise_ms: float = 0.0) -> Finding:

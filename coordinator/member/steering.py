@@ -192,8 +192,8 @@ class Steering:
             return True
         too_long = batch.work_ms > self._budget.ms and before is not None
         less = too_long and before is not None and batch.fullest <= 0.6 * before.fullest
-        near = 0.03 if self._model.searching else 0.2  # a trial may take about as long as the batch before it
-        waited = less and before is not None and batch.work_ms >= (1 - near) * before.work_ms
+        near = 0.03 if self._model.trying else 0.2  # a trial may take about as long as the batch before it
+        waited = less and before is not None and abs(batch.work_ms - before.work_ms) <= near * before.work_ms
         self._waits_ms = batch.work_ms if waited else None
         return waited
 
@@ -210,7 +210,7 @@ class Steering:
         self, work: Pieces, even: tuple[int, ...], whole: LaneId | None
     ) -> Iterator[tuple[TopicPartition, Piece]]:
         for tp, parts in work.items():
-            bounds = (*even, *cuts) if (cuts := self._model.cuts.get(tp)) else even
+            bounds = (*even, *cuts) if (cuts := self._model.bounds(tp)) else even
             for piece in parts:
                 for hashes in piece.hashes.cut(() if (tp, piece.hashes) == whole else bounds):
                     yield tp, piece.within(hashes)

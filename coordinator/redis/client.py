@@ -38,7 +38,8 @@ _PLAIN: Mapping[object, type[verdicts.Verdict]] = {
 def script(verb: str) -> str:
     """The Lua text of a verb, with what all verbs share before it."""
     lua = files("coordinator.redis") / "lua"
-    return "".join((lua / f"{part}.lua").read_text() for part in ("damage", "prelude", "progress", "striking", verb))
+    shared = ("damage", "prelude", "events", "progress", "striking")
+    return "".join((lua / f"{part}.lua").read_text() for part in (*shared, verb))
 
 
 Entries = list[tuple[str, dict[str, str]]]

@@ -47,11 +47,9 @@ from coordinator.ranges import OffsetRange
 from coordinator.subscription import Bounds, TopicPartition, Topics
 from spark_coop_source.decode.chunk import Chunk
 from spark_coop_source.decode.record_batch_v2 import RawBatch, decoded
+from spark_coop_source.fetch.several import FIRST_POLL, POLL_MS, Begun
 
 log = logging.getLogger(__name__)
-
-POLL_MS = 20
-"""One poll. kafka-python's goes on waiting when it has passed markers only; the position is looked at between two."""
 
 STALL_S = 1.0
 """Without progress for so long, Kafka is asked whether the topic is still there; then at doubling intervals."""
@@ -59,9 +57,6 @@ STALL_S = 1.0
 BEGIN_AGAIN_S = 5.0
 """Without progress for so long, though the log goes on, the consumer forgets what it knows of the partition: very
 rarely kafka-python does not ask for it any more."""
-
-FIRST_POLL = 100
-"""Records of the first poll, before it is known how large they are, where kafka-python gives record by record."""
 
 EVERY_BATCH = 100_000
 """Record batches of a poll: all that came with an answer, for they are in memory, so that the next is asked for."""
@@ -91,18 +86,20 @@ def fetch(
     stretch: OffsetRange,
     settings: FetchSettings,
     stopped: Callable[[], bool] = lambda: False,
+    begun: Begun | None = None,
 ) -> Iterator[Chunk]:
     """The records of `stretch` that Kafka still has, in offset order; transaction markers are no records.
 
-    Under `isolation_level=read_committed` records of aborted transactions are none either. Whatever
-    the consumer was assigned to before, it is assigned to `tp` after. Ends early once `stopped`.
+    Under `isolation_level=read_committed` records of aborted transactions are none either. What has `begun` of the
+    stretch is not asked for again; for the rest the consumer is assigned to `tp`, whatever it was assigned to before.
+    Ends early once `stopped`.
 
     Raises:
         DataLossError: offsets are gone and `fail_on_data_loss` says that this matters.
         FetchTimeoutError: nothing came for `poll_timeout_ms` (the time between two chunks does not count).
         LogError: Kafka refuses, or a record cannot be decoded; one of its subclasses where it fits.
     """
-    return _Stretch(consumer, tp, stretch, settings).read(stopped)
+    return _Stretch(consumer, tp, stretch, settings).read(stopped, begun)
 
 
 class _Stretch:
@@ -121,9 +118,13 @@ class _Stretch:
         self._next_poll = min(FIRST_POLL, self._most)
         self._last_progress = self._next_look = 0.0
 
-    def read(self, stopped: Callable[[], bool]) -> Iterator[Chunk]:
+    def read(self, stopped: Callable[[], bool], begun: Begun | None = None) -> Iterator[Chunk]:
         self._moved()
-        self._begin()
+        if begun:
+            yield from self._wanted(begun.records)
+            self._position = begun.position
+        if self._position < self._until:
+            self._begin()
         while self._position < self._until and not stopped():
             yield from self._poll()
 
@@ -134,7 +135,7 @@ class _Stretch:
     def _poll(self) -> Iterator[Chunk]:
         """The next records within the stretch, if any came; the position moves also without them."""
         try:
-            records = self._consumer.poll(POLL_MS, self._next_poll).get(self._at, [])
+            records = self._polled()
             position = self._consumer.position(self._at)
         except OffsetOutOfRangeError:
             self._go_on_with_what_is_left(self._bounds())
@@ -152,6 +153,16 @@ class _Stretch:
         self._moved()
         yield from self._wanted(records)
         self._position = position
+
+    def _polled(self) -> list[ConsumerRecord]:
+        """What has come; what follows within the stretch is asked for, so that it comes while this is decoded.
+
+        kafka-python asks ahead only if a poll finds what it gives, and not if it has to wait for it.
+        """
+        records: list[ConsumerRecord] = self._consumer.poll(POLL_MS, self._next_poll).get(self._at, [])
+        if records and self._consumer.position(self._at) < self._until:
+            records += self._consumer.poll(0, self._next_poll).get(self._at, [])
+        return records
 
     def _wanted(self, records: Sequence[ConsumerRecord]) -> Iterator[Chunk]:
         """What of a poll lies within the stretch; the position moves chunk by chunk."""

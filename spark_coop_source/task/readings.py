@@ -9,7 +9,7 @@ look `hand_over`'s.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -31,10 +31,13 @@ from spark_coop_source.decode.arrow_columns import numbers
 from spark_coop_source.decode.chunk import Chunk
 from spark_coop_source.fetch.consumers import answer_bytes, borrowed
 from spark_coop_source.fetch.fetch import FetchSettings, fetch
+from spark_coop_source.fetch.several import SHORT, Begun, at_once, begun
 from spark_coop_source.function.pieces import offsets_of
 from spark_coop_source.hand_over.record_batch import completed, shared, to_arrow
 from spark_coop_source.select.lanes import by_part, within
 from spark_coop_source.task.read import SlicePartition
+
+Slices = Mapping[TopicPartition, Sequence[Slice]]
 
 
 @dataclass(slots=True)
@@ -47,6 +50,7 @@ class Readings:
     _stack: ExitStack = field(default_factory=ExitStack)
     _borrowing: ExitStack = field(default_factory=ExitStack)
     _consumer: KafkaConsumer | None = None
+    _begun: dict[TopicPartition, Begun] = field(default_factory=dict)
     _cache: BlockCache | None = None
 
     def __enter__(self) -> Self:
@@ -57,6 +61,25 @@ class Readings:
 
     def __exit__(self, *error: object) -> None:
         self._stack.__exit__(*error)  # type: ignore[arg-type]
+
+    def each(self, slices: Slices) -> Iterator[tuple[TopicPartition, Iterator[pa.RecordBatch]]]:
+        """Each partition with its records; those of which little is read come first, several begun by one request."""
+        firsts = {tp: _first(of_one) for tp, of_one in slices.items()}
+        short = [tp for tp, first in firsts.items() if self._is_short(tp, first)]
+        long = slices.keys() - set(short)
+        together = at_once(self._opened(), answer_bytes(self.task.most_unfiltered)) if len(short) > 1 else 1
+        for group in (short[at : at + together] for at in range(0, len(short), together)):
+            self._begin({tp: firsts[tp] for tp in group})
+            yield from ((tp, self.of(tp, slices[tp])) for tp in group)
+        yield from ((tp, self.of(tp, slices[tp])) for tp in sorted(long))
+
+    def _is_short(self, tp: TopicPartition, first: OffsetRange) -> bool:
+        shared = self.task.sharing and tp in self.task.sharing.stretches
+        return not shared and len(first) <= SHORT
+
+    def _begin(self, stretches: Mapping[TopicPartition, OffsetRange]) -> None:
+        if len(stretches) > 1:
+            self._begun = begun(self._opened(), stretches, answer_bytes(self.task.most_unfiltered))
 
     def of(self, tp: TopicPartition, slices: Sequence[Slice]) -> Iterator[pa.RecordBatch]:
         """The records that lie in `slices`, all of this partition; those that Kafka still has.
@@ -101,7 +124,7 @@ class Readings:
             task.kafka, task.poll_timeout_ms, task.fail_on_data_loss, answer_bytes(task.most_unfiltered)
         )
         try:
-            yield from fetch(self._opened(), tp, offsets, settings, stopped)
+            yield from fetch(self._opened(), tp, offsets, settings, stopped, self._begun.pop(tp, None))
         except Exception as error:  # which another task's blocks may make up for: the consumer is dropped all the same
             self._consumer = None
             self._borrowing.__exit__(type(error), error, error.__traceback__)
@@ -112,6 +135,10 @@ class Readings:
             borrowing = borrowed(self.task.kafka, self.partitions, self.task.most_unfiltered)
             self._consumer = self._borrowing.enter_context(borrowing)
         return self._consumer
+
+
+def _first(slices: Iterable[Slice]) -> OffsetRange:
+    return union(s.offsets for s in slices)[0]
 
 
 _Mine = dict[int, list[OffsetRange]]

@@ -59,8 +59,7 @@ def _partitions(task: SlicePartition) -> Iterator[tuple[TopicPartition, Iterator
     """The records of one partition after another."""
     if not task.slices:
         return
-    of_partitions = [(tp, merged(group)) for tp, group in groupby(sorted(task.slices), lambda s: s.topic_partition)]
+    slices = {tp: merged(group) for tp, group in groupby(sorted(task.slices), lambda s: s.topic_partition)}
     columns = task.columns if task.report is None else (*task.columns, *MEASURED)
-    with Readings(task, columns, [tp for tp, _ in of_partitions]) as readings:
-        for tp, slices in of_partitions:
-            yield tp, readings.of(tp, slices)
+    with Readings(task, columns, slices) as readings:
+        yield from readings.each(slices)

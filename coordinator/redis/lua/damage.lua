@@ -4,12 +4,17 @@ local KINDS = {  -- all others are hashes
   leases = 'zset', batches = 'zset', leaving = 'set', events = 'stream', history = 'stream',
 }
 local READ_FIRST = { segments = true, owners = true, ics = true, reserved = true }  -- whose kind reading them tells
-local NUMBERS = { 'commit_seq', 'reset_epoch', 'epochs', 'joins', 'generation', 'recovering_until', 'computing_until' }
+local NUMBERS = { 'commit_seq', 'reset_epoch', 'epochs', 'joins', 'generation', 'recovering_until', 'computing_until',
+  'duplicate_commits' }
 local OFFSET, OWNER = '^%d+$', '^%x+%.%d+ %S+$'
 local OFFSET_MAX = '9223372036854775807'
 
 local function check(right, what)
   if not right then error(what .. ' is damaged') end
+end
+
+local function number(text)  -- as `less` compares them, and no larger than an offset may be
+  return string.find(text, OFFSET) and not string.find(text, '^0%d') and (#text < 19 or (#text == 19 and text <= OFFSET_MAX))
 end
 
 local fixed = {}  -- the keys that were looked at, each once
@@ -30,21 +35,32 @@ local function check_meta()
   check(string.match(redis.call('HGET', KEYS[1], 'nonce') or '', '^%x+$'), 'nonce of ' .. KEYS[1])
   for i, value in ipairs(redis.call('HMGET', KEYS[1], unpack(NUMBERS))) do
     local optional = i > 3  -- what `found` did not write
-    check((not value and optional) or (value and #value < 20 and string.match(value, OFFSET)), NUMBERS[i] .. ' of ' .. KEYS[1])
+    check((not value and optional) or (value and #value < 19 and number(value)), NUMBERS[i] .. ' of ' .. KEYS[1])
   end
+end
+
+local fields = {}  -- most partitions are cut alike
+local function hashes_of(field)  -- "lo-hi" -> {lo, hi, sound}
+  local known = fields[field]
+  if known then return known end
+  local lo, hi = string.sub(field, 1, 16), string.sub(field, 18)
+  local hex = #hi == 16 and string.sub(field, 17, 17) == '-' and not string.find(lo .. hi, '[^0-9a-f]')
+  known = { lo = lo, hi = hi, sound = hex and lo <= hi and hi < '8' }
+  fields[field] = known
+  return known
 end
 
 -- {"lo-hi", value, ...} as HGETALL gives it, read from `key`; `pattern` is what each value looks like.
 local function check_ranges(ranges, key, pattern)
   local last
   for _, r in ipairs(ranges) do
-    local hex = #r.lo == 16 and #r.hi == 16 and not string.find(r.lo .. r.hi, '[^0-9a-f]')
-    local sound = hex and r.lo <= r.hi and r.hi < '8' and not (last and r.lo <= last)
-    local too_large = pattern == OFFSET and (#r.value > 19 or (#r.value == 19 and r.value > OFFSET_MAX))
-    if not sound or too_large or not string.find(r.value, pattern) then  -- a text for each range would take long
+    local sound = r.sound and not (last and r.lo <= last)
+    local right
+    if pattern == OFFSET then right = number(r.value) else right = string.find(r.value, pattern) end
+    if not (sound and right) then  -- a text for each range would take long
       check(sound, r.lo .. '-' .. r.hi .. ' of ' .. key)
       check(string.find(r.value, pattern), 'what ' .. key .. ' says of ' .. r.lo .. '-' .. r.hi)
-      check(not too_large, 'position ' .. r.value .. ' of ' .. key)
+      check(right, 'position ' .. r.value .. ' of ' .. key)
     end
     last = r.hi
   end

@@ -12,7 +12,7 @@ for i = 1, #strikes, 2 do
   local tp, lo, hi = string.match(strikes[i], '^(%S+ %d+) (%x+)-(%x+)$')
   local word, start, stop = string.match(strikes[i + 1], '^(%a+) %d+ (%d+)-(%d+) ')
   check(tp and word, strikes[i] .. ' of ' .. KEYS[5])
-  check_ranges({ { lo = lo, hi = hi, value = '' } }, KEYS[5], '')
+  check_ranges(from_hash({ lo .. '-' .. hi, '' }), KEYS[5], '')
   parked[tp] = parked[tp] or {}
   if word == 'parked' then table.insert(parked[tp], { lo = lo, hi = hi, start = start, stop = stop }) end
 end

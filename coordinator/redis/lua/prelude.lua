@@ -31,16 +31,18 @@ local function step(hash, by)  -- the hash (16 hex digits) before (-1) or after 
   return known
 end
 
+local function lower(a, b) return a.lo < b.lo end
 local function ascending(ranges)
-  table.sort(ranges, function(a, b) return a.lo < b.lo end)
+  if ranges[2] then table.sort(ranges, lower) end
   return ranges
 end
 
--- {"lo-hi", value, ...} as HGETALL gives it -> ranges {lo, hi, value}, ascending
+-- {"lo-hi", value, ...} as HGETALL gives it -> ranges {lo, hi, value, sound}, ascending
 local function from_hash(flat)
   local ranges = {}
   for i = 1, #flat, 2 do
-    ranges[#ranges + 1] = { lo = string.sub(flat[i], 1, 16), hi = string.sub(flat[i], 18), value = flat[i + 1] }
+    local h = hashes_of(flat[i])
+    ranges[#ranges + 1] = { lo = h.lo, hi = h.hi, value = flat[i + 1], sound = h.sound }
   end
   return ascending(ranges)
 end
@@ -127,10 +129,16 @@ end
 
 -- "<nonce>.<counter> <member>" -> lane epoch, member; nothing where the nonce is an older one: its epochs are void
 local in_force
+local owners = {}  -- many partitions are acquired at once
 local function owner(value)
-  local nonce, counter, member = string.match(value or '', '^(%x+)%.(%d+) (%S+)$')
-  in_force = in_force or redis.call('HGET', META, 'nonce')
-  if nonce == in_force then return nonce .. '.' .. counter, member end
+  local known = owners[value or '']
+  if not known then
+    local epoch, nonce, member = string.match(value or '', '^((%x+)%.%d+) (%S+)$')
+    in_force = in_force or redis.call('HGET', META, 'nonce')
+    known = nonce == in_force and { epoch, member } or {}
+    owners[value or ''] = known
+  end
+  return known[1], known[2]
 end
 
 local function run_id() return string.match(redis.call('INFO', 'server'), 'run_id:(%w+)') end
@@ -258,48 +266,4 @@ local function reply(...)
   redis.call('HSET', META, 'updated_at', ms(now_ms()))
   expire_what_is_new()
   return { 'OK', redis.call('HGET', META, 'nonce'), tostring(seq), ... }
-end
-
--- `ranges` of changes of ownership only; `member` if it is not the caller that the event is about.
-local function event(key, kind, why, ranges, member)
-  local more = ranges and { 'ranges', ranges } or {}
-  redis.call('XADD', key, 'MAXLEN', '~', 1000, '*', 'event', kind, 'member', member or call.member, 'why', why, unpack(more))
-end
-
--- Collects key ranges that change hands, ascending: "orders-0 whole, orders-1 lo-hi" in the events stream (spec 8).
-local function note(ranges, owners_key, lo, hi)
-  local last = ranges[#ranges]
-  if last and last.key == owners_key and step(last.hi, 1) == lo then
-    last.hi = hi
-  else
-    ranges[#ranges + 1] = { key = owners_key, lo = lo, hi = hi }
-  end
-end
-
-local function told(ranges)
-  local words = {}
-  for i, r in ipairs(ranges) do
-    local topic, partition = string.match(r.key, ':owners:(.+):(%d+)$')
-    local whole = r.lo == '0000000000000000' and r.hi == '7fffffffffffffff'
-    words[i] = topic .. '-' .. partition .. ' ' .. (whole and 'whole' or r.lo .. '-' .. r.hi)
-  end
-  return table.concat(words, ', ')
-end
-
--- The lane epochs of these owners are about to be void: adds their ranges to `lost`, by member.
-local function note_owners(lost, owners_key)
-  for _, o in ipairs(ranges_at(owners_key, OWNER)) do
-    local _, member = owner(o.value)
-    if member then
-      lost[member] = lost[member] or {}
-      note(lost[member], owners_key, o.lo, o.hi)
-    end
-  end
-end
-
-local function tell_lost(key, lost, why)
-  local members = {}
-  for member in pairs(lost) do members[#members + 1] = member end
-  table.sort(members)
-  for _, member in ipairs(members) do event(key, 'lost', why, told(lost[member]), member) end
 end

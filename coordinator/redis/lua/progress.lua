@@ -24,6 +24,7 @@ local function offsets_of(text)  -- "53-60 71-71" or "53-60,71-71"; an error for
 end
 
 local function text_of(offsets)
+  if #offsets == 0 then return '' end
   local words = {}
   for i, r in ipairs(offsets) do words[i] = r[1] .. '-' .. shifted(r[2], -1) end
   return table.concat(words, ' ')

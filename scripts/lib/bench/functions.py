@@ -8,6 +8,7 @@ import pyarrow.compute as pc
 
 LETTERS = "key binary, size int, upper binary"
 WAITED = "key binary, records int"
+CLOCKED = "key binary, records int, began_ns long, ended_ns long"
 WORKED = "key binary, us long"
 PASSED = "partition int, offset long, key binary, value binary"
 HANG = b"hang"
@@ -16,6 +17,7 @@ _LETTERS = pa.schema([("key", pa.binary()), ("size", pa.int32()), ("upper", pa.b
 _WAITED = pa.schema([("key", pa.binary()), ("records", pa.int32())])
 
 
+_CLOCKED = pa.schema([*_WAITED, ("began_ns", pa.int64()), ("ended_ns", pa.int64())])
 _WORKED = pa.schema([("key", pa.binary()), ("us", pa.int64())])
 
 
@@ -56,6 +58,14 @@ def wait(key: bytes | None, records: pa.RecordBatch) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(
         [pa.array([key], pa.binary()), pa.array([len(records)], pa.int32())], schema=_WAITED
     )
+
+
+def wait_clocked(key: bytes | None, records: pa.RecordBatch) -> pa.RecordBatch:
+    """The same; tells when it began and ended, in nanoseconds since 1970."""
+    began = time.time_ns()
+    waited = wait(key, records)
+    clock = [pa.array([at], pa.int64()) for at in (began, time.time_ns())]
+    return pa.RecordBatch.from_arrays([*waited.columns, *clock], schema=_CLOCKED)
 
 
 def wait_told(key: bytes | None, records: pa.RecordBatch) -> pa.RecordBatch:

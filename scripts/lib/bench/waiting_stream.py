@@ -1,15 +1,16 @@
 """A streaming query of ours whose work waits, inside the read or behind it, and what each of its batches did."""
 
+import json
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 from uuid import uuid4
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
+from pyspark.sql.streaming.listener import StreamingQueryProgress
 from pyspark.sql.streaming.query import StreamingQuery
 
 from bench.functions import WAITED, wait, wait_all
@@ -23,12 +24,13 @@ _POLL_S = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """One batch: when it began, in seconds; how long it took; records of slow keys and of all others."""
+    """One batch: when it began, in seconds; how long it took; records of slow keys and of all others; its lanes."""
 
     at: float
     seconds: float
     healthy: int
     slow: int
+    lanes: int = 0  # of our own source, as it last told, up to a second before
 
     @property
     def end(self) -> float:
@@ -68,6 +70,10 @@ def counted(world: World, rows: DataFrame, slow: str = "") -> Iterator[Streaming
         query.stop()
 
 
+class NoBatchError(RuntimeError):
+    """None ended in the time that was given: the work is more than the query can do."""
+
+
 class Story:
     """The batches of a query as they end: Spark itself keeps only the last hundred."""
 
@@ -80,7 +86,10 @@ class Story:
         return [done for _, done in sorted(self._seen.items())]
 
     def watch(self, batches: int, seconds: float) -> list[Done]:
-        """Look on for so many batches, but not for longer; gives those. Raises `RuntimeError` if the query fails."""
+        """Look on for so many batches, but not for longer; gives those.
+
+        Raises `NoBatchError` if there is none, `RuntimeError` if the query fails.
+        """
         before, until = len(self._seen), time.monotonic() + seconds
         while time.monotonic() < until and len(self._seen) < before + batches:
             if self._query.exception() is not None:
@@ -88,13 +97,20 @@ class Story:
             self._seen |= {told["batchId"]: _done(told) for told in self._query.recentProgress if told["numInputRows"]}
             time.sleep(_POLL_S)
         if not self.batches[before:]:
-            raise RuntimeError(f"no batch ended in {seconds:g} s; the query said last: {self._query.lastProgress}")
+            raise NoBatchError(f"no batch ended in {seconds:g} s; the query said last: {self._query.lastProgress}")
         return self.batches[before:]
 
 
-def _done(told: Mapping[str, Any]) -> Done:
+def lanes_told(progress: str) -> int:
+    """How many lanes the JSON of a batch's progress tells of; 0 for a source without lanes."""
+    told = json.loads(progress)["sources"][0]["latestOffset"] or {}
+    return int(told.get("#", {}).get("lanes", 0))
+
+
+def _done(told: StreamingQueryProgress) -> Done:
     row = told["observedMetrics"]["work"]
     counts = row if isinstance(row, Mapping) else row.asDict()
     at = datetime.fromisoformat(told["timestamp"]).timestamp()
     slow = int(counts["slow"])
-    return Done(at, told["durationMs"]["triggerExecution"] / 1000, int(counts["all"]) - slow, slow)
+    took = told["durationMs"]["triggerExecution"] / 1000
+    return Done(at, took, int(counts["all"]) - slow, slow, lanes_told(told.json))

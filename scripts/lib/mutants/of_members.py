@@ -38,7 +38,7 @@ FAULTS = (
         "lane epochs are numbers without a nonce",
         (
             Edit("coordinator/redis/lua/acquire.lua", "epoch = call.nonce .. '.' ..", "epoch = '0.' .."),
-            Edit(_PRELUDE, "if nonce == in_force then return", "if nonce then return"),
+            Edit(_PRELUDE, "known = nonce == in_force and", "known = nonce and"),
         ),
         schedules=300,
     ),
@@ -55,7 +55,7 @@ FAULTS = (
     ),
     Fault(
         "lane epochs of an older nonce stay valid",
-        (Edit(_PRELUDE, "if nonce == in_force then return", "if nonce then return"),),
+        (Edit(_PRELUDE, "known = nonce == in_force and", "known = nonce and"),),
         _RECOVERY,
     ),
     Fault(

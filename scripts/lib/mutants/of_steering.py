@@ -4,6 +4,7 @@ from mutants.fault import Edit, Fault
 
 _STEERING, _MODEL = "coordinator/member/steering.py", "coordinator/cost/model.py"
 _OVERHEAD, _SEARCH = "coordinator/cost/overhead.py", "coordinator/cost/search.py"
+_STALLS, _OF_STALLS = "coordinator/cost/stalls.py", ("tests/test_stalls.py",)
 _OF_STEERING, _OF_SEARCH = ("tests/test_steering.py",), ("tests/test_search.py",)
 _OF_OVERHEAD = ("tests/test_overhead.py",)
 
@@ -42,6 +43,32 @@ FAULTS = (
         "waiting for a trigger is taken for work",
         (Edit(_STEERING, "if warm and (on_trigger or self._waited(batch)):", "if False:"),),
         _OF_STEERING,
+    ),
+    Fault(
+        "a batch that is much longer than one with more to do is taken for waiting",
+        (
+            Edit(
+                _STEERING,
+                "abs(batch.work_ms - before.work_ms) <= near * before.work_ms",
+                "batch.work_ms >= (1 - near) * before.work_ms",
+            ),
+        ),
+        _OF_STEERING,
+    ),
+    Fault(
+        "a stall is searched for like many slow records",
+        (Edit(_MODEL, "elif len(batch.lanes) > 1 and stalled(", "elif False and stalled("),),
+        _OF_STEERING,
+    ),
+    Fault(
+        "suspects of a stall are cleared while much of theirs waits to be read",
+        (Edit(_STALLS, "if not bound and quiet >=", "if quiet >="),),
+        _OF_STALLS,
+    ),
+    Fault(
+        "a group of suspects that stalls stays one group",
+        (Edit(_STALLS, "return (parts[:middle], parts[middle:]) if middle else (parts,)", "return (parts,)"),),
+        _OF_STALLS,
     ),
     Fault(
         "chance proves a suspect slow",

@@ -9,7 +9,7 @@ from bench.cases.slots import KEYS, WORK_US, settled
 from bench.feed import Feed, backlog, keys
 from bench.shapes import Shape, shapes
 from bench.table import Result, duration
-from bench.waiting_stream import Done, Story, behind, counted, inside, theirs_behind
+from bench.waiting_stream import Done, NoBatchError, Story, behind, counted, inside, theirs_behind
 from bench.world import World
 
 SLOTS = 8
@@ -38,6 +38,18 @@ class Course:
     def found(self) -> int:
         """The first batch over the budget: from then on the slow key may be known."""
         return next((i for i, b in enumerate(self.slow) if b.seconds > self.budget_s), 0)
+
+    @property
+    def recovered(self) -> Sequence[Done]:
+        """The batches in which the key has to be even again."""
+        return self.after[: FOUND_WITHIN + 1]
+
+    @property
+    def lanes(self) -> str:
+        """How many lanes there were: the one of the slow key should be cut out, and merge again."""
+        most = max((b.lanes for b in self.slow), default=0)
+        before, slow, after = (x[-1].lanes if x else 0 for x in (self.before, self.slow, self.recovered))
+        return f"lanes: {before} before, {slow} with the slow key (at most {most}), {after} after"
 
 
 def hotkey(world: World) -> Iterator[Result]:
@@ -78,11 +90,17 @@ def _theirs(world: World, shape: Shape, per_second: float) -> Result:
     feed = Feed(world.broker.address, topic, keys(KEYS, WORK_US), per_second)
     with counted(world, theirs_behind(world, topic, shape), SLOW) as query, feed.running():
         story = Story(query)
-        story.watch(WARM, OTHERWISE_S)
+        before = story.watch(WARM, OTHERWISE_S)
         feed.work[SLOW.encode()] = SLOW_US
-        slow = story.watch(10 * BATCHES, THEIRS_S)
-    kept = sum(b.healthy for b in slow) / (slow[-1].end - slow[0].at) / (per_second * (1 - 1 / KEYS))
+        try:
+            slow = story.watch(10 * BATCHES, THEIRS_S)
+        except NoBatchError:  # each batch is as long as what came during the one before takes
+            slow = []
     work = f"{shape.name}, mapInArrow, {per_second:.0f}/s arrive: healthy keys"
+    if not slow:
+        note = f"no batch ended in {THEIRS_S:g} s; the last before, all keys alike, took {duration(before[-1].seconds)}"
+        return Result("P7 theirs", work, "", "0%", "", note=note)
+    kept = sum(b.healthy for b in slow) / (slow[-1].end - slow[0].at) / (per_second * (1 - 1 / KEYS))
     note = f"p95 of {len(slow)} batches {duration(_p95(slow))}, the last {duration(slow[-1].seconds)}"
     return Result("P7 theirs", work, "", f"{kept:.0%}", "", note=note)
 
@@ -103,8 +121,8 @@ def _judged(name: str, course: Course) -> Iterator[Result]:
 
 
 def _recovered(course: Course) -> Result:
-    batches = course.after[: FOUND_WITHIN + 1]
-    note = f"its records in each batch: {', '.join(str(b.slow) for b in batches)}"
+    batches = course.recovered
+    note = f"{course.lanes}; its records in each batch: {', '.join(str(b.slow) for b in batches)}"
     last, limit = batches[-1].seconds, course.budget_s
     return Result("P7c", "the key recovers: the tenth batch", "budget", *_pair(last, limit), last / limit, 1.0, note)
 

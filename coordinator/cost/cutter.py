@@ -1,0 +1,73 @@
+"""Where a member cuts lanes by cost, from batch to batch: it remembers what it has cut, when, and of what.
+
+The decision itself is `lane_cuts`, which is pure.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from coordinator.cost.batch_cost import LaneId
+from coordinator.cost.lane_cuts import LANES_PER_SLOT, Cuts, LaneWork, cut_between, fewer, finely, more
+from coordinator.cost.search import Claim, Search
+
+MERGE_EVERY_MS = 60_000
+"""Between two merges: at steady load there is at most one change a minute."""
+
+PART_EVERY = 6
+"""Batches from one search in a lane that is known as slow to the next: each costs all lanes a part of two batches."""
+
+
+class Cutter:
+    """See the module."""
+
+    def __init__(self, slots: int, *, fixed: bool, now_ms: int) -> None:
+        self._slots = slots
+        self.fixed = fixed
+        """Whether the user has fixed the number of lanes: then none is cut."""
+        self.cuts: Cuts = {}
+        self._parents: dict[LaneId, float] = {}  # what a record of the lane cost that was cut for this one
+        self._quiet_batches = 0  # without a search
+        self._merged_at_ms = now_ms
+
+    def finely(self, lanes: Collection[LaneId]) -> dict[LaneId, tuple[LaneId, ...]]:
+        """Each lane in parts so that half of all are enough work for all slots."""
+        if self.fixed:
+            return {lane: (lane,) for lane in lanes}
+        most = LANES_PER_SLOT * self._slots / max(1, len({tp for tp, _ in lanes}))
+        return {lane: finely(lane, round(most * lane[1].share)) for lane in lanes}
+
+    def part(self, families: Mapping[LaneId, Sequence[LaneId]]) -> None:
+        """Cut each of these lanes in these parts."""
+        self.cuts = cut_between(self.cuts, families.values())
+
+    def alone(self, lane: LaneId, record_ms: float | None) -> bool:
+        """Whether a lane was cut, and its records cost no more than before: there is nobody else in it."""
+        parent = self._parents.get(lane)
+        return parent is not None and (record_ms or 0.0) <= 1.2 * parent
+
+    def cut(self, lanes: Sequence[LaneWork], rate_ms: float | None, now_ms: int, *, exact: bool) -> Search:
+        """Cut one of the lanes of a batch if that is worth it, or merge some; the search among halves, if any.
+
+        A record of which nothing is known for sure costs `rate_ms`.
+        """
+        self._quiet_batches += 1
+        patient = None if not exact and self._quiet_batches < PART_EVERY else _mostly_ms(lanes, rate_ms)
+        decision = more(self.cuts, lanes, slots=self._slots, healthy_ms=patient, exact=exact)
+        self.cuts = decision.cuts
+        if not decision.changed and now_ms - self._merged_at_ms >= MERGE_EVERY_MS:
+            merged = fewer(self.cuts, lanes, slots=self._slots)
+            if merged != self.cuts:
+                self.cuts, self._merged_at_ms = merged, now_ms
+        return self._parted(decision.parted, decision.halves, exact=exact) if decision.parted else Search()
+
+    def _parted(self, whole: LaneWork, halves: Sequence[LaneId], *, exact: bool) -> Search:
+        self._quiet_batches = 0
+        cell, record_ms = whole.cell, whole.cell.record_ms or 0.0
+        self._parents |= dict.fromkeys(halves, record_ms)
+        claim = Claim(cell.density * record_ms, cell.density / 2)
+        return Search() if exact else Search.among(dict.fromkeys(halves, claim), some_quick=True)
+
+
+def _mostly_ms(lanes: Iterable[LaneWork], rate_ms: float | None) -> float | None:
+    """What a record of most lanes costs."""
+    costs = sorted(c for x in lanes if (c := x.cell.record_ms if x.cell.sure else rate_ms) is not None)
+    return costs[len(costs) // 2] if costs else None

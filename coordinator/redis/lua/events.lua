@@ -1,0 +1,44 @@
+-- Put after the prelude: what the events stream is told, above all which key ranges change hands.
+-- `ranges` of changes of ownership only; `member` if it is not the caller that the event is about.
+local function event(key, kind, why, ranges, member)
+  local more = ranges and { 'ranges', ranges } or {}
+  redis.call('XADD', key, 'MAXLEN', '~', 1000, '*', 'event', kind, 'member', member or call.member, 'why', why, unpack(more))
+end
+
+-- Collects key ranges that change hands, ascending: "orders-0 whole, orders-1 lo-hi" in the events stream (spec 8).
+local function note(ranges, owners_key, lo, hi)
+  local last = ranges[#ranges]
+  if last and last.key == owners_key and step(last.hi, 1) == lo then
+    last.hi = hi
+  else
+    ranges[#ranges + 1] = { key = owners_key, lo = lo, hi = hi }
+  end
+end
+
+local function told(ranges)
+  local words = {}
+  for i, r in ipairs(ranges) do
+    local topic, partition = string.match(r.key, ':owners:(.+):(%d+)$')
+    local whole = r.lo == '0000000000000000' and r.hi == '7fffffffffffffff'
+    words[i] = topic .. '-' .. partition .. ' ' .. (whole and 'whole' or r.lo .. '-' .. r.hi)
+  end
+  return table.concat(words, ', ')
+end
+
+-- The lane epochs of these owners are about to be void: adds their ranges to `lost`, by member.
+local function note_owners(lost, owners_key)
+  for _, o in ipairs(ranges_at(owners_key, OWNER)) do
+    local _, member = owner(o.value)
+    if member then
+      lost[member] = lost[member] or {}
+      note(lost[member], owners_key, o.lo, o.hi)
+    end
+  end
+end
+
+local function tell_lost(key, lost, why)
+  local members = {}
+  for member in pairs(lost) do members[#members + 1] = member end
+  table.sort(members)
+  for _, member in ipairs(members) do event(key, 'lost', why, told(lost[member]), member) end
+end

@@ -1,0 +1,78 @@
+"""The command `coop-kafka` on a terminal of its own, as somebody sits before it: what it shows, and Ctrl-C."""
+
+import fcntl
+import os
+import re
+import select
+import struct
+import subprocess
+import sys
+import termios
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+DEADLINE_S = 30
+ROWS, COLUMNS = 40, 200
+HOME, CTRL_C = b"\x1b[H", b"\x03"
+_ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_ON_IT = "import os, sys; os.login_tty(0); os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
+
+
+@dataclass
+class Terminal:
+    """What a command shows on it, and the keys pressed."""
+
+    process: subprocess.Popen[bytes]
+    _fd: int
+    _all: bytes = b""
+    _until: float = field(default_factory=lambda: time.monotonic() + DEADLINE_S)
+
+    @property
+    def pictures(self) -> list[str]:
+        """All that was drawn so far, without colours: each picture begins at the upper left corner."""
+        return [_ESCAPES.sub("", picture.decode(errors="replace")) for picture in self._all.split(HOME)]
+
+    def wait_for(self, *words: str) -> str:
+        """The first whole picture with all these words in it."""
+        while not (found := [one for one in self.pictures[:-1] if all(word in one for word in words)]):
+            assert self._read(), f"it ended, and never showed {words}:\n{self.pictures[-1]}"
+        return found[0]
+
+    def end(self) -> int:
+        """Press Ctrl-C; gives the exit code."""
+        os.write(self._fd, CTRL_C)
+        while self._read():
+            pass
+        return self.process.wait(DEADLINE_S)
+
+    def _read(self) -> bool:
+        """Wait for more; whether more may come."""
+        left = self._until - time.monotonic()
+        assert left > 0, f"not within {DEADLINE_S} s:\n{self.pictures[-1]}"
+        if not select.select([self._fd], [], [], left)[0]:
+            return True
+        try:
+            came = os.read(self._fd, 65_536)
+        except OSError:  # how Linux says that nobody has the terminal open any more
+            came = b""
+        self._all += came
+        return bool(came)
+
+
+@contextmanager
+def on_a_terminal(*arguments: str) -> Iterator[Terminal]:
+    """The command at work; killed at the end if it still is."""
+    mine, its = os.openpty()
+    fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
+    command = (sys.executable, "-c", _ON_IT, "-m", "spark_coop_source.command_line", *arguments)
+    size = {"COLUMNS": str(COLUMNS), "LINES": str(ROWS)}  # this process may have been told of another one
+    environment = {**os.environ, "TERM": "xterm", **size}
+    with subprocess.Popen(command, stdin=its, stdout=its, stderr=its, env=environment) as process:
+        os.close(its)
+        try:
+            yield Terminal(process, mine)
+        finally:
+            process.kill()
+            os.close(mine)

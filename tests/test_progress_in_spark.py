@@ -1,0 +1,76 @@
+"""What `lastProgress` says of a query that leaves records behind: how far, as Spark's own source says it, and why."""
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from coordinator.key_hash import hash_key
+from coordinator.ranges import HashRange
+from spark_coop_source.map_in_read import map_in_read
+from streams import DEADLINE_S, Stream, keyed
+from topics import Kafka, Record
+
+SLOW = b"slow"
+Sources = Callable[[str, Mapping[str, str]], list[dict[str, Any]]]
+
+
+@pytest.fixture
+def sources(spark: SparkSession, tmp_path: Path) -> Sources:
+    """Runs a query with AvailableNow; gives what each batch that read something says of its source."""
+
+    def run(form: str, options: Mapping[str, str]) -> list[dict[str, Any]]:
+        rows = spark.readStream.format(form).options(**options).load()
+        writer = rows.writeStream.format("noop").option("checkpointLocation", str(tmp_path / form))
+        query = writer.trigger(availableNow=True).start()
+        try:
+            assert query.awaitTermination(DEADLINE_S), "AvailableNow does not end"
+            told = [json.loads(progress.json) for progress in query.recentProgress]
+            return [one["sources"][0] for one in told if one["numInputRows"]]
+        finally:
+            query.stop()
+
+    return run
+
+
+def test_offsets_behind_the_latest_are_those_of_sparks_own_source(
+    kafka: Kafka, stream: Stream, sources: Sources
+) -> None:
+    topic = kafka.create_topic("behind", partitions=2)
+    kafka.produce(topic, [Record(r.value, r.key, partition=int(i % 4 == 0)) for i, r in enumerate(keyed(1_200))])
+    options = stream.options | {"subscribe": topic, "maxOffsetsPerTrigger": "400"}
+    theirs = [source["metrics"] for source in sources("kafka", options)]
+    found = [source["latestOffset"] for source in sources("coop-kafka", options)]
+    ours = [report["#"] for report in found]
+    assert [report[topic] for report in found] == [{"0": 900, "1": 300}] * 3
+    assert [{name: one[name] for name in theirs[0]} for one in ours] == theirs
+    assert [theirs[0][f"{of}OffsetsBehindLatest"] for of in ("min", "max", "avg")] == ["200", "600", "400.0"]
+    first = ours[0]  # the lanes of later ones may be as of a second before
+    assert first["limitedLanes"] == first["lanes"] > 0
+    assert set(first["limited"].values()) == {"maxOffsetsPerTrigger"}
+
+
+def test_the_lane_of_a_slow_key_is_named_with_the_budget_and_what_its_record_costs(
+    kafka: Kafka, stream: Stream, sources: Sources
+) -> None:
+    def wait(key: bytes | None, batch: pa.RecordBatch) -> pa.RecordBatch:
+        time.sleep(0.05 * len(batch) if key == b"slow" else 0)
+        return batch.select(["key"])
+
+    kafka.produce(stream.options["subscribe"], [Record(b"v", SLOW if i % 5 == 0 else b"%d" % i) for i in range(180)])
+    inside = map_in_read(wait, schema="key binary", per_key=True)
+    limits = {"batch.time.budget": "400ms", "maxOffsetsPerTrigger": "60", "lanes": "4"}
+    ours = [source["latestOffset"]["#"] for source in sources("coop-kafka", stream.options | inside | limits)]
+    assert set(ours[0]["limited"].values()) == {"maxOffsetsPerTrigger"}, "nothing is known yet"
+    held_back = [one for one in ours if "budget" in one["limited"].values()]
+    (slow,) = {name for one in held_back for name, why in one["limited"].items() if why == "budget"}
+    assert hash_key(SLOW) in HashRange.parse(slow.split()[-1])
+    assert int(held_back[0]["maxOffsetsBehindLatest"]) > 0
+    lane, _, cost = held_back[0]["slowestLane"].partition(": ")
+    assert (lane, cost.endswith(" ms a record")) == (slow, True)
+    assert 10 < float(cost.split()[0]) < 100, "half of its records take 50 ms"
