@@ -207,7 +207,7 @@ class CostModel:
 
     def _stall(self, batch: BatchCost) -> None:
         """Suspect all lanes of a batch, cut finely so that half of them are enough work for all slots."""
-        lanes = [x.lane for x in batch.lanes if x.rows >= 1]
+        lanes = [x.lane for x in batch.lanes if x.rows > 0]
         held = self._search.held  # they were not in it, but may be as slow: a search had begun
         parts = sorted(part for of in self._cutter.finely({*lanes, *held}).values() for part in of)
         self._stalls = self._stalls.suspecting(parts, offsets_of(batch, lanes), batch.work_ms / self._budget.ms)
