@@ -93,6 +93,15 @@ def test_nobody_is_cleared_who_would_read_much_more_then() -> None:
     assert [len(g.lanes) if g else 0 for g in stalls.groups] == [4, 4, 0]
 
 
+@pytest.mark.parametrize("times", [None, 3.0])
+def test_a_batch_in_which_a_group_read_nothing_tells_nothing_of_it(times: float | None) -> None:
+    stalls = begun(EIGHT[:4])
+    for _ in range(3 * 4):  # enough to be cleared, but for what still waits
+        stalls = stalls.passed_over() if stalls.turn is None else read(stalls)
+    assert stalls.after(batch(EIGHT[4:]), times) == stalls.passed_over()
+    assert stalls.after(batch([*EIGHT[:2], *EIGHT[4:]], 0), times) == stalls.passed_over()
+
+
 @pytest.mark.parametrize(
     ("waiting", "nobody", "turn"),
     [

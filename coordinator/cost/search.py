@@ -127,9 +127,13 @@ class Search:
         return max((batch.span_of(x) * self.claims[x].ms for x in self.trial), default=0.0)
 
     def only(self, busy: Collection[LaneId]) -> "Search":
-        """The search without suspects that have nothing to read or are not owned any more: nobody waits for them."""
-        groups = tuple(replace(g, lanes=tuple(x for x in g.lanes if _touches(x, busy))) for g in self.groups)
-        return replace(self, groups=tuple(g for g in groups if g.lanes))
+        """The search without suspects that have nothing to read or are not owned any more: nobody waits for them.
+
+        Where none is left to be tried, nobody is held either.
+        """
+        parts = (replace(g, lanes=tuple(x for x in g.lanes if _touches(x, busy))) for g in self.groups)
+        groups = tuple(g for g in parts if g.lanes)
+        return replace(self, groups=groups) if groups else Search()
 
 
 def _touches(lane: LaneId, others: Collection[LaneId]) -> bool:

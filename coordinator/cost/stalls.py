@@ -172,6 +172,8 @@ class Stalls:
         if group is None:
             return self.passed_over()
         offsets = offsets_of(batch, group.lanes)
+        if not offsets:  # others were before them, or Spark's limits: whatever the batch was, it was not they
+            return self.passed_over()
         if times is None:
             bound = any(x.span >= int(group.span) for x in batch.lanes if among(x.lane, self._on_trial))
             after = group.passed(offsets, bound=bound)
