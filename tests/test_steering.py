@@ -11,6 +11,7 @@ from coordinator.cost.profile import START_RECORDS
 from coordinator.cost.quotas import Budget
 from coordinator.key_hash import cuts, hash_key
 from coordinator.plan.planning import Piece
+from coordinator.plan.poison import Strike
 from coordinator.progress.slices import Slice
 from coordinator.ranges import WHOLE, HashRange, OffsetRange
 from workload import SPARK_MS, TP, Batch, Workload
@@ -219,6 +220,21 @@ def test_a_pause_of_the_sink_makes_suspects_for_a_few_batches_only(pause_ms: int
     work.run(40)
     assert work.lag(healthy) <= 3 * 4_000
     assert {str(q.why) for q in work.steering.quotas} == {"all there is"}
+
+
+@pytest.mark.parametrize("slow_ms", [1.0, 4_000.0])
+def test_while_every_second_batch_tries_a_struck_lane_alone_suspects_of_a_stall_are_read(slow_ms: float) -> None:
+    """A trial is nobody else's turn, and what its one record takes is not what the others' do."""
+    work = Workload({**HEALTHY, SLOW: slow_ms}, slots=8, per_second=500)
+    work.run(10)
+    work.backlog, work.spark_ms = 40_000, 60_000
+    work.run(1)
+    work.spark_ms = SPARK_MS
+    assert work.steering._model.trying
+    struck = next(s.hashes for s in work.batches[-1].lanes if hash_key(SLOW) in s.hashes)
+    work.strikes = (Strike(TP, struck, OffsetRange(0, 1_000_000), 2),)
+    work.run(60)
+    assert work.lag(lambda h: h not in struck) <= 10 * 500
 
 
 @pytest.mark.parametrize(("took_ms", "waited"), [(29_000.0, True), (90_000.0, False)])

@@ -16,6 +16,7 @@ from coordinator.key_hash import hash_key
 from coordinator.member.steering import Steering
 from coordinator.plan.packing import Task
 from coordinator.plan.planning import Cutting, pieces, plan
+from coordinator.plan.poison import Strike, quarantined
 from coordinator.progress.ownership import Owned
 from coordinator.progress.segments import Progress, Rectangle
 from coordinator.progress.slices import Slice
@@ -73,6 +74,7 @@ class Workload:
     open_ms: float = 0.0  # what reading takes before a task's first record
     seed: int = 1
     lanes: int | None = None
+    strikes: tuple[Strike, ...] = ()  # lanes that every second batch tries alone, one record of them
     clock: WorkClock = field(default_factory=WorkClock)
     batches: list[Batch] = field(default_factory=list)
 
@@ -86,6 +88,7 @@ class Workload:
         cutting = Cutting(self.slots, lanes=self.lanes)
         self.steering = Steering(self.clock, cutting, Budget(self.budget_ms, self.slots))
         self._started = self.clock.now
+        self._trial = False
 
     @property
     def end(self) -> int:
@@ -115,7 +118,10 @@ class Workload:
 
     def _batch(self) -> None:
         ends, next_ms = {TP: self.end}, self.clock.now + self.trigger_ms
-        work = self.steering.bounded(pieces({TP: (Owned(WHOLE, "e.1"),)}, {TP: self.progress}), ends)
+        work = pieces({TP: (Owned(WHOLE, "e.1"),)}, {TP: self.progress})
+        work, alone = quarantined(work, ends, self.strikes, self.steering.offsets_of_a_record, others=self._trial)
+        self._trial = alone is not None
+        work = self.steering.bounded(work, ends, alone)
         offset = StreamOffset("g", "m", lanes=plan(work, ends, self.steering.cutting))
         tasks = self.steering.began(offset, offset)
         start_ms = 0.0 if self.batches else self.cold_ms

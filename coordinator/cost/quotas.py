@@ -139,7 +139,7 @@ def all_there_is(
         quota = Quota(tp, piece, ends[tp], cell_of((tp, piece.hashes)), rate_ms)
         worst = _worst(profile_of(tp), quota)
         left -= worst.work_ms
-        if left < 0 or _ceiling(piece, quota.end) is not Why.NOTHING or _alone(worst, budget) is not worst:
+        if left < 0 or ceiling(piece, quota.end) is not Why.NOTHING or _alone(worst, budget) is not worst:
             return None
         found.append(quota)
     return tuple(found)
@@ -175,10 +175,7 @@ def quotas(
     age_ms: AgeMs,
 ) -> tuple[Quota, ...]:
     """The quota of every lane of the next batch; what a search needs goes before what is fair."""
-    wanted = (
-        Quota(tp, piece, ends[tp], cell_of((tp, piece.hashes)), rate_ms, _ceiling(piece, ends[tp]))
-        for tp, piece in lanes
-    )
+    wanted = (Quota(tp, p, ends[tp], cell_of((tp, p.hashes)), rate_ms, ceiling(p, ends[tp])) for tp, p in lanes)
     if search.groups or search.doubted:
         alone = tuple(_searched(q, budget, search) for q in wanted)
     else:
@@ -190,7 +187,8 @@ def quotas(
     return tuple(_together(alone, budget, age_ms))
 
 
-def _ceiling(piece: Piece, end: int) -> Why:
+def ceiling(piece: Piece, end: int) -> Why:
+    """Whether its ceiling bounds a piece."""
     return Why.NOTHING if piece.ceiling is None or piece.ceiling >= end else Why.CEILING
 
 

@@ -23,7 +23,7 @@ from coordinator.cost.costs import SliceCost
 from coordinator.cost.learning import NEWEST
 from coordinator.cost.model import CostModel
 from coordinator.cost.overhead import FIRST_MS, LOOK_BACK, Point, noise, overhead
-from coordinator.cost.quotas import Budget, Quota
+from coordinator.cost.quotas import Budget, Quota, ceiling
 from coordinator.plan.packing import Task, pack
 from coordinator.plan.planning import Cutting, Piece, Pieces, even_bounds
 from coordinator.progress.slices import Slice
@@ -55,6 +55,7 @@ class _Flight:
     lanes: Mapping[LaneId, tuple[HashRange, ...]]  # those in each of these slices
     tasks: tuple[Task, ...]
     began_ms: int
+    trial: bool  # of a struck lane alone: it teaches nothing of the others, nor do they of it
 
 
 class Workers:
@@ -89,6 +90,7 @@ class Steering:
         self._workers = Workers()
         self._heard: dict[Slice, SliceCost] = {}
         self._flight: _Flight | None = None
+        self._trial = False  # of a struck lane alone, as planned last
         self._model.overhead_ms = FIRST_MS
         self._took: deque[Point] = deque(maxlen=LOOK_BACK)
         self._on_the_second = False
@@ -104,8 +106,10 @@ class Steering:
     def bounded(self, work: Pieces, ends: Mapping[TopicPartition, int], whole: LaneId | None = None) -> Pieces:
         """Owned pieces as lanes, each up to the ceiling of its quota; a piece that is `whole` is one lane.
 
-        Where nothing bounds any lane they are left as they are, to be cut as `cutting` says.
+        Where nothing bounds any lane they are left as they are, to be cut as `cutting` says. With one that is `whole`,
+        which is tried alone, it is nobody else's turn: what is suspected of lanes is left as it is.
         """
+        self._trial = whole is not None
         self.history.saw(ends, self._clock.now_ms())
         even = even_bounds(work, ends, self._cutting)
         self.cutting = self._cutting.at()
@@ -113,12 +117,13 @@ class Steering:
             self.quotas, self.cutting = self._model.quotas, self._cutting.at(*even)
             return work
         lanes = tuple(self._lanes(work, even, whole))
-        if self._budget.ms:
+        if self._budget.ms and not self._trial:
             self._model.grant(lanes, ends, self._age_ms)
             self.quotas = self._model.quotas
         else:
             rate_ms = self._model.rate_ms or 0.0
-            self.quotas = tuple(Quota(tp, p, ends[tp], self._model.cell((tp, p.hashes)), rate_ms) for tp, p in lanes)
+            each = ((tp, p, ends[tp], self._model.cell((tp, p.hashes))) for tp, p in lanes)
+            self.quotas = tuple(Quota(tp, p, end, cell, rate_ms, ceiling(p, end)) for tp, p, end, cell in each)
         return {tp: tuple(q.piece for q in of_tp) for tp, of_tp in groupby(self.quotas, key=attrgetter("tp"))}
 
     def _age_ms(self, tp: TopicPartition, position: int) -> float:
@@ -130,7 +135,7 @@ class Steering:
         if self._flight is None or self._flight.offset != offset:
             packed, lanes = self._packed(readable)
             tasks = tuple(tuple(chain.from_iterable(_parts(s, lanes) for s in task)) for task in packed)
-            self._flight = _Flight(offset, packed, lanes, tasks, self._clock.now_ms())
+            self._flight = _Flight(offset, packed, lanes, tasks, self._clock.now_ms(), self._trial)
         return self._flight.tasks
 
     def start_small(self, ranges: Mapping[TopicPartition, Iterable[HashRange]]) -> None:
@@ -152,7 +157,7 @@ class Steering:
         batch = self._over(flight, took, warm=warm)
         self._heard.clear()
         ended = Ended(batch, took)
-        if not self._budget.ms or (warm and self._model.quiet(batch.work_ms)):
+        if not self._budget.ms or flight.trial or (warm and self._model.quiet(batch.work_ms)):
             return ended
         if warm and (on_trigger or self._waited(batch)):
             batch = replace(batch, clock_tells=False)
@@ -164,7 +169,8 @@ class Steering:
         waited = self._on_the_second
         batch = BatchCost(tuple(self._loads(flight)), float(took), warm=warm, maybe_waited=waited)
         rest = took - self._started(batch, took)
-        if warm and not waited and batch.fullest >= 1 and not self._model.busy_with_slow(batch):
+        healthy = not flight.trial and batch.fullest >= 1 and not self._model.busy_with_slow(batch)
+        if warm and not waited and healthy:
             self._took.append((batch.fullest, rest))
             found = overhead(self._took, self._model.overhead_ms)
             self._model.overhead_ms = min(found, self._budget.ms / 2)  # what is more may as well be a trigger's waiting

@@ -61,6 +61,14 @@ FAULTS = (
         _OF_STEERING,
     ),
     Fault(
+        "the trial of a struck lane is the turn of the suspects beside it",
+        (
+            Edit(_STEERING, "if self._budget.ms and not self._trial:", "if self._budget.ms:"),
+            Edit(_STEERING, "or flight.trial or (warm", "or (warm"),
+        ),
+        _OF_STEERING,
+    ),
+    Fault(
         "suspects of a stall are cleared while much of theirs waits to be read",
         (Edit(_STALLS, "if not bound and quiet >=", "if quiet >="),),
         _OF_STALLS,
