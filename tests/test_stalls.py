@@ -5,7 +5,7 @@ import pytest
 from coordinator.cost.batch_cost import BatchCost, LaneId, Load
 from coordinator.cost.profile import Cell
 from coordinator.cost.quotas import Quota, Why
-from coordinator.cost.stalls import CLEARED, GROWTH, Stalls, stalled
+from coordinator.cost.stalls import CLEARED, GROWTH, IDLE, Stalls, stalled
 from coordinator.key_hash import cuts
 from coordinator.plan.planning import Piece
 from coordinator.ranges import WHOLE, HashRange
@@ -122,6 +122,17 @@ def test_suspects_that_went_to_others_are_none_any_more() -> None:
     ready = begun(EIGHT[:4]).ready(EIGHT, EIGHT[1:2], nobody=False)
     assert [g.lanes if g else () for g in ready.groups] == [(EIGHT[1],), ()]
     assert not ready.ready(EIGHT, EIGHT[4:], nobody=False).groups
+
+
+def test_suspects_that_have_nothing_to_read_for_long_are_none_any_more() -> None:
+    """Their topic went silent: a search does not wait for them for ever."""
+    stalls, busy = begun(), EIGHT[:4]
+    for _ in range(IDLE):
+        stalls = stalls.ready(busy, EIGHT, nobody=False)
+        assert [len(g.lanes) for g in stalls.groups if g] == [4, 4]
+        stalls = read(stalls) if stalls.turn else stalls.passed_over()
+    assert len([g for g in stalls.ready(EIGHT, EIGHT, nobody=False).groups if g]) == 2, "it has something again"
+    assert [g.lanes for g in stalls.ready(busy, EIGHT, nobody=False).groups if g] == [tuple(busy)]
 
 
 @pytest.mark.parametrize("fixed", [False, True])

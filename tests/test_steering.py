@@ -9,6 +9,7 @@ from coordinator.cost.costs import SliceCost
 from coordinator.cost.model import CostModel
 from coordinator.cost.profile import START_RECORDS
 from coordinator.cost.quotas import Budget
+from coordinator.cost.stalls import Stalls
 from coordinator.key_hash import cuts, hash_key
 from coordinator.plan.planning import Piece
 from coordinator.plan.poison import Strike
@@ -220,6 +221,24 @@ def test_a_pause_of_the_sink_makes_suspects_for_a_few_batches_only(pause_ms: int
     work.run(40)
     assert work.lag(healthy) <= 3 * 4_000
     assert {str(q.why) for q in work.steering.quotas} == {"all there is"}
+
+
+@pytest.mark.parametrize(
+    ("suspects", "nobody", "cut"),
+    [
+        pytest.param(1, True, True, id="nobody's turn, and each suspect is alone"),
+        pytest.param(1, False, False, id="a suspect's turn"),
+        pytest.param(8, True, False, id="suspects are yet to be told apart"),
+    ],
+)
+def test_lanes_are_cut_while_a_rare_slow_key_stays_a_suspect(suspects: int, nobody: bool, cut: bool) -> None:
+    model, (lower, upper) = CostModel(Budget(BUDGET_MS, 2), 1, fixed=False, now_ms=0), cuts(2)
+    model._stalls = Stalls().suspecting([(TP, HashRange(i, i)) for i in range(suspects)], 100.0, 3.0)
+    while (model._stalls.turn is None) != nobody:
+        model._stalls = model._stalls.passed_over()
+    loads = Load((TP, HashRange(0, 0)), 0, 10, 1.0), Load((TP, lower), 0, 900, 900.0), Load((TP, upper), 1, 6_000, 6e3)
+    model.learn(BatchCost(loads[1:] if nobody else loads, 6_000.0), now_ms=0)
+    assert (upper.lo + upper.size // 2 in model.cuts.get(TP, ())) == cut
 
 
 @pytest.mark.parametrize("slow_ms", [1.0, 4_000.0])

@@ -177,8 +177,8 @@ class CostModel:
             self._search = Search()  # a batch that tells nothing: nobody shall wait in vain
             self._stalls = Stalls(fixed=self._cutter.fixed) if exact else self._stalls.after(batch)
             self.rate_ms = self.rate_ms if batch.clock_tells else None
-        # What a batch with suspects on trial was is not what lanes carry.
-        if not self._cutter.fixed and not trying and not self.searching and self._stalls.turn is None:
+        # What a batch with suspects on trial was is not what lanes carry, nor while most lanes are suspects.
+        if not self._cutter.fixed and not trying and not self.searching and self._stalls.settled:
             self._cut(batch, now_ms, exact=exact)
 
     def _judge(self, batch: BatchCost, before: Mapping[TopicPartition, Profile], now_ms: int) -> None:

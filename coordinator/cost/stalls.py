@@ -42,6 +42,9 @@ GROWTH = 2.0
 CLEARED = 3.0
 """So many times the offsets in which it stalled, on average, a group reads without a stall, and is cleared."""
 
+IDLE = 20
+"""A group that has had nothing to read in so many batches is forgotten: a search does not wait for who went silent."""
+
 
 def stalled(batch: BatchCost, budget_ms: float, expected_ms: float, seen: Collection[Point]) -> bool:
     """Whether a batch took long by few of its records.
@@ -63,6 +66,12 @@ class Group:
     read: float  # offsets that each read until the last stall
     stalls: int = 1
     quiet: float = 0.0  # offsets that each read since then
+    idle: int = 0  # batches in a row in which there was nothing to read for it
+
+    def of(self, owned: "Lanes", waiting: "Lanes") -> "Group":
+        """The same without lanes that are not owned; it is not idle if one of them is waiting."""
+        lanes = tuple(x for x in self.lanes if among(x, owned))
+        return replace(self, lanes=lanes, idle=0 if any(among(x, waiting) for x in lanes) else self.idle)
 
     def stalled(self, offsets: float, times: float, *, fixed: bool) -> tuple["Group", ...]:
         """What becomes of it when it has read so many offsets, and the batch took so many times the budget."""
@@ -120,13 +129,13 @@ class Stalls:
     # -- before a batch ------------------------------------------------------------------------
 
     def ready(self, waiting: Collection[LaneId], owned: Iterable[LaneId], *, nobody: bool) -> "Stalls":
-        """The same without lanes that went to others, from the first turn on in which somebody has something to read.
+        """The same without lanes that went to others or silent, from the first turn on in which somebody may read.
 
         With `nobody` it is nobody's turn, as long as others have something to read.
         """
         mine, ready = by_partition(owned), by_partition(waiting)
-        kept = (g and replace(g, lanes=tuple(x for x in g.lanes if among(x, mine))) for g in self.groups)
-        groups = tuple(g for g in kept if g is None or g.lanes)
+        kept = (g and g.of(mine, ready) for g in self.groups)
+        groups = tuple(g for g in kept if g is None or (g.lanes and g.idle < IDLE))
         if not any(groups):
             return replace(self, groups=())
         others = any(not among(x, self._suspects) for x in waiting)
@@ -159,7 +168,7 @@ class Stalls:
 
     def passed_over(self) -> "Stalls":
         """After a batch that tells nothing, or was nobody's turn."""
-        return self._in_turn(self.groups[1:] + self.groups[:1])
+        return self._ended(self.groups[1:] + self.groups[:1])
 
     def suspecting(self, lanes: Sequence[LaneId], offsets: float, times: float) -> "Stalls":
         """With more suspects; each has read so many offsets of a batch that took so many times the budget."""
@@ -179,8 +188,12 @@ class Stalls:
             after = group.passed(offsets, bound=bound)
         else:
             after = group.stalled(offsets, times, fixed=self.fixed)
-        groups = (*rest, *after)
-        return replace(self, groups=groups if any(groups) else ())
+        return self._ended((*rest, *after))
+
+    def _ended(self, groups: Iterable[Group | None]) -> "Stalls":
+        """One batch later; whether there is something to read for a group is looked at before the next."""
+        later = tuple(g and replace(g, idle=g.idle + 1) for g in groups)
+        return replace(self, groups=later if any(later) else ())
 
 
 def offsets_of(batch: BatchCost, lanes: Iterable[LaneId]) -> float:
