@@ -33,6 +33,12 @@ POLL_MS = 20
 FIRST_POLL = 100
 """Records of a poll while it is not known how large they are, where kafka-python gives record by record."""
 
+MOST_AT_ONCE = 64
+"""Stretches, however small their answers: kafka-python looks at each of them again and again."""
+
+RECORD_BYTES = 1_000
+"""About what a record takes in memory besides its key and value, where they come record by record; a batch, too."""
+
 PATIENCE_S = 0.5
 """Without progress for so long, each stretch goes on alone, which finds out why."""
 
@@ -47,7 +53,8 @@ class Begun:
 
 def at_once(consumer: KafkaConsumer, most_bytes: int) -> int:
     """How many stretches may be begun together, if one round of answers may hold `most_bytes`."""
-    return max(1, most_bytes // max(1, int(consumer.config["max_partition_fetch_bytes"])))
+    fits = most_bytes // max(1, int(consumer.config["max_partition_fetch_bytes"]))
+    return max(1, min(MOST_AT_ONCE, fits))
 
 
 def begun(
@@ -86,7 +93,11 @@ def _ask(
                 last_progress = monotonic()
                 found[tp].position = position
                 found[tp].records += polled.get(at, [])
-                held += sum(len(record.value or b"") for record in polled.get(at, []))
+                held += sum(map(_bytes_of, polled.get(at, [])))
         missing = {at: tp for at, tp in missing.items() if found[tp].position < stretches[tp].until}
         if missing:
             consumer.assign(list(missing))
+
+
+def _bytes_of(record: ConsumerRecord) -> int:
+    return RECORD_BYTES + len(record.key or b"") + len(record.value or b"")

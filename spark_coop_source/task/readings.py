@@ -9,9 +9,10 @@ look `hand_over`'s.
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import pairwise
 from typing import Self
 
@@ -29,6 +30,7 @@ from spark_coop_source.cache.publisher import Fetched
 from spark_coop_source.cache.shared_fetch import Found, SharedReading, stretch_name
 from spark_coop_source.decode.arrow_columns import numbers
 from spark_coop_source.decode.chunk import Chunk
+from spark_coop_source.fetch.ahead import ahead
 from spark_coop_source.fetch.consumers import answer_bytes, borrowed
 from spark_coop_source.fetch.fetch import FetchSettings, fetch
 from spark_coop_source.fetch.several import SHORT, Begun, at_once, begun
@@ -69,13 +71,20 @@ class Readings:
         long = slices.keys() - set(short)
         together = at_once(self._opened(), answer_bytes(self.task.most_unfiltered)) if len(short) > 1 else 1
         for group in (short[at : at + together] for at in range(0, len(short), together)):
-            self._begin({tp: firsts[tp] for tp in group})
-            yield from ((tp, self.of(tp, slices[tp])) for tp in group)
+            begin = partial(self._begin, {tp: firsts[tp] for tp in group})
+            yield from ((tp, self._short(tp, slices[tp], begin if tp == group[0] else None)) for tp in group)
         yield from ((tp, self.of(tp, slices[tp])) for tp in sorted(long))
 
     def _is_short(self, tp: TopicPartition, first: OffsetRange) -> bool:
         shared = self.task.sharing and tp in self.task.sharing.stretches
         return not shared and len(first) <= SHORT
+
+    def _short(
+        self, tp: TopicPartition, slices: Sequence[Slice], begin: Callable[[], None] | None
+    ) -> Iterator[pa.RecordBatch]:
+        if begin:  # here, for whoever measures the reading
+            begin()
+        yield from self.of(tp, slices)
 
     def _begin(self, stretches: Mapping[TopicPartition, OffsetRange]) -> None:
         if len(stretches) > 1:
@@ -96,8 +105,11 @@ class Readings:
                     yield from self._alone(tp, slices, offsets)
 
     def _alone(self, tp: TopicPartition, slices: Sequence[Slice], offsets: OffsetRange) -> Iterator[pa.RecordBatch]:
-        for chunk in self._fetched(tp, offsets):
-            yield to_arrow(tp, chunk, within(chunk, slices), self.columns)
+        def made(stopped: Callable[[], bool]) -> Generator[pa.RecordBatch, None, None]:
+            for chunk in self._fetched(tp, offsets, stopped):
+                yield to_arrow(tp, chunk, within(chunk, slices), self.columns)
+
+        return ahead(made) if len(offsets) > SHORT else made(lambda: False)
 
     def _together(
         self, cache: BlockCache, name: str, tp: TopicPartition, slices: Sequence[Slice], stretch: SharedStretch
@@ -116,9 +128,7 @@ class Readings:
         if reading.position < stretch.offsets.until:
             yield from self._alone(tp, slices, OffsetRange(reading.position, stretch.offsets.until))
 
-    def _fetched(
-        self, tp: TopicPartition, offsets: OffsetRange, stopped: Callable[[], bool] = lambda: False
-    ) -> Iterator[Chunk]:
+    def _fetched(self, tp: TopicPartition, offsets: OffsetRange, stopped: Callable[[], bool]) -> Iterator[Chunk]:
         task = self.task
         settings = FetchSettings(
             task.kafka, task.poll_timeout_ms, task.fail_on_data_loss, answer_bytes(task.most_unfiltered)
