@@ -141,6 +141,11 @@ def test_one_has_the_right_to_publish_until_it_gives_it_back(cache: BlockCache, 
     assert list(folder.iterdir()) == []
 
 
+def test_a_right_that_nobody_can_have_is_told_at_once(cache: BlockCache) -> None:
+    with pytest.raises(OSError, match="File name too long"):  # as it would be without a free inode
+        cache.lock("stretch" * 100)
+
+
 def test_the_right_of_a_killed_writer_is_free_and_its_half_block_is_never_seen(cache: BlockCache, folder: Path) -> None:
     program = f"""
 import os, signal

@@ -1,6 +1,7 @@
 """The user's function inside the read: how it is called, what it may make, and what its errors say."""
 
 import contextlib
+import sys
 from collections.abc import Callable, Iterator
 
 import pyarrow as pa
@@ -190,6 +191,24 @@ def test_an_error_names_the_records_and_shows_the_users_frames_only(of: UserFunc
     assert 'raise KeyError("no such customer")' in message
     assert message.count("  File ") == 1, "no frame is ours"
     assert "Remedy: " in message
+
+
+def leaves(batches: Batches) -> Batches:
+    for _ in batches:
+        sys.exit("no more today")
+    yield from ()
+
+
+def key_leaves(key: bytes | None, batch: pa.RecordBatch) -> None:
+    sys.exit("no more today")
+
+
+@pytest.mark.parametrize(
+    "of", [function(leaves), function(key_leaves, per_key=True), function(key_leaves, per_key=True, concurrency=4)]
+)
+def test_an_exit_does_not_end_the_worker_without_a_word(of: UserFunction) -> None:
+    with pytest.raises(MapInReadError, match="raised SystemExit, given orders-0 offsets 0-4"):
+        made(of, batch([b"a"] * 5))
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import uuid
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from math import inf
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,7 @@ from spark_coop_source.cache import folder as cache_folder
 from spark_coop_source.cache import shared_fetch
 from spark_coop_source.cache.blocks import opened
 from spark_coop_source.fetch import consumers, raw_batches
+from spark_coop_source.task import readings
 from spark_coop_source.task.read import Sharing, SlicePartition, read_slices
 from spark_coop_source.task.readings import Readings
 from topics import Kafka, Record
@@ -110,6 +112,24 @@ def test_one_of_eight_tasks_fetches_and_nothing_is_left_behind(kafka: Kafka, man
     assert sum(map(len, read)) == MANY
     assert len(consumers._idle) == 1, "a task that does not fetch opens no consumer"
     assert list(folder.iterdir()) == []
+
+
+def test_where_nobody_can_publish_each_fetches_at_once(
+    kafka: Kafka, many: str, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(readings, "stretch_name", lambda *_: "stretch" * 100)  # no file can be called so
+    monkeypatch.setattr(shared_fetch, "PATIENCE_S", inf)
+    assert sum(map(len, read_at_once(together(lanes(kafka, many, 2, MANY))))) == MANY
+    assert list(folder.iterdir()) == []
+
+
+def test_what_another_batch_has_left_is_never_taken(kafka: Kafka, many: str, folder: Path) -> None:
+    first, later = (together(lanes(kafka, many, 2, MANY)) for _ in range(2))
+    ended_early = step_by_step(first[0])
+    next(ended_early)
+    assert list(folder.glob("*.*.*.*")), "blocks of a batch of which one task was killed, and the other never came"
+    assert sum(map(len, read_at_once(later))) == MANY
+    ended_early.close()  # type: ignore[attr-defined]
 
 
 def test_one_task_after_another_finds_what_the_first_has_fetched(kafka: Kafka, many: str, folder: Path) -> None:

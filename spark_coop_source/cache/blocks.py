@@ -11,7 +11,7 @@ A block appears whole (rename). At its end is one byte from each task that has r
 pages cost more than what is written to them: by whoever locks the file for itself, while each reader holds a shared
 lock on what it reads.
 Everything here may be deleted at any time: whoever misses a block fetches. So each error of the file system means
-"not in the cache", and never fails a task.
+"not in the cache", and never fails a task. One alone is told: that nobody can publish.
 
 Knows files; nothing of Kafka, of chunks or of who reads what.
 """
@@ -171,14 +171,17 @@ class BlockCache:
                     self._files.remove(name)
 
     def lock(self, name: str) -> Lock | None:
-        """The right to publish under this name; None while a living process has it, or if it cannot be had."""
+        """The right to publish under this name; None while a living process has it.
+
+        Raises `OSError` where nobody can have it, as on a file system that is full or may not be written to.
+        """
         try:
             fd = self._files.open(f"{name}.lock", os.O_WRONLY | os.O_CREAT)
             with _closed_on_error(fd):
                 fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 if not self._files.is_at(f"{name}.lock", fd):  # given back between the two
                     raise FileNotFoundError(name)
-        except OSError:
+        except (BlockingIOError, FileNotFoundError):
             return None
         return Lock(name, fd)
 

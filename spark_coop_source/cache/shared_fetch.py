@@ -109,11 +109,15 @@ class SharedReading:
             self._stop_publishing()
 
     def _publishes(self) -> bool:
-        """Whether this task may publish from here on, and so does."""
+        """Whether this task need not wait: it may publish from here on and does, or nobody ever can."""
         names = [self.name]
         if self._waited_s() > PATIENCE_S:
             names.append(f"{self.name}-{self.position}")
-        lock = next(filter(None, map(self.cache.lock, names)), None)
+        try:
+            lock = next(filter(None, map(self.cache.lock, names)), None)
+        except OSError:  # nor can anybody else
+            self._go_alone()
+            return True
         if lock is None:
             return False
         if self.cache.find(self.name, self.position):  # published between our look and the lock

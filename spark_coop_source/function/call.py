@@ -15,6 +15,9 @@ from coordinator.errors import EnvironmentMismatchError, MapInReadError
 from spark_coop_source.function.pieces import Piece
 from spark_coop_source.function.user_function import UserFunction, loaded
 
+RAISED = (Exception, SystemExit)
+"""What a function may raise; `sys.exit()` would end the worker, and nobody would know over which record."""
+
 _OURS = str(Path(__file__).parent)
 
 
@@ -41,7 +44,7 @@ class FunctionCall:
         """What the function makes of one key's records; None if that is nothing. Raises `MapInReadError`."""
         try:
             made = self.function(piece.key, piece.records)
-        except Exception as error:
+        except RAISED as error:
             raise self.failure(error, piece) from error
         return None if made is None else self.checked(made, piece)
 
@@ -57,7 +60,7 @@ class FunctionCall:
         columns = [_typed(made.column(field.name), field) for field in self._schema]
         return pa.RecordBatch.from_arrays(columns, schema=self._schema)
 
-    def failure(self, error: Exception, piece: Piece | None) -> MapInReadError:
+    def failure(self, error: BaseException, piece: Piece | None) -> MapInReadError:
         """What the function raised, as an error that says where it was, and shows the user's own frames."""
         return MapInReadError(
             f"the function {self._name} raised {type(error).__name__}, {_where(piece)}:\n\n{_frames(error)}\n",
@@ -98,7 +101,7 @@ def _where(piece: Piece | None) -> str:
     return "given no records" if piece is None else f"given {piece}"
 
 
-def _frames(error: Exception) -> str:
+def _frames(error: BaseException) -> str:
     """The traceback without the frames of this project."""
     told = traceback.TracebackException.from_exception(error)
     told.stack = traceback.StackSummary.from_list([f for f in told.stack if not f.filename.startswith(_OURS)])

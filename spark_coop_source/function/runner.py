@@ -11,7 +11,7 @@ from typing import Self
 
 import pyarrow as pa
 
-from spark_coop_source.function.call import FunctionCall
+from spark_coop_source.function.call import RAISED, FunctionCall
 from spark_coop_source.function.keyed_work import Done, Window, keyed_work, timed
 from spark_coop_source.function.pieces import Piece, Tables, by_key, by_slice, each_record, partition_of
 from spark_coop_source.function.user_function import UserFunction
@@ -78,7 +78,7 @@ def _over_all(call: FunctionCall, pieces: Iterator[Piece], heard: Listener) -> I
                 batch = next(made)
         except StopIteration:
             break
-        except Exception as error:
+        except RAISED as error:
             feed.check()
             raise call.failure(error, feed.at) from error
         checked = call.checked(batch, feed.at)

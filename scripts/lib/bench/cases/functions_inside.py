@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 from bench.cases.throughput import small
 from bench.functions import LETTERS, letters
 from bench.runner import alternate
-from bench.sources import drained, ours, theirs
+from bench.sources import ONE_LANE, drained, ours, theirs
 from bench.table import Result, result
 from bench.world import SLOTS, World
 from spark_coop_source.map_in_read import map_in_read
@@ -18,12 +18,14 @@ def p5(world: World) -> Iterator[Result]:
     """In our read, each key in order; behind theirs, where splitting loses the order and a shuffle keeps it."""
     load = small(world)
     topic = world.topic(load)
-    inside = ours(world, topic, **map_in_read(letters, schema=LETTERS))
-    for name, against, rows in (
-        ("P5", "tuned + mapInArrow, order lost", theirs(world, topic)),
-        ("P5 ordered", "tuned + repartition by key + mapInArrow", theirs(world, topic).repartition(SLOTS, "key")),
+    function = map_in_read(letters, schema=LETTERS)
+    split, ordered = _mapped(theirs(world, topic)), _mapped(theirs(world, topic).repartition(SLOTS, "key"))
+    for name, options, against, behind in (
+        ("P5", ONE_LANE, "tuned + mapInArrow, order lost", split),
+        ("P5 ordered", ONE_LANE, "tuned + repartition by key + mapInArrow", ordered),
+        (f"P5 {SLOTS} lanes", {}, "tuned + mapInArrow, order lost", split),
     ):
-        behind = _mapped(rows)
+        inside = ours(world, topic, **options, **function)
         pair = alternate(partial(drained, inside), partial(drained, behind), times=world.times, cpu=world.cpu)
         yield result(name, f"mapInRead, {load.records:,} x 100 B", against, pair, 0.5)
 
