@@ -5,7 +5,7 @@ import pytest
 from coordinator.cost.batch_cost import BatchCost, LaneId, Load
 from coordinator.cost.profile import Cell
 from coordinator.cost.quotas import Quota, Why
-from coordinator.cost.stalls import CLEARED, GROWTH, IDLE, Stalls, stalled
+from coordinator.cost.stalls import CLEARED, GROWTH, IDLE, UNBOUND, Stalls, stalled
 from coordinator.key_hash import cuts
 from coordinator.plan.planning import Piece
 from coordinator.ranges import WHOLE, HashRange
@@ -83,6 +83,22 @@ def test_who_has_not_read_all_it_may_is_cleared_after_some_turns() -> None:
         turns += 1
         stalls = stalls.passed_over() if stalls.turn is None else read(stalls, behind=False)
     assert 2 * CLEARED < turns < 30
+
+
+def test_who_stalled_in_a_large_batch_and_has_little_to_read_since_then_is_cleared_by_turns() -> None:
+    """A batch that caught up had 100,000 offsets of each lane, and now a hundred come at a time."""
+    stalls, turns = Stalls().suspecting(EIGHT, 100_000.0, 3.0), 0
+    while stalls.groups:
+        turns += 1
+        stalls = stalls.after(batch(list(reading(stalls)), 100))
+    assert turns == 3 * UNBOUND - 1, "two groups and nobody, by turns"
+
+
+def test_a_group_that_stalls_again_has_its_turns_before_it_again() -> None:
+    stalls = Stalls().suspecting(EIGHT[:2], 100_000.0, 3.0)
+    for _ in range(3 * UNBOUND - 3):
+        stalls = stalls.after(batch(list(reading(stalls)), 100))
+    assert [g.unbound for g in read(stalls, 3.0).groups if g] == [UNBOUND - 1, 0, 0]
 
 
 def test_nobody_is_cleared_who_would_read_much_more_then() -> None:

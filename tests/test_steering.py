@@ -256,6 +256,21 @@ def test_while_every_second_batch_tries_a_struck_lane_alone_suspects_of_a_stall_
     assert work.lag(lambda h: h not in struck) <= 10 * 500
 
 
+@pytest.mark.parametrize("trigger_ms", [BUDGET_MS, 6 * BUDGET_MS])
+def test_suspects_of_a_pause_are_cleared_although_the_clock_tells_nothing_of_what_comes_on_a_trigger(
+    trigger_ms: int,
+) -> None:
+    """Each batch ends before the next trigger, so none has stalled."""
+    work = Workload(HEALTHY, slots=8, per_second=500, trigger_ms=trigger_ms)
+    work.run(15)
+    work.spark_ms = 120_000
+    work.run(1)
+    work.spark_ms = SPARK_MS
+    work.run(45)
+    assert not work.steering._model.trying
+    assert work.lag(healthy) <= 3 * 500 * trigger_ms / 1000
+
+
 @pytest.mark.parametrize(("took_ms", "waited"), [(29_000.0, True), (90_000.0, False)])
 def test_a_batch_that_took_much_longer_than_one_with_more_to_do_was_not_waiting(took_ms: float, waited: bool) -> None:
     steering = Workload(HEALTHY, slots=8, per_second=1).steering

@@ -42,6 +42,9 @@ GROWTH = 2.0
 CLEARED = 3.0
 """So many times the offsets in which it stalled, on average, a group reads without a stall, and is cleared."""
 
+UNBOUND = 6
+"""Or it might have read more in so many turns, and did not stall: cleared it reads no more at once than it does now."""
+
 IDLE = 20
 """A group that has had nothing to read in so many batches is forgotten: a search does not wait for who went silent."""
 
@@ -66,6 +69,7 @@ class Group:
     read: float  # offsets that each read until the last stall
     stalls: int = 1
     quiet: float = 0.0  # offsets that each read since then
+    unbound: int = 0  # turns since then in which it might have read more
     idle: int = 0  # batches in a row in which there was nothing to read for it
 
     def of(self, owned: "Lanes", waiting: "Lanes") -> "Group":
@@ -81,12 +85,13 @@ class Group:
     def passed(self, offsets: float, *, bound: bool) -> tuple["Group", ...]:
         """What becomes of it when it has read so many offsets without a stall, as many as it may if `bound`.
 
-        Nothing if that proves that others are to blame; but who waits to read more than it may goes on to double.
+        Nothing if that proves that others are to blame, or it reads all it would anyway; but who waits to read more
+        than it may goes on to double.
         """
-        quiet = self.quiet + offsets
-        if not bound and quiet >= CLEARED * self.read / self.stalls:
+        quiet, unbound = self.quiet + offsets, self.unbound + (not bound)
+        if not bound and (quiet >= CLEARED * self.read / self.stalls or unbound >= UNBOUND):
             return ()
-        return (replace(self, span=max(self.span, GROWTH * offsets), quiet=quiet),)
+        return (replace(self, span=max(self.span, GROWTH * offsets), quiet=quiet, unbound=unbound),)
 
 
 def halves(lanes: tuple[LaneId, ...], *, fixed: bool = False) -> tuple[tuple[LaneId, ...], ...]:

@@ -70,7 +70,12 @@ FAULTS = (
     ),
     Fault(
         "suspects of a stall are cleared while much of theirs waits to be read",
-        (Edit(_STALLS, "if not bound and quiet >=", "if quiet >="),),
+        (Edit(_STALLS, "if not bound and (quiet >=", "if (quiet >="),),
+        _OF_STALLS,
+    ),
+    Fault(
+        "suspects of a stall in a large batch are suspects until as much has come again",
+        (Edit(_STALLS, " or unbound >= UNBOUND)", ")"),),
         _OF_STALLS,
     ),
     Fault(
