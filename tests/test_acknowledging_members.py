@@ -126,7 +126,9 @@ def test_at_the_cap_the_lane_behind_works_those_ahead_wait_and_the_group_rebalan
     with pytest.raises(MaxIndividualCommitReachedError):
         acknowledge(members, b, tp, "16-16")
 
+    members.clock.skip(1_000)
     assert ahead.next_offset(a, UNLIMITED) is None
+    assert {line.why for line in ahead.lanes.lines} == {"ceiling: individual commits"}
     assert members.events.count("cap") == 1
     assert int(members.state.meta["generation"]) == int(generation) + 1
     b = batch(behind, b)

@@ -153,9 +153,10 @@ def test_a_member_of_a_group_reads_partitions_side_by_side_in_time(
     settings = GroupSettings(members.name, capacity=2, session_ms=60_000, max_lead_ms=2 * MINUTE)
     service = members.service(Topics((one.topic,)), AtOffsets({one: 0, two: 6}), settings=settings)
     service.first_positions()
-    seen = [
-        tuple({lane.until for lane in end.lanes[tp]} for tp in tps)
-        for end in batches(service, StreamOffset(members.name))
-    ]
+    seen, whys = [], set()
+    for read in batches(service, StreamOffset(members.name)):
+        seen.append(tuple({lane.until for lane in read.lanes[tp]} for tp in tps))
+        whys |= {line.why for line in service.lanes.lines if line.tp == two}
     assert seen == [({3}, {6}), ({6}, {6}), ({9}, {9}), ({10}, {10})], "all lanes of a partition as far"
     assert members.state.stable == {one: 10, two: 10}
+    assert "ceiling: max.lane.lead" in whys

@@ -18,9 +18,12 @@ from coordinator.ranges import WHOLE, OffsetRange
 from coordinator.reports.end_history import MOST_LOOKS, EndHistory
 from coordinator.reports.lane_lines import (
     ALONE,
+    LEAD,
     MOST_TOLD,
     NOTHING,
+    OLDER,
     PARKED,
+    ROOM,
     WAITS,
     BatchLine,
     CostKind,
@@ -92,6 +95,23 @@ def test_while_a_struck_lane_is_tried_the_others_are_told_to_wait_for_it(alone: 
     other = QUICK._replace(piece=Piece(UPPER, 100, "e.1", 100), why=Why.CEILING)
     planned = Planned((struck, other), {TP: 1_000}, (STRUCK,), alone=alone)
     assert [line.why for line in lanes_told(planned, None, EndHistory(), 20_000).lines] == whys
+
+
+@pytest.mark.parametrize(
+    ("ceilings", "why"),
+    [
+        pytest.param((200, 200, 200), "ceiling: individual commits", id="the first under whom it was as low"),
+        pytest.param((None, 200, 200), "ceiling: older partitions", id="the second"),
+        pytest.param((500, 300, 200), "ceiling: max.lane.lead", id="the last, lower than the others"),
+        pytest.param((None, None, None), "ceiling", id="nobody of these"),
+    ],
+)
+def test_a_ceiling_is_told_with_who_has_set_it(ceilings: tuple[int | None, ...], why: str) -> None:
+    bound = SLOW._replace(piece=Piece(LOWER, 100, "e.1", 200), why=Why.CEILING)
+    other = Piece(UPPER, 1_000, "e.1", 100)
+    work = [{TP: (Piece(LOWER, 100, "e.1", ceiling), other)} for ceiling in ceilings]
+    planned = Planned((bound, QUICK), {TP: 1_000}, (), ceilings=[*zip((ROOM, OLDER, LEAD), work, strict=True)])
+    assert lanes_told(planned, None, EndHistory(), 20_000).lines[0].why == why
 
 
 @pytest.mark.parametrize(

@@ -220,6 +220,7 @@ def test_available_now_leaves_a_gated_partition_out_and_ends(members: Group, kaf
             service.first_positions()
             service.set_targets()
             assert [e.slices for e in batches(service, StreamOffset(members.name))] == []
+            assert {line.why for line in service.lanes.lines if line.tp.partition == 2} == {"ceiling: older partitions"}
             service.leave()
     with closing(committed_reads(members)) as log:
         older = TopicPartition(topic, 0)

@@ -27,6 +27,7 @@ from coordinator.plan.planning import Cutting, Pieces, pieces
 from coordinator.plan.poison import struck_ranges
 from coordinator.ports import Log
 from coordinator.redis.store import Acquired, RedisStore
+from coordinator.reports.lane_lines import LEAD, OLDER, ROOM
 from coordinator.reports.lane_report import Planned
 from coordinator.settings import GroupSettings
 from coordinator.subscription import Bounds, TopicPartition
@@ -55,6 +56,7 @@ class Reach:
         self._struck: Ranges = {}
         self._seen: object = None
         self._work: Pieces = {}
+        self._ceilings: tuple[tuple[str, Pieces], ...] = ()
 
     def limit(
         self,
@@ -73,12 +75,14 @@ class Reach:
         if less != work:
             holding.forget()  # a commit elsewhere may make room: look again each time
             self._seen = None
-        less = self.gates.limit(less, bounds, holding.growths, reset=acquired.reset, now_ms=holding.looked_at_ms)
+        gated = self.gates.limit(less, bounds, holding.growths, reset=acquired.reset, now_ms=holding.looked_at_ms)
         if holding.taken:
             self.quarantine.blame()  # what is ours now may have been another's who was lost over it
-        less, alone = self.quarantine.limit(less, ends, self.steering.offsets_of_a_record)
+        tried, alone = self.quarantine.limit(gated, ends, self.steering.offsets_of_a_record)
         self._start_small(acquired)
-        self._work = self.steering.bounded(self._lead.limit(less, ends), ends, alone)
+        led = self._lead.limit(tried, ends)
+        self._ceilings = (ROOM, less), (OLDER, gated), (LEAD, led)
+        self._work = self.steering.bounded(led, ends, alone)
         return self._work
 
     def _start_small(self, acquired: Acquired) -> None:
@@ -91,4 +95,5 @@ class Reach:
     def planned(self, until: Mapping[TopicPartition, int]) -> Planned:
         """What was decided last, to be told; `until` is how far partitions are read after Spark's limits."""
         bounds = self.steering.cutting.bounds or ()
-        return Planned(self.steering.quotas, until, self.quarantine.strikes, bounds, self.quarantine.alone)
+        strikes, alone = self.quarantine.strikes, self.quarantine.alone
+        return Planned(self.steering.quotas, until, strikes, bounds, alone, self._ceilings)

@@ -86,6 +86,7 @@ class LaneLine:
 
 NOTHING, PARKED, ALONE = "all there is", "parked", "alone: a member was lost over it"
 WAITS = "waits: a lane is tried alone"
+ROOM, OLDER, LEAD = "individual commits", "older partitions", "max.lane.lead"
 
 
 def lines_text(lanes: Iterable[LaneLine]) -> str:

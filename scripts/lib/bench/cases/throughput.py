@@ -7,7 +7,7 @@ from statistics import median
 from types import MappingProxyType
 
 from bench.loader import Load
-from bench.runner import alternate, timed
+from bench.runner import Sample, alternate, seconds, timed
 from bench.sources import ONE_LANE, TUNED, drained, ours, theirs
 from bench.table import Result, duration, result
 from bench.world import SLOTS, World
@@ -58,18 +58,25 @@ def lanes(world: World) -> Iterator[Result]:
 
 
 def _lanes(world: World) -> Iterator[Result]:
-    topic = world.topic(small(world))
-    first = 0.0
+    first = _cpu_of_lanes(world, 1)
     for count in LANES:
-        rows = ours(world, topic, lanes=str(count), slots=str(count))
-        drained(rows)
-        samples = [timed(partial(drained, rows), world.python_cpu) for _ in range(world.times)]
-        cpu = median(each.cpu for each in samples)
-        first = first or cpu
-        wall = duration(median(each.seconds for each in samples))
-        aim = 2.0 if count == 8 else None
-        work = f"{count} lanes of one partition, CPU of the Python workers"
-        yield Result(f"lanes {count}", work, "1 lane", duration(cpu), duration(first), cpu / first, aim, f"took {wall}")
+        cpu = first if count == 1 else _cpu_of_lanes(world, count)
+        yield _of_lanes(f"lanes {count}", f"{count} lanes of one partition", cpu, first, 2.0 if count == 8 else None)
+    apart = _cpu_of_lanes(world, 8, **{"max.bytes.key.range.cache": "0"})
+    yield _of_lanes("lanes 8 apart", "8 lanes, each of which fetches for itself", apart, first, None)
+
+
+def _cpu_of_lanes(world: World, count: int, **options: str) -> tuple[Sample, ...]:
+    rows = ours(world, world.topic(small(world)), lanes=str(count), slots=str(count), **options)
+    drained(rows)
+    return tuple(timed(partial(drained, rows), world.python_cpu) for _ in range(world.times))
+
+
+def _of_lanes(name: str, work: str, some: tuple[Sample, ...], first: tuple[Sample, ...], aim: float | None) -> Result:
+    cpu, of_first = (median(each.cpu for each in samples) for samples in (some, first))
+    wall = f"took {duration(seconds(some))}"
+    work += ", CPU of the Python workers"
+    return Result(name, work, "1 lane", duration(cpu), duration(of_first), cpu / of_first, aim, wall)
 
 
 def _compared(
