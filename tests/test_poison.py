@@ -1,10 +1,12 @@
 """A record whose reading never ends is tried alone and parked: it does not walk through the group (spec 7, Poison)."""
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
 
+from command_runs import Run
 from coordinator.assignment.rebalance import joined
 from coordinator.cost.costs import SliceCost
 from coordinator.errors import StateFormatError
@@ -351,7 +353,9 @@ def test_available_now_reads_what_an_operator_has_just_released(members: Group, 
     assert joined(s.hashes for s in rest.slices) == (LOWER,)
 
 
-def test_a_record_that_never_ends_holds_up_each_member_once_and_is_parked(members: Group, tp: TopicPartition) -> None:
+def test_a_record_that_never_ends_holds_up_each_member_once_and_is_parked(
+    members: Group, tp: TopicPartition, run: Run
+) -> None:
     nothing = StreamOffset(members.name)
     one, two, three = (members.service(subscribed(tp)) for _ in range(3))
     one.first_positions()
@@ -384,7 +388,12 @@ def test_a_record_that_never_ends_holds_up_each_member_once_and_is_parked(member
     assert [(x.hashes, x.position, x.why, x.member) for x in seen] == [(str(hung), 0, lane_lines.PARKED, three.member)]
     assert three.lanes.parked == 1
 
-    assert three._store.forgive([strike], "released by hand") == 1
+    redis_of = ("--redis", members.redis_url)
+    (shown,) = json.loads(run("parked", members.name, "--json", *redis_of)[1])
+    assert (shown["topic"], shown["partition"], shown["offset"], shown["parked"]) == (*tp, 0, True)
+    assert lane_lines.PARKED in run("top", members.name, "--once", *redis_of)[1]
+    assert run("release", members.name, tp.topic, str(tp.partition), "--reason", "mended", *redis_of)[0] == 0
+    assert json.loads(run("parked", members.name, "--json", *redis_of)[1]) == []
     members.clock.skip(1_000)
     released = until_planned(three, last, tried)
     assert records(released) == {(tp.topic, offset) for offset in range(5)}, "what was released is read"

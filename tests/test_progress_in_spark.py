@@ -3,15 +3,21 @@
 import json
 import time
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
+import redis
 from pyspark.sql import SparkSession
 
-from coordinator.key_hash import hash_key
-from coordinator.ranges import HashRange
+from coordinator.key_hash import cuts, hash_key
+from coordinator.plan.poison import Strike
+from coordinator.ranges import HashRange, OffsetRange
+from coordinator.redis.keys import GroupKeys
+from coordinator.reports.lane_lines import PARKED
+from coordinator.subscription import TopicPartition
 from spark_coop_source.map_in_read import map_in_read
 from streams import DEADLINE_S, Stream, keyed
 from topics import Kafka, Record
@@ -74,3 +80,21 @@ def test_the_lane_of_a_slow_key_is_named_with_the_budget_and_what_its_record_cos
     lane, _, cost = held_back[0]["slowestLane"].partition(": ")
     assert (lane, cost.endswith(" ms a record")) == (slow, True)
     assert 10 < float(cost.split()[0]) < 100, "half of its records take 50 ms"
+
+
+def test_a_parked_lane_is_counted_and_named_while_the_others_go_on(
+    kafka: Kafka, stream: Stream, sources: Sources, redis_url: str
+) -> None:
+    topic = stream.options["subscribe"]
+    kafka.produce(topic, keyed(100))
+    sources("coop-kafka", stream.options)
+    kafka.produce(topic, keyed(100, first=100))
+    lower, _ = cuts(2)
+    strike = Strike(TopicPartition(topic, 0), lower, OffsetRange(100, 101), 2, 1_000, "m-lost", parked=True)
+    with closing(redis.Redis.from_url(redis_url)) as client:
+        client.hset(GroupKeys(stream.options["group"]).strikes, strike.field, strike.text)
+    (told,) = (source["latestOffset"]["#"] for source in sources("coop-kafka", stream.options))
+    assert int(told["parkedLanes"]) > 0
+    parked = {name for name, why in told["limited"].items() if why == PARKED}
+    assert len(parked) == int(told["parkedLanes"])
+    assert all(HashRange.parse(name.split()[-1]).intersection(lower) for name in parked)
