@@ -6,11 +6,24 @@ The decision itself is `lane_cuts`, which is pure.
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from coordinator.cost.batch_cost import LaneId
-from coordinator.cost.lane_cuts import LANES_PER_SLOT, Cuts, LaneWork, cut_between, fewer, finely, more
+from coordinator.cost.lane_cuts import (
+    LANES_PER_SLOT,
+    UNEVEN,
+    VERY_UNEVEN,
+    Cuts,
+    LaneWork,
+    cut_between,
+    fewer,
+    finely,
+    more,
+)
 from coordinator.cost.search import Claim, Search
 
 MERGE_EVERY_MS = 60_000
-"""Between two merges: at steady load there is at most one change a minute."""
+"""Between two merges, and between two changes at steady load."""
+
+STEADY = 5
+"""Batches in a row after which nothing was to be changed: from then on lanes are cut only for what cannot be chance."""
 
 PART_EVERY = 6
 """Batches from one search in a lane that is known as slow to the next: each costs all lanes a part of two batches."""
@@ -26,7 +39,9 @@ class Cutter:
         self.cuts: Cuts = {}
         self._parents: dict[LaneId, float] = {}  # what a record of the lane cost that was cut for this one
         self._quiet_batches = 0  # without a search
-        self._merged_at_ms = now_ms
+        self._merged_at_ms = self._changed_at_ms = now_ms
+        self._unchanged = 0  # batches in a row
+        self._steady = False
 
     def finely(self, lanes: Collection[LaneId]) -> dict[LaneId, tuple[LaneId, ...]]:
         """Each lane in parts so that half of all are enough work for all slots."""
@@ -51,13 +66,28 @@ class Cutter:
         """
         self._quiet_batches += 1
         patient = None if not exact and self._quiet_batches < PART_EVERY else _mostly_ms(lanes, rate_ms)
-        decision = more(self.cuts, lanes, slots=self._slots, healthy_ms=patient, exact=exact)
-        self.cuts = decision.cuts
-        if not decision.changed and now_ms - self._merged_at_ms >= MERGE_EVERY_MS:
-            merged = fewer(self.cuts, lanes, slots=self._slots)
-            if merged != self.cuts:
-                self.cuts, self._merged_at_ms = merged, now_ms
+        waits = self._steady and now_ms - self._changed_at_ms < MERGE_EVERY_MS
+        uneven = VERY_UNEVEN if waits else UNEVEN
+        decision = more(self.cuts, lanes, slots=self._slots, healthy_ms=patient, exact=exact, uneven=uneven)
+        before, self.cuts = self.cuts, decision.cuts
+        if not decision.changed and not waits and now_ms - self._merged_at_ms >= MERGE_EVERY_MS:
+            self._merge(lanes, now_ms)
+        self._note(now_ms, changed=self.cuts != before, waited=waits)
         return self._parted(decision.parted, decision.halves, exact=exact) if decision.parted else Search()
+
+    def _merge(self, lanes: Sequence[LaneWork], now_ms: int) -> None:
+        merged = fewer(self.cuts, lanes, slots=self._slots)
+        if merged != self.cuts:
+            self.cuts, self._merged_at_ms = merged, now_ms
+
+    def _note(self, now_ms: int, *, changed: bool, waited: bool) -> None:
+        """What is changed although it should have waited is no steady load any more."""
+        if changed:
+            self._unchanged, self._changed_at_ms = 0, now_ms
+            self._steady &= not waited
+        else:
+            self._unchanged += 1
+            self._steady |= self._unchanged >= STEADY
 
     def _parted(self, whole: LaneWork, halves: Sequence[LaneId], *, exact: bool) -> Search:
         self._quiet_batches = 0

@@ -25,7 +25,10 @@ WORTH_MS = 1_000.0
 """A batch that takes less is not worth cutting for."""
 
 UNEVEN = 1.1
-"""The fullest slot may take so much longer than the mean of all."""
+"""The fullest slot may take so much longer than the mean of all ..."""
+
+VERY_UNEVEN = 1.3
+"""... and so much at steady load, while another change is not a minute old: a bit more or less is chance."""
 
 COSTLY = 1.3
 """A lane's records are slow when they cost so many times what healthy ones do."""
@@ -70,8 +73,18 @@ class Decision:
     halves: tuple[LaneId, ...] = ()
 
 
-def more(cuts: Cuts, lanes: Sequence[LaneWork], *, slots: int, healthy_ms: float | None, exact: bool) -> Decision:
+def more(
+    cuts: Cuts,
+    lanes: Sequence[LaneWork],
+    *,
+    slots: int,
+    healthy_ms: float | None,
+    exact: bool,
+    uneven: float = UNEVEN,
+) -> Decision:
     """The cuts with those added that the lanes of a batch ask for; one lane is cut at a time.
+
+    The fullest slot may take `uneven` times the mean of all.
 
     Unless costs are `exact`, a slow lane is not cut to even out slots: which half of it is slow would not be known.
     """
@@ -85,7 +98,7 @@ def more(cuts: Cuts, lanes: Sequence[LaneWork], *, slots: int, healthy_ms: float
             bound = lane.hashes.lo + lane.hashes.size // 2
             halves = tuple((lane.lane[0], h) for h in lane.hashes.cut((bound,)))
             return Decision(_added(cuts, lane, (bound,)), changed=True, parted=lane, halves=halves)
-    heaviest = _heaviest_of_fullest(lanes, slots, mean, exact=exact)
+    heaviest = _heaviest_of_fullest(lanes, slots, uneven * mean, exact=exact)
     if heaviest and room(cuts, heaviest, slots):
         return Decision(_added(cuts, heaviest, (_half(heaviest),)), changed=True)
     return Decision(cuts)
@@ -140,7 +153,7 @@ def _slow(lane: LaneWork, healthy_ms: float | None) -> bool:
     return lane.cell.record_ms > COSTLY * healthy_ms
 
 
-def _heaviest_of_fullest(lanes: Sequence[LaneWork], slots: int, mean: float, *, exact: bool) -> LaneWork | None:
+def _heaviest_of_fullest(lanes: Sequence[LaneWork], slots: int, most_ms: float, *, exact: bool) -> LaneWork | None:
     """The lane to cut so that slots end together; None if they do, or nothing can be cut."""
     loads: list[tuple[float, int, list[LaneWork]]] = [(0.0, i, []) for i in range(slots)]
     for lane in sorted(lanes, key=lambda x: (-x.work_ms, x.lane)):
@@ -148,7 +161,7 @@ def _heaviest_of_fullest(lanes: Sequence[LaneWork], slots: int, mean: float, *, 
         of_slot.append(lane)
         heapreplace(loads, (total + lane.work_ms, i, of_slot))
     total, _, fullest = max(loads)
-    if total <= UNEVEN * mean:
+    if total <= most_ms:
         return None
     even = [x for x in fullest if x.hashes.size > 1 and not x.alone and (exact or not x.cell.sure)]
     return max(even, key=lambda x: x.work_ms, default=None)
