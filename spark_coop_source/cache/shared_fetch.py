@@ -148,7 +148,7 @@ class SharedReading:
     def _moved(self, position: int) -> None:
         self.position = position
         self._last_progress = time.monotonic()
-        self._pause_s = LONGEST_PAUSE_S / 16
+        self._pause_s = LONGEST_PAUSE_S / 4
 
     def _waited_s(self) -> float:
         return time.monotonic() - self._last_progress
