@@ -20,6 +20,7 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
     load_pem_private_key,
 )
+from hypothesis import settings
 from pyspark.sql import SparkSession
 
 import processes
@@ -36,6 +37,9 @@ from topics import Kafka
 
 LONGEST = ("test_drivers", "test_stream_reader")
 """Long files that come late in the alphabet, or, as a single test, could come last."""
+
+settings.register_profile("here", deadline=None)  # how long an example takes is this machine's matter
+settings.load_profile("here")
 
 os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
 

@@ -1,7 +1,7 @@
 """Byte strings somewhere in a buffer become Arrow arrays that hold only the rows taken."""
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spark_coop_source.decode.byte_column import ByteColumn
@@ -10,7 +10,6 @@ entries = st.lists(st.none() | st.binary(max_size=20), max_size=30)
 
 
 @given(entries, st.data())
-@settings(deadline=None)
 def test_any_rows_of_any_column_are_taken(entries: list[bytes | None], data: st.DataObject) -> None:
     rows = data.draw(st.lists(st.integers(0, len(entries) - 1)) if entries else st.just([]))
     taken = ByteColumn.of(entries).take(np.array(rows, np.intp))
@@ -19,7 +18,6 @@ def test_any_rows_of_any_column_are_taken(entries: list[bytes | None], data: st.
 
 
 @given(entries, st.integers(0, 30), st.integers(0, 30))
-@settings(deadline=None)
 def test_a_slice_is_the_rows_within_it(entries: list[bytes | None], start: int, stop: int) -> None:
     column = ByteColumn.of(entries).slice(start, stop)
     assert column.take(np.arange(len(column))).to_pylist() == entries[start:stop]

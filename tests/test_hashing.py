@@ -1,7 +1,7 @@
 """The hash of many records is the hash of each of them, bit by bit."""
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from coordinator.key_hash import hash_record
@@ -13,7 +13,6 @@ records = st.lists(st.tuples(st.none() | st.binary(max_size=70), st.integers(0, 
 
 
 @given(records)
-@settings(deadline=None)
 def test_every_record_hashes_as_key_hash_defines_it(records: list[tuple[bytes | None, int]]) -> None:
     keys = [key for key, _ in records]
     offsets = np.array([offset for _, offset in records], np.int64)

@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from arrow_records import ALL, batch, points
@@ -58,7 +58,6 @@ class Recorder:
     st.integers(2, 5),
     st.sampled_from([Window(), Window(rows=1), Window(rows=5), Window(bytes=1)]),
 )
-@settings(deadline=None)
 def test_every_record_is_worked_on_once_and_a_key_in_order(keys: list[Keys], concurrency: int, window: Window) -> None:
     work = Recorder()
     done = list(keyed_work(pieces(*keys), work, concurrency, window))

@@ -3,7 +3,7 @@
 import mmh3
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from spark_coop_source.select.murmur3 import LONGEST, murmur3
@@ -25,7 +25,6 @@ def by_definition(strings: list[bytes]) -> list[int]:
 
 
 @given(st.binary(max_size=20), st.lists(texts, max_size=30), st.binary(max_size=20))
-@settings(deadline=None)
 def test_any_strings_in_any_place_hash_as_mmh3_has_it(before: bytes, strings: list[bytes], after: bytes) -> None:
     assert hashed(before, strings, after) == by_definition(strings)
 

@@ -2,7 +2,7 @@
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from arrow_records import ALL, batch, only, points
@@ -22,14 +22,12 @@ def lanes(count: int, *spans: tuple[int, int]) -> list[Slice]:
 
 
 @given(keys, st.integers(0, 30), st.integers(1, 30))
-@settings(deadline=None)
 def test_a_batch_is_hashed_as_the_definition_says(keys: list[bytes | None], start: int, length: int) -> None:
     part = batch(keys, first=7).slice(start, length)
     assert hashes_of(part).tolist() == [hash_record(key, offset) for key, offset in points([part])]
 
 
 @given(keys)
-@settings(deadline=None)
 def test_pieces_by_key_are_all_records_of_a_key_in_offset_order(keys: list[bytes | None]) -> None:
     whole = batch(keys, first=100)
     pieces = list(by_key(whole, WHOLE_TABLE))

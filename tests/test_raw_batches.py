@@ -4,7 +4,7 @@ import logging
 
 import kafka as kafka_python
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from kafka import KafkaConsumer
 from kafka.consumer.fetcher import Fetcher, IsolationLevel
@@ -59,7 +59,6 @@ def test_older_message_formats_come_record_by_record(magic: int) -> None:
 
 
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=6), st.integers(0, 30))
-@settings(deadline=None)
 def test_batches_come_from_the_one_that_holds_the_wanted_offset(sizes: list[int], wanted: int) -> None:
     wire, first = b"", 0
     for size in sizes:

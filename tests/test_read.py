@@ -112,7 +112,7 @@ a_single_hash = (
 
 
 @given(data=st.data(), level=st.sampled_from(ISOLATION), max_poll_records=st.sampled_from([1, 7, 10_000]))
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 def test_any_slices_give_the_records_whose_points_lie_in_them(
     kafka: Kafka,
     odd: str,

@@ -35,7 +35,6 @@ def raw(wire: bytes) -> list[RawBatch]:
 
 
 @given(batches, st.integers(1, 200), st.integers(1, 50_000))
-@settings(deadline=None)
 def test_any_batches_are_decoded_as_kafka_python_does(
     written: list[tuple[list[Written], str]], rows: int, size: int
 ) -> None:
@@ -128,7 +127,7 @@ def test_records_that_do_not_fit_their_batch_are_corrupt(payload: bytes, count: 
 
 
 @given(st.randoms(use_true_random=False), st.integers(1, 6))
-@settings(deadline=None, max_examples=300)
+@settings(max_examples=300)
 def test_damage_without_a_crc_check_is_never_more_than_a_refusal(chance: random.Random, changes: int) -> None:
     records = [Written(b"k%d" % i, None if i % 3 else b"v" * i, i, (("h", b"x"),) * (i % 3)) for i in range(40)]
     payload = bytearray(batch(records)[61:])

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from kafka.record.util import encode_varint
 
@@ -26,7 +26,6 @@ def wire(sizes: list[int]) -> tuple[bytes, list[int]]:
 
 
 @given(st.lists(runs, max_size=6))
-@settings(deadline=None)
 def test_any_records_are_found(lengths: list[tuple[int, int]]) -> None:
     sizes = [size for size, times in lengths for _ in range(times if size < 10_000 else 2)]
     data, places = wire(sizes)

@@ -1,7 +1,7 @@
 """The records of many batches are found together as they are found one by one."""
 
 import numpy as np
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from kafka.record.util import encode_varint
 
@@ -20,7 +20,6 @@ def wire(lengths: list[int]) -> bytes:
 
 
 @given(st.lists(st.lists(sizes, min_size=1, max_size=5), min_size=WORTH_IT, max_size=3 * WORTH_IT))
-@settings(deadline=None)
 def test_the_records_of_many_batches_are_found(batches: list[list[int]]) -> None:
     batches = [*batches, *[[1] * 5] * 5 * WORTH_IT]  # always worth it
     wires = [wire(lengths) for lengths in batches]
