@@ -112,6 +112,16 @@ def test_the_lane_of_a_key_that_recovers_merges_again_within_ten_batches() -> No
     assert (alone.size, merged.size > 1) == (1, True)
 
 
+@pytest.mark.parametrize("slow_ms", [500.0, 2_000.0])
+def test_what_the_function_takes_is_learned_while_workers_start_if_it_alone_is_over_budget(slow_ms: float) -> None:
+    """Else the second batch would read twice as much of a key that has just taken a multiple of the budget."""
+    keys = {b"key-%d" % i: 1.0 for i in range(20)} | {SLOW: slow_ms}
+    work = Workload(keys, slots=2, per_second=200.0, exact=True, cold_ms=4_000.0, backlog=12_000)
+    first, *after = work.run(6)
+    assert first.ms > 2 * BUDGET_MS
+    assert max(batch.ms for batch in after) <= 1.5 * BUDGET_MS
+
+
 def _lanes_of_the_key(batch: Batch) -> set[HashRange]:
     return {s.hashes for s in batch.lanes if hash_key(SLOW) in s.hashes}
 

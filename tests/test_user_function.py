@@ -65,7 +65,9 @@ def pickled(code: str) -> str:
         pytest.param({"mapInRead.schema": None}, "mapInRead is given, but not mapInRead.schema", id="no schema"),
         pytest.param({"mapInRead": None}, "mapInRead.schema is given, but not mapInRead", id="a schema alone"),
         pytest.param({"mapInRead.concurrency": "0"}, "too small", id="no keys at once"),
-        pytest.param({"mapInRead.concurrency": "4"}, "takes batches of many keys", id="batches of many keys at once"),
+        pytest.param(
+            {"mapInRead.concurrency": "4"}, "there is no function of one key", id="batches of many keys at once"
+        ),
         pytest.param({"mapInRead.perKey": "yes"}, "neither true nor false", id="no switch"),
     ],
 )

@@ -25,8 +25,11 @@ FASTEST_GROWTH = 10.0
 def learned(
     profiles: dict[TopicPartition, Profile], batch: BatchCost, *, budget_ms: float, concurrency: int, reading_ms: float
 ) -> dict[TopicPartition, Profile]:
-    """The profiles after a batch; a record takes `reading_ms` to be read, whatever lane it is of."""
-    growth = FASTEST_GROWTH if batch.work_ms < budget_ms / FASTEST_GROWTH else 2.0
+    """The profiles after a batch; a record takes `reading_ms` to be read, whatever lane it is of.
+
+    While workers start, a function teaches only what that cannot explain: that it alone took longer than the budget.
+    """
+    growth = _growth(batch, budget_ms)
     # All lanes may read so much as the first time.
     taught = (x for x in batch.loads if x.cost is not None or growth * x.rows > START_RECORDS * x.of_lanes)
     teaching = [lane for load in taught for lane in load.lanes]
@@ -35,15 +38,23 @@ def learned(
     after = dict(profiles)
     for load in teaching:
         tp, hashes = load.lane
-        key = load.dear_key if batch.warm else None
+        teaches = batch.warm or (load.function_ms(concurrency) or 0.0) > budget_ms
+        key = load.dear_key if teaches else None
         rest = load.without(key) if key else load
-        function_ms = rest.function_ms(concurrency) if batch.warm else None
+        function_ms = rest.function_ms(concurrency) if teaches else None
         change = partial(_learned, load=rest, growth=growth, function_ms=function_ms, reading_ms=reading_ms)
         after[tp] = changed(after.get(tp, UNKNOWN), hashes, change)
         if key:
             known = partial(_of_key, key=key, span=load.span, reading_ms=reading_ms)
             after[tp] = changed(after[tp], HashRange(key.key_hash, key.key_hash), known)
     return after | {tp: compacted(after[tp]) for tp in {load.lane[0] for load in teaching}}
+
+
+def _growth(batch: BatchCost, budget_ms: float) -> float:
+    """How many times more lanes may read after a batch; no more after one that began workers and went over budget."""
+    if batch.work_ms > budget_ms and not batch.warm:
+        return 1.0
+    return FASTEST_GROWTH if batch.work_ms < budget_ms / FASTEST_GROWTH else 2.0
 
 
 def proven(profiles: dict[TopicPartition, Profile], lane: LaneId, record_ms: float) -> dict[TopicPartition, Profile]:

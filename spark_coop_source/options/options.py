@@ -219,8 +219,8 @@ def _check_function(checked: SourceOptions) -> None:
         )
     if checked.function_concurrency > 1 and not checked.function_per_key:
         raise ConflictingOptionsError(
-            f"mapInRead.concurrency is {checked.function_concurrency}, but the function takes batches of many keys, "
-            "which is one call that cannot be shared out",
+            f"mapInRead.concurrency is {checked.function_concurrency}, but there is no function of one key; "
+            "one of batches of many keys is a single call that cannot be shared out",
             "write it as function(key, batch) and give per_key=True, or leave concurrency at 1",
         )
 
