@@ -3,7 +3,7 @@
     spark-submit --master 'local[4]' flights_job.py --bootstrap HOST:PORT --topic flights \
         --group flights-to-parquet --redis redis://HOST:6379/0 --output OUT --checkpoint CHECKPOINT
 
-Needs `pip install coop-kafka` in the interpreter that PYSPARK_PYTHON names. The folder is named after the batch
+Needs this project (`pip install .`) in the interpreter that PYSPARK_PYTHON names. The folder is named after the batch
 id and overwritten, so a batch that is replayed after a crash is not seen twice.
 """
 

@@ -13,7 +13,7 @@ from pyspark.sql import functions as f
 from pyspark.sql.streaming.listener import StreamingQueryProgress
 from pyspark.sql.streaming.query import StreamingQuery
 
-from bench.functions import WAITED, wait, wait_all
+from bench.functions import WAITED, spin_all, wait, wait_all
 from bench.shapes import Shape
 from bench.streaming import our_stream, their_stream
 from bench.world import World
@@ -48,6 +48,18 @@ def behind(world: World, topic: str, **options: str) -> DataFrame:
     """The work in `mapInArrow`, of which only the clock tells."""
     rows = world.spark.readStream.format("coop-kafka").options(**our_stream(world, topic, **options)).load()
     return rows.select("key", "value").mapInArrow(wait_all, WAITED)
+
+
+def spinning_inside(world: World, topic: str, **options: str) -> DataFrame:
+    """Work that takes a core, in `read`."""
+    given = our_stream(world, topic, **map_in_read(spin_all, schema=WAITED), **options)
+    return world.spark.readStream.format("coop-kafka").options(**given).load()
+
+
+def spinning_behind(world: World, topic: str, **options: str) -> DataFrame:
+    """The same in `mapInArrow`."""
+    rows = world.spark.readStream.format("coop-kafka").options(**our_stream(world, topic, **options)).load()
+    return rows.select("key", "value").mapInArrow(spin_all, WAITED)
 
 
 def theirs_behind(world: World, topic: str, shape: Shape) -> DataFrame:

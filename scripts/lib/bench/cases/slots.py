@@ -6,15 +6,13 @@ from functools import partial
 from pyspark.sql import DataFrame
 
 from bench.feed import backlog, keys
-from bench.functions import WAITED, spin_all, wait_all
+from bench.functions import WAITED, wait_all
 from bench.runner import timed
 from bench.shapes import shapes
 from bench.sources import drained, theirs
-from bench.streaming import our_stream
 from bench.table import Result
-from bench.waiting_stream import Story, behind, counted, inside
+from bench.waiting_stream import Story, behind, counted, inside, spinning_behind, spinning_inside
 from bench.world import World
-from spark_coop_source.map_in_read import map_in_read
 
 WAITING, BUSY = (1, 2, 4, 8), (1, 2)
 KEYS, WORK_US = 1_000, 1_000
@@ -39,8 +37,9 @@ def waiting_behind(world: World) -> Iterator[Result]:
 
 
 def busy(world: World) -> Iterator[Result]:
-    """Work that takes a core."""
-    yield from _scaling(world, "P6 CPU", _spinning, BUSY)
+    """Work that takes a core, in the read and behind it."""
+    yield from _scaling(world, "P6 CPU", spinning_inside, BUSY)
+    yield from _scaling(world, "P6 CPU mapInArrow", spinning_behind, BUSY)
 
 
 def _scaling(world: World, name: str, rows: Rows, slots: tuple[int, ...]) -> Iterator[Result]:
@@ -67,11 +66,6 @@ def settled(world: World, rows: DataFrame, batches: int = BATCHES) -> float:
         seen = Story(query).watch(batches, MOST_S)
     late = seen[len(seen) // 2 :]
     return sum(b.healthy for b in late) / (late[-1].end - late[0].at)
-
-
-def _spinning(world: World, topic: str, **options: str) -> DataFrame:
-    given = our_stream(world, topic, **map_in_read(spin_all, schema=WAITED), **options)
-    return world.spark.readStream.format("coop-kafka").options(**given).load()
 
 
 def _theirs(world: World) -> Iterator[Result]:
