@@ -143,6 +143,7 @@ def test_one_task_after_another_finds_what_the_first_has_fetched(kafka: Kafka, m
     ("most_bytes", "old_format"),
     [
         pytest.param(1_000, False, id="no room for a block"),
+        pytest.param(1, False, id="a cache of a byte"),
         pytest.param(3_500_000, False, id="room for a few blocks"),
         pytest.param(ROOM, True, id="records one by one"),
     ],

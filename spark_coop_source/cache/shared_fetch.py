@@ -123,7 +123,7 @@ class SharedReading:
         if self.cache.find(self.name, self.position):  # published between our look and the lock
             self.cache.unlock(lock)
             return True
-        ahead = self.cache.most_bytes // AHEAD
+        ahead = max(1, self.cache.most_bytes // AHEAD)  # or it would wait for its own task, and that for it
         left = OffsetRange(self.position, self.stretch.offsets.until)
         self._publisher = Publisher(self.cache, lock, self.name, left, ahead)
         self._publisher.start(self.fetch)
