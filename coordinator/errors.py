@@ -9,6 +9,7 @@
     |   +-- SchemaMismatchError
     |   +-- EnvironmentMismatchError  a wrong interpreter, a missing package, two versions in one group
     |   +-- CheckpointMismatchError
+    |   +-- SinkSkippedBatchError     the sink completed a batch that nobody read
     +-- LogError                      Kafka
     |   +-- KafkaUnavailableError     (retriable)
     |   +-- KafkaAccessError
@@ -117,6 +118,12 @@ class CheckpointMismatchError(ConfigurationError):
     """The checkpoint belongs to another group, other topics, or a newer version."""
 
     name = "CHECKPOINT_MISMATCH"
+
+
+class SinkSkippedBatchError(ConfigurationError):
+    """The sink completed a batch without reading it, so its records stay unread and are not committed."""
+
+    name = "SINK_SKIPPED_BATCH"
 
 
 class LogError(CoopKafkaError):

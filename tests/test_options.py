@@ -74,6 +74,7 @@ def test_defaults_of_a_stream_are_those_of_spark_and_of_the_specification() -> N
         labels={},
         sharing=None,
         several_queries=False,
+        unread_batches=False,
         function=None,
         function_output=None,
         function_per_key=False,
@@ -120,6 +121,7 @@ def test_defaults_of_a_stream_are_those_of_spark_and_of_the_specification() -> N
         pytest.param({"partition.growth.grace": "0"}, "growth_grace_ms", 0, id="order across growth switched off"),
         pytest.param({"assignor": "roundrobin"}, "assignor", "roundrobin", id="an assignor by name"),
         pytest.param({"allow.several.queries": "true"}, "several_queries", True, id="several queries"),
+        pytest.param({"allow.unread.batches": "true"}, "unread_batches", True, id="unread batches"),
         pytest.param({"onStateLoss": "Earliest"}, "on_state_loss", "earliest", id="a word in any case"),
     ],
 )

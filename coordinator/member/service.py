@@ -90,7 +90,14 @@ class Service:
         self._reach = Reach(settings, cutting, store, self._membership, self._view, log, clock)
         self._reporting = Reporting(store, self._membership, clock, self._reach.budget, self._reach.steering.history)
         self._committing = Committing(
-            store, self._membership, clock, self._evidence, self._holding, self._founding, self._losses
+            store,
+            self._membership,
+            clock,
+            self._evidence,
+            self._holding,
+            self._founding,
+            self._losses,
+            unread_batches=settings.unread_batches,
         )
         self._seen: tuple[object, ...] | None = None
         self._pace = Pace(clock)

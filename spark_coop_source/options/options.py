@@ -53,6 +53,7 @@ class SourceOptions:
     labels: Mapping[str, str]  # what the member says of itself
     sharing: bool | None  # whether it may get parts of partitions; None: where policies allow it
     several_queries: bool  # of one application, in one group
+    unread_batches: bool  # count as done where the sink completes them
     max_ranges: int  # see coordinator.commits.acknowledger
     max_individual_commits: int  # that a partition may hold
     lanes: int | None  # fixed number for every partition
@@ -130,6 +131,7 @@ def _checked(given: Given, streaming: bool | None) -> SourceOptions:
         labels=given.get(table.LABELS) or {},
         sharing=given.get(table.SHARING),
         several_queries=given.need(table.SEVERAL_QUERIES),
+        unread_batches=given.need(table.UNREAD_BATCHES),
         max_ranges=given.need(table.MAX_RANGES),
         max_individual_commits=given.need(table.MAX_INDIVIDUAL_COMMITS),
         lanes=given.get(table.LANES),

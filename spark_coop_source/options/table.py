@@ -152,6 +152,11 @@ SEVERAL_QUERIES = Option(
     "allow.several.queries", Flag(), Section.GROUP, _STREAM,
     "Whether queries of one application may be members of one group; otherwise a second one is refused.", "false",
 )  # fmt: skip
+UNREAD_BATCHES = Option(
+    "allow.unread.batches", Flag(), Section.GROUP, _STREAM,
+    "Whether a batch that Spark completes without reading it counts as done. false: the query ends with "
+    "`SINK_SKIPPED_BATCH`. true: for a query that drops records unread on purpose, as `limit(0)` does.", "false",
+)  # fmt: skip
 MAX_RANGES = Option(
     "max.num.ranges.to.commit", Integer(1, 60_000), Section.GROUP, _STREAM,
     "How many offset ranges an acknowledger of the Commit API collects before it commits by itself.", "10000",
@@ -265,7 +270,7 @@ OPTIONS: tuple[Option[object], ...] = (
     STARTING_TIMESTAMP, STARTING_OFFSETS_BY_TIMESTAMP, STARTING_OFFSETS, STARTING_STRATEGY,
     ENDING_TIMESTAMP, ENDING_OFFSETS_BY_TIMESTAMP, ENDING_OFFSETS,
     MAX_OFFSETS, MIN_OFFSETS, MAX_DELAY, MIN_PARTITIONS, MAX_RECORDS_PER_PARTITION,
-    GROUP, REDIS_URL, SLOTS, CAPACITY, ASSIGNOR, LISTENER, LABELS, SHARING, SEVERAL_QUERIES,
+    GROUP, REDIS_URL, SLOTS, CAPACITY, ASSIGNOR, LISTENER, LABELS, SHARING, SEVERAL_QUERIES, UNREAD_BATCHES,
     MAX_RANGES, MAX_INDIVIDUAL_COMMITS, LANES,
     SESSION, HEARTBEAT, LONGEST_BATCH, BATCH_BUDGET, MAX_LANE_LEAD, RETENTION, MAX_OUTAGE, GROWTH_GRACE, ON_STATE_LOSS,
     FAIL_ON_DATA_LOSS, FETCH_RETRIES, FETCH_RETRY_INTERVAL, POLL_TIMEOUT, MOST_UNFILTERED, CACHE_BYTES,

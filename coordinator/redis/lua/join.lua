@@ -40,11 +40,12 @@ end
 
 local targets = ARGV[4] ~= '' and raised(ARGV[4]) or ''
 -- Who joins again keeps its place behind those who were there before.
-local before = redis.call('HMGET', KEYS[3], 'incarnation', 'joined_at')
+local before = redis.call('HMGET', KEYS[3], 'incarnation', 'joined_at', 'authorized')
 local joined_at = before[1] == call.incarnation and before[2] or ms(now)
 if before[1] and before[1] ~= call.incarnation then strike(KEYS[9], KEYS[10], KEYS[4], call.member) end
 redis.call('DEL', KEYS[3])
 redis.call('HSET', KEYS[3], 'incarnation', call.incarnation, 'joined_at', joined_at, unpack(ARGV, 5))
+if before[3] then redis.call('HSET', KEYS[3], 'authorized', before[3]) end  -- its next life commits the batch
 redis.call('SREM', KEYS[6], call.member)
 redis.call('ZREM', KEYS[5], call.member)
 redis.call('HDEL', KEYS[8], call.member)
