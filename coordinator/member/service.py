@@ -10,8 +10,9 @@ The only mutable object, with its parts: `Membership` (who we are), `Evidence` (
 offsets), `LogView` (what we saw of Kafka), `Holding` (what we own), `Founding` (positions where there are none),
 `Reach` (how far we may read it), `Losses` (what can no longer be read), `Committing` (what the sink has completed),
 `Reporting` (what we tell of our lanes).
-Runs in the stream reader's process, on its main thread; the heartbeat runs on its own and touches
-nothing but the lease.
+Runs in the stream reader's process, on its main thread. The heartbeat thread calls `heartbeat` and `hear` only. It
+shares three things with the main thread, each behind a lock: the lease and the last word of Redis (`Membership`), and
+the `Inbox` of the batch under way. `Quarantine.tell` has state of its own, which no other method touches.
 """
 
 import logging
@@ -168,13 +169,14 @@ class Service:
         return self._reach.quarantine.trial
 
     def hear(self, costs: Iterable[SliceCost]) -> None:
-        """What executors report of the batch under way."""
-        self._reach.steering.hear(costs)
+        """What executors report of the batch under way; called on either thread."""
+        self._reach.steering.inbox.receive(costs)
 
     def heartbeat(self) -> None:
-        """One heartbeat; called on the heartbeat thread."""
+        """One heartbeat; called on the heartbeat thread, and by `leave` once that thread has ended."""
         self._membership.beat(self._store.heartbeat)
-        self._reach.quarantine.tell(self._reach.steering.unfinished())
+        at, trial = self._reach.steering.inbox.under_way()
+        self._reach.quarantine.tell(at, trial=trial)
 
     def heartbeat_now(self) -> None:
         """Renew the lease on the main thread, and wait until it is acknowledged."""

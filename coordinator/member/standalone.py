@@ -91,7 +91,7 @@ class Standalone:
 
     def hear(self, costs: Iterable[SliceCost]) -> None:
         """What executors report of the batch under way."""
-        self._steering.hear(costs)
+        self._steering.inbox.receive(costs)
 
     def tasks(self, end: StreamOffset) -> tuple[Task, ...]:
         """The tasks of the batch that ends at `end`."""
