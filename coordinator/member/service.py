@@ -253,7 +253,8 @@ class Service:
         while self._is_news(acquired, bounds) and not self._settled(acquired, bounds):
             acquired, bounds = self._holding.refresh(), self._view.look()
         self._pace.adopt(self._membership.targets, self._holding.targets, bounds)
-        work = self._reach.limit(acquired, bounds, self._pace.ends(bounds), self._holding)
+        ends = self._pace.ends(bounds)
+        work = self._reach.limit(acquired, bounds, ends, self._holding, everything=limits.everything)
         until = self._pace.until(work, bounds, limits)
         self._reporting.planned(self._reach.planned(until))
         return acquired, work, until

@@ -80,7 +80,7 @@ class Standalone:
         progress = self._after_losses(progress, bounds, start)
         ends = self._pace.ends(bounds)
         work = self._lead.limit(pieces(self._owned(progress), progress), ends)
-        work = self._steering.bounded(work, ends)
+        work = self._steering.bounded(work, ends, everything=limits.everything)
         until = self._pace.until(work, bounds, limits)
         if not self._pace.anything(work, until):
             return None

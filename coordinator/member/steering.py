@@ -106,21 +106,25 @@ class Steering:
         self.cutting = cutting.at()
         """How a plan cuts what was `bounded` last."""
 
-    def bounded(self, work: Pieces, ends: Mapping[TopicPartition, int], whole: LaneId | None = None) -> Pieces:
+    def bounded(
+        self, work: Pieces, ends: Mapping[TopicPartition, int], whole: LaneId | None = None, *, everything: bool = False
+    ) -> Pieces:
         """Owned pieces as lanes, each up to the ceiling of its quota; a piece that is `whole` is one lane.
 
         Where nothing bounds any lane they are left as they are, to be cut as `cutting` says. With one that is `whole`,
-        which is tried alone, it is nobody else's turn: what is suspected of lanes is left as it is.
+        which is tried alone, it is nobody else's turn: what is suspected of lanes is left as it is. With `everything`
+        the time budget bounds nothing.
         """
+        budgeted = self._budget.ms and not everything
         self._trial = whole is not None
         self.history.saw(ends, self._clock.now_ms())
         even = even_bounds(work, ends, self._cutting)
         self.cutting = self._cutting.at()
-        if whole is None and self._budget.ms and self._model.grant_all(_each(work), ends, even):
+        if whole is None and budgeted and self._model.grant_all(_each(work), ends, even):
             self.quotas, self.cutting = self._model.quotas, self._cutting.at(*even)
             return work
         lanes = tuple(self._lanes(work, even, whole))
-        if self._budget.ms and not self._trial:
+        if budgeted and not self._trial:
             self._model.grant(lanes, ends, self._age_ms)
             self.quotas = self._model.quotas
         else:

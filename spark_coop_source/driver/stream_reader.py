@@ -41,6 +41,9 @@ if TYPE_CHECKING:
 
     from spark_coop_source.driver.reader_process import Session
 
+NO_LIMIT = 2**63 - 1
+"""Rows of a batch where no option bounds them."""
+
 GARBAGE = 100_000
 """Objects to come until Python looks for cycles among them: a plan of 10,000 lanes makes fewer, and no cycles."""
 
@@ -59,12 +62,15 @@ class CoopKafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
         return self._open().initial().to_json()
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        """The limit that the options name; both bounds are applied whichever of them Spark passes back."""
+        """The limit that the options name; both bounds are applied whichever of them Spark passes back.
+
+        Never `ReadAllAvailable`: Spark passes that for `Trigger.Once` alone, whatever is returned here.
+        """
         if self._options.max_offsets_per_trigger is not None:
             return ReadMaxRows(self._options.max_offsets_per_trigger)
         if self._options.min_offsets_per_trigger is not None:
             return ReadMinRows(self._options.min_offsets_per_trigger)
-        return ReadAllAvailable()
+        return ReadMaxRows(NO_LIMIT)
 
     def prepareForTriggerAvailableNow(self) -> None:
         """This run ends where the log ends now."""
@@ -127,7 +133,7 @@ class CoopKafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
 
     def _limits(self, limit: ReadLimit) -> Limits:
         if isinstance(limit, ReadAllAvailable):
-            return Limits()
+            return Limits(everything=True)
         o = self._options
         return Limits(o.max_offsets_per_trigger, o.min_offsets_per_trigger, o.max_trigger_delay_ms)
 
