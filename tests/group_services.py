@@ -77,6 +77,7 @@ class Group:
         session_ms: int = 500,
         settings: GroupSettings | None = None,
         says: Mapping[str, str] | None = None,
+        application: str = "",
     ) -> Service:
         """A member to be, in a process of its own: it knows nothing yet."""
         if settings is None:
@@ -90,7 +91,7 @@ class Group:
             store=store,
             log=log or self.log(),
             clock=self.clock,
-            me=Joining(says or {"host": "h"}),
+            me=Joining(says or {"host": "h"}, application),
         )
 
     def log(self) -> Log:

@@ -4,7 +4,7 @@
                --REJOIN-----> join, again                       (state was recovered by somebody)
                --LOST-------> recover with what proves positions, join, again
                --RECOVERING-> assert once, wait, again
-               --BUSY-------> wait for the other's lease, or GroupBusyError if it is renewed
+               --BUSY-------> wait for the other's lease; GroupBusyError if it is renewed, or of our own query
                --FENCED-----> FencedMemberError                 (another life has joined)
                --no answer--> again, until redis.max.outage
 
@@ -23,7 +23,8 @@ from typing import TypeVar
 from coordinator import verdicts
 from coordinator.assignment.assignment_text import Ranges
 from coordinator.clock import Clock
-from coordinator.errors import CoopKafkaError, FencedMemberError, GroupBusyError, RedisUnavailableError
+from coordinator.errors import CoopKafkaError, FencedMemberError, RedisUnavailableError
+from coordinator.member.busy import same_query, two_queries, two_reads
 from coordinator.ranges import HashRange
 from coordinator.redis.calls import Answer, Caller, Seen
 from coordinator.redis.membership import Joining
@@ -230,7 +231,7 @@ class Membership:
     def _by_whom(self) -> str:
         """Host, driver and time of who is this member now, as far as Redis tells."""
         try:
-            said = next((s.metadata for s in self._store.subscribers([self._member])), {})
+            said = self._metadata(self._member)
             at = datetime.fromtimestamp(int(said["joined_at"]) / 1000, UTC).isoformat(timespec="seconds")
             return f": pid {said.get('driver_pid', 'unknown')} on host {said['host']}, at {at}"
         except (CoopKafkaError, verdicts.Verdict, KeyError, ValueError, OverflowError, OSError):
@@ -242,14 +243,20 @@ class Membership:
             self._asserted = self._joined
 
     def _wait_for_other(self, busy: verdicts.Busy) -> None:
-        """A lease that grows while we look belongs to a living member; one that does not is waited for."""
+        """A lease that grows while we look belongs to a living member; one that does not is waited for.
+
+        A read of our own query lives as long as we do.
+        """
+        if same_query(self._joining().fields, self._metadata(busy.member)):
+            raise two_reads(self._settings.group, busy.member) from None
         if self._other and self._other[0] == busy.member and busy.lease_end_ms > self._other[1]:
-            raise GroupBusyError(
-                f"this application already has member {busy.member} at work in group {self._settings.group!r}",
-                "stop that query, give this one a group of its own, or set allow.several.queries=true",
-            ) from None
+            raise two_queries(self._settings.group, busy.member) from None
         self._other = (busy.member, busy.lease_end_ms)
         self._clock.wait(min(RETRY_MS, busy.lease_end_ms - busy.now_ms + 1))
+
+    def _metadata(self, member: str) -> Mapping[str, str]:
+        """What a member reports of itself; nothing where it has left."""
+        return next((s.metadata for s in self._store.subscribers([member])), {})
 
     def _sit_out(self, error: RedisUnavailableError, since: int) -> None:
         limit = self._settings.max_outage_ms

@@ -23,6 +23,11 @@ class Joining:
     application: str = ""  # at most one member of it may live; empty if it may have several
     targets: Mapping[TopicPartition, int] = field(default_factory=dict)  # where its AvailableNow ends
 
+    @property
+    def alone_as(self) -> str:
+        """What may have one live member, a line each: the application, and the query, as the field `query` names it."""
+        return "\n".join(filter(None, (self.application, self.fields.get("query"))))
+
 
 @dataclass(frozen=True, slots=True)
 class Look:
@@ -45,14 +50,14 @@ class MembershipVerbs(ScriptCalls):
     def join(self, caller: Caller, joined_nonce: str, joining: Joining) -> Answer[dict[TopicPartition, int]]:
         """The member joins with this incarnation; its targets, raised to those of the other members.
 
-        `Busy` while another member of the same application lives.
+        `Busy` while another member of the same application, or of the same query, lives.
         """
         k = self._keys
         keys = [k.meta, k.leases, k.member(caller.member), k.events, k.batches, k.leaving, k.applications, k.targets]
         keys += [k.working, k.strikes]
         flat = [x for field in joining.fields.items() for x in field]
         targets = "".join(f"{tp.topic} {tp.partition} {offset};" for tp, offset in joining.targets.items())
-        reply = self._run("join", caller, keys, joined_nonce, joining.application, targets, *flat)
+        reply = self._run("join", caller, keys, joined_nonce, joining.alone_as, targets, *flat)
         return answer(reply, _targets(reply[3]))
 
     @sound

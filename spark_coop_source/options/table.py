@@ -150,7 +150,9 @@ SHARING = Option(
 )  # fmt: skip
 SEVERAL_QUERIES = Option(
     "allow.several.queries", Flag(), Section.GROUP, _STREAM,
-    "Whether queries of one application may be members of one group; otherwise a second one is refused.", "false",
+    "Whether queries of one application may be members of one group. false: a second query is refused with "
+    "`GROUP_BUSY`. Two reads of one query (two `load()`s in a union or a join, both sides of a self-join) are refused "
+    "either way: give each read a group of its own.", "false",
 )  # fmt: skip
 UNREAD_BATCHES = Option(
     "allow.unread.batches", Flag(), Section.GROUP, _STREAM,

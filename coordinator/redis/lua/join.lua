@@ -1,7 +1,8 @@
 -- A member joins, or a new life of it does: later calls of the old life are fenced (spec 4.2).
 -- What its earlier life was at when it ended is struck: that life was lost over it, however soon the next one comes.
 -- KEYS meta leases member events batches leaving applications targets working strikes
--- ARGV[2] nonce at which this life joined before ("" if never), ARGV[3] application ("" if it may have several members),
+-- ARGV[2] nonce at which this life joined before ("" if never),
+--   ARGV[3] "name\n..." of what may have one live member: its application unless that may have several, its query,
 --   ARGV[4] "topic partition offset;..." targets of AvailableNow ("" if none), ARGV[5..] field value ... of the member's hash
 -- Reply {OK, nonce, seq, lease end, targets raised to those of the others} | FENCED | BUSY other lease_end now
 --   | ABSENT | LOST | SCHEMA
@@ -10,9 +11,11 @@ if bad then return bad end
 local nonce, now = redis.call('HGET', META, 'nonce'), now_ms()
 if ARGV[2] == nonce and redis.call('HGET', KEYS[3], 'incarnation') ~= call.incarnation then return { 'FENCED' } end
 
-local other = ARGV[3] ~= '' and redis.call('HGET', KEYS[7], ARGV[3])
-local other_end = other and other ~= call.member and redis.call('ZSCORE', KEYS[2], other)
-if other_end and tonumber(other_end) >= now then return { 'BUSY', other, other_end, ms(now) } end
+for name in string.gmatch(ARGV[3], '[^\n]+') do
+  local other = redis.call('HGET', KEYS[7], name)
+  local other_end = other and other ~= call.member and redis.call('ZSCORE', KEYS[2], other)
+  if other_end and tonumber(other_end) >= now then return { 'BUSY', other, other_end, ms(now) } end
+end
 
 local function live(member)
   local lease_end = redis.call('ZSCORE', KEYS[2], member)
@@ -50,7 +53,7 @@ redis.call('SREM', KEYS[6], call.member)
 redis.call('ZREM', KEYS[5], call.member)
 redis.call('HDEL', KEYS[8], call.member)
 if targets ~= '' then redis.call('HSET', KEYS[8], call.member, targets) end
-if ARGV[3] ~= '' then redis.call('HSET', KEYS[7], ARGV[3], call.member) end
+for name in string.gmatch(ARGV[3], '[^\n]+') do redis.call('HSET', KEYS[7], name, call.member) end
 redis.call('HINCRBY', META, 'joins', 1)  -- an assignment is due: it may want more or other topics than before
 event(KEYS[4], 'join', 'incarnation ' .. call.incarnation)
 return reply(ms(renew(KEYS[2])), targets)
