@@ -52,7 +52,7 @@ def test_a_second_read_of_a_query_is_refused_though_the_lease_of_the_first_does_
     lease = members.redis.zscore(GroupKeys(members.name).leases, one.member)
     with pytest.raises(GroupBusyError, match=f"two reads of one query .* member {one.member} of group") as refused:
         two.next_offset(StreamOffset(members.name), UNLIMITED)
-    assert "give each read a group of its own" in refused.value.remedy
+    assert "use a group for each read" in refused.value.remedy
     assert members.redis.zscore(GroupKeys(members.name).leases, one.member) == lease
     assert set(members.state.members) == {one.member}
 
@@ -70,7 +70,7 @@ def test_a_second_query_of_an_application_is_refused_with_both_remedies(
         refused.result()
     assert "for two queries of one application, stop one" in busy.value.remedy
     assert "set allow.several.queries=true in both" in busy.value.remedy
-    assert "for two reads of one query, give each read a group of its own" in busy.value.remedy
+    assert "for two reads of one query, use two groups" in busy.value.remedy
 
 
 def beats(service: Service) -> bool:

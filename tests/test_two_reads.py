@@ -55,7 +55,7 @@ def test_two_loads_of_one_group_in_one_query_are_refused(
     one, two = (loaded(spark, options, **{"allow.several.queries": several}) for _ in range(2))
     with pytest.raises(StreamingQueryException, match="GROUP_BUSY: two reads of one query") as refused:
         finished(one.union(two), tmp_path)
-    assert "Remedy: give each read a group of its own" in str(refused.value)
+    assert "Remedy: use a group for each read" in str(refused.value)
 
 
 def test_both_sides_of_a_self_join_are_two_reads(spark: SparkSession, options: dict[str, str], tmp_path: Path) -> None:

@@ -19,8 +19,8 @@ def two_reads(group: str, other: str) -> GroupBusyError:
     return GroupBusyError(
         f"two reads of one query cannot be members of one group: member {other} of group {group!r} is a read of this "
         "query too",
-        "give each read a group of its own, by a load() for each. A union can use one DataFrame twice instead, which "
-        "Spark reads once; both sides of a self-join are two reads",
+        "use a group for each read, by its own load(). A union can use one DataFrame twice instead, which Spark reads "
+        "once; both sides of a self-join are two reads",
     )
 
 
@@ -29,6 +29,6 @@ def two_queries(group: str, other: str) -> GroupBusyError:
     return GroupBusyError(
         f"this application already has member {other} at work in group {group!r}, as another query or as another read "
         "of this query",
-        "for two queries of one application, stop one, give each a group of its own, or set allow.several.queries=true "
-        "in both; for two reads of one query, give each read a group of its own",
+        "for two queries of one application, stop one, or use two groups, or set allow.several.queries=true in both; "
+        "for two reads of one query, use two groups",
     )
