@@ -40,6 +40,7 @@
     |   +-- MaxIndividualCommitReachedError      92
     +-- CommitError                   a call of the Commit API
         +-- CorruptCommitError
+        +-- CommitBeyondReadError
         +-- TooManyRangesError
         +-- OrderedCommitRefusedError
 
@@ -324,6 +325,16 @@ class CorruptCommitError(CommitError):
     """A commit that contradicts itself: ranges and a plain offset, or no ranges at all."""
 
     name = "CORRUPT_COMMIT"
+
+
+class CommitBeyondReadError(CommitError):
+    """A commit of offsets that nobody can have read: `reach` is the first of them."""
+
+    name = "COMMIT_BEYOND_READ"
+
+    def __init__(self, what: str, remedy: str = "", reach: int = 0) -> None:
+        super().__init__(what, remedy)
+        self.reach = reach
 
 
 class TooManyRangesError(CommitError):

@@ -137,6 +137,12 @@ def union(ranges: Iterable[OffsetRange]) -> Offsets:
     return tuple(merged)
 
 
+def parted(offsets: Offsets, at: int) -> tuple[Offsets, Offsets]:
+    """The offsets before `at`, and those from it on."""
+    before = tuple(OffsetRange(r.start, min(r.until, at)) for r in offsets if r.start < at)
+    return before, tuple(OffsetRange(max(r.start, at), r.until) for r in offsets if r.until > at)
+
+
 def subtract(wanted: OffsetRange, done: Offsets) -> Offsets:
     """The offsets of `wanted` that are not in `done`.
 

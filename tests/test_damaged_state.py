@@ -39,6 +39,7 @@ BEATS = ("updated_at", "commit_seq", "computing", "computing_member", "computing
 def lived(world: World) -> World:
     """A group with a member that owns a partition, and something of everything that Redis may hold."""
     world.found(p0=5, p1=5)
+    world.logs_reach(20)
     me = world.join()
     look = world.store.look(me).value
     world.store.assign(me, look.occasion, "test 1", {"m-1": WANTED})

@@ -143,7 +143,7 @@ class RedisStore(MembershipVerbs, PolicyVerbs, GrowthVerbs, PoisonVerbs, ReportV
     def recreate(self, caller: Caller, topics: Mapping[str, Topic], positions: Mapping[TopicPartition, int]) -> None:
         """New positions for partitions whose log was replaced; every lane epoch on them is void."""
         k = self._keys
-        per_partition = (x for tp in positions for x in (k.owners(tp), k.segments(tp), k.ics(tp), k.stable(tp.topic)))
+        per_partition = (x for tp in positions for x in (*self._progress_keys(tp), k.end(tp.topic)))
         self._run(
             "recreate", caller, [k.meta, k.topics, k.events, k.strikes, *per_partition], *_placed(topics, positions)
         )

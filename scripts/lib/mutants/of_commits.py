@@ -28,6 +28,21 @@ FAULTS = (
         _API,
     ),
     Fault(
+        "a commit beyond what the batch reads is taken",
+        (Edit(_LUA + "commit_ranges.lua", "if less(reach, done[#done][2]) then return outcome('BEYOND') end\n", ""),),
+        _API,
+    ),
+    Fault(
+        "a lane takes commits of what only its neighbour reads",
+        (Edit(_LUA + "commit_ranges.lua", "done_below(s.fact.value)", "done"),),
+        _API,
+    ),
+    Fault(
+        "a commit of a member does not end at the log end",
+        (Edit(_LUA + "commit_ranges.lua", "a = log_end }", "a = OFFSET_MAX }"),),
+        ("tests/test_commit_api.py", "tests/test_acknowledging_members.py"),
+    ),
+    Fault(
         "a batch commits its end over what individual commits had done",
         (
             Edit(

@@ -27,7 +27,15 @@ REACHED = frozenset(
         "InconsistentGroupProtocolError",
     }
     | {"hung", "struck", "tried alone", "parked", "released", "all but parked", "cut by cost", "merged by cost"}
-    | {"reset done", "FencedMemberError", "RedisUnavailableError", "StateLostError", "DataLossError", "ghost Fenced"}
+    | {
+        "CommitBeyondReadError",
+        "reset done",
+        "FencedMemberError",
+        "RedisUnavailableError",
+        "StateLostError",
+        "DataLossError",
+        "ghost Fenced",
+    }
 )
 """What schedules are for: a run that never comes to it proves nothing of it."""
 
