@@ -220,7 +220,7 @@ class CommitApi(AbstractContextManager["CommitApi"]):
 def _parsed(offset: str | Mapping[str, Any]) -> StreamOffset:
     try:
         return StreamOffset.from_json(json.loads(offset) if isinstance(offset, str) else dict(offset))
-    except ValueError:
+    except (ValueError, RecursionError):
         raise CheckpointMismatchError(
             f"{str(offset)[:80]!r} is not the JSON of an offset",
             "give the last line of the file offsets/<batch id> in the query's checkpoint",

@@ -231,6 +231,7 @@ class Service:
                 f"the checkpoint reads topic {strange[0]!r}, to which this query does not subscribe",
                 "use a new checkpointLocation for other topics, or subscribe to that topic too",
             )
+        self._losses.refuse_beyond(offset)
         self._membership.identify(offset.member)
         if not self._membership.joined:
             self._reach.quarantine.blame()  # an earlier life of this member may have been lost over a record

@@ -10,6 +10,7 @@ from typing import ParamSpec, TypeVar
 import redis
 
 from coordinator.errors import (
+    CheckpointMismatchError,
     RedisAccessError,
     RedisConfigurationError,
     RedisTlsError,
@@ -39,13 +40,17 @@ _UNAVAILABLE_CODE = re.compile("(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|BUSY|OO
 _DENIAL_CODE = re.compile("NOAUTH |NOPERM |ACL failure|The user executing the script can't ")
 _CALL = re.compile(r"(ERR )?(Error running script \(call to \w+\): @user_script:\d+: )?(@user_script: ?\d+: -?)?")
 _OURS = re.compile(r"user_script:\d+: ")  # what a script of ours raised, in words of its own
+_ASKED = "ASKED "  # what it raised of what we asked: see asked.lua
 _TAIL = re.compile(r",? script: (\w+, )?on @user_script:\d+\.?$")
 _CUT = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLWantReadError, ssl.SSLSyscallError)
 
 
 @contextmanager
 def errors_as_ours(shown: str) -> Iterator[None]:
-    """Raise a `StoreError` for what redis-py raises; `shown` is the server's url without its secrets."""
+    """Raise our errors for those of redis-py; `shown` is the server's url without its secrets.
+
+    A `StoreError`; a `CheckpointMismatchError` for a request that a script refuses to write.
+    """
     try:
         yield
     except (redis.exceptions.RedisError, redis.exceptions.RedisClusterException, OSError) as error:
@@ -65,7 +70,7 @@ def sound(verb: Callable[P, T]) -> Callable[P, T]:
     return checked
 
 
-def _named(error: Exception, shown: str) -> StoreError:
+def _named(error: Exception, shown: str) -> StoreError | CheckpointMismatchError:
     chain = tuple(_chain(error))
     denied = next((e for e in chain if isinstance(e, _DENIED)), None)
     untrusted = next((e for e in chain if isinstance(e, ssl.SSLError) and not isinstance(e, _CUT)), None)
@@ -82,7 +87,15 @@ def _named(error: Exception, shown: str) -> StoreError:
     if _DENIAL_CODE.match(said):
         return _denied(said, shown)
     what = _OURS.sub("", said, count=1).removesuffix(".")
-    return StateFormatError(f"the Redis at {shown} holds something under our keys that is not ours: {what}")
+    strange = StateFormatError(f"the Redis at {shown} holds something under our keys that is not ours: {what}")
+    return _unwritable(what.removeprefix(_ASKED)) if what.startswith(_ASKED) else strange
+
+
+def _unwritable(what: str) -> CheckpointMismatchError:
+    return CheckpointMismatchError(
+        f"the checkpoint holds what no script writes: {what!r}; nothing was written",
+        "give the query its own, new checkpointLocation; the group's positions are in Redis and stay",
+    )
 
 
 def _said(error: Exception) -> str:

@@ -11,10 +11,9 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 from coordinator.assignment import ownership_listener
 from coordinator.assignors import registry
 from coordinator.errors import InvalidOptionError
+from coordinator.identifiers import GROUP_NAME_MAX
 from coordinator.subscription import Pattern, Topics
 from spark_coop_source.hand_over.schema import EVERY
-
-GROUP_NAME_MAX = 255
 
 
 def check_topic(name: str) -> str:

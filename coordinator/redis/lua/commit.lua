@@ -11,7 +11,7 @@ if bad then return bad end
 local refusals, moved, current = {}, {}, redis.call('HGET', META, 'reset_epoch') == ARGV[2]
 local ids, exactly = {}, 'exactly'
 for i = 3, #ARGV do
-  local topic, id, partition, lanes = string.match(ARGV[i], '^(%S+) (%S+) (%S+) (.*)$')
+  local topic, id, partition, lanes = lanes_asked(ARGV[i])
   ids[topic] = ids[topic] or string.match(redis.call('HGET', KEYS[4], topic) or '', '^(%S+)') or ''
   local keys = { owners = KEYS[4 * i - 6], segments = KEYS[4 * i - 5], ics = KEYS[4 * i - 4], stable = KEYS[4 * i - 3] }
   local facts, refused = {}, {}

@@ -6,6 +6,7 @@
 -- A verb replies {verdict, ...}. Numbers stay text: a double is exact to 2^53 only.
 local call = cjson.decode(ARGV[1])
 local META = KEYS[1]
+check_call(call)
 
 local function less(a, b)  -- decimal texts without leading zeros
   return #a < #b or (#a == #b and a < b)
@@ -49,11 +50,17 @@ end
 
 -- "lo-hi a b;lo-hi a b;" -> ranges {lo, hi, a, b}, ascending
 local function from_text(text)
-  local ranges = {}
-  for lo, hi, a, b in string.gmatch(text, '(%x+)%-(%x+) ([^%s;]*) ?([^%s;]*);') do
-    ranges[#ranges + 1] = { lo = lo, hi = hi, a = a, b = b }
+  local ranges, read, right, last = {}, 1, true, ''
+  for from, hashes, a, b, past in string.gmatch(text, '()([%x-]+) ([^%s;]*) ?([^%s;]*);()') do
+    local h = hashes_of(hashes)
+    right = right and from == read and h.sound
+    ranges[#ranges + 1], read = { lo = h.lo, hi = h.hi, a = a, b = b }, past
   end
-  return ascending(ranges)
+  for _, r in ipairs(ascending(ranges)) do
+    right, last = right and last < r.lo, r.hi
+  end
+  asked(right and read == #text + 1, 'lanes', text)
+  return ranges
 end
 
 -- Cuts `left` where `right` begins and ends: pieces {lo, hi, left, right or nil}. Both ascend and are disjoint.
@@ -169,6 +176,7 @@ end
 
 -- A fact of a newer reset epoch than Redis has: what we know of the group is from before an operator's reset (spec 7).
 local function before_reset(reset)
+  check_reset(reset)
   if less(redis.call('HGET', META, 'reset_epoch') or '0', reset) then
     return { 'LOST', 'Redis went back to before a reset' }
   end

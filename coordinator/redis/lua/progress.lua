@@ -146,6 +146,7 @@ end
 -- "43,45-47,50-50" -> the position 43, and the offsets above it that are done
 local function fact_of(text)
   local position, offsets = string.match(text, '^(%d+),?(.*)$')
+  asked(position and is_position(position), 'position', text)
   if offsets == '' then return position, NOTHING end
   return position, offsets_of(offsets or '')
 end

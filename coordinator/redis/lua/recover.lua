@@ -9,6 +9,8 @@
 --   ARGV[6..] "topic id count partition position" of each partition, "-" for no proof
 -- Reply {OK, nonce, seq} | UNPROVEN partition | SCHEMA. Nothing happens where another member has recovered the group already.
 local bad = lost()
+local places = positions_asked(6)
+check_reset(ARGV[4])
 if bad and bad[1] == 'SCHEMA' then return bad end
 if bad and bad[1] == 'ABSENT' then check_kinds() end
 local reset = redis.call('HGET', META, 'reset_epoch') or '0'
@@ -19,7 +21,7 @@ if not bad and not newer and not gone then return reply() end
 local survived = redis.call('EXISTS', META) == 1
 local placed, lost_by = {}, {}
 for i = 6, #ARGV do
-  local topic, id, count, partition, position = string.match(ARGV[i], '^(%S+) (%S+) (%S+) (%S+) (%S+)$')
+  local topic, id, count, partition, position = unpack(places[i])
   local k = 4 * i - 13
   if older then position = '-' end
   local recorded, recorded_count = string.match(redis.call('HGET', KEYS[3], topic) or '', '^(%S+) (%d+)$')

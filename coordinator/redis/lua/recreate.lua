@@ -5,11 +5,12 @@
 -- Reply {OK, nonce, seq} | ABSENT | LOST | SCHEMA
 local bad = lost()
 if bad then return bad end
+local places = positions_asked(2)
 local lost_by = {}
 for i = 2, #ARGV do note_owners(lost_by, KEYS[5 * i - 5]) end
 forgive_replaced(KEYS[2], KEYS[4], KEYS[3], 2)
 for i = 2, #ARGV do
-  local topic, id, count, partition, position = string.match(ARGV[i], '^(%S+) (%S+) (%S+) (%S+) (%S+)$')
+  local topic, id, count, partition, position = unpack(places[i])
   local k = 5 * i - 5
   redis.call('DEL', KEYS[k], KEYS[k + 2])
   replace(KEYS[k + 1], { { lo = '0000000000000000', hi = '7fffffffffffffff', value = position } })
