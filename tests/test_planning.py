@@ -101,8 +101,10 @@ def test_a_plan_reads_every_owned_point_that_is_not_done_exactly_once(
         read = [o for lane in planned if probe in lane.hashes for r in lane.offsets for o in range(r.start, r.until)]
         assert sorted(read) == (sorted(wanted) if mine else [])
     assert sum(lane.hashes.size for lane in planned) == sum(o.hashes.size for o in owned)
-    offset = StreamOffset("g", "m", lanes=plan(pieces({A: owned}, {A: progress}), {A: until}, cutting))
-    one_by_one = StreamOffset("g", "m", lanes=dict(offset.lanes))
+    offset = StreamOffset(
+        "g", "m", topic_ids={A.topic: "id"}, lanes=plan(pieces({A: owned}, {A: progress}), {A: until}, cutting)
+    )
+    one_by_one = StreamOffset("g", "m", topic_ids={A.topic: "id"}, lanes=dict(offset.lanes))
     assert offset == one_by_one == StreamOffset.from_json(offset.to_json())
     assert offset.to_json() == one_by_one.to_json()
     assert completed(offset) == completed(one_by_one)

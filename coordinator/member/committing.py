@@ -40,7 +40,8 @@ class Committing:
         witnessed = self._evidence.returned(start)
         if start is self._whole:
             return self._done(skipped=False)
-        mine = self._losses.within_logs(start if witnessed is None else narrowed(start, witnessed))
+        mine = start if witnessed is None else narrowed(start, witnessed)
+        mine = self._losses.within_logs(mine)
         if self._confirmed != start and start.member:
             self._commit(mine, completed(mine), witnessed)
             self._confirmed = start

@@ -171,7 +171,7 @@ class StreamOffset:
             return cls._from_json(body)
         except (StateFormatError, AttributeError, TypeError, ValueError, KeyError) as error:
             raise CheckpointMismatchError(
-                f"the checkpoint holds an offset that coop-kafka did not write: {str(error)[:_SHOWN]}",
+                f"the checkpoint holds an offset that coop-kafka did not write: {_said(error)[:_SHOWN]}",
                 "give the query its own, new checkpointLocation; the group's positions are in Redis and stay",
             ) from None
 
@@ -196,6 +196,13 @@ class StreamOffset:
         )
         _check_whose(offset)
         return offset
+
+
+def _said(error: Exception) -> str:
+    """What is wrong, without the remedy for what Redis holds."""
+    if isinstance(error, KeyError):
+        return f"it has no {error}"
+    return error.what if isinstance(error, StateFormatError) else str(error)
 
 
 def _rows(lanes: Iterable[Lane]) -> Iterator[Row]:

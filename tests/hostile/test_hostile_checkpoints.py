@@ -206,7 +206,8 @@ def test_what_nobody_could_read_again_is_refused_when_it_is_parsed(shared: Lived
         message = str(refused.value)
         assert message.startswith("CHECKPOINT_MISMATCH: ")
         assert piece in message
-        assert "Remedy: " in message
+        assert "Remedy: give the query its own, new checkpointLocation" in message
+        assert "delete" not in message
         assert len(message) < 600
         assert message.isprintable()
     assert shared.dump() == before
