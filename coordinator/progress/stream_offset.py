@@ -26,6 +26,7 @@ from coordinator.subscription import TopicPartition
 VERSION = 1
 HEADER = "#"  # no topic can have this name
 ALONE = "-"  # the lane epoch of what is not shared
+_VERSION_MAX = 999
 _SHOWN = 300  # characters of what is wrong with a checkpoint
 
 Json = dict[str, Any]
@@ -178,10 +179,10 @@ class StreamOffset:
     @classmethod
     def _from_json(cls, body: Json) -> Self:
         header = body[HEADER]
-        version = header["v"]
-        if version != VERSION or isinstance(version, bool):
+        version = identifiers.number(header["v"], _VERSION_MAX, "version")
+        if version != VERSION:
             raise CheckpointMismatchError(
-                f"the checkpoint is of version {version!r:.{_SHOWN}}, this coop-kafka reads version {VERSION}",
+                f"the checkpoint is of version {version}, this coop-kafka reads version {VERSION}",
                 "run the version that wrote it, or a newer one",
             )
         lanes = {tp: _lanes(texts) for tp, texts in _of_partitions({t: of for t, of in body.items() if t != HEADER})}

@@ -10,7 +10,6 @@ end
 
 local function check_call(call)
   asked(call.member == '' or string.find(call.member, NAME), 'member', call.member)
-  asked(call.incarnation == '' or string.find(call.incarnation, NAME), 'incarnation', call.incarnation)
 end
 
 local function check_reset(reset)
