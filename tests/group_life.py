@@ -22,7 +22,7 @@ from coordinator.reports.lane_lines import BatchLine
 from coordinator.subscription import Topic
 from store_world import NOBODY, OTHER, SESSION, TOPICS, TP, WANTED, StoreServer, World, lane, offset
 
-SHARED = ("damage", "prelude", "events", "progress", "striking")  # what all scripts begin with
+SHARED = ("damage", "prelude", "events", "leases", "progress", "striking")  # what all scripts begin with
 LOWER, UPPER = cuts(2)
 EVENTS = {"found", "growth", "policy", "join", "plan", "assigned", "revoked", "parked", "release", "lost"} | {
     "expire",

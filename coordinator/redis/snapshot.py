@@ -1,20 +1,21 @@
 """Reads what Redis holds of groups, for the CLI and for tests; writes nothing, joins nothing."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 from coordinator.assignment.assignment_text import ranges_of
 from coordinator.errors import StateFormatError, UnknownGroupError
 from coordinator.group_state import SCHEMA, GroupState, KnownTopic, other_schema
 from coordinator.progress.growth import parsed
 from coordinator.progress.segments import Progress, Rectangle
-from coordinator.ranges import HashRange, OffsetRange
+from coordinator.ranges import OFFSET_MAX, HashRange, OffsetRange
 from coordinator.redis.client import RedisClient
 from coordinator.redis.errors import sound
 from coordinator.redis.keys import GROUPS, GroupKeys
 from coordinator.reports.lane_lines import lines_of
 from coordinator.subscription import TopicPartition
 
-_NUMBERS = ("commit_seq", "reset_epoch", "epochs", "joins", "generation", "recovering_until", "computing_until")
+_TIMES = ("recovering_until", "computing_until", "session_ms", "longest_ms")
+_NUMBERS = ("commit_seq", "reset_epoch", "epochs", "joins", "generation", *_TIMES)
 _DIGITS = 20  # a number of ours has fewer; see damage.lua
 
 
@@ -29,14 +30,15 @@ def read_group(client: RedisClient, group: str) -> GroupState:
     """The state of a group; `UnknownGroupError` if Redis holds none, `StateFormatError` if it is damaged."""
     keys = GroupKeys(group)
     with client.reading() as redis:
-        meta = _meta(group, redis.hgetall(keys.meta))
         seconds, microseconds = redis.time()
-        leases = {member: int(end) for member, end in redis.zrange(keys.leases, 0, -1, withscores=True)}
+        now_ms = seconds * 1000 + microseconds // 1000
+        meta = _seen_now(_meta(group, redis.hgetall(keys.meta)), now_ms)
+        leases = _ends(redis.zrange(keys.leases, 0, -1, withscores=True), _latest(meta, "session_ms", now_ms))
         members = {member: _member(redis.hgetall(keys.member(member))) for member in leases}
         topics = {topic: _topic(topic, text) for topic, text in redis.hgetall(keys.topics).items()}
         stable = {tp: o for topic in topics for tp, o in _offsets(topic, redis.hgetall(keys.stable(topic))).items()}
         ends = {tp: o for topic in topics for tp, o in _offsets(topic, redis.hgetall(keys.end(topic))).items()}
-        hung = {member: int(at) for member, at in redis.zrange(keys.batches, 0, -1, withscores=True)}
+        hung = _ends(redis.zrange(keys.batches, 0, -1, withscores=True), _latest(meta, "longest_ms", now_ms))
         leaving = redis.smembers(keys.leaving)
         assignment = {member: ranges_of(text) for member, text in redis.hgetall(keys.assignment).items()}
         growths = parsed(redis.hgetall(keys.growth))
@@ -47,7 +49,7 @@ def read_group(client: RedisClient, group: str) -> GroupState:
             pipeline.hgetall(keys.segments(tp)).hgetall(keys.owners(tp)).hgetall(keys.ics(tp))
         found = pipeline.execute()
     return GroupState(
-        now_ms=seconds * 1000 + microseconds // 1000,
+        now_ms=now_ms,
         meta=meta,
         leases_ms=leases,
         members=members,
@@ -75,6 +77,21 @@ def _meta(group: str, meta: Mapping[str, str]) -> Mapping[str, str]:
         if not (meta.get(name, "0").isdecimal() and len(meta.get(name, "0")) < _DIGITS):
             raise StateFormatError(f"{name} of group {group!r} is {meta[name]!r}, not a number")
     return meta
+
+
+def _seen_now(meta: Mapping[str, str], now_ms: int) -> Mapping[str, str]:
+    """A recovery lasts a session from now at most: the scripts cut what a clock wrote that was ahead (leases.lua)."""
+    until = min(int(meta.get("recovering_until", "0")), _latest(meta, "session_ms", now_ms))
+    return {**meta, "recovering_until": str(until)} if until else meta
+
+
+def _latest(meta: Mapping[str, str], length: str, now_ms: int) -> int:
+    """The latest time until which anything of this length holds."""
+    return now_ms + int(meta[length]) if length in meta else OFFSET_MAX
+
+
+def _ends(found: Iterable[tuple[str, float]], latest: int) -> dict[str, int]:
+    return {member: int(min(at, latest)) for member, at in found}
 
 
 def _member(fields: Mapping[str, str]) -> Mapping[str, str]:

@@ -11,10 +11,10 @@ redis.call('HSET', META, 'occasion', now_due, 'leader', call.member, 'protocol',
 local assigned_before = redis.call('HKEYS', KEYS[9])
 table.sort(assigned_before)
 for _, before in ipairs(assigned_before) do
-  local lease_end, hung_at = redis.call('ZSCORE', KEYS[2], before), redis.call('ZSCORE', KEYS[5], before)
-  if lease_end and tonumber(lease_end) < now_ms() then
+  local its_end, hung = end_of_lease(KEYS[2], before), end_of_batch(KEYS[5], before)
+  if its_end and tonumber(its_end) < now_ms() then
     event(KEYS[4], 'expire', 'its lease has ended: its ranges can be taken', nil, before)
-  elseif hung_at and tonumber(hung_at) < now_ms() then
+  elseif hung and tonumber(hung) < now_ms() then
     event(KEYS[4], 'expire', 'its batch takes longer than the longest: its ranges can be taken', nil, before)
   end
 end

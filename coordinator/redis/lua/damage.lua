@@ -5,7 +5,7 @@ local KINDS = {  -- all others are hashes
 }
 local READ_FIRST = { segments = true, owners = true, ics = true, reserved = true }  -- whose kind reading them tells
 local NUMBERS = { 'commit_seq', 'reset_epoch', 'epochs', 'joins', 'generation', 'recovering_until', 'computing_until',
-  'duplicate_commits' }
+  'duplicate_commits', 'session_ms', 'longest_ms' }
 local OFFSET, OWNER = '^%d+$', '^%x+%.%d+ %S+$'
 local OFFSET_MAX = '9223372036854775807'
 

@@ -11,12 +11,12 @@ local nonce, now = redis.call('HGET', META, 'nonce'), now_ms()
 if ARGV[2] == nonce and redis.call('HGET', KEYS[3], 'incarnation') ~= call.incarnation then return { 'FENCED' } end
 
 local other = ARGV[3] ~= '' and redis.call('HGET', KEYS[7], ARGV[3])
-local other_end = other and other ~= call.member and redis.call('ZSCORE', KEYS[2], other)
+local other_end = other and other ~= call.member and end_of_lease(KEYS[2], other)
 if other_end and tonumber(other_end) >= now then return { 'BUSY', other, other_end, ms(now) } end
 
 local function live(member)
-  local lease_end = redis.call('ZSCORE', KEYS[2], member)
-  return lease_end and tonumber(lease_end) >= now
+  local its_end = end_of_lease(KEYS[2], member)
+  return its_end and tonumber(its_end) >= now
 end
 
 local function raised(targets)
@@ -50,6 +50,7 @@ redis.call('ZREM', KEYS[5], call.member)
 redis.call('HDEL', KEYS[8], call.member)
 if targets ~= '' then redis.call('HSET', KEYS[8], call.member, targets) end
 if ARGV[3] ~= '' then redis.call('HSET', KEYS[7], ARGV[3], call.member) end
+remember_times()
 redis.call('HINCRBY', META, 'joins', 1)  -- an assignment is due: it may want more or other topics than before
 event(KEYS[4], 'join', 'incarnation ' .. call.incarnation)
 return reply(ms(renew(KEYS[2])), targets)

@@ -175,21 +175,6 @@ local function before_reset(reset)
   return nil
 end
 
-local function recovering()
-  local until_ms = redis.call('HGET', META, 'recovering_until')
-  if until_ms and now_ms() < tonumber(until_ms) then return { 'RECOVERING', until_ms, redis.call('HGET', META, 'nonce') } end
-  return nil
-end
-
--- What an operator changes only while no member's lease runs.
-local function busy(leases)
-  local members = redis.call('ZRANGE', leases, 0, -1, 'WITHSCORES')
-  for i = 1, #members, 2 do
-    if tonumber(members[i + 1]) >= now_ms() then return { 'BUSY', members[i], members[i + 1], ms(now_ms()) } end
-  end
-  return nil
-end
-
 -- The segments of a partition tile its hash space: what is in a hole nobody would read, and it would count as done.
 local function check_tiling(segments, key)
   local lo = '0000000000000000'
@@ -219,45 +204,6 @@ local function fenced(member_key)
     numbered = member_key
   end
   return nil
-end
-
--- R6: a member whose ranges others may take: its lease is over, or its batch hangs.
-local function takeable(leases, batches, member)
-  local lease_end, hung_at = redis.call('ZSCORE', leases, member), redis.call('ZSCORE', batches, member)
-  local now = now_ms()
-  return not lease_end or tonumber(lease_end) < now or (hung_at and tonumber(hung_at) < now)
-end
-
--- Members that an assignment counts on, ascending: their ranges are not takeable and they do not leave.
-local function working(leases, batches, leaving)
-  local members = {}
-  for _, member in ipairs(redis.call('ZRANGE', leases, 0, -1)) do
-    if redis.call('SISMEMBER', leaving, member) == 0 and not takeable(leases, batches, member) then
-      members[#members + 1] = member
-    end
-  end
-  table.sort(members)
-  return members
-end
-
--- What an assignment is made for: the working members as they last joined, the topics with their partitions, the policies.
-local function occasion(keys)
-  local function fields(key)
-    local sorted, flat = {}, redis.call('HGETALL', key)
-    for i = 1, #flat, 2 do sorted[#sorted + 1] = flat[i] .. ' ' .. flat[i + 1] end
-    table.sort(sorted)
-    return table.concat(sorted, ';')
-  end
-  local members = working(keys.leases, keys.batches, keys.leaving)
-  local lives = redis.call('HMGET', META, 'nonce', 'joins')
-  local text = { lives[1], lives[2] or '0', table.concat(members, ' '), fields(keys.topics), fields(keys.policy) }
-  return redis.sha1hex(table.concat(text, ';')), members
-end
-
-local function renew(leases)  -- the new lease end
-  local lease_end = now_ms() + tonumber(call.session)
-  redis.call('ZADD', leases, ms(lease_end), call.member)
-  return lease_end
 end
 
 local function reply(...)

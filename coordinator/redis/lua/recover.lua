@@ -41,7 +41,7 @@ redis.call('DEL', KEYS[2], KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9])
 redis.call('HSET', META, 'reset_epoch', newer and ARGV[4] or reset)
 redis.call('HSETNX', META, 'commit_seq', '0')
 redis.call('HSET', META, 'schema', '1', 'nonce', ARGV[2], 'run_id', run_id(), 'epochs', '0',
-  'recovering_until', ms(now_ms() + tonumber(call.session)))
+  'recovering_until', ms(now_ms() + tonumber(call.session)), 'session_ms', call.session, 'longest_ms', call.longest)
 if not survived then keep() end
 for _, p in ipairs(placed) do
   redis.call('DEL', p.keys.owners)

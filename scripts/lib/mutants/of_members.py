@@ -2,12 +2,22 @@
 
 from mutants.fault import Edit, Fault
 
-_PRELUDE = "coordinator/redis/lua/prelude.lua"
+_PRELUDE, _LEASES = "coordinator/redis/lua/prelude.lua", "coordinator/redis/lua/leases.lua"
 _STORE = ("tests/test_redis_store.py",)
 _MEMBERSHIP = ("tests/test_redis_membership.py",)
 _RECOVERY = ("tests/test_redis_recovery.py",)
 
 FAULTS = (
+    Fault(
+        "what was timed by a clock that was ahead holds for that long",
+        (Edit(_LEASES, "  if not at or tonumber(at) <= most then", "  if true then"),),
+        ("tests/test_redis_clock.py",),
+    ),
+    Fault(
+        "a member with a short session cuts the leases of the others",
+        (Edit(_LEASES, "tonumber(redis.call('HGET', META, name .. '_ms') or 0)", "0"),),
+        ("tests/test_redis_clock.py",),
+    ),
     Fault(
         "a commit asks for no lane epoch",
         (Edit("coordinator/redis/lua/commit.lua", "and epoch == piece.left.a then", "then"),),
@@ -115,16 +125,16 @@ FAULTS = (
     ),
     Fault(
         "a hung driver keeps its ranges as long as its thread beats",
-        (Edit(_PRELUDE, " or (hung_at and tonumber(hung_at) < now)", ""),),
+        (Edit(_LEASES, " or (hung and tonumber(hung) < now)", ""),),
         _MEMBERSHIP,
     ),
     Fault(
         "the renewal of the lease is forgotten",
         (
             Edit(
-                _PRELUDE,
-                "  redis.call('ZADD', leases, ms(lease_end), call.member)\n",
-                "  redis.call('ZADD', leases, 'NX', ms(lease_end), call.member)\n",
+                _LEASES,
+                "  redis.call('ZADD', leases, ms(its_end), call.member)\n",
+                "  redis.call('ZADD', leases, 'NX', ms(its_end), call.member)\n",
             ),
         ),
         _MEMBERSHIP,
@@ -180,7 +190,7 @@ FAULTS = (
     ),
     Fault(
         "a member that leaves is counted on",
-        (Edit(_PRELUDE, "redis.call('SISMEMBER', leaving, member) == 0 and not takeable", "not takeable"),),
+        (Edit(_LEASES, "redis.call('SISMEMBER', leaving, member) == 0 and not takeable", "not takeable"),),
         _MEMBERSHIP,
     ),
     Fault(
