@@ -7,9 +7,10 @@ Whoever looks first has the turn; if nothing comes of it another member has it n
 wins, so nothing depends on there being one leader. Part of the service, on its thread.
 """
 
+import logging
 from collections.abc import Collection
 
-from coordinator.assignment.assigning import assigned
+from coordinator.assignment.assigning import computed
 from coordinator.assignment.assignment_text import seniority
 from coordinator.assignment.protocols import Protocol, agree
 from coordinator.assignment.spare import spared
@@ -18,6 +19,8 @@ from coordinator.errors import InconsistentGroupProtocolError
 from coordinator.member.membership import Membership
 from coordinator.redis.membership import Look
 from coordinator.redis.store import RedisStore
+
+_log = logging.getLogger(__name__)
 
 
 class Leading:
@@ -55,10 +58,14 @@ class Leading:
         policy = self._membership.outside(self._store.policy)
         working = [m for m in members if m.member not in agreement.excluded]
         assignor, previous = self._assignors[agreement.protocol], self._assignment()
-        assignment = assigned(assignor, spared(working), counts, previous, policy)
-        assignment = {m.member: assignment.get(m.member, {}) for m in members}  # who gets nothing is told so
+        made = computed(assignor, spared(working), counts, previous, policy)
+        assignment = {m.member: made.assignment.get(m.member, {}) for m in members}  # who gets nothing is told so
         protocol = str(agreement.protocol)
-        self._membership.call(lambda caller: self._store.assign(caller, look.occasion, protocol, assignment))
+        new = self._membership.call(
+            lambda caller: self._store.assign(caller, look.occasion, protocol, assignment, made.failure)
+        )
+        if new and made.failure:
+            _log.warning("the assignor %s failed here, grouped assigns whole partitions: %s", protocol, made.failure)
 
     def _refuse_if_excluded(self, members: Collection[str]) -> None:
         """Another member computed an assignment without this one; if that has changed since, look again."""

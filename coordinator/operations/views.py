@@ -14,6 +14,7 @@ from coordinator.progress.growth import Growth
 from coordinator.ranges import HashRange
 from coordinator.subscription import TopicPartition
 
+_FAILED = " (failed: grouped, whole partitions)"
 Owner = tuple[HashRange, str, str]
 """An owned range with its lane epoch and member."""
 
@@ -71,7 +72,7 @@ class GroupView:
     group: str
     state: str  # Kafka's names: Empty, PreparingRebalance, CompletingRebalance, Stable
     generation: int  # of the assignment; 0 before the first
-    assignor: str  # name and version; empty before the first assignment
+    assignor: str  # name and version, and whether it failed; empty before the first assignment
     reset: int  # the reset epoch: 0, or when an operator last moved positions, in ms since 1970
     recovering_ms: int  # how long only assertions are taken, after a loss of state; 0 if not recovering
     policy: Mapping[str, str]  # what was set; the others are at their defaults
@@ -93,7 +94,7 @@ def view(group: str, state: GroupState) -> GroupView:
         group=group,
         state=_state(state, members),
         generation=int(state.meta.get("generation", "0")),
-        assignor=state.meta.get("protocol", ""),
+        assignor=state.meta.get("protocol", "") + (_FAILED if "failure" in state.meta else ""),
         reset=int(state.meta.get("reset_epoch", "0")),
         recovering_ms=max(0, int(recovering_until) - state.now_ms),
         policy=dict(state.policy),

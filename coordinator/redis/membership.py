@@ -114,12 +114,18 @@ class MembershipVerbs(ScriptCalls):
         with self._client.reading() as redis:
             return {topic: int(text.split()[1]) for topic, text in redis.hgetall(self._keys.topics).items()}
 
-    def assign(self, caller: Caller, occasion: str, protocol: str, assignment: Assignment) -> Answer[int]:
-        """Record an assignment; its generation, 0 if the occasion it was made for has passed."""
+    def assign(
+        self, caller: Caller, occasion: str, protocol: str, assignment: Assignment, failure: str = ""
+    ) -> Answer[int]:
+        """Record an assignment; its generation, 0 if the occasion it was made for has passed.
+
+        `failure`: why the assignor of this protocol did not make it.
+        """
         k = self._keys
         fixed = [k.meta, k.leases, k.member(caller.member), k.events, k.batches, k.leaving]
         entries = (x for member, ranges in assignment.items() for x in (member, ranges_text(ranges)))
-        reply = self._run("assign", caller, [*fixed, k.topics, k.policy, k.assignment], occasion, protocol, *entries)
+        made_by = (occasion, protocol, failure)
+        reply = self._run("assign", caller, [*fixed, k.topics, k.policy, k.assignment], *made_by, *entries)
         return answer(reply, int(reply[2]))
 
     def release(self, caller: Caller, ranges: Mapping[TopicPartition, Sequence[tuple[HashRange, str]]]) -> Answer[int]:

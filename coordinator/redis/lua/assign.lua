@@ -1,6 +1,7 @@
 -- Records an assignment, if what it was made for still holds: any member may compute one, the first wins.
 -- KEYS meta leases member events batches leaving topics policy assignment
--- ARGV[2] occasion it was made for, ARGV[3] protocol, ARGV[4..] member JSON-of-its-ranges ...
+-- ARGV[2] occasion it was made for, ARGV[3] protocol, ARGV[4] why its assignor did not make it ("" if it did),
+--   ARGV[5..] member JSON-of-its-ranges ...
 -- Reply {OK, nonce, seq, generation, or 0 if the occasion has passed} | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
 local bad = lost() or recovering() or fenced(KEYS[3])
 if bad then return bad end
@@ -19,6 +20,13 @@ for _, before in ipairs(assigned_before) do
   end
 end
 redis.call('DEL', KEYS[9])
-for i = 4, #ARGV, 2 do redis.call('HSET', KEYS[9], ARGV[i], ARGV[i + 1]) end
-event(KEYS[4], 'plan', 'generation ' .. generation .. ' by ' .. ARGV[3] .. ' for ' .. (#ARGV - 3) / 2 .. ' members')
+for i = 5, #ARGV, 2 do redis.call('HSET', KEYS[9], ARGV[i], ARGV[i + 1]) end
+event(KEYS[4], 'plan', 'generation ' .. generation .. ' by ' .. ARGV[3] .. ' for ' .. (#ARGV - 4) / 2 .. ' members')
+if ARGV[4] == '' then
+  redis.call('HDEL', META, 'failure')
+else
+  redis.call('HSET', META, 'failure', ARGV[4])
+  event(KEYS[4], 'assignor', ARGV[3] .. ' of ' .. call.member .. ' failed: ' .. ARGV[4] .. '; grouped assigns whole partitions'
+    .. ' until members, their assignors, topics or policies change')
+end
 return reply(generation)

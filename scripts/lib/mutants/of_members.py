@@ -177,11 +177,34 @@ FAULTS = (
         (
             Edit(
                 "coordinator/assignment/assigning.py",
-                "        check(assignment, members, partitions)\n",
-                "        assignment = {m: {tp: h[:-1] for tp, h in r.items()} for m, r in assignment.items()}\n",
+                "    check(assignment, members, partitions)\n",
+                "    assignment = {m: {tp: h[:-1] for tp, h in r.items()} for m, r in assignment.items()}\n",
             ),
         ),
         schedules=50,
+    ),
+    Fault(
+        "a broken assignor ends the query that computes",
+        (
+            Edit(
+                "coordinator/assignment/assigning.py",
+                "    except FAILURES as error:\n",
+                "    except ImportError as error:\n",
+            ),
+        ),
+        ("tests/test_assigning.py",),
+        schedules=20,
+    ),
+    Fault(
+        "a broken assignor is asked again at each look",
+        (
+            Edit(
+                "coordinator/redis/lua/assign.lua",
+                "'occasion', now_due,",
+                "'occasion', ARGV[4] == '' and now_due or '',",
+            ),
+        ),
+        ("tests/test_broken_assignors.py",),
     ),
     Fault(
         "nothing is released to a new member",

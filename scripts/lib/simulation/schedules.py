@@ -21,6 +21,7 @@ REACHED = frozenset(
     | {
         "shared",
         "another assignor",
+        "broken assignor",
         "policy set",
         "upgraded",
         "IndividualCommitNotAllowedError",
