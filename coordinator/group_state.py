@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Self
 
 from coordinator.assignment.assignment_text import Ranges
 from coordinator.errors import StateFormatError
@@ -13,6 +14,9 @@ from coordinator.subscription import TopicPartition
 
 SCHEMA = "1"
 """Of the state that this version reads and writes; another one is of another version."""
+
+PARTITIONS_MAX = 100_000
+"""Of a topic; more are damage, and would block Redis and members for seconds. `damage.lua` has it too."""
 
 
 def other_schema(schema: str) -> StateFormatError:
@@ -29,6 +33,17 @@ class KnownTopic:
 
     id: str
     partitions: int
+
+    @classmethod
+    def parse(cls, topic: str, text: str) -> Self:
+        """The topic of a text in Redis; raises `StateFormatError`."""
+        identity, _, count = text.partition(" ")
+        sound = identity and count.isascii() and count.isdecimal() and len(count) <= len(str(PARTITIONS_MAX))
+        if not (sound and 0 < int(count) <= PARTITIONS_MAX):
+            raise StateFormatError(
+                f"topic {topic!r} is recorded as {text[:80]!r}, not as a topic id and 1 to {PARTITIONS_MAX} partitions"
+            )
+        return cls(identity, int(count))
 
     def __str__(self) -> str:
         return f"{self.id} {self.partitions}"

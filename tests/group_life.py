@@ -24,7 +24,7 @@ from store_world import NOBODY, OTHER, SESSION, TOPICS, TP, WANTED, StoreServer,
 
 SHARED = ("damage", "prelude", "events", "leases", "progress", "striking")  # what all scripts begin with
 LOWER, UPPER = cuts(2)
-EVENTS = {"found", "growth", "policy", "join", "plan", "assigned", "revoked", "parked", "release", "lost"} | {
+EVENTS = {"found", "mend", "growth", "policy", "join", "plan", "assigned", "revoked", "parked", "release", "lost"} | {
     "expire",
     "leave",
     "recover",

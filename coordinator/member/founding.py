@@ -102,7 +102,7 @@ class Founding:
         return {
             tp: f
             for tp, f in self._evidence.facts.items()
-            if tp.topic in topics and ids[tp.topic] == topics[tp.topic].id
+            if tp.topic in topics and ids.get(tp.topic) == topics[tp.topic].id
         }
 
     def assert_known(self) -> None:
@@ -183,7 +183,7 @@ class Founding:
         known = self._store.stable(status.topics) if status else {}
         new = [tp for tp in self._view.partitions if tp not in known]
         if new or not status:
-            positions = self._wished(new, {tp.topic for tp in known})
+            positions = self._wished(new, {tp.topic for tp in known} | (status.topics.keys() if status else set()))
             first = {tp: offsets[tp][0] if tp in offsets else position for tp, position in positions.items()}
             self._found(first, nonce="" if status else self._nonce())
 
@@ -229,6 +229,7 @@ class Founding:
         stable = {tp: o for tp, o in self._store.stable(self._view.topics).items() if tp in partitions}
         waiting = [g for g in self._store.growths() if g.kept and not g.passed(stable)]
         came = {(tp, g.topic_id): g for g in waiting for tp in g.newer}
+        stable = {tp: o for tp, o in stable.items() if tp.topic in status.topics}  # the others are to be recovered
         ids = {tp: status.topics[tp.topic].id for tp in stable}
         known = parsed(
             self._store.extents(self._view.topics), status.reset, {t: k.id for t, k in status.topics.items()}

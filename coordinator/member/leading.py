@@ -47,13 +47,14 @@ class Leading:
     def _assign(self, look: Look) -> None:
         """Compute the assignment and record it, without those who know none of the assignors that the others share."""
         members = self._subscribers(look.members)
-        if {m.member for m in members} != set(look.members):
-            return  # somebody has left since: look again
+        if self._membership.member not in {m.member for m in members}:
+            return  # its entry is gone: the next look is fenced
         agreement = agree(seniority(members))
         if self._membership.member in agreement.excluded:
             raise self._refused(agreement.excluded[self._membership.member])
         if agreement.protocol not in self._assignors:
-            return  # another life of this member has joined and knows others: the next look is fenced
+            self._membership.rejoin()  # its entry is another life's, which fences it, or damaged: it is written again
+            return
         counts = self._membership.outside(self._store.partition_counts)
         policy = self._membership.outside(self._store.policy)
         working = [m for m in members if m.member not in agreement.excluded]
@@ -64,15 +65,19 @@ class Leading:
         new = self._membership.call(
             lambda caller: self._store.assign(caller, look.occasion, protocol, assignment, made.failure)
         )
+        if new and (nobody := set(look.members) - {m.member for m in members}):
+            self._membership.tell("mend", f"a lease without a member is counted no more: {', '.join(sorted(nobody))}")
         if new and made.failure:
             _log.warning("the assignor %s failed here, grouped assigns whole partitions: %s", protocol, made.failure)
 
     def _refuse_if_excluded(self, members: Collection[str]) -> None:
-        """Another member computed an assignment without this one; if that has changed since, look again."""
+        """Another member computed an assignment without this one; if that has changed since, have a new one made."""
         me = self._membership.member
-        excluded = agree(seniority(self._subscribers({*members, me}))).excluded
+        subscribers = self._subscribers({*members, me})
+        excluded = agree(seniority(subscribers)).excluded if subscribers else {}
         if me in excluded:
             raise self._refused(excluded[me])
+        self._membership.rejoin()
 
     def _refused(self, why: str) -> InconsistentGroupProtocolError:
         return InconsistentGroupProtocolError(

@@ -227,7 +227,9 @@ class Membership:
     def _by_whom(self) -> str:
         """Host, driver and time of who is this member now, as far as Redis tells."""
         try:
-            said = next((s.metadata for s in self._store.subscribers([self._member])), {})
+            said = next((s.metadata for s in self._store.subscribers([self._member])), None)
+            if said is None:
+                return ", or somebody deleted its entry in Redis"
             at = datetime.fromtimestamp(int(said["joined_at"]) / 1000, UTC).isoformat(timespec="seconds")
             return f": pid {said.get('driver_pid', 'unknown')} on host {said['host']}, at {at}"
         except (CoopKafkaError, verdicts.Verdict, KeyError, ValueError, OverflowError, OSError):

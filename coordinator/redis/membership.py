@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 
 from coordinator.assignment.assignment_text import Ranges, ranges_of, ranges_text, subscriber
 from coordinator.assignors.assignor import Assignment, Subscriber
+from coordinator.errors import StateFormatError
+from coordinator.group_state import KnownTopic
 from coordinator.progress.growth import Growth, parsed
 from coordinator.ranges import HashRange
 from coordinator.redis.calls import Answer, Caller, ScriptCalls, answer
@@ -59,7 +61,7 @@ class MembershipVerbs(ScriptCalls):
     def heartbeat(self, caller: Caller) -> Answer[None]:
         """Renew the lease and push the expiry of all the group's keys, also of topics that others read."""
         k = self._keys
-        partitions = [TopicPartition(t, p) for t, count in self.partition_counts().items() for p in range(count)]
+        partitions = self._placed()
         own = (k.meta, k.leases, k.member(caller.member))
         keys = [*own, *(x for x in k.all((), partitions) if x not in own)]
         return answer(self._run("heartbeat", caller, keys, str(self._retention_ms)), None)
@@ -112,7 +114,15 @@ class MembershipVerbs(ScriptCalls):
     def partition_counts(self) -> dict[str, int]:
         """The group's topics with their partition counts."""
         with self._client.reading() as redis:
-            return {topic: int(text.split()[1]) for topic, text in redis.hgetall(self._keys.topics).items()}
+            topics = redis.hgetall(self._keys.topics)
+        return {topic: KnownTopic.parse(topic, text).partitions for topic, text in topics.items()}
+
+    def _placed(self) -> list[TopicPartition]:
+        """The partitions of all topics that have a stable offset, and so keys of their own."""
+        k = self._keys
+        with self._client.reading() as redis:
+            stable = {topic: redis.hgetall(k.stable(topic)) for topic in redis.hgetall(k.topics)}
+        return [TopicPartition(topic, int(p)) for topic, offsets in stable.items() for p in offsets]
 
     def assign(
         self, caller: Caller, occasion: str, protocol: str, assignment: Assignment, failure: str = ""
@@ -161,5 +171,11 @@ def _heir(text: str) -> tuple[HashRange, str]:
 
 def _targets(text: str) -> dict[TopicPartition, int]:
     """The targets of "topic partition offset;...", the highest where a partition stands there twice."""
-    found = ((TopicPartition(t, int(p)), int(o)) for t, p, o in (x.split() for x in text.split(";") if x))
-    return dict(sorted(found))
+    try:
+        found = ((TopicPartition(t, int(p)), int(o)) for t, p, o in (x.split() for x in text.split(";") if x))
+        return dict(sorted(found))
+    except ValueError:
+        raise StateFormatError(
+            f"the targets {text[:80]!r} of AvailableNow are not topics, partitions and offsets",
+            "delete the key coop:v1:{group}:targets, and restart the queries with AvailableNow",
+        ) from None

@@ -1,5 +1,6 @@
 """Reads what Redis holds of groups, for the CLI and for tests; writes nothing, joins nothing."""
 
+import re
 from collections.abc import Iterable, Mapping
 
 from coordinator.assignment.assignment_text import ranges_of
@@ -16,6 +17,7 @@ from coordinator.subscription import TopicPartition
 
 _TIMES = ("recovering_until", "computing_until", "session_ms", "longest_ms")
 _NUMBERS = ("commit_seq", "reset_epoch", "epochs", "joins", "generation", *_TIMES)
+LANE_EPOCH = re.compile(r"[0-9a-f]+\.[0-9]+")
 _DIGITS = 20  # a number of ours has fewer; see damage.lua
 
 
@@ -35,9 +37,9 @@ def read_group(client: RedisClient, group: str) -> GroupState:
         meta = _seen_now(_meta(group, redis.hgetall(keys.meta)), now_ms)
         leases = _ends(redis.zrange(keys.leases, 0, -1, withscores=True), _latest(meta, "session_ms", now_ms))
         members = {member: _member(redis.hgetall(keys.member(member))) for member in leases}
-        topics = {topic: _topic(topic, text) for topic, text in redis.hgetall(keys.topics).items()}
-        stable = {tp: o for topic in topics for tp, o in _offsets(topic, redis.hgetall(keys.stable(topic))).items()}
-        ends = {tp: o for topic in topics for tp, o in _offsets(topic, redis.hgetall(keys.end(topic))).items()}
+        topics = {topic: KnownTopic.parse(topic, text) for topic, text in redis.hgetall(keys.topics).items()}
+        stable = {tp: o for topic in topics for tp, o in offsets_of(topic, redis.hgetall(keys.stable(topic))).items()}
+        ends = {tp: o for topic in topics for tp, o in offsets_of(topic, redis.hgetall(keys.end(topic))).items()}
         hung = _ends(redis.zrange(keys.batches, 0, -1, withscores=True), _latest(meta, "longest_ms", now_ms))
         leaving = redis.smembers(keys.leaving)
         assignment = {member: ranges_of(text) for member, text in redis.hgetall(keys.assignment).items()}
@@ -100,14 +102,8 @@ def _member(fields: Mapping[str, str]) -> Mapping[str, str]:
     return fields
 
 
-def _topic(name: str, text: str) -> KnownTopic:
-    identity, _, count = text.partition(" ")
-    if not (identity and count.isdecimal() and int(count)):
-        raise StateFormatError(f"topic {name!r} is recorded as {text!r}, not <topic id> <partition count>")
-    return KnownTopic(identity, int(count))
-
-
-def _offsets(topic: str, text: Mapping[str, str]) -> dict[TopicPartition, int]:
+def offsets_of(topic: str, text: Mapping[str, str]) -> dict[TopicPartition, int]:
+    """The offsets of a hash of partitions, ascending; raises `StateFormatError`."""
     for partition, offset in text.items():
         if not (partition.isdecimal() and offset.isdecimal()):
             raise StateFormatError(
@@ -124,7 +120,7 @@ def _owners(text: Mapping[str, str]) -> tuple[tuple[HashRange, str, str], ...]:
     owners = []
     for hashes, value in text.items():
         epoch, _, member = value.partition(" ")
-        if not (epoch and member):
+        if not (LANE_EPOCH.fullmatch(epoch) and member):
             raise StateFormatError(f"{hashes} is recorded as owned by {value!r}, not <lane epoch> <member>")
         owners.append((HashRange.parse(hashes), epoch, member))
     return tuple(sorted(owners))

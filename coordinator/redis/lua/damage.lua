@@ -17,6 +17,17 @@ local function number(text)  -- as `less` compares them, and no larger than an o
   return string.find(text, OFFSET) and not string.find(text, '^0%d') and (#text < 19 or (#text == 19 and text <= OFFSET_MAX))
 end
 
+local PARTITIONS_MAX = 100000  -- of a topic; group_state.py has it too
+
+-- "<topic id> <partition count>" of a topic -> id, count; nothing where `text` is nil.
+local function check_topic(text, topic, key)
+  if not text then return nil end
+  local id, count = string.match(text, '^(%S+) ([1-9]%d*)$')
+  local fits = count and #count <= 6 and tonumber(count) <= PARTITIONS_MAX
+  check(fits, topic .. ' of ' .. key .. ' (a topic id and 1 to ' .. PARTITIONS_MAX .. ' partitions)')
+  return id, count
+end
+
 local fixed = {}  -- the keys that were looked at, each once
 local function check_kinds(every)  -- those of partitions only if `every` one is asked for
   local seen = {}  -- partitions name their topic's keys by the thousand

@@ -207,6 +207,22 @@ FAULTS = (
         ("tests/test_broken_assignors.py",),
     ),
     Fault(
+        "a partition whose positions and owners are gone is waited for",
+        (Edit("coordinator/redis/lua/acquire.lua", "(ARGV[2] ~= '' or redis.call", "(redis.call"),),
+        ("tests/hostile/test_hostile_redis.py",),
+    ),
+    Fault(
+        "a lease without an entry is waited for",
+        (
+            Edit(
+                "coordinator/member/leading.py",
+                "        if self._membership.member not in {m.member for m in members}:",
+                "        if {m.member for m in members} != set(look.members):",
+            ),
+        ),
+        ("tests/hostile/test_hostile_redis.py",),
+    ),
+    Fault(
         "nothing is released to a new member",
         (Edit("coordinator/member/holding.py", "if surplus and self._release(surplus):", "if False:"),),
         schedules=100,
