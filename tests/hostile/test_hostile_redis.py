@@ -1,9 +1,9 @@
 """One damaged value or missing key in a sound group's Redis state: what a member's next calls and the views make of it.
 
-Each row: a member has read a third of a topic when somebody writes into Redis. The member then goes on, or a new life of
-it starts. It either reads the rest, after an event that says what was mended, or ends with a named error. After an error
-the state is put back, and a new life on the same checkpoint reads the rest. So: no bare traceback, no loop, no silent
-stall, and nothing is lost.
+Each row: a member has read a third of a topic when somebody writes into Redis. The member then goes on, or a new life
+of it starts. It either reads the rest, after an event that says what was mended, or ends with a named error. After an
+error the state is put back, and a new life on the same checkpoint reads the rest. So: no bare traceback, no loop, no
+silent stall, and nothing is lost.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
