@@ -37,7 +37,9 @@ for i = 4, #ARGV do
   if not known and redis.call('EXISTS', segments) == 1 then
     event(KEYS[3], 'mend', topic .. ' was recorded no more: it is again, with ' .. count .. ' partitions')
   elseif known == id and less(partition, partitions) and redis.call('EXISTS', segments) == 0 then
-    event(KEYS[3], 'mend', topic .. '-' .. partition .. ' had no positions: it begins at ' .. position)
+    -- who reads whole topics gave positions to all these; who reads given partitions may come to this one now
+    local had = ARGV[3] ~= '' or redis.call('HEXISTS', stable, partition) == 1
+    if had then event(KEYS[3], 'mend', topic .. '-' .. partition .. ' had no positions: it begins at ' .. position) end
   end
   known, partitions = known or id, partitions or '0'
   if known == id and less(partitions, count) then
