@@ -45,27 +45,29 @@
         +-- OrderedCommitRefusedError
 
 Each says what happened and to what, and how to mend it. No message holds a secret: urls are
-shown by `redacted`. Knows nothing of the rest of the project.
+shown by `redacted`. Every message is bounded here, whatever it repeats. Knows nothing of the rest of the project.
 """
 
 from typing import ClassVar
 from urllib.parse import urlsplit
+
+from coordinator.quoting import bounded
 
 
 class CoopKafkaError(Exception):
     """The root: what happened, and the remedy.
 
     `name` is the stable text that programs and log searches rely on; `retriable` says whether the
-    same call can succeed later without anybody changing anything.
+    same call can succeed later without anybody changing anything. Both texts are at most
+    `quoting.MESSAGE` characters long: what is longer is cut in its middle.
     """
 
     name: ClassVar[str] = "COOP_KAFKA_ERROR"
     retriable: ClassVar[bool] = False
 
     def __init__(self, what: str, remedy: str = "") -> None:
-        super().__init__(what, remedy)
-        self.what = what
-        self.remedy = remedy
+        self.what, self.remedy = bounded(what), bounded(remedy)
+        super().__init__(self.what, self.remedy)
 
     def __str__(self) -> str:
         text = f"{self.name}: {self.what.rstrip('.')}."

@@ -1,11 +1,13 @@
 """The error tree: names and codes are a contract with programs and log searches."""
 
+import pickle
 from collections.abc import Iterator
 
 import pytest
 
 from coordinator import errors
 from coordinator.errors import CodedError, CoopKafkaError, InvalidAssignmentError
+from coordinator.quoting import MESSAGE
 
 
 def leaves(kind: type[CoopKafkaError]) -> Iterator[type[CoopKafkaError]]:
@@ -27,6 +29,17 @@ def leaves(kind: type[CoopKafkaError]) -> Iterator[type[CoopKafkaError]]:
 def test_each_code_of_the_spec_is_an_exception_with_name_message_and_remedy(code: int, name: str) -> None:
     (kind,) = (k for k in CodedError.__subclasses__() if k.code == code)
     assert str(kind("it happened", "mend it")) == f"{name}: it happened. Remedy: mend it."
+
+
+@pytest.mark.parametrize("kind", [*dict.fromkeys(leaves(CoopKafkaError))])
+def test_a_message_is_bounded_and_keeps_its_head_its_tail_and_its_length(kind: type[CoopKafkaError]) -> None:
+    error = kind("first" + "x" * 5_000_000 + "last", "do" + "y" * 5_000_000)
+    assert len(str(error)) <= 2 * MESSAGE + 100
+    assert error.what.startswith("firstx")
+    assert "(5000009 characters)" in error.what
+    assert error.what.endswith("xlast")
+    assert error.args[:2] == (error.what, error.remedy)
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
 
 
 def test_no_two_errors_share_a_name() -> None:

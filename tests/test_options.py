@@ -98,7 +98,7 @@ def test_defaults_of_a_stream_are_those_of_spark_and_of_the_specification() -> N
         pytest.param({"minOffsetsPerTrigger": "0"}, "min_offsets_per_trigger", 0, id="no least of a batch"),
         pytest.param({"maxTriggerDelay": "90s"}, "max_trigger_delay_ms", 90_000, id="a delay with a unit"),
         pytest.param({"maxTriggerDelay": "2 "}, "max_trigger_delay_ms", 2, id="a delay without one is milliseconds"),
-        pytest.param({"maxTriggerDelay": "2500us"}, "max_trigger_delay_ms", 2, id="a delay in microseconds"),
+        pytest.param({"maxTriggerDelay": "2000us"}, "max_trigger_delay_ms", 2, id="a delay in microseconds"),
         pytest.param({"minPartitions": "+5"}, "min_partitions", 5, id="a sign, as Java reads it"),
         pytest.param({"maxRecordsPerPartition": "7"}, "max_records_per_partition", 7, id="records of a task"),
         pytest.param({"fetchOffset.numRetries": "0"}, "fetch_retries", 0, id="no retry"),

@@ -12,6 +12,7 @@ from pyspark.sql.types import StructType
 
 from coordinator.errors import ConflictingOptionsError, InvalidOptionError, MissingOptionError
 from coordinator.offset_spec import Earliest, Latest, OffsetSpec
+from coordinator.quoting import shown
 from coordinator.ranges import WHOLE
 from coordinator.subscription import Assigned, Subscription
 from spark_coop_source.hand_over.schema import EVERY, PLAIN
@@ -187,7 +188,7 @@ def _group(given: Given) -> str | None:
     kafka_group = kafka_group.strip()  # as Java does
     if group is not None and group != kafka_group:
         raise ConflictingOptionsError(
-            f"options group ({group!r}) and kafka.group.id ({kafka_group!r}) differ",
+            f"options group ({shown(group)}) and kafka.group.id ({shown(kafka_group)}) differ",
             "remove one of them: they mean the same",
         )
     return table.GROUP.parse(kafka_group)

@@ -20,11 +20,24 @@ from spark_coop_source.options.text_values import (
     TopicNames,
     TopicPattern,
 )
-from spark_coop_source.options.values import INT, LONG, Duration, Flag, Integer, Option, Section, Text, Timestamp, Where
+from spark_coop_source.options.values import (
+    INT,
+    LONG,
+    Duration,
+    Flag,
+    Integer,
+    Option,
+    Section,
+    Text,
+    Timestamp,
+    Where,
+    named,
+)
 from spark_coop_source.options.values import Word as OneOf
 
 _BOTH, _STREAM, _BATCH = Where.BOTH, Where.STREAM, Where.BATCH
 _DAY_MS = 86_400_000
+_LONGEST_NAME = 100  # of which a near one is looked for
 
 SUBSCRIBE = Option(
     "subscribe", TopicNames(), Section.WHAT, _BOTH,
@@ -114,6 +127,7 @@ GROUP = Option(
 REDIS_URL = Option(
     "redis.url", RedisUrl(), Section.GROUP, _STREAM,
     "The Redis or Valkey that holds the group's state. Required with `group`; a batch ignores it.", secret=True,
+    most=10_000,
 )  # fmt: skip
 SLOTS = Option(
     "slots", Integer(1, 1_024), Section.GROUP, _BOTH,
@@ -247,7 +261,7 @@ GROUP_ID_PREFIX = Option(
 )  # fmt: skip
 
 MAP_IN_READ = Option(
-    "mapInRead", FunctionText(), Section.FUNCTION, _BOTH,
+    "mapInRead", FunctionText(), Section.FUNCTION, _BOTH, most=LONG, meaning=
     "A function from Arrow batches to Arrow batches that tasks run on what they read: pickled, or `module:function` "
     "as executors can import it. The query's rows are what it makes. See [map-in-read.md](map-in-read.md).",
 )  # fmt: skip
@@ -299,17 +313,19 @@ _MISPLACED = {
 def check_name(name: str) -> None:
     """Raise `UnknownOptionError` for a name (any case) that is in no table, suggesting the nearest one."""
     given = name.lower()
-    if given in NAMES or given.removeprefix("kafka.").startswith(tuple(REFUSED_FAMILIES)):
-        return
+    if given in NAMES or given.startswith(tuple(f"kafka.{family}" for family in REFUSED_FAMILIES)):
+        return  # `kafka_arguments` refuses these families by their own remedy
     remedy = _TABLE if given.startswith("option.") else _MISPLACED.get(given)
     if remedy is None:
         near = _nearest(given)
         remedy = f"did you mean {near}" if near else "see docs/options.md for the options there are"
-    raise UnknownOptionError(f"there is no option {name}", remedy)
+    raise UnknownOptionError(f"there is no option {named(name)}", remedy)
 
 
 def _nearest(given: str) -> str | None:
     """The known name that looks most like it; one of Kafka's without the prefix counts, which says nothing itself."""
+    if len(given) > _LONGEST_NAME:
+        return None
     if f"kafka.{given}" in NAMES:
         return NAMES[f"kafka.{given}"]
     prefix = "kafka." if given.startswith("kafka.") else ""

@@ -4,23 +4,26 @@ No message repeats a Redis url: whoever forgets to escape a password would read 
 """
 
 import re
-import unicodedata
+from collections import Counter
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from coordinator.assignment import ownership_listener
 from coordinator.assignors import registry
 from coordinator.errors import InvalidOptionError
+from coordinator.quoting import has_control_character, quoted
 from coordinator.subscription import Pattern, Topics
 from spark_coop_source.hand_over.schema import EVERY
 
 GROUP_NAME_MAX = 255
+PATTERN_MAX = 10_000
+LABELS_MAX, LABEL_VALUE_MAX = 64, 256
 
 
 def check_topic(name: str) -> str:
     """The name itself; a `ValueError` if Kafka allows no topic of that name."""
     if not re.fullmatch(r"[A-Za-z0-9._-]{1,249}", name) or name in (".", ".."):
-        raise ValueError(f"no topic can be called {name!r}: Kafka allows 1 to 249 of A-Z a-z 0-9 . _ -")
+        raise ValueError(f"no topic can be called {quoted(name)}: Kafka allows 1 to 249 of A-Z a-z 0-9 . _ -")
     return name
 
 
@@ -42,10 +45,16 @@ class TopicNames:
 class TopicPattern:
     """A regular expression, searched for in the names of topics."""
 
-    limit: str = "a regular expression that Python understands, for example orders-.*"
+    limit: str = (
+        f"a regular expression that Python understands, at most {PATTERN_MAX} characters, for example orders-.*"
+    )
 
     def parse(self, text: str) -> Pattern:
         """The pattern without the spaces around it."""
+        if len(text) > PATTERN_MAX:
+            raise ValueError(f"the pattern has {len(text)} characters")
+        if has_control_character(text.strip()):
+            raise ValueError("the pattern has a line break or a control character")
         try:
             re.compile(text.strip())
         except (re.error, OverflowError, RecursionError) as error:
@@ -66,7 +75,7 @@ class ColumnNames:
         names = {name.strip() for name in text.split(",")}
         unknown = ", ".join(sorted(names - set(EVERY)))
         if unknown or not text.strip():
-            raise ValueError(f"no column is called {unknown!r}")
+            raise ValueError(f"no column is called {quoted(unknown)}")
         return tuple(name for name in EVERY if name in names)
 
 
@@ -82,7 +91,7 @@ class GroupName:
             raise ValueError("the name is empty")
         if len(text) > GROUP_NAME_MAX:
             raise ValueError(f"the name has {len(text)} characters")
-        if any(unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") for c in text):
+        if has_control_character(text):
             raise ValueError("the name has a line break or a control character")
         return text
 
@@ -149,16 +158,30 @@ def _check_arguments(scheme: str, query: str) -> None:
 class Labels:
     """Names and values as `zone=a,team=core`; spaces around them are ignored."""
 
-    limit: str = "name=value, several separated by commas, each name once, of A-Z a-z 0-9 . _ -"
+    limit: str = (
+        f"name=value, at most {LABELS_MAX} separated by commas, each name once and 1 to 64 of A-Z a-z 0-9 . _ -, each "
+        f"value 1 to {LABEL_VALUE_MAX} bytes without control characters"
+    )
 
     def parse(self, text: str) -> dict[str, str]:
         """The labels by name."""
+        if (count := text.count(",") + 1) > LABELS_MAX:
+            raise ValueError(f"it has {count} labels")
         pairs = [(name.strip(), value.strip()) for name, _, value in (x.partition("=") for x in text.split(","))]
-        if not all(re.fullmatch(r"[A-Za-z0-9._-]{1,64}", name) and value for name, value in pairs):
-            raise ValueError("not a list of name=value")
-        if len(dict(pairs)) < len(pairs):
-            raise ValueError("a name stands there twice")
+        for name, value in pairs:
+            _check_label(name, value)
+        if twice := [name for name, times in Counter(name for name, _ in pairs).items() if times > 1]:
+            raise ValueError(f"the name {twice[0]} stands there twice")
         return dict(pairs)
+
+
+def _check_label(name: str, value: str) -> None:
+    if not re.fullmatch(r"[A-Za-z0-9._-]{1,64}", name) or not value:
+        raise ValueError(f"{quoted(f'{name}={value}')} is not name=value")
+    if has_control_character(value):
+        raise ValueError(f"the value {quoted(value)} of {name} has a line break or a control character")
+    if (size := len(value.encode())) > LABEL_VALUE_MAX:
+        raise ValueError(f"the value of {name} has {size} bytes")
 
 
 @dataclass(frozen=True, slots=True)
