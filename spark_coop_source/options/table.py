@@ -116,7 +116,8 @@ MIN_PARTITIONS = Option(
 )  # fmt: skip
 MAX_RECORDS_PER_PARTITION = Option(
     "maxRecordsPerPartition", Integer(1, LONG), Section.RATE, _BOTH,
-    "Wish for at most this many records in a Spark task. Cuts by key hash, as `minPartitions`.",
+    "Wish for at most this many records in a Spark task. Cuts by key hash, as `minPartitions`. The wish ends at about "
+    "4,096 lanes in a partition and 65,536 in a batch.",
 )  # fmt: skip
 
 GROUP = Option(
@@ -184,7 +185,8 @@ MAX_INDIVIDUAL_COMMITS = Option(
 # were measured with; the offset JSON holds about 90 bytes for each.
 LANES = Option(
     "lanes", Integer(1, 4_096), Section.GROUP, _BOTH,
-    "A fixed number of lanes for every partition.", default_shown="as many as the slots need",
+    "A fixed number of lanes for every partition; fewer where a batch would have more than 65,536.",
+    default_shown="as many as the slots need",
 )  # fmt: skip
 
 SESSION = Option(
