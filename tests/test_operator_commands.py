@@ -194,6 +194,19 @@ def test_policies_are_shown_and_set(run: Run, redis_url: str, group: str) -> Non
     assert run("policy", *place, "--set", "accept.range.fetch:orders=")[1] == "accept.individual.commit=true\n"
 
 
+def test_a_policy_of_a_group_or_topic_that_is_not_there_is_set_with_a_warning(
+    run: Run, members: Group, tp: TopicPartition
+) -> None:
+    place = ("policy", members.name, "--redis", members.redis_url, "--set")
+    code, out, err = run(*place, f"accept.range.fetch:{tp.topic}=false")
+    assert (code, out.count("\n")) == (0, 2)
+    assert err.startswith(f"warning: there is no group {members.name!r}: its policies wait seven days")
+    members.service(subscribed(tp)).first_positions()
+    assert "does not read topic 'ordres'" in run(*place, "accept.range.fetch:ordres=false")[2]
+    assert run(*place, f"accept.range.fetch:{tp.topic}=false")[2] == ""
+    assert run(*place, "accept.individual.commit=false")[2] == ""
+
+
 def test_a_policy_that_there_is_not_is_refused(run: Run, redis_url: str, group: str) -> None:
     code, _, err = run("policy", group, "--redis", redis_url, "--set", "accept.individual.comit=false")
     assert (code, err.startswith("UNKNOWN_OPTION")) == (1, True)

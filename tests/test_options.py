@@ -44,6 +44,7 @@ def test_defaults_of_a_stream_are_those_of_spark_and_of_the_specification() -> N
         group="g",
         redis_url="redis://localhost:6379",
         starting=Latest(),
+        starting_option=None,
         ending=Latest(),
         fail_on_data_loss=True,
         max_offsets_per_trigger=None,
@@ -79,6 +80,7 @@ def test_defaults_of_a_stream_are_those_of_spark_and_of_the_specification() -> N
         function_output=None,
         function_per_key=False,
         function_concurrency=1,
+        notices=(),
         max_ranges=10_000,
         max_individual_commits=10_000,
     )

@@ -169,7 +169,6 @@ def test_pieces_are_cut_where_the_ceilings_of_hashes_differ(
     ],
 )
 def test_lanes_of_one_record_stay_below_the_most_of_a_batch(partitions: int, lanes: int | None, most: int) -> None:
-    """With lanes=512 and maxRecordsPerPartition=1 each of the 512 was cut in 4,096: a gigabyte of them."""
     whole = {TopicPartition("t", p): (Piece(WHOLE, 0, "e.1"),) for p in range(partitions)}
     planned = plan(whole, dict.fromkeys(whole, 10**9), Cutting(4, lanes, max_records_per_partition=1))
     assert sum(map(len, planned.values())) <= most

@@ -14,6 +14,7 @@ from typing import Annotated
 import javaproperties
 import typer
 
+from coordinator.assignment.policies import not_there
 from coordinator.cli.command_options import Execute, Group, Json, Redis, connected, print_json, say_how
 from coordinator.cli.tables import print_moves, print_policy, stdout
 from coordinator.errors import InvalidOptionError
@@ -61,7 +62,11 @@ def policy(
     """
     with connected(redis) as client:
         store = OperatorVerbs.of_group(client, group)
-        found = store.set_policy(dict(map(_change, changes))) if changes else store.policy()
+        wanted = dict(map(_change, changes or ()))
+        found = store.set_policy(wanted) if wanted else store.policy()
+        strange = not_there(wanted, group, store.topics()) if wanted else ()
+    for line in strange:
+        print(f"warning: {line}", file=sys.stderr)  # noqa: T201 - a warning
     if as_json:
         print_json(found.fields)
     else:

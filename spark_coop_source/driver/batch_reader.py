@@ -46,6 +46,8 @@ class CoopKafkaBatchReader(DataSourceReader):
         Raises `LogError`s: an unknown topic, offsets that are not there, no broker.
         """
         o = self._options
+        for notice in o.notices:
+            log.warning("%s", notice)
         with closing(kafka_log(o)) as opened:
             cut = cutting(o)
             tasks = pack(tuple(slices(o, opened)), tasks=cut.tasks, max_weight=cut.max_records_per_partition)

@@ -15,6 +15,7 @@ everything opens lazily, and what speaks to Kafka and Redis is imported then.
 """
 
 import gc
+import logging
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -40,6 +41,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from spark_coop_source.driver.reader_process import Session
+
+log = logging.getLogger(__name__)
 
 NO_LIMIT = 2**63 - 1
 """Rows of a batch where no option bounds them."""
@@ -121,6 +124,8 @@ class CoopKafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
                 from spark_coop_source.driver import reader_process  # noqa: PLC0415
             made = reader_process.StandaloneSession if self._options.standalone else reader_process.GroupSession
             self._session = made(self._options)
+            for notice in self._options.notices:
+                log.warning("%s", notice)
             gc.freeze()  # modules live as long as the process: a plan of many lanes must not have them looked at again
             gc.set_threshold(GARBAGE, 10, 10)
         return self._session

@@ -18,6 +18,7 @@ from coordinator.subscription import Assigned, Subscription
 from spark_coop_source.hand_over.schema import EVERY, PLAIN
 from spark_coop_source.options import offset_options, table
 from spark_coop_source.options.kafka_options import kafka_arguments
+from spark_coop_source.options.notices import notices
 from spark_coop_source.options.values import Given, Option
 
 _MS_PER_MINUTE = 60_000
@@ -34,6 +35,7 @@ class SourceOptions:
     group: str | None  # None: a standalone stream or a batch
     redis_url: str | None = field(repr=False)
     starting: OffsetSpec
+    starting_option: str | None  # that the user gave; None: the default
     ending: OffsetSpec  # of a batch; Latest() for a stream
     fail_on_data_loss: bool
     max_offsets_per_trigger: int | None
@@ -71,6 +73,7 @@ class SourceOptions:
     function_output: StructType | str | None  # its rows; text (DDL) is for Spark to parse
     function_per_key: bool
     function_concurrency: int
+    notices: tuple[str, ...]  # lines for the log, when the query starts
 
     @property
     def standalone(self) -> bool:
@@ -106,13 +109,16 @@ def _checked(given: Given, streaming: bool | None) -> SourceOptions:
     slots = given.get(table.SLOTS) or min(os.cpu_count() or 1, _SLOTS_MAX)
     session_ms = given.need(table.SESSION)
     group, redis_url = _group(given), given.get(table.REDIS_URL)
+    starting = offset_options.starting(given, Earliest() if batch else Latest())
+    ending = Latest() if streaming else offset_options.ending(given)
     return SourceOptions(
         kafka=kafka_arguments(given.texts),
         subscription=_subscription(given),
         group=None if batch else group,
         redis_url=None if batch else redis_url,
-        starting=offset_options.starting(given, Earliest() if batch else Latest()),
-        ending=Latest() if streaming else offset_options.ending(given),
+        starting=starting,
+        starting_option=offset_options.starting_option(given),
+        ending=ending,
         fail_on_data_loss=given.need(table.FAIL_ON_DATA_LOSS),
         max_offsets_per_trigger=given.get(table.MAX_OFFSETS),
         min_offsets_per_trigger=given.get(table.MIN_OFFSETS),
@@ -149,6 +155,7 @@ def _checked(given: Given, streaming: bool | None) -> SourceOptions:
         function_output=given.get(table.MAP_IN_READ_SCHEMA),
         function_per_key=given.need(table.MAP_IN_READ_PER_KEY),
         function_concurrency=given.need(table.MAP_IN_READ_CONCURRENCY),
+        notices=notices(given.texts, starting, ending),
     )
 
 
