@@ -1,7 +1,11 @@
 """Options without effect and times in seconds: one line each when a query starts, and none for what is in order."""
 
+import json
 import logging
+import subprocess
+import sys
 from collections.abc import Mapping
+from pathlib import Path
 
 import pytest
 
@@ -101,3 +105,36 @@ def test_a_start_that_does_not_count_is_one_line(
     for line in caplog.messages:
         assert line.startswith(f"option startingOffsets is not used: group {members.name} has positions in {tp.topic}")
         assert "Remedy: " in line
+
+
+JOB = """
+import json, sys
+from pyspark.sql import SparkSession
+from spark_coop_source.source import CoopKafkaDataSource
+spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+spark.dataSource.register(CoopKafkaDataSource)
+rows = spark.readStream.format("coop-kafka").options(**json.loads(sys.argv[1])).load()
+to = rows.writeStream.format("noop").option("checkpointLocation", sys.argv[2]).trigger(availableNow=True)
+to.start().awaitTermination()
+"""
+
+
+def test_the_lines_reach_the_output_of_spark_once_a_start(members: Group, tp: TopicPartition, tmp_path: Path) -> None:
+    members.kafka.produce(tp.topic, keyed(5))
+    run(members, subscribed(tp))
+    options = {
+        "kafka.bootstrap.servers": members.kafka.bootstrap,
+        "subscribe": tp.topic,
+        "group": members.name,
+        "redis.url": members.redis_url,
+        "startingOffsets": "latest",
+        "kafka.max.poll.interval.ms": "1000",
+    }
+    job = tmp_path / "job.py"
+    job.write_text(JOB)
+    command = [sys.executable, str(job), json.dumps(options), str(tmp_path / "checkpoint")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=150, cwd=tmp_path, check=False)
+    assert done.returncode == 0, done.stderr
+    said = done.stdout + done.stderr
+    assert said.count("option startingOffsets is not used: group") == 1, said
+    assert said.count("option kafka.max.poll.interval.ms has no effect") == 1, said
