@@ -106,6 +106,7 @@ def validate(options: Mapping[str, str], *, streaming: bool | None) -> SourceOpt
 
 def _checked(given: Given, streaming: bool | None) -> SourceOptions:
     batch = streaming is False
+    given.get(table.GROUP_ID_PREFIX)  # checked, and not used
     slots = given.get(table.SLOTS) or min(os.cpu_count() or 1, _SLOTS_MAX)
     session_ms = given.need(table.SESSION)
     group, redis_url = _group(given), given.get(table.REDIS_URL)
