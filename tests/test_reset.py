@@ -311,6 +311,20 @@ def test_what_the_group_does_not_read_is_told(run: Run, members: Group, tp: Topi
         assert named in err
 
 
+def test_a_login_before_a_broker_and_an_escape_in_a_property_are_not_printed(
+    run: Run, members: Group, tmp_path: Path
+) -> None:
+    config = tmp_path / "client.properties"
+    config.write_text("re\\u001b[31mtrys=1\nsasl.oauthbearer.x=1\n")
+    place = ("reset-offsets", members.name, "--all-topics", "--to-earliest", "--redis", members.redis_url)
+    code, _, err = run(*place, "--bootstrap-server", "u:hunter2@host:9092")
+    assert (code, "hunter2" in err, "Remedy: give host:port" in err) == (1, False, True)
+    code, _, err = run(*place, "--bootstrap-server", "host:9092", "--command-config", str(config))
+    assert code == 1
+    assert err.startswith("warning: there is no Kafka property 're\\x1b[31mtrys': ignored\nINVALID_OPTION: ")
+    assert "option kafka.sasl.oauthbearer.x is not supported" in err
+
+
 def test_the_command_config_is_read_as_kafkas_own_tools_read_it(
     run: Run, members: Group, tp: TopicPartition, secure_listener: SecureListener, tmp_path: Path
 ) -> None:
