@@ -29,7 +29,7 @@ def finest_piece(partition_count: int) -> int:
 
     A share of the hash space, not of what is cut: many ranges or lanes of a partition make no more pieces than one.
     """
-    return (HASH_MAX + 1) // _most_lanes(partition_count)
+    return -(-(HASH_MAX + 1) // _most_lanes(partition_count))  # up: a lane of as many even ones is not cut again
 
 
 def _most_lanes(partition_count: int) -> int:

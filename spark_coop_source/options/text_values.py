@@ -188,7 +188,9 @@ def _check_label(name: str, value: str) -> None:
 class AssignorNames:
     """Assignors by preference: names, or a user's classes as `module:Class`, which must exist where the driver runs."""
 
-    limit: str = f"{', '.join(registry.NAMES)}, or a class of your own as module:Class; several by preference"
+    limit: str = (
+        f"{', '.join(registry.NAMES)}, or a class of your own as module:Class; at most {registry.MOST}, by preference"
+    )
 
     def parse(self, text: str) -> str:
         """The names, tried."""
