@@ -24,7 +24,7 @@ _TIME_DEFAULTS = {"fetch_max_wait_ms": 500, "request_timeout_ms": 30_000, "conne
 def kafka_arguments(options: Mapping[str, str]) -> dict[str, object]:
     """The Kafka arguments of options named in lower case; raises `ConfigurationError`s.
 
-    Every `kafka.*` name among them is known (`option_table.check_name`).
+    Every `kafka.*` name among them is known (`names.check_name`).
     """
     texts = {n.removeprefix(PREFIX): text.strip() for n, text in options.items() if n.startswith(PREFIX)}
     for name, text in texts.items():

@@ -18,6 +18,7 @@ from coordinator.subscription import Assigned, Subscription
 from spark_coop_source.hand_over.schema import EVERY, PLAIN
 from spark_coop_source.options import offset_options, table
 from spark_coop_source.options.kafka_options import kafka_arguments
+from spark_coop_source.options.names import check_name
 from spark_coop_source.options.notices import notices
 from spark_coop_source.options.values import Given, Option
 
@@ -90,7 +91,7 @@ def validate(options: Mapping[str, str], *, streaming: bool | None) -> SourceOpt
             batch could use is refused.
     """
     for name in options:
-        table.check_name(name)
+        check_name(name)
     given = Given.of(options)
     checked = _checked(given, streaming)
     _check_rates(checked)
