@@ -16,8 +16,7 @@ NOT_SHOWN = "(not shown)"
 
 _BREAKING = ("Cc", "Cs", "Zl", "Zp")  # control characters, half surrogates, line and paragraph separators
 _TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")  # show text in another order
-# Each part is linear: no repetition in it can cross the character that begins it.
-_SECRET = re.compile(r":[^\s@:,\"]*@|password *[=\"]|-----BEGIN", re.IGNORECASE)
+_SECRET = re.compile(r"password *[=\"]|-----BEGIN", re.IGNORECASE)
 
 
 def bounded(text: str, most: int = MESSAGE) -> str:
@@ -52,5 +51,8 @@ def has_control_character(text: str) -> bool:
 
 
 def may_hold_secret(text: str) -> bool:
-    """Whether the text looks like a url with a password, a login, or a key: whatever the option that has it."""
-    return _SECRET.search(text) is not None
+    """Whether the text looks like a url with a password, a login, or a key: whatever the option that has it.
+
+    A password may hold any character, so that a colon anywhere before an @ is enough.
+    """
+    return -1 < text.find(":") < text.rfind("@") or _SECRET.search(text) is not None

@@ -58,6 +58,9 @@ def _bootstrap_servers(texts: Mapping[str, str]) -> list[str]:
     text = texts.get("bootstrap.servers")
     if text is None:
         raise MissingOptionError("option kafka.bootstrap.servers is missing", f"give {_SERVERS_LIMIT}")
+    if "@" in text:
+        limit = f"{_SERVERS_LIMIT}, and user and password by kafka.sasl.jaas.config"
+        raise invalid("kafka.bootstrap.servers", text, "it holds user:password@", limit, secret=True)
     servers = [_server(server.strip(), text) for server in text.split(",") if server.strip()]
     if not servers:
         raise invalid("kafka.bootstrap.servers", text, "it names no broker", _SERVERS_LIMIT)

@@ -210,7 +210,7 @@ def invalid(name: str, text: str, why: str, limit: str, *, secret: bool = False)
     A secret value is not repeated, nor is one that looks as if it held a secret: then `why` may repeat it too.
     """
     if not secret and may_hold_secret(text):
-        secret, why = True, "it holds user:password@, a login or a key, which do not belong here"
+        secret, why = True, "it cannot be used, and may hold a password (user:password@) or a key"
     return InvalidOptionError(f"option {name} = {NOT_SHOWN if secret else quoted(text)}: {why}", f"give {limit}")
 
 
