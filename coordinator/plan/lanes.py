@@ -8,7 +8,7 @@ from coordinator.ranges import HASH_MAX, HashRange, OffsetRange
 
 LANES_MAX = 4_096  # of one partition: what one script in Redis takes well below its time-out
 LANES_OF_A_BATCH = 65_536
-"""The most lanes of all partitions that wishes of a user make: about 35 MB in the planner, 6 MB in the checkpoint."""
+"""The most lanes of all partitions that wishes of a user make: about 16 MB in the planner, 3 to 6 MB in an offset."""
 
 
 def lane_count(partition_count: int, *, slots: int, lanes: int | None, min_partitions: int | None) -> int:
