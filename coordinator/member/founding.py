@@ -68,7 +68,7 @@ class Founding:
 
     def recover(self, caller: Caller, why: str) -> None:
         """Begin again after a loss of state, with whatever proves positions (spec 7, Recovering)."""
-        _log.warning("group %s: %s; recovering", self._settings.group, why)
+        _log.warning("group %s: %s; positions are recovered from what proves them", self._settings.group, why)
         partitions, offsets, known = self._view.partitions, self._group_offsets(), self._evidence.known
         reset = max(self._store.reset_epoch(), mirroring.latest_reset(offsets), known.reset)
         proofs = mirroring.mirrored(mirroring.since_reset(offsets, reset), self._view.topics)

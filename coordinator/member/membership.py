@@ -238,6 +238,12 @@ class Membership:
 
     def _assert_once(self) -> None:
         if self._asserted != self._joined:
+            _log.warning(
+                "group %s recovers from a loss of state: members prove their positions, and no batch is planned for up "
+                "to session.timeout.ms (%d ms); nothing is to be done",
+                self._settings.group,
+                self._settings.session_ms,
+            )
             self._assert_positions()
             self._asserted = self._joined
 
