@@ -6,12 +6,12 @@ No message repeats a Redis url: whoever forgets to escape a password would read 
 import re
 from collections import Counter
 from dataclasses import dataclass
-from urllib.parse import parse_qsl, unquote, urlsplit
 
 from coordinator.assignment import ownership_listener
 from coordinator.assignors import registry
 from coordinator.errors import InvalidOptionError
 from coordinator.quoting import has_control_character, quoted
+from coordinator.redis import urls
 from coordinator.subscription import Pattern, Topics
 from spark_coop_source.hand_over.schema import EVERY
 
@@ -96,62 +96,16 @@ class GroupName:
         return text
 
 
-# What of redis-py's url arguments a user may set. Time-outs and retries are not among them: leases
-# depend on them, so the store sets its own.
-_URL_ARGUMENTS = {"db", "username", "password", "client_name", "protocol", "cluster"}
-_TLS_ARGUMENTS = {"ssl_ca_certs", "ssl_ca_path", "ssl_certfile", "ssl_keyfile", "ssl_cert_reqs", "ssl_check_hostname"}
-
-
 @dataclass(frozen=True, slots=True)
 class RedisUrl:
     """The address of a Redis, with user, password and database in the ways redis-py reads."""
 
-    limit: str = (
-        "redis://[user:password@]host[:port][/db], rediss://... for TLS (?ssl_ca_certs=/path/to/ca.pem), "
-        "unix:///path/to.sock, ?cluster=true for a cluster, "
-        "with / ? # @ : in user and password percent-encoded (%2F %3F %23 %40 %3A)"
-    )
+    limit: str = urls.LIMIT
 
     def parse(self, text: str) -> str:
         """The url itself, known to be one that redis-py can parse."""
-        if re.search(r"[\s\x00-\x1f\x7f]", text):
-            raise ValueError("it holds a space or a control character")
-        if not text.startswith(("redis://", "rediss://", "unix://")):
-            raise ValueError("it does not begin with redis://, rediss:// or unix://")
-        try:
-            parts = urlsplit(text)
-            port = parts.port
-        except ValueError:
-            raise ValueError("host and port cannot be told apart") from None
-        if "@" in parts.path or parts.fragment:
-            raise ValueError("user or password holds a character that must be percent-encoded")
-        _check_place(parts.scheme, parts.hostname, port, parts.path)
-        _check_arguments(parts.scheme, parts.query)
+        urls.check_url(text)
         return text
-
-
-def _check_place(scheme: str, host: str | None, port: int | None, path: str) -> None:
-    if scheme == "unix":
-        if host or len(path) < len("/x"):
-            raise ValueError("it names no socket file" if not host else "a third slash is missing")
-        return
-    if not host or port == 0:
-        raise ValueError("it names no host" if not host else "0 is not a port")
-    if not re.fullmatch(r"/?|/[0-9]{1,9}", unquote(path)):
-        raise ValueError("what follows host and port is not the number of a database")
-
-
-def _check_arguments(scheme: str, query: str) -> None:
-    allowed = _URL_ARGUMENTS | (_TLS_ARGUMENTS if scheme == "rediss" else set())
-    for name, value in parse_qsl(query, keep_blank_values=True):
-        if name not in allowed:
-            raise ValueError(f"an argument behind ? is none of {', '.join(sorted(allowed))}")
-        if name in ("db", "protocol") and not re.fullmatch(r"[0-9]{1,9}", value):
-            raise ValueError(f"{name} is not a number")
-        if name == "cluster" and (value not in ("true", "false") or scheme == "unix"):
-            raise ValueError("cluster is none of true, false, or of a socket file")
-        if name == "ssl_cert_reqs" and value not in ("required", "optional", "none"):
-            raise ValueError("ssl_cert_reqs is none of required, optional, none")
 
 
 @dataclass(frozen=True, slots=True)

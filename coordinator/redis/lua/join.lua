@@ -52,5 +52,6 @@ redis.call('HDEL', KEYS[8], call.member)
 if targets ~= '' then redis.call('HSET', KEYS[8], call.member, targets) end
 if ARGV[3] ~= '' then redis.call('HSET', KEYS[7], ARGV[3], call.member) end
 redis.call('HINCRBY', META, 'joins', 1)  -- an assignment is due: it may want more or other topics than before
-event(KEYS[4], 'join', 'incarnation ' .. call.incarnation)
+local application = redis.call('HGET', KEYS[3], 'application')
+event(KEYS[4], 'join', (application and 'application ' .. application .. ', ' or '') .. 'incarnation ' .. call.incarnation)
 return reply(ms(renew(KEYS[2])), targets)
