@@ -28,6 +28,7 @@
     +-- MapInReadError                the user's function inside the read
     +-- GroupError                    membership
     |   +-- UnknownGroupError
+    |   +-- UnknownStrikeError
     |   +-- GroupBusyError
     |   +-- FencedMemberError
     |   +-- GroupRecoveringError      (retriable)
@@ -39,6 +40,7 @@
     |   +-- ConsumerRangeFetchNotAcceptedError   90, an InvalidAssignmentError too
     |   +-- IndividualCommitTooOldError          91
     |   +-- MaxIndividualCommitReachedError      92
+    +-- OutputError                   the output of the command coop-kafka
     +-- CommitError                   a call of the Commit API
         +-- CorruptCommitError
         +-- TooManyRangesError
@@ -243,6 +245,12 @@ class UnknownGroupError(GroupError):
     name = "UNKNOWN_GROUP"
 
 
+class UnknownStrikeError(GroupError):
+    """The group has no strike of that place."""
+
+    name = "UNKNOWN_STRIKE"
+
+
 class GroupBusyError(GroupError):
     """Another live member holds the group."""
 
@@ -321,6 +329,12 @@ class MaxIndividualCommitReachedError(CodedError):
 
     name = "MAX_INDIVIDUAL_COMMIT_REACHED"
     code = 92
+
+
+class OutputError(CoopKafkaError):
+    """What the command prints cannot be written; what it does is done by then."""
+
+    name = "OUTPUT_FAILED"
 
 
 class CommitError(CoopKafkaError):
