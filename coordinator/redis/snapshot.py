@@ -78,8 +78,9 @@ def _meta(group: str, meta: Mapping[str, str]) -> Mapping[str, str]:
 
 
 def _member(fields: Mapping[str, str]) -> Mapping[str, str]:
-    if not fields.get("slow_percent", "0").isdecimal():
-        raise StateFormatError(f"a member has {fields['slow_percent']!r} percent of its slots taken")
+    percent = fields.get("slow_percent", "0")
+    if not (percent.isdecimal() and len(percent) < _DIGITS):
+        raise StateFormatError(f"a member has {percent[:_DIGITS]!r} percent of its slots taken")
     return fields
 
 
