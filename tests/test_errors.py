@@ -1,7 +1,10 @@
 """The error tree: names and codes are a contract with programs and log searches."""
 
+import ast
 import pickle
+import ast
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -50,6 +53,15 @@ def test_no_two_errors_share_a_name() -> None:
 def test_every_error_stands_in_the_tree_that_the_module_draws() -> None:
     drawn = errors.__doc__ or ""
     assert [kind.__name__ for kind in {*leaves(CoopKafkaError)} if kind.__name__ not in drawn] == []
+
+
+def test_every_error_that_is_raised_has_a_remedy() -> None:
+    with_default = {"StateFormatError"}
+    names = {kind.__name__ for kind in leaves(CoopKafkaError)} - with_default
+    for file in (Path(__file__).parents[1] / "coordinator").rglob("*.py"):
+        for call in ast.walk(ast.parse(file.read_text())):
+            if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in names:
+                assert len(call.args) + len(call.keywords) > 1, f"{file}:{call.lineno}"
 
 
 def test_a_range_for_a_member_that_does_not_share_is_an_invalid_assignment_too() -> None:

@@ -21,7 +21,6 @@ _FLAGS = (
     ("kafka.bootstrap.servers", "--bootstrap-server"),
     ("start the query again", "run the command again"),
 )
-_NO_REMEDY = "coop-kafka VERB --help shows what the verb needs; docs/operations.md describes each verb"
 
 
 def line(error: CoopKafkaError, properties: Collection[str]) -> str:
@@ -30,8 +29,7 @@ def line(error: CoopKafkaError, properties: Collection[str]) -> str:
     Only remedies and what the user wrote are put in other words: elsewhere a name may be that of a group.
     """
     what = _as_flags(error.what, properties) if isinstance(error, ConfigurationError) else error.what
-    remedy = _as_flags(error.remedy, properties) or _NO_REMEDY
-    return " ".join(f"{error.name}: {what.rstrip('.')}. Remedy: {remedy.rstrip('.')}.".split())
+    return " ".join(str(type(error)(what, _as_flags(error.remedy, properties))).split())
 
 
 def _as_flags(text: str, properties: Collection[str]) -> str:

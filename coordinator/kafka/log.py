@@ -183,7 +183,10 @@ class KafkaLog:
             if not any(at.offset >= 0 for at in session.admin.list_group_offsets(group)[group].values()):
                 outcome = session.admin.delete_groups([group])[group]
                 if outcome not in ("OK", errors.GroupIdNotFoundError.__name__):
-                    raise LogError(f"Kafka refused to delete group {group!r} ({outcome})")
+                    raise LogError(
+                        f"Kafka refused to delete group {group!r} ({outcome})",
+                        "end the consumers of Kafka's group of that name, and permit DELETE on it, then try again",
+                    )
 
         self._connection.ask(f"to delete offsets of group {group!r}", forget)
 
