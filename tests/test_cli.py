@@ -199,7 +199,7 @@ def test_a_url_that_cannot_be_parsed_is_not_shown(run: Run) -> None:
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        pytest.param(["describe", "g"], "COOP_REDIS", id="no Redis is named"),
+        pytest.param(["describe", "g"], "--redis", id="no Redis is named"),
         pytest.param(["describe", "--redis", "redis://h"], "GROUP", id="no group is named"),
         pytest.param(["descrieb"], "No such command", id="no such verb"),
         pytest.param(["describe", "g", "--yaml"], "No such option", id="no such option"),

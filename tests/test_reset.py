@@ -235,7 +235,7 @@ def test_a_topic_that_was_created_again_is_reset_as_a_whole_and_then_read(
     members.kafka.recreate_topic(tp.topic)
     members.kafka.produce(tp.topic, keyed(3))
     code, _, err = reset(run, members, "--topic", f"{tp.topic}:0", "--to-earliest", "--execute")
-    assert (code, err.startswith("CONFLICTING_OPTIONS")) == (1, True)
+    assert (code, err.startswith("CONFLICTING_OPTIONS")) == (2, True)
     assert reset(run, members, "--topic", tp.topic, "--to-earliest", "--execute")[0] == 0
     assert records(*batches(members.service(subscribed(tp)), end)) == read(tp, 0, 3)
 

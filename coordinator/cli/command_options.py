@@ -11,8 +11,9 @@ from coordinator.cli import printing
 from coordinator.redis.client import RedisClient
 
 
-def _group(name: str) -> str:
-    if not name.strip():
+def _group(name: str | None) -> str | None:
+    """Older releases of typer ask this also where the argument is missing, which they report next."""
+    if name is not None and not name.strip():
         raise typer.BadParameter("the name of the group is empty")
     return name
 

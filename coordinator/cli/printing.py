@@ -4,6 +4,7 @@ Names, labels, keys and reasons come from others. Characters of them that are no
 `repr` does. So no escape sequence reaches a terminal, and a line stays a line.
 """
 
+import io
 import os
 import sys
 from contextlib import suppress
@@ -30,7 +31,7 @@ def say(*lines: str) -> None:
 def complain(line: str) -> None:
     """Print one line on stderr; a stderr that takes nothing is nobody's to report to."""
     with suppress(OSError):
-        print(printable(line), file=sys.stderr)  # noqa: T201 - the one place that prints warnings and errors
+        print(printable(line), file=sys.stderr or io.StringIO())
 
 
 def counted(number: int, noun: str) -> str:

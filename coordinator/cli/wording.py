@@ -5,14 +5,15 @@ from collections.abc import Collection
 
 from coordinator.errors import (
     ConfigurationError,
+    ConflictingOptionsError,
     CoopKafkaError,
     InvalidOptionError,
     MissingOptionError,
     UnknownOptionError,
 )
 
-WRONG_USAGE = (InvalidOptionError, MissingOptionError, UnknownOptionError)
-"""What the user wrote cannot be used, whatever Redis and Kafka hold."""
+WRONG_USAGE = (ConflictingOptionsError, InvalidOptionError, MissingOptionError, UnknownOptionError)
+"""Arguments, flags or properties that cannot be used, alone or together."""
 
 _FLAGS = (
     ("option 'redis.url'", "--redis"),

@@ -42,7 +42,7 @@ _CALL = re.compile(r"(ERR )?(Error running script \(call to \w+\): @user_script:
 _OURS = re.compile(r"user_script:\d+: ")  # what a script of ours raised, in words of its own
 _TAIL = re.compile(r",? script: (\w+, )?on @user_script:\d+\.?$")
 _DAMAGE = re.compile(
-    "is damaged$|^WRONGTYPE |^hash value is not |^increment or decrement would overflow"
+    "is damaged$|^WRONGTYPE |^(ERR )?hash value is not |^(ERR )?increment or decrement would overflow"
     "|^Expected .* but found .* at character|^Found too many nested data structures"  # what a script reads as JSON
 )
 _NO_DATABASE = "DB index is out of range"

@@ -175,7 +175,7 @@ USAGE = {
         ("delete", "GROUP", *BOTH, "--command-config", "FILE:security.protocol=SSL\nssl.truststore.location=/x.jks"), 2,
         "INVALID_OPTION", "property ssl.truststore.location", "set ssl.truststore.type=PEM"),
     "times that are not in order": (
-        ("delete", "GROUP", *BOTH, "--command-config", "FILE:request.timeout.ms=1"), 1, "CONFLICTING_OPTIONS",
+        ("delete", "GROUP", *BOTH, "--command-config", "FILE:request.timeout.ms=1"), 2, "CONFLICTING_OPTIONS",
         "request.timeout.ms (1)", "less than the second"),
     "properties that are not UTF-8": (
         ("delete", "GROUP", *BOTH, "--command-config", "FILE:a=\xff\xfe"), 2, "INVALID_OPTION", "UnicodeDecodeError",
@@ -241,6 +241,11 @@ def test_what_cannot_be_used_is_one_line(
     assert (ended, out) == (code, ""), err
     check_line(err, name, what, remedy)
     assert "secret" not in err
+
+
+def test_a_group_that_is_called_as_an_option_keeps_its_name(run: Run, redis_url: str) -> None:
+    _, _, err = run("describe", "option 'redis.url'", "--redis", redis_url)
+    assert "no group \"option 'redis.url'\"" in err
 
 
 def test_a_strike_that_there_is_not_is_not_found(run: Run, redis_url: str, known: str) -> None:
