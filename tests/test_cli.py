@@ -1,5 +1,6 @@
 """The command line against a real Redis: what it prints, and how it ends when something is wrong."""
 
+import ast
 import io
 import json
 import secrets
@@ -230,6 +231,16 @@ def test_it_loads_neither_spark_nor_kafka() -> None:
     done = subprocess.run([sys.executable, "-c", loaded], cwd=ROOT, capture_output=True, text=True, check=True)
 
     assert done.stdout.split() == []
+
+
+def test_only_one_module_prints_and_only_one_makes_texts_of_tables() -> None:
+    allowed = {"print": "printing.py", "echo": "", "Text": "tables.py"}
+    for file in [*(ROOT / "coordinator" / "cli").glob("*.py"), ROOT / "spark_coop_source" / "command_line.py"]:
+        for call in ast.walk(ast.parse(file.read_text())):
+            function = call.func if isinstance(call, ast.Call) else None
+            name = function.id if isinstance(function, ast.Name) else getattr(function, "attr", "")
+            of_console = name == "print" and isinstance(function, ast.Attribute)
+            assert of_console or allowed.get(name, file.name) == file.name, f"{file}: {name}, which escapes nothing"
 
 
 def test_on_a_narrow_terminal_a_hash_range_breaks_at_its_dash() -> None:
