@@ -13,6 +13,7 @@ import redis
 import kafka_groups
 from command_runs import Run
 from conftest import SecureListener
+from coordinator.cli.operator_commands import _time_ms
 from coordinator.errors import GroupBusyError, StateLostError
 from coordinator.kafka.log import KafkaLog
 from coordinator.offset_spec import Earliest
@@ -98,6 +99,19 @@ def test_a_time_means_its_first_record_and_one_after_all_records_the_end(run: Ru
     for time, expected in ((second.isoformat(), 1), (without_zone.isoformat(), 1), ("2999-01-01", 3)):
         code, out, _ = reset(run, members, "--all-topics", "--to-datetime", time, "--json")
         assert (code, json.loads(out)["partitions"][0]["after"]) == (0, expected)
+
+
+@pytest.mark.parametrize(
+    ("text", "ms"),
+    [
+        pytest.param("1970-01-01", 0, id="the first time that Kafka has"),
+        pytest.param("1970-01-01T01:00:00.001+01:00", 1, id="a zone and a millisecond"),
+        pytest.param("1970-01-01T00:00:00.000001", 1, id="a microsecond: a record before it is not at or after it"),
+        pytest.param("9999-12-31T23:59:59.999", 253_402_300_799_999, id="the last time of the calendar"),
+    ],
+)
+def test_a_time_is_the_first_millisecond_at_or_after_it(text: str, ms: int) -> None:
+    assert _time_ms(text) == ms
 
 
 def test_only_the_partitions_that_are_named_move(run: Run, members: Group, tp: TopicPartition) -> None:
