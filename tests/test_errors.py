@@ -2,7 +2,6 @@
 
 import ast
 import pickle
-import ast
 from collections.abc import Iterator
 from pathlib import Path
 
