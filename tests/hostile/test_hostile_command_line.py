@@ -316,7 +316,7 @@ def test_a_property_that_kafka_does_not_know_is_warned_of_harmlessly(
     config = ("--command-config", f"FILE:x{PLAIN_ESCAPES}=1")
     code, _, err = run(*fill(("delete", "GROUP", *BOTH, *config), nasty))
     assert code == 1
-    assert err.startswith(r"warning: there is no Kafka property x\x1b[31mred\x1b[0m: ignored" + "\n")
+    assert err.startswith(r"warning: there is no Kafka property 'x\x1b[31mred\x1b[0m': ignored" + "\n")
 
 
 # Rows: kind of key, field (None for one that is not a hash), value, verb, words that it prints or its error.
