@@ -6,10 +6,11 @@
 Pure integers; knows nothing of topics, lanes or Redis.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
+from operator import attrgetter
 from typing import NamedTuple, Self
 
 from coordinator.errors import StateFormatError
@@ -126,10 +127,15 @@ Offsets = tuple[OffsetRange, ...]
 """A set of offsets: ranges ascending, disjoint and not touching."""
 
 
+def disjoint(ranges: Sequence[OffsetRange]) -> bool:
+    """Whether they ascend and do not touch: `union` of them is the same."""
+    return all(left.until < right.start for left, right in pairwise(ranges))
+
+
 def union(ranges: Iterable[OffsetRange]) -> Offsets:
     """The set that holds exactly the offsets of `ranges`, which may overlap and touch."""
     merged: list[OffsetRange] = []
-    for r in sorted(ranges):
+    for r in sorted(ranges, key=attrgetter("start")):
         if merged and r.start <= merged[-1].until:
             merged[-1] = OffsetRange(merged[-1].start, max(merged[-1].until, r.until))
         else:

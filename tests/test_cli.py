@@ -101,6 +101,18 @@ def test_gaps_are_what_is_missing_above_the_stable_offset(run: Run, redis_url: s
     assert json.loads(out)[1]["gaps"] == []
 
 
+def test_a_table_shows_a_thousand_offset_ranges_a_cell_and_json_all(run: Run, redis_url: str, known_group: str) -> None:
+    with closing(redis.Redis.from_url(redis_url)) as client:
+        ics = " ".join(f"{offset}-{offset}" for offset in range(45, 45 + 2 * 1_500, 2))
+        client.hset(GroupKeys(known_group).ics(FIRST), WHOLE_TEXT, ics)
+
+    for verb in (("gaps", known_group), ("owner", known_group, "orders", "key")):
+        code, out, _ = run(*verb, "--redis", redis_url)
+        assert (code, "and 500 more: --json shows all" in " ".join(out.split())) == (0, True)
+    _, out, _ = run("gaps", known_group, "--json", "--redis", redis_url)
+    assert len(json.loads(out)[0]["gaps"][0]["missing"]) == 1_500
+
+
 @pytest.mark.parametrize("key", [("order-1",), ("6f726465722d31", "--hex")], ids=["as text", "as hex digits"])
 def test_the_owner_of_a_key_is_told_with_its_position(
     run: Run, redis_url: str, known_group: str, key: tuple[str, ...]

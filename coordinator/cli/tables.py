@@ -26,6 +26,9 @@ HALF_RANGE = 17
 MEMBER_ID = 10
 """Columns of a member's id, the very thing one looks for."""
 
+MOST_RANGES = 1_000
+"""Offset ranges that a cell shows: drawing takes longer than finding them, and nobody reads more."""
+
 _LEAST = {"HASHES": HALF_RANGE, "MEMBER": MEMBER_ID}
 _TEXTS = (
     "MEMBER",
@@ -65,7 +68,7 @@ def print_gaps(partitions: Sequence[PartitionGaps], console: Console) -> None:
     table = table_of("TOPIC", "PARTITION", "STABLE", "HASHES", "MISSING")
     for p in partitions:
         for gap in p.gaps:
-            add_row(table, p.topic, str(p.partition), str(p.stable), gap.hashes, " ".join(gap.missing))
+            add_row(table, p.topic, str(p.partition), str(p.stable), gap.hashes, _ranges(gap.missing))
         if not p.gaps:
             add_row(table, p.topic, str(p.partition), str(p.stable), "", "nothing")
     console.print(table)
@@ -75,11 +78,17 @@ def print_owners(owners: Sequence[KeyOwner], console: Console) -> None:
     """A row for each partition that the key may be in."""
     table = table_of("TOPIC", "PARTITION", "KEY HASH", "HASHES", "POSITION", "DONE ABOVE", "MEMBER", "HOST")
     for o in owners:
-        cells = (o.key_hash, o.hashes, str(o.position), " ".join(o.done_above) or "-", o.member or "nobody")
+        cells = (o.key_hash, o.hashes, str(o.position), _ranges(o.done_above) or "-", o.member or "nobody")
         add_row(table, o.topic, f"{o.partition}{' *' if o.usual else ''}", *cells, o.host or "-")
     console.print(table)
     if any(o.usual for o in owners):
         console.print(line_of("* where Kafka's default partitioner puts this key"))
+
+
+def _ranges(offsets: Sequence[str]) -> str:
+    """Offset ranges of one cell, and how many more there are."""
+    more = len(offsets) - MOST_RANGES
+    return " ".join(offsets[:MOST_RANGES]) + (f" and {more} more: --json shows all" if more > 0 else "")
 
 
 def print_events(events: Iterable[Event], console: Console) -> None:
