@@ -1,6 +1,7 @@
 """A group is copied to a file and back: an old copy is loaded, and what was done since is found again (spec 7)."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ from command_runs import Run
 from coordinator.errors import StateFormatError
 from coordinator.operations.copies import GroupCopy
 from coordinator.progress.stream_offset import StreamOffset
+from coordinator.redis.events import last_events
 from coordinator.subscription import TopicPartition
 from group_services import Group, batch, read, records, subscribed
 from group_services import run as run_query
@@ -116,3 +118,17 @@ def test_a_copy_is_taken_of_members_at_work_and_not_loaded_under_them(
 def test_there_is_no_copy_of_a_group_that_is_not(run: Run, members: Group) -> None:
     code, _, err = run("backup", members.name, "--redis", members.redis_url)
     assert (code, err.startswith("UNKNOWN_GROUP")) == (1, True)
+
+
+def test_an_operator_whose_user_id_has_no_name_restores_a_copy(
+    run: Run, members: Group, tp: TopicPartition, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a container that runs as any user."""
+    run_query(members, subscribed(tp))
+    file = copied(run, members, tmp_path)
+    for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(os, "getuid", lambda: 1_234_567_890)
+    code, _, err = restore(run, members, file, "--execute")
+    assert (code, err) == (0, "")
+    assert last_events(members.client, members.name, 1)[0].why.startswith("by uid-1234567890@")
