@@ -16,7 +16,18 @@ from itertools import pairwise
 from typing import Self
 
 from coordinator.errors import StateFormatError
-from coordinator.ranges import OFFSET_MAX, WHOLE, HashRange, OffsetRange, Offsets, disjoint, subtract, union
+from coordinator.ranges import (
+    OFFSET_MAX,
+    WHOLE,
+    HashRange,
+    OffsetRange,
+    Offsets,
+    disjoint,
+    is_number,
+    offsets_of,
+    subtract,
+    union,
+)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -170,8 +181,7 @@ class Progress:
         Raises `StateFormatError` for anything that is not the text of a progress.
         """
         progress = cls(tuple(sorted(_segments(positions), key=lambda s: s.hashes)))
-        done = {HashRange.parse(h): tuple(map(OffsetRange.parse, text.split())) for h, text in (ics or {}).items()}
-        return progress.add_all(done) if done else progress
+        return progress.add_all(commits_of(ics)) if ics else progress
 
     @classmethod
     def parse_whole(cls, where: object, positions: Mapping[str, str], ics: Mapping[str, str] | None = None) -> Self:
@@ -182,10 +192,19 @@ class Progress:
         return progress
 
 
+def commits_of(ics: Mapping[str, str]) -> dict[HashRange, Offsets]:
+    """The individual commits of Redis' form, of hash ranges that do not overlap; raises `StateFormatError`."""
+    done = {HashRange.parse(hashes): offsets_of(text) for hashes, text in ics.items()}
+    for left, right in pairwise(sorted(done)):
+        if left.hi >= right.lo:
+            raise StateFormatError(f"individual commits of {left} and {right} overlap")
+    return done
+
+
 def _segments(positions: Mapping[str, str]) -> Iterable[Segment]:
     for hashes, position in positions.items():
-        if not (position.isascii() and position.isdecimal()):
-            raise StateFormatError(f"position {position!r} of {hashes} is not an offset")
+        if not is_number(position):
+            raise StateFormatError(f"position {position!r} of {hashes!r} is not an offset")
         yield Segment(HashRange.parse(hashes), int(position))
 
 
