@@ -36,7 +36,7 @@ def restore(
     Whoever starts next raises positions to what Kafka's group of that name and its checkpoint prove; what was done
     since the copy and is proven by neither is read again.
     """
-    copy = GroupCopy.parse(file.read_text(), group)
+    copy = GroupCopy.parse(file.read_bytes(), group)
     if execute:
         with connected(redis) as client:
             copying.restore(client, copy)
