@@ -105,17 +105,18 @@ def partitions_of(topic: str, texts: Mapping[str, str]) -> dict[TopicPartition, 
     return {TopicPartition(topic, int(p)): text for p, text in sorted(texts.items(), key=lambda item: int(item[0]))}
 
 
-def _offsets(kind: str, topics: Iterable[str], hashes: Hashes) -> dict[TopicPartition, int]:
-    of_topics = (read(hashes, f"{kind}:{topic}", partial(_offsets_of, topic)) for topic in topics)
-    return {tp: offset for of_topic in of_topics for tp, offset in of_topic.items()}
-
-
-def _offsets_of(topic: str, texts: Mapping[str, str]) -> dict[TopicPartition, int]:
+def offsets_at(topic: str, texts: Mapping[str, str]) -> dict[TopicPartition, int]:
+    """The offset of each partition that a hash of a topic holds, ascending."""
     found = partitions_of(topic, texts)
     for tp, text in found.items():
         if not is_number(text):
             raise StateFormatError(f"partition {tp.partition} is recorded at {text!r}, not an offset")
     return {tp: int(text) for tp, text in found.items()}
+
+
+def _offsets(kind: str, topics: Iterable[str], hashes: Hashes) -> dict[TopicPartition, int]:
+    of_topics = (read(hashes, f"{kind}:{topic}", partial(offsets_at, topic)) for topic in topics)
+    return {tp: offset for of_topic in of_topics for tp, offset in of_topic.items()}
 
 
 def _segments(tp: TopicPartition, texts: Mapping[str, str]) -> tuple[tuple[HashRange, int], ...]:

@@ -5,12 +5,12 @@ leader epochs. Then the parts must fit: each position has its topic, and counter
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 
 from coordinator.errors import StateFormatError
 from coordinator.group_state import GroupState
-from coordinator.group_texts import NUMBERS, Hashes, key, partitions_of, read, state_of
+from coordinator.group_texts import NUMBERS, Hashes, key, offsets_at, partitions_of, read, state_of
 from coordinator.plan.poison import Strike
 from coordinator.progress.leader_epochs import parsed as extents_of
 from coordinator.ranges import NUMBER
@@ -43,9 +43,10 @@ def check(hashes: Mapping[str, Mapping[str, object]]) -> None:
     _check_complete(state, sound)
     read(sound, "meta", _check_counters)
     read(sound, "strikes", _check_strikes)
-    for name in sound:
-        if name.startswith("epoch:"):
-            read(sound, name, partial(_check_extents, name.removeprefix("epoch:")))
+    for name in sound:  # also of topics that the group does not read yet
+        kind, _, topic = name.partition(":")
+        if kind in _OF_TOPIC:
+            read(sound, name, partial(_OF_TOPIC[kind], topic))
 
 
 def _texts(name: str, of_one: Mapping[str, object]) -> dict[str, str]:
@@ -68,8 +69,8 @@ def _check_complete(state: GroupState, hashes: Hashes) -> None:
     if not state.topics:
         raise StateFormatError("it lacks 'topics'")
     for topic in state.topics:
-        if f"stable:{topic}" not in hashes:
-            raise StateFormatError(f"it lacks 'stable:{topic}', the stable offsets of a topic in 'topics'")
+        if (name := f"stable:{topic}") not in hashes:
+            raise StateFormatError(f"it lacks {name!r}, the stable offsets of a topic in 'topics'")
     for tp, stable in state.stable.items():
         _check_position(tp, stable, state)
     known = {f"stable:{topic}" for topic in state.topics}
@@ -103,5 +104,8 @@ def _check_strikes(texts: Mapping[str, str]) -> None:
             raise StateFormatError(f"strike {field!r} is {value!r}: its count is 0, or its time is after the year 9999")
 
 
-def _check_extents(topic: str, texts: Mapping[str, str]) -> None:
-    extents_of(partitions_of(topic, texts), 0, {})
+def _extents_at(topic: str, texts: Mapping[str, str]) -> object:
+    return extents_of(partitions_of(topic, texts), 0, {})
+
+
+_OF_TOPIC: Mapping[str, Callable[[str, Mapping[str, str]], object]] = {"end": offsets_at, "epoch": _extents_at}

@@ -134,6 +134,11 @@ COPIES = [
     ),
     case("a topic of a million partitions", with_field("topics", "orders", "id-1 1000000"), "the most is 100000"),
     case("a topic without its id", with_field("topics", "orders", "4"), "'topics': topic 'orders'", "'4'"),
+    case(
+        "a topic that sets the window's title",
+        with_field("topics", "\x1b]0;x\x07", "id-1 1"),
+        "lacks 'stable:\\x1b]0;x",
+    ),
     case("a topic id of two words", with_field("topics", "orders", "id-1 5 4"), "'topics': topic 'orders'"),
     case("a stable offset that is a word", with_field("stable:orders", "0", "five"), "'stable:orders'", "'five'"),
     case("a stable offset of partition one", with_field("stable:orders", "one", "5"), "'stable:orders'", "'one'"),
@@ -141,6 +146,7 @@ COPIES = [
     case("a stable offset above the positions", with_field("stable:orders", "0", "6"), "'stable:orders'", "is 5"),
     case("a log end that is a word", with_field("end:orders", "0", "far"), "'end:orders'", "'far'"),
     case("a log end beyond 2^63", with_field("end:orders", "0", TOO_LARGE), "'end:orders'", TOO_LARGE),
+    case("a log end of a topic to come", with_field("end:later", "0", "far"), "'end:later'", "'far'"),
     case("a leader epoch that is none", with_field("epoch:orders", "0", "3@"), "'epoch:orders'", "orders-0", "'3@'"),
     case("a leader epoch of partition x", with_field("epoch:orders", "x", "3@9 reset=0 topic=i"), "'epoch:orders'"),
     # Positions and individual commits.
@@ -233,6 +239,7 @@ def refused(run: Run, there: SoundGroup, file: Path) -> str:
     assert err.startswith("STATE_FORMAT: the copy cannot be restored: ")
     assert "delete" not in err, "the group's own state is sound"
     assert len(err) < 1_000
+    assert err.rstrip("\n").isprintable()
     assert there.dump() == there.sound
     return err
 
