@@ -7,6 +7,8 @@ from functools import partial
 from coordinator.errors import StateFormatError, UnknownGroupError
 from coordinator.group_state import GroupState
 from coordinator.group_texts import Hashes, checked_meta, key, partitions_of, read, state_of
+from coordinator.quoting import quoted
+from coordinator.ranges import is_number
 from coordinator.redis.client import RedisClient, TextRedis
 from coordinator.redis.errors import sound
 from coordinator.redis.keys import GROUPS, GroupKeys
@@ -62,6 +64,6 @@ def _of_partitions(redis: TextRedis, keys: GroupKeys, hashes: Hashes) -> dict[st
 
 def _member(fields: Mapping[str, str]) -> Mapping[str, str]:
     percent = fields.get("slow_percent", "0")
-    if not (percent.isdecimal() and len(percent) < _DIGITS):
-        raise StateFormatError(f"a member has {percent[:_DIGITS]!r} percent of its slots taken")
+    if not (is_number(percent) and len(percent) <= 3):
+        raise StateFormatError(f"a member has {quoted(percent)} percent of its slots taken")
     return fields
