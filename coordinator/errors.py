@@ -16,6 +16,7 @@
     |   +-- UnknownTopicError
     |   +-- StartingOffsetError
     |   +-- DataLossError
+    |   +-- BatchTooLargeError
     |   +-- FetchTimeoutError         (retriable)
     |   +-- DeadlinePassedError       (retriable)
     +-- StoreError                    Redis
@@ -165,6 +166,12 @@ class DataLossError(LogError):
     """Records that had not been read are gone: retention, truncation, a re-created topic."""
 
     name = "DATA_LOSS"
+
+
+class BatchTooLargeError(LogError):
+    """A compressed record batch, or a record in it, is larger than a task may decompress."""
+
+    name = "BATCH_TOO_LARGE"
 
 
 class FetchTimeoutError(LogError):

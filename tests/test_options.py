@@ -57,6 +57,7 @@ def test_defaults_of_a_stream_are_those_of_spark_and_of_the_specification() -> N
         fetch_retry_interval_ms=1_000,
         poll_timeout_ms=120_000,
         most_unfiltered=100 * 1024 * 1024,
+        most_uncompressed=1024 * 1024 * 1024,
         cache_bytes=200 * 1024 * 1024,
         slots=4,
         capacity=4,

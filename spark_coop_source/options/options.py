@@ -49,6 +49,7 @@ class SourceOptions:
     fetch_retry_interval_ms: int
     poll_timeout_ms: int
     most_unfiltered: int  # bytes of a task, fetched and not yet looked through
+    most_uncompressed: int  # bytes that a compressed record batch may hold
     cache_bytes: int  # of shared memory on a host; 0: none
     slots: int
     capacity: int
@@ -132,6 +133,7 @@ def _checked(given: Given, streaming: bool | None) -> SourceOptions:
         fetch_retry_interval_ms=given.need(table.FETCH_RETRY_INTERVAL),
         poll_timeout_ms=given.need(table.POLL_TIMEOUT),
         most_unfiltered=given.need(table.MOST_UNFILTERED),
+        most_uncompressed=given.need(table.MOST_UNCOMPRESSED),
         cache_bytes=given.need(table.CACHE_BYTES),
         slots=slots,
         capacity=given.get(table.CAPACITY) or slots,

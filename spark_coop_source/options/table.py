@@ -238,7 +238,14 @@ MOST_UNFILTERED = Option(
     "max.bytes.fetcher.filtering", Integer(65_536, LONG), Section.READ, _BOTH,
     "How many bytes a task may hold that it has fetched and not yet looked through: the answer in work, the next one, "
     "and what is decoded of the first. Answers are at most a quarter of it, whatever `kafka.fetch.max.bytes` says; a "
-    "record batch that is larger comes alone.", "104857600",
+    "record batch that is larger comes alone. A record of a compressed batch must fit into it, or into 16 MiB.",
+    "104857600",
+)  # fmt: skip
+MOST_UNCOMPRESSED = Option(
+    "max.batch.uncompressed.bytes", Integer(65_536, LONG), Section.READ, _BOTH,
+    "How many bytes a compressed record batch may hold once it is decompressed. A task decodes a batch in pieces of 4 "
+    "MiB, so this bounds its work and not its memory. A batch that holds more fails the task with BATCH_TOO_LARGE; "
+    "with `failOnDataLoss=false` the task skips it and logs a warning. See [reading.md](reading.md).", "1073741824",
 )  # fmt: skip
 GROUP_ID_PREFIX = Option(
     "groupIdPrefix", Text(), Section.READ, _BOTH,
@@ -272,8 +279,8 @@ OPTIONS: tuple[Option[object], ...] = (
     GROUP, REDIS_URL, SLOTS, CAPACITY, ASSIGNOR, LISTENER, LABELS, SHARING, SEVERAL_QUERIES, UNREAD_BATCHES,
     MAX_RANGES, MAX_INDIVIDUAL_COMMITS, LANES,
     SESSION, HEARTBEAT, LONGEST_BATCH, BATCH_BUDGET, MAX_LANE_LEAD, RETENTION, MAX_OUTAGE, GROWTH_GRACE, ON_STATE_LOSS,
-    FAIL_ON_DATA_LOSS, FETCH_RETRIES, FETCH_RETRY_INTERVAL, POLL_TIMEOUT, MOST_UNFILTERED, CACHE_BYTES,
-    GROUP_ID_PREFIX,
+    FAIL_ON_DATA_LOSS, FETCH_RETRIES, FETCH_RETRY_INTERVAL, POLL_TIMEOUT, MOST_UNFILTERED, MOST_UNCOMPRESSED,
+    CACHE_BYTES, GROUP_ID_PREFIX,
     MAP_IN_READ, MAP_IN_READ_SCHEMA, MAP_IN_READ_PER_KEY, MAP_IN_READ_CONCURRENCY,
 )  # fmt: skip
 """All options but `kafka.*`, in the order of the docs."""

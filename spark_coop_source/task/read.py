@@ -46,6 +46,7 @@ class SlicePartition(InputPartition):
     poll_timeout_ms: int
     fail_on_data_loss: bool
     most_unfiltered: int = 100 * 1024 * 1024  # bytes fetched and not yet looked through
+    most_uncompressed: int = 1024 * 1024 * 1024  # bytes that a compressed record batch may hold
     report: ReportTo | None = None  # where what the slices cost is told
     sharing: Sharing | None = None  # None: no other task reads what this one reads
     deadline_ms: int | None = None  # since 1970: a task that begins later reads nothing; None in a batch query
