@@ -80,10 +80,13 @@ def fits(codec: int, payload: Payload, most: int) -> bool:
 
 def _holds_at_most(codec: int, payload: Payload, most: int) -> bool:
     held = 0
-    for block in blocks(codec, payload, most):
-        held += len(block)
-        if held > most:
-            return False
+    try:
+        for block in blocks(codec, payload, most):
+            held += len(block)
+            if held > most:
+                return False
+    except TooLargeError:
+        return False
     return True
 
 

@@ -95,7 +95,7 @@ def _opened(batch: RawBatch, size: int, sizes: Sizes) -> tuple[Payload | None, B
     """All bytes of a batch if they are at most `size`; otherwise None, and the blocks to make one by one."""
     if batch.codec == 0:
         return (batch.payload, iter(())) if len(batch.payload) <= size else (None, iter([batch.payload]))
-    rest = blocks(batch.codec, batch.payload, min(sizes.batch, sizes.record))
+    rest = blocks(batch.codec, batch.payload, sizes.record)
     first: list[Payload] = []
     held = 0
     for block in rest:

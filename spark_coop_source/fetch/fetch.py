@@ -170,7 +170,10 @@ class _Stretch:
         """
         records: list[ConsumerRecord] = self._consumer.poll(POLL_MS, self._next_poll).get(self._at, [])
         if records and self._consumer.position(self._at) < self._until:
-            records += self._consumer.poll(0, self._next_poll).get(self._at, [])
+            try:
+                records += self._consumer.poll(0, self._next_poll).get(self._at, [])
+            except MessageSetTooLargeError:  # met again, with nothing before it
+                self._consumer.seek(self._at, records[-1].offset + 1)
         return records
 
     def _wanted(self, records: Sequence[ConsumerRecord]) -> Iterator[Chunk]:
@@ -182,6 +185,8 @@ class _Stretch:
                         yield chunk
                         self._position = int(chunk.offsets[-1]) + 1
                         self._moved()
+                if self._position >= self._until:  # the rest of a large batch is not decompressed
+                    return
         except CoopKafkaError:
             raise
         except Exception as error:

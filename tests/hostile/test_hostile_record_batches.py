@@ -196,6 +196,7 @@ FORGED = [
     ("a block of snappy that holds 20 MB, without a frame", lambda: sealed("snappy", 1, snappy.compress(record(0, bytes(20 * MIB)))), "BATCH_TOO_LARGE", "a snappy block of 209715", RECORD_OPTION),
     ("a record that says it holds a gigabyte", lambda: sealed("zstd", 1, COMPRESS["zstd"]([varint(2**30), bytes(8 * MIB)])), "BATCH_TOO_LARGE", "a record of 1073741829 bytes", RECORD_OPTION),
     ("a gzip stream that lies about what it holds", lambda: sealed("gzip", 100, COMPRESS["gzip"](records(100, 900_000)) + gzip.compress(b"")), "BATCH_TOO_LARGE", "holds more than", BATCH_OPTION),
+    ("a block of snappy that holds more than a batch may", lambda: sealed("snappy", 7, XERIAL_HEAD + b"".join(struct.pack(">i", len(each)) + each for each in [snappy.compress(bytes(15 * MIB))] * 5)), "BATCH_TOO_LARGE", "holds more than", BATCH_OPTION),
     # work without content
     ("150,000 empty gzip members", lambda: sealed("gzip", 1, gzip.compress(b"", mtime=0) * 150_000), "KAFKA_ERROR", "more than 1000 members", CHECKED),
     ("100,000 empty lz4 frames", lambda: sealed("lz4", 1, lz4.frame.compress(b"") * 100_000), "KAFKA_ERROR", "more than 1000 frames", CHECKED),
