@@ -54,12 +54,17 @@ def consumer(kafka: Kafka) -> Iterator[KafkaConsumer]:
 
 
 def read(
-    consumer: KafkaConsumer, wire: bytes, chunk_bytes: int = 4 * MIB, *, check_crcs: bool = True
+    consumer: KafkaConsumer,
+    wire: bytes,
+    chunk_bytes: int = 4 * MIB,
+    *,
+    check_crcs: bool = True,
+    until: int = OFFSET_MAX,
 ) -> list[dict[str, object]]:
     """The rows of an answer of Kafka's that holds `wire`, as a task shows them; raises what the task raises."""
     sizes = Sizes(batch=64 * MIB, record=16 * MIB)
     settings = FetchSettings({"bootstrap_servers": ["broker:9092"]}, 20_000, True, chunk_bytes, sizes)
-    stretch = _Stretch(consumer, TP, OffsetRange(0, OFFSET_MAX), settings)
+    stretch = _Stretch(consumer, TP, OffsetRange(0, until), settings)
     try:
         taken = polled(wire, raw=True, check_crcs=check_crcs)
     except MessageSetTooLargeError as error:
@@ -289,3 +294,11 @@ def test_a_forged_batch_is_refused_by_name(
 def test_what_is_odd_but_sound_is_read(consumer: KafkaConsumer, wire: object, count: int) -> None:
     read_rows = read(consumer, wire())  # type: ignore[operator]
     assert [row["offset"] for row in read_rows] == list(range(count))
+
+
+def test_what_lies_behind_the_wanted_offsets_of_a_large_batch_is_not_looked_at(consumer: KafkaConsumer) -> None:
+    parts = (record(delta, bytes(3 * MIB)) for delta in (0, 1, 2, 3, 4, 1, 0))
+    wire = sealed("zstd", 7, COMPRESS["zstd"](parts))
+    assert [row["offset"] for row in read(consumer, wire, until=2)] == [0, 1]
+    with pytest.raises(CoopKafkaError, match="do not ascend"):
+        read(consumer, wire)
