@@ -117,21 +117,29 @@ def _from_snappy(payload: Payload, largest: int) -> Blocks:
     if bytes(payload[:8]) != XERIAL:
         yield _snappy_block(payload, largest)
         return
-    at = 16
+    at, held = 16, 0
+    made: list[Payload] = []
     while at < len(payload):
         start = at + 4
         at = start + int.from_bytes(payload[at:start], "big")
         if at > len(payload):
             raise EOFError("its end is missing")
-        yield _snappy_block(payload[start:at], largest)
+        made.append(_snappy_block(payload[start:at], largest))
+        held += len(made[-1])
+        if held >= BLOCK_BYTES:
+            yield b"".join(made)
+            made, held = [], 0
+    if made:
+        yield b"".join(made)
 
 
 def _snappy_block(block: Payload, largest: int) -> bytes:
-    declared = 0
-    for number, byte in enumerate(bytes(block[:5])):
-        declared |= (byte & 0x7F) << 7 * number
+    declared = shift = 0
+    for byte in block[:5]:
+        declared |= (byte & 0x7F) << shift
         if byte < 0x80:
             break
+        shift += 7
     if declared > SNAPPY_RATIO * len(block):
         raise ValueError(f"a block of {len(block)} bytes that declares {declared}")
     if declared > largest:
