@@ -143,7 +143,7 @@ def _denied(why: str, shown: str) -> RedisAccessError:
     return RedisAccessError(
         f"the Redis at {shown} refuses: {why}",
         "put user and password in redis.url (redis://user:password@host, without a user redis://:password@host)"
-        ", and allow the commands and keys of conf/redis.acl",
+        ", and allow the commands and keys of conf/redis.acl; backup, restore and delete need its operator",
     )
 
 
