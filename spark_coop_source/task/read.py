@@ -52,6 +52,20 @@ class SlicePartition(InputPartition):
     deadline_ms: int | None = None  # since 1970: a task that begins later reads nothing; None in a batch query
 
 
+@dataclass(frozen=True, slots=True)
+class TaskReader:
+    """What a reader becomes on its way to executors: it can read, and holds nothing that only the driver needs."""
+
+    function: UserFunction | None
+
+    def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
+        """The rows of one task as Arrow batches.
+
+        Where the driver plans no task, Spark reads a partition of its own making: it is empty.
+        """
+        return read_slices(partition, self.function) if isinstance(partition, SlicePartition) else iter(())
+
+
 def read_slices(partition: SlicePartition, function: UserFunction | None = None) -> "Iterator[pa.RecordBatch]":
     """The records whose point (offset, key hash) lies in one of the slices, each once, or what `function` makes.
 
