@@ -50,6 +50,11 @@ redis.call('SREM', KEYS[6], call.member)
 redis.call('ZREM', KEYS[5], call.member)
 redis.call('HDEL', KEYS[8], call.member)
 if targets ~= '' then redis.call('HSET', KEYS[8], call.member, targets) end
+local applications = redis.call('HGETALL', KEYS[7])
+for i = 1, #applications, 2 do  -- an application ends with its member, or with this member's earlier life
+  local member = applications[i + 1]
+  if member == call.member or not redis.call('ZSCORE', KEYS[2], member) then redis.call('HDEL', KEYS[7], applications[i]) end
+end
 if ARGV[3] ~= '' then redis.call('HSET', KEYS[7], ARGV[3], call.member) end
 redis.call('HINCRBY', META, 'joins', 1)  -- an assignment is due: it may want more or other topics than before
 local application = redis.call('HGET', KEYS[3], 'application')
