@@ -10,6 +10,7 @@
     |   +-- EnvironmentMismatchError  a wrong interpreter, a missing package, two versions in one group
     |   +-- CheckpointMismatchError
     |   +-- SinkSkippedBatchError     the sink completed a batch that nobody read
+    |   +-- FunctionNotAllowedError   of mapInRead, by whoever set up the driver
     +-- LogError                      Kafka
     |   +-- KafkaUnavailableError     (retriable)
     |   +-- KafkaAccessError
@@ -129,6 +130,12 @@ class SinkSkippedBatchError(ConfigurationError):
     """The sink completed a batch without reading it, so its records stay unread and are not committed."""
 
     name = "SINK_SKIPPED_BATCH"
+
+
+class FunctionNotAllowedError(ConfigurationError):
+    """The administrator of the driver's host allows no such function of mapInRead."""
+
+    name = "FUNCTION_NOT_ALLOWED"
 
 
 class LogError(CoopKafkaError):

@@ -15,6 +15,7 @@ from coordinator.offset_spec import Earliest, Latest, OffsetSpec
 from coordinator.quoting import shown
 from coordinator.ranges import WHOLE
 from coordinator.subscription import Assigned, Subscription
+from spark_coop_source.function.user_function import check_form, is_name, loaded
 from spark_coop_source.hand_over.schema import EVERY, PLAIN
 from spark_coop_source.options import offset_options, table
 from spark_coop_source.options.kafka_options import kafka_arguments
@@ -231,6 +232,8 @@ def _check_function(checked: SourceOptions) -> None:
             f"the option {given} is given, but not {missing}",
             "give both, by map_in_read(function, schema=...)",
         )
+    if checked.function is not None and is_name(checked.function):  # map_in_read has checked what it pickled
+        check_form(loaded(checked.function), per_key=checked.function_per_key)
     if checked.function_concurrency > 1 and not checked.function_per_key:
         raise ConflictingOptionsError(
             f"mapInRead.concurrency is {checked.function_concurrency}, but there is no function of one key; "
