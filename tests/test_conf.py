@@ -23,6 +23,7 @@ from spark_coop_source.options.options import validate
 from streams import keyed
 from topics import Kafka
 
+pytestmark = pytest.mark.server
 OF_CLIENTS = {"evalsha", "script|load", "exists", "hgetall", "info", "sadd", "smembers", "srem", "time"} | {
     "xread",
     "xrevrange",

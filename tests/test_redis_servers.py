@@ -23,6 +23,8 @@ from coordinator.redis.keys import GROUPS, GroupKeys
 from coordinator.redis.snapshot import list_groups
 from group_life import Life
 
+pytestmark = pytest.mark.server
+
 
 @pytest.fixture(params=list(redis_servers.KINDS), ids=list(redis_servers.KINDS.values()))
 def url(request: pytest.FixtureRequest) -> str:
