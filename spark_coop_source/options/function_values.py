@@ -7,9 +7,9 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from coordinator.errors import InvalidOptionError
+from coordinator.quoting import quoted
 from spark_coop_source.function.user_function import IMPORT_REMEDY, UnimportableError, is_name
 from spark_coop_source.options.allowed_functions import loaded_if_allowed
-from spark_coop_source.options.values import SHOWN
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,7 @@ class FunctionText:
         try:
             loaded_if_allowed(text)
         except UnimportableError as error:
-            shown = f" = {text[:SHOWN]!r}" if is_name(text) else ""
+            shown = f" = {quoted(text)}" if is_name(text) else ""
             raise InvalidOptionError(f"option mapInRead{shown}: {error}", IMPORT_REMEDY) from None
         return text
 
