@@ -1,13 +1,15 @@
 """What Redis holds of a group, as values: for the CLI, the views and the tests that look from outside."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Self
 
 from coordinator.assignment.assignment_text import Ranges
 from coordinator.errors import StateFormatError
-from coordinator.progress.growth import Growth
+from coordinator.progress.growth import PARTITIONS_MAX, Growth
 from coordinator.progress.segments import Rectangle
+from coordinator.quoting import quoted
 from coordinator.ranges import HashRange
 from coordinator.reports.lane_lines import LaneLine
 from coordinator.subscription import TopicPartition
@@ -15,8 +17,7 @@ from coordinator.subscription import TopicPartition
 SCHEMA = "1"
 """Of the state that this version reads and writes; another one is of another version."""
 
-PARTITIONS_MAX = 100_000
-"""Of a topic; more are damage, and would block Redis and members for seconds. `damage.lua` has it too."""
+_TOPIC = re.compile(r"(\S+) ([1-9][0-9]{0,9})")
 
 
 def other_schema(schema: str) -> StateFormatError:
@@ -37,13 +38,11 @@ class KnownTopic:
     @classmethod
     def parse(cls, topic: str, text: str) -> Self:
         """The topic of a text in Redis; raises `StateFormatError`."""
-        identity, _, count = text.partition(" ")
-        sound = identity and count.isascii() and count.isdecimal() and len(count) <= len(str(PARTITIONS_MAX))
-        if not (sound and 0 < int(count) <= PARTITIONS_MAX):
-            raise StateFormatError(
-                f"topic {topic!r} is recorded as {text[:80]!r}, not as a topic id and 1 to {PARTITIONS_MAX} partitions"
-            )
-        return cls(identity, int(count))
+        found = _TOPIC.fullmatch(text)
+        if not found or int(found[2]) > PARTITIONS_MAX:
+            expected = f"<topic id> <partition count, at most {PARTITIONS_MAX}>"
+            raise StateFormatError(f"topic {topic!r} is recorded as {quoted(text)}, not {expected}")
+        return cls(found[1], int(found[2]))
 
     def __str__(self) -> str:
         return f"{self.id} {self.partitions}"

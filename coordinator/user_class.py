@@ -3,9 +3,14 @@
 What such a class raises stays with it: also `SystemExit`, which must not end a query without a word.
 """
 
+import re
 from importlib import import_module
 
 from coordinator.errors import CoopKafkaError, InvalidOptionError
+from coordinator.quoting import quoted
+
+_NAME = re.compile(r"(?=.{1,500}$)[\w.]+:[\w.]+")
+_FORM = "as module:Class, at most 500 characters"
 
 FAILURES = (Exception, SystemExit)
 """What a user's code may raise; Ctrl-C is the user's own."""
@@ -29,6 +34,8 @@ def line(text: str) -> str:
 
 def found(noun: str, name: str) -> object:
     """What `module:Class` names; `noun` says in errors what it should be. Raises `InvalidOptionError`."""
+    if not _NAME.fullmatch(name):
+        raise InvalidOptionError(f"the {noun} {quoted(name)} is not module:Class", f"name an importable class {_FORM}")
     module, _, cls = name.partition(":")
     try:
         thing: object = import_module(module)
@@ -50,6 +57,6 @@ def made(noun: str, name: str) -> object:
 
 def _unusable(noun: str, name: str, error: BaseException) -> InvalidOptionError:
     return InvalidOptionError(
-        f"the {noun} {name[:MOST]!r} cannot be made: {said(error)}",
+        f"the {noun} {quoted(name)} cannot be made: {said(error)}",
         "name an importable class as module:Class that needs no arguments",
     )

@@ -269,6 +269,7 @@ class Greedy(Everything):
 def own_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     (tmp_path / "own_assignors.py").write_text(OWN)
     (tmp_path / "broken_assignors.py").write_text("1 / 0")
+    (tmp_path / "leaving_assignors.py").write_text("exit(3)")
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "own_assignors", raising=False)
     return "own_assignors"
@@ -293,9 +294,10 @@ def test_a_users_class_is_made_by_name(own_module: str) -> None:
         pytest.param("", "choose one of grouped, range", id="no name"),
         pytest.param("own_assignors:Missing", "AttributeError", id="no such class"),
         pytest.param("no_such_module:A", "ModuleNotFoundError", id="no such module"),
-        pytest.param(":A", "cannot be made", id="no module"),
-        pytest.param("own_assignors:", "cannot be made", id="no class"),
+        pytest.param(":A", "is not module:Class", id="no module"),
+        pytest.param("own_assignors:", "is not module:Class", id="no class"),
         pytest.param("broken_assignors:A", "ZeroDivisionError", id="a module that fails"),
+        pytest.param("leaving_assignors:A", "SystemExit", id="a module that exits"),
         pytest.param("own_assignors:Greedy", "TypeError", id="a class that needs arguments"),
         pytest.param("own_assignors:Nothing", "is not an assignor", id="a class that is none"),
         pytest.param("own_assignors:Hidden", "no name today", id="a name that cannot be read"),

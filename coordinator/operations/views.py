@@ -3,6 +3,7 @@
 Pure: made from a `GroupState`, knows neither Redis nor how a table is drawn.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -182,7 +183,13 @@ def _owned_pieces(segment: HashRange, owners: tuple[Owner, ...]) -> Iterator[tup
     owners     |aaaaaa||bbbbbbbbbbbb|
     pieces   |=|aaaaaa||bbbbbbbb|
     """
-    bounds = (bound for hashes, _, _ in owners for bound in (hashes.lo, hashes.hi + 1))
+    first, until = (bisect_right(owners, bound, key=_first) for bound in segment)
+    near = owners[max(0, first - 1) : until]
+    bounds = (bound for hashes, _, _ in near for bound in (hashes.lo, hashes.hi + 1))
     for piece in segment.cut(bounds):
-        owner = next(((epoch, member) for hashes, epoch, member in owners if piece.lo in hashes), (None, None))
+        owner = next(((epoch, member) for hashes, epoch, member in near if piece.lo in hashes), (None, None))
         yield piece, *owner
+
+
+def _first(owner: Owner) -> int:
+    return owner[0].lo

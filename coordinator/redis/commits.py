@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 from coordinator.errors import StateFormatError, UnknownGroupError
 from coordinator.group_state import KnownTopic
+from coordinator.group_texts import LANE_EPOCH
 from coordinator.progress.ownership import Owned, Ownership
 from coordinator.ranges import HashRange, OffsetRange, Offsets
 from coordinator.redis.calls import Caller, ScriptCalls
 from coordinator.redis.errors import sound
-from coordinator.redis.snapshot import LANE_EPOCH
 from coordinator.subscription import TopicPartition
 
 

@@ -25,6 +25,13 @@ class Joining:
     application: str = ""  # at most one member of it may live; empty if it may have several
     targets: Mapping[TopicPartition, int] = field(default_factory=dict)  # where its AvailableNow ends
 
+    @property
+    def shown(self) -> dict[str, str]:
+        """The fields with the application by name; by host and driver where it may have several members."""
+        host_and_driver = "/".join(self.fields[name] for name in ("host", "driver_pid") if name in self.fields)
+        application = self.application or host_and_driver
+        return ({"application": application} if application else {}) | dict(self.fields)
+
 
 @dataclass(frozen=True, slots=True)
 class Look:
@@ -52,7 +59,7 @@ class MembershipVerbs(ScriptCalls):
         k = self._keys
         keys = [k.meta, k.leases, k.member(caller.member), k.events, k.batches, k.leaving, k.applications, k.targets]
         keys += [k.working, k.strikes]
-        flat = [x for field in joining.fields.items() for x in field]
+        flat = [x for field in joining.shown.items() for x in field]
         targets = "".join(f"{tp.topic} {tp.partition} {offset};" for tp, offset in joining.targets.items())
         reply = self._run("join", caller, keys, joined_nonce, joining.application, targets, *flat)
         return answer(reply, _targets(reply[3]))

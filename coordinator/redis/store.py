@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from coordinator.assignment.assignment_text import Ranges
 from coordinator.group_state import KnownTopic
+from coordinator.group_texts import offsets_at
 from coordinator.progress.growth import Growth
 from coordinator.progress.ownership import Fact, Facts, Owned, Ownership, coalesced, lane_ranges, not_owned
 from coordinator.progress.segments import Progress
@@ -23,7 +24,6 @@ from coordinator.redis.membership import MembershipVerbs
 from coordinator.redis.poison import PoisonVerbs
 from coordinator.redis.policy import PolicyVerbs
 from coordinator.redis.reports import ReportVerbs
-from coordinator.redis.snapshot import offsets_of
 from coordinator.subscription import Topic, TopicPartition
 
 NOBODY = Caller()
@@ -53,11 +53,13 @@ class Acquired:
 class Moved:
     """What a commit did: the facts that were refused, empty if none.
 
+    `unread`: nothing, for the member never authorized this batch, so nobody read it.
     `exactly`: each partition has no individual commits, and is done exactly as far as the facts say, where they say it.
     """
 
     refused: Facts
     exactly: bool
+    unread: bool = False
 
 
 class RedisStore(MembershipVerbs, PolicyVerbs, GrowthVerbs, PoisonVerbs, ReportVerbs):
@@ -125,21 +127,21 @@ class RedisStore(MembershipVerbs, PolicyVerbs, GrowthVerbs, PoisonVerbs, ReportV
             f"{tp.topic} {end.topic_ids.get(tp.topic, '-')} " + "".join(f"{x.hashes} {x.epoch};" for x in asked[tp])
             for tp in partitions
         )
-        reply = self._run("authorize", caller, keys, str(end.reset), *lanes)
+        reply = self._run("authorize", caller, keys, str(end.reset), end.digest, *lanes)
         held = zip(partitions, reply[3].split("\n"), strict=False)
         told = {tp: asked[tp] if text == "all" else _owned(text) for tp, text in held}
         self._fence("a batch", caller, {tp: not_owned(asked[tp], told[tp]) for tp in told if told[tp] is not asked[tp]})
         return answer(reply, told)
 
     @sound
-    def commit(self, caller: Caller, offset: StreamOffset, facts: Facts) -> Answer[Moved]:
-        """Move positions through the fence."""
+    def commit(self, caller: Caller, offset: StreamOffset, facts: Facts, digest: str = "") -> Answer[Moved]:
+        """Move positions through the fence; with the digest of the batch only if this member authorized it."""
         k, partitions = self._keys, tuple(facts)
         per_partition = (x for tp in partitions for x in self._progress_keys(tp))
         keys = [k.meta, k.leases, k.member(caller.member), k.topics, k.batches, *per_partition]
-        reply = self._run("commit", caller, keys, str(offset.reset), *_fact_texts(offset, facts))
+        reply = self._run("commit", caller, keys, str(offset.reset), digest, *_fact_texts(offset, facts))
         refused = {tp: _facts(text) for tp, text in zip(partitions, reply[3].split("\n"), strict=False) if text}
-        return answer(reply, Moved(refused, exactly=bool(reply[4])))
+        return answer(reply, Moved(refused, exactly=bool(reply[4]), unread=bool(reply[5])))
 
     def claim(self, caller: Caller, offset: StreamOffset, facts: Facts) -> None:
         """Assert positions without the fence (spec 7); facts of another reset epoch or topic id are ignored."""
@@ -190,7 +192,7 @@ class RedisStore(MembershipVerbs, PolicyVerbs, GrowthVerbs, PoisonVerbs, ReportV
         """The stable offset of every partition of `topics`."""
         with self._client.reading() as redis:
             found = {topic: redis.hgetall(self._keys.stable(topic)) for topic in topics}
-        return {tp: o for topic, offsets in found.items() for tp, o in offsets_of(topic, offsets).items()}
+        return {tp: o for topic, offsets in found.items() for tp, o in offsets_at(topic, offsets).items()}
 
     def report_ends(
         self, ends: Mapping[TopicPartition, int], extents: Mapping[TopicPartition, str] | None = None

@@ -6,6 +6,7 @@
 -- A verb replies {verdict, ...}. Numbers stay text: a double is exact to 2^53 only.
 local call = cjson.decode(ARGV[1])
 local META = KEYS[1]
+local COPIED = 'none: a copy was loaded'  -- in place of a run id
 
 local function less(a, b)  -- decimal texts without leading zeros
   return #a < #b or (#a == #b and a < b)
@@ -157,6 +158,7 @@ local function lost()
   if m[4] ~= '1' then return { 'SCHEMA', m[4] or '' } end
   check_kinds()
   check_meta()
+  if m[2] == COPIED then return { 'LOST', 'an operator has loaded a copy of the group' } end
   if m[2] ~= run_id() then return { 'LOST', 'another Redis server, or one that was restarted, answers' } end
   if call.nonce == m[1] and less(m[3], call.seq) then return { 'LOST', 'Redis went back to an earlier state' } end
   return nil

@@ -29,6 +29,7 @@ REACHED = frozenset(
     }
     | {"hung", "struck", "tried alone", "parked", "released", "all but parked", "cut by cost", "merged by cost"}
     | {"reset done", "FencedMemberError", "RedisUnavailableError", "StateLostError", "DataLossError", "ghost Fenced"}
+    | {"SinkSkippedBatchError", "the sink had it"}
 )
 """What schedules are for: a run that never comes to it proves nothing of it."""
 

@@ -18,6 +18,7 @@ from coordinator.errors import (
     GroupBusyError,
     InconsistentGroupProtocolError,
     RedisUnavailableError,
+    SinkSkippedBatchError,
     StateLostError,
 )
 from coordinator.offset_spec import Earliest, Latest
@@ -69,7 +70,9 @@ class World:
         self.kafka = SimulatedKafka(self.random.randint(1, 2))
         self.producers = Producers(self.kafka, self.random)
         self.growth_grace_ms = self.random.choice((6_000, 40_000))
-        self.sink = Sink(self.random.choice(list(Visible)), self.kafka.aged, self.producers.ordered)
+        self.sink = Sink(
+            self.random.choice(list(Visible)), self.kafka.aged, self.producers.ordered, remembers=self.chance(0.5)
+        )
         self.starting = self.random.choice((Earliest(), Earliest(), Latest()))
         keys = GroupKeys(self.group)
         self.invariants = Invariants(valkey.look, keys, self.kafka, self.sink)
@@ -161,7 +164,8 @@ class World:
 
     def new_checkpoint(self) -> Checkpoint:
         """The empty checkpoint of a new application."""
-        self.checkpoints.append(Checkpoint(f"c{len(self.checkpoints)}"))
+        taken = self.random.choice((0,) * 7 + (1, 2))
+        self.checkpoints.append(Checkpoint(f"c{len(self.checkpoints)}", taken=taken if not self.peaceful else 0))
         return self.checkpoints[-1]
 
     def idle_checkpoints(self) -> list[Checkpoint]:
@@ -265,6 +269,9 @@ class World:
             case StateLostError():
                 expected = seen["empty_redis"] > 0
                 driver.checkpoint.lost = True
+            case SinkSkippedBatchError():
+                expected = driver.checkpoint.skipped
+                driver.checkpoint.taken = 0
             case DataLossError():
                 expected = seen["retention"] > 0
                 driver.checkpoint.aged = True
