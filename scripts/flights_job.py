@@ -3,8 +3,9 @@
     spark-submit --master 'local[4]' flights_job.py --bootstrap HOST:PORT --topic flights \
         --group flights-to-parquet --redis redis://HOST:6379/0 --output OUT --checkpoint CHECKPOINT
 
-Needs this project (`pip install .`) in the interpreter that PYSPARK_PYTHON names. The folder is named after the batch
-id and overwritten, so a batch that is replayed after a crash is not seen twice.
+Needs this project (`pip install .`) in the interpreter that PYSPARK_PYTHON names. The folder has the names of the
+query id and the batch id, and is overwritten: a batch that is replayed after a crash is not seen twice. The batch id
+alone would not do, since batch ids begin at 0 with each checkpoint.
 """
 
 import argparse
@@ -51,6 +52,7 @@ def read(spark: SparkSession, wanted: argparse.Namespace) -> DataFrame:
 
 def write_batch(rows: DataFrame, batch_id: int, output: str) -> None:
     """Write one batch, each row with the input partition that read it and its place in there."""
+    query_id = rows.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
     place = monotonically_increasing_id().bitwiseAND(lit((1 << ROW_NUMBER_BITS) - 1))
     rows.select(
         spark_partition_id().alias("input_partition"),
@@ -59,7 +61,7 @@ def write_batch(rows: DataFrame, batch_id: int, output: str) -> None:
         col("offset"),
         col("key").cast("string").alias("key"),
         col("value").cast("string").alias("value"),
-    ).write.mode("overwrite").parquet(f"{output}/batch={batch_id}")
+    ).write.mode("overwrite").parquet(f"{output}/query={query_id}/batch={batch_id}")
 
 
 def main() -> None:

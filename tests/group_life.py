@@ -22,9 +22,9 @@ from coordinator.reports.lane_lines import BatchLine
 from coordinator.subscription import Topic
 from store_world import NOBODY, OTHER, SESSION, TOPICS, TP, WANTED, StoreServer, World, lane, offset
 
-SHARED = ("damage", "asked", "prelude", "events", "progress", "striking")  # what all scripts begin with
+SHARED = ("damage", "asked", "prelude", "events", "leases", "progress", "striking")  # what all scripts begin with
 LOWER, UPPER = cuts(2)
-EVENTS = {"found", "growth", "policy", "join", "plan", "assigned", "revoked", "parked", "release", "lost"} | {
+EVENTS = {"found", "mend", "growth", "policy", "join", "plan", "assigned", "revoked", "parked", "release", "lost"} | {
     "expire",
     "leave",
     "recover",

@@ -3,6 +3,8 @@
 import json
 import logging
 import shlex
+from threading import Thread
+from typing import Any
 
 import pytest
 
@@ -422,6 +424,27 @@ def test_at_the_cap_an_acknowledger_commits_what_fits_from_the_lowest_offset_on(
     assert state(world) == ({str(WHOLE): "46"}, {str(WHOLE): "47-47 49-49"})
     collected.done(TP, OffsetRange(46, 51))
     assert collected.flush() == {TP: Committed(52, 0, 0, ())}
+
+
+def test_an_acknowledger_loses_nothing_that_is_done_while_another_thread_commits(world: World) -> None:
+    class Interrupted(CommitApi):
+        """While it commits another record is done."""
+
+        def commit(self, *args: Any, **kwargs: Any) -> Committed:
+            if not other.ident:
+                other.start()
+                other.join(0.2)  # it waits for the lock, or has come in between
+            return super().commit(*args, **kwargs)
+
+    commits = api(world, 43)
+    commits.__class__ = Interrupted
+    collected = Acknowledger(commits)
+    other = Thread(target=collected.done, args=(TP, OffsetRange(47, 48)))
+    collected.done(TP, OffsetRange(45, 46))
+    collected.flush()
+    other.join()
+    collected.flush()
+    assert world.ics() == {str(WHOLE): "45-45 47-47"}
 
 
 @pytest.mark.one_server

@@ -5,7 +5,6 @@ import time
 
 import pytest
 import redis
-from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from spark_coop_source.driver import reader_process
 from spark_coop_source.driver.stream_reader import CoopKafkaStreamReader
@@ -26,12 +25,12 @@ def test_an_idle_query_looks_a_few_times_a_second(
         "redis.url": redis_url,
     }
     reader = CoopKafkaStreamReader(validate(options, streaming=True))
-    start = reader.latestOffset(reader.initialOffset(), ReadAllAvailable())
+    start = reader.latestOffset(reader.initialOffset(), reader.getDefaultReadLimit())
     with redis.Redis.from_url(redis_url) as client, caplog.at_level(logging.DEBUG, "kafka.net.connection"):
         caplog.clear()
         asked, calls, began = _asked(client), 0, time.monotonic()
         while time.monotonic() - began < IDLE_S:
-            start = reader.latestOffset(start, ReadAllAvailable())
+            start = reader.latestOffset(start, reader.getDefaultReadLimit())
             calls += 1
         asked = _asked(client) - asked
         seconds = time.monotonic() - began

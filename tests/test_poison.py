@@ -378,12 +378,14 @@ def test_a_record_that_never_ends_holds_up_each_member_once_and_is_parked(
         return any(s.parked for s in three._store.strikes())
 
     last = until_planned(three, nothing, parked)
+    three.authorize(last)
     (strike,) = three._store.strikes()
     assert (strike.tp, strike.offset) == (tp, 0)
     assert members.state.stable[tp] == 0
     assert [e for e in members.events if e in ("strike", "parked", "release")] == ["strike", "parked"]
     members.clock.skip(1_000)
     last = three.next_offset(last, UNLIMITED) or last
+    three.authorize(last)
     seen = limited_lanes(members.state)
     assert [(x.hashes, x.position, x.why, x.member) for x in seen] == [(str(hung), 0, lane_lines.PARKED, three.member)]
     assert three.lanes.parked == 1

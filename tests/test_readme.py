@@ -27,7 +27,8 @@ PYTHON = re.findall(r"```python\n(.*?)```", PAGES, re.DOTALL)
 SENDING = [c for c in PYTHON if "KafkaProducer" in c]
 READING = [c for c in PYTHON if c not in SENDING]
 COMMANDS = [c.replace("\\\n", " ") for c in re.findall(r"```console\n\$ (.*?)```", README, re.DOTALL)]
-ELSEWHERE = ("scripts/test", "pip install .", "source .venv", "scripts/demo")  # this run, what set it up, and test_demo
+# This run, what sets it up, and test_demo.
+ELSEWHERE = ("scripts/test", "pip install .", "source .venv", "export COOP_", "scripts/demo")
 
 
 class Place:
@@ -37,9 +38,11 @@ class Place:
         self.folder = folder
         self.topic = kafka.create_topic("orders")
         kafka.produce(self.topic, keyed(50))
+        self.addresses = {"COOP_KAFKA": kafka.bootstrap, "COOP_REDIS": redis_url}
         self._here = {
             "localhost:9092": kafka.bootstrap,
             "redis://localhost:6379/0": redis_url,
+            '"$COOP_KAFKA"': kafka.bootstrap,
             "orders-to-lake": group,
             "orders-to-parquet": f"{group}-parquet",
             '"orders"': f'"{self.topic}"',
@@ -59,7 +62,7 @@ class Place:
         done = subprocess.run(
             words,
             cwd=self.folder,
-            env=os.environ | {"PATH": tools + os.environ["PATH"]},
+            env=os.environ | self.addresses | {"PATH": tools + os.environ["PATH"]},
             capture_output=True,
             text=True,
             timeout=170,
@@ -70,8 +73,11 @@ class Place:
 
 
 @pytest.fixture
-def place(kafka: Kafka, redis_url: str, group: str, tmp_path: Path) -> Place:
-    return Place(kafka, redis_url, group, tmp_path)
+def place(kafka: Kafka, redis_url: str, group: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+    made = Place(kafka, redis_url, group, tmp_path)
+    for name, address in made.addresses.items():
+        monkeypatch.setenv(name, address)
+    return made
 
 
 def commands(word: str) -> list[str]:
@@ -104,10 +110,13 @@ def test_the_python_of_the_readme_runs(spark: SparkSession, place: Place, code: 
     assert frames or "register" in code
 
 
-def test_the_topic_to_begin_with_has_one_partition_of_a_thousand_records(kafka: Kafka) -> None:
+def test_the_topic_to_begin_with_has_one_partition_of_a_thousand_records(
+    kafka: Kafka, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (code,) = SENDING
+    monkeypatch.setenv("COOP_KAFKA", kafka.bootstrap)
     topic = f"orders-{uuid.uuid4().hex[:8]}"
-    exec(code.replace("localhost:9092", kafka.bootstrap).replace('"orders"', f'"{topic}"'), {})
+    exec(code.replace('"orders"', f'"{topic}"'), {})
     with closing(KafkaConsumer(bootstrap_servers=kafka.bootstrap)) as consumer:
         assert consumer.partitions_for_topic(topic) == {0}
         assert consumer.end_offsets([TopicPartition(topic, 0)]) == {TopicPartition(topic, 0): 1_000}
@@ -116,7 +125,7 @@ def test_the_topic_to_begin_with_has_one_partition_of_a_thousand_records(kafka: 
 def test_the_job_of_the_readme_runs_and_can_be_described(place: Place) -> None:
     (submit,) = commands("spark-submit")
     place.run(submit)
-    assert list((place.folder / "out" / "batch=0").glob("*.parquet"))
+    assert list((place.folder / "out").glob("query=*/batch=0/*.parquet"))
     (describe,) = commands("coop-kafka describe")
     shown = place.run(describe.replace("orders-to-lake", "orders-to-parquet"))
     assert place.topic[:10] in shown

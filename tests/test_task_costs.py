@@ -8,7 +8,6 @@ from dataclasses import replace
 
 import pyarrow as pa
 import pytest
-from pyspark.sql.streaming.datasource import ReadAllAvailable
 from pyspark.sql.types import LongType, StructField, StructType
 
 from coordinator.cost.costs import SliceCost
@@ -150,7 +149,7 @@ def test_a_streams_reader_hears_its_tasks(kafka: Kafka, topic: str, redis_url: s
 
     def one_batch() -> None:
         start = reader.initialOffset()
-        end = reader.latestOffset(start, ReadAllAvailable())
+        end = reader.latestOffset(start, reader.getDefaultReadLimit())
         tasks = reader.partitions(start, end)
         for each in tasks:
             assert isinstance(each, SlicePartition)

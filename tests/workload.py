@@ -156,7 +156,7 @@ class Workload:
                 keys = self._keys(points) if self.exact else ()
                 function_ms = ms if self.exact else 0.0
                 cost = SliceCost(TP, s.hashes, s.offsets, len(points), 0, read_ms, function_ms, keys, finished=True)
-                self.steering.hear([replace(cost, handed_ms=handed_ms)])
+                self.steering.inbox.receive([replace(cost, handed_ms=handed_ms)])
         return total
 
     def _keys(self, points: NDArray[np.int64]) -> tuple[KeyCost, ...]:

@@ -1,10 +1,11 @@
 """Collects what was done and commits it when it has become much (K's max.num.ranges.to.commit).
 
-Knows the Commit API only. Not safe for several threads: each worker has its own.
+Knows the Commit API only. Safe for several threads: while one commits, the others wait.
 """
 
 from collections.abc import Sequence
 from dataclasses import replace
+from threading import Lock
 
 from coordinator.commits.commit_api import RANGES_MAX, CommitApi, Committed
 from coordinator.errors import CommitBeyondReadError, IndividualCommitTooOldError, MaxIndividualCommitReachedError
@@ -20,19 +21,22 @@ class Acknowledger:
         self._commits = commits
         self._most = commits.max_ranges if max_ranges is None else max_ranges
         self._done: dict[TopicPartition, list[OffsetRange]] = {}
+        self._lock = Lock()  # of what is collected: a commit replaces it
 
     def done(self, tp: TopicPartition, offsets: OffsetRange) -> Committed | None:
         """Those offsets are done; the answer if this was what had to be committed. Raises what `commit` raises."""
-        collected = self._done.setdefault(tp, [])
-        if collected and collected[-1].until == offsets.start:
-            collected[-1] = OffsetRange(collected[-1].start, offsets.until)
-        else:
-            collected.append(offsets)
-        return self._flush(tp) if len(collected) > self._most else None
+        with self._lock:
+            collected = self._done.setdefault(tp, [])
+            if collected and collected[-1].until == offsets.start:
+                collected[-1] = OffsetRange(collected[-1].start, offsets.until)
+            else:
+                collected.append(offsets)
+            return self._flush(tp) if len(collected) > self._most else None
 
     def flush(self) -> dict[TopicPartition, Committed]:
         """Commit all that is collected; what cannot be committed yet stays collected. Raises what `commit` raises."""
-        return {tp: self._flush(tp) for tp in list(self._done)}
+        with self._lock:
+            return {tp: self._flush(tp) for tp in list(self._done)}
 
     def _flush(self, tp: TopicPartition) -> Committed:
         """Commit from the lowest offset on, in as many calls as it takes; at the cap as much as still fits.

@@ -2,10 +2,12 @@
 
 An offset that Spark gives back as start is complete in the sink. Each lane of it that is still owned at its lane epoch
 is committed; what is owned no more is refused, and asserted where this process knows that it was read.
+A batch that this member never authorized was read by nobody: a sink that has its batch id already skips it.
 """
 
 from coordinator.assignment.rebalance import joined
 from coordinator.clock import Clock
+from coordinator.errors import SinkSkippedBatchError
 from coordinator.member.evidence import Evidence
 from coordinator.member.founding import Founding
 from coordinator.member.holding import Holding
@@ -28,12 +30,15 @@ class Committing:
         holding: Holding,
         founding: Founding,
         losses: Losses,
+        *,
+        unread_batches: bool,
     ) -> None:
+        self._unread_batches = unread_batches
         self._store, self._membership, self._clock = store, membership, clock
         self._evidence, self._holding, self._founding, self._losses = evidence, holding, founding, losses
         self._confirmed: StreamOffset | None = None
         self._whole: StreamOffset | None = None  # the last that was confirmed, if nothing of it was skipped
-        self._under_way: tuple[StreamOffset, Facts] | None = None
+        self._under_way: tuple[StreamOffset, Facts, str] | None = None
 
     def commit(self, start: StreamOffset) -> bool:
         """Commit what the sink completed; whether part of `start` was skipped, and must vanish from the next offset."""
@@ -43,7 +48,7 @@ class Committing:
         mine = start if witnessed is None else narrowed(start, witnessed)
         mine = self._losses.within_logs(mine)
         if self._confirmed != start and start.member:
-            self._commit(mine, completed(mine), witnessed)
+            self._commit(mine, completed(mine), witnessed, "" if self._unread_batches else start.digest)
             self._confirmed = start
             self._founding.committed()
         self._whole = start if mine is start else None
@@ -61,10 +66,12 @@ class Committing:
         self._founding.mirror_if_due(self._clock.now_ms())
         return skipped
 
-    def _commit(self, offset: StreamOffset, facts: Facts, witnessed: Ownership | None) -> None:
-        self._under_way = offset, facts
-        done = self._membership.call(lambda caller: self._store.commit(caller, offset, facts))
+    def _commit(self, offset: StreamOffset, facts: Facts, witnessed: Ownership | None, digest: str) -> None:
+        self._under_way = offset, facts, digest
+        done = self._membership.call(lambda caller: self._store.commit(caller, offset, facts, digest))
         self._holding.forget()
+        if done.unread:
+            self._refuse_unread()
         if done.exactly:
             self._holding.moved(offset, facts)
         refused = done.refused
@@ -75,3 +82,15 @@ class Committing:
         if refused and witnessed is not None:
             assertions = facts_within(self._evidence.facts, refused)
             self._membership.outside(lambda: self._founding.claim(offset, assertions))
+
+    def _refuse_unread(self) -> None:
+        """End the query: nothing of the batch was read, so nothing of it is unconfirmed, and its ranges are free."""
+        self._evidence.confirmed()
+        self._under_way = None
+        self._membership.tell("skipped", "the sink completed a batch that it did not read; nothing of it was committed")
+        raise SinkSkippedBatchError(
+            "the sink completed a batch without reading it, so its records are unread and not committed: a sink skips "
+            "a batch id that it has already, and batch ids begin at 0 with each new checkpoint",
+            "give each checkpoint an output of its own, and start again with a new checkpointLocation (the group keeps "
+            "its positions); or set allow.unread.batches=true if the query drops batches unread on purpose",
+        )

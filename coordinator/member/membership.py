@@ -8,7 +8,8 @@
                --FENCED-----> FencedMemberError                 (another life has joined)
                --no answer--> again, until redis.max.outage
 
-Runs in the stream reader's process; `call` on its main thread, `beat` on the heartbeat thread.
+Runs in the stream reader's process; `call` on its main thread, `beat` on the heartbeat thread. A lock guards what both
+change: the lease end, what Redis said last, and since when it is away.
 """
 
 import logging
@@ -145,20 +146,22 @@ class Membership:
         except (CoopKafkaError, verdicts.Verdict) as error:
             _log.warning("%s of %s: %s", what, self._member, error or type(error).__name__)
             return False
-        self._away = None
+        with self._lock:
+            self._away = None
         return True
 
     def _say_away(self, error: RedisUnavailableError, what: str) -> None:
         """Say once, and then seldom, what each heartbeat of an outage finds."""
         now = self._clock.now_ms()
-        since, said = self._away or (now, now - SAY_AGAIN_MS)
-        if now - said >= SAY_AGAIN_MS:
-            said = now
+        with self._lock:
+            since, said = self._away or (now, now - SAY_AGAIN_MS)
+            due = now - said >= SAY_AGAIN_MS
+            self._away = since, now if due else said
+        if due:
             patience = (
                 f"the query fails once it has needed Redis for redis.max.outage ({self._settings.max_outage_ms} ms)"
             )
             _log.warning("%s of %s: %s For %d s now; %s", what, self._member, error, (now - since) // 1000, patience)
-        self._away = since, said
 
     def rejoin(self) -> None:
         """Join again before the next call, since what it says of itself has changed."""
@@ -227,7 +230,9 @@ class Membership:
     def _by_whom(self) -> str:
         """Host, driver and time of who is this member now, as far as Redis tells."""
         try:
-            said = next((s.metadata for s in self._store.subscribers([self._member])), {})
+            said = next((s.metadata for s in self._store.subscribers([self._member])), None)
+            if said is None:
+                return ", or somebody deleted its entry in Redis"
             at = datetime.fromtimestamp(int(said["joined_at"]) / 1000, UTC).isoformat(timespec="seconds")
             return f": pid {said.get('driver_pid', 'unknown')} on host {said['host']}, at {at}"
         except (CoopKafkaError, verdicts.Verdict, KeyError, ValueError, OverflowError, OSError):
@@ -235,6 +240,12 @@ class Membership:
 
     def _assert_once(self) -> None:
         if self._asserted != self._joined:
+            _log.warning(
+                "group %s recovers from a loss of state: members prove their positions, and no batch is planned for up "
+                "to session.timeout.ms (%d ms); nothing is to be done",
+                self._settings.group,
+                self._settings.session_ms,
+            )
             self._assert_positions()
             self._asserted = self._joined
 

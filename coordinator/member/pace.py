@@ -17,6 +17,7 @@ class Limits:
     max_offsets: int | None = None
     min_offsets: int | None = None
     max_delay_ms: int = 900_000
+    everything: bool = False  # Trigger.Once: one batch reads all there is, whatever it costs
 
 
 class Pace:

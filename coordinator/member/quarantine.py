@@ -43,9 +43,9 @@ class Quarantine:
         """Whether the batch planned last tries a struck lane alone."""
         self._planned_with: tuple[Strike, ...] = ()
 
-    def tell(self, at: Iterable[Slice]) -> None:
+    def tell(self, at: Iterable[Slice], *, trial: bool) -> None:
         """Say which slices are begun and have not ended; only if it is news, and until Redis has heard it."""
-        news = (working_text(at, alone=self.trial), self._membership.joined)  # after a loss of state all is news
+        news = (working_text(at, alone=trial), self._membership.joined)  # after a loss of state all is news
         if news != self._told and self._membership.beat(lambda caller: self._store.working(caller, news[0])):
             self._told = news
 
@@ -62,6 +62,11 @@ class Quarantine:
         if self._looked_at is None or now - self._looked_at >= LOOK_MS:
             self._strikes, self._looked_at = self._membership.outside(self._store.strikes), now
         return self._strikes
+
+    @property
+    def parked(self) -> tuple[Strike, ...]:
+        """The parked lanes that were seen last; asks nobody."""
+        return tuple(s for s in self._strikes if s.parked)
 
     def limit(
         self,

@@ -64,8 +64,13 @@ class Reach:
         bounds: Mapping[TopicPartition, Bounds],
         ends: Mapping[TopicPartition, int],
         holding: Holding,
+        *,
+        everything: bool,
     ) -> Pieces:
-        """The work on what was acquired, each piece up to its ceiling; `ends` is where the run ends."""
+        """The work on what was acquired, each piece up to its ceiling; `ends` is where the run ends.
+
+        With `everything` the time budget is no ceiling.
+        """
         seen = (acquired, bounds, ends, self.quarantine.strikes)
         if self._seen == seen and not holding.growths and not seen[-1]:
             return self._work  # an idle query asks four times a second
@@ -82,7 +87,7 @@ class Reach:
         self._start_small(acquired)
         led = self._lead.limit(tried, ends)
         self._ceilings = (ROOM, less), (OLDER, gated), (LEAD, led)
-        self._work = self.steering.bounded(led, ends, alone)
+        self._work = self.steering.bounded(led, ends, alone, everything=everything)
         return self._work
 
     def _start_small(self, acquired: Acquired) -> None:

@@ -10,8 +10,9 @@ The only mutable object, with its parts: `Membership` (who we are), `Evidence` (
 offsets), `LogView` (what we saw of Kafka), `Holding` (what we own), `Founding` (positions where there are none),
 `Reach` (how far we may read it), `Losses` (what can no longer be read), `Committing` (what the sink has completed),
 `Reporting` (what we tell of our lanes).
-Runs in the stream reader's process, on its main thread; the heartbeat runs on its own and touches
-nothing but the lease.
+Runs in the stream reader's process, on its main thread. The heartbeat thread calls `heartbeat` and `hear` only. It
+shares three things with the main thread, each behind a lock: the lease and the last word of Redis (`Membership`), and
+the `Inbox` of the batch under way. `Quarantine.tell` has state of its own, which no other method touches.
 """
 
 import logging
@@ -90,9 +91,17 @@ class Service:
         self._reach = Reach(settings, cutting, store, self._membership, self._view, log, clock)
         self._reporting = Reporting(store, self._membership, clock, self._reach.budget, self._reach.steering.history)
         self._committing = Committing(
-            store, self._membership, clock, self._evidence, self._holding, self._founding, self._losses
+            store,
+            self._membership,
+            clock,
+            self._evidence,
+            self._holding,
+            self._founding,
+            self._losses,
+            unread_batches=settings.unread_batches,
         )
         self._seen: tuple[object, ...] | None = None
+        self._warned_of: int | None = None  # when the last batch began that took too long
         self._pace = Pace(clock)
 
     # -- what Spark's calls become -------------------------------------------------------------
@@ -161,13 +170,28 @@ class Service:
         return self._reach.quarantine.trial
 
     def hear(self, costs: Iterable[SliceCost]) -> None:
-        """What executors report of the batch under way."""
-        self._reach.steering.hear(costs)
+        """What executors report of the batch under way; called on either thread."""
+        self._reach.steering.inbox.receive(costs)
 
     def heartbeat(self) -> None:
-        """One heartbeat; called on the heartbeat thread."""
+        """One heartbeat; called on the heartbeat thread, and by `leave` once that thread has ended."""
         self._membership.beat(self._store.heartbeat)
-        self._reach.quarantine.tell(self._reach.steering.unfinished())
+        at, trial = self._reach.steering.inbox.under_way()
+        self._reach.quarantine.tell(at, trial=trial)
+        self._warn_of_a_long_batch()
+
+    def _warn_of_a_long_batch(self) -> None:
+        """Once a batch, on the heartbeat thread: the batch may hang, and then nothing else says so."""
+        began, longest_ms = self._reach.steering.inbox.began_ms(), self._settings.longest_ms
+        if began is None or began == self._warned_of or self._clock.now_ms() - began <= longest_ms:
+            return
+        self._warned_of = began
+        _log.warning(
+            "group %s: a batch takes longer than longest.batch.ms (%d ms), so other members may take its ranges; "
+            "`coop-kafka top` shows its slowest lane. Raise longest.batch.ms, or lower batch.time.budget",
+            self._settings.group,
+            longest_ms,
+        )
 
     def heartbeat_now(self) -> None:
         """Renew the lease on the main thread, and wait until it is acknowledged."""
@@ -177,12 +201,26 @@ class Service:
         """Free every range that has no unconfirmed slice, and say goodbye; errors are left to the lease's end."""
         self.heartbeat()  # it alone pushes the group's expiry, and a short run has not had one
         self._committing.again()
+        self._warn_of_parked_lanes()
         unconfirmed = self._evidence.unconfirmed
         if self._membership.leave({tp: unconfirmed.get(tp, ()) for tp in {*self._view.bounds, *unconfirmed}}):
             self._holding.hand_overs.left(unconfirmed)
             self._founding.mirror()
         else:
             self._holding.hand_overs.ended()
+
+    def _warn_of_parked_lanes(self) -> None:
+        """A run that ends leaves parked lanes unread, and ends well."""
+        if parked := self._reach.quarantine.parked:
+            _log.warning(
+                "group %s: parked lanes stay unread: %d, of them %s at offset %d; `coop-kafka parked %s` shows them, "
+                "`coop-kafka release` lets them be read",
+                self._settings.group,
+                len(parked),
+                parked[0].tp,
+                parked[0].offset,
+                self._settings.group,
+            )
 
     def check_policies(self) -> None:
         """Refuse a start that asks for parts of partitions where they may not be had (codes 88, 89)."""
@@ -245,7 +283,8 @@ class Service:
         while self._is_news(acquired, bounds) and not self._settled(acquired, bounds):
             acquired, bounds = self._holding.refresh(), self._view.look()
         self._pace.adopt(self._membership.targets, self._holding.targets, bounds)
-        work = self._reach.limit(acquired, bounds, self._pace.ends(bounds), self._holding)
+        ends = self._pace.ends(bounds)
+        work = self._reach.limit(acquired, bounds, ends, self._holding, everything=limits.everything)
         until = self._pace.until(work, bounds, limits)
         self._reporting.planned(self._reach.planned(until))
         return acquired, work, until

@@ -80,7 +80,7 @@ class Standalone:
         progress = self._after_losses(progress, bounds, start)
         ends = self._pace.ends(bounds)
         work = self._lead.limit(pieces(self._owned(progress), progress), ends)
-        work = self._steering.bounded(work, ends)
+        work = self._steering.bounded(work, ends, everything=limits.everything)
         until = self._pace.until(work, bounds, limits)
         if not self._pace.anything(work, until):
             return None
@@ -91,7 +91,7 @@ class Standalone:
 
     def hear(self, costs: Iterable[SliceCost]) -> None:
         """What executors report of the batch under way."""
-        self._steering.hear(costs)
+        self._steering.inbox.receive(costs)
 
     def tasks(self, end: StreamOffset) -> tuple[Task, ...]:
         """The tasks of the batch that ends at `end`."""

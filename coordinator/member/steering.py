@@ -24,6 +24,7 @@ from coordinator.cost.learning import NEWEST
 from coordinator.cost.model import CostModel
 from coordinator.cost.overhead import FIRST_MS, LOOK_BACK, Point, noise, overhead
 from coordinator.cost.quotas import Budget, Quota, ceiling
+from coordinator.member.inbox import Inbox, Reports
 from coordinator.plan.packing import Task, pack
 from coordinator.plan.planning import Cutting, Piece, Pieces, even_bounds
 from coordinator.progress.slices import Slice
@@ -88,7 +89,9 @@ class Steering:
         self._clock, self._cutting, self._budget = clock, cutting, budget
         self._model = CostModel(budget, concurrency, fixed=cutting.lanes is not None, now_ms=clock.now_ms())
         self._workers = Workers()
-        self._heard: dict[Slice, SliceCost] = {}
+        self.inbox = Inbox()
+        """What tasks report of the batch under way."""
+        self._heard: Reports = {}  # of the batch that ended last
         self._flight: _Flight | None = None
         self._trial = False  # of a struck lane alone, as planned last
         self._model.overhead_ms = FIRST_MS
@@ -103,21 +106,25 @@ class Steering:
         self.cutting = cutting.at()
         """How a plan cuts what was `bounded` last."""
 
-    def bounded(self, work: Pieces, ends: Mapping[TopicPartition, int], whole: LaneId | None = None) -> Pieces:
+    def bounded(
+        self, work: Pieces, ends: Mapping[TopicPartition, int], whole: LaneId | None = None, *, everything: bool = False
+    ) -> Pieces:
         """Owned pieces as lanes, each up to the ceiling of its quota; a piece that is `whole` is one lane.
 
         Where nothing bounds any lane they are left as they are, to be cut as `cutting` says. With one that is `whole`,
-        which is tried alone, it is nobody else's turn: what is suspected of lanes is left as it is.
+        which is tried alone, it is nobody else's turn: what is suspected of lanes is left as it is. With `everything`
+        the time budget bounds nothing.
         """
+        budgeted = self._budget.ms and not everything
         self._trial = whole is not None
         self.history.saw(ends, self._clock.now_ms())
         even = even_bounds(work, ends, self._cutting)
         self.cutting = self._cutting.at()
-        if whole is None and self._budget.ms and self._model.grant_all(_each(work), ends, even):
+        if whole is None and budgeted and self._model.grant_all(_each(work), ends, even):
             self.quotas, self.cutting = self._model.quotas, self._cutting.at(*even)
             return work
         lanes = tuple(self._lanes(work, even, whole))
-        if self._budget.ms and not self._trial:
+        if budgeted and not self._trial:
             self._model.grant(lanes, ends, self._age_ms)
             self.quotas = self._model.quotas
         else:
@@ -136,26 +143,22 @@ class Steering:
             packed, lanes = self._packed(readable)
             tasks = tuple(tuple(chain.from_iterable(_parts(s, lanes) for s in task)) for task in packed)
             self._flight = _Flight(offset, packed, lanes, tasks, self._clock.now_ms(), self._trial)
+            self.inbox.begin(trial=self._trial, now_ms=self._clock.now_ms())
         return self._flight.tasks
 
     def start_small(self, ranges: Mapping[TopicPartition, Iterable[HashRange]]) -> None:
         """What was known of these costs no more: their lanes begin small again, and double."""
         self._model.forget((tp, hashes) for tp, parts in ranges.items() for hashes in parts)
 
-    def hear(self, costs: Iterable[SliceCost]) -> None:
-        """What tasks report of their slices, the newest word last."""
-        self._heard |= {cost.slice: cost for cost in costs}
-
     def ended(self, offset: StreamOffset) -> Ended | None:
         """The sink has completed the batch that ended here, if one did: called with any offset that is a start."""
-        flight, self._flight = self._flight, None
+        flight, self._flight, self._heard = self._flight, None, self.inbox.end()
         on_trigger = self._on_trigger()
         if flight is None or flight.offset != offset:
             return None
         took = self._clock.now_ms() - flight.began_ms
         warm = self._workers.warm(min(len(flight.tasks), self._budget.slots), flight.began_ms, self._clock.now_ms())
         batch = self._over(flight, took, warm=warm)
-        self._heard.clear()
         ended = Ended(batch, took)
         if not self._budget.ms or flight.trial or (warm and self._model.quiet(batch.work_ms)):
             return ended
@@ -206,11 +209,6 @@ class Steering:
     def offsets_of_a_record(self, lane: LaneId) -> int:
         """How many offsets hold about one record of a lane."""
         return max(1, ceil(1 / self._model.cell(lane).density))
-
-    def unfinished(self) -> tuple[Slice, ...]:
-        """What of the batch under way was begun and has not ended, as far as was heard: slices, or a key of one."""
-        heard = dict(self._heard) if self._flight else {}  # a copy, for the heartbeat thread asks
-        return tuple(sorted(cost.under_way for cost in heard.values() if not cost.finished))
 
     def _lanes(
         self, work: Pieces, even: tuple[int, ...], whole: LaneId | None

@@ -13,6 +13,7 @@ Knows Spark's rule that leaves are text or whole numbers; knows nothing else of 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from hashlib import blake2b
 from itertools import groupby, pairwise
 from operator import attrgetter
 from typing import Any, NamedTuple, Self
@@ -150,6 +151,15 @@ class StreamOffset:
         """What the batch that ends here reads."""
         return tuple(Slice(tp, lane.hashes, r) for tp, lane in self for r in lane.offsets)
 
+    @cached_property
+    def digest(self) -> str:
+        """Names the batch that ends here, 16 hex digits: equal for a replay, however the same hashes are cut.
+
+        Unique within a group: a lane epoch is never used twice, and its positions only grow.
+        """
+        reads = (f"{tp.topic} {tp.partition} {run}" for tp in sorted(self.rows) for run in _runs(self.rows[tp]))
+        return blake2b("\n".join((str(self.reset), *reads)).encode(), digest_size=8).hexdigest()
+
     def to_json(self) -> Json:
         """The canonical JSON form."""
         header: Json = {"v": VERSION, "reset": self.reset, "topics": dict(sorted(self.topic_ids.items()))}
@@ -215,6 +225,17 @@ def _rows(lanes: Iterable[Lane]) -> Iterator[Row]:
                 parts = []
             parts.append(lane.hashes)
         yield row_of(epoch, position, offsets, tuple(parts))
+
+
+def _runs(rows: Iterable[Row]) -> Iterator[str]:
+    """What is read of which hashes, as text; neighbours that read the same are one, so every cut gives the same."""
+    runs: list[tuple[HashRange, str]] = []
+    for row in sorted(rows, key=attrgetter("hashes")):
+        reads, hashes = f"{row.epoch} {row.position} {row.until}", row.hashes
+        if runs and runs[-1][1] == reads and runs[-1][0].hi + 1 == hashes.lo:
+            hashes = HashRange(runs.pop()[0].lo, hashes.hi)
+        runs.append((hashes, reads))
+    return (f"{hashes.lo} {hashes.hi} {reads}" for hashes, reads in runs)
 
 
 def row_of(epoch: str, position: int, offsets: Offsets, parts: tuple[HashRange, ...]) -> Row:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Self
 
 from coordinator.errors import StateFormatError, UnknownGroupError
+from coordinator.group_state import KnownTopic
+from coordinator.group_texts import LANE_EPOCH
 from coordinator.progress.ownership import Owned, Ownership
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import HashRange, OffsetRange, Offsets
@@ -98,10 +100,10 @@ class CommitVerbs(ScriptCalls):
         with self._client.reading() as redis:
             meta, topics = redis.hgetall(k.meta), redis.hgetall(k.topics)
             try:
-                known = {topic: text.split() for topic, text in topics.items()}
-                partitions = [TopicPartition(t, p) for t, (_, count) in known.items() for p in range(int(count))]
+                known = {topic: KnownTopic.parse(topic, text) for topic, text in topics.items()}
+                partitions = [TopicPartition(t, p) for t, of_t in known.items() for p in range(of_t.partitions)]
                 lanes = {tp: _lanes(caller.member, redis.hgetall(k.owners(tp))) for tp in partitions}
-                return Standing(caller, int(meta["reset_epoch"]), {t: i for t, (i, _) in known.items()}, lanes)
+                return Standing(caller, int(meta["reset_epoch"]), {t: of_t.id for t, of_t in known.items()}, lanes)
             except (ValueError, KeyError):
                 raise StateFormatError(
                     f"topics, owners or reset epoch of group {k.group!r} are damaged",
@@ -150,7 +152,10 @@ class CommitVerbs(ScriptCalls):
 
 def _lanes(member: str, owners: Mapping[str, str]) -> tuple[Owned, ...]:
     mine = ((hashes, value.split()) for hashes, value in owners.items())
-    return tuple(sorted(Owned(HashRange.parse(h), epoch) for h, (epoch, owner) in mine if owner == member))
+    found = tuple(sorted(Owned(HashRange.parse(h), epoch) for h, (epoch, owner) in mine if owner == member))
+    if not all(LANE_EPOCH.fullmatch(owned.epoch) for owned in found):
+        raise ValueError
+    return found
 
 
 def _refused(text: str) -> tuple[Owned, ...]:

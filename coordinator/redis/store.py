@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from coordinator.assignment.assignment_text import Ranges
 from coordinator.group_state import KnownTopic
+from coordinator.group_texts import offsets_at
 from coordinator.progress.growth import Growth
 from coordinator.progress.ownership import Fact, Facts, Owned, Ownership, coalesced, lane_ranges, not_owned
 from coordinator.progress.segments import Progress
@@ -52,11 +53,13 @@ class Acquired:
 class Moved:
     """What a commit did: the facts that were refused, empty if none.
 
+    `unread`: nothing, for the member never authorized this batch, so nobody read it.
     `exactly`: each partition has no individual commits, and is done exactly as far as the facts say, where they say it.
     """
 
     refused: Facts
     exactly: bool
+    unread: bool = False
 
 
 class RedisStore(MembershipVerbs, PolicyVerbs, GrowthVerbs, PoisonVerbs, ReportVerbs):
@@ -68,9 +71,10 @@ class RedisStore(MembershipVerbs, PolicyVerbs, GrowthVerbs, PoisonVerbs, ReportV
         k = self._keys
         nonce, seq, reset, _, topics = self._run("status", caller, [k.meta, k.topics])
         names = dict(zip(topics[::2], topics[1::2], strict=True))
-        known = {topic: KnownTopic(text.split()[0], int(text.split()[1])) for topic, text in names.items()}
+        known = {topic: KnownTopic.parse(topic, text) for topic, text in names.items()}
         return Status(Seen(nonce, int(seq)), int(reset), known)
 
+    @sound
     def found(
         self,
         caller: Caller,
@@ -94,21 +98,26 @@ class RedisStore(MembershipVerbs, PolicyVerbs, GrowthVerbs, PoisonVerbs, ReportV
         return int(reply[2])
 
     @sound
-    def acquire(self, caller: Caller, wanted: Ranges) -> Answer[Acquired]:
-        """Take what is free or takeable of `wanted`; all that the member then owns there, with its positions."""
+    def acquire(self, caller: Caller, wanted: Ranges, *, placed: bool = False) -> Answer[Acquired]:
+        """Take what is free or takeable of `wanted`; all that the member then owns there, with its positions.
+
+        `placed`: all these partitions have had positions since this nonce, so one without any has lost them (`Lost`).
+        """
         partitions = tuple(wanted)
         k = self._keys
         per_partition = (x for tp in partitions for x in (k.owners(tp), k.segments(tp), k.ics(tp)))
         keys = [k.meta, k.leases, k.member(caller.member), k.events, k.topics, k.batches, *per_partition]
-        reply = self._run("acquire", caller, keys, *("".join(f"{h} ;" for h in wanted[tp]) for tp in partitions))
+        texts = ("".join(f"{h} ;" for h in wanted[tp]) for tp in partitions)
+        reply = self._run("acquire", caller, keys, "placed" if placed else "", *texts)
         ownership, progress, whole = {}, {}, {}
         for tp, (mine, segments, ics) in zip(partitions, reply[5], strict=True):
             ownership[tp] = _owned(mine)
             whole[tp] = Progress.parse(_pairs(segments), _pairs(ics))
             progress[tp] = Progress(tuple(x for o in ownership[tp] for x in whole[tp].within(o.hashes).segments))
-        ids = {topic: text.split()[0] for topic, text in _pairs(reply[4]).items()}
+        ids = {topic: KnownTopic.parse(topic, text).id for topic, text in _pairs(reply[4]).items()}
         return answer(reply, Acquired(int(reply[3]), ids, ownership, progress, whole))
 
+    @sound
     def authorize(self, caller: Caller, end: StreamOffset) -> Answer[Ownership]:
         """Which parts of the lanes of `end` are still owned at their epoch (R7)."""
         k, partitions = self._keys, tuple(end.lanes)
@@ -118,20 +127,21 @@ class RedisStore(MembershipVerbs, PolicyVerbs, GrowthVerbs, PoisonVerbs, ReportV
             f"{tp.topic} {end.topic_ids.get(tp.topic, '-')} " + "".join(f"{x.hashes} {x.epoch};" for x in asked[tp])
             for tp in partitions
         )
-        reply = self._run("authorize", caller, keys, str(end.reset), *lanes)
+        reply = self._run("authorize", caller, keys, str(end.reset), end.digest, *lanes)
         held = zip(partitions, reply[3].split("\n"), strict=False)
         told = {tp: asked[tp] if text == "all" else _owned(text) for tp, text in held}
         self._fence("a batch", caller, {tp: not_owned(asked[tp], told[tp]) for tp in told if told[tp] is not asked[tp]})
         return answer(reply, told)
 
-    def commit(self, caller: Caller, offset: StreamOffset, facts: Facts) -> Answer[Moved]:
-        """Move positions through the fence."""
+    @sound
+    def commit(self, caller: Caller, offset: StreamOffset, facts: Facts, digest: str = "") -> Answer[Moved]:
+        """Move positions through the fence; with the digest of the batch only if this member authorized it."""
         k, partitions = self._keys, tuple(facts)
         per_partition = (x for tp in partitions for x in self._progress_keys(tp))
         keys = [k.meta, k.leases, k.member(caller.member), k.topics, k.batches, *per_partition]
-        reply = self._run("commit", caller, keys, str(offset.reset), *_fact_texts(offset, facts))
+        reply = self._run("commit", caller, keys, str(offset.reset), digest, *_fact_texts(offset, facts))
         refused = {tp: _facts(text) for tp, text in zip(partitions, reply[3].split("\n"), strict=False) if text}
-        return answer(reply, Moved(refused, exactly=bool(reply[4])))
+        return answer(reply, Moved(refused, exactly=bool(reply[4]), unread=bool(reply[5])))
 
     def claim(self, caller: Caller, offset: StreamOffset, facts: Facts) -> None:
         """Assert positions without the fence (spec 7); facts of another reset epoch or topic id are ignored."""
@@ -182,7 +192,7 @@ class RedisStore(MembershipVerbs, PolicyVerbs, GrowthVerbs, PoisonVerbs, ReportV
         """The stable offset of every partition of `topics`."""
         with self._client.reading() as redis:
             found = {topic: redis.hgetall(self._keys.stable(topic)) for topic in topics}
-        return {TopicPartition(t, int(p)): int(o) for t, offsets in found.items() for p, o in offsets.items()}
+        return {tp: o for topic, offsets in found.items() for tp, o in offsets_at(topic, offsets).items()}
 
     def report_ends(
         self, ends: Mapping[TopicPartition, int], extents: Mapping[TopicPartition, str] | None = None

@@ -6,6 +6,7 @@ Puts the pieces together and talks to the person; each piece is a file of its ow
 import argparse
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -14,8 +15,6 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
-from shutil import rmtree
-from urllib.parse import urlsplit
 
 from rich.console import Console
 
@@ -74,7 +73,7 @@ def main() -> int:
 
 def _show(wanted: argparse.Namespace, stack: ExitStack) -> Verdict:
     folder = Path(tempfile.mkdtemp(prefix="coop-kafka-demo-"))
-    stack.callback(rmtree, folder, ignore_errors=True)
+    stack.callback(shutil.rmtree, folder, ignore_errors=True)
     kafka = servers.kafka(folder, outlives_parent=wanted.keep)
     stack.callback(kafka.stop)
     redis = servers.valkey(folder, outlives_parent=wanted.keep)
@@ -146,29 +145,27 @@ def _text(data: bytes | None) -> str | None:
 
 def _say_how_to_look(job: Job, kafka: servers.Server, redis: servers.Server) -> None:
     own = [str(server.process.pid) for server in (kafka, redis) if server.process is not None]
-    cli, ours = ('redis-cli -u "$COOP_REDIS"', "") if redis.process is None else (_redis_cli(redis), redis.address)
-    print("Left for you to look at (redis-cli comes with Redis, for example in Debian's redis-tools):")
-    print(f"  {COMMAND} describe {job.group}" + (f" --redis {ours}" if ours else ""))
-    print(f"  {cli} HGETALL 'coop:v1:{{{job.group}}}:stable:{job.topic}'")
-    print(f"  {cli} HGETALL 'coop:v1:{{{job.group}}}:segments:{job.topic}:0'")
-    print(f"  {cli} XRANGE 'coop:v1:{{{job.group}}}:events' - +")
-    print(f"  ls {job.output}")
+    named = {"COOP_KAFKA": kafka, "COOP_REDIS": redis}
+    ours = [f"{name}={server.address}" for name, server in named.items() if server.process is not None]
+    print("Left for you to look at:")
+    if ours:
+        print(f"  export {' '.join(ours)}")
+    print(f"  {COMMAND} describe {job.group}")
+    if shutil.which("redis-cli"):
+        print(f"""  redis-cli -u "$COOP_REDIS" HGETALL 'coop:v1:{{{job.group}}}:stable:{job.topic}'""")
+        print(f"""  redis-cli -u "$COOP_REDIS" XRANGE 'coop:v1:{{{job.group}}}:events' - +""")
+    print(f"  ls {job.output}/*")
     print("To read the topic again, by a group of its own:")
-    print(f"  {_submit(job, ours)}")
+    print(f"  {_submit(job)}")
     print("To end it: " + (f"kill {' '.join(own)} && sleep 3 && " if own else "") + f"rm -r {job.folder}")
 
 
-def _submit(job: Job, own_redis: str) -> str:
-    """The command that runs the job again, to be copied; a Redis of the user's own is in COOP_REDIS already."""
+def _submit(job: Job) -> str:
+    """The command that runs the job again, to be copied; the Redis is in COOP_REDIS."""
     again = replace(job, group=f"{job.group}-again", folder=job.folder / "again")
     words = ["spark-submit", "--master", f"local[{SLOTS}]", str(FLIGHTS_JOB), *again.words]
-    words += ["--redis", own_redis] if own_redis else []
     activate = COMMAND.with_name("activate")
     return f"source {activate} && PYSPARK_PYTHON={sys.executable} {shlex.join(words)}"
-
-
-def _redis_cli(redis: servers.Server) -> str:
-    return f"redis-cli -p {urlsplit(redis.address).port}"
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Reads what `flights_job.py` wrote: one folder per batch id, whole when Spark has put `_SUCCESS` in it."""
+"""Reads what `flights_job.py` wrote: one folder per query and batch id, whole when Spark has put `_SUCCESS` in it."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,12 +10,12 @@ from verdict import Delivery
 
 def finished_batches(output: Path) -> list[Path]:
     """The folders of the batches that are written completely, in the order of their ids."""
-    return sorted((mark.parent for mark in output.glob("batch=*/_SUCCESS")), key=batch_id)
+    return sorted((mark.parent for mark in output.glob("query=*/batch=*/_SUCCESS")), key=batch_id)
 
 
 def batch_being_written(output: Path) -> Path | None:
     """A folder in which a task has begun to write and the batch is not complete, None if there is none."""
-    for part in output.glob("batch=*/_temporary/*/_temporary/*/part-*"):
+    for part in output.glob("query=*/batch=*/_temporary/*/_temporary/*/part-*"):
         folder = part.parents[4]
         if not (folder / "_SUCCESS").exists():
             return folder

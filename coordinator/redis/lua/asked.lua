@@ -9,7 +9,7 @@ local function asked(right, what, text)
 end
 
 local function check_call(call)
-  asked(call.member == '' or string.find(call.member, NAME), 'member', call.member)
+  asked((call.member or '') == '' or string.find(call.member, NAME), 'member', call.member)
 end
 
 local function check_reset(reset)

@@ -1,17 +1,17 @@
 -- Says which parts of a batch's lanes are still owned at their lane epoch (R7); renews the lease, starts the batch's clock.
 -- KEYS meta leases member topics batches, then owners of each partition
--- ARGV[2] reset epoch of the offset, ARGV[3..] "topic id lo-hi epoch;..." of each partition
+-- ARGV[2] reset epoch of the offset, ARGV[3] its digest, which the member's hash keeps, ARGV[4..] "topic id lo-hi epoch;..." of each partition
 -- Reply {OK, nonce, seq, lease end, "lo-hi epoch;..." of each partition, or "all" of what was asked, a line each}
 --   | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
 local bad = lost() or before_reset(ARGV[2]) or recovering() or fenced(KEYS[3])
 if bad then return bad end
 local verdicts, ids, current = {}, {}, redis.call('HGET', META, 'reset_epoch') == ARGV[2]
-for i = 3, #ARGV do
+for i = 4, #ARGV do
   local topic, id, lanes = string.match(ARGV[i], '^([%w._-]+) ([%w._-]+) (.*)$')
   asked(topic, 'lanes', ARGV[i])
   ids[topic] = ids[topic] or string.match(redis.call('HGET', KEYS[4], topic) or '', '^(%S+)') or ''
   local held, all = {}, true
-  for _, piece in ipairs(overlay(from_text(lanes), ranges_at(KEYS[i + 3], OWNER))) do
+  for _, piece in ipairs(overlay(from_text(lanes), ranges_at(KEYS[i + 2], OWNER))) do
     local epoch, member = owner(piece.right and piece.right.value)
     if current and ids[topic] == id and member == call.member and epoch == piece.left.a then
       held[#held + 1] = piece.lo .. '-' .. piece.hi .. ' ' .. epoch .. ';'
@@ -21,5 +21,6 @@ for i = 3, #ARGV do
   end
   verdicts[#verdicts + 1] = all and 'all' or table.concat(held)
 end
+redis.call('HSET', KEYS[3], 'authorized', ARGV[3])
 redis.call('ZADD', KEYS[5], ms(now_ms() + tonumber(call.longest)), call.member)
 return reply(ms(renew(KEYS[2])), table.concat(verdicts, '\n'))

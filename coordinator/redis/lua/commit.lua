@@ -1,19 +1,21 @@
 -- Moves positions of lanes whose batch the sink completed, as far as they are still owned at their lane epoch;
 -- the rest is refused, neither blocks the other (spec 4.2, Fence). Cumulative and idempotent.
 -- KEYS meta leases member topics batches, then owners segments ics stable of each partition
--- ARGV[2] reset epoch of the offset, ARGV[3..] "topic id partition lo-hi epoch position[,first-last...];..." of each
---   partition: everything left of the position is done, and those offsets above it
+-- ARGV[2] reset epoch of the offset, ARGV[3] digest of the batch, "" not to ask whether it was read,
+--   ARGV[4..] "topic id partition lo-hi epoch position[,first-last...];..." of each partition: everything left of the
+--   position is done, and those offsets above it
 -- Reply {OK, nonce, seq, lease end, refused "lo-hi epoch position[,first-last...];..." of each partition, a line each,
---   "exactly" if all of it was moved, there is no individual commit, and nothing was further already, else ""}
+--   "exactly" if all of it was moved, there is no individual commit, and nothing was further already, else "",
+--   "unread" if positions would move though the member never authorized this batch: then nothing is written, else ""}
 --   | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
 local bad = lost() or before_reset(ARGV[2]) or recovering() or fenced(KEYS[3])
 if bad then return bad end
 local refusals, moved, current = {}, {}, redis.call('HGET', META, 'reset_epoch') == ARGV[2]
-local ids, exactly = {}, 'exactly'
-for i = 3, #ARGV do
+local ids, exactly, moves = {}, 'exactly', false
+for i = 4, #ARGV do
   local topic, id, partition, lanes = lanes_asked(ARGV[i])
   ids[topic] = ids[topic] or string.match(redis.call('HGET', KEYS[4], topic) or '', '^(%S+)') or ''
-  local keys = { owners = KEYS[4 * i - 6], segments = KEYS[4 * i - 5], ics = KEYS[4 * i - 4], stable = KEYS[4 * i - 3] }
+  local keys = { owners = KEYS[4 * i - 10], segments = KEYS[4 * i - 9], ics = KEYS[4 * i - 8], stable = KEYS[4 * i - 7] }
   local facts, refused = {}, {}
   for _, piece in ipairs(overlay(from_text(lanes), found(keys, 'owners', OWNER))) do
     local epoch, member = owner(piece.right and piece.right.value)
@@ -24,7 +26,9 @@ for i = 3, #ARGV do
       refused[#refused + 1] = piece.lo .. '-' .. piece.hi .. ' ' .. piece.left.a .. ' ' .. piece.left.b .. ';'
     end
   end
-  local segments = #facts > 0 and raised(keys, facts) or {}
+  local segments, more = {}, false
+  if #facts > 0 then segments, more = raised(keys, facts) end
+  moves = moves or more
   if #facts > 0 and #segments == 0 then return positions_gone(keys.segments) end
   for _, s in ipairs(segments) do
     if #s.ics > 0 or (s.fact and s.fact.position ~= s.position) then exactly = '' end
@@ -33,8 +37,12 @@ for i = 3, #ARGV do
   if #refused > 0 then exactly = '' end
   refusals[#refusals + 1] = table.concat(refused)
 end
+local authorized = redis.call('HGET', KEYS[3], 'authorized')
+if moves and ARGV[3] ~= '' and authorized ~= ARGV[3] and authorized ~= 'unknown' then
+  return reply(ms(renew(KEYS[2])), '', '', 'unread')
+end
 local stable = {}
 for _, m in ipairs(moved) do write_progress(m.keys, m.partition, m.segments, stable) end
 write_stable(stable)
 redis.call('ZREM', KEYS[5], call.member)
-return reply(ms(renew(KEYS[2])), table.concat(refusals, '\n'), exactly)
+return reply(ms(renew(KEYS[2])), table.concat(refusals, '\n'), exactly, '')

@@ -19,7 +19,7 @@ local function offsets_of(text)  -- "53-60 71-71" or "53-60,71-71"; an error for
     length = length + #first + #last + 1 + #gap
     ranges[#ranges + 1], before = r, r
   end
-  if length ~= #text then error('individual commits are damaged after ' .. length .. ' letters; they may be deleted') end
+  if length ~= #text then error('individual commits, which may be deleted: what follows letter ' .. length .. ' is damaged') end
   return ranges
 end
 
@@ -87,14 +87,16 @@ local function cut_segments(keys, facts)
 end
 
 -- What of `facts` makes of the segments: everything left of `position`, and `offsets`, are done. Nothing is undone.
+-- The second value: whether a fact says more than the segments said already.
 local function raised(keys, facts)
-  local after = cut_segments(keys, facts)
+  local after, more = cut_segments(keys, facts), false
   for _, s in ipairs(after) do
-    local fact = s.fact or NOTHING
-    if fact.position and less(s.position, fact.position) then s.position = fact.position end
-    s.position, s.ics = joined(s.position, s.ics, fact.offsets or NOTHING, {})
+    local fact, fresh = s.fact or NOTHING, {}
+    if fact.position and less(s.position, fact.position) then s.position, more = fact.position, true end
+    s.position, s.ics = joined(s.position, s.ics, fact.offsets or NOTHING, fresh)
+    more = more or next(fresh) ~= nil
   end
-  return after
+  return after, more
 end
 
 -- The whole hash of a partition; where its ranges stand already, only their values.

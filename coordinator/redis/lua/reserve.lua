@@ -17,8 +17,11 @@ check(number(reach), ARGV[2] .. ' of ' .. KEYS[5])
 if less(reach, mine[2]) and less(stable, mine[2]) then return reply(stable, 'BEYOND', reach) end
 
 for i = 1, #found, 2 do
-  local theirs, worker, lease_end = offsets_of(found[i])[1], string.match(found[i + 1], '^(%S+) %S+ until (%d+)$')
-  if not worker or not less(stable, theirs[2]) or tonumber(lease_end) < now then
+  local theirs, worker, state, its_end = offsets_of(found[i])[1], string.match(found[i + 1], '^(%S+) (%S+) until (%d+)$')
+  its_end = cut_to(now + math.max(tonumber(ARGV[6]), longest('session')), its_end, 'a reservation', function(at)
+    redis.call('HSET', KEYS[3], found[i], worker .. ' ' .. state .. ' until ' .. at)
+  end)
+  if not worker or not less(stable, theirs[2]) or tonumber(its_end) < now then
     redis.call('HDEL', KEYS[3], found[i])
   elseif worker ~= ARGV[3] and less(theirs[1], mine[2]) then
     if less(mine[1], theirs[2]) then taken = worker .. ' ' .. found[i] else before = worker .. ' ' .. found[i] end

@@ -5,6 +5,7 @@ from mutants.fault import Edit, Fault
 _LUA = "coordinator/redis/lua/"
 _API = ("tests/test_commit_api.py",)
 _PROGRESS = ("tests/test_redis_progress.py",)
+_SKIPPED = ("tests/test_skipped_batches.py",)
 
 FAULTS = (
     Fault(
@@ -67,5 +68,17 @@ FAULTS = (
         "an ordered commit does not wait for its turn",
         (Edit(_LUA + "reserve.lua", "local turn = not less(stable, mine[1])", "local turn = true"),),
         ("tests/test_ordered_commits.py",),
+    ),
+    Fault(
+        "a batch that the sink skipped is committed",
+        (Edit(_LUA + "commit.lua", "if moves and ARGV[3] ~= ''", "if false and ARGV[3] ~= ''"),),
+        _SKIPPED,
+        schedules=200,
+    ),
+    Fault(
+        "a new life forgets which batch its member authorized",
+        (Edit(_LUA + "join.lua", "if authorized then", "if false then"),),
+        _SKIPPED,
+        schedules=200,
     ),
 )

@@ -3,7 +3,7 @@
 from mutants.fault import Edit, Fault
 
 _PRELUDE, _PROGRESS_LUA = "coordinator/redis/lua/prelude.lua", "coordinator/redis/lua/progress.lua"
-_RAISED = "if fact.position and less(s.position, fact.position) then s.position = fact.position end"
+_RAISED = "if fact.position and less(s.position, fact.position) then s.position, more = fact.position, true end"
 _STABLE = "if not stable or less(s.position, stable) then stable = s.position end"
 _SCRIPTS = ("tests/test_redis_store.py", "tests/test_redis_progress.py")
 _PROGRESS = ("tests/test_progress.py",)

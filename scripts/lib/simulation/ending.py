@@ -11,7 +11,7 @@ from simulation.wishes import EXCLUSIVE
 if TYPE_CHECKING:
     from simulation.world import World
 
-_QUIET_STEPS = 12_000
+_QUIET_STEPS = 40_000  # a search among many suspects that are all empty took 15,000
 _MOST_HELD_UP = 6  # in a batch, its replay and a trial; again where nobody heard of it in time
 
 

@@ -21,6 +21,7 @@ REACHED = frozenset(
     | {
         "shared",
         "another assignor",
+        "broken assignor",
         "policy set",
         "upgraded",
         "IndividualCommitNotAllowedError",
@@ -36,6 +37,7 @@ REACHED = frozenset(
         "DataLossError",
         "ghost Fenced",
     }
+    | {"SinkSkippedBatchError", "the sink had it"}
 )
 """What schedules are for: a run that never comes to it proves nothing of it."""
 

@@ -28,8 +28,14 @@ class Sink:
     """Receives records, and knows which of them a completed batch held."""
 
     def __init__(
-        self, visible: Visible, aged: Callable[[Record], bool], ordered: Callable[[Record, Record], bool]
+        self,
+        visible: Visible,
+        aged: Callable[[Record], bool],
+        ordered: Callable[[Record, Record], bool],
+        *,
+        remembers: bool = False,
     ) -> None:
+        self._remembers = remembers  # the batches that it has, as Spark's file sink does
         self.visible, self._aged, self._ordered = visible, aged, ordered
         self._of_producer: dict[tuple[str, bytes | None], list[Record]] = {}
         self.delivered: set[Record] = set()
@@ -62,6 +68,10 @@ class Sink:
         done = [r for r in records if r in self.delivered]
         self.say_done(done, (checkpoint, batch))
         self.repeated = next((r for r in done if self.completed[r][0] != (checkpoint, batch)), self.repeated)
+
+    def skips(self, checkpoint: str, batch: int) -> bool:
+        """Whether it has this batch of an earlier life, and so reads nothing of its replay."""
+        return self._remembers and (checkpoint, batch) in self._batches
 
     def say_done(self, records: Iterable[Record], batch: tuple[str, int]) -> None:
         """This batch says that records are done: it is complete, or is about to acknowledge them."""

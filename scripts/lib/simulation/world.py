@@ -18,6 +18,7 @@ from coordinator.errors import (
     GroupBusyError,
     InconsistentGroupProtocolError,
     RedisUnavailableError,
+    SinkSkippedBatchError,
     StateLostError,
 )
 from coordinator.offset_spec import Earliest, Latest
@@ -36,7 +37,7 @@ from simulation.producers import Producers
 from simulation.redis_server import FATES, PEACEFUL_FATES, Server
 from simulation.sink import Sink, Violation, Visible
 from simulation.tasks import Task
-from simulation.wishes import ASSIGNORS, EXCLUSIVE, Wishes
+from simulation.wishes import ASSIGNORS, EXCLUSIVE, Broken, Wishes
 from simulation.work import Work
 
 _HEARTBEAT_MS, _OUTAGE_MS, _RETENTION_MS = 1_000, 6_000, 3_600_000
@@ -69,7 +70,9 @@ class World:
         self.kafka = SimulatedKafka(self.random.randint(1, 2))
         self.producers = Producers(self.kafka, self.random)
         self.growth_grace_ms = self.random.choice((6_000, 40_000))
-        self.sink = Sink(self.random.choice(list(Visible)), self.kafka.aged, self.producers.ordered)
+        self.sink = Sink(
+            self.random.choice(list(Visible)), self.kafka.aged, self.producers.ordered, remembers=self.chance(0.5)
+        )
         self.starting = self.random.choice((Earliest(), Earliest(), Latest()))
         keys = GroupKeys(self.group)
         self.invariants = Invariants(valkey.look, keys, self.kafka, self.sink)
@@ -150,7 +153,7 @@ class World:
             growth_grace_ms=self.growth_grace_ms,
             tokens=self.tokens,
             sharing=wishes.sharing,
-            assignors=assignors(wishes.assignors),
+            assignors=tuple(Broken(a) if wishes.broken else a for a in assignors(wishes.assignors)),
             max_individual_commits=self._most_ics,
         )
 
@@ -161,7 +164,8 @@ class World:
 
     def new_checkpoint(self) -> Checkpoint:
         """The empty checkpoint of a new application."""
-        self.checkpoints.append(Checkpoint(f"c{len(self.checkpoints)}"))
+        taken = self.random.choice((0,) * 7 + (1, 2))
+        self.checkpoints.append(Checkpoint(f"c{len(self.checkpoints)}", taken=taken if not self.peaceful else 0))
         return self.checkpoints[-1]
 
     def idle_checkpoints(self) -> list[Checkpoint]:
@@ -217,6 +221,7 @@ class World:
         if policies.obeyed(assignment, policy, self._shares):
             self.server.seen["shared"] += 1
         protocol = str(self._text.hget(self.server.keys.meta, "protocol"))
+        self.server.seen["broken assignor"] += bool(self._text.hexists(self.server.keys.meta, "failure"))
         policies.agreed(assignment, protocol, lambda member: self._said(member, "protocols"))
         self.server.seen["another assignor"] += protocol != self._protocol != ""
         self._protocol = protocol
@@ -264,6 +269,9 @@ class World:
             case StateLostError():
                 expected = seen["empty_redis"] > 0
                 driver.checkpoint.lost = True
+            case SinkSkippedBatchError():
+                expected = driver.checkpoint.skipped
+                driver.checkpoint.taken = 0
             case DataLossError():
                 expected = seen["retention"] > 0
                 driver.checkpoint.aged = True

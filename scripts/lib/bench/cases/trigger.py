@@ -9,7 +9,6 @@ from statistics import median
 from typing import Any
 
 import redis
-from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from bench.loader import Load, produce
 from bench.streaming import our_stream
@@ -53,7 +52,7 @@ def trigger(world: World) -> Iterator[Result]:
 
 def _round(reader: CoopKafkaStreamReader, start: dict[str, Any], client: redis.Redis) -> tuple[dict[str, Any], _Round]:
     before, cpu, began = _sent(client), time.process_time(), time.perf_counter()
-    end = reader.latestOffset(start, ReadAllAvailable())
+    end = reader.latestOffset(start, reader.getDefaultReadLimit())
     planned = time.perf_counter()
     reader.partitions(start, end)
     done = time.perf_counter()
@@ -73,11 +72,11 @@ def _figures(work: str, rounds: list[_Round]) -> Iterator[Result]:
 
 
 def _idle(reader: CoopKafkaStreamReader, start: dict[str, Any], client: redis.Redis, count: int) -> Result:
-    start = reader.latestOffset(start, ReadAllAvailable())  # commits what is done
+    start = reader.latestOffset(start, reader.getDefaultReadLimit())  # commits what is done
     requests = _Requests()
     asked, began, cpu = _requests(client), time.perf_counter(), time.process_time()
     while time.perf_counter() - began < IDLE_S:
-        start = reader.latestOffset(start, ReadAllAvailable())
+        start = reader.latestOffset(start, reader.getDefaultReadLimit())
     seconds = time.perf_counter() - began
     requests.close()
     kafka, to_redis = requests.count / seconds, (_requests(client) - asked) / seconds
