@@ -10,12 +10,14 @@
     |   +-- EnvironmentMismatchError  a wrong interpreter, a missing package, two versions in one group
     |   +-- CheckpointMismatchError
     |   +-- SinkSkippedBatchError     the sink completed a batch that nobody read
+    |   +-- FunctionNotAllowedError   of mapInRead, by whoever set up the driver
     +-- LogError                      Kafka
     |   +-- KafkaUnavailableError     (retriable)
     |   +-- KafkaAccessError
     |   +-- UnknownTopicError
     |   +-- StartingOffsetError
     |   +-- DataLossError
+    |   +-- BatchTooLargeError
     |   +-- FetchTimeoutError         (retriable)
     |   +-- DeadlinePassedError       (retriable)
     +-- StoreError                    Redis
@@ -28,6 +30,7 @@
     +-- MapInReadError                the user's function inside the read
     +-- GroupError                    membership
     |   +-- UnknownGroupError
+    |   +-- UnknownStrikeError
     |   +-- GroupBusyError
     |   +-- FencedMemberError
     |   +-- GroupRecoveringError      (retriable)
@@ -39,33 +42,37 @@
     |   +-- ConsumerRangeFetchNotAcceptedError   90, an InvalidAssignmentError too
     |   +-- IndividualCommitTooOldError          91
     |   +-- MaxIndividualCommitReachedError      92
+    +-- OutputError                   the output of the command coop-kafka
     +-- CommitError                   a call of the Commit API
         +-- CorruptCommitError
+        +-- CommitBeyondReadError
         +-- TooManyRangesError
         +-- OrderedCommitRefusedError
 
 Each says what happened and to what, and how to mend it. No message holds a secret: urls are
-shown by `redacted`. Knows nothing of the rest of the project.
+shown by `redacted`. Every message is bounded here, whatever it repeats. Knows nothing of the rest of the project.
 """
 
 from typing import ClassVar
 from urllib.parse import urlsplit
+
+from coordinator.quoting import bounded
 
 
 class CoopKafkaError(Exception):
     """The root: what happened, and the remedy.
 
     `name` is the stable text that programs and log searches rely on; `retriable` says whether the
-    same call can succeed later without anybody changing anything.
+    same call can succeed later without anybody changing anything. Both texts are at most
+    `quoting.MESSAGE` characters long: what is longer is cut in its middle.
     """
 
     name: ClassVar[str] = "COOP_KAFKA_ERROR"
     retriable: ClassVar[bool] = False
 
     def __init__(self, what: str, remedy: str = "") -> None:
-        super().__init__(what, remedy)
-        self.what = what
-        self.remedy = remedy
+        self.what, self.remedy = bounded(what), bounded(remedy)
+        super().__init__(self.what, self.remedy)
 
     def __str__(self) -> str:
         text = f"{self.name}: {self.what.rstrip('.')}."
@@ -126,6 +133,12 @@ class SinkSkippedBatchError(ConfigurationError):
     name = "SINK_SKIPPED_BATCH"
 
 
+class FunctionNotAllowedError(ConfigurationError):
+    """The administrator of the driver's host allows no such function of mapInRead."""
+
+    name = "FUNCTION_NOT_ALLOWED"
+
+
 class LogError(CoopKafkaError):
     """Kafka refused or could not answer."""
 
@@ -161,6 +174,12 @@ class DataLossError(LogError):
     """Records that had not been read are gone: retention, truncation, a re-created topic."""
 
     name = "DATA_LOSS"
+
+
+class BatchTooLargeError(LogError):
+    """A compressed record batch, or a record in it, is larger than a task may decompress."""
+
+    name = "BATCH_TOO_LARGE"
 
 
 class FetchTimeoutError(LogError):
@@ -239,6 +258,12 @@ class UnknownGroupError(GroupError):
     """No such group in this Redis."""
 
     name = "UNKNOWN_GROUP"
+
+
+class UnknownStrikeError(GroupError):
+    """The group has no strike of that place."""
+
+    name = "UNKNOWN_STRIKE"
 
 
 class GroupBusyError(GroupError):
@@ -321,6 +346,12 @@ class MaxIndividualCommitReachedError(CodedError):
     code = 92
 
 
+class OutputError(CoopKafkaError):
+    """What the command prints cannot be written; what it does is done by then."""
+
+    name = "OUTPUT_FAILED"
+
+
 class CommitError(CoopKafkaError):
     """A call of the Commit API cannot be used; nothing was committed."""
 
@@ -331,6 +362,16 @@ class CorruptCommitError(CommitError):
     """A commit that contradicts itself: ranges and a plain offset, or no ranges at all."""
 
     name = "CORRUPT_COMMIT"
+
+
+class CommitBeyondReadError(CommitError):
+    """A commit of offsets that nobody can have read: `reach` is the first of them."""
+
+    name = "COMMIT_BEYOND_READ"
+
+    def __init__(self, what: str, remedy: str = "", reach: int = 0) -> None:
+        super().__init__(what, remedy)
+        self.reach = reach
 
 
 class TooManyRangesError(CommitError):

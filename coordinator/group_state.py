@@ -1,18 +1,23 @@
 """What Redis holds of a group, as values: for the CLI, the views and the tests that look from outside."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Self
 
 from coordinator.assignment.assignment_text import Ranges
 from coordinator.errors import StateFormatError
-from coordinator.progress.growth import Growth
+from coordinator.progress.growth import PARTITIONS_MAX, Growth
 from coordinator.progress.segments import Rectangle
+from coordinator.quoting import quoted
 from coordinator.ranges import HashRange
 from coordinator.reports.lane_lines import LaneLine
 from coordinator.subscription import TopicPartition
 
 SCHEMA = "1"
 """Of the state that this version reads and writes; another one is of another version."""
+
+_TOPIC = re.compile(r"([A-Za-z0-9._-]{1,64}) ([1-9][0-9]{0,9})")
 
 
 def other_schema(schema: str) -> StateFormatError:
@@ -29,6 +34,15 @@ class KnownTopic:
 
     id: str
     partitions: int
+
+    @classmethod
+    def parse(cls, topic: str, text: str) -> Self:
+        """The topic of a text in Redis; raises `StateFormatError`."""
+        found = _TOPIC.fullmatch(text)
+        if not found or int(found[2]) > PARTITIONS_MAX:
+            expected = f"<topic id> <partition count, at most {PARTITIONS_MAX}>"
+            raise StateFormatError(f"topic {topic!r} is recorded as {quoted(text)}, not {expected}")
+        return cls(found[1], int(found[2]))
 
     def __str__(self) -> str:
         return f"{self.id} {self.partitions}"

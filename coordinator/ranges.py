@@ -6,16 +6,28 @@
 Pure integers; knows nothing of topics, lanes or Redis.
 """
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
+from operator import attrgetter
 from typing import NamedTuple, Self
 
 from coordinator.errors import StateFormatError
 
 HASH_MAX = 2**63 - 1
 OFFSET_MAX = 2**63 - 1
+NUMBER = "(?:0|[1-9][0-9]{0,18})"
+"""The pattern of a number in Redis: scripts compare texts, so none begins with a zero. It may still pass OFFSET_MAX."""
+
+_NUMBER, _OFFSETS = re.compile(NUMBER), re.compile(f"({NUMBER})-({NUMBER})")
+_HASHES = re.compile("([0-9a-f]{16})-([0-9a-f]{16})")
+
+
+def is_number(text: str) -> bool:
+    """Whether scripts take this text for an offset: a number up to OFFSET_MAX without zeros in front."""
+    return bool(_NUMBER.fullmatch(text)) and int(text) <= OFFSET_MAX
 
 
 class _Closed(NamedTuple):
@@ -83,13 +95,10 @@ def _text(hashes: HashRange) -> str:
 
 @lru_cache(maxsize=16_384)
 def _parsed(text: str) -> HashRange:
-    lo, _, hi = text.partition("-")
-    try:
-        if len(lo) != 16 or len(hi) != 16:
-            raise ValueError
-        return HashRange(int(lo, 16), int(hi, 16))
-    except ValueError:
-        raise StateFormatError(f"{text!r} is not a hash range of the form lo-hi, 16 hex digits each") from None
+    found = _HASHES.fullmatch(text)
+    if not found or not found[1] <= found[2] < "8":
+        raise StateFormatError(f"{text!r} is not a hash range of the form lo-hi, 16 hex digits each, small letters")
+    return HashRange(int(found[1], 16), int(found[2], 16))
 
 
 WHOLE = HashRange(0, HASH_MAX)
@@ -116,25 +125,44 @@ class OffsetRange:
     @classmethod
     def parse(cls, text: str) -> Self:
         """The range of an inclusive text like `45-50`."""
-        first, _, last = text.partition("-")
-        if not (first.isascii() and first.isdecimal() and last.isascii() and last.isdecimal()):
+        found = _OFFSETS.fullmatch(text)
+        if not found:
             raise StateFormatError(f"{text!r} is not an offset range of the form first-last")
-        return cls(int(first), int(last) + 1)
+        return cls(int(found[1]), int(found[2]) + 1)
 
 
 Offsets = tuple[OffsetRange, ...]
 """A set of offsets: ranges ascending, disjoint and not touching."""
 
 
+def offsets_of(text: str) -> Offsets:
+    """The ranges of a text like `45-47 50-50`, which ascend and do not overlap; raises `StateFormatError`."""
+    ranges = tuple(map(OffsetRange.parse, text.split(" ")))
+    if any(left.until > right.start for left, right in pairwise(ranges)):
+        raise StateFormatError(f"the offset ranges {text[:80]!r} overlap or are out of order")
+    return ranges
+
+
+def disjoint(ranges: Sequence[OffsetRange]) -> bool:
+    """Whether they ascend and do not touch: `union` of them is the same."""
+    return all(left.until < right.start for left, right in pairwise(ranges))
+
+
 def union(ranges: Iterable[OffsetRange]) -> Offsets:
     """The set that holds exactly the offsets of `ranges`, which may overlap and touch."""
     merged: list[OffsetRange] = []
-    for r in sorted(ranges):
+    for r in sorted(ranges, key=attrgetter("start")):
         if merged and r.start <= merged[-1].until:
             merged[-1] = OffsetRange(merged[-1].start, max(merged[-1].until, r.until))
         else:
             merged.append(r)
     return tuple(merged)
+
+
+def parted(offsets: Offsets, at: int) -> tuple[Offsets, Offsets]:
+    """The offsets before `at`, and those from it on."""
+    before = tuple(OffsetRange(r.start, min(r.until, at)) for r in offsets if r.start < at)
+    return before, tuple(OffsetRange(max(r.start, at), r.until) for r in offsets if r.until > at)
 
 
 def subtract(wanted: OffsetRange, done: Offsets) -> Offsets:

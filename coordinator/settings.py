@@ -46,6 +46,7 @@ class GroupSettings:
     fail_on_data_loss: bool = True
     unread_batches: bool = False  # whether a batch that the sink completed without reading it counts as done
     on_state_loss: Literal["fail", "earliest"] = "fail"
+    starting_option: str | None = None  # the user's option that names the first positions, for messages
     tokens: Callable[[int], str] = secrets.token_hex  # random hex digits of so many bytes; a simulation gives its own
 
     @property

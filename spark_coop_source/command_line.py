@@ -3,17 +3,18 @@
 Needs neither a JVM nor pyspark.
 """
 
-import sys
 from collections.abc import Mapping
 
 from coordinator.cli import main as cli
+from coordinator.cli import printing
 from spark_coop_source.options.kafka_options import PREFIX, kafka_arguments
-from spark_coop_source.options.kafka_table import KAFKA_NAMES
+from spark_coop_source.options.kafka_table import KAFKA_NAMES, remedy
+from spark_coop_source.options.values import named
 
 
 def app() -> None:
     """Run the command line of this process (console script `coop-kafka`)."""
-    cli.app(of_properties)
+    cli.app(of_properties, KAFKA_NAMES)
 
 
 def of_properties(properties: Mapping[str, str]) -> dict[str, object]:
@@ -22,7 +23,8 @@ def of_properties(properties: Mapping[str, str]) -> dict[str, object]:
     Names that Java's client does not know either are told on stderr, and ignored, as Kafka's tools do.
     """
     for name in sorted(properties.keys() - KAFKA_NAMES):
-        print(f"warning: there is no Kafka property {name}: ignored", file=sys.stderr)  # noqa: T201
+        if remedy(name) is None:
+            printing.complain(f"warning: there is no Kafka property {named(name)}: ignored")
     return kafka_arguments({f"{PREFIX}{name}": text for name, text in properties.items()})
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql.types import StructType
 
 from coordinator.errors import InvalidOptionError
-from spark_coop_source.function.user_function import as_text
+from spark_coop_source.function.user_function import SHOWN, as_text, check_form
 from spark_coop_source.options import table
 
 if TYPE_CHECKING:
@@ -40,11 +40,20 @@ def map_in_read(
         per_key: which of the two forms it has. A key's records come in order, also from call to call.
         concurrency: keys that a task works on at once, by threads; above 1 only with `per_key`.
 
-    Raises `InvalidOptionError` if the function cannot be pickled.
+    Raises `InvalidOptionError` for a function of another form, one that cannot be pickled, and a schema that is none.
     """
+    if not isinstance(function, str):
+        check_form(function, per_key=per_key)
+    text = schema.json() if isinstance(schema, StructType) else schema
+    if not isinstance(text, str):
+        raise InvalidOptionError(
+            f"the schema of map_in_read is of type {type(schema).__name__}",
+            "name the columns that the function makes: DDL like 'key binary, n long', or a StructType",
+        )
+    table.MAP_IN_READ_SCHEMA.parse(text)
     return {
         table.MAP_IN_READ.name: function if isinstance(function, str) else _pickled(function),
-        table.MAP_IN_READ_SCHEMA.name: schema if isinstance(schema, str) else schema.json(),
+        table.MAP_IN_READ_SCHEMA.name: text,
         table.MAP_IN_READ_PER_KEY.name: str(per_key).lower(),
         table.MAP_IN_READ_CONCURRENCY.name: str(concurrency),
     }
@@ -54,8 +63,9 @@ def _pickled(function: Callable[..., object]) -> str:
     try:
         return as_text(function)
     except Exception as error:  # what a closure holds can raise anything
+        name = getattr(function, "__qualname__", type(function).__qualname__)
         raise InvalidOptionError(
-            f"the function {function!r:.100} cannot be pickled ({type(error).__name__}: {error})",
+            f"the function {name:.100} cannot be pickled ({type(error).__name__}: {error!s:.{SHOWN}})",
             "let it not hold what lives in this process only, as connections, locks or a Spark session:"
             " open such things inside it",
         ) from error

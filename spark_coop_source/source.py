@@ -1,6 +1,7 @@
 """`format("coop-kafka")`: what Spark finds, and asks first.
 
 Spark pickles this object and constructs readers from it in several processes; nothing here does IO.
+Executors get it too, behind the reader in a closure of Spark's; they get it without options.
 Options are validated in `schema`, where a message reaches the user intact, and again in each reader,
 since `schema` is skipped when the user gives one. Imports wait until they are needed, so that a
 process whose Python lacks a package can say so.
@@ -8,7 +9,7 @@ process whose Python lacks a package can say so.
 
 # ruff: noqa: PLC0415 - see the last sentence above
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader
 from pyspark.sql.types import StructType
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 
 class CoopKafkaDataSource(DataSource):
     """The Kafka source that splits partitions by key hash; see README for its options."""
+
+    _has_reader = False
 
     @classmethod
     def name(cls) -> str:
@@ -41,12 +44,14 @@ class CoopKafkaDataSource(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """The reader of `spark.read`: joins no group, commits nothing."""
+        self._has_reader = True
         with needed_packages():
             from spark_coop_source.driver.batch_reader import CoopKafkaBatchReader
         return CoopKafkaBatchReader(*self._checked(schema, streaming=False))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """The reader of `spark.readStream`; what is wrong is said by its first call."""
+        self._has_reader = True
         try:
             with needed_packages():
                 from spark_coop_source.driver.stream_reader import CoopKafkaStreamReader
@@ -66,3 +71,11 @@ class CoopKafkaDataSource(DataSource):
             )
         row_schema.check_user_schema(schema, options.columns)
         return options, None
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The options, which hold secrets of the driver, until a reader is made; nothing after that.
+
+        Spark pickles this object twice. The process that checks the schema does so for the driver's other processes.
+        The process that plans the read makes a reader first, and then pickles both for executors.
+        """
+        return {"options": {}} if self._has_reader else {"options": self.options}

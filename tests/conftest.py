@@ -38,6 +38,9 @@ from topics import Kafka
 LONGEST = ("test_drivers", "test_stream_reader")
 """Long files that come late in the alphabet, or, as a single test, could come last."""
 
+SERVERS = {"kafka_server", "redis_url", "store_server", "spark", *redis_servers.KINDS}
+"""Fixtures that start a server; a test that uses one has the mark `server`, in whatever way it comes to it."""
+
 settings.register_profile("here", deadline=None)  # how long an example takes is this machine's matter
 settings.load_profile("here")
 
@@ -188,8 +191,12 @@ def world(store_server: StoreServer) -> World:
     return World(store_server)
 
 
+@pytest.hookimpl(tryfirst=True)  # before pytest leaves out what -m excludes
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Begin with what takes longest, so that of the two processes none waits long for the other at the end."""
+    """Mark tests that use a server; begin with what takes longest, so that no process waits long for the other."""
+    for item in items:
+        if SERVERS.intersection(getattr(item, "fixturenames", ())):
+            item.add_marker("server")
     items.sort(key=lambda item: item.path.stem not in LONGEST)
 
 

@@ -22,9 +22,9 @@ from coordinator.reports.lane_lines import BatchLine
 from coordinator.subscription import Topic
 from store_world import NOBODY, OTHER, SESSION, TOPICS, TP, WANTED, StoreServer, World, lane, offset
 
-SHARED = ("damage", "prelude", "events", "progress", "striking")  # what all scripts begin with
+SHARED = ("damage", "asked", "prelude", "events", "leases", "progress", "striking")  # what all scripts begin with
 LOWER, UPPER = cuts(2)
-EVENTS = {"found", "growth", "policy", "join", "plan", "assigned", "revoked", "parked", "release", "lost"} | {
+EVENTS = {"found", "mend", "growth", "policy", "join", "plan", "assigned", "revoked", "parked", "release", "lost"} | {
     "expire",
     "leave",
     "recover",
@@ -91,6 +91,7 @@ class Life:
 
     def _committed(self, world: World) -> None:
         store, one = world.store, world.caller("m-1")
+        store.report_ends({TP: 20})
         end = offset(Lane(LOWER, "aa.1", 5, (OffsetRange(5, 10),)))
         assert store.authorize(one, end).value == {TP: (Owned(LOWER, "aa.1"),)}
         assert store.commit(one, end, completed(end)).value.refused == {}
@@ -101,7 +102,6 @@ class Life:
         assert (done.word, done.stable, world.ics()) == ("COMMITTED", 5, {str(LOWER): "12-13"})
         assert commits.reserve(caller, TP, "A", OffsetRange(5, 8), "held", SESSION).word == "TURN"
         assert not store.finish(one, {TP: 10}).value
-        store.report_ends({TP: 20})
         assert store.stable(["orders"])[TP] == 5
 
     def _poisoned(self, world: World) -> None:

@@ -61,6 +61,10 @@ class World:
         )
         return Caller(member, incarnation, answer.seen.nonce, str(answer.seen.seq))
 
+    def logs_reach(self, end: int = 2**62) -> None:
+        """What a member stores when it has looked at the logs."""
+        self.store.report_ends({TP: end, OTHER: end})
+
     def caller(self, member: str) -> Caller:
         """A member as it joined last."""
         fields = self.redis.hgetall(GroupKeys(self.group).member(member))

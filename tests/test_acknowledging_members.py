@@ -1,9 +1,11 @@
 """Members that acknowledge by themselves, on a real Kafka: gaps are amended, nothing is lost, nobody stands still."""
 
+from collections.abc import Callable
+
 import pytest
 
 from coordinator.commits.commit_api import CommitApi, Committed
-from coordinator.errors import FencedMemberError, MaxIndividualCommitReachedError
+from coordinator.errors import CommitBeyondReadError, FencedMemberError, MaxIndividualCommitReachedError
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import OffsetRange
 from coordinator.redis.keys import GroupKeys
@@ -18,7 +20,14 @@ def ranges(text: str) -> list[OffsetRange]:
 
 
 def acknowledge(members: Group, end: StreamOffset, tp: TopicPartition, text: str) -> Committed:
-    """A member whose batch ends at `end` commits these offsets, inclusive, by itself."""
+    """The member of the batch that ends at `end` commits these offsets, inclusive, of all that the log holds."""
+    members.store.report_ends({tp: members.log().bounds([tp])[tp].end})
+    with CommitApi.of_member(members.redis_url, members.name, str(end.member)) as commits:
+        return commits.commit(tp, ranges(text))
+
+
+def acknowledge_batch(members: Group, end: StreamOffset, tp: TopicPartition, text: str) -> Committed:
+    """The same for what the batch reads that ends at `end`."""
     with CommitApi.of_offset(members.redis_url, end.to_json()) as commits:
         return commits.commit(tp, ranges(text))
 
@@ -83,7 +92,7 @@ def test_who_takes_over_reads_only_what_was_not_acknowledged(members: Group, tp:
     dies = members.service(subscribed(tp))
     dies.first_positions()
     end = batch(dies, StreamOffset(members.name))
-    acknowledge(members, end, tp, "1-2 4-4")
+    acknowledge_batch(members, end, tp, "1-2 4-4")
     heir, ends = members.service(subscribed(tp), session_ms=60_000), list[StreamOffset]()
 
     def taken_over() -> bool:
@@ -93,7 +102,7 @@ def test_who_takes_over_reads_only_what_was_not_acknowledged(members: Group, tp:
     eventually(taken_over, "the lease of the dead ends")
     assert offsets(ends[0]) == [0, 3]
     with pytest.raises(FencedMemberError):
-        acknowledge(members, end, tp, "0-0")
+        acknowledge_batch(members, end, tp, "0-0")
 
 
 def test_available_now_ends_when_the_rest_was_acknowledged(members: Group, tp: TopicPartition) -> None:
@@ -101,9 +110,22 @@ def test_available_now_ends_when_the_rest_was_acknowledged(members: Group, tp: T
     service.first_positions()
     service.set_targets()
     first = batch(service, StreamOffset(members.name))
-    assert acknowledge(members, first, tp, "0-4").stable == 5
+    assert acknowledge_batch(members, first, tp, "0-4").stable == 5
     assert service.next_offset(first, UNLIMITED) is None
     service.leave()
+
+
+@pytest.mark.parametrize("of", [acknowledge, acknowledge_batch], ids=["of a member", "of a batch"])
+def test_what_is_not_in_the_log_yet_cannot_be_committed_and_is_read_when_it_comes(
+    members: Group, tp: TopicPartition, of: Callable[[Group, StreamOffset, TopicPartition, str], Committed]
+) -> None:
+    service = members.service(subscribed(tp))
+    service.first_positions()
+    first = batch(service, StreamOffset(members.name))
+    with pytest.raises(CommitBeyondReadError, match="from offset 5"):
+        of(members, first, tp, "7-7")
+    members.kafka.produce(tp.topic, keyed(5, 5))
+    assert offsets(batch(service, first)) == [5, 6, 7, 8, 9]
 
 
 def test_at_the_cap_the_lane_behind_works_those_ahead_wait_and_the_group_rebalances(

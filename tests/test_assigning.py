@@ -1,21 +1,23 @@
 """An assignment under policies, checked: whole partitions where nobody may share, named errors for a bad assignor."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import count, repeat
 from random import Random
 
 import pytest
 
 from assignor_groups import any_group, some_members, splits, text, whole
-from coordinator.assignment.assigning import assigned
+from coordinator.assignment.assigning import Computed, assigned, computed
 from coordinator.assignment.policies import Policy
 from coordinator.assignors.assignor import Assignment, Assignor, Subscriber
 from coordinator.assignors.copartitioned import Copartitioned
 from coordinator.assignors.grouped import Grouped
 from coordinator.assignors.range import Range
 from coordinator.assignors.roundrobin import RoundRobin
-from coordinator.errors import ConsumerRangeFetchNotAcceptedError, InvalidAssignmentError
+from coordinator.errors import ConsumerRangeFetchNotAcceptedError, StateFormatError
 from coordinator.key_hash import cuts
+from coordinator.ranges import WHOLE, HashRange
 from coordinator.subscription import TopicPartition
 
 EVERY = [Grouped(), Range(), RoundRobin(), Copartitioned()]
@@ -60,30 +62,128 @@ def test_a_partition_is_split_again_when_it_may_be_shared_again() -> None:
     assert (splits(halves), splits(one), splits(again)) == (1, 0, 1)
 
 
-@dataclass
-class Broken:
-    """A user's assignor that gives a range to whoever comes first, or fails."""
+TP = TopicPartition("t", 0)
+LOWER, UPPER = cuts(2)
+BY_TEXT = TopicPartition("t", "0")  # type: ignore[arg-type]
+OF_FLOATS = HashRange(0.0, 2.0**62)  # type: ignore[arg-type]
 
-    error: Exception | None = None
-    name: str = "broken"
+
+@dataclass
+class Users:
+    """A user's assignor that returns, or raises, whatever the test says."""
+
+    made: Callable[..., object]
+    name: str = "users"
     version: int = 1
 
     def assign(self, members: Sequence[Subscriber], partitions: Mapping[str, int], previous: Assignment) -> Assignment:
-        if self.error:
-            raise self.error
-        lower, upper = cuts(2)
-        tp = TopicPartition("t", 0)
-        return {members[0].member: {tp: (lower,)}, members[1].member: {tp: (upper,)}}
+        return self.made(members, partitions, previous)  # type: ignore[return-value]
+
+
+def raising(error: BaseException) -> Callable[..., object]:
+    def made(*_: object) -> object:
+        raise error
+
+    return made
+
+
+class Unreadable(Exception):  # noqa: N818 - a user's
+    def __str__(self) -> str:
+        raise KeyError("message")
+
+
+class Endless(dict[str, object]):
+    def items(self) -> Iterator[tuple[str, object]]:  # type: ignore[override]
+        return ((f"m{i}", {}) for i in count())
+
+
+def halves(members: Sequence[Subscriber], *_: object) -> object:
+    return {members[0].member: {TP: (LOWER,)}, members[1].member: {TP: (UPPER,)}}
+
+
+def emptied(members: list[Subscriber], partitions: dict[str, int], previous: dict[str, object]) -> object:
+    for given in (members, partitions, previous):
+        given.clear()
+    return {}
+
+
+def finest(members: Sequence[Subscriber], *_: object) -> object:
+    return {members[0].member: {TP: cuts(2**20)}}
+
+
+BROKEN = [
+    pytest.param(raising(KeyError("rack")), "the assignor 'users' failed: KeyError: 'rack'", id="it raises"),
+    pytest.param(raising(SystemExit(3)), "'users' failed: SystemExit: 3", id="it ends the process"),
+    pytest.param(raising(RecursionError("deep")), "RecursionError", id="it never ends its recursion"),
+    pytest.param(raising(ImportError("no numpy")), "no numpy", id="it needs what this host has not"),
+    pytest.param(raising(StateFormatError("mine")), "StateFormatError: mine", id="it raises an error of ours"),
+    pytest.param(raising(Unreadable()), "its message cannot be read", id="its error has no readable message"),
+    pytest.param(
+        raising(ValueError("\x1b[2J\n" + 10_000 * "x")), "ValueError:  [2J x", id="its error is long and not one line"
+    ),
+    pytest.param(lambda *_: None, "NoneType, not Mapping", id="nothing"),
+    pytest.param(lambda *_: {}, "nobody is given", id="nobody is given anything"),
+    pytest.param(lambda *_: {"stranger": {TP: (WHOLE,)}}, "not a member", id="a stranger is given all"),
+    pytest.param(lambda *_: {1: {TP: (WHOLE,)}}, "type int, not str", id="a member that is a number"),
+    pytest.param(lambda *_: {"m0": [TP]}, "type list, not Mapping", id="partitions without ranges"),
+    pytest.param(
+        lambda *_: {"m0": {("t", 0): (WHOLE,)}}, "type tuple, not TopicPartition", id="a partition that is none"
+    ),
+    pytest.param(lambda *_: {"m0": {BY_TEXT: (WHOLE,)}}, "type str, not int", id="a partition by its text"),
+    pytest.param(lambda *_: {"m0": {TP: WHOLE}}, "type int, not HashRange", id="a range and no tuple of them"),
+    pytest.param(
+        lambda *_: {"m0": {TP: (OF_FLOATS,)}},
+        "type float, not int",
+        id="hashes that are no whole numbers",
+    ),
+    pytest.param(lambda *_: {"m0": {TP: repeat(WHOLE)}}, "more than 10016 hash ranges", id="ranges without end"),
+    pytest.param(finest, "more than 10016 hash ranges", id="a million ranges"),
+    pytest.param(lambda *_: Endless(), "entries", id="members without end"),
+    pytest.param(lambda m, *_: {m[0].member: {TP: (LOWER, LOWER)}}, "overlap", id="ranges that overlap"),
+    pytest.param(lambda m, *_: {m[0].member: {TP: (LOWER,)}}, "from 4000000000000000 on", id="a hole"),
+    pytest.param(emptied, "nobody is given", id="it empties what it is given"),
+]
+
+
+@pytest.mark.parametrize(("made", "what"), BROKEN)
+def test_a_broken_assignor_costs_the_group_its_choice_and_nobody_else_anything(
+    made: Callable[..., object], what: str
+) -> None:
+    members, partitions, previous = some_members(2, "t"), {"t": 1}, {"m0": {TP: (WHOLE,)}}
+    result = computed(Users(made), members, partitions, previous, Policy())
+    assert what in result.failure
+    assert len(result.failure) <= 300
+    assert result.failure.isprintable()
+    assert text(result.assignment) == {"t-0": "m0"}
+    assert (len(members), partitions, previous) == (2, {"t": 1}, {"m0": {TP: (WHOLE,)}}), "it has changed what is ours"
+
+
+def test_what_fits_is_used_as_the_assignor_made_it() -> None:
+    members = some_members(2, "t")
+    assert computed(Users(halves), members, {"t": 1}, {}, Policy()) == Computed(
+        {"m0": {TP: (LOWER,)}, "m1": {TP: (UPPER,)}}
+    )
+    lists = computed(Users(lambda *_: {"m0": {TopicPartition("t", False): [WHOLE]}}), members, {"t": 1}, {}, Policy())
+    assert repr(lists.assignment["m0"]) == repr({TP: (WHOLE,)}), "text in Redis that nobody can read"
+
+
+def test_a_thousand_partitions_cut_as_finely_as_may_be_are_used() -> None:
+    fine = cuts(16)
+    made = {"m0": {TopicPartition("t", p): fine for p in range(1_000)}}
+    assert computed(Users(lambda *_: made), some_members(1, "t"), {"t": 1_000}, {}, Policy()) == Computed(
+        {"m0": made["m0"]}
+    )
+
+
+def test_ctrl_c_while_an_assignor_computes_is_the_users_own() -> None:
+    with pytest.raises(KeyboardInterrupt):
+        computed(Users(raising(KeyboardInterrupt())), some_members(1, "t"), {"t": 1}, {}, Policy())
 
 
 def test_a_range_for_a_member_that_does_not_share_is_refused_with_code_90() -> None:
     with pytest.raises(ConsumerRangeFetchNotAcceptedError, match="m0 does not share") as refused:
-        assigned(Broken(), some_members(2, "t", sharing=False), {"t": 1}, {}, Policy())
+        assigned(Users(halves), some_members(2, "t", sharing=False), {"t": 1}, {}, Policy())
     assert refused.value.code == 90
     with pytest.raises(ConsumerRangeFetchNotAcceptedError):
-        assigned(Broken(), some_members(2, "t"), {"t": 1}, {}, OFF)
-
-
-def test_what_a_users_assignor_raises_is_named() -> None:
-    with pytest.raises(InvalidAssignmentError, match="the assignor 'broken' failed: KeyError: 'rack'"):
-        assigned(Broken(KeyError("rack")), some_members(2, "t"), {"t": 1}, {}, Policy())
+        assigned(Users(halves), some_members(2, "t"), {"t": 1}, {}, OFF)
+    assert "m0 does not share" in computed(Users(halves), some_members(2, "t"), {"t": 1}, {}, OFF).failure

@@ -17,10 +17,10 @@ TP = TopicPartition("orders", 0)
 LOWER, UPPER = cuts(2)
 
 topics = st.text("abz019._-", min_size=1, max_size=8)
-hashes = st.integers(0, HASH_MAX)
+bounds = st.lists(st.integers(0, HASH_MAX), max_size=6, unique=True).map(sorted)
 ranges = st.dictionaries(
     st.builds(TopicPartition, topics, st.integers(0, 2**31 - 1)),
-    st.lists(st.builds(lambda a, b: HashRange(min(a, b), max(a, b)), hashes, hashes), max_size=3).map(tuple),
+    bounds.map(lambda ends: tuple(map(HashRange, ends[::2], ends[1::2]))),
     max_size=6,
 )
 

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from importlib.util import find_spec
 
 import pytest
 from pyspark.errors import AnalysisException
@@ -13,6 +14,7 @@ def test_spark_knows_the_format_without_a_register_call(spark: SparkSession) -> 
         spark.read.format("coop-kafka").load()
 
 
+@pytest.mark.skipif(find_spec("pyspark_coop_kafka") is None, reason="the wheel is not installed")
 def test_importing_what_spark_finds_loads_nothing_of_ours() -> None:
     code = (
         "import sys, pyspark_coop_kafka; assert pyspark_coop_kafka.DefaultSource.name() == 'coop-kafka';"

@@ -1,5 +1,6 @@
 """The command line against a real Redis: what it prints, and how it ends when something is wrong."""
 
+import ast
 import io
 import json
 import secrets
@@ -76,7 +77,7 @@ def test_describe_prints_json_for_programs(
     assert (told["state"], told["generation"], told["assignor"], told["reset"]) == ("Stable", 1, "test 1", 0)
     assert told["policy"] == {}
     assert run("policy", known_group, "--set", "accept.range.fetch:orders=false")[0] == 0
-    assert json.loads(run("describe", known_group, "--json")[1])["policy"] == {"accept.range.fetch:orders": "false"}
+    assert json.loads(run("describe", known_group, "--json")[1])["policy"] == {"accept.range.fetch:orders": False}
     assert told["partitions"][0] == {
         "topic": "orders",
         "partition": 0,
@@ -98,6 +99,18 @@ def test_gaps_are_what_is_missing_above_the_stable_offset(run: Run, redis_url: s
     _, out, _ = run("gaps", known_group, "--json", "--redis", redis_url)
     assert json.loads(out)[0]["gaps"] == [{"hashes": WHOLE_TEXT, "position": 5, "missing": ["5-44", "48-49"]}]
     assert json.loads(out)[1]["gaps"] == []
+
+
+def test_a_table_shows_a_thousand_offset_ranges_a_cell_and_json_all(run: Run, redis_url: str, known_group: str) -> None:
+    with closing(redis.Redis.from_url(redis_url)) as client:
+        ics = " ".join(f"{offset}-{offset}" for offset in range(45, 45 + 2 * 1_500, 2))
+        client.hset(GroupKeys(known_group).ics(FIRST), WHOLE_TEXT, ics)
+
+    for verb in (("gaps", known_group), ("owner", known_group, "orders", "key")):
+        code, out, _ = run(*verb, "--redis", redis_url)
+        assert (code, "and 500 more: --json shows all" in " ".join(out.split())) == (0, True)
+    _, out, _ = run("gaps", known_group, "--json", "--redis", redis_url)
+    assert len(json.loads(out)[0]["gaps"][0]["missing"]) == 1_500
 
 
 @pytest.mark.parametrize("key", [("order-1",), ("6f726465722d31", "--hex")], ids=["as text", "as hex digits"])
@@ -131,7 +144,7 @@ def test_the_usual_partition_of_a_key_is_kafkas_own_choice(
 
 def test_a_key_that_is_no_hex_and_a_topic_that_is_not_read_are_told(run: Run, redis_url: str, known_group: str) -> None:
     code, _, err = run("owner", known_group, "orders", "xyz", "--hex", "--redis", redis_url)
-    assert (code, err.startswith("INVALID_OPTION")) == (1, True)
+    assert (code, err.startswith("INVALID_OPTION")) == (2, True)
     code, _, err = run("owner", known_group, "returns", "k", "--redis", redis_url)
     assert (code, err.startswith("UNKNOWN_TOPIC_OR_PARTITION")) == (1, True)
 
@@ -191,14 +204,15 @@ def test_a_redis_that_is_not_there_is_one_line_without_the_password(run: Run) ->
 def test_a_url_that_cannot_be_parsed_is_not_shown(run: Run) -> None:
     code, _, err = run("describe", "g", "--redis", "redis://ann:pa[55word@h:xx/0")
 
-    assert code == 1
-    assert err.startswith("INVALID_OPTION: --redis cannot be parsed: (url not shown)")
+    assert code == 2
+    assert err.startswith("INVALID_OPTION: --redis cannot be used: host and port cannot be told apart")
+    assert "55word" not in err
 
 
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        pytest.param(["describe", "g"], "COOP_REDIS", id="no Redis is named"),
+        pytest.param(["describe", "g"], "--redis", id="no Redis is named"),
         pytest.param(["describe", "--redis", "redis://h"], "GROUP", id="no group is named"),
         pytest.param(["descrieb"], "No such command", id="no such verb"),
         pytest.param(["describe", "g", "--yaml"], "No such option", id="no such option"),
@@ -229,6 +243,16 @@ def test_it_loads_neither_spark_nor_kafka() -> None:
     done = subprocess.run([sys.executable, "-c", loaded], cwd=ROOT, capture_output=True, text=True, check=True)
 
     assert done.stdout.split() == []
+
+
+def test_only_one_module_prints_and_only_one_makes_texts_of_tables() -> None:
+    allowed = {"print": "printing.py", "echo": "", "Text": "tables.py"}
+    for file in [*(ROOT / "coordinator" / "cli").glob("*.py"), ROOT / "spark_coop_source" / "command_line.py"]:
+        for call in ast.walk(ast.parse(file.read_text())):
+            function = call.func if isinstance(call, ast.Call) else None
+            name = function.id if isinstance(function, ast.Name) else getattr(function, "attr", "")
+            of_console = name == "print" and isinstance(function, ast.Attribute)
+            assert of_console or allowed.get(name, file.name) == file.name, f"{file}: {name}, which escapes nothing"
 
 
 def test_on_a_narrow_terminal_a_hash_range_breaks_at_its_dash() -> None:

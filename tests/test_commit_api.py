@@ -10,8 +10,10 @@ import pytest
 
 from coordinator.commits.acknowledger import Acknowledger
 from coordinator.commits.commit_api import RANGES_MAX, CommitApi, Committed
+from coordinator.commits.ordered_commits import OrderedCommits
 from coordinator.errors import (
     CheckpointMismatchError,
+    CommitBeyondReadError,
     CommitError,
     CorruptCommitError,
     FencedMemberError,
@@ -30,7 +32,8 @@ from coordinator.ranges import WHOLE, OffsetRange
 from coordinator.redis.events import last_events
 from coordinator.redis.keys import GroupKeys
 from coordinator.redis.policy import PolicyVerbs
-from store_world import BIG, OTHER, SESSION, TP, WANTED, World
+from coordinator.subscription import Topic
+from store_world import BIG, NOBODY, OTHER, SESSION, TP, WANTED, World, lane
 
 ON_EACH_SERVER = True
 
@@ -45,9 +48,16 @@ def ranges(text: str) -> list[OffsetRange]:
 def api(world: World, position: int = 43, ics: str = "", **limits: int) -> CommitApi:
     """The Commit API of a member that owns the partition at `position`, with those individual commits."""
     world.found(p0=position)
+    world.logs_reach()
     world.set_ics({str(WHOLE): ics} if ics else {})
     world.store.acquire(world.join(**{name.replace("_", "."): str(n) for name, n in limits.items()}), WANTED)
     return CommitApi.of_member(world.url, world.group, "m-1")
+
+
+def batch_of(world: World, *lanes: Lane) -> CommitApi:
+    """The Commit API of the member's batch that reads those lanes."""
+    end = StreamOffset(world.group, "m-1", 0, {"orders": "id-1"}, {TP: lanes})
+    return CommitApi.of_offset(world.url, json.dumps(end.to_json()))
 
 
 def state(world: World) -> tuple[dict[str, str], dict[str, str]]:
@@ -80,9 +90,7 @@ def test_a_commit_without_ranges_says_that_everything_before_its_offset_is_done(
 
 def test_the_lanes_of_a_stream_offset_are_what_its_member_may_commit(world: World) -> None:
     api(world).close()
-    lanes = (Lane(LOWER, "aa.1", 43), Lane(UPPER, "aa.9", 43))
-    end = StreamOffset(world.group, "m-1", 0, {"orders": "id-1"}, {TP: lanes})
-    with CommitApi.of_offset(world.url, json.dumps(end.to_json())) as commits:
+    with batch_of(world, lane("aa.1", 43, 45, LOWER), lane("aa.9", 43, 45, UPPER)) as commits:
         assert commits.commit(TP, ranges("43-44")) == Committed(43, 0, 0, (UPPER,))
     assert world.positions() == {str(LOWER): "45", str(UPPER): "43"}
 
@@ -94,6 +102,88 @@ def test_a_commit_can_be_for_one_lane_only(world: World) -> None:
     assert state(world) == ({str(LOWER): "43", str(UPPER): "43"}, {str(LOWER): "45-46"})
     with pytest.raises(CommitError, match="overlap"):
         commits.commit(TP, ranges("45-46"), lanes=[Owned(LOWER, "aa.1"), Owned(WHOLE, "aa.1")])
+
+
+def test_a_commit_of_what_the_batch_does_not_read_is_refused_and_nothing_of_it_is_committed(world: World) -> None:
+    api(world).close()
+    with batch_of(world, lane("aa.1", 43, 100)) as commits:
+        for given in ("100-100", "43-100", "43-44 199-199", f"43-{2**62 - 1}"):
+            with pytest.raises(
+                CommitBeyondReadError, match="from offset 100, where the lanes of this batch end"
+            ) as far:
+                commits.commit(TP, ranges(given))
+            assert far.value.reach == 100
+        with pytest.raises(CommitBeyondReadError):
+            commits.commit(TP, [], offset=101)
+        with pytest.raises(CommitBeyondReadError, match="from offset 100"):
+            OrderedCommits(commits, "w").reserve(TP, OffsetRange(99, 101))
+        assert state(world) == ({str(WHOLE): "43"}, {})
+        assert commits.commit(TP, ranges("0-0 43-44 99-99")) == Committed(45, 1, 1, ())
+        assert commits.commit(TP, [], offset=100).stable == 100
+
+
+def test_an_idle_lane_of_a_batch_takes_no_commit_beyond_its_position(world: World) -> None:
+    api(world).close()
+    with batch_of(world, Lane(WHOLE, "aa.1", 43)) as commits, pytest.raises(CommitBeyondReadError):
+        commits.commit(TP, ranges("43-43"))
+    assert state(world) == ({str(WHOLE): "43"}, {})
+
+
+def test_a_lane_that_reads_less_than_its_neighbour_takes_only_what_it_reads(world: World) -> None:
+    """Who has received record 60 of the upper lane need not know that the lower one reads to offset 50."""
+    api(world).close()
+    with batch_of(world, lane("aa.1", 43, 50, LOWER), lane("aa.1", 43, 70, UPPER)) as commits:
+        assert commits.commit(TP, ranges("60-60")) == Committed(43, 1, 0, ())
+        assert state(world) == ({str(LOWER): "43", str(UPPER): "43"}, {str(UPPER): "60-60"})
+        assert commits.commit(TP, [], offset=70) == Committed(50, 0, 0, ())
+        assert world.positions() == {str(LOWER): "50", str(UPPER): "70"}
+        with pytest.raises(CommitBeyondReadError, match="from offset 50"):
+            commits.commit(TP, ranges("60-60"), lanes=[Owned(LOWER, "aa.1")])
+        assert commits.commit(TP, ranges("60-60"), lanes=[Owned(UPPER, "aa.1")]).duplicates == 1
+
+
+def test_hashes_that_the_batch_does_not_read_take_no_commit(world: World) -> None:
+    api(world).close()
+    with batch_of(world, lane("aa.1", 43, 50, LOWER)) as commits:
+        assert commits.commit(TP, ranges("43-44"), lanes=[Owned(WHOLE, "aa.1")]).stable == 43
+        assert world.positions() == {str(LOWER): "45", str(UPPER): "43"}
+        with pytest.raises(CommitBeyondReadError, match="from offset 0"):
+            commits.commit(TP, ranges("43-44"), lanes=[Owned(UPPER, "aa.1")])
+
+
+def test_a_commit_of_a_member_ends_at_the_log_end_that_redis_holds(world: World) -> None:
+    commits = api(world)
+    world.logs_reach(100)
+    with pytest.raises(CommitBeyondReadError, match="from offset 100, the log end that Redis holds") as far:
+        commits.commit(TP, ranges("199-199"))
+    assert (far.value.name, far.value.reach) == ("COMMIT_BEYOND_READ", 100)
+    with pytest.raises(CommitBeyondReadError):
+        OrderedCommits(commits, "w").reserve(TP, OffsetRange(90, 101))
+    assert state(world) == ({str(WHOLE): "43"}, {})
+    assert commits.commit(TP, ranges("99-99")).held == 1
+    world.logs_reach(300)
+    assert commits.commit(TP, ranges("199-199")).held == 2
+
+
+def test_without_a_log_end_in_redis_a_commit_of_a_member_is_refused(world: World) -> None:
+    commits = api(world)
+    world.redis.delete(GroupKeys(world.group).end("orders"))
+    with pytest.raises(CommitBeyondReadError, match="Redis holds no log end"):
+        commits.commit(TP, ranges("43-43"))
+    assert state(world) == ({str(WHOLE): "43"}, {})
+    with batch_of(world, lane("aa.1", 43, 50)) as of_batch:
+        assert of_batch.commit(TP, ranges("43-43")).stable == 44
+
+
+def test_the_log_end_of_a_topic_that_was_replaced_is_no_bound_for_commits(world: World) -> None:
+    api(world).close()
+    world.store.recreate(NOBODY, {"orders": Topic("orders", "id-2", (0, 1))}, {TP: 0})
+    world.store.acquire(world.caller("m-1"), WANTED)
+    with (
+        CommitApi.of_member(world.url, world.group, "m-1") as commits,
+        pytest.raises(CommitBeyondReadError, match="Redis holds no log end"),
+    ):
+        commits.commit(TP, ranges("0-0"))
 
 
 def test_a_repeated_commit_is_no_error_but_counted_and_logged(world: World, caplog: pytest.LogCaptureFixture) -> None:
@@ -143,6 +233,7 @@ def test_reaching_the_cap_is_one_event_with_why_and_makes_an_assignment_due(worl
 
 def test_the_cap_is_held_over_all_members_of_a_partition(world: World) -> None:
     world.found(p0=43)
+    world.logs_reach()
     world.store.acquire(world.join("m-1", **{"max.individual.commits": "2"}), {TP: (LOWER,)})
     world.store.acquire(world.join("m-2", "i2", **{"max.individual.commits": "2"}), {TP: (UPPER,)})
     lower, upper = (CommitApi.of_member(world.url, world.group, m) for m in ("m-1", "m-2"))
@@ -303,6 +394,21 @@ def test_what_an_acknowledger_could_not_commit_stays_collected_unless_it_counts_
     with pytest.raises(IndividualCommitTooOldError):
         collected.flush()
     assert collected.flush() == {}
+
+
+def test_an_acknowledger_commits_what_was_read_and_keeps_what_lies_beyond(world: World) -> None:
+    commits = api(world)
+    collected = Acknowledger(commits)
+    world.logs_reach(50)
+    for start, until in ((43, 45), (47, 52), (60, 61)):
+        collected.done(TP, OffsetRange(start, until))
+    for _ in range(2):
+        with pytest.raises(CommitBeyondReadError, match="from offset 50"):
+            collected.flush()
+        assert state(world) == ({str(WHOLE): "45"}, {str(WHOLE): "47-49"})
+    world.logs_reach(61)
+    assert collected.flush() == {TP: Committed(45, 2, 0, ())}
+    assert world.ics() == {str(WHOLE): "47-51 60-60"}
 
 
 def test_at_the_cap_an_acknowledger_commits_what_fits_from_the_lowest_offset_on(world: World) -> None:

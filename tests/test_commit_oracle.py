@@ -80,6 +80,7 @@ class Run:
     def __init__(self, world: World, base: int) -> None:
         self.world, self.base, self.oracle = world, base, Oracle()
         world.found(p0=base)
+        world.logs_reach()
         self.me = world.join()
         world.store.acquire(self.me, WANTED)
 

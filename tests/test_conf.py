@@ -1,78 +1,197 @@
 """The settings under conf/ do what they say, on a real server."""
 
-import os
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, cast
 
 import pytest
 import redis
+from pyspark.sql.streaming.datasource import ReadAllAvailable
 
-from broker_jars import ROOT
+from acl_users import OPERATOR, QUERY, AclUser
+from command_runs import Run
+from coordinator.redis.client import RedisClient
+from coordinator.redis.events import follow
+from group_life import Life
+from own_valkey import OwnValkey
+from spark_coop_source.driver import reader_process
+from spark_coop_source.driver.stream_reader import CoopKafkaStreamReader
+from spark_coop_source.options.options import validate
+from streams import keyed
+from topics import Kafka
 
-LINE = (ROOT / "conf" / "redis.acl").read_text().split()
+pytestmark = pytest.mark.server
+OF_CLIENTS = {"evalsha", "script|load", "exists", "hgetall", "info", "sadd", "smembers", "srem", "time"} | {
+    "xread",
+    "xrevrange",
+    "zrange",
+}
+"""Commands that are sent to any server; what is in the scripts comes on top."""
+OF_CLUSTER_CLIENTS = {"asking", "cluster|slots", "command"}
+Url = Callable[[AclUser], str]
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OwnValkey]:
+    """A Valkey for these tests alone, with both users of conf/redis.acl."""
+    server = OwnValkey(tmp_path_factory.mktemp("acl"))
+    try:
+        with closing(redis.Redis.from_url(server.address)) as administrator:
+            QUERY.added(administrator)
+            OPERATOR.added(administrator)
+        yield server
+    finally:
+        server.stop()
 
 
 @pytest.fixture
-def own_redis(redis_url: str) -> str:
-    """Our own Valkey, where a test may add users."""
-    if os.environ.get("COOP_REDIS"):
-        pytest.skip("COOP_REDIS names a server of yours: this test needs our own, with the settings of conf/")
-    return redis_url
+def administrator(own: OwnValkey) -> Iterator[redis.Redis]:
+    """Somebody who may do anything, with an empty list of refusals."""
+    with redis.Redis.from_url(own.address, decode_responses=True) as client:
+        client.acl_log_reset()
+        yield client
+
+
+def refusals(administrator: redis.Redis) -> set[str]:
+    """The commands that were refused to anybody; redis-py goes on without `client setinfo`."""
+    entries = cast(list[dict[str, Any]], administrator.acl_log())
+    return {str(entry["object"]) for entry in entries} - {"client|setinfo"}
+
+
+def calls_in_scripts() -> set[str]:
+    """The commands of the Lua scripts."""
+    texts = [script.read_text() for script in (files("coordinator.redis") / "lua").iterdir()]
+    return {name.lower() for text in texts for name in re.findall(r"redis\.p?call\([^)]*?'([A-Z]+)'", text)} | {"del"}
+
+
+def test_the_acl_grants_what_is_used_and_nothing_more() -> None:
+    assert QUERY.granted == OF_CLIENTS | OF_CLUSTER_CLIENTS | calls_in_scripts()
+    assert OPERATOR.granted == QUERY.granted | {"scan"}
+    assert {*QUERY.rules} - {f"+{command}" for command in QUERY.granted} == {
+        *("on", ">change-me", "resetkeys", "~coop:v1:*", "resetchannels", "-@all")
+    }
+
+
+def test_the_life_of_a_group_uses_every_command_that_is_granted(own: OwnValkey, administrator: redis.Redis) -> None:
+    administrator.config_resetstat()
+    Life(OPERATOR.url(own.address)).live()
+    assert refusals(administrator) == set()
+    used = {name.removeprefix("cmdstat_") for name in cast(dict[str, object], administrator.info("commandstats"))}
+    assert OPERATOR.granted - OF_CLUSTER_CLIENTS <= used
 
 
 @pytest.fixture
-def confined(own_redis: str) -> Iterator[redis.Redis]:
-    """A client who may do what the line in conf/redis.acl says."""
-    _, user, *rules = LINE
-    with redis.Redis.from_url(own_redis) as administrator:
-        administrator.execute_command("ACL", "SETUSER", user, *rules)
-        with redis.Redis.from_url(own_redis, username=user, password="change-me", decode_responses=True) as client:
-            yield client
-        administrator.execute_command("ACL", "DELUSER", user)
+def reader(
+    own: OwnValkey, kafka: Kafka, group: str, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[tuple[CoopKafkaStreamReader, str]]:
+    """A query of a new group over a topic of five records, under the ACL; its topic."""
+    monkeypatch.setattr(reader_process, "exit_on_sigterm", lambda: None)  # this process is pytest's
+    topic = kafka.create_topic("acl")
+    kafka.produce(topic, keyed(5))
+    options = {
+        "kafka.bootstrap.servers": kafka.bootstrap,
+        "subscribe": topic,
+        "startingOffsets": "earliest",
+        "group": group,
+        "redis.url": QUERY.url(own.address),
+    }
+    made = CoopKafkaStreamReader(validate(options, streaming=True))
+    yield made, topic
+    made.stop()
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        pytest.param("PING", id="connect"),
-        pytest.param("HSET coop:v1:{acl}:meta state Empty", id="write a hash"),
-        pytest.param("HGETALL coop:v1:{acl}:meta", id="read a hash"),
-        pytest.param("ZADD coop:v1:{acl}:leases 1 m", id="write a lease"),
-        pytest.param("XADD coop:v1:{acl}:events MAXLEN 1000 * event join", id="write an event"),
-        pytest.param("XREVRANGE coop:v1:{acl}:events + - COUNT 1", id="show events"),
-        pytest.param("XREAD COUNT 1 BLOCK 1 STREAMS coop:v1:{acl}:events $", id="follow events"),
-        pytest.param("SREM coop:v1:groups acl", id="forget a deleted group"),
-        pytest.param("PEXPIREAT coop:v1:{acl}:meta 1", id="let a group expire"),
-        pytest.param("DEL coop:v1:{acl}:leases coop:v1:{acl}:events", id="delete a group"),
-        pytest.param("INFO server", id="see the server's run id"),
-        pytest.param("TIME", id="see the server's clock"),
-        pytest.param("SCAN 0 MATCH coop:v1:*", id="look for groups"),
-    ],
-)
-def test_the_acl_line_allows_what_we_need(confined: redis.Redis, command: str) -> None:
-    confined.execute_command(*command.split())  # type: ignore[no-untyped-call]  # redis-py gives no types
+def test_queries_and_the_command_line_work_under_the_acl(
+    own: OwnValkey,
+    administrator: redis.Redis,
+    reader: tuple[CoopKafkaStreamReader, str],
+    kafka: Kafka,
+    group: str,
+    run: Run,
+    tmp_path: Path,
+) -> None:
+    query, topic = reader
+    start = query.initialOffset()
+    query.prepareForTriggerAvailableNow()
+    end = query.latestOffset(start, ReadAllAvailable())
+    assert query.partitions(start, end)
+    assert query.latestOffset(end, ReadAllAvailable()) == end
+
+    def say(user: AclUser, *words: str) -> str:
+        verb, *more = words
+        name = (group,) if verb != "groups" else ()
+        place = ("--bootstrap-server", kafka.bootstrap) if verb in ("delete", "reset-offsets") else ()
+        given = (verb, *name, *more) if verb != "groups" else (verb, *more)
+        code, out, err = run(*given, "--redis", user.url(own.address), *place)
+        assert code == 0, err
+        return out
+
+    assert group in say(QUERY, "groups", "list")
+    for verb in ("describe", "gaps", "events", "parked", "policy"):
+        say(QUERY, verb)
+    say(QUERY, "owner", topic, "key-1")
+    say(QUERY, "top", "--once")
+    say(QUERY, "policy", "--set", "accept.individual.commit=true")
+    with closing(RedisClient(QUERY.url(own.address))) as client:
+        assert "found" in {event.kind for event in next(follow(client, group, "0-0"))}
+    query.stop()
+    say(QUERY, "reset-offsets", "--all-topics", "--to-earliest", "--execute")
+    (tmp_path / "copy.json").write_text(say(OPERATOR, "backup"))
+    say(OPERATOR, "restore", str(tmp_path / "copy.json"), "--execute")
+    say(OPERATOR, "delete", "--execute")
+    assert refusals(administrator) == set()
 
 
-def test_the_acl_line_allows_our_scripts(confined: redis.Redis) -> None:
-    script = "redis.call('HSET', KEYS[1], 'at', redis.call('TIME')[1]); return redis.call('INFO', 'server')"
-    assert "run_id" in str(confined.eval(script, 1, "coop:v1:{acl}:meta"))
-    confined.delete("coop:v1:{acl}:meta")
-
-
+@pytest.mark.parametrize("user", [QUERY, OPERATOR], ids=["a query", "an operator"])
 @pytest.mark.parametrize(
     "command",
     [
         pytest.param("GET other:key", id="read a key that is not ours"),
-        pytest.param("SET other:key 1", id="write a key that is not ours"),
+        pytest.param("HSET other:key a 1", id="write a key that is not ours"),
+        pytest.param("HGETALL coop:v1", id="read a key that only begins like ours"),
+        pytest.param("GET coop:v1:{g}:meta", id="a command that we do not use"),
         pytest.param("FLUSHALL", id="empty the server"),
+        pytest.param("FLUSHDB", id="empty the database"),
         pytest.param("CONFIG SET maxmemory-policy allkeys-lru", id="change the server's settings"),
         pytest.param("KEYS *", id="block the server by listing every key"),
+        pytest.param("RANDOMKEY", id="see the name of any key"),
+        pytest.param("DBSIZE", id="count the keys of others"),
+        pytest.param("SELECT 1", id="reach another database"),
+        pytest.param("SWAPDB 0 1", id="exchange databases"),
+        pytest.param("COPY coop:v1:{g}:meta coop:v1:{g}:other DB 1", id="copy into another database"),
+        pytest.param("EVAL return(1) 0", id="run a script that is not loaded"),
+        pytest.param("SCRIPT FLUSH", id="drop the scripts of others"),
+        pytest.param("SCRIPT KILL", id="stop a script of others"),
+        pytest.param("FUNCTION FLUSH", id="drop the functions of others"),
+        pytest.param("FUNCTION LOAD x", id="load a function"),
+        pytest.param("FUNCTION LIST", id="see the functions of others"),
+        pytest.param("FCALL f 0", id="call a function of others"),
+        pytest.param("PUBLISH channel text", id="publish"),
+        pytest.param("SUBSCRIBE channel", id="subscribe"),
+        pytest.param("CLIENT LIST", id="see other clients"),
+        pytest.param("CLIENT KILL ID 1", id="close another client's connection"),
+        pytest.param("CLUSTER RESET", id="take the cluster apart"),
+        pytest.param("MONITOR", id="see every command"),
         pytest.param("SHUTDOWN NOSAVE", id="stop the server"),
         pytest.param("ACL LIST", id="see other users"),
     ],
 )
-def test_the_acl_line_forbids_everything_else(confined: redis.Redis, command: str) -> None:
-    with pytest.raises(redis.exceptions.NoPermissionError):
-        confined.execute_command(*command.split())  # type: ignore[no-untyped-call]  # redis-py gives no types
+def test_the_acl_refuses_everything_else(own: OwnValkey, user: AclUser, command: str) -> None:
+    refused(own, user, command)
+
+
+def test_a_query_may_not_list_keys(own: OwnValkey) -> None:
+    refused(own, QUERY, "SCAN 0 MATCH coop:v1:*")
+
+
+def refused(own: OwnValkey, user: AclUser, command: str) -> None:
+    with (
+        redis.Redis.from_url(user.url(own.address)) as client,
+        pytest.raises(redis.exceptions.NoPermissionError),
+    ):
+        client.execute_command(*command.split())
 
 
 @pytest.mark.parametrize(
@@ -83,6 +202,6 @@ def test_the_acl_line_forbids_everything_else(confined: redis.Redis, command: st
         pytest.param("appendfsync", "everysec", id="what is written down is synced once a second"),
     ],
 )
-def test_valkey_runs_as_its_conf_says(own_redis: str, setting: str, value: str) -> None:
-    with redis.Redis.from_url(own_redis, decode_responses=True) as client:
+def test_valkey_runs_as_its_conf_says(own: OwnValkey, setting: str, value: str) -> None:
+    with redis.Redis.from_url(own.address, decode_responses=True) as client:
         assert client.config_get(setting) == {setting: value}

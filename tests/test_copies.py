@@ -1,6 +1,7 @@
 """A group is copied to a file and back: an old copy is loaded, and what was done since is found again (spec 7)."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,13 @@ from command_runs import Run
 from coordinator.errors import StateFormatError
 from coordinator.operations.copies import GroupCopy
 from coordinator.progress.stream_offset import StreamOffset
+from coordinator.redis.events import last_events
+from coordinator.redis.operator import OperatorVerbs
 from coordinator.subscription import TopicPartition
 from group_services import Group, batch, read, records, subscribed
 from group_services import run as run_query
+from rich_groups import live_richly
+from store_world import World
 from streams import keyed
 
 WHOLE = "0000000000000000-7fffffffffffffff"
@@ -21,7 +26,7 @@ COPY = GroupCopy(
     "orders",
     1_700_000_000_000,
     {
-        "meta": {"nonce": "aa", "schema": "1", "commit_seq": "7"},
+        "meta": {"nonce": "aa", "schema": "1", "commit_seq": "7", "reset_epoch": "0", "epochs": "1"},
         "topics": {"t": "id-1 1"},
         "stable:t": {"0": "5"},
         "segments:t:0": {WHOLE: "5"},
@@ -45,14 +50,14 @@ def changed(keys: dict[str, dict[str, object]] | None = None, **more: Any) -> st
     [
         pytest.param("", "not JSON", id="nothing"),
         pytest.param(COPY.text[:-20], "not JSON", id="cut off"),
-        pytest.param("[1]", "another form", id="a list"),
-        pytest.param("{}", "lacks 'coop-kafka'", id="other JSON"),
+        pytest.param("[1]", "not a JSON object", id="a list"),
+        pytest.param("{}", "with 'coop-kafka'", id="other JSON"),
         pytest.param(COPY.text.replace('"coop-kafka": 1', '"coop-kafka": 2'), "version 2", id="of a newer version"),
         pytest.param(changed(group="other"), "of group 'other'", id="of another group"),
         pytest.param(changed({"leases": {"m": "1"}}), "'leases', which is no key of a copy", id="a foreign key"),
-        pytest.param(changed({"policy": {}}), "no key of a copy", id="an empty key"),
-        pytest.param(changed({"policy": {"a": 1}}), "more than text", id="a number"),
-        pytest.param(changed({"meta": {"nonce": "aa"}}), "part of meta", id="half a meta"),
+        pytest.param(changed({"policy": {}}), "holds no fields", id="an empty key"),
+        pytest.param(changed({"policy": {"a": 1}}), "not text", id="a number"),
+        pytest.param(changed({"meta": {"nonce": "aa", "schema": "1"}}), "commit_seq", id="half a meta"),
         pytest.param(changed({"stable:t": {"1": "5"}}), "segments:t:1", id="no segments"),
         pytest.param(changed({"segments:t:0": {"0-7": "5"}}), "0-7", id="hashes that are none"),
         pytest.param(changed({"segments:t:0": {"0000000000000000-0fffffffffffffff": "5"}}), "holes", id="a hole"),
@@ -116,3 +121,38 @@ def test_a_copy_is_taken_of_members_at_work_and_not_loaded_under_them(
 def test_there_is_no_copy_of_a_group_that_is_not(run: Run, members: Group) -> None:
     code, _, err = run("backup", members.name, "--redis", members.redis_url)
     assert (code, err.startswith("UNKNOWN_GROUP")) == (1, True)
+
+
+def test_a_group_with_something_of_everything_is_shown_the_same_after_a_restore(
+    run: Run, world: World, tmp_path: Path
+) -> None:
+    def shown() -> list[str]:
+        names = ("describe", "gaps", "policy", "parked")
+        return [run(name, world.group, "--json", "--redis", world.url)[1] for name in names]
+
+    live_richly(world)
+    before, copy = shown(), tmp_path / "copy.json"
+    assert all(json.loads(text) for text in before)
+    copy.write_text(run("backup", world.group, "--redis", world.url)[1])
+    operator = OperatorVerbs.of_group(world.client, world.group)
+    operator.delete(operator.names())
+
+    assert run("restore", world.group, str(copy), "--execute", "--redis", world.url)[0] == 0
+    assert shown() == before
+    again = GroupCopy.parse(run("backup", world.group, "--redis", world.url)[1], world.group)
+    was = GroupCopy.parse(copy.read_text(), world.group)
+    assert {**again.keys, "meta": {**again.keys["meta"], "run_id": was.keys["meta"]["run_id"]}} == was.keys
+
+
+def test_an_operator_whose_user_id_has_no_name_restores_a_copy(
+    run: Run, members: Group, tp: TopicPartition, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a container that runs as any user."""
+    run_query(members, subscribed(tp))
+    file = copied(run, members, tmp_path)
+    for name in ("LOGNAME", "USER", "LNAME", "USERNAME"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(os, "getuid", lambda: 1_234_567_890)
+    code, _, err = restore(run, members, file, "--execute")
+    assert (code, err) == (0, "")
+    assert last_events(members.client, members.name, 1)[0].why.startswith("by uid-1234567890@")

@@ -39,6 +39,7 @@ BEATS = ("updated_at", "commit_seq", "computing", "computing_member", "computing
 def lived(world: World) -> World:
     """A group with a member that owns a partition, and something of everything that Redis may hold."""
     world.found(p0=5, p1=5)
+    world.logs_reach(20)
     me = world.join()
     look = world.store.look(me).value
     world.store.assign(me, look.occasion, "test 1", {"m-1": WANTED})
@@ -177,6 +178,7 @@ FIELDS = [
     pytest.param("end", "0", "far", id="a log end that is no number"),
     pytest.param("growth", "orders", "id 1 2", id="a growth without counts"),
     pytest.param("growth", "orders 4 2", "id-1 1 2", id="a topic that shrank"),
+    pytest.param("growth", f"orders 1 {10**9}", "id-1 1 2", id="a growth to a billion partitions"),
     pytest.param("growth", "orders 2 4", "junk", id="a growth that says nothing"),
     pytest.param("growth", "orders 2 4", "id-1 1 2 9", id="a growth with too few ends"),
     pytest.param("policy", "accept.individual.commit", "maybe", id="a policy that is neither true nor false"),

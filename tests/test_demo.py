@@ -13,6 +13,7 @@ import pytest
 from broker_jars import ROOT
 from verdict import require
 
+pytestmark = pytest.mark.server
 DEMO = ROOT / "scripts" / "demo"
 SECONDS = 170
 

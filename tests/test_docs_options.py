@@ -7,7 +7,8 @@ import pytest
 
 from spark_coop_source.options.docs import markdown
 from spark_coop_source.options.kafka_table import KAFKA_NAMES
-from spark_coop_source.options.table import NAMES, OPTIONS
+from spark_coop_source.options.names import NAMES
+from spark_coop_source.options.table import OPTIONS
 from spark_coop_source.options.values import Section
 
 ROOT = Path(__file__).parent.parent

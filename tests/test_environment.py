@@ -9,6 +9,7 @@ import pytest
 
 from broker_jars import ROOT
 
+pytestmark = pytest.mark.server
 SCRIPT = ROOT / "scripts" / "lib" / "environment.sh"
 SECONDS = 60
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import sys
+import traceback
 from collections.abc import Callable, Iterator
 
 import pyarrow as pa
@@ -11,7 +12,7 @@ from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
 from arrow_records import ALL, batch, points
 from coordinator.errors import EnvironmentMismatchError, FetchTimeoutError, MapInReadError
-from coordinator.key_hash import cuts
+from coordinator.key_hash import cuts, hash_record
 from coordinator.progress.slices import Slice
 from coordinator.ranges import OffsetRange
 from coordinator.subscription import TopicPartition
@@ -170,25 +171,31 @@ def fails_on_b(batches: Batches) -> Batches:
         yield counted(each)
 
 
+OF_B = f"(key hash {hash_record(b'b', 0):016x})"
+
+
 def key_fails(key: bytes | None, batch: pa.RecordBatch) -> None:
     if key == b"b":
         raise KeyError("no such customer")
 
 
 @pytest.mark.parametrize(
-    "of",
+    ("of", "count", "where"),
     [
-        pytest.param(function(fails_on_b), id="a function of batches"),
-        pytest.param(function(key_fails, per_key=True), id="a function of a key"),
-        pytest.param(function(key_fails, per_key=True, concurrency=4), id="many keys at once"),
+        pytest.param(function(fails_on_b), 3, "offsets 5-7", id="a function of batches"),
+        pytest.param(function(fails_on_b), 1, "offset 5", id="a function of batches, one record"),
+        pytest.param(function(key_fails, per_key=True), 3, f"offsets 5-7 {OF_B}", id="a function of a key"),
+        pytest.param(function(key_fails, per_key=True), 1, f"offset 5 {OF_B}", id="a function of a key, one record"),
+        pytest.param(function(key_fails, per_key=True, concurrency=4), 3, f"offsets 5-7 {OF_B}", id="many keys"),
     ],
 )
-def test_an_error_names_the_records_and_shows_the_users_frames_only(of: UserFunction) -> None:
+def test_an_error_names_the_records_and_shows_the_users_frames_only(of: UserFunction, count: int, where: str) -> None:
     with pytest.raises(MapInReadError) as caught:
-        made(of, batch([b"a"] * 5), batch([b"b"] * 3, first=5))
+        made(of, batch([b"a"] * 5), batch([b"b"] * count, first=5))
     message = str(caught.value)
-    assert "raised KeyError, given orders-0 offsets 5-7:" in message
-    assert 'raise KeyError("no such customer")' in message
+    assert f"raised KeyError, given orders-0 {where}:" in message
+    shown = "".join(traceback.format_exception(caught.value))
+    assert shown.count('raise KeyError("no such customer")') == 1, "told once"
     assert message.count("  File ") == 1, "no frame is ours"
     assert "Remedy: " in message
 

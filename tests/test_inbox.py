@@ -23,14 +23,14 @@ def ended(s: Slice) -> SliceCost:
 
 def test_begun_to_reported_what_has_not_ended_is_under_way() -> None:
     inbox = Inbox()
-    inbox.begin(trial=True)
+    inbox.begin(trial=True, now_ms=1)
     inbox.receive([began(SLICES[1]), began(SLICES[0]), ended(SLICES[2])])
     assert inbox.under_way() == ((SLICES[0], SLICES[1]), True)
 
 
 def test_reported_to_ended_the_latest_report_of_each_slice_is_given_once() -> None:
     inbox = Inbox()
-    inbox.begin(trial=False)
+    inbox.begin(trial=False, now_ms=1)
     inbox.receive([began(SLICES[0])])
     inbox.receive([ended(SLICES[0])])
     assert inbox.end() == {SLICES[0]: ended(SLICES[0])}
@@ -39,11 +39,11 @@ def test_reported_to_ended_the_latest_report_of_each_slice_is_given_once() -> No
 
 def test_ended_to_begun_a_late_report_says_nothing_of_the_next_batch() -> None:
     inbox = Inbox()
-    inbox.begin(trial=False)
+    inbox.begin(trial=False, now_ms=1)
     inbox.end()
     inbox.receive([began(SLICES[0])])
     assert inbox.under_way() == ((), False)
-    inbox.begin(trial=False)
+    inbox.begin(trial=False, now_ms=1)
     assert inbox.under_way() == ((), False)
 
 
@@ -57,7 +57,7 @@ def test_a_batch_that_ends_while_another_thread_receives_is_not_brought_back() -
         main.join(0.2)  # it waits for the lock, or has come in between
         yield began(SLICES[1])
 
-    inbox.begin(trial=False)
+    inbox.begin(trial=False, now_ms=1)
     inbox.receive(reports())
     main.join()
     assert inbox.under_way() == ((), False)

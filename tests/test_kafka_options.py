@@ -13,7 +13,7 @@ from coordinator.errors import (
 from coordinator.kafka.client import client_arguments
 from spark_coop_source.options.kafka_options import kafka_arguments
 from spark_coop_source.options.kafka_table import NO_EFFECT, PASSED, REFUSED, REFUSED_FAMILIES, UNDERSTOOD
-from spark_coop_source.options.table import check_name
+from spark_coop_source.options.names import check_name
 
 SERVERS = {"kafka.bootstrap.servers": "broker:9092"}
 

@@ -24,6 +24,8 @@ from coordinator.subscription import TopicPartition
         pytest.param(1, 4, None, 2, 4, id="a minPartitions below the slots changes nothing"),
         pytest.param(1, 4, 3, 10, 3, id="a fixed number of lanes wins over every wish"),
         pytest.param(9, 4, 3, None, 3, id="a fixed number of lanes is per partition"),
+        pytest.param(64, 4, 4_096, None, 1_024, id="a batch has at most 65,536 lanes, shared by its partitions"),
+        pytest.param(10**6, 4, 512, None, 1, id="more partitions than that have a lane each"),
         pytest.param(0, 4, None, None, 4, id="nothing to read is still a valid question"),
     ],
 )
@@ -62,7 +64,7 @@ def test_lane_count(partitions: int, slots: int, lanes: int | None, min_partitio
 def test_cut_for_records(
     hashes: HashRange, offsets: OffsetRange, max_records: int, pieces: tuple[HashRange, ...]
 ) -> None:
-    assert cut_for_records(hashes, offsets, max_records) == pieces
+    assert cut_for_records(hashes, offsets, max_records, finest=1) == pieces
 
 
 bounds = st.integers(0, HASH_MAX)
@@ -75,7 +77,7 @@ def test_pieces_tile_the_range_keep_the_limit_and_are_as_few_as_can_be(
     hashes = HashRange(min(a, b), max(a, b))
     start = min(start, HASH_MAX - length)
     offsets = OffsetRange(start, start + length)
-    pieces = cut_for_records(hashes, offsets, max_records)
+    pieces = cut_for_records(hashes, offsets, max_records, finest=1)
 
     assert pieces[0].lo == hashes.lo
     assert pieces[-1].hi == hashes.hi

@@ -1,5 +1,6 @@
 """A function inside the read, on a real broker and in Spark: streams, batches, and what a user's mistake shows."""
 
+import re
 import time
 from collections.abc import Iterator
 from itertools import pairwise
@@ -8,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark import TaskContext
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
@@ -104,7 +106,7 @@ def test_an_error_of_the_function_reaches_the_user_of_spark(spark: SparkSession,
         rows.load().collect()
     message = str(failed.value)
     assert "MAP_IN_READ_FAILED: the function " in message
-    assert f"raised KeyError, given {topic}-0 offsets " in message
+    assert re.search(rf"raised KeyError, given {topic}-0 offsets? [0-9-]+ \(key hash [0-9a-f]{{16}}\):", message)
     assert 'raise KeyError("no such customer")' in message
 
     with pytest.raises(PySparkException) as refused:
@@ -112,6 +114,22 @@ def test_an_error_of_the_function_reaches_the_user_of_spark(spark: SparkSession,
     assert "INVALID_OPTION: option mapInRead = 'no_such_module:f'" in str(refused.value)
     with pytest.raises(PySparkException, match="PARSE_SYNTAX_ERROR"):
         spark.read.format("coop-kafka").options(**options, **map_in_read("json:dumps", schema="n, long")).load()
+
+
+def test_every_attempt_of_a_task_has_an_id_that_grows(spark: SparkSession, kafka: Kafka) -> None:
+    """Reports of costs are ordered by it."""
+    topic = kafka.create_topic()
+    kafka.produce(topic, records(40))
+
+    def attempt(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for _ in batches:
+            yield pa.RecordBatch.from_pydict({"id": [TaskContext.get().taskAttemptId()]})  # type: ignore[union-attr]
+
+    options = {"kafka.bootstrap.servers": kafka.bootstrap, "subscribe": topic, "slots": "2"}
+    rows = spark.read.format("coop-kafka").options(**options, **map_in_read(attempt, schema="id long")).load()
+    first, second = ({row.id for row in rows.collect()} for _ in range(2))
+    assert len(first) == len(second) == 2
+    assert max(first) < min(second)
 
 
 def test_a_function_may_be_named_of_a_module_that_every_python_can_import(

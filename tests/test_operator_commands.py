@@ -78,7 +78,7 @@ def test_a_mirror_without_redis_can_be_deleted_and_then_there_is_no_such_group(
 ) -> None:
     run_query(members, subscribed(tp))
     members.lose_everything()
-    gone = "Deleted 0 keys in Redis, and the offsets of 1 partitions in Kafka.\n"
+    gone = "Deleted 0 keys in Redis, and the offsets of 1 partition in Kafka.\n"
     assert delete(run, members, "--execute")[:2] == (0, gone)
     code, _, err = delete(run, members)
     assert (code, err.startswith("UNKNOWN_GROUP")) == (1, True)
@@ -189,13 +189,26 @@ def test_policies_are_shown_and_set(run: Run, redis_url: str, group: str) -> Non
     code, out, _ = run("policy", *place, "--set", "accept.range.fetch:orders=false", "--json")
     assert (code, json.loads(out)) == (
         0,
-        {"accept.individual.commit": "true", "accept.range.fetch:orders": "false"},
+        {"accept.individual.commit": True, "accept.range.fetch:orders": False},
     )
     assert run("policy", *place, "--set", "accept.range.fetch:orders=")[1] == "accept.individual.commit=true\n"
 
 
+def test_a_policy_of_a_group_or_topic_that_is_not_there_is_set_with_a_warning(
+    run: Run, members: Group, tp: TopicPartition
+) -> None:
+    place = ("policy", members.name, "--redis", members.redis_url, "--set")
+    code, out, err = run(*place, f"accept.range.fetch:{tp.topic}=false")
+    assert (code, out.count("\n")) == (0, 2)
+    assert err.startswith(f"warning: there is no group {members.name!r}: its policies wait seven days")
+    members.service(subscribed(tp)).first_positions()
+    assert "does not read topic 'ordres'" in run(*place, "accept.range.fetch:ordres=false")[2]
+    assert run(*place, f"accept.range.fetch:{tp.topic}=false")[2] == ""
+    assert run(*place, "accept.individual.commit=false")[2] == ""
+
+
 def test_a_policy_that_there_is_not_is_refused(run: Run, redis_url: str, group: str) -> None:
     code, _, err = run("policy", group, "--redis", redis_url, "--set", "accept.individual.comit=false")
-    assert (code, err.startswith("UNKNOWN_OPTION")) == (1, True)
+    assert (code, err.startswith("UNKNOWN_OPTION")) == (2, True)
     assert "did you mean accept.individual.commit" in err
     assert run("policy", group, "--redis", redis_url, "--set", "accept.individual.commit")[0] == 2

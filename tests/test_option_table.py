@@ -9,6 +9,7 @@ import pytest
 
 from coordinator import errors
 from coordinator.errors import UnknownOptionError
+from spark_coop_source.options import names
 from spark_coop_source.options import table as option_table
 from spark_coop_source.options.options import validate
 from spark_coop_source.options.values import Given, Option
@@ -47,14 +48,14 @@ def told_by_errors() -> Iterator[str]:
 )
 def test_an_unknown_option_is_refused_with_the_nearest_name(name: str, remedy: str) -> None:
     with pytest.raises(UnknownOptionError) as refused:
-        option_table.check_name(name)
+        names.check_name(name)
     assert name in refused.value.what
     assert remedy in refused.value.remedy
 
 
 @pytest.mark.parametrize("name", ["subscribePattern", "SUBSCRIBEPATTERN", "subscribepattern", "KAFKA.client.ID"])
 def test_a_name_is_known_in_any_case(name: str) -> None:
-    option_table.check_name(name)
+    names.check_name(name)
 
 
 def test_the_value_of_an_unknown_option_is_not_shown() -> None:
@@ -76,6 +77,6 @@ def test_every_default_can_be_parsed() -> None:
 
 def test_every_option_that_an_error_names_is_in_the_table() -> None:
     named = {word for text in told_by_errors() for word in LOOKS_LIKE_AN_OPTION.findall(text)} - NO_OPTIONS - BEGINNINGS
-    options = {name for name in named if name.lower() in option_table.NAMES}
+    options = {name for name in named if name.lower() in names.NAMES}
     assert len(options) > 25
     assert sorted(named - options) == []

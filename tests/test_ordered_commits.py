@@ -26,6 +26,7 @@ class Purgatory:
     def __init__(self, world: World) -> None:
         self.world = world
         world.found(p0=40)
+        world.logs_reach()
         world.store.acquire(world.join(), WANTED)
         self.commits = CommitApi.of_member(world.url, world.group, "m-1")
         self._threads = ThreadPoolExecutor()

@@ -187,3 +187,9 @@ def test_no_task_is_ahead_of_another_by_more_than_its_lightest_slice(lengths: li
 def test_a_task_above_the_limit_is_a_single_slice(lengths: list[int], limit: int) -> None:
     packed = pack([whole(i, n) for i, n in enumerate(lengths)], tasks=2, max_weight=limit)
     assert all(weight(task) <= limit or len(task) == 1 for task in packed)
+
+
+def test_tasks_beyond_any_number_of_slices_cost_nothing() -> None:
+    """`minPartitions` may be any whole number of 31 bits."""
+    slices = lanes(0, 8, 1_000)
+    assert pack(slices, tasks=2**31 - 1) == pack(slices, tasks=8)

@@ -102,4 +102,4 @@ def test_a_copied_piece_keeps_nothing_else_alive() -> None:
     assert of_a.copied().records.equals(of_a.records)
     assert of_a.records.get_total_buffer_size() > 100_000, "it lies in the batch"
     assert of_a.copied().records.get_total_buffer_size() < 3_000
-    assert str(of_b) == "orders-0 offsets 1-100"
+    assert str(of_b) == f"orders-0 offsets 1-100 (key hash {of_b.key_hash:016x})"

@@ -101,8 +101,10 @@ def test_a_plan_reads_every_owned_point_that_is_not_done_exactly_once(
         read = [o for lane in planned if probe in lane.hashes for r in lane.offsets for o in range(r.start, r.until)]
         assert sorted(read) == (sorted(wanted) if mine else [])
     assert sum(lane.hashes.size for lane in planned) == sum(o.hashes.size for o in owned)
-    offset = StreamOffset("g", "m", lanes=plan(pieces({A: owned}, {A: progress}), {A: until}, cutting))
-    one_by_one = StreamOffset("g", "m", lanes=dict(offset.lanes))
+    offset = StreamOffset(
+        "g", "m", topic_ids={A.topic: "id"}, lanes=plan(pieces({A: owned}, {A: progress}), {A: until}, cutting)
+    )
+    one_by_one = StreamOffset("g", "m", topic_ids={A.topic: "id"}, lanes=dict(offset.lanes))
     assert offset == one_by_one == StreamOffset.from_json(offset.to_json())
     assert offset.to_json() == one_by_one.to_json()
     assert completed(offset) == completed(one_by_one)
@@ -157,3 +159,24 @@ def test_pieces_are_cut_where_the_ceilings_of_hashes_differ(
     found = bounded([Piece(WHOLE, 3, "e.1", own)], of_hashes)
     assert [(p.hashes, p.ceiling) for p in found] == expected
     assert {(p.position, p.epoch) for p in found} == {(3, "e.1")}
+
+
+@pytest.mark.parametrize(
+    ("partitions", "lanes", "most"),
+    [
+        pytest.param(1, 512, 4_096, id="many lanes, cut further for one record each"),
+        pytest.param(1, 3, 4_096 + 3, id="lanes that do not divide the most"),
+        pytest.param(1, None, 4_096, id="no lanes asked for"),
+        pytest.param(200, 4_096, 65_536, id="many lanes of many partitions"),
+    ],
+)
+def test_lanes_of_one_record_stay_below_the_most_of_a_batch(partitions: int, lanes: int | None, most: int) -> None:
+    whole = {TopicPartition("t", p): (Piece(WHOLE, 0, "e.1"),) for p in range(partitions)}
+    planned = plan(whole, dict.fromkeys(whole, 10**9), Cutting(4, lanes, max_records_per_partition=1))
+    assert sum(map(len, planned.values())) <= most
+
+
+def test_lanes_of_one_record_do_not_multiply_by_the_segments_of_a_partition() -> None:
+    parts = tuple(Piece(h, at, "e.1") for at, h in enumerate(cuts(1_000)))
+    planned = plan({A: parts}, {A: 10**9}, Cutting(4, max_records_per_partition=1))
+    assert 4_096 <= len(planned[A]) <= 4_096 + 1_000

@@ -69,6 +69,20 @@ def test_remaining_is_what_is_wanted_and_not_done_each_point_once(history: list[
     assert sorted(points_of(progress.remaining(wanted[0]))) == sorted(wanted[1] - oracle)
 
 
+@given(histories, histories)
+def test_all_at_once_is_the_same_as_one_after_the_other(before: list[Drawn], more: list[Drawn]) -> None:
+    progress = Progress.starting_at(0)
+    for rectangle, _ in before:
+        progress = progress.add(rectangle)
+    at_once = dict[HashRange, list[OffsetRange]]()
+    for rectangle, _ in more:
+        at_once.setdefault(rectangle.hashes, []).append(rectangle.offsets)
+    one_by_one = progress
+    for rectangle, _ in more:
+        one_by_one = one_by_one.add(rectangle)
+    assert progress.add_all(at_once) == one_by_one
+
+
 @given(histories)
 def test_stable_is_the_first_offset_that_some_hash_has_not_done(history: list[Drawn]) -> None:
     progress, oracle = Progress.starting_at(0), set[tuple[int, int]]()

@@ -9,9 +9,12 @@ from hypothesis import strategies as st
 from kafka import KafkaConsumer
 from kafka.consumer.fetcher import Fetcher, IsolationLevel
 from kafka.errors import CorruptRecordError
+from kafka.record import default_records, legacy_records
 
+from bombs import bomb
 from spark_coop_source.decode.record_batch_v2 import RawBatch
-from spark_coop_source.fetch import consumers, raw_batches
+from spark_coop_source.fetch import consumers, older_formats, raw_batches
+from spark_coop_source.fetch.older_formats import MessageSetTooLargeError
 from topics import Kafka, Record
 from wire_batches import Written, batch, emptied, plain, polled
 
@@ -37,6 +40,35 @@ class AnotherShape:
         self.response = response
 
 
+@pytest.fixture
+def _codecs_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (default_records, legacy_records):
+        for name in ("gzip_decode", "snappy_decode", "lz4_decode", "zstd_decode"):
+            if hasattr(module, name):
+                monkeypatch.setattr(module, name, getattr(module, name))
+
+
+@pytest.mark.usefixtures("_codecs_as_before")
+@pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
+def test_what_kafka_python_decompresses_by_itself_is_bounded(codec: str) -> None:
+    older_formats.bound_codecs()
+    wire = batch([Written(b"k", b"v%d" % i) for i in range(50)], codec=codec)
+    assert [value for *_, value, _ in plain(wire)] == [b"v%d" % i for i in range(50)]
+    with pytest.raises(CorruptRecordError, match="more than 33554432 bytes"):
+        plain(bomb(codec, 40, 900_000))
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+def test_a_message_set_that_is_too_large_is_met_before_anything_is_made_of_it(magic: int) -> None:
+    small = batch([Written(b"k", b"v")] * 3, magic=magic, codec="gzip")
+    large = batch([Written(b"k", bytes(900_000))] * 40, 3, magic=magic, codec="gzip")
+    assert [record.offset for record in polled(small, raw=True)] == [0, 1, 2]
+    with pytest.raises(MessageSetTooLargeError) as met:
+        polled(large, raw=True)
+    assert met.value.last_offset == 42
+
+
+@pytest.mark.usefixtures("_codecs_as_before")
 def test_a_kafka_python_of_another_shape_is_left_alone(
     kafka: Kafka, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

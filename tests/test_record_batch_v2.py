@@ -71,15 +71,15 @@ def test_frames_of_lz4_one_after_another_are_one_stream() -> None:
     (plain_one,) = raw(batch([Written(b"k", b"v" * 100)] * 4))
     payload = bytes(plain_one.payload)
     framed = lz4.frame.compress(payload[:50]) + lz4.frame.compress(payload[50:])
-    (chunk,) = decoded([RawBatch(0, 4, CODECS["lz4"], 0, None, framed)], 10, MUCH)
+    (chunk,) = decoded([RawBatch(0, 3, 4, CODECS["lz4"], 0, None, framed)], 10, MUCH)
     assert len(chunk) == 4
     with pytest.raises(CorruptRecordError, match="not a lz4 stream"):
-        list(decoded([RawBatch(0, 4, CODECS["lz4"], 0, None, framed + b"more")], 10, MUCH))
+        list(decoded([RawBatch(0, 3, 4, CODECS["lz4"], 0, None, framed + b"more")], 10, MUCH))
 
 
 def test_a_batch_is_decompressed_only_when_its_chunk_is_asked_for() -> None:
     good, broken = raw(batch([Written(b"k", b"v")]) + batch([Written(b"k", b"v" * 500)], 1, codec="gzip"))
-    damaged = RawBatch(broken.base_offset, 1, broken.codec, 0, None, bytes(broken.payload)[:-12])
+    damaged = RawBatch(broken.base_offset, broken.last_offset, 1, broken.codec, 0, None, bytes(broken.payload)[:-12])
     chunks = decoded([good, damaged], 1, MUCH)
     assert len(next(chunks)) == 1
     with pytest.raises(CorruptRecordError, match="not a gzip stream"):
@@ -88,7 +88,7 @@ def test_a_batch_is_decompressed_only_when_its_chunk_is_asked_for() -> None:
 
 def test_the_broker_s_time_stands_for_all_records_of_a_batch_that_has_it() -> None:
     (sent,) = raw(batch([Written(b"k", b"v", 5), Written(b"k", b"v", 9)]))
-    appended = RawBatch(7, sent.count, sent.codec, sent.first_timestamp_ms, 1234, sent.payload)
+    appended = RawBatch(7, 8, sent.count, sent.codec, sent.first_timestamp_ms, 1234, sent.payload)
     (chunk,) = decoded([appended], 10, MUCH)
     assert (chunk.offsets.tolist(), chunk.timestamps_ms.tolist()) == ([7, 8], [1234, 1234])
     assert chunk.timestamp_types.tolist() == [1, 1]
@@ -96,13 +96,13 @@ def test_the_broker_s_time_stands_for_all_records_of_a_batch_that_has_it() -> No
 
 def test_a_codec_that_is_not_known_is_told() -> None:
     with pytest.raises(UnsupportedCodecError, match="compression type 5"):
-        list(decoded([RawBatch(0, 1, 5, 0, None, b"x")], 10, MUCH))
+        list(decoded([RawBatch(0, 0, 1, 5, 0, None, b"x")], 10, MUCH))
 
 
 @pytest.mark.parametrize("codec", [codec for codec in CODECS if codec != "none"])
 def test_bytes_that_were_not_compressed_so_are_corrupt(codec: str) -> None:
     with pytest.raises(CorruptRecordError, match=f"not a {codec} stream"):
-        list(decoded([RawBatch(0, 1, CODECS[codec], 0, None, b"certainly not compressed")], 10, MUCH))
+        list(decoded([RawBatch(0, 0, 1, CODECS[codec], 0, None, b"certainly not compressed")], 10, MUCH))
 
 
 RECORD = batch([Written(b"key", b"value", 0, (("trace", b"1"),))])[61:]
@@ -123,7 +123,7 @@ RECORD = batch([Written(b"key", b"value", 0, (("trace", b"1"),))])[61:]
 )
 def test_records_that_do_not_fit_their_batch_are_corrupt(payload: bytes, count: int) -> None:
     with pytest.raises((CorruptRecordError, ValueError)):
-        columns(list(decoded([RawBatch(0, count, 0, 0, None, payload)], 10, MUCH)))
+        columns(list(decoded([RawBatch(0, count, count, 0, 0, None, payload)], 10, MUCH)))
 
 
 @given(st.randoms(use_true_random=False), st.integers(1, 6))
@@ -134,7 +134,7 @@ def test_damage_without_a_crc_check_is_never_more_than_a_refusal(chance: random.
     for _ in range(changes):
         payload[chance.randrange(len(payload))] = chance.randrange(256)
     try:
-        read = columns(list(decoded([RawBatch(0, 40, 0, 0, None, bytes(payload))], 10, MUCH)))
+        read = columns(list(decoded([RawBatch(0, 39, 40, 0, 0, None, bytes(payload))], 10, MUCH)))
     except (CorruptRecordError, ValueError):
         return
     assert len(read) == 40

@@ -8,7 +8,7 @@ import pytest
 import trustme
 
 import redis_servers
-from broker_jars import ROOT
+from acl_users import OPERATOR
 from coordinator.errors import (
     CoopKafkaError,
     InvalidOptionError,
@@ -23,7 +23,7 @@ from coordinator.redis.keys import GROUPS, GroupKeys
 from coordinator.redis.snapshot import list_groups
 from group_life import Life
 
-ACL = (ROOT / "conf" / "redis.acl").read_text().split()
+pytestmark = pytest.mark.server
 
 
 @pytest.fixture(params=list(redis_servers.KINDS), ids=list(redis_servers.KINDS.values()))
@@ -34,15 +34,14 @@ def url(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def confined_url(url: str) -> Iterator[str]:
-    """The same for a user who may do what the line in conf/redis.acl says, on every node."""
-    _, user, *rules = ACL
+    """The same for the operator of conf/redis.acl, who is known to every node."""
     with closing(opened(url, 5.0)) as administrator:
         nodes = redis_servers.nodes_of(administrator)
         for node in nodes:
-            node.execute_command("ACL", "SETUSER", user, *rules)  # type: ignore[no-untyped-call]
-        yield url.replace("://", f"://{user}:change-me@")
+            OPERATOR.added(node)
+        yield OPERATOR.url(url)
         for node in nodes:
-            node.execute_command("ACL", "DELUSER", user)  # type: ignore[no-untyped-call]
+            node.execute_command("ACL", "DELUSER", OPERATOR.name)  # type: ignore[no-untyped-call]
 
 
 def test_a_group_lives_under_the_acl_from_its_founding_to_its_deletion(confined_url: str) -> None:

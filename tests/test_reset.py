@@ -13,6 +13,7 @@ import redis
 import kafka_groups
 from command_runs import Run
 from conftest import SecureListener
+from coordinator.cli.operator_commands import _time_ms
 from coordinator.errors import GroupBusyError, StateLostError
 from coordinator.kafka.log import KafkaLog
 from coordinator.offset_spec import Earliest
@@ -100,13 +101,29 @@ def test_a_time_means_its_first_record_and_one_after_all_records_the_end(run: Ru
         assert (code, json.loads(out)["partitions"][0]["after"]) == (0, expected)
 
 
+@pytest.mark.parametrize(
+    ("text", "ms"),
+    [
+        pytest.param("1970-01-01", 0, id="the first time that Kafka has"),
+        pytest.param("1970-01-01T01:00:00.001+01:00", 1, id="a zone and a millisecond"),
+        pytest.param("1970-01-01T00:00:00.000001", 1, id="a microsecond: a record before it is not at or after it"),
+        pytest.param("9999-12-31T23:59:59.999", 253_402_300_799_999, id="the last time of the calendar"),
+    ],
+)
+def test_a_time_is_the_first_millisecond_at_or_after_it(text: str, ms: int) -> None:
+    assert _time_ms(text) == ms
+
+
 def test_only_the_partitions_that_are_named_move(run: Run, members: Group, tp: TopicPartition) -> None:
     members.kafka.add_partitions(tp.topic, 3)
     run_query(members, subscribed(tp))
     members.kafka.produce(tp.topic, [Record(b"v", partition=p) for p in (0, 1, 1, 2)])
     code, out, _ = reset(run, members, "--topic", f"{tp.topic}:1,2", "--to-latest", "--execute")
     assert code == 0
-    assert [row.split()[1:] for row in out.splitlines()[1:]] == [["1", "0", "2", "+2"], ["2", "0", "1", "+1"]]
+    head, *rows, end = out.splitlines()
+    assert head.split() == ["TOPIC", "PARTITION", "WAS", "IS", "NOW", "BY"], "of what was done"
+    assert [row.split()[1:] for row in rows] == [["1", "0", "2", "+2"], ["2", "0", "1", "+1"]]
+    assert end == f"Moved 2 partitions: this is reset epoch {members.state.meta['reset_epoch']}."
     assert members.state.stable == {tp: 5, TopicPartition(tp.topic, 1): 2, TopicPartition(tp.topic, 2): 1}
 
 
@@ -232,7 +249,7 @@ def test_a_topic_that_was_created_again_is_reset_as_a_whole_and_then_read(
     members.kafka.recreate_topic(tp.topic)
     members.kafka.produce(tp.topic, keyed(3))
     code, _, err = reset(run, members, "--topic", f"{tp.topic}:0", "--to-earliest", "--execute")
-    assert (code, err.startswith("CONFLICTING_OPTIONS")) == (1, True)
+    assert (code, err.startswith("CONFLICTING_OPTIONS")) == (2, True)
     assert reset(run, members, "--topic", tp.topic, "--to-earliest", "--execute")[0] == 0
     assert records(*batches(members.service(subscribed(tp)), end)) == read(tp, 0, 3)
 
@@ -305,10 +322,24 @@ def test_wrong_usage_ends_with_2(run: Run, members: Group, arguments: list[str],
 def test_what_the_group_does_not_read_is_told(run: Run, members: Group, tp: TopicPartition) -> None:
     assert reset(run, members, "--all-topics", "--to-latest")[2].startswith("UNKNOWN_GROUP")
     run_query(members, subscribed(tp))
-    for topic, named in (("other", "other"), (f"{tp.topic}:0,7", f"{tp.topic}-7"), ("a b", "a b")):
+    for topic, named, expected in (("other", "other", 1), (f"{tp.topic}:0,7", f"{tp.topic}-7", 1), ("a b", "a b", 2)):
         code, out, err = reset(run, members, "--topic", topic, "--to-latest")
-        assert (code, out) == (1, "")
+        assert (code, out) == (expected, "")
         assert named in err
+
+
+def test_a_login_before_a_broker_and_an_escape_in_a_property_are_not_printed(
+    run: Run, members: Group, tmp_path: Path
+) -> None:
+    config = tmp_path / "client.properties"
+    config.write_text("re\\u001b[31mtrys=1\nsasl.oauthbearer.x=1\n")
+    place = ("reset-offsets", members.name, "--all-topics", "--to-earliest", "--redis", members.redis_url)
+    code, _, err = run(*place, "--bootstrap-server", "u:hunter2@host:9092")
+    assert (code, "hunter2" in err, "Remedy: give host:port" in err) == (2, False, True)
+    code, _, err = run(*place, "--bootstrap-server", "host:9092", "--command-config", str(config))
+    assert code == 2
+    assert err.startswith("warning: there is no Kafka property 're\\x1b[31mtrys': ignored\nINVALID_OPTION: ")
+    assert "option kafka.sasl.oauthbearer.x is not supported" in err
 
 
 def test_the_command_config_is_read_as_kafkas_own_tools_read_it(

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import pytest
 
+import kafka_groups
 import servers
 from coordinator.errors import (
     DataLossError,
@@ -57,6 +58,18 @@ def test_a_mirror_of_some_partitions_is_no_proof_of_the_others(members: Group, t
     with pytest.raises(StateLostError, match=f"{tp.topic}-1"):
         members.service(subscribed(tp)).first_positions()
     assert members.keys == []
+
+
+def test_a_partition_of_which_nothing_is_left_begins_at_its_beginning_never_at_the_end_of_its_log(
+    members: Group, tp: TopicPartition
+) -> None:
+    run(members, subscribed(tp))
+    keys = GroupKeys(members.name)
+    members.redis.delete(keys.segments(tp), keys.owners(tp), keys.stable(tp.topic))
+    kafka_groups.forget(members.kafka.bootstrap, members.name)
+    members.service(subscribed(tp), Latest()).first_positions()
+    assert members.state.stable == {tp: 0}
+    assert "mend" in members.events
 
 
 @dataclass

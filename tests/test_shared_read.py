@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from math import inf
@@ -137,6 +137,29 @@ def test_one_task_after_another_finds_what_the_first_has_fetched(kafka: Kafka, m
     unreachable = [replace(each, kafka={"bootstrap_servers": "127.0.0.1:9"}) for each in later]
     assert sum(len(rows(each)) for each in [first, *unreachable]) == MANY
     assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        pytest.param(lambda content: content[: len(content) // 2], id="cut in half"),
+        pytest.param(lambda content: b"", id="emptied"),
+        pytest.param(lambda content: bytes(len(content)), id="zeros"),
+        pytest.param(lambda content: b"\xff" * len(content), id="ones"),
+        pytest.param(lambda content: content[:200] + bytes(len(content) - 200), id="zeros behind its beginning"),
+    ],
+)
+def test_what_is_damaged_in_the_cache_is_fetched_again(
+    kafka: Kafka, many: str, folder: Path, damaged: Callable[[bytes], bytes]
+) -> None:
+    alone = lanes(kafka, many, 2, MANY)
+    first, later = together(alone)
+    assert rows(first) == rows(alone[0])
+    blocks = list(folder.glob("*.*.*.*"))
+    assert blocks
+    for block in blocks:
+        block.write_bytes(damaged(block.read_bytes()))
+    assert rows(later) == rows(alone[1])
 
 
 @pytest.mark.parametrize(

@@ -15,6 +15,7 @@ from simulation.sink import Violation
 from simulation.world import Valkey, World
 from verdict import require
 
+pytestmark = pytest.mark.server
 SECONDS = 60.0
 AT_LEAST = 60  # a machine that does fewer in a minute goes on until it has
 

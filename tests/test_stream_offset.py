@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordinator.errors import CheckpointMismatchError
+from coordinator.identifiers import RESET_MAX
 from coordinator.key_hash import cuts
 from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.ranges import OffsetRange, union
@@ -28,7 +29,7 @@ def stream_offsets(draw: st.DrawFn) -> StreamOffset:
         lanes[TopicPartition(topic, partition)] = tuple(of_partition)
     ids = {tp.topic: f"id-{tp.topic}" for tp in lanes}
     epochs = {tp: draw(st.integers(0, 9)) for tp in lanes if draw(st.booleans())}
-    return StreamOffset("g", "m-1", draw(st.integers(0, 2**60)), ids, dict(sorted(lanes.items())), epochs)
+    return StreamOffset("g", "m-1", draw(st.integers(0, RESET_MAX)), ids, dict(sorted(lanes.items())), epochs)
 
 
 @given(stream_offsets())

@@ -8,9 +8,19 @@ from hypothesis import strategies as st
 from redis import ConnectionPool
 
 from coordinator.errors import InvalidOptionError, redacted
+from coordinator.redis.snapshot import read_group
 from coordinator.subscription import Pattern
 from spark_coop_source.options.table import REDIS_URL
-from spark_coop_source.options.text_values import AssignorNames, GroupName, Labels, RedisUrl, TopicPattern
+from spark_coop_source.options.text_values import (
+    LABEL_VALUE_MAX,
+    LABELS_MAX,
+    AssignorNames,
+    GroupName,
+    Labels,
+    RedisUrl,
+    TopicPattern,
+)
+from store_world import World
 
 
 def redis_arguments(url: str) -> dict[str, object]:
@@ -155,3 +165,13 @@ def test_labels_are_names_with_values() -> None:
 def test_damaged_labels_are_refused(text: str) -> None:
     with pytest.raises(ValueError, match="name"):
         Labels().parse(text)
+
+
+def test_as_many_labels_as_may_be_join_and_are_read_back(world: World) -> None:
+    given = ",".join(f"{'n' * 60}{i:04}={'ü' * (LABEL_VALUE_MAX // 2)}" for i in range(LABELS_MAX))
+    labels = {f"label.{name}": value for name, value in Labels().parse(given).items()}
+    world.found()
+    world.join(**labels)
+    assert len(labels) == LABELS_MAX
+    fields = read_group(world.client, world.group).members["m-1"]
+    assert {name: fields[name] for name in labels} == labels

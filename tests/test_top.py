@@ -68,7 +68,7 @@ def test_top_shows_members_and_lanes_the_slow_ones_first(run: Run, redis_url: st
         ["orders", "0", str(LOWER), "5", "9", ">12", "3.5", "100", "9", "budget", "m-1"],
         ["orders", "0", str(UPPER), "14", "0", "0", "3.5", "100", "9", "all", "there", "is", "m-1"],
     ]
-    assert "and 1 lanes more" in run("top", group, "--once", "--lanes", "1", "--redis", redis_url)[1]
+    assert "and 1 lane more" in run("top", group, "--once", "--lanes", "1", "--redis", redis_url)[1]
 
 
 def test_top_looks_again_and_again_until_ctrl_c(redis_url: str, group: str) -> None:
@@ -106,7 +106,7 @@ def test_top_prints_json_for_programs(run: Run, redis_url: str, group: str) -> N
 
 def test_describe_shows_what_holds_lanes_back(run: Run, redis_url: str, group: str) -> None:
     out = run("describe", group, "--redis", redis_url)[1]
-    assert "1 lanes are held back:" in out
+    assert "1 lane is held back:" in out
     assert rows(out)[-1][-2:] == ["budget", "m-1"]
     (limited,) = json.loads(run("describe", group, "--json", "--redis", redis_url)[1])["limited"]
     assert (limited["hashes"], limited["why"]) == (str(LOWER), "budget")
@@ -147,8 +147,10 @@ def test_a_release_takes_strikes_back_and_says_why(
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
-        pytest.param(("orders", "9", "--reason", "x"), 1, "there is no such strike", id="a partition without strikes"),
-        pytest.param(("orders", "0", "x", "--reason", "x"), 1, "'x' is not", id="no range"),
+        pytest.param(
+            ("orders", "9", "--reason", "x"), 1, "has no strike in orders-9", id="a partition without strikes"
+        ),
+        pytest.param(("orders", "0", "x", "--reason", "x"), 2, "'x' is not", id="no range"),
         pytest.param(("orders", "--reason", "x"), 2, "belong together", id="a topic without a partition"),
         pytest.param(("--reason", " "), 2, "say why", id="no reason"),
     ],

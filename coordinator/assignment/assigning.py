@@ -1,12 +1,46 @@
-"""An assignment under the group's policies, checked before anybody uses it (spec 4.1, 6). Pure."""
+"""An assignment under the group's policies, checked before anybody uses it (spec 4.1, 6). Pure.
+
+    a member's assignor --> result --> plain values --> check --> the assignment
+             |________________|____________|______________|
+                              v
+             its failure, and `grouped` with whole partitions instead
+
+A user's class that is broken costs its group the choice of assignor and no query: which member computes is chance.
+"""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from coordinator.assignment.policies import Policy
 from coordinator.assignors.assignor import Assignment, Assignor, Subscriber
 from coordinator.assignors.check import check
-from coordinator.errors import CoopKafkaError, InvalidAssignmentError
+from coordinator.assignors.grouped import Grouped
+from coordinator.assignors.result import plain
+from coordinator.errors import InvalidAssignmentError
+from coordinator.user_class import FAILURES, line, said
+
+
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """An assignment that fits the members."""
+
+    assignment: Assignment
+    failure: str = ""  # why it is not of the assignor that was asked; one short line
+
+
+def computed(
+    assignor: Assignor,
+    members: Sequence[Subscriber],
+    partitions: Mapping[str, int],
+    previous: Assignment,
+    policy: Policy,
+) -> Computed:
+    """What `assignor` gives to whom, or `grouped` in whole partitions where it fails."""
+    try:
+        return Computed(assigned(assignor, members, partitions, previous, policy))
+    except InvalidAssignmentError as error:
+        apart = [replace(m, sharing=False) for m in members]
+        return Computed(assigned(Grouped(), apart, partitions, previous, policy), line(error.what))
 
 
 def assigned(
@@ -36,14 +70,19 @@ def _checked(
     if not partitions:
         return {}
     members = [replace(m, topics=m.topics & partitions.keys()) for m in members]
-    try:
-        assignment = assignor.assign(members, partitions, previous)
-        check(assignment, members, partitions)
-    except CoopKafkaError:
-        raise
-    except Exception as error:
-        raise InvalidAssignmentError(
-            f"the assignor {assignor.name!r} failed: {type(error).__name__}: {error}",
-            "mend the assignor, or choose another one",
-        ) from error
+    assignment = _asked(assignor, members, partitions, previous)
+    check(assignment, members, partitions)
     return assignment
+
+
+def _asked(
+    assignor: Assignor, members: Sequence[Subscriber], partitions: Mapping[str, int], previous: Assignment
+) -> Assignment:
+    """What the assignor returns for copies of ours, which are its own to change."""
+    before = {member: dict(owned) for member, owned in previous.items()}
+    try:
+        return plain(assignor.assign(list(members), dict(partitions), before), members, partitions)
+    except FAILURES as error:
+        raise InvalidAssignmentError(
+            f"the assignor {assignor.name!r} failed: {said(error)}", "mend the assignor, or choose another one"
+        ) from error

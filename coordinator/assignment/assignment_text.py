@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from itertools import pairwise
 
 from coordinator.assignment.policies import MEMBER_POLICY
 from coordinator.assignment.protocols import Preferences, preferences_of, preferences_text
@@ -12,6 +13,7 @@ from coordinator.ranges import WHOLE, HashRange
 from coordinator.subscription import TopicPartition
 
 _FIRST = "grouped 1"  # what a member knows whose version does not say so yet
+_REMEDY = "restart the query of that member: it writes this again; coop-kafka describe shows its host and process"
 Ranges = Mapping[TopicPartition, tuple[HashRange, ...]]
 
 
@@ -28,12 +30,18 @@ def ranges_of(text: str) -> Ranges:
     """The ranges of that JSON; none for an empty text. Raises `StateFormatError`."""
     try:
         return {
-            TopicPartition(topic, _number(partition)): tuple(HashRange.parse(h) for h in hashes)
+            TopicPartition(topic, _number(partition)): _ascending(tuple(HashRange.parse(h) for h in hashes))
             for topic, partitions in (json.loads(text) if text else {}).items()
             for partition, hashes in partitions.items()
         }
-    except (ValueError, AttributeError, TypeError):
+    except (ValueError, AttributeError, TypeError, RecursionError):
         raise StateFormatError(f"{text[:80]!r} is not an assignment") from None
+
+
+def _ascending(hashes: tuple[HashRange, ...]) -> tuple[HashRange, ...]:
+    if any(left.hi >= right.lo for left, right in pairwise(hashes)):
+        raise StateFormatError(f"the assignment has hash ranges that overlap or do not ascend: {hashes[0]} and others")
+    return hashes
 
 
 def told(ranges: Ranges) -> str:
@@ -62,13 +70,20 @@ def fields_of(
 def seniority(members: Iterable[Subscriber]) -> dict[str, Preferences]:
     """What each member knows, in the order in which they joined."""
     ordered = sorted(members, key=lambda m: (_joined_at(m), m.member))
-    return {m.member: preferences_of(m.metadata.get("protocols") or _FIRST) for m in ordered}
+    return {m.member: _preferences(m) for m in ordered}
+
+
+def _preferences(member: Subscriber) -> Preferences:
+    try:
+        return preferences_of(member.metadata.get("protocols") or _FIRST)
+    except StateFormatError as error:
+        raise StateFormatError(f"of the assignors of member {member.member}, {error.what}", _REMEDY) from None
 
 
 def _joined_at(member: Subscriber) -> int:
     text = member.metadata.get("joined_at", "0")
     if not (text.isascii() and text.isdecimal()):
-        raise StateFormatError(f"member {member.member} joined at {text!r}, not a time in ms")
+        raise StateFormatError(f"member {member.member} joined at {text!r}, not a time in ms", _REMEDY)
     return int(text)
 
 
@@ -77,6 +92,6 @@ def subscriber(member: str, fields: Mapping[str, str]) -> Subscriber:
     topics = frozenset(filter(None, fields.get("topics", "").split(",")))
     capacity = fields.get("capacity", "1")
     if not (capacity.isascii() and capacity.isdecimal() and int(capacity)):
-        raise StateFormatError(f"member {member} has capacity {capacity!r}, not a whole number above 0")
+        raise StateFormatError(f"member {member} has capacity {capacity!r}, not a whole number above 0", _REMEDY)
     sharing = fields.get(MEMBER_POLICY, "true") != "false"
     return Subscriber(member, int(capacity), topics, sharing, metadata=dict(fields))

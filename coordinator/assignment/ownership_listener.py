@@ -14,6 +14,7 @@ raises is logged, and changes nothing.
 from collections.abc import Mapping
 
 from coordinator.errors import InvalidOptionError
+from coordinator.quoting import quoted
 from coordinator.ranges import HashRange
 from coordinator.subscription import TopicPartition
 from coordinator.user_class import found, made
@@ -44,11 +45,11 @@ class OwnershipListener:
 def check(name: str) -> None:
     """Raise `InvalidOptionError` unless `module:Class` is there and has the methods; makes no instance."""
     if ":" not in name:
-        raise InvalidOptionError(f"{name!r} is no class", "name one as module:Class")
+        raise InvalidOptionError(f"{quoted(name)} is no class", "name one as module:Class")
     thing = found("ownership listener", name)
     if missing := [m for m in METHODS if not callable(getattr(thing, m, None))]:
         raise InvalidOptionError(
-            f"{name!r} is not an ownership listener: it has no method {missing[0]}",
+            f"{quoted(name)} is not an ownership listener: it has no method {missing[0]}",
             "derive it from coordinator.assignment.ownership_listener.OwnershipListener",
         )
 

@@ -10,7 +10,7 @@ A range of a partition is given out only where all three say true; each is true 
 
 import re
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
 
@@ -64,6 +64,18 @@ def checked(changes: Mapping[str, str]) -> dict[str, str]:
     Raises `UnknownOptionError` for a name and `InvalidOptionError` for a value.
     """
     return {name: _checked(name, text.strip().lower()) for name, text in changes.items()}
+
+
+def not_there(changes: Iterable[str], group: str, topics: Collection[str] | None) -> tuple[str, ...]:
+    """A line for each of these policies that rules nothing now; `topics` are the group's, None if there is no group."""
+    if topics is None:
+        return (f"there is no group {group!r}: its policies wait seven days for its first query. Check the name",)
+    named = (name.partition(":")[2] for name in changes if name != GROUP_POLICY)
+    return tuple(
+        f"group {group!r} does not read topic {topic!r}: its policy waits until the group reads it. Check the name"
+        for topic in named
+        if topic not in topics
+    )
 
 
 def refuse_demand(policy: Policy, group: str, topics: Iterable[str]) -> None:

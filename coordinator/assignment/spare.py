@@ -30,5 +30,7 @@ def spared(members: Iterable[Subscriber]) -> list[Subscriber]:
 def _slow_tenths(member: Subscriber) -> int:
     text = member.metadata.get(SLOW_PERCENT, "0")
     if not (text.isascii() and text.isdecimal()):
-        raise StateFormatError(f"member {member.member} says that {text!r} percent of its slots are taken")
+        raise StateFormatError(
+            f"member {member.member} says that {text!r} percent of its slots are taken", "restart its query"
+        )
     return (int(text) + TENTHS // 2) // TENTHS

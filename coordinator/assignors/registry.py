@@ -1,7 +1,10 @@
 """Assignors by name: this project's, and a user's class as `module:Class` (spec 4.1)."""
 
 import re
+from collections import Counter
+from collections.abc import Callable
 from difflib import get_close_matches
+from inspect import iscoroutinefunction, isgeneratorfunction, signature
 
 from coordinator.assignors.assignor import Assignor
 from coordinator.assignors.copartitioned import Copartitioned
@@ -9,18 +12,25 @@ from coordinator.assignors.grouped import Grouped
 from coordinator.assignors.range import Range
 from coordinator.assignors.roundrobin import RoundRobin
 from coordinator.errors import InvalidOptionError
-from coordinator.user_class import made
+from coordinator.quoting import quoted
+from coordinator.user_class import FAILURES, made, said
 
 _OWN: dict[str, type[Assignor]] = {a.name: a for a in (Grouped, Range, RoundRobin, Copartitioned)}
+_NAME_MOST = 100
 NAMES = tuple(_OWN)
 """The names of this project's assignors, the default first."""
+
+MOST = 16
+"""The most assignors of one member: each of them is made, and is recorded with the member."""
 
 
 def assignors(names: str) -> tuple[Assignor, ...]:
     """The assignors of a list of names, separated by commas, by preference; see `assignor`."""
+    if (count := names.count(",") + 1) > MOST:
+        raise InvalidOptionError(f"there are {count} assignors", f"name at most {MOST}")
     made = tuple(assignor(name.strip()) for name in names.split(","))
-    known = [(a.name, a.version) for a in made]
-    if twice := [f"{name} {version}" for name, version in known if known.count((name, version)) > 1]:
+    known = Counter((a.name, a.version) for a in made)
+    if twice := [f"{name} {version}" for (name, version), times in known.items() if times > 1]:
         raise InvalidOptionError(
             f"the assignor {twice[0]} is named twice", "name each once, or give each version its own"
         )
@@ -37,18 +47,47 @@ def assignor(name: str) -> Assignor:
     if ":" not in name:
         near = get_close_matches(name, NAMES, n=1)
         raise InvalidOptionError(
-            f"there is no assignor {name!r}",
+            f"there is no assignor {quoted(name)}",
             f"did you mean {near[0]}?" if near else f"choose one of {', '.join(NAMES)}, or your own as module:Class",
         )
     return _checked(name, made("assignor", name))
 
 
 def _checked(name: str, made: object) -> Assignor:
-    own_name, version = getattr(made, "name", None), getattr(made, "version", None)
-    named = isinstance(own_name, str) and re.fullmatch(r"[^\s,]+", own_name)
-    if not (named and isinstance(version, int) and version >= 0) or not callable(getattr(made, "assign", None)):
+    try:
+        problem = _problem(made)
+    except FAILURES as error:
+        problem = said(error)
+    if problem:
         raise InvalidOptionError(
-            f"{name!r} is not an assignor",
-            "it needs a name (no space, no comma), a version (a whole number) and a method assign",
+            f"{quoted(name)} is not an assignor: {problem}",
+            f"it needs a name (1 to {_NAME_MOST} characters, no space, comma or control character), a version (a whole "
+            "number) and a method assign(self, members, partitions, previous)",
         )
     return made  # type: ignore[return-value]
+
+
+def _problem(made: object) -> str:
+    """What is wrong with it, as far as can be seen before it is asked for an assignment; empty if nothing is."""
+    name, version, assign = (getattr(made, part, None) for part in ("name", "version", "assign"))
+    if not (isinstance(name, str) and re.fullmatch(rf"[^\s,]{{1,{_NAME_MOST}}}", name) and name.isprintable()):
+        return "its name cannot be used"
+    if type(version) is not int or version < 0:
+        return "its version is not a whole number"
+    if not callable(assign):
+        return "it has no method assign"
+    if iscoroutinefunction(assign) or isgeneratorfunction(assign):
+        return "its method assign is no plain function"
+    return "" if _takes_three(assign) else "its method assign does not take members, partitions and previous"
+
+
+def _takes_three(assign: Callable[..., object]) -> bool:
+    try:
+        parameters = signature(assign)
+    except ValueError:
+        return True  # nobody can see what a builtin takes
+    try:
+        parameters.bind((), {}, {})
+    except TypeError:
+        return False
+    return True

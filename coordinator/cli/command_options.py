@@ -1,19 +1,30 @@
 """What the verbs of the command `coop-kafka` have in common: arguments, connections, JSON."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from typing import Annotated
 
 import typer
 
-from coordinator.errors import InvalidOptionError
+from coordinator.cli import printing
 from coordinator.redis.client import RedisClient
+
+
+def _group(name: str | None) -> str | None:
+    """Older releases of typer ask this also where the argument is missing, which they report next."""
+    if name is not None and not name.strip():
+        raise typer.BadParameter("the name of the group is empty")
+    return name
+
 
 Group = Annotated[
     str,
     typer.Argument(
-        metavar="GROUP", help="Name of the group, as in the option `group` of its queries.", show_default=False
+        metavar="GROUP",
+        help="Name of the group, as in the option `group` of its queries.",
+        show_default=False,
+        callback=_group,
     ),
 ]
 Redis = Annotated[
@@ -34,20 +45,29 @@ Execute = Annotated[bool, typer.Option("--execute", help="Do it; without, only s
 @contextmanager
 def connected(redis: str) -> Iterator[RedisClient]:
     """A client of the Redis at that url, closed at the end."""
-    try:
-        client = RedisClient(redis)
-    except InvalidOptionError as error:
-        raise InvalidOptionError(error.what.replace("option 'redis.url'", "--redis"), error.remedy) from None
-    with closing(client):
+    with closing(RedisClient(redis)) as client:
         yield client
 
 
 def print_json(value: object) -> None:
     """One JSON document on stdout."""
-    typer.echo(json.dumps(value, indent=2))
+    print_document(json.dumps(value, indent=2))
+
+
+def print_document(text: str) -> None:
+    """A JSON document of several lines, which escapes by itself what a terminal could misread."""
+    printing.say(*text.splitlines())
 
 
 def say_how(executed: bool) -> None:
     """Say after a dry run how to do it."""
     if not executed:
-        typer.echo("Nothing was changed: add --execute to do it.")
+        printing.say("Nothing was changed: add --execute to do it.")
+
+
+_SWITCHES = {"true": True, "false": False}
+
+
+def typed(fields: Mapping[str, str]) -> dict[str, str | bool]:
+    """What Redis holds as text, for programs: labels stay text, `true` and `false` of policies are booleans."""
+    return {name: text if name.startswith("label.") else _SWITCHES.get(text, text) for name, text in fields.items()}

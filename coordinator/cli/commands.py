@@ -1,8 +1,10 @@
-"""The command `coop-kafka`: its verbs put together."""
+"""The command `coop-kafka`: its verbs put together, and how they end."""
+
+from collections.abc import Callable
 
 import typer
 
-from coordinator.cli import copy_commands, lane_commands, look_commands, operator_commands
+from coordinator.cli import copy_commands, lane_commands, look_commands, operator_commands, printing
 
 commands = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
@@ -11,7 +13,7 @@ commands = typer.Typer(no_args_is_help=True, add_completion=False, pretty_except
 def coop_kafka() -> None:
     """Look at groups of coop-kafka, who reads what and how far, and move them.
 
-    Exit codes: 0 done; 1 refused, not found or out of reach, with one line on stderr; 2 wrong usage.
+    Exit codes: 0 done; 1 refused, not found or out of reach; 2 wrong usage. Each error is one line on stderr.
     """
 
 
@@ -30,3 +32,30 @@ commands.command()(operator_commands.reset_offsets)
 commands.command()(operator_commands.delete)
 commands.command()(copy_commands.backup)
 commands.command()(copy_commands.restore)
+
+_USAGE: type[Exception] = typer.BadParameter.__mro__[2]  # typer brings its own click, older ones use the package
+_NAME = "coop-kafka"
+
+
+def ended(context: Callable[..., object]) -> int:
+    """Run what this process was called with, and give the exit code; verbs read Kafka's properties by `context`."""
+    try:
+        code = commands(obj=context, prog_name=_NAME, standalone_mode=False)
+    except _USAGE as error:
+        return _wrong_usage(error)
+    except typer.Abort:
+        return _INTERRUPTED
+    return code if isinstance(code, int) else 0
+
+
+_INTERRUPTED = 130
+"""What a shell calls the end by Ctrl-C."""
+
+
+def _wrong_usage(error: Exception) -> int:
+    """Typer's own error in one line; a command without arguments shows its help."""
+    if type(error).__name__ != "NoArgsIsHelpError":
+        why = " ".join(str(getattr(error, "format_message", lambda: error)()).split()).rstrip(".")
+        path = getattr(getattr(error, "ctx", None), "command_path", None) or _NAME
+        printing.complain(f"WRONG_USAGE: {why}. Remedy: {path} --help shows its arguments.")
+    return 2

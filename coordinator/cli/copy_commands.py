@@ -1,20 +1,24 @@
 """The verbs of `coop-kafka` that copy a group to a file and back: backup, restore. They need Redis only."""
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from coordinator.cli.command_options import Execute, Group, Json, Redis, connected, print_json, say_how
+from coordinator.cli.command_options import Execute, Group, Json, Redis, connected, print_document, print_json, say_how
+from coordinator.cli.printing import counted, moment, say
 from coordinator.operations import copying
 from coordinator.operations.copies import GroupCopy
 
 
-def backup(group: Group, redis: Redis) -> None:
+def backup(
+    group: Group,
+    redis: Redis,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs, as it does without.")] = False,
+) -> None:
     """Print a copy of the group's state as JSON: positions, policies, what is parked. Members may be at work."""
     with connected(redis) as client:
-        typer.echo(copying.backup(client, group).text)
+        print_document(copying.backup(client, group).text)
 
 
 def restore(
@@ -32,7 +36,7 @@ def restore(
     Whoever starts next raises positions to what Kafka's group of that name and its checkpoint prove; what was done
     since the copy and is proven by neither is read again.
     """
-    copy = GroupCopy.parse(file.read_text(), group)
+    copy = GroupCopy.parse(file.read_bytes(), group)
     if execute:
         with connected(redis) as client:
             copying.restore(client, copy)
@@ -40,6 +44,6 @@ def restore(
         print_json({"keys": len(copy.keys), "taken_ms": copy.taken_ms, "executed": execute})
     else:
         did = "Restored" if execute else "Would restore"
-        taken = datetime.fromtimestamp(copy.taken_ms / 1000, UTC).isoformat(timespec="seconds")
-        typer.echo(f"{did} {len(copy.keys)} keys of group {group!r} as of {taken}.")
+        taken = moment(copy.taken_ms, "seconds")
+        say(f"{did} {counted(len(copy.keys), 'key')} of group {group!r} as of {taken}.")
         say_how(execute)

@@ -1,5 +1,6 @@
 """The verbs of `coop-kafka` about lanes: what they do now, what is parked, and its release."""
 
+import math
 import time
 from contextlib import suppress
 from dataclasses import asdict
@@ -11,8 +12,9 @@ from rich.live import Live
 from coordinator import verdicts
 from coordinator.cli.command_options import Group, Json, Redis, connected, print_json
 from coordinator.cli.lane_tables import activity, print_strikes
+from coordinator.cli.printing import say
 from coordinator.cli.tables import stdout
-from coordinator.errors import GroupBusyError, InvalidOptionError
+from coordinator.errors import GroupBusyError, StateFormatError, UnknownStrikeError
 from coordinator.operations.top_view import TopView, top_view
 from coordinator.plan.poison import chosen
 from coordinator.ranges import HashRange
@@ -26,11 +28,20 @@ BATCHES = 100
 """Batches looked back on: more than members have in a second or two."""
 
 
+def _a_number(value: float) -> float:
+    """Bounds do not exclude `nan`."""
+    if math.isnan(value):
+        raise typer.BadParameter("not a number of seconds")
+    return value
+
+
 def top(
     group: Group,
     redis: Redis,
     once: Annotated[bool, typer.Option("--once", help="Print it once, and end.")] = False,
-    every: Annotated[float, typer.Option(min=0.5, metavar="SECONDS", help="How often to look.")] = 2.0,
+    every: Annotated[
+        float, typer.Option(min=0.5, max=3_600, metavar="SECONDS", callback=_a_number, help="How often to look.")
+    ] = 2.0,
     lanes: Annotated[int, typer.Option(min=1, metavar="N", help="Show so many lanes.")] = 20,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs, once.")] = False,
 ) -> None:
@@ -67,9 +78,9 @@ def release(
     group: Group,
     redis: Redis,
     reason: Annotated[str, typer.Option(metavar="TEXT", help="Why: it is kept in the events.", show_default=False)],
-    topic: Annotated[str | None, typer.Argument(metavar="[TOPIC", show_default=False)] = None,
-    partition: Annotated[int | None, typer.Argument(metavar="PARTITION", show_default=False)] = None,
-    hashes: Annotated[str | None, typer.Argument(metavar="[RANGE]]", show_default=False)] = None,
+    topic: Annotated[str | None, typer.Argument(metavar="TOPIC", show_default=False)] = None,
+    partition: Annotated[int | None, typer.Argument(min=0, metavar="PARTITION", show_default=False)] = None,
+    hashes: Annotated[str | None, typer.Argument(metavar="RANGE", show_default=False)] = None,
     as_json: Json = False,
 ) -> None:
     """Take strikes back, so that what is parked is read again: all of them, or those of a partition, or of one range.
@@ -81,12 +92,15 @@ def release(
     if not reason.strip():
         raise typer.BadParameter("--reason is empty: say why")
     tp = None if topic is None or partition is None else TopicPartition(topic, partition)
+    wanted = None if hashes is None else _range(hashes)
     with connected(redis) as client:
         read_group(client, group)
         store = OperatorVerbs.of_group(client, group)
-        found = chosen(store.strikes(), tp, HashRange.parse(hashes) if hashes else None)
+        found = chosen(store.strikes(), tp, wanted)
         if not found:
-            raise InvalidOptionError("there is no such strike", f"look at them: coop-kafka parked {group!r}")
+            raise UnknownStrikeError(
+                f"group {group!r} has no strike {_place(tp, wanted)}", "coop-kafka parked GROUP shows those there are"
+            )
         try:
             store.forgive(found, reason)
         except verdicts.Verdict as verdict:
@@ -97,7 +111,18 @@ def release(
     if as_json:
         print_json([s.shown for s in found])
     else:
-        typer.echo("\n".join(f"Released {s.field}" for s in found))
+        say(*(f"Released {s.field}" for s in found))
+
+
+def _range(text: str) -> HashRange:
+    try:
+        return HashRange.parse(text)
+    except StateFormatError as error:
+        raise typer.BadParameter(f"RANGE: {error.what}") from None
+
+
+def _place(tp: TopicPartition | None, hashes: HashRange | None) -> str:
+    return "at all" if tp is None else f"in {tp}" if hashes is None else f"of exactly {hashes} in {tp}"
 
 
 def _top(client: RedisClient, group: str) -> TopView:

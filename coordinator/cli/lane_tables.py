@@ -1,13 +1,12 @@
 """Tables of lanes, members at work and strikes for people; decides widths and words, no numbers."""
 
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
 
 from rich.console import Console, Group
 from rich.table import Table
-from rich.text import Text
 
-from coordinator.cli.tables import add_row, table_of
+from coordinator.cli.printing import counted, moment
+from coordinator.cli.tables import add_row, line_of, table_of
 from coordinator.operations.top_view import LaneActivity, MemberActivity, TopView
 from coordinator.plan.poison import Strike
 
@@ -20,8 +19,8 @@ def activity(seen: TopView, most_lanes: int) -> Group:
     rate = sum(m.rate for m in seen.members if m.ago_s is not None and m.state == "working")
     about = f"Group {seen.group!r}: {seen.state}, {rate:.0f} records/s in the members' last batches"
     more = len(seen.lanes) - most_lanes
-    told = Text(f"and {more} lanes more" if more > 0 else "")
-    return Group(Text(about), _members(seen.members), lanes_table(seen.lanes[:most_lanes]), told)
+    told = line_of(f"and {counted(more, 'lane')} more" if more > 0 else "")
+    return Group(line_of(about), _members(seen.members), lanes_table(seen.lanes[:most_lanes]), told)
 
 
 def lanes_table(lanes: Iterable[LaneActivity]) -> Table:
@@ -41,18 +40,19 @@ def print_limited(lanes: Sequence[LaneActivity], console: Console) -> None:
     """The first of the lanes that are held back; nothing if there are none."""
     if lanes:
         more = f", the first {MOST_LIMITED}" if len(lanes) > MOST_LIMITED else ""
-        console.print(Text(f"{len(lanes)} lanes are held back{more}:"))
+        are = "lane is" if len(lanes) == 1 else "lanes are"
+        console.print(line_of(f"{len(lanes)} {are} held back{more}:"))
         console.print(lanes_table(lanes[:MOST_LIMITED]))
 
 
 def print_strikes(strikes: Sequence[Strike], console: Console) -> None:
     """A row for each strike."""
     if not strikes:
-        console.print(Text("Nothing is parked."))
+        console.print(line_of("Nothing is parked."))
         return
     made = table_of("TOPIC", "PARTITION", "HASHES", "OFFSET", "STRIKES", "STATE", "AT", "MEMBER")
     for s in strikes:
-        at = datetime.fromtimestamp(s.at_ms / 1_000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        at = moment(s.at_ms, "seconds")
         state = "parked" if s.parked else "tried alone"
         add_row(made, s.tp.topic, str(s.tp.partition), str(s.hashes), str(s.offset), str(s.count), state, at, s.member)
     console.print(made)

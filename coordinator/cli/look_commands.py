@@ -7,18 +7,22 @@ from typing import Annotated
 
 import typer
 
-from coordinator.cli.command_options import Group, Json, Redis, connected, print_json
+from coordinator.cli.command_options import Group, Json, Redis, connected, print_json, typed
 from coordinator.cli.lane_tables import print_limited
+from coordinator.cli.printing import say
 from coordinator.cli.tables import print_events, print_gaps, print_group, print_owners, stdout
 from coordinator.errors import InvalidOptionError
 from coordinator.group_state import Event
 from coordinator.operations.gaps import gaps as gaps_of
 from coordinator.operations.key_owner import key_owners
 from coordinator.operations.top_view import limited_lanes
-from coordinator.operations.views import view
+from coordinator.operations.views import GroupView, view
 from coordinator.redis.events import follow as follow_events
 from coordinator.redis.events import last_events
 from coordinator.redis.snapshot import list_groups, read_group
+
+MOST_ASKED = 1_000_000
+"""Events that one may ask for: far more than a group keeps, and a number that Redis can count to."""
 
 
 def list_names(redis: Redis, as_json: Json = False) -> None:
@@ -28,7 +32,7 @@ def list_names(redis: Redis, as_json: Json = False) -> None:
     if as_json:
         print_json(names)
     else:
-        typer.echo("\n".join(names))
+        say(*names)
 
 
 def describe(group: Group, redis: Redis, as_json: Json = False) -> None:
@@ -40,7 +44,7 @@ def describe(group: Group, redis: Redis, as_json: Json = False) -> None:
         state = read_group(client, group)
     seen, limited = view(group, state), limited_lanes(state)
     if as_json:
-        print_json(asdict(seen) | {"limited": [asdict(lane) for lane in limited]})
+        print_json(_told(seen) | {"limited": [asdict(lane) for lane in limited]})
     else:
         print_group(seen, stdout())
         print_limited(limited, stdout())
@@ -87,7 +91,9 @@ def owner(
 def events(
     group: Group,
     redis: Redis,
-    last: Annotated[int, typer.Option(min=0, metavar="N", help="Begin with so many of the latest events.")] = 100,
+    last: Annotated[
+        int, typer.Option(min=0, max=MOST_ASKED, metavar="N", help="Begin with so many of the latest events.")
+    ] = 100,
     follow: Annotated[bool, typer.Option("--follow", help="Go on with what comes, until Ctrl-C.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")] = False,
 ) -> None:
@@ -101,19 +107,25 @@ def events(
                 _print_event_list(more, as_json)
 
 
+def _told(seen: GroupView) -> dict[str, object]:
+    """The group for programs: what Redis holds as `true` or `false` is a boolean."""
+    members = [asdict(m) | {"fields": typed(m.fields)} for m in seen.members]
+    return asdict(seen) | {"policy": typed(seen.policy), "members": members}
+
+
 def _print_event_list(found: list[Event], as_json: bool) -> None:
     if as_json:
         for event in found:
-            typer.echo(json.dumps(asdict(event) | {"at_ms": event.at_ms}))
+            say(json.dumps(asdict(event) | {"at_ms": event.at_ms}))
     else:
         print_events(found, stdout())
 
 
 def _key(text: str, as_hex: bool) -> bytes:
     try:
-        return bytes.fromhex(text) if as_hex else text.encode()
+        return bytes.fromhex(text) if as_hex else text.encode(errors="surrogateescape")
     except ValueError:
-        raise InvalidOptionError(f"the key {text!r} is not hex digits, two a byte", "for example 6f7264") from None
+        raise InvalidOptionError(f"the key {text!r} is not hex digits, two a byte", "give KEY as 6f7264") from None
 
 
 def usual_partition(key: bytes, partitions: int) -> int:

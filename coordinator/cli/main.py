@@ -1,29 +1,47 @@
 """The command `coop-kafka`: where it starts, and how it ends when something is wrong.
 
 Needs neither a JVM nor pyspark. The verbs are in `commands`, which need the extra `cli`.
-Exit codes: 0 done; 1 an error of ours (refused, not found, out of reach) in one line on stderr; 2 wrong usage.
+Exit codes: 0 done; 1 an error of ours (refused, not found, out of reach) and 2 wrong usage, each in one line on stderr.
 """
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
+from coordinator.cli import printing, wording
 from coordinator.errors import CoopKafkaError, EnvironmentMismatchError
 
 KafkaArguments = Callable[[Mapping[str, str]], Mapping[str, object]]
 
 
-def app(kafka_arguments: KafkaArguments) -> None:
-    """Run the command line of this process; `kafka_arguments` makes a client's arguments of Java's properties."""
+def app(kafka_arguments: KafkaArguments, properties: Collection[str]) -> None:
+    """Run the command line of this process, and end it.
+
+    `kafka_arguments` makes a client's arguments of Java's properties, whose names are `properties`.
+    """
+    printing.encode_all()
     try:
-        _run(kafka_arguments)
+        code = _run(kafka_arguments)
+        printing.flush()
     except CoopKafkaError as error:
-        print(" ".join(str(error).split()), file=sys.stderr)  # noqa: T201 - the one line
-        sys.exit(1)
+        code = _failed(error, properties)
+    except BrokenPipeError as error:  # `| head` has seen enough
+        printing.refused(error)
+        code = 1
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        code = _failed(printing.refused(error), properties)
+    sys.exit(code)
 
 
-def _run(kafka_arguments: KafkaArguments) -> None:
+def _failed(error: CoopKafkaError, properties: Collection[str]) -> int:
+    printing.complain(wording.line(error, properties))
+    return 2 if isinstance(error, wording.WRONG_USAGE) else 1
+
+
+def _run(kafka_arguments: KafkaArguments) -> int:
     try:
-        from coordinator.cli.commands import commands  # noqa: PLC0415 - the extra may not be installed
+        from coordinator.cli.commands import ended  # noqa: PLC0415 - the extra may not be installed
     except ModuleNotFoundError as error:
         if error.name not in ("typer", "rich", "javaproperties"):
             raise
@@ -31,4 +49,4 @@ def _run(kafka_arguments: KafkaArguments) -> None:
             f"the command coop-kafka needs the package {error.name}, which is not installed",
             'pip install "coop-kafka[cli]"',
         ) from None
-    commands(obj=kafka_arguments)
+    return ended(kafka_arguments)

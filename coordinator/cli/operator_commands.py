@@ -3,18 +3,19 @@
 The last two show what they would do, and do it on `--execute`.
 """
 
-import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import asdict
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated
 
 import javaproperties
 import typer
 
-from coordinator.cli.command_options import Execute, Group, Json, Redis, connected, print_json, say_how
+from coordinator.assignment.policies import not_there
+from coordinator.cli.command_options import Execute, Group, Json, Redis, connected, print_json, say_how, typed
+from coordinator.cli.printing import complain, counted, say
 from coordinator.cli.tables import print_moves, print_policy, stdout
 from coordinator.errors import InvalidOptionError
 from coordinator.offset_spec import AtTimestamp, Earliest, Latest, NoMatch
@@ -23,6 +24,7 @@ from coordinator.operations.reset_plan import ShiftBy, Target, ToOffset, chosen
 from coordinator.redis.operator import OperatorVerbs
 
 RETRIES, RETRY_INTERVAL_MS = 3, 1_000
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 Bootstrap = Annotated[
     str,
@@ -61,9 +63,13 @@ def policy(
     """
     with connected(redis) as client:
         store = OperatorVerbs.of_group(client, group)
-        found = store.set_policy(dict(map(_change, changes))) if changes else store.policy()
+        wanted = dict(map(_change, changes or ()))
+        found = store.set_policy(wanted) if wanted else store.policy()
+        strange = not_there(wanted, group, store.topics()) if wanted else ()
+    for line in strange:
+        complain(f"warning: {line}")
     if as_json:
-        print_json(found.fields)
+        print_json(typed(found.fields))
     else:
         print_policy(found.fields, stdout())
 
@@ -131,7 +137,8 @@ def delete(
         print_json(told)
     else:
         did = "Deleted" if execute else "Would delete"
-        typer.echo(f"{did} {found.keys} keys in Redis, and the offsets of {len(found.mirrored)} partitions in Kafka.")
+        partitions = counted(len(found.mirrored), "partition")
+        say(f"{did} {counted(found.keys, 'key')} in Redis, and the offsets of {partitions} in Kafka.")
         say_how(execute)
 
 
@@ -152,9 +159,12 @@ def _operator(
 
 def _properties(file: Path | None) -> dict[str, str]:
     try:
-        return dict(javaproperties.loads(file.read_text())) if file else {}
+        return dict(javaproperties.loads(file.read_text("utf-8"))) if file else {}
     except (OSError, ValueError) as error:
-        raise InvalidOptionError(f"--command-config {file} cannot be read ({type(error).__name__})") from None
+        raise InvalidOptionError(
+            f"--command-config {str(file)!r} cannot be read ({type(error).__name__})",
+            "give a file of Java properties in UTF-8, name=value on each line, that you may read",
+        ) from None
 
 
 def _target(earliest: bool, latest: bool, at: str | None, offset: int | None, shift: int | None) -> Target:
@@ -175,7 +185,10 @@ def _time_ms(text: str) -> int:
         time = datetime.fromisoformat(text)
     except ValueError:
         raise typer.BadParameter(f"--to-datetime {text!r} is not a time: 2026-01-31T12:00:00.000") from None
-    return int((time if time.tzinfo else time.replace(tzinfo=UTC)).timestamp() * 1_000)
+    since = (time if time.tzinfo else time.replace(tzinfo=UTC)) - _EPOCH
+    if since < timedelta(0):  # to Kafka the times below 0 are words: -1 is the end of the log
+        raise typer.BadParameter(f"--to-datetime {text!r} is before 1970: Kafka has no records of that time")
+    return -(-since // timedelta(milliseconds=1))  # up: a record of the millisecond before is not at or after it
 
 
 def _change(text: str) -> tuple[str, str]:
@@ -190,9 +203,9 @@ def _print_reset(planned: Reset, done: Executed | None, as_json: bool) -> None:
         told = {"executed": done is not None, "reset": done.epoch if done else None}
         print_json(told | {"partitions": [asdict(m) for m in planned.moves]})
     else:
-        print_moves(planned.moves, stdout())
+        print_moves(planned.moves, stdout(), done=done is not None)
+        if done:
+            say(f"Moved {counted(len(planned.moves), 'partition')}: this is reset epoch {done.epoch}.")
         say_how(done is not None)
     if done and not done.mirrored:
-        print(  # noqa: T201 - a warning
-            "warning: plain consumers live in Kafka's group of that name: its offsets were not moved", file=sys.stderr
-        )
+        complain("warning: plain consumers live in Kafka's group of that name: its offsets were not moved")

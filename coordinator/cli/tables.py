@@ -1,13 +1,13 @@
 """Views as tables for people; decides widths and words, no numbers."""
 
 from collections.abc import Iterable, Mapping, Sequence
-from datetime import UTC, datetime
 from typing import Literal
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from coordinator.cli.printing import moment, printable, seconds
 from coordinator.group_state import Event
 from coordinator.operations.gaps import PartitionGaps
 from coordinator.operations.key_owner import KeyOwner
@@ -26,10 +26,14 @@ HALF_RANGE = 17
 MEMBER_ID = 10
 """Columns of a member's id, the very thing one looks for."""
 
+MOST_RANGES = 1_000
+"""Offset ranges that a cell shows: drawing takes longer than finding them, and nobody reads more."""
+
 _LEAST = {"HASHES": HALF_RANGE, "MEMBER": MEMBER_ID}
 _TEXTS = (
     "MEMBER",
     "HOST",
+    "APPLICATION",
     "LABELS",
     "STATE",
     "TOPIC",
@@ -53,10 +57,10 @@ def stdout() -> Console:
 def print_group(group: GroupView, console: Console) -> None:
     """The group in some lines, a table of its members, a table of its lanes."""
     for line in _about(group):
-        console.print(Text(line))
+        console.print(line_of(line))
     if group.members:
         console.print(_members(group))
-    console.print(_lanes(group, console.width >= WIDE) if group.partitions else Text("No positions yet."))
+    console.print(_lanes(group, console.width >= WIDE) if group.partitions else line_of("No positions yet."))
 
 
 def print_gaps(partitions: Sequence[PartitionGaps], console: Console) -> None:
@@ -64,7 +68,7 @@ def print_gaps(partitions: Sequence[PartitionGaps], console: Console) -> None:
     table = table_of("TOPIC", "PARTITION", "STABLE", "HASHES", "MISSING")
     for p in partitions:
         for gap in p.gaps:
-            add_row(table, p.topic, str(p.partition), str(p.stable), gap.hashes, " ".join(gap.missing))
+            add_row(table, p.topic, str(p.partition), str(p.stable), gap.hashes, _ranges(gap.missing))
         if not p.gaps:
             add_row(table, p.topic, str(p.partition), str(p.stable), "", "nothing")
     console.print(table)
@@ -74,29 +78,34 @@ def print_owners(owners: Sequence[KeyOwner], console: Console) -> None:
     """A row for each partition that the key may be in."""
     table = table_of("TOPIC", "PARTITION", "KEY HASH", "HASHES", "POSITION", "DONE ABOVE", "MEMBER", "HOST")
     for o in owners:
-        cells = (o.key_hash, o.hashes, str(o.position), " ".join(o.done_above) or "-", o.member or "nobody")
+        cells = (o.key_hash, o.hashes, str(o.position), _ranges(o.done_above) or "-", o.member or "nobody")
         add_row(table, o.topic, f"{o.partition}{' *' if o.usual else ''}", *cells, o.host or "-")
     console.print(table)
     if any(o.usual for o in owners):
-        console.print(Text("* where Kafka's default partitioner puts this key"))
+        console.print(line_of("* where Kafka's default partitioner puts this key"))
+
+
+def _ranges(offsets: Sequence[str]) -> str:
+    """Offset ranges of one cell, and how many more there are."""
+    more = len(offsets) - MOST_RANGES
+    return " ".join(offsets[:MOST_RANGES]) + (f" and {more} more: --json shows all" if more > 0 else "")
 
 
 def print_events(events: Iterable[Event], console: Console) -> None:
     """A line for each event: when, what, who, why, and the key ranges that changed hands."""
     for e in events:
-        at = datetime.fromtimestamp(e.at_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z"
         said = f"{e.why}: {e.ranges}" if e.why and e.ranges else e.why or e.ranges
-        console.print(Text(f"{at} {e.kind:9} {e.member or '-':10} {said}"), soft_wrap=True)
+        console.print(line_of(f"{moment(e.at_ms)} {e.kind:9} {e.member or '-':10} {said}"), soft_wrap=True)
 
 
-def print_moves(moves: Sequence[Move], console: Console) -> None:
-    """A row for each partition that a reset moves."""
-    table = table_of("TOPIC", "PARTITION", "STABLE", "RESET TO", "BY")
+def print_moves(moves: Sequence[Move], console: Console, *, done: bool) -> None:
+    """A row for each partition that a reset would move, or has moved if it is `done`."""
+    table = table_of("TOPIC", "PARTITION", *(("WAS", "IS NOW") if done else ("STABLE", "RESET TO")), "BY")
     for m in moves:
         add_row(table, m.topic, str(m.partition), str(m.before), f"{m.after}{' *' if m.clipped else ''}", _by(m))
     console.print(table)
     if any(m.clipped for m in moves):
-        console.print(Text("* the nearest offset that the log has"))
+        console.print(line_of("* the nearest offset that the log has"))
 
 
 def _by(move: Move) -> str:
@@ -106,14 +115,14 @@ def _by(move: Move) -> str:
 def print_policy(fields: Mapping[str, str], console: Console) -> None:
     """A line for each policy."""
     for name, value in fields.items():
-        console.print(Text(f"{name}={value}"), soft_wrap=True)
+        console.print(line_of(f"{name}={value}"), soft_wrap=True)
 
 
 def _about(group: GroupView) -> list[str]:
     made = f", generation {group.generation} by {group.assignor}" if group.generation else ""
     told = [f"Group {group.group!r}: {group.state}{made}"]
     if group.recovering_ms:
-        told.append(f"Recovering from a loss of state for {group.recovering_ms / 1000:.1f} s more")
+        told.append(f"Recovering from a loss of state for {seconds(group.recovering_ms)} more")
     if group.reset:
         told.append(f"Reset epoch {group.reset}")
     if group.policy:
@@ -127,16 +136,17 @@ def _growth(growth: GrowthView) -> str:
     if not growth.ordered:
         return grew + "key order across it is not promised"
     if growth.grace_left_ms:
-        return grew + f"new ones wait, {growth.grace_left_ms / 1000:.1f} s of the grace left"
+        return grew + f"new ones wait, {seconds(growth.grace_left_ms)} of the grace left"
     return grew + "new ones wait for the older ones"
 
 
 def _members(group: GroupView) -> Table:
-    table = table_of("MEMBER", "STATE", "HOST", "DRIVER PID", "READER PID", "CAPACITY", "LEASE", "LABELS")
+    of_driver = ("HOST", "DRIVER PID", "READER PID", "CAPACITY")
+    table = table_of("MEMBER", "STATE", *of_driver, "LEASE", "APPLICATION", "LABELS")
     for member in group.members:
-        said = [member.fields.get(name, "-") for name in ("host", "driver_pid", "pid", "capacity")]
-        left = f"{member.lease_left_ms / 1000:.1f} s" if member.lease_left_ms else "ended"
-        add_row(table, member.id, member.state, *said, left, _labels(member.fields))
+        said = [member.fields.get(name, "-") for name in ("host", "driver_pid", "pid", "capacity", "application")]
+        left = seconds(member.lease_left_ms) if member.lease_left_ms else "ended"
+        add_row(table, member.id, member.state, *said[:-1], left, said[-1], _labels(member.fields))
     return table
 
 
@@ -150,7 +160,8 @@ def _lanes(group: GroupView, in_one_line: bool) -> Table:
     for partition in group.partitions:
         for i, lane in enumerate(partition.lanes):
             cells = _partition_cells(partition) if i == 0 else ("",) * 6
-            add_row(table, *cells, lane.hashes if in_one_line else lane.hashes.replace("-", "-\n"), *_lane_cells(lane))
+            hashes = line_of(lane.hashes) if in_one_line else Text("-\n").join(map(line_of, lane.hashes.split("-")))
+            add_row(table, *cells, hashes, *_lane_cells(lane))
     return table
 
 
@@ -175,6 +186,11 @@ def table_of(*columns: str) -> Table:
     return table
 
 
-def add_row(table: Table, *cells: str) -> None:
-    """Names come from users: as text, since rich would read `[red]` in them as markup."""
-    table.add_row(*map(Text, cells))
+def add_row(table: Table, *cells: str | Text) -> None:
+    """A row; texts are made harmless by `line_of`."""
+    table.add_row(*(cell if isinstance(cell, Text) else line_of(cell) for cell in cells))
+
+
+def line_of(text: str) -> Text:
+    """Names come from users: rich would read `[red]` in them as markup, and a terminal its escape sequences."""
+    return Text(printable(text))

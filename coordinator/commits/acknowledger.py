@@ -8,8 +8,8 @@ from dataclasses import replace
 from threading import Lock
 
 from coordinator.commits.commit_api import RANGES_MAX, CommitApi, Committed
-from coordinator.errors import IndividualCommitTooOldError, MaxIndividualCommitReachedError
-from coordinator.ranges import OffsetRange, union
+from coordinator.errors import CommitBeyondReadError, IndividualCommitTooOldError, MaxIndividualCommitReachedError
+from coordinator.ranges import OffsetRange, parted, union
 from coordinator.subscription import TopicPartition
 
 
@@ -39,22 +39,34 @@ class Acknowledger:
             return {tp: self._flush(tp) for tp in list(self._done)}
 
     def _flush(self, tp: TopicPartition) -> Committed:
-        """Commit from the lowest offset on, in as many calls as it takes; at the cap as much as still fits."""
+        """Commit from the lowest offset on, in as many calls as it takes; at the cap as much as still fits.
+
+        What nobody can have read stays collected, and is refused once all below it is committed.
+        """
         left, most, answers = union(self._done[tp]), RANGES_MAX, list[Committed]()
+        beyond, refused = tuple[OffsetRange, ...](), None
         while left:
-            self._done[tp], now = list(left), left[:most]
+            self._done[tp], now = [*left, *beyond], left[:most]
             try:
                 answers.append(self._commits.commit(tp, now))
+            except CommitBeyondReadError as error:
+                if refused:
+                    raise
+                (left, beyond), refused = parted(left, error.reach), error
+                continue
             except MaxIndividualCommitReachedError:
                 if len(now) == 1:
                     raise
                 most = len(now) // 2
                 continue
             except IndividualCommitTooOldError:  # it counts already
-                if now == left and not answers:
+                if now == left and not answers and not refused:
                     del self._done[tp]
                     raise
             left = left[most:]
+        if refused:
+            self._done[tp] = list(beyond)
+            raise refused
         del self._done[tp]
         return _in_one(answers)
 

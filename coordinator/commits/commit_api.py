@@ -20,6 +20,7 @@ from coordinator import verdicts
 from coordinator.assignment.policies import GROUP_POLICY, setting
 from coordinator.errors import (
     CheckpointMismatchError,
+    CommitBeyondReadError,
     CommitError,
     CorruptCommitError,
     FencedMemberError,
@@ -70,21 +71,21 @@ class CommitApi(AbstractContextManager["CommitApi"]):
 
     @classmethod
     def of_offset(cls, redis_url: str, offset: str | Mapping[str, Any]) -> Self:
-        """For the lanes of a stream offset: the JSON of a batch's end, as in the checkpoint's `offsets` folder.
+        """For what a batch reads: `offset` is the JSON of its end, as in the checkpoint's `offsets` folder.
 
         Raises `CheckpointMismatchError`, `UnknownGroupError`, `StoreError`.
         """
         end = _parsed(offset)
-        lanes = {tp: tuple(Owned(x.hashes, x.epoch) for x in of_tp) for tp, of_tp in end.lanes.items()}
         if not end.group or not end.member:
             raise UnknownGroupError("this offset names no group or no member", "take the offset of a batch of a group")
-        return cls._opened(
-            redis_url, end.group, end.member, lambda _, caller: Standing(caller, end.reset, end.topic_ids, lanes)
-        )
+        return cls._opened(redis_url, end.group, end.member, lambda _, caller: Standing.of_batch(caller, end))
 
     @classmethod
     def of_member(cls, redis_url: str, group: str, member: str) -> Self:
-        """For all that a member owns at this moment, as Redis says; raises `UnknownGroupError`, `StoreError`."""
+        """For all that a member owns at this moment, up to the log ends that Redis holds.
+
+        Raises `UnknownGroupError`, `StoreError`.
+        """
         return cls._opened(redis_url, group, member, lambda verbs, caller: verbs.standing(caller))
 
     @classmethod
@@ -117,10 +118,11 @@ class CommitApi(AbstractContextManager["CommitApi"]):
 
         Ranges are half-open and, joined where they touch, at most 60,000. Without any, `offset` says that everything
         before it is done; with some it must stay -1 (`CorruptCommitError`). All is committed or nothing, but for lanes
-        that were lost since (`refused`). Repeating a commit changes nothing; it is counted and logged.
-        Raises 88 `IndividualCommitNotAllowedError`, 91 `IndividualCommitTooOldError` (its `stable` says where to catch
-        up), 92 `MaxIndividualCommitReachedError`, `TooManyRangesError`, `FencedMemberError`, `GroupRecoveringError`,
-        `StoreError`.
+        that were lost since (`refused`). A lane whose batch reads less than its neighbours takes only what it reads.
+        Repeating a commit changes nothing; it is counted and logged.
+        Raises `CommitBeyondReadError` for offsets that nobody can have read, 88 `IndividualCommitNotAllowedError`, 91
+        `IndividualCommitTooOldError` (its `stable` says where to catch up), 92 `MaxIndividualCommitReachedError`,
+        `TooManyRangesError`, `FencedMemberError`, `GroupRecoveringError`, `StoreError`.
         """
         wanted = _offsets(ranges, offset)
         of_lanes = _disjoint(self.lanes.get(tp, ()) if lanes is None else lanes)
@@ -135,7 +137,11 @@ class CommitApi(AbstractContextManager["CommitApi"]):
     def reserve(self, tp: TopicPartition, worker: str, offsets: OffsetRange, state: str, lease_ms: int) -> Turn:
         """What `ordered_commits` asks: reserve offsets for a worker, and whether their turn has come."""
         with self._verdicts():
-            return self._verbs.reserve(self._standing.caller, tp, worker, offsets, state, lease_ms)
+            reach = self._standing.reach(tp)
+            turn = self._verbs.reserve(self._standing.caller, tp, worker, offsets, state, lease_ms, reach)
+        if turn.word == "BEYOND":
+            raise self._beyond(f"{self._named(tp)}: [{offsets}]", int(turn.who))
+        return turn
 
     def close(self) -> None:
         """Drop the connections."""
@@ -167,6 +173,8 @@ class CommitApi(AbstractContextManager["CommitApi"]):
     def _refuse(self, tp: TopicPartition, wanted: Offsets, outcome: Outcome) -> NoReturn:
         what = f"{self._named(tp)}: [{wanted[0]}{' ...' if len(wanted) > 1 else ''}]"
         match outcome.word:
+            case "BEYOND":
+                raise self._beyond(what, outcome.reach)
             case "NOT_ALLOWED":
                 raise IndividualCommitNotAllowedError(
                     f"{what}: the group's policy forbids individual commits",
@@ -190,6 +198,21 @@ class CommitApi(AbstractContextManager["CommitApi"]):
             "leave them to their new owner, or make a new CommitApi for what the member owns now",
         )
 
+    def _beyond(self, what: str, reach: int) -> CommitBeyondReadError:
+        if self._standing.reads is not None:
+            return CommitBeyondReadError(
+                f"{what} goes on from offset {reach}, where the lanes of this batch end",
+                "commit what the batch reads; a later batch reads the rest, and its offset is for that",
+                reach,
+            )
+        return CommitBeyondReadError(
+            f"{what} goes on from offset {reach}, the log end that Redis holds"
+            if reach
+            else f"{what}: Redis holds no log end of this partition",
+            "commit records that the member has received; the member stores the log ends before it plans a batch",
+            reach,
+        )
+
     def _named(self, tp: TopicPartition) -> str:
         return f"commit of {tp} in group {self._verbs.group!r}"
 
@@ -197,7 +220,7 @@ class CommitApi(AbstractContextManager["CommitApi"]):
 def _parsed(offset: str | Mapping[str, Any]) -> StreamOffset:
     try:
         return StreamOffset.from_json(json.loads(offset) if isinstance(offset, str) else dict(offset))
-    except ValueError:
+    except (ValueError, RecursionError):
         raise CheckpointMismatchError(
             f"{str(offset)[:80]!r} is not the JSON of an offset",
             "give the last line of the file offsets/<batch id> in the query's checkpoint",

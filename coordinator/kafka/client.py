@@ -9,10 +9,12 @@ import importlib.util
 import re
 import ssl
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
 from typing import Any
 
 from coordinator.errors import EnvironmentMismatchError, InvalidOptionError
+from coordinator.quoting import quoted
 
 
 class Secret(str):
@@ -67,7 +69,7 @@ def tls_context(kafka: Mapping[str, object]) -> ssl.SSLContext:
     _load_trust(context, kafka)
     if KEY_FILE in kafka:
         path = str(kafka[KEY_FILE])
-        _reading("kafka.ssl.keystore.location", path, lambda: _load_key(context, path, kafka))
+        _reading("kafka.ssl.keystore.location", quoted(path), lambda: _load_key(context, path, kafka))
     elif KEY_PEM in kafka:
         pem = str(kafka[KEY_PEM])
         _reading("kafka.ssl.keystore.key", "the PEM text", lambda: _load_key_text(context, pem, kafka))
@@ -83,7 +85,7 @@ def _limit_versions(context: ssl.SSLContext, versions: object) -> None:
 def _load_trust(context: ssl.SSLContext, kafka: Mapping[str, object]) -> None:
     if TRUST_FILE in kafka:
         path = str(kafka[TRUST_FILE])
-        _reading("kafka.ssl.truststore.location", path, lambda: context.load_verify_locations(cafile=path))
+        _reading("kafka.ssl.truststore.location", quoted(path), lambda: context.load_verify_locations(cafile=path))
     elif TRUST_PEM in kafka:
         pem = str(kafka[TRUST_PEM])
         _reading(
@@ -125,7 +127,7 @@ def _reason(error: Exception) -> str:
     return (error.strerror or type(error).__name__) if isinstance(error, OSError) else type(error).__name__
 
 
-_PEM_BLOCK = re.compile(r"-----BEGIN ([A-Z0-9 ]+)-----(.*?)-----END \1-----", re.DOTALL)
+_PEM_MARK = re.compile(r"-----(BEGIN|END) ([A-Z0-9 ]+)-----")
 
 
 def pem_blocks(text: str, kind: str) -> str:
@@ -133,8 +135,15 @@ def pem_blocks(text: str, kind: str) -> str:
 
     Java also reads PEM text whose lines were joined with spaces; so does this. Empty if there is none.
     """
-    blocks = [(name, body) for name, body in _PEM_BLOCK.findall(text) if name.endswith(kind)]
+    blocks = [(name, body) for name, body in _blocks(text) if name.endswith(kind)]
     return "".join(f"-----BEGIN {name}-----\n{_lines(body)}\n-----END {name}-----\n" for name, body in blocks)
+
+
+def _blocks(text: str) -> Iterator[tuple[str, str]]:
+    """Name and body between each begin and an end of its name that follows at once, in one pass over the text."""
+    for begin, end in pairwise(_PEM_MARK.finditer(text)):
+        if (begin[1], end[1]) == ("BEGIN", "END") and begin[2] == end[2]:
+            yield begin[2], text[begin.end() : end.start()]
 
 
 def _lines(body: str) -> str:

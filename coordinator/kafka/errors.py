@@ -52,7 +52,10 @@ def explained(error: BaseException, what: str, servers: str) -> LogError:
             f"Kafka at {servers} did not answer, asked for {what} ({said(error)})",
             "check that the brokers are up, then start the query again",
         )
-    return LogError(f"Kafka at {servers} refused {what} ({said(error)})")
+    return LogError(
+        f"Kafka at {servers} refused {what} ({said(error)})",
+        "look for the cause in the log of the broker, then try again",
+    )
 
 
 def refused_credentials(error: BaseException, servers: str) -> KafkaAccessError:

@@ -4,6 +4,7 @@ Knows Spark's rules for starting offsets; how questions travel is told in `offse
 `connection`. Runs in the driver's reader process, one thread at a time.
 """
 
+import logging
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TypeAlias
@@ -39,8 +40,11 @@ from coordinator.offset_spec import (
     NoMatch,
     OffsetSpec,
 )
+from coordinator.quoting import quoted
 from coordinator.ranges import OffsetRange
 from coordinator.subscription import Assigned, Bounds, Pattern, Subscription, Topic, TopicPartition
+
+_log = logging.getLogger(__name__)
 
 GroupOffsets: TypeAlias = Mapping[TopicPartition, tuple[int, str]]
 
@@ -77,11 +81,19 @@ class KafkaLog:
         self._connection = KafkaConnection(kafka, retries=retries, retry_interval_ms=retry_interval_ms)
         self._isolation = IsolationLevel.build_from(kafka.get("isolation_level", "read_uncommitted"))
         self._fail_on_data_loss = fail_on_data_loss
+        self._warned = False  # that a pattern matches nothing
 
     def topics(self, subscription: Subscription) -> dict[str, Topic]:
         """The topics that `subscription` means now, by name; for `Assigned` with the assigned partitions only."""
         found = self._connection.ask("topics", lambda session: _described(session, subscription))
         topics = {topic.name: Topic(*topic) for topic in found}
+        if isinstance(subscription, Pattern) and not topics and not self._warned:
+            self._warned = True
+            _log.warning(
+                "option subscribePattern = %s matches no topic, so nothing is read until one appears; check the "
+                "pattern, and that the user may describe the topics",
+                quoted(subscription.regex),
+            )
         return _only_assigned(topics, subscription) if isinstance(subscription, Assigned) else topics
 
     def bounds(
@@ -171,7 +183,10 @@ class KafkaLog:
             if not any(at.offset >= 0 for at in session.admin.list_group_offsets(group)[group].values()):
                 outcome = session.admin.delete_groups([group])[group]
                 if outcome not in ("OK", errors.GroupIdNotFoundError.__name__):
-                    raise LogError(f"Kafka refused to delete group {group!r} ({outcome})")
+                    raise LogError(
+                        f"Kafka refused to delete group {group!r} ({outcome})",
+                        "end the consumers of Kafka's group of that name, and permit DELETE on it, then try again",
+                    )
 
         self._connection.ask(f"to delete offsets of group {group!r}", forget)
 

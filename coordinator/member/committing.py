@@ -46,6 +46,7 @@ class Committing:
         if start is self._whole:
             return self._done(skipped=False)
         mine = start if witnessed is None else narrowed(start, witnessed)
+        mine = self._losses.within_logs(mine)
         if self._confirmed != start and start.member:
             self._commit(mine, completed(mine), witnessed, "" if self._unread_batches else start.digest)
             self._confirmed = start

@@ -19,6 +19,7 @@ from coordinator.progress.growth import Growth
 from coordinator.progress.leader_epochs import Extents, extents_of, parsed
 from coordinator.progress.ownership import Fact, Facts
 from coordinator.progress.stream_offset import StreamOffset
+from coordinator.quoting import VALUE, bounded
 from coordinator.ranges import WHOLE
 from coordinator.redis.calls import Caller
 from coordinator.redis.store import Acquired, RedisStore, Status
@@ -48,6 +49,7 @@ class Founding:
         self._mirrored_at: int | None = None
         self._mirror_allowed, self._behind = True, False
         self._reported: tuple[Mapping[TopicPartition, int], Mapping[TopicPartition, str]] = {}, {}
+        self._starting_option = settings.starting_option  # None once its line is logged
         self.extents: Extents = {}  # what the mirror told of leader epochs at a recovery
         self.growths: tuple[Growth, ...] = ()  # as Redis last held them
 
@@ -66,7 +68,7 @@ class Founding:
 
     def recover(self, caller: Caller, why: str) -> None:
         """Begin again after a loss of state, with whatever proves positions (spec 7, Recovering)."""
-        _log.warning("group %s: %s; recovering", self._settings.group, why)
+        _log.warning("group %s: %s; positions are recovered from what proves them", self._settings.group, why)
         partitions, offsets, known = self._view.partitions, self._group_offsets(), self._evidence.known
         reset = max(self._store.reset_epoch(), mirroring.latest_reset(offsets), known.reset)
         proofs = mirroring.mirrored(mirroring.since_reset(offsets, reset), self._view.topics)
@@ -102,7 +104,7 @@ class Founding:
         return {
             tp: f
             for tp, f in self._evidence.facts.items()
-            if tp.topic in topics and ids[tp.topic] == topics[tp.topic].id
+            if tp.topic in topics and ids.get(tp.topic) == topics[tp.topic].id
         }
 
     def assert_known(self) -> None:
@@ -181,11 +183,23 @@ class Founding:
 
     def _first(self, status: Status | None, offsets: mirroring.GroupOffsets) -> None:
         known = self._store.stable(status.topics) if status else {}
+        self._warn_of_unused_start({tp.topic for tp in (*known, *offsets)})
         new = [tp for tp in self._view.partitions if tp not in known]
         if new or not status:
-            positions = self._wished(new, {tp.topic for tp in known})
+            positions = self._wished(new, {tp.topic for tp in known} | (status.topics.keys() if status else set()))
             first = {tp: offsets[tp][0] if tp in offsets else position for tp, position in positions.items()}
             self._found(first, nonce="" if status else self._nonce())
+
+    def _warn_of_unused_start(self, topics: Collection[str]) -> None:
+        """One line where the user's start does not count, because positions are there."""
+        option, self._starting_option = self._starting_option, None
+        if option is not None and (held := sorted(set(topics) & self._view.topics.keys())):
+            group, among = self._settings.group, bounded(", ".join(held), VALUE)
+            _log.warning(
+                "option %s is not used: group %s has positions in %s. Remedy: to move the group, stop its queries and "
+                "run coop-kafka reset-offsets; to read from another start beside it, use another group.",
+                *(option, group, among),
+            )
 
     def _wished(self, new: Sequence[TopicPartition], known_topics: Collection[str]) -> dict[TopicPartition, int]:
         """The starting offsets of new topics; earliest for new partitions of a topic that the group has read before."""
@@ -229,6 +243,7 @@ class Founding:
         stable = {tp: o for tp, o in self._store.stable(self._view.topics).items() if tp in partitions}
         waiting = [g for g in self._store.growths() if g.kept and not g.passed(stable)]
         came = {(tp, g.topic_id): g for g in waiting for tp in g.newer}
+        stable = {tp: o for tp, o in stable.items() if tp.topic in status.topics}  # the others are to be recovered
         ids = {tp: status.topics[tp.topic].id for tp in stable}
         known = parsed(
             self._store.extents(self._view.topics), status.reset, {t: k.id for t, k in status.topics.items()}

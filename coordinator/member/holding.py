@@ -23,9 +23,11 @@ from coordinator.progress.growth import Growth
 from coordinator.progress.ownership import Facts, lane_ranges
 from coordinator.progress.segments import Progress, Segment
 from coordinator.progress.stream_offset import StreamOffset
+from coordinator.redis.calls import Answer, Caller
 from coordinator.redis.store import Acquired, RedisStore
 from coordinator.settings import GroupSettings
 from coordinator.subscription import TopicPartition
+from coordinator.verdicts import Lost
 
 
 class Holding:
@@ -121,7 +123,15 @@ class Holding:
     def _acquire(self, wanted: Ranges) -> Acquired:
         """Everything that is owned, with what of `wanted` was free or takeable."""
         partitions = {tp: wanted.get(tp, ()) for tp in self._view.partitions}
-        return self._membership.call(lambda caller: self._store.acquire(caller, partitions))
+        return self._membership.call(lambda caller: self._acquired_by(caller, partitions))
+
+    def _acquired_by(self, caller: Caller, partitions: Ranges) -> Answer[Acquired]:
+        placed = self._placed_as_of == caller.nonce and self._placed.issuperset(partitions)
+        try:
+            return self._store.acquire(caller, partitions, placed=placed)
+        except Lost:
+            self._placed = frozenset()  # what nothing proves is placed anew, and asked for only once
+            raise
 
     def _catch_up(self, mine: Ranges) -> None:
         """Ask Kafka at once if others have seen more than we: our view of the cluster is older (spec 4.2).

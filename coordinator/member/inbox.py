@@ -1,7 +1,7 @@
 """What tasks report of the batch under way: the one object that both threads of a reader process change.
 
-    heartbeat thread    receive(costs), under_way()
-    main thread         begin(trial) as a batch is handed out, receive(costs), end() once the sink has completed it
+    heartbeat thread    receive(costs), under_way(), began_ms()
+    main thread         begin(trial, now) as a batch is handed out, receive(costs), end() once the sink has completed it
 
 Each call holds the lock. A report that arrives after its batch has ended is dropped, and says nothing of the next one.
 """
@@ -22,11 +22,12 @@ class Inbox:
         self._lock = Lock()
         self._reports: Reports | None = None  # None: no batch is under way
         self._trial = False
+        self._began_ms = 0
 
-    def begin(self, *, trial: bool) -> None:
+    def begin(self, *, trial: bool, now_ms: int) -> None:
         """A batch is handed out; `trial` if it tries a struck lane alone."""
         with self._lock:
-            self._reports, self._trial = {}, trial
+            self._reports, self._trial, self._began_ms = {}, trial, now_ms
 
     def receive(self, costs: Iterable[SliceCost]) -> None:
         """Store reports, the latest last."""
@@ -39,6 +40,11 @@ class Inbox:
         with self._lock:
             reports, self._reports = self._reports or {}, None
             return reports
+
+    def began_ms(self) -> int | None:
+        """When the batch under way was handed out; None if there is none."""
+        with self._lock:
+            return self._began_ms if self._reports is not None else None
 
     def under_way(self) -> tuple[tuple[Slice, ...], bool]:
         """Slices, or a key of one, that were begun and have not ended, ascending; and whether the batch is a trial."""

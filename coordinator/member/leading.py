@@ -7,9 +7,10 @@ Whoever looks first has the turn; if nothing comes of it another member has it n
 wins, so nothing depends on there being one leader. Part of the service, on its thread.
 """
 
+import logging
 from collections.abc import Collection
 
-from coordinator.assignment.assigning import assigned
+from coordinator.assignment.assigning import computed
 from coordinator.assignment.assignment_text import seniority
 from coordinator.assignment.protocols import Protocol, agree
 from coordinator.assignment.spare import spared
@@ -18,6 +19,8 @@ from coordinator.errors import InconsistentGroupProtocolError
 from coordinator.member.membership import Membership
 from coordinator.redis.membership import Look
 from coordinator.redis.store import RedisStore
+
+_log = logging.getLogger(__name__)
 
 
 class Leading:
@@ -44,28 +47,37 @@ class Leading:
     def _assign(self, look: Look) -> None:
         """Compute the assignment and record it, without those who know none of the assignors that the others share."""
         members = self._subscribers(look.members)
-        if {m.member for m in members} != set(look.members):
-            return  # somebody has left since: look again
+        if self._membership.member not in {m.member for m in members}:
+            return  # its entry is gone: the next look is fenced
         agreement = agree(seniority(members))
         if self._membership.member in agreement.excluded:
             raise self._refused(agreement.excluded[self._membership.member])
         if agreement.protocol not in self._assignors:
-            return  # another life of this member has joined and knows others: the next look is fenced
+            self._membership.rejoin()  # its entry is another life's, which fences it, or damaged: it is written again
+            return
         counts = self._membership.outside(self._store.partition_counts)
         policy = self._membership.outside(self._store.policy)
         working = [m for m in members if m.member not in agreement.excluded]
         assignor, previous = self._assignors[agreement.protocol], self._assignment()
-        assignment = assigned(assignor, spared(working), counts, previous, policy)
-        assignment = {m.member: assignment.get(m.member, {}) for m in members}  # who gets nothing is told so
+        made = computed(assignor, spared(working), counts, previous, policy)
+        assignment = {m.member: made.assignment.get(m.member, {}) for m in members}  # who gets nothing is told so
         protocol = str(agreement.protocol)
-        self._membership.call(lambda caller: self._store.assign(caller, look.occasion, protocol, assignment))
+        new = self._membership.call(
+            lambda caller: self._store.assign(caller, look.occasion, protocol, assignment, made.failure)
+        )
+        if new and (nobody := set(look.members) - {m.member for m in members}):
+            self._membership.tell("mend", f"a lease without a member is counted no more: {', '.join(sorted(nobody))}")
+        if new and made.failure:
+            _log.warning("the assignor %s failed here, grouped assigns whole partitions: %s", protocol, made.failure)
 
     def _refuse_if_excluded(self, members: Collection[str]) -> None:
-        """Another member computed an assignment without this one; if that has changed since, look again."""
+        """Another member computed an assignment without this one; if that has changed since, have a new one made."""
         me = self._membership.member
-        excluded = agree(seniority(self._subscribers({*members, me}))).excluded
+        subscribers = self._subscribers({*members, me})
+        excluded = agree(seniority(subscribers)).excluded if subscribers else {}
         if me in excluded:
             raise self._refused(excluded[me])
+        self._membership.rejoin()
 
     def _refused(self, why: str) -> InconsistentGroupProtocolError:
         return InconsistentGroupProtocolError(

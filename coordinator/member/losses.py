@@ -5,22 +5,26 @@ one is known from the batch that the sink completed last, whatever has moved sin
 before us; from the mirror, where Redis was lost. Part of the service, on its thread.
 """
 
+import logging
 from collections.abc import Mapping
 from dataclasses import replace
 
+from coordinator.errors import CheckpointMismatchError
 from coordinator.member.evidence import Evidence
 from coordinator.member.founding import Founding
 from coordinator.member.holding import Holding
 from coordinator.member.log_view import LogView
 from coordinator.member.membership import Membership
 from coordinator.progress import data_loss
-from coordinator.progress.data_loss import Cut
+from coordinator.progress.data_loss import Beyond, Cut
 from coordinator.progress.leader_epochs import Extent, Extents, leader_epochs, parsed
 from coordinator.progress.ownership import Facts
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.store import Acquired, RedisStore
 from coordinator.settings import GroupSettings
 from coordinator.subscription import Bounds, TopicPartition
+
+_log = logging.getLogger(__name__)
 
 
 class Losses:
@@ -38,7 +42,7 @@ class Losses:
     ) -> None:
         self._settings, self._store, self._membership = settings, store, membership
         self._founding, self._view, self._evidence, self._holding = founding, view, evidence, holding
-        self._completed = StreamOffset(None)
+        self._completed = self._within = StreamOffset(None)
         self._checked: Mapping[TopicPartition, tuple[str, int]] = {}  # what is owned: nonce and leader epoch
 
     def completed(self, offset: StreamOffset, refused: Facts) -> None:
@@ -49,6 +53,46 @@ class Losses:
         fenced = {tp: {fact.epoch for fact in of_tp} for tp, of_tp in refused.items()}
         lanes = {tp: tuple(x for x in of_tp if x.epoch not in fenced.get(tp, ())) for tp, of_tp in offset.lanes.items()}
         self._completed = replace(offset, lanes=lanes)
+
+    def refuse_beyond(self, offset: StreamOffset) -> None:
+        """`DataLossError` for an offset that reaches beyond a log, before any of it is used, if that may not be."""
+        if self._settings.fail_on_data_loss:
+            self.within_logs(offset)
+
+    def within_logs(self, offset: StreamOffset) -> StreamOffset:
+        """The offset without partitions whose log ends before it: what a checkpoint says of them is not so (any more).
+
+        Asks Kafka only where the last look at the logs does not show that they reach so far.
+        """
+        if offset is self._within:
+            return offset
+        beyond = self._beyond(offset)
+        if not beyond:
+            self._within = offset
+            return offset
+        if self._settings.fail_on_data_loss:
+            raise data_loss.error(next(iter(beyond.values())))
+        for loss in beyond.values():
+            _log.warning("group %s: %s; it is not committed", self._settings.group, loss)
+        self._evidence.forget()
+        return replace(offset, lanes={tp: lanes for tp, lanes in offset.lanes.items() if tp not in beyond})
+
+    def _beyond(self, offset: StreamOffset) -> dict[TopicPartition, Beyond]:
+        topics = self._view.topics
+        far = {
+            tp: until
+            for tp, until in data_loss.further(offset, self._view.bounds).items()
+            if tp.topic in topics and offset.topic_ids.get(tp.topic) == topics[tp.topic].id  # else it was re-created
+        }
+        known = frozenset(self._view.partitions) if far else frozenset()
+        if (strange := sorted(far.keys() - known)) and not self._view.partitions_are_given:
+            raise CheckpointMismatchError(
+                f"the checkpoint reads {strange[0]}, a partition that its topic does not have",
+                "use a new checkpointLocation; the group's positions are in Redis and stay",
+            )
+        wanted = [tp for tp in far if tp in known]
+        ends = self._view.high_watermarks(wanted) if wanted else {}
+        return {tp: Beyond(tp, far[tp], ends[tp]) for tp in wanted if far[tp] > ends[tp]}
 
     def met(self, acquired: Acquired, bounds: Mapping[TopicPartition, Bounds]) -> bool:
         """Whether records are gone and positions were moved for it; `DataLossError` if that may not be.

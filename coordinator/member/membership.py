@@ -232,6 +232,8 @@ class Membership:
         """Host, driver and time of who is this member now, as far as Redis tells."""
         try:
             said = self._metadata(self._member)
+            if not said:
+                return ", or somebody deleted its entry in Redis"
             at = datetime.fromtimestamp(int(said["joined_at"]) / 1000, UTC).isoformat(timespec="seconds")
             return f": pid {said.get('driver_pid', 'unknown')} on host {said['host']}, at {at}"
         except (CoopKafkaError, verdicts.Verdict, KeyError, ValueError, OverflowError, OSError):
@@ -239,6 +241,12 @@ class Membership:
 
     def _assert_once(self) -> None:
         if self._asserted != self._joined:
+            _log.warning(
+                "group %s recovers from a loss of state: members prove their positions, and no batch is planned for up "
+                "to session.timeout.ms (%d ms); nothing is to be done",
+                self._settings.group,
+                self._settings.session_ms,
+            )
             self._assert_positions()
             self._asserted = self._joined
 

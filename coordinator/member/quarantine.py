@@ -63,6 +63,11 @@ class Quarantine:
             self._strikes, self._looked_at = self._membership.outside(self._store.strikes), now
         return self._strikes
 
+    @property
+    def parked(self) -> tuple[Strike, ...]:
+        """The parked lanes that were seen last; asks nobody."""
+        return tuple(s for s in self._strikes if s.parked)
+
     def limit(
         self,
         work: Pieces,

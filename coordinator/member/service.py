@@ -101,6 +101,7 @@ class Service:
             unread_batches=settings.unread_batches,
         )
         self._seen: tuple[object, ...] | None = None
+        self._warned_of: int | None = None  # when the last batch began that took too long
         self._pace = Pace(clock)
 
     # -- what Spark's calls become -------------------------------------------------------------
@@ -177,6 +178,20 @@ class Service:
         self._membership.beat(self._store.heartbeat)
         at, trial = self._reach.steering.inbox.under_way()
         self._reach.quarantine.tell(at, trial=trial)
+        self._warn_of_a_long_batch()
+
+    def _warn_of_a_long_batch(self) -> None:
+        """Once a batch, on the heartbeat thread: the batch may hang, and then nothing else says so."""
+        began, longest_ms = self._reach.steering.inbox.began_ms(), self._settings.longest_ms
+        if began is None or began == self._warned_of or self._clock.now_ms() - began <= longest_ms:
+            return
+        self._warned_of = began
+        _log.warning(
+            "group %s: a batch takes longer than longest.batch.ms (%d ms), so other members may take its ranges; "
+            "`coop-kafka top` shows its slowest lane. Raise longest.batch.ms, or lower batch.time.budget",
+            self._settings.group,
+            longest_ms,
+        )
 
     def heartbeat_now(self) -> None:
         """Renew the lease on the main thread, and wait until it is acknowledged."""
@@ -186,12 +201,26 @@ class Service:
         """Free every range that has no unconfirmed slice, and say goodbye; errors are left to the lease's end."""
         self.heartbeat()  # it alone pushes the group's expiry, and a short run has not had one
         self._committing.again()
+        self._warn_of_parked_lanes()
         unconfirmed = self._evidence.unconfirmed
         if self._membership.leave({tp: unconfirmed.get(tp, ()) for tp in {*self._view.bounds, *unconfirmed}}):
             self._holding.hand_overs.left(unconfirmed)
             self._founding.mirror()
         else:
             self._holding.hand_overs.ended()
+
+    def _warn_of_parked_lanes(self) -> None:
+        """A run that ends leaves parked lanes unread, and ends well."""
+        if parked := self._reach.quarantine.parked:
+            _log.warning(
+                "group %s: parked lanes stay unread: %d, of them %s at offset %d; `coop-kafka parked %s` shows them, "
+                "`coop-kafka release` lets them be read",
+                self._settings.group,
+                len(parked),
+                parked[0].tp,
+                parked[0].offset,
+                self._settings.group,
+            )
 
     def check_policies(self) -> None:
         """Refuse a start that asks for parts of partitions where they may not be had (codes 88, 89)."""
@@ -240,6 +269,7 @@ class Service:
                 f"the checkpoint reads topic {strange[0]!r}, to which this query does not subscribe",
                 "use a new checkpointLocation for other topics, or subscribe to that topic too",
             )
+        self._losses.refuse_beyond(offset)
         self._membership.identify(offset.member)
         if not self._membership.joined:
             self._reach.quarantine.blame()  # an earlier life of this member may have been lost over a record

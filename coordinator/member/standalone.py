@@ -24,12 +24,12 @@ from coordinator.progress import data_loss
 from coordinator.progress.leader_epochs import leader_epochs
 from coordinator.progress.ownership import Owned
 from coordinator.progress.segments import Progress, Segment
-from coordinator.progress.stream_offset import StreamOffset
+from coordinator.progress.stream_offset import ALONE, StreamOffset
 from coordinator.settings import StandaloneSettings
 from coordinator.subscription import Assigned, Bounds, TopicPartition
 
 _log = logging.getLogger(__name__)
-EPOCH = "-"  # the lane epoch of what cannot be taken away
+EPOCH = ALONE  # the lane epoch of what cannot be taken away
 
 
 class Standalone:

@@ -4,23 +4,19 @@
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
-from coordinator.errors import CoopKafkaError, StateFormatError
-from coordinator.group_state import SCHEMA, other_schema
-from coordinator.progress.segments import Progress
-
-KINDS = ("meta", "topics", "policy", "growth", "strikes", "stable", "end", "epoch", "segments", "ics")
-"""The keys that are copied, by what they are called before any topic. Leases, owners and members belong to one life."""
+from coordinator.errors import StateFormatError
+from coordinator.group_state import SCHEMA
+from coordinator.group_texts import Hashes
+from coordinator.operations.copied_state import LAST_MS, check
 
 _FORM = "coop-kafka"
 _VERSION = 1
 _REMEDY = "give a file that coop-kafka backup wrote for this group"
-
-Hashes = Mapping[str, Mapping[str, str]]
-"""Fields and values of each key, which is named by what follows the group."""
+_LONGEST = 400  # characters of an error
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,50 +35,58 @@ class GroupCopy:
         return json.dumps(told, indent=1)
 
     @classmethod
-    def parse(cls, text: str, group: str) -> Self:
+    def parse(cls, text: str | bytes, group: str) -> Self:
         """The copy in a file; `StateFormatError` if it is none, of another group, or not sound."""
-        try:
-            told = json.loads(text)
-            if told[_FORM] != _VERSION:
-                raise ValueError(f"is of version {told[_FORM]!r}, this coop-kafka reads {_VERSION}")
-            copy = cls(str(told["group"]), int(told["taken_ms"]), told["keys"])
-            if copy.group != group:
-                raise ValueError(f"is of group {copy.group!r}, not {group!r}")
-            copy._check()
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise StateFormatError(f"the copy cannot be restored: it {_said(error)}", _REMEDY) from None
-        except CoopKafkaError as error:
-            raise StateFormatError(f"the copy cannot be restored: {error.what}", _REMEDY) from None
+        told = _json(text)
+        if not (isinstance(told, dict) and isinstance(told.get("keys"), dict)):
+            raise _refused("it is not a JSON object with 'coop-kafka', 'group', 'taken_ms' and 'keys'")
+        if type(version := told.get(_FORM)) is not int or version != _VERSION:
+            raise _refused(f"it is of version {_shown(version)}, this coop-kafka reads {_VERSION}")
+        if told.get("group") != group:
+            raise _refused(f"it is of group {_shown(told.get('group'))}, not {group!r}")
+        taken_ms = told.get("taken_ms")
+        if type(taken_ms) is not int or not 0 <= taken_ms <= LAST_MS:
+            raise _refused(f"'taken_ms' is {_shown(taken_ms)}, not a time in ms from 1970 to the year 9999")
+        copy = cls(group, taken_ms, told["keys"])
+        copy.check()
         return copy
 
-    def _check(self) -> None:
-        for name, of_one in self.keys.items():
-            if not is_copied(name) or not of_one:
-                raise ValueError(f"holds {name!r}, which is no key of a copy")
-            if not all(isinstance(word, str) for pair in of_one.items() for word in pair):
-                raise ValueError(f"holds more than text in {name!r}")
-        if not {"nonce", "schema", "commit_seq"} <= self.keys["meta"].keys():
-            raise ValueError("lacks part of meta")
-        if (schema := self.keys["meta"]["schema"]) != SCHEMA:
-            raise other_schema(schema)
-        for topic in self.keys["topics"]:
-            for partition in self.keys[f"stable:{topic}"]:
-                where = f"{topic}:{partition}"
-                Progress.parse_whole(where, self.keys[f"segments:{where}"], self.keys.get(f"ics:{where}"))
+    def check(self) -> None:
+        """Raise `StateFormatError` unless members and views can read the group that this copy holds."""
+        meta = self.keys.get("meta")
+        if isinstance(meta, dict) and (schema := meta.get("schema", SCHEMA)) != SCHEMA:
+            what = f"'meta': schema is {_shown(schema)}, this coop-kafka reads schema {SCHEMA!r}"
+            raise _refused(what, "restore it with the coop-kafka that wrote it, or a newer one")
+        try:
+            check(self.keys)
+        except StateFormatError as error:
+            raise _refused(error.what) from None
 
 
-def is_copied(name: str) -> bool:
-    """Whether a key is part of a copy; it is named by what follows the group."""
-    return name.split(":", 1)[0] in KINDS
+def _json(text: str | bytes) -> object:
+    try:
+        return json.loads(text if isinstance(text, str) else text.decode(), object_pairs_hook=_once)
+    except UnicodeDecodeError:
+        raise _refused("it is not UTF-8") from None
+    except RecursionError:
+        raise _refused("it is nested too deeply") from None
+    except json.JSONDecodeError as error:
+        raise _refused(f"it is not JSON ({error})") from None
+    except ValueError as error:
+        raise _refused(f"it is not a copy ({error})") from None
 
 
-def _said(error: Exception) -> str:
-    match error:
-        case json.JSONDecodeError():
-            return f"is not JSON ({error})"
-        case KeyError():
-            return f"lacks {error}"
-        case ValueError():
-            return str(error)
-        case _:
-            return f"has another form ({error})"
+def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    names = [name for name, _ in pairs]
+    if len({*names}) < len(names):
+        raise ValueError(f"it names {next(name for name in names if names.count(name) > 1)!r} twice")
+    return dict(pairs)
+
+
+def _shown(value: object) -> str:
+    """A value for an error; of what is nested only its kind."""
+    return f"a {type(value).__name__}" if isinstance(value, list | dict) else repr(value)
+
+
+def _refused(what: str, remedy: str = _REMEDY) -> StateFormatError:
+    return StateFormatError(f"the copy cannot be restored: {what[:_LONGEST]}", remedy)

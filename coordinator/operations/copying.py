@@ -2,7 +2,8 @@
 
 from coordinator import verdicts
 from coordinator.group_state import SCHEMA, other_schema
-from coordinator.operations.copies import GroupCopy, is_copied
+from coordinator.operations.copied_state import is_copied
+from coordinator.operations.copies import GroupCopy
 from coordinator.operations.refusals import operator, refusal
 from coordinator.redis.client import RedisClient
 from coordinator.redis.operator import OperatorVerbs
@@ -22,9 +23,12 @@ def backup(client: RedisClient, group: str) -> GroupCopy:
 def restore(client: RedisClient, copy: GroupCopy) -> None:
     """Replace all there is of the group by the copy; `GroupBusyError` while a member's lease runs.
 
+    `StateFormatError` if the copy is not sound: then the group stays as it is.
+
     The first query that starts then finds a loss of state: it raises positions to what Kafka's group of that name, and
     its checkpoint, prove to be done since.
     """
+    copy.check()
     try:
         OperatorVerbs.of_group(client, copy.group).restore(copy.keys, f"by {operator()}: a copy of {copy.taken_ms} ms")
     except verdicts.Verdict as verdict:

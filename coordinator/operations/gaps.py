@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from coordinator.group_state import GroupState
 from coordinator.progress.segments import Progress, Segment
-from coordinator.ranges import OffsetRange, Offsets
+from coordinator.ranges import HashRange, OffsetRange, Offsets
 from coordinator.subscription import TopicPartition
 
 
@@ -43,15 +43,16 @@ def gaps(state: GroupState) -> tuple[PartitionGaps, ...]:
 
 def progress(state: GroupState, tp: TopicPartition) -> Progress:
     """Positions and individual commits of one partition."""
-    found = Progress(tuple(Segment(hashes, position) for hashes, position in state.segments[tp]))
-    for done in state.ics.get(tp, ()):
-        found = found.add(done)
-    return found
+    done: dict[HashRange, list[OffsetRange]] = {}
+    for rectangle in state.ics.get(tp, ()):
+        done.setdefault(rectangle.hashes, []).append(rectangle.offsets)
+    return Progress(tuple(Segment(hashes, position) for hashes, position in state.segments[tp])).add_all(done)
 
 
 def count(found: Progress) -> int:
     """How many gaps there are."""
-    return sum(len(_missing(s, _furthest(found))) for s in found.segments)
+    furthest = _furthest(found)
+    return sum(len(_missing(s, furthest)) for s in found.segments)
 
 
 def _of_partition(tp: TopicPartition, found: Progress) -> PartitionGaps:

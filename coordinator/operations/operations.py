@@ -117,7 +117,10 @@ class Operator:
         ours = [tp for tp, entry in self._log.group_offsets(self._group).items() if mirror.is_mirror({tp: entry})]
         found = Remains(keys, tuple(sorted(ours)))
         if not found.keys and not ours:
-            raise UnknownGroupError(f"neither Redis nor Kafka knows a group {self._group!r} of coop-kafka")
+            raise UnknownGroupError(
+                f"neither Redis nor Kafka knows a group {self._group!r} of coop-kafka",
+                "coop-kafka groups list shows the groups; look at the database of the Redis url too",
+            )
         return found
 
     def delete(self) -> Remains:
@@ -160,7 +163,7 @@ class Operator:
             try:
                 self._mirror_what_is()
             except CoopKafkaError as error:
-                _log.warning("Kafka's own group %s still tells of the reset that was refused: %s", self._group, error)
+                _log.warning("Kafka's own group %r still tells of the reset that was refused: %s", self._group, error)
             raise
         self._mirror_what_is()
 

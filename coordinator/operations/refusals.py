@@ -1,6 +1,7 @@
 """What an operator is told when a script refuses, and how an event names him."""
 
 import getpass
+import os
 import socket
 
 from coordinator import verdicts
@@ -8,8 +9,12 @@ from coordinator.errors import CoopKafkaError, GroupBusyError, StateLostError, U
 
 
 def operator() -> str:
-    """Who does it, for an event."""
-    return f"{getpass.getuser()}@{socket.gethostname()}"
+    """Who does it, for an event; a user id without a name, as in containers, is its number."""
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):
+        user = f"uid-{os.getuid()}"
+    return f"{user}@{socket.gethostname()}"
 
 
 def refusal(group: str, verdict: verdicts.Verdict) -> CoopKafkaError:

@@ -3,6 +3,7 @@
 Pure: made from a `GroupState`, knows neither Redis nor how a table is drawn.
 """
 
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -14,6 +15,7 @@ from coordinator.progress.growth import Growth
 from coordinator.ranges import HashRange
 from coordinator.subscription import TopicPartition
 
+_FAILED = " (failed: grouped, whole partitions)"
 Owner = tuple[HashRange, str, str]
 """An owned range with its lane epoch and member."""
 
@@ -71,7 +73,7 @@ class GroupView:
     group: str
     state: str  # Kafka's names: Empty, PreparingRebalance, CompletingRebalance, Stable
     generation: int  # of the assignment; 0 before the first
-    assignor: str  # name and version; empty before the first assignment
+    assignor: str  # name and version, and whether it failed; empty before the first assignment
     reset: int  # the reset epoch: 0, or when an operator last moved positions, in ms since 1970
     recovering_ms: int  # how long only assertions are taken, after a loss of state; 0 if not recovering
     policy: Mapping[str, str]  # what was set; the others are at their defaults
@@ -93,7 +95,7 @@ def view(group: str, state: GroupState) -> GroupView:
         group=group,
         state=_state(state, members),
         generation=int(state.meta.get("generation", "0")),
-        assignor=state.meta.get("protocol", ""),
+        assignor=state.meta.get("protocol", "") + (_FAILED if "failure" in state.meta else ""),
         reset=int(state.meta.get("reset_epoch", "0")),
         recovering_ms=max(0, int(recovering_until) - state.now_ms),
         policy=dict(state.policy),
@@ -181,7 +183,13 @@ def _owned_pieces(segment: HashRange, owners: tuple[Owner, ...]) -> Iterator[tup
     owners     |aaaaaa||bbbbbbbbbbbb|
     pieces   |=|aaaaaa||bbbbbbbb|
     """
-    bounds = (bound for hashes, _, _ in owners for bound in (hashes.lo, hashes.hi + 1))
+    first, until = (bisect_right(owners, bound, key=_first) for bound in segment)
+    near = owners[max(0, first - 1) : until]
+    bounds = (bound for hashes, _, _ in near for bound in (hashes.lo, hashes.hi + 1))
     for piece in segment.cut(bounds):
-        owner = next(((epoch, member) for hashes, epoch, member in owners if piece.lo in hashes), (None, None))
+        owner = next(((epoch, member) for hashes, epoch, member in near if piece.lo in hashes), (None, None))
         yield piece, *owner
+
+
+def _first(owner: Owner) -> int:
+    return owner[0].lo

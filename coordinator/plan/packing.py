@@ -71,7 +71,7 @@ def pack(
         _Bundle(_sum(found), number, tuple(map(_slice, found)))
         for number, found in enumerate(_bundles(weighed, little, work, parts))
     ]
-    loads = _gathered(_longest_first(bundles, tasks, max_weight))
+    loads = _gathered(_longest_first(bundles, min(tasks, len(bundles)), max_weight))  # more would be empty
     most_first = sorted((load for load in loads if load), key=_most_first)
     return tuple(tuple(sorted(chain.from_iterable(b.slices for b in load), key=_offset_order)) for load in most_first)
 

@@ -5,12 +5,13 @@ decided later, from the offset alone, by `packing`.
 """
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import NamedTuple
 
 from coordinator.key_hash import cut_bound
-from coordinator.plan.lanes import cut_for_records, lane_count
+from coordinator.plan.lanes import cut_for_records, finest_piece, lane_count
 from coordinator.progress.growth import Ceilings
 from coordinator.progress.ownership import Owned, Ownership
 from coordinator.progress.segments import Progress
@@ -149,9 +150,15 @@ def even_bounds(work: Pieces, until: Mapping[TopicPartition, int], cutting: Cutt
     """The first hashes of the lanes, but for the first, when every partition with a backlog is cut evenly."""
     if cutting.bounds is not None:
         return cutting.bounds
-    active = sum(any(p.waits(until[tp]) for p in parts) for tp, parts in work.items())
-    count = lane_count(active, slots=cutting.slots, lanes=cutting.lanes, min_partitions=cutting.min_partitions)
+    count = lane_count(
+        _active(work, until), slots=cutting.slots, lanes=cutting.lanes, min_partitions=cutting.min_partitions
+    )
     return tuple(cut_bound(i, count) for i in range(1, count))
+
+
+def _active(work: Pieces, until: Mapping[TopicPartition, int]) -> int:
+    """How many partitions have something to read."""
+    return sum(any(p.waits(until[tp]) for p in parts) for tp, parts in work.items())
 
 
 def plan(work: Pieces, until: Mapping[TopicPartition, int], cutting: Cutting) -> Lanes:
@@ -161,12 +168,12 @@ def plan(work: Pieces, until: Mapping[TopicPartition, int], cutting: Cutting) ->
     partition without owned ranges is left out.
     """
     bounds = even_bounds(work, until, cutting)
-    return LanesOfRows(
-        {tp: tuple(_rows(parts, until[tp], bounds, cutting)) for tp, parts in sorted(work.items()) if parts}
-    )
+    most = cutting.max_records_per_partition
+    cut = partial(_cut, bounds=bounds, max_records=most, finest=finest_piece(_active(work, until)) if most else 1)
+    return LanesOfRows({tp: tuple(_rows(parts, until[tp], cut)) for tp, parts in sorted(work.items()) if parts})
 
 
-def _rows(parts: Iterable[Piece], until: int, bounds: tuple[int, ...], cutting: Cutting) -> Iterator[Row]:
+def _rows(parts: Iterable[Piece], until: int, cut: Callable[..., tuple[HashRange, ...]]) -> Iterator[Row]:
     alike: dict[tuple[int, int, Offsets], Offsets] = {}  # mostly all lanes of a partition read the same offsets
     for piece in parts:
         position, reach = piece.position, piece.reach(until)
@@ -176,18 +183,18 @@ def _rows(parts: Iterable[Piece], until: int, bounds: tuple[int, ...], cutting: 
         offsets = alike.get((position, reach, piece.ics))
         if offsets is None:
             offsets = alike[position, reach, piece.ics] = subtract(OffsetRange(position, reach), piece.ics)
-        lanes = _cut(piece.hashes, position, reach, bounds, cutting.max_records_per_partition)
+        lanes = cut(piece.hashes, position, reach)
         yield Row(piece.hashes, piece.epoch, position, offsets, lanes)
 
 
 def _cut(
-    hashes: HashRange, position: int, reach: int, bounds: tuple[int, ...], max_records: int | None
+    hashes: HashRange, position: int, reach: int, *, bounds: tuple[int, ...], max_records: int | None, finest: int
 ) -> tuple[HashRange, ...]:
     parts = hashes.cut(bounds) if bounds else (hashes,)
     if max_records is None:
         return parts
     offsets = OffsetRange(position, reach)
-    return tuple(h for part in parts for h in cut_for_records(part, offsets, max_records))
+    return tuple(h for part in parts for h in cut_for_records(part, offsets, max_records, finest))
 
 
 def backlog_ready(waiting: float, *, min_offsets: int | None, since_last_ms: int | None, max_delay_ms: int) -> bool:

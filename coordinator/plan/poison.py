@@ -11,6 +11,7 @@ Others are planned in every second batch meanwhile: what was struck may be a tho
 Pure: strikes and work in, work out. Costs are not its business: how many offsets hold a record it is told.
 """
 
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from operator import attrgetter
@@ -21,7 +22,7 @@ from coordinator.plan.planning import Piece, Pieces
 from coordinator.progress.ownership import Owned, Ownership
 from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.ranges import HashRange, OffsetRange
+from coordinator.ranges import NUMBER, HashRange, OffsetRange
 from coordinator.subscription import TopicPartition
 
 OffsetsOfARecord = Callable[[tuple[TopicPartition, HashRange]], int]
@@ -29,6 +30,10 @@ OffsetsOfARecord = Callable[[tuple[TopicPartition, HashRange]], int]
 
 MOST_TOLD = 64
 """Slices that a member tells it is at: with more, which of them hangs is anybody's guess."""
+
+
+_FIELD = re.compile(rf"(\S+) ({NUMBER}) (\S+)")
+_VALUE = re.compile(rf"(struck|parked) ({NUMBER}) ({NUMBER})-({NUMBER}) ({NUMBER}) (\S*)")
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -69,16 +74,13 @@ class Strike:
     @classmethod
     def parse(cls, field: str, value: str) -> "Strike":
         """The strike of its two texts; raises `StateFormatError`."""
-        try:
-            topic, partition, hashes = field.split(" ")
-            word, count, offsets, at_ms, member = value.split(" ")
-            start, until = offsets.split("-")
-            tp, where = TopicPartition(topic, int(partition)), OffsetRange(int(start), int(until))
-            parked = {"parked": True, "struck": False}[word]
-            return cls(tp, HashRange.parse(hashes), where, int(count), int(at_ms), member, parked)
-        except (ValueError, KeyError):
+        where, what = _FIELD.fullmatch(field), _VALUE.fullmatch(value)
+        if not (where and what):
             expected = "struck|parked <count> <from>-<until> <ms> <member>"
-            raise StateFormatError(f"strike {field!r} is {value!r}, not {expected}") from None
+            raise StateFormatError(f"strike {field!r} is {value!r}, not {expected}")
+        tp, offsets = TopicPartition(where[1], int(where[2])), OffsetRange(int(what[3]), int(what[4]))
+        word, count, at_ms, member = what[1], int(what[2]), int(what[5]), what[6]
+        return cls(tp, HashRange.parse(where[3]), offsets, count, at_ms, member, word == "parked")
 
 
 def chosen(strikes: Iterable[Strike], tp: TopicPartition | None, hashes: HashRange | None) -> list[Strike]:

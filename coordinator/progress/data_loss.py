@@ -11,8 +11,13 @@ from coordinator.progress.stream_offset import StreamOffset
 from coordinator.subscription import Bounds, Topic, TopicPartition
 
 REMEDY = (
-    "nothing was committed; to go on with what is left set failOnDataLoss=false,"
+    "no position was moved for it; to go on with what is left set failOnDataLoss=false,"
     " to keep records longer raise the topic's retention"
+)
+BEYOND_REMEDY = (
+    "nothing was committed; the log was cut, or the checkpoint is damaged or of another cluster: give the query a new"
+    " checkpointLocation, the group's positions are in Redis and stay; or set failOnDataLoss=false, which ignores what"
+    " the checkpoint says of this partition"
 )
 
 
@@ -38,6 +43,18 @@ class Truncated:
 
     def __str__(self) -> str:
         return f"{self.tp}: the log ends at {self.end}, before the position {self.position} of the group"
+
+
+@dataclass(frozen=True, slots=True)
+class Beyond:
+    """The log ends before what a checkpoint names: it was cut, or is not the log that the checkpoint is of."""
+
+    tp: TopicPartition
+    position: int
+    end: int
+
+    def __str__(self) -> str:
+        return f"{self.tp}: the log ends at {self.end}, before the offset {self.position} of the checkpoint"
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,9 +142,15 @@ def losses(
             yield Aged(tp, p.stable, bounds[tp].beginning)
 
 
-def error(loss: Loss | Deleted) -> DataLossError:
+def further(offset: StreamOffset, bounds: Mapping[TopicPartition, Bounds]) -> dict[TopicPartition, int]:
+    """How far an offset reaches where that is not known to be in the log."""
+    reach = {tp: max(row.until for row in rows) for tp, rows in offset.rows.items()}
+    return {tp: until for tp, until in reach.items() if tp not in bounds or until > bounds[tp].end}
+
+
+def error(loss: Loss | Deleted | Beyond) -> DataLossError:
     """The named error of a loss under failOnDataLoss=true."""
-    return DataLossError(str(loss), REMEDY)
+    return DataLossError(str(loss), BEYOND_REMEDY if isinstance(loss, Beyond) else REMEDY)
 
 
 def moved(

@@ -19,7 +19,7 @@ from functools import reduce
 from typing import Self
 
 from coordinator.errors import StateFormatError
-from coordinator.ranges import HashRange
+from coordinator.ranges import NUMBER, HashRange
 from coordinator.subscription import Topic, TopicPartition
 
 OPEN = 2**31
@@ -37,8 +37,11 @@ Ceilings = tuple[tuple[int, int | None], ...]
 Segments = Sequence[tuple[HashRange, int]]
 """Hash ranges that tile a partition, with their positions."""
 
-_FIELD = re.compile(r"(\S+) (\d+) (\d+)")
-_VALUE = re.compile(r"(\S+) (\d+) (\d+)(?: (\d+(?:,\d+)*))?")
+PARTITIONS_MAX = 100_000
+"""The most partitions of a topic that we take for true: a larger number in Redis is damage."""
+
+_FIELD = re.compile(rf"(\S+) ({NUMBER}) ({NUMBER})")
+_VALUE = re.compile(rf"(\S+) ({NUMBER}) ({NUMBER})(?: ({NUMBER}(?:,{NUMBER})*))?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +109,7 @@ class Growth:
     def parse(cls, field: str, value: str) -> Self:
         """The growth of its two texts; raises `StateFormatError`."""
         name, text = _FIELD.fullmatch(field), _VALUE.fullmatch(value)
-        if not (name and text and 0 < int(name[2]) < int(name[3])):
+        if not (name and text and 0 < int(name[2]) < int(name[3]) <= PARTITIONS_MAX):
             raise StateFormatError(f"the growth {field!r} is recorded as {value!r}")
         ends = tuple(map(int, text[4].split(","))) if text[4] else ()
         growth = cls(name[1], text[1], int(name[2]), int(name[3]), int(text[2]), int(text[3]), ends)

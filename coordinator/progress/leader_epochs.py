@@ -12,9 +12,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from coordinator.errors import StateFormatError
+from coordinator.ranges import NUMBER
 from coordinator.subscription import Bounds, TopicPartition
 
-_TEXT = re.compile(r"(\d+)@(\d+) reset=(\d+) topic=(\S+)")
+_TEXT = re.compile(rf"({NUMBER})@({NUMBER}) reset=({NUMBER}) topic=(\S+)")
 
 
 @dataclass(frozen=True, slots=True)

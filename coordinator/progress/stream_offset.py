@@ -10,7 +10,7 @@ Spark compares offsets as text, so the form is canonical: sorted, and equal valu
 Knows Spark's rule that leaves are text or whole numbers; knows nothing else of Spark.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from hashlib import blake2b
@@ -18,6 +18,7 @@ from itertools import groupby, pairwise
 from operator import attrgetter
 from typing import Any, NamedTuple, Self
 
+from coordinator import identifiers
 from coordinator.errors import CheckpointMismatchError, StateFormatError
 from coordinator.progress.slices import Slice
 from coordinator.ranges import HashRange, OffsetRange, Offsets
@@ -25,6 +26,9 @@ from coordinator.subscription import TopicPartition
 
 VERSION = 1
 HEADER = "#"  # no topic can have this name
+ALONE = "-"  # the lane epoch of what is not shared
+_VERSION_MAX = 999
+_SHOWN = 300  # characters of what is wrong with a checkpoint
 
 Json = dict[str, Any]
 _reads = attrgetter("epoch", "position", "offsets")
@@ -54,14 +58,17 @@ class Lane(NamedTuple):
     def parse(cls, hashes: str, text: str) -> Self:
         """The lane of its two texts; raises `StateFormatError`."""
         epoch, at, what = text.partition("@")
-        if not (epoch and at):
+        if not at:
             raise StateFormatError(f"lane {hashes} has {text!r}, not <lane epoch>@<offsets>")
-        if what.isascii() and what.isdecimal():
-            return cls(HashRange.parse(hashes), epoch, int(what))
-        offsets = tuple(OffsetRange.parse(r) for r in what.split(","))
+        offsets = () if what.isdecimal() else tuple(OffsetRange.parse(r) for r in what.split(","))
         if any(left.until > right.start for left, right in pairwise(offsets)):
             raise StateFormatError(f"lane {hashes} has offset ranges out of order: {what!r}")
-        return cls(HashRange.parse(hashes), epoch, offsets[0].start, offsets)
+        position = offsets[0].start if offsets else int(what)
+        lane = cls(HashRange.parse(hashes), identifiers.lane_epoch(epoch), position, offsets)
+        identifiers.number(lane.until, identifiers.POSITION_MAX, f"the end of lane {hashes},")
+        if (str(lane.hashes), str(lane)) != (hashes, text):
+            raise StateFormatError(f"lane {hashes} has {text!r}, which is not how it is written")
+        return lane
 
 
 Lanes = Mapping[TopicPartition, tuple[Lane, ...]]
@@ -175,37 +182,38 @@ class StreamOffset:
             return cls._from_json(body)
         except (StateFormatError, AttributeError, TypeError, ValueError, KeyError) as error:
             raise CheckpointMismatchError(
-                f"the checkpoint holds an offset that coop-kafka did not write: {error}",
+                f"the checkpoint holds an offset that coop-kafka did not write: {_said(error)[:_SHOWN]}",
                 "give the query its own, new checkpointLocation; the group's positions are in Redis and stay",
             ) from None
 
     @classmethod
     def _from_json(cls, body: Json) -> Self:
         header = body[HEADER]
-        version = header["v"]
+        version = identifiers.number(header["v"], _VERSION_MAX, "version")
         if version != VERSION:
             raise CheckpointMismatchError(
-                f"the checkpoint is of version {version!r}, this coop-kafka reads version {VERSION}",
+                f"the checkpoint is of version {version}, this coop-kafka reads version {VERSION}",
                 "run the version that wrote it, or a newer one",
             )
-        lanes = {
-            TopicPartition(topic, _partition(number)): _lanes(texts)
-            for topic, partitions in body.items()
-            if topic != HEADER
-            for number, texts in partitions.items()
-        }
-        return cls(
-            _text(header.get("group")),
-            _text(header.get("member")),
-            _epoch(header["reset"]),
-            {str(topic): str(_text(identity)) for topic, identity in header["topics"].items()},
+        lanes = {tp: _lanes(texts) for tp, texts in _of_partitions({t: of for t, of in body.items() if t != HEADER})}
+        epochs = _of_partitions(header.get("epochs", {}))
+        offset = cls(
+            _optional(identifiers.group, header.get("group")),
+            _optional(identifiers.member, header.get("member")),
+            identifiers.number(header["reset"], identifiers.RESET_MAX, "reset epoch"),
+            {identifiers.topic(t): identifiers.topic_id(identity) for t, identity in header["topics"].items()},
             {tp: of_tp for tp, of_tp in sorted(lanes.items()) if of_tp},
-            {
-                TopicPartition(topic, _partition(number)): _epoch(epoch, "leader epoch")
-                for topic, epochs in header.get("epochs", {}).items()
-                for number, epoch in epochs.items()
-            },
+            {tp: identifiers.number(e, identifiers.LEADER_EPOCH_MAX, "leader epoch") for tp, e in epochs},
         )
+        _check_whose(offset)
+        return offset
+
+
+def _said(error: Exception) -> str:
+    """What is wrong, without the remedy for what Redis holds."""
+    if isinstance(error, KeyError):
+        return f"it has no {error}"
+    return error.what if isinstance(error, StateFormatError) else str(error)
 
 
 def _rows(lanes: Iterable[Lane]) -> Iterator[Row]:
@@ -256,19 +264,22 @@ def _lanes(texts: Mapping[str, str]) -> tuple[Lane, ...]:
     return lanes
 
 
-def _partition(text: str) -> int:
-    if not (text.isascii() and text.isdecimal()):
-        raise StateFormatError(f"{text!r} is not a partition")
-    return int(text)
+def _of_partitions(topics: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[TopicPartition, Any]]:
+    for name, partitions in topics.items():
+        for number, value in partitions.items():
+            yield TopicPartition(identifiers.topic(name), identifiers.partition(number)), value
 
 
-def _text(value: object) -> str | None:
-    if value is not None and not isinstance(value, str):
-        raise StateFormatError(f"{value!r} is not text")
-    return value
+def _optional(parse: Callable[[object], str], value: object) -> str | None:
+    return None if value is None else parse(value)
 
 
-def _epoch(value: object, kind: str = "reset epoch") -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        raise StateFormatError(f"{kind} {value!r} is not a whole number")
-    return value
+def _check_whose(offset: StreamOffset) -> None:
+    """Lanes are of a member of a group and of topics with ids, or, without a group, of nobody."""
+    if unnamed := sorted({tp.topic for tp in offset.lanes} - offset.topic_ids.keys()):
+        raise StateFormatError(f"topic {unnamed[0]!r} has lanes, and no topic id")
+    if offset.lanes and (offset.group is None) != (offset.member is None):
+        raise StateFormatError("it has lanes, and of group and member it names one")
+    for tp, lane in offset:
+        if (lane.epoch == ALONE) != (offset.group is None):
+            raise StateFormatError(f"lane {lane.hashes} of {tp} has lane epoch {lane.epoch!r}")

@@ -38,7 +38,7 @@ _PLAIN: Mapping[object, type[verdicts.Verdict]] = {
 def script(verb: str) -> str:
     """The Lua text of a verb, with what all verbs share before it."""
     lua = files("coordinator.redis") / "lua"
-    shared = ("damage", "prelude", "events", "progress", "striking")
+    shared = ("damage", "asked", "prelude", "events", "leases", "progress", "striking")
     return "".join((lua / f"{part}.lua").read_text() for part in (*shared, verb))
 
 

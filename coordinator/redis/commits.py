@@ -5,34 +5,66 @@ Every method may raise a `verdicts.Verdict`; what Redis itself refuses is a `Sto
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Self
 
 from coordinator.errors import StateFormatError, UnknownGroupError
+from coordinator.group_state import KnownTopic
+from coordinator.group_texts import LANE_EPOCH
 from coordinator.progress.ownership import Owned, Ownership
+from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import HashRange, OffsetRange, Offsets
 from coordinator.redis.calls import Caller, ScriptCalls
 from coordinator.redis.errors import sound
 from coordinator.subscription import TopicPartition
 
+Reads = Mapping[TopicPartition, tuple[tuple[HashRange, int], ...]]
+"""How far a batch reads: the first offset that is not done once the batch is, for each of its lanes."""
+_LOG_END = "-"  # what the scripts are passed where no batch says how far records were read
+
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What gives a commit its right: who calls, at which reset epoch, of which topics, for which lanes."""
+    """What gives a commit its right: who calls, at which reset epoch, of which topics, for which lanes.
+
+    And up to which offsets: those of `reads`, or, where that is None, the log ends that Redis holds.
+    """
 
     caller: Caller
     reset: int
     topic_ids: Mapping[str, str]
     lanes: Ownership
+    reads: Reads | None = None
+
+    @classmethod
+    def of_batch(cls, caller: Caller, end: StreamOffset) -> Self:
+        """The standing of a member in the batch that ends at `end`."""
+        lanes = {tp: tuple(Owned(x.hashes, x.epoch) for x in of_tp) for tp, of_tp in end.lanes.items()}
+        reads = {tp: tuple((row.hashes, row.until) for row in rows) for tp, rows in end.rows.items()}
+        return cls(caller, end.reset, end.topic_ids, lanes, reads)
+
+    def reads_of(self, tp: TopicPartition) -> str:
+        """How far the batch reads the partition, lane by lane, as commit_ranges.lua reads it."""
+        if self.reads is None:
+            return _LOG_END
+        return "".join(f"{hashes} {until};" for hashes, until in self.reads.get(tp, ()))
+
+    def reach(self, tp: TopicPartition) -> str:
+        """How far the batch reads the partition in any lane, as reserve.lua reads it."""
+        if self.reads is None:
+            return _LOG_END
+        return str(max((until for _, until in self.reads.get(tp, ())), default=0))
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What became of a commit."""
 
-    word: str  # COMMITTED, NOT_ALLOWED, TOO_OLD, FULL, NOT_OWNED
+    word: str  # COMMITTED, NOT_ALLOWED, TOO_OLD, FULL, NOT_OWNED, BEYOND
     stable: int
     held: int  # individual commits of the partition
     repeated: int  # ranges of the call that were done already
     refused: tuple[Owned, ...]  # lanes that are not owned at their epoch any more
+    reach: int  # the first offset that none of the call's lanes may commit
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +72,8 @@ class Turn:
     """Whether the turn of reserved offsets has come."""
 
     stable: int
-    word: str  # TURN, WAIT, ALONE, TAKEN: see reserve.lua
-    who: str  # "worker 40-44" in the way, or empty
+    word: str  # TURN, WAIT, ALONE, TAKEN, BEYOND: see reserve.lua
+    who: str  # "worker 40-44" in the way; if BEYOND, the first offset that may not be reserved; or empty
 
 
 class CommitVerbs(ScriptCalls):
@@ -68,10 +100,10 @@ class CommitVerbs(ScriptCalls):
         with self._client.reading() as redis:
             meta, topics = redis.hgetall(k.meta), redis.hgetall(k.topics)
             try:
-                known = {topic: text.split() for topic, text in topics.items()}
-                partitions = [TopicPartition(t, p) for t, (_, count) in known.items() for p in range(int(count))]
+                known = {topic: KnownTopic.parse(topic, text) for topic, text in topics.items()}
+                partitions = [TopicPartition(t, p) for t, of_t in known.items() for p in range(of_t.partitions)]
                 lanes = {tp: _lanes(caller.member, redis.hgetall(k.owners(tp))) for tp in partitions}
-                return Standing(caller, int(meta["reset_epoch"]), {t: i for t, (i, _) in known.items()}, lanes)
+                return Standing(caller, int(meta["reset_epoch"]), {t: of_t.id for t, of_t in known.items()}, lanes)
             except (ValueError, KeyError):
                 raise StateFormatError(
                     f"topics, owners or reset epoch of group {k.group!r} are damaged",
@@ -85,11 +117,12 @@ class CommitVerbs(ScriptCalls):
         """Commit `offsets` x those lanes; `most` individual commits may be held in the partition."""
         k, caller = self._keys, standing.caller
         keys = [k.meta, k.member(caller.member), k.topics, k.policy, k.events]
-        keys += [k.owners(tp), k.segments(tp), k.ics(tp), k.stable(tp.topic)]
+        keys += [k.owners(tp), k.segments(tp), k.ics(tp), k.stable(tp.topic), k.end(tp.topic)]
         what = [str(standing.reset), tp.topic, standing.topic_ids.get(tp.topic, "-"), str(tp.partition)]
         texts = "".join(f"{x.hashes} {x.epoch};" for x in lanes), " ".join(map(str, offsets)), str(most)
-        _, _, word, stable, held, repeated, refused = self._run("commit_ranges", caller, keys, *what, *texts)
-        outcome = Outcome(word, int(stable), int(held), int(repeated), _refused(refused))
+        said = self._run("commit_ranges", caller, keys, *what, *texts, standing.reads_of(tp))
+        _, _, word, stable, held, repeated, refused, reach = said
+        outcome = Outcome(word, int(stable), int(held), int(repeated), _refused(refused), int(reach))
         news = [x.hashes for x in outcome.refused if (tp, x) not in self._fenced]
         self._fenced |= {(tp, x) for x in outcome.refused}
         self._fence("an individual commit", caller, {tp: tuple(news)} if news else {})
@@ -97,18 +130,32 @@ class CommitVerbs(ScriptCalls):
 
     @sound
     def reserve(
-        self, caller: Caller, tp: TopicPartition, worker: str, offsets: OffsetRange, state: str, lease_ms: int
+        self,
+        caller: Caller,
+        tp: TopicPartition,
+        worker: str,
+        offsets: OffsetRange,
+        state: str,
+        lease_ms: int,
+        reach: str = _LOG_END,
     ) -> Turn:
-        """Reserve offsets for a worker, or keep them so; whether all before them is done, or who holds what is not."""
+        """Reserve offsets for a worker, or keep them so; whether all before them is done, or who holds what is not.
+
+        `reach` is a `Standing.reach`: what lies beyond it is refused.
+        """
         k = self._keys
-        keys = [k.meta, k.member(caller.member), k.reserved(tp), k.stable(tp.topic)]
-        reply = self._run("reserve", caller, keys, str(tp.partition), worker, str(offsets), state, str(lease_ms))
+        keys = [k.meta, k.member(caller.member), k.reserved(tp), k.stable(tp.topic), k.end(tp.topic)]
+        what = str(tp.partition), worker, str(offsets), state, str(lease_ms), reach
+        reply = self._run("reserve", caller, keys, *what)
         return Turn(int(reply[2]), reply[3], reply[4])
 
 
 def _lanes(member: str, owners: Mapping[str, str]) -> tuple[Owned, ...]:
     mine = ((hashes, value.split()) for hashes, value in owners.items())
-    return tuple(sorted(Owned(HashRange.parse(h), epoch) for h, (epoch, owner) in mine if owner == member))
+    found = tuple(sorted(Owned(HashRange.parse(h), epoch) for h, (epoch, owner) in mine if owner == member))
+    if not all(LANE_EPOCH.fullmatch(owned.epoch) for owned in found):
+        raise ValueError
+    return found
 
 
 def _refused(text: str) -> tuple[Owned, ...]:

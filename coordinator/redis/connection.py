@@ -14,25 +14,31 @@ from redis.cluster import RedisCluster
 from redis.retry import Retry
 
 from coordinator.errors import InvalidOptionError, redacted
+from coordinator.redis.urls import LIMIT, check_url
 
 CONNECT_S = 1.0
 _FILES = ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile")
 
 
 def check(url: str) -> None:
-    """Raise `InvalidOptionError` for a url that cannot be parsed; connects to nothing."""
+    """Raise `InvalidOptionError` for a url that cannot be used; connects to nothing."""
+    try:
+        check_url(url)
+    except ValueError as error:
+        raise _unusable(str(error)) from None
     try:
         place = redis.ConnectionPool.from_url(_without_cluster(url)).connection_kwargs
     except (ValueError, redis.exceptions.RedisError):
-        raise InvalidOptionError(
-            f"option 'redis.url' cannot be parsed: {redacted(url)}",
-            "write redis://[user:password@]host:port/db, rediss:// for TLS, percent-encode special characters",
-        ) from None
+        raise _unusable("redis-py cannot parse it") from None
     if _of_cluster(url) and place.get("db"):
         raise InvalidOptionError(
             f"option 'redis.url' names database {place['db']} of a cluster: {redacted(url)}",
             "leave the number out: a cluster has database 0 only",
         )
+
+
+def _unusable(why: str) -> InvalidOptionError:
+    return InvalidOptionError(f"option 'redis.url' cannot be used: {why}", f"give {LIMIT}")
 
 
 def opened(url: str, timeout_s: float) -> "redis.Redis | RedisCluster":

@@ -10,6 +10,8 @@ from typing import ParamSpec, TypeVar
 import redis
 
 from coordinator.errors import (
+    CheckpointMismatchError,
+    InvalidOptionError,
     RedisAccessError,
     RedisConfigurationError,
     RedisTlsError,
@@ -39,15 +41,34 @@ _UNAVAILABLE_CODE = re.compile("(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|BUSY|OO
 _DENIAL_CODE = re.compile("NOAUTH |NOPERM |ACL failure|The user executing the script can't ")
 _CALL = re.compile(r"(ERR )?(Error running script \(call to \w+\): @user_script:\d+: )?(@user_script: ?\d+: -?)?")
 _OURS = re.compile(r"user_script:\d+: ")  # what a script of ours raised, in words of its own
+_ASKED = "ASKED "  # what it raised of what we asked: see asked.lua
 _TAIL = re.compile(r",? script: (\w+, )?on @user_script:\d+\.?$")
+_DAMAGE = re.compile(
+    "is damaged$|^WRONGTYPE |^(ERR )?hash value is not |^(ERR )?increment or decrement would overflow"
+    "|^Expected .* but found .* at character|^Found too many nested data structures"  # what a script reads as JSON
+)
+_NO_DATABASE = "DB index is out of range"
+_REPORT = (
+    "nothing shows that the group's state is damaged: leave it as it is; if the call had very many or very long values "
+    "(labels, topics), make them fewer; else report this with the version of the server"
+)
 _CUT = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLWantReadError, ssl.SSLSyscallError)
 
 
 @contextmanager
 def errors_as_ours(shown: str) -> Iterator[None]:
-    """Raise a `StoreError` for what redis-py raises; `shown` is the server's url without its secrets."""
+    """Raise our errors for those of redis-py; `shown` is the server's url without its secrets.
+
+    A `StoreError`; a `CheckpointMismatchError` for a request that a script refuses to write.
+    """
     try:
         yield
+    except UnicodeEncodeError:
+        raise InvalidOptionError(
+            "a name or text that Redis is to be asked about holds bytes that are not UTF-8", "write it in UTF-8"
+        ) from None
+    except UnicodeDecodeError:
+        raise StateFormatError(f"the Redis at {shown} holds something under our keys that is not UTF-8") from None
     except (redis.exceptions.RedisError, redis.exceptions.RedisClusterException, OSError) as error:
         raise _named(error, shown) from None
 
@@ -65,7 +86,7 @@ def sound(verb: Callable[P, T]) -> Callable[P, T]:
     return checked
 
 
-def _named(error: Exception, shown: str) -> StoreError:
+def _named(error: Exception, shown: str) -> StoreError | CheckpointMismatchError:
     chain = tuple(_chain(error))
     denied = next((e for e in chain if isinstance(e, _DENIED)), None)
     untrusted = next((e for e in chain if isinstance(e, ssl.SSLError) and not isinstance(e, _CUT)), None)
@@ -76,13 +97,30 @@ def _named(error: Exception, shown: str) -> StoreError:
     misconfigured = _of_the_wrong_kind(chain, shown)
     if misconfigured:
         return misconfigured
-    said = _said(error)
-    if isinstance(error, _UNAVAILABLE) or _UNAVAILABLE_CODE.match(said):
+    if isinstance(error, _UNAVAILABLE) or _UNAVAILABLE_CODE.match(_said(error)):
         return _unavailable(error, shown)
+    return _refused(_said(error), shown)
+
+
+def _refused(said: str, shown: str) -> StoreError | CheckpointMismatchError:
+    """What a server at work answered: the state is damaged only where that answer can have no other cause."""
     if _DENIAL_CODE.match(said):
         return _denied(said, shown)
+    if said.startswith(_NO_DATABASE):
+        return _no_database(shown)
     what = _OURS.sub("", said, count=1).removesuffix(".")
-    return StateFormatError(f"the Redis at {shown} holds something under our keys that is not ours: {what}")
+    if what.startswith(_ASKED):
+        return _unwritable(what.removeprefix(_ASKED))
+    if _DAMAGE.search(what):
+        return StateFormatError(f"the Redis at {shown} holds something under our keys that is not ours: {what}")
+    return StoreError(f"the Redis at {shown} refuses a call: {what}", _REPORT)
+
+
+def _unwritable(what: str) -> CheckpointMismatchError:
+    return CheckpointMismatchError(
+        f"the checkpoint holds what no script writes: {what!r}; nothing was written",
+        "give the query its own, new checkpointLocation; the group's positions are in Redis and stay",
+    )
 
 
 def _said(error: Exception) -> str:
@@ -119,7 +157,14 @@ def _denied(why: str, shown: str) -> RedisAccessError:
     return RedisAccessError(
         f"the Redis at {shown} refuses: {why}",
         "put user and password in redis.url (redis://user:password@host, without a user redis://:password@host)"
-        ", and allow the commands and keys of conf/redis.acl",
+        ", and allow the commands and keys of conf/redis.acl; backup, restore and delete need its operator",
+    )
+
+
+def _no_database(shown: str) -> RedisConfigurationError:
+    return RedisConfigurationError(
+        f"the Redis at {shown} has no database of that number",
+        "name one in redis.url that the server has (its setting databases is how many), for example redis://host:port/0",
     )
 
 

@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 
 from coordinator.assignment.assignment_text import Ranges, ranges_of, ranges_text, subscriber
 from coordinator.assignors.assignor import Assignment, Subscriber
+from coordinator.errors import StateFormatError
+from coordinator.group_state import KnownTopic
 from coordinator.progress.growth import Growth, parsed
 from coordinator.ranges import HashRange
 from coordinator.redis.calls import Answer, Caller, ScriptCalls, answer
@@ -27,6 +29,13 @@ class Joining:
     def alone_as(self) -> str:
         """What may have one live member, a line each: the application, and the query, as the field `query` names it."""
         return "\n".join(filter(None, (self.application, self.fields.get("query"))))
+
+    @property
+    def shown(self) -> dict[str, str]:
+        """The fields with the application by name; by host and driver where it may have several members."""
+        host_and_driver = "/".join(self.fields[name] for name in ("host", "driver_pid") if name in self.fields)
+        application = self.application or host_and_driver
+        return ({"application": application} if application else {}) | dict(self.fields)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +64,7 @@ class MembershipVerbs(ScriptCalls):
         k = self._keys
         keys = [k.meta, k.leases, k.member(caller.member), k.events, k.batches, k.leaving, k.applications, k.targets]
         keys += [k.working, k.strikes]
-        flat = [x for field in joining.fields.items() for x in field]
+        flat = [x for field in joining.shown.items() for x in field]
         targets = "".join(f"{tp.topic} {tp.partition} {offset};" for tp, offset in joining.targets.items())
         reply = self._run("join", caller, keys, joined_nonce, joining.alone_as, targets, *flat)
         return answer(reply, _targets(reply[3]))
@@ -64,7 +73,7 @@ class MembershipVerbs(ScriptCalls):
     def heartbeat(self, caller: Caller) -> Answer[None]:
         """Renew the lease and push the expiry of all the group's keys, also of topics that others read."""
         k = self._keys
-        partitions = [TopicPartition(t, p) for t, count in self.partition_counts().items() for p in range(count)]
+        partitions = self._placed()
         own = (k.meta, k.leases, k.member(caller.member))
         keys = [*own, *(x for x in k.all((), partitions) if x not in own)]
         return answer(self._run("heartbeat", caller, keys, str(self._retention_ms)), None)
@@ -117,14 +126,28 @@ class MembershipVerbs(ScriptCalls):
     def partition_counts(self) -> dict[str, int]:
         """The group's topics with their partition counts."""
         with self._client.reading() as redis:
-            return {topic: int(text.split()[1]) for topic, text in redis.hgetall(self._keys.topics).items()}
+            topics = redis.hgetall(self._keys.topics)
+        return {topic: KnownTopic.parse(topic, text).partitions for topic, text in topics.items()}
 
-    def assign(self, caller: Caller, occasion: str, protocol: str, assignment: Assignment) -> Answer[int]:
-        """Record an assignment; its generation, 0 if the occasion it was made for has passed."""
+    def _placed(self) -> list[TopicPartition]:
+        """The partitions of all topics that have a stable offset, and so keys of their own."""
+        k = self._keys
+        with self._client.reading() as redis:
+            stable = {topic: redis.hgetall(k.stable(topic)) for topic in redis.hgetall(k.topics)}
+        return [TopicPartition(topic, int(p)) for topic, offsets in stable.items() for p in offsets]
+
+    def assign(
+        self, caller: Caller, occasion: str, protocol: str, assignment: Assignment, failure: str = ""
+    ) -> Answer[int]:
+        """Record an assignment; its generation, 0 if the occasion it was made for has passed.
+
+        `failure`: why the assignor of this protocol did not make it.
+        """
         k = self._keys
         fixed = [k.meta, k.leases, k.member(caller.member), k.events, k.batches, k.leaving]
         entries = (x for member, ranges in assignment.items() for x in (member, ranges_text(ranges)))
-        reply = self._run("assign", caller, [*fixed, k.topics, k.policy, k.assignment], occasion, protocol, *entries)
+        made_by = (occasion, protocol, failure)
+        reply = self._run("assign", caller, [*fixed, k.topics, k.policy, k.assignment], *made_by, *entries)
         return answer(reply, int(reply[2]))
 
     def release(self, caller: Caller, ranges: Mapping[TopicPartition, Sequence[tuple[HashRange, str]]]) -> Answer[int]:
@@ -160,5 +183,11 @@ def _heir(text: str) -> tuple[HashRange, str]:
 
 def _targets(text: str) -> dict[TopicPartition, int]:
     """The targets of "topic partition offset;...", the highest where a partition stands there twice."""
-    found = ((TopicPartition(t, int(p)), int(o)) for t, p, o in (x.split() for x in text.split(";") if x))
-    return dict(sorted(found))
+    try:
+        found = ((TopicPartition(t, int(p)), int(o)) for t, p, o in (x.split() for x in text.split(";") if x))
+        return dict(sorted(found))
+    except ValueError:
+        raise StateFormatError(
+            f"the targets {text[:80]!r} of AvailableNow are not topics, partitions and offsets",
+            "delete the key coop:v1:{group}:targets, and restart the queries with AvailableNow",
+        ) from None

@@ -22,6 +22,13 @@ class PolicyVerbs(ScriptCalls):
             raise other_schema(schema)
         return policy_of(policy)
 
+    def topics(self) -> frozenset[str] | None:
+        """The topics of the group; None if there is no group yet."""
+        k = self._keys
+        with self._client.reading() as redis:
+            meta, topics = redis.pipeline(transaction=False).hgetall(k.meta).hgetall(k.topics).execute()
+        return frozenset(topics) if meta else None
+
     def set_policy(self, changes: Mapping[str, str]) -> Policy:
         """Set policies by name to true, false or "" (the default); all of them, or none if one is wrong.
 

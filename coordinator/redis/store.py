@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from coordinator.assignment.assignment_text import Ranges
 from coordinator.group_state import KnownTopic
+from coordinator.group_texts import offsets_at
 from coordinator.progress.growth import Growth
 from coordinator.progress.ownership import Fact, Facts, Owned, Ownership, coalesced, lane_ranges, not_owned
 from coordinator.progress.segments import Progress
@@ -70,9 +71,10 @@ class RedisStore(MembershipVerbs, PolicyVerbs, GrowthVerbs, PoisonVerbs, ReportV
         k = self._keys
         nonce, seq, reset, _, topics = self._run("status", caller, [k.meta, k.topics])
         names = dict(zip(topics[::2], topics[1::2], strict=True))
-        known = {topic: KnownTopic(text.split()[0], int(text.split()[1])) for topic, text in names.items()}
+        known = {topic: KnownTopic.parse(topic, text) for topic, text in names.items()}
         return Status(Seen(nonce, int(seq)), int(reset), known)
 
+    @sound
     def found(
         self,
         caller: Caller,
@@ -96,21 +98,26 @@ class RedisStore(MembershipVerbs, PolicyVerbs, GrowthVerbs, PoisonVerbs, ReportV
         return int(reply[2])
 
     @sound
-    def acquire(self, caller: Caller, wanted: Ranges) -> Answer[Acquired]:
-        """Take what is free or takeable of `wanted`; all that the member then owns there, with its positions."""
+    def acquire(self, caller: Caller, wanted: Ranges, *, placed: bool = False) -> Answer[Acquired]:
+        """Take what is free or takeable of `wanted`; all that the member then owns there, with its positions.
+
+        `placed`: all these partitions have had positions since this nonce, so one without any has lost them (`Lost`).
+        """
         partitions = tuple(wanted)
         k = self._keys
         per_partition = (x for tp in partitions for x in (k.owners(tp), k.segments(tp), k.ics(tp)))
         keys = [k.meta, k.leases, k.member(caller.member), k.events, k.topics, k.batches, *per_partition]
-        reply = self._run("acquire", caller, keys, *("".join(f"{h} ;" for h in wanted[tp]) for tp in partitions))
+        texts = ("".join(f"{h} ;" for h in wanted[tp]) for tp in partitions)
+        reply = self._run("acquire", caller, keys, "placed" if placed else "", *texts)
         ownership, progress, whole = {}, {}, {}
         for tp, (mine, segments, ics) in zip(partitions, reply[5], strict=True):
             ownership[tp] = _owned(mine)
             whole[tp] = Progress.parse(_pairs(segments), _pairs(ics))
             progress[tp] = Progress(tuple(x for o in ownership[tp] for x in whole[tp].within(o.hashes).segments))
-        ids = {topic: text.split()[0] for topic, text in _pairs(reply[4]).items()}
+        ids = {topic: KnownTopic.parse(topic, text).id for topic, text in _pairs(reply[4]).items()}
         return answer(reply, Acquired(int(reply[3]), ids, ownership, progress, whole))
 
+    @sound
     def authorize(self, caller: Caller, end: StreamOffset) -> Answer[Ownership]:
         """Which parts of the lanes of `end` are still owned at their epoch (R7)."""
         k, partitions = self._keys, tuple(end.lanes)
@@ -126,6 +133,7 @@ class RedisStore(MembershipVerbs, PolicyVerbs, GrowthVerbs, PoisonVerbs, ReportV
         self._fence("a batch", caller, {tp: not_owned(asked[tp], told[tp]) for tp in told if told[tp] is not asked[tp]})
         return answer(reply, told)
 
+    @sound
     def commit(self, caller: Caller, offset: StreamOffset, facts: Facts, digest: str = "") -> Answer[Moved]:
         """Move positions through the fence; with the digest of the batch only if this member authorized it."""
         k, partitions = self._keys, tuple(facts)
@@ -145,7 +153,7 @@ class RedisStore(MembershipVerbs, PolicyVerbs, GrowthVerbs, PoisonVerbs, ReportV
     def recreate(self, caller: Caller, topics: Mapping[str, Topic], positions: Mapping[TopicPartition, int]) -> None:
         """New positions for partitions whose log was replaced; every lane epoch on them is void."""
         k = self._keys
-        per_partition = (x for tp in positions for x in (k.owners(tp), k.segments(tp), k.ics(tp), k.stable(tp.topic)))
+        per_partition = (x for tp in positions for x in (*self._progress_keys(tp), k.end(tp.topic)))
         self._run(
             "recreate", caller, [k.meta, k.topics, k.events, k.strikes, *per_partition], *_placed(topics, positions)
         )
@@ -184,7 +192,7 @@ class RedisStore(MembershipVerbs, PolicyVerbs, GrowthVerbs, PoisonVerbs, ReportV
         """The stable offset of every partition of `topics`."""
         with self._client.reading() as redis:
             found = {topic: redis.hgetall(self._keys.stable(topic)) for topic in topics}
-        return {TopicPartition(t, int(p)): int(o) for t, offsets in found.items() for p, o in offsets.items()}
+        return {tp: o for topic, offsets in found.items() for tp, o in offsets_at(topic, offsets).items()}
 
     def report_ends(
         self, ends: Mapping[TopicPartition, int], extents: Mapping[TopicPartition, str] | None = None

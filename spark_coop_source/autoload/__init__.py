@@ -6,7 +6,7 @@ raises hides them all. So this file imports nothing of ours until the source is 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSource
 
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 class DefaultSource(DataSource):
     """The source under the name that Spark looks for; `CoopKafkaDataSource` does the work."""
+
+    _has_reader = False
 
     @classmethod
     def name(cls) -> str:
@@ -29,13 +31,19 @@ class DefaultSource(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """See `CoopKafkaDataSource.reader`."""
+        self._has_reader = True
         return self._source().reader(schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """See `CoopKafkaDataSource.streamReader`."""
+        self._has_reader = True
         return self._source().streamReader(schema)
 
     def _source(self) -> DataSource:
         from spark_coop_source.source import CoopKafkaDataSource  # noqa: PLC0415
 
         return CoopKafkaDataSource(self.options)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """See `CoopKafkaDataSource.__getstate__`."""
+        return {"options": {}} if self._has_reader else {"options": self.options}

@@ -47,9 +47,11 @@ def unpacked(
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Those of the `wanted` batches (by number, from 0) that are not empty, each with its number.
 
-    `read` gives so many bytes from a place on.
+    `read` gives so many bytes from a place on. Raises `ValueError` or Arrow's errors for what `Packed` has not written.
     """
     for number in wanted:
         start, until = np.frombuffer(read(number * _PLACE.itemsize, 2 * _PLACE.itemsize), _PLACE).tolist()
+        if not 0 < start <= until:
+            raise ValueError(f"batch {number} lies from {start} to {until}")
         if start < until:
             yield number, pa.ipc.read_record_batch(pa.py_buffer(read(start, until - start)), schema)

@@ -10,8 +10,9 @@
 A block appears whole (rename). At its end is one byte from each task that has read it. Memory is used again, since new
 pages cost more than what is written to them: by whoever locks the file for itself, while each reader holds a shared
 lock on what it reads.
-Everything here may be deleted at any time: whoever misses a block fetches. So each error of the file system means
-"not in the cache", and never fails a task. One alone is told: that nobody can publish.
+Everything here may be deleted or cut at any time: whoever misses a block fetches. So an error of the file system means
+"not in the cache". Two are raised, and `shared_fetch` fetches alone then: nobody can publish, a block cannot be read to
+its end.
 
 Knows files; nothing of Kafka, of chunks or of who reads what.
 """
@@ -23,7 +24,7 @@ import secrets
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from typing import BinaryIO, Self
 
 from coordinator.ranges import OffsetRange
@@ -103,14 +104,15 @@ class BlockCache:
     def taken(self, block: Block, readers: int) -> Iterator[Read | None]:
         """How to read the content, until the end of this context and no longer. None if it is gone.
 
-        Each of `readers` tasks takes a block once, to the end; after the last of them its memory is free.
+        Reading raises `OSError` for a block that was cut. Each of `readers` tasks takes a block once, to the end; after
+        the last of them its memory is free.
         """
         fd = self._held(block)
         if fd is None:
             yield None
             return
         try:
-            yield lambda at, size: os.pread(fd, size, at)
+            yield partial(_read, fd)
             with suppress(OSError):  # no room for the byte: it goes with its age
                 os.write(fd, b".")
             found = os.fstat(fd)
@@ -204,18 +206,26 @@ class BlockCache:
             total -= freed
 
 
+def _read(fd: int, at: int, size: int) -> bytes:
+    content = os.pread(fd, size, at)
+    if len(content) < size:
+        raise OSError(f"a block ends {size - len(content)} bytes before it should")
+    return content
+
+
 @contextmanager
 def opened(most_bytes: int) -> Iterator[BlockCache | None]:
     """The cache of this host; None where it cannot be used safely, which is logged once."""
     with ExitStack() as stack:
         try:
             files = stack.enter_context(folder.opened(folder.SHARED_MEMORY))
+            room = files.disk_bytes() // SHARE_OF_DISK
         except OSError as error:
             _tell(f"tasks on this host do not share what they fetch: {error}")
             yield None
             return
         files.sweep(KEPT_S)
-        yield BlockCache(files, min(most_bytes, files.disk_bytes() // SHARE_OF_DISK))
+        yield BlockCache(files, min(most_bytes, room))
 
 
 @cache

@@ -7,11 +7,12 @@ What a task does at each offset of the stretch, in this order:
 3. Nobody publishes: become the publisher from here on. The right is a lock, which the kernel takes from the dead.
 4. Somebody publishes: wait, but not for ever. A publisher that has shown nothing for a while gets a second one
    beside it, from this offset on; where that shows nothing either,
-5. or where there is no room for blocks: it fetches the rest alone, as without a cache.
+5. or where there is no room for blocks, or a block is damaged: it fetches the rest alone, as without a cache.
 
 So no task depends on another to go on. Runs in executor workers; knows the cache, and nothing of Kafka.
 """
 
+import logging
 import time
 from collections.abc import Generator, Iterator, Sequence
 from dataclasses import dataclass
@@ -23,8 +24,10 @@ from coordinator.plan.sharing import SharedStretch
 from coordinator.ranges import OffsetRange
 from coordinator.subscription import TopicPartition
 from spark_coop_source.cache import block_format
-from spark_coop_source.cache.blocks import Block, BlockCache
+from spark_coop_source.cache.blocks import Block, BlockCache, Read
 from spark_coop_source.cache.publisher import Fetch, Publisher
+
+log = logging.getLogger(__name__)
 
 PATIENCE_S = 2.0
 """Without a block from a living publisher: it may still be connecting, or its own task may be held up."""
@@ -95,11 +98,22 @@ class SharedReading:
                 self._alone = self._missed == self.position
                 self._missed = self.position
                 return
-            parts = list(block_format.unpacked(read, self.wanted, self.schema)) if block.size else []
+            parts = self._unpacked(block, read)
+        if parts is None:
+            self._go_alone()
+            return
         yield Found(OffsetRange(self.position, block.offsets.until), parts)
         if self._publisher:
             self._publisher.read(block.size)
         self._moved(block.offsets.until)
+
+    def _unpacked(self, block: Block, read: Read) -> list[tuple[int, pa.RecordBatch]] | None:
+        """What is wanted of a block; None for one that somebody has damaged: the cache fails no task."""
+        try:
+            return list(block_format.unpacked(read, self.wanted, self.schema)) if block.size else []
+        except (OSError, ValueError, EOFError, pa.ArrowException) as error:
+            log.warning("a block of the cache cannot be read, so its records are fetched again: %s", error)
+            return None
 
     def _await(self, publisher: Publisher, passed: bool) -> None:
         if passed:  # published and gone already: the cache is too small for all that use it

@@ -1,7 +1,7 @@
 """What a task says about the cost of a slice, as one small datagram: signed, so that only our tasks are heard.
 
     16 bytes  HMAC-SHA256 of the rest, cut, with the key that the input partition carried
-    the rest  JSON: which plan, which attempt of a task, the how manieth report of it, the slice and its cost
+    the rest  JSON: which plan, which attempt of a task, a number that grows within it, the slice and its cost
 
 Knows the form; nothing of sockets. Used by executors (`sender`) and the reader process (`driver.cost_receiver`).
 """
@@ -10,16 +10,18 @@ import hmac
 import json
 from dataclasses import dataclass, field
 from math import isfinite
+from typing import Any
 
-from coordinator.cost.costs import KeyCost, RecordAt, SliceCost
+from coordinator.cost.costs import MOST_KEYS, KeyCost, RecordAt, SliceCost
 from coordinator.errors import CoopKafkaError
-from coordinator.ranges import HashRange, OffsetRange
+from coordinator.ranges import HASH_MAX, HashRange, OffsetRange
 from coordinator.subscription import TopicPartition
 
 MOST_BYTES = 4_096
 """Of a datagram: what is longer is junk."""
 
 _SIGNED = 16
+_MOST_LISTS = 5 + MOST_KEYS  # the report, its place, its cost, the record it is at, its keys, and each of these
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +37,10 @@ class ReportTo:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A cost, and what tells it from an older one: plan, attempt (random), and its number within the attempt."""
+    """A cost, and what orders reports of one slice: plan, attempt (Spark's id, which grows), number within it."""
 
     plan: int
-    attempt: str
+    attempt: int
     number: int
     cost: SliceCost
 
@@ -56,31 +58,44 @@ def encoded(report: Report, key: bytes) -> bytes:
 def decoded(datagram: bytes, key: bytes) -> Report | None:
     """The report of a datagram; None for anything that this key did not sign, or that is none."""
     signature, text = datagram[:_SIGNED], datagram[_SIGNED:]
-    if not hmac.compare_digest(signature, _signature(text, key)):
+    if len(datagram) > MOST_BYTES or not hmac.compare_digest(signature, _signature(text, key)):
+        return None
+    if text.count(b"[") > _MOST_LISTS or b"{" in text:  # Python's parser recurses as deep as its input is nested
         return None
     try:
-        plan, attempt, number, (topic, partition, lo, hi, start, until), cost, keys = json.loads(text)
-        rows, size, read_ms, function_ms, finished, at, handed_ms = cost
-        return Report(
-            int(plan),
-            str(attempt),
-            int(number),
-            SliceCost(
-                TopicPartition(str(topic), int(partition)),
-                HashRange(int(lo), int(hi)),
-                OffsetRange(int(start), int(until)),
-                int(rows),
-                int(size),
-                _finite(read_ms),
-                _finite(function_ms),
-                tuple(KeyCost(int(key_hash), _finite(ms), int(rows)) for key_hash, ms, rows in keys),
-                bool(finished),
-                None if at is None else RecordAt(*map(int, at)),
-                None if handed_ms is None else _finite(handed_ms),
-            ),
-        )
+        return _parsed(json.loads(text))
     except (ValueError, TypeError, OverflowError, CoopKafkaError):  # another version of ours, at worst
         return None
+
+
+def _parsed(told: list[Any]) -> Report:
+    plan, attempt, number, (topic, partition, lo, hi, start, until), cost, keys = told
+    rows, size, read_ms, function_ms, finished, at, handed_ms = cost
+    return Report(
+        _whole(plan),
+        _whole(attempt),
+        _whole(number),
+        SliceCost(
+            TopicPartition(str(topic), _whole(partition)),
+            HashRange(_whole(lo), _whole(hi)),
+            OffsetRange(_whole(start), _whole(until)),
+            _whole(rows),
+            _whole(size),
+            _finite(read_ms),
+            _finite(function_ms),
+            tuple(KeyCost(_whole(key_hash), _finite(ms), _whole(rows)) for key_hash, ms, rows in keys),
+            bool(finished),
+            None if at is None else RecordAt(*map(_whole, at)),
+            None if handed_ms is None else _finite(handed_ms),
+        ),
+    )
+
+
+def _whole(number: object) -> int:
+    """A number that an offset, a hash or a count can have; JSON knows longer ones."""
+    if not isinstance(number, int) or not 0 <= number <= HASH_MAX:
+        raise ValueError("not a number of ours")
+    return number
 
 
 def _finite(ms: float | str) -> float:

@@ -1,14 +1,16 @@
 """Sends what slices cost to the reader process: one datagram a report, and nothing waits for it.
 
 A datagram that is lost, or cannot be sent at all, costs the planner a worse guess and the task nothing.
-Knows UDP; nothing of what is measured. Runs in executor workers.
+Knows UDP, and which attempt of a task this is; nothing of what is measured. Runs in executor workers.
 """
 
-import secrets
 import socket
+import time
 from contextlib import suppress
 from types import TracebackType
 from typing import Self
+
+from pyspark import TaskContext
 
 from coordinator.cost.costs import SliceCost
 from spark_coop_source.costs.report import Report, ReportTo, encoded
@@ -19,14 +21,15 @@ class CostSender:
 
     def __init__(self, to: ReportTo) -> None:
         self._to = to
-        self._attempt = secrets.token_hex(4)
+        task = TaskContext.get()
+        self._attempt = task.taskAttemptId() if task else 0  # unique in an application, and grows
         self._number = 0
         self._socket = socket.socket(socket.AF_INET6 if ":" in to.host else socket.AF_INET, socket.SOCK_DGRAM)
         self._socket.setblocking(False)
 
     def send(self, cost: SliceCost) -> None:
         """Report a cost, if the network takes it at once."""
-        self._number += 1
+        self._number = max(self._number + 1, time.monotonic_ns())  # a task may read a partition again
         datagram = encoded(Report(self._to.plan, self._attempt, self._number, cost), self._to.key)
         with suppress(OSError):
             self._socket.sendto(datagram, (self._to.host, self._to.port))

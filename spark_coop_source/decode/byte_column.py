@@ -12,6 +12,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from spark_coop_source.decode.arrow_columns import numbers
+from spark_coop_source.decode.decompression import Payload
 
 Rows = NDArray[np.intp]
 Numbers = NDArray[np.signedinteger]
@@ -24,7 +25,7 @@ MOST_BYTES = np.iinfo(np.int32).max
 class ByteColumn:
     """Byte strings in the order of the buffer, none overlapping the next; a null one has no bytes."""
 
-    buffer: bytes | pa.Buffer
+    buffer: Payload | pa.Buffer
     starts: Numbers
     lengths: Numbers
     nulls: NDArray[np.bool_]

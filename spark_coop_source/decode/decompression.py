@@ -1,13 +1,17 @@
-"""The five ways in which Kafka's producers compress a record batch, undone.
+"""The five ways in which Kafka's producers compress a record batch, undone piece by piece.
 
-Knows the numbers that Kafka gives to them and how Kafka frames snappy; nothing of what is inside.
+A few bytes can stand for gigabytes, so nothing here makes more than `BLOCK_BYTES` at a time. Snappy is the exception:
+its blocks cannot be cut, so their size is read first.
+
+    payload   |--|  ->  block | block | block ...       made one by one, as the caller asks for them
+
+Knows the numbers that Kafka gives to codecs, and how Kafka frames snappy; nothing of what is inside.
 """
 
-import gzip
-import threading
-from collections.abc import Callable, Mapping
-from itertools import pairwise
-from typing import TypeAlias
+import zlib
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping
+from typing import TypeAlias, TypeVar
 
 import lz4.frame
 import snappy
@@ -15,59 +19,232 @@ import zstandard
 from kafka.errors import CorruptRecordError, UnsupportedCodecError
 
 Payload: TypeAlias = bytes | bytearray | memoryview
+Blocks: TypeAlias = Iterator[Payload]
+
+BLOCK_BYTES = 4 * 1024 * 1024
+"""The most that is made at a time of gzip, lz4 and zstd: all of most batches, for to join blocks costs a copy."""
+
+FIRST_BYTES = 128 * 1024
+"""What is asked of zstd first, where a frame does not declare its size: most batches are smaller."""
+
+INPUT_BYTES = 256 * 1024
+"""What zlib is given at a time: it copies what it has not used yet."""
+
+MOST_STREAMS = 1_000
+"""Gzip members or lz4 frames in one batch. Producers write one; each costs time, also an empty one."""
 
 XERIAL = b"\x82SNAPPY\0"
 """How the stream of Java's snappy library begins: these 8 bytes, two versions, then blocks, each with its length."""
 
+SNAPPY_RATIO = 32
+"""Three bytes of snappy stand for 64 at most: a block that declares more is damaged."""
 
-def decompressed(codec: int, payload: Payload) -> Payload:
-    """The bytes that were compressed with `codec`, the number in a batch's attributes.
+LZ4_RATIO = 255
 
-    Raises kafka-python's `UnsupportedCodecError` for a number that Kafka has not given away yet, and its
-    `CorruptRecordError` for bytes that were not compressed so.
+ZSTD_BLOCK = 128 * 1024
+"""The most that a block of zstd can hold."""
+
+
+class TooLargeError(Exception):
+    """What is to be made is more than may be made."""
+
+
+def blocks(codec: int, payload: Payload, largest: int) -> Blocks:
+    """The bytes that were compressed with `codec`, the number in a batch's attributes, block by block.
+
+    No block has more than `largest` bytes, and those that can be cut have `BLOCK_BYTES` at most. Raises
+    kafka-python's `UnsupportedCodecError` for a number that Kafka does not use, its `CorruptRecordError` for bytes that
+    were not compressed so, and `TooLargeError` for a block of snappy that is larger.
     """
     if codec not in _UNDO:
         raise UnsupportedCodecError(f"compression type {codec}")
     name, undo = _UNDO[codec]
     try:
-        return undo(payload)
+        yield from undo(payload, largest)
+    except TooLargeError:
+        raise
     except Exception as error:  # each library has its own
         raise CorruptRecordError(f"not a {name} stream: {error!r}") from error
 
 
-def _from_snappy(payload: Payload) -> Payload:
+def fits(codec: int, payload: Payload, most: int) -> bool:
+    """Whether `payload` holds at most `most` bytes, as its format shows it: of gzip only as it says itself.
+
+    Of lz4 and zstd all is made, block by block, where the format leaves it open.
+    """
+    if codec == _GZIP:  # modulo 2^32, of the last member
+        return int.from_bytes(payload[-4:], "little") <= most
+    bound = _most_in_zstd(payload) if codec == _ZSTD else len(payload) * _RATIOS.get(codec, 1)
+    return bound <= most or _holds_at_most(codec, payload, most)
+
+
+def _holds_at_most(codec: int, payload: Payload, most: int) -> bool:
+    held = 0
+    try:
+        for block in blocks(codec, payload, most):
+            held += len(block)
+            if held > most:
+                return False
+    except TooLargeError:
+        return False
+    return True
+
+
+def _plain(payload: Payload, largest: int) -> Blocks:
+    yield payload
+
+
+def _from_gzip(payload: Payload, largest: int) -> Blocks:
+    at = 0
+    for _ in range(MOST_STREAMS):
+        member = zlib.decompressobj(wbits=31)
+        while not member.eof:
+            given: Payload = member.unconsumed_tail
+            if not given:
+                given = payload[at : at + INPUT_BYTES]
+                at += len(given)
+            if made := member.decompress(given, BLOCK_BYTES):
+                yield made
+            elif not given and not member.eof:
+                raise EOFError("its end is missing")
+        at -= len(member.unused_data)
+        if not bytes(payload[at:]).strip(b"\0"):  # gzip lets zeros follow
+            return
+    raise ValueError(f"more than {MOST_STREAMS} members")
+
+
+def _from_snappy(payload: Payload, largest: int) -> Blocks:
     if bytes(payload[:8]) != XERIAL:
-        return bytes(snappy.uncompress(payload))
-    bounds = [16]
-    while bounds[-1] < len(payload):
-        bounds.append(bounds[-1] + 4 + int.from_bytes(payload[bounds[-1] : bounds[-1] + 4], "big"))
-    return b"".join(snappy.uncompress(payload[start + 4 : end]) for start, end in pairwise(bounds))
+        yield _snappy_block(payload, largest)
+        return
+    at, held = 16, 0
+    made: list[Payload] = []
+    while at < len(payload):
+        start = at + 4
+        at = start + int.from_bytes(payload[at:start], "big")
+        if at > len(payload):
+            raise EOFError("its end is missing")
+        made.append(_snappy_block(payload[start:at], largest))
+        held += len(made[-1])
+        if held >= BLOCK_BYTES:
+            yield b"".join(made)
+            made, held = [], 0
+    if made:
+        yield b"".join(made)
 
 
-class _OfThread(threading.local):
-    """A decompressor is worth keeping, and not to be used from two threads at once."""
-
-    def __init__(self) -> None:
-        self.zstd = zstandard.ZstdDecompressor()
-
-
-_of_thread = _OfThread()
-
-
-def _from_zstd(payload: Payload) -> Payload:
-    with _of_thread.zstd.stream_reader(payload, read_across_frames=True) as reader:
-        return reader.readall()
-
-
-def _from_lz4(payload: Payload) -> Payload:
-    data, read = lz4.frame.decompress(payload, return_bytes_read=True)
-    return bytes(data) if read == len(payload) else bytes(data) + _from_lz4(payload[read:])  # frame after frame
+def _snappy_block(block: Payload, largest: int) -> bytes:
+    declared = shift = 0
+    for byte in block[:5]:
+        declared |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            break
+        shift += 7
+    if declared > SNAPPY_RATIO * len(block):
+        raise ValueError(f"a block of {len(block)} bytes that declares {declared}")
+    if declared > largest:
+        raise TooLargeError(f"a snappy block of {declared} bytes")
+    return bytes(snappy.uncompress(block))
 
 
-_UNDO: Mapping[int, tuple[str, Callable[[Payload], Payload]]] = {
-    0: ("plain", lambda payload: payload),
-    1: ("gzip", gzip.decompress),
-    2: ("snappy", _from_snappy),
-    3: ("lz4", _from_lz4),
-    4: ("zstd", _from_zstd),
+_Kept = TypeVar("_Kept")
+
+
+def _kept(idle: deque[_Kept], make: Callable[[], _Kept]) -> _Kept:
+    """One that another stream has left, for a decompressor is worth keeping; it is used for one stream at a time."""
+    try:
+        return idle.pop()
+    except IndexError:
+        return make()
+
+
+_lz4_contexts: deque[object] = deque(maxlen=4)
+
+
+def _from_lz4(payload: Payload, largest: int) -> Blocks:
+    context = _kept(_lz4_contexts, lz4.frame.create_decompression_context)
+    at = 0
+    for _ in range(MOST_STREAMS):
+        ended = False
+        while not ended:
+            if at >= len(payload):
+                raise EOFError("its end is missing")
+            rest = payload[at:] if at else payload
+            made, read, ended = lz4.frame.decompress_chunk(context, rest, max_length=BLOCK_BYTES)
+            at += read
+            if made:
+                yield made
+            elif not read and not ended:
+                raise EOFError("its end is missing")
+        if at >= len(payload):
+            _lz4_contexts.append(context)  # at the end of a frame it is as new
+            return
+    raise ValueError(f"more than {MOST_STREAMS} frames")
+
+
+_zstd_decompressors: deque[zstandard.ZstdDecompressor] = deque(maxlen=4)
+
+
+def _from_zstd(payload: Payload, largest: int) -> Blocks:
+    decompressor = _kept(_zstd_decompressors, zstandard.ZstdDecompressor)
+    size = _first_of_zstd(payload)
+    with decompressor.stream_reader(payload, read_across_frames=True) as reader:
+        while made := reader.read(size):
+            yield made
+            size = BLOCK_BYTES
+    _zstd_decompressors.append(decompressor)
+
+
+def _first_of_zstd(payload: Payload) -> int:
+    """How much to ask for first: all, if the first frame declares its size."""
+    try:
+        declared = zstandard.frame_content_size(payload)
+    except zstandard.ZstdError:  # the decoder says what is wrong
+        return FIRST_BYTES
+    return min(declared, BLOCK_BYTES) if declared > 0 else FIRST_BYTES
+
+
+def _most_in_zstd(payload: Payload) -> int:
+    """What all blocks of all frames could hold, by their heads alone.
+
+    frame:  head | block head, block | ... | checksum       RFC 8878; the head of a block has 3 bytes: last, type, size
+    """
+    at = most = 0
+    while at < len(payload):
+        magic = int.from_bytes(payload[at : at + 4], "little")
+        if magic >> 4 == 0x184D2A5:  # to be skipped
+            at += 8 + int.from_bytes(payload[at + 4 : at + 8], "little")
+            continue
+        has_checksum = len(payload) > at + 4 and payload[at + 4] & 4
+        at += _zstd_head(payload, at)
+        last = 0
+        while not last and at < len(payload):
+            head = int.from_bytes(payload[at : at + 3], "little")
+            last, kind, size = head & 1, head >> 1 & 3, head >> 3
+            most += min(size, ZSTD_BLOCK) if kind in (_RAW, _RUN) else ZSTD_BLOCK
+            at += 3 + (1 if kind == _RUN else size)
+        at += 4 if has_checksum else 0
+    return most
+
+
+_RAW, _RUN = 0, 1
+"""Types of zstd's blocks whose size in their head is what they hold."""
+
+
+def _zstd_head(payload: Payload, at: int) -> int:
+    """The size of a frame's head; if it is none, the decoder says so later."""
+    try:
+        return zstandard.frame_header_size(payload[at : at + 18])
+    except zstandard.ZstdError:
+        return len(payload)
+
+
+_GZIP, _SNAPPY, _LZ4, _ZSTD = 1, 2, 3, 4
+_RATIOS = {_SNAPPY: SNAPPY_RATIO, _LZ4: LZ4_RATIO}
+_UNDO: Mapping[int, tuple[str, Callable[[Payload, int], Blocks]]] = {
+    0: ("plain", _plain),
+    _GZIP: ("gzip", _from_gzip),
+    _SNAPPY: ("snappy", _from_snappy),
+    _LZ4: ("lz4", _from_lz4),
+    _ZSTD: ("zstd", _from_zstd),
 }

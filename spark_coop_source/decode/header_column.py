@@ -5,18 +5,28 @@ source shows them.
 """
 
 import re
+from array import array
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from typing import Self
 
 import numpy as np
 import pyarrow as pa
+from kafka.record.util import decode_varint
 from numpy.typing import NDArray
 
 from spark_coop_source.decode.byte_column import ByteColumn, Rows
+from spark_coop_source.decode.decompression import Payload
 from spark_coop_source.decode.varints import Places, varints
 
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
+
+MOST_HEADERS = 100_000
+"""Of one record; and about what is looked at together, for each takes some 200 bytes meanwhile."""
+
+FEW = 32
+"""Headers up to which those of many records are found together; of more, a step costs more than a loop."""
 
 _SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 """Half of a pair of UTF-16: Java takes it for one mistake, Python for one a byte; all else they count alike."""
@@ -26,7 +36,7 @@ _SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
 class HeaderColumn:
     """For each record the place of its first header, how many there are, and where the record ends."""
 
-    data: bytes
+    data: Payload
     places: Places
     counts: NDArray[np.int64]
     ends: Places
@@ -44,6 +54,16 @@ class HeaderColumn:
         counts = self.counts[rows]
         if not counts.any():
             return pa.nulls(len(rows), HEADERS)
+        if (most := int(counts.max())) > MOST_HEADERS:
+            raise ValueError(f"a record that says it has {most} headers, more than {MOST_HEADERS}")
+        cuts = np.searchsorted(np.cumsum(counts), np.arange(MOST_HEADERS, int(counts.sum()), MOST_HEADERS))
+        parts = [part for part in np.split(rows, np.unique(cuts)) if len(part)]
+        return pa.concat_arrays([self._taken_at_once(part) for part in parts])
+
+    def _taken_at_once(self, rows: Rows) -> pa.Array:
+        counts = self.counts[rows]
+        if not counts.any():
+            return pa.nulls(len(rows), HEADERS)
         try:
             keys, values = self._keys_and_values(rows, counts)
         except IndexError as error:
@@ -54,7 +74,8 @@ class HeaderColumn:
 
     def _keys_and_values(self, rows: Rows, counts: NDArray[np.int64]) -> tuple[pa.Array, pa.Array]:
         """All headers, record after record."""
-        steps = list(self._steps(rows, counts))
+        few = np.flatnonzero((counts > 0) & (counts <= FEW))
+        steps = [*self._steps(rows, counts, few), *map(partial(self._walked, rows), np.flatnonzero(counts > FEW))]
         of_row, *columns = (np.concatenate(column) for column in zip(*steps, strict=True))
         in_order = np.argsort(of_row, kind="stable")
         key_at, key_lengths, value_at, value_lengths = (column[in_order] for column in columns)
@@ -62,12 +83,11 @@ class HeaderColumn:
             raise ValueError("a header without a key")
         return self._taken(key_at, key_lengths), self._taken(value_at, value_lengths)
 
-    def _steps(self, rows: Rows, counts: NDArray[np.int64]) -> Iterator[tuple[NDArray[np.int64], ...]]:
-        """The first header of every record that has one, then the second ..., where key and value lie."""
+    def _steps(self, rows: Rows, counts: NDArray[np.int64], left: Rows) -> Iterator[tuple[NDArray[np.int64], ...]]:
+        """The first header of every record in `left`, then the second ..., where key and value lie."""
         wire = np.frombuffer(self.data, np.uint8)
-        left = np.flatnonzero(counts)
         at = self.places[rows[left]]
-        for step in range(1, int(counts.max()) + 1):
+        for step in range(1, int(counts[left].max(initial=0)) + 1):
             key_lengths, key_at = varints(wire, at)
             value_lengths, value_at = varints(wire, self._after(key_at, key_lengths))
             yield left, key_at, key_lengths, value_at, value_lengths
@@ -76,6 +96,22 @@ class HeaderColumn:
             if (at[done] != self.ends[rows[left[done]]]).any():
                 raise ValueError("the headers of a record end elsewhere than the record")
             left, at = left[~done], at[~done]
+
+    def _walked(self, rows: Rows, row: int) -> tuple[NDArray[np.int64], ...]:
+        """The headers of one record, one after another."""
+        found = array("q")
+        at, end = int(self.places[rows[row]]), int(self.ends[rows[row]])
+        for _ in range(self.counts[rows[row]]):
+            key_length, key_at = decode_varint(self.data, at)
+            value_length, value_at = decode_varint(self.data, key_at + max(key_length, 0))
+            at = value_at + max(value_length, 0)
+            if at > end:
+                break
+            found.extend((key_at, key_length, value_at, value_length))
+        if at != end:
+            raise ValueError("the headers of a record end elsewhere than the record")
+        columns = np.frombuffer(found, np.int64).reshape(-1, 4)
+        return (np.full(len(columns), row), *columns.T)
 
     def _after(self, at: Places, lengths: NDArray[np.int64]) -> Places:
         if (lengths > len(self.data)).any():

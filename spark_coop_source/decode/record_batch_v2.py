@@ -7,8 +7,10 @@ https://kafka.apache.org/documentation/#messageformat. Knows the format; nothing
 of lanes or of Spark.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import chain
 
 import numpy as np
 from kafka.errors import CorruptRecordError
@@ -16,13 +18,20 @@ from numpy.typing import NDArray
 
 from spark_coop_source.decode.byte_column import MOST_BYTES, ByteColumn
 from spark_coop_source.decode.chunk import Chunk
-from spark_coop_source.decode.decompression import Payload, decompressed
+from spark_coop_source.decode.decompression import Blocks, Payload, TooLargeError, blocks, fits
 from spark_coop_source.decode.header_column import HeaderColumn
+from spark_coop_source.decode.pieces import Pieces
 from spark_coop_source.decode.record_places import chained
 from spark_coop_source.decode.side_by_side import side_by_side
+from spark_coop_source.decode.sizes import UNBOUNDED, Sizes, TooLarge, Whole, refuse
 from spark_coop_source.decode.varints import Places, Wire, varints
 
 CREATE_TIME, APPEND_TIME = 0, 1
+
+SMALLEST = 7
+"""Bytes of a record without anything in it: its length and attributes, two deltas, a key and a value, headers."""
+
+UNORDERED = "the offsets of records do not ascend from the first to the last of their batch"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +39,7 @@ class RawBatch:
     """A batch as the broker sent it: what its head says, and its records, compressed with `codec`."""
 
     base_offset: int
+    last_offset: int
     count: int
     codec: int
     first_timestamp_ms: int
@@ -41,37 +51,128 @@ class RawBatch:
         return len(self.payload)
 
 
-def decoded(batches: Iterable[RawBatch], rows: int, size: int) -> Iterator[Chunk]:
-    """The records of `batches`, which all have some, in chunks of about `rows` and `size` bytes, whole batches each.
+class _BatchTooLargeError(TooLargeError):
+    pass
 
-    A chunk has more only if it is a single batch, or for the last batch turning out larger than it came.
+
+def decoded(
+    batches: Iterable[RawBatch],
+    rows: int,
+    size: int,
+    sizes: Sizes = UNBOUNDED,
+    too_large: Callable[[TooLarge], None] = refuse,
+) -> Iterator[Chunk]:
+    """The records of `batches` in chunks of about `rows` and `size` bytes.
+
+    Small batches are decoded together, each whole; a batch of more than `size` bytes is decoded in pieces. A chunk has
+    more only if it is a single record or a batch of many small ones, or for the last batch turning out larger than it
+    came. What exceeds `sizes` is passed over, once `too_large` was called and has not raised.
     Raises kafka-python's `CorruptRecordError` or `UnsupportedCodecError`.
     """
-    group: list[RawBatch] = []
-    payloads: list[Payload] = []
-    counted = held = 0
+    group = _Group()
     for batch in batches:
-        if group and (counted + batch.count > rows or held >= size):
-            yield _columns(group, payloads)
-            group, payloads, counted, held = [], [], 0, 0
-        payload = decompressed(batch.codec, batch.payload)
-        if group and held + len(payload) > MOST_BYTES:
-            yield _columns(group, payloads)
-            group, payloads, counted, held = [], [], 0, 0
-        group.append(batch)
-        payloads.append(payload)
-        counted += batch.count
-        held += len(payload)
-    if group:
-        yield _columns(group, payloads)
+        if group.batches and (group.count + batch.count > rows or group.held >= size):
+            yield group.columns()
+            group = _Group()
+        try:
+            payload, blocks = _opened(batch, size, sizes)
+            if payload is None or group.held + len(payload) > MOST_BYTES:
+                yield from group.chunks()
+                group = _Group()
+            if payload is None:
+                yield from _in_pieces(batch, blocks, rows, size, sizes, too_large)
+            else:
+                group.add(batch, payload)
+        except TooLargeError as error:
+            yield from group.chunks()
+            group = _Group()
+            of = Whole.BATCH if isinstance(error, _BatchTooLargeError) else Whole.RECORD
+            too_large(TooLarge(batch.base_offset, batch.last_offset + 1, str(error), of))
+    yield from group.chunks()
 
 
-def _columns(batches: Sequence[RawBatch], payloads: Sequence[Payload]) -> Chunk:
-    data = b"".join(payloads)
-    if len(data) > MOST_BYTES:
-        raise CorruptRecordError(f"a batch of {len(data)} bytes, which is more than {MOST_BYTES}")
+def _opened(batch: RawBatch, size: int, sizes: Sizes) -> tuple[Payload | None, Blocks]:
+    """All bytes of a batch if they are at most `size`; otherwise None, and the blocks to make one by one."""
+    if batch.codec == 0:
+        return (batch.payload, iter(())) if len(batch.payload) <= size else (None, iter([batch.payload]))
+    rest = blocks(batch.codec, batch.payload, sizes.record)
+    first: list[Payload] = []
+    held = 0
+    for block in rest:
+        first.append(block)
+        held += len(block)
+        if held > min(size, sizes.batch):
+            break
+    else:
+        return (first[0] if len(first) == 1 else b"".join(first)), rest
+    what = f"a record batch of {len(batch)} bytes that holds more than {sizes.batch}"
+    if not fits(batch.codec, batch.payload, sizes.batch):
+        raise _BatchTooLargeError(what)
+    return None, _counted(chain(first, rest), sizes.batch, what)
+
+
+def _counted(blocks: Blocks, most: int, what: str) -> Blocks:
+    """The same, as far as they are no more than `most` bytes: a gzip stream may lie about its size."""
+    held = 0
+    for block in blocks:
+        held += len(block)
+        if held > most:
+            raise _BatchTooLargeError(what)
+        yield block
+
+
+def _in_pieces(
+    batch: RawBatch, blocks: Blocks, rows: int, size: int, sizes: Sizes, too_large: Callable[[TooLarge], None]
+) -> Iterator[Chunk]:
+    def passed_over(offset_delta: int, its_size: int) -> None:
+        offset = batch.base_offset + offset_delta
+        what = f"a record of {its_size} bytes, more than {sizes.record}"
+        too_large(TooLarge(offset, offset + 1, what, Whole.RECORD))
+
+    largest = MOST_BYTES // 2 if batch.codec == 0 else sizes.record
+    last = batch.base_offset - 1
+    with _refused():
+        for piece in Pieces(blocks, batch.count, largest, passed_over).of(rows, size):
+            chunk = _decoded(piece.data, piece.places, [batch], [len(piece.places)])
+            if chunk.offsets[0] <= last:
+                raise ValueError(UNORDERED)
+            last = int(chunk.offsets[-1])
+            yield chunk
+
+
+@dataclass(slots=True)
+class _Group:
+    """Small batches to be decoded together, and their bytes."""
+
+    batches: list[RawBatch] = field(default_factory=list)
+    payloads: list[Payload] = field(default_factory=list)
+    count: int = 0
+    held: int = 0
+
+    def add(self, batch: RawBatch, payload: Payload) -> None:
+        if batch.count * SMALLEST > len(payload) or batch.count < 0 or (not batch.count and len(payload)):
+            raise CorruptRecordError(f"a batch of {len(payload)} bytes that says it holds {batch.count} records")
+        if batch.count:
+            self.batches.append(batch)
+            self.payloads.append(payload)
+            self.count += batch.count
+            self.held += len(payload)
+
+    def chunks(self) -> Iterator[Chunk]:
+        if self.batches:
+            yield self.columns()
+
+    def columns(self) -> Chunk:
+        data = b"".join(self.payloads)
+        with _refused():
+            places = _places(data, self.batches, self.payloads)
+            return _decoded(data, places, self.batches, [batch.count for batch in self.batches])
+
+
+@contextmanager
+def _refused() -> Iterator[None]:
     try:
-        return _decoded(data, _places(data, batches, payloads), batches)
+        yield
     except IndexError as error:
         raise CorruptRecordError("a record reaches beyond the end of its batch") from error
     except ValueError as error:
@@ -96,7 +197,7 @@ def _one_by_one(data: bytes, begins: Places, ends: Places, batches: Sequence[Raw
         yield from of_batch
 
 
-def _decoded(data: bytes, places: Places, batches: Sequence[RawBatch]) -> Chunk:
+def _decoded(data: Payload, places: Places, batches: Sequence[RawBatch], counts: Sequence[int]) -> Chunk:
     wire = np.frombuffer(data, np.uint8)
     lengths, at = varints(wire, places)
     ends = at + lengths
@@ -107,19 +208,26 @@ def _decoded(data: bytes, places: Places, batches: Sequence[RawBatch]) -> Chunk:
     headers, at = varints(wire, at)
     if (lengths < 0).any() or (headers < 0).any() or (at > ends).any() or (at != ends)[headers == 0].any():
         raise ValueError("a record is longer or shorter than it says")
-    of_record = np.repeat(np.arange(len(batches)), [batch.count for batch in batches])
+    of_record = np.repeat(np.arange(len(batches)), counts)
+    offsets = np.array([batch.base_offset for batch in batches], np.int64)[of_record] + offset_deltas
+    ends_of_batches = np.cumsum(counts) - 1
+    lasts = np.array([batch.last_offset for batch in batches], np.int64)
+    if (offset_deltas[ends_of_batches - counts + 1] < 0).any() or (offsets[ends_of_batches] > lasts).any():
+        raise ValueError(UNORDERED)
+    if (offsets[1:] <= offsets[:-1]).any():
+        raise ValueError(UNORDERED)
     times, types = _times(time_deltas, batches, of_record)
     return Chunk(
         keys=keys,
         values=values,
-        offsets=np.array([batch.base_offset for batch in batches], np.int64)[of_record] + offset_deltas,
+        offsets=offsets,
         timestamps_ms=times,
         timestamp_types=types,
         headers=HeaderColumn(data, at, headers, ends),
     )
 
 
-def _byte_strings(data: bytes, wire: Wire, at: Places) -> tuple[ByteColumn, Places]:
+def _byte_strings(data: Payload, wire: Wire, at: Places) -> tuple[ByteColumn, Places]:
     lengths, starts = varints(wire, at)
     nulls = lengths < 0
     if (lengths > len(data)).any():

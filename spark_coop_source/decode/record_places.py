@@ -9,6 +9,7 @@ Knows that a record is a varint and as many bytes as it says.
 import numpy as np
 from kafka.record.util import decode_varint
 
+from spark_coop_source.decode.decompression import Payload
 from spark_coop_source.decode.varints import Places
 
 WORTH_IT = 32
@@ -21,7 +22,7 @@ FIRST_STRIDE, LONGEST_STRIDE = 64, 512
 """Records that the loop takes before equal ones are looked for again; doubled after each time in vain."""
 
 
-def chained(data: bytes, at: int, count: int) -> tuple[list[Places], int]:
+def chained(data: Payload, at: int, count: int) -> tuple[list[Places], int]:
     """The places of `count` records that follow one another from `at`, in pieces, and where the last one ends.
 
     Raises `IndexError` for a chain that leaves `data` (but not for its last record), `ValueError` for a
@@ -37,7 +38,8 @@ def chained(data: bytes, at: int, count: int) -> tuple[list[Places], int]:
             at += run * step
             stride = FIRST_STRIDE
         else:
-            found, at = _walked(data, at, min(count, stride))
+            found: list[int] = []
+            at = _walked(data, at, min(count, stride), found)
             piece = np.array(found, np.int64)
             stride = min(2 * stride, LONGEST_STRIDE)
         places.append(piece)
@@ -45,7 +47,46 @@ def chained(data: bytes, at: int, count: int) -> tuple[list[Places], int]:
     return places, at
 
 
-def _equal(data: bytes, at: int, step: int, most: int) -> int:
+def whole(data: Payload, at: int, until: int, count: int) -> tuple[list[Places], int]:
+    """As `chained`, as far as records end before `until`: the end is where the first one begins that does not.
+
+    Raises `ValueError` for a length of more than 64 bits.
+    """
+    places = []
+    stride = FIRST_STRIDE
+    while count > 0 and (step := _step(data, at, until)) is not None:
+        run = _equal(data, at, step, min(count, LONGEST_RUN, (until - at) // step))
+        if run >= WORTH_IT:
+            piece = np.arange(at, at + run * step, step)
+            at += run * step
+            stride = FIRST_STRIDE
+        else:
+            found, at = _walked_within(data, at, until, min(count, stride))
+            piece = np.array(found, np.int64)
+            stride = min(2 * stride, LONGEST_STRIDE)
+        places.append(piece)
+        count -= len(piece)
+    return places, at
+
+
+def size_of(data: Payload, at: int) -> int:
+    """Bytes of the record at `at`, with its length; `ValueError` if `data` ends before its length does."""
+    try:
+        return _end(data, at) - at
+    except IndexError as error:
+        raise ValueError("a record reaches beyond the end of its batch") from error
+
+
+def _step(data: Payload, at: int, until: int) -> int | None:
+    """The same; None for a record that does not end before `until`."""
+    try:
+        end = _end(data, at)
+    except IndexError:
+        return None
+    return end - at if end <= until else None
+
+
+def _equal(data: Payload, at: int, step: int, most: int) -> int:
     """How many records from `at` on have the length of the first, whose size with its length is `step`."""
     size = _varint_size(step)
     if data[at : at + size] != data[at + step : at + step + size]:
@@ -65,8 +106,8 @@ def _varint_size(step: int) -> int:
     return 1 if step <= 64 else 2 if step <= 8193 else min(step, 5)
 
 
-def _walked(data: bytes, at: int, count: int) -> tuple[list[int], int]:
-    places: list[int] = []
+def _walked(data: Payload, at: int, count: int, places: list[int]) -> int:
+    """Adds to `places`, and returns where the last record ends."""
     append = places.append
     for _ in range(count):
         append(at)
@@ -79,10 +120,22 @@ def _walked(data: bytes, at: int, count: int) -> tuple[list[int], int]:
             at += 2 + ((byte & 0x7F | second << 7) >> 1)
         else:
             at = _end(data, at)
+    return at
+
+
+def _walked_within(data: Payload, at: int, until: int, count: int) -> tuple[list[int], int]:
+    """Those of the next `count` records that end before `until`, and where the last one does."""
+    places: list[int] = []
+    try:
+        at = _walked(data, at, count, places)
+    except IndexError:  # its length lies beyond
+        at = places.pop()
+    while at > until:
+        at = places.pop()
     return places, at
 
 
-def _end(data: bytes, at: int) -> int:
+def _end(data: Payload, at: int) -> int:
     """Where the record at `at` ends; a negative length, which is refused later, counts as a positive one."""
     size, after = decode_varint(data, at)
     return int(after + abs(size))

@@ -1,6 +1,6 @@
 """`spark.read`: fixed offset ranges, cut in lanes by key hash and packed into tasks.
 
-Runs in Spark's short-lived planning process on the driver host; `read` in executor workers. Joins
+Runs in Spark's short-lived planning process on the driver host; executors get a `TaskReader` instead. Joins
 no group, commits nothing, needs no Redis: a batch is one plan from given positions.
 """
 
@@ -22,7 +22,7 @@ from spark_coop_source.driver.tasks import input_partitions
 from spark_coop_source.driver.wiring import cutting, kafka_log
 from spark_coop_source.function.user_function import UserFunction
 from spark_coop_source.options.options import SourceOptions
-from spark_coop_source.task.read import SlicePartition, read_slices
+from spark_coop_source.task.read import TaskReader
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -34,7 +34,7 @@ _EPOCH = "-"  # the lane epoch of what nobody can take away
 
 
 class CoopKafkaBatchReader(DataSourceReader):
-    """The reader of one `spark.read`; talks to Kafka in `partitions` and `read` only."""
+    """The reader of one `spark.read`; talks to Kafka in `partitions` only."""
 
     def __init__(self, options: SourceOptions, function: UserFunction | None = None) -> None:
         self._options = options
@@ -46,17 +46,19 @@ class CoopKafkaBatchReader(DataSourceReader):
         Raises `LogError`s: an unknown topic, offsets that are not there, no broker.
         """
         o = self._options
+        for notice in o.notices:
+            log.warning("%s", notice)
         with closing(kafka_log(o)) as opened:
             cut = cutting(o)
             tasks = pack(tuple(slices(o, opened)), tasks=cut.tasks, max_weight=cut.max_records_per_partition)
             return [*input_partitions(o, tasks)]
 
     def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
-        """The rows of one task as Arrow batches; runs on executors.
+        """See `TaskReader.read`, which runs on executors."""
+        return TaskReader(self._function).read(partition)
 
-        Where `partitions` gives none, Spark reads one of its own making: it is empty.
-        """
-        return read_slices(partition, self._function) if isinstance(partition, SlicePartition) else iter(())
+    def __reduce__(self) -> tuple[type[TaskReader], tuple[UserFunction | None]]:
+        return TaskReader, (self._function,)  # Spark pickles a reader for executors only
 
 
 def slices(options: SourceOptions, opened: Log) -> Iterator[Slice]:

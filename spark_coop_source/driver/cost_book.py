@@ -1,4 +1,4 @@
-"""What is believed of the reports that came: of a slice of one of the last plans, the newest, within reason.
+"""Which reports count: of a slice of one of the last plans, the newest of the newest attempt, within reason.
 
 Pure: no socket, no clock. Not to be used from two threads at once.
 """
@@ -62,9 +62,14 @@ class CostBook:
 
 
 def _is_news(report: Report, before: Report | None) -> bool:
-    """Within an attempt the later one; of two attempts the one that goes on, but what finished first stays."""
+    """Whether a report counts: a later one of the newest attempt, or the first by which any attempt has finished.
+
+    Two attempts may run at once: Spark speculates, or the executor of an abandoned attempt is still alive.
+    """
     if before is None:
         return True
     if report.attempt == before.attempt:
         return report.number > before.number
-    return not before.cost.finished
+    if before.cost.finished:
+        return False
+    return report.cost.finished or report.attempt > before.attempt

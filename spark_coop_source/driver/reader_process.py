@@ -34,6 +34,7 @@ from coordinator.reports.lane_lines import LanesTold
 from coordinator.subscription import Assigned, TopicPartition
 from spark_coop_source.costs.report import ReportTo
 from spark_coop_source.driver.cost_receiver import CostReceiver
+from spark_coop_source.driver.identity import application
 from spark_coop_source.driver.query_thread import query_of
 from spark_coop_source.driver.wiring import cutting, group_settings, kafka_log, member_fields, standalone_settings
 from spark_coop_source.options.options import SourceOptions
@@ -122,7 +123,7 @@ class GroupSession:
             me=Joining(
                 {"host": host, "driver_pid": driver, "pid": str(os.getpid()), "query": query_of(self._driver)}
                 | member_fields(options),
-                application="" if options.several_queries else f"{host}/{driver}",
+                application="" if options.several_queries else application(host, self._driver),
             ),
         )
         self._costs = CostReceiver(servers_of(options.kafka).split(","), options.function_concurrency)

@@ -6,15 +6,16 @@ Spark's order of calls for one batch, and what each becomes:
     latestOffset(start, limit)   start is sink-complete: commit it, plan the next batch
         -> Spark writes the answer to its WAL
     partitions(start, end)       authorise `end`, pack its slices into input partitions
-    read(partition)              on executors; see `read`
+    read(partition)              on executors, which get a `TaskReader` instead
     stop()                       leave
 
 Runs in the reader process that Spark starts beside the driver (`python_streaming_source_runner`),
-one for each `load()`. Constructed several times, also where it never runs, and workers import it for `read`:
-everything opens lazily, and what speaks to Kafka and Redis is imported then.
+one for each `load()`. Constructed several times, also where it never runs: everything opens lazily, and what speaks
+to Kafka and Redis is imported then.
 """
 
 import gc
+import logging
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -34,12 +35,14 @@ from spark_coop_source.driver.tasks import deadline, input_partitions
 from spark_coop_source.environment import needed_packages
 from spark_coop_source.function.user_function import UserFunction
 from spark_coop_source.options.options import SourceOptions
-from spark_coop_source.task.read import SlicePartition, read_slices
+from spark_coop_source.task.read import SlicePartition, TaskReader
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     from spark_coop_source.driver.reader_process import Session
+
+log = logging.getLogger(__name__)
 
 NO_LIMIT = 2**63 - 1
 """Rows of a batch where no option bounds them."""
@@ -104,8 +107,8 @@ class CoopKafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
         return input_partitions(self._options, tasks, report, deadline_ms=deadline(self._options))
 
     def read(self, partition: SlicePartition) -> "Iterator[pa.RecordBatch]":  # type: ignore[override]
-        """The rows of one input partition, as Arrow record batches; runs on executors."""
-        return read_slices(partition, self._function)
+        """See `TaskReader.read`, which runs on executors."""
+        return TaskReader(self._function).read(partition)
 
     def commit(self, end: dict[str, Any]) -> None:
         """Nothing: Spark calls it late, and never for the last batch; `latestOffset(start)` commits (spec 7)."""
@@ -121,6 +124,8 @@ class CoopKafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
                 from spark_coop_source.driver import reader_process  # noqa: PLC0415
             made = reader_process.StandaloneSession if self._options.standalone else reader_process.GroupSession
             self._session = made(self._options)
+            for notice in self._options.notices:
+                log.warning("%s", notice)
             gc.freeze()  # modules live as long as the process: a plan of many lanes must not have them looked at again
             gc.set_threshold(GARBAGE, 10, 10)
         return self._session
@@ -137,5 +142,5 @@ class CoopKafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
         o = self._options
         return Limits(o.max_offsets_per_trigger, o.min_offsets_per_trigger, o.max_trigger_delay_ms)
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {"_options": self._options, "_function": self._function, "_session": None, "_planned": None}
+    def __reduce__(self) -> tuple[type[TaskReader], tuple[UserFunction | None]]:
+        return TaskReader, (self._function,)  # Spark pickles a reader for executors only

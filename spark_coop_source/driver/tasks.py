@@ -27,6 +27,7 @@ def input_partitions(
             poll_timeout_ms=options.poll_timeout_ms,
             fail_on_data_loss=options.fail_on_data_loss,
             most_unfiltered=options.most_unfiltered,
+            most_uncompressed=options.most_uncompressed,
             report=report,
             sharing=_sharing(of_task, shared, batch, options.cache_bytes),
             deadline_ms=deadline_ms,

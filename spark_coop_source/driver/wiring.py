@@ -63,4 +63,5 @@ def group_settings(options: SourceOptions, group: str) -> GroupSettings:
         fail_on_data_loss=options.fail_on_data_loss,
         unread_batches=options.unread_batches,
         on_state_loss="earliest" if options.on_state_loss == "earliest" else "fail",
+        starting_option=options.starting_option,
     )

@@ -67,6 +67,15 @@ def answer_bytes(most_unfiltered: int) -> int:
     return most_unfiltered // 4
 
 
+LEAST_RECORD_BYTES = 16 * 1024 * 1024
+"""Of a record that was compressed, however little a task may hold unfiltered."""
+
+
+def record_bytes(most_unfiltered: int) -> int:
+    """How large a record may be that was compressed: it is decoded as a whole."""
+    return max(most_unfiltered, LEAST_RECORD_BYTES)
+
+
 @contextmanager
 def borrowed(
     kafka: Mapping[str, object], partitions: Iterable[TopicPartition], most_unfiltered: int = MOST_UNFILTERED

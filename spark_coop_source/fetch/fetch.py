@@ -7,8 +7,8 @@ The life of a stretch [start, until):
    and transaction markers leave holes, also at its end.
 3. No progress for a while: does the topic still exist? If the log holds what is waited for, the consumer
    begins again. For `poll_timeout_ms`: is the log as long as the stretch says? If so, it is a `FetchTimeoutError`.
-4. Offsets that Kafka no longer has are a `DataLossError`, or, without `failOnDataLoss`, skipped and
-   logged.
+4. Offsets that Kafka no longer has are a `DataLossError`, those that would take too much memory a
+   `BatchTooLargeError`; without `failOnDataLoss` both are skipped and logged.
 
 Runs in executor workers. Knows Kafka and offsets; nothing of lanes, hashes, Arrow or Spark.
 """
@@ -47,6 +47,9 @@ from coordinator.ranges import OffsetRange
 from coordinator.subscription import Bounds, TopicPartition, Topics
 from spark_coop_source.decode.chunk import Chunk
 from spark_coop_source.decode.record_batch_v2 import RawBatch, decoded
+from spark_coop_source.decode.sizes import UNBOUNDED, Sizes, TooLarge, Whole
+from spark_coop_source.fetch.older_formats import MessageSetTooLargeError
+from spark_coop_source.fetch.refusal import refusal
 from spark_coop_source.fetch.several import FIRST_POLL, POLL_MS, Begun
 
 log = logging.getLogger(__name__)
@@ -77,7 +80,8 @@ class FetchSettings:
     kafka: Mapping[str, object]
     poll_timeout_ms: int
     fail_on_data_loss: bool
-    chunk_bytes: int = CHUNK_BYTES  # at most; a single record batch may be larger
+    chunk_bytes: int = CHUNK_BYTES  # at most; a single record may be larger
+    sizes: Sizes = UNBOUNDED  # of a batch that was compressed, and of a record in it
 
 
 def fetch(
@@ -96,6 +100,7 @@ def fetch(
 
     Raises:
         DataLossError: offsets are gone and `fail_on_data_loss` says that this matters.
+        BatchTooLargeError: a batch exceeds `settings.sizes`, and `fail_on_data_loss` says that this matters.
         FetchTimeoutError: nothing came for `poll_timeout_ms` (the time between two chunks does not count).
         LogError: Kafka refuses, or a record cannot be decoded; one of its subclasses where it fits.
     """
@@ -141,6 +146,10 @@ class _Stretch:
             self._go_on_with_what_is_left(self._bounds())
             self._stalled()
             return
+        except MessageSetTooLargeError as error:
+            self._pass_over(TooLarge(self._position, error.last_offset + 1, str(error), Whole.MESSAGE_SET))
+            self._consumer.seek(self._at, self._position)
+            return
         except LogTruncationError as error:
             self._report_loss(f"{self._tp}: the log was cut before offset {self._position} ({said(error)})")
             self._consumer.seek(self._at, self._position)  # records polled with the error are polled again
@@ -161,7 +170,10 @@ class _Stretch:
         """
         records: list[ConsumerRecord] = self._consumer.poll(POLL_MS, self._next_poll).get(self._at, [])
         if records and self._consumer.position(self._at) < self._until:
-            records += self._consumer.poll(0, self._next_poll).get(self._at, [])
+            try:
+                records += self._consumer.poll(0, self._next_poll).get(self._at, [])
+            except MessageSetTooLargeError:  # met again, with nothing before it
+                self._consumer.seek(self._at, records[-1].offset + 1)
         return records
 
     def _wanted(self, records: Sequence[ConsumerRecord]) -> Iterator[Chunk]:
@@ -173,6 +185,10 @@ class _Stretch:
                         yield chunk
                         self._position = int(chunk.offsets[-1]) + 1
                         self._moved()
+                if self._position >= self._until:  # the rest of a large batch is not decompressed
+                    return
+        except CoopKafkaError:
+            raise
         except Exception as error:
             raise self._explained(error) from error
 
@@ -181,9 +197,9 @@ class _Stretch:
         for raw, same in groupby(records, lambda record: isinstance(record.value, RawBatch)):
             if raw:
                 batches = (record.value for record in same)
-                yield from decoded(
-                    takewhile(self._begins_within, batches), self._most, min(CHUNK_BYTES, self._settings.chunk_bytes)
-                )
+                size = min(CHUNK_BYTES, self._settings.chunk_bytes)
+                within = takewhile(self._begins_within, batches)
+                yield from decoded(within, self._most, size, self._settings.sizes, self._pass_over)
                 self._next_poll = EVERY_BATCH
             else:
                 chunk = Chunk.of(list(same))
@@ -246,6 +262,19 @@ class _Stretch:
             self._lost(self._until, f"the log ends at {bounds.end}")
         if self._position < self._until:
             self._consumer.seek(self._at, self._position)
+
+    def _pass_over(self, too_large: TooLarge) -> None:
+        """What is too large and lies within the stretch is an error, or skipped."""
+        start, until = max(self._position, too_large.start), min(too_large.until, self._until)
+        if start >= until:
+            return
+        error = refusal(self._tp, OffsetRange(start, until), too_large)
+        if self._settings.fail_on_data_loss:
+            raise error
+        count = until - start
+        log.warning("%s: %s; skipped %d offsets, as failOnDataLoss=false says", error.name, error.what, count)
+        self._position = until
+        self._moved()
 
     def _lost(self, until: int, why: str) -> None:
         self._report_loss(f"{self._tp}: offsets {OffsetRange(self._position, until)} can no longer be read ({why})")

@@ -3,7 +3,7 @@
 kafka-python's fetcher makes one `PartitionRecords` of each answer; ours differs in one thing: a batch of
 message format v2 is walked as if it held a single record, whose value is the batch. What kafka-python does
 around a record then holds for a batch: CRC check, aborted transactions, markers, position, prefetch, errors.
-Older formats still come record by record.
+Older formats still come record by record, once `older_formats` has checked what they decompress to.
 
 These are private names of kafka-python: `install` tries them first and leaves the consumer as it is where
 they no longer fit. Nothing here knows what is inside a batch.
@@ -20,10 +20,12 @@ import kafka
 from crc32c import crc32c
 from kafka import KafkaConsumer, TopicPartition
 from kafka.consumer.fetcher import Fetcher
+from kafka.errors import CorruptRecordError
 from kafka.record.default_records import DefaultRecordBatch
 from kafka.record.memory_records import MemoryRecords, MemoryRecordsBuilder
 
 from spark_coop_source.decode.record_batch_v2 import RawBatch
+from spark_coop_source.fetch import older_formats
 
 log = logging.getLogger(__name__)
 
@@ -44,6 +46,7 @@ def install(consumer: KafkaConsumer) -> bool:
     """
     if not fits(Fetcher.PartitionRecords):
         log.warning("kafka-python %s does not hand out record batches: reading is slower", kafka.__version__)
+        older_formats.bound_codecs()
         return False
     consumer._fetcher.PartitionRecords = _hooked(consumer._fetcher.PartitionRecords)  # noqa: SLF001
     return True
@@ -81,10 +84,19 @@ class _Batches:
 
     def next_batch(self) -> object:
         wire = self.records._next_slice  # noqa: SLF001
-        if wire is None or len(wire) < HEAD.size or wire[MAGIC_AT] != _V2 or wire[ATTRIBUTES_AT + 1] & _CONTROL:
+        if wire is not None and len(wire) > MAGIC_AT and wire[MAGIC_AT] < _V2:
+            older_formats.check(wire)
+        if wire is None or len(wire) < HEAD.size or wire[MAGIC_AT] != _V2:
             return self.records.next_batch()
+        if wire[ATTRIBUTES_AT + 1] & _CONTROL:
+            return self._control_batch(wire[ATTRIBUTES_AT + 1] & _CODEC)
         self.records._cache_next()  # noqa: SLF001
         return _OneRecord(wire)
+
+    def _control_batch(self, codec: int) -> object:
+        if codec:  # kafka-python would decompress it without a bound
+            raise CorruptRecordError("a batch of transaction markers that is compressed, which Kafka never does")
+        return self.records.next_batch()
 
 
 class _OneRecord:
@@ -114,12 +126,16 @@ class _OneRecord:
         return bool(crc32c(self.wire[ATTRIBUTES_AT:]) == self._crc)
 
     def __iter__(self) -> Iterator["_Record"]:
-        if self.count:  # compaction may leave a batch without records
+        if not 0 <= self.count <= self.last_offset - self.base_offset + 1:
+            what = f"says it holds {self.count} records of the offsets up to {self.last_offset}"
+            raise CorruptRecordError(f"the batch at offset {self.base_offset} {what}")
+        if self.count or len(self.wire) > HEAD.size:  # compaction may leave a batch without records
             yield _Record(self._raw(), self.last_offset, len(self.wire))
 
     def _raw(self) -> RawBatch:
         return RawBatch(
             base_offset=self.base_offset,
+            last_offset=self.last_offset,
             count=self.count,
             codec=self.attributes & _CODEC,
             first_timestamp_ms=self.first_timestamp,

@@ -13,7 +13,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from coordinator.errors import EnvironmentMismatchError, MapInReadError
 from spark_coop_source.function.pieces import Piece
-from spark_coop_source.function.user_function import UserFunction, loaded
+from spark_coop_source.function.user_function import IMPORT_REMEDY, UnimportableError, UserFunction, loaded
 
 RAISED = (Exception, SystemExit)
 """What a function may raise; `sys.exit()` would end the worker, and nobody would know over which record."""
@@ -34,18 +34,22 @@ class FunctionCall:
         """Load it; raises `EnvironmentMismatchError` where that cannot be done."""
         try:
             return cls(loaded(function.text), to_arrow_schema(function.output, timezone="UTC"))
+        except UnimportableError as error:
+            raise EnvironmentMismatchError(
+                f"the function of mapInRead cannot be loaded where a task runs: {error}", IMPORT_REMEDY
+            ) from None
         except ValueError as error:
             raise EnvironmentMismatchError(
                 f"the function of mapInRead cannot be loaded where a task runs: {error}",
-                "install the modules it uses where executors run, with the Python that the driver has",
-            ) from error
+                "let executors run the Python and the packages that the driver has",
+            ) from None
 
     def on_key(self, piece: Piece) -> pa.RecordBatch | None:
         """What the function makes of one key's records; None if that is nothing. Raises `MapInReadError`."""
         try:
             made = self.function(piece.key, piece.records)
         except RAISED as error:
-            raise self.failure(error, piece) from error
+            raise self.failure(error, piece) from None  # its frames are in the message, once
         return None if made is None else self.checked(made, piece)
 
     def checked(self, made: object, piece: Piece | None) -> pa.RecordBatch:

@@ -40,8 +40,13 @@ class Piece:
         return Piece(pa.concat_batches([self.records, *(piece.records for piece in later)]), self.of, self.key_hash)
 
     def __str__(self) -> str:
+        """The record, or the first and the last one, and the hash of their key if they have one key."""
         offsets = self.records.column("offset")
-        return f"{self.of.topic_partition} offsets {OffsetRange(offsets[0].as_py(), offsets[-1].as_py() + 1)}"
+        first, last = offsets[0].as_py(), offsets[-1].as_py()
+        key = "" if self.key_hash is None else f" (key hash {self.key_hash:016x})"
+        if first == last:
+            return f"{self.of.topic_partition} offset {first}{key}"
+        return f"{self.of.topic_partition} offsets {OffsetRange(first, last + 1)}{key}"
 
 
 class SliceTable:

@@ -80,7 +80,7 @@ def _over_all(call: FunctionCall, pieces: Iterator[Piece], heard: Listener) -> I
             break
         except RAISED as error:
             feed.check()
-            raise call.failure(error, feed.at) from error
+            raise call.failure(error, feed.at) from None
         checked = call.checked(batch, feed.at)
         if len(checked):
             yield checked

@@ -1,12 +1,14 @@
 """The user's function of `mapInRead`: as text in an option, as a value on its way, as something to call.
 
-Knows how a function travels; nothing of records. Used where the user writes (`map_in_read`), where options are
-checked, and in executors.
+Knows how a function travels, and what it must look like; nothing of records. Used where the user writes
+(`map_in_read`), where options are checked, and in executors.
 """
 
 import base64
 import binascii
+import inspect
 import pickle
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -14,6 +16,23 @@ from operator import attrgetter
 
 from pyspark import cloudpickle
 from pyspark.sql.types import StructType
+
+from coordinator.errors import InvalidOptionError
+
+SHOWN = 300  # characters that a message repeats of another error
+
+IMPORT_REMEDY = (
+    "install the module as a package where driver and executors run, ship it in an archive (spark.archives), or, for a"
+    " module beside the job, call pyspark.cloudpickle.register_pickle_by_value(module) before map_in_read"
+)
+
+
+class UnloadableError(ValueError):
+    """A function that this process cannot load."""
+
+
+class UnimportableError(UnloadableError):
+    """... since a module that it needs is missing here, or is another version; `IMPORT_REMEDY` says what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,28 +50,73 @@ def as_text(function: Callable[..., object]) -> str:
     return base64.b64encode(cloudpickle.dumps(function)).decode()  # type: ignore[no-untyped-call]
 
 
+def is_name(text: str) -> bool:
+    """Whether a text is module:function; a pickle in base64 has no colon."""
+    return ":" in text
+
+
 def loaded(text: str) -> Callable[..., object]:
-    """The function of a text; a `ValueError` says why there is none in this process."""
-    found = _named(text) if ":" in text else _unpickled(text)
+    """The function of a text. Runs the code of whoever wrote it; `UnloadableError` says why there is none here."""
+    found = _named(text) if is_name(text) else _unpickled(text)
     if not callable(found):
-        raise ValueError(f"it is of type {type(found).__name__}, which cannot be called")
+        raise UnloadableError(f"it is of type {type(found).__name__}, which cannot be called")
     return found
+
+
+def check_form(function: object, *, per_key: bool) -> None:
+    """Raise `InvalidOptionError` for what `mapInRead` cannot call; passes what Python knows no signature of."""
+    called = "(key, records)" if per_key else "(batches)"
+    if why := _unfit(function, called):
+        raise InvalidOptionError(
+            f"the function of mapInRead cannot be called as f{called}: {why}",
+            "give a plain function f(key, records) with per_key=True, f(batches) without",
+        )
+
+
+def _unfit(function: object, called: str) -> str:
+    if not callable(function):
+        return f"it is of type {type(function).__name__}, which cannot be called"
+    if _is_async(function) or _is_async(getattr(type(function), "__call__", None)):  # noqa: B004 - of its class
+        return "it is a coroutine function (async def), which is not supported"
+    try:
+        signature = inspect.signature(function)
+    except (ValueError, TypeError):  # some builtins
+        return ""
+    try:
+        signature.bind(*called.split(","))
+    except TypeError:
+        return f"it takes {signature!s:.100}"
+    return ""
+
+
+def _is_async(function: object) -> bool:
+    return inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)
 
 
 def _named(text: str) -> object:
     module, _, name = text.partition(":")
     try:
         return attrgetter(name)(import_module(module))
-    except Exception as error:  # a module runs what its author wrote
-        raise ValueError(f"it cannot be imported ({type(error).__name__}: {error})") from error
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:  # a module runs what its author wrote; exit() must not end this process
+        raise UnimportableError(f"it cannot be imported {_by(error)}") from error
 
 
 def _unpickled(text: str) -> object:
     try:
         pickled = base64.b64decode(text, validate=True)
-    except binascii.Error:
-        raise ValueError("it is neither module:function nor what map_in_read gives") from None
+    except (binascii.Error, ValueError):
+        raise UnloadableError("it is neither module:function nor what map_in_read gives") from None
     try:
-        return pickle.loads(pickled)  # noqa: S301 - the query's author wrote it, who runs code here anyway
-    except Exception as error:  # unpickling runs anything
-        raise ValueError(f"it cannot be unpickled ({type(error).__name__}: {error})") from error
+        return pickle.loads(pickled)  # noqa: S301 - the query's author wrote it; see docs/map-in-read.md, Trust
+    except KeyboardInterrupt:
+        raise
+    except (ImportError, AttributeError) as error:
+        raise UnimportableError(f"it needs what cannot be imported {_by(error)}") from error
+    except BaseException as error:  # unpickling runs anything
+        raise UnloadableError(f"it cannot be unpickled ({type(error).__name__}: {error!s:.{SHOWN}})") from error
+
+
+def _by(error: BaseException) -> str:
+    return f"by {sys.executable} ({type(error).__name__}: {error!s:.{SHOWN}})"

@@ -10,7 +10,9 @@ _HEAD = """# Options
 
 <!-- Made by scripts/options-table from the option tables of the code. Do not edit. -->
 
-Names are looked up in any case. An option that is not here is refused, with the nearest name.
+Names are looked up in any case. An option that is not here is refused, with the nearest name if there is one.
+A value has at most 1,000,000 characters, unless its row names another limit; `mapInRead` has no limit.
+Accepted options that have no effect cost one WARN line when the query starts.
 How they compare with those of Spark's Kafka source: [parity.md](parity.md).
 """
 _KAFKA = """

@@ -6,7 +6,10 @@ from dataclasses import dataclass
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from spark_coop_source.function.user_function import loaded
+from coordinator.errors import InvalidOptionError
+from coordinator.quoting import quoted
+from spark_coop_source.function.user_function import IMPORT_REMEDY, UnimportableError, is_name
+from spark_coop_source.options.allowed_functions import loaded_if_allowed
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,8 +19,12 @@ class FunctionText:
     limit: str = "what map_in_read(function, schema=...) gives, or the name of a function as module:function"
 
     def parse(self, text: str) -> str:
-        """The text itself."""
-        loaded(text)
+        """The text itself; raises `FunctionNotAllowedError` where the driver's environment forbids the function."""
+        try:
+            loaded_if_allowed(text)
+        except UnimportableError as error:
+            shown = f" = {quoted(text)}" if is_name(text) else ""
+            raise InvalidOptionError(f"option mapInRead{shown}: {error}", IMPORT_REMEDY) from None
         return text
 
 

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from coordinator.offset_spec import EARLIEST, AtOffsets, Earliest, Latest
+from coordinator.quoting import VALUE, bounded
 from coordinator.ranges import HASH_MAX, WHOLE, HashRange
 from coordinator.subscription import Assigned, TopicPartition
 from spark_coop_source.options.text_values import check_topic
-from spark_coop_source.options.values import INT, LONG, SHOWN
+from spark_coop_source.options.values import INT, LONG
 
 
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
@@ -27,13 +28,18 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
 
 
 def _short(value: object) -> str:
-    text = json.dumps(value)
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
+    return bounded(json.dumps(value), VALUE)
+
+
+def _number(digits: str) -> int:
+    if len(digits) > len(str(-LONG)):
+        raise ValueError(f"the number {bounded(digits, VALUE)} has more than 64 bits")
+    return int(digits)
 
 
 def _topics(text: str) -> dict[str, object]:
     try:
-        value = json.loads(text, object_pairs_hook=_object)
+        value = json.loads(text, object_pairs_hook=_object, parse_int=_number)
     except json.JSONDecodeError as error:
         raise ValueError(f"not JSON ({error})") from None
     except RecursionError:

@@ -6,11 +6,13 @@ Group membership is no part of it: `kafka.group.id` is the option `group`.
 
 import re
 from collections.abc import Mapping
+from ipaddress import IPv6Address
 
 from coordinator.errors import ConflictingOptionsError, InvalidOptionError, MissingOptionError
+from coordinator.quoting import quoted
 from spark_coop_source.options.kafka_security import security_arguments
 from spark_coop_source.options.kafka_table import PASSED, remedy
-from spark_coop_source.options.values import invalid
+from spark_coop_source.options.values import check_length, invalid, named
 
 PREFIX = "kafka."
 _SERVER = re.compile(r"(?:[0-9A-Za-z\-%._]*://)?\[?([0-9A-Za-z\-%._:]+?)\]?:([0-9]{1,5})")  # as Java's client
@@ -22,12 +24,13 @@ _TIME_DEFAULTS = {"fetch_max_wait_ms": 500, "request_timeout_ms": 30_000, "conne
 def kafka_arguments(options: Mapping[str, str]) -> dict[str, object]:
     """The Kafka arguments of options named in lower case; raises `ConfigurationError`s.
 
-    Every `kafka.*` name among them is known (`option_table.check_name`).
+    Every `kafka.*` name among them is known (`names.check_name`).
     """
     texts = {n.removeprefix(PREFIX): text.strip() for n, text in options.items() if n.startswith(PREFIX)}
-    for name in texts:
+    for name, text in texts.items():
         if (what_to_do := remedy(name)) is not None:
-            raise InvalidOptionError(f"option kafka.{name} is not supported", what_to_do)
+            raise InvalidOptionError(f"option {named(f'kafka.{name}')} is not supported", what_to_do)
+        check_length(f"kafka.{name}", text, "a shorter value")
     arguments: dict[str, object] = {"bootstrap_servers": _bootstrap_servers(texts)}
     arguments |= security_arguments(texts)
     arguments |= {_argument(name): _value(name, text) for name, text in texts.items() if _has_effect(name, text)}
@@ -55,6 +58,9 @@ def _bootstrap_servers(texts: Mapping[str, str]) -> list[str]:
     text = texts.get("bootstrap.servers")
     if text is None:
         raise MissingOptionError("option kafka.bootstrap.servers is missing", f"give {_SERVERS_LIMIT}")
+    if "@" in text:
+        limit = f"{_SERVERS_LIMIT}, and user and password by kafka.sasl.jaas.config"
+        raise invalid("kafka.bootstrap.servers", text, "it holds user:password@", limit, secret=True)
     servers = [_server(server.strip(), text) for server in text.split(",") if server.strip()]
     if not servers:
         raise invalid("kafka.bootstrap.servers", text, "it names no broker", _SERVERS_LIMIT)
@@ -64,9 +70,21 @@ def _bootstrap_servers(texts: Mapping[str, str]) -> list[str]:
 def _server(server: str, text: str) -> str:
     match = _SERVER.fullmatch(server)
     if match is None or not 1 <= int(match[2]) <= _PORT_MAX:
-        raise invalid("kafka.bootstrap.servers", text, f"{server!r} is not host:port", _SERVERS_LIMIT)
-    host = f"[{match[1]}]" if ":" in match[1] else match[1]
-    return f"{host}:{match[2]}"
+        raise invalid("kafka.bootstrap.servers", text, f"{quoted(server)} is not host:port", _SERVERS_LIMIT)
+    if ":" not in match[1]:
+        return f"{match[1]}:{match[2]}"
+    if not _is_ipv6(match[1]):  # user:secret:port, perhaps
+        why = "an address with several colons is not an IPv6 address"
+        raise invalid("kafka.bootstrap.servers", text, why, _SERVERS_LIMIT, secret=True)
+    return f"[{match[1]}]:{match[2]}"
+
+
+def _is_ipv6(host: str) -> bool:
+    try:
+        IPv6Address(host)
+    except ValueError:
+        return False
+    return True
 
 
 def _check_times(arguments: Mapping[str, object]) -> None:

@@ -9,8 +9,9 @@ from collections.abc import Mapping
 from coordinator.errors import ConflictingOptionsError, InvalidOptionError, MissingOptionError
 from coordinator.kafka import client as kafka_client
 from coordinator.kafka.client import Secret, pem_blocks
+from coordinator.quoting import quoted, shown
 from spark_coop_source.options import jaas
-from spark_coop_source.options.values import Word, invalid
+from spark_coop_source.options.values import Text, Word, invalid
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 PASSWORD_MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
@@ -89,16 +90,17 @@ def _keystore(texts: Mapping[str, str]) -> dict[str, object]:
 
 def _location(texts: Mapping[str, str], store: str, inline: str | None) -> str | None:
     """The file of a store that is known to be PEM."""
-    location, kind = texts.get(f"ssl.{store}.location"), texts.get(f"ssl.{store}.type")
+    location, kind = _plain(texts, f"ssl.{store}.location"), texts.get(f"ssl.{store}.type")
     if location is not None and inline is not None:
         raise ConflictingOptionsError(
             f"kafka.ssl.{store}.location and kafka.ssl.{store}.{inline} are both given", "remove one of them"
         )
     if kind is not None and kind.upper() != "PEM":
-        raise InvalidOptionError(f"option kafka.ssl.{store}.type = {kind!r}: only PEM can be read", _JKS_REMEDY[store])
+        what = f"option kafka.ssl.{store}.type = {shown(kind)}: only PEM can be read"
+        raise InvalidOptionError(what, _JKS_REMEDY[store])
     if kind is None and location is not None:
         raise InvalidOptionError(
-            f"option kafka.ssl.{store}.location = {location!r}: without kafka.ssl.{store}.type the file is a JKS "
+            f"option kafka.ssl.{store}.location = {quoted(location)}: without kafka.ssl.{store}.type the file is a JKS "
             "store, as in Java, and only PEM can be read",
             f"if it is PEM, set kafka.ssl.{store}.type=PEM; else {_JKS_REMEDY[store]}",
         )
@@ -108,6 +110,15 @@ def _location(texts: Mapping[str, str], store: str, inline: str | None) -> str |
             "kafka.ssl.key.password"
         )  # fmt: skip
     return location
+
+
+def _plain(texts: Mapping[str, str], name: str) -> str | None:
+    """A text that messages repeat, and OpenSSL or Kerberos take as it is."""
+    text = texts.get(name)
+    try:
+        return None if text is None else Text().parse(text)
+    except ValueError as error:
+        raise invalid(f"kafka.{name}", text or "", str(error), Text().limit) from None
 
 
 def _pem(name: str, text: str, kind: str) -> str:
@@ -128,7 +139,7 @@ def _login(texts: Mapping[str, str], *, required: bool) -> dict[str, object]:
     if mechanism == "AWS_MSK_IAM":
         return {"sasl_mechanism": mechanism}
     raise InvalidOptionError(
-        f"option kafka.sasl.mechanism = {mechanism!r}: not one that can be used from Python by options",
+        f"option kafka.sasl.mechanism = {shown(mechanism)}: not one that can be used from Python by options",
         "use PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, GSSAPI with a ticket cache, or AWS_MSK_IAM",
     )
 
@@ -171,5 +182,5 @@ def _kerberos(texts: Mapping[str, str], module: jaas.LoginModule | None) -> dict
             "option kafka.sasl.jaas.config: a keytab cannot be used from Python",
             "run kinit on the driver and on every executor; the ticket cache of the process is used",
         )
-    service = texts.get("sasl.kerberos.service.name", options.get("servicename"))
+    service = _plain(texts, "sasl.kerberos.service.name") or options.get("servicename")
     return {} if service is None else {"sasl_kerberos_service_name": service}

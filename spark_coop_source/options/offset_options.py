@@ -19,6 +19,7 @@ from coordinator.subscription import TopicPartition
 from spark_coop_source.options import table
 from spark_coop_source.options.values import Given
 
+_STARTING = (table.STARTING_TIMESTAMP, table.STARTING_OFFSETS_BY_TIMESTAMP, table.STARTING_OFFSETS)
 _ENDING = (table.ENDING_TIMESTAMP, table.ENDING_OFFSETS_BY_TIMESTAMP, table.ENDING_OFFSETS)
 
 
@@ -30,6 +31,11 @@ def starting(given: Given, default: OffsetSpec) -> OffsetSpec:
     if table.STARTING_OFFSETS_BY_TIMESTAMP in given:
         return AtTimestamps(given.need(table.STARTING_OFFSETS_BY_TIMESTAMP), no_match)
     return given.get(table.STARTING_OFFSETS) or default
+
+
+def starting_option(given: Given) -> str | None:
+    """The name of the option that `starting` reads; None where its default counts."""
+    return next((option.name for option in _STARTING if option in given), None)
 
 
 def ending(given: Given) -> OffsetSpec:

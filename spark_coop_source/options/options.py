@@ -12,11 +12,15 @@ from pyspark.sql.types import StructType
 
 from coordinator.errors import ConflictingOptionsError, InvalidOptionError, MissingOptionError
 from coordinator.offset_spec import Earliest, Latest, OffsetSpec
+from coordinator.quoting import shown
 from coordinator.ranges import WHOLE
 from coordinator.subscription import Assigned, Subscription
+from spark_coop_source.function.user_function import check_form, is_name, loaded
 from spark_coop_source.hand_over.schema import EVERY, PLAIN
 from spark_coop_source.options import offset_options, table
 from spark_coop_source.options.kafka_options import kafka_arguments
+from spark_coop_source.options.names import check_name
+from spark_coop_source.options.notices import notices
 from spark_coop_source.options.values import Given, Option
 
 _MS_PER_MINUTE = 60_000
@@ -33,6 +37,7 @@ class SourceOptions:
     group: str | None  # None: a standalone stream or a batch
     redis_url: str | None = field(repr=False)
     starting: OffsetSpec
+    starting_option: str | None  # that the user gave; None: the default
     ending: OffsetSpec  # of a batch; Latest() for a stream
     fail_on_data_loss: bool
     max_offsets_per_trigger: int | None
@@ -45,6 +50,7 @@ class SourceOptions:
     fetch_retry_interval_ms: int
     poll_timeout_ms: int
     most_unfiltered: int  # bytes of a task, fetched and not yet looked through
+    most_uncompressed: int  # bytes that a compressed record batch may hold
     cache_bytes: int  # of shared memory on a host; 0: none
     slots: int
     capacity: int
@@ -70,6 +76,7 @@ class SourceOptions:
     function_output: StructType | str | None  # its rows; text (DDL) is for Spark to parse
     function_per_key: bool
     function_concurrency: int
+    notices: tuple[str, ...]  # lines for the log, when the query starts
 
     @property
     def standalone(self) -> bool:
@@ -86,7 +93,7 @@ def validate(options: Mapping[str, str], *, streaming: bool | None) -> SourceOpt
             batch could use is refused.
     """
     for name in options:
-        table.check_name(name)
+        check_name(name)
     given = Given.of(options)
     checked = _checked(given, streaming)
     _check_rates(checked)
@@ -102,16 +109,20 @@ def validate(options: Mapping[str, str], *, streaming: bool | None) -> SourceOpt
 
 def _checked(given: Given, streaming: bool | None) -> SourceOptions:
     batch = streaming is False
+    given.get(table.GROUP_ID_PREFIX)  # checked, and not used
     slots = given.get(table.SLOTS) or min(os.cpu_count() or 1, _SLOTS_MAX)
     session_ms = given.need(table.SESSION)
     group, redis_url = _group(given), given.get(table.REDIS_URL)
+    starting = offset_options.starting(given, Earliest() if batch else Latest())
+    ending = Latest() if streaming else offset_options.ending(given)
     return SourceOptions(
         kafka=kafka_arguments(given.texts),
         subscription=_subscription(given),
         group=None if batch else group,
         redis_url=None if batch else redis_url,
-        starting=offset_options.starting(given, Earliest() if batch else Latest()),
-        ending=Latest() if streaming else offset_options.ending(given),
+        starting=starting,
+        starting_option=offset_options.starting_option(given),
+        ending=ending,
         fail_on_data_loss=given.need(table.FAIL_ON_DATA_LOSS),
         max_offsets_per_trigger=given.get(table.MAX_OFFSETS),
         min_offsets_per_trigger=given.get(table.MIN_OFFSETS),
@@ -123,6 +134,7 @@ def _checked(given: Given, streaming: bool | None) -> SourceOptions:
         fetch_retry_interval_ms=given.need(table.FETCH_RETRY_INTERVAL),
         poll_timeout_ms=given.need(table.POLL_TIMEOUT),
         most_unfiltered=given.need(table.MOST_UNFILTERED),
+        most_uncompressed=given.need(table.MOST_UNCOMPRESSED),
         cache_bytes=given.need(table.CACHE_BYTES),
         slots=slots,
         capacity=given.get(table.CAPACITY) or slots,
@@ -148,6 +160,7 @@ def _checked(given: Given, streaming: bool | None) -> SourceOptions:
         function_output=given.get(table.MAP_IN_READ_SCHEMA),
         function_per_key=given.need(table.MAP_IN_READ_PER_KEY),
         function_concurrency=given.need(table.MAP_IN_READ_CONCURRENCY),
+        notices=notices(given.texts, starting, ending),
     )
 
 
@@ -187,7 +200,7 @@ def _group(given: Given) -> str | None:
     kafka_group = kafka_group.strip()  # as Java does
     if group is not None and group != kafka_group:
         raise ConflictingOptionsError(
-            f"options group ({group!r}) and kafka.group.id ({kafka_group!r}) differ",
+            f"options group ({shown(group)}) and kafka.group.id ({shown(kafka_group)}) differ",
             "remove one of them: they mean the same",
         )
     return table.GROUP.parse(kafka_group)
@@ -219,6 +232,8 @@ def _check_function(checked: SourceOptions) -> None:
             f"the option {given} is given, but not {missing}",
             "give both, by map_in_read(function, schema=...)",
         )
+    if checked.function is not None and is_name(checked.function):  # map_in_read has checked what it pickled
+        check_form(loaded(checked.function), per_key=checked.function_per_key)
     if checked.function_concurrency > 1 and not checked.function_per_key:
         raise ConflictingOptionsError(
             f"mapInRead.concurrency is {checked.function_concurrency}, but there is no function of one key; "

@@ -3,13 +3,9 @@
 Names, defaults and meaning of the first three sections and of "How it is read" are those of Spark's Kafka source.
 """
 
-import difflib
-
-from coordinator.errors import UnknownOptionError
 from coordinator.offset_spec import NoMatch
 from spark_coop_source.options.function_values import FunctionText, RowSchema
 from spark_coop_source.options.json_values import Assignment, Offsets, Timestamps
-from spark_coop_source.options.kafka_table import KAFKA_NAMES, REFUSED_FAMILIES
 from spark_coop_source.options.text_values import (
     AssignorNames,
     ColumnNames,
@@ -103,7 +99,8 @@ MIN_PARTITIONS = Option(
 )  # fmt: skip
 MAX_RECORDS_PER_PARTITION = Option(
     "maxRecordsPerPartition", Integer(1, LONG), Section.RATE, _BOTH,
-    "Wish for at most this many records in a Spark task. Cuts by key hash, as `minPartitions`.",
+    "Wish for at most this many records in a Spark task. Cuts by key hash, as `minPartitions`. The wish ends at about "
+    "4,096 lanes in a partition and 65,536 in a batch.",
 )  # fmt: skip
 
 GROUP = Option(
@@ -114,6 +111,7 @@ GROUP = Option(
 REDIS_URL = Option(
     "redis.url", RedisUrl(), Section.GROUP, _STREAM,
     "The Redis or Valkey that holds the group's state. Required with `group`; a batch ignores it.", secret=True,
+    most=10_000,
 )  # fmt: skip
 SLOTS = Option(
     "slots", Integer(1, 1_024), Section.GROUP, _BOTH,
@@ -172,7 +170,8 @@ MAX_INDIVIDUAL_COMMITS = Option(
 # were measured with; the offset JSON holds about 90 bytes for each.
 LANES = Option(
     "lanes", Integer(1, 4_096), Section.GROUP, _BOTH,
-    "A fixed number of lanes for every partition.", default_shown="as many as the slots need",
+    "A fixed number of lanes for every partition; fewer where a batch would have more than 65,536.",
+    default_shown="as many as the slots need",
 )  # fmt: skip
 
 SESSION = Option(
@@ -241,7 +240,14 @@ MOST_UNFILTERED = Option(
     "max.bytes.fetcher.filtering", Integer(65_536, LONG), Section.READ, _BOTH,
     "How many bytes a task may hold that it has fetched and not yet looked through: the answer in work, the next one, "
     "and what is decoded of the first. Answers are at most a quarter of it, whatever `kafka.fetch.max.bytes` says; a "
-    "record batch that is larger comes alone.", "104857600",
+    "record batch that is larger comes alone. A record of a compressed batch must fit into it, or into 16 MiB.",
+    "104857600",
+)  # fmt: skip
+MOST_UNCOMPRESSED = Option(
+    "max.batch.uncompressed.bytes", Integer(65_536, LONG), Section.READ, _BOTH,
+    "How many bytes a compressed record batch may hold once it is decompressed. A task decodes a batch in pieces of 4 "
+    "MiB, so this bounds its work and not its memory. A batch that holds more fails the task with BATCH_TOO_LARGE; "
+    "with `failOnDataLoss=false` the task skips it and logs a warning. See [reading.md](reading.md).", "1073741824",
 )  # fmt: skip
 GROUP_ID_PREFIX = Option(
     "groupIdPrefix", Text(), Section.READ, _BOTH,
@@ -249,7 +255,7 @@ GROUP_ID_PREFIX = Option(
 )  # fmt: skip
 
 MAP_IN_READ = Option(
-    "mapInRead", FunctionText(), Section.FUNCTION, _BOTH,
+    "mapInRead", FunctionText(), Section.FUNCTION, _BOTH, most=LONG, meaning=
     "A function from Arrow batches to Arrow batches that tasks run on what they read: pickled, or `module:function` "
     "as executors can import it. The query's rows are what it makes. See [map-in-read.md](map-in-read.md).",
 )  # fmt: skip
@@ -275,46 +281,8 @@ OPTIONS: tuple[Option[object], ...] = (
     GROUP, REDIS_URL, SLOTS, CAPACITY, ASSIGNOR, LISTENER, LABELS, SHARING, SEVERAL_QUERIES, UNREAD_BATCHES,
     MAX_RANGES, MAX_INDIVIDUAL_COMMITS, LANES,
     SESSION, HEARTBEAT, LONGEST_BATCH, BATCH_BUDGET, MAX_LANE_LEAD, RETENTION, MAX_OUTAGE, GROWTH_GRACE, ON_STATE_LOSS,
-    FAIL_ON_DATA_LOSS, FETCH_RETRIES, FETCH_RETRY_INTERVAL, POLL_TIMEOUT, MOST_UNFILTERED, CACHE_BYTES,
-    GROUP_ID_PREFIX,
+    FAIL_ON_DATA_LOSS, FETCH_RETRIES, FETCH_RETRY_INTERVAL, POLL_TIMEOUT, MOST_UNFILTERED, MOST_UNCOMPRESSED,
+    CACHE_BYTES, GROUP_ID_PREFIX,
     MAP_IN_READ, MAP_IN_READ_SCHEMA, MAP_IN_READ_PER_KEY, MAP_IN_READ_CONCURRENCY,
 )  # fmt: skip
 """All options but `kafka.*`, in the order of the docs."""
-
-NAMES = {option.name.lower(): option.name for option in OPTIONS} | {
-    f"kafka.{name}": f"kafka.{name}" for name in KAFKA_NAMES
-}
-"""Every known name, by its lower-case form, as the docs spell it."""
-
-# Spark adds the first two for load(path), the next two for CREATE TABLE (measured on PySpark 4.3);
-# the last is an option of Spark's Kafka sink.
-_TABLE = "use CREATE TEMPORARY VIEW ... USING instead of CREATE TABLE: Spark hands a table's options on to no reader"
-_MISPLACED = {
-    "path": "call load() without a path: topics are named by the option subscribe",
-    "paths": "call load() without paths: topics are named by the option subscribe",
-    "owner": _TABLE,
-    "provider": _TABLE,
-    "topic": "topics to read are named by the option subscribe; topic is for writing with Spark's Kafka sink",
-}
-
-
-def check_name(name: str) -> None:
-    """Raise `UnknownOptionError` for a name (any case) that is in no table, suggesting the nearest one."""
-    given = name.lower()
-    if given in NAMES or given.removeprefix("kafka.").startswith(tuple(REFUSED_FAMILIES)):
-        return
-    remedy = _TABLE if given.startswith("option.") else _MISPLACED.get(given)
-    if remedy is None:
-        near = _nearest(given)
-        remedy = f"did you mean {near}" if near else "see docs/options.md for the options there are"
-    raise UnknownOptionError(f"there is no option {name}", remedy)
-
-
-def _nearest(given: str) -> str | None:
-    """The known name that looks most like it; one of Kafka's without the prefix counts, which says nothing itself."""
-    if f"kafka.{given}" in NAMES:
-        return NAMES[f"kafka.{given}"]
-    prefix = "kafka." if given.startswith("kafka.") else ""
-    names = KAFKA_NAMES if prefix else NAMES
-    near = difflib.get_close_matches(given.removeprefix(prefix), names, 1, 0.55)
-    return NAMES[prefix + near[0]] if near else None

@@ -4,23 +4,26 @@ No message repeats a Redis url: whoever forgets to escape a password would read 
 """
 
 import re
-import unicodedata
+from collections import Counter
 from dataclasses import dataclass
-from urllib.parse import parse_qsl, unquote, urlsplit
 
 from coordinator.assignment import ownership_listener
 from coordinator.assignors import registry
 from coordinator.errors import InvalidOptionError
+from coordinator.identifiers import GROUP_NAME_MAX
+from coordinator.quoting import has_control_character, quoted
+from coordinator.redis import urls
 from coordinator.subscription import Pattern, Topics
 from spark_coop_source.hand_over.schema import EVERY
 
-GROUP_NAME_MAX = 255
+PATTERN_MAX = 10_000
+LABELS_MAX, LABEL_VALUE_MAX = 64, 256
 
 
 def check_topic(name: str) -> str:
     """The name itself; a `ValueError` if Kafka allows no topic of that name."""
     if not re.fullmatch(r"[A-Za-z0-9._-]{1,249}", name) or name in (".", ".."):
-        raise ValueError(f"no topic can be called {name!r}: Kafka allows 1 to 249 of A-Z a-z 0-9 . _ -")
+        raise ValueError(f"no topic can be called {quoted(name)}: Kafka allows 1 to 249 of A-Z a-z 0-9 . _ -")
     return name
 
 
@@ -42,10 +45,16 @@ class TopicNames:
 class TopicPattern:
     """A regular expression, searched for in the names of topics."""
 
-    limit: str = "a regular expression that Python understands, for example orders-.*"
+    limit: str = (
+        f"a regular expression that Python understands, at most {PATTERN_MAX} characters, for example orders-.*"
+    )
 
     def parse(self, text: str) -> Pattern:
         """The pattern without the spaces around it."""
+        if len(text) > PATTERN_MAX:
+            raise ValueError(f"the pattern has {len(text)} characters")
+        if has_control_character(text.strip()):
+            raise ValueError("the pattern has a line break or a control character")
         try:
             re.compile(text.strip())
         except (re.error, OverflowError, RecursionError) as error:
@@ -66,7 +75,7 @@ class ColumnNames:
         names = {name.strip() for name in text.split(",")}
         unknown = ", ".join(sorted(names - set(EVERY)))
         if unknown or not text.strip():
-            raise ValueError(f"no column is called {unknown!r}")
+            raise ValueError(f"no column is called {quoted(unknown)}")
         return tuple(name for name in EVERY if name in names)
 
 
@@ -82,90 +91,60 @@ class GroupName:
             raise ValueError("the name is empty")
         if len(text) > GROUP_NAME_MAX:
             raise ValueError(f"the name has {len(text)} characters")
-        if any(unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") for c in text):
+        if has_control_character(text):
             raise ValueError("the name has a line break or a control character")
         return text
-
-
-# What of redis-py's url arguments a user may set. Time-outs and retries are not among them: leases
-# depend on them, so the store sets its own.
-_URL_ARGUMENTS = {"db", "username", "password", "client_name", "protocol", "cluster"}
-_TLS_ARGUMENTS = {"ssl_ca_certs", "ssl_ca_path", "ssl_certfile", "ssl_keyfile", "ssl_cert_reqs", "ssl_check_hostname"}
 
 
 @dataclass(frozen=True, slots=True)
 class RedisUrl:
     """The address of a Redis, with user, password and database in the ways redis-py reads."""
 
-    limit: str = (
-        "redis://[user:password@]host[:port][/db], rediss://... for TLS (?ssl_ca_certs=/path/to/ca.pem), "
-        "unix:///path/to.sock, ?cluster=true for a cluster, "
-        "with / ? # @ : in user and password percent-encoded (%2F %3F %23 %40 %3A)"
-    )
+    limit: str = urls.LIMIT
 
     def parse(self, text: str) -> str:
         """The url itself, known to be one that redis-py can parse."""
-        if re.search(r"[\s\x00-\x1f\x7f]", text):
-            raise ValueError("it holds a space or a control character")
-        if not text.startswith(("redis://", "rediss://", "unix://")):
-            raise ValueError("it does not begin with redis://, rediss:// or unix://")
-        try:
-            parts = urlsplit(text)
-            port = parts.port
-        except ValueError:
-            raise ValueError("host and port cannot be told apart") from None
-        if "@" in parts.path or parts.fragment:
-            raise ValueError("user or password holds a character that must be percent-encoded")
-        _check_place(parts.scheme, parts.hostname, port, parts.path)
-        _check_arguments(parts.scheme, parts.query)
+        urls.check_url(text)
         return text
-
-
-def _check_place(scheme: str, host: str | None, port: int | None, path: str) -> None:
-    if scheme == "unix":
-        if host or len(path) < len("/x"):
-            raise ValueError("it names no socket file" if not host else "a third slash is missing")
-        return
-    if not host or port == 0:
-        raise ValueError("it names no host" if not host else "0 is not a port")
-    if not re.fullmatch(r"/?|/[0-9]{1,9}", unquote(path)):
-        raise ValueError("what follows host and port is not the number of a database")
-
-
-def _check_arguments(scheme: str, query: str) -> None:
-    allowed = _URL_ARGUMENTS | (_TLS_ARGUMENTS if scheme == "rediss" else set())
-    for name, value in parse_qsl(query, keep_blank_values=True):
-        if name not in allowed:
-            raise ValueError(f"an argument behind ? is none of {', '.join(sorted(allowed))}")
-        if name in ("db", "protocol") and not re.fullmatch(r"[0-9]{1,9}", value):
-            raise ValueError(f"{name} is not a number")
-        if name == "cluster" and (value not in ("true", "false") or scheme == "unix"):
-            raise ValueError("cluster is none of true, false, or of a socket file")
-        if name == "ssl_cert_reqs" and value not in ("required", "optional", "none"):
-            raise ValueError("ssl_cert_reqs is none of required, optional, none")
 
 
 @dataclass(frozen=True, slots=True)
 class Labels:
     """Names and values as `zone=a,team=core`; spaces around them are ignored."""
 
-    limit: str = "name=value, several separated by commas, each name once, of A-Z a-z 0-9 . _ -"
+    limit: str = (
+        f"name=value, at most {LABELS_MAX} separated by commas, each name once and 1 to 64 of A-Z a-z 0-9 . _ -, each "
+        f"value 1 to {LABEL_VALUE_MAX} bytes without control characters"
+    )
 
     def parse(self, text: str) -> dict[str, str]:
         """The labels by name."""
+        if (count := text.count(",") + 1) > LABELS_MAX:
+            raise ValueError(f"it has {count} labels")
         pairs = [(name.strip(), value.strip()) for name, _, value in (x.partition("=") for x in text.split(","))]
-        if not all(re.fullmatch(r"[A-Za-z0-9._-]{1,64}", name) and value for name, value in pairs):
-            raise ValueError("not a list of name=value")
-        if len(dict(pairs)) < len(pairs):
-            raise ValueError("a name stands there twice")
+        for name, value in pairs:
+            _check_label(name, value)
+        if twice := [name for name, times in Counter(name for name, _ in pairs).items() if times > 1]:
+            raise ValueError(f"the name {twice[0]} stands there twice")
         return dict(pairs)
+
+
+def _check_label(name: str, value: str) -> None:
+    if not re.fullmatch(r"[A-Za-z0-9._-]{1,64}", name) or not value:
+        raise ValueError(f"{quoted(f'{name}={value}')} is not name=value")
+    if has_control_character(value):
+        raise ValueError(f"the value {quoted(value)} of {name} has a line break or a control character")
+    if (size := len(value.encode())) > LABEL_VALUE_MAX:
+        raise ValueError(f"the value of {name} has {size} bytes")
 
 
 @dataclass(frozen=True, slots=True)
 class AssignorNames:
     """Assignors by preference: names, or a user's classes as `module:Class`, which must exist where the driver runs."""
 
-    limit: str = f"{', '.join(registry.NAMES)}, or a class of your own as module:Class; several by preference"
+    limit: str = (
+        f"{', '.join(registry.NAMES)}, or a class of your own as module:Class; at most {registry.MOST}, by preference"
+    )
 
     def parse(self, text: str) -> str:
         """The names, tried."""

@@ -46,9 +46,24 @@ class SlicePartition(InputPartition):
     poll_timeout_ms: int
     fail_on_data_loss: bool
     most_unfiltered: int = 100 * 1024 * 1024  # bytes fetched and not yet looked through
+    most_uncompressed: int = 1024 * 1024 * 1024  # bytes that a compressed record batch may hold
     report: ReportTo | None = None  # where what the slices cost is told
     sharing: Sharing | None = None  # None: no other task reads what this one reads
     deadline_ms: int | None = None  # since 1970: a task that begins later reads nothing; None in a batch query
+
+
+@dataclass(frozen=True, slots=True)
+class TaskReader:
+    """What a reader becomes on its way to executors: it can read, and holds nothing that only the driver needs."""
+
+    function: UserFunction | None
+
+    def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
+        """The rows of one task as Arrow batches.
+
+        Where the driver plans no task, Spark reads a partition of its own making: it is empty.
+        """
+        return read_slices(partition, self.function) if isinstance(partition, SlicePartition) else iter(())
 
 
 def read_slices(partition: SlicePartition, function: UserFunction | None = None) -> "Iterator[pa.RecordBatch]":

@@ -30,8 +30,9 @@ from spark_coop_source.cache.publisher import Fetched
 from spark_coop_source.cache.shared_fetch import Found, SharedReading, stretch_name
 from spark_coop_source.decode.arrow_columns import numbers
 from spark_coop_source.decode.chunk import Chunk
+from spark_coop_source.decode.sizes import Sizes
 from spark_coop_source.fetch.ahead import ahead
-from spark_coop_source.fetch.consumers import answer_bytes, borrowed
+from spark_coop_source.fetch.consumers import answer_bytes, borrowed, record_bytes
 from spark_coop_source.fetch.fetch import FetchSettings, fetch
 from spark_coop_source.fetch.several import SHORT, Begun, at_once, begun
 from spark_coop_source.function.pieces import offsets_of
@@ -131,7 +132,11 @@ class Readings:
     def _fetched(self, tp: TopicPartition, offsets: OffsetRange, stopped: Callable[[], bool]) -> Iterator[Chunk]:
         task = self.task
         settings = FetchSettings(
-            task.kafka, task.poll_timeout_ms, task.fail_on_data_loss, answer_bytes(task.most_unfiltered)
+            task.kafka,
+            task.poll_timeout_ms,
+            task.fail_on_data_loss,
+            answer_bytes(task.most_unfiltered),
+            Sizes(task.most_uncompressed, record_bytes(task.most_unfiltered)),
         )
         try:
             yield from fetch(self._opened(), tp, offsets, settings, stopped, self._begun.pop(tp, None))

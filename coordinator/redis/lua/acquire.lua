@@ -1,7 +1,8 @@
 -- Takes wanted hash ranges that nobody owns or whose owner's lease is over, each at a new lane epoch, and keeps
 -- what the member owns already (spec 4.2, R6). Cuts segments and ICs where ownership changes.
 -- KEYS meta leases member events topics batches, then owners segments ics of each partition
--- ARGV[2..] "lo-hi ;..." wanted of each partition
+-- ARGV[2] "placed" if the caller has seen positions of all these partitions at this nonce, else ""
+-- ARGV[3..] "lo-hi ;..." wanted of each partition
 -- Reply {OK, nonce, seq, lease end, reset_epoch, topics, [{"lo-hi epoch;...", segments, ics} of each partition]};
 --   where a partition has ICs all of it, else the segments of what is owned: a member need not be told of all others
 --   | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
@@ -31,11 +32,17 @@ local function same(some, other)
   return #some == #other
 end
 
+local topics = redis.call('HGETALL', KEYS[5])
+local recorded = {}  -- topic -> its id
+for i = 1, #topics, 2 do recorded[topics[i]] = check_topic(topics[i + 1], topics[i], KEYS[5]) end
+
 local function acquire(owners_key, segments_key, ics_key, wanted)
   if redis.call('EXISTS', segments_key) == 0 then
-    gone = gone or redis.call('EXISTS', owners_key) == 1 and positions_gone(segments_key)
+    gone = gone or (ARGV[2] ~= '' or redis.call('EXISTS', owners_key) == 1) and positions_gone(segments_key)
     return ''  -- not placed yet
   end
+  local topic = string.match(segments_key, ':segments:(.+):%d+$')
+  gone = gone or not recorded[topic] and { 'LOST', topic .. ' of ' .. KEYS[5] .. ' is gone' }
   local owners = ranges_at(owners_key, OWNER)
   local after = {}
   for _, piece in ipairs(overlay(wanted, owners)) do
@@ -77,10 +84,8 @@ local function within(key, owned)  -- what lies in it of a hash, as HGETALL give
   return flat
 end
 
-local topics = redis.call('HGETALL', KEYS[5])
-for i = 1, #topics, 2 do check(string.match(topics[i + 1], '^%S+ [1-9]%d*$'), topics[i] .. ' of ' .. KEYS[5]) end
-for i = 2, #ARGV do
-  local owners_key, segments_key, ics_key = KEYS[3 * i + 1], KEYS[3 * i + 2], KEYS[3 * i + 3]
+for i = 3, #ARGV do
+  local owners_key, segments_key, ics_key = KEYS[3 * i - 2], KEYS[3 * i - 1], KEYS[3 * i]
   local mine = acquire(owners_key, segments_key, ics_key, from_text(ARGV[i]))
   found[#found + 1] = { mine, segments_key, ics_key }
 end

@@ -1,6 +1,7 @@
 -- Records an assignment, if what it was made for still holds: any member may compute one, the first wins.
 -- KEYS meta leases member events batches leaving topics policy assignment
--- ARGV[2] occasion it was made for, ARGV[3] protocol, ARGV[4..] member JSON-of-its-ranges ...
+-- ARGV[2] occasion it was made for, ARGV[3] protocol, ARGV[4] why its assignor did not make it ("" if it did),
+--   ARGV[5..] member JSON-of-its-ranges ...
 -- Reply {OK, nonce, seq, generation, or 0 if the occasion has passed} | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
 local bad = lost() or recovering() or fenced(KEYS[3])
 if bad then return bad end
@@ -11,14 +12,21 @@ redis.call('HSET', META, 'occasion', now_due, 'leader', call.member, 'protocol',
 local assigned_before = redis.call('HKEYS', KEYS[9])
 table.sort(assigned_before)
 for _, before in ipairs(assigned_before) do
-  local lease_end, hung_at = redis.call('ZSCORE', KEYS[2], before), redis.call('ZSCORE', KEYS[5], before)
-  if lease_end and tonumber(lease_end) < now_ms() then
+  local its_end, hung = end_of_lease(KEYS[2], before), end_of_batch(KEYS[5], before)
+  if its_end and tonumber(its_end) < now_ms() then
     event(KEYS[4], 'expire', 'its lease has ended: its ranges can be taken', nil, before)
-  elseif hung_at and tonumber(hung_at) < now_ms() then
+  elseif hung and tonumber(hung) < now_ms() then
     event(KEYS[4], 'expire', 'its batch takes longer than the longest: its ranges can be taken', nil, before)
   end
 end
 redis.call('DEL', KEYS[9])
-for i = 4, #ARGV, 2 do redis.call('HSET', KEYS[9], ARGV[i], ARGV[i + 1]) end
-event(KEYS[4], 'plan', 'generation ' .. generation .. ' by ' .. ARGV[3] .. ' for ' .. (#ARGV - 3) / 2 .. ' members')
+for i = 5, #ARGV, 2 do redis.call('HSET', KEYS[9], ARGV[i], ARGV[i + 1]) end
+event(KEYS[4], 'plan', 'generation ' .. generation .. ' by ' .. ARGV[3] .. ' for ' .. (#ARGV - 4) / 2 .. ' members')
+if ARGV[4] == '' then
+  redis.call('HDEL', META, 'failure')
+else
+  redis.call('HSET', META, 'failure', ARGV[4])
+  event(KEYS[4], 'assignor', ARGV[3] .. ' of ' .. call.member .. ' failed: ' .. ARGV[4] .. '; grouped assigns whole partitions'
+    .. ' until members, their assignors, topics or policies change')
+end
 return reply(generation)

@@ -7,7 +7,7 @@ if bad then return bad end
 if redis.call('HGET', META, 'reset_epoch') ~= ARGV[2] then return reply() end
 local moved = {}
 for i = 3, #ARGV do
-  local topic, id, partition, lanes = string.match(ARGV[i], '^(%S+) (%S+) (%S+) (.*)$')
+  local topic, id, partition, lanes = lanes_asked(ARGV[i])
   if string.match(redis.call('HGET', KEYS[2], topic) or '', '^(%S+)') == id then
     local facts = from_text(lanes)
     for _, fact in ipairs(facts) do fact.position, fact.offsets = fact_of(fact.a) end

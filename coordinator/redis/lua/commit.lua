@@ -13,7 +13,7 @@ if bad then return bad end
 local refusals, moved, current = {}, {}, redis.call('HGET', META, 'reset_epoch') == ARGV[2]
 local ids, exactly, moves = {}, 'exactly', false
 for i = 4, #ARGV do
-  local topic, id, partition, lanes = string.match(ARGV[i], '^(%S+) (%S+) (%S+) (.*)$')
+  local topic, id, partition, lanes = lanes_asked(ARGV[i])
   ids[topic] = ids[topic] or string.match(redis.call('HGET', KEYS[4], topic) or '', '^(%S+)') or ''
   local keys = { owners = KEYS[4 * i - 10], segments = KEYS[4 * i - 9], ics = KEYS[4 * i - 8], stable = KEYS[4 * i - 7] }
   local facts, refused = {}, {}
@@ -37,7 +37,8 @@ for i = 4, #ARGV do
   if #refused > 0 then exactly = '' end
   refusals[#refusals + 1] = table.concat(refused)
 end
-if moves and ARGV[3] ~= '' and redis.call('HGET', KEYS[3], 'authorized') ~= ARGV[3] then
+local authorized = redis.call('HGET', KEYS[3], 'authorized')
+if moves and ARGV[3] ~= '' and authorized ~= ARGV[3] and authorized ~= 'unknown' then
   return reply(ms(renew(KEYS[2])), '', '', 'unread')
 end
 local stable = {}

@@ -1,42 +1,71 @@
 -- Individual commits of one partition: offset ranges x the hashes that the member owns at the lane epochs it acted
 -- for (spec 8, Commit API). All of the call or nothing, but for hashes that it does not own there (any more).
--- KEYS meta member topics policy events owners segments ics stable
+-- KEYS meta member topics policy events owners segments ics stable end
 -- ARGV[2] reset epoch, ARGV[3] topic, ARGV[4] topic id, ARGV[5] partition, ARGV[6] "lo-hi epoch;..." lanes,
---   ARGV[7] "45-47 50-50" offsets, ascending and not touching, ARGV[8] ICs that a partition may hold
--- Reply {OK, nonce, seq, outcome, stable offset, ICs held, ranges done already, refused "lo-hi epoch;..."}
---   outcome: COMMITTED, NOT_ALLOWED (88), TOO_OLD (91), FULL (92), NOT_OWNED; all but the first wrote nothing
+--   ARGV[7] "45-47 50-50" offsets, ascending and not touching, ARGV[8] ICs that a partition may hold,
+--   ARGV[9] "lo-hi until;..." how far the caller's batch reads, "-" if it speaks for no batch: then the log end decides
+-- Reply {OK, nonce, seq, outcome, stable offset, ICs held, ranges done already, refused "lo-hi epoch;...", reach}
+--   outcome: COMMITTED, NOT_ALLOWED (88), TOO_OLD (91), FULL (92), NOT_OWNED, BEYOND; all but the first wrote nothing
+--   BEYOND: an offset from `reach` on, which no lane of the call has read: who counts it as done loses its record
 --   | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
 local bad = lost() or recovering() or fenced(KEYS[2])
 if bad then return bad end
 local keys = { owners = KEYS[6], segments = KEYS[7], ics = KEYS[8], stable = KEYS[9] }
 local stable, most, done = redis.call('HGET', keys.stable, ARGV[5]) or '0', tonumber(ARGV[8]), offsets_of(ARGV[7])
-local owned, refused = {}, {}
+local owned, refused, reach = {}, {}, '0'
 check(string.match(stable, OFFSET), ARGV[5] .. ' of ' .. keys.stable)
+local log_end = redis.call('HGET', KEYS[10], ARGV[5]) or '0'
+check(number(log_end), ARGV[5] .. ' of ' .. KEYS[10])
 
 local function outcome(word, held, repeated)
-  return reply(word, stable, held or 0, repeated or 0, table.concat(refused))
+  return reply(word, stable, held or 0, repeated or 0, table.concat(refused), reach)
+end
+
+-- The lanes of the call {lo, hi, a = lane epoch, b = first offset that may not be committed}.
+local function asked()
+  local lanes, everywhere = {}, { lo = '0000000000000000', hi = '7fffffffffffffff', a = log_end }
+  for _, piece in ipairs(overlay(from_text(ARGV[6]), ARGV[9] == '-' and { everywhere } or from_text(ARGV[9]))) do
+    local until_offset = piece.right and piece.right.a or '0'
+    if less(reach, until_offset) then reach = until_offset end
+    lanes[#lanes + 1] = { lo = piece.lo, hi = piece.hi, a = piece.left.a, b = until_offset }
+  end
+  return lanes
+end
+
+local below = {}
+local function done_below(offset)  -- what of the call lies there: a lane may read less than its neighbours
+  if not below[offset] then
+    local some = {}
+    for i, r in ipairs(done) do
+      if not less(r[1], offset) then break end
+      some[i] = { r[1], less(r[2], offset) and r[2] or offset }
+    end
+    below[offset] = some
+  end
+  return below[offset]
 end
 
 if redis.call('HGET', KEYS[4], 'accept.individual.commit') == 'false' then return outcome('NOT_ALLOWED') end
 local known = string.match(redis.call('HGET', KEYS[3], ARGV[3]) or '', '^(%S+)')
 local current = known == ARGV[4] and redis.call('HGET', META, 'reset_epoch') == ARGV[2]
-for _, piece in ipairs(overlay(from_text(ARGV[6]), found(keys, 'owners', OWNER))) do
+for _, piece in ipairs(overlay(asked(), found(keys, 'owners', OWNER))) do
   local epoch, member = owner(piece.right and piece.right.value)
   if current and member == call.member and epoch == piece.left.a then
-    owned[#owned + 1] = { lo = piece.lo, hi = piece.hi, value = epoch }
+    owned[#owned + 1] = { lo = piece.lo, hi = piece.hi, value = piece.left.b }
   else
     refused[#refused + 1] = piece.lo .. '-' .. piece.hi .. ' ' .. piece.left.a .. ';'
   end
 end
 if #owned == 0 then return outcome('NOT_OWNED') end
 if not less(stable, done[#done][2]) then return outcome('TOO_OLD') end
+if less(reach, done[#done][2]) then return outcome('BEYOND') end
 
 local segments, before, after, fresh = cut_segments(keys, coalesce(owned, {})), 0, 0, {}
 for _, s in ipairs(segments) do before = before + #s.ics end
 local full, limit = 'full ' .. ARGV[3] .. '-' .. ARGV[5], math.max(most, before)
 if before <= most / 2 then redis.call('HDEL', META, full) end
 for _, s in ipairs(segments) do
-  if s.fact then s.position, s.ics = joined(s.position, s.ics, done, fresh) end
+  if s.fact then s.position, s.ics = joined(s.position, s.ics, done_below(s.fact.value), fresh) end
   after = after + #s.ics
   if after > limit then
     if redis.call('HSETNX', META, full, '1') == 1 then
@@ -47,7 +76,8 @@ for _, s in ipairs(segments) do
     return outcome('FULL', before)
   end
 end
-local repeated = #done
+local repeated = 0
+for _, some in pairs(below) do repeated = math.max(repeated, #some) end
 for _ in pairs(fresh) do repeated = repeated - 1 end
 if repeated > 0 then redis.call('HINCRBY', META, 'duplicate_commits', repeated) end
 stable = write_progress(keys, ARGV[5], segments)

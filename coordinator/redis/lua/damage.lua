@@ -5,7 +5,7 @@ local KINDS = {  -- all others are hashes
 }
 local READ_FIRST = { segments = true, owners = true, ics = true, reserved = true }  -- whose kind reading them tells
 local NUMBERS = { 'commit_seq', 'reset_epoch', 'epochs', 'joins', 'generation', 'recovering_until', 'computing_until',
-  'duplicate_commits' }
+  'duplicate_commits', 'session_ms', 'longest_ms' }
 local OFFSET, OWNER = '^%d+$', '^%x+%.%d+ %S+$'
 local OFFSET_MAX = '9223372036854775807'
 
@@ -15,6 +15,17 @@ end
 
 local function number(text)  -- as `less` compares them, and no larger than an offset may be
   return string.find(text, OFFSET) and not string.find(text, '^0%d') and (#text < 19 or (#text == 19 and text <= OFFSET_MAX))
+end
+
+local PARTITIONS_MAX = 100000  -- of a topic; group_state.py has it too
+
+-- "<topic id> <partition count>" of a topic -> id, count; nothing where `text` is nil.
+local function check_topic(text, topic, key)
+  if not text then return nil end
+  local id, count = string.match(text, '^(%S+) ([1-9]%d*)$')
+  local fits = count and #count <= 6 and tonumber(count) <= PARTITIONS_MAX
+  check(fits, topic .. ' of ' .. key .. ' (a topic id and 1 to ' .. PARTITIONS_MAX .. ' partitions)')
+  return id, count
 end
 
 local fixed = {}  -- the keys that were looked at, each once

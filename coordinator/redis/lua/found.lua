@@ -5,6 +5,7 @@
 --   ARGV[3] partition.growth.grace in ms ("" if the caller reads given partitions and cannot tell a growth),
 --   ARGV[4..] "topic id count partition position" of each partition
 -- Reply {OK, nonce, seq, number of partitions that were given positions} | ABSENT | LOST | SCHEMA
+local places = positions_asked(4)
 if redis.call('EXISTS', META) == 1 then
   local bad = lost()
   if bad then return bad end
@@ -31,10 +32,17 @@ local function grew(topic, id, old, new)
 end
 
 for i = 4, #ARGV do
-  local topic, id, count, partition, position = string.match(ARGV[i], '^(%S+) (%S+) (%S+) (%S+) (%S+)$')
+  local topic, id, count, partition, position = unpack(places[i])
   local segments, ics, stable = KEYS[3 * i - 7], KEYS[3 * i - 6], KEYS[3 * i - 5]
-  check(string.match(redis.call('HGET', KEYS[2], topic) or '- 1', '^%S+ [1-9]%d*$'), topic .. ' of ' .. KEYS[2])
-  local known, partitions = string.match(redis.call('HGET', KEYS[2], topic) or id .. ' 0', '^(%S+) (%d+)$')
+  local known, partitions = check_topic(redis.call('HGET', KEYS[2], topic), topic, KEYS[2])
+  if not known and redis.call('EXISTS', segments) == 1 then
+    event(KEYS[3], 'mend', topic .. ' was recorded no more: it is again, with ' .. count .. ' partitions')
+  elseif known == id and less(partition, partitions) and redis.call('EXISTS', segments) == 0 then
+    -- who reads whole topics gave positions to all these; who reads given partitions may come to this one now
+    local had = ARGV[3] ~= '' or redis.call('HEXISTS', stable, partition) == 1
+    if had then event(KEYS[3], 'mend', topic .. '-' .. partition .. ' had no positions: it begins at ' .. position) end
+  end
+  known, partitions = known or id, partitions or '0'
   if known == id and less(partitions, count) then
     if partitions ~= '0' and ARGV[3] ~= '' then grew(topic, id, partitions, count) end
     redis.call('HSET', KEYS[2], topic, id .. ' ' .. count)

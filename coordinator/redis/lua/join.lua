@@ -13,13 +13,13 @@ if ARGV[2] == nonce and redis.call('HGET', KEYS[3], 'incarnation') ~= call.incar
 
 for name in string.gmatch(ARGV[3], '[^\n]+') do
   local other = redis.call('HGET', KEYS[7], name)
-  local other_end = other and other ~= call.member and redis.call('ZSCORE', KEYS[2], other)
+  local other_end = other and other ~= call.member and end_of_lease(KEYS[2], other)
   if other_end and tonumber(other_end) >= now then return { 'BUSY', other, other_end, ms(now) } end
 end
 
 local function live(member)
-  local lease_end = redis.call('ZSCORE', KEYS[2], member)
-  return lease_end and tonumber(lease_end) >= now
+  local its_end = end_of_lease(KEYS[2], member)
+  return its_end and tonumber(its_end) >= now
 end
 
 local function raised(targets)
@@ -48,12 +48,21 @@ local joined_at = before[1] == call.incarnation and before[2] or ms(now)
 if before[1] and before[1] ~= call.incarnation then strike(KEYS[9], KEYS[10], KEYS[4], call.member) end
 redis.call('DEL', KEYS[3])
 redis.call('HSET', KEYS[3], 'incarnation', call.incarnation, 'joined_at', joined_at, unpack(ARGV, 5))
-if before[3] then redis.call('HSET', KEYS[3], 'authorized', before[3]) end  -- its next life commits the batch
+-- Its next life commits the batch that it authorized; which one that is, is unknown where somebody deleted the entry.
+local authorized = before[3] or (not before[1] and redis.call('ZSCORE', KEYS[2], call.member) and 'unknown')
+if authorized then redis.call('HSET', KEYS[3], 'authorized', authorized) end
 redis.call('SREM', KEYS[6], call.member)
 redis.call('ZREM', KEYS[5], call.member)
 redis.call('HDEL', KEYS[8], call.member)
 if targets ~= '' then redis.call('HSET', KEYS[8], call.member, targets) end
+local applications = redis.call('HGETALL', KEYS[7])
+for i = 1, #applications, 2 do  -- an application ends with its member, or with this member's earlier life
+  local member = applications[i + 1]
+  if member == call.member or not redis.call('ZSCORE', KEYS[2], member) then redis.call('HDEL', KEYS[7], applications[i]) end
+end
 for name in string.gmatch(ARGV[3], '[^\n]+') do redis.call('HSET', KEYS[7], name, call.member) end
+remember_times()
 redis.call('HINCRBY', META, 'joins', 1)  -- an assignment is due: it may want more or other topics than before
-event(KEYS[4], 'join', 'incarnation ' .. call.incarnation)
+local application = redis.call('HGET', KEYS[3], 'application')
+event(KEYS[4], 'join', (application and 'application ' .. application .. ', ' or '') .. 'incarnation ' .. call.incarnation)
 return reply(ms(renew(KEYS[2])), targets)

@@ -16,7 +16,8 @@ local mine = redis.call('HGET', KEYS[8], call.member) or ''
 
 local function turn()
   local m = redis.call('HMGET', META, 'computing', 'computing_member', 'computing_until')
-  if m[1] == now_due and m[2] ~= call.member and now_ms() < tonumber(m[3]) then return false end
+  local left = tonumber(m[3] or 0) - now_ms()
+  if m[1] == now_due and m[2] ~= call.member and left > 0 and left <= longest('session') then return false end
   redis.call('HSET', META, 'computing', now_due, 'computing_member', call.member,
     'computing_until', ms(now_ms() + math.floor(tonumber(call.session) / 3)))
   return true

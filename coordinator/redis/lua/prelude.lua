@@ -6,6 +6,8 @@
 -- A verb replies {verdict, ...}. Numbers stay text: a double is exact to 2^53 only.
 local call = cjson.decode(ARGV[1])
 local META = KEYS[1]
+local COPIED = 'none: a copy was loaded'  -- in place of a run id
+check_call(call)
 
 local function less(a, b)  -- decimal texts without leading zeros
   return #a < #b or (#a == #b and a < b)
@@ -49,11 +51,17 @@ end
 
 -- "lo-hi a b;lo-hi a b;" -> ranges {lo, hi, a, b}, ascending
 local function from_text(text)
-  local ranges = {}
-  for lo, hi, a, b in string.gmatch(text, '(%x+)%-(%x+) ([^%s;]*) ?([^%s;]*);') do
-    ranges[#ranges + 1] = { lo = lo, hi = hi, a = a, b = b }
+  local ranges, read, right, last = {}, 1, true, ''
+  for from, hashes, a, b, past in string.gmatch(text, '()([%x-]+) ([^%s;]*) ?([^%s;]*);()') do
+    local h = hashes_of(hashes)
+    right = right and from == read and h.sound
+    ranges[#ranges + 1], read = { lo = h.lo, hi = h.hi, a = a, b = b }, past
   end
-  return ascending(ranges)
+  for _, r in ipairs(ascending(ranges)) do
+    right, last = right and last < r.lo, r.hi
+  end
+  asked(right and read == #text + 1, 'lanes', text)
+  return ranges
 end
 
 -- Cuts `left` where `right` begins and ends: pieces {lo, hi, left, right or nil}. Both ascend and are disjoint.
@@ -157,6 +165,7 @@ local function lost()
   if m[4] ~= '1' then return { 'SCHEMA', m[4] or '' } end
   check_kinds()
   check_meta()
+  if m[2] == COPIED then return { 'LOST', 'an operator has loaded a copy of the group' } end
   if m[2] ~= run_id() then return { 'LOST', 'another Redis server, or one that was restarted, answers' } end
   if call.nonce == m[1] and less(m[3], call.seq) then return { 'LOST', 'Redis went back to an earlier state' } end
   return nil
@@ -169,23 +178,9 @@ end
 
 -- A fact of a newer reset epoch than Redis has: what we know of the group is from before an operator's reset (spec 7).
 local function before_reset(reset)
+  check_reset(reset)
   if less(redis.call('HGET', META, 'reset_epoch') or '0', reset) then
     return { 'LOST', 'Redis went back to before a reset' }
-  end
-  return nil
-end
-
-local function recovering()
-  local until_ms = redis.call('HGET', META, 'recovering_until')
-  if until_ms and now_ms() < tonumber(until_ms) then return { 'RECOVERING', until_ms, redis.call('HGET', META, 'nonce') } end
-  return nil
-end
-
--- What an operator changes only while no member's lease runs.
-local function busy(leases)
-  local members = redis.call('ZRANGE', leases, 0, -1, 'WITHSCORES')
-  for i = 1, #members, 2 do
-    if tonumber(members[i + 1]) >= now_ms() then return { 'BUSY', members[i], members[i + 1], ms(now_ms()) } end
   end
   return nil
 end
@@ -219,45 +214,6 @@ local function fenced(member_key)
     numbered = member_key
   end
   return nil
-end
-
--- R6: a member whose ranges others may take: its lease is over, or its batch hangs.
-local function takeable(leases, batches, member)
-  local lease_end, hung_at = redis.call('ZSCORE', leases, member), redis.call('ZSCORE', batches, member)
-  local now = now_ms()
-  return not lease_end or tonumber(lease_end) < now or (hung_at and tonumber(hung_at) < now)
-end
-
--- Members that an assignment counts on, ascending: their ranges are not takeable and they do not leave.
-local function working(leases, batches, leaving)
-  local members = {}
-  for _, member in ipairs(redis.call('ZRANGE', leases, 0, -1)) do
-    if redis.call('SISMEMBER', leaving, member) == 0 and not takeable(leases, batches, member) then
-      members[#members + 1] = member
-    end
-  end
-  table.sort(members)
-  return members
-end
-
--- What an assignment is made for: the working members as they last joined, the topics with their partitions, the policies.
-local function occasion(keys)
-  local function fields(key)
-    local sorted, flat = {}, redis.call('HGETALL', key)
-    for i = 1, #flat, 2 do sorted[#sorted + 1] = flat[i] .. ' ' .. flat[i + 1] end
-    table.sort(sorted)
-    return table.concat(sorted, ';')
-  end
-  local members = working(keys.leases, keys.batches, keys.leaving)
-  local lives = redis.call('HMGET', META, 'nonce', 'joins')
-  local text = { lives[1], lives[2] or '0', table.concat(members, ' '), fields(keys.topics), fields(keys.policy) }
-  return redis.sha1hex(table.concat(text, ';')), members
-end
-
-local function renew(leases)  -- the new lease end
-  local lease_end = now_ms() + tonumber(call.session)
-  redis.call('ZADD', leases, ms(lease_end), call.member)
-  return lease_end
 end
 
 local function reply(...)

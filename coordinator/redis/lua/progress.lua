@@ -19,7 +19,7 @@ local function offsets_of(text)  -- "53-60 71-71" or "53-60,71-71"; an error for
     length = length + #first + #last + 1 + #gap
     ranges[#ranges + 1], before = r, r
   end
-  if length ~= #text then error('individual commits are damaged after ' .. length .. ' letters; they may be deleted') end
+  if length ~= #text then error('individual commits, which may be deleted: what follows letter ' .. length .. ' is damaged') end
   return ranges
 end
 
@@ -148,6 +148,7 @@ end
 -- "43,45-47,50-50" -> the position 43, and the offsets above it that are done
 local function fact_of(text)
   local position, offsets = string.match(text, '^(%d+),?(.*)$')
+  asked(position and is_position(position), 'position', text)
   if offsets == '' then return position, NOTHING end
   return position, offsets_of(offsets or '')
 end

@@ -9,27 +9,43 @@
 --   ARGV[6..] "topic id count partition position" of each partition, "-" for no proof
 -- Reply {OK, nonce, seq} | UNPROVEN partition | SCHEMA. Nothing happens where another member has recovered the group already.
 local bad = lost()
+local places = positions_asked(6)
+check_reset(ARGV[4])
 if bad and bad[1] == 'SCHEMA' then return bad end
 if bad and bad[1] == 'ABSENT' then check_kinds() end
 local reset = redis.call('HGET', META, 'reset_epoch') or '0'
 local newer, older = less(reset, ARGV[4]), less(ARGV[4], reset)
-local gone = false
-for k = 11, #KEYS, 4 do gone = gone or (redis.call('EXISTS', KEYS[k]) == 1 and redis.call('EXISTS', KEYS[k + 1]) == 0) end
+local survived, gone = redis.call('EXISTS', META) == 1, false
+
+-- Of one partition: what the group recorded of its topic, and whether it had positions, which are missing now.
+local function looked_at(i)
+  local topic, id, count, partition, position = unpack(places[i])
+  local k = 4 * i - 13
+  local recorded, recorded_count = check_topic(redis.call('HGET', KEYS[3], topic), topic, KEYS[3])
+  local there, stable = redis.call('EXISTS', KEYS[k + 1]) == 1, redis.call('HGET', KEYS[k + 3], partition)
+  -- What the group had not read yet had no position to lose: a new topic, a topic that grew. It is placed later.
+  local never_read = survived and not stable and redis.call('EXISTS', KEYS[k]) == 0
+    and (not recorded or (recorded == id and tonumber(partition) >= tonumber(recorded_count)))
+  return { topic = topic, id = id, count = count, partition = partition, position = position, k = k,
+    recorded = recorded, missing = newer or not there, never_read = never_read, stable = stable,
+    gone = (there and not recorded) or (not there and (not never_read or (position ~= '-' and not older))) }
+end
+
+for i = 6, #ARGV do gone = gone or looked_at(i).gone end
 if not bad and not newer and not gone then return reply() end
-local survived = redis.call('EXISTS', META) == 1
 local placed, lost_by = {}, {}
 for i = 6, #ARGV do
-  local topic, id, count, partition, position = string.match(ARGV[i], '^(%S+) (%S+) (%S+) (%S+) (%S+)$')
-  local k = 4 * i - 13
-  if older then position = '-' end
-  local recorded, recorded_count = string.match(redis.call('HGET', KEYS[3], topic) or '', '^(%S+) (%d+)$')
-  local missing = newer or redis.call('EXISTS', KEYS[k + 1]) == 0
-  -- What the group had not read yet had no position to lose: a new topic, a topic that grew. It is placed later.
-  local never_read = survived and (not recorded or (recorded == id and tonumber(partition) >= tonumber(recorded_count)))
-  if position == '-' and missing and not never_read then return { 'UNPROVEN', topic .. '-' .. partition } end
+  local p = looked_at(i)
+  local topic, id, count, partition, recorded, missing, k = p.topic, p.id, p.count, p.partition, p.recorded, p.missing, p.k
+  local of_another = recorded and recorded ~= id and not newer
+  local position = older and '-' or p.position
+  if missing and survived and not newer and not of_another and p.stable then  -- all before it was done
+    check(number(p.stable), partition .. ' of ' .. KEYS[k + 3])
+    if position == '-' or less(position, p.stable) then position = p.stable end
+  end
+  if position == '-' and missing and not p.never_read then return { 'UNPROVEN', topic .. '-' .. partition } end
   if position ~= '-' or not missing then
     local keys = { owners = KEYS[k], segments = KEYS[k + 1], ics = KEYS[k + 2], stable = KEYS[k + 3] }
-    local of_another = recorded and recorded ~= id and not newer
     local proof = (position == '-' or of_another) and '0' or position
     local whole = { lo = '0000000000000000', hi = '7fffffffffffffff', position = proof, ics = NOTHING }
     placed[#placed + 1] = { keys = keys, topic = topic, text = (newer or not recorded) and id .. ' ' .. count,
@@ -41,7 +57,7 @@ redis.call('DEL', KEYS[2], KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9])
 redis.call('HSET', META, 'reset_epoch', newer and ARGV[4] or reset)
 redis.call('HSETNX', META, 'commit_seq', '0')
 redis.call('HSET', META, 'schema', '1', 'nonce', ARGV[2], 'run_id', run_id(), 'epochs', '0',
-  'recovering_until', ms(now_ms() + tonumber(call.session)))
+  'recovering_until', ms(now_ms() + tonumber(call.session)), 'session_ms', call.session, 'longest_ms', call.longest)
 if not survived then keep() end
 for _, p in ipairs(placed) do
   redis.call('DEL', p.keys.owners)

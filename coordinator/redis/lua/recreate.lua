@@ -1,18 +1,21 @@
 -- A topic was deleted and created again, or its log was cut: new positions, and all lane epochs of them void.
--- KEYS meta topics events strikes, then owners segments ics stable of each partition
+-- What was seen of the old log's end says nothing of the new one: it is forgotten until a member looks.
+-- KEYS meta topics events strikes, then owners segments ics stable end of each partition
 -- ARGV[2..] "topic id count partition position" of each partition
 -- Reply {OK, nonce, seq} | ABSENT | LOST | SCHEMA
 local bad = lost()
 if bad then return bad end
+local places = positions_asked(2)
 local lost_by = {}
-for i = 2, #ARGV do note_owners(lost_by, KEYS[4 * i - 3]) end
+for i = 2, #ARGV do note_owners(lost_by, KEYS[5 * i - 5]) end
 forgive_replaced(KEYS[2], KEYS[4], KEYS[3], 2)
 for i = 2, #ARGV do
-  local topic, id, count, partition, position = string.match(ARGV[i], '^(%S+) (%S+) (%S+) (%S+) (%S+)$')
-  local k = 4 * i - 3
+  local topic, id, count, partition, position = unpack(places[i])
+  local k = 5 * i - 5
   redis.call('DEL', KEYS[k], KEYS[k + 2])
   replace(KEYS[k + 1], { { lo = '0000000000000000', hi = '7fffffffffffffff', value = position } })
   redis.call('HSET', KEYS[k + 3], partition, position)
+  redis.call('HDEL', KEYS[k + 4], partition)
   redis.call('HSET', KEYS[2], topic, id .. ' ' .. count)
 end
 tell_lost(KEYS[3], lost_by, 'the log is another one, or was cut')

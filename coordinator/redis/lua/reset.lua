@@ -5,7 +5,8 @@
 -- ARGV[2] new nonce, ARGV[3] new reset epoch, ARGV[4] the one that was in force when it was planned, ARGV[5] why,
 --   ARGV[6..] "topic id count partition position" of each partition, "-" where positions stay
 -- Reply {OK, nonce, seq} | BUSY member lease_end now | SUPERSEDED reset epoch in force | RECOVERING | ABSENT | LOST | SCHEMA
-local bad, whole = lost(), true
+local bad, whole, places = lost(), true, positions_asked(6)
+check_reset(ARGV[3])
 for i = 6, #ARGV do whole = whole and string.match(ARGV[i], '(%S+)$') ~= '-' end
 -- Where every position is moved, it does not matter what was lost of the old ones.
 if bad and not (whole and bad[1] == 'LOST') then return bad end
@@ -21,7 +22,7 @@ redis.call('HDEL', META, 'recovering_until', 'occasion')
 redis.call('HSET', META, 'nonce', ARGV[2], 'epochs', '0', 'reset_epoch', ARGV[3], 'run_id', run_id())
 forgive_replaced(KEYS[3], KEYS[10], KEYS[4], 6)
 for i = 6, #ARGV do
-  local topic, id, count, partition, position = string.match(ARGV[i], '^(%S+) (%S+) (%S+) (%S+) (%S+)$')
+  local topic, id, count, partition, position = unpack(places[i])
   local k = 5 * i - 19
   redis.call('DEL', KEYS[k])
   if position ~= '-' then

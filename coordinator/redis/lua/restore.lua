@@ -14,7 +14,7 @@ for i = 1, before do
   if KEYS[i] ~= KEYS[3] then redis.call('DEL', KEYS[i]) end
 end
 for i, flat in ipairs(copy) do fill(KEYS[before + i], flat) end
-redis.call('HSET', META, 'run_id', 'none: a copy was loaded')
+redis.call('HSET', META, 'run_id', COPIED)
 event(KEYS[3], 'restore', ARGV[2])
 for i = before + 1, #KEYS do redis.call('PEXPIRE', KEYS[i], ARGV[4]) end
 redis.call('PEXPIRE', KEYS[3], ARGV[4])

@@ -29,6 +29,21 @@ FAULTS = (
         _API,
     ),
     Fault(
+        "a commit beyond what the batch reads is taken",
+        (Edit(_LUA + "commit_ranges.lua", "if less(reach, done[#done][2]) then return outcome('BEYOND') end\n", ""),),
+        _API,
+    ),
+    Fault(
+        "a lane takes commits of what only its neighbour reads",
+        (Edit(_LUA + "commit_ranges.lua", "done_below(s.fact.value)", "done"),),
+        _API,
+    ),
+    Fault(
+        "a commit of a member does not end at the log end",
+        (Edit(_LUA + "commit_ranges.lua", "a = log_end }", "a = OFFSET_MAX }"),),
+        ("tests/test_commit_api.py", "tests/test_acknowledging_members.py"),
+    ),
+    Fault(
         "a batch commits its end over what individual commits had done",
         (
             Edit(
@@ -62,7 +77,7 @@ FAULTS = (
     ),
     Fault(
         "a new life forgets which batch its member authorized",
-        (Edit(_LUA + "join.lua", "if before[3] then", "if false then"),),
+        (Edit(_LUA + "join.lua", "if authorized then", "if false then"),),
         _SKIPPED,
         schedules=200,
     ),

@@ -2,12 +2,22 @@
 
 from mutants.fault import Edit, Fault
 
-_PRELUDE = "coordinator/redis/lua/prelude.lua"
+_PRELUDE, _LEASES = "coordinator/redis/lua/prelude.lua", "coordinator/redis/lua/leases.lua"
 _STORE = ("tests/test_redis_store.py",)
 _MEMBERSHIP = ("tests/test_redis_membership.py",)
 _RECOVERY = ("tests/test_redis_recovery.py",)
 
 FAULTS = (
+    Fault(
+        "what was timed by a clock that was ahead holds for that long",
+        (Edit(_LEASES, "  if not at or tonumber(at) <= most then", "  if true then"),),
+        ("tests/test_redis_clock.py",),
+    ),
+    Fault(
+        "a member with a short session cuts the leases of the others",
+        (Edit(_LEASES, "tonumber(redis.call('HGET', META, name .. '_ms') or 0)", "0"),),
+        ("tests/test_redis_clock.py",),
+    ),
     Fault(
         "a commit asks for no lane epoch",
         (Edit("coordinator/redis/lua/commit.lua", "and epoch == piece.left.a then", "then"),),
@@ -115,16 +125,16 @@ FAULTS = (
     ),
     Fault(
         "a hung driver keeps its ranges as long as its thread beats",
-        (Edit(_PRELUDE, " or (hung_at and tonumber(hung_at) < now)", ""),),
+        (Edit(_LEASES, " or (hung and tonumber(hung) < now)", ""),),
         _MEMBERSHIP,
     ),
     Fault(
         "the renewal of the lease is forgotten",
         (
             Edit(
-                _PRELUDE,
-                "  redis.call('ZADD', leases, ms(lease_end), call.member)\n",
-                "  redis.call('ZADD', leases, 'NX', ms(lease_end), call.member)\n",
+                _LEASES,
+                "  redis.call('ZADD', leases, ms(its_end), call.member)\n",
+                "  redis.call('ZADD', leases, 'NX', ms(its_end), call.member)\n",
             ),
         ),
         _MEMBERSHIP,
@@ -167,11 +177,44 @@ FAULTS = (
         (
             Edit(
                 "coordinator/assignment/assigning.py",
-                "        check(assignment, members, partitions)\n",
-                "        assignment = {m: {tp: h[:-1] for tp, h in r.items()} for m, r in assignment.items()}\n",
+                "    check(assignment, members, partitions)\n",
+                "    assignment = {m: {tp: h[:-1] for tp, h in r.items()} for m, r in assignment.items()}\n",
             ),
         ),
         schedules=50,
+    ),
+    Fault(
+        "a broken assignor ends the query that computes",
+        (
+            Edit(
+                "coordinator/assignment/assigning.py",
+                "    except FAILURES as error:\n",
+                "    except ImportError as error:\n",
+            ),
+        ),
+        ("tests/test_assigning.py",),
+        schedules=20,
+    ),
+    Fault(
+        "no event names a broken assignor",
+        (Edit("coordinator/redis/lua/assign.lua", "if ARGV[4] == '' then", "if true then"),),
+        ("tests/test_broken_assignors.py",),
+    ),
+    Fault(
+        "a partition whose positions and owners are gone is waited for",
+        (Edit("coordinator/redis/lua/acquire.lua", "(ARGV[2] ~= '' or redis.call", "(redis.call"),),
+        ("tests/hostile/test_hostile_redis.py",),
+    ),
+    Fault(
+        "a lease without an entry is waited for",
+        (
+            Edit(
+                "coordinator/member/leading.py",
+                "        if self._membership.member not in {m.member for m in members}:",
+                "        if {m.member for m in members} != set(look.members):",
+            ),
+        ),
+        ("tests/hostile/test_hostile_redis.py",),
     ),
     Fault(
         "nothing is released to a new member",
@@ -180,7 +223,7 @@ FAULTS = (
     ),
     Fault(
         "a member that leaves is counted on",
-        (Edit(_PRELUDE, "redis.call('SISMEMBER', leaving, member) == 0 and not takeable", "not takeable"),),
+        (Edit(_LEASES, "redis.call('SISMEMBER', leaving, member) == 0 and not takeable", "not takeable"),),
         _MEMBERSHIP,
     ),
     Fault(

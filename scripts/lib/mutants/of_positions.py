@@ -10,6 +10,19 @@ _PROGRESS = ("tests/test_progress.py",)
 
 FAULTS = (
     Fault(
+        "a checkpoint's position beyond the log end is committed",
+        (
+            Edit("coordinator/member/service.py", "        self._losses.refuse_beyond(offset)\n", ""),
+            Edit("coordinator/member/committing.py", "        mine = self._losses.within_logs(mine)\n", ""),
+        ),
+        ("tests/hostile/test_hostile_checkpoints.py",),
+    ),
+    Fault(
+        "a script writes a topic id that names a partition too",
+        (Edit("coordinator/redis/lua/prelude.lua", "  asked(right and read == #text + 1, 'lanes', text)\n", ""),),
+        ("tests/hostile/test_hostile_requests.py",),
+    ),
+    Fault(
         "positions are moved by a difference, not to a place",
         (
             Edit(

@@ -29,7 +29,7 @@ FAULTS = (
     ),
     Fault(
         "after a loss, proofs of an older reset epoch count",
-        (Edit("coordinator/redis/lua/recover.lua", "  if older then position = '-' end\n", ""),),
+        (Edit("coordinator/redis/lua/recover.lua", "older and '-' or p.position", "p.position"),),
         _SCRIPTS,
     ),
     Fault(

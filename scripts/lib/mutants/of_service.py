@@ -141,7 +141,13 @@ FAULTS = (
     ),
     Fault(
         "work goes on at once after a loss of state",
-        (Edit(_PRELUDE, "if until_ms and now_ms() < tonumber(until_ms) then", "if false then"),),
+        (
+            Edit(
+                "coordinator/redis/lua/leases.lua",
+                "if not until_ms or now_ms() >= tonumber(until_ms) then return nil end",
+                "if true then return nil end",
+            ),
+        ),
         _RECOVERY,
     ),
     Fault(

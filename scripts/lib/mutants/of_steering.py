@@ -63,7 +63,7 @@ FAULTS = (
     Fault(
         "the trial of a struck lane is the turn of the suspects beside it",
         (
-            Edit(_STEERING, "if self._budget.ms and not self._trial:", "if self._budget.ms:"),
+            Edit(_STEERING, "if budgeted and not self._trial:", "if self._budget.ms:"),
             Edit(_STEERING, "or flight.trial or (warm", "or (warm"),
         ),
         _OF_STEERING,

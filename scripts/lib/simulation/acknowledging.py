@@ -14,6 +14,7 @@ from coordinator.redis.commits import CommitVerbs, Standing
 from coordinator.settings import GroupSettings
 from coordinator.subscription import TopicPartition
 from simulation.kafka import Record
+from simulation.sink import Violation
 
 if TYPE_CHECKING:
     from simulation.driver import Driver
@@ -32,6 +33,8 @@ def acknowledge(driver: "Driver", end: StreamOffset, batch: tuple[str, int]) -> 
     if not lanes:
         return
     tp, lane, r = world.random.choice(lanes)
+    if world.chance(0.1):
+        _acknowledge_beyond(driver, end, tp, lane)
     start = world.random.randrange(r.start, r.until)
     offsets = OffsetRange(start, world.random.randint(start + 1, r.until))
     if r.start and world.chance(0.1):
@@ -41,10 +44,7 @@ def acknowledge(driver: "Driver", end: StreamOffset, batch: tuple[str, int]) -> 
         return
     world.sink.say_done(records, batch)
     try:
-        verbs = CommitVerbs.of(driver.line, GroupSettings(world.group), now=lambda: world.server.now_ms)
-        caller, fields = verbs.member(str(end.member))
-        standing = Standing(caller, end.reset, end.topic_ids, {tp: (Owned(lane.hashes, lane.epoch),)})
-        CommitApi(driver.line, verbs, standing, fields).commit(tp, [offsets])
+        _commits(driver, end).commit(tp, [offsets], lanes=[Owned(lane.hashes, lane.epoch)])
         world.server.seen["acknowledged"] += 1
     except RedisUnavailableError:
         driver.trace(f"does not know whether {offsets} of {tp} is acknowledged")
@@ -56,6 +56,29 @@ def acknowledge(driver: "Driver", end: StreamOffset, batch: tuple[str, int]) -> 
         world.server.seen[type(refused).__name__] += 1
         driver.trace(f"is not allowed to acknowledge {offsets} of {tp}: {refused}")
         world.sink.take_back(records, batch)
+
+
+def _acknowledge_beyond(driver: "Driver", end: StreamOffset, tp: TopicPartition, lane: Lane) -> None:
+    """Commit offsets of a lane that its batch does not read, most of them not written yet: never allowed."""
+    world = driver.world
+    start = lane.until + world.random.randint(-1, 3)
+    offsets = OffsetRange(max(start, 0), lane.until + world.random.randint(4, 9))
+    try:
+        _commits(driver, end).commit(tp, [offsets], lanes=[Owned(lane.hashes, lane.epoch)])
+    except RedisUnavailableError:
+        driver.trace(f"does not know whether {offsets} of {tp} is refused")
+    except CoopKafkaError as refused:
+        world.server.seen[type(refused).__name__] += 1
+    else:
+        raise Violation(f"BEYOND: {offsets} of {tp} is acknowledged, and {lane.hashes} was read to {lane.until}")
+
+
+def _commits(driver: "Driver", end: StreamOffset) -> CommitApi:
+    """The Commit API of the batch that ends there."""
+    world = driver.world
+    verbs = CommitVerbs.of(driver.line, GroupSettings(world.group), now=lambda: world.server.now_ms)
+    caller, fields = verbs.member(str(end.member))
+    return CommitApi(driver.line, verbs, Standing.of_batch(caller, end), fields)
 
 
 def _delete(world: "World") -> None:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 Mixture = Mapping[Callable[["World"], None], float]
 
 SESSION_MS = 4_000
+FAR_AHEAD_MS = 1_000 * SESSION_MS  # longer than any schedule
 _VERBS = ("join", "look", "assign", "acquire", "release", "authorize", "commit", "commit", "claim", "recover")
 MOST_DRIVERS, MOST_PARTITIONS, MOST_RECORDS, MOST_COPIES = 4, 4, 24, 3
 MOST_ENDLESS = 2
@@ -170,12 +171,12 @@ def _retention(world: "World") -> None:
 def _outage(world: "World") -> None:
     ms = world.random.choice((500, 3_000, 3_000, 9_000))
     world.trace(f"Redis is away for {ms} ms")
-    world.server.away_until_ms = world.server.now_ms + ms
+    world.server.away_until_ms = world.scheduler.now_ms + ms
 
 
 def _clock_jump(world: "World") -> None:
-    """The clock of the Redis host is set: forward, or back a little."""
-    ms = world.random.choice((-SESSION_MS // 2, SESSION_MS // 2, 2 * SESSION_MS))
+    """The clock of the Redis host is set: forward, back a little, or back from far ahead."""
+    ms = world.random.choice((-SESSION_MS // 2, SESSION_MS // 2, 2 * SESSION_MS, -FAR_AHEAD_MS))
     world.trace(f"the clock of Redis jumps by {ms} ms")
     world.server.skew_ms += ms
     if ms > 0 and world.growth_grace_ms <= 2 * SESSION_MS:

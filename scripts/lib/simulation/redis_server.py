@@ -158,7 +158,7 @@ class Line(RedisClient):
     def _before(self) -> str:
         server = self._server
         server.scheduler.turn()
-        if server.now_ms < server.away_until_ms:
+        if server.scheduler.now_ms < server.away_until_ms:
             return "refused"
         if server.random.random() >= server.unreliable:
             return ""

@@ -21,13 +21,22 @@ REACHED = frozenset(
     | {
         "shared",
         "another assignor",
+        "broken assignor",
         "policy set",
         "upgraded",
         "IndividualCommitNotAllowedError",
         "InconsistentGroupProtocolError",
     }
     | {"hung", "struck", "tried alone", "parked", "released", "all but parked", "cut by cost", "merged by cost"}
-    | {"reset done", "FencedMemberError", "RedisUnavailableError", "StateLostError", "DataLossError", "ghost Fenced"}
+    | {
+        "CommitBeyondReadError",
+        "reset done",
+        "FencedMemberError",
+        "RedisUnavailableError",
+        "StateLostError",
+        "DataLossError",
+        "ghost Fenced",
+    }
     | {"SinkSkippedBatchError", "the sink had it"}
 )
 """What schedules are for: a run that never comes to it proves nothing of it."""

@@ -1,8 +1,10 @@
 """What the user of one application wished: drawn at random, so that every option meets every fault."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
+from coordinator.assignors.assignor import Assignment, Assignor, Subscriber
 from coordinator.member.pace import Limits
 from coordinator.plan.planning import Cutting
 
@@ -16,6 +18,17 @@ ASSIGNORS = (
     "copartitioned,grouped",
 )
 EXCLUSIVE = "roundrobin"  # knows nothing that all others know
+
+
+class Broken:
+    """An assignor that all know by its name, and that fails on this host."""
+
+    def __init__(self, assignor: Assignor) -> None:
+        self.name, self.version = assignor.name, assignor.version
+
+    def assign(self, members: Sequence[Subscriber], partitions: Mapping[str, int], previous: Assignment) -> Assignment:
+        """Fail, as a user's class may; half of them would end the process."""
+        raise SystemExit(1) if len(members) % 2 else KeyError("rack")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +47,7 @@ class Wishes:
     acknowledges: bool  # its user commits offset ranges while a batch runs
     sharing: bool  # whether it may be given parts of partitions
     assignors: str  # by preference
+    broken: bool  # whether each of them fails here
     in_read: bool  # its function runs in `read`, where its cost is exact
 
     @classmethod
@@ -53,6 +67,7 @@ class Wishes:
             random.choice((True, False, False)),
             sharing=random.random() < 0.9 if sharing is None else sharing,
             assignors=assignors,
+            broken=random.random() < 0.1,
             in_read=random.choice((True, True, False)),
         )
 

@@ -37,7 +37,7 @@ from simulation.producers import Producers
 from simulation.redis_server import FATES, PEACEFUL_FATES, Server
 from simulation.sink import Sink, Violation, Visible
 from simulation.tasks import Task
-from simulation.wishes import ASSIGNORS, EXCLUSIVE, Wishes
+from simulation.wishes import ASSIGNORS, EXCLUSIVE, Broken, Wishes
 from simulation.work import Work
 
 _HEARTBEAT_MS, _OUTAGE_MS, _RETENTION_MS = 1_000, 6_000, 3_600_000
@@ -153,7 +153,7 @@ class World:
             growth_grace_ms=self.growth_grace_ms,
             tokens=self.tokens,
             sharing=wishes.sharing,
-            assignors=assignors(wishes.assignors),
+            assignors=tuple(Broken(a) if wishes.broken else a for a in assignors(wishes.assignors)),
             max_individual_commits=self._most_ics,
         )
 
@@ -221,6 +221,7 @@ class World:
         if policies.obeyed(assignment, policy, self._shares):
             self.server.seen["shared"] += 1
         protocol = str(self._text.hget(self.server.keys.meta, "protocol"))
+        self.server.seen["broken assignor"] += bool(self._text.hexists(self.server.keys.meta, "failure"))
         policies.agreed(assignment, protocol, lambda member: self._said(member, "protocols"))
         self.server.seen["another assignor"] += protocol != self._protocol != ""
         self._protocol = protocol

@@ -1,0 +1,130 @@
+"""The hashes that hold a group, parsed to a `GroupState`: for views, and for the check of a copy before its restore.
+
+    meta, topics, policy, growth, assignment, lanes      of the group
+    stable:orders, end:orders                            of a topic
+    segments:orders:0, owners:orders:0, ics:orders:0     of a partition
+
+Pure. As strict as the scripts are (`damage.lua`): members refuse what this refuses. An error names the key.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import TypeVar
+
+from coordinator.assignment.assignment_text import ranges_of
+from coordinator.assignment.policies import policy_of
+from coordinator.errors import StateFormatError
+from coordinator.group_state import SCHEMA, GroupState, KnownTopic, other_schema
+from coordinator.progress.growth import PARTITIONS_MAX, parsed
+from coordinator.progress.segments import Progress, Rectangle, commits_of
+from coordinator.ranges import HashRange, is_number
+from coordinator.reports.lane_lines import lines_of
+from coordinator.subscription import TopicPartition
+
+Hashes = Mapping[str, Mapping[str, str]]
+"""Fields and values of each hash, by what follows the group in its key; a hash without fields may be missing."""
+
+T = TypeVar("T")
+_NUMBERS = ("commit_seq", "reset_epoch", "epochs")
+_TIMES = ("recovering_until", "computing_until", "session_ms", "longest_ms")
+NUMBERS = (*_NUMBERS, "joins", "generation", *_TIMES, "duplicate_commits")
+"""Fields of `meta` that hold a number; only the first three are always there."""
+
+_DIGITS = 18  # the most that a number of `meta` may have
+_NONCE = re.compile("[0-9a-fA-F]+")
+LANE_EPOCH = re.compile(r"[0-9a-f]+\.[0-9]+")
+_OWNER = re.compile(rf"({LANE_EPOCH.pattern}) (\S+)")
+
+
+def state_of(hashes: Hashes) -> GroupState:
+    """The state that these hashes hold, without members and their leases; `StateFormatError` if it is damaged."""
+    topics = read(
+        hashes, "topics", lambda texts: {topic: KnownTopic.parse(topic, text) for topic, text in texts.items()}
+    )
+    stable, ends = _offsets("stable", topics, hashes), _offsets("end", topics, hashes)
+    read(hashes, "policy", policy_of)
+    return GroupState(
+        now_ms=0,
+        meta=read(hashes, "meta", checked_meta),
+        leases_ms={},
+        members={},
+        topics=topics,
+        segments={tp: read(hashes, f"segments:{key(tp)}", partial(_segments, tp)) for tp in stable},
+        owners={tp: read(hashes, f"owners:{key(tp)}", _owners) for tp in stable},
+        stable=stable,
+        ends=ends,
+        ics={tp: ics for tp in stable if (ics := read(hashes, f"ics:{key(tp)}", _rectangles))},
+        assignment=read(
+            hashes, "assignment", lambda texts: {member: ranges_of(text) for member, text in texts.items()}
+        ),
+        growths=read(hashes, "growth", parsed),
+        policy=hashes.get("policy", {}),
+        lanes=read(hashes, "lanes", lambda texts: {member: lines_of(text) for member, text in texts.items()}),
+    )
+
+
+def read(hashes: Hashes, name: str, parse: Callable[[Mapping[str, str]], T]) -> T:
+    """What `parse` makes of one of the hashes; an error names it."""
+    try:
+        return parse(hashes.get(name, {}))
+    except StateFormatError as error:
+        raise StateFormatError(f"{name!r}: {error.what}", error.remedy) from None
+
+
+def key(tp: TopicPartition) -> str:
+    """A partition as it stands in keys."""
+    return f"{tp.topic}:{tp.partition}"
+
+
+def checked_meta(meta: Mapping[str, str]) -> Mapping[str, str]:
+    """The `meta` of a group, if it is of this schema and its numbers are numbers."""
+    if (schema := meta.get("schema", "")) != SCHEMA:
+        raise other_schema(schema)
+    if not _NONCE.fullmatch(meta.get("nonce", "")):
+        raise StateFormatError(f"nonce is {meta.get('nonce', '')!r}, not hex digits")
+    for name in NUMBERS:
+        text = meta.get(name, "" if name in _NUMBERS else "0")
+        if not (is_number(text) and len(text) <= _DIGITS):
+            raise StateFormatError(f"{name} is {text!r}, not a number of at most {_DIGITS} digits")
+    return meta
+
+
+def partitions_of(topic: str, texts: Mapping[str, str]) -> dict[TopicPartition, str]:
+    """What a hash of a topic says of each partition, ascending."""
+    for partition in texts:
+        if not (is_number(partition) and int(partition) < PARTITIONS_MAX):
+            raise StateFormatError(f"{partition!r} is not the number of a partition")
+    return {TopicPartition(topic, int(p)): text for p, text in sorted(texts.items(), key=lambda item: int(item[0]))}
+
+
+def offsets_at(topic: str, texts: Mapping[str, str]) -> dict[TopicPartition, int]:
+    """The offset of each partition that a hash of a topic holds, ascending."""
+    found = partitions_of(topic, texts)
+    for tp, text in found.items():
+        if not is_number(text):
+            raise StateFormatError(f"partition {tp.partition} is recorded at {text!r}, not an offset")
+    return {tp: int(text) for tp, text in found.items()}
+
+
+def _offsets(kind: str, topics: Iterable[str], hashes: Hashes) -> dict[TopicPartition, int]:
+    of_topics = (read(hashes, f"{kind}:{topic}", partial(offsets_at, topic)) for topic in topics)
+    return {tp: offset for of_topic in of_topics for tp, offset in of_topic.items()}
+
+
+def _segments(tp: TopicPartition, texts: Mapping[str, str]) -> tuple[tuple[HashRange, int], ...]:
+    return tuple((s.hashes, s.position) for s in Progress.parse_whole(tp, texts).segments)
+
+
+def _rectangles(texts: Mapping[str, str]) -> tuple[Rectangle, ...]:
+    return tuple(Rectangle(hashes, offsets) for hashes, done in commits_of(texts).items() for offsets in done)
+
+
+def _owners(texts: Mapping[str, str]) -> tuple[tuple[HashRange, str, str], ...]:
+    owners = []
+    for hashes, value in texts.items():
+        found = _OWNER.fullmatch(value)
+        if not found:
+            raise StateFormatError(f"{hashes!r} is recorded as owned by {value!r}, not <lane epoch> <member>")
+        owners.append((HashRange.parse(hashes), found[1], found[2]))
+    return tuple(sorted(owners))

@@ -1,0 +1,84 @@
+"""What the ids and numbers of a group look like, and how large they may be: in checkpoints and in Redis alike.
+
+    topic        orders           a name as Kafka allows it
+    topic id     4fVq...          Kafka's, as text; empty where brokers are too old to have any
+    member       m-7f31c0de       minted when a query begins
+    lane epoch   9c41ab03.17      nonce of the group's state, and a counter; "-" where nothing is shared
+    reset epoch  1763900000000    the time of an operator's reset in ms, or one more than the last; 0 before the first
+    position     241              the next offset to read
+
+The scripts refuse the same (`asked.lua`). Knows nothing else of any of them.
+"""
+
+import re
+import unicodedata
+
+from coordinator.errors import StateFormatError
+from coordinator.ranges import OFFSET_MAX
+
+GROUP_NAME_MAX = 255
+POSITION_MAX = OFFSET_MAX - 1  # no log ends at 2^63 - 1: a position there would be behind every log for ever
+RESET_MAX = 10**15 - 1  # the year 33658
+PARTITION_MAX = LEADER_EPOCH_MAX = 2**31 - 1  # as Kafka's protocol holds them
+
+_TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
+_TOPIC_ID = re.compile(r"[A-Za-z0-9._-]{0,64}")
+_MEMBER = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_LANE_EPOCH = re.compile(r"-|[0-9a-f]{1,64}\.(0|[1-9][0-9]{0,17})")
+_UNPRINTABLE = ("Cc", "Cs", "Zl", "Zp")  # line breaks and control characters
+
+
+def topic(value: object) -> str:
+    """The name of a topic; raises `StateFormatError`, as all here."""
+    return _matching(_TOPIC, value, "the name of a topic")
+
+
+def topic_id(value: object) -> str:
+    """The id of a topic."""
+    return _matching(_TOPIC_ID, value, "a topic id")
+
+
+def member(value: object) -> str:
+    """The id of a member."""
+    return _matching(_MEMBER, value, "a member id")
+
+
+def lane_epoch(value: object) -> str:
+    """A lane epoch."""
+    return _matching(_LANE_EPOCH, value, "a lane epoch")
+
+
+def group(value: object) -> str:
+    """The name of a group."""
+    if not (isinstance(value, str) and value.strip() and len(value) <= GROUP_NAME_MAX and not _unprintable(value)):
+        raise StateFormatError(f"{_shown(value)} is not the name of a group")
+    return value
+
+
+def number(value: object, most: int, what: str) -> int:
+    """A whole number from 0 to `most`."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
+        raise StateFormatError(f"{what} {_shown(value)} is not a whole number from 0 to {most}")
+    return value
+
+
+def partition(text: object) -> int:
+    """The number of a partition, of its text."""
+    if not (isinstance(text, str) and text.isascii() and text.isdecimal() and str(int(text)) == text):
+        raise StateFormatError(f"{_shown(text)} is not a partition")
+    return number(int(text), PARTITION_MAX, "partition")
+
+
+def _matching(pattern: re.Pattern[str], value: object, what: str) -> str:
+    if not (isinstance(value, str) and pattern.fullmatch(value)):
+        raise StateFormatError(f"{_shown(value)} is not {what}")
+    return value
+
+
+def _unprintable(text: str) -> bool:
+    return any(unicodedata.category(c) in _UNPRINTABLE for c in text)
+
+
+def _shown(value: object) -> str:
+    text = f"{value!a:.80}" if isinstance(value, str) else repr(value)
+    return text if len(text) <= 80 else f"{text[:80]} ..."

@@ -1,0 +1,92 @@
+-- Put after the events: leases, and the other times until which something holds. Redis TIME decides them all. It may have
+-- been ahead when one was written: none of them holds for longer than the group's members ask for, from now on.
+-- A lease is cut and does not end at once: who holds it may be alive, and its own clock ends it no later.
+local EVENTS = string.gsub(META, 'meta$', 'events')  -- of every group, also where a verb does not name it
+local WORTH_TELLING = 1000  -- ms: clocks are set back by less all the time
+
+local given = {}
+local function longest(name)  -- the longest session, or longest batch, that the caller or a member of the group was given
+  given[name] = given[name] or math.max(tonumber(call[name]), tonumber(redis.call('HGET', META, name .. '_ms') or 0))
+  return given[name]
+end
+
+local function remember_times()  -- of who joins
+  for _, name in ipairs({ 'session', 'longest' }) do redis.call('HSET', META, name .. '_ms', ms(longest(name))) end
+end
+
+local function cut_to(most, at, what, write)  -- the time that holds of `at`; written where it lay too far ahead
+  if not at or tonumber(at) <= most then return at or nil end
+  if tonumber(at) - most > WORTH_TELLING then
+    event(EVENTS, 'clock', what .. ' was to end later than now is possible: the clock of Redis was ahead')
+  end
+  write(ms(most))
+  return ms(most)
+end
+
+local function recovering()
+  local until_ms = redis.call('HGET', META, 'recovering_until')
+  if not until_ms or now_ms() >= tonumber(until_ms) then return nil end
+  until_ms = cut_to(now_ms() + longest('session'), until_ms, 'the recovery', function(at)
+    redis.call('HSET', META, 'recovering_until', at)
+  end)
+  return { 'RECOVERING', until_ms, redis.call('HGET', META, 'nonce') }
+end
+
+local function end_of_lease(leases, member)  -- nil if it has none
+  return cut_to(now_ms() + longest('session'), redis.call('ZSCORE', leases, member), 'the lease of ' .. member, function(at)
+    redis.call('ZADD', leases, at, member)
+  end)
+end
+
+local function end_of_batch(batches, member)  -- when it counts as hung; nil between batches
+  return cut_to(now_ms() + longest('longest'), redis.call('ZSCORE', batches, member), 'the batch of ' .. member, function(at)
+    redis.call('ZADD', batches, at, member)
+  end)
+end
+
+-- What an operator changes only while no member's lease runs.
+local function busy(leases)
+  for _, member in ipairs(redis.call('ZRANGE', leases, 0, -1)) do
+    local its_end = end_of_lease(leases, member)
+    if tonumber(its_end) >= now_ms() then return { 'BUSY', member, its_end, ms(now_ms()) } end
+  end
+  return nil
+end
+
+-- R6: a member whose ranges others may take: its lease is over, or its batch hangs.
+local function takeable(leases, batches, member)
+  local its_end, hung, now = end_of_lease(leases, member), end_of_batch(batches, member), now_ms()
+  return not its_end or tonumber(its_end) < now or (hung and tonumber(hung) < now)
+end
+
+-- Members that an assignment counts on, ascending: their ranges are not takeable and they do not leave.
+local function working(leases, batches, leaving)
+  local members = {}
+  for _, member in ipairs(redis.call('ZRANGE', leases, 0, -1)) do
+    if redis.call('SISMEMBER', leaving, member) == 0 and not takeable(leases, batches, member) then
+      members[#members + 1] = member
+    end
+  end
+  table.sort(members)
+  return members
+end
+
+-- What an assignment is made for: the working members as they last joined, the topics with their partitions, the policies.
+local function occasion(keys)
+  local function fields(key)
+    local sorted, flat = {}, redis.call('HGETALL', key)
+    for i = 1, #flat, 2 do sorted[#sorted + 1] = flat[i] .. ' ' .. flat[i + 1] end
+    table.sort(sorted)
+    return table.concat(sorted, ';')
+  end
+  local members = working(keys.leases, keys.batches, keys.leaving)
+  local lives = redis.call('HMGET', META, 'nonce', 'joins')
+  local text = { lives[1], lives[2] or '0', table.concat(members, ' '), fields(keys.topics), fields(keys.policy) }
+  return redis.sha1hex(table.concat(text, ';')), members
+end
+
+local function renew(leases)  -- the new lease end
+  local its_end = now_ms() + tonumber(call.session)
+  redis.call('ZADD', leases, ms(its_end), call.member)
+  return its_end
+end

@@ -1,0 +1,74 @@
+"""Which `redis.url` can be used: the parts and arguments that redis-py reads and that are a user's to set.
+
+Time-outs and retries are not among the arguments: leases depend on them, so `connection` sets its own.
+Knows the text only; connects to nothing. No message repeats the url, which may hold a password.
+"""
+
+import re
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+LIMIT = (
+    "redis://[user:password@]host[:port][/db], rediss://... for TLS (?ssl_ca_certs=/path/to/ca.pem), "
+    "unix:///path/to.sock, ?cluster=true for a cluster, "
+    "with / ? # @ : in user and password percent-encoded (%2F %3F %23 %40 %3A)"
+)
+"""What a url must be, as the end of the sentence "give ..."."""
+
+_ARGUMENTS = {"db", "username", "password", "client_name", "protocol", "cluster"}
+_TLS_ARGUMENTS = {"ssl_ca_certs", "ssl_ca_path", "ssl_certfile", "ssl_keyfile", "ssl_cert_reqs", "ssl_check_hostname"}
+_VALUES = {
+    "db": ("[0-9]{1,9}", "db is not a number"),
+    "protocol": ("[23]", "protocol is none of 2, 3"),
+    "client_name": ("[!-~]*", "client_name holds more than visible ASCII characters"),
+    "cluster": ("true|false", "cluster is none of true, false"),
+    "ssl_cert_reqs": ("required|optional|none", "ssl_cert_reqs is none of required, optional, none"),
+}
+
+
+def check_url(text: str) -> None:
+    """Raise a `ValueError` that says why this is no url of a Redis."""
+    if re.search(r"[\s\x00-\x1f\x7f]", text):
+        raise ValueError("it holds a space or a control character")
+    if not text.startswith(("redis://", "rediss://", "unix://")):
+        raise ValueError("it does not begin with redis://, rediss:// or unix://")
+    try:
+        parts = urlsplit(text)
+        port = parts.port
+    except ValueError:
+        raise ValueError("host and port cannot be told apart") from None
+    if "@" in parts.path or parts.fragment:
+        raise ValueError("user or password holds a character that must be percent-encoded")
+    _check_place(parts.scheme, parts.hostname, port, parts.path)
+    _check_arguments(parts.scheme, parts.query)
+
+
+def _check_place(scheme: str, host: str | None, port: int | None, path: str) -> None:
+    if scheme == "unix":
+        if host or len(path) < len("/x"):
+            raise ValueError("it names no socket file" if not host else "a third slash is missing")
+        return
+    if not host or port == 0:
+        raise ValueError("it names no host" if not host else "0 is not a port")
+    _check_host(host)
+    if not re.fullmatch(r"/?|/[0-9]{1,9}", unquote(path)):
+        raise ValueError("what follows host and port is not the number of a database")
+
+
+def _check_host(host: str) -> None:
+    """The resolver encodes names as DNS does, and refuses an empty or long part by a bare error."""
+    try:
+        unquote(host).encode("idna")
+    except UnicodeError:
+        raise ValueError("its host is no name of a host: a part between two dots is empty or too long") from None
+
+
+def _check_arguments(scheme: str, query: str) -> None:
+    allowed = _ARGUMENTS | (_TLS_ARGUMENTS if scheme == "rediss" else set())
+    for name, value in parse_qsl(query, keep_blank_values=True):
+        if name not in allowed:
+            raise ValueError(f"an argument behind ? is none of {', '.join(sorted(allowed))}")
+        pattern, why = _VALUES.get(name, (".*", ""))
+        if not re.fullmatch(pattern, value, re.DOTALL):
+            raise ValueError(why)
+        if name == "cluster" and scheme == "unix":
+            raise ValueError("cluster is of a socket file")

@@ -1,0 +1,45 @@
+"""Which functions of `mapInRead` the administrator of the driver's host allows.
+
+Whoever may write a query's options names or pickles a function, and so runs code. `COOP_KAFKA_FUNCTIONS` limits that to
+functions of some modules. It is read from the driver's environment, where no option reaches. Driver side.
+"""
+
+import os
+from collections.abc import Callable, Iterable
+
+from coordinator.errors import FunctionNotAllowedError
+from spark_coop_source.function.user_function import is_name, loaded
+
+VARIABLE = "COOP_KAFKA_FUNCTIONS"
+"""Names of modules and packages, separated by commas; set and empty, it allows no function; not set, it allows any."""
+
+
+def loaded_if_allowed(text: str) -> Callable[..., object]:
+    """The function of a text; raises `FunctionNotAllowedError`, before anything of it runs, and what `loaded` raises.
+
+    A function that its module has only imported is not one of that module.
+    """
+    allowed = os.environ.get(VARIABLE)
+    if allowed is None:
+        return loaded(text)
+    prefixes = tuple(filter(None, map(str.strip, allowed.split(","))))
+    if not is_name(text):
+        raise _refused("is pickled", prefixes)
+    _check(text.partition(":")[0], prefixes)
+    found = loaded(text)
+    _check(str(getattr(found, "__module__", "")), prefixes)
+    return found
+
+
+def _check(module: str, prefixes: Iterable[str]) -> None:
+    if not any(module == prefix or module.startswith(f"{prefix}.") for prefix in prefixes):
+        raise _refused(f"is of the module {module[:100]!r}", prefixes)
+
+
+def _refused(why: str, prefixes: Iterable[str]) -> FunctionNotAllowedError:
+    modules = ", ".join(prefixes)
+    remedy = f"name a function of {modules} as module:function" if modules else "leave mapInRead out"
+    return FunctionNotAllowedError(
+        f"the function of mapInRead {why}, and {VARIABLE} in the driver's environment does not allow it",
+        f"{remedy}, or ask the administrator of the driver's host to add its module",
+    )

@@ -1,0 +1,50 @@
+"""Every name of an option, and what an unknown one is answered with. Knows no values."""
+
+import difflib
+
+from coordinator.errors import UnknownOptionError
+from spark_coop_source.options.kafka_table import KAFKA_NAMES, REFUSED_FAMILIES
+from spark_coop_source.options.table import OPTIONS
+from spark_coop_source.options.values import named
+
+_LONGEST_NAME = 100  # of which a near one is looked for
+
+NAMES = {option.name.lower(): option.name for option in OPTIONS} | {
+    f"kafka.{name}": f"kafka.{name}" for name in KAFKA_NAMES
+}
+"""Every known name, by its lower-case form, as the docs spell it."""
+
+# Spark adds the first two for load(path), the next two for CREATE TABLE (measured on PySpark 4.3);
+# the last is an option of Spark's Kafka sink.
+_TABLE = "use CREATE TEMPORARY VIEW ... USING instead of CREATE TABLE: Spark hands a table's options on to no reader"
+_MISPLACED = {
+    "path": "call load() without a path: topics are named by the option subscribe",
+    "paths": "call load() without paths: topics are named by the option subscribe",
+    "owner": _TABLE,
+    "provider": _TABLE,
+    "topic": "topics to read are named by the option subscribe; topic is for writing with Spark's Kafka sink",
+}
+
+
+def check_name(name: str) -> None:
+    """Raise `UnknownOptionError` for a name (any case) that is in no table, suggesting the nearest one."""
+    given = name.lower()
+    if given in NAMES or given.startswith(tuple(f"kafka.{family}" for family in REFUSED_FAMILIES)):
+        return  # `kafka_arguments` refuses these families by their own remedy
+    remedy = _TABLE if given.startswith("option.") else _MISPLACED.get(given)
+    if remedy is None:
+        near = _nearest(given)
+        remedy = f"did you mean {near}" if near else "see docs/options.md for the options there are"
+    raise UnknownOptionError(f"there is no option {named(name)}", remedy)
+
+
+def _nearest(given: str) -> str | None:
+    """The known name that looks most like it; one of Kafka's without the prefix counts, which says nothing itself."""
+    if len(given) > _LONGEST_NAME:
+        return None
+    if f"kafka.{given}" in NAMES:
+        return NAMES[f"kafka.{given}"]
+    prefix = "kafka." if given.startswith("kafka.") else ""
+    names = KAFKA_NAMES if prefix else NAMES
+    near = difflib.get_close_matches(given.removeprefix(prefix), names, 1, 0.55)
+    return NAMES[prefix + near[0]] if near else None

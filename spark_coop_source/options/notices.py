@@ -1,0 +1,48 @@
+"""What a query was given without effect, or probably by mistake: a line each, logged once when the query starts.
+
+Nothing here refuses: the query runs. Pure; the readers log.
+"""
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+
+from coordinator.offset_spec import AtTimestamp, AtTimestamps, OffsetSpec
+from spark_coop_source.options import table
+from spark_coop_source.options.kafka_table import NO_EFFECT
+
+_YEAR_2001_MS = 978_307_200_000
+_SECONDS = (
+    (table.STARTING_TIMESTAMP.name, table.STARTING_OFFSETS_BY_TIMESTAMP.name),
+    (table.ENDING_TIMESTAMP.name, table.ENDING_OFFSETS_BY_TIMESTAMP.name),
+)
+
+
+def notices(texts: Mapping[str, str], starting: OffsetSpec, ending: OffsetSpec) -> tuple[str, ...]:
+    """The lines for options (names in lower case) that start and end there."""
+    return (*_without_effect(texts), *_in_seconds(_SECONDS[0], starting), *_in_seconds(_SECONDS[1], ending))
+
+
+def _without_effect(texts: Mapping[str, str]) -> Iterator[str]:
+    prefix = table.GROUP_ID_PREFIX.name
+    reasons = {f"kafka.{name}": reason for name, reason in NO_EFFECT.items()} | {prefix: NO_EFFECT["group.protocol"]}
+    for name, reason in reasons.items():
+        if name.lower() in texts:
+            yield f"option {name} has no effect: {reason}. Remedy: remove it."
+
+
+def _in_seconds(names: tuple[str, str], spec: OffsetSpec) -> Iterator[str]:
+    """A time before 2001 is one in seconds, since there was no Kafka; 0 is a way to write "from the first record"."""
+    match spec:
+        case AtTimestamp(time_ms, _):
+            name, times = names[0], [time_ms]
+        case AtTimestamps(times_ms, _):
+            name, times = names[1], sorted(times_ms.values())
+        case _:
+            return
+    early = next((time for time in times if 0 < time < _YEAR_2001_MS), None)
+    if early is not None:
+        read_as = datetime.fromtimestamp(early // 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+        yield (
+            f"option {name}: {early} is {read_as}, because times are milliseconds. "
+            f"Remedy: give milliseconds, {early * 1000} if this is a time in seconds."
+        )

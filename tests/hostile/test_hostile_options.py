@@ -1,0 +1,431 @@
+"""Options as an attacker, a tired user or a broken template writes them: each row ends in a named error at once.
+
+Every message names what to do, is bounded, shows control characters escaped and no secret (`hunter2` below).
+"""
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from coordinator.errors import ConfigurationError
+from coordinator.quoting import has_control_character
+from spark_coop_source.options.options import validate
+
+SECRET = "hunter2"
+BROKER = {"kafka.bootstrap.servers": "broker:9092"}
+BATCH = {**BROKER, "subscribe": "orders"}
+STREAM = {**BATCH, "group": "g", "redis.url": "redis://localhost:6379"}
+STANDALONE = {**BROKER, "assign": '{"orders":[0]}'}
+LOGIN = {"kafka.security.protocol": "SASL_SSL", "kafka.sasl.mechanism": "PLAIN"}
+JAAS = "org.apache.kafka.common.security.plain.PlainLoginModule"
+ESCAPE = "\x1b]0;owned\x07"
+MOST = 2_000
+"""Characters of the whole error; a value of one is cut at 200."""
+
+
+class Row(NamedTuple):
+    """A case: its sentence, what is given beside `base`, the error's name, and words of its message and its remedy."""
+
+    case: str
+    given: Mapping[str, str | None]
+    name: str
+    words: str
+    remedy: str
+    base: Mapping[str, str] = STREAM
+    streaming: bool | None = True
+
+
+INVALID, UNKNOWN, CONFLICT, MISSING = "INVALID_OPTION", "UNKNOWN_OPTION", "CONFLICTING_OPTIONS", "MISSING_OPTION"
+
+
+def bad(case: str, option: str, value: str, words: str, remedy: str, **more: str) -> Row:
+    """A row of one value that cannot be used."""
+    return Row(case, {option: value, **more}, INVALID, words, remedy)
+
+
+def assigned(case: str, value: str, words: str, remedy: str = "give JSON with partitions") -> Row:
+    """A row of the option `assign`."""
+    return Row(case, {"assign": value}, INVALID, words, remedy, STANDALONE)
+
+
+def login(case: str, config: str, words: str) -> Row:
+    """A row of a JAAS text that holds the secret."""
+    return bad(case, "kafka.sasl.jaas.config", config, words, "username=", **LOGIN)
+
+
+def labels(count: int) -> str:
+    """So many labels."""
+    return ",".join(f"l{i}=" for i in range(count))
+
+
+def tls(case: str, words: str, remedy: str, **given: str) -> Row:
+    """A row of `kafka.ssl.*` options, with _ for the dots."""
+    named = {f"kafka.ssl.{name.replace('_', '.')}": value for name, value in given.items()}
+    return Row(case, {"kafka.security.protocol": "SSL", **named}, INVALID, words, remedy)
+
+
+NAMES = [
+    Row("a name nobody knows", {"frobnicate": "1"}, UNKNOWN, "no option frobnicate", "docs/options.md"),
+    Row("a name of Kafka without its prefix", {"client.id": "x"}, UNKNOWN, "client.id", "did you mean kafka.client.id"),
+    Row("a name with an underscore", {"redis_url": "x"}, UNKNOWN, "redis_url", "did you mean redis.url"),
+    Row("the prefix alone", {"kafka.": "x"}, UNKNOWN, "no option kafka.", "docs/options.md"),
+    Row("no name at all", {"": "x"}, UNKNOWN, "no option ''", "docs/options.md"),
+    Row(
+        "a family of Kafka without its prefix",
+        {"config.providers.x": "y"},
+        UNKNOWN,
+        "config.providers.x",
+        "mean kafka.config",
+    ),
+    Row("another such family", {"sasl.oauthbearer.scope": "y"}, UNKNOWN, "sasl.oauthbearer.scope", "docs/options.md"),
+    Row("a config provider", {"kafka.config.providers.x": "y"}, INVALID, "providers.x is not", "resolve secrets"),
+    Row("a token endpoint", {"kafka.sasl.oauthbearer.x": "y"}, INVALID, "oauthbearer.x is not", "logs in with PLAIN"),
+    Row("a family with an escape", {f"kafka.config.providers.{ESCAPE}": "y"}, INVALID, r"\x1b]0;owned", "resolve"),
+    Row("an escape in a name", {ESCAPE: "y"}, UNKNOWN, r"no option '\x1b]0;owned\x07'", "docs/options.md"),
+    Row("a password in a name", {f"redis://u:{SECRET}@h": "y"}, UNKNOWN, "no option (not shown)", "docs/options.md"),
+    Row("five million characters of a name", {"x" * 5_000_000: "y"}, UNKNOWN, "(5000000 characters)", "docs"),
+    Row("a name ten thousand times", {"kafka." + "group.id" * 10_000: "y"}, UNKNOWN, "(80006 characters)", "docs"),
+    Row("a path given to load", {"path": "/data"}, UNKNOWN, "path", "load() without a path"),
+    Row("the topic of Spark's sink", {"topic": "orders"}, UNKNOWN, "topic", "by the option subscribe"),
+    Row("an option of CREATE TABLE", {"option.subscribe": "t"}, UNKNOWN, "option.subscribe", "CREATE TEMPORARY VIEW"),
+    Row("commits by Kafka", {"kafka.enable.auto.commit": "true"}, INVALID, "auto.commit is not supported", "remove it"),
+    Row("a class of Java", {"kafka.key.deserializer": "a.B"}, INVALID, "is not supported", "keys arrive as bytes"),
+]
+
+SUBSCRIPTIONS = [
+    Row("nothing to read", {}, MISSING, "none of the options subscribe", ".option(", {**BROKER}),
+    Row("topics and a pattern", {"subscribePattern": "a"}, CONFLICT, "are both given", "exactly one of"),
+    bad("commas only", "subscribe", ",, ,", "names no topic", "topic names separated by commas"),
+    bad("a topic with a slash", "subscribe", "../../etc/passwd", "no topic can be called", "topic names"),
+    bad("the folder itself", "subscribe", "a,..", "no topic can be called '..'", "topic names"),
+    bad("an escape in a topic", "subscribe", f"a,{ESCAPE}", r"called '\x1b]0;owned\x07'", "topic names"),
+    bad("a topic of two lines", "subscribe", "orders\nKAFKA_ERROR: all is lost", r"orders\nKAFKA", "topic names"),
+    bad("a topic written from right to left", "subscribe", "a\u202eb", r"a\u202eb", "topic names"),
+    bad("a letter that looks like another", "subscribe", "оrders", "no topic can be called", "topic names"),
+    bad("a topic of 250 characters", "subscribe", "t" * 250, "(250 characters)", "topic names"),
+    bad("a redis url as topic", "subscribe", f"redis://:{SECRET}@h", "may hold a password", "topic names"),
+    bad("a topic of a megabyte", "subscribe", "t" * 10**6, "(1000000 characters)", "topic names"),
+    bad(
+        "five megabytes of topics", "subscribe", "t," * 2_500_000, "has 5000000 characters, and 1000000", "topic names"
+    ),
+]
+
+PATTERNS = [
+    Row(case, {"subscribePattern": regex}, INVALID, words, "a regular expression", BROKER, None)
+    for case, regex, words in (
+        ("nine thousand groups that are not closed", "(" * 9_000, "not a regular expression"),
+        ("a reference to no group", r"a\1", "invalid group reference"),
+        ("a name of two groups", "(?P<a>x)(?P<a>y)", "redefinition of group name"),
+        ("a repetition of nothing", "*", "nothing to repeat"),
+        ("a repetition without bounds", "a{99999999999}", "too large"),
+        ("a pattern of 10,001 characters", "a" * 10_001, "has 10001 characters"),
+        ("a pattern with an escape", f"orders{ESCAPE}", "control character"),
+        ("a pattern of megabytes", "a|" * 2_500_000, "has 5000000 characters"),
+    )
+]
+
+ASSIGNMENTS = [
+    assigned("text behind the JSON", '{"a":[0]} x', "not JSON (Extra data"),
+    assigned("a list", "[0]", "not a JSON object"),
+    assigned("a hundred thousand brackets", "[" * 100_000, "nested too deeply"),
+    assigned("a topic twice", '{"a":[0],"a":[1]}', '"a" is there twice'),
+    assigned("a topic with an escape", json.dumps({ESCAPE: [0]}), r"\x1b]0;owned\x07"),
+    assigned("a fraction of a partition", '{"a":[0.5]}', "0.5 is not a whole number"),
+    assigned("true as a partition", '{"a":[true]}', "true is not a whole number"),
+    assigned("a number of no end", '{"a":[%s]}' % ("9" * 5_000), "(5000 characters)"),
+    assigned("no number", '{"a":[NaN]}', "NaN is not a whole number"),
+    assigned("a partition beyond 31 bits", '{"a":[2147483648]}', "2147483648 is not within"),
+    assigned("a partition with a leading zero", '{"a":{"00":[]}}', '"00" is not the number of a partition'),
+    assigned("ranges that overlap", '{"a":{"0":[[0,9],[9,12]]}}', "[0,9] and [9,12] of a-0 overlap"),
+    assigned("an inverted range", '{"a":{"0":[[9,0]]}}', "[9,0] is inverted"),
+    assigned("a range beyond the hash space", '{"a":{"0":[[0,9223372036854775808]]}}', "is not within"),
+    assigned("a range of three", '{"a":{"0":[[0,1,2]]}}', "not a key range"),
+    assigned("no partition", '{"a":{}}', "names no partition"),
+    assigned("megabytes of partitions", '{"a":[' + "1," * 10**6 + "1]}", "has 2000009 characters"),
+    Row("key ranges in a group", {"subscribe": None, "assign": '{"a":{"0":[[0,9]]}}'}, CONFLICT, "and group", "whole"),
+]
+
+STARTS = [
+    bad("an offset below -2", "startingOffsets", '{"a":{"0":-3}}', "-3 is not within -2", "earliest, latest or JSON"),
+    bad("an offset beyond 64 bits", "startingOffsets", '{"a":{"0":9223372036854775808}}', "is not within", "earliest"),
+    bad("an offset as text", "startingOffsets", '{"a":{"0":"5"}}', '"5" is not a whole number', "earliest"),
+    bad("a zero behind the word", "startingOffsets", "earliest\0", r"earliest\x00", "earliest, latest or JSON"),
+    bad("a partition that is none", "startingOffsets", '{"a":{"x":5}}', '"x" is not the number', "earliest"),
+    bad("a date as time", "startingTimestamp", "2026-01-01", "not a whole number", "one time in milliseconds"),
+    bad("a time before 1970", "startingTimestamp", "-1", "too small", "one time in milliseconds"),
+    bad("a time as fraction", "startingOffsetsByTimestamp", '{"a":{"0":1.7e12}}', "is not a whole number", "give JSON"),
+    Row("a stream that ends", {"endingOffsets": "latest"}, INVALID, "for batch queries only", "spark.read"),
+    Row(
+        "a batch from latest", {"startingOffsets": "latest"}, INVALID, "cannot start at latest", "another", BATCH, False
+    ),
+    Row(
+        "a batch to earliest", {"endingOffsets": "earliest"}, INVALID, "cannot end at earliest", "another", BATCH, False
+    ),
+    Row(
+        "a batch that ends before it starts",
+        {"startingOffsets": '{"orders":{"0":9}}', "endingOffsets": '{"orders":{"0":8}}'},
+        *(CONFLICT, "is 9, behind its endingOffsets, 8", "later end", BATCH, False),
+    ),
+    Row(
+        "an end of other partitions",
+        {"startingOffsets": '{"orders":{"0":9}}', "endingOffsets": '{"orders":{"1":8}}'},
+        *(CONFLICT, "must name the same partitions", "add it to the other", BATCH, False),
+    ),
+]
+
+NUMBERS = [
+    bad("a batch of nothing", "maxOffsetsPerTrigger", "0", "too small", "a whole number from 1"),
+    bad("a number as Python writes it", "maxOffsetsPerTrigger", "1_000", "not a whole number", "a whole number"),
+    bad("a number of another script", "slots", "٣", "not a whole number", "from 1 to 1024"),
+    bad("a number in base sixteen", "lanes", "0x10", "not a whole number", "from 1 to 4096"),
+    bad("a number with an exponent", "minPartitions", "1e3", "not a whole number", "a whole number"),
+    bad("a number of a line more", "capacity", "5\n", r"'5\n'", "from 1 to 1000000"),
+    bad("more lanes than a partition may have", "lanes", "4097", "too large", "from 1 to 4096"),
+    bad("a session below a second", "session.timeout.ms", "999", "too small", "from 1000"),
+    bad("a word that is nearly true", "failOnDataLoss", "yes", "neither true nor false", "true or false"),
+    bad("a word with an escape", "onStateLoss", f"fail{ESCAPE}", r"\x1b]0;owned\x07", "fail or earliest"),
+    Row("the least above the most", {"minOffsetsPerTrigger": "9", "maxOffsetsPerTrigger": "8"}, CONFLICT, "9", "lower"),
+    Row("a heartbeat as long as the session", {"heartbeat.interval.ms": "45000"}, INVALID, "45000", "at most a third"),
+]
+
+DURATIONS = [
+    bad("a budget below a millisecond", "batch.time.budget", "999us", "not a whole number of milli", "a duration like"),
+    bad("a grace below a millisecond", "partition.growth.grace", "500us", "not a whole number of milli", "a duration"),
+    bad("a lead with a rest", "max.lane.lead", "1001us", "not a whole number of milliseconds", "a duration like"),
+    bad("a fraction of a second", "redis.max.outage", "1.5s", "not a duration", "500ms, 60s, 15m or 2h"),
+    bad("a unit nobody knows", "maxTriggerDelay", "1 fortnight", "not a duration", "a duration like"),
+    bad("a time that runs backwards", "batch.time.budget", "-1s", "not a duration", "a duration like"),
+    bad("longer than a day", "batch.time.budget", "25h", "too long", "at most 86400000 ms"),
+    bad("days beyond 64 bits", "maxTriggerDelay", "9223372036854775807d", "too long", "a duration like"),
+]
+
+GROUPS = [
+    bad("a group with an escape", "group", f"g{ESCAPE}", r"g\x1b]0;owned\x07", "without line breaks or control"),
+    bad("a group with a bell of eight bits", "group", "g\x9b31m", r"g\x9b31m", "without line breaks"),
+    bad("a group written from right to left", "group", "g\u202egpj.exe", r"\u202e", "without line breaks or control"),
+    bad("a group of spaces", "group", "   ", "the name is empty", "1 to 255 characters"),
+    bad("a group of a megabyte", "group", "g" * 10**6, "the name has 1000000 characters", "1 to 255 characters"),
+    Row("two names of the group", {"kafka.group.id": "h"}, CONFLICT, "('g') and kafka.group.id ('h')", "remove one"),
+    Row("a group without a Redis", {"redis.url": None}, MISSING, "needs a Redis", 'option("redis.url"'),
+    Row("a Redis without a group", {"redis.url": "redis://h"}, CONFLICT, "no group", 'option("group"', STANDALONE),
+    Row("a stream without a group", {}, MISSING, "needs a group", 'option("group"', BATCH),
+    bad(
+        "one label more than may be",
+        "member.labels",
+        labels(65),
+        "has 65 labels",
+        "at most 64",
+    ),
+    bad("four thousand labels", "member.labels", labels(4_000), "4000 labels", "at most 64"),
+    bad("a label with an escape", "member.labels", f"zone={ESCAPE}", r"'\x1b]0;owned\x07' of zone has", "name=value"),
+    bad("a label with an escape for a name", "member.labels", "\x1b=a", r"'\x1b=a' is not name=value", "name=value"),
+    bad("a label of 257 bytes", "member.labels", "zone=" + "ü" * 128 + "x", "zone has 257 bytes", "1 to 256 bytes"),
+    bad("a label twice", "member.labels", "zone=a,team=b,zone=c", "the name zone stands there twice", "each name once"),
+    bad("a label that holds a login", "member.labels", f"db=pg://u:{SECRET}@h,x", "may hold a password", "name=value"),
+]
+
+CLASSES = [
+    bad("an assignor that is not there", "assignor", "fairest", "no assignor 'fairest'", "grouped, range"),
+    bad("an assignor twice", "assignor", "range,range", "range 1 is named twice", "by preference"),
+    bad(
+        "a hundred thousand assignors", "assignor", "range," * 99_999 + "range", "there are 100000 assignors", "grouped"
+    ),
+    bad("an assignor with an escape", "assignor", f"{ESCAPE}:A", r"\x1b]0;owned\x07:A' is not module:Class", "grouped"),
+    bad("a path as module", "assignor", "/tmp/evil.py:A", "'/tmp/evil.py:A' is not module:Class", "grouped"),
+    bad("a module of a thousand parents", "assignor", "a." * 400 + "b:C", "is not module:Class", "module:Class"),
+    bad("a module that ends the process", "assignor", "leaves_at_once:A", "SystemExit", "module:Class"),
+    bad("a class that ends the process", "assignor", "exits:Made", "cannot be made: SystemExit", "module:Class"),
+    bad("an assignor with an escape for a name", "assignor", "exits:Escape", "is not an assignor", "module:Class"),
+    bad("a listener without a class", "ownership.listener", "json", "is no class", "a class of your own"),
+    bad("a listener of a module that exits", "ownership.listener", "leaves_at_once:A", "SystemExit", "derived from"),
+    bad("a listener that hears nothing", "ownership.listener", "json:JSONDecoder", "no method on_assigned", "derived"),
+    bad(
+        "a listener of megabytes",
+        "ownership.listener",
+        "a" * 3_000_000 + ":B",
+        "has 3000002 characters",
+        "module:Class",
+    ),
+]
+
+REDIS = [
+    Row(case, {"redis.url": url}, INVALID, words, "redis://[user:password@]host")
+    for case, url, words in (
+        ("a Redis of another scheme", f"http://u:{SECRET}@h", "does not begin with redis://"),
+        ("a password with a slash", f"redis://:{SECRET}/x@h", "cannot be told apart"),
+        ("a password with a hash sign", f"redis://:1#{SECRET}@h", "percent-encoded"),
+        ("an escape in the password", f"redis://:{SECRET}\x1b@h", "control character"),
+        ("no host behind the password", f"redis://:{SECRET}@", "names no host"),
+        ("a time-out in the url", f"redis://:{SECRET}@h?socket_timeout=1", "behind ? is none of"),
+        ("TLS that checks nothing there is", f"rediss://:{SECRET}@h?ssl_cert_reqs={SECRET}", "none of required"),
+        ("a database that is a command", f"redis://:{SECRET}@h/0\r\nFLUSHALL", "control character"),
+        ("a url of a megabyte", f"redis://:{SECRET}@" + "h" * 10**6, "characters, and 10000 at most"),
+    )
+]
+
+BROKERS = [
+    Row("no broker", {"kafka.bootstrap.servers": None}, MISSING, "is missing", "host:port"),
+    *(
+        bad(case, "kafka.bootstrap.servers", text, words, "give host:port, several separated by commas")
+        for case, text, words in (
+            (
+                "user and password before the broker",
+                f"u:{SECRET}@host:9092",
+                "(not shown): it holds user:password@",
+            ),
+            ("a url of the broker with a password", f"a:1,SASL_SSL://u:{SECRET}@h:9093", "(not shown)"),
+            ("a password with colons", f"u:{SECRET}:x@h:1", "(not shown)"),
+            ("a password with a comma", f"u:{SECRET},{SECRET}@h:1", "(not shown)"),
+            ("a password and no at sign", f"u:{SECRET}:9092", "(not shown): an address with several colons"),
+            ("a broker without a port", "broker", "'broker' is not host:port"),
+            ("a port beyond 16 bits", "broker:65536", "'broker:65536' is not host:port"),
+            ("a path behind the port", "broker:9092/x", "is not host:port"),
+            ("an escape in a broker's name", f"b{ESCAPE}:1", r"\x1b]0;owned\x07:1' is not host:port"),
+            ("colons only", ":" * 100_000, "(100000 characters)"),
+        )
+    ),
+]
+
+LOGINS = [
+    login("no login module", f'username="u" password="{SECRET}";', "not followed by one of required"),
+    login("a quote that does not end", f'{JAAS} required password="{SECRET};', "a quote is missing"),
+    login("no semicolon", f'{JAAS} required username="u" password="{SECRET}"', "does not end with a semicolon"),
+    login("two modules", f'{JAAS} required password="{SECRET}"; {JAAS} required;', "something follows the semicolon"),
+    login("no password", f'{JAAS} required username="{SECRET}";', "username or password is missing"),
+    login("another flag", f'{JAAS} perhaps password="{SECRET}";', "not followed by one of"),
+    login("an option without a value", f'{JAAS} required "{SECRET}";', "not of the form name"),
+    login("comments that do not end", f"{JAAS} /* " * 16_000 + SECRET, "a value must be put in quotes"),
+    Row(
+        "a login config of megabytes",
+        {**LOGIN, "kafka.sasl.jaas.config": SECRET * 300_000},
+        *(INVALID, "kafka.sasl.jaas.config has 2100000 characters", "shorter"),
+    ),
+    bad("tokens", "kafka.sasl.mechanism", "OAUTHBEARER", "'OAUTHBEARER': not one", "use PLAIN"),
+    Row("a login without a config", LOGIN, MISSING, "PLAIN needs kafka.sasl.jaas.config", "username="),
+    Row(
+        "a login config as mechanism",
+        {"kafka.security.protocol": "SASL_SSL", "kafka.sasl.mechanism": f'{JAAS} required password="{SECRET}";'},
+        *(INVALID, "kafka.sasl.mechanism = (not shown)", "use PLAIN"),
+    ),
+    Row(
+        "a keytab",
+        {**LOGIN, "kafka.sasl.mechanism": "GSSAPI", "kafka.sasl.jaas.config": f'a.K required keyTab="{SECRET}";'},
+        *(INVALID, "a keytab cannot be used", "kinit"),
+    ),
+]
+
+BEGIN = "-----BEGIN CERTIFICATE-----"
+TLS = [
+    tls("a certificate that does not end", "it holds no CERTIFICATE", "PEM text", truststore_certificates=BEGIN),
+    tls("twenty thousand of them", "it holds no CERTIFICATE", "PEM text", truststore_certificates=BEGIN * 20_000),
+    tls(
+        "ends of other names",
+        *("it holds no CERTIFICATE", "PEM text"),
+        truststore_certificates=f"{BEGIN}{SECRET}-----END X-----" * 20_000,
+    ),
+    tls("certificates of megabytes", "has 2700000 characters", "shorter", truststore_certificates=BEGIN * 100_000),
+    tls(
+        "a key that is a certificate",
+        *("kafka.ssl.keystore.key = (not shown): it holds no PRIVATE KEY", "BEGIN PRIVATE KEY"),
+        keystore_key=f"{BEGIN}{SECRET}-----END CERTIFICATE-----",
+        keystore_certificate_chain=BEGIN,
+    ),
+    tls("a store of Java", "type = 'JKS': only PEM", "keytool", truststore_type="JKS", truststore_location="t.jks"),
+    tls("a store with an escape", r"\x1b]0;owned\x07", "no control", truststore_location=ESCAPE, truststore_type="PEM"),
+    tls("a password of a PEM store", "has no password", "kafka.ssl.key.password", truststore_password=SECRET),
+    tls("a version that is broken", "unknown version", "TLSv1.2", enabled_protocols="TLSv1.0,TLSv1.2"),
+    tls("a check nobody knows", "unknown algorithm", "https, or", endpoint_identification_algorithm="none"),
+    bad("a protocol nobody knows", "kafka.security.protocol", "TLS", "unknown word", "PLAINTEXT, SSL"),
+]
+
+CLIENTS = [
+    bad("a client with an escape", "kafka.client.id", f"c{ESCAPE}", r"c\x1b]0;owned\x07", "no control characters"),
+    bad("a rack of two lines", "kafka.client.rack", "a\nb", r"'a\nb': it has a line break", "no control characters"),
+    bad("a client of a megabyte", "kafka.client.id", "c" * 10**6, "it has 1000000 characters", "at most 1000"),
+    bad("a prefix with an escape", "groupIdPrefix", ESCAPE, r"\x1b]0;owned\x07", "no control characters"),
+    bad("a service with a zero", "kafka.sasl.kerberos.service.name", "k\0k", r"'k\x00k'", "no control"),
+    bad("isolation in capitals", "kafka.isolation.level", "READ_COMMITTED", "unknown word", "read_uncommitted or"),
+    bad("a buffer below -1", "kafka.receive.buffer.bytes", "-2", "too small", "from -1"),
+    bad("a fetch beyond 31 bits", "kafka.fetch.max.bytes", "2147483648", "too large", "from 0 to 2147483647"),
+    Row(
+        "waits longer than the request",
+        {"kafka.fetch.max.wait.ms": "30000"},
+        CONFLICT,
+        "not in ascending order",
+        "less than",
+    ),
+]
+
+FUNCTIONS = [
+    Row("a function without a schema", {"mapInRead": "json:loads"}, MISSING, "not mapInRead.schema", "give both"),
+    Row("a schema without a function", {"mapInRead.schema": "a long"}, MISSING, "but not mapInRead", "give both"),
+    bad("a schema of brackets", "mapInRead.schema", "{" * 100_000, "is not the json()", "columns like"),
+    bad("a schema of nothing", "mapInRead.schema", '{"type":"struct","fields":[]}', "has no field", "columns like"),
+    Row(
+        "keys at once without keys",
+        {"mapInRead": "json:loads", "mapInRead.schema": "a long", "mapInRead.concurrency": "2"},
+        *(CONFLICT, "concurrency is 2", "per_key=True"),
+    ),
+    bad("a column that is not there", "columns", f"key,{ESCAPE}", r"called '\x1b]0;owned\x07'", "some of key"),
+    bad("a hundred thousand columns", "columns", ",".join(f"c{i}" for i in range(10**5)), "characters)", "some of key"),
+    Row("columns and headers", {"columns": "key", "includeHeaders": "true"}, CONFLICT, "includeHeaders", "remove one"),
+]
+
+ROWS = [
+    *(*NAMES, *SUBSCRIPTIONS, *PATTERNS, *ASSIGNMENTS, *STARTS, *NUMBERS, *DURATIONS, *GROUPS, *CLASSES, *REDIS),
+    *(*BROKERS, *LOGINS, *TLS, *CLIENTS, *FUNCTIONS),
+]
+
+EXITS = f"""
+import sys
+
+class Made:
+    def __init__(self): sys.exit(3)
+
+class Escape:
+    name, version = {ESCAPE!r}, 1
+    def assign(self, *_): pass
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _modules(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The modules that rows name, where they can be imported."""
+    folder: Path = tmp_path_factory.mktemp("modules")
+    (folder / "leaves_at_once.py").write_text("raise SystemExit(3)\n")
+    (folder / "exits.py").write_text(EXITS)
+    sys.path.insert(0, str(folder))
+    yield
+    sys.path.remove(str(folder))
+
+
+def refusal(row: Row) -> ConfigurationError:
+    """What a row is refused with."""
+    merged = {name: value for name, value in {**row.base, **row.given}.items() if value is not None}
+    with pytest.raises(ConfigurationError) as refused:
+        validate(merged, streaming=row.streaming)
+    return refused.value
+
+
+@pytest.mark.timeout(20)
+@pytest.mark.parametrize("row", [pytest.param(row, id=row.case) for row in ROWS])
+def test_a_hostile_option_is_refused_by_name(row: Row) -> None:
+    error = refusal(row)
+    assert error.name == row.name
+    assert row.words in error.what
+    assert row.remedy in error.remedy
+    shown = str(error) + repr(error)
+    assert len(str(error)) <= MOST
+    assert not has_control_character(str(error))
+    assert SECRET not in shown
+    assert "hunter" not in shown
+    assert error.__suppress_context__ or error.__context__ is None
+
+
+def test_no_two_rows_are_the_same_case() -> None:
+    assert len({row.case for row in ROWS}) == len(ROWS)
+    assert len({json.dumps([dict(row.given), dict(row.base), row.streaming]) for row in ROWS}) == len(ROWS)

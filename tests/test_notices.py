@@ -1,0 +1,140 @@
+"""Options without effect and times in seconds: one line each when a query starts, and none for what is in order."""
+
+import json
+import logging
+import subprocess
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from coordinator.offset_spec import Latest
+from coordinator.settings import GroupSettings
+from coordinator.subscription import TopicPartition
+from group_services import Group, run, subscribed
+from spark_coop_source.options.options import validate
+from streams import keyed
+
+ASSIGNED = {"kafka.bootstrap.servers": "h:1", "assign": '{"t":[0]}'}
+
+
+def notices(options: Mapping[str, str], *, streaming: bool = True) -> tuple[str, ...]:
+    return validate(ASSIGNED | dict(options), streaming=streaming).notices
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        pytest.param(
+            {"kafka.session.timeout.ms": "1"},
+            "option kafka.session.timeout.ms has no effect: tasks join no Kafka group; the lease has "
+            "`session.timeout.ms`. Remedy: remove it.",
+            id="Kafka's session time-out",
+        ),
+        pytest.param(
+            {"KAFKA.max.poll.interval.ms": "1"}, "see `longest.batch.ms`. Remedy", id="Kafka's poll interval, any case"
+        ),
+        pytest.param({"groupIdPrefix": "x"}, "option groupIdPrefix has no effect: tasks join", id="a prefix"),
+        pytest.param(
+            {"startingTimestamp": "1700000000"},
+            "option startingTimestamp: 1700000000 is 1970-01-20 16:13:20 UTC, because times are milliseconds. "
+            "Remedy: give milliseconds, 1700000000000 if this is a time in seconds.",
+            id="a start in seconds",
+        ),
+        pytest.param(
+            {"startingOffsetsByTimestamp": '{"t":{"0":1700000000000,"1":1700000000}}'},
+            "option startingOffsetsByTimestamp: 1700000000 is 1970",
+            id="one of several in seconds",
+        ),
+    ],
+)
+def test_what_is_probably_a_mistake_is_one_line(options: dict[str, str], words: str) -> None:
+    (line,) = notices(options)
+    assert words in line
+
+
+@pytest.mark.parametrize("name", ["endingTimestamp", "endingOffsetsByTimestamp"])
+def test_the_end_of_a_batch_in_seconds_is_one_line(name: str) -> None:
+    value = '{"t":{"0":1700000000}}' if "By" in name else "1700000000"
+    (line,) = notices({name: value}, streaming=False)
+    assert line.startswith(f"option {name}: 1700000000 is 1970")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        pytest.param({}, id="nothing"),
+        pytest.param({"startingTimestamp": "978307200000"}, id="the first time that is no mistake"),
+        pytest.param({"startingTimestamp": "0"}, id="the beginning of time"),
+        pytest.param({"kafka.fetch.min.bytes": "1", "session.timeout.ms": "9000"}, id="options with effect"),
+        pytest.param({"startingOffsets": "earliest"}, id="a start"),
+    ],
+)
+def test_what_is_in_order_has_no_line(options: dict[str, str]) -> None:
+    assert notices(options) == ()
+
+
+def test_every_option_without_effect_has_its_own_line() -> None:
+    given = {"kafka.group.protocol": "consumer", "kafka.heartbeat.interval.ms": "1", "groupIdPrefix": "p"}
+    assert [line.split()[1] for line in notices(given)] == [
+        "kafka.group.protocol",
+        "kafka.heartbeat.interval.ms",
+        "groupIdPrefix",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("given", "lines"), [pytest.param("startingOffsets", 1, id="given"), pytest.param(None, 0, id="the default")]
+)
+def test_a_start_that_does_not_count_is_one_line(
+    members: Group, tp: TopicPartition, caplog: pytest.LogCaptureFixture, given: str | None, lines: int
+) -> None:
+    members.kafka.produce(tp.topic, keyed(5))
+    settings = GroupSettings(members.name, session_ms=500, starting_option=given)
+    first = members.service(subscribed(tp), settings=settings)
+    with caplog.at_level(logging.WARNING, "coordinator.member.founding"):
+        first.first_positions()
+        first.first_positions()
+        assert caplog.messages == [], "the first query of a group uses its start"
+        run(members, subscribed(tp))
+        again = members.service(subscribed(tp), Latest(), settings=settings)
+        again.first_positions()
+        again.first_positions()
+    assert len(caplog.messages) == lines
+    for line in caplog.messages:
+        assert line.startswith(f"option startingOffsets is not used: group {members.name} has positions in {tp.topic}")
+        assert "Remedy: " in line
+
+
+JOB = """
+import json, sys
+from pyspark.sql import SparkSession
+from spark_coop_source.source import CoopKafkaDataSource
+spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+spark.dataSource.register(CoopKafkaDataSource)
+rows = spark.readStream.format("coop-kafka").options(**json.loads(sys.argv[1])).load()
+to = rows.writeStream.format("noop").option("checkpointLocation", sys.argv[2]).trigger(availableNow=True)
+to.start().awaitTermination()
+"""
+
+
+def test_the_lines_reach_the_output_of_spark_once_a_start(members: Group, tp: TopicPartition, tmp_path: Path) -> None:
+    members.kafka.produce(tp.topic, keyed(5))
+    run(members, subscribed(tp))
+    options = {
+        "kafka.bootstrap.servers": members.kafka.bootstrap,
+        "subscribe": tp.topic,
+        "group": members.name,
+        "redis.url": members.redis_url,
+        "startingOffsets": "latest",
+        "kafka.max.poll.interval.ms": "1000",
+    }
+    job = tmp_path / "job.py"
+    job.write_text(JOB)
+    command = [sys.executable, str(job), json.dumps(options), str(tmp_path / "checkpoint")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=150, cwd=tmp_path, check=False)
+    assert done.returncode == 0, done.stderr
+    said = done.stdout + done.stderr
+    assert said.count("option startingOffsets is not used: group") == 1, said
+    assert said.count("option kafka.max.poll.interval.ms has no effect") == 1, said
