@@ -1,5 +1,6 @@
 """Real drivers of one group, by spark-submit: killed, stopped, added, frozen; judged by what all of them wrote."""
 
+import signal
 import uuid
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,6 +14,8 @@ from topics import Kafka
 from verdict import require
 
 SPARE_S = 10  # an assignment, an acquisition and a plan, on a machine that is busy otherwise
+SOON_S = 60  # a JVM ends, on a machine that is busy otherwise
+LONG_SESSION_MS = 600_000
 PACE = "1 second"  # drivers that work leave the cores to one that starts
 Fleets = Callable[[int], Fleet]
 
@@ -52,6 +55,16 @@ def stop(fleet: Fleet, driver: Driver) -> None:
     assert fleet.held(driver).size == 0
 
 
+def end_by(number: signal.Signals, fleet: Fleet, driver: Driver) -> None:
+    """A signal to the JVM, with nothing under way: the driver leaves, long before its lease would end."""
+    fleet.until(lambda: fleet.everything_confirmed, "all is confirmed")
+    held = fleet.held(driver)
+    driver.running.send_signal(number)
+    fleet.until(lambda: fleet.told(driver)[-1].kind == "leave", f"it leaves after {number.name}", SOON_S)
+    assert held.size > 0
+    assert fleet.held(driver).size == 0
+
+
 def freeze_in_a_batch(fleet: Fleet, driver: Driver) -> None:
     """SIGSTOP until others own its ranges, then SIGCONT: it is fenced, and comes back with new lane epochs."""
     points.arm(driver.folder, points.AFTER_PARTITIONS)
@@ -85,7 +98,8 @@ def test_three_drivers_on_one_partition_survive_what_is_done_to_them_and_keep_ev
         freeze_in_a_batch(fleet, stays)
         points.arm(stays.folder, points.AFTER_SINK)
         fleet.until(stays.stands, points.AFTER_SINK)
-        stays.kill()
+        stays.kill_jvm()
+        fleet.until(lambda: fleet.told(stays)[-1].kind == "leave", "its reader process leaves")
         stays.start()
         fleet.until(lambda: fleet.working(stays, added), "it is back on its checkpoint")
     fleet.until(lambda: fleet.everything_arrived, "every record is in a sink")
@@ -106,3 +120,13 @@ def test_three_drivers_share_two_partitions_and_one_does_the_work_of_two_that_en
         fleet.until(lambda: fleet.shared(stays), "one driver owns both partitions")
     fleet.until(lambda: fleet.everything_arrived, "every record is in a sink")
     require(fleet.outcome().good, fleet.outcome())
+
+
+@pytest.mark.timeout(400)
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
+def test_a_driver_that_a_signal_ends_frees_its_ranges_at_once(fleets: Fleets, number: signal.Signals) -> None:
+    fleet = fleets(1)
+    fleet.options = {"session.timeout.ms": str(LONG_SESSION_MS)}
+    with fleet.producing():
+        driver = fleet.join("ended")
+    end_by(number, fleet, driver)

@@ -5,8 +5,7 @@ import os
 import signal
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import closing
-from functools import partial
+from contextlib import closing, suppress
 from typing import Any
 
 import pytest
@@ -32,7 +31,8 @@ class Calls:
     """A reader of one group, called as Spark calls it; and the group as Redis shows it."""
 
     def __init__(self, options: Mapping[str, str], client: RedisClient) -> None:
-        self.reader = CoopKafkaStreamReader(validate(options, streaming=True))
+        self._options = validate(options, streaming=True)
+        self.reader = CoopKafkaStreamReader(self._options)
         self._group, self._client = options["group"], client
 
     @property
@@ -44,12 +44,10 @@ class Calls:
         end: dict[str, Any] = json.loads(json.dumps(self.reader.latestOffset(start, EVERYTHING)))
         return end
 
-    def stop_at_end_of_input(self) -> None:
-        """As Spark's runner calls stop() when its input ends."""
-        try:
-            raise EOFError
-        except EOFError:
-            self.reader.stop()
+    def restart(self) -> None:
+        """The reader stops; the next one goes on from the same checkpoint."""
+        self.reader.stop()
+        self.reader = CoopKafkaStreamReader(self._options)
 
 
 @pytest.fixture
@@ -65,11 +63,22 @@ def calls(
         "group": group,
         "redis.url": redis_url,
         "slots": "2",
+        "heartbeat.interval.ms": "500",
     }
     with closing(RedisClient(redis_url)) as client:
         made = Calls(options, client)
         yield made
         made.reader.stop()
+
+
+@pytest.fixture
+def handlers() -> Iterator[None]:
+    """The signal handlers of a reader process."""
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)}
+    exit_on_sigterm()
+    yield
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 def test_a_reader_that_is_constructed_and_never_called_leaves_no_trace(calls: Calls) -> None:
@@ -143,25 +152,42 @@ def test_a_polite_stop_in_a_commit_confirms_what_the_sink_completed_and_leaves_a
     assert (calls.state.stable, calls.state.leases_ms, calls.state.owners.get(tp, ())) == ({tp: 5}, {}, ())
 
 
-def test_the_end_of_a_killed_jvm_is_no_leave(calls: Calls, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_restart_after_a_stop_in_a_batch_replays_exactly_that_batch(calls: Calls) -> None:
+    end = calls.batch(calls.reader.initialOffset())
+    planned = [p.slices for p in calls.reader.partitions({}, end)]
+    calls.restart()
+    assert planned != []
+    assert [p.slices for p in calls.reader.partitions({}, end)] == planned
+
+
+@pytest.mark.timeout(30)
+def test_a_call_that_does_not_return_ends_when_the_jvm_is_dead(
+    calls: Calls, handlers: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    end = calls.batch(calls.reader.initialOffset())
+    monkeypatch.setattr(RedisStore, "authorize", lambda *_: threading.Event().wait())
+    monkeypatch.setattr(os, "getppid", lambda: 1)
+    with pytest.raises(SystemExit):
+        calls.reader.partitions({}, end)
+    calls.reader.stop()
+    assert calls.state.leaving == calls.state.leases_ms.keys() != set()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_no_signal_interrupts_a_leave(
+    calls: Calls, tp: TopicPartition, handlers: None, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
+) -> None:
+    leave = RedisStore.leave
+
+    def signalled(*arguments: Any) -> int:
+        monkeypatch.setattr(RedisStore, "leave", leave)
+        signal.raise_signal(number)
+        return leave(*arguments)
+
     end = calls.batch(calls.reader.initialOffset())
     calls.reader.partitions({}, end)
     calls.batch(end)
-    before = calls.state
-    monkeypatch.setattr(os, "getppid", lambda: 1)  # the JVM is nobody's parent any more
-    calls.stop_at_end_of_input()
-    assert (calls.state.leases_ms.keys(), calls.state.owners) == (before.leases_ms.keys(), before.owners)
-
-
-def test_a_polite_stop_whose_signal_comes_after_the_end_of_input_is_a_leave(calls: Calls, tp: TopicPartition) -> None:
-    end = calls.batch(calls.reader.initialOffset())
-    calls.reader.partitions({}, end)
-    calls.batch(end)
-    handler = signal.getsignal(signal.SIGTERM)
-    exit_on_sigterm()
-    try:
-        threading.Timer(0.1, partial(signal.raise_signal, signal.SIGTERM)).start()
-        calls.stop_at_end_of_input()
-    finally:
-        signal.signal(signal.SIGTERM, handler)
+    monkeypatch.setattr(RedisStore, "leave", signalled)
+    with suppress(SystemExit, KeyboardInterrupt):
+        calls.reader.stop()
     assert (calls.state.leases_ms, calls.state.owners.get(tp, ())) == ({}, ())

@@ -1,11 +1,14 @@
-"""What lives in the reader process beside the driver: connections, the heartbeat thread, the end by SIGTERM.
+"""What lives in the reader process beside the driver: connections, the heartbeat thread, the end of the process.
 
-`query.stop()` ends the process by SIGTERM, twice, with the default action: the first is turned into
-SystemExit, so that Spark's runner calls `stop()`; a second must not interrupt it. A killed JVM is
-seen as the end of the runner's input (EOFError), which ends in `stop()` too; it is no leave, since its tasks may
-still write. `query.stop()` may end the input as well, just before the SIGTERM: it interrupts a thread of the JVM,
-and one that is about to write to this process then closes the connection. So at the end of input we wait for what tells
-the two apart.
+However the process ends, Spark's runner calls `stop()`, and the member leaves its group:
+
+    query.stop()   SIGTERM, twice; `exit_on_sigterm` turns the first into SystemExit
+    the JVM dies   the runner's input ends (EOFError); in a call, the heartbeat thread sends SIGTERM
+    Ctrl-C         KeyboardInterrupt
+
+`query.stop()` may also end the input just before its SIGTERM. So no signal interrupts a leave.
+Tasks of a dead JVM may still write. A leave is safe nevertheless: it keeps ranges with an unconfirmed slice until the
+lease ends. After a SIGKILL of this process all its ranges wait for that.
 """
 
 import os
@@ -13,7 +16,6 @@ import signal
 import socket
 import sys
 import threading
-import time
 from collections.abc import Iterable, Mapping
 from types import FrameType
 from typing import Protocol
@@ -38,9 +40,6 @@ from spark_coop_source.driver.identity import application
 from spark_coop_source.driver.query_thread import query_of
 from spark_coop_source.driver.wiring import cutting, group_settings, kafka_log, member_fields, standalone_settings
 from spark_coop_source.options.options import SourceOptions
-
-STOP_COMES_S = 5.0
-"""From the end of input to the SIGTERM of the same stop, or until a killed driver is nobody's parent any more."""
 
 
 class Session(Protocol):
@@ -77,25 +76,16 @@ def exit_on_sigterm() -> None:
         signal.signal(signal.SIGTERM, _exit)
 
 
-def stopped_by_query(driver: int) -> bool:
-    """Whether it is `query.stop()` that ends this process, and not the death of the driver with this process id.
-
-    Called while the exception is handled that ends the runner; waits up to `STOP_COMES_S` if that was the end of input.
-    """
-    if not isinstance(sys.exception(), EOFError):
-        return True
-    end = time.monotonic() + STOP_COMES_S
-    try:
-        while os.getppid() == driver and time.monotonic() < end:
-            time.sleep(0.01)
-    except SystemExit:
-        return True
-    return False
-
-
 def _exit(number: int, frame: FrameType | None) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     sys.exit(0)
+
+
+def let_nothing_interrupt() -> None:
+    """Ignore SIGTERM and SIGINT from now on, in a process that `exit_on_sigterm` was called in."""
+    if signal.getsignal(signal.SIGTERM) is _exit:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, signal.SIG_IGN)
 
 
 class GroupSession:
@@ -167,15 +157,14 @@ class GroupSession:
         return self._service.lanes
 
     def close(self) -> None:
-        """Leave, unless the driver was killed; stop the heartbeat, drop the connections."""
-        leaving = stopped_by_query(self._driver)
+        """Stop the heartbeat, leave, drop the connections."""
+        let_nothing_interrupt()
         self._stopped.set()
         self._clock.close()
         self._costs.close()
         if self._beating.is_alive():
             self._beating.join()
-        if leaving:
-            self._service.leave()
+        self._service.leave()
         self._kafka.close()
         self._client.close()
 
@@ -188,6 +177,9 @@ class GroupSession:
 
     def _beat(self, every_s: float) -> None:
         while not self._stopped.wait(every_s):
+            if os.getppid() != self._driver:
+                os.kill(os.getpid(), signal.SIGTERM)
+                return
             self._service.hear(self._costs.take())
             self._service.heartbeat()
 

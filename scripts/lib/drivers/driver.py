@@ -98,6 +98,12 @@ class Driver:
         processes.kill(self.running)
         self.disturbed.append(len(self.lines))
 
+    def kill_jvm(self) -> None:
+        """SIGKILL for the JVM alone: its reader process outlives it."""
+        self.running.kill()
+        self.running.wait()
+        self.disturbed.append(len(self.lines))
+
     def ask_to_stop(self) -> None:
         """A polite stop, as `query.stop()` is; it goes on for a moment."""
         (self.folder / "stop").touch()

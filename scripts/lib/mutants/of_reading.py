@@ -60,14 +60,8 @@ FAULTS = (
         _CALLS,
     ),
     Fault(
-        "the end of a killed JVM passes for a polite stop",
-        (
-            Edit(
-                "spark_coop_source/driver/reader_process.py",
-                "if not isinstance(sys.exception(), EOFError):",
-                "if True:",
-            ),
-        ),
+        "a signal interrupts a leave",
+        (Edit("spark_coop_source/driver/reader_process.py", "        let_nothing_interrupt()\n", ""),),
         _CALLS,
     ),
     Fault(

@@ -5,7 +5,8 @@ it is a scheduling point: others run, time passes, or the actor is killed there.
 decides everything, so a seed replays exactly. Knows nothing of what the actors do.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from random import Random
 
 import greenlet
@@ -90,6 +91,24 @@ class Scheduler:
                 self.kill(actor)
         finally:
             self._current = None
+
+
+class Jvm:
+    """What calls a reader process. If it dies in a call, that process stops once the call has returned."""
+
+    def __init__(self) -> None:
+        self.calls = self.dead = False
+
+    @contextmanager
+    def calling(self) -> Iterator[None]:
+        """A call of the reader process."""
+        self.calls = True
+        try:
+            yield
+        finally:
+            self.calls = False
+        if self.dead:
+            raise Stopped
 
 
 class VirtualClock:

@@ -2,7 +2,7 @@
 
     start      no WAL: initialOffset. A WAL without its commit: the last batch again
     loop       latestOffset(start) -> WAL -> partitions -> tasks write -> sink complete -> commit log
-    end        polite: leave. Killed: nothing. Tasks may write on for a while in both cases
+    end        polite, or the JVM dies: leave. All is killed: nothing. Tasks may write on for a while in all cases
 
 Each actor's code reads like Spark's; every call of the service has scheduling points inside it.
 """
@@ -21,7 +21,7 @@ from coordinator.redis.membership import Joining
 from coordinator.redis.store import RedisStore
 from coordinator.subscription import Topics
 from simulation import acknowledging, promises
-from simulation.actors import Actor, Stopped
+from simulation.actors import Actor, Jvm, Stopped
 from simulation.kafka import TOPIC, Record, SimulatedLog
 from simulation.promises import Attempt
 from simulation.redis_server import Line
@@ -60,6 +60,7 @@ class Driver:
         self.founding = False  # it may have seen that there is no group, and be about to found one
         self._planned: list[str] = []  # the offsets it knows, as the offset log held them when it started
         self.tasks: list[Task] = []
+        self.jvm = Jvm()
         self.hangs_since: int | None = None  # when its batch met a record that never ends
         self._planned_since, self._asked_ms, self._cuts = len(world.invariants.states) - 1, 0, 0
         self._ended_at = world.invariants.state  # when it asked last whether AvailableNow is done
@@ -127,7 +128,8 @@ class Driver:
         replays = bool(ck.wal) and len(ck.wal) - 1 not in ck.committed
         if self.wishes.available_now:
             self._open()
-            self.service.set_targets()
+            with self.jvm.calling():
+                self.service.set_targets()
         if not self._planned:
             self._initial()
         elif replays and not self._batch(len(self._planned) - 1):
@@ -186,13 +188,15 @@ class Driver:
         self._open()
         self.founding = True
         for _ in range(self.wishes.initial_calls):
-            self.service.first_positions()
+            with self.jvm.calling():
+                self.service.first_positions()
         self.founding = False
 
     def _latest(self, start: str) -> str | None:
         self._open()
         self._planned_since, self._asked_ms = len(self.world.invariants.states) - 1, self.world.scheduler.now_ms
-        end = self.service.next_offset(_offset(start), self.wishes.limits)
+        with self.jvm.calling():
+            end = self.service.next_offset(_offset(start), self.wishes.limits)
         return None if end is None or _text(end) == start else _text(end)
 
     def _check_plan(self, planned: list[Record]) -> None:
@@ -261,7 +265,8 @@ class Driver:
 
     def _authorize(self, end: StreamOffset) -> StreamOffset:
         before = self.world.invariants.state
-        readable = self.service.authorize(end)
+        with self.jvm.calling():
+            readable = self.service.authorize(end)
         promises.reads_what_is_owned(end, readable, before, self.world.invariants.state)
         promises.reads_nothing_parked(readable, before, self.world.invariants.state)
         return readable

@@ -68,11 +68,27 @@ def _stop(world: "World") -> None:
     if working := [d for d in world.running if not d.ended]:
         driver = world.random.choice(working)
         driver.trace("SIGTERM")
-        world.scheduler.throw(driver.main, Stopped())
-        if not driver.ended:
-            for actor in driver.actors:
-                world.scheduler.kill(actor)
-        world.orphan(driver)
+        _end_main(world, driver)
+
+
+def _kill_jvm(world: "World") -> None:
+    """SIGKILL of the JVM alone, also while it waits for an answer of the reader process."""
+    if working := [d for d in world.running if not d.ended]:
+        driver = world.random.choice(working)
+        driver.trace("JVM KILLED" + (" in a call" if driver.jvm.calls else ""))
+        driver.jvm.dead = True
+        if driver.jvm.calls:
+            world.orphan(driver)
+        else:
+            _end_main(world, driver)
+
+
+def _end_main(world: "World", driver: Driver) -> None:
+    world.scheduler.throw(driver.main, Stopped())
+    if not driver.ended:
+        for actor in driver.actors:
+            world.scheduler.kill(actor)
+    world.orphan(driver)
 
 
 def _pause_process(world: "World") -> None:
@@ -243,6 +259,7 @@ FAULTS: Mixture = {
     _crash: 10,
     _doom: 8,
     _stop: 7,
+    _kill_jvm: 7,
     _pause_process: 14,
     _pause_jvm: 7,
     _pause_task: 8,
