@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import signal
 import subprocess
 from collections.abc import Iterator
@@ -71,9 +72,15 @@ def test_a_killed_job_ends_with_a_good_verdict_and_kept_servers_stay(environment
         assert done.returncode == 0
         assert re.search(r"^Killed the driver .* in the middle of batch [1-7]$", done.stdout, re.MULTILINE)
         assert "4,000 flights sent, each received exactly once: 0 repeats, 0 lost, 0 out of order" in done.stdout
+        line = re.search(r"^ +export (COOP_KAFKA=\S+) (COOP_REDIS=\S+)$", done.stdout, re.MULTILINE)
+        assert line, "it prints the line that the README's examples need"
+        addresses = dict(each.split("=", 1) for each in line.groups())
+        assert ("redis-cli" in done.stdout) is (shutil.which("redis-cli") is not None)
         look = re.search(r"^ +(\S+coop-kafka describe .*)$", done.stdout, re.MULTILINE)
         assert look
-        table = subprocess.run(look[1].split(), capture_output=True, text=True, timeout=60, check=True).stdout
+        table = subprocess.run(
+            look[1].split(), env=environment | addresses, capture_output=True, text=True, timeout=60, check=True
+        ).stdout
         assert re.search(r"\b4000\b", table)
         assert re.search(r"^  source \S+ && PYSPARK_PYTHON=\S+ spark-submit ", done.stdout, re.MULTILINE)
         assert [server.is_running() for server in servers] == [True, True]
