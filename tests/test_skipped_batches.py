@@ -10,6 +10,7 @@ from pyspark.sql import DataFrame
 from coordinator.errors import SinkSkippedBatchError
 from coordinator.member.service import Service
 from coordinator.progress.stream_offset import StreamOffset
+from coordinator.redis.keys import GroupKeys
 from coordinator.settings import GroupSettings
 from coordinator.subscription import TopicPartition
 from group_services import UNLIMITED, Group, batch, records, subscribed
@@ -75,6 +76,17 @@ def test_committed_to_committed_again_a_repeated_commit_is_no_skipped_batch(memb
     members.kafka.produce(tp.topic, keyed(3))
     planned(service, end)  # never reaches the write-ahead log
     assert planned(started(members, tp), end).slices
+    assert members.state.stable == {tp: 5}
+
+
+@pytest.mark.parametrize("lost", ["the field", "the entry"])
+def test_unknown_to_committed_a_member_whose_entry_was_lost_is_believed(
+    members: Group, tp: TopicPartition, lost: str
+) -> None:
+    end = batch(started(members, tp), StreamOffset(members.name))
+    entry = GroupKeys(members.name).member(str(end.member))
+    assert members.redis.hdel(entry, "authorized") if lost == "the field" else members.redis.delete(entry)
+    assert started(members, tp).next_offset(end, UNLIMITED) is None
     assert members.state.stable == {tp: 5}
 
 

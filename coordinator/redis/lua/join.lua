@@ -49,8 +49,9 @@ if before[1] and before[1] ~= call.incarnation then strike(KEYS[9], KEYS[10], KE
 redis.call('DEL', KEYS[3])
 redis.call('HSET', KEYS[3], 'incarnation', call.incarnation, 'joined_at', joined_at, unpack(ARGV, 5))
 -- Its next life commits the batch that it authorized; which one that is, is unknown where somebody deleted the entry.
-local authorized = before[3] or (not before[1] and redis.call('ZSCORE', KEYS[2], call.member) and 'unknown')
-if authorized then redis.call('HSET', KEYS[3], 'authorized', authorized) end
+local lived = before[1] or redis.call('ZSCORE', KEYS[2], call.member)
+local authorized = before[3] or (lived and 'unknown' or 'none')
+redis.call('HSET', KEYS[3], 'authorized', authorized)
 redis.call('SREM', KEYS[6], call.member)
 redis.call('ZREM', KEYS[5], call.member)
 redis.call('HDEL', KEYS[8], call.member)

@@ -76,8 +76,8 @@ FAULTS = (
         schedules=200,
     ),
     Fault(
-        "a new life forgets which batch its member authorized",
-        (Edit(_LUA + "join.lua", "if authorized then", "if false then"),),
+        "a new life takes the batch before it for authorized, whichever that is",
+        (Edit(_LUA + "join.lua", "local authorized = before[3] or", "local authorized = false or"),),
         _SKIPPED,
         schedules=200,
     ),
