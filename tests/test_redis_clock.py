@@ -172,3 +172,28 @@ def test_who_looks_sees_the_times_that_hold(world: World) -> None:
     state = read_group(world.client, world.group)
     assert int(state.meta["recovering_until"]) == state.now_ms + SESSION
     assert state.leases_ms == {"dead": state.now_ms + SESSION}
+
+
+def test_the_reservation_of_a_worker_with_a_longer_lease_is_not_cut_by_another(world: World) -> None:
+    world.found(p0=5)
+    world.logs_reach()
+    me = world.join()
+    commits = CommitVerbs(
+        world.client, world.group, session_ms=SESSION, longest_ms=LONGEST, retention_ms=1, now=lambda: world.now
+    )
+    assert commits.reserve(me, TP, "patient", OffsetRange(5, 8), "held", 100 * SESSION).word == "TURN"
+    assert commits.reserve(me, TP, "w", OffsetRange(8, 9), "held", SESSION).word == "WAIT"
+    world.now += 10 * SESSION
+    assert commits.reserve(world.join(), TP, "w", OffsetRange(8, 9), "held", SESSION).word == "WAIT"
+    assert world.events("clock") == []
+
+
+def test_an_operator_cuts_no_lease_of_a_group_whose_session_is_unknown(world: World) -> None:
+    world.found(p0=5)
+    world.join("m-1")
+    keys = GroupKeys(world.group)
+    world.redis.hdel(keys.meta, "session_ms", "longest_ms")
+    before = world.redis.zscore(keys.leases, "m-1")
+    with pytest.raises(verdicts.Busy):
+        OperatorVerbs.of_group(world.client, world.group, now=lambda: world.now).deletable([keys.meta])
+    assert world.redis.zscore(keys.leases, "m-1") == before

@@ -21,7 +21,7 @@ coop:v1:{orders}:epoch:<topic>         HASH    partition -> "<leader epoch>@<log
 coop:v1:{orders}:segments:<topic>:<p>  HASH    "lo-hi" -> position
 coop:v1:{orders}:owners:<topic>:<p>    HASH    "lo-hi" -> "<lane epoch> <member>"
 coop:v1:{orders}:ics:<topic>:<p>       HASH    "lo-hi" -> "53-60 71-71"
-coop:v1:{orders}:reserved:<topic>:<p>  HASH    "40-44" -> "<worker> held until <ms of Redis TIME>", or parked
+coop:v1:{orders}:reserved:<topic>:<p>  HASH    "40-44" -> "<worker> held until <ms of Redis TIME> for <ms>", or parked
 coop:v1:{orders}:events                STREAM  what happened to the group, and why
 coop:v1:{orders}:history               STREAM  each micro-batch: member, rows, bytes, seconds, lanes, slowest lane
 """

@@ -22,7 +22,7 @@ local function outcome(word, held, repeated)
 end
 
 -- The lanes of the call {lo, hi, a = lane epoch, b = first offset that may not be committed}.
-local function asked()
+local function lanes_of_call()
   local lanes, everywhere = {}, { lo = '0000000000000000', hi = '7fffffffffffffff', a = log_end }
   for _, piece in ipairs(overlay(from_text(ARGV[6]), ARGV[9] == '-' and { everywhere } or from_text(ARGV[9]))) do
     local until_offset = piece.right and piece.right.a or '0'
@@ -48,7 +48,7 @@ end
 if redis.call('HGET', KEYS[4], 'accept.individual.commit') == 'false' then return outcome('NOT_ALLOWED') end
 local known = string.match(redis.call('HGET', KEYS[3], ARGV[3]) or '', '^(%S+)')
 local current = known == ARGV[4] and redis.call('HGET', META, 'reset_epoch') == ARGV[2]
-for _, piece in ipairs(overlay(asked(), found(keys, 'owners', OWNER))) do
+for _, piece in ipairs(overlay(lanes_of_call(), found(keys, 'owners', OWNER))) do
   local epoch, member = owner(piece.right and piece.right.value)
   if current and member == call.member and epoch == piece.left.a then
     owned[#owned + 1] = { lo = piece.lo, hi = piece.hi, value = piece.left.b }

@@ -17,7 +17,7 @@ local function number(text)  -- as `less` compares them, and no larger than an o
   return string.find(text, OFFSET) and not string.find(text, '^0%d') and (#text < 19 or (#text == 19 and text <= OFFSET_MAX))
 end
 
-local PARTITIONS_MAX = 100000  -- of a topic; group_state.py has it too
+local PARTITIONS_MAX = 100000  -- of a topic; progress/growth.py has it too
 
 -- "<topic id> <partition count>" of a topic -> id, count; nothing where `text` is nil.
 local function check_topic(text, topic, key)

@@ -5,19 +5,25 @@ local EVENTS = string.gsub(META, 'meta$', 'events')  -- of every group, also whe
 local WORTH_TELLING = 1000  -- ms: clocks are set back by less all the time
 
 local given = {}
+local UNKNOWN = 2 ^ 52  -- ms: nothing is cut where no member has joined yet
 local function longest(name)  -- the longest session, or longest batch, that the caller or a member of the group was given
-  given[name] = given[name] or math.max(tonumber(call[name]), tonumber(redis.call('HGET', META, name .. '_ms') or 0))
+  local known = redis.call('HGET', META, name .. '_ms')
+  given[name] = given[name] or (known and math.max(tonumber(call[name]), tonumber(known)) or UNKNOWN)
   return given[name]
 end
 
 local function remember_times()  -- of who joins
-  for _, name in ipairs({ 'session', 'longest' }) do redis.call('HSET', META, name .. '_ms', ms(longest(name))) end
+  for _, name in ipairs({ 'session', 'longest' }) do
+    local known = tonumber(redis.call('HGET', META, name .. '_ms') or 0)
+    redis.call('HSET', META, name .. '_ms', ms(math.max(tonumber(call[name]), known)))
+  end
 end
 
 local function cut_to(most, at, what, write)  -- the time that holds of `at`; written where it lay too far ahead
   if not at or tonumber(at) <= most then return at or nil end
   if tonumber(at) - most > WORTH_TELLING then
     event(EVENTS, 'clock', what .. ' was to end later than now is possible: the clock of Redis was ahead')
+    expire_with_group(EVENTS)
   end
   write(ms(most))
   return ms(most)

@@ -17,9 +17,10 @@ check(number(reach), ARGV[2] .. ' of ' .. KEYS[5])
 if less(reach, mine[2]) and less(stable, mine[2]) then return reply(stable, 'BEYOND', reach) end
 
 for i = 1, #found, 2 do
-  local theirs, worker, state, its_end = offsets_of(found[i])[1], string.match(found[i + 1], '^(%S+) (%S+) until (%d+)$')
-  its_end = cut_to(now + math.max(tonumber(ARGV[6]), longest('session')), its_end, 'a reservation', function(at)
-    redis.call('HSET', KEYS[3], found[i], worker .. ' ' .. state .. ' until ' .. at)
+  local theirs = offsets_of(found[i])[1]
+  local worker, state, its_end, length = string.match(found[i + 1], '^(%S+) (%S+) until (%d+) for (%d+)$')
+  its_end = cut_to(now + tonumber(length or 0), its_end, 'a reservation', function(at)
+    redis.call('HSET', KEYS[3], found[i], worker .. ' ' .. state .. ' until ' .. at .. ' for ' .. length)
   end)
   if not worker or not less(stable, theirs[2]) or tonumber(its_end) < now then
     redis.call('HDEL', KEYS[3], found[i])
@@ -33,7 +34,7 @@ local turn = not less(stable, mine[1])
 if ARGV[5] == 'parked' and not turn and not before then
   redis.call('HDEL', KEYS[3], ARGV[4])
 else
-  redis.call('HSET', KEYS[3], ARGV[4], ARGV[3] .. ' ' .. ARGV[5] .. ' until ' .. ms(now + tonumber(ARGV[6])))
+  redis.call('HSET', KEYS[3], ARGV[4], ARGV[3] .. ' ' .. ARGV[5] .. ' until ' .. ms(now + tonumber(ARGV[6])) .. ' for ' .. ARGV[6])
   expire_with_group(KEYS[3])
 end
 return reply(stable, turn and 'TURN' or (before and 'WAIT' or 'ALONE'), not turn and before or '')
