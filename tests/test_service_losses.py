@@ -1,12 +1,13 @@
 """What Redis or Kafka lost, and what a member makes of it: on real servers, without Spark."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import pytest
 
 import kafka_groups
 import servers
+from command_runs import Run
 from coordinator.errors import (
     DataLossError,
     KafkaUnavailableError,
@@ -19,7 +20,7 @@ from coordinator.member.service import Service
 from coordinator.offset_spec import Latest
 from coordinator.ports import Log
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.ranges import WHOLE
+from coordinator.ranges import WHOLE, OffsetRange
 from coordinator.redis.keys import GroupKeys
 from coordinator.settings import GroupSettings
 from coordinator.subscription import Pattern, TopicPartition
@@ -296,3 +297,37 @@ def test_a_deleted_topic_of_a_pattern_is_skipped_on_request(
     assert {tp.topic for each in later for tp in each.lanes} == {kept.topic}
     assert records(end, *later) >= read(kept, 0, 7)
     assert members.state.stable[kept] == 7
+
+
+def test_a_checkpoint_beyond_the_log_goes_on_once_an_operator_has_reset_the_group(
+    members: Group, tp: TopicPartition, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    service = members.service(subscribed(tp))
+    service.first_positions()
+    end = batch(service, StreamOffset(members.name))
+    assert service.next_offset(end, UNLIMITED) is None
+    service.leave()
+    lanes = {tp: tuple(x._replace(offsets=(OffsetRange(x.position, 99),)) for x in end.lanes[tp])}
+    beyond = replace(end, lanes=lanes)
+    with pytest.raises(DataLossError, match="reset-offsets"):
+        members.service(subscribed(tp)).next_offset(beyond, UNLIMITED)
+    place = ("--redis", members.redis_url, "--bootstrap-server", members.kafka.bootstrap)
+    code, _, err = Run(monkeypatch, capsys)(
+        "reset-offsets", members.name, "--all-topics", "--to-earliest", "--execute", *place
+    )
+    assert code == 0, err
+    plan = members.service(subscribed(tp)).next_offset(beyond, UNLIMITED)
+    assert plan is not None
+    assert records(plan) == read(tp, 0, 5)
+
+
+def test_after_redis_was_emptied_log_ends_are_reported_again_though_no_record_came(
+    members: Group, tp: TopicPartition
+) -> None:
+    service = members.service(subscribed(tp))
+    service.first_positions()
+    end = batch(service, StreamOffset(members.name))
+    assert service.next_offset(end, UNLIMITED) is None
+    members.lose_everything()
+    assert service.next_offset(end, UNLIMITED) is None
+    assert members.redis.hgetall(GroupKeys(members.name).end(tp.topic)) == {"0": "5"}

@@ -48,7 +48,7 @@ class Founding:
         self._log, self._view, self._evidence = log, view, evidence
         self._mirrored_at: int | None = None
         self._mirror_allowed, self._behind = True, False
-        self._reported: tuple[Mapping[TopicPartition, int], Mapping[TopicPartition, str]] = {}, {}
+        self._reported: object = None  # the ends and extents that Redis holds, and at which nonce
         self._starting_option = settings.starting_option  # None once its line is logged
         self.extents: Extents = {}  # what the mirror told of leader epochs at a recovery
         self.growths: tuple[Growth, ...] = ()  # as Redis last held them
@@ -156,7 +156,7 @@ class Founding:
             self._mirrored_at = now_ms
             self.mirror()
 
-    def report_ends(self, bounds: Mapping[TopicPartition, Bounds], acquired: Acquired) -> None:
+    def report_ends(self, bounds: Mapping[TopicPartition, Bounds], acquired: Acquired, nonce: str) -> None:
         """Show the log ends in Redis, for those who look; and keep what was seen of the logs of which we own something.
 
         Before anything is planned by these bounds, and after they were checked for logs that were cut.
@@ -164,9 +164,9 @@ class Founding:
         ids, owned = acquired.topic_ids, {tp: bounds[tp] for tp, p in acquired.progress.items() if p.segments}
         extents = {tp: x.text(acquired.reset, ids[tp.topic]) for tp, x in extents_of(owned).items()}
         report = {tp: b.end for tp, b in bounds.items()}, extents
-        if report != self._reported:
+        if (nonce, *report) != self._reported:
             self._store.report_ends(*report)
-            self._reported = report
+            self._reported = (nonce, *report)
 
     # ------------------------------------------------------------------------------------------
 

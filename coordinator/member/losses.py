@@ -84,11 +84,14 @@ class Losses:
             for tp, until in data_loss.further(offset, self._view.bounds).items()
             if tp.topic in topics and offset.topic_ids.get(tp.topic) == topics[tp.topic].id  # else it was re-created
         }
-        known = frozenset(self._view.partitions) if far else frozenset()
+        if not far or offset.reset < self._membership.outside(self._store.reset_epoch):
+            return {}  # an operator has moved positions since: nothing of this offset is used
+        self._view.ask()  # a topic may have grown since
+        known = frozenset(self._view.partitions)
         if (strange := sorted(far.keys() - known)) and not self._view.partitions_are_given:
             raise CheckpointMismatchError(
                 f"the checkpoint reads {strange[0]}, a partition that its topic does not have",
-                "use a new checkpointLocation; the group's positions are in Redis and stay",
+                "use a new checkpointLocation and an output of its own; the group's positions are in Redis and stay",
             )
         wanted = [tp for tp in far if tp in known]
         ends = self._view.high_watermarks(wanted) if wanted else {}

@@ -298,7 +298,7 @@ class Service:
         """Whether losses are dealt with and the log ends told; else positions have moved, or partitions are gone."""
         if not acquired.progress.keys() <= bounds.keys() or self._losses.met(acquired, bounds):
             return False
-        self._membership.outside(lambda: self._founding.report_ends(bounds, acquired))
+        self._membership.outside(lambda: self._founding.report_ends(bounds, acquired, self._membership.joined))
         self._seen = (acquired, bounds, self._view.topics, self._membership.joined)
         return True
 

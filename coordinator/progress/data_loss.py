@@ -16,8 +16,8 @@ REMEDY = (
 )
 BEYOND_REMEDY = (
     "nothing was committed; the log was cut, or the checkpoint is damaged or of another cluster: give the query a new"
-    " checkpointLocation, the group's positions are in Redis and stay; or set failOnDataLoss=false, which ignores what"
-    " the checkpoint says of this partition"
+    " checkpointLocation and an output of its own, the group's positions are in Redis and stay; or move positions with"
+    " coop-kafka reset-offsets; or set failOnDataLoss=false, which ignores what the checkpoint says of this partition"
 )
 
 

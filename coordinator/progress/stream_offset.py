@@ -183,7 +183,7 @@ class StreamOffset:
         except (StateFormatError, AttributeError, TypeError, ValueError, KeyError) as error:
             raise CheckpointMismatchError(
                 f"the checkpoint holds an offset that coop-kafka did not write: {_said(error)[:_SHOWN]}",
-                "give the query its own, new checkpointLocation; the group's positions are in Redis and stay",
+                "give the query its own, new checkpointLocation and output; positions of the group stay in Redis",
             ) from None
 
     @classmethod

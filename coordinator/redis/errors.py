@@ -119,7 +119,7 @@ def _refused(said: str, shown: str) -> StoreError | CheckpointMismatchError:
 def _unwritable(what: str) -> CheckpointMismatchError:
     return CheckpointMismatchError(
         f"the checkpoint holds what no script writes: {what!r}; nothing was written",
-        "give the query its own, new checkpointLocation; the group's positions are in Redis and stay",
+        "give the query its own, new checkpointLocation and output; the group's positions are in Redis and stay",
     )
 
 

@@ -24,7 +24,7 @@ from coordinator.settings import GroupSettings
 from coordinator.subscription import TopicPartition
 from group_dump import dump
 from group_services import UNLIMITED, Group, batch, records, subscribed
-from streams import Stream, keyed
+from streams import Stream, eventually, keyed, state
 from topics import Kafka
 
 Json = dict[str, Any]
@@ -316,6 +316,7 @@ def test_a_query_with_a_forged_checkpoint_ends_by_name(
     kafka.produce(stream.options["subscribe"], keyed(RECORDS))
     stream.run()
     server, group = shared.members.redis, stream.options["group"]
+    eventually(lambda: state(stream).leases_ms == {}, "the first query has left the group")
     forge(stream, damage)
     before = dump(server, group)
     with pytest.raises(Exception, match=pieces[0]) as failed:
