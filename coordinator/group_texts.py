@@ -16,6 +16,7 @@ from coordinator.assignment.assignment_text import ranges_of
 from coordinator.assignment.policies import policy_of
 from coordinator.errors import StateFormatError
 from coordinator.group_state import SCHEMA, GroupState, KnownTopic, other_schema
+from coordinator.identifiers import LANE_EPOCH
 from coordinator.progress.growth import PARTITIONS_MAX, parsed
 from coordinator.progress.segments import Progress, Rectangle, commits_of
 from coordinator.ranges import HashRange, is_number
@@ -33,7 +34,6 @@ NUMBERS = (*_NUMBERS, "joins", "generation", *_TIMES, "duplicate_commits")
 
 _DIGITS = 18  # the most that a number of `meta` may have
 _NONCE = re.compile("[0-9a-fA-F]+")
-LANE_EPOCH = re.compile(r"[0-9a-f]+\.[0-9]+")
 _OWNER = re.compile(rf"({LANE_EPOCH.pattern}) (\S+)")
 
 

@@ -11,9 +11,9 @@ The scripts refuse the same (`asked.lua`). Knows nothing else of any of them.
 """
 
 import re
-import unicodedata
 
 from coordinator.errors import StateFormatError
+from coordinator.quoting import bounded, has_control_character, quoted
 from coordinator.ranges import OFFSET_MAX
 
 GROUP_NAME_MAX = 255
@@ -24,8 +24,8 @@ PARTITION_MAX = LEADER_EPOCH_MAX = 2**31 - 1  # as Kafka's protocol holds them
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 _TOPIC_ID = re.compile(r"[A-Za-z0-9._-]{0,64}")
 _MEMBER = re.compile(r"[A-Za-z0-9._-]{1,64}")
-_LANE_EPOCH = re.compile(r"-|[0-9a-f]{1,64}\.(0|[1-9][0-9]{0,17})")
-_UNPRINTABLE = ("Cc", "Cs", "Zl", "Zp")  # line breaks and control characters
+LANE_EPOCH = re.compile(r"[0-9a-f]{1,64}\.(?:0|[1-9][0-9]{0,17})")
+_LANE_EPOCH = re.compile(f"-|{LANE_EPOCH.pattern}")
 
 
 def topic(value: object) -> str:
@@ -50,9 +50,10 @@ def lane_epoch(value: object) -> str:
 
 def group(value: object) -> str:
     """The name of a group."""
-    if not (isinstance(value, str) and value.strip() and len(value) <= GROUP_NAME_MAX and not _unprintable(value)):
+    named = isinstance(value, str) and value.strip() and len(value) <= GROUP_NAME_MAX
+    if not named or has_control_character(str(value)):
         raise StateFormatError(f"{_shown(value)} is not the name of a group")
-    return value
+    return str(value)
 
 
 def number(value: object, most: int, what: str) -> int:
@@ -75,10 +76,5 @@ def _matching(pattern: re.Pattern[str], value: object, what: str) -> str:
     return value
 
 
-def _unprintable(text: str) -> bool:
-    return any(unicodedata.category(c) in _UNPRINTABLE for c in text)
-
-
 def _shown(value: object) -> str:
-    text = f"{value!a:.80}" if isinstance(value, str) else repr(value)
-    return text if len(text) <= 80 else f"{text[:80]} ..."
+    return quoted(value) if isinstance(value, str) else bounded(repr(value), 80)

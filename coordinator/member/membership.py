@@ -23,7 +23,7 @@ from typing import TypeVar
 from coordinator import verdicts
 from coordinator.assignment.assignment_text import Ranges
 from coordinator.clock import Clock
-from coordinator.errors import CoopKafkaError, FencedMemberError, RedisUnavailableError
+from coordinator.errors import CoopKafkaError, FencedMemberError, RedisUnavailableError, StateFormatError
 from coordinator.member.busy import same_query, two_queries, two_reads
 from coordinator.ranges import HashRange
 from coordinator.redis.calls import Answer, Caller, Seen
@@ -263,8 +263,11 @@ class Membership:
         self._clock.wait(min(RETRY_MS, busy.lease_end_ms - busy.now_ms + 1))
 
     def _metadata(self, member: str) -> Mapping[str, str]:
-        """What a member reports of itself; nothing where it has left."""
-        return next((s.metadata for s in self._store.subscribers([member])), {})
+        """What a member reports of itself; nothing where it has left, or where its entry is damaged."""
+        try:
+            return next((s.metadata for s in self._store.subscribers([member])), {})
+        except StateFormatError:
+            return {}
 
     def _sit_out(self, error: RedisUnavailableError, since: int) -> None:
         limit = self._settings.max_outage_ms

@@ -11,6 +11,7 @@ from functools import partial
 from coordinator.errors import StateFormatError
 from coordinator.group_state import GroupState
 from coordinator.group_texts import NUMBERS, Hashes, key, offsets_at, partitions_of, read, state_of
+from coordinator.identifiers import RESET_MAX
 from coordinator.plan.poison import Strike
 from coordinator.progress.leader_epochs import parsed as extents_of
 from coordinator.ranges import NUMBER
@@ -93,8 +94,9 @@ def _check_position(tp: TopicPartition, stable: int, state: GroupState) -> None:
 
 def _check_counters(meta: Mapping[str, str]) -> None:
     for name in NUMBERS:
-        if int(meta.get(name, "0")) >= _COUNT_MAX:
-            raise StateFormatError(f"{name} is {meta[name]}: it must be below {_COUNT_MAX}")
+        most = RESET_MAX if name == "reset_epoch" else _COUNT_MAX
+        if int(meta.get(name, "0")) >= most:
+            raise StateFormatError(f"{name} is {meta[name]}: it must be below {most}")
 
 
 def _check_strikes(texts: Mapping[str, str]) -> None:

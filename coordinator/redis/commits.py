@@ -9,7 +9,7 @@ from typing import Self
 
 from coordinator.errors import StateFormatError, UnknownGroupError
 from coordinator.group_state import KnownTopic
-from coordinator.group_texts import LANE_EPOCH
+from coordinator.identifiers import LANE_EPOCH
 from coordinator.progress.ownership import Owned, Ownership
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import HashRange, OffsetRange, Offsets

@@ -77,15 +77,19 @@ def exit_on_sigterm() -> None:
 
 
 def _exit(number: int, frame: FrameType | None) -> None:
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    _ignore_signals()
     sys.exit(0)
 
 
 def let_nothing_interrupt() -> None:
     """Ignore SIGTERM and SIGINT from now on, in a process that `exit_on_sigterm` was called in."""
     if signal.getsignal(signal.SIGTERM) is _exit:
-        for number in (signal.SIGTERM, signal.SIGINT):
-            signal.signal(number, signal.SIG_IGN)
+        _ignore_signals()
+
+
+def _ignore_signals() -> None:
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, signal.SIG_IGN)
 
 
 class GroupSession:

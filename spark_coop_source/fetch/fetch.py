@@ -147,8 +147,11 @@ class _Stretch:
             self._stalled()
             return
         except MessageSetTooLargeError as error:
+            before = self._position
             self._pass_over(TooLarge(self._position, error.last_offset + 1, str(error), Whole.MESSAGE_SET))
             self._consumer.seek(self._at, self._position)
+            if self._position <= before:
+                self._stalled()
             return
         except LogTruncationError as error:
             self._report_loss(f"{self._tp}: the log was cut before offset {self._position} ({said(error)})")
