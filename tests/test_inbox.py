@@ -23,14 +23,14 @@ def ended(s: Slice) -> SliceCost:
 
 def test_begun_to_reported_what_has_not_ended_is_under_way() -> None:
     inbox = Inbox()
-    inbox.begin(trial=True, now_ms=1)
+    inbox.begin([SLICES], trial=True, now_ms=1)
     inbox.receive([began(SLICES[1]), began(SLICES[0]), ended(SLICES[2])])
     assert inbox.under_way() == ((SLICES[0], SLICES[1]), True)
 
 
 def test_reported_to_ended_the_latest_report_of_each_slice_is_given_once() -> None:
     inbox = Inbox()
-    inbox.begin(trial=False, now_ms=1)
+    inbox.begin([SLICES], trial=False, now_ms=1)
     inbox.receive([began(SLICES[0])])
     inbox.receive([ended(SLICES[0])])
     assert inbox.end() == {SLICES[0]: ended(SLICES[0])}
@@ -39,11 +39,11 @@ def test_reported_to_ended_the_latest_report_of_each_slice_is_given_once() -> No
 
 def test_ended_to_begun_a_late_report_says_nothing_of_the_next_batch() -> None:
     inbox = Inbox()
-    inbox.begin(trial=False, now_ms=1)
+    inbox.begin([SLICES], trial=False, now_ms=1)
     inbox.end()
     inbox.receive([began(SLICES[0])])
     assert inbox.under_way() == ((), False)
-    inbox.begin(trial=False, now_ms=1)
+    inbox.begin([SLICES], trial=False, now_ms=1)
     assert inbox.under_way() == ((), False)
 
 
@@ -57,7 +57,41 @@ def test_a_batch_that_ends_while_another_thread_receives_is_not_brought_back() -
         main.join(0.2)  # it waits for the lock, or has come in between
         yield began(SLICES[1])
 
-    inbox.begin(trial=False, now_ms=1)
+    inbox.begin([SLICES], trial=False, now_ms=1)
     inbox.receive(reports())
     main.join()
     assert inbox.under_way() == ((), False)
+
+
+def test_begun_to_begun_a_late_report_of_the_batch_before_is_no_work_under_way() -> None:
+    inbox = Inbox()
+    inbox.begin([SLICES[:1]], trial=False, now_ms=1)
+    inbox.end()
+    inbox.begin([SLICES[1:]], trial=True, now_ms=2)
+    inbox.receive([began(SLICES[0]), began(SLICES[1])])
+    assert inbox.under_way() == ((SLICES[1],), True)
+
+
+def test_reports_that_come_between_two_batches_are_taken_and_dropped() -> None:
+    inbox, come = Inbox(), iter([began(SLICES[0])])
+    inbox.receive(come)
+    assert next(come, None) is None
+    inbox.begin([SLICES], trial=False, now_ms=1)
+    assert inbox.under_way() == ((), False)
+
+
+def test_reports_are_taken_in_turn_so_that_an_older_one_replaces_no_newer() -> None:
+    inbox, waiting = Inbox(), [began(SLICES[0]), ended(SLICES[0])]
+    main = Thread(target=lambda: inbox.receive(take()))
+
+    def take() -> Iterator[SliceCost]:
+        taken = waiting.pop(0)
+        if waiting:
+            main.start()
+            main.join(0.2)  # it waits for the lock, or takes the newer report before this one is stored
+        yield taken
+
+    inbox.begin([SLICES], trial=False, now_ms=1)
+    inbox.receive(take())
+    main.join()
+    assert inbox.end() == {SLICES[0]: ended(SLICES[0])}

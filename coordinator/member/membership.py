@@ -91,8 +91,9 @@ class Membership:
     def caller(self) -> Caller:
         """This life as the store's scripts see it."""
         with self._lock:
-            seq = str(self._seen.seq) if self._seen and self._seen.nonce == self._joined else "0"
-            return Caller(self._member, self._incarnation, self._joined, seq)
+            nonce = self._joined  # once: the main thread may forget it meanwhile
+            seq = str(self._seen.seq) if self._seen and self._seen.nonce == nonce else "0"
+            return Caller(self._member, self._incarnation, nonce, seq)
 
     def identify(self, member: str | None) -> None:
         """Take the identity that the checkpoint names, or mint one: same checkpoint, same member (spec 4.2)."""
@@ -105,7 +106,7 @@ class Membership:
         def as_member() -> T:
             if not self._joined:
                 self._join()
-            return self._renewing(verb, str(next(self._numbers)))
+            return self._renewing(verb, replace(self.caller, number=str(next(self._numbers))))
 
         return self._persist(as_member)
 
@@ -137,10 +138,11 @@ class Membership:
         return self._once(verb, str(next(self._numbers)), what="last commit")
 
     def _once(self, verb: Callable[[Caller], Answer[T]], number: str, what: str) -> bool:
-        if not self._joined:
+        caller = self.caller
+        if not caller.nonce:
             return False
         try:
-            self._renewing(verb, number)
+            self._renewing(verb, replace(caller, number=number))
         except RedisUnavailableError as error:
             self._say_away(error, what)
             return False
@@ -187,9 +189,9 @@ class Membership:
         except CoopKafkaError as error:
             _log.warning("%s could not tell the event %r (%s): %s", self._member, kind, why, error)
 
-    def _renewing(self, verb: Callable[[Caller], Answer[T]], number: str) -> T:
+    def _renewing(self, verb: Callable[[Caller], Answer[T]], caller: Caller) -> T:
         asked = self._clock.now_ms()
-        answer = verb(replace(self.caller, number=number))
+        answer = verb(caller)
         with self._lock:
             if answer.seen.nonce == self._joined:  # else it is late, of before a loss of state
                 if not self._seen or self._seen.seq < answer.seen.seq:

@@ -170,7 +170,7 @@ class Service:
         return self._reach.quarantine.trial
 
     def hear(self, costs: Iterable[SliceCost]) -> None:
-        """What executors report of the batch under way; called on either thread."""
+        """What executors report of the batch under way; called on either thread, and read under a lock."""
         self._reach.steering.inbox.receive(costs)
 
     def heartbeat(self) -> None:

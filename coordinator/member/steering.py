@@ -143,7 +143,7 @@ class Steering:
             packed, lanes = self._packed(readable)
             tasks = tuple(tuple(chain.from_iterable(_parts(s, lanes) for s in task)) for task in packed)
             self._flight = _Flight(offset, packed, lanes, tasks, self._clock.now_ms(), self._trial)
-            self.inbox.begin(trial=self._trial, now_ms=self._clock.now_ms())
+            self.inbox.begin(tasks, trial=self._trial, now_ms=self._clock.now_ms())
         return self._flight.tasks
 
     def start_small(self, ranges: Mapping[TopicPartition, Iterable[HashRange]]) -> None:

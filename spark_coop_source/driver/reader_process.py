@@ -16,11 +16,12 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from types import FrameType
 from typing import Protocol
 
 from coordinator.clock import BootClock
+from coordinator.cost.costs import SliceCost
 from coordinator.errors import MissingOptionError
 from coordinator.kafka.connection import servers_of
 from coordinator.member.pace import Limits
@@ -140,7 +141,7 @@ class GroupSession:
     def next_offset(self, start: StreamOffset, limits: Limits) -> StreamOffset | None:
         """See `Service.next_offset`."""
         self._ready()
-        self._service.hear(self._costs.take())
+        self._service.hear(self._reports())
         return self._service.next_offset(start, limits)
 
     def tasks(self, end: StreamOffset) -> tuple[Task, ...]:
@@ -184,8 +185,12 @@ class GroupSession:
             if os.getppid() != self._driver:
                 os.kill(os.getpid(), signal.SIGTERM)
                 return
-            self._service.hear(self._costs.take())
+            self._service.hear(self._reports())
             self._service.heartbeat()
+
+    def _reports(self) -> Iterator[SliceCost]:
+        """Reports that have come, taken when they are read: both threads take them, and the inbox keeps their order."""
+        yield from self._costs.take()
 
 
 class StandaloneSession:
