@@ -3,7 +3,7 @@
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 from coordinator.assignment.ownership_listener import OwnershipListener
 from coordinator.assignors.assignor import Assignor
@@ -48,6 +48,7 @@ class GroupSettings:
     on_state_loss: Literal["fail", "earliest"] = "fail"
     starting_option: str | None = None  # the user's option that names the first positions, for messages
     tokens: Callable[[int], str] = secrets.token_hex  # random hex digits of so many bytes; a simulation gives its own
+    watch: Callable[[Any], None] | None = None  # called with each state of the member; for tests and the simulation
 
     @property
     def commit_fields(self) -> dict[str, str]:

@@ -9,7 +9,7 @@ from typing import cast
 import redis
 
 from coordinator.group_state import GroupState
-from coordinator.member.pace import Limits
+from coordinator.member.limits import Limits
 from coordinator.member.service import Service
 from coordinator.offset_spec import Earliest, OffsetSpec
 from coordinator.plan.planning import Cutting

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from coordinator.key_hash import cuts
 from coordinator.member.lead import Lead
-from coordinator.member.pace import Limits
+from coordinator.member.limits import Limits
 from coordinator.member.standalone import Standalone
 from coordinator.offset_spec import AtOffsets
 from coordinator.plan.lane_lead import unread, with_lead

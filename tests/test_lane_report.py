@@ -15,7 +15,7 @@ from coordinator.key_hash import cuts
 from coordinator.plan.planning import Piece
 from coordinator.plan.poison import Strike
 from coordinator.ranges import WHOLE, OffsetRange
-from coordinator.reports.end_history import MOST_LOOKS, EndHistory
+from coordinator.cost.end_history import MOST_LOOKS, EndHistory
 from coordinator.reports.lane_lines import (
     ALONE,
     LEAD,

@@ -185,3 +185,11 @@ class BatchCost:
         for load in self.loads:
             sums[load.task] += of(load)
         return sums.values()
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A batch that the sink completed, and how long it took, Spark's own time included."""
+
+    batch: BatchCost
+    took_ms: float

@@ -1,96 +1,143 @@
-"""What the sink has completed becomes progress in Redis; part of the service, on its thread (spec 4.2, Fence, and 7).
+"""What the sink has completed becomes progress in Redis. Pure.
 
-An offset that Spark gives back as start is complete in the sink. Each lane of it that is still owned at its lane epoch
-is committed; what is owned no more is refused, and asserted where this process knows that it was read.
+    witness   Spark gives an offset back as start: it is complete in the sink
+    commit    each lane that is still owned at its lane epoch is committed; Redis refuses the others
+              a refused lane is asserted, if this process has read it to its end
+    learn     the cost model learns what the batch took
+
 A batch that this member never authorized was read by nobody: a sink that has its batch id already skips it.
 """
 
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
 from coordinator.assignment.rebalance import joined
-from coordinator.clock import Clock
 from coordinator.errors import SinkSkippedBatchError
-from coordinator.member.evidence import Evidence
-from coordinator.member.founding import Founding
-from coordinator.member.holding import Holding
-from coordinator.member.losses import Losses
-from coordinator.member.membership import Membership
-from coordinator.progress.ownership import Facts, Ownership, completed, facts_within, narrowed
+from coordinator.member.accepting import within_logs
+from coordinator.member.decision import Call, Decision, Fail, Seen
+from coordinator.member.requests import Claim, Commit, Event, Learn, Request, ShowBatch
+from coordinator.member.state import Commits, CommitUnderWay, Losses, Owning, State
+from coordinator.progress.ownership import Facts, completed, facts_within, lane_ranges, narrowed
+from coordinator.progress.segments import Progress, Segment
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.redis.store import RedisStore
+from coordinator.redis.store import Acquired, Moved
+from coordinator.reports.lane_report import batch_line
 
 
-class Committing:
-    """Remembers what was confirmed last, and what is under way; see the module."""
+def learn(state: State, seen: Seen, call: Call) -> Decision:
+    """Once in each call: the batch that ends here, if it was under way, is in the sink."""
+    if state.turn.learned:
+        return Decision(state)
+    batch = replace(state.batch, in_sink=True) if state.batch else None
+    state = replace(state, batch=batch, turn=replace(state.turn, learned=True))
+    ended = seen.of(Learn(call.offset))
+    if ended is None:
+        return Decision(state)
+    line = ShowBatch(batch_line(state.life.member, ended))
+    return Decision(replace(state, shown=replace(state.shown, ended=ended)), (line,))
 
-    def __init__(
-        self,
-        store: RedisStore,
-        membership: Membership,
-        clock: Clock,
-        evidence: Evidence,
-        holding: Holding,
-        founding: Founding,
-        losses: Losses,
-        *,
-        unread_batches: bool,
-    ) -> None:
-        self._unread_batches = unread_batches
-        self._store, self._membership, self._clock = store, membership, clock
-        self._evidence, self._holding, self._founding, self._losses = evidence, holding, founding, losses
-        self._confirmed: StreamOffset | None = None
-        self._whole: StreamOffset | None = None  # the last that was confirmed, if nothing of it was skipped
-        self._under_way: tuple[StreamOffset, Facts, str] | None = None
 
-    def commit(self, start: StreamOffset) -> bool:
-        """Commit what the sink completed; whether part of `start` was skipped, and must vanish from the next offset."""
-        witnessed = self._evidence.returned(start)
-        if start is self._whole:
-            return self._done(skipped=False)
-        mine = start if witnessed is None else narrowed(start, witnessed)
-        mine = self._losses.within_logs(mine)
-        if self._confirmed != start and start.member:
-            self._commit(mine, completed(mine), witnessed, "" if self._unread_batches else start.digest)
-            self._confirmed = start
-            self._founding.committed()
-        self._whole = start if mine is start else None
-        return self._done(skipped=mine != start)
+def witness(state: State, seen: Seen, call: Call) -> Decision:
+    """Which parts of the start this member commits."""
+    start, batch, commits = call.offset, state.batch, state.commits
+    if state.turn.committed:
+        return Decision(state)
+    witnessed = batch.readable if batch and batch.end == start else None
+    state = replace(state, evidence=state.evidence.seen(start, witnessed))
+    if start == commits.whole:
+        return Decision(_done(state, start, start))
+    mine = start if witnessed is None else narrowed(start, witnessed)
+    state, mine, warnings = within_logs(state, mine, seen, call)
+    if commits.confirmed == start or not start.member:
+        return Decision(_done(state, start, mine), warnings)
+    request = Commit(mine, completed(mine), "" if call.setup.settings.unread_batches else start.digest)
+    commits = replace(commits, under_way=CommitUnderWay(start, request, witnessed))
+    return Decision(replace(state, commits=commits), warnings)
 
-    def again(self) -> None:
-        """Spark stops a query at any moment, also in a commit: what the sink has completed is then said once more."""
-        under_way = self._under_way
-        if under_way and self._membership.last(lambda caller: self._store.commit(caller, *under_way)):
-            self._evidence.confirmed()
 
-    def _done(self, *, skipped: bool) -> bool:
-        self._evidence.confirmed()
-        self._under_way = None
-        self._founding.mirror_if_due(self._clock.now_ms())
-        return skipped
+def commit(state: State, seen: Seen, call: Call) -> Decision:
+    """Commit, and see what Redis refused."""
+    under_way = state.commits.under_way
+    if under_way is None:
+        return Decision(state)
+    request = under_way.request
+    moved = seen.of(request)
+    if moved.unread:
+        return _unread(state)
+    witnessed = under_way.witnessed is not None and moved.refused
+    if witnessed and (assertions := facts_within(state.evidence.facts, moved.refused)):
+        seen.of(Claim(request.offset, assertions))
+    state = replace(
+        state,
+        commits=Commits(None, under_way.start),
+        owning=_moved(state.owning, request, moved),
+        losses=_completed(state.losses, request.offset, moved.refused),
+        mirrored=replace(state.mirrored, behind=True),
+        turn=replace(state.turn, fresh=state.turn.fresh or _is_current(state.owning, request, moved)),
+    )
+    return Decision(_done(state, under_way.start, request.offset), tuple(_fence_event(moved)))
 
-    def _commit(self, offset: StreamOffset, facts: Facts, witnessed: Ownership | None, digest: str) -> None:
-        self._under_way = offset, facts, digest
-        done = self._membership.call(lambda caller: self._store.commit(caller, offset, facts, digest))
-        self._holding.forget()
-        if done.unread:
-            self._refuse_unread()
-        if done.exactly:
-            self._holding.moved(offset, facts)
-        refused = done.refused
-        self._losses.completed(offset, refused)
-        if refused:
-            ranges = {tp: joined(f.hashes for f in of_tp) for tp, of_tp in refused.items()}
-            self._membership.tell("fence", "a commit of what is owned no more at its lane epoch", ranges)
-        if refused and witnessed is not None:
-            assertions = facts_within(self._evidence.facts, refused)
-            self._membership.outside(lambda: self._founding.claim(offset, assertions))
 
-    def _refuse_unread(self) -> None:
-        """End the query: nothing of the batch was read, so nothing of it is unconfirmed, and its ranges are free."""
-        self._evidence.confirmed()
-        self._under_way = None
-        self._membership.tell("skipped", "the sink completed a batch that it did not read; nothing of it was committed")
-        raise SinkSkippedBatchError(
-            "the sink completed a batch without reading it, so its records are unread and not committed: a sink skips "
-            "a batch id that it has already, and batch ids begin at 0 with each new checkpoint",
-            "give each checkpoint an output of its own, and start again with a new checkpointLocation (the group keeps "
-            "its positions); or set allow.unread.batches=true if the query drops batches unread on purpose",
-        )
+def _done(state: State, start: StreamOffset, mine: StreamOffset) -> State:
+    """The start is committed, as far as it is `mine`."""
+    return replace(
+        state,
+        commits=replace(state.commits, whole=start if mine == start else None),
+        evidence=state.evidence.confirmed(),
+        turn=replace(state.turn, committed=True, skipped=mine != start),
+    )
+
+
+def _unread(state: State) -> Decision:
+    """End the query: no slice of the batch was read, so none is unconfirmed, and its ranges are free."""
+    state = replace(
+        state, evidence=state.evidence.confirmed(), commits=replace(state.commits, under_way=None, whole=None)
+    )
+    why = "the sink completed a batch that it did not read; nothing of it was committed"
+    error = SinkSkippedBatchError(
+        "the sink completed a batch without reading it, so its records are unread and not committed: a sink skips "
+        "a batch id that it has already, and batch ids begin at 0 with each new checkpoint",
+        "give each checkpoint an output of its own, and start again with a new checkpointLocation (the group keeps "
+        "its positions); or set allow.unread.batches=true if the query drops batches unread on purpose",
+    )
+    return Decision(state, (Event("skipped", why),), Fail(error))
+
+
+def _fence_event(moved: Moved) -> Iterator[Request[Any]]:
+    if moved.refused:
+        ranges = {tp: joined(f.hashes for f in of_tp) for tp, of_tp in moved.refused.items()}
+        yield Event("fence", "a commit of what is owned no more at its lane epoch", ranges)
+
+
+def _moved(owning: Owning, request: Commit, moved: Moved) -> Owning:
+    """The owned ranges after the commit. If the batch was all that the member owns, their positions are known."""
+    if not _is_current(owning, request, moved):
+        return replace(owning, stale=True)
+    progress = {
+        tp: Progress(tuple(Segment(f.hashes, f.position) for f in of_tp)) for tp, of_tp in request.facts.items()
+    }
+    held = owning.acquired
+    acquired = replace(held, progress={**held.progress, **progress}, whole={**held.whole, **progress})
+    return replace(owning, acquired=acquired, stale=False)
+
+
+def _is_current(owning: Owning, request: Commit, moved: Moved) -> bool:
+    return moved.exactly and _is_all_of(owning.acquired, request.offset)
+
+
+def _is_all_of(acquired: Acquired, offset: StreamOffset) -> bool:
+    """Whether `offset` has all owned ranges, at the same lane epochs, in every topic of the group."""
+    owned = {tp: owned for tp, owned in acquired.ownership.items() if owned}
+    topics = {tp.topic: offset.topic_ids.get(tp.topic) for tp in offset.lanes}
+    same = (acquired.reset, acquired.topic_ids) == (offset.reset, topics)
+    return same and owned == {tp: lane_ranges(lanes) for tp, lanes in offset.rows.items()}
+
+
+def _completed(losses: Losses, offset: StreamOffset, refused: Facts) -> Losses:
+    """The batch is in the sink. A refused lane may long be another member's, and a loss in it dealt with."""
+    if not refused:
+        return replace(losses, completed=offset)
+    fenced = {tp: {fact.epoch for fact in of_tp} for tp, of_tp in refused.items()}
+    lanes = {tp: tuple(x for x in of_tp if x.epoch not in fenced.get(tp, ())) for tp, of_tp in offset.lanes.items()}
+    return replace(losses, completed=replace(offset, lanes=lanes))

@@ -1,7 +1,7 @@
 """What tasks report of the batch under way: the one object that both threads of a reader process change.
 
-    heartbeat thread    receive(costs), under_way(), began_ms()
-    main thread         begin(tasks, ...) as a batch is handed out, receive(costs), end() once the sink has completed it
+    heartbeat thread    receive(costs), under_way()
+    main thread         begin(end, tasks) as a batch is handed out, receive(costs), end() once it is in the sink
 
 Each call holds the lock, `receive` also while it takes the reports from where they arrived: so an older report never
 replaces a newer one. A report of another batch's slice is no work under way.
@@ -13,6 +13,7 @@ from threading import Lock
 
 from coordinator.cost.costs import SliceCost
 from coordinator.progress.slices import Slice
+from coordinator.progress.stream_offset import StreamOffset
 
 Reports = dict[Slice, SliceCost]
 
@@ -22,37 +23,35 @@ class Inbox:
 
     def __init__(self) -> None:
         self._lock = Lock()
-        self._reports: Reports | None = None  # None: no batch is under way
-        self._tasks: Sequence[Sequence[Slice]] = ()
-        self._trial = False
-        self._began_ms = 0
+        self._reports: Reports = {}
+        self._batch: list[tuple[StreamOffset, Sequence[Sequence[Slice]]]] = []  # the one under way, if there is one
 
-    def begin(self, tasks: Sequence[Sequence[Slice]], *, trial: bool, now_ms: int) -> None:
-        """A batch is handed out as these tasks; `trial` if it tries a struck lane alone."""
+    def begin(self, end: StreamOffset, tasks: Sequence[Sequence[Slice]]) -> None:
+        """The batch that ends at `end` is handed out as these tasks; nothing changes if it was before."""
         with self._lock:
-            self._reports, self._tasks, self._trial, self._began_ms = {}, tasks, trial, now_ms
+            if not any(known == end for known, _ in self._batch):
+                self._batch[:] = [(end, tasks)]
+                self._reports.clear()
 
     def receive(self, costs: Iterable[SliceCost]) -> None:
         """Store reports, the latest last; an iterator is read while the lock is held."""
         with self._lock:
             latest = {cost.slice: cost for cost in costs}
-            if self._reports is not None:
-                self._reports |= latest
+            if self._batch:
+                self._reports.update(latest)
 
     def end(self) -> Reports:
         """The batch has ended: all that was reported of it."""
         with self._lock:
-            reports, self._reports = self._reports or {}, None
+            reports = dict(self._reports)
+            self._reports.clear()
+            self._batch.clear()
             return reports
 
-    def began_ms(self) -> int | None:
-        """When the batch under way was handed out; None if there is none."""
+    def under_way(self) -> tuple[Slice, ...]:
+        """Slices, or a key of one, that were begun and have not ended, ascending."""
         with self._lock:
-            return self._began_ms if self._reports is not None else None
-
-    def under_way(self) -> tuple[tuple[Slice, ...], bool]:
-        """Slices, or a key of one, that were begun and have not ended, ascending; and whether the batch is a trial."""
-        with self._lock:
-            begun = [cost for cost in (self._reports or {}).values() if not cost.finished]
-            ours = frozenset(chain.from_iterable(self._tasks)) if begun else frozenset()
-            return tuple(sorted(cost.under_way for cost in begun if cost.slice in ours)), self._trial
+            begun = [cost for cost in self._reports.values() if not cost.finished]
+            tasks = chain.from_iterable(tasks for _, tasks in self._batch) if begun else ()
+            ours = frozenset(chain.from_iterable(tasks))
+            return tuple(sorted(cost.under_way for cost in begun if cost.slice in ours))

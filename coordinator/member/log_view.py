@@ -1,85 +1,76 @@
-"""What this process last saw of Kafka: topics at most a second old, and the bounds of their logs."""
+"""What a member sees of Kafka: topics that are at most a second old, and the bounds of their logs. Pure."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
+from dataclasses import replace
 
-from coordinator.clock import Clock
-from coordinator.errors import UnknownTopicError
-from coordinator.ports import Log
+from coordinator.member.decision import Call, Decision, Seen
+from coordinator.member.requests import ReadEpochEnds, ReadLogEnds, ReadTopics
+from coordinator.member.state import LogView, State
+from coordinator.progress import data_loss
 from coordinator.progress.leader_epochs import Extents
-from coordinator.subscription import Assigned, Bounds, Subscription, Topic, TopicPartition
+from coordinator.subscription import Assigned, Subscription, Topic, TopicPartition
 
-TOPICS_MS = 1_000  # how old the list of topics and partitions may be
+TOPICS_MS = 1_000
+"""How old the list of topics and partitions may be."""
 
 
-class LogView:
-    """A cache in front of the log; part of the service's state, on its thread."""
+def see_topics(state: State, seen: Seen, call: Call) -> Decision:
+    """Read the topics, if those that are known are a second old."""
+    asked = state.log.asked_ms
+    if asked is not None and seen.now_ms - asked < TOPICS_MS:
+        return Decision(state)
+    return Decision(replace(state, log=with_topics(state.log, seen.of(ReadTopics()), seen.now_ms)))
 
-    def __init__(self, log: Log, subscription: Subscription, clock: Clock) -> None:
-        self._log, self._subscription, self._clock = log, subscription, clock
-        self._topics: Mapping[str, Topic] = {}
-        self._partitions: tuple[TopicPartition, ...] = ()
-        self._looked_at: int | None = None
-        self._epoch_ends: dict[tuple[str, TopicPartition, int, int], int | None] = {}
-        self._beginnings: dict[TopicPartition, int] | None = None  # of all partitions, as old as the topics
-        self.bounds: Mapping[TopicPartition, Bounds] = {}
 
-    @property
-    def topics(self) -> Mapping[str, Topic]:
-        """The subscribed topics by name, as of the last refresh."""
-        if self._looked_at is None:
-            self.ask()
-        return self._topics
+def with_topics(log: LogView, topics: Mapping[str, Topic], now_ms: int) -> LogView:
+    """The view with topics that were read just now."""
+    log = replace(log, asked_ms=now_ms, beginnings=None)
+    if topics == log.topics:
+        return log
+    partitions = tuple(TopicPartition(t, p) for t, of in sorted(topics.items()) for p in of.partitions)
+    return replace(log, topics=topics, partitions=partitions)
 
-    def refresh(self) -> None:
-        """Ask Kafka for the topics again, if what is known is a second old."""
-        if self._looked_at is None or self._clock.now_ms() - self._looked_at >= TOPICS_MS:
-            self.ask()
 
-    def ask(self) -> None:
-        """Ask Kafka for the topics now: log bounds seen before this are of the topic ids seen after it."""
-        found, self._looked_at = self._log.topics(self._subscription), self._clock.now_ms()
-        self._beginnings = None
-        if found != self._topics:
-            self._topics = found
-            self._partitions = tuple(TopicPartition(t, p) for t, of in sorted(found.items()) for p in of.partitions)
+def topics_again(log: LogView, seen: Seen) -> LogView:
+    """The view with topics that are read now: log ends seen before are of the topic ids seen after."""
+    return with_topics(log, seen.of(ReadTopics(again=True)), seen.now_ms)
 
-    @property
-    def partitions(self) -> tuple[TopicPartition, ...]:
-        """Every partition of the subscribed topics, ascending."""
-        return self._partitions if self.topics else ()
 
-    @property
-    def partitions_are_given(self) -> bool:
-        """Whether the subscription names partitions, so that a topic is not seen to grow."""
-        return isinstance(self._subscription, Assigned)
+def see_logs(state: State, seen: Seen, call: Call) -> Decision:
+    """Read the ends of all logs; the beginnings are as old as the topics, so it is one request to each broker.
 
-    def high_watermarks(self, partitions: Iterable[TopicPartition]) -> Mapping[TopicPartition, int]:
-        """Where logs end now, whatever transactions are open; also of partitions that are not subscribed to."""
-        return self._log.high_watermarks(partitions)
+    A topic of a pattern that vanished meanwhile is left out.
+    """
+    return Decision(replace(state, log=with_log_ends(state.log, seen)))
 
-    def ends_of_epochs(self, extents: Extents) -> dict[TopicPartition, int]:
-        """Where leader epochs end in logs that had a newer one at the last look; each is asked for once."""
-        older = {tp: x.epoch for tp, x in extents.items() if tp in self.bounds and x.epoch < self.bounds[tp].epoch}
-        keys = {tp: (self.topics[tp.topic].id, tp, epoch, self.bounds[tp].epoch) for tp, epoch in older.items()}
-        if wanted := {tp: epoch for tp, epoch in older.items() if keys[tp] not in self._epoch_ends}:
-            ends = self._log.ends_of_epochs(wanted)
-            self._epoch_ends |= {keys[tp]: ends.get(tp) for tp in wanted}
-        found = {tp: self._epoch_ends[key] for tp, key in keys.items()}
-        return {tp: end for tp, end in found.items() if end is not None}
 
-    def look(self) -> Mapping[TopicPartition, Bounds]:
-        """The bounds of every partition's log: ends of now, beginnings as old as the topics; one request a broker.
+def with_log_ends(log: LogView, seen: Seen) -> LogView:
+    """The view with the ends of all logs; equal bounds stay the same object, which makes them quick to compare."""
+    found = seen.of(ReadLogEnds(log.partitions, log.beginnings))
+    if found is None:
+        log = topics_again(log, seen)
+        found = seen.of(ReadLogEnds(log.partitions, None, strict=True)) or {}
+    if log.beginnings is None:
+        log = replace(log, beginnings={tp: b.beginning for tp, b in found.items()})
+    return log if found == log.bounds else replace(log, bounds=found)
 
-        A topic that vanished meanwhile is left out of a pattern. The same mapping as before where nothing has come.
-        """
-        try:
-            found = self._log.bounds(self.partitions, self._beginnings)
-        except UnknownTopicError:
-            self.ask()
-            found = self._log.bounds(self.partitions)
-        self._beginnings = (
-            {tp: b.beginning for tp, b in found.items()} if self._beginnings is None else self._beginnings
-        )
-        if found != self.bounds:
-            self.bounds = found
-        return self.bounds
+
+def with_epoch_ends(log: LogView, extents: Extents, seen: Seen) -> tuple[LogView, dict[TopicPartition, int]]:
+    """Where leader epochs end in logs that have a newer one; each is read once."""
+    older = {tp: x.epoch for tp, x in extents.items() if tp in log.bounds and x.epoch < log.bounds[tp].epoch}
+    keys = {tp: (log.topics[tp.topic].id, tp, epoch, log.bounds[tp].epoch) for tp, epoch in older.items()}
+    if wanted := {tp: epoch for tp, epoch in older.items() if keys[tp] not in log.epoch_ends}:
+        ends = seen.of(ReadEpochEnds(wanted))
+        log = replace(log, epoch_ends={**log.epoch_ends, **{keys[tp]: ends.get(tp) for tp in wanted}})
+    found = {tp: log.epoch_ends[key] for tp, key in keys.items()}
+    return log, {tp: end for tp, end in found.items() if end is not None}
+
+
+def recreated(log: LogView, topic_ids: Mapping[str, str]) -> tuple[data_loss.Recreated, ...]:
+    """The topics that have other ids by now."""
+    return tuple(data_loss.recreated(topic_ids, log.topics))
+
+
+def partitions_are_given(subscription: Subscription) -> bool:
+    """Whether a subscription names partitions, so that a topic is not seen to grow."""
+    return isinstance(subscription, Assigned)

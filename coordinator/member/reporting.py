@@ -1,71 +1,34 @@
-"""When a member tells what its lanes do: once a second at most, and only what is news (spec 8).
+"""When a member shows what its lanes do: once a second at most, and only what is new. Pure."""
 
-Part of the service, on its thread. A Redis that does not answer is not waited for: the next plan tells it again.
-"""
+from dataclasses import replace
 
-import logging
-from collections.abc import Sequence
-
-from coordinator.assignment.spare import SLOW_PERCENT
-from coordinator.clock import Clock
-from coordinator.cost.quotas import Budget, Quota
-from coordinator.errors import CoopKafkaError
-from coordinator.member.membership import Membership
-from coordinator.redis.store import RedisStore
-from coordinator.reports.end_history import EndHistory
-from coordinator.reports.lane_lines import LaneLine, LanesTold
-from coordinator.reports.lane_report import Ended, Planned, batch_line, lanes_told, slow_part
+from coordinator.member.decision import Call, Decision, Seen
+from coordinator.member.requests import DescribeLanes, ShowLanes
+from coordinator.member.state import Reading, State
+from coordinator.reports.lane_report import Planned, slow_part
 
 EVERY_MS = 1_000
 
-_log = logging.getLogger(__name__)
+
+def show_lanes(state: State, seen: Seen, call: Call) -> Decision:
+    """Show the lanes as they are planned; Redis is asked to store them only if they have changed."""
+    shown, reading, now = state.shown, state.reading, seen.now_ms
+    if shown.looked_at_ms is not None and now - shown.looked_at_ms < EVERY_MS:
+        return Decision(state)
+    shown = replace(shown, looked_at_ms=now)
+    same = reading.quotas == shown.quotas and shown.lines[2:] == (state.life.nonce,)
+    if same and not any(line.lag for line in shown.lanes.lines):
+        return Decision(replace(state, shown=shown))  # an idle query may have very many lanes
+    lanes = seen.of(DescribeLanes(_planned(state), shown.ended))
+    slow = round(100 * slow_part(reading.quotas, call.setup.budget))
+    lines = (lanes.lines, slow, state.life.nonce)
+    if lines != shown.lines and seen.of(ShowLanes(lanes.lines, slow)):
+        shown = replace(shown, lines=lines)
+    return Decision(replace(state, shown=replace(shown, quotas=reading.quotas, lanes=lanes, slow_percent=slow)))
 
 
-class Reporting:
-    """What one member has told, and what it will tell next."""
-
-    def __init__(
-        self, store: RedisStore, membership: Membership, clock: Clock, budget: Budget, history: EndHistory
-    ) -> None:
-        self._store, self._membership, self._clock = store, membership, clock
-        self._budget, self._history = budget, history
-        self._ended: Ended | None = None
-        self._looked_at: int | None = None
-        self._slow_percent = 0
-        self._quotas: Sequence[Quota] = ()
-        self._told: tuple[object, ...] = ()
-        self.lanes = LanesTold()
-        """The lanes as of a second ago."""
-
-    @property
-    def fields(self) -> dict[str, str]:
-        """What a member says of its lanes when it joins again."""
-        return {SLOW_PERCENT: str(self._slow_percent)} if self._slow_percent else {}
-
-    def planned(self, planned: Planned) -> None:
-        """Lanes have been planned, or there was nothing to plan."""
-        now = self._clock.now_ms()
-        if self._looked_at is None or now - self._looked_at >= EVERY_MS:
-            self._looked_at = now
-            as_before = planned.quotas is self._quotas and self._told[2:] == (self._membership.joined,)
-            if as_before and not any(line.lag for line in self.lanes.lines):
-                return  # an idle query, which may have very many lanes
-            self._quotas = planned.quotas
-            self.lanes = lanes_told(planned, self._ended, self._history, now)
-            self._slow_percent = round(100 * slow_part(planned.quotas, self._budget))
-            self._tell(self.lanes.lines, self._slow_percent)
-
-    def _tell(self, lanes: tuple[LaneLine, ...], slow_percent: int) -> None:
-        news = (lanes, slow_percent, self._membership.joined)  # after a loss of state all is news
-        if news != self._told and self._membership.beat(lambda c: self._store.report(c, lanes, slow_percent)):
-            self._told = news
-
-    def ended(self, ended: Ended | None) -> None:
-        """The sink has completed a batch, if one was under way."""
-        if ended is None:
-            return
-        self._ended = ended
-        try:
-            self._store.tell_batch(batch_line(self._membership.member, ended))
-        except CoopKafkaError as error:
-            _log.warning("%s could not tell of a batch: %s", self._membership.member, error)
+def _planned(state: State) -> Planned:
+    reading: Reading = state.reading
+    bounds = reading.cutting.bounds if reading.cutting else None
+    strikes = state.strikes.strikes
+    return Planned(reading.quotas, reading.until, strikes, bounds or (), reading.trial_lane, reading.ceilings)

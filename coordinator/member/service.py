@@ -1,57 +1,123 @@
-"""The coordinator's service: what one member of a group does between two micro-batches (spec 4.2, 7).
+"""One member of a group: what each call of Spark becomes.
 
     first_positions   before a query's first batch: joins nothing, writes positions where there are none
     next_offset       start is sink-complete: commit it, then plan the next batch within the lease
-    authorize         before every batch, first run or replay: what of it is still owned
+    authorize         before every batch, first run or replay: which parts of it are still owned
     tasks             the same, packed into tasks
     leave             frees what is confirmed
 
-The only mutable object, with its parts: `Membership` (who we are), `Evidence` (what we saw of
-offsets), `LogView` (what we saw of Kafka), `Holding` (what we own), `Founding` (positions where there are none),
-`Reach` (how far we may read it), `Losses` (what can no longer be read), `Committing` (what the sink has completed),
-`Reporting` (what we tell of our lanes).
-Runs in the stream reader's process, on its main thread. The heartbeat thread calls `heartbeat` and `hear` only. It
-shares three things with the main thread, each behind a lock: the lease and the last word of Redis (`Membership`), and
-the `Inbox` of the batch under way. `Quarantine.tell` has state of its own, which no other method touches.
+Each call is a list of steps, which `turns` runs in this order. Runs in the stream reader's process, on its main
+thread. The heartbeat thread calls `heartbeat` and `hear` only: it reads the state, and writes to queues.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import replace
-from operator import is_
+from typing import Any, cast
 
-from coordinator.assignment.assignment_text import fields_of
+from coordinator import ports
 from coordinator.assignment.policies import refuse_demand
-from coordinator.assignment.protocols import Protocol
 from coordinator.clock import Clock
 from coordinator.cost.costs import SliceCost
-from coordinator.errors import CheckpointMismatchError
-from coordinator.member.committing import Committing
-from coordinator.member.evidence import Evidence
-from coordinator.member.founding import Founding
-from coordinator.member.holding import Holding
-from coordinator.member.leading import Leading
-from coordinator.member.log_view import LogView
-from coordinator.member.losses import Losses
-from coordinator.member.membership import Membership
-from coordinator.member.pace import Limits, Pace
-from coordinator.member.reach import Reach
-from coordinator.member.reporting import Reporting
+from coordinator.cost.steering import Steering
+from coordinator.errors import CoopKafkaError, RedisUnavailableError
+from coordinator.member import (
+    accepting,
+    authorizing,
+    committing,
+    first_positions,
+    growing,
+    heartbeat,
+    life,
+    log_view,
+    losing,
+    mirroring,
+    ownership_events,
+    owning,
+    pacing,
+    planning,
+    poison,
+    reading,
+    recovery,
+    reporting,
+)
+from coordinator.member.apply import World
+from coordinator.member.decision import Call, Decision, Return, Seen, Setup, Step
+from coordinator.member.inbox import Inbox
+from coordinator.member.limits import Limits
+from coordinator.member.requests import CheckServer, Heartbeat, Leave, Log, Mirror, ReadPolicy, ReportWorking, Request
+from coordinator.member.state import Life, State
+from coordinator.member.turns import Turns
 from coordinator.offset_spec import OffsetSpec
 from coordinator.plan.packing import Task
-from coordinator.plan.planning import Cutting, Pieces, plan
-from coordinator.ports import Log
-from coordinator.progress import data_loss
-from coordinator.progress.leader_epochs import leader_epochs
-from coordinator.progress.ownership import narrowed
+from coordinator.plan.planning import Cutting
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.membership import Joining
-from coordinator.redis.store import Acquired, RedisStore
+from coordinator.redis.store import RedisStore
 from coordinator.reports.lane_lines import LanesTold
 from coordinator.settings import GroupSettings
-from coordinator.subscription import Bounds, Pattern, Subscription, TopicPartition
+from coordinator.subscription import Subscription, TopicPartition
+from coordinator.verdicts import Verdict
 
 _log = logging.getLogger(__name__)
+
+
+def _check_policies(state: State, seen: Seen, call: Call) -> Decision:
+    """Refuse a start that asks for parts of partitions where policies forbid it (codes 88, 89)."""
+    if call.setup.settings.demanding:
+        refuse_demand(seen.of(ReadPolicy()), call.setup.settings.group, state.log.topics)
+    return Decision(state, (), Return(None))
+
+
+ALIVE: tuple[Step, ...] = (
+    life.outage,
+    log_view.see_topics,
+    life.fenced,
+    recovery.recover,
+    life.assert_positions,
+    life.busy,
+)
+"""The first steps of every call: what Redis refused last is dealt with."""
+
+CHECK_POLICIES = (*ALIVE, _check_policies)
+FIRST_POSITIONS = (*ALIVE, first_positions.first_positions)
+SET_TARGETS = (*ALIVE, log_view.see_logs, growing.set_targets)
+NEXT_OFFSET = (
+    *ALIVE,
+    accepting.accept,
+    committing.learn,
+    poison.strike_before_join,
+    committing.witness,
+    life.join,
+    committing.commit,
+    mirroring.mirror_if_due,
+    pacing.rest,
+    owning.report_topics,
+    owning.follow,
+    log_view.see_logs,
+    losing.settle_losses,
+    pacing.adopt_targets,
+    growing.log_growths,
+    poison.strike_after_acquire,
+    poison.see_strikes,
+    reading.limit,
+    pacing.pace_batch,
+    reporting.show_lanes,
+    planning.look_closer,
+    planning.end_run,
+    planning.plan_batch,
+)
+_AUTHORIZED = (
+    *ALIVE,
+    accepting.accept,
+    poison.strike_before_join,
+    authorizing.arrive,
+    life.join,
+    authorizing.authorize,
+    poison.leave_out_struck,
+)
+AUTHORIZE = (*_AUTHORIZED, authorizing.return_readable)
+TASKS = (*_AUTHORIZED, authorizing.return_tasks)
 
 
 class Service:
@@ -65,260 +131,149 @@ class Service:
         cutting: Cutting,
         *,
         store: RedisStore,
-        log: Log,
+        log: ports.Log,
         clock: Clock,
         me: Joining,
     ) -> None:
-        self._settings, self._subscription, self._cutting = settings, subscription, cutting
-        self._store, self._clock = store, clock
-        self._view = LogView(log, subscription, clock)
-        self._evidence = Evidence()
-        self._founding = Founding(settings, starting, store, log, self._view, self._evidence)
-        self._me = me
-        self._membership = Membership(
-            store,
-            clock,
-            settings,
-            self._say,
-            recover=self._founding.recover,
-            assert_positions=self._founding.assert_known,
-        )
-        leading = Leading(store, self._membership, settings.assignors)
-        self._holding = Holding(store, self._membership, self._founding, self._view, leading, settings)
-        self._losses = Losses(
-            settings, store, self._membership, self._founding, self._view, self._evidence, self._holding
-        )
-        self._reach = Reach(settings, cutting, store, self._membership, self._view, log, clock)
-        self._reporting = Reporting(store, self._membership, clock, self._reach.budget, self._reach.steering.history)
-        self._committing = Committing(
-            store,
-            self._membership,
-            clock,
-            self._evidence,
-            self._holding,
-            self._founding,
-            self._losses,
-            unread_batches=settings.unread_batches,
-        )
-        self._seen: tuple[object, ...] | None = None
-        self._warned_of: int | None = None  # when the last batch began that took too long
-        self._pace = Pace(clock)
+        self.setup = Setup(settings, subscription, starting, cutting, me)
+        self._clock, self._inbox, self._pulse = clock, Inbox(), heartbeat.Pulse()
+        self.guesses = guesses = Steering(clock, cutting, self.setup.budget, concurrency=settings.concurrency)
+        world = World(settings, subscription, store, log, guesses, self._inbox, clock)
+        born = Life(settings.tokens(8), f"m-{settings.tokens(4)}")
+        self._turns = Turns(State(born), world, clock)
 
-    # -- what Spark's calls become -------------------------------------------------------------
+    @property
+    def state(self) -> State:
+        """The state of this member."""
+        return self._turns.state
 
     @property
     def member(self) -> str:
         """This member's id; empty until an offset has reached it."""
-        return self._membership.member
-
-    def first_positions(self) -> None:
-        """Give the group its first positions where it has none (spec 7, Start); idempotent, joins nothing."""
-        self._membership.outside(self._founding.first_positions)
-
-    def set_targets(self) -> None:
-        """AvailableNow: this run ends where the log ends now."""
-        self._pace.targets = self._reach.gates.targets(self._view.look())
-
-    def next_offset(self, start: StreamOffset, limits: Limits) -> StreamOffset | None:
-        """Commit `start`, then the offset of the next batch; None if there is nothing to do."""
-        self._accept(start)
-        self._reporting.ended(self._reach.steering.ended(start))
-        self._holding.begin()
-        skipped = self._committing.commit(start)
-        while True:
-            self._pace.rest()
-            acquired, work, until = self._look(limits)
-            if skipped or self._pace.anything(work, until):
-                if not self._holding.fresh:
-                    self._holding.forget()
-                elif self._membership.lease_left_ms <= 0:
-                    self.heartbeat_now()
-                elif not self._recreated(acquired.topic_ids):
-                    return self._plan(acquired, work, until)
-            elif self._pace.targets is not None:
-                if self._finished():
-                    return None
-            else:
-                return None
-
-    def authorize(self, end: StreamOffset) -> StreamOffset:
-        """The part of `end` that this member may read (R7); asks once for each offset."""
-        self._accept(end)
-        self._evidence.arrived(end)
-        verdict = self._evidence.authorised(end)
-        if verdict is None:
-            verdict = self._membership.call(lambda caller: self._store.authorize(caller, end))
-            verdict = self._reach.quarantine.readable(verdict, end)
-            self._holding.forget()
-            self._evidence.authorise(end, verdict)
-        gone = tuple(data_loss.recreated(end.topic_ids, self._view.topics))  # asked for by `_accept`, or for the plan
-        fail = self._settings.fail_on_data_loss
-        readable = data_loss.without(narrowed(end, verdict), gone, fail_on_data_loss=fail)
-        if readable != end:
-            _log.warning(
-                "group %s: part of a batch is owned by others by now, or parked, and is left out", self._settings.group
-            )
-        return readable
-
-    def tasks(self, end: StreamOffset) -> tuple[Task, ...]:
-        """The tasks of the batch that ends at `end`, with what of it this member may read."""
-        return self._reach.steering.began(end, self.authorize(end))
-
-    @property
-    def trial(self) -> bool:
-        """Whether the batch planned last tries a struck lane alone (spec 7, Poison)."""
-        return self._reach.quarantine.trial
-
-    def hear(self, costs: Iterable[SliceCost]) -> None:
-        """What executors report of the batch under way; called on either thread, and read under a lock."""
-        self._reach.steering.inbox.receive(costs)
-
-    def heartbeat(self) -> None:
-        """One heartbeat; called on the heartbeat thread, and by `leave` once that thread has ended."""
-        self._membership.beat(self._store.heartbeat)
-        at, trial = self._reach.steering.inbox.under_way()
-        self._reach.quarantine.tell(at, trial=trial)
-        self._warn_of_a_long_batch()
-
-    def _warn_of_a_long_batch(self) -> None:
-        """Once a batch, on the heartbeat thread: the batch may hang, and then nothing else says so."""
-        began, longest_ms = self._reach.steering.inbox.began_ms(), self._settings.longest_ms
-        if began is None or began == self._warned_of or self._clock.now_ms() - began <= longest_ms:
-            return
-        self._warned_of = began
-        _log.warning(
-            "group %s: a batch takes longer than longest.batch.ms (%d ms), so other members may take its ranges; "
-            "`coop-kafka top` shows its slowest lane. Raise longest.batch.ms, or lower batch.time.budget",
-            self._settings.group,
-            longest_ms,
-        )
-
-    def heartbeat_now(self) -> None:
-        """Renew the lease on the main thread, and wait until it is acknowledged."""
-        self._membership.call(self._store.heartbeat)
-
-    def leave(self) -> None:
-        """Free every range that has no unconfirmed slice, and say goodbye; errors are left to the lease's end."""
-        self.heartbeat()  # it alone pushes the group's expiry, and a short run has not had one
-        self._committing.again()
-        self._warn_of_parked_lanes()
-        unconfirmed = self._evidence.unconfirmed
-        if self._membership.leave({tp: unconfirmed.get(tp, ()) for tp in {*self._view.bounds, *unconfirmed}}):
-            self._holding.hand_overs.left(unconfirmed)
-            self._founding.mirror()
-        else:
-            self._holding.hand_overs.ended()
-
-    def _warn_of_parked_lanes(self) -> None:
-        """A run that ends leaves parked lanes unread, and ends well."""
-        if parked := self._reach.quarantine.parked:
-            _log.warning(
-                "group %s: parked lanes stay unread: %d, of them %s at offset %d; `coop-kafka parked %s` shows them, "
-                "`coop-kafka release` lets them be read",
-                self._settings.group,
-                len(parked),
-                parked[0].tp,
-                parked[0].offset,
-                self._settings.group,
-            )
-
-    def check_policies(self) -> None:
-        """Refuse a start that asks for parts of partitions where they may not be had (codes 88, 89)."""
-        if self._settings.demanding:
-            policy = self._membership.outside(self._store.policy)
-            refuse_demand(policy, self._settings.group, self._view.topics)
+        return self.state.life.member
 
     def check_store(self, check: Callable[[], None]) -> None:
         """Run a check of the Redis server, through its outages."""
-        self._membership.outside(check)
 
-    def log_ends(self) -> dict[TopicPartition, int]:
-        """The log ends at the last look."""
-        return {tp: b.end for tp, b in self._view.bounds.items()}
+        def checked(state: State, seen: Seen, call: Call) -> Decision:
+            return Decision(state, (), Return(seen.of(CheckServer(check))))
+
+        self._run((life.outage, checked))
+
+    def check_policies(self) -> None:
+        """Refuse a start that asks for parts of partitions where policies forbid it (codes 88, 89)."""
+        self._run(CHECK_POLICIES)
+
+    def first_positions(self) -> None:
+        """Create the group's first positions where it has none; idempotent, joins nothing."""
+        self._run(FIRST_POSITIONS)
+
+    def set_targets(self) -> None:
+        """AvailableNow: this run ends where the log ends now."""
+        self._run(SET_TARGETS)
+
+    def next_offset(self, start: StreamOffset, limits: Limits) -> StreamOffset | None:
+        """Commit `start`, then the offset of the next batch; None if there is nothing to do."""
+        return cast(StreamOffset | None, self._run(NEXT_OFFSET, start, limits))
+
+    def authorize(self, end: StreamOffset) -> StreamOffset:
+        """The part of `end` that this member may read; asks Redis once for each offset."""
+        return cast(StreamOffset, self._run(AUTHORIZE, end))
+
+    def tasks(self, end: StreamOffset) -> tuple[Task, ...]:
+        """The tasks of the batch that ends at `end`, with what of it this member may read."""
+        return cast(tuple[Task, ...], self._run(TASKS, end))
+
+    def _run(self, steps: tuple[Step, ...], offset: StreamOffset | None = None, limits: Limits | None = None) -> object:
+        call = Call(self.setup, offset or Call(self.setup).offset, limits or Limits())
+        return self._turns.run(steps, call)
+
+    # -- what others look at -------------------------------------------------------------------
+
+    @property
+    def trial(self) -> bool:
+        """Whether the batch planned last tries a struck lane, while all others wait."""
+        return self.state.batch is not None and self.state.batch.trial
 
     @property
     def lanes(self) -> LanesTold:
         """This member's lanes as they were planned last."""
-        return self._reporting.lanes
+        return self.state.shown.lanes
 
-    def _say(self) -> Joining:
-        """What this member says of itself when it joins."""
-        fields = {**self._me.fields, **self._subscribes(), **self._settings.commit_fields, **self._reporting.fields}
-        return replace(self._me, fields=fields, targets=self._pace.targets or {})
+    def log_ends(self) -> dict[TopicPartition, int]:
+        """The log ends at the last look."""
+        return {tp: b.end for tp, b in self.state.log.bounds.items()}
 
-    def _subscribes(self) -> dict[str, str]:
-        settings = self._settings
-        protocols = tuple(Protocol(a.name, a.version) for a in settings.assignors)
-        return fields_of(frozenset(self._view.topics), settings.capacity, protocols, sharing=settings.sharing)
+    # -- the heartbeat thread ------------------------------------------------------------------
 
-    def _accept(self, offset: StreamOffset) -> None:
-        """Refuse another group's or other topics' checkpoint; take the identity it names."""
-        if offset.group != self._settings.group:
-            raise CheckpointMismatchError(
-                f"the checkpoint belongs to group {offset.group!r}, this query to group {self._settings.group!r}",
-                "use a new checkpointLocation for another group, or the group of this checkpoint",
-            )
-        self._view.refresh()
-        strange = sorted({tp.topic for tp in offset.lanes} - self._view.topics.keys())
-        if strange and isinstance(self._subscription, Pattern):
-            if self._settings.fail_on_data_loss:
-                raise data_loss.error(data_loss.Deleted(strange[0]))
-            _log.warning("group %s: %s", self._settings.group, data_loss.Deleted(strange[0]))
-        elif strange:
-            raise CheckpointMismatchError(
-                f"the checkpoint reads topic {strange[0]!r}, to which this query does not subscribe",
-                "use a new checkpointLocation for other topics, or subscribe to that topic too",
-            )
-        self._losses.refuse_beyond(offset)
-        self._membership.identify(offset.member)
-        if not self._membership.joined:
-            self._reach.quarantine.blame()  # an earlier life of this member may have been lost over a record
+    def hear(self, costs: Iterable[SliceCost]) -> None:
+        """Receive reports of executors on the batch under way; called on either thread."""
+        self._inbox.receive(costs)
 
-    # -- plan ----------------------------------------------------------------------------------
+    def heartbeat(self) -> None:
+        """One heartbeat: renew the lease, report the slices under way, warn of a batch that takes too long."""
+        if self.state.life.nonce:
+            self._once(Heartbeat(), "heartbeat")
+        news = heartbeat.working_news(self._pulse, self.state, self._inbox.under_way())
+        if news and self._once(ReportWorking(news[0]), "heartbeat"):
+            self._pulse = replace(self._pulse, working=news)
+        self._pulse, line = heartbeat.long_batch(self._pulse, self.state, self._clock.now_ms(), self.setup.settings)
+        self._show(line)
 
-    def _look(self, limits: Limits) -> tuple[Acquired, Pieces, dict[TopicPartition, int]]:
-        """What is owned, the work there is and how far to read it, after the losses and limits."""
-        self._view.refresh()
-        acquired, bounds = self._holding.refresh(), self._view.look()
-        while self._is_news(acquired, bounds) and not self._settled(acquired, bounds):
-            acquired, bounds = self._holding.refresh(), self._view.look()
-        self._pace.adopt(self._membership.targets, self._holding.targets, bounds)
-        ends = self._pace.ends(bounds)
-        work = self._reach.limit(acquired, bounds, ends, self._holding, everything=limits.everything)
-        until = self._pace.until(work, bounds, limits)
-        self._reporting.planned(self._reach.planned(until))
-        return acquired, work, until
-
-    def _is_news(self, *seen: object) -> bool:
-        """Whether anything was seen that was not there at the last look, at which all was settled."""
-        now = (*seen, self._view.topics, self._membership.joined)
-        return self._seen is None or not all(map(is_, now, self._seen))
-
-    def _settled(self, acquired: Acquired, bounds: Mapping[TopicPartition, Bounds]) -> bool:
-        """Whether losses are dealt with and the log ends told; else positions have moved, or partitions are gone."""
-        if not acquired.progress.keys() <= bounds.keys() or self._losses.met(acquired, bounds):
+    def _once(self, request: Request[Any], what: str, *, numbered: bool = False) -> bool:
+        """One call: an error is logged, and left for the next call of Spark. Whether it went well."""
+        try:
+            (self._turns.numbered if numbered else self._turns.once)(request)
+        except RedisUnavailableError as error:
+            about = f"{what} of {self.member}"
+            now, settings = self._clock.now_ms(), self.setup.settings
+            self._pulse, line = heartbeat.outage_line(self._pulse, error, about, now, settings)
+            self._show(line)
             return False
-        self._membership.outside(lambda: self._founding.report_ends(bounds, acquired, self._membership.joined))
-        self._seen = (acquired, bounds, self._view.topics, self._membership.joined)
+        except (CoopKafkaError, Verdict) as error:
+            _log.warning("%s of %s: %s", what, self.member, error or type(error).__name__)
+            return False
+        self._pulse = replace(self._pulse, away=None)
         return True
 
-    def _finished(self) -> bool:
-        """AvailableNow: whether all is at its target; what waits for older partitions, or is parked, is left out."""
-        targets = {tp: o for tp, o in (self._pace.targets or {}).items() if tp not in self._reach.gates.closed}
-        return self._membership.call(lambda caller: self._store.finish(caller, targets))
+    def _show(self, line: Log | None) -> None:
+        if line:
+            self._turns.once(line)
 
-    def _recreated(self, topic_ids: Mapping[str, str]) -> tuple[data_loss.Recreated, ...]:
-        """The topics that have other ids by now: what was seen of their logs before may be of the new ones."""
-        self._view.ask()
-        return tuple(data_loss.recreated(topic_ids, self._view.topics))
+    # -- the end -------------------------------------------------------------------------------
 
-    def _plan(self, acquired: Acquired, work: Pieces, until: Mapping[TopicPartition, int]) -> StreamOffset:
-        lanes = plan(work, until, self._reach.steering.cutting)
-        epochs = leader_epochs(lanes, self._view.bounds)
-        group, member = self._settings.group, self._membership.member
-        end = StreamOffset(group, member, acquired.reset, acquired.topic_ids, lanes, epochs)
-        self._evidence.add_unconfirmed(end)
-        if any(lane.offsets for _, lane in end):
-            self._pace.planned()
-            self._reach.quarantine.planned()
-        return end
+    def leave(self) -> None:
+        """Free every range that has no unconfirmed slice, and leave; errors are left to the end of the lease.
+
+        Spark stops a query at any moment, also in a commit: what the sink has completed is then committed once more.
+        """
+        self.heartbeat()  # it alone pushes the group's expiry, and a short run has not had one
+        under_way = self.state.commits.under_way
+        if under_way and self.state.life.nonce and self._once(under_way.request, "last commit", numbered=True):
+            self._turns.become(replace(self.state, evidence=self.state.evidence.confirmed()))
+        self._warn_of_parked_lanes()
+        unconfirmed = self.state.evidence.unconfirmed_ranges
+        ranges = {tp: unconfirmed.get(tp, ()) for tp in {*self.state.log.bounds, *unconfirmed}}
+        left = bool(self.state.life.nonce) and self._once(Leave(ranges), "leave")
+        shown = self.state.owning.shown
+        for notice in ownership_events.left(shown, unconfirmed) if left else ownership_events.notified(shown, {})[0]:
+            self._turns.once(notice)
+        self._turns.become(replace(self.state, owning=replace(self.state.owning, shown={})))
+        if left:
+            self._turns.become(replace(self.state, life=self.state.life.rejoining()))
+            self._mirror()
+
+    def _mirror(self) -> None:
+        log = self.state.log
+        if self.state.mirrored.allowed:
+            self._turns.once(Mirror(log.partitions, tuple(log.topics)))
+
+    def _warn_of_parked_lanes(self) -> None:
+        """A run that ends leaves parked lanes unread, and ends well."""
+        group = self.setup.settings.group
+        if parked := [s for s in self.state.strikes.strikes if s.parked]:
+            _log.warning(
+                "group %s: parked lanes stay unread: %d, of them %s at offset %d; `coop-kafka parked %s` shows them, "
+                "`coop-kafka release` lets them be read",
+                *(group, len(parked), parked[0].tp, parked[0].offset, group),
+            )

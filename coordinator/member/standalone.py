@@ -1,39 +1,168 @@
-"""Standalone mode (K): given partitions with key ranges, no group, no Redis; positions live in the checkpoint only.
+"""Standalone mode: given partitions with key ranges, no group, no Redis; positions live in the checkpoint only.
 
-`start` is sink-complete, so its lanes' ends are the positions. Nothing is shared: every lane has
-the same epoch, and every batch may be read whole.
+`start` is sink-complete, so its lanes' ends are the positions. Nothing is shared: every lane has the same epoch, and
+every batch may be read whole. The steps run on the stream reader's main thread, like those of `service`.
 """
 
-import logging
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import cast
 
 from coordinator.assignment.rebalance import joined
 from coordinator.clock import Clock
 from coordinator.cost.costs import SliceCost
-from coordinator.cost.quotas import Budget
+from coordinator.cost.steering import Steering
 from coordinator.errors import CheckpointMismatchError
-from coordinator.member.lead import Lead
-from coordinator.member.log_view import LogView
-from coordinator.member.pace import Limits, Pace
-from coordinator.member.steering import Steering
+from coordinator.member import log_view, pacing, planning, reading
+from coordinator.member.apply import World
+from coordinator.member.decision import Call, Decision, LookAgain, Return, Seen, Setup
+from coordinator.member.inbox import Inbox
+from coordinator.member.limits import Limits
+from coordinator.member.requests import Learn, Log, Pack, ResolveOffsets
+from coordinator.member.state import Life, State
+from coordinator.member.turns import Turns
 from coordinator.offset_spec import OffsetSpec
 from coordinator.plan.packing import Task
-from coordinator.plan.planning import Cutting, Pieces, pieces, plan
-from coordinator.ports import Log
+from coordinator.plan.planning import Cutting, pieces, plan
+from coordinator.ports import Log as KafkaLog
 from coordinator.progress import data_loss
 from coordinator.progress.leader_epochs import leader_epochs
-from coordinator.progress.ownership import Owned
+from coordinator.progress.ownership import Owned, Ownership
 from coordinator.progress.segments import Progress, Segment
 from coordinator.progress.stream_offset import ALONE, StreamOffset
-from coordinator.settings import StandaloneSettings
+from coordinator.redis.membership import Joining
+from coordinator.redis.store import Acquired
+from coordinator.settings import GroupSettings, StandaloneSettings
 from coordinator.subscription import Assigned, Bounds, TopicPartition
 
-_log = logging.getLogger(__name__)
-EPOCH = ALONE  # the lane epoch of what cannot be taken away
+Positions = Mapping[TopicPartition, Progress]
+
+
+def _given(call: Call) -> Assigned:
+    return cast(Assigned, call.setup.subscription)
+
+
+def _owned(call: Call, partitions: Iterable[TopicPartition]) -> Ownership:
+    """The given key ranges; nobody can take them away, so they have one lane epoch."""
+    return {tp: tuple(Owned(h, ALONE) for h in _given(call).partitions[tp]) for tp in partitions}
+
+
+def initial(state: State, seen: Seen, call: Call) -> Decision:
+    """The resolved starting offsets; resolved once in a process, so that `latest` is one moment."""
+    if state.initial is not None:
+        return Decision(state, (), Return(state.initial))
+    positions = seen.of(ResolveOffsets(call.setup.starting, state.log.partitions))
+    at = {tp: Progress(tuple(Segment(h, o) for h in _given(call).partitions[tp])) for tp, o in positions.items()}
+    lanes = plan(pieces(_owned(call, at), at), dict.fromkeys(at, 0), call.setup.cutting.at())
+    epochs = leader_epochs(lanes, state.log.bounds)
+    offset = StreamOffset(None, topic_ids=state.log.topic_ids, lanes=lanes, leader_epochs=epochs)
+    return Decision(replace(state, initial=offset), (), Return(offset))
+
+
+def set_targets(state: State, seen: Seen, call: Call) -> Decision:
+    """AvailableNow: this run ends where the log ends now."""
+    targets = {tp: b.end for tp, b in state.log.bounds.items()}
+    return Decision(replace(state, pace=replace(state.pace, targets=targets)), (), Return(None))
+
+
+def refuse_others(state: State, seen: Seen, call: Call) -> Decision:
+    """`CheckpointMismatchError` for the offset of a group, or of other partitions or key ranges."""
+    offset = call.offset
+    ranges = {tp: joined(lane.hashes for lane in lanes) for tp, lanes in offset.lanes.items()}
+    given = {tp: joined(hashes) for tp, hashes in _given(call).partitions.items() if hashes}
+    if offset.group is not None or ranges != given:
+        whose = f"group {offset.group!r}" if offset.group is not None else "other partitions or key ranges"
+        raise CheckpointMismatchError(
+            f"the checkpoint belongs to {whose}, this query reads given partitions without a group",
+            "use a new checkpointLocation, or the options that this checkpoint was made with",
+        )
+    return Decision(state)
+
+
+def learn(state: State, seen: Seen, call: Call) -> Decision:
+    """Once in each call: the batch that ends here is in the sink."""
+    if not state.turn.learned:
+        seen.of(Learn(call.offset))
+    return Decision(replace(state, turn=replace(state.turn, learned=True)))
+
+
+def take_positions(state: State, seen: Seen, call: Call) -> Decision:
+    """The positions of the start, moved past lost records where failOnDataLoss is off."""
+    start, bounds, topics = call.offset, state.log.bounds, state.log.topics
+    progress: dict[TopicPartition, Progress] = {
+        tp: Progress(tuple(Segment(x.hashes, x.until) for x in lanes)).coalesced() for tp, lanes in start.lanes.items()
+    }
+    known = data_loss.extents(start, start.reset, start.topic_ids)
+    log, ends = log_view.with_epoch_ends(state.log, known, seen)
+    found = tuple(data_loss.losses(progress, bounds, start.topic_ids, topics, data_loss.cuts(known, ends)))
+    if found and call.setup.settings.fail_on_data_loss:
+        raise data_loss.error(found[0])
+    progress = _after(found, progress, bounds)
+    acquired = Acquired(0, state.log.topic_ids, _owned(call, progress), progress, {})
+    state = replace(state, log=log, owning=replace(state.owning, acquired=acquired))
+    return Decision(state, tuple(Log(f"lost records: {loss}") for loss in found))
+
+
+def _after(
+    found: Iterable[data_loss.Loss], progress: Positions, bounds: Mapping[TopicPartition, Bounds]
+) -> dict[TopicPartition, Progress]:
+    moved = dict(progress)
+    for loss in found:
+        moved |= data_loss.moved(loss, progress, bounds)
+    return moved
+
+
+def look_closer(state: State, seen: Seen, call: Call) -> Decision:
+    """None if there is nothing to read; a topic that was re-created meanwhile is looked at again."""
+    if state.pace.idle is not None:
+        return Decision(state, (), Return(None))
+    ids = state.log.topic_ids
+    state = replace(state, log=log_view.topics_again(state.log, seen))
+    return Decision(state, (), LookAgain()) if log_view.recreated(state.log, ids) else Decision(state)
+
+
+def see_topics_again(state: State, seen: Seen, call: Call) -> Decision:
+    """Read the topics now: a batch must not be read from topics that were re-created since it was planned."""
+    return Decision(replace(state, log=log_view.topics_again(state.log, seen)))
+
+
+def readable(state: State, call: Call) -> StreamOffset:
+    """All of the batch, but topics that were re-created since; `DataLossError` for them under failOnDataLoss."""
+    gone = log_view.recreated(state.log, call.offset.topic_ids)
+    return data_loss.without(call.offset, gone, fail_on_data_loss=call.setup.settings.fail_on_data_loss)
+
+
+def return_readable(state: State, seen: Seen, call: Call) -> Decision:
+    """What of the batch may be read."""
+    return Decision(state, (), Return(readable(state, call)))
+
+
+def return_tasks(state: State, seen: Seen, call: Call) -> Decision:
+    """The tasks of the batch."""
+    return Decision(state, (), Return(seen.of(Pack(call.offset, readable(state, call), trial=False))))
+
+
+INITIAL = (log_view.see_topics, initial)
+SET_TARGETS = (log_view.see_topics, log_view.see_logs, set_targets)
+NEXT_OFFSET = (
+    refuse_others,
+    learn,
+    pacing.rest,
+    log_view.see_topics,
+    log_view.see_logs,
+    pacing.adopt_targets,
+    take_positions,
+    reading.limit,
+    pacing.pace_batch,
+    look_closer,
+    planning.plan_batch,
+)
+AUTHORIZE = (refuse_others, see_topics_again, return_readable)
+TASKS = (refuse_others, see_topics_again, return_tasks)
 
 
 class Standalone:
-    """Plans batches of an `assign` subscription; on the stream reader's main thread."""
+    """Plans batches of an `assign` subscription; see the module."""
 
     def __init__(
         self,
@@ -41,109 +170,45 @@ class Standalone:
         starting: OffsetSpec,
         cutting: Cutting,
         *,
-        log: Log,
+        log: KafkaLog,
         clock: Clock,
         settings: StandaloneSettings,
     ) -> None:
-        self._assigned, self._starting, self._cutting, self._log = assigned, starting, cutting, log
-        self._view, self._pace = LogView(log, assigned, clock), Pace(clock)
-        budget = Budget(settings.batch_budget_ms, cutting.slots)
-        self._steering = Steering(clock, cutting, budget, concurrency=settings.concurrency)
-        self._lead = Lead(log, settings.max_lead_ms)
-        self._fail_on_data_loss = settings.fail_on_data_loss
-        self._initial: StreamOffset | None = None
+        group = GroupSettings(
+            "",
+            fail_on_data_loss=settings.fail_on_data_loss,
+            batch_budget_ms=settings.batch_budget_ms,
+            max_lead_ms=settings.max_lead_ms,
+            concurrency=settings.concurrency,
+        )
+        self._setup, self._inbox = Setup(group, assigned, starting, cutting, Joining({})), Inbox()
+        guesses = Steering(clock, cutting, self._setup.budget, concurrency=settings.concurrency)
+        self._turns = Turns(State(Life("")), World(group, assigned, None, log, guesses, self._inbox, clock), clock)
 
     def initial(self) -> StreamOffset:
         """The resolved starting offsets; resolved once in a process, so that `latest` is one moment."""
-        if self._initial is None:
-            positions = self._log.resolve(self._starting, self._view.partitions)
-            progress = {tp: self._starting_at(tp, position) for tp, position in positions.items()}
-            self._initial = self._offset(pieces(self._owned(progress), progress), dict.fromkeys(progress, 0))
-        return self._initial
+        return cast(StreamOffset, self._turns.run(INITIAL, Call(self._setup)))
 
     def set_targets(self) -> None:
         """AvailableNow: this run ends where the log ends now."""
-        self._pace.targets = {tp: b.end for tp, b in self._view.look().items()}
+        self._turns.run(SET_TARGETS, Call(self._setup))
 
     def next_offset(self, start: StreamOffset, limits: Limits) -> StreamOffset | None:
         """The offset of the next batch after `start`; None if there is nothing to read."""
-        self._refuse_others(start)
-        self._steering.ended(start)
-        progress = {
-            tp: Progress(tuple(Segment(x.hashes, x.until) for x in lanes)).coalesced()
-            for tp, lanes in start.lanes.items()
-        }
-        self._pace.rest()
-        self._view.refresh()
-        bounds = self._view.look()
-        self._pace.adopt({}, {}, bounds)
-        progress = self._after_losses(progress, bounds, start)
-        ends = self._pace.ends(bounds)
-        work = self._lead.limit(pieces(self._owned(progress), progress), ends)
-        work = self._steering.bounded(work, ends, everything=limits.everything)
-        until = self._pace.until(work, bounds, limits)
-        if not self._pace.anything(work, until):
-            return None
-        if self._recreated(self._topic_ids()):
-            return self.next_offset(start, limits)
-        self._pace.planned()
-        return self._offset(work, until)
+        return cast(StreamOffset | None, self._turns.run(NEXT_OFFSET, Call(self._setup, start, limits)))
 
     def hear(self, costs: Iterable[SliceCost]) -> None:
-        """What executors report of the batch under way."""
-        self._steering.inbox.receive(costs)
+        """Receive reports of executors on the batch under way."""
+        self._inbox.receive(costs)
 
     def tasks(self, end: StreamOffset) -> tuple[Task, ...]:
         """The tasks of the batch that ends at `end`."""
-        return self._steering.began(end, self.authorize(end))
+        return cast(tuple[Task, ...], self._turns.run(TASKS, Call(self._setup, end)))
 
     def authorize(self, end: StreamOffset) -> StreamOffset:
-        """All of it, since nobody else can own what is not shared; not topics that were re-created since."""
-        self._refuse_others(end)
-        return data_loss.without(end, self._recreated(end.topic_ids), fail_on_data_loss=self._fail_on_data_loss)
-
-    def _topic_ids(self) -> dict[str, str]:
-        return {name: topic.id for name, topic in self._view.topics.items()}
-
-    def _recreated(self, topic_ids: Mapping[str, str]) -> tuple[data_loss.Recreated, ...]:
-        """The topics that have other ids by now: what was seen of their logs before may be of the new ones."""
-        self._view.ask()
-        return tuple(data_loss.recreated(topic_ids, self._view.topics))
+        """All of the batch, since no other member can own it; not topics that were re-created since."""
+        return cast(StreamOffset, self._turns.run(AUTHORIZE, Call(self._setup, end)))
 
     def log_ends(self) -> dict[TopicPartition, int]:
         """The log ends at the last look."""
-        return {tp: b.end for tp, b in self._view.bounds.items()}
-
-    def _starting_at(self, tp: TopicPartition, position: int) -> Progress:
-        return Progress(tuple(Segment(h, position) for h in self._assigned.partitions[tp]))
-
-    def _owned(self, progress: Mapping[TopicPartition, Progress]) -> dict[TopicPartition, tuple[Owned, ...]]:
-        return {tp: tuple(Owned(h, EPOCH) for h in self._assigned.partitions[tp]) for tp in progress}
-
-    def _offset(self, work: Pieces, until: Mapping[TopicPartition, int]) -> StreamOffset:
-        lanes = plan(work, until, self._steering.cutting)
-        epochs = leader_epochs(lanes, self._view.bounds)
-        return StreamOffset(None, topic_ids=self._topic_ids(), lanes=lanes, leader_epochs=epochs)
-
-    def _refuse_others(self, offset: StreamOffset) -> None:
-        ranges = {tp: joined(lane.hashes for lane in lanes) for tp, lanes in offset.lanes.items()}
-        given = {tp: joined(hashes) for tp, hashes in self._assigned.partitions.items() if hashes}
-        if offset.group is not None or ranges != given:
-            whose = f"group {offset.group!r}" if offset.group is not None else "other partitions or key ranges"
-            raise CheckpointMismatchError(
-                f"the checkpoint belongs to {whose}, this query reads given partitions without a group",
-                "use a new checkpointLocation, or the options that this checkpoint was made with",
-            )
-
-    def _after_losses(
-        self, progress: dict[TopicPartition, Progress], bounds: Mapping[TopicPartition, Bounds], start: StreamOffset
-    ) -> dict[TopicPartition, Progress]:
-        moved = dict(progress)
-        known = data_loss.extents(start, start.reset, start.topic_ids)
-        cut = data_loss.cuts(known, self._view.ends_of_epochs(known))
-        for loss in data_loss.losses(progress, bounds, start.topic_ids, self._view.topics, cut):
-            if self._fail_on_data_loss:
-                raise data_loss.error(loss)
-            _log.warning("lost records: %s", loss)
-            moved |= data_loss.moved(loss, progress, bounds)
-        return moved
+        return {tp: b.end for tp, b in self._turns.state.log.bounds.items()}

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
 from coordinator.progress.growth import Growth
-from coordinator.progress.leader_epochs import Extent
+from coordinator.progress.leader_epochs import Extent, Extents
 from coordinator.progress.ownership import Facts
 from coordinator.ranges import HASH_MAX
 from coordinator.subscription import Topic, TopicPartition
@@ -31,6 +31,23 @@ def entry(
     grew = f" growth={growth.old}-{growth.new}@{growth.seen_ms}-{growth.until_ms}" if growth else ""
     under = f" epoch={extent.epoch}" if extent and extent.end >= offset else ""
     return offset, f"coop-kafka v1 reset={reset} topic={topic_id}{grew}{under}"
+
+
+def entries(
+    stable: Mapping[TopicPartition, int],
+    reset: int,
+    topic_ids: Mapping[str, str],
+    growths: Iterable[Growth],
+    extents: Extents,
+) -> dict[TopicPartition, tuple[int, str]]:
+    """The entries of stable offsets; those of topics that the group does not know are left out, to be recovered."""
+    known = {tp: o for tp, o in stable.items() if tp.topic in topic_ids}
+    waiting = (g for g in growths if g.kept and not g.passed(stable))
+    came = {(tp, g.topic_id): g for g in waiting for tp in g.newer}
+    return {
+        tp: entry(o, reset, topic_ids[tp.topic], came.get((tp, topic_ids[tp.topic])), extents.get(tp))
+        for tp, o in known.items()
+    }
 
 
 def extents(offsets: GroupOffsets, topics: Mapping[str, Topic]) -> dict[TopicPartition, Extent]:

@@ -11,12 +11,12 @@ from itertools import islice
 from math import ceil
 from operator import attrgetter
 
-from coordinator.cost.batch_cost import BatchCost, LaneId, Load
+from coordinator.cost.batch_cost import Ended, LaneId, Load
+from coordinator.cost.end_history import EndHistory
 from coordinator.cost.quotas import Budget, Quota, Why, slow_lanes
 from coordinator.plan.planning import Pieces
 from coordinator.plan.poison import Strike
 from coordinator.ranges import HashRange
-from coordinator.reports.end_history import EndHistory
 from coordinator.reports.lane_lines import (
     ALONE,
     MOST_TOLD,
@@ -31,14 +31,6 @@ from coordinator.reports.lane_lines import (
 from coordinator.subscription import TopicPartition
 
 LIMITS = "maxOffsetsPerTrigger"
-
-
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """A batch that the sink completed, and how long it took, Spark's own time included."""
-
-    batch: BatchCost
-    took_ms: float
 
 
 class _Rates:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from coordinator.errors import CoopKafkaError, DataLossError
-from coordinator.member.quarantine import LOOK_MS
+from coordinator.member.poison import LOOK_MS
 from coordinator.member.service import Service
 from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import StreamOffset
@@ -93,7 +93,7 @@ class Driver:
     @property
     def member(self) -> str:
         """The member it is; empty until it knows."""
-        return self.service._membership.member  # noqa: SLF001 - who owns what at the end
+        return self.service.member
 
     @property
     def actors(self) -> Iterator[Actor]:
@@ -158,8 +158,8 @@ class Driver:
         return self._batch(n)
 
     def _finished(self) -> None:
-        targets = self.service._pace.targets or {}  # noqa: SLF001 - what the run had to reach
-        gated = self.service._reach.gates.closed  # noqa: SLF001 - new partitions that must wait for older ones (spec 7)
+        targets = self.service.state.pace.targets or {}
+        gated = self.service.state.growing.closed  # new partitions that must wait for older ones
         missing = [r for tp, end in targets.items() if tp not in gated for r in self.world.needed(tp, end)]
         missing = [r for r in missing if not self._ended_at.parked(r)]
         if missing and self._resets == self.world.invariants.reset:  # else an operator moved positions back meanwhile
@@ -206,9 +206,9 @@ class Driver:
         seen["back-pressure"] += promises.holds_back(planned, before, now, self._settings.max_individual_commits)
         struck = [s for s in before.strikes & now.strikes if self.world.struck_at[s] < self._asked_ms - LOOK_MS]
         seen["tried alone"] += promises.keeps_away(planned, struck, before, now)
-        steering = self.service._reach.steering  # noqa: SLF001 - what was decided, to be counted
-        seen.update(f"quota: {why}" for why in {q.why for q in steering.quotas})
-        cuts = sum(map(len, steering._model.cuts.values()))  # noqa: SLF001
+        quotas = self.service.state.reading.quotas
+        seen.update(f"quota: {why}" for why in {q.why for q in quotas})
+        cuts = sum(map(len, self.service.guesses._model.cuts.values()))  # noqa: SLF001 - to be counted
         seen["cut by cost"] += cuts > self._cuts
         seen["merged by cost"] += cuts < self._cuts
         self._cuts = cuts

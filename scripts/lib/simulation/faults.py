@@ -149,7 +149,7 @@ def _resplit(world: "World") -> None:
         driver = world.random.choice(world.running)
         cutting = drawn_cutting(world.random)
         driver.trace(f"cuts otherwise: {cutting}")
-        driver.service._cutting = cutting  # noqa: SLF001 - what measured costs will do
+        driver.service.guesses._cutting = cutting  # noqa: SLF001 - what measured costs will do
 
 
 def _policy(world: "World") -> None:

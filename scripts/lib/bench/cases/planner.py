@@ -4,12 +4,13 @@ import time
 from collections.abc import Iterator
 from statistics import median
 
+from coordinator.cost.steering import Steering
+
 from bench.table import Result, duration
 from bench.world import World
 from coordinator.clock import BootClock
 from coordinator.cost.quotas import Budget
 from coordinator.key_hash import cuts
-from coordinator.member.steering import Steering
 from coordinator.plan.planning import Cutting, pieces, plan
 from coordinator.progress.ownership import Owned
 from coordinator.progress.segments import Progress, Segment
@@ -29,7 +30,8 @@ def plan_time(world: World) -> Iterator[Result]:
     for turn in range(world.times):
         at = {tp: Progress(tuple(Segment(h, 100 + i + turn) for i, h in enumerate(cuts(SEGMENTS)))) for tp in tps}
         began = time.process_time()
-        plan(steering.bounded(pieces(owned, at), ends), ends, steering.cutting)
+        granted = steering.grant(pieces(owned, at), ends)
+        plan(granted.work, ends, granted.cutting)
         took.append(time.process_time() - began)
     seconds = median(took)
     work = f"plan {PARTITIONS:,} partitions x {SEGMENTS} lanes: CPU"

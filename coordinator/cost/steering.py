@@ -1,12 +1,12 @@
 """Steers how much each lane reads, so that a batch keeps to its time budget and a slow key holds up only itself.
 
-    bounded   before a plan: owned pieces cut in lanes, each with the quota of this batch
-    began     a batch was authorised: its tasks start now
-    ended     the sink has completed it: what did it cost?
+    grant    before a plan: owned ranges cut in lanes, each with the quota of this batch
+    pack     a batch was authorized: its tasks start now
+    learn    the sink has completed it: what did it cost?
 
 Knows the clock and the batch under way; what it learns is in `CostModel`. Nothing of it touches ownership
 or positions, so a wrong guess costs time only. It lives and dies with the process: a new one starts
-small again. Part of the service, on its thread.
+small again. Called on the main thread of the reader's process, by `apply` only.
 """
 
 from collections import deque
@@ -18,20 +18,19 @@ from math import ceil
 from operator import attrgetter
 
 from coordinator.clock import Clock
-from coordinator.cost.batch_cost import BatchCost, LaneId, Load
+from coordinator.cost.batch_cost import BatchCost, Ended, LaneId, Load
 from coordinator.cost.costs import SliceCost
+from coordinator.cost.end_history import EndHistory
+from coordinator.cost.guesses import Allowance
 from coordinator.cost.learning import NEWEST
 from coordinator.cost.model import CostModel
 from coordinator.cost.overhead import FIRST_MS, LOOK_BACK, Point, noise, overhead
 from coordinator.cost.quotas import Budget, Quota, ceiling
-from coordinator.member.inbox import Inbox, Reports
 from coordinator.plan.packing import Task, pack
 from coordinator.plan.planning import Cutting, Piece, Pieces, even_bounds
 from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import HashRange
-from coordinator.reports.end_history import EndHistory
-from coordinator.reports.lane_report import Ended
 from coordinator.subscription import TopicPartition
 
 WORKERS_WAIT_MS = 60_000
@@ -89,11 +88,8 @@ class Steering:
         self._clock, self._cutting, self._budget = clock, cutting, budget
         self._model = CostModel(budget, concurrency, fixed=cutting.lanes is not None, now_ms=clock.now_ms())
         self._workers = Workers()
-        self.inbox = Inbox()
-        """What tasks report of the batch under way."""
-        self._heard: Reports = {}  # of the batch that ended last
+        self._heard: Mapping[Slice, SliceCost] = {}  # of the batch that ended last
         self._flight: _Flight | None = None
-        self._trial = False  # of a struck lane alone, as planned last
         self._model.overhead_ms = FIRST_MS
         self._took: deque[Point] = deque(maxlen=LOOK_BACK)
         self._on_the_second = False
@@ -106,17 +102,29 @@ class Steering:
         self.cutting = cutting.at()
         """How a plan cuts what was `bounded` last."""
 
-    def bounded(
-        self, work: Pieces, ends: Mapping[TopicPartition, int], whole: LaneId | None = None, *, everything: bool = False
-    ) -> Pieces:
-        """Owned pieces as lanes, each up to the ceiling of its quota; a piece that is `whole` is one lane.
+    def grant(
+        self,
+        work: Pieces,
+        ends: Mapping[TopicPartition, int],
+        trial: LaneId | None = None,
+        *,
+        everything: bool = False,
+        anew: Iterable[LaneId] = (),
+    ) -> Allowance:
+        """Owned ranges as lanes, each up to the ceiling of its quota; the lane of a `trial` is not cut.
 
-        Where nothing bounds any lane they are left as they are, to be cut as `cutting` says. With one that is `whole`,
-        which is tried alone, it is nobody else's turn: what is suspected of lanes is left as it is. With `everything`
-        the time budget bounds nothing.
+        Where nothing bounds any lane they are left as they are, to be cut as `cutting` says. A trial is nobody else's
+        turn: what is suspected of lanes is left as it is. With `everything` the time budget bounds nothing. Lanes in
+        `anew` begin small, and double.
         """
+        self._model.forget(anew)
+        limited = self._bounded(work, ends, trial, everything=everything)
+        return Allowance(limited, self.quotas, self.cutting)
+
+    def _bounded(
+        self, work: Pieces, ends: Mapping[TopicPartition, int], whole: LaneId | None, *, everything: bool
+    ) -> Pieces:
         budgeted = self._budget.ms and not everything
-        self._trial = whole is not None
         self.history.saw(ends, self._clock.now_ms())
         even = even_bounds(work, ends, self._cutting)
         self.cutting = self._cutting.at()
@@ -124,7 +132,7 @@ class Steering:
             self.quotas, self.cutting = self._model.quotas, self._cutting.at(*even)
             return work
         lanes = tuple(self._lanes(work, even, whole))
-        if budgeted and not self._trial:
+        if budgeted and whole is None:
             self._model.grant(lanes, ends, self._age_ms)
             self.quotas = self._model.quotas
         else:
@@ -137,22 +145,17 @@ class Steering:
         behind = self.history.behind_ms(tp, position, self._clock.now_ms())
         return behind[0] if behind else 0.0
 
-    def began(self, offset: StreamOffset, readable: StreamOffset) -> tuple[Task, ...]:
+    def pack(self, end: StreamOffset, readable: StreamOffset, *, trial: bool = False) -> tuple[Task, ...]:
         """The tasks of a batch of which `readable` may be read; the same again for the same batch."""
-        if self._flight is None or self._flight.offset != offset:
+        if self._flight is None or self._flight.offset != end:
             packed, lanes = self._packed(readable)
             tasks = tuple(tuple(chain.from_iterable(_parts(s, lanes) for s in task)) for task in packed)
-            self._flight = _Flight(offset, packed, lanes, tasks, self._clock.now_ms(), self._trial)
-            self.inbox.begin(tasks, trial=self._trial, now_ms=self._clock.now_ms())
+            self._flight = _Flight(end, packed, lanes, tasks, self._clock.now_ms(), trial)
         return self._flight.tasks
 
-    def start_small(self, ranges: Mapping[TopicPartition, Iterable[HashRange]]) -> None:
-        """What was known of these costs no more: their lanes begin small again, and double."""
-        self._model.forget((tp, hashes) for tp, parts in ranges.items() for hashes in parts)
-
-    def ended(self, offset: StreamOffset) -> Ended | None:
+    def learn(self, offset: StreamOffset, reports: Mapping[Slice, SliceCost]) -> Ended | None:
         """The sink has completed the batch that ended here, if one did: called with any offset that is a start."""
-        flight, self._flight, self._heard = self._flight, None, self.inbox.end()
+        flight, self._flight, self._heard = self._flight, None, reports
         on_trigger = self._on_trigger()
         if flight is None or flight.offset != offset:
             return None

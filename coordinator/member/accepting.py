@@ -1,0 +1,90 @@
+"""Which offsets of a checkpoint a member accepts: of its group, its topics, and within the logs. Pure.
+
+An offset that reaches beyond a log is of a log that was cut, or of another cluster. `DataLossError` under
+failOnDataLoss, before any of it is used.
+"""
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from coordinator.errors import CheckpointMismatchError
+from coordinator.member.decision import Call, Decision, Seen
+from coordinator.member.log_view import partitions_are_given, topics_again
+from coordinator.member.requests import Log, ReadHighWatermarks, ReadResetEpoch
+from coordinator.member.state import State
+from coordinator.progress import data_loss
+from coordinator.progress.data_loss import Beyond
+from coordinator.progress.stream_offset import StreamOffset
+from coordinator.subscription import Pattern, TopicPartition
+
+
+def accept(state: State, seen: Seen, call: Call) -> Decision:
+    """Refuse another group's or other topics' checkpoint, and take the identity that it names."""
+    offset, settings = call.offset, call.setup.settings
+    if offset.group != settings.group:
+        raise CheckpointMismatchError(
+            f"the checkpoint belongs to group {offset.group!r}, this query to group {settings.group!r}",
+            "use a new checkpointLocation for another group, or the group of this checkpoint",
+        )
+    warnings = tuple(_unknown_topics(state, call))
+    if settings.fail_on_data_loss:
+        state, _, _ = within_logs(state, offset, seen, call)
+    life = state.life if state.life.member else replace(state.life, member=offset.member or state.life.minted)
+    return Decision(replace(state, life=life), warnings)
+
+
+def _unknown_topics(state: State, call: Call) -> Iterator[Log]:
+    settings = call.setup.settings
+    unknown = sorted({tp.topic for tp in call.offset.lanes} - state.log.topics.keys())
+    if not unknown:
+        return
+    if not isinstance(call.setup.subscription, Pattern):
+        raise CheckpointMismatchError(
+            f"the checkpoint reads topic {unknown[0]!r}, to which this query does not subscribe",
+            "use a new checkpointLocation for other topics, or subscribe to that topic too",
+        )
+    loss = data_loss.Deleted(unknown[0])
+    if settings.fail_on_data_loss:
+        raise data_loss.error(loss)
+    yield Log(f"group {settings.group}: {loss}")
+
+
+def within_logs(
+    state: State, offset: StreamOffset, seen: Seen, call: Call
+) -> tuple[State, StreamOffset, tuple[Log, ...]]:
+    """The offset without partitions whose log ends before it, and a warning for each of them.
+
+    Asks Kafka only where the last look at the logs does not show that they reach so far.
+    """
+    if offset == state.losses.within:
+        return state, offset, ()
+    state, beyond = _beyond(state, offset, seen, call)
+    if not beyond:
+        return replace(state, losses=replace(state.losses, within=offset)), offset, ()
+    settings = call.setup.settings
+    if settings.fail_on_data_loss:
+        raise data_loss.error(next(iter(beyond.values())))
+    warnings = tuple(Log(f"group {settings.group}: {loss}; it is not committed") for loss in beyond.values())
+    lanes = {tp: lanes for tp, lanes in offset.lanes.items() if tp not in beyond}
+    return replace(state, evidence=state.evidence.forgotten()), replace(offset, lanes=lanes), warnings
+
+
+def _beyond(state: State, offset: StreamOffset, seen: Seen, call: Call) -> tuple[State, dict[TopicPartition, Beyond]]:
+    topics = state.log.topics
+    far = {
+        tp: until
+        for tp, until in data_loss.further(offset, state.log.bounds).items()
+        if tp.topic in topics and offset.topic_ids.get(tp.topic) == topics[tp.topic].id  # else it was re-created
+    }
+    if not far or offset.reset < seen.of(ReadResetEpoch()):
+        return state, {}  # an operator has moved positions since: no part of this offset is used
+    state = replace(state, log=topics_again(state.log, seen))  # a topic may have grown since
+    known = frozenset(state.log.partitions)
+    if (unknown := sorted(far.keys() - known)) and not partitions_are_given(call.setup.subscription):
+        raise CheckpointMismatchError(
+            f"the checkpoint reads {unknown[0]}, a partition that its topic does not have",
+            "use a new checkpointLocation and an output of its own; the group's positions are in Redis and stay",
+        )
+    wanted = tuple(tp for tp in far if tp in known)
+    ends = seen.of(ReadHighWatermarks(wanted)) if wanted else {}
+    return state, {tp: Beyond(tp, far[tp], ends[tp]) for tp in wanted if far[tp] > ends[tp]}

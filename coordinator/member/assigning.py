@@ -1,0 +1,103 @@
+"""What a member does when it is its turn to compute the group's assignment. Pure.
+
+    look --> not our turn: what is assigned to us
+         --> our turn: agree on an assignor that all know --> compute --> check --> record --> look again
+
+Whoever looks first has the turn; if nothing comes of it another member has it next. The first assignment recorded
+wins, so nothing depends on there being one leader.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from coordinator.assignment.assigning import computed
+from coordinator.assignment.assignment_text import seniority
+from coordinator.assignment.protocols import Agreement, Protocol, agree
+from coordinator.assignment.spare import spared
+from coordinator.assignors.assignor import Assignor, Subscriber
+from coordinator.errors import InconsistentGroupProtocolError
+from coordinator.member.decision import Call, Seen
+from coordinator.member.requests import (
+    Assign,
+    Event,
+    Log,
+    LookAtGroup,
+    ReadAssignment,
+    ReadPartitionCounts,
+    ReadPolicy,
+    ReadSubscribers,
+    Request,
+)
+from coordinator.member.state import State
+from coordinator.redis.membership import Look
+
+Effects = tuple[Request[Any], ...]
+
+
+def look_at_group(state: State, seen: Seen, call: Call) -> tuple[State, Look | None, Effects]:
+    """What is assigned to this member; None if it must look again, for it computed an assignment or must join again.
+
+    Raises `InconsistentGroupProtocolError` if it shares no assignor with those who joined before it.
+    """
+    assignors = {Protocol(a.name, a.version): a for a in call.setup.settings.assignors}
+    look = seen.of(LookAtGroup())
+    if look.occasion:
+        effects = _assign(state, look, assignors, seen)
+        return (state if effects is not None else _rejoining(state)), None, effects or ()
+    if look.protocol and Protocol.parse(look.protocol) not in assignors:
+        _refuse_if_excluded(state, seen)
+        return _rejoining(state), None, ()
+    return state, look, ()
+
+
+def _rejoining(state: State) -> State:
+    return replace(state, life=state.life.rejoining())
+
+
+def _assign(state: State, look: Look, assignors: Mapping[Protocol, Assignor], seen: Seen) -> Effects | None:
+    """Compute the assignment and record it; None if this member's entry is another life's, or damaged.
+
+    It leaves out members that know none of the assignors that the others share.
+    """
+    me, members = state.life.member, seen.of(ReadSubscribers(look.members))
+    if me not in {m.member for m in members}:
+        return ()  # its entry is gone: the next look is fenced
+    agreement = _agreed(me, members)
+    if agreement.protocol not in assignors:
+        return None
+    counts, policy, previous = seen.of(ReadPartitionCounts()), seen.of(ReadPolicy()), seen.of(ReadAssignment())
+    working = [m for m in members if m.member not in agreement.excluded]
+    made = computed(assignors[agreement.protocol], spared(working), counts, previous, policy)
+    assignment = {m.member: made.assignment.get(m.member, {}) for m in members}  # an empty one is recorded too
+    protocol = str(agreement.protocol)
+    if not seen.of(Assign(look.occasion, protocol, assignment, made.failure)):
+        return ()
+    return tuple(_notices(look, {m.member for m in members}, protocol, made.failure))
+
+
+def _notices(look: Look, members: Collection[str], protocol: str, failure: str) -> Iterator[Request[Any]]:
+    if nobody := set(look.members) - set(members):
+        yield Event("mend", f"a lease without a member is counted no more: {', '.join(sorted(nobody))}")
+    if failure:
+        yield Log(f"the assignor {protocol} failed here, grouped assigns whole partitions: {failure}")
+
+
+def _refuse_if_excluded(state: State, seen: Seen) -> None:
+    """Another member computed an assignment without this one; if that has changed since, a new one is due."""
+    me = state.life.member
+    names = tuple(sorted({*seen.of(ReadAssignment()), me}))
+    if subscribers := seen.of(ReadSubscribers(names)):
+        _agreed(me, subscribers)
+
+
+def _agreed(me: str, members: Sequence[Subscriber]) -> Agreement:
+    """The assignor that members agree on; raises `InconsistentGroupProtocolError` if it is without this member."""
+    agreement = agree(seniority(members))
+    if me in agreement.excluded:
+        raise InconsistentGroupProtocolError(
+            f"no assignor is common to this member and the group: {agreement.excluded[me]}",
+            "name in the option assignor one that the others know, after the one you want; once all members name "
+            "the new one, the group uses it",
+        )
+    return agreement

@@ -1,0 +1,55 @@
+"""Before a batch is read, first run or replay: which parts of it this member still owns. Pure."""
+
+from dataclasses import replace
+
+from coordinator.member.decision import Call, Decision, Return, Seen
+from coordinator.member.log_view import recreated
+from coordinator.member.poison import batch_of
+from coordinator.member.requests import Authorize, Log, Pack
+from coordinator.member.state import State
+from coordinator.progress import data_loss
+from coordinator.progress.ownership import narrowed
+from coordinator.progress.stream_offset import StreamOffset
+
+
+def arrive(state: State, seen: Seen, call: Call) -> Decision:
+    """An offset came as the end of a batch: its slices may be written from now on."""
+    return Decision(replace(state, evidence=state.evidence.seen(call.offset), batch=batch_of(state, call)))
+
+
+def authorize(state: State, seen: Seen, call: Call) -> Decision:
+    """Ask Redis once for each batch."""
+    batch = batch_of(state, call)
+    if batch.granted is not None:
+        return Decision(state)
+    granted = seen.of(Authorize(batch.end))
+    owning = replace(state.owning, stale=True)
+    return Decision(replace(state, batch=replace(batch, granted=granted), owning=owning))
+
+
+def readable(state: State, call: Call) -> tuple[StreamOffset, tuple[Log, ...]]:
+    """The part of the batch that is read, and a warning if that is not all of it."""
+    end, batch, settings = call.offset, batch_of(state, call), call.setup.settings
+    gone = recreated(state.log, end.topic_ids)
+    part = narrowed(end, batch.readable or {})
+    part = data_loss.without(part, gone, fail_on_data_loss=settings.fail_on_data_loss)
+    if part == end:
+        return part, ()
+    what = "part of a batch is owned by others by now, or parked, and is left out"
+    return part, (Log(f"group {settings.group}: {what}"),)
+
+
+def return_readable(state: State, seen: Seen, call: Call) -> Decision:
+    """The part of the batch that this member may read."""
+    part, warnings = readable(state, call)
+    return Decision(state, warnings, Return(part))
+
+
+def return_tasks(state: State, seen: Seen, call: Call) -> Decision:
+    """The same, packed into tasks, which begin now; the same tasks again for the same batch."""
+    batch = batch_of(state, call)
+    part, warnings = readable(state, call)
+    tasks = seen.of(Pack(batch.end, part, batch.trial))
+    if batch.began_ms is None:
+        batch = replace(batch, tasks=tasks, began_ms=seen.now_ms)
+    return Decision(replace(state, batch=batch), warnings, Return(tasks))

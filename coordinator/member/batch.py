@@ -1,0 +1,44 @@
+"""One micro-batch, from its plan to its commit.
+
+    1 planned      latestOffset has returned `end`
+    2 authorized   Redis has answered which ranges of it are still owned at their lane epoch: `granted`
+    3 readable     ranges with a lane that was struck twice meanwhile are left out: `readable`
+    4 under way    Spark has its tasks, since `began_ms`
+    5 in the sink  Spark has given `end` back as the start of the next batch
+    6 committed    positions have moved; the batch stays until the next one is planned, for its trial
+
+A batch that an earlier life of the driver planned enters at 2: its `strikes` are empty and it is no trial.
+Pure.
+"""
+
+from dataclasses import dataclass
+
+from coordinator.cost.batch_cost import LaneId
+from coordinator.plan.packing import Task
+from coordinator.plan.poison import Strike
+from coordinator.progress.ownership import Ownership
+from coordinator.progress.stream_offset import StreamOffset
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """See the module. Room is left for the ends of its slices: planned, true, sealed."""
+
+    end: StreamOffset
+    trial_lane: LaneId | None = None  # the struck lane that it reads, while all others wait
+    strikes: tuple[Strike, ...] = ()  # known when it was planned
+    granted: Ownership | None = None
+    readable: Ownership | None = None
+    tasks: tuple[Task, ...] = ()
+    began_ms: int | None = None  # of this host's clock
+    in_sink: bool = False
+
+    @property
+    def under_way(self) -> bool:
+        """Whether Spark has its tasks, and the sink has not completed it."""
+        return self.began_ms is not None and not self.in_sink
+
+    @property
+    def trial(self) -> bool:
+        """Whether it tries a struck lane, while all others wait."""
+        return self.trial_lane is not None

@@ -1,0 +1,136 @@
+"""How a step decides: from the state and from what was seen, to the next state, effects and an outcome. Pure.
+
+    step(state, seen, call) --> Decision      the step has all that it needs
+                            --> a request     `seen` has no answer to it: the step runs again with the answer
+                            --> an error      a named error of the user's, which ends the call of Spark
+
+A step must not depend on anything else: it runs again after each answer, and comes to the same requests. It sees the
+answers to its own requests only, so nothing that it sees is older than the step; what outlives a step is in the state.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
+
+from coordinator.cost.quotas import Budget
+from coordinator.errors import CoopKafkaError
+from coordinator.member.limits import Limits
+from coordinator.member.requests import Request
+from coordinator.member.state import NOTHING, State
+from coordinator.offset_spec import OffsetSpec
+from coordinator.plan.planning import Cutting
+from coordinator.progress.stream_offset import StreamOffset
+from coordinator.redis.membership import Joining
+from coordinator.settings import GroupSettings
+from coordinator.subscription import Subscription
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """What a member is started with; it never changes."""
+
+    settings: GroupSettings
+    subscription: Subscription
+    starting: OffsetSpec
+    cutting: Cutting
+    me: Joining
+
+    @property
+    def budget(self) -> Budget:
+        """The time that a batch should take, and the slots."""
+        return Budget(self.settings.batch_budget_ms, self.cutting.slots)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of Spark: `offset` is the start of the next batch, or the end of the batch to read."""
+
+    setup: Setup
+    offset: StreamOffset = NOTHING
+    limits: Limits = field(default_factory=Limits)
+
+
+class NotSeen(Exception):  # noqa: N818 - a request, not an error
+    """A step needs the answer to this request."""
+
+    def __init__(self, request: Request[Any]) -> None:
+        super().__init__(request)
+        self.request = request
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """The answers that one step has asked for, and the time in ms of this host's clock."""
+
+    now_ms: int
+    answers: tuple[tuple[Request[Any], Any], ...] = ()
+
+    def of(self, request: Request[T]) -> T:
+        """The answer to a request; raises `NotSeen` where there is none yet."""
+        for asked, answer in self.answers:
+            if type(asked) is type(request) and asked == request:
+                found: T = answer
+                return found
+        raise NotSeen(request)
+
+    def with_answer(self, request: Request[T], answer: T) -> "Seen":
+        """The same with one more answer."""
+        return replace(self, answers=(*self.answers, (request, answer)))
+
+
+@dataclass(frozen=True, slots=True)
+class Next:
+    """Go on with the next step."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Run this step again with the answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class LookAgain:
+    """Wait so many ms, and begin with the first step."""
+
+    wait_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Fail:
+    """The call ends with this error."""
+
+    error: CoopKafkaError
+
+
+@dataclass(frozen=True, slots=True)
+class Return:
+    """The call ends with this value."""
+
+    value: object
+
+
+Outcome = Next | Ask | LookAgain | Fail | Return
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """The next state, the effects to apply in this order, and how the call goes on once they are applied."""
+
+    state: State
+    effects: tuple[Request[Any], ...] = ()
+    outcome: Outcome = field(default_factory=Next)
+
+
+Step = Callable[[State, Seen, Call], Decision]
+
+
+def decide(step: Step, state: State, seen: Seen, call: Call) -> Decision:
+    """The decision of one step; see the module."""
+    try:
+        return step(state, seen, call)
+    except NotSeen as missing:
+        return Decision(state, (missing.request,), Ask())
+    except CoopKafkaError as error:
+        return Decision(state, (), Fail(error))

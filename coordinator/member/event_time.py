@@ -1,0 +1,33 @@
+"""Keeps lanes within `max.lane.lead` of one another, by the times of records in Kafka. Pure.
+
+Reads nothing unless the option is given and there is something to read.
+"""
+
+from dataclasses import replace
+
+from coordinator.member.decision import Seen
+from coordinator.member.requests import ReadFirstTimes, ResolveOffsets
+from coordinator.member.state import Offsets, State
+from coordinator.offset_spec import AtTimestamps, NoMatch
+from coordinator.plan.lane_lead import unread, with_lead
+from coordinator.plan.planning import Pieces
+
+
+def within_lead(state: State, work: Pieces, ends: Offsets, most_ms: int | None, seen: Seen) -> tuple[State, Pieces]:
+    """`work` with no lane more than `most_ms` ahead of the one whose next record is oldest."""
+    if most_ms is None:
+        return state, work
+    stretches = unread(work, ends)
+    wanted = {(tp, stretch.start) for tp, stretch in stretches.items()}
+    known = {at: time for at, time in state.reading.first_times.items() if at in wanted}
+    if missing := {tp: stretch for tp, stretch in stretches.items() if (tp, stretch.start) not in known}:
+        found = seen.of(ReadFirstTimes(missing))
+        known |= {(tp, stretch.start): found.get(tp) for tp, stretch in missing.items()}
+    state = replace(state, reading=replace(state.reading, first_times=known))
+    times = {tp: time for (tp, _), time in known.items() if time is not None}
+    if not times:
+        return state, work
+    first = min(times.values())
+    too_late = AtTimestamps(dict.fromkeys(stretches, first + most_ms + 1), NoMatch.LATEST)
+    oldest = {tp: stretches[tp] for tp, time in times.items() if time == first}
+    return state, with_lead(work, seen.of(ResolveOffsets(too_late, tuple(stretches))), oldest)

@@ -1,0 +1,95 @@
+"""First positions: of a new group, and of partitions that appear later. Pure.
+
+Redis decides, then Kafka's own group offsets, then the starting offsets; a position is set only where there is none,
+so that `latest` cannot be resolved twice. A mirror without a group in Redis is a loss, never a new group.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+
+from coordinator.member.decision import Call, Decision, LookAgain, Return, Seen
+from coordinator.member.log_view import partitions_are_given
+from coordinator.member.mirroring import mirror
+from coordinator.member.requests import CreatePositions, Log, ReadGroupOffsets, ReadStable, ReadStatus, ResolveOffsets
+from coordinator.member.state import State
+from coordinator.offset_spec import Earliest, within
+from coordinator.progress import mirror as mirroring
+from coordinator.quoting import VALUE, bounded
+from coordinator.redis.store import Status
+from coordinator.subscription import TopicPartition
+from coordinator.verdicts import Absent, Lost
+
+Positions = Mapping[TopicPartition, int]
+
+
+def first_positions(state: State, seen: Seen, call: Call) -> Decision:
+    """Positions for every subscribed partition that has none; then the mirror, where it lacks one."""
+    offsets = mirroring.usable(seen.of(ReadGroupOffsets()), state.log.topics)
+    status = seen.of(ReadStatus())
+    if loss := _loss(status, offsets):
+        return Decision(replace(state, life=replace(state.life, verdict=loss)), (), LookAgain())
+    known = seen.of(ReadStable(tuple(status.topics))) if status else {}
+    warnings = _unused_start({tp.topic for tp in (*known, *offsets)}, state, call)
+    new = [tp for tp in state.log.partitions if tp not in known]
+    if new or not status:
+        known_topics = {tp.topic for tp in known} | (status.topics.keys() if status else set())
+        wished = _wished(new, known_topics, seen, call)
+        first = {tp: offsets[tp][0] if tp in offsets else position for tp, position in wished.items()}
+        seen.of(creation(state, first, call, create=status is None))
+    if any(tp not in offsets for tp in state.log.partitions):
+        state = mirror(state, seen)
+    return Decision(replace(state, shown=replace(state.shown, start_used=True)), warnings, Return(None))
+
+
+def _loss(status: Status | None, offsets: mirroring.GroupOffsets) -> Lost | None:
+    if status is None:
+        return Absent() if mirroring.is_mirror(offsets) else None
+    if status.reset < mirroring.latest_reset(offsets):
+        return Lost("Kafka's own group knows of a reset that Redis does not")
+    return None
+
+
+def _unused_start(topics: Collection[str], state: State, call: Call) -> tuple[Log, ...]:
+    """One line where the user's starting option does not count, because the group has positions."""
+    settings, held = call.setup.settings, sorted(set(topics) & state.log.topics.keys())
+    if state.shown.start_used or settings.starting_option is None or not held:
+        return ()
+    return (
+        Log(
+            f"option {settings.starting_option} is not used: group {settings.group} has positions in "
+            f"{bounded(', '.join(held), VALUE)}. Remedy: to move the group, stop its queries and run coop-kafka "
+            "reset-offsets; to read from another start beside it, use another group."
+        ),
+    )
+
+
+def _wished(new: Sequence[TopicPartition], known_topics: Collection[str], seen: Seen, call: Call) -> Positions:
+    """The starting offsets of new topics; earliest for new partitions of a topic that the group has read before."""
+    grown = tuple(tp for tp in new if tp.topic in known_topics)
+    added = tuple(tp for tp in new if tp.topic not in known_topics)
+    # Starting offsets for more partitions than there are are a mistake, but not where the others have positions.
+    starting = within(call.setup.starting, added) if known_topics else call.setup.starting
+    earliest = seen.of(ResolveOffsets(Earliest(), grown)) if grown else {}
+    return {**earliest, **(seen.of(ResolveOffsets(starting, added)) if added else {})}
+
+
+def place(state: State, seen: Seen, call: Call) -> State:
+    """Positions for partitions that this life sees first: their stable offset if Redis holds one, else earliest.
+
+    After a loss of state it sees all of them first: an older copy of the group may not know them.
+    """
+    owning, nonce = state.owning, state.life.nonce
+    placed = owning.placed if owning.placed_at == nonce else frozenset()
+    if new := tuple(tp for tp in state.log.partitions if tp not in placed):
+        stable = seen.of(ReadStable(tuple(sorted({tp.topic for tp in new}))))
+        earliest = seen.of(ResolveOffsets(Earliest(), new))
+        seen.of(creation(state, {tp: stable.get(tp, earliest[tp]) for tp in new}, call))
+    owning = replace(owning, placed=placed | frozenset(new), placed_at=nonce)
+    return replace(state, owning=owning)
+
+
+def creation(state: State, positions: Positions, call: Call, *, create: bool = False) -> CreatePositions:
+    """Set positions if absent; a late call must not create the group after a loss, so that is asked for."""
+    given = partitions_are_given(call.setup.subscription)
+    grace_ms = None if given else call.setup.settings.growth_grace_ms
+    return CreatePositions(state.log.topics, positions, grace_ms, create)

@@ -1,0 +1,111 @@
+"""New partitions wait for older ones: what a member saw of growing topics, and so how far it may read them. Pure.
+
+    look       the group's growths, and the time by Redis         `owning.follow`
+    bounds     the ends of all logs: up to where new partitions could be read
+    sight      then the older partitions' high watermarks: what they must be done with first
+    limit      then their positions, and the work on new partitions under ceilings
+
+The order matters: a record that was in a new partition when its end was seen came after all records of its
+key that its producer wrote to an older one, and those lie below a watermark seen later. Watermarks, not
+ends: a transaction that is open in an older partition may have been committed in the new one already.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+
+from coordinator.member.decision import Call, Decision, Return, Seen
+from coordinator.member.requests import (
+    Log,
+    ReadAssignment,
+    ReadGrowths,
+    ReadHighWatermarks,
+    ReadPartitionCounts,
+    ReadPositions,
+    RecordGrowths,
+)
+from coordinator.member.state import Growing, State
+from coordinator.plan.planning import Pieces, bounded
+from coordinator.progress.growth import OPEN, Growth, Segments, Sight, ceilings, levels, older_partitions, remembered
+from coordinator.subscription import TopicPartition
+
+
+def set_targets(state: State, seen: Seen, call: Call) -> Decision:
+    """AvailableNow ends where the logs end now; older partitions, which are looked at a little later, where they do.
+
+    So a new partition can be read up to its target as soon as the older ones are at theirs.
+    """
+    bounds = state.log.bounds
+    older = older_partitions(seen.of(ReadGrowths()), seen.of(ReadPartitionCounts()), state.log.topics)
+    state = _with_sight(state, older & bounds.keys(), seen)
+    targets = {tp: b.end for tp, b in bounds.items()} | dict(state.growing.sights[-1].marks)
+    return Decision(replace(state, pace=replace(state.pace, targets=targets)), (), Return(None))
+
+
+def log_growths(state: State, seen: Seen, call: Call) -> Decision:
+    """One line for each growth, when it is seen first."""
+    new = {replace(g, ends=()) for g in _of_these_topics(state)} - state.growing.logged
+    group = call.setup.settings.group
+    lines = tuple(Log(f"group {group}: {g}", info=g.kept) for g in sorted(new, key=lambda g: g.field))
+    if not lines:
+        return Decision(state)
+    return Decision(replace(state, growing=replace(state.growing, logged=state.growing.logged | new)), lines)
+
+
+def older_partitions_first(state: State, work: Pieces, seen: Seen) -> tuple[State, Pieces]:
+    """The work on new partitions, each hash up to where the older ones are done."""
+    reset = state.owning.acquired.reset
+    active = [g for g in _of_these_topics(state) if g.kept and (g, reset) not in state.growing.over]
+    closed = frozenset(tp for g in active for tp in g.newer)
+    if not active:
+        return replace(state, growing=replace(state.growing, closed=closed, sights=())), work
+    older = {tp for g in active for tp in g.holding}
+    state = _with_sight(replace(state, growing=replace(state.growing, closed=closed)), older, seen)
+    _record(state.growing, [g for g in active if state.owning.looked_at_ms >= g.until_ms and not g.ends], seen)
+    positions = _positions(state, older, seen)
+    over = set(state.growing.over)
+    for growth in active:
+        work, done = _limited(growth, work, positions, state.growing.sights)
+        if done:
+            over.add((growth, reset))
+    return replace(state, growing=replace(state.growing, over=frozenset(over))), work
+
+
+def _of_these_topics(state: State) -> list[Growth]:
+    topics = state.log.topics
+    return [g for g in state.owning.growths if g.topic in topics and g.topic_id == topics[g.topic].id]
+
+
+def _limited(
+    growth: Growth, work: Pieces, positions: Mapping[TopicPartition, Segments], sights: tuple[Sight, ...]
+) -> tuple[Pieces, bool]:
+    """The work under the ceilings of one growth, and whether it holds nothing back any more."""
+    of_steps = {step: levels(step, positions, sights) for step in growth.steps}
+    for step, level in of_steps.items():
+        gated = {tp: bounded(work[tp], ceilings(level, tp, sights)) for tp in step.newer if tp in work}
+        work = {**work, **gated}
+    return work, bool(growth.ends) and all(level == ((0, OPEN),) for level in of_steps.values())
+
+
+def _with_sight(state: State, older: Collection[TopicPartition], seen: Seen) -> State:
+    """One more sight: the log ends, then the high watermarks of the older partitions."""
+    growing, ids = state.growing, state.log.topic_ids
+    if ids != growing.topic_ids:
+        growing = replace(growing, sights=(), topic_ids=ids)
+    marks = seen.of(ReadHighWatermarks(tuple(sorted(older))))
+    sight = Sight(growing.number, {tp: b.end for tp, b in state.log.bounds.items()}, marks)
+    growing = replace(growing, sights=remembered(growing.sights, sight), number=growing.number + 1)
+    return replace(state, growing=growing)
+
+
+def _record(growing: Growing, ended: Sequence[Growth], seen: Seen) -> None:
+    """The grace is over: new partitions wait for the ends that the older ones have now; the first one recorded wins."""
+    marks = growing.sights[-1].marks
+    if ended:
+        seen.of(RecordGrowths(tuple(replace(g, ends=tuple(marks[tp] for tp in g.holding)) for g in ended)))
+
+
+def _positions(state: State, older: Collection[TopicPartition], seen: Seen) -> dict[TopicPartition, Segments]:
+    """How far the older partitions are, of those that this or another member should read."""
+    assignment = seen.of(ReadAssignment())
+    read = {tp for ranges in assignment.values() for tp in ranges} | set(state.log.partitions)
+    return dict(seen.of(ReadPositions(tuple(sorted(tp for tp in older if tp in read)))))

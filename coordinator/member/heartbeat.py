@@ -1,0 +1,59 @@
+"""What the heartbeat thread decides: which slices to report, and when to warn. Pure.
+
+It reads the state of the member, which the main thread replaces, and remembers only what it has reported.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from coordinator.errors import RedisUnavailableError
+from coordinator.member.requests import Log
+from coordinator.member.state import State
+from coordinator.plan.poison import working_text
+from coordinator.progress.slices import Slice
+from coordinator.settings import GroupSettings
+
+SAY_AGAIN_MS = 20_000
+"""How often a line about the same outage is logged."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pulse:
+    """What the heartbeat thread remembers."""
+
+    working: tuple[str, str] = ("", "")  # reported to Redis: slices under way, and the nonce at which
+    away: tuple[int, int] | None = None  # since when Redis does not answer, and when that was logged
+    warned_of_ms: int | None = None  # when the last batch began that took too long
+
+
+def working_news(pulse: Pulse, state: State, slices: Iterable[Slice]) -> tuple[str, str] | None:
+    """The slices under way, if Redis does not know them; after a loss of state all is new."""
+    batch = state.batch
+    news = working_text(slices, alone=batch is not None and batch.under_way and batch.trial), state.life.nonce
+    return None if news == pulse.working or not state.life.nonce else news
+
+
+def outage_line(
+    pulse: Pulse, error: RedisUnavailableError, what: str, now_ms: int, settings: GroupSettings
+) -> tuple[Pulse, Log | None]:
+    """The line of an outage: once, and then seldom."""
+    since, logged = pulse.away or (now_ms, now_ms - SAY_AGAIN_MS)
+    if now_ms - logged < SAY_AGAIN_MS:
+        return pulse, None
+    patience = f"the query fails once it has needed Redis for redis.max.outage ({settings.max_outage_ms} ms)"
+    line = Log(f"{what}: {error} For {(now_ms - since) // 1000} s now; {patience}")
+    return replace(pulse, away=(since, now_ms)), line
+
+
+def long_batch(pulse: Pulse, state: State, now_ms: int, settings: GroupSettings) -> tuple[Pulse, Log | None]:
+    """The line of a batch that takes too long, once: it may hang, and then no other thread says so."""
+    batch = state.batch
+    began = batch.began_ms if batch and batch.under_way else None
+    if began is None or began == pulse.warned_of_ms or now_ms - began <= settings.longest_ms:
+        return pulse, None
+    line = Log(
+        f"group {settings.group}: a batch takes longer than longest.batch.ms ({settings.longest_ms} ms), so other "
+        "members may take its ranges; `coop-kafka top` shows its slowest lane. Raise longest.batch.ms, or lower "
+        "batch.time.budget"
+    )
+    return replace(pulse, warned_of_ms=began), line

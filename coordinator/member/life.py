@@ -1,0 +1,138 @@
+"""The life of a member: what its next step is after an outage or a refusal of Redis, and how it joins.
+
+    no answer    wait and try again, until redis.max.outage           `outage`
+    FENCED       another life has joined: the query ends              `fenced`
+    LOST         recover with what proves positions, then join again  `recovery.recover`
+    RECOVERING   assert positions once, wait, try again               `assert_positions`
+    BUSY         wait for the other member's lease; its end is not    `busy`
+                 waited for if it grows, or if it is of our own query
+    REJOIN       join again                                           `join`
+
+Steps of every call, in this order. Pure.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from coordinator import verdicts
+from coordinator.assignment.assignment_text import fields_of
+from coordinator.assignment.protocols import Protocol
+from coordinator.assignment.spare import SLOW_PERCENT
+from coordinator.errors import FencedMemberError, RedisUnavailableError
+from coordinator.member.busy import same_query, two_queries, two_reads
+from coordinator.member.decision import Call, Decision, Fail, LookAgain, Seen
+from coordinator.member.requests import Claim, Event, Join, Log, ReadMetadata, Request
+from coordinator.member.state import State
+from coordinator.redis.membership import Joining
+
+RETRY_MS = 200
+FIRST_CONTACT_MS = 5_000
+"""How long an address may stay silent that never answered: it is more likely wrong than away."""
+
+
+def outage(state: State, seen: Seen, call: Call) -> Decision:
+    """Wait for a Redis that does not answer; `RedisUnavailableError` when it is away for too long."""
+    life, limit = state.life, call.setup.settings.max_outage_ms
+    if life.away is None or life.away.waited:
+        return Decision(state)
+    if not life.reached:
+        limit = min(limit, FIRST_CONTACT_MS)
+    if seen.now_ms - life.away.since_ms >= limit:
+        patience = "redis.max.outage" if life.reached else "what a first contact may take"
+        cause = life.away.error
+        error = RedisUnavailableError(f"{cause.what}, for longer than {patience} ({limit} ms)", cause.remedy)
+        return Decision(replace(state, life=replace(life, away=None)), (), Fail(error))
+    waited = replace(life, away=replace(life.away, waited=True))
+    return Decision(replace(state, life=waited), (), LookAgain(RETRY_MS))
+
+
+def fenced(state: State, seen: Seen, call: Call) -> Decision:
+    """Another life of this member has joined: end the query."""
+    if not isinstance(state.life.verdict, verdicts.Fenced):
+        return Decision(state)
+    member = state.life.member
+    by_whom = _by_whom(seen.of(ReadMetadata(member, anyway=True)))
+    error = FencedMemberError(
+        f"another driver with the same checkpoint has taken over member {member} of group "
+        f"{call.setup.settings.group!r}{by_whom}",
+        "give each query a checkpoint of its own; this one has lost nothing and can be stopped",
+    )
+    return Decision(_handled(state), (Event("fence", "another life of this member has joined"),), Fail(error))
+
+
+def _by_whom(metadata: Mapping[str, str]) -> str:
+    """Host, driver and time of the other life, as far as Redis shows them."""
+    if not metadata:
+        return ", or somebody deleted its entry in Redis"
+    try:
+        at = datetime.fromtimestamp(int(metadata["joined_at"]) / 1000, UTC).isoformat(timespec="seconds")
+        return f": pid {metadata.get('driver_pid', 'unknown')} on host {metadata['host']}, at {at}"
+    except (KeyError, ValueError, OverflowError, OSError):
+        return ""
+
+
+def assert_positions(state: State, seen: Seen, call: Call) -> Decision:
+    """The group recovers from a loss: assert once what this process knows, and wait until it is over."""
+    if not isinstance(state.life.verdict, verdicts.Recovering):
+        return Decision(state)
+    life, effects = state.life, tuple[Request[bool], ...]()
+    if life.asserted_at != life.nonce:
+        settings = call.setup.settings
+        effects = (
+            Log(
+                f"group {settings.group} recovers from a loss of state: members prove their positions, and no batch is "
+                f"planned for up to session.timeout.ms ({settings.session_ms} ms); nothing is to be done"
+            ),
+        )
+        if facts := state.evidence.facts:
+            seen.of(Claim(state.evidence.known, facts))
+    handled = _handled(replace(state, life=replace(life, asserted_at=life.nonce)))
+    return Decision(handled, effects, LookAgain(RETRY_MS))
+
+
+def busy(state: State, seen: Seen, call: Call) -> Decision:
+    """Another member of this application lives: wait for the end of its lease, unless it renews it.
+
+    A read of our own query lives as long as this one.
+    """
+    verdict, group = state.life.verdict, call.setup.settings.group
+    if not isinstance(verdict, verdicts.Busy):
+        return Decision(state)
+    before, other = state.life.other, (verdict.member, verdict.lease_end_ms)
+    if same_query(call.setup.me.fields, seen.of(ReadMetadata(verdict.member))):
+        return Decision(_handled(state), (), Fail(two_reads(group, verdict.member)))
+    if before and before[0] == other[0] and other[1] > before[1]:
+        return Decision(_handled(state), (), Fail(two_queries(group, verdict.member)))
+    waiting = replace(state, life=replace(state.life, other=other))
+    return Decision(_handled(waiting), (), LookAgain(min(RETRY_MS, verdict.lease_end_ms - verdict.now_ms + 1)))
+
+
+def join(state: State, seen: Seen, call: Call) -> Decision:
+    """Join the group, unless this life is in it."""
+    life = state.life
+    if life.nonce:
+        return Decision(state)
+    answer = seen.of(Join(life.nonce_before, joining(state, call)))
+    nonce, seq = answer.seen.nonce, answer.seen.seq
+    life = replace(
+        life, nonce=nonce, nonce_before=nonce, seq=seq, lease_end_ms=answer.lease_end_ms, verdict=None, other=None
+    )
+    pace = (
+        state.pace if state.pace.targets is None else replace(state.pace, targets=answer.targets or state.pace.targets)
+    )
+    return Decision(replace(state, life=life, pace=pace))
+
+
+def joining(state: State, call: Call) -> Joining:
+    """What this member reports of itself when it joins."""
+    settings, me = call.setup.settings, call.setup.me
+    protocols = tuple(Protocol(a.name, a.version) for a in settings.assignors)
+    subscribes = fields_of(frozenset(state.log.topics), settings.capacity, protocols, sharing=settings.sharing)
+    slow = {SLOW_PERCENT: str(state.shown.slow_percent)} if state.shown.slow_percent else {}
+    fields = {**me.fields, **subscribes, **settings.commit_fields, **slow}
+    return replace(me, fields=fields, targets=state.pace.targets or {})
+
+
+def _handled(state: State) -> State:
+    return replace(state, life=replace(state.life, verdict=None))

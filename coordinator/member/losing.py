@@ -1,0 +1,149 @@
+"""What a member can no longer read: found at each look, refused with a named error or accepted. Pure.
+
+Of a log that was cut and has grown again only leader epochs tell. How far it reached under an older one is known from
+the batch that the sink completed last, whatever has moved since; from Redis, for members that read before this one;
+and from the mirror, where Redis was lost.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from coordinator.member.decision import Call, Decision, LookAgain, Seen
+from coordinator.member.log_view import with_epoch_ends
+from coordinator.member.mirroring import mirror
+from coordinator.member.requests import (
+    Claim,
+    Event,
+    Log,
+    ReadExtents,
+    ReadPositions,
+    ReadStable,
+    Recreate,
+    ReportEnds,
+    Request,
+)
+from coordinator.member.state import Losses, State
+from coordinator.progress import data_loss
+from coordinator.progress.data_loss import Aged, Cut, Loss, Recreated, Truncated
+from coordinator.progress.leader_epochs import Extent, extents_of, leader_epochs, parsed
+from coordinator.progress.ownership import Fact
+from coordinator.progress.stream_offset import StreamOffset
+from coordinator.ranges import WHOLE
+from coordinator.redis.store import Acquired
+from coordinator.subscription import Bounds, TopicPartition
+
+
+def settle_losses(state: State, seen: Seen, call: Call) -> Decision:
+    """Refuse or accept lost records, then store the log ends; the log ends were read after ranges were acquired.
+
+    Nothing is checked again while nothing has changed.
+    """
+    acquired, bounds = state.owning.acquired, state.log.bounds
+    looked_at = (acquired, bounds, state.log.topics, state.life.nonce)
+    if state.losses.settled == looked_at:
+        return Decision(state)
+    if not acquired.progress.keys() <= bounds.keys():
+        return Decision(state, (), LookAgain())
+    state, found = _found(state, acquired, bounds, seen)
+    if found and call.setup.settings.fail_on_data_loss:
+        raise data_loss.error(found[0])
+    if found:
+        return _accept(state, acquired, found, seen, call)
+    state = _store_ends(state, acquired, bounds, seen)
+    return Decision(replace(state, losses=replace(state.losses, settled=looked_at)))
+
+
+def _found(
+    state: State, acquired: Acquired, bounds: Mapping[TopicPartition, Bounds], seen: Seen
+) -> tuple[State, tuple[Loss, ...]]:
+    """Every loss there is; a leader epoch that was checked is not asked about again."""
+    own = data_loss.extents(state.losses.completed, acquired.reset, acquired.topic_ids)
+    log, own_ends = with_epoch_ends(state.log, own, seen)
+    known = _known(state, acquired, bounds, seen)
+    log, known_ends = with_epoch_ends(log, known, seen)
+    cut = data_loss.cuts(own, own_ends) | data_loss.cuts(known, known_ends)
+    found = tuple(data_loss.losses(acquired.progress, bounds, acquired.topic_ids, log.topics, cut))
+    losses = _checked(state, acquired, bounds, {loss.tp for loss in cut.values()})
+    return replace(state, log=log, losses=losses), found
+
+
+def _known(
+    state: State, acquired: Acquired, bounds: Mapping[TopicPartition, Bounds], seen: Seen
+) -> dict[TopicPartition, Extent]:
+    """How far logs reached under older leader epochs, as far as the group has positions there.
+
+    Read where a leader epoch is new to this process, or the ranges are.
+    """
+    new = {
+        tp: epoch
+        for tp, epoch in leader_epochs(_owned(acquired), bounds).items()
+        if state.losses.checked.get(tp) != (state.life.nonce, epoch)
+    }
+    if not new:
+        return {}
+    texts = seen.of(ReadExtents(tuple(sorted({tp.topic for tp in new}))))
+    known = {**state.mirrored.extents, **parsed(texts, acquired.reset, acquired.topic_ids)}
+    older = {tp: known[tp] for tp, epoch in new.items() if tp in known and known[tp].epoch < epoch}
+    if not older:
+        return {}
+    positions = seen.of(ReadPositions(tuple(sorted(older))))
+    return {
+        tp: replace(x, end=min(x.end, max(position for _, position in positions[tp])))
+        for tp, x in older.items()
+        if tp in positions
+    }
+
+
+def _checked(
+    state: State, acquired: Acquired, bounds: Mapping[TopicPartition, Bounds], cut: set[TopicPartition]
+) -> Losses:
+    nonce, completed = state.life.nonce, state.losses.completed
+    checked = {tp: (nonce, epoch) for tp, epoch in leader_epochs(_owned(acquired), bounds).items()}
+    if cut:
+        completed = replace(completed, lanes={tp: x for tp, x in completed.lanes.items() if tp not in cut})
+    return replace(state.losses, checked=checked, completed=completed)
+
+
+def _owned(acquired: Acquired) -> tuple[TopicPartition, ...]:
+    return tuple(tp for tp, p in acquired.progress.items() if p.segments)
+
+
+def _accept(state: State, acquired: Acquired, found: Sequence[Loss], seen: Seen, call: Call) -> Decision:
+    """failOnDataLoss=false: move on to what is left; it is logged, and an event."""
+    for loss in found:
+        for request in _moves(loss, state, acquired, seen, call):
+            seen.of(request)
+    state = mirror(replace(state, evidence=state.evidence.forgotten()), seen)
+    notices: list[Request[Any]] = []
+    for loss in found:
+        notices += (Log(f"group {call.setup.settings.group} lost records: {loss}"), Event("loss", str(loss)))
+    return Decision(replace(state, owning=replace(state.owning, stale=True)), tuple(notices), LookAgain())
+
+
+def _moves(loss: Loss, state: State, acquired: Acquired, seen: Seen, call: Call) -> Iterator[Request[Any]]:
+    """What moves the positions of a loss; lanes ahead of the others may repeat, none of them may skip."""
+    topics, bounds = state.log.topics, state.log.bounds
+    match loss:
+        case Aged(tp, _, beginning):
+            here = StreamOffset(call.setup.settings.group, reset=acquired.reset, topic_ids=acquired.topic_ids)
+            yield Claim(here, {tp: (Fact(WHOLE, beginning),)})
+        case Truncated(tp, _, end) | Cut(tp, _, end):
+            lowest = seen.of(ReadStable((tp.topic,))).get(tp, end)
+            yield Recreate(topics, {tp: min(lowest, end)})
+        case Recreated(topic, _, _):
+            yield Recreate(topics, {tp: b.beginning for tp, b in bounds.items() if tp.topic == topic})
+
+
+def _store_ends(state: State, acquired: Acquired, bounds: Mapping[TopicPartition, Bounds], seen: Seen) -> State:
+    """Store the log ends, and how far the logs reached of which this member owns something.
+
+    Before anything is planned by these bounds, and after they were checked for logs that were cut.
+    """
+    ids, owned = acquired.topic_ids, {tp: bounds[tp] for tp in _owned(acquired)}
+    extents = {tp: x.text(acquired.reset, ids[tp.topic]) for tp, x in extents_of(owned).items()}
+    report = ReportEnds({tp: b.end for tp, b in bounds.items()}, extents)
+    if state.shown.ends == (state.life.nonce, report):
+        return state
+    seen.of(report)
+    return replace(state, shown=replace(state.shown, ends=(state.life.nonce, report)))

@@ -1,0 +1,28 @@
+"""When the stable offsets are committed to Kafka's own group: at most every ten seconds, and after a jump. Pure."""
+
+from dataclasses import replace
+
+from coordinator.member.decision import Call, Decision, Seen
+from coordinator.member.requests import Mirror
+from coordinator.member.state import State
+
+MIRROR_MS = 10_000
+"""How often Kafka's own group is updated."""
+
+
+def mirror_if_due(state: State, seen: Seen, call: Call) -> Decision:
+    """Update the mirror, if positions have moved and it is old enough."""
+    m = state.mirrored
+    if not m.behind or (m.at_ms is not None and seen.now_ms - m.at_ms < MIRROR_MS):
+        return Decision(state)
+    mirrored = mirror(state, seen)
+    return Decision(replace(mirrored, mirrored=replace(mirrored.mirrored, at_ms=seen.now_ms)))
+
+
+def mirror(state: State, seen: Seen) -> State:
+    """Update the mirror now, unless plain consumers live in Kafka's own group. A failure leaves it behind."""
+    m = state.mirrored
+    if not m.allowed:
+        return state
+    allowed = seen.of(Mirror(state.log.partitions, tuple(state.log.topics)))
+    return state if allowed is None else replace(state, mirrored=replace(m, allowed=allowed, behind=False))

@@ -1,0 +1,59 @@
+"""The last steps of latestOffset: plan a batch, or find that there is nothing to do. Pure."""
+
+from dataclasses import replace
+
+from coordinator.member.batch import Batch
+from coordinator.member.decision import Call, Decision, LookAgain, Return, Seen
+from coordinator.member.log_view import recreated, topics_again
+from coordinator.member.requests import Finish, Heartbeat
+from coordinator.member.state import State
+from coordinator.plan.planning import plan
+from coordinator.progress.leader_epochs import leader_epochs
+from coordinator.progress.stream_offset import StreamOffset
+
+
+def look_closer(state: State, seen: Seen, call: Call) -> Decision:
+    """If there is something to read: plan only from fresh ranges, within the lease, and of topics that are the same.
+
+    What was acquired in an earlier call is good enough to see that there is nothing to do.
+    """
+    acquired = state.owning.acquired
+    if not _anything(state):
+        return Decision(state)
+    if not state.turn.fresh:
+        return Decision(replace(state, owning=replace(state.owning, stale=True)), (), LookAgain())
+    if state.life.lease_end_ms <= seen.now_ms:
+        seen.of(Heartbeat())
+        return Decision(state, (), LookAgain())
+    state = replace(state, log=topics_again(state.log, seen))
+    return Decision(state, (), LookAgain()) if recreated(state.log, acquired.topic_ids) else Decision(state)
+
+
+def _anything(state: State) -> bool:
+    return state.turn.skipped or state.pace.idle is None
+
+
+def end_run(state: State, seen: Seen, call: Call) -> Decision:
+    """If there is nothing to read: AvailableNow ends once every partition is at its target.
+
+    A partition that waits for older ones, or is parked, is left out.
+    """
+    if _anything(state):
+        return Decision(state)
+    if state.pace.targets is None:
+        return Decision(state, (), Return(None))
+    targets = {tp: o for tp, o in state.pace.targets.items() if tp not in state.growing.closed}
+    return Decision(state, (), Return(None) if seen.of(Finish(targets)) else LookAgain())
+
+
+def plan_batch(state: State, seen: Seen, call: Call) -> Decision:
+    """The next batch: the offset that Spark stores in its checkpoint before anything of it is read."""
+    acquired, reading, group = state.owning.acquired, state.reading, call.setup.settings.group
+    lanes = plan(reading.work, reading.until, reading.cutting or call.setup.cutting)
+    epochs = leader_epochs(lanes, state.log.bounds)
+    end = StreamOffset(group or None, state.life.member or None, acquired.reset, acquired.topic_ids, lanes, epochs)
+    state = replace(state, evidence=state.evidence.with_unconfirmed(end))
+    if any(row.offsets for rows in end.rows.values() for row in rows):
+        batch = Batch(end, reading.trial_lane, state.strikes.strikes)
+        state = replace(state, batch=batch, pace=replace(state.pace, planned_ms=seen.now_ms))
+    return Decision(state, (), Return(end))

@@ -1,0 +1,70 @@
+"""Recovery after a loss of state: the group begins again at the positions that something proves. Pure.
+
+    proof   the mirror in Kafka's own group, and the last offset that reached this process
+    fact    of the highest reset epoch that anybody knows; older facts prove nothing
+    growth  the mirror's, and a growth that came while nobody was there to record it
+
+A partition without a proof fails the query, or begins at earliest by onStateLoss.
+"""
+
+from dataclasses import replace
+
+from coordinator.member.decision import Call, Decision, LookAgain, Seen
+from coordinator.member.log_view import partitions_are_given
+from coordinator.member.requests import Log, ReadGroupOffsets, ReadRedisTime, ReadResetEpoch, Recover, ResolveOffsets
+from coordinator.member.state import State
+from coordinator.offset_spec import Earliest
+from coordinator.progress import mirror as mirroring
+from coordinator.progress.growth import Growth
+from coordinator.progress.ownership import Facts
+from coordinator.verdicts import Lost
+
+
+def recover(state: State, seen: Seen, call: Call) -> Decision:
+    """Recover the group if Redis has lost it; `StateLostError` where a position is not proven."""
+    verdict, settings = state.life.verdict, call.setup.settings
+    if not isinstance(verdict, Lost):
+        return Decision(state)
+    offsets, topics = seen.of(ReadGroupOffsets()), state.log.topics
+    reset = max(seen.of(ReadResetEpoch()), mirroring.latest_reset(offsets), state.evidence.known.reset)
+    in_force = mirroring.since_reset(offsets, reset)
+    facts = _facts_of_these_topics(state) if state.evidence.known.reset == reset else {}
+    proven = mirroring.proven(state.log.partitions, mirroring.mirrored(in_force, topics), facts)
+    if settings.on_state_loss == "earliest":
+        earliest = seen.of(ResolveOffsets(Earliest(), state.log.partitions))
+        proven = {tp: earliest[tp] if position is None else position for tp, position in proven.items()}
+    growths = _growths(state, offsets, seen, call)
+    seen.of(Recover(str(verdict), reset, topics, proven, growths))
+    mirrored = replace(state.mirrored, growths=growths, extents=mirroring.extents(in_force, topics))
+    life = replace(state.life.rejoining(), verdict=None)
+    owning = replace(state.owning, placed=frozenset())  # a partition that nothing proves is placed anew
+    why = Log(f"group {settings.group}: {verdict}; positions are recovered from what proves them")
+    return Decision(replace(state, life=life, owning=owning, mirrored=mirrored), (why,), LookAgain())
+
+
+def _facts_of_these_topics(state: State) -> Facts:
+    """A fact of a topic proves nothing of the topic that replaced it."""
+    ids, topics = state.evidence.known.topic_ids, state.log.topics
+    return {
+        tp: facts
+        for tp, facts in state.evidence.facts.items()
+        if tp.topic in topics and ids.get(tp.topic) == topics[tp.topic].id
+    }
+
+
+def _growths(state: State, offsets: mirroring.GroupOffsets, seen: Seen, call: Call) -> tuple[Growth, ...]:
+    """The growths that this process knows, with those that the mirror shows besides, to be recorded again."""
+    known = {g.field for g in state.mirrored.growths}
+    shown = mirroring.growths(offsets, state.log.topics) | _unseen(state, offsets, seen, call)
+    return state.mirrored.growths + tuple(g for g in sorted(shown, key=lambda g: g.field) if g.field not in known)
+
+
+def _unseen(state: State, offsets: mirroring.GroupOffsets, seen: Seen, call: Call) -> frozenset[Growth]:
+    """Growths that nobody recorded: the mirror is of fewer partitions than there are."""
+    topics = state.log.topics
+    grown = tuple(mirroring.outgrown(offsets, topics))
+    if not grown or partitions_are_given(call.setup.subscription):
+        return frozenset()
+    now = seen.of(ReadRedisTime())
+    until = now + call.setup.settings.growth_grace_ms
+    return frozenset(Growth(t, topics[t].id, old, len(topics[t].partitions), now, until) for t, old in grown)

@@ -1,0 +1,291 @@
+"""The state of one member: everything it remembers between two calls of Spark, as one frozen value.
+
+    life        who the member is, its lease, and what Redis refused last
+    log         Kafka as this member saw it last
+    evidence    which offsets this process has seen, and so may assert
+    batch       the micro-batch under way
+    commit      the commit under way, and what was committed last
+    ownership   the ranges that the member owns, with their positions
+    ...         one value for each further idea below
+
+`turns` holds the state and replaces it; steps make the next one. The heartbeat thread reads it, never writes it.
+Times are ms of this host's clock unless a name says otherwise.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from coordinator.assignment.assignment_text import Ranges
+from coordinator.assignment.rebalance import joined
+from coordinator.cost.batch_cost import Ended, LaneId
+from coordinator.cost.quotas import Quota
+from coordinator.errors import RedisUnavailableError
+from coordinator.member.batch import Batch
+from coordinator.member.requests import Commit
+from coordinator.plan.planning import Cutting, Pieces
+from coordinator.plan.poison import Strike
+from coordinator.progress.growth import Growth, Sight
+from coordinator.progress.leader_epochs import Extents
+from coordinator.progress.ownership import Facts, Ownership, asserted
+from coordinator.progress.stream_offset import StreamOffset
+from coordinator.ranges import HashRange
+from coordinator.redis.calls import Caller, Seen
+from coordinator.redis.store import Acquired
+from coordinator.reports.lane_lines import LanesTold
+from coordinator.subscription import Bounds, Topic, TopicPartition
+from coordinator.verdicts import Verdict
+
+Offsets = Mapping[TopicPartition, int]
+NOTHING = StreamOffset(None)
+NOT_ACQUIRED = Acquired(0, {}, {}, {}, {})
+
+
+@dataclass(frozen=True, slots=True)
+class Away:
+    """Redis does not answer since then; `waited`: the member has waited since the last try."""
+
+    since_ms: int
+    error: RedisUnavailableError
+    waited: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Life:
+    """One life of one member: same checkpoint, same member; each process is another incarnation."""
+
+    incarnation: str
+    minted: str = ""  # the member id of a checkpoint that names none
+    member: str = ""  # empty until an offset has reached this process
+    nonce: str = ""  # of the group state that this life has joined; empty: it must join
+    nonce_before: str = ""  # the same, kept while it must join again
+    asserted_at: str = ""  # the nonce at which it has asserted its positions
+    seq: int = 0  # of the latest answer at `nonce`
+    lease_end_ms: int = 0  # acknowledged
+    reached: bool = False  # whether Redis has ever answered
+    away: Away | None = None
+    verdict: Verdict | None = None  # the last refusal, until a step has handled it
+    other: tuple[str, int] | None = None  # a member in the way, and its lease end of Redis TIME
+
+    @property
+    def caller(self) -> Caller:
+        """This life as the scripts of the store see it."""
+        return Caller(self.member, self.incarnation, self.nonce, str(self.seq))
+
+    def renewed(self, seen: Seen, until_ms: int) -> "Life":
+        """After an answer to this life; one of another nonce is late and changes nothing."""
+        if seen.nonce != self.nonce:
+            return self
+        return replace(self, seq=max(self.seq, seen.seq), lease_end_ms=max(self.lease_end_ms, until_ms))
+
+    def rejoining(self) -> "Life":
+        """It must join again before its next call."""
+        return replace(self, nonce="")
+
+
+@dataclass(frozen=True, slots=True)
+class LogView:
+    """Kafka as this member saw it last."""
+
+    topics: Mapping[str, Topic] = field(default_factory=dict)
+    partitions: tuple[TopicPartition, ...] = ()  # of all topics, ascending
+    asked_ms: int | None = None  # for the topics
+    beginnings: Offsets | None = None  # as old as the topics
+    bounds: Mapping[TopicPartition, Bounds] = field(default_factory=dict)
+    epoch_ends: Mapping[tuple[str, TopicPartition, int, int], int | None] = field(default_factory=dict)
+
+    @property
+    def topic_ids(self) -> dict[str, str]:
+        """The topic ids by name."""
+        return {name: topic.id for name, topic in self.topics.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """The offsets that reached this process: what it may assert, and must not free when it leaves."""
+
+    known: StreamOffset = NOTHING  # the last one
+    witnessed: Ownership | None = None  # the parts of it that this process read to their end
+    unconfirmed: tuple[StreamOffset, ...] = ()  # with slices that the sink may not have completed
+
+    @property
+    def facts(self) -> Facts:
+        """The facts that the last offset proves."""
+        return asserted(self.known, self.witnessed)
+
+    def seen(self, offset: StreamOffset, witnessed: Ownership | None = None) -> "Evidence":
+        """An offset has reached this process."""
+        return replace(self.with_unconfirmed(offset), known=offset, witnessed=witnessed)
+
+    def with_unconfirmed(self, offset: StreamOffset) -> "Evidence":
+        """The slices of an offset may be half written."""
+        known = offset in self.unconfirmed
+        return self if known else replace(self, unconfirmed=(*self.unconfirmed, offset))
+
+    def confirmed(self) -> "Evidence":
+        """Every offset that had reached this process is committed or refused."""
+        return replace(self, unconfirmed=())
+
+    def forgotten(self) -> "Evidence":
+        """Positions were moved on purpose: older offsets prove nothing any more."""
+        return replace(self, known=NOTHING, witnessed=None)
+
+    @property
+    def unconfirmed_ranges(self) -> dict[TopicPartition, tuple[HashRange, ...]]:
+        """Hash ranges with an unconfirmed slice, disjoint and ascending."""
+        hashes: dict[TopicPartition, list[HashRange]] = {}
+        for offset in self.unconfirmed:
+            for tp, lane in offset:
+                if lane.offsets:
+                    hashes.setdefault(tp, []).append(lane.hashes)
+        return {tp: joined(ranges) for tp, ranges in hashes.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class CommitUnderWay:
+    """A commit that Redis has not acknowledged yet."""
+
+    start: StreamOffset
+    request: Commit
+    witnessed: Ownership | None
+
+
+@dataclass(frozen=True, slots=True)
+class Commits:
+    """What the sink has completed, and what of it is committed."""
+
+    under_way: CommitUnderWay | None = None
+    confirmed: StreamOffset | None = None  # the last offset that was committed
+    whole: StreamOffset | None = None  # the same, if no part of it was left out
+
+
+@dataclass(frozen=True, slots=True)
+class Owning:
+    """The ranges that the member owns, as of its last look."""
+
+    acquired: Acquired = NOT_ACQUIRED
+    ranges: Ranges = field(default_factory=dict)  # of `acquired`
+    as_of: tuple[str, int] | None = None  # nonce and generation
+    stale: bool = False  # positions have moved since: acquire again before the next plan
+    placed: frozenset[TopicPartition] = frozenset()  # partitions that have positions since `placed_at`
+    placed_at: str = ""  # a nonce
+    topics: frozenset[str] | None = None  # subscribed to when the member reported them
+    asked_for: frozenset[TopicPartition] = frozenset()  # assigned, but unknown to Kafka when asked
+    shown: Ownership = field(default_factory=dict)  # to the user's listener
+    targets: Offsets = field(default_factory=dict)  # AvailableNow's, of all members
+    growths: tuple[Growth, ...] = ()  # of the group's topics
+    looked_at_ms: int = 0  # Redis TIME
+
+
+@dataclass(frozen=True, slots=True)
+class Losses:
+    """What was checked for lost records."""
+
+    completed: StreamOffset = NOTHING  # the last batch in the sink
+    within: StreamOffset = NOTHING  # the last offset that was found to lie within the logs
+    checked: Mapping[TopicPartition, tuple[str, int]] = field(default_factory=dict)  # nonce and leader epoch
+    settled: tuple[object, ...] | None = None  # what was seen when nothing was lost
+
+
+@dataclass(frozen=True, slots=True)
+class Mirrored:
+    """The mirror in Kafka's own group, and what it proved at the last recovery."""
+
+    at_ms: int | None = None
+    allowed: bool = True
+    behind: bool = False
+    extents: Extents = field(default_factory=dict)
+    growths: tuple[Growth, ...] = ()  # as Redis last held them
+
+
+@dataclass(frozen=True, slots=True)
+class Growing:
+    """What was seen of topics that grew."""
+
+    sights: tuple[Sight, ...] = ()
+    number: int = 0  # of the next sight
+    topic_ids: Mapping[str, str] = field(default_factory=dict)  # of the topics that the sights are of
+    logged: frozenset[Growth] = frozenset()
+    over: frozenset[tuple[Growth, int]] = frozenset()  # growths that hold nothing back, with the reset epoch
+    closed: frozenset[TopicPartition] = frozenset()  # new partitions that still wait for older ones
+
+
+@dataclass(frozen=True, slots=True)
+class Strikes:
+    """The strikes of the group as this member saw them last."""
+
+    strikes: tuple[Strike, ...] = ()
+    looked_at_ms: int | None = None  # None: look before the next use
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """How far owned ranges may be read: the result of the five limits."""
+
+    seen: tuple[Any, ...] | None = None  # what it was computed from; None: compute it again
+    work: Pieces = field(default_factory=dict)
+    trial_lane: LaneId | None = None  # a struck lane that is tried, while all others wait
+    ceilings: tuple[tuple[str, Pieces], ...] = ()  # who lowered them, and the result
+    quotas: tuple[Quota, ...] = ()
+    cutting: Cutting | None = None
+    owned: Ranges = field(default_factory=dict)  # when it was computed
+    struck: Ranges = field(default_factory=dict)
+    until: Offsets = field(default_factory=dict)  # how far each partition is read, after Spark's limits
+    first_times: Mapping[tuple[TopicPartition, int], int | None] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """AvailableNow's targets, and when the last batches were planned."""
+
+    targets: Offsets | None = None  # of this run; None: it does not end by itself
+    of_others: Offsets = field(default_factory=dict)
+    planned_ms: int | None = None
+    idle: tuple[Pieces, Offsets] | None = None  # the work in which there was nothing to read
+    idle_ms: int | None = None  # when that was looked at last
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What was shown to people."""
+
+    ends: tuple[object, ...] | None = None  # log ends and leader epochs in Redis, with the nonce
+    ended: Ended | None = None  # the last batch in the sink
+    looked_at_ms: int | None = None
+    slow_percent: int = 0
+    quotas: tuple[Quota, ...] = ()
+    lines: tuple[object, ...] = ()  # lanes in Redis, with the nonce
+    lanes: LanesTold = field(default_factory=LanesTold)
+    start_used: bool = False  # the line about starting options was logged
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """What has happened in this call of Spark; it begins anew with each call."""
+
+    learned: bool = False
+    committed: bool = False
+    skipped: bool = False  # part of the start was left out, and must vanish from the next offset
+    fresh: bool = False  # ranges and positions were read in this call
+    acquired: bool = False  # ranges may be owned that were not owned before this call
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """See the module."""
+
+    life: Life
+    log: LogView = LogView()
+    evidence: Evidence = Evidence()
+    batch: Batch | None = None
+    commits: Commits = Commits()
+    owning: Owning = Owning()
+    losses: Losses = Losses()
+    mirrored: Mirrored = Mirrored()
+    growing: Growing = Growing()
+    strikes: Strikes = Strikes()
+    reading: Reading = Reading()
+    pace: Pace = Pace()
+    shown: Shown = Shown()
+    turn: Turn = Turn()
+    initial: StreamOffset | None = None  # of a query without a group: its resolved starting offsets
