@@ -3,13 +3,14 @@
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 import redis
 
 from coordinator.group_state import GroupState
 from coordinator.member.limits import Limits
+from coordinator.member.invariants import check
 from coordinator.member.service import Service
 from coordinator.offset_spec import Earliest, OffsetSpec
 from coordinator.plan.planning import Cutting
@@ -84,7 +85,7 @@ class Group:
             settings = GroupSettings(self.name, capacity=2, session_ms=session_ms, fail_on_data_loss=fail_on_data_loss)
         store = RedisStore.of(self.client, settings)
         return Service(
-            settings,
+            replace(settings, watch=check),
             subscription,
             starting or Earliest(),
             Cutting(2),

@@ -31,12 +31,12 @@ class Batch:
     readable: Ownership | None = None
     tasks: tuple[Task, ...] = ()
     began_ms: int | None = None  # of this host's clock
-    in_sink: bool = False
+    ended: bool = False  # Spark has asked for the next one
 
     @property
     def under_way(self) -> bool:
-        """Whether Spark has its tasks, and the sink has not completed it."""
-        return self.began_ms is not None and not self.in_sink
+        """Whether Spark has its tasks, and has not asked for the next batch."""
+        return self.began_ms is not None and not self.ended
 
     @property
     def trial(self) -> bool:

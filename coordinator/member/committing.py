@@ -29,7 +29,7 @@ def learn(state: State, seen: Seen, call: Call) -> Decision:
     """Once in each call: the batch that ends here, if it was under way, is in the sink."""
     if state.turn.learned:
         return Decision(state)
-    batch = replace(state.batch, in_sink=True) if state.batch else None
+    batch = replace(state.batch, ended=True) if state.batch else None
     state = replace(state, batch=batch, turn=replace(state.turn, learned=True))
     ended = seen.of(Learn(call.offset))
     if ended is None:

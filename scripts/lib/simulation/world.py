@@ -21,6 +21,7 @@ from coordinator.errors import (
     SinkSkippedBatchError,
     StateLostError,
 )
+from coordinator.member.invariants import check
 from coordinator.offset_spec import Earliest, Latest
 from coordinator.plan.poison import Strike
 from coordinator.progress.slices import Slice
@@ -141,6 +142,7 @@ class World:
         """The settings of a driver, whose operator has read how the last one on this checkpoint failed."""
         return GroupSettings(
             self.group,
+            watch=check,
             session_ms=faults.SESSION_MS,
             longest_ms=self._longest_ms,
             batch_budget_ms=wishes.batch_budget_ms,

@@ -4,12 +4,11 @@ import time
 from collections.abc import Iterator
 from statistics import median
 
-from coordinator.cost.steering import Steering
-
 from bench.table import Result, duration
 from bench.world import World
 from coordinator.clock import BootClock
 from coordinator.cost.quotas import Budget
+from coordinator.cost.steering import Steering
 from coordinator.key_hash import cuts
 from coordinator.plan.planning import Cutting, pieces, plan
 from coordinator.progress.ownership import Owned
