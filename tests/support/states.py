@@ -5,6 +5,8 @@ owns(...)       what it owns of the partition
 end_of(...)     an offset of the query: the start of a batch, or its end
 call(...)       a call of Spark, with settings by name
 decided(...)    the decision of a step; it fails if the step asks for anything but the given answers, in this order
+
+Every builder takes changes of its value by name. Each state that a step gets or makes is checked for its invariants.
 """
 
 from collections.abc import Mapping
@@ -28,6 +30,7 @@ from coordinator.redis.membership import Joining, Look
 from coordinator.redis.store import Acquired
 from coordinator.settings import GroupSettings
 from coordinator.subscription import Bounds, Subscription, Topic, TopicPartition, Topics
+from coordinator.verdicts import Verdict
 
 NOW = 100_000
 MEMBER, NONCE, EPOCH, NEXT_EPOCH = "m-1", "n-1", "a1.1", "a1.2"
@@ -48,7 +51,7 @@ def joined(**changes: Any) -> State:
     return replace(State(LIFE, LOG), **changes)
 
 
-def refused(verdict: Exception, life: Life = LIFE, **changes: Any) -> State:
+def refused(verdict: Verdict, life: Life = LIFE, **changes: Any) -> State:
     """A member that Redis has just refused something."""
     return joined(life=replace(life, verdict=verdict), **changes)
 
@@ -99,17 +102,20 @@ def struck(start: int = 10, until: int = 20, hashes: HashRange = WHOLE, *, count
     return replace(Strike(TP, hashes, OffsetRange(start, until), count), **changes)
 
 
+SUBSCRIBED, LATEST, UNCUT, ME = Topics(("orders",)), Latest(), Cutting(1), Joining({})
+
+
 def call(
     offset: StreamOffset = NOTHING,
     limits: Limits | None = None,
     *,
-    subscription: Subscription = Topics(("orders",)),
-    starting: OffsetSpec = Latest(),
-    cutting: Cutting = Cutting(1),
-    me: Joining = Joining({}),
+    subscription: Subscription = SUBSCRIBED,
+    starting: OffsetSpec = LATEST,
+    cutting: Cutting = UNCUT,
+    me: Joining = ME,
     **settings: Any,
 ) -> Call:
-    """A call of Spark on a member of group `g`."""
+    """A call of Spark on a member of group `g`; `settings` are those of the group."""
     setup = Setup(GroupSettings("g", **settings), subscription, starting, cutting, me)
     return Call(setup, offset, limits or Limits())
 

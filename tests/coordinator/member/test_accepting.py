@@ -1,6 +1,7 @@
 """Which offsets of a checkpoint a member accepts."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -9,8 +10,9 @@ from coordinator.member.accepting import accept
 from coordinator.member.committing import witness
 from coordinator.member.decision import Decision
 from coordinator.member.requests import Commit, Log, ReadHighWatermarks, ReadResetEpoch, ReadTopics
-from coordinator.member.state import Commits, CommitUnderWay, Evidence, Losses, State
+from coordinator.member.state import Commits, CommitUnderWay, Evidence, Life, Losses, State
 from coordinator.progress.ownership import completed
+from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import WHOLE
 from coordinator.subscription import Assigned, Pattern, Topic
 from states import (
@@ -33,8 +35,8 @@ PATTERN = Pattern("ord.*")
 OTHER = Topic("other", "id-9", (0,))
 
 
-def within(offset: object, **changes: object) -> State:
-    return joined(losses=Losses(within=offset), **changes)  # type: ignore[arg-type]
+def within(offset: StreamOffset, **changes: Any) -> State:
+    return joined(losses=Losses(within=offset), **changes)
 
 
 def test_a_checkpoint_of_another_group__refuse() -> None:
@@ -68,10 +70,10 @@ def test_a_deleted_topic_without_fail_on_data_loss__warn() -> None:
         pytest.param(LIFE, "m-7", "m-1", id="it has one already"),
     ],
 )
-def test_accepted__the_member_has_its_identity(life: object, member: str | None, then: str) -> None:
+def test_accepted__the_member_has_its_identity(life: Life, member: str | None, then: str) -> None:
     offset = end_of(member=member)
     decision = decided(accept, joined(life=life), call(offset))
-    assert decision == Decision(within(offset, life=replace(life, member=then)))  # type: ignore[type-var]
+    assert decision == Decision(within(offset, life=replace(life, member=then)))
 
 
 def test_it_lies_within_the_logs_as_they_were_seen__ask_nothing() -> None:

@@ -1,6 +1,7 @@
 """A start that the sink has completed becomes progress in Redis."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -11,11 +12,11 @@ from coordinator.member.committing import commit, learn, witness
 from coordinator.member.decision import Decision
 from coordinator.member.requests import Claim, Commit, Event, Learn, ShowBatch
 from coordinator.member.state import Commits, CommitUnderWay, Evidence, Losses, Mirrored, Shown, State, Turn
-from coordinator.progress.ownership import Fact, Owned, Ownership, completed
+from coordinator.progress.ownership import Fact, Facts, Owned, Ownership, completed
 from coordinator.progress.segments import Progress
 from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.ranges import OffsetRange
-from coordinator.redis.store import Moved
+from coordinator.redis.store import Acquired, Moved
 from coordinator.reports.lane_lines import BatchLine
 from states import (
     EPOCH,
@@ -60,7 +61,7 @@ def test_learned_in_this_call__nothing_is_learned_again() -> None:
     assert decided(learn, learned(joined()), call(START)) == Decision(learned(joined()))
 
 
-def under_way(start: StreamOffset = START, witnessed: Ownership | None = None, **changes: object) -> State:
+def under_way(start: StreamOffset = START, witnessed: Ownership | None = None, **changes: Any) -> State:
     """The state in which a start is committed."""
     request = Commit(start, completed(start), start.digest)
     commits = Commits(CommitUnderWay(start, request, witnessed))
@@ -68,9 +69,13 @@ def under_way(start: StreamOffset = START, witnessed: Ownership | None = None, *
     return joined(**{"commits": commits, "evidence": evidence, **changes})
 
 
-def done(start: StreamOffset = START, **changes: object) -> State:
+def done(start: StreamOffset = START, **changes: Any) -> State:
     """The state in which all of a start is committed."""
-    known = {"evidence": Evidence(start), "commits": Commits(None, start, start), "turn": Turn(committed=True)}
+    known: dict[str, Any] = {
+        "evidence": Evidence(start),
+        "commits": Commits(None, start, start),
+        "turn": Turn(committed=True),
+    }
     return joined(**{**known, **changes})
 
 
@@ -136,7 +141,7 @@ def test_under_way__commit() -> None:
 
 
 REQUEST = Commit(START, completed(START), START.digest)
-MOVED = {"losses": Losses(completed=START), "mirrored": Mirrored(behind=True)}
+MOVED: dict[str, Any] = {"losses": Losses(completed=START), "mirrored": Mirrored(behind=True)}
 
 
 def test_committed__positions_have_moved_so_acquire_again() -> None:
@@ -161,8 +166,8 @@ def test_committed_exactly_and_all_that_is_owned__positions_are_known() -> None:
         pytest.param(replace(held(10), topic_ids={"orders": "id-1", "other": "id-9"}), id="another topic too"),
     ],
 )
-def test_committed_exactly_but_not_all_that_is_owned__acquire_again(owns_now: object) -> None:
-    before = owning(owns_now)  # type: ignore[arg-type]
+def test_committed_exactly_but_not_all_that_is_owned__acquire_again(owns_now: Acquired) -> None:
+    before = owning(owns_now)
     decision = decided(commit, under_way(owning=before), call(START), (REQUEST, Moved({}, exactly=True)))
     assert decision == Decision(done(owning=replace(before, stale=True), **MOVED))
 
@@ -175,7 +180,7 @@ def test_unread__the_query_ends_and_its_ranges_are_free() -> None:
     assert decision == Decision(then, (event,), fails(SinkSkippedBatchError, "completed a batch without reading it"))
 
 
-REFUSED = {TP: (Fact(LEFT, 20, EPOCH),)}
+REFUSED: Facts = {TP: (Fact(LEFT, 20, EPOCH),)}
 FENCE = Event("fence", "a commit of what is owned no more at its lane epoch", {TP: (LEFT,)})
 LEFT_LANE = {TP: (Lane(RIGHT, NEXT_EPOCH, 10, (OffsetRange(10, 20),)),)}
 

@@ -10,7 +10,7 @@ from coordinator.errors import FencedMemberError, GroupBusyError, RedisUnavailab
 from coordinator.member import life, recovery
 from coordinator.member.decision import Decision, LookAgain, Step
 from coordinator.member.requests import Claim, Event, Join, Joined, Log, ReadMetadata
-from coordinator.member.state import Away, Evidence, Life, Pace, Shown, State
+from coordinator.member.state import Away, Evidence, Life, Offsets, Pace, Shown, State
 from coordinator.progress.ownership import Fact
 from coordinator.ranges import WHOLE
 from coordinator.redis.calls import Seen
@@ -46,9 +46,7 @@ def test_just_before_redis_max_outage__wait() -> None:
     ("of", "max_outage_ms", "for_ms", "words"),
     [
         pytest.param(LIFE, 60_000, 60_000, "for longer than redis.max.outage (60000 ms)", id="reached before"),
-        pytest.param(
-            FRESH, 60_000, 5_000, "for longer than what a first contact may take (5000 ms)", id="never reached"
-        ),
+        pytest.param(FRESH, 60_000, 5_000, "than what a first contact may take (5000 ms)", id="never reached"),
         pytest.param(FRESH, 1_000, 1_000, "a first contact may take (1000 ms)", id="never reached, impatient"),
     ],
 )
@@ -218,11 +216,11 @@ def test_join__report_what_assignors_and_the_commit_api_read() -> None:
         pytest.param({}, {TP: 50}, id="nobody else has any"),
     ],
 )
-def test_join_with_targets__adopt_those_of_the_group(answered: dict[object, int], then: dict[object, int]) -> None:
+def test_join_with_targets__adopt_those_of_the_group(answered: Offsets, then: Offsets) -> None:
     state = joined(life=LIFE.rejoining(), pace=Pace({TP: 50}))
     request = Join("n-1", Joining(REPORTED, targets={TP: 50}))
-    decision = decided(life.join, state, call(), (request, replace(JOINED, targets=answered)))  # type: ignore[arg-type]
-    assert decision.state.pace == Pace(then)  # type: ignore[arg-type]
+    decision = decided(life.join, state, call(), (request, replace(JOINED, targets=answered)))
+    assert decision.state.pace == Pace(then)
 
 
 def test_join_without_targets__take_none_from_others() -> None:
