@@ -167,7 +167,7 @@ def test_the_topic_was_recreated_since__older_sights_are_forgotten() -> None:
 
 def test_a_partition_that_nobody_reads__holds_nothing_back() -> None:
     state = replace(grown(10), log=replace(GROWN_LOG, partitions=(TP1,)))
-    nobody = (ReadHighWatermarks((TP,)), {TP: 100}), (ReadAssignment(), {}), (ReadPositions(()), {})
+    nobody: tuple[Answer, ...] = (ReadHighWatermarks((TP,)), {TP: 100}), (ReadAssignment(), {}), (ReadPositions(()), {})
     limited(state, pieces(10, None), *nobody)
 
 
