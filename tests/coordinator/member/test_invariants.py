@@ -45,6 +45,7 @@ END = end_of(10, 20)
 BEGUN = Batch(END, granted=owned(), readable=owned(), began_ms=1)
 UNCONFIRMED = Evidence(END, None, (END,))
 UNDER_WAY = CommitUnderWay(END, Commit(END, {}, ""), None)
+MORE = {TP: Progress.starting_at(10), TP1: Progress.starting_at(10)}
 HALVES = {TP: (Owned(LEFT, EPOCH), Owned(RIGHT, NEXT_EPOCH))}
 SIGHT = Sight(0, {}, {})
 
@@ -104,9 +105,7 @@ def test_a_sound_state__nothing_is_broken(state: State) -> None:
             id="positions of less",
         ),
         pytest.param(
-            joined(
-                owning=owning(replace(held(), progress={TP: Progress.starting_at(1), TP1: Progress.starting_at(1)}))
-            ),
+            joined(owning=owning(replace(held(), progress=MORE))),
             "not of exactly the owned ranges",
             id="positions of more",
         ),
