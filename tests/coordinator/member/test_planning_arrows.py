@@ -57,7 +57,7 @@ def test_part_of_the_start_was_skipped__look_again_before_a_plan_too() -> None:
 @pytest.mark.parametrize("lease_end_ms", [pytest.param(NOW, id="now"), pytest.param(NOW - 1, id="before")])
 def test_lease_over__heartbeat_before_a_plan(lease_end_ms: int) -> None:
     state = owns(life=replace(LIFE, lease_end_ms=lease_end_ms), turn=FRESH_TURN)
-    assert decided(look_closer, state, call(), (Heartbeat(), None)) == Decision(state, (), LookAgain())
+    assert decided(look_closer, state, call()) == Decision(state, (Heartbeat(),), LookAgain())
 
 
 TOPICS = ReadTopics(again=True)
