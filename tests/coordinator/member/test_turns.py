@@ -457,7 +457,9 @@ def test_lease_over_before_the_plan__heartbeat_and_look_again() -> None:
     world.of[requests.Grant] = slow
     member = turns(world, State(FRESH), clock)
     member.run(NEXT_OFFSET, call(FIRST))
-    assert world.names().endswith("Grant DescribeLanes ShowLanes Heartbeat ReadTopics LookAtGroup ReadLogEnds ReadTopics")
+    assert world.names().endswith(
+        "Grant DescribeLanes ShowLanes Heartbeat ReadTopics LookAtGroup ReadLogEnds ReadStrikes ReadTopics"
+    )
     assert member.state.life.lease_end_ms > clock.now
 
 
