@@ -26,7 +26,7 @@ def test_what_failed_is_told_by_the_exit_code(tests: str, processes: int, code: 
     (tmp_path / "pytest.ini").write_text("[pytest]\n")
     (tmp_path / "conftest.py").write_text("from second_try import *\n")
     (tmp_path / "test_inner.py").write_text(tests)
-    path = os.pathsep.join(map(str, (ROOT / "tests", ROOT / "scripts" / "lib")))
+    path = os.pathsep.join(map(str, (ROOT / "tests" / "support", ROOT / "scripts" / "lib")))
     command = [sys.executable, "-m", "pytest", "-q", "-n", str(processes), "-p", "no:cacheprovider"]
     done = subprocess.run(
         command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, check=False

@@ -12,7 +12,6 @@ import redis
 
 import kafka_groups
 from command_runs import Run
-from conftest import SecureListener
 from coordinator.cli.operator_commands import _time_ms
 from coordinator.errors import GroupBusyError, StateLostError
 from coordinator.kafka.log import KafkaLog
@@ -27,6 +26,7 @@ from coordinator.verdicts import Superseded
 from group_services import Group, batch, batches, read, records, subscribed
 from group_services import run as run_query
 from kafka_logs import T0, THREE_SECONDS, delete_records, kafka_log
+from secure_listener import SecureListener
 from streams import eventually, keyed
 from topics import Record
 

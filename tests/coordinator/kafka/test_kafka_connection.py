@@ -9,11 +9,11 @@ from contextlib import closing
 
 import pytest
 
-from conftest import SecureListener
 from coordinator.errors import CoopKafkaError, InvalidOptionError, KafkaAccessError, KafkaUnavailableError
 from coordinator.kafka.connection import FIRST_CONTACT_MS
 from coordinator.subscription import Bounds, TopicPartition
 from kafka_logs import kafka_log
+from secure_listener import SecureListener
 from topics import Kafka
 
 NOBODY = "127.0.0.1:1"

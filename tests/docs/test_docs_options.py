@@ -1,17 +1,16 @@
 """The pages about options: made from the code, and every row of the comparison names a test that exists."""
 
 import re
-from pathlib import Path
 
 import pytest
 
+from broker_jars import ROOT
 from spark_coop_source.options.docs import markdown
 from spark_coop_source.options.kafka_table import KAFKA_NAMES
 from spark_coop_source.options.names import NAMES
 from spark_coop_source.options.table import OPTIONS
 from spark_coop_source.options.values import Section
 
-ROOT = Path(__file__).parent.parent
 PARITY = (ROOT / "docs" / "parity.md").read_text(encoding="utf-8")
 OPTION_PAGE = (ROOT / "docs" / "options.md").read_text(encoding="utf-8")
 ROWS = [line for line in PARITY.splitlines() if line.startswith("| ") and "`tests/" in line]
@@ -33,7 +32,7 @@ def test_every_option_of_sparks_source_is_compared() -> None:
 
 @pytest.mark.parametrize("row", ROWS, ids=[row.split("|")[1].strip() for row in ROWS])
 def test_a_row_names_a_test_that_exists(row: str) -> None:
-    named = re.search(r"`(tests/\w+\.py)::(\w+)(?:\[(.+)\])?` \|$", row)
+    named = re.search(r"`(tests/[\w/]+\.py)::(\w+)(?:\[(.+)\])?` \|$", row)
     assert named, "a row ends with the name of a test"
     source = (ROOT / named[1]).read_text(encoding="utf-8")
     assert f"def {named[2]}(" in source

@@ -1,5 +1,5 @@
-// Writes what Kafka's own assignors give to random groups, one JSON object a line (tests/kafka_assignments.jsonl):
-//   java -cp "$BROKER_JARS/*" tests/KafkaAssignments.java 150 1 > tests/kafka_assignments.jsonl
+// Writes what Kafka's own assignors give to random groups, one JSON object a line (tests/coordinator/assignors/kafka_assignments.jsonl):
+//   java -cp "$BROKER_JARS/*" tests/coordinator/assignors/KafkaAssignments.java 150 1 > tests/coordinator/assignors/kafka_assignments.jsonl
 
 import java.util.*;
 import java.util.stream.*;

@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from kafka.consumer.fetcher import ConsumerRecord
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from conftest import SecureListener
 from coordinator.errors import KafkaAccessError
 from coordinator.key_hash import cuts, hash_record
 from coordinator.progress.slices import Slice, merged
 from coordinator.ranges import HASH_MAX, WHOLE, HashRange, OffsetRange
 from coordinator.subscription import TopicPartition
 from log_fixtures import end, everything, inside, lane, odd_log, offsets, rows, task, whole
+from secure_listener import SecureListener
 from spark_coop_source.fetch import consumers
 from spark_coop_source.hand_over.schema import EVERY, PLAIN, schema
 from spark_coop_source.task.read import SlicePartition, read_slices

@@ -11,7 +11,7 @@ from mutants.fault import Edit, Fault
 from mutants.hunt import Hunt
 from mutants.tree import OutOfDateError, broken, copied, edited
 
-TEST = "tests/test_ownership.py"
+TEST = "tests/coordinator/progress/test_ownership.py"
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
@@ -40,7 +40,11 @@ def fault(old: str, new: str) -> Fault:
 
 
 def test_a_fault_is_caught_by_the_test_that_fails_with_it(tree: Path) -> None:
-    assert Hunt(tree).find(fault("lo = c.hi + 1", "lo = c.hi + 2")).caught_by.startswith("test_ownership.py::")
+    assert (
+        Hunt(tree)
+        .find(fault("lo = c.hi + 1", "lo = c.hi + 2"))
+        .caught_by.startswith("coordinator/progress/test_ownership.py::")
+    )
 
 
 def test_an_edit_that_changes_nothing_is_caught_by_nothing(tree: Path) -> None:

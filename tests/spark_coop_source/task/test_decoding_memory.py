@@ -5,7 +5,6 @@ import random
 import subprocess
 import sys
 from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 import snappy
@@ -13,6 +12,7 @@ import zstandard
 
 import decoding_memory
 from bombs import COMPRESS, MIB, bomb, in_parts, record, records, sealed, varint
+from broker_jars import ROOT
 
 MOST = 640 * MIB
 """As docs/reading.md says."""
@@ -58,13 +58,12 @@ def windowed() -> bytes:
 def test_a_megabyte_from_kafka_takes_little_memory(made: Callable[[], bytes], rows: int, refused: int) -> None:
     wire = made()
     assert len(wire) <= 1.3 * MIB
-    root = Path(__file__).parent.parent
     child = subprocess.run(
         [sys.executable, decoding_memory.__file__],
         input=wire,
         stdout=subprocess.PIPE,
         check=True,
-        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(root), *sys.path])},
+        env=os.environ | {"PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])},
     )
     read, passed_over, peak = map(int, child.stdout.split())
     assert (read, passed_over) == (rows, refused)

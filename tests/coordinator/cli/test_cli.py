@@ -8,13 +8,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 import redis
 from kafka import KafkaProducer
 from rich.console import Console
 
+from broker_jars import ROOT
 from command_runs import Run
 from coordinator.assignment.assignment_text import Ranges
 from coordinator.cli.tables import print_group
@@ -30,7 +30,6 @@ from coordinator.redis.store import RedisStore
 from coordinator.subscription import Topic, TopicPartition
 from topics import Kafka
 
-ROOT = Path(__file__).parents[1]
 FIRST, SECOND = TopicPartition("orders", 0), TopicPartition("orders", 1)
 SAID = {"host": "h1", "driver_pid": "7", "pid": "12", "capacity": "4", "label.zone": "a", "label.team": "core"}
 WHOLE_TEXT = "0000000000000000-7fffffffffffffff"

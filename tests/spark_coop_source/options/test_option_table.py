@@ -3,10 +3,10 @@
 import ast
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
+from broker_jars import ROOT
 from coordinator import errors
 from coordinator.errors import UnknownOptionError
 from spark_coop_source.options import names
@@ -14,7 +14,6 @@ from spark_coop_source.options import table as option_table
 from spark_coop_source.options.options import validate
 from spark_coop_source.options.values import Given, Option
 
-ROOT = Path(__file__).parent.parent
 LOOKS_LIKE_AN_OPTION = re.compile(r"(?<![\w./])(?:[a-z]+[A-Z]\w*|[a-z]\w*(?=\.))(?:\.[a-zA-Z_]+)*")
 NO_OPTIONS = {"checkpointLocation", "spark.read", "e.g", "coordinator.assignment.ownership_listener.OwnershipListener"}
 BEGINNINGS = {"kafka", "kafka.ssl"}  # of names that the code puts together

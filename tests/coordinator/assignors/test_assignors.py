@@ -171,7 +171,7 @@ def test_in_any_group_joined_topics_have_the_same_cuts_and_owners() -> None:
 
 
 SEEDS = {"grouped": 400, "range": 3_400, "roundrobin": 3_400, "copartitioned": 1_000}
-"""Three groups each; of `grouped`, which `copartitioned` is made of, tests/test_grouped.py sees 10,000 more."""
+"""Three groups each; of `grouped`, which `copartitioned` is made of, test_grouped.py beside it sees 10,000 more."""
 
 
 @pytest.mark.parametrize("name", NAMES)

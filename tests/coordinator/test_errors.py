@@ -3,10 +3,10 @@
 import ast
 import pickle
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
+from broker_jars import ROOT
 from coordinator import errors
 from coordinator.errors import CodedError, CoopKafkaError, InvalidAssignmentError
 from coordinator.quoting import MESSAGE
@@ -57,7 +57,7 @@ def test_every_error_stands_in_the_tree_that_the_module_draws() -> None:
 def test_every_error_that_is_raised_has_a_remedy() -> None:
     with_default = {"StateFormatError"}
     names = {kind.__name__ for kind in leaves(CoopKafkaError)} - with_default
-    for file in (Path(__file__).parents[1] / "coordinator").rglob("*.py"):
+    for file in (ROOT / "coordinator").rglob("*.py"):
         for call in ast.walk(ast.parse(file.read_text())):
             if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in names:
                 assert len(call.args) + len(call.keywords) > 1, f"{file}:{call.lineno}"
