@@ -35,7 +35,7 @@ from store_world import StoreServer, World
 from streams import Stream, keyed
 from topics import Kafka
 
-LONGEST = ("test_drivers", "test_stream_reader")
+LONGEST = ("test_drivers", "test_streaming_queries")
 """Long files that come late in the alphabet, or, as a single test, could come last."""
 
 SERVERS = {"kafka_server", "redis_url", "store_server", "spark", *redis_servers.KINDS}

@@ -4,7 +4,7 @@ from mutants.fault import Edit, Fault
 
 _LUA = "coordinator/redis/lua/"
 _API = ("tests/coordinator/commits/test_commit_api.py",)
-_PROGRESS = ("tests/coordinator/redis/test_redis_progress.py",)
+_PROGRESS = ("tests/coordinator/redis/test_commits.py",)
 _SKIPPED = ("tests/end_to_end/test_skipped_batches.py",)
 
 FAULTS = (

@@ -3,20 +3,20 @@
 from mutants.fault import Edit, Fault
 
 _PRELUDE, _LEASES = "coordinator/redis/lua/prelude.lua", "coordinator/redis/lua/leases.lua"
-_STORE = ("tests/coordinator/redis/test_redis_store.py",)
-_MEMBERSHIP = ("tests/coordinator/redis/test_redis_membership.py",)
-_RECOVERY = ("tests/coordinator/redis/test_redis_recovery.py",)
+_STORE = ("tests/coordinator/redis/test_store.py",)
+_MEMBERSHIP = ("tests/coordinator/redis/test_membership.py",)
+_RECOVERY = ("tests/coordinator/redis/test_recovery.py",)
 
 FAULTS = (
     Fault(
         "what was timed by a clock that was ahead holds for that long",
         (Edit(_LEASES, "  if not at or tonumber(at) <= most then", "  if true then"),),
-        ("tests/coordinator/redis/test_redis_clock.py",),
+        ("tests/coordinator/redis/test_clock_set_back.py",),
     ),
     Fault(
         "a member with a short session cuts the leases of the others",
         (Edit(_LEASES, "tonumber(redis.call('HGET', META, name .. '_ms') or 0)", "0"),),
-        ("tests/coordinator/redis/test_redis_clock.py",),
+        ("tests/coordinator/redis/test_clock_set_back.py",),
     ),
     Fault(
         "a commit asks for no lane epoch",
@@ -41,7 +41,7 @@ FAULTS = (
                 "  verdicts[#verdicts + 1] = all and #held == asked and 'all' or ''",
             ),
         ),
-        ("tests/coordinator/redis/test_redis_store.py", "tests/coordinator/redis/test_redis_membership.py"),
+        ("tests/coordinator/redis/test_store.py", "tests/coordinator/redis/test_membership.py"),
         schedules=300,
     ),
     Fault(
@@ -77,7 +77,7 @@ FAULTS = (
                 "redis.call('HGET', META, 'epochs')",
             ),
         ),
-        ("tests/coordinator/redis/test_redis_store.py",),
+        ("tests/coordinator/redis/test_store.py",),
         schedules=100,
     ),
     Fault(

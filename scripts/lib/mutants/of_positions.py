@@ -5,8 +5,8 @@ from mutants.fault import Edit, Fault
 _PRELUDE, _PROGRESS_LUA = "coordinator/redis/lua/prelude.lua", "coordinator/redis/lua/progress.lua"
 _RAISED = "if fact.position and less(s.position, fact.position) then s.position, more = fact.position, true end"
 _STABLE = "if not stable or less(s.position, stable) then stable = s.position end"
-_SCRIPTS = ("tests/coordinator/redis/test_redis_store.py", "tests/coordinator/redis/test_redis_progress.py")
-_PROGRESS = ("tests/coordinator/progress/test_progress.py",)
+_SCRIPTS = ("tests/coordinator/redis/test_store.py", "tests/coordinator/redis/test_commits.py")
+_PROGRESS = ("tests/coordinator/progress/test_segments.py",)
 
 FAULTS = (
     Fault(
@@ -83,7 +83,7 @@ FAULTS = (
                 "if #s.ics > 0 then",
             ),
         ),
-        ("tests/coordinator/redis/test_redis_store.py",),
+        ("tests/coordinator/redis/test_store.py",),
     ),
     Fault(
         "neighbours become one segment whatever their positions",

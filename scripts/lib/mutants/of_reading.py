@@ -4,7 +4,10 @@ from mutants.fault import Edit, Fault
 
 _READER, _LANES = "spark_coop_source/driver/stream_reader.py", "spark_coop_source/select/lanes.py"
 _READINGS = "spark_coop_source/task/readings.py"
-_CALLS, _READ = ("tests/spark_coop_source/driver/test_reader_calls.py",), ("tests/spark_coop_source/task/test_read.py",)
+_CALLS, _READ = (
+    ("tests/spark_coop_source/driver/test_stream_reader.py",),
+    ("tests/spark_coop_source/task/test_read.py",),
+)
 
 FAULTS = (
     Fault(
@@ -93,12 +96,12 @@ FAULTS = (
     Fault(
         "a record that nobody here reads is given to the last part",
         (Edit(_LANES, "    numbers[hashes > np.array([part.hi for part in parts])[numbers]] = len(parts)\n", ""),),
-        ("tests/spark_coop_source/select/test_lane_rows.py",),
+        ("tests/spark_coop_source/select/test_lanes.py",),
     ),
     Fault(
         "records of a part are in no order",
         (Edit(_LANES, 'np.argsort(few, kind="stable")', "np.lexsort((-np.arange(len(few)), few))"),),
-        ("tests/spark_coop_source/select/test_lane_rows.py",),
+        ("tests/spark_coop_source/select/test_lanes.py",),
     ),
     Fault(
         "lanes of one task are not put in the order of offsets",

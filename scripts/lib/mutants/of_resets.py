@@ -3,8 +3,8 @@
 from mutants.fault import Edit, Fault
 
 _SCRIPTS = (
-    "tests/coordinator/redis/test_redis_store.py",
-    "tests/coordinator/redis/test_redis_recovery.py",
+    "tests/coordinator/redis/test_store.py",
+    "tests/coordinator/redis/test_recovery.py",
     "tests/coordinator/member/test_ownership_events.py",
 )
 

@@ -4,7 +4,7 @@ from mutants.fault import Edit, Fault
 
 _SERVICE, _PRELUDE = "coordinator/member/service.py", "coordinator/redis/lua/prelude.lua"
 _RECOVERY, _LOSSES = (
-    ("tests/coordinator/redis/test_redis_recovery.py",),
+    ("tests/coordinator/redis/test_recovery.py",),
     ("tests/coordinator/member/test_service_losses.py",),
 )
 
@@ -162,7 +162,7 @@ FAULTS = (
                 "if known == id then",
             ),
         ),
-        ("tests/coordinator/redis/test_redis_store.py",),
+        ("tests/coordinator/redis/test_store.py",),
     ),
     Fault(
         "the mirror is told the highest positions",

@@ -94,7 +94,7 @@ FAULTS = (
     Fault(
         "what was struck of a topic holds for another of that name",
         (Edit(_STRIKING, "if position ~= '-' and known and known ~= id then", "if false then"),),
-        ("tests/coordinator/redis/test_redis_recovery.py",),
+        ("tests/coordinator/redis/test_recovery.py",),
     ),
     Fault(
         "quotas are ignored",
