@@ -10,7 +10,7 @@ _OF_POISON, _OF_QUOTAS, _OF_CUTS = (
     ("tests/coordinator/cost/test_quotas.py",),
     ("tests/coordinator/cost/test_lane_cuts.py",),
 )
-_OF_REPORTS = ("tests/spark_coop_source/driver/test_cost_reports.py",)
+_OF_REPORTS = ("tests/spark_coop_source/costs/test_report.py", "tests/spark_coop_source/driver/test_cost_book.py")
 
 FAULTS = (
     Fault(

@@ -3,7 +3,7 @@
 import pytest
 
 from coordinator import verdicts
-from coordinator.errors import RedisAccessError, RedisUnavailableError, StateFormatError, StateLostError
+from coordinator.errors import StateFormatError, StateLostError
 from coordinator.group_state import KnownTopic
 from coordinator.plan.poison import Strike
 from coordinator.progress.ownership import Fact, Owned, completed
@@ -11,10 +11,8 @@ from coordinator.progress.segments import Progress
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import WHOLE, OffsetRange
 from coordinator.redis.calls import Caller
-from coordinator.redis.client import RedisClient
-from coordinator.redis.keys import GroupKeys, encode
+from coordinator.redis.keys import GroupKeys
 from coordinator.redis.operator import OperatorVerbs
-from coordinator.redis.store import RedisStore
 from coordinator.subscription import Topic, TopicPartition
 from store_world import NOBODY, OTHER, SESSION, TOPICS, TP, WANTED, World, lane, offset
 
@@ -207,34 +205,3 @@ def test_a_key_of_another_type_is_refused_by_name(world: World) -> None:
     world.redis.set(GroupKeys(world.group).meta, "somebody else's")
     with pytest.raises(StateFormatError, match="not ours"):
         world.store.status(NOBODY)
-
-
-def test_a_redis_that_does_not_answer_is_named_without_its_password() -> None:
-    with pytest.raises(RedisUnavailableError) as error:
-        RedisStore(
-            RedisClient("redis://:hunter2@127.0.0.1:1/0"), "g", session_ms=1, longest_ms=1, retention_ms=1
-        ).status(NOBODY)
-    assert "127.0.0.1:1" in str(error.value)
-    assert "hunter2" not in str(error.value)
-
-
-def test_a_wrong_password_is_an_access_error_without_the_password(redis_url: str) -> None:
-    url = redis_url.replace("redis://", "redis://nobody:hunter2@")
-    with pytest.raises(RedisAccessError) as error:
-        RedisStore(RedisClient(url), "g", session_ms=1, longest_ms=1, retention_ms=1).status(NOBODY)
-    assert "hunter2" not in str(error.value)
-
-
-@pytest.mark.parametrize(
-    ("group", "encoded"),
-    [
-        pytest.param("orders-1.a_b", "orders-1.a_b", id="plain names stay"),
-        pytest.param("a b", "a%20b", id="spaces are encoded"),
-        pytest.param("{x}", "%7Bx%7D", id="braces cannot make another hash tag"),
-        pytest.param('"~\n', "%22%7E%0A", id="quotes, tildes and newlines are encoded"),
-        pytest.param("é", "%C3%A9", id="other letters are encoded as UTF-8"),
-    ],
-)
-def test_group_names_in_keys(group: str, encoded: str) -> None:
-    assert encode(group) == encoded
-    assert GroupKeys(group).meta == "coop:v1:{" + encoded + "}:meta"

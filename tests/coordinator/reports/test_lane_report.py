@@ -4,8 +4,6 @@ from dataclasses import replace
 
 import pytest
 
-from coordinator.assignment.spare import spared
-from coordinator.assignors.assignor import Subscriber
 from coordinator.cost.batch_cost import BatchCost, LaneId, Load
 from coordinator.cost.costs import SliceCost
 from coordinator.cost.profile import Cell
@@ -15,7 +13,7 @@ from coordinator.key_hash import cuts
 from coordinator.plan.planning import Piece
 from coordinator.plan.poison import Strike
 from coordinator.ranges import WHOLE, OffsetRange
-from coordinator.reports.end_history import MOST_LOOKS, EndHistory
+from coordinator.reports.end_history import EndHistory
 from coordinator.reports.lane_lines import (
     ALONE,
     LEAD,
@@ -36,25 +34,31 @@ from coordinator.reports.lane_report import LIMITS, Ended, Planned, batch_line, 
 from coordinator.subscription import TopicPartition
 
 TP = TopicPartition("orders", 0)
+
+
 LOWER, UPPER = cuts(2)
+
+
 BUDGET = Budget(10_000, 2)
+
+
 SLOW = Quota(TP, Piece(LOWER, 100, "e.1", 280), 1_000, Cell(LOWER, 0.5, 100.0, sure=True), 1.0, Why.BUDGET)
+
+
 QUICK = Quota(TP, Piece(UPPER, 1_000, "e.1"), 1_000, Cell(UPPER, 0.5), 1.0, Why.NOTHING)
+
+
 LINE = LaneLine(TP, LOWER, 100, 450, 12, False, 9.0, 100.0, CostKind.SURE, 90, "budget")
+
+
 STRUCK = Strike(TP, LOWER, OffsetRange(100, 200), count=1)
-
-
-def seen(*looks: tuple[int, int]) -> EndHistory:
-    """A history of looks: (ms, log end)."""
-    history = EndHistory()
-    for now_ms, end in looks:
-        history.saw({TP: end}, now_ms)
-    return history
 
 
 def lines(until: int = 1_000, strikes: tuple[Strike, ...] = ()) -> list[LaneLine]:
     ended = Ended(BatchCost((Load((TP, WHOLE), 0, 100, 180.0),), 9_000.0), 10_000.0)
-    history = seen((0, 100), (8_000, 500), (19_000, 1_000))
+    history = EndHistory()
+    for now_ms, end in ((0, 100), (8_000, 500), (19_000, 1_000)):
+        history.saw({TP: end}, now_ms)
     told = lanes_told(Planned((SLOW, QUICK), {TP: until}, strikes), ended, history, 20_000)
     assert (told.lanes, told.limited, told.slowest) == (2, 1, f"{LINE.name}: 100 ms a record")
     assert told.parked == sum(line.why == PARKED for line in told.lines)
@@ -112,35 +116,6 @@ def test_a_ceiling_is_told_with_who_has_set_it(ceilings: tuple[int | None, ...],
     work = [{TP: (Piece(LOWER, 100, "e.1", ceiling), other)} for ceiling in ceilings]
     planned = Planned((bound, QUICK), {TP: 1_000}, (), ceilings=[*zip((ROOM, OLDER, LEAD), work, strict=True)])
     assert lanes_told(planned, None, EndHistory(), 20_000).lines[0].why == why
-
-
-@pytest.mark.parametrize(
-    ("position", "behind"),
-    [
-        pytest.param(90, (20_000, True), id="before the first look: at least since then"),
-        pytest.param(100, (12_000, False), id="at the end of the first look: since more came"),
-        pytest.param(499, (12_000, False), id="within what came then"),
-        pytest.param(1_000, (0, False), id="at the end nothing is old"),
-    ],
-)
-def test_the_oldest_unread_record_is_as_old_as_the_look_that_saw_it_first(
-    position: int, behind: tuple[int, bool]
-) -> None:
-    assert seen((0, 100), (8_000, 500), (19_000, 1_000)).behind_ms(TP, position, 20_000) == behind
-
-
-def test_many_looks_are_remembered_roughly_and_never_tell_less_than_it_is() -> None:
-    looks = [(i * 1_000, 100 + i) for i in range(100 * MOST_LOOKS)]
-    history, now = seen(*looks), looks[-1][0]
-    for at, end in looks[1::97]:
-        behind, at_least = history.behind_ms(TP, end - 1, now) or (0, True)
-        assert now - at <= behind <= (now - at) * 7 / 6 + 1_000
-        assert not at_least
-    assert len(history._looks[TP].seen) <= MOST_LOOKS
-
-
-def test_a_partition_that_was_never_looked_at_is_behind_nobody_knows_how_long() -> None:
-    assert EndHistory().behind_ms(TP, 5, 1_000) is None
 
 
 @pytest.mark.parametrize(
@@ -215,21 +190,3 @@ BEHIND = QUICK._replace(piece=Piece(UPPER, 100, "e.1", 280), cell=Cell(UPPER, 0.
 def test_lanes_that_are_slow_and_cannot_keep_up_take_part_of_the_slots(quotas: list[Quota], part: float) -> None:
     assert slow_part(quotas, BUDGET) == pytest.approx(part)
     assert slow_part(quotas, Budget(0, 2)) == 0
-
-
-@pytest.mark.parametrize(
-    ("slow", "capacities"),
-    [
-        pytest.param(("0", "4"), [4, 4], id="below a tenth nothing changes"),
-        pytest.param(("45", "0"), [20, 40], id="half of the slots are stuck"),
-        pytest.param(("100", "0"), [4, 40], id="a tenth is always left"),
-    ],
-)
-def test_a_member_that_holds_a_slow_key_counts_for_less(slow: tuple[str, str], capacities: list[int]) -> None:
-    members = [Subscriber(f"m{i}", 4, frozenset({"t"}), metadata={"slow_percent": s}) for i, s in enumerate(slow)]
-    assert [m.capacity for m in spared(members)] == capacities
-
-
-def test_a_damaged_part_is_a_named_error() -> None:
-    with pytest.raises(StateFormatError, match="m-1 says"):
-        spared([Subscriber("m-1", 4, frozenset({"t"}), metadata={"slow_percent": "x"})])

@@ -1,25 +1,17 @@
-"""The command line against a real Redis: what it prints, and how it ends when something is wrong."""
+"""The commands that only look, against a real Redis: `describe`, `gaps`, `owner`, `events`, `groups`."""
 
-import ast
-import io
 import json
 import secrets
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
 import redis
 from kafka import KafkaProducer
-from rich.console import Console
 
-from broker_jars import ROOT
 from command_runs import Run
 from coordinator.assignment.assignment_text import Ranges
-from coordinator.cli.tables import print_group
 from coordinator.key_hash import hash_key
-from coordinator.operations.views import GroupView, GrowthView, LaneView, MemberView, PartitionView
 from coordinator.ranges import WHOLE
 from coordinator.redis.calls import Caller
 from coordinator.redis.client import RedisClient
@@ -31,7 +23,11 @@ from coordinator.subscription import Topic, TopicPartition
 from topics import Kafka
 
 FIRST, SECOND = TopicPartition("orders", 0), TopicPartition("orders", 1)
+
+
 SAID = {"host": "h1", "driver_pid": "7", "pid": "12", "capacity": "4", "label.zone": "a", "label.team": "core"}
+
+
 WHOLE_TEXT = "0000000000000000-7fffffffffffffff"
 
 
@@ -180,120 +176,3 @@ def test_a_group_that_has_expired_is_not_listed(run: Run, redis_url: str, known_
     with closing(redis.Redis.from_url(redis_url)) as client:
         client.delete(GroupKeys(known_group).meta)
     assert known_group not in run("groups", "list", "--redis", redis_url)[1].splitlines()
-
-
-def test_an_unknown_group_is_one_line_on_stderr(run: Run, redis_url: str) -> None:
-    code, out, err = run("describe", "no\nsuch group", "--redis", redis_url)
-
-    assert (code, out) == (1, "")
-    assert err.startswith("UNKNOWN_GROUP: ")
-    assert "Remedy: " in err
-    assert err.count("\n") == 1
-
-
-def test_a_redis_that_is_not_there_is_one_line_without_the_password(run: Run) -> None:
-    code, out, err = run("describe", "g", "--redis", "redis://ann:pa55word@127.0.0.1:1/0")
-
-    assert (code, out) == (1, "")
-    assert err.startswith("REDIS_UNAVAILABLE: no answer from the Redis at redis://127.0.0.1:1/0")
-    assert "pa55word" not in err
-    assert err.count("\n") == 1
-
-
-def test_a_url_that_cannot_be_parsed_is_not_shown(run: Run) -> None:
-    code, _, err = run("describe", "g", "--redis", "redis://ann:pa[55word@h:xx/0")
-
-    assert code == 2
-    assert err.startswith("INVALID_OPTION: --redis cannot be used: host and port cannot be told apart")
-    assert "55word" not in err
-
-
-@pytest.mark.parametrize(
-    ("arguments", "told"),
-    [
-        pytest.param(["describe", "g"], "--redis", id="no Redis is named"),
-        pytest.param(["describe", "--redis", "redis://h"], "GROUP", id="no group is named"),
-        pytest.param(["descrieb"], "No such command", id="no such verb"),
-        pytest.param(["describe", "g", "--yaml"], "No such option", id="no such option"),
-    ],
-)
-def test_wrong_usage_ends_with_2(run: Run, arguments: list[str], told: str) -> None:
-    code, out, err = run(*arguments)
-
-    assert (code, out) == (2, "")
-    assert told in err
-
-
-def test_without_the_extra_it_says_what_to_install(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "typer", None)
-    monkeypatch.delitem(sys.modules, "coordinator.cli.commands", raising=False)
-
-    code, _, err = run("describe", "g")
-
-    assert code == 1
-    assert err.startswith("ENVIRONMENT_MISMATCH: the command coop-kafka needs the package typer")
-    assert "coop-kafka[cli]" in err
-
-
-def test_it_loads_neither_spark_nor_kafka() -> None:
-    loaded = (
-        "import coordinator.cli.commands, sys; print(*{m.split('.')[0] for m in sys.modules} & {'pyspark', 'kafka'})"
-    )
-    done = subprocess.run([sys.executable, "-c", loaded], cwd=ROOT, capture_output=True, text=True, check=True)
-
-    assert done.stdout.split() == []
-
-
-def test_only_one_module_prints_and_only_one_makes_texts_of_tables() -> None:
-    allowed = {"print": "printing.py", "echo": "", "Text": "tables.py"}
-    for file in [*(ROOT / "coordinator" / "cli").glob("*.py"), ROOT / "spark_coop_source" / "command_line.py"]:
-        for call in ast.walk(ast.parse(file.read_text())):
-            function = call.func if isinstance(call, ast.Call) else None
-            name = function.id if isinstance(function, ast.Name) else getattr(function, "attr", "")
-            of_console = name == "print" and isinstance(function, ast.Attribute)
-            assert of_console or allowed.get(name, file.name) == file.name, f"{file}: {name}, which escapes nothing"
-
-
-def test_on_a_narrow_terminal_a_hash_range_breaks_at_its_dash() -> None:
-    lane = LaneView(WHOLE_TEXT, 5, None, None, None)
-    members, partitions = (MemberView("m-1", 0, "ended", {}),), (PartitionView("t", 0, 5, None, None, 0, (lane,)),)
-    group = GroupView("g", "Empty", 0, "", 0, 0, {}, members, partitions)
-    console = Console(file=io.StringIO(), width=80)
-
-    print_group(group, console)
-
-    assert isinstance(console.file, io.StringIO)
-    printed = console.file.getvalue()
-    assert "0000000000000000- " in printed
-    assert "7fffffffffffffff" in printed.splitlines()[-1]
-    assert "nobody" in printed
-    assert "ended" in printed
-
-
-GROWTHS = (
-    GrowthView("t", 1, 2, ordered=True, grace_left_ms=0, waiting=False),
-    GrowthView("t", 2, 4, ordered=True, grace_left_ms=1_500, waiting=True),
-    GrowthView("t", 4, 8, ordered=True, grace_left_ms=0, waiting=True),
-    GrowthView("t", 8, 9, ordered=False, grace_left_ms=9_000, waiting=False),
-)
-
-
-def test_what_is_out_of_the_ordinary_is_said_above_the_tables() -> None:
-    console = Console(file=io.StringIO(), width=80)
-
-    print_group(
-        GroupView("g", "Empty", 4, "grouped 1", 17, 2_500, {"accept.individual.commit": "false"}, (), (), GROWTHS),
-        console,
-    )
-
-    assert isinstance(console.file, io.StringIO)
-    assert console.file.getvalue().splitlines() == [
-        "Group 'g': Empty, generation 4 by grouped 1",
-        "Recovering from a loss of state for 2.5 s more",
-        "Reset epoch 17",
-        "Policy: accept.individual.commit=false",
-        "Topic 't' grew from 2 to 4 partitions: new ones wait, 1.5 s of the grace left",
-        "Topic 't' grew from 4 to 8 partitions: new ones wait for the older ones",
-        "Topic 't' grew from 8 to 9 partitions: key order across it is not promised",
-        "No positions yet.",
-    ]
