@@ -3,20 +3,20 @@
 from mutants.fault import Edit, Fault
 
 _PRELUDE, _LEASES = "coordinator/redis/lua/prelude.lua", "coordinator/redis/lua/leases.lua"
-_STORE = ("tests/test_redis_store.py",)
-_MEMBERSHIP = ("tests/test_redis_membership.py",)
-_RECOVERY = ("tests/test_redis_recovery.py",)
+_STORE = ("tests/coordinator/redis/test_store.py",)
+_MEMBERSHIP = ("tests/coordinator/redis/test_membership.py",)
+_RECOVERY = ("tests/coordinator/redis/test_recovery.py",)
 
 FAULTS = (
     Fault(
         "what was timed by a clock that was ahead holds for that long",
         (Edit(_LEASES, "  if not at or tonumber(at) <= most then", "  if true then"),),
-        ("tests/test_redis_clock.py",),
+        ("tests/coordinator/redis/test_clock_set_back.py",),
     ),
     Fault(
         "a member with a short session cuts the leases of the others",
         (Edit(_LEASES, "tonumber(redis.call('HGET', META, name .. '_ms') or 0)", "0"),),
-        ("tests/test_redis_clock.py",),
+        ("tests/coordinator/redis/test_clock_set_back.py",),
     ),
     Fault(
         "a commit asks for no lane epoch",
@@ -29,7 +29,7 @@ FAULTS = (
             Edit("coordinator/redis/lua/authorize.lua", "and epoch == piece.left.a then", "then"),
             Edit("coordinator/progress/ownership.py", " if o.epoch == lane.epoch)", ")"),
         ),
-        ("tests/test_ownership.py",),
+        ("tests/coordinator/progress/test_ownership.py",),
     ),
     Fault(
         "one refused part refuses the whole lane",
@@ -41,7 +41,7 @@ FAULTS = (
                 "  verdicts[#verdicts + 1] = all and #held == asked and 'all' or ''",
             ),
         ),
-        ("tests/test_redis_store.py", "tests/test_redis_membership.py"),
+        ("tests/coordinator/redis/test_store.py", "tests/coordinator/redis/test_membership.py"),
         schedules=300,
     ),
     Fault(
@@ -61,7 +61,7 @@ FAULTS = (
                 "self._as_of and self._as_of[1] == look.generation else None",
             ),
         ),
-        ("tests/test_service_losses.py",),
+        ("tests/coordinator/member/test_service_losses.py",),
     ),
     Fault(
         "lane epochs of an older nonce stay valid",
@@ -77,7 +77,7 @@ FAULTS = (
                 "redis.call('HGET', META, 'epochs')",
             ),
         ),
-        ("tests/test_redis_store.py",),
+        ("tests/coordinator/redis/test_store.py",),
         schedules=100,
     ),
     Fault(
@@ -149,7 +149,7 @@ FAULTS = (
                 "self._lease_end = self._clock.now_ms() + self._settings.session_ms",
             ),
         ),
-        ("tests/test_hand_over.py",),
+        ("tests/coordinator/member/test_hand_over.py",),
     ),
     Fault(
         "stopping frees everything, also what killed tasks may still write",
@@ -192,13 +192,13 @@ FAULTS = (
                 "    except ImportError as error:\n",
             ),
         ),
-        ("tests/test_assigning.py",),
+        ("tests/coordinator/assignment/test_assigning.py",),
         schedules=20,
     ),
     Fault(
         "no event names a broken assignor",
         (Edit("coordinator/redis/lua/assign.lua", "if ARGV[4] == '' then", "if true then"),),
-        ("tests/test_broken_assignors.py",),
+        ("tests/coordinator/member/test_broken_assignors.py",),
     ),
     Fault(
         "a partition whose positions and owners are gone is waited for",

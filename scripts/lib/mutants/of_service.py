@@ -3,7 +3,10 @@
 from mutants.fault import Edit, Fault
 
 _SERVICE, _PRELUDE = "coordinator/member/service.py", "coordinator/redis/lua/prelude.lua"
-_RECOVERY, _LOSSES = ("tests/test_redis_recovery.py",), ("tests/test_service_losses.py",)
+_RECOVERY, _LOSSES = (
+    ("tests/coordinator/redis/test_recovery.py",),
+    ("tests/coordinator/member/test_service_losses.py",),
+)
 
 _KNOWS_COMPLETED = Edit(
     _SERVICE,
@@ -74,7 +77,7 @@ FAULTS = (
                 "Fact(h, lane.until) for h in missing",
             ),
         ),
-        ("tests/test_ownership.py",),
+        ("tests/coordinator/progress/test_ownership.py",),
     ),
     Fault(
         "what was skipped stays in the next offset",
@@ -85,7 +88,7 @@ FAULTS = (
                 "        mine = start\n",
             ),
         ),
-        ("tests/test_hand_over.py",),
+        ("tests/coordinator/member/test_hand_over.py",),
     ),
     Fault(
         "an end that a process never authorised is asserted",
@@ -101,7 +104,7 @@ FAULTS = (
                 "from coordinator.progress.ownership import Fact, Facts,",
             ),
         ),
-        ("tests/test_evidence.py",),
+        ("tests/coordinator/member/test_evidence.py",),
         schedules=300,
     ),
     Fault(
@@ -159,7 +162,7 @@ FAULTS = (
                 "if known == id then",
             ),
         ),
-        ("tests/test_redis_store.py",),
+        ("tests/coordinator/redis/test_store.py",),
     ),
     Fault(
         "the mirror is told the highest positions",
@@ -175,12 +178,12 @@ FAULTS = (
     Fault(
         "a group is kept for ever until somebody's first heartbeat",
         (Edit("coordinator/redis/lua/found.lua", "  keep()\n", ""),),
-        ("tests/test_expiry.py",),
+        ("tests/coordinator/redis/test_expiry.py",),
     ),
     Fault(
         "what a verb has made does not expire with the group",
         (Edit(_PRELUDE, "  expire_what_is_new()\n  return", "  return"),),
-        ("tests/test_expiry.py",),
+        ("tests/coordinator/redis/test_expiry.py",),
     ),
     Fault(
         "a group that has lost its meta is founded anew",

@@ -5,8 +5,12 @@ from mutants.fault import Edit, Fault
 _POISON, _QUOTAS, _CUTS = "coordinator/plan/poison.py", "coordinator/cost/quotas.py", "coordinator/cost/lane_cuts.py"
 _STRIKING, _JOIN = "coordinator/redis/lua/striking.lua", "coordinator/redis/lua/join.lua"
 _ASSIGNMENT, _BOOK = "coordinator/assignment/", "spark_coop_source/driver/cost_book.py"
-_OF_POISON, _OF_QUOTAS, _OF_CUTS = ("tests/test_poison.py",), ("tests/test_quotas.py",), ("tests/test_lane_cuts.py",)
-_OF_REPORTS = ("tests/test_cost_reports.py",)
+_OF_POISON, _OF_QUOTAS, _OF_CUTS = (
+    ("tests/coordinator/member/test_poison.py",),
+    ("tests/coordinator/cost/test_quotas.py",),
+    ("tests/coordinator/cost/test_lane_cuts.py",),
+)
+_OF_REPORTS = ("tests/spark_coop_source/costs/test_report.py", "tests/spark_coop_source/driver/test_cost_book.py")
 
 FAULTS = (
     Fault(
@@ -85,12 +89,12 @@ FAULTS = (
     Fault(
         "damaged work strikes what nobody can read",
         (Edit(_STRIKING, "if whole and some then slices", "if true then slices"),),
-        ("tests/test_damaged_state.py",),
+        ("tests/hostile/test_damaged_state.py",),
     ),
     Fault(
         "what was struck of a topic holds for another of that name",
         (Edit(_STRIKING, "if position ~= '-' and known and known ~= id then", "if false then"),),
-        ("tests/test_redis_recovery.py",),
+        ("tests/coordinator/redis/test_recovery.py",),
     ),
     Fault(
         "quotas are ignored",
@@ -159,7 +163,7 @@ FAULTS = (
             Edit("coordinator/member/steering.py", "if warm and not waited and ", "if warm and "),
             Edit("coordinator/cost/model.py", "batch.warm and not batch.maybe_waited", "batch.warm"),
         ),
-        ("tests/test_steering.py",),
+        ("tests/coordinator/member/test_steering.py",),
     ),
     Fault(
         "a cut beside a key leaves another with it",
@@ -211,12 +215,12 @@ FAULTS = (
     Fault(
         "the cap of individual commits is never enforced",
         (Edit("coordinator/redis/lua/commit_ranges.lua", "if after > limit then", "if false then"),),
-        ("tests/test_commit_api.py",),
+        ("tests/coordinator/commits/test_commit_api.py",),
     ),
     Fault(
         "a log that was cut and has grown again passes for the old one",
         (Edit("coordinator/progress/data_loss.py", "if tp in ends and ends[tp] < x.end}", "if tp in ends and False}"),),
-        ("tests/test_leader_epochs.py",),
+        ("tests/coordinator/member/test_leader_epochs.py",),
     ),
     Fault(
         "how far a log reached is believed after an operator's reset",
@@ -227,6 +231,6 @@ FAULTS = (
                 "(reset, found[4]) == (reset,",
             ),
         ),
-        ("tests/test_leader_epochs.py",),
+        ("tests/coordinator/member/test_leader_epochs.py",),
     ),
 )

@@ -4,9 +4,9 @@ from mutants.fault import Edit, Fault
 
 _STEERING, _MODEL = "coordinator/member/steering.py", "coordinator/cost/model.py"
 _OVERHEAD, _SEARCH = "coordinator/cost/overhead.py", "coordinator/cost/search.py"
-_STALLS, _OF_STALLS = "coordinator/cost/stalls.py", ("tests/test_stalls.py",)
-_OF_STEERING, _OF_SEARCH = ("tests/test_steering.py",), ("tests/test_search.py",)
-_OF_OVERHEAD = ("tests/test_overhead.py",)
+_STALLS, _OF_STALLS = "coordinator/cost/stalls.py", ("tests/coordinator/cost/test_stalls.py",)
+_OF_STEERING, _OF_SEARCH = ("tests/coordinator/member/test_steering.py",), ("tests/coordinator/cost/test_search.py",)
+_OF_OVERHEAD = ("tests/coordinator/cost/test_overhead.py",)
 
 FAULTS = (
     Fault(

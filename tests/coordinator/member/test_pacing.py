@@ -1,0 +1,144 @@
+"""How far a batch reads: log ends, AvailableNow's targets, and the limits that Spark passes."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+
+from coordinator.key_hash import cuts
+from coordinator.member.decision import Call, Decision, LookAgain, Seen, Setup, Step, decide
+from coordinator.member.limits import Limits
+from coordinator.member.pacing import IDLE_MS, adopt_targets, ends_of, pace_batch, rest
+from coordinator.member.state import Life, LogView, Owning, Pace, Reading, State
+from coordinator.offset_spec import Earliest
+from coordinator.plan.planning import Cutting, Piece, Pieces
+from coordinator.ranges import WHOLE
+from coordinator.redis.membership import Joining
+from coordinator.settings import GroupSettings
+from coordinator.subscription import Bounds, TopicPartition, Topics
+
+TP, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)
+LOG = {TP: Bounds(0, 100), OTHER: Bounds(0, 100)}
+LOWER, UPPER = cuts(2)
+UNLIMITED = Limits()
+
+
+def at(position: int, other: int) -> Pieces:
+    return {TP: (Piece(WHOLE, position, "a.1"),), OTHER: (Piece(WHOLE, other, "a.1"),)}
+
+
+SETUP = Setup(GroupSettings("g"), Topics(("orders",)), Earliest(), Cutting(2), Joining({}))
+
+
+FREE = Pace()
+
+
+def state(work: Pieces, pace: Pace = FREE, *, others: Mapping[TopicPartition, int] | None = None) -> State:
+    """A member that may read `work`."""
+    return State(
+        Life(""),
+        log=LogView(bounds=LOG),
+        owning=Owning(targets=others or {}),
+        reading=Reading(work=work),
+        pace=pace,
+    )
+
+
+def after(step: Step, before: State, now_ms: int = 1_000, limits: Limits = UNLIMITED) -> State:
+    """The state after a step that goes on."""
+    decision = decide(step, before, Seen(now_ms), Call(SETUP, limits=limits))
+    assert decision == Decision(decision.state)
+    return decision.state
+
+
+@pytest.mark.parametrize(
+    ("targets", "limits", "expected"),
+    [
+        pytest.param(None, UNLIMITED, {TP: 100, OTHER: 100}, id="without limits to the end of the log"),
+        pytest.param({TP: 70, OTHER: 80}, UNLIMITED, {TP: 70, OTHER: 80}, id="AvailableNow ends at its targets"),
+        pytest.param({TP: 300, OTHER: 80}, UNLIMITED, {TP: 100, OTHER: 80}, id="never beyond the log"),
+        pytest.param({TP: 70}, UNLIMITED, {TP: 70, OTHER: 0}, id="a partition that came after the start is not read"),
+        pytest.param(None, Limits(max_offsets=60), {TP: 60, OTHER: 80}, id="a limit is shared by backlog"),
+        pytest.param(
+            {TP: 20, OTHER: 90}, Limits(max_offsets=10), {TP: 20, OTHER: 70}, id="targets leave more to others"
+        ),
+        pytest.param(None, Limits(max_offsets=1), {TP: 21, OTHER: 61}, id="each partition reads at least one offset"),
+        pytest.param(None, Limits(max_offsets=120), {TP: 100, OTHER: 100}, id="a limit of the whole backlog is none"),
+    ],
+)
+def test_until(
+    targets: Mapping[TopicPartition, int] | None, limits: Limits, expected: Mapping[TopicPartition, int]
+) -> None:
+    assert after(pace_batch, state(at(20, 60), Pace(targets)), limits=limits).reading.until == expected
+
+
+def test_until_raises_the_lanes_furthest_behind_first() -> None:
+    work = {TP: (Piece(LOWER, 10, "a.1"), Piece(UPPER, 50, "a.1"))}
+    assert after(pace_batch, state(work), limits=Limits(max_offsets=15)).reading.until[TP] == 40
+
+
+WAITING = Limits(min_offsets=500, max_delay_ms=60_000)
+
+
+@pytest.mark.parametrize(
+    ("limits", "planned_ms_ago", "targets", "expected"),
+    [
+        pytest.param(WAITING, None, None, 100, id="the first batch of a query never waits"),
+        pytest.param(WAITING, 59_999, None, 0, id="too little waits for more"),
+        pytest.param(WAITING, 60_000, None, 100, id="but not longer than maxTriggerDelay"),
+        pytest.param(Limits(min_offsets=120), 1, None, 100, id="enough is read at once"),
+        pytest.param(Limits(min_offsets=121), 1, None, 0, id="one offset too few waits"),
+        pytest.param(WAITING, 1, {TP: 100, OTHER: 100}, 100, id="AvailableNow waits for nothing"),
+        pytest.param(
+            Limits(min_offsets=120, max_offsets=2), 1, None, 21, id="maxOffsets bounds what minOffsets let go"
+        ),
+    ],
+)
+def test_min_offsets(
+    limits: Limits, planned_ms_ago: int | None, targets: Mapping[TopicPartition, int] | None, expected: int
+) -> None:
+    planned_ms = None if planned_ms_ago is None else 100_000 - planned_ms_ago
+    paced = after(pace_batch, state(at(20, 60), Pace(targets, planned_ms=planned_ms)), 100_000, limits)
+    assert paced.reading.until[TP] == expected
+    assert (paced.pace.idle is None) == (expected > 0)
+
+
+@pytest.mark.parametrize(
+    ("own", "bounds", "expected"),
+    [
+        pytest.param(None, LOG, None, id="a member that runs for ever takes no targets of others"),
+        pytest.param({TP: 50, OTHER: 60}, LOG, {TP: 50, OTHER: 60}, id="alone it keeps its own"),
+        pytest.param({TP: 50, OTHER: 60}, LOG | {TP: Bounds(0, 30)}, {TP: 30, OTHER: 60}, id="a cut log lowers its"),
+        pytest.param({TP: 50, OTHER: 60}, {TP: Bounds(0, 100)}, {TP: 50}, id="a topic that is gone has no target"),
+    ],
+)
+def test_adopt(
+    own: Mapping[TopicPartition, int] | None,
+    bounds: Mapping[TopicPartition, Bounds],
+    expected: Mapping[TopicPartition, int] | None,
+) -> None:
+    before = replace(state({}, Pace(own), others={TP: 90}), log=LogView(bounds=bounds))
+    assert after(adopt_targets, before).pace.targets == expected
+
+
+def test_an_idle_query_waits_before_its_next_look_and_others_do_not() -> None:
+    busy = state(at(20, 60))
+    assert after(rest, busy) == busy
+    idle = after(pace_batch, state({TP: (Piece(WHOLE, 100, "a.1"),)}), now_ms=1_000)
+    decision = decide(rest, idle, Seen(1_100), Call(SETUP))
+    assert decision.outcome == LookAgain(IDLE_MS - 100)
+    assert after(rest, decision.state, 1_100) == decision.state, "it has waited"
+
+
+def test_a_partition_that_appeared_later_is_read_for_the_other_members_and_not_waited_for() -> None:
+    adopting = after(adopt_targets, state({}, Pace({TP: 20}), others={TP: 90, OTHER: 30}))
+    assert adopting.pace.targets == {TP: 20}
+    assert ends_of(adopting.pace, LOG) == {TP: 20, OTHER: 30}
+
+
+def test_members_that_ask_for_more_one_after_the_other_never_wait_for_each_other() -> None:
+    targets: list[dict[TopicPartition, int]] = [{TP: 8}, {TP: 10, OTHER: 0}, {TP: 22, OTHER: 3}]
+    members = [after(adopt_targets, state({}, Pace(t), others={TP: 22, OTHER: 3})).pace for t in targets]
+    for n, waits in enumerate(members):
+        for reads in members[n:]:  # those before it have ended
+            assert all(ends_of(reads, LOG)[tp] >= target for tp, target in (waits.targets or {}).items())
