@@ -56,9 +56,9 @@ FAULTS = (
         "an assignment is known by its number alone",
         (
             Edit(
-                "coordinator/member/holding.py",
-                "self._as_of == (self._membership.joined, look.generation) else None",
-                "self._as_of and self._as_of[1] == look.generation else None",
+                "coordinator/member/owning.py",
+                "owning.as_of == as_of and",
+                "owning.as_of and owning.as_of[1] == look.generation and",
             ),
         ),
         ("tests/coordinator/member/test_service_losses.py",),
@@ -144,9 +144,9 @@ FAULTS = (
         "the lease counts from the answer, not from the question",
         (
             Edit(
-                "coordinator/member/membership.py",
-                "self._lease_end = max(self._lease_end, asked + self._settings.session_ms)",
-                "self._lease_end = self._clock.now_ms() + self._settings.session_ms",
+                "coordinator/member/turns.py",
+                "life = life.renewed(reply.seen, asked_ms + self._world.settings.session_ms)",
+                "life = life.renewed(reply.seen, self._clock.now_ms() + self._world.settings.session_ms)",
             ),
         ),
         ("tests/coordinator/member/test_hand_over.py",),
@@ -209,16 +209,19 @@ FAULTS = (
         "a lease without an entry is waited for",
         (
             Edit(
-                "coordinator/member/leading.py",
-                "        if self._membership.member not in {m.member for m in members}:",
-                "        if {m.member for m in members} != set(look.members):",
+                "coordinator/member/assigning.py",
+                "    if me not in {m.member for m in members}:",
+                "    if {m.member for m in members} != set(look.members):",
             ),
         ),
         ("tests/hostile/test_hostile_redis.py",),
     ),
     Fault(
         "nothing is released to a new member",
-        (Edit("coordinator/member/holding.py", "if surplus and self._release(surplus):", "if False:"),),
+        (
+            Edit("coordinator/member/owning.py", "    if released:\n", "    if False:\n"),
+            Edit("coordinator/member/owning.py", "released = seen.of(Release(heirs)) if heirs else 0", "released = 0"),
+        ),
         schedules=100,
     ),
     Fault(
@@ -230,9 +233,9 @@ FAULTS = (
         "AvailableNow ends when its own hashes are done",
         (
             Edit(
-                "coordinator/member/service.py",
-                "return self._membership.call(lambda caller: self._store.finish(caller, targets))",
-                "return True",
+                "coordinator/member/planning.py",
+                "Return(None) if seen.of(Finish(targets)) else LookAgain()",
+                "Return(None)",
             ),
         ),
         schedules=200,

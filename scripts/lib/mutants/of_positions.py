@@ -12,8 +12,12 @@ FAULTS = (
     Fault(
         "a checkpoint's position beyond the log end is committed",
         (
-            Edit("coordinator/member/service.py", "        self._losses.refuse_beyond(offset)\n", ""),
-            Edit("coordinator/member/committing.py", "        mine = self._losses.within_logs(mine)\n", ""),
+            Edit("coordinator/member/accepting.py", "state, _, _ = within_logs(state, offset, seen, call)", "pass"),
+            Edit(
+                "coordinator/member/committing.py",
+                "    state, mine, warnings = within_logs(state, mine, seen, call)\n",
+                "    warnings = ()\n",
+            ),
         ),
         ("tests/hostile/test_hostile_checkpoints.py",),
     ),

@@ -2,55 +2,50 @@
 
 from mutants.fault import Edit, Fault
 
-_SERVICE, _PRELUDE = "coordinator/member/service.py", "coordinator/redis/lua/prelude.lua"
+_PRELUDE = "coordinator/redis/lua/prelude.lua"
 _RECOVERY, _LOSSES = (
     ("tests/coordinator/redis/test_recovery.py",),
     ("tests/coordinator/member/test_service_losses.py",),
 )
 
-_KNOWS_COMPLETED = Edit(
-    _SERVICE,
-    "from coordinator.progress.ownership import narrowed\n",
-    "from coordinator.progress.ownership import completed, narrowed\n",
-)
+
+def _commits_early(path: str, before: str, offset: str) -> tuple[Edit, Edit]:
+    """Commits all of an offset right before that line of a step."""
+    imports = "from coordinator.member.requests import "
+    known = "from coordinator.progress.ownership import completed\n"
+    early = f'    seen.of(Commit({offset}, completed({offset}), ""))\n'
+    return Edit(path, imports, f"{known}{imports}Commit, "), Edit(path, before, early + before)
+
 
 FAULTS = (
     Fault(
         "a batch is committed when it is authorised, before the sink has it",
-        (
-            _KNOWS_COMPLETED,
-            Edit(
-                _SERVICE,
-                "            self._evidence.authorise(end, verdict)\n",
-                "            self._evidence.authorise(end, verdict)\n"
-                "            self._committing._commit(end, completed(end), None)\n",
-            ),
+        _commits_early(
+            "coordinator/member/authorizing.py", "    owning = replace(state.owning, stale=True)\n", "batch.end"
         ),
         schedules=100,
     ),
     Fault(
         "a batch is committed when it is planned",
-        (
-            _KNOWS_COMPLETED,
-            Edit(
-                _SERVICE,
-                "        self._evidence.add_unconfirmed(end)\n",
-                "        self._evidence.add_unconfirmed(end)\n"
-                "        self._committing._commit(end, completed(end), None)\n",
-            ),
+        _commits_early(
+            "coordinator/member/planning.py",
+            "    state = replace(state, evidence=state.evidence.with_unconfirmed(end))\n",
+            "end",
         ),
         schedules=100,
     ),
     Fault(
         "stopping commits the batch that runs",
         (
-            _KNOWS_COMPLETED,
             Edit(
-                _SERVICE,
-                "        unconfirmed = self._evidence.unconfirmed\n",
-                "        unconfirmed = self._evidence.unconfirmed\n"
-                "        if self._evidence.known.member:\n"
-                "            self._committing._commit(self._evidence.known, completed(self._evidence.known), None)\n",
+                "coordinator/member/service.py",
+                "        unconfirmed = self.state.evidence.unconfirmed_ranges\n",
+                "        unconfirmed = self.state.evidence.unconfirmed_ranges\n"
+                "        if self.state.evidence.known.member:\n"
+                "            from coordinator.member.requests import Commit\n"
+                "            from coordinator.progress.ownership import completed\n"
+                "            known = self.state.evidence.known\n"
+                '            self._once(Commit(known, completed(known), ""), "commit")\n',
             ),
         ),
         schedules=200,
@@ -59,11 +54,10 @@ FAULTS = (
         "what is planned is not asked for again before it is read",
         (
             Edit(
-                _SERVICE,
-                "verdict = self._membership.call(lambda caller: self._store.authorize(caller, end))",
-                "from coordinator.progress.ownership import Owned\n"
-                "            owned = {tp: [Owned(x.hashes, x.epoch) for x in of] for tp, of in end.lanes.items()}\n"
-                "            verdict = {tp: tuple(of) for tp, of in owned.items()}",
+                "coordinator/member/authorizing.py",
+                "    granted = seen.of(Authorize(batch.end))\n",
+                "    from coordinator.progress.ownership import lane_ranges\n"
+                "    granted = {tp: lane_ranges(rows) for tp, rows in batch.end.rows.items()}\n",
             ),
         ),
         schedules=300,
@@ -84,8 +78,8 @@ FAULTS = (
         (
             Edit(
                 "coordinator/member/committing.py",
-                "        mine = start if witnessed is None else narrowed(start, witnessed)\n",
-                "        mine = start\n",
+                "    mine = start if witnessed is None else narrowed(start, witnessed)\n",
+                "    mine = start\n",
             ),
         ),
         ("tests/coordinator/member/test_hand_over.py",),
@@ -94,12 +88,12 @@ FAULTS = (
         "an end that a process never authorised is asserted",
         (
             Edit(
-                "coordinator/member/evidence.py",
-                "return asserted(self.known, self._witnessed)",
+                "coordinator/member/state.py",
+                "return asserted(self.known, self.witnessed)",
                 "return {tp: tuple(Fact(x.hashes, x.until) for x in of_tp) for tp, of_tp in self.known.lanes.items()}",
             ),
             Edit(
-                "coordinator/member/evidence.py",
+                "coordinator/member/state.py",
                 "from coordinator.progress.ownership import Facts,",
                 "from coordinator.progress.ownership import Fact, Facts,",
             ),
@@ -111,12 +105,12 @@ FAULTS = (
         "after a loss of state it begins at latest",
         (
             Edit(
-                "coordinator/member/founding.py",
-                '        if self._settings.on_state_loss == "earliest":\n'
-                "            earliest = self._log.resolve(Earliest(), partitions)\n",
-                "        if True:\n"
-                "            from coordinator.offset_spec import Latest\n"
-                "            earliest = self._log.resolve(Latest(), partitions)\n",
+                "coordinator/member/recovery.py",
+                '    if settings.on_state_loss == "earliest":\n'
+                "        earliest = seen.of(ResolveOffsets(Earliest(), state.log.partitions))\n",
+                "    if True:\n"
+                "        from coordinator.offset_spec import Latest\n"
+                "        earliest = seen.of(ResolveOffsets(Latest(), state.log.partitions))\n",
             ),
         ),
         schedules=300,
@@ -125,9 +119,9 @@ FAULTS = (
         "a mirror without Redis is a new group",
         (
             Edit(
-                "coordinator/member/founding.py",
-                "            if mirroring.is_mirror(offsets):\n",
-                "            if False:\n",
+                "coordinator/member/first_positions.py",
+                "return Absent() if mirroring.is_mirror(offsets) else None",
+                "return None",
             ),
         ),
         _LOSSES,
@@ -168,9 +162,9 @@ FAULTS = (
         "the mirror is told the highest positions",
         (
             Edit(
-                "coordinator/member/founding.py",
-                "mirroring.entry(o, status.reset",
-                "mirroring.entry(o + 1, status.reset",
+                "coordinator/progress/mirror.py",
+                "tp: entry(o, reset,",
+                "tp: entry(o + 1, reset,",
             ),
         ),
         schedules=100,

@@ -53,7 +53,13 @@ FAULTS = (
     ),
     Fault(
         "what is left out of a batch keeps its lane epoch",
-        (Edit("coordinator/member/quarantine.py", "if given_up := left_out(verdict, kept):", "if given_up := {}:"),),
+        (
+            Edit(
+                "coordinator/member/poison.py",
+                "if given_up := left_out(batch.granted, readable):",
+                "if given_up := {}:",
+            ),
+        ),
         _OF_POISON,
     ),
     Fault(
@@ -160,10 +166,10 @@ FAULTS = (
     Fault(
         "a trigger's waiting is taken from the time budget",
         (
-            Edit("coordinator/member/steering.py", "if warm and not waited and ", "if warm and "),
+            Edit("coordinator/cost/steering.py", "if warm and not waited and ", "if warm and "),
             Edit("coordinator/cost/model.py", "batch.warm and not batch.maybe_waited", "batch.warm"),
         ),
-        ("tests/coordinator/member/test_steering.py",),
+        ("tests/coordinator/cost/test_steering.py",),
     ),
     Fault(
         "a cut beside a key leaves another with it",
