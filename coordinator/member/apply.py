@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from coordinator.assignment.assigning import computed
 from coordinator.assignment.ownership_listener import KeyRanges, OwnershipListener
 from coordinator.clock import Clock
 from coordinator.cost.guesses import Guesses
@@ -187,6 +188,7 @@ _CALLS: dict[type, Callable[[World, Any, Caller], Any]] = {
     r.ReadHeirs: lambda w, q, c: w.store.heirs(q.ranges),
     r.ReadPartitionCounts: lambda w, q, c: w.store.partition_counts(),
     r.ReadPolicy: lambda w, q, c: w.store.policy(),
+    r.Compute: lambda w, q, c: computed(q.assignor, q.members, q.counts, q.previous, q.policy),
     r.Assign: lambda w, q, c: w.store.assign(c, q.occasion, q.protocol, q.assignment, q.failure),
     r.Release: lambda w, q, c: w.store.release(c, q.ranges),
     r.Finish: lambda w, q, c: w.store.finish(c, q.targets),

@@ -13,9 +13,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Generic, TypeVar
 
+from coordinator.assignment.assigning import Computed
 from coordinator.assignment.assignment_text import Ranges
 from coordinator.assignment.policies import Policy
-from coordinator.assignors.assignor import Assignment, Subscriber
+from coordinator.assignors.assignor import Assignment, Assignor, Subscriber
 from coordinator.cost.batch_cost import Ended, LaneId
 from coordinator.cost.guesses import Allowance
 from coordinator.offset_spec import OffsetSpec
@@ -237,6 +238,17 @@ class CheckServer(Redis[None]):
     """A check of the Redis server that raises its own errors."""
 
     check: Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True)
+class Compute(Request[Computed]):
+    """An assignment of the user's assignor, which is called once: it need not be pure."""
+
+    assignor: Assignor
+    members: tuple[Subscriber, ...]
+    counts: Mapping[str, int]
+    previous: Assignment
+    policy: Policy
 
 
 # -- Redis: positions --------------------------------------------------------------------------------------------------
