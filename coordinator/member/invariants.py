@@ -1,6 +1,7 @@
 """What holds for every state of a member: tests and the simulation call `check` after every step. Pure."""
 
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 
 from coordinator.assignment.rebalance import beyond, owned_ranges
 from coordinator.member.batch import Batch
@@ -85,7 +86,7 @@ def _owning(owning: Owning) -> Iterator[str]:
 
 def _overlap(ranges: Iterable[HashRange]) -> bool:
     ascending = sorted(ranges)
-    return any(left.hi >= right.lo for left, right in zip(ascending, ascending[1:], strict=False))
+    return any(left.hi >= right.lo for left, right in pairwise(ascending))
 
 
 def _others(state: State) -> Iterator[str]:
