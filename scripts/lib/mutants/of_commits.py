@@ -3,7 +3,7 @@
 from mutants.fault import Edit, Fault
 
 _LUA = "coordinator/redis/lua/"
-_API = ("tests/coordinator/commits/test_commit_api.py",)
+_API = ("tests/coordinator/commits/test_commit_api.py", "tests/coordinator/commits/test_commit_fences.py")
 _PROGRESS = ("tests/coordinator/redis/test_commits.py",)
 _SKIPPED = ("tests/end_to_end/test_skipped_batches.py",)
 

@@ -1,4 +1,4 @@
-"""The Commit API on a real Redis: K's worked examples, the caps, the fences, and what an operator may delete."""
+"""The Commit API on a real Redis: K's worked examples, the caps, and what an operator may delete."""
 
 import json
 import logging
@@ -14,14 +14,11 @@ from coordinator.errors import (
     CommitBeyondReadError,
     CommitError,
     CorruptCommitError,
-    FencedMemberError,
-    GroupRecoveringError,
     IndividualCommitNotAllowedError,
     IndividualCommitTooOldError,
     MaxIndividualCommitReachedError,
     StateFormatError,
     TooManyRangesError,
-    UnknownGroupError,
 )
 from coordinator.key_hash import cuts
 from coordinator.progress.ownership import Owned
@@ -273,55 +270,6 @@ def test_a_call_takes_60_000_ranges_and_longer_lists_are_cut_by_the_caller(world
     assert commits.commit(TP, every_second[:RANGES_MAX]) == Committed(0, RANGES_MAX, 1, ())
     assert commits.commit(TP, every_second[:RANGES_MAX]).duplicates == RANGES_MAX
     assert commits.commit(TP, [], offset=2 * RANGES_MAX) == Committed(2 * RANGES_MAX, 0, 0, ())
-
-
-def test_takeable_to_taken_fences_the_commits_of_the_old_owner(world: World) -> None:
-    commits = api(world)
-    world.now += 10 * SESSION
-    assert commits.commit(TP, ranges("43-43")).stable == 44  # a lease's end alone takes nothing away (R6)
-    world.store.acquire(world.join("m-2", "i2"), {TP: (UPPER,)})
-    assert commits.commit(TP, ranges("44-44")) == Committed(44, 0, 0, (UPPER,))
-    world.store.acquire(world.join("m-2", "i2"), WANTED)
-    with pytest.raises(FencedMemberError, match="owns none of these hashes"):
-        commits.commit(TP, ranges("45-45"))
-
-
-def test_another_life_of_the_member_fences_the_commits_of_the_old_one(world: World) -> None:
-    commits = api(world)
-    world.join("m-1", "i2")
-    with pytest.raises(FencedMemberError, match="another life"):
-        commits.commit(TP, ranges("43-43"))
-    assert CommitApi.of_member(world.url, world.group, "m-1").commit(TP, ranges("43-43")).stable == 44
-
-
-def test_a_reset_of_the_group_or_another_topic_under_the_name_voids_the_lanes(world: World) -> None:
-    commits = api(world)
-    keys = GroupKeys(world.group)
-    voids = ((keys.meta, "reset_epoch", "0", "7"), (keys.topics, "orders", "id-1 2", "7 2"))
-    for key, field, there, another in voids:
-        world.redis.hset(key, field, another)
-        with pytest.raises(FencedMemberError):
-            commits.commit(TP, ranges("43-43"))
-        world.redis.hset(key, field, there)
-    assert commits.commit(TP, ranges("43-43")).stable == 44
-
-
-def test_after_a_loss_of_state_commits_wait_for_the_group(world: World) -> None:
-    commits = api(world)
-    world.restart()
-    with pytest.raises(GroupRecoveringError) as recovering:
-        commits.commit(TP, ranges("43-43"))
-    assert recovering.value.retriable
-
-
-def test_a_member_that_redis_does_not_know_has_no_commits(world: World) -> None:
-    with pytest.raises(UnknownGroupError):
-        CommitApi.of_member(world.url, world.group, "m-1")
-    world.found()
-    with pytest.raises(UnknownGroupError, match="no member 'm-9'"):
-        CommitApi.of_member(world.url, world.group, "m-9")
-    with pytest.raises(UnknownGroupError, match="names no group"):
-        CommitApi.of_offset(world.url, StreamOffset(world.group).to_json())
 
 
 @pytest.mark.parametrize(

@@ -1,10 +1,8 @@
-"""An operator moves a group's positions, on a real broker and a real Redis: what goes where, and what is void then."""
+"""What a reset makes void, when it is refused, and resets that only a mirror or a checkpoint knows: on real servers."""
 
 import json
 from collections.abc import Iterator
 from contextlib import closing
-from datetime import UTC, datetime
-from pathlib import Path
 from typing import cast
 
 import pytest
@@ -12,7 +10,6 @@ import redis
 
 import kafka_groups
 from command_runs import Run
-from coordinator.cli.operator_commands import _time_ms
 from coordinator.errors import GroupBusyError, StateLostError
 from coordinator.kafka.log import KafkaLog
 from coordinator.offset_spec import Earliest
@@ -25,10 +22,9 @@ from coordinator.subscription import TopicPartition
 from coordinator.verdicts import Superseded
 from group_services import Group, batch, batches, read, records, subscribed
 from group_services import run as run_query
-from kafka_logs import T0, THREE_SECONDS, delete_records, kafka_log
-from secure_listener import SecureListener
+from kafka_logs import kafka_log
+from resets import reset, reset_epoch
 from streams import eventually, keyed
-from topics import Record
 
 
 @pytest.fixture
@@ -42,89 +38,12 @@ def operator(members: Group, log: KafkaLog) -> Operator:
     return Operator(members.client, log, members.name)
 
 
-def reset(run: Run, members: Group, *arguments: str) -> tuple[object, str, str]:
-    place = ("--redis", members.redis_url, "--bootstrap-server", members.kafka.bootstrap)
-    return run("reset-offsets", members.name, *place, *arguments)
-
-
-def reset_epoch(members: Group) -> int:
-    return int(members.state.meta["reset_epoch"])
-
-
 def mirrored(members: Group, tp: TopicPartition) -> int:
     return kafka_groups.committed(members.kafka.bootstrap, members.name, tp.topic)[tp.partition]
 
 
 def leases_are_over(members: Group) -> bool:
     return all(end < members.state.now_ms for end in members.state.leases_ms.values())
-
-
-# -- what goes where -----------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("arguments", "expected", "clipped"),
-    [
-        pytest.param(["--to-earliest"], 2, False, id="the beginning of the log"),
-        pytest.param(["--to-latest"], 8, False, id="the end of the log"),
-        pytest.param(["--to-offset", "4"], 4, False, id="an offset"),
-        pytest.param(["--to-offset", "0"], 2, True, id="an offset before the log is its beginning"),
-        pytest.param(["--to-offset", "99"], 8, True, id="an offset behind the log is its end"),
-        pytest.param(["--shift-by", "-1"], 4, False, id="one back from the stable offset"),
-        pytest.param(["--shift-by", "2"], 7, False, id="two on from the stable offset"),
-    ],
-)
-def test_a_dry_run_tells_where_positions_would_go_and_changes_nothing(
-    run: Run, members: Group, tp: TopicPartition, arguments: list[str], expected: int, clipped: bool
-) -> None:
-    run_query(members, subscribed(tp))
-    members.kafka.produce(tp.topic, keyed(3))
-    delete_records(members.kafka, tp, 2)
-    before = members.state
-
-    code, out, err = reset(run, members, "--topic", tp.topic, *arguments, "--json")
-
-    assert (code, err) == (0, "")
-    move = {"topic": tp.topic, "partition": 0, "before": 5, "after": expected, "clipped": clipped}
-    assert json.loads(out) == {"executed": False, "reset": None, "partitions": [move]}
-    assert (members.state.segments, members.state.meta) == (before.segments, before.meta)
-
-
-def test_a_time_means_its_first_record_and_one_after_all_records_the_end(run: Run, members: Group) -> None:
-    tp = TopicPartition(members.kafka.create_topic("times"), 0)
-    members.kafka.produce(tp.topic, THREE_SECONDS)
-    run_query(members, subscribed(tp))
-    second = datetime.fromtimestamp((T0 + 1_500) / 1000, UTC)
-    without_zone = second.replace(tzinfo=None)
-    for time, expected in ((second.isoformat(), 1), (without_zone.isoformat(), 1), ("2999-01-01", 3)):
-        code, out, _ = reset(run, members, "--all-topics", "--to-datetime", time, "--json")
-        assert (code, json.loads(out)["partitions"][0]["after"]) == (0, expected)
-
-
-@pytest.mark.parametrize(
-    ("text", "ms"),
-    [
-        pytest.param("1970-01-01", 0, id="the first time that Kafka has"),
-        pytest.param("1970-01-01T01:00:00.001+01:00", 1, id="a zone and a millisecond"),
-        pytest.param("1970-01-01T00:00:00.000001", 1, id="a microsecond: a record before it is not at or after it"),
-        pytest.param("9999-12-31T23:59:59.999", 253_402_300_799_999, id="the last time of the calendar"),
-    ],
-)
-def test_a_time_is_the_first_millisecond_at_or_after_it(text: str, ms: int) -> None:
-    assert _time_ms(text) == ms
-
-
-def test_only_the_partitions_that_are_named_move(run: Run, members: Group, tp: TopicPartition) -> None:
-    members.kafka.add_partitions(tp.topic, 3)
-    run_query(members, subscribed(tp))
-    members.kafka.produce(tp.topic, [Record(b"v", partition=p) for p in (0, 1, 1, 2)])
-    code, out, _ = reset(run, members, "--topic", f"{tp.topic}:1,2", "--to-latest", "--execute")
-    assert code == 0
-    head, *rows, end = out.splitlines()
-    assert head.split() == ["TOPIC", "PARTITION", "WAS", "IS", "NOW", "BY"], "of what was done"
-    assert [row.split()[1:] for row in rows] == [["1", "0", "2", "+2"], ["2", "0", "1", "+1"]]
-    assert end == f"Moved 2 partitions: this is reset epoch {members.state.meta['reset_epoch']}."
-    assert members.state.stable == {tp: 5, TopicPartition(tp.topic, 1): 2, TopicPartition(tp.topic, 2): 1}
 
 
 # -- what is void then ---------------------------------------------------------------------------
@@ -297,71 +216,3 @@ def restore(members: Group, copy: dict[str, bytes]) -> None:
     with closing(redis.Redis.from_url(members.redis_url)) as raw:
         for key, dumped in copy.items():
             raw.restore(key, 0, dumped)
-
-
-# -- the command -----------------------------------------------------------------------------------
-
-
-USAGE: dict[str, tuple[list[str], str]] = {
-    "no target": (["--all-topics"], "exactly one of"),
-    "two targets": (["--all-topics", "--to-latest", "--shift-by", "1"], "exactly one of"),
-    "no topic": (["--to-latest"], "--all-topics"),
-    "a topic and all": (["--to-latest", "--topic", "t", "--all-topics"], "--all-topics"),
-    "no time": (["--all-topics", "--to-datetime", "yesterday"], "yesterday"),
-    "an offset below zero": (["--all-topics", "--to-offset", "-3"], "--to-offset"),
-}
-
-
-@pytest.mark.parametrize(("arguments", "told"), USAGE.values(), ids=USAGE)
-def test_wrong_usage_ends_with_2(run: Run, members: Group, arguments: list[str], told: str) -> None:
-    code, out, err = reset(run, members, *arguments)
-    assert (code, out) == (2, "")
-    assert told in err
-
-
-def test_what_the_group_does_not_read_is_told(run: Run, members: Group, tp: TopicPartition) -> None:
-    assert reset(run, members, "--all-topics", "--to-latest")[2].startswith("UNKNOWN_GROUP")
-    run_query(members, subscribed(tp))
-    for topic, named, expected in (("other", "other", 1), (f"{tp.topic}:0,7", f"{tp.topic}-7", 1), ("a b", "a b", 2)):
-        code, out, err = reset(run, members, "--topic", topic, "--to-latest")
-        assert (code, out) == (expected, "")
-        assert named in err
-
-
-def test_a_login_before_a_broker_and_an_escape_in_a_property_are_not_printed(
-    run: Run, members: Group, tmp_path: Path
-) -> None:
-    config = tmp_path / "client.properties"
-    config.write_text("re\\u001b[31mtrys=1\nsasl.oauthbearer.x=1\n")
-    place = ("reset-offsets", members.name, "--all-topics", "--to-earliest", "--redis", members.redis_url)
-    code, _, err = run(*place, "--bootstrap-server", "u:hunter2@host:9092")
-    assert (code, "hunter2" in err, "Remedy: give host:port" in err) == (2, False, True)
-    code, _, err = run(*place, "--bootstrap-server", "host:9092", "--command-config", str(config))
-    assert code == 2
-    assert err.startswith("warning: there is no Kafka property 're\\x1b[31mtrys': ignored\nINVALID_OPTION: ")
-    assert "option kafka.sasl.oauthbearer.x is not supported" in err
-
-
-def test_the_command_config_is_read_as_kafkas_own_tools_read_it(
-    run: Run, members: Group, tp: TopicPartition, secure_listener: SecureListener, tmp_path: Path
-) -> None:
-    run_query(members, subscribed(tp))
-    config = tmp_path / "client.properties"
-    config.write_text(
-        f"""# as kafka-consumer-groups --command-config takes it
-        security.protocol = SASL_SSL
-        sasl.mechanism: SCRAM-SHA-512
-        sasl.jaas.config = org.apache.kafka.common.security.scram.ScramLoginModule required \\
-            username="{secure_listener.user}" password="{secure_listener.password}";
-        ssl.truststore.type=PEM
-        ssl.truststore.location={secure_listener.authority}
-        retrys=3
-        """
-    )
-    arguments = ["--redis", members.redis_url, "--bootstrap-server", secure_listener.bootstrap, "--all-topics"]
-    code, out, err = run(
-        "reset-offsets", members.name, *arguments, "--to-earliest", "--command-config", str(config), "--execute"
-    )
-    assert (code, members.state.stable) == (0, {tp: 0}), err
-    assert err == "warning: there is no Kafka property retrys: ignored\n"
-    assert out.splitlines()[1].split() == [tp.topic, "0", "5", "0", "-5"]

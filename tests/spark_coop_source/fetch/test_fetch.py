@@ -1,25 +1,22 @@
 """Stretches of a real broker's log: every record once, the end found, losses never silent."""
 
-import logging
 from collections.abc import Iterator
-from contextlib import closing
 from time import monotonic
 
 import numpy as np
 import pytest
-from kafka import KafkaAdminClient, OffsetAndMetadata, TopicPartition
+from kafka import TopicPartition
 
-from coordinator.errors import DataLossError, FetchTimeoutError, KafkaUnavailableError
-from coordinator.kafka.client import Secret
+from coordinator.errors import FetchTimeoutError, KafkaUnavailableError
 from coordinator.ranges import OffsetRange
 from coordinator.subscription import TopicPartition as OurTopicPartition
-from log_fixtures import compacted_log, end, eventually, everything, losses, produce_large
-from spark_coop_source.decode.chunk import Chunk
+from log_fixtures import compacted_log, end, eventually, everything, produce_large
 from spark_coop_source.fetch import consumers
 from spark_coop_source.fetch import fetch as fetching
 from spark_coop_source.fetch.fetch import CHUNK_BYTES, FetchSettings, fetch
 from spark_coop_source.hand_over.record_batch import to_arrow
 from spark_coop_source.hand_over.schema import EVERY
+from stretches import chunks, fetched, hundred
 from topics import Kafka, Record
 from wire_batches import Written, batch, plain, polled
 
@@ -30,39 +27,10 @@ def _closed_at_the_end() -> Iterator[None]:
     consumers.close_idle()
 
 
-def chunks(
-    kafka: Kafka,
-    topic: str,
-    start: int,
-    until: int,
-    *,
-    fail_on_data_loss: bool = True,
-    poll_timeout_ms: int = 20_000,
-    **settings: object,
-) -> list[Chunk]:
-    tp = OurTopicPartition(topic, 0)
-    client = {"bootstrap_servers": kafka.bootstrap, **settings}
-    how = FetchSettings(client, poll_timeout_ms, fail_on_data_loss)
-    with consumers.borrowed(client, [tp]) as consumer:
-        return list(fetch(consumer, tp, OffsetRange(start, until), how))
-
-
-def fetched(kafka: Kafka, topic: str, start: int, until: int, **settings: object) -> list[int]:
-    read = chunks(kafka, topic, start, until, **settings)  # type: ignore[arg-type]
-    return [offset for chunk in read for offset in chunk.offsets.tolist()]
-
-
-def drop_before(kafka: Kafka, topic: str, offset: int) -> None:
-    with closing(KafkaAdminClient(bootstrap_servers=kafka.bootstrap)) as admin:
-        admin.delete_records({TopicPartition(topic, 0): offset})
-
-
 @pytest.fixture(scope="module")
 def numbers(kafka: Kafka) -> str:
     """A topic with a hundred records and nothing odd."""
-    topic = kafka.create_topic("numbers")
-    kafka.produce(topic, [Record(b"%d" % i, b"%d" % (i % 10)) for i in range(100)])
-    return topic
+    return hundred(kafka)
 
 
 @pytest.mark.parametrize(
@@ -154,117 +122,6 @@ def test_what_is_held_before_it_is_looked_through_is_bounded_whatever_the_client
     assert (sum(sizes), max(sizes) <= 150_000) == (1_000_000, True), "full, and the batch that made it so"
 
 
-@pytest.mark.parametrize("start", [0, 39])
-def test_records_below_the_beginning_are_a_data_loss(kafka: Kafka, start: int) -> None:
-    topic = shortened_log(kafka)
-    with pytest.raises(DataLossError, match=rf"{topic}-0: offsets {start}-39 can no longer be read .*begins at 40"):
-        fetched(kafka, topic, start, 100)
-
-
-@pytest.mark.parametrize(
-    ("start", "until", "left", "lost"),
-    [
-        pytest.param(0, 100, (40, 100), "0-39", id="from before the beginning to the end"),
-        pytest.param(10, 41, (40, 41), "10-39", id="one record is left"),
-        pytest.param(10, 40, (40, 40), "10-39", id="all of it is before the beginning"),
-        pytest.param(0, 5, (0, 0), "0-4", id="the skip never passes the end of the stretch"),
-        pytest.param(90, 130, (90, 100), "100-129", id="beyond the end of the log"),
-        pytest.param(120, 130, (120, 120), "120-129", id="all of it is beyond the end"),
-    ],
-)
-def test_without_fail_on_data_loss_what_is_left_is_read_and_the_rest_told(
-    kafka: Kafka, caplog: pytest.LogCaptureFixture, start: int, until: int, left: tuple[int, int], lost: str
-) -> None:
-    topic = shortened_log(kafka)
-    with caplog.at_level(logging.WARNING, "spark_coop_source.fetch.fetch"):
-        read = fetched(kafka, topic, start, until, fail_on_data_loss=False, poll_timeout_ms=500)
-    assert read == list(range(*left))
-    (warning,) = losses(caplog)
-    assert warning.startswith(f"DATA_LOSS: {topic}-0: offsets {lost} can no longer be read")
-
-
-def shortened_log(kafka: Kafka) -> str:
-    topic = kafka.create_topic()
-    kafka.produce(topic, [Record(b"v")] * 100)
-    drop_before(kafka, topic, 40)
-    return topic
-
-
-@pytest.mark.parametrize("fail_on_data_loss", [True, False])
-def test_a_log_that_is_cut_while_it_is_read_is_a_data_loss(
-    kafka: Kafka, numbers: str, caplog: pytest.LogCaptureFixture, fail_on_data_loss: bool
-) -> None:
-    """As after an unclean election: the consumer is at an offset that the leader, in its epoch, does not have."""
-    tp, client = OurTopicPartition(numbers, 0), {"bootstrap_servers": kafka.bootstrap}
-    at = TopicPartition(*tp)
-    how = FetchSettings(client, 20_000, fail_on_data_loss)
-    cut = iter([True])
-
-    def stopped() -> bool:  # asked before each poll
-        if next(cut, False):
-            state = consumer._subscription.assignment[at]
-            state.seek(OffsetAndMetadata(120, "", 0))
-            state.request_position_validation()
-        return False
-
-    with consumers.borrowed(client, [tp]) as consumer, caplog.at_level(logging.WARNING, fetching.__name__):
-        stretch = fetch(consumer, tp, OffsetRange(120, 150), how, stopped)
-        if fail_on_data_loss:
-            with pytest.raises(DataLossError, match=rf"{numbers}-0: the log was cut before offset 120"):
-                list(stretch)
-        else:
-            assert list(stretch) == []
-            cut_off, gone = losses(caplog)
-            assert "the log was cut before offset 120" in cut_off
-            assert "offsets 120-149 can no longer be read (the log ends at 100)" in gone
-
-
-def test_a_stretch_beyond_the_end_is_a_data_loss_that_names_the_end(kafka: Kafka, numbers: str) -> None:
-    with pytest.raises(DataLossError, match=r"offsets 100-119 can no longer be read \(the log ends at 100\)"):
-        fetched(kafka, numbers, 50, 120, poll_timeout_ms=500)
-    with pytest.raises(DataLossError, match=r"offsets 110-119 can no longer be read \(the log ends at 100\)"):
-        fetched(kafka, numbers, 110, 120)
-
-
-def test_records_that_go_while_they_are_read_are_a_data_loss(kafka: Kafka) -> None:
-    topic = kafka.create_topic()
-    kafka.produce(topic, [Record(b"x" * 10_000)] * 1_000)
-    tp = OurTopicPartition(topic, 0)
-    client = {"bootstrap_servers": kafka.bootstrap}
-
-    def read_and_shorten() -> None:
-        with consumers.borrowed(client, [tp]) as consumer:
-            stretch = fetch(consumer, tp, OffsetRange(0, 1_000), FetchSettings(client, 20_000, fail_on_data_loss=True))
-            assert next(stretch).offsets[0] == 0
-            drop_before(kafka, topic, 990)
-            list(stretch)
-
-    with pytest.raises(DataLossError, match=r"can no longer be read .*the log begins at 990"):
-        read_and_shorten()
-
-
-def test_a_deleted_topic_is_a_data_loss_at_once_and_is_not_created_again(kafka: Kafka) -> None:
-    topic = kafka.create_topic()
-    kafka.produce(topic, [Record(b"v")] * 10)
-    assert fetched(kafka, topic, 0, 5) == [0, 1, 2, 3, 4]
-    kafka.delete_topic(topic)
-    with pytest.raises(DataLossError, match=rf"{topic}-0: offsets 5-9 can no longer be read .*no topic '{topic}'"):
-        fetched(kafka, topic, 5, 10, poll_timeout_ms=60_000)
-    assert fetched(kafka, topic, 5, 10, fail_on_data_loss=False) == []
-    with closing(KafkaAdminClient(bootstrap_servers=kafka.bootstrap)) as admin:
-        assert topic not in admin.list_topics()
-
-
-def test_a_recreated_topic_that_is_shorter_is_a_data_loss(kafka: Kafka) -> None:
-    topic = kafka.create_topic()
-    kafka.produce(topic, [Record(b"old")] * 10)
-    assert fetched(kafka, topic, 0, 5) == [0, 1, 2, 3, 4]
-    kafka.recreate_topic(topic)
-    kafka.produce(topic, [Record(b"new")] * 3)
-    with pytest.raises(DataLossError, match=r"offsets 5-9 can no longer be read .*the log ends at 3"):
-        fetched(kafka, topic, 5, 10)
-
-
 def test_no_progress_though_the_records_are_there_is_a_timeout(kafka: Kafka, numbers: str) -> None:
     patient = {"fetch_min_bytes": 1_000_000, "fetch_max_wait_ms": 25_000}  # the broker waits for more than there is
     with pytest.raises(FetchTimeoutError, match=f"{numbers}-0: no progress at offset 0 for 700 ms.*pollTimeoutMs") as e:
@@ -308,61 +165,6 @@ def test_the_time_that_the_caller_takes_between_chunks_does_not_count(kafka: Kaf
 def test_no_broker_is_a_named_error() -> None:
     with pytest.raises(KafkaUnavailableError, match=r"127\.0\.0\.1:9"):
         fetched(Kafka("127.0.0.1:9"), "orders", 0, 1, bootstrap_timeout_ms=500)
-
-
-def test_a_consumer_is_kept_for_the_next_task_with_the_same_settings(kafka: Kafka, numbers: str) -> None:
-    tp = OurTopicPartition(numbers, 0)
-    client = {"bootstrap_servers": kafka.bootstrap}
-    with consumers.borrowed(client, [tp]) as first, consumers.borrowed(client, [tp]) as meanwhile:
-        assert meanwhile is not first, "one consumer is never in two hands"
-    with consumers.borrowed(client, [tp]) as again:
-        assert again in (first, meanwhile)
-    with consumers.borrowed({**client, "max_poll_records": 7}, [tp]) as other:
-        assert other not in (first, meanwhile)
-
-
-def test_a_consumer_that_was_idle_for_long_is_not_used_again(
-    kafka: Kafka, numbers: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tp = OurTopicPartition(numbers, 0)
-    client = {"bootstrap_servers": kafka.bootstrap}
-    with consumers.borrowed(client, [tp]) as first:
-        pass
-    monkeypatch.setattr(consumers, "IDLE_S", -1.0)
-    with consumers.borrowed(client, [tp]) as second:
-        assert second is not first
-
-
-def test_a_consumer_is_closed_after_an_error(kafka: Kafka, numbers: str) -> None:
-    tp = OurTopicPartition(numbers, 0)
-    client = {"bootstrap_servers": kafka.bootstrap}
-    borrowing = consumers.borrowed(client, [tp])
-    failed = borrowing.__enter__()
-    error = RuntimeError("whatever went wrong in the task")
-    assert not borrowing.__exit__(type(error), error, None), "the error goes on its way"
-    with consumers.borrowed(client, [tp]) as next_one:
-        assert next_one is not failed
-
-
-def test_only_a_few_idle_consumers_are_kept(kafka: Kafka, numbers: str) -> None:
-    tp = OurTopicPartition(numbers, 0)
-    clients = [{"bootstrap_servers": kafka.bootstrap, "client_id": str(i)} for i in range(consumers.MOST_IDLE + 1)]
-    opened = []
-    for client in clients:
-        with consumers.borrowed(client, [tp]) as consumer:
-            opened.append(consumer)
-    with consumers.borrowed(clients[-1], [tp]) as newest, consumers.borrowed(clients[0], [tp]) as oldest:
-        assert newest is opened[-1]
-        assert oldest is not opened[0]
-
-
-def test_passwords_that_differ_are_different_settings(kafka: Kafka, numbers: str) -> None:
-    tp = OurTopicPartition(numbers, 0)
-    one, other = ({"bootstrap_servers": kafka.bootstrap, "sasl_plain_password": Secret(p)} for p in ("one", "other"))
-    with consumers.borrowed(one, [tp]) as first:
-        pass
-    with consumers.borrowed(other, [tp]) as second:
-        assert second is not first
 
 
 def test_a_poll_of_every_message_format_becomes_rows_in_order(kafka: Kafka) -> None:
