@@ -1,4 +1,4 @@
-"""The Commit API on a real Redis: K's worked examples, the caps, the fences, and what an operator may delete."""
+"""The Commit API on a real Redis: the draft KIP's worked examples, caps, fences, and deletes by an operator."""
 
 import json
 import logging
@@ -64,7 +64,8 @@ def state(world: World) -> tuple[dict[str, str], dict[str, str]]:
     return world.positions(), world.ics()
 
 
-# The worked examples of K (spec 2). K prints the last committed offset: our stable offset is one more (R1).
+# The worked examples of the draft KIP, which prints the last committed offset: our stable offset is one more
+# (rule: half-open-offsets).
 @pytest.mark.parametrize(
     ("stable", "ics", "commit", "then_stable", "then_ics"),
     [
@@ -297,7 +298,7 @@ def test_a_call_takes_60_000_ranges_and_longer_lists_are_cut_by_the_caller(world
 def test_takeable_to_taken_fences_the_commits_of_the_old_owner(world: World) -> None:
     commits = api(world)
     world.now += 10 * SESSION
-    assert commits.commit(TP, ranges("43-43")).stable == 44  # a lease's end alone takes nothing away (R6)
+    assert commits.commit(TP, ranges("43-43")).stable == 44  # a lease's end alone takes nothing away (rule: lease-end)
     world.store.acquire(world.join("m-2", "i2"), {TP: (UPPER,)})
     assert commits.commit(TP, ranges("44-44")) == Committed(44, 0, 0, (UPPER,))
     world.store.acquire(world.join("m-2", "i2"), WANTED)

@@ -1,4 +1,4 @@
-"""What may be read of a partition that holds all the individual commits it may (spec 6, code 92). Pure.
+"""What may be read of a partition that holds all the individual commits it may (rule: individual-commit-cap). Pure.
 
     ahead    |########....##..##       gaps only: up to its last individual commit
     ahead    |##########               nothing new

@@ -1,4 +1,4 @@
-"""How far lanes may run ahead of the one furthest behind, in record time: `max.lane.lead` (spec 7, Event time). Pure.
+"""How far lanes may run ahead of the one furthest behind, in record time: `max.lane.lead` (rule: lane-lead). Pure.
 
     lane behind  |####~~~~~~              its next record is of 12:00
     lane ahead   |##########~~~|          reads up to the first record later than 12:00 + lead

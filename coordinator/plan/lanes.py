@@ -1,4 +1,4 @@
-"""How many lanes a partition gets, and cuts that keep a lane's batch small (spec 4.3).
+"""How many lanes a partition gets, and cuts that keep a lane's batch small (rule: cut-by-hash).
 
 Pure numbers; by hash, never by offset, so that a key never spans two lanes. Who owns what, and how
 far a lane reads, is `planning`.

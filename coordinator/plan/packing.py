@@ -1,4 +1,4 @@
-"""Which slices share a task: the longest first, each onto the task with the least to do (spec 4.3).
+"""Which slices share a task: the longest first, each onto the task with the least to do.
 
 Pure and deterministic, from the slices alone, so that a replay packs the same batch the same way.
 Knows nothing of Spark; a task here is a tuple of slices.
@@ -59,7 +59,7 @@ def pack(
 
     About `tasks` of them; more where `max_weight` says that a task may not be heavier, fewer where
     there are not as many slices. Slices that share a hash of a partition are in one task; in every
-    task the slices of a partition are in offset order (spec 2, input partition). A task is heavier
+    task the slices of a partition are in offset order (rule: one-task-per-hash). A task is heavier
     than `max_weight` only if it is a single slice, or slices that must not be parted.
 
     A slice may hold many lanes that are alike; its `parts` are packed in its place where two tasks may read of its

@@ -1,4 +1,4 @@
-"""The plan of one micro-batch: how owned ranges are cut in lanes and how far each lane reads (spec 4.3).
+"""The plan of one micro-batch: how owned ranges are cut in lanes and how far each lane reads.
 
 Pure: positions, log ends and limits in, lanes of a stream offset out. Which slices share a task is
 decided later, from the offset alone, by `packing`.

@@ -1,4 +1,4 @@
-"""Poison: a record whose reading never ends must not walk through the group and stop it member by member (spec 7).
+"""Poison: a record whose reading never ends must not stop the group member by member (rule: trial-alone).
 
     a member is lost while slices are begun and not ended   each gets a strike, for the offsets it was to read
     one strike                                              planned alone, record by record, until all these are read

@@ -1,4 +1,4 @@
-"""Records that can no longer be read: which, and what a query is told (failOnDataLoss; Spark's rules). Pure."""
+"""Records that can no longer be read, and the error for them (failOnDataLoss; rule: named-data-loss). Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -143,7 +143,7 @@ def losses(
 
 
 def further(offset: StreamOffset, bounds: Mapping[TopicPartition, Bounds]) -> dict[TopicPartition, int]:
-    """How far an offset reaches where that is not known to be in the log."""
+    """How far an offset reaches where the log is not known to reach (rule: checkpoint-on-resume)."""
     reach = {tp: max(row.until for row in rows) for tp, rows in offset.rows.items()}
     return {tp: until for tp, until in reach.items() if tp not in bounds or until > bounds[tp].end}
 

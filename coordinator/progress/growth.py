@@ -1,4 +1,4 @@
-"""Partition growth: how far a new partition may be read, so that a key that moved there stays in order (spec 4.3, R8).
+"""Partition growth: how far a new partition may be read, so that moved keys stay in order (rule: growth-order).
 
                         t                  the new partition's end is seen first, then the older ones'
     older   |###########|....              its key-1 records end at or before its end seen after t

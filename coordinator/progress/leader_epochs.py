@@ -1,4 +1,4 @@
-"""How far logs reached under a leader epoch: tells a log that was cut and has grown again (spec 7). Pure.
+"""How far logs reached under a leader epoch: shows a log that was cut and grew again (rule: leader-epoch-facts). Pure.
 
     leader epoch 3   |#########|          9 was its end when a member read up to there; then an unclean election
     leader epoch 4   |######=======|      in the log there is now epoch 3 ends at 6: of those read three are no more

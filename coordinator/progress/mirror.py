@@ -1,4 +1,4 @@
-"""The mirror: a group's stable offsets as Kafka's own group of the same name holds them (spec 7, 8).
+"""The mirror: a group's stable offsets as Kafka's own group of the same name holds them (rule: mirror-after-reset).
 
 The metadata text beside each offset says of which reset epoch and topic id it is, so that a
 re-created topic's old mirror proves nothing, and under which leader epoch the log reached it.
@@ -76,7 +76,7 @@ def usable(offsets: GroupOffsets, topics: Mapping[str, Topic]) -> GroupOffsets:
 
 
 def since_reset(offsets: GroupOffsets, reset: int) -> GroupOffsets:
-    """The entries of that reset epoch; those of an older one are no facts any more (spec 7)."""
+    """The entries of that reset epoch; those of an older one are no facts any more (rule: reset-epoch)."""
     return {tp: (o, m) for tp, (o, m) in offsets.items() if _reset(m) == reset}
 
 

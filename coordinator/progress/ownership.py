@@ -1,7 +1,7 @@
 """Which hash ranges a member owns, at which lane epoch; and what it may commit or assert of an offset.
 
 The verdict on a lane is never for the whole lane: it is for the intersections of the lane with what
-is owned at its epoch (spec 4.2, Fence). Pure.
+is owned at its epoch (rule: verdict-per-hash). Pure.
 """
 
 from bisect import bisect_right
@@ -103,7 +103,7 @@ def completed(offset: StreamOffset) -> Facts:
 
 
 def asserted(offset: StreamOffset, witnessed: Ownership | None) -> Facts:
-    """What a member may assert of `offset` without the fence (spec 7).
+    """What a member may assert of `offset` without the fence (rule: assert-beginnings).
 
     Per hash the position that the slices begin at; their end only where this very process
     authorised the slice (`witnessed`) and then saw the offset come back as start. Lanes of one
@@ -149,9 +149,9 @@ def _runs(said: Iterable[tuple[HashRange, T]]) -> Iterator[tuple[HashRange, T]]:
 
 
 def _done(lane: Lane | Row) -> tuple[int, Offsets]:
-    """The position, and the offsets above it, that are done once the lane's slices are: exactly those.
+    """The position, and the offsets above it, that the lane's slices make done (rule: commit-what-was-read).
 
-    What individual commits had done between them is not said: they may have been deleted since.
+    Individual commits between them are left out: they may have been deleted since.
     """
     position = lane.offsets[0].until if lane.offsets else lane.position
     return position, lane.offsets[1:]

@@ -6,7 +6,7 @@
                    +------ gap      missing before the IC
 
 What may be done is only ever added; `add` is cumulative and idempotent, and the order of additions
-does not matter. Everything is a value: operations give a new `Progress`. (spec 2, R1)
+does not matter. Everything is a value: operations give a new `Progress`.
 """
 
 from bisect import bisect_left, bisect_right
@@ -154,7 +154,7 @@ class Progress:
     def coalesced(self, boundaries: Iterable[int] = ()) -> Self:
         """The same state in the fewest segments that keep each of `boundaries` the start of one.
 
-        Boundaries are where ownership changes: nothing coalesces across them (spec 7).
+        Boundaries are where ownership changes: nothing coalesces across them (rule: cut-at-ownership).
         """
         kept, merged = frozenset(boundaries), list[Segment]()
         for s in self.segments:
@@ -185,7 +185,7 @@ class Progress:
 
     @classmethod
     def parse_whole(cls, where: object, positions: Mapping[str, str], ics: Mapping[str, str] | None = None) -> Self:
-        """The same of a whole partition, named `where` in errors: its segments, if it has any, tile the hash space."""
+        """The same of a whole partition, named `where` in errors: its segments, if any, tile (rule: exact-tiling)."""
         progress = cls.parse(positions, ics)
         if progress.segments and not progress.tiles:
             raise StateFormatError(f"the segments of {where} leave holes: what is in them would count as done")

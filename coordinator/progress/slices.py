@@ -1,4 +1,4 @@
-"""A slice: a lane's hashes x an offset range of one partition; what one batch reads of it (spec 2)."""
+"""A slice: a lane's hashes x an offset range of one partition; what one batch reads of it."""
 
 from collections.abc import Iterable
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""The stream offset: what Spark keeps in its checkpoint, and all that a replay needs (spec 7).
+"""The stream offset: what Spark keeps in its checkpoint, and all that a replay needs (rule: self-contained-offset).
 
     {"#": {"v": 1, "group": "g", "member": "m-7f", "reset": 0, "topics": {"orders": "<topic id>"},
            "epochs": {"orders": {"0": <leader epoch under which the log's end was seen when this was planned>}}},
@@ -24,7 +24,7 @@ from coordinator.progress.slices import Slice
 from coordinator.ranges import HashRange, OffsetRange, Offsets
 from coordinator.subscription import TopicPartition
 
-VERSION = 1
+VERSION = 1  # rule: schema-number
 HEADER = "#"  # no topic can have this name
 ALONE = "-"  # the lane epoch of what is not shared
 _VERSION_MAX = 999

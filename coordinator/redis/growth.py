@@ -1,4 +1,4 @@
-"""The verbs of partition growth: what the group recorded of it, and how far older partitions are (spec 4.3, R8)."""
+"""The verbs of partition growth: recorded growths, and positions of older partitions (rule: growth-order)."""
 
 from collections.abc import Collection, Iterable, Mapping
 

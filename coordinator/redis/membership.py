@@ -27,7 +27,7 @@ class Joining:
 
     @property
     def alone_as(self) -> str:
-        """What may have one live member, a line each: the application, and the query, as the field `query` names it."""
+        """The names that may have one live member (rule: one-member-per-application), a line each."""
         return "\n".join(filter(None, (self.application, self.fields.get("query"))))
 
     @property

@@ -1,4 +1,4 @@
-"""The verbs of poison: what a member's tasks are at, strikes when it is lost over it, and forgiveness (spec 7)."""
+"""The verbs of poison: what a member's tasks are at, strikes when it is lost over it, and forgiveness."""
 
 from collections.abc import Iterable
 

@@ -1,4 +1,4 @@
-"""The verbs of policies: read and set while the group runs (spec 6). One method a verb."""
+"""The verbs of policies: read and set while the group runs (rule: sharing-policies). One method a verb."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""The verbs of what members tell of their work: lanes, and batches that ended. Decides nothing (spec 8)."""
+"""The verbs of reports: lanes of members, and batches that ended (rule: reports-decide-nothing)."""
 
 from collections.abc import Iterable
 

@@ -54,7 +54,8 @@ class Moved:
     """What a commit did: the facts that were refused, empty if none.
 
     `unread`: nothing, for the member never authorized this batch, so nobody read it.
-    `exactly`: each partition has no individual commits, and is done exactly as far as the facts say, where they say it.
+    `exactly`: no partition has individual commits, and each position is that of the facts. Then the member knows
+    its positions without another look (rule: fresh-positions).
     """
 
     refused: Facts
@@ -86,7 +87,7 @@ class RedisStore(MembershipVerbs, PolicyVerbs, GrowthVerbs, PoisonVerbs, ReportV
     ) -> int:
         """Give partitions their first positions where they have none; found the group, of `nonce`, if there is one.
 
-        Where a topic has more partitions than the group knew, the growth is recorded with its grace (spec R8),
+        Where a topic has more partitions than the group knew, the growth is recorded with its grace,
         unless that is None: the caller reads given partitions, and does not see a topic grow.
         """
         k = self._keys
@@ -119,7 +120,7 @@ class RedisStore(MembershipVerbs, PolicyVerbs, GrowthVerbs, PoisonVerbs, ReportV
 
     @sound
     def authorize(self, caller: Caller, end: StreamOffset) -> Answer[Ownership]:
-        """Which parts of the lanes of `end` are still owned at their epoch (R7)."""
+        """Which parts of the lanes of `end` are still owned at their epoch (rule: authorize-every-batch)."""
         k, partitions = self._keys, tuple(end.lanes)
         asked = {tp: lane_ranges(lanes) for tp, lanes in end.rows.items()}
         keys = [k.meta, k.leases, k.member(caller.member), k.topics, k.batches, *map(k.owners, partitions)]
@@ -144,7 +145,10 @@ class RedisStore(MembershipVerbs, PolicyVerbs, GrowthVerbs, PoisonVerbs, ReportV
         return answer(reply, Moved(refused, exactly=bool(reply[4]), unread=bool(reply[5])))
 
     def claim(self, caller: Caller, offset: StreamOffset, facts: Facts) -> None:
-        """Assert positions without the fence (spec 7); facts of another reset epoch or topic id are ignored."""
+        """Assert positions without the fence (rule: assert-beginnings).
+
+        Facts of an older reset epoch or of another topic id are ignored.
+        """
         k = self._keys
         keys = [k.meta, k.topics, *(x for tp in facts for x in self._progress_keys(tp))]
         fewer = {tp: coalesced(of_tp) for tp, of_tp in facts.items()}

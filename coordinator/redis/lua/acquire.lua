@@ -1,5 +1,5 @@
 -- Takes wanted hash ranges that nobody owns or whose owner's lease is over, each at a new lane epoch, and keeps
--- what the member owns already (spec 4.2, R6). Cuts segments and ICs where ownership changes.
+-- what the member owns already (rule: no-epoch-twice). Cuts segments and ICs where ownership changes.
 -- KEYS meta leases member events topics batches, then owners segments ics of each partition
 -- ARGV[2] "placed" if the caller has seen positions of all these partitions at this nonce, else ""
 -- ARGV[3..] "lo-hi ;..." wanted of each partition

@@ -1,4 +1,5 @@
--- Records an assignment, if what it was made for still holds: any member may compute one, the first wins.
+-- Records an assignment, if what it was made for still holds: any member may compute one
+-- (rule: first-assignment-wins).
 -- KEYS meta leases member events batches leaving topics policy assignment
 -- ARGV[2] occasion it was made for, ARGV[3] protocol, ARGV[4] why its assignor did not make it ("" if it did),
 --   ARGV[5..] member JSON-of-its-ranges ...

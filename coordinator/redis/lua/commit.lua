@@ -1,5 +1,6 @@
--- Moves positions of lanes whose batch the sink completed, as far as they are still owned at their lane epoch;
--- the rest is refused, neither blocks the other (spec 4.2, Fence). Cumulative and idempotent.
+-- Moves positions of lanes whose batch the sink completed, as far as they are still owned at their lane epoch
+-- (rule: fence-by-lane-epoch);
+-- the rest is refused, neither blocks the other (rule: verdict-per-hash). It may be repeated (rule: cumulative-commit).
 -- KEYS meta leases member topics batches, then owners segments ics stable of each partition
 -- ARGV[2] reset epoch of the offset, ARGV[3] digest of the batch, "" not to ask whether it was read,
 --   ARGV[4..] "topic id partition lo-hi epoch position[,first-last...];..." of each partition: everything left of the

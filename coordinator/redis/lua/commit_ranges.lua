@@ -1,5 +1,5 @@
 -- Individual commits of one partition: offset ranges x the hashes that the member owns at the lane epochs it acted
--- for (spec 8, Commit API). All of the call or nothing, but for hashes that it does not own there (any more).
+-- for (rule: commit-within-read). All of the call or nothing, but for hashes that it does not own there (any more).
 -- KEYS meta member topics policy events owners segments ics stable end
 -- ARGV[2] reset epoch, ARGV[3] topic, ARGV[4] topic id, ARGV[5] partition, ARGV[6] "lo-hi epoch;..." lanes,
 --   ARGV[7] "45-47 50-50" offsets, ascending and not touching, ARGV[8] ICs that a partition may hold,

@@ -5,7 +5,7 @@ local function event(key, kind, why, ranges, member)
   redis.call('XADD', key, 'MAXLEN', '~', 1000, '*', 'event', kind, 'member', member or call.member, 'why', why, unpack(more))
 end
 
--- Collects key ranges that change hands, ascending: "orders-0 whole, orders-1 lo-hi" in the events stream (spec 8).
+-- Collects key ranges that change hands, ascending: "orders-0 whole, orders-1 lo-hi" in the events stream.
 local function note(ranges, owners_key, lo, hi)
   local last = ranges[#ranges]
   if last and last.key == owners_key and step(last.hi, 1) == lo then

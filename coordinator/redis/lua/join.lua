@@ -1,4 +1,4 @@
--- A member joins, or a new life of it does: later calls of the old life are fenced (spec 4.2).
+-- A member joins, or a new life of it does: later calls of the old life are fenced (rule: one-life).
 -- What its earlier life was at when it ended is struck: that life was lost over it, however soon the next one comes.
 -- KEYS meta leases member events batches leaving applications targets working strikes
 -- ARGV[2] nonce at which this life joined before ("" if never),

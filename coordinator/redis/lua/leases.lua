@@ -1,6 +1,6 @@
 -- Put after the events: leases, and the other times until which something holds. Redis TIME decides them all. It may have
 -- been ahead when one was written: none of them holds for longer than the group's members ask for, from now on.
--- A lease is cut and does not end at once: who holds it may be alive, and its own clock ends it no later.
+-- A lease is cut (rule: clock-ahead) and does not end at once: who holds it may be alive, and its own clock ends it no later.
 local EVENTS = string.gsub(META, 'meta$', 'events')  -- of every group, also where a verb does not name it
 local WORTH_TELLING = 1000  -- ms: clocks are set back by less all the time
 
@@ -59,7 +59,7 @@ local function busy(leases)
   return nil
 end
 
--- R6: a member whose ranges others may take: its lease is over, or its batch hangs.
+-- A member whose ranges others may take: its lease is over, or its batch hangs (rule: lease-end).
 local function takeable(leases, batches, member)
   local its_end, hung, now = end_of_lease(leases, member), end_of_batch(batches, member), now_ms()
   return not its_end or tonumber(its_end) < now or (hung and tonumber(hung) < now)

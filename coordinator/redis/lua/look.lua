@@ -1,5 +1,5 @@
 -- What a member should own, and whether it should compute a new assignment. Renews the lease.
--- One member computes what is due, so that the group sends its members to one only (G: traffic linear in members); the
+-- One member computes what is due, so that the group sends its members to one only (traffic linear in members); the
 -- others go on with what they have, and compute it themselves if nothing has come after a third of a session.
 -- KEYS meta leases member batches leaving topics policy assignment targets growth
 -- Reply {OK, nonce, seq, lease end, generation, its protocol or "" if it is out of date, JSON of the member's ranges or "",

@@ -3,7 +3,7 @@
 --   session, longest, retention          ms, options of the caller
 --   member, incarnation                  who calls ("" if nobody)
 --   number                               of this call among those that the member makes one after the other ("" if not)
--- A verb replies {verdict, ...}. Numbers stay text: a double is exact to 2^53 only.
+-- A verb replies {verdict, ...}. Numbers stay text (rule: numbers-as-text).
 local call = cjson.decode(ARGV[1])
 local META = KEYS[1]
 local COPIED = 'none: a copy was loaded'  -- in place of a run id
@@ -92,7 +92,7 @@ local function expire_with_group(key)  -- the whole group expires at one moment
   if left_ms > 0 then redis.call('PEXPIRE', key, left_ms) end
 end
 
--- A group begins to be kept: until heartbeats push its expiry, also if nobody ever sends one (KIP-211).
+-- A group begins to be kept: until heartbeats push its expiry, also if no member ever sends one (KIP-211).
 local function keep() redis.call('PEXPIREAT', META, ms(now_ms() + tonumber(call.session) + tonumber(call.retention))) end
 
 -- What a verb has made goes with its group; whoever replaces what is of a partition sees to that himself.
@@ -176,7 +176,7 @@ local function positions_gone(segments_key)
   return { 'LOST', segments_key .. ' is gone' }
 end
 
--- A fact of a newer reset epoch than Redis has: what we know of the group is from before an operator's reset (spec 7).
+-- A fact of a newer reset epoch than Redis has: what we know of the group is from before an operator's reset (rule: reset-epoch).
 local function before_reset(reset)
   check_reset(reset)
   if less(redis.call('HGET', META, 'reset_epoch') or '0', reset) then
@@ -203,7 +203,7 @@ local function ranges_at(key, pattern)
 end
 
 -- The member's own fence: it has joined since the last loss, and no other life of it has since. A call that was on its way
--- for so long that the member has made another since changes nothing any more: nobody waits for its answer.
+-- for so long that the member has made another since changes nothing any more (rule: numbered-calls).
 local numbered
 local function fenced(member_key)
   if call.nonce ~= redis.call('HGET', META, 'nonce') then return { 'REJOIN' } end

@@ -1,4 +1,5 @@
--- Put after the prelude: positions and individual commits (ICs), as `coordinator/progress/segments.py` defines them.
+-- Put after the prelude: positions and individual commits (ICs), as `coordinator/progress/segments.py` defines them
+-- (rule: ics-may-vanish).
 -- Offsets are decimal texts. A set of offsets is {{start, until}, ...}: half-open, ascending, not touching;
 -- in Redis it is inclusive: "53-60 71-71".
 local NOTHING = {}

@@ -1,5 +1,5 @@
 -- After a loss of state: a new nonce, all lane epochs, incarnations and leases void, and for one session only
--- assertions (spec 7, Recovering). Positions that Redis still has stay; proofs from elsewhere raise them.
+-- assertions (rule: recover-by-proof). Positions that Redis still has stay; proofs from elsewhere raise them.
 -- Proofs of an older reset epoch are ignored; where they are of a newer one, Redis is from before a reset, and its own
 -- positions prove nothing.
 -- KEYS meta leases topics events batches leaving applications targets assignment growth,

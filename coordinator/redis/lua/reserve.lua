@@ -1,5 +1,5 @@
 -- Reserves offsets of a partition for a worker, or keeps them so, and says whether it is their turn: whether all before
--- them is done, and if not, who holds what is missing (spec 8, ordered commit). What is done or over is dropped.
+-- them is done, and if not, who holds what is missing (rule: ordered-commit). What is done or over is dropped.
 -- KEYS meta member reserved stable end
 -- ARGV[2] partition, ARGV[3] worker, ARGV[4] "40-44" offsets, ARGV[5] held or parked, for people, ARGV[6] lease in ms,
 --   ARGV[7] the offset up to which the caller's batch reads, "-" if it speaks for no batch: then the log end decides

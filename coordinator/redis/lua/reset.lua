@@ -1,5 +1,5 @@
 -- An operator's reset: positions as he says, a new reset epoch and a new nonce, so all lane epochs, incarnations and leases
--- are void (spec 7, Reset). Refused while a member's lease runs. The caller has written the mirror before.
+-- are void (rule: reset-epoch). Refused while a member's lease runs. The caller has written the mirror before.
 -- KEYS meta leases topics events batches leaving applications targets assignment strikes,
 --   then owners segments ics reserved stable of each partition that the group has positions of
 -- ARGV[2] new nonce, ARGV[3] new reset epoch, ARGV[4] the one that was in force when it was planned, ARGV[5] why,

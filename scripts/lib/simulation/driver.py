@@ -159,7 +159,7 @@ class Driver:
 
     def _finished(self) -> None:
         targets = self.service._pace.targets or {}  # noqa: SLF001 - what the run had to reach
-        gated = self.service._reach.gates.closed  # noqa: SLF001 - new partitions that must wait for older ones (spec 7)
+        gated = self.service._reach.gates.closed  # noqa: SLF001 - new partitions that must wait for older ones
         missing = [r for tp, end in targets.items() if tp not in gated for r in self.world.needed(tp, end)]
         missing = [r for r in missing if not self._ended_at.parked(r)]
         if missing and self._resets == self.world.invariants.reset:  # else an operator moved positions back meanwhile
