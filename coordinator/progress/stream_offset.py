@@ -34,7 +34,7 @@ _reads = attrgetter("epoch", "position", "offsets")
 
 
 class Lane(NamedTuple):
-    """A hash range at one lane epoch, its position, and the offsets that a batch reads of it. There are very many lanes.
+    """A hash range at one lane epoch, its position, and the offsets that a batch reads of it. Lanes are very many.
 
     `offsets` may be empty; else it begins at the position. Individual commits lie between its ranges.
     """
