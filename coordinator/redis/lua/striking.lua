@@ -1,5 +1,5 @@
 -- Put after the prelude, for the verbs that find a member lost, or another topic of the same name.
--- Strikes what a member's tasks were at when it was lost, once (rule: strike-needs-evidence).
+-- Strikes slices that a member's tasks had not ended when it was lost, once (rule: strike-needs-evidence).
 -- A slice that is struck again in a trial is parked, and the strikes around it are removed. Outside a trial nothing is
 -- parked: a member that is killed twice in one batch, for any reason, would leave healthy lanes parked.
 local function strike(working, strikes, events, member)
@@ -34,8 +34,8 @@ local function strike(working, strikes, events, member)
   return struck
 end
 
--- Takes back what was struck of topics that were created again: other records have those offsets now. Of a log that was
--- only cut, or of positions that an operator moved, what is parked stays parked (rule: parked-until-released).
+-- Removes strikes of topics that were created again: other records have those offsets now. If a log was only cut, or an
+-- operator moved positions, parked lanes stay parked (rule: parked-until-released).
 -- ARGV[first..] "topic id count partition position" of each partition, "-" where positions stay
 local function forgive_replaced(topics, strikes, events, first)
   local replaced = {}
