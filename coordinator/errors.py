@@ -36,7 +36,7 @@
     |   +-- GroupRecoveringError      (retriable)
     |   +-- InconsistentGroupProtocolError
     |   +-- InvalidAssignmentError
-    +-- CodedError                    policies and limits, with K's numbers (spec 6)
+    +-- CodedError                    policies and limits, with the draft KIP's numbers
     |   +-- IndividualCommitNotAllowedError      88
     |   +-- TopicRangeFetchNotAllowedError       89
     |   +-- ConsumerRangeFetchNotAcceptedError   90, an InvalidAssignmentError too
@@ -243,7 +243,7 @@ class StateLostError(StoreError):
 
 
 class MapInReadError(CoopKafkaError):
-    """The user's function inside the read raised, or made something else than its schema says (spec 5)."""
+    """The user's function inside the read raised, or made something else than its schema says."""
 
     name = "MAP_IN_READ_FAILED"
 
@@ -273,13 +273,13 @@ class GroupBusyError(GroupError):
 
 
 class FencedMemberError(GroupError):
-    """Another life of this member, or another member, has taken over (FENCED_MEMBER, spec 4.2)."""
+    """Another life of this member, or another member, has taken over (FENCED_MEMBER, rule: one-life)."""
 
     name = "FENCED_MEMBER"
 
 
 class GroupRecoveringError(GroupError):
-    """The group's state was lost and is proven again: for one session only assertions are taken (spec 7)."""
+    """The group's state was lost. For one session it takes only assertions (rule: recovering-session)."""
 
     name = "GROUP_RECOVERING"
     retriable = True
@@ -298,9 +298,9 @@ class InvalidAssignmentError(GroupError):
 
 
 class CodedError(CoopKafkaError):
-    """A policy or a limit of K forbids it; `code` is K's number.
+    """A policy or a limit forbids it; `code` is the number in the draft KIP.
 
-    Today's Kafka uses these numbers for other errors: they are never sent to a broker (spec 6).
+    Today's Kafka uses these numbers for other errors: they are never sent to a broker (rule: commit-error-codes).
     """
 
     name = "CODED_ERROR"

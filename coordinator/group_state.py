@@ -15,7 +15,7 @@ from coordinator.reports.lane_lines import LaneLine
 from coordinator.subscription import TopicPartition
 
 SCHEMA = "1"
-"""Of the state that this version reads and writes; another one is of another version."""
+"""The schema number of the state in Redis that this version reads and writes (rule: schema-number)."""
 
 _TOPIC = re.compile(r"([A-Za-z0-9._-]{1,64}) ([1-9][0-9]{0,9})")
 

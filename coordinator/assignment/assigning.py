@@ -1,4 +1,4 @@
-"""An assignment under the group's policies, checked before anybody uses it (spec 4.1, 6). Pure.
+"""An assignment under the group's policies, checked before anybody uses it (rule: checked-assignment). Pure.
 
     a member's assignor --> result --> plain values --> check --> the assignment
              |________________|____________|______________|

@@ -1,4 +1,4 @@
-"""The class that a user names in the option `ownership.listener`: told when key ranges change hands (spec 8).
+"""The class that a user names in the option `ownership.listener`: told when key ranges change hands.
 
     from coordinator.assignment.ownership_listener import OwnershipListener
 

@@ -1,11 +1,11 @@
-"""Whether members may share partitions: what a group, its topics and a query say of it (spec 6). Pure.
+"""Whether members may share partitions: what a group, its topics and a query say of it. Pure.
 
     accept.individual.commit             of the group: may it share partitions at all
     accept.range.fetch:<topic>           of a topic: may its partitions be shared
     allow.individual.commit              of a query: may this member share a partition
 
 A range of a partition is given out only where all three say true; each is true until somebody says otherwise
-(R5). Policies rule assignments, so whole partitions too stay cut in lanes within one application.
+(rule: sharing-policies). Policies rule assignments, so whole partitions too stay cut in lanes within one application.
 """
 
 import re

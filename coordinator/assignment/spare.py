@@ -1,4 +1,4 @@
-"""How much of the group's work a member can take besides the slow keys that it holds (spec 4.3, 8). Pure.
+"""How much of the group's work a member can take besides the slow keys that it holds. Pure.
 
     capacity 4, and one of 2 slots busy all the time with a key that cannot keep up   ->  as good as 2
 

@@ -1,4 +1,4 @@
-"""The check of every assignment before it is used, whoever computed it (spec 4.1).
+"""The check of every assignment before it is used, whoever computed it (rule: checked-assignment).
 
 The ranges of each partition tile its hash space among members that subscribe to its topic, and a
 member that does not share has whole partitions only.

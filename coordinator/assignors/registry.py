@@ -1,4 +1,4 @@
-"""Assignors by name: this project's, and a user's class as `module:Class` (spec 4.1)."""
+"""Assignors by name: this project's, and a user's class as `module:Class`."""
 
 import re
 from collections import Counter

@@ -1,4 +1,4 @@
-"""The Commit API: a member that acknowledges records by itself commits offset ranges (spec 8, K's OffsetCommit).
+"""The Commit API: a member that acknowledges records by itself commits offset ranges.
 
     offsets  |====|    |===|      the ranges of the call
     hashes                         x what the member owns at the lane epochs it acted for
@@ -42,7 +42,7 @@ from coordinator.settings import MAX_INDIVIDUAL_COMMITS, MAX_RANGES, GroupSettin
 from coordinator.subscription import TopicPartition
 
 _log = logging.getLogger(__name__)
-RANGES_MAX = 60_000  # of one call: 1 MB at K's 16 bytes a range
+RANGES_MAX = 60_000  # of one call: 1 MB at 16 bytes a range
 NO_OFFSET = -1
 TIMEOUT_S = 10.0  # no lease hangs on it, and 60,000 ranges take their time
 

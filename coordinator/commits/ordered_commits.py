@@ -1,6 +1,6 @@
-"""Ordered commits: one that comes before its turn is parked until all before it is done (spec 8, K's purgatory).
+"""Ordered commits: one that comes before its turn waits until all before it is done (rule: ordered-commit).
 
-    stable 39     A reserves [40-44]     B reserves [45-49]         inclusive, as K prints it
+    stable 39     A reserves [40-44]     B reserves [45-49]         inclusive: the last offset done
     B commits [45-49]  -> parked: A holds what is missing
     A commits [40-44]  -> stable 44, A is answered
                        -> B's is taken from the purgatory: stable 49, B is answered

@@ -7,8 +7,6 @@ The decision is a pure function of what is known of the lanes of the last batch:
     the fullest slot takes too long       its heaviest lane that can be cut is cut where its work halves
     two sides of a cut are alike, and     the cut goes, at most once a minute
     one slot can well take both
-
-(spec 4.3; issue of slow keys)
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -4,7 +4,7 @@
          --> our turn: agree on an assignor that all know --> compute --> check --> record --> look again
 
 Whoever looks first has the turn; if nothing comes of it another member has it next. The first assignment recorded
-wins, so nothing depends on there being one leader.
+wins, so nothing depends on there being one leader (rule: first-assignment-wins).
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence

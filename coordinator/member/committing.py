@@ -3,9 +3,11 @@
     witness   Spark gives an offset back as start: it is complete in the sink
     commit    each lane that is still owned at its lane epoch is committed; Redis refuses the others
               a refused lane is asserted, if this process has read it to its end
+              (rule: commit-before-plan, rule: verdict-per-hash)
     learn     the cost model learns what the batch took
 
-A batch that this member never authorized was read by nobody: a sink that has its batch id already skips it.
+A batch that this member never authorized was read by nobody: a sink that has its batch id already skips it
+(rule: unread-batch).
 """
 
 from collections.abc import Iterator

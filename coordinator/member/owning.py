@@ -4,7 +4,7 @@
                        --> acquire what this member should own, as soon as it is free or takeable
                        --> release what others should own, each range only to a member that is there to take it
 
-Nobody else waits meanwhile. A step of latestOffset, while nothing of the member is unconfirmed.
+No other member waits meanwhile (rule: release-to-a-waiting-owner). A step of latestOffset, while nothing of the member is unconfirmed.
 """
 
 from dataclasses import replace
@@ -76,7 +76,7 @@ def _request(state: State, wanted: Ranges, *, again: bool = False) -> Acquire:
 
 
 def _catch_up(state: State, mine: Ranges, seen: Seen, call: Call) -> State:
-    """Ask Kafka at once if others have seen more than we: our view of the cluster is older.
+    """Ask Kafka at once if others have seen more than we: our view of the cluster is older (rule: current-cluster).
 
     Once for the same partitions: where a broker does not know them yet, the next ordinary look will show them.
     """

@@ -1,6 +1,8 @@
 """What a member does about poison: it strikes members that were lost, and keeps away from parked lanes. Pure.
 
 A record whose reading never ends must not walk through the group and stop it member by member.
+
+rule: strike-needs-evidence; rule: trial-alone; rule: parked-until-released.
 """
 
 from dataclasses import replace

@@ -52,7 +52,7 @@ class Away:
 
 @dataclass(frozen=True, slots=True)
 class Life:
-    """One life of one member: same checkpoint, same member; each process is another incarnation."""
+    """One life of one member: same checkpoint, same member; each process is another incarnation (rule: one-life)."""
 
     incarnation: str
     minted: str = ""  # the member id of a checkpoint that names none
@@ -110,7 +110,7 @@ class Evidence:
 
     @property
     def facts(self) -> Facts:
-        """The facts that the last offset proves."""
+        """The facts that the last offset proves (rule: assert-beginnings)."""
         return asserted(self.known, self.witnessed)
 
     def seen(self, offset: StreamOffset, witnessed: Ownership | None = None) -> "Evidence":

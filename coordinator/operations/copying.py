@@ -1,4 +1,4 @@
-"""Copies a group to a text and back; an old copy is loaded by nothing else (spec 7). Needs Redis only."""
+"""Copies a group to a text and back; an old copy is loaded by nothing else. Needs Redis only."""
 
 from coordinator import verdicts
 from coordinator.group_state import SCHEMA, other_schema

@@ -4,7 +4,7 @@
 
 Killed after the first step, the mirror knows of a reset that Redis does not: whoever starts next finds a loss of state,
 and recovers to the positions of the mirror. So a reset happens wholly, then or by the next call. The last step is for a
-member that was leaving and wrote the mirror in between, and undoes the first if the script refused (spec 7, Reset).
+member that was leaving and wrote the mirror in between, and undoes the first if the script refused (rule: reset-epoch).
 """
 
 import logging

@@ -49,14 +49,14 @@ class MemberView:
     """A member that holds a lease, or held one and still owns what nobody has taken over."""
 
     id: str
-    lease_left_ms: int  # 0 once the lease has ended: its ranges can be taken (spec R6)
+    lease_left_ms: int  # 0 once the lease has ended: its ranges can be taken
     state: str  # working, hung (its batch is too long), leaving, ended (its lease is over)
     fields: Mapping[str, str]  # what it said of itself when it joined
 
 
 @dataclass(frozen=True, slots=True)
 class GrowthView:
-    """A topic that grew while the group read it (spec R8)."""
+    """A topic that grew while the group read it (rule: growth-order)."""
 
     topic: str
     old: int  # partitions
@@ -134,7 +134,7 @@ def _member_state(member: str, lease_left_ms: int, state: GroupState) -> str:
 
 
 def _state(state: GroupState, members: tuple[MemberView, ...]) -> str:
-    """Kafka's name for where the group is (spec 4.2); Dead is a group that is not there."""
+    """Kafka's name for where the group is; Dead is a group that is not there."""
     if not any(m.lease_left_ms for m in members):
         return "Empty"
     working = {m.id for m in members if m.state == "working"}

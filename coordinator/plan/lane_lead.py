@@ -1,11 +1,11 @@
-"""How far lanes may run ahead of the one furthest behind, in record time: `max.lane.lead` (spec 7, Event time). Pure.
+"""How far lanes may be ahead of the oldest unread record, in record time: `max.lane.lead` (rule: lane-lead). Pure.
 
     lane behind  |####~~~~~~              its next record is of 12:00
     lane ahead   |##########~~~|          reads up to the first record later than 12:00 + lead
                                ^ ceiling
 
-A lane that may not read now (parked, or behind a gate) holds nobody up. Whoever is furthest behind has always at
-least one offset to read, however times jump in the log.
+A lane that may not read now (parked, or behind a growth) holds up no other lane. The lane furthest behind always
+has at least one offset to read, however times jump in the log.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,7 +18,7 @@ Stretches = Mapping[TopicPartition, OffsetRange]
 
 
 def unread(work: Pieces, ends: Mapping[TopicPartition, int]) -> Stretches:
-    """From the lowest position that may be read on to the end of the log, for partitions where there is one."""
+    """The offsets from the lowest readable position to the end, for partitions with something to read."""
     lowest = {tp: min(found) for tp in work if (found := list(_readable(work, ends, tp)))}
     return {tp: OffsetRange(position, ends[tp]) for tp, position in lowest.items()}
 
@@ -30,9 +30,9 @@ def _readable(work: Pieces, ends: Mapping[TopicPartition, int], tp: TopicPartiti
 def with_lead(
     work: Pieces, later: Mapping[TopicPartition, int], oldest: Mapping[TopicPartition, OffsetRange]
 ) -> Pieces:
-    """`work` with the ceilings: `later` is where the first record that is too late lies in each partition.
+    """`work` with ceilings. `later` has the first record of each partition that is too late.
 
-    `oldest` is what is unread where the next record is the oldest of all.
+    `oldest` has the unread offsets of the partitions whose next record is the oldest of all.
     """
     ceilings = {tp: max(at, oldest[tp].start + 1) if tp in oldest else at for tp, at in later.items()}
     return {tp: bounded(parts, ((0, ceilings[tp]),)) if tp in ceilings else parts for tp, parts in work.items()}

@@ -1,4 +1,4 @@
-"""redis-py's errors as ours: which of them is worth another try, and what each asks of the user."""
+"""Translates redis-py's errors to this project's: which of them may be retried, and what the user can do."""
 
 import re
 import ssl
@@ -40,12 +40,12 @@ _DENIED = (
 _UNAVAILABLE_CODE = re.compile("(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|BUSY|OOM|MISCONF|NOREPLICAS) ")
 _DENIAL_CODE = re.compile("NOAUTH |NOPERM |ACL failure|The user executing the script can't ")
 _CALL = re.compile(r"(ERR )?(Error running script \(call to \w+\): @user_script:\d+: )?(@user_script: ?\d+: -?)?")
-_OURS = re.compile(r"user_script:\d+: ")  # what a script of ours raised, in words of its own
-_ASKED = "ASKED "  # what it raised of what we asked: see asked.lua
+_OURS = re.compile(r"user_script:\d+: ")  # an error that a script of this project raised
+_ASKED = "ASKED "  # the prefix of an error about the caller's arguments: see asked.lua
 _TAIL = re.compile(r",? script: (\w+, )?on @user_script:\d+\.?$")
 _DAMAGE = re.compile(
     "is damaged$|^WRONGTYPE |^(ERR )?hash value is not |^(ERR )?increment or decrement would overflow"
-    "|^Expected .* but found .* at character|^Found too many nested data structures"  # what a script reads as JSON
+    "|^Expected .* but found .* at character|^Found too many nested data structures"  # errors of JSON in a script
 )
 _NO_DATABASE = "DB index is out of range"
 _REPORT = (
@@ -57,9 +57,9 @@ _CUT = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLWantReadError, ssl.SSLSy
 
 @contextmanager
 def errors_as_ours(shown: str) -> Iterator[None]:
-    """Raise our errors for those of redis-py; `shown` is the server's url without its secrets.
+    """Raise this project's errors for those of redis-py. `shown` is the url of the server without its secrets.
 
-    A `StoreError`; a `CheckpointMismatchError` for a request that a script refuses to write.
+    A `StoreError`; or a `CheckpointMismatchError` for a request that a script refuses to write.
     """
     try:
         yield
@@ -74,7 +74,7 @@ def errors_as_ours(shown: str) -> Iterator[None]:
 
 
 def sound(verb: Callable[P, T]) -> Callable[P, T]:
-    """A verb that parses what Redis holds: a text that is none of ours is a `StateFormatError`, never a bare error."""
+    """Decorate a verb that parses texts of Redis: an unreadable text is a `StateFormatError`, never a bare error."""
 
     @wraps(verb)
     def checked(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -103,7 +103,7 @@ def _named(error: Exception, shown: str) -> StoreError | CheckpointMismatchError
 
 
 def _refused(said: str, shown: str) -> StoreError | CheckpointMismatchError:
-    """What a server at work answered: the state is damaged only where that answer can have no other cause."""
+    """The error for an answer of a working server. It is damage only if nothing else can cause that answer."""
     if _DENIAL_CODE.match(said):
         return _denied(said, shown)
     if said.startswith(_NO_DATABASE):
@@ -124,7 +124,7 @@ def _unwritable(what: str) -> CheckpointMismatchError:
 
 
 def _said(error: Exception) -> str:
-    """What Redis answered, without where in which script: an error of a command begins with its code.
+    """The answer of Redis without the place in the script. An error of a command begins with its code.
 
     Redis 6.2: Error running script (call to f_91): @user_script:7: @user_script: 7: -OOM command not allowed ...
     newer:     NOREPLICAS Not enough good replicas to write. script: 91, on @user_script:7.
@@ -134,7 +134,7 @@ def _said(error: Exception) -> str:
 
 
 def _of_the_wrong_kind(chain: Iterable[BaseException], shown: str) -> RedisConfigurationError | None:
-    """One server that is taken for a cluster, or one node of a cluster for all of it."""
+    """The error if one server is addressed as a cluster, or one node of a cluster as all of it."""
     for error in chain:
         if "Cluster mode is not enabled" in str(error):
             return RedisConfigurationError(f"the Redis at {shown} is no cluster", "leave cluster=true out of redis.url")
@@ -147,7 +147,7 @@ def _of_the_wrong_kind(chain: Iterable[BaseException], shown: str) -> RedisConfi
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    """What happened, and what it came from: a cluster's client tells every failure as one of the cluster."""
+    """The error and its causes: a cluster's client reports every failure as one of the cluster."""
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__
@@ -189,6 +189,6 @@ def _plain(error: BaseException) -> str:
 
 
 def _denial(error: BaseException) -> str:
-    """The refusal in words; to a client without a password Redis answers with a lesson on its protocol."""
+    """The refusal in words. To a client without a password Redis answers with a long text about its protocol."""
     anonymous = any(words in str(error) for words in ("already authenticated", "Authentication required"))
     return "it asks for a password, and redis.url has none" if anonymous else _plain(error)

@@ -1,4 +1,4 @@
-"""The command `scripts/state-size`: a partition with one stuck key, and what Redis holds of it (spec 2).
+"""The command `scripts/state-size`: a partition with one stuck key, and what Redis holds of it.
 
     lane 0  |#|                       the stuck key's lane: its first record is never done
     lanes   |#####################|   seven others, far ahead
@@ -91,7 +91,7 @@ class _Partition:
 
 
 class _Ranges:
-    """K's: a range for each run of records of the other lanes."""
+    """The form of the draft KIP: a range for each run of records of the other lanes."""
 
     def __init__(self, plain: redis.Redis) -> None:
         self._redis, self._key = plain, f"state-size-{secrets.token_hex(4)}"

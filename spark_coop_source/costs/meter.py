@@ -48,7 +48,7 @@ class CostMeter(Listener):
     """The costs of one attempt of a task."""
 
     def __init__(self, slices: Tables, tell: Tell, *, with_function: bool, trial: bool = False) -> None:
-        """`trial`: a struck lane is tried with a record or a few (spec 7, Poison)."""
+        """`trial`: a struck lane is tried with a record or a few (rule: trial-alone)."""
         self._tables = slices
         self._tell = tell
         self._with_function, self._trial = with_function, trial

@@ -37,7 +37,7 @@ def input_partitions(
 
 
 def deadline(options: SourceOptions) -> int | None:
-    """When a task of a batch that is authorised now may begin at the latest (spec R7), in ms since 1970.
+    """When a task of a batch that is authorised now may begin at the latest (rule: task-deadline), in ms since 1970.
 
     The longest batch and one session, for clocks may differ; none without a group, where nobody else can own anything.
     """

@@ -74,7 +74,7 @@ def read_slices(partition: SlicePartition, function: UserFunction | None = None)
 
     Raises:
         EnvironmentMismatchError: this worker's Python lacks a package.
-        DeadlinePassedError: the task begins later than its batch may last (spec R7).
+        DeadlinePassedError: the task begins later than its batch may last (rule: task-deadline).
         LogError: Kafka refuses, lost records, or does not answer; the subclass says which.
         MapInReadError: the function raised, or made something else than its schema says.
     """

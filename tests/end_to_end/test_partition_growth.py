@@ -1,4 +1,4 @@
-"""Spark reads a topic that grows: each producer's records of a key stay in order (spec R8)."""
+"""Spark reads a topic that grows: each producer's records of a key stay in order (rule: growth-order)."""
 
 from growing_topics import KEYS, Producer, topic_of_two
 from streams import Stream

@@ -1,4 +1,4 @@
-"""A sink that skips a batch id which it has already: its records were read by nobody, and are not lost."""
+"""A sink drops a batch id that it has already, unread. Its records are not lost (rule: unread-batch)."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,10 +1,10 @@
--- Takes wanted hash ranges that nobody owns or whose owner's lease is over, each at a new lane epoch, and keeps
--- what the member owns already (spec 4.2, R6). Cuts segments and ICs where ownership changes.
+-- Acquires wanted hash ranges that are free or takeable, at a new lane epoch (rule: no-epoch-twice). Ranges that the
+-- member owns already keep theirs. Cuts segments and ICs where ownership changes (rule: cut-at-ownership).
 -- KEYS meta leases member events topics batches, then owners segments ics of each partition
 -- ARGV[2] "placed" if the caller has seen positions of all these partitions at this nonce, else ""
 -- ARGV[3..] "lo-hi ;..." wanted of each partition
 -- Reply {OK, nonce, seq, lease end, reset_epoch, topics, [{"lo-hi epoch;...", segments, ics} of each partition]};
---   where a partition has ICs all of it, else the segments of what is owned: a member need not be told of all others
+--   all segments of a partition with ICs, else those of owned ranges (rule: owner-reads-own-segments)
 --   | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
 local bad = lost() or recovering() or fenced(KEYS[3])
 if bad then return bad end

@@ -1,4 +1,4 @@
--- All of these hashes as they are at one moment, for a copy of the group.
+-- Returns these hashes as of one moment, for a copy of the group.
 -- KEYS any keys of the group that are hashes
 -- Reply {OK, [field, value, ...], ...} in the order of KEYS
 local found = { 'OK' }

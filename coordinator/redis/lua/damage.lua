@@ -1,5 +1,5 @@
--- Put before every verb, in front of the prelude: what is under our keys may have been damaged by hand. All that a verb
--- reads is looked at before it writes anything, and refused by an error that says where.
+-- Put before every verb, in front of the prelude: keys of the group may have been damaged by hand. A verb checks all
+-- that it reads before it writes anything (rule: check-then-write). The error names the key.
 local KINDS = {  -- all others are hashes
   leases = 'zset', batches = 'zset', leaving = 'set', events = 'stream', history = 'stream',
 }
@@ -61,7 +61,7 @@ local function hashes_of(field)  -- "lo-hi" -> {lo, hi, sound}
   return known
 end
 
--- {"lo-hi", value, ...} as HGETALL gives it, read from `key`; `pattern` is what each value looks like.
+-- {"lo-hi", value, ...} as of HGETALL of `key`; `pattern` is the form of each value.
 local function check_ranges(ranges, key, pattern)
   local last
   for _, r in ipairs(ranges) do

@@ -1,5 +1,5 @@
--- Who should own which part of some ranges, by the assignment in force; writes nothing.
--- Answers for these ranges alone: a member that gives something up need not be told of all members.
+-- Returns the assigned members of some ranges. Writes nothing.
+-- Answers for these ranges alone (rule: owner-reads-own-segments).
 -- KEYS meta assignment
 -- ARGV[2..] "topic partition lo-hi ;..." of each partition
 -- Reply {OK, nonce, seq, ["lo-hi member;..." of each partition]} | ABSENT | LOST | SCHEMA

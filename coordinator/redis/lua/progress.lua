@@ -1,4 +1,5 @@
--- Put after the prelude: positions and individual commits (ICs), as `coordinator/progress/segments.py` defines them.
+-- Put after the prelude: positions and individual commits (ICs), as `coordinator/progress/segments.py` defines them
+-- (rule: ics-may-vanish).
 -- Offsets are decimal texts. A set of offsets is {{start, until}, ...}: half-open, ascending, not touching;
 -- in Redis it is inclusive: "53-60 71-71".
 local NOTHING = {}
@@ -86,8 +87,8 @@ local function cut_segments(keys, facts)
   return cut
 end
 
--- What of `facts` makes of the segments: everything left of `position`, and `offsets`, are done. Nothing is undone.
--- The second value: whether a fact says more than the segments said already.
+-- The segments with `facts`: everything left of `position`, and `offsets`, are done. Nothing is undone.
+-- The second value: whether a fact adds anything.
 local function raised(keys, facts)
   local after, more = cut_segments(keys, facts), false
   for _, s in ipairs(after) do
@@ -99,7 +100,7 @@ local function raised(keys, facts)
   return after, more
 end
 
--- The whole hash of a partition; where its ranges stand already, only their values.
+-- Writes the whole hash of a partition; only the values if its ranges stay the same.
 local function rewrite(keys, name, after)
   local before = keys.found and keys.found[name]
   if not before or #before ~= #after then return replace(keys[name], after) end
@@ -118,8 +119,8 @@ local function write_stable(offsets)
   end
 end
 
--- Writes segments and ICs, neighbours that are alike as one except where ownership changes; the stable offset, which
--- is added to `later` if there is one, for `write_stable`.
+-- Writes segments and ICs, equal neighbours as one, but never across a change of ownership (rule: cut-at-ownership).
+-- Writes the stable offset, or adds it to `later` for `write_stable`.
 local function write_progress(keys, partition, segments, later)
   local boundaries, stable, positions, ics = {}, nil, {}, {}
   for _, o in ipairs(#segments > 1 and found(keys, 'owners', OWNER) or NOTHING) do

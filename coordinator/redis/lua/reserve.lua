@@ -1,11 +1,11 @@
--- Reserves offsets of a partition for a worker, or keeps them so, and says whether it is their turn: whether all before
--- them is done, and if not, who holds what is missing (spec 8, ordered commit). What is done or over is dropped.
+-- Reserves offsets of a partition for a worker, or renews the reservation (rule: ordered-commit). Returns whether it is
+-- their turn: all offsets before them are done. Else it returns the worker in the way. Drops reservations that are over.
 -- KEYS meta member reserved stable end
 -- ARGV[2] partition, ARGV[3] worker, ARGV[4] "40-44" offsets, ARGV[5] held or parked, for people, ARGV[6] lease in ms,
---   ARGV[7] the offset up to which the caller's batch reads, "-" if it speaks for no batch: then the log end decides
--- Reply {OK, nonce, seq, stable offset, TURN | WAIT | ALONE | TAKEN | BEYOND, "worker 40-44" who is in the way or ""}
---   ALONE: nobody holds what is missing; a parked one is dropped then. TAKEN: another worker holds some of it
---   BEYOND: nobody has read what lies from the offset on that stands in place of the worker
+--   ARGV[7] the offset up to which the caller's batch reads, "-" without a batch: then the log end decides
+-- Reply {OK, nonce, seq, stable offset, TURN | WAIT | ALONE | TAKEN | BEYOND, "worker 40-44" in the way or ""}
+--   ALONE: no worker holds the missing offsets; a parked one is dropped then. TAKEN: another worker holds some
+--   BEYOND: the offsets from the last value on were not read
 --   | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
 local bad = lost() or recovering() or fenced(KEYS[2])
 if bad then return bad end

@@ -1,4 +1,4 @@
--- Shows log ends to whoever looks, and keeps what was seen of leader epochs; not where the group is gone.
+-- Writes log ends and leader epochs; nothing if the group is gone (rule: group-expiry).
 -- KEYS meta, then hashes of topics
 -- ARGV[2..] JSON [field, value, ...] of each
 -- Reply {OK}

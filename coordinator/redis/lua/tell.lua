@@ -1,4 +1,4 @@
--- Adds to a stream of the group, for whoever looks; not where the group is gone, or the stream would outlive it.
+-- Adds an entry to a stream of the group; nothing if the group is gone, or the stream would outlive it.
 -- KEYS meta stream
 -- ARGV[2] about how many entries the stream keeps, ARGV[3..] field value ...
 -- Reply {OK}

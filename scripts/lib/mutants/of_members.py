@@ -102,7 +102,7 @@ FAULTS = (
         _MEMBERSHIP,
     ),
     Fault(
-        "the end of a lease ends ownership (no R6)",
+        "the end of a lease ends ownership (against rule: lease-end)",
         (
             Edit(
                 "coordinator/redis/lua/authorize.lua",
@@ -113,7 +113,7 @@ FAULTS = (
         schedules=300,
     ),
     Fault(
-        "a commit after the end of the lease is refused (no R6)",
+        "a commit after the end of the lease is refused (against rule: lease-end)",
         (
             Edit(
                 "coordinator/redis/lua/commit.lua",

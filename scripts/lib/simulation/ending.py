@@ -65,7 +65,7 @@ def _supervise(world: "World", free_at_ms: int) -> int:
     """Somebody stops a driver that hangs, and starts another; an operator releases what is parked for nothing.
 
     Another one starts when the lease of the last that hung has ended, which is what tells that it was lost over a
-    record (spec 7, Poison): after `free_at_ms`, which is given back as it is by then.
+    record: after `free_at_ms`, which is given back as it is by then.
     """
     now_ms = world.scheduler.now_ms
     for driver in world.running:
@@ -90,7 +90,7 @@ def _all_but_parked(world: "World") -> bool:
 
 
 def _leave_one(world: "World") -> None:
-    """Nobody is there to help: a member that is alone must not stand in its own way (R6)."""
+    """Nobody is there to help: a member that is alone must not stand in its own way (rule: lease-end)."""
     world.trace("--- alone")
     for driver in world.running[1:]:
         faults.kill(world, driver)

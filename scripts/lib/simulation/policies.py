@@ -94,7 +94,7 @@ def obeyed(assignment: Mapping[str, str], policy: Policy, shares: Callable[[str]
 
 
 def agreed(assignment: Mapping[str, str], protocol: str, known: Callable[[str], str]) -> None:
-    """Raise `Violation` where a member is given something by an assignor that it does not know (G)."""
+    """Raise `Violation` if an assignor assigns ranges to a member that does not know it (rule: common-assignor)."""
     for member, text in assignment.items():
         if any(ranges_of(text).values()) and protocol not in known(member).split(","):
             raise Violation(f"PROTOCOL: {member} is given {text} by {protocol}, and knows {known(member)} only")

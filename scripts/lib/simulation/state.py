@@ -85,7 +85,7 @@ class State:
     def at_but_parked(self, ends: Mapping[TopicPartition, int]) -> bool:
         """Whether every hash of every partition that is not parked has been read to its end.
 
-        A new partition waits for the same hashes of older ones (R8).
+        A new partition waits for the same hashes of older ones (rule: growth-order).
         """
         return all(
             tp in self.segments

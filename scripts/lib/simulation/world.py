@@ -247,7 +247,7 @@ class World:
         ]
 
     def in_peace(self) -> None:
-        """Raise `Violation` if something was done twice though nothing happened that allows it (spec 1)."""
+        """Raise `Violation` if a record was done twice without a fault that allows it (rule: bounded-repeats)."""
         if self.peaceful and self.sink.repeated and not self.server.seen["crash"] and not self._lapsed():
             raise Violation(f"REPEAT: {self.sink.repeated} was completed twice, and nobody crashed, stopped or hung")
 

@@ -1,4 +1,4 @@
-"""Policies of a group and its topics: what they are as text, and in a real Redis (spec 6)."""
+"""Policies of a group and its topics: what they are as text, and in a real Redis (rule: sharing-policies)."""
 
 from typing import cast
 
@@ -17,7 +17,7 @@ ICS, ORDERS = "accept.individual.commit", "accept.range.fetch:orders"
 @pytest.mark.parametrize(
     ("fields", "policy"),
     [
-        pytest.param({}, Policy(True, frozenset()), id="everything is accepted until somebody says otherwise (R5)"),
+        pytest.param({}, Policy(True, frozenset()), id="everything is accepted until somebody says otherwise"),
         pytest.param({ICS: "false"}, Policy(False), id="a group that shares nothing"),
         pytest.param({ORDERS: "false"}, Policy(True, frozenset({"orders"})), id="a topic that is not shared"),
         pytest.param({ICS: "true", ORDERS: "true"}, Policy(), id="what is said may be the default"),

@@ -1,4 +1,4 @@
-"""Which assignor a group uses, and who cannot work with it (G's rolling upgrade, spec 4.2)."""
+"""Which assignor a group uses, and who cannot work with it (rule: common-assignor)."""
 
 import pytest
 
@@ -13,14 +13,14 @@ V0, V1, RANGE = Protocol("mine", 0), Protocol("mine", 1), Protocol("range", 1)
 @pytest.mark.parametrize(
     ("members", "chosen"),
     [
-        pytest.param({"A": [V0], "B": [V0], "C": [V0]}, V0, id="G's phase 1: everybody knows v0"),
-        pytest.param({"A": [V1, V0], "B": [V0], "C": [V0]}, V0, id="G's phase 2: A knows v1 too"),
-        pytest.param({"A": [V1, V0], "B": [V1, V0], "C": [V0]}, V0, id="G's phase 3: B too"),
-        pytest.param({"A": [V1, V0], "B": [V1, V0], "C": [V1, V0]}, V1, id="G's phase 4: all prefer v1"),
+        pytest.param({"A": [V0], "B": [V0], "C": [V0]}, V0, id="phase 1: everybody knows v0"),
+        pytest.param({"A": [V1, V0], "B": [V0], "C": [V0]}, V0, id="phase 2: A knows v1 too"),
+        pytest.param({"A": [V1, V0], "B": [V1, V0], "C": [V0]}, V0, id="phase 3: B too"),
+        pytest.param({"A": [V1, V0], "B": [V1, V0], "C": [V1, V0]}, V1, id="phase 4: all prefer v1"),
         pytest.param({"A": [V1], "B": [V1], "C": [V1]}, V1, id="v0 is dropped later, one by one as well"),
         pytest.param({"A": [V1, V0]}, V1, id="a member alone gets what it likes best"),
         pytest.param({"A": [V1, V0], "B": [V0, V1], "C": [V0, V1]}, V0, id="the majority of first votes wins"),
-        pytest.param({"A": [RANGE, V0], "B": [V0, RANGE]}, V0, id="ties break by name (R4)"),
+        pytest.param({"A": [RANGE, V0], "B": [V0, RANGE]}, V0, id="ties break by name"),
         pytest.param({"A": [V1, V0], "B": [V0, V1]}, V0, id="and then by version"),
         pytest.param(
             {"A": [V1, RANGE, V0], "B": [RANGE, V0], "C": [V0, RANGE]}, RANGE, id="votes go to what all know, not to v1"

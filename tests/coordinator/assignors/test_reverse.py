@@ -28,13 +28,13 @@ FIVE = [Subscriber(f"c{i}", 1, frozenset({"t1", "t2"})) for i in range(1, 6)]
             "range",
             {"t1": 2, "t2": 3},
             {"t1-0": "c1<1/3 c2<2/3 c3", "t1-1": "c4<1/2 c5", "t2-0": "c1<1/2 c2", "t2-1": "c3<1/2 c4", "t2-2": "c5"},
-            id="R3: 5 members, topics of 2 and 3 partitions, range",
+            id="5 members, topics of 2 and 3 partitions, range",
         ),
         pytest.param(
             "roundrobin",
             {"t1": 2, "t2": 3},
             {"t1-0": "c1<1/3 c3<2/3 c5", "t1-1": "c2<1/2 c4", "t2-0": "c1<1/2 c4", "t2-1": "c2<1/2 c5", "t2-2": "c3"},
-            id="R3: the same, round robin",
+            id="5 members, topics of 2 and 3 partitions, round robin",
         ),
     ],
 )

@@ -1,4 +1,4 @@
-"""The Commit API on a real Redis: K's worked examples, the caps, and what an operator may delete."""
+"""The Commit API on a real Redis: the draft KIP's worked examples, caps, fences, and deletes by an operator."""
 
 import json
 import logging
@@ -42,7 +42,8 @@ def batch_of(world: World, *lanes: Lane) -> CommitApi:
     return CommitApi.of_offset(world.url, json.dumps(end.to_json()))
 
 
-# The worked examples of K (spec 2). K prints the last committed offset: our stable offset is one more (R1).
+# The worked examples of the draft KIP, which prints the last committed offset: our stable offset is one more
+# (rule: half-open-offsets).
 @pytest.mark.parametrize(
     ("stable", "ics", "commit", "then_stable", "then_ics"),
     [

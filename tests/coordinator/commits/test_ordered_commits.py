@@ -1,4 +1,4 @@
-"""Ordered commits: K's seven steps with its own numbers, and A's death. K prints the last offset done (spec R1)."""
+"""Ordered commits: the draft KIP's seven steps and numbers (the last offset done), and A's death."""
 
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -21,7 +21,7 @@ LONG_MS = 60_000
 
 
 class Purgatory:
-    """A partition with stable offset 39 as K prints it, and workers of the member that owns it."""
+    """A partition with stable offset 39 as the draft KIP prints it, and workers of the member that owns it."""
 
     def __init__(self, world: World) -> None:
         self.world = world

@@ -1,4 +1,4 @@
-"""Members that see other parts or older states of the cluster; several members, real servers, no Spark (spec 4.2)."""
+"""Members with different views of the cluster, on real servers, without Spark (rule: current-cluster)."""
 
 from collections.abc import Sequence
 from contextlib import closing

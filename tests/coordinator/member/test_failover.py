@@ -1,4 +1,4 @@
-"""A primary that dies before its replica has all: the replica takes over, and is found to be behind (spec 7)."""
+"""A primary that dies before its replica has all: the replica is found to be behind (rule: loss-of-state)."""
 
 from collections.abc import Iterator
 from contextlib import closing

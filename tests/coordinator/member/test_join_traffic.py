@@ -1,4 +1,4 @@
-"""What a join costs in bytes to and from Redis: in proportion to the members, and no more (G; spec 4.2)."""
+"""The bytes of a join grow in proportion to the members, and no more (rule: owner-reads-own-segments)."""
 
 from typing import cast
 

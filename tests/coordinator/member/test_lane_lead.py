@@ -1,4 +1,4 @@
-"""Lanes keep within `max.lane.lead` of one another, in the time of records (spec 7, Event time)."""
+"""Lanes keep within `max.lane.lead` of one another, in the time of records (rule: lane-lead)."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import closing

@@ -1,4 +1,4 @@
-"""Logs that were cut and have grown again, as leader epochs tell; members on real servers, without Spark (spec 7).
+"""Logs that were cut and grew again; members on real servers, without Spark (rule: leader-epoch-facts).
 
 Of a real broker alone no log can be cut; what it says of leader epochs is asked here, and a log `Elected` puts an
 election in front of it.

@@ -1,4 +1,4 @@
-"""A Redis that is away for most of a minute: the member waits, commits what it kept, and goes on (spec 7)."""
+"""A Redis that is away for most of a minute: the member waits, commits, and goes on (rule: redis-outage)."""
 
 import threading
 import time

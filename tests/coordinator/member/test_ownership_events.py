@@ -1,4 +1,4 @@
-"""Every change of ownership is told, with key ranges: to the events stream and to a user's listener (spec 8)."""
+"""Every change of ownership is an event, in the stream and for a user's listener (rule: ownership-events)."""
 
 import logging
 import sys

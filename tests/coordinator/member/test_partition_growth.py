@@ -1,4 +1,7 @@
-"""A topic grows while producers write and members read: each producer's records of a key stay in order (spec R8)."""
+"""A topic grows while producers write and members read: records of a key stay in order (rule: growth-order).
+
+On a real broker and a real Redis, without Spark: members take turns, so that runs are the same every time.
+"""
 
 import logging
 from collections.abc import Iterable, Mapping

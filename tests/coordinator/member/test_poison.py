@@ -1,4 +1,4 @@
-"""A record whose reading never ends is tried alone and parked: it does not walk through the group (spec 7, Poison)."""
+"""A record whose reading never ends is tried alone, and parked (rule: parked-until-released)."""
 
 import json
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Policies and `allow.individual.commit` at work: several members, a real Kafka, a real Redis, no Spark (spec 6)."""
+"""Policies and `allow.individual.commit` at work, on real servers, without Spark (rule: sharing-policies)."""
 
 import pytest
 

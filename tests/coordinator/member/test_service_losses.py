@@ -143,7 +143,7 @@ def test_a_running_member_goes_on_where_it_was_after_redis_lost(
 def test_after_a_loss_an_idle_member_owns_its_ranges_again_though_the_generation_has_the_same_number(
     members: Group, tp: TopicPartition
 ) -> None:
-    """Generations are counted from one again: only the nonce tells that what was held before is void (spec 4.2)."""
+    """Generations start at 1 again: only the nonce shows that earlier ownership is void (rule: no-epoch-twice)."""
     service = members.service(subscribed(tp))
     service.first_positions()
     end = batch(service, StreamOffset(members.name))

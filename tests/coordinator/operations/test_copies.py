@@ -1,4 +1,4 @@
-"""A group is copied to a file and back: an old copy is loaded, and what was done since is found again (spec 7)."""
+"""A group is copied to a file and back: an old copy is loaded, later progress is proven (rule: recover-by-proof)."""
 
 import json
 import os

@@ -16,7 +16,7 @@ def test_the_gaps_are_what_is_missing_before_the_furthest_that_is_done() -> None
 
 
 def test_gaps_between_individual_commits_are_written_inclusive() -> None:
-    """The example of the KIP: stable 42, [45-47] and [50-50] are done (its stable offset is one lower than ours)."""
+    """The example of the draft KIP: stable 42, [45-47] and [50-50] are done. Its stable offset is 43 here."""
     picture = group_state(((WHOLE, 43),), Rectangle(WHOLE, OffsetRange(45, 48)), Rectangle(WHOLE, OffsetRange(50, 51)))
 
     assert gaps(picture)[0].gaps == (Gap(str(WHOLE), 43, ("43-44", "48-49")),)

@@ -137,7 +137,7 @@ def inclusive(*ranges: str) -> tuple[OffsetRange, ...]:
     return union(OffsetRange.parse(r) for r in ranges)
 
 
-# The worked examples of K. K prints the last committed offset: our position is one more (R1).
+# The draft KIP's worked examples. Its last committed offset plus 1 is our position (rule: half-open-offsets).
 @pytest.mark.parametrize(
     ("position", "ics", "commit", "then"),
     [

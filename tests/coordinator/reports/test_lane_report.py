@@ -1,4 +1,4 @@
-"""What a member tells of its lanes: rate, cost, lag, quota and why; and what of its slots is stuck (spec 8)."""
+"""What a member tells of its lanes: rate, cost, lag, quota and why; and what of its slots is stuck."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""A task that begins when its key ranges may be another member's by now reads nothing (spec R7)."""
+"""A task that begins when its key ranges may be another member's by now reads nothing (rule: task-deadline)."""
 
 import time
 from dataclasses import replace
