@@ -135,7 +135,7 @@ def _line(w: World, q: r.Log, caller: Caller) -> bool:
 
 
 def _mirror(w: World, q: r.Mirror, caller: Caller) -> bool | None:
-    """A reset between our read and our write would leave an old offset: read and write again (rule: mirror-after-reset)."""
+    """A reset between our read and our write would leave an old offset: repeat both (rule: mirror-after-reset)."""
     group = w.settings.group
     try:
         before, allowed = None, True

@@ -5,9 +5,9 @@
     sight      then the older partitions' high watermarks: what they must be done with first
     limit      then their positions, and the work on new partitions under ceilings
 
-The order matters (rule: growth-order): a record that was in a new partition when its end was seen came after all records of its
-key that its producer wrote to an older one, and those lie below a watermark seen later. Watermarks, not
-ends: a transaction that is open in an older partition may have been committed in the new one already.
+The order matters (rule: growth-order): a record that was in a new partition when its end was seen came after all
+records of its key that its producer wrote to an older one, and those lie below a watermark seen later. Watermarks,
+not ends: a transaction that is open in an older partition may have been committed in the new one already.
 """
 
 from collections.abc import Collection, Mapping, Sequence

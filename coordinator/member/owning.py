@@ -4,7 +4,8 @@
                        --> acquire what this member should own, as soon as it is free or takeable
                        --> release what others should own, each range only to a member that is there to take it
 
-No other member waits meanwhile (rule: release-to-a-waiting-owner). A step of latestOffset, while nothing of the member is unconfirmed.
+No other member waits meanwhile (rule: release-to-a-waiting-owner). A step of latestOffset, while nothing of the member
+is unconfirmed.
 """
 
 from dataclasses import replace

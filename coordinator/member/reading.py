@@ -6,7 +6,9 @@
     event time         lanes keep within a span of record time
     time budget        what the cost model grants
 
-Each gives ranges a ceiling; none moves a position. Pure. rule: individual-commit-cap; rule: growth-order; rule: trial-alone; rule: parked-until-released; rule: lane-lead.
+Each gives ranges a ceiling; none moves a position. Pure.
+
+rule: individual-commit-cap; rule: growth-order; rule: trial-alone; rule: parked-until-released; rule: lane-lead
 """
 
 from collections.abc import Iterator
