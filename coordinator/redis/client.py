@@ -34,12 +34,15 @@ _PLAIN: Mapping[object, type[verdicts.Verdict]] = {
 }
 
 
+SHARED = ("damage", "asked", "prelude", "events", "leases", "progress", "striking")
+"""The Lua that stands before each verb, in this order."""
+
+
 @cache
 def script(verb: str) -> str:
     """The Lua text of a verb, behind the parts that all verbs share."""
     lua = files("coordinator.redis") / "lua"
-    shared = ("damage", "asked", "prelude", "events", "leases", "progress", "striking")
-    return "".join((lua / f"{part}.lua").read_text() for part in (*shared, verb))
+    return "".join((lua / f"{part}.lua").read_text() for part in (*SHARED, verb))
 
 
 Entries = list[tuple[str, dict[str, str]]]

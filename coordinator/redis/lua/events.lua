@@ -25,20 +25,20 @@ local function told(ranges)
   return table.concat(words, ', ')
 end
 
--- Adds the ranges of these owners to `lost`, by member: their lane epochs are about to be void.
-local function note_owners(lost, owners_key)
+-- Adds the ranges of these owners to `lost_by`, by member: their lane epochs are about to be void.
+local function note_owners(lost_by, owners_key)
   for _, o in ipairs(ranges_at(owners_key, OWNER)) do
     local _, member = owner(o.value)
     if member then
-      lost[member] = lost[member] or {}
-      note(lost[member], owners_key, o.lo, o.hi)
+      lost_by[member] = lost_by[member] or {}
+      note(lost_by[member], owners_key, o.lo, o.hi)
     end
   end
 end
 
-local function tell_lost(key, lost, why)
+local function tell_lost(key, lost_by, why)
   local members = {}
-  for member in pairs(lost) do members[#members + 1] = member end
+  for member in pairs(lost_by) do members[#members + 1] = member end
   table.sort(members)
-  for _, member in ipairs(members) do event(key, 'lost', why, told(lost[member]), member) end
+  for _, member in ipairs(members) do event(key, 'lost', why, told(lost_by[member]), member) end
 end

@@ -21,7 +21,7 @@ else
   event(KEYS[3], 'found', 'first positions of a new group')
   keep()
 end
-local given = 0
+local placed = 0
 
 local function grew(topic, id, old, new)
   local now, kept = now_ms(), 'key order across it is kept'
@@ -51,7 +51,7 @@ for i = 4, #ARGV do
     replace(segments, { { lo = '0000000000000000', hi = '7fffffffffffffff', value = position } })
     redis.call('HSET', stable, partition, position)
     redis.call('DEL', ics)
-    given = given + 1
+    placed = placed + 1
   end
 end
-return reply(given)
+return reply(placed)

@@ -5,7 +5,7 @@
 -- Reply {OK, nonce, seq, ["lo-hi member;..." of each partition]} | ABSENT | LOST | SCHEMA
 local bad = lost()
 if bad then return bad end
-local assigned, flat, found = {}, redis.call('HGETALL', KEYS[2]), {}
+local assigned, flat, answers = {}, redis.call('HGETALL', KEYS[2]), {}
 for i = 1, #flat, 2 do assigned[flat[i]] = cjson.decode(flat[i + 1]) end
 
 local function assigned_ranges(topic, partition)
@@ -26,7 +26,7 @@ for i = 2, #ARGV do
       heirs[#heirs + 1] = piece.lo .. '-' .. piece.hi .. ' ' .. piece.right.member .. ';'
     end
   end
-  found[#found + 1] = table.concat(heirs)
+  answers[#answers + 1] = table.concat(heirs)
 end
 local m = redis.call('HMGET', META, 'nonce', 'commit_seq')
-return { 'OK', m[1], m[2], found }
+return { 'OK', m[1], m[2], answers }

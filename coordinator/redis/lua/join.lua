@@ -22,7 +22,7 @@ local function live(member)
   return its_end and tonumber(its_end) >= now
 end
 
-local function raised(targets)
+local function raised_targets(targets)
   local highest, order = {}, {}
   local function add(text, known_only)
     for topic, partition, offset in string.gmatch(text, '(%S+) (%d+) (%d+);') do
@@ -41,7 +41,7 @@ local function raised(targets)
   return table.concat(text)
 end
 
-local targets = ARGV[4] ~= '' and raised(ARGV[4]) or ''
+local targets = ARGV[4] ~= '' and raised_targets(ARGV[4]) or ''
 -- A member that joins again keeps its place behind earlier members.
 local before = redis.call('HMGET', KEYS[3], 'incarnation', 'joined_at', 'authorized')
 local joined_at = before[1] == call.incarnation and before[2] or ms(now)

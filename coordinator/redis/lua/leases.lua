@@ -79,15 +79,16 @@ end
 
 -- The occasion of an assignment: working members as of their last join, topics with their partitions, policies.
 local function occasion(keys)
-  local function fields(key)
-    local sorted, flat = {}, redis.call('HGETALL', key)
-    for i = 1, #flat, 2 do sorted[#sorted + 1] = flat[i] .. ' ' .. flat[i + 1] end
-    table.sort(sorted)
-    return table.concat(sorted, ';')
+  local function sorted_fields(key)
+    local words, flat = {}, redis.call('HGETALL', key)
+    for i = 1, #flat, 2 do words[#words + 1] = flat[i] .. ' ' .. flat[i + 1] end
+    table.sort(words)
+    return table.concat(words, ';')
   end
   local members = working(keys.leases, keys.batches, keys.leaving)
   local lives = redis.call('HMGET', META, 'nonce', 'joins')
-  local text = { lives[1], lives[2] or '0', table.concat(members, ' '), fields(keys.topics), fields(keys.policy) }
+  local text = { lives[1], lives[2] or '0', table.concat(members, ' '), sorted_fields(keys.topics),
+    sorted_fields(keys.policy) }
   return redis.sha1hex(table.concat(text, ';')), members
 end
 

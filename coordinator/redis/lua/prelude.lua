@@ -19,7 +19,7 @@ local function now_ms()
   return t[1] * 1000 + math.floor(t[2] / 1000)
 end
 
-local function ms(number) return string.format('%.0f', number) end
+local function ms(time) return string.format('%.0f', time) end
 
 local neighbours = { [-1] = {}, [1] = {} }  -- most partitions are cut alike
 local function step(hash, by)  -- the hash (16 hex digits) before (-1) or after (1) this one
@@ -66,9 +66,9 @@ end
 
 -- Cuts `left` where `right` begins and ends: pieces {lo, hi, left, right or nil}. Both ascend and are disjoint.
 local function overlay(left, right)
-  local pieces, j, l, r = {}, 1, left[1], right[1]
-  if #left == 1 and (not r or (#right == 1 and l.lo == r.lo and l.hi == r.hi)) then  -- thousands of times in every batch
-    return { { lo = l.lo, hi = l.hi, left = l, right = r } }
+  local pieces, j, whole, same = {}, 1, left[1], right[1]
+  if #left == 1 and (not same or (#right == 1 and whole.lo == same.lo and whole.hi == same.hi)) then  -- mostly
+    return { { lo = whole.lo, hi = whole.hi, left = whole, right = same } }
   end
   for _, l in ipairs(left) do
     local lo = l.lo

@@ -48,8 +48,7 @@ end
 -- position 43, ICs 45-47 50-50, done 43-44  ->  position 48, ICs 50-50
 local function joined(position, ics, done, fresh)
   if #ics == 0 and #done == 0 then return position, NOTHING end
-  local above, i, reached = {}, beyond(ics, 1, position), position
-  local j = beyond(done, 1, position)
+  local above, i, j = {}, beyond(ics, 1, position), beyond(done, 1, position)
   while ics[i] or done[j] do
     local from_done = not ics[i] or (done[j] and less(done[j][1], ics[i][1]))
     local r, last = from_done and done[j] or ics[i], above[#above]
@@ -61,8 +60,7 @@ local function joined(position, ics, done, fresh)
     else
       above[#above + 1] = { r[1], r[2] }
     end
-    reached = r[2]
-    i, j = beyond(ics, i, reached), beyond(done, j, reached)
+    i, j = beyond(ics, i, r[2]), beyond(done, j, r[2])
   end
   return position, above
 end

@@ -13,8 +13,8 @@ if bad and not (whole and bad[1] == 'LOST') then return bad end
 if not whole and recovering() then return recovering() end
 local live = busy(KEYS[2])
 if live then return live end
-local in_force = redis.call('HGET', META, 'reset_epoch') or '0'
-if in_force ~= ARGV[4] then return { 'SUPERSEDED', in_force } end
+local reset_in_force = redis.call('HGET', META, 'reset_epoch') or '0'
+if reset_in_force ~= ARGV[4] then return { 'SUPERSEDED', reset_in_force } end
 local lost_by = {}
 for i = 6, #ARGV do note_owners(lost_by, KEYS[5 * i - 19]) end
 redis.call('DEL', KEYS[2], KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9])

@@ -2,8 +2,8 @@
 -- Strikes slices that a member's tasks had not ended when it was lost, once (rule: strike-needs-evidence).
 -- A slice that is struck again in a trial is parked, and the strikes around it are removed. Outside a trial nothing is
 -- parked: a member that is killed twice in one batch, for any reason, would leave healthy lanes parked.
-local function strike(working, strikes, events, member)
-  local struck, slices, text = {}, {}, redis.call('HGET', working, member) or ''
+local function strike(working_key, strikes, events, member)
+  local struck, slices, text = {}, {}, redis.call('HGET', working_key, member) or ''
   local alone = string.sub(text, 1, 6) == 'alone;'
   for tp, lo, hi, start, stop in string.gmatch(text, '(%S+ %d+) (%x+)-(%x+) (%d+)-(%d+);') do
     local whole = #lo == 16 and #hi == 16 and lo <= hi and hi < '8'  -- a hint: what is damaged strikes nobody
@@ -30,7 +30,7 @@ local function strike(working, strikes, events, member)
     event(events, kind, name .. ' from offset ' .. s.start .. ': ' .. member .. ' did not end it; strike ' .. count)
     struck[#struck + 1] = name
   end
-  redis.call('HDEL', working, member)
+  redis.call('HDEL', working_key, member)
   return struck
 end
 

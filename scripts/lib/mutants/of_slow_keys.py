@@ -79,7 +79,7 @@ FAULTS = (
     ),
     Fault(
         "one loss of a member strikes again and again",
-        (Edit(_STRIKING, "  redis.call('HDEL', working, member)\n", ""),),
+        (Edit(_STRIKING, "  redis.call('HDEL', working_key, member)\n", ""),),
         _OF_POISON,
     ),
     Fault(
