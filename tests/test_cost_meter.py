@@ -32,7 +32,7 @@ from spark_coop_source.decode.byte_column import ByteColumn
 from spark_coop_source.decode.chunk import Chunk
 from spark_coop_source.decode.header_column import HEADERS
 from spark_coop_source.function.pieces import tables
-from spark_coop_source.hand_over.record_batch import to_arrow
+from spark_coop_source.arrow_output.record_batch import to_arrow
 tp, numbers = TopicPartition("t", 0), np.arange(5_000)
 keys = ByteColumn.of([b"%d" % i for i in range(5_000)])
 chunk = Chunk(keys, keys, numbers, numbers, numbers.astype(np.int32), pa.nulls(5_000, HEADERS))

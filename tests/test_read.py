@@ -21,8 +21,8 @@ from coordinator.progress.slices import Slice, merged
 from coordinator.ranges import HASH_MAX, WHOLE, HashRange, OffsetRange
 from coordinator.subscription import TopicPartition
 from log_fixtures import end, everything, inside, lane, odd_log, offsets, rows, task, whole
+from spark_coop_source.arrow_output.schema import EVERY, PLAIN, schema
 from spark_coop_source.fetch import consumers
-from spark_coop_source.hand_over.schema import EVERY, PLAIN, schema
 from spark_coop_source.task.read import SlicePartition, read_slices
 from topics import Kafka, Record
 

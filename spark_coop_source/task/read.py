@@ -42,7 +42,7 @@ class SlicePartition(InputPartition):
 
     slices: tuple[Slice, ...]
     kafka: Mapping[str, object] = field(repr=False)  # holds the credentials
-    columns: tuple[str, ...]  # of hand_over.schema.EVERY
+    columns: tuple[str, ...]  # of arrow_output.schema.EVERY
     poll_timeout_ms: int
     fail_on_data_loss: bool
     most_unfiltered: int = 100 * 1024 * 1024  # bytes fetched and not yet looked through

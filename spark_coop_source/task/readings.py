@@ -5,7 +5,7 @@
               the cache | the batches of this task's parts | in offset order                 by each task
 
 Runs in executor workers. How records are found is `fetch`'s and the cache's matter, whose they are `select`'s, how they
-look `hand_over`'s.
+look `arrow_output`'s.
 """
 
 from bisect import bisect_left, bisect_right
@@ -25,6 +25,7 @@ from coordinator.plan.sharing import SharedStretch
 from coordinator.progress.slices import Slice
 from coordinator.ranges import HashRange, OffsetRange, union
 from coordinator.subscription import TopicPartition
+from spark_coop_source.arrow_output.record_batch import completed, shared, to_arrow
 from spark_coop_source.cache.blocks import BlockCache, opened
 from spark_coop_source.cache.publisher import Fetched
 from spark_coop_source.cache.shared_fetch import Found, SharedReading, stretch_name
@@ -36,7 +37,6 @@ from spark_coop_source.fetch.consumers import answer_bytes, borrowed, record_byt
 from spark_coop_source.fetch.fetch import FetchSettings, fetch
 from spark_coop_source.fetch.several import SHORT, Begun, at_once, begun
 from spark_coop_source.function.pieces import offsets_of
-from spark_coop_source.hand_over.record_batch import completed, shared, to_arrow
 from spark_coop_source.select.lanes import by_part, within
 from spark_coop_source.task.read import SlicePartition
 

@@ -1,6 +1,6 @@
 """Reads the slices of one input partition, one partition after another, and says what they cost.
 
-How records come is `readings`, how they look to Spark is `hand_over`, what the user's function makes of them is
+How records come is `readings`, how they look to Spark is `arrow_output`, what the user's function makes of them is
 `function.runner`. Runs in executor workers.
 """
 
@@ -11,13 +11,13 @@ import pyarrow as pa
 
 from coordinator.progress.slices import merged
 from coordinator.subscription import TopicPartition
+from spark_coop_source.arrow_output.record_batch import regrouped
 from spark_coop_source.costs.meter import MEASURED, CostMeter
 from spark_coop_source.costs.report import ReportTo
 from spark_coop_source.costs.sender import CostSender
 from spark_coop_source.function.pieces import tables
 from spark_coop_source.function.runner import NOBODY, run
 from spark_coop_source.function.user_function import UserFunction
-from spark_coop_source.hand_over.record_batch import regrouped
 from spark_coop_source.task.read import SlicePartition
 from spark_coop_source.task.readings import Readings
 
