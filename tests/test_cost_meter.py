@@ -9,15 +9,15 @@ import pyarrow as pa
 import pytest
 
 from arrow_records import ALL, batch
-from coordinator.cost.costs import MOST_KEYS, KeyCost, RecordAt, SliceCost
 from coordinator.key_hash import cuts, hash_record
 from coordinator.progress.slices import Slice
 from coordinator.ranges import HashRange, OffsetRange
 from coordinator.subscription import TopicPartition
-from spark_coop_source.costs import meter as cost_meter
-from spark_coop_source.costs.meter import CostMeter
+from coordinator.telemetry import MOST_KEYS, KeyCost, RecordAt, SliceCost
 from spark_coop_source.function.keyed_work import Done
 from spark_coop_source.function.pieces import Piece, by_key, by_slice, each_record, tables
+from spark_coop_source.telemetry import meter as cost_meter
+from spark_coop_source.telemetry.meter import SliceMeter
 
 LOADS_PANDAS = """
 import sys
@@ -27,7 +27,7 @@ from coordinator.key_hash import cuts
 from coordinator.progress.slices import Slice
 from coordinator.ranges import OffsetRange
 from coordinator.subscription import TopicPartition
-from spark_coop_source.costs.meter import CostMeter
+from spark_coop_source.telemetry.meter import SliceMeter
 from spark_coop_source.decode.byte_column import ByteColumn
 from spark_coop_source.decode.chunk import Chunk
 from spark_coop_source.decode.header_column import HEADERS
@@ -38,7 +38,7 @@ keys = ByteColumn.of([b"%d" % i for i in range(5_000)])
 chunk = Chunk(keys, keys, numbers, numbers, numbers.astype(np.int32), pa.nulls(5_000, HEADERS))
 batch = to_arrow(tp, chunk, None, ("key", "offset"))
 halves = tables(Slice(tp, hashes, OffsetRange(0, 5_000)) for hashes in cuts(2))
-list(CostMeter(halves, lambda cost: None, with_function=False).reading(tp, iter([batch])))
+list(SliceMeter(halves, lambda cost: None, with_function=False).reading(tp, iter([batch])))
 print("pandas" in sys.modules)
 """
 HALVES = [Slice(TopicPartition("orders", 0), hashes, OffsetRange(0, 1_000)) for hashes in cuts(2)]
@@ -68,8 +68,8 @@ def slowly(clock: Clock, *batches: pa.RecordBatch, seconds: float) -> Iterator[p
         yield each
 
 
-def meter(told: list[SliceCost], slices: list[Slice], *, with_function: bool = False) -> CostMeter:
-    return CostMeter(tables(slices), told.append, with_function=with_function)
+def meter(told: list[SliceCost], slices: list[Slice], *, with_function: bool = False) -> SliceMeter:
+    return SliceMeter(tables(slices), told.append, with_function=with_function)
 
 
 def done(piece: Piece, ms: float) -> Done:
@@ -113,7 +113,7 @@ def test_in_a_trial_the_key_is_told_before_the_function_may_hang_on_it(
     clock: Clock, cut: Callable[..., Iterator[Piece]], trial: bool, expected: list[tuple[bytes, int] | None]
 ) -> None:
     told: list[SliceCost] = []
-    measured = CostMeter(tables([ALL]), told.append, with_function=True, trial=trial)
+    measured = SliceMeter(tables([ALL]), told.append, with_function=True, trial=trial)
     at = []
     for each in measured.reading(ALL.topic_partition, iter([batch([b"a", b"b", b"a"], 7)])):
         for piece in cut(each, tables([ALL])[ALL.topic_partition]):
@@ -125,7 +125,7 @@ def test_in_a_trial_the_key_is_told_before_the_function_may_hang_on_it(
 
 def test_the_only_key_of_a_batch_is_told_too(clock: Clock) -> None:
     told: list[SliceCost] = []
-    measured = CostMeter(tables([ALL]), told.append, with_function=True, trial=True)
+    measured = SliceMeter(tables([ALL]), told.append, with_function=True, trial=True)
     for each in measured.reading(ALL.topic_partition, iter([batch([b"a"] * 3, 7)])):
         measured.begins(next(by_slice(each, tables([ALL])[ALL.topic_partition])))
     key_hash = hash_record(b"a", 7)

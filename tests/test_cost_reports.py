@@ -10,15 +10,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator.cost.costs import KeyCost, RecordAt, SliceCost
 from coordinator.key_hash import cuts
 from coordinator.progress.slices import Slice
 from coordinator.ranges import HASH_MAX, WHOLE, HashRange, OffsetRange
 from coordinator.subscription import TopicPartition
-from spark_coop_source.costs.report import MOST_BYTES, Report, ReportTo, decoded, encoded
-from spark_coop_source.costs.sender import CostSender
-from spark_coop_source.driver.cost_book import PLANS, CostBook
-from spark_coop_source.driver.cost_receiver import CostReceiver, announced
+from coordinator.telemetry import KeyCost, RecordAt, SliceCost
+from spark_coop_source.driver.telemetry_receiver import TelemetryReceiver, announced
+from spark_coop_source.driver.telemetry_reports import PLANS, LatestReports
+from spark_coop_source.telemetry.report import MOST_BYTES, Report, ReportTo, decoded, encoded
+from spark_coop_source.telemetry.sender import ReportSender
 from streams import eventually
 
 KEY = b"k" * 32
@@ -101,7 +101,7 @@ class Told:
     """Reports of plan 1 in a row, and what is believed after them."""
 
     def __init__(self) -> None:
-        self.book = CostBook(concurrency=1)
+        self.book = LatestReports(concurrency=1)
         self.plan = self.book.open([SLICE], now_ms=1_000)
 
     def rows(self, *reports: tuple[int, int, SliceCost]) -> list[int]:
@@ -143,7 +143,7 @@ def test_news_are_taken_once_and_what_is_old_stays_old() -> None:
 
 
 def test_only_the_last_plans_are_heard() -> None:
-    book = CostBook(concurrency=1)
+    book = LatestReports(concurrency=1)
     numbers = [book.open([SLICE], now_ms=0) for _ in range(PLANS + 1)]
     book.note(Report(numbers[0], 1, 1, COST), now_ms=0)
     book.note(Report(numbers[-1] + 1, 1, 1, COST), now_ms=0)
@@ -153,7 +153,7 @@ def test_only_the_last_plans_are_heard() -> None:
 
 
 def test_records_are_handed_on_when_the_first_word_of_it_comes() -> None:
-    book = CostBook(1)
+    book = LatestReports(1)
     plan = book.open([SLICE], now_ms=5_000)
     seen = []
     for number, each in enumerate([BEGUN, replace(BEGUN, rows=1, handed_ms=3.0), replace(COST, handed_ms=3.0)]):
@@ -163,12 +163,12 @@ def test_records_are_handed_on_when_the_first_word_of_it_comes() -> None:
 
 
 @pytest.fixture
-def receiver() -> Iterator[CostReceiver]:
-    with closing(CostReceiver(["127.0.0.1:9092"], 1)) as made:
+def receiver() -> Iterator[TelemetryReceiver]:
+    with closing(TelemetryReceiver(["127.0.0.1:9092"], 1)) as made:
         yield made
 
 
-def heard(receiver: CostReceiver, count: int) -> list[SliceCost]:
+def heard(receiver: TelemetryReceiver, count: int) -> list[SliceCost]:
     found: list[SliceCost] = []
 
     def all_here() -> bool:
@@ -179,12 +179,12 @@ def heard(receiver: CostReceiver, count: int) -> list[SliceCost]:
     return found
 
 
-def test_costs_come_from_a_task_to_its_reader(receiver: CostReceiver) -> None:
+def test_costs_come_from_a_task_to_its_reader(receiver: TelemetryReceiver) -> None:
     assert receiver.take() == []
     to = receiver.report_to([SLICE, OTHER])
     assert to is not None
     assert to.host == "127.0.0.1"
-    with CostSender(to) as sender:
+    with ReportSender(to) as sender:
         sender.send(COST)
         sender.send(SliceCost.nothing(OTHER))
     found = heard(receiver, 2)
@@ -192,10 +192,14 @@ def test_costs_come_from_a_task_to_its_reader(receiver: CostReceiver) -> None:
     assert next(c for c in found if c.slice == SLICE).rows == 50
 
 
-def test_a_forged_report_is_not_heard(receiver: CostReceiver) -> None:
+def test_a_forged_report_is_not_heard(receiver: TelemetryReceiver) -> None:
     to = receiver.report_to([SLICE, OTHER])
     assert to is not None
-    with CostSender(replace(to, key=KEY)) as forger, CostSender(replace(to, plan=9)) as lost, CostSender(to) as ours:
+    with (
+        ReportSender(replace(to, key=KEY)) as forger,
+        ReportSender(replace(to, plan=9)) as lost,
+        ReportSender(to) as ours,
+    ):
         forger.send(COST)
         lost.send(COST)
         with closing(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as junk:
@@ -207,12 +211,12 @@ def test_a_forged_report_is_not_heard(receiver: CostReceiver) -> None:
     assert heard(receiver, 1) == [SliceCost.nothing(OTHER)]
 
 
-def test_a_report_that_nobody_waits_for_costs_the_task_nothing(receiver: CostReceiver) -> None:
+def test_a_report_that_nobody_waits_for_costs_the_task_nothing(receiver: TelemetryReceiver) -> None:
     to = receiver.report_to([SLICE])
     assert to is not None
     receiver.close()
     for gone in (to, replace(to, host="0.0.0.1"), replace(to, host="::1")):
-        with CostSender(gone) as sender:
+        with ReportSender(gone) as sender:
             for _ in range(50):
                 sender.send(COST)
     assert receiver.report_to([SLICE]) is None
@@ -241,16 +245,16 @@ def test_sparks_own_address_goes_before(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_where_no_address_can_be_had_nothing_is_heard(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SPARK_LOCAL_IP", raising=False)
-    with closing(CostReceiver(["no.such.host.invalid:9092"], 1)) as deaf:
+    with closing(TelemetryReceiver(["no.such.host.invalid:9092"], 1)) as deaf:
         assert deaf.report_to([SLICE]) is None
         assert deaf.take() == []
 
 
-def test_cuts_of_one_partition_are_told_apart(receiver: CostReceiver) -> None:
+def test_cuts_of_one_partition_are_told_apart(receiver: TelemetryReceiver) -> None:
     slices = [Slice(TopicPartition("orders", 0), hashes, OffsetRange(0, 9)) for hashes in cuts(50)]
     to = receiver.report_to(slices)
     assert to is not None
-    with CostSender(to) as sender:
+    with ReportSender(to) as sender:
         for s in slices:
             sender.send(SliceCost.nothing(s))
             assert heard(receiver, 1) == [SliceCost.nothing(s)]

@@ -7,7 +7,6 @@ import pytest
 from coordinator.assignment.spare import spared
 from coordinator.assignors.assignor import Subscriber
 from coordinator.cost.batch_cost import BatchCost, LaneId, Load
-from coordinator.cost.costs import SliceCost
 from coordinator.cost.profile import Cell
 from coordinator.cost.quotas import Budget, Quota, Why
 from coordinator.errors import StateFormatError
@@ -34,6 +33,7 @@ from coordinator.reports.lane_lines import (
 )
 from coordinator.reports.lane_report import LIMITS, Ended, Planned, batch_line, lanes_told, slow_part
 from coordinator.subscription import TopicPartition
+from coordinator.telemetry import SliceCost
 
 TP = TopicPartition("orders", 0)
 LOWER, UPPER = cuts(2)

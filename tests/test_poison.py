@@ -8,7 +8,6 @@ import pytest
 
 from command_runs import Run
 from coordinator.assignment.rebalance import joined
-from coordinator.cost.costs import SliceCost
 from coordinator.errors import StateFormatError
 from coordinator.key_hash import cuts
 from coordinator.member.service import Service
@@ -23,6 +22,7 @@ from coordinator.redis.keys import GroupKeys
 from coordinator.redis.membership import Joining
 from coordinator.reports import lane_lines
 from coordinator.subscription import TopicPartition
+from coordinator.telemetry import SliceCost
 from group_services import UNLIMITED, Group, batch, records, subscribed
 from store_world import LONGEST, OTHER, SESSION, TP, WANTED, World
 from streams import eventually

@@ -5,7 +5,6 @@ from dataclasses import replace
 import pytest
 
 from coordinator.cost.batch_cost import BatchCost, Load
-from coordinator.cost.costs import SliceCost
 from coordinator.cost.model import CostModel
 from coordinator.cost.profile import START_RECORDS
 from coordinator.cost.quotas import Budget
@@ -15,6 +14,7 @@ from coordinator.plan.planning import Piece
 from coordinator.plan.poison import Strike
 from coordinator.progress.slices import Slice
 from coordinator.ranges import WHOLE, HashRange, OffsetRange
+from coordinator.telemetry import SliceCost
 from workload import SPARK_MS, TP, Batch, Workload
 
 HEALTHY = {b"k%d" % i: 1.0 for i in range(1_000)}

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from coordinator.cost.costs import MOST_KEYS, KeyCost, SliceCost
 from coordinator.cost.quotas import Budget
 from coordinator.key_hash import hash_key
 from coordinator.member.steering import Steering
@@ -23,6 +22,7 @@ from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import WHOLE
 from coordinator.subscription import TopicPartition
+from coordinator.telemetry import MOST_KEYS, KeyCost, SliceCost
 
 TP = TopicPartition("t", 0)
 SPARK_MS = 200  # what a batch takes besides its tasks

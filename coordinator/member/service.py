@@ -24,7 +24,6 @@ from coordinator.assignment.assignment_text import fields_of
 from coordinator.assignment.policies import refuse_demand
 from coordinator.assignment.protocols import Protocol
 from coordinator.clock import Clock
-from coordinator.cost.costs import SliceCost
 from coordinator.errors import CheckpointMismatchError
 from coordinator.member.committing import Committing
 from coordinator.member.evidence import Evidence
@@ -50,6 +49,7 @@ from coordinator.redis.store import Acquired, RedisStore
 from coordinator.reports.lane_lines import LanesTold
 from coordinator.settings import GroupSettings
 from coordinator.subscription import Bounds, Pattern, Subscription, TopicPartition
+from coordinator.telemetry import SliceCost
 
 _log = logging.getLogger(__name__)
 

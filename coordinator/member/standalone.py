@@ -9,7 +9,6 @@ from collections.abc import Iterable, Mapping
 
 from coordinator.assignment.rebalance import joined
 from coordinator.clock import Clock
-from coordinator.cost.costs import SliceCost
 from coordinator.cost.quotas import Budget
 from coordinator.errors import CheckpointMismatchError
 from coordinator.member.lead import Lead
@@ -27,6 +26,7 @@ from coordinator.progress.segments import Progress, Segment
 from coordinator.progress.stream_offset import ALONE, StreamOffset
 from coordinator.settings import StandaloneSettings
 from coordinator.subscription import Assigned, Bounds, TopicPartition
+from coordinator.telemetry import SliceCost
 
 _log = logging.getLogger(__name__)
 EPOCH = ALONE  # the lane epoch of what cannot be taken away

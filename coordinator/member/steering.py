@@ -19,7 +19,6 @@ from operator import attrgetter
 
 from coordinator.clock import Clock
 from coordinator.cost.batch_cost import BatchCost, LaneId, Load
-from coordinator.cost.costs import SliceCost
 from coordinator.cost.learning import NEWEST
 from coordinator.cost.model import CostModel
 from coordinator.cost.overhead import FIRST_MS, LOOK_BACK, Point, noise, overhead
@@ -33,6 +32,7 @@ from coordinator.ranges import HashRange
 from coordinator.reports.end_history import EndHistory
 from coordinator.reports.lane_report import Ended
 from coordinator.subscription import TopicPartition
+from coordinator.telemetry import SliceCost
 
 WORKERS_WAIT_MS = 60_000
 """Spark ends Python workers when none of them has had work for so long."""

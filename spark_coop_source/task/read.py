@@ -15,10 +15,10 @@ from pyspark.sql.datasource import InputPartition
 from coordinator.errors import DeadlinePassedError
 from coordinator.plan.sharing import SharedStretches
 from coordinator.progress.slices import Slice
-from spark_coop_source.costs.report import ReportTo
 from spark_coop_source.environment import needed_packages
 from spark_coop_source.function.user_function import UserFunction
 from spark_coop_source.task.worker import settle, without_collection
+from spark_coop_source.telemetry.report import ReportTo
 
 if TYPE_CHECKING:
     import pyarrow as pa

@@ -12,14 +12,14 @@ import pyarrow as pa
 from coordinator.progress.slices import merged
 from coordinator.subscription import TopicPartition
 from spark_coop_source.arrow_output.record_batch import regrouped
-from spark_coop_source.costs.meter import MEASURED, CostMeter
-from spark_coop_source.costs.report import ReportTo
-from spark_coop_source.costs.sender import CostSender
 from spark_coop_source.function.pieces import tables
 from spark_coop_source.function.runner import NOBODY, run
 from spark_coop_source.function.user_function import UserFunction
 from spark_coop_source.task.read import SlicePartition
 from spark_coop_source.task.readings import Readings
+from spark_coop_source.telemetry.meter import MEASURED, SliceMeter
+from spark_coop_source.telemetry.report import ReportTo
+from spark_coop_source.telemetry.sender import ReportSender
 
 
 def batches(task: SlicePartition, function: UserFunction | None) -> Iterator[pa.RecordBatch]:
@@ -31,8 +31,8 @@ def batches(task: SlicePartition, function: UserFunction | None) -> Iterator[pa.
 
 def _metered(task: SlicePartition, report: ReportTo, function: UserFunction | None) -> Iterator[pa.RecordBatch]:
     """The same, and what each slice cost is told."""
-    with CostSender(report) as sender:
-        meter = CostMeter(tables(task.slices), sender.send, with_function=function is not None, trial=report.trial)
+    with ReportSender(report) as sender:
+        meter = SliceMeter(tables(task.slices), sender.send, with_function=function is not None, trial=report.trial)
         made = _made(task, function, meter)
         if function is None:
             made = (batch.select(list(task.columns)) for batch in made)  # the meter needed more of them
@@ -41,7 +41,7 @@ def _metered(task: SlicePartition, report: ReportTo, function: UserFunction | No
             yield batch
 
 
-def _made(task: SlicePartition, function: UserFunction | None, meter: CostMeter | None) -> Iterator[pa.RecordBatch]:
+def _made(task: SlicePartition, function: UserFunction | None, meter: SliceMeter | None) -> Iterator[pa.RecordBatch]:
     """What is read, or what the function makes of it; before a function of batches, small batches are joined."""
     read = _partitions(task)
     if function is not None and not function.per_key:

@@ -4,7 +4,7 @@ from mutants.fault import Edit, Fault
 
 _POISON, _QUOTAS, _CUTS = "coordinator/plan/poison.py", "coordinator/cost/quotas.py", "coordinator/cost/lane_cuts.py"
 _STRIKING, _JOIN = "coordinator/redis/lua/striking.lua", "coordinator/redis/lua/join.lua"
-_ASSIGNMENT, _BOOK = "coordinator/assignment/", "spark_coop_source/driver/cost_book.py"
+_ASSIGNMENT, _REPORTS = "coordinator/assignment/", "spark_coop_source/driver/telemetry_reports.py"
 _OF_POISON, _OF_QUOTAS, _OF_CUTS = ("tests/test_poison.py",), ("tests/test_quotas.py",), ("tests/test_lane_cuts.py",)
 _OF_REPORTS = ("tests/test_cost_reports.py",)
 
@@ -170,7 +170,7 @@ FAULTS = (
         "a forged report of costs is believed",
         (
             Edit(
-                "spark_coop_source/costs/report.py",
+                "spark_coop_source/telemetry/report.py",
                 " or not hmac.compare_digest(signature, _signature(text, key))",
                 "",
             ),
@@ -179,12 +179,12 @@ FAULTS = (
     ),
     Fault(
         "a report of what was never planned is believed",
-        (Edit(_BOOK, "if plan is not None and of in plan.slices and", "if plan is not None and"),),
+        (Edit(_REPORTS, "if plan is not None and of in plan.slices and", "if plan is not None and"),),
         _OF_REPORTS,
     ),
     Fault(
         "a report of impossible costs is believed",
-        (Edit(_BOOK, "report.cost.clamped(after_ms, self._concurrency)", "report.cost"),),
+        (Edit(_REPORTS, "report.cost.clamped(after_ms, self._concurrency)", "report.cost"),),
         _OF_REPORTS,
     ),
     Fault(

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from coordinator.cost.costs import KeyCost, RecordAt, SliceCost
 from coordinator.progress.slices import Slice
+from coordinator.telemetry import KeyCost, RecordAt, SliceCost
 from simulation.kafka import Record
 
 if TYPE_CHECKING:

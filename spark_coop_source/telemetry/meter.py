@@ -20,10 +20,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from coordinator.cost.costs import MOST_KEYS, KeyCost, RecordAt, SliceCost
 from coordinator.progress.slices import Slice
 from coordinator.ranges import HashRange
 from coordinator.subscription import TopicPartition
+from coordinator.telemetry import MOST_KEYS, KeyCost, RecordAt, SliceCost
 from spark_coop_source.decode.arrow_columns import numbers
 from spark_coop_source.function.keyed_work import Done
 from spark_coop_source.function.pieces import Piece, SliceTable, Tables, hashes_of, offsets_of
@@ -44,7 +44,7 @@ Tell = Callable[[SliceCost], None]
 Lane = tuple[TopicPartition, HashRange]
 
 
-class CostMeter(Listener):
+class SliceMeter(Listener):
     """The costs of one attempt of a task."""
 
     def __init__(self, slices: Tables, tell: Tell, *, with_function: bool, trial: bool = False) -> None:
