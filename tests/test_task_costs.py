@@ -21,7 +21,8 @@ from spark_coop_source.driver.stream_reader import CoopKafkaStreamReader
 from spark_coop_source.driver.telemetry_receiver import TelemetryReceiver
 from spark_coop_source.function.user_function import UserFunction, as_text
 from spark_coop_source.options.options import validate
-from spark_coop_source.task.read import SlicePartition, read_slices
+from spark_coop_source.task.partition import SlicePartition
+from spark_coop_source.task.read import read_slices
 from streams import eventually
 from topics import Kafka, Record
 

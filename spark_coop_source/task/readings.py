@@ -38,7 +38,7 @@ from spark_coop_source.fetch.fetch import FetchSettings, fetch
 from spark_coop_source.fetch.several import SHORT, Begun, at_once, begun
 from spark_coop_source.function.pieces import offsets_of
 from spark_coop_source.select.lanes import by_part, within
-from spark_coop_source.task.read import SlicePartition
+from spark_coop_source.task.partition import SlicePartition
 
 Slices = Mapping[TopicPartition, Sequence[Slice]]
 

@@ -15,7 +15,7 @@ from spark_coop_source.arrow_output.record_batch import regrouped
 from spark_coop_source.function.pieces import tables
 from spark_coop_source.function.runner import NOBODY, run
 from spark_coop_source.function.user_function import UserFunction
-from spark_coop_source.task.read import SlicePartition
+from spark_coop_source.task.partition import SlicePartition
 from spark_coop_source.task.readings import Readings
 from spark_coop_source.telemetry.meter import MEASURED, SliceMeter
 from spark_coop_source.telemetry.report import ReportTo
