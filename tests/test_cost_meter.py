@@ -15,7 +15,7 @@ from coordinator.ranges import HashRange, OffsetRange
 from coordinator.subscription import TopicPartition
 from coordinator.telemetry import MOST_KEYS, KeyCost, RecordAt, SliceCost
 from spark_coop_source.function.keyed_work import Done
-from spark_coop_source.function.pieces import Piece, by_key, by_slice, each_record, tables
+from spark_coop_source.function.slice_batches import SliceBatch, by_key, by_slice, each_record, tables
 from spark_coop_source.telemetry import meter as cost_meter
 from spark_coop_source.telemetry.meter import SliceMeter
 
@@ -31,7 +31,7 @@ from spark_coop_source.telemetry.meter import SliceMeter
 from spark_coop_source.decode.byte_column import ByteColumn
 from spark_coop_source.decode.chunk import Chunk
 from spark_coop_source.decode.header_column import HEADERS
-from spark_coop_source.function.pieces import tables
+from spark_coop_source.function.slice_batches import tables
 from spark_coop_source.arrow_output.record_batch import to_arrow
 tp, numbers = TopicPartition("t", 0), np.arange(5_000)
 keys = ByteColumn.of([b"%d" % i for i in range(5_000)])
@@ -72,7 +72,7 @@ def meter(told: list[SliceCost], slices: list[Slice], *, with_function: bool = F
     return SliceMeter(tables(slices), told.append, with_function=with_function)
 
 
-def done(piece: Piece, ms: float) -> Done:
+def done(piece: SliceBatch, ms: float) -> Done:
     return Done(piece, None, ms)
 
 
@@ -110,7 +110,7 @@ def test_partitions_begin_one_after_another_so_that_a_hang_has_an_address(clock:
     ],
 )
 def test_in_a_trial_the_key_is_told_before_the_function_may_hang_on_it(
-    clock: Clock, cut: Callable[..., Iterator[Piece]], trial: bool, expected: list[tuple[bytes, int] | None]
+    clock: Clock, cut: Callable[..., Iterator[SliceBatch]], trial: bool, expected: list[tuple[bytes, int] | None]
 ) -> None:
     told: list[SliceCost] = []
     measured = SliceMeter(tables([ALL]), told.append, with_function=True, trial=trial)
@@ -161,7 +161,7 @@ def test_without_a_function_rows_are_guessed_from_a_sample(clock: Clock, count: 
 
 @pytest.mark.parametrize(("cut", "keys_told"), [(by_slice, 0), (by_key, 2)])
 def test_a_slice_is_finished_when_the_function_is_through_with_it(
-    clock: Clock, cut: Callable[..., Iterator[Piece]], keys_told: int
+    clock: Clock, cut: Callable[..., Iterator[SliceBatch]], keys_told: int
 ) -> None:
     told: list[SliceCost] = []
     keys = [b"%d" % i for i in range(20)]

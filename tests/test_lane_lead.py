@@ -13,7 +13,7 @@ from coordinator.member.pace import Limits
 from coordinator.member.standalone import Standalone
 from coordinator.offset_spec import AtOffsets
 from coordinator.plan.lane_lead import unread, with_lead
-from coordinator.plan.planning import Cutting, Piece, Pieces
+from coordinator.plan.planning import Cutting, OwnedRange, OwnedRanges
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import WHOLE, OffsetRange
 from coordinator.settings import GroupSettings, StandaloneSettings
@@ -27,11 +27,11 @@ A, B = TopicPartition("t", 0), TopicPartition("t", 1)
 MINUTE = 60_000
 
 
-def lanes(*positions: int) -> tuple[Piece, ...]:
-    return tuple(Piece(h, p, "e.1") for h, p in zip(cuts(len(positions)), positions, strict=True))
+def lanes(*positions: int) -> tuple[OwnedRange, ...]:
+    return tuple(OwnedRange(h, p, "e.1") for h, p in zip(cuts(len(positions)), positions, strict=True))
 
 
-def reads(work: Pieces, ends: Mapping[TopicPartition, int]) -> dict[TopicPartition, list[int]]:
+def reads(work: OwnedRanges, ends: Mapping[TopicPartition, int]) -> dict[TopicPartition, list[int]]:
     """How far each lane reads; its position where it waits."""
     return {tp: [max(p.position, p.reach(ends[tp])) for p in parts] for tp, parts in work.items()}
 

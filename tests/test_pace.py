@@ -7,7 +7,7 @@ import pytest
 
 from coordinator.key_hash import cuts
 from coordinator.member.pace import IDLE_MS, Limits, Pace
-from coordinator.plan.planning import Piece, Pieces
+from coordinator.plan.planning import OwnedRange, OwnedRanges
 from coordinator.ranges import WHOLE
 from coordinator.subscription import Bounds, TopicPartition
 
@@ -34,8 +34,8 @@ class StandingClock:
         self.waits.append(ms)
 
 
-def at(position: int, other: int) -> Pieces:
-    return {TP: (Piece(WHOLE, position, "a.1"),), OTHER: (Piece(WHOLE, other, "a.1"),)}
+def at(position: int, other: int) -> OwnedRanges:
+    return {TP: (OwnedRange(WHOLE, position, "a.1"),), OTHER: (OwnedRange(WHOLE, other, "a.1"),)}
 
 
 def pace(targets: Mapping[TopicPartition, int] | None = None) -> Pace:
@@ -66,7 +66,7 @@ def test_until(
 
 
 def test_until_raises_the_lanes_furthest_behind_first() -> None:
-    work = {TP: (Piece(LOWER, 10, "a.1"), Piece(UPPER, 50, "a.1"))}
+    work = {TP: (OwnedRange(LOWER, 10, "a.1"), OwnedRange(UPPER, 50, "a.1"))}
     assert pace().until(work, {TP: LOG[TP]}, Limits(max_offsets=15)) == {TP: 40}
 
 

@@ -14,7 +14,7 @@ from coordinator.cost.quotas import Budget
 from coordinator.key_hash import hash_key
 from coordinator.member.steering import Steering
 from coordinator.plan.packing import Task
-from coordinator.plan.planning import Cutting, pieces, plan
+from coordinator.plan.planning import Cutting, plan, with_positions
 from coordinator.plan.poison import Strike, quarantined
 from coordinator.progress.ownership import Owned
 from coordinator.progress.segments import Progress, Rectangle
@@ -118,7 +118,7 @@ class Workload:
 
     def _batch(self) -> None:
         ends, next_ms = {TP: self.end}, self.clock.now + self.trigger_ms
-        work = pieces({TP: (Owned(WHOLE, "e.1"),)}, {TP: self.progress})
+        work = with_positions({TP: (Owned(WHOLE, "e.1"),)}, {TP: self.progress})
         work, alone = quarantined(work, ends, self.strikes, self.steering.offsets_of_a_record, others=self._trial)
         self._trial = alone is not None
         work = self.steering.bounded(work, ends, alone)

@@ -26,7 +26,7 @@ from coordinator.cost.batch_cost import BatchCost, LaneId
 from coordinator.cost.lane_cuts import finely
 from coordinator.cost.overhead import Point
 from coordinator.cost.quotas import Quota, Why
-from coordinator.plan.planning import Piece
+from coordinator.plan.planning import OwnedRange
 from coordinator.ranges import HASH_MAX, HashRange
 from coordinator.subscription import TopicPartition
 
@@ -151,7 +151,9 @@ class Stalls:
     def _in_turn(self, groups: tuple[Group | None, ...]) -> "Stalls":
         return self if groups == self.groups else replace(self, groups=groups)
 
-    def limited(self, lanes: Iterable[tuple[TopicPartition, Piece]]) -> Iterator[tuple[TopicPartition, Piece]]:
+    def limited(
+        self, lanes: Iterable[tuple[TopicPartition, OwnedRange]]
+    ) -> Iterator[tuple[TopicPartition, OwnedRange]]:
         """The pieces, up to where suspects may read them in the next batch."""
         for tp, piece in lanes:
             span = self._span((tp, piece.hashes))

@@ -18,7 +18,7 @@ from itertools import count
 
 from coordinator.member.log_view import LogView
 from coordinator.member.membership import Membership
-from coordinator.plan.planning import Pieces, bounded
+from coordinator.plan.planning import OwnedRanges, bounded
 from coordinator.progress.growth import OPEN, Growth, Segments, Sight, ceilings, levels, older_partitions, remembered
 from coordinator.redis.store import RedisStore
 from coordinator.subscription import Bounds, TopicPartition
@@ -50,13 +50,13 @@ class Gates:
 
     def limit(
         self,
-        work: Pieces,
+        work: OwnedRanges,
         bounds: Mapping[TopicPartition, Bounds],
         growths: Collection[Growth],
         *,
         reset: int,
         now_ms: int,
-    ) -> Pieces:
+    ) -> OwnedRanges:
         """The pieces of new partitions under ceilings; `bounds` were seen before this call, `now_ms` before them."""
         mine = [g for g in growths if g.topic in self._view.topics and g.topic_id == self._view.topics[g.topic].id]
         self._tell(mine)

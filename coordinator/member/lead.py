@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from coordinator.offset_spec import AtTimestamps, NoMatch
 from coordinator.plan.lane_lead import unread, with_lead
-from coordinator.plan.planning import Pieces
+from coordinator.plan.planning import OwnedRanges
 from coordinator.ports import Log
 from coordinator.subscription import TopicPartition
 
@@ -19,7 +19,7 @@ class Lead:
         self._log, self._most_ms = log, most_ms
         self._times: dict[tuple[TopicPartition, int], int | None] = {}
 
-    def limit(self, work: Pieces, ends: Mapping[TopicPartition, int]) -> Pieces:
+    def limit(self, work: OwnedRanges, ends: Mapping[TopicPartition, int]) -> OwnedRanges:
         """`work` with no lane more than the lead ahead of the one whose next record is oldest."""
         if self._most_ms is None:
             return work

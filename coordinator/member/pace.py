@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from coordinator.clock import Clock
-from coordinator.plan.planning import Pieces, anything, backlog, backlog_ready, levels
+from coordinator.plan.planning import OwnedRanges, anything, backlog, backlog_ready, levels
 from coordinator.subscription import Bounds, TopicPartition
 
 IDLE_MS = 250  # between two looks of an idle query
@@ -26,7 +26,7 @@ class Pace:
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
         self._planned_at: int | None = None
-        self._nothing: tuple[Pieces, Mapping[TopicPartition, int]] | None = None
+        self._nothing: tuple[OwnedRanges, Mapping[TopicPartition, int]] | None = None
         self._nothing_at: int | None = None  # when the last look was that found nothing to read
         self.targets: Mapping[TopicPartition, int] | None = None
         self._of_others: Mapping[TopicPartition, int] = {}
@@ -35,14 +35,16 @@ class Pace:
         """Where each partition ends for this run."""
         return {tp: self._end(tp, b.end) for tp, b in bounds.items()}
 
-    def until(self, work: Pieces, bounds: Mapping[TopicPartition, Bounds], limits: Limits) -> dict[TopicPartition, int]:
+    def until(
+        self, work: OwnedRanges, bounds: Mapping[TopicPartition, Bounds], limits: Limits
+    ) -> dict[TopicPartition, int]:
         """How far each partition may be read; 0 everywhere while `minOffsetsPerTrigger` waits for more."""
         ends = self.ends(bounds)
         if not self._ready(work, ends, limits):
             return dict.fromkeys(ends, 0)
         return levels(work, ends, limits.max_offsets)
 
-    def anything(self, work: Pieces, until: Mapping[TopicPartition, int]) -> bool:
+    def anything(self, work: OwnedRanges, until: Mapping[TopicPartition, int]) -> bool:
         """Whether there is a record to read; an idle query, which may have very many lanes, asks it again and again."""
         if self._nothing is None or self._nothing[0] is not work or self._nothing[1] != until:
             self._nothing = None if anything(work, until) else (work, until)
@@ -76,7 +78,7 @@ class Pace:
     def _end(self, tp: TopicPartition, end: int) -> int:
         return end if self.targets is None else min(end, self.targets.get(tp, self._of_others.get(tp, 0)))
 
-    def _ready(self, work: Pieces, ends: Mapping[TopicPartition, int], limits: Limits) -> bool:
+    def _ready(self, work: OwnedRanges, ends: Mapping[TopicPartition, int], limits: Limits) -> bool:
         """AvailableNow never waits for more: nothing more would come."""
         if self.targets is not None or limits.min_offsets is None:
             return True

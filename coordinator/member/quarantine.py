@@ -9,7 +9,7 @@ from functools import partial
 from coordinator.clock import Clock
 from coordinator.cost.batch_cost import LaneId
 from coordinator.member.membership import Membership
-from coordinator.plan.planning import Pieces
+from coordinator.plan.planning import OwnedRanges
 from coordinator.plan.poison import (
     OffsetsOfARecord,
     Strike,
@@ -70,10 +70,10 @@ class Quarantine:
 
     def limit(
         self,
-        work: Pieces,
+        work: OwnedRanges,
         ends: Mapping[TopicPartition, int],
         offsets_of_a_record: OffsetsOfARecord,
-    ) -> tuple[Pieces, LaneId | None]:
+    ) -> tuple[OwnedRanges, LaneId | None]:
         """The work without what is parked, and the lane that is to be planned alone, if there is one."""
         self.alone = None
         if not self.strikes:

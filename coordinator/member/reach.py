@@ -23,7 +23,7 @@ from coordinator.member.membership import Membership
 from coordinator.member.quarantine import Quarantine
 from coordinator.member.steering import Steering
 from coordinator.plan.back_pressure import held_back
-from coordinator.plan.planning import Cutting, Pieces, pieces
+from coordinator.plan.planning import Cutting, OwnedRanges, with_positions
 from coordinator.plan.poison import struck_ranges
 from coordinator.ports import Log
 from coordinator.redis.store import Acquired, RedisStore
@@ -55,8 +55,8 @@ class Reach:
         self._owned: Ranges = {}
         self._struck: Ranges = {}
         self._seen: object = None
-        self._work: Pieces = {}
-        self._ceilings: tuple[tuple[str, Pieces], ...] = ()
+        self._work: OwnedRanges = {}
+        self._ceilings: tuple[tuple[str, OwnedRanges], ...] = ()
 
     def limit(
         self,
@@ -66,7 +66,7 @@ class Reach:
         holding: Holding,
         *,
         everything: bool,
-    ) -> Pieces:
+    ) -> OwnedRanges:
         """The work on what was acquired, each piece up to its ceiling; `ends` is where the run ends.
 
         With `everything` the time budget is no ceiling.
@@ -75,7 +75,7 @@ class Reach:
         if self._seen == seen and not holding.growths and not seen[-1]:
             return self._work  # an idle query asks four times a second
         self._seen = seen
-        work = pieces(acquired.ownership, acquired.progress)
+        work = with_positions(acquired.ownership, acquired.progress)
         less = held_back(work, acquired.whole, self._most_ics)
         if less != work:
             holding.forget()  # a commit elsewhere may make room: look again each time

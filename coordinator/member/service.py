@@ -38,7 +38,7 @@ from coordinator.member.reach import Reach
 from coordinator.member.reporting import Reporting
 from coordinator.offset_spec import OffsetSpec
 from coordinator.plan.packing import Task
-from coordinator.plan.planning import Cutting, Pieces, plan
+from coordinator.plan.planning import Cutting, OwnedRanges, plan
 from coordinator.ports import Log
 from coordinator.progress import data_loss
 from coordinator.progress.leader_epochs import leader_epochs
@@ -276,7 +276,7 @@ class Service:
 
     # -- plan ----------------------------------------------------------------------------------
 
-    def _look(self, limits: Limits) -> tuple[Acquired, Pieces, dict[TopicPartition, int]]:
+    def _look(self, limits: Limits) -> tuple[Acquired, OwnedRanges, dict[TopicPartition, int]]:
         """What is owned, the work there is and how far to read it, after the losses and limits."""
         self._view.refresh()
         acquired, bounds = self._holding.refresh(), self._view.look()
@@ -312,7 +312,7 @@ class Service:
         self._view.ask()
         return tuple(data_loss.recreated(topic_ids, self._view.topics))
 
-    def _plan(self, acquired: Acquired, work: Pieces, until: Mapping[TopicPartition, int]) -> StreamOffset:
+    def _plan(self, acquired: Acquired, work: OwnedRanges, until: Mapping[TopicPartition, int]) -> StreamOffset:
         lanes = plan(work, until, self._reach.steering.cutting)
         epochs = leader_epochs(lanes, self._view.bounds)
         group, member = self._settings.group, self._membership.member

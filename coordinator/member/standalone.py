@@ -17,7 +17,7 @@ from coordinator.member.pace import Limits, Pace
 from coordinator.member.steering import Steering
 from coordinator.offset_spec import OffsetSpec
 from coordinator.plan.packing import Task
-from coordinator.plan.planning import Cutting, Pieces, pieces, plan
+from coordinator.plan.planning import Cutting, OwnedRanges, plan, with_positions
 from coordinator.ports import Log
 from coordinator.progress import data_loss
 from coordinator.progress.leader_epochs import leader_epochs
@@ -58,7 +58,7 @@ class Standalone:
         if self._initial is None:
             positions = self._log.resolve(self._starting, self._view.partitions)
             progress = {tp: self._starting_at(tp, position) for tp, position in positions.items()}
-            self._initial = self._offset(pieces(self._owned(progress), progress), dict.fromkeys(progress, 0))
+            self._initial = self._offset(with_positions(self._owned(progress), progress), dict.fromkeys(progress, 0))
         return self._initial
 
     def set_targets(self) -> None:
@@ -79,7 +79,7 @@ class Standalone:
         self._pace.adopt({}, {}, bounds)
         progress = self._after_losses(progress, bounds, start)
         ends = self._pace.ends(bounds)
-        work = self._lead.limit(pieces(self._owned(progress), progress), ends)
+        work = self._lead.limit(with_positions(self._owned(progress), progress), ends)
         work = self._steering.bounded(work, ends, everything=limits.everything)
         until = self._pace.until(work, bounds, limits)
         if not self._pace.anything(work, until):
@@ -120,7 +120,7 @@ class Standalone:
     def _owned(self, progress: Mapping[TopicPartition, Progress]) -> dict[TopicPartition, tuple[Owned, ...]]:
         return {tp: tuple(Owned(h, EPOCH) for h in self._assigned.partitions[tp]) for tp in progress}
 
-    def _offset(self, work: Pieces, until: Mapping[TopicPartition, int]) -> StreamOffset:
+    def _offset(self, work: OwnedRanges, until: Mapping[TopicPartition, int]) -> StreamOffset:
         lanes = plan(work, until, self._steering.cutting)
         epochs = leader_epochs(lanes, self._view.bounds)
         return StreamOffset(None, topic_ids=self._topic_ids(), lanes=lanes, leader_epochs=epochs)

@@ -25,7 +25,7 @@ from coordinator.cost.overhead import FIRST_MS, LOOK_BACK, Point, noise, overhea
 from coordinator.cost.quotas import Budget, Quota, ceiling
 from coordinator.member.inbox import Inbox, Reports
 from coordinator.plan.packing import Task, pack
-from coordinator.plan.planning import Cutting, Piece, Pieces, even_bounds
+from coordinator.plan.planning import Cutting, OwnedRange, OwnedRanges, even_bounds
 from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import HashRange
@@ -107,8 +107,13 @@ class Steering:
         """How a plan cuts what was `bounded` last."""
 
     def bounded(
-        self, work: Pieces, ends: Mapping[TopicPartition, int], whole: LaneId | None = None, *, everything: bool = False
-    ) -> Pieces:
+        self,
+        work: OwnedRanges,
+        ends: Mapping[TopicPartition, int],
+        whole: LaneId | None = None,
+        *,
+        everything: bool = False,
+    ) -> OwnedRanges:
         """Owned pieces as lanes, each up to the ceiling of its quota; a piece that is `whole` is one lane.
 
         Where nothing bounds any lane they are left as they are, to be cut as `cutting` says. With one that is `whole`,
@@ -211,8 +216,8 @@ class Steering:
         return max(1, ceil(1 / self._model.cell(lane).density))
 
     def _lanes(
-        self, work: Pieces, even: tuple[int, ...], whole: LaneId | None
-    ) -> Iterator[tuple[TopicPartition, Piece]]:
+        self, work: OwnedRanges, even: tuple[int, ...], whole: LaneId | None
+    ) -> Iterator[tuple[TopicPartition, OwnedRange]]:
         for tp, parts in work.items():
             bounds = (*even, *cuts) if (cuts := self._model.bounds(tp)) else even
             for piece in parts:
@@ -270,5 +275,5 @@ def _parts(s: Slice, lanes: Mapping[LaneId, tuple[HashRange, ...]]) -> Task:
     return tuple([Slice(tp, hashes, offsets) for hashes in lanes.get(s.lane, (s.hashes,))])
 
 
-def _each(work: Pieces) -> Iterator[tuple[TopicPartition, Piece]]:
+def _each(work: OwnedRanges) -> Iterator[tuple[TopicPartition, OwnedRange]]:
     return ((tp, piece) for tp, parts in work.items() for piece in parts)

@@ -10,26 +10,26 @@ least one offset to read, however times jump in the log.
 
 from collections.abc import Iterator, Mapping
 
-from coordinator.plan.planning import Pieces, bounded
+from coordinator.plan.planning import OwnedRanges, bounded
 from coordinator.ranges import OffsetRange
 from coordinator.subscription import TopicPartition
 
 Stretches = Mapping[TopicPartition, OffsetRange]
 
 
-def unread(work: Pieces, ends: Mapping[TopicPartition, int]) -> Stretches:
+def unread(work: OwnedRanges, ends: Mapping[TopicPartition, int]) -> Stretches:
     """From the lowest position that may be read on to the end of the log, for partitions where there is one."""
     lowest = {tp: min(found) for tp in work if (found := list(_readable(work, ends, tp)))}
     return {tp: OffsetRange(position, ends[tp]) for tp, position in lowest.items()}
 
 
-def _readable(work: Pieces, ends: Mapping[TopicPartition, int], tp: TopicPartition) -> Iterator[int]:
+def _readable(work: OwnedRanges, ends: Mapping[TopicPartition, int], tp: TopicPartition) -> Iterator[int]:
     return (p.position for p in work[tp] if p.position < p.reach(ends[tp]))
 
 
 def with_lead(
-    work: Pieces, later: Mapping[TopicPartition, int], oldest: Mapping[TopicPartition, OffsetRange]
-) -> Pieces:
+    work: OwnedRanges, later: Mapping[TopicPartition, int], oldest: Mapping[TopicPartition, OffsetRange]
+) -> OwnedRanges:
     """`work` with the ceilings: `later` is where the first record that is too late lies in each partition.
 
     `oldest` is what is unread where the next record is the oldest of all.

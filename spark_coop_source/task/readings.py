@@ -36,7 +36,7 @@ from spark_coop_source.fetch.ahead import ahead
 from spark_coop_source.fetch.consumers import answer_bytes, borrowed, record_bytes
 from spark_coop_source.fetch.fetch import FetchSettings, fetch
 from spark_coop_source.fetch.several import SHORT, Begun, at_once, begun
-from spark_coop_source.function.pieces import offsets_of
+from spark_coop_source.function.slice_batches import offsets_of
 from spark_coop_source.select.lanes import by_part, within
 from spark_coop_source.task.partition import SlicePartition
 
@@ -183,12 +183,12 @@ def _in_parts(
 
 def _joined(found: Found, mine: _Mine) -> pa.RecordBatch | None:
     """The task's records in offset order, if there are any."""
-    pieces = [
-        piece for number, batch in found.parts for offsets in mine[number] if len(piece := _of(batch, offsets, found))
+    batches = [
+        some for number, batch in found.parts for offsets in mine[number] if len(some := _of(batch, offsets, found))
     ]
-    if len(pieces) < 2:
-        return pieces[0] if pieces else None
-    joined = pa.concat_batches(pieces)
+    if len(batches) < 2:
+        return batches[0] if batches else None
+    joined = pa.concat_batches(batches)
     return joined.take(numbers(np.argsort(offsets_of(joined), kind="stable")))
 
 

@@ -12,8 +12,8 @@ import pyarrow as pa
 from coordinator.progress.slices import merged
 from coordinator.subscription import TopicPartition
 from spark_coop_source.arrow_output.record_batch import regrouped
-from spark_coop_source.function.pieces import tables
 from spark_coop_source.function.runner import NOBODY, run
+from spark_coop_source.function.slice_batches import tables
 from spark_coop_source.function.user_function import UserFunction
 from spark_coop_source.task.partition import SlicePartition
 from spark_coop_source.task.readings import Readings

@@ -11,7 +11,7 @@ _OF_REPORTS = ("tests/test_cost_reports.py",)
 FAULTS = (
     Fault(
         "a parked lane is planned",
-        (Edit(_POISON, "return _held(piece, strike.offset) if strike.parked else piece", "return piece"),),
+        (Edit(_POISON, "return _held(owned, strike.offset) if strike.parked else owned", "return owned"),),
         schedules=300,
     ),
     Fault(
@@ -20,8 +20,8 @@ FAULTS = (
             Edit(
                 _POISON,
                 "    if struck is not None or strike is None:\n"
-                "        return _held(piece) if struck is not None else piece\n",
-                "    if strike is None:\n        return piece\n",
+                "        return _held(owned) if struck is not None else owned\n",
+                "    if strike is None:\n        return owned\n",
             ),
         ),
         schedules=300,
