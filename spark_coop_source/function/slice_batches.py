@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 from coordinator.progress.slices import Slice
 from coordinator.ranges import OffsetRange
 from coordinator.subscription import TopicPartition
-from spark_coop_source.decode.byte_column import ByteColumn
-from spark_coop_source.select.hashing import hash_records
+from spark_coop_source.select.hash_column import hashes_of, offsets_of, without_hashes
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,25 +84,14 @@ def partition_of(batch: pa.RecordBatch) -> TopicPartition:
     return TopicPartition(batch.column("topic")[0].as_py(), batch.column("partition")[0].as_py())
 
 
-def offsets_of(batch: pa.RecordBatch) -> NDArray[np.int64]:
-    """The offsets of a batch, over its memory; Arrow's `to_numpy` would load pandas."""
-    column = batch.column("offset")
-    return np.frombuffer(column.buffers()[1] or b"", np.int64, len(column), column.offset * 8)
-
-
-def hashes_of(batch: pa.RecordBatch) -> NDArray[np.int64]:
-    """The key hash of each record of a batch."""
-    return hash_records(ByteColumn.over(batch.column("key")), offsets_of(batch))
-
-
 def by_slice(batch: pa.RecordBatch, table: SliceTable) -> Iterator[SliceBatch]:
     """The records of each slice. A single slice needs no hashes, and nothing is copied for it."""
     if len(table.slices) == 1:
-        yield SliceBatch(batch, table.slices[0], None)
+        yield SliceBatch(without_hashes(batch), table.slices[0], None)
         return
     numbers = table.numbers(offsets_of(batch), hashes_of(batch))
     order = np.argsort(numbers, kind="stable")
-    ordered = batch.take(pa.array(order))
+    ordered = without_hashes(batch).take(pa.array(order))
     for first, count in _runs(numbers[order]):
         yield SliceBatch(ordered.slice(first, count), table.slices[numbers[order[first]]], None)
 
@@ -116,7 +104,7 @@ def by_key(batch: pa.RecordBatch, table: SliceTable) -> Iterator[SliceBatch]:
     hashes, keys = hashes_of(batch), _key_numbers(batch.column("key"))
     order = np.argsort(keys, kind="stable")
     numbers = table.numbers(offsets_of(batch), hashes)[order]
-    ordered = batch.take(pa.array(order))
+    ordered = without_hashes(batch).take(pa.array(order))
     for first, count in sorted(_runs(keys[order]), key=lambda run: -run[1]):
         yield SliceBatch(ordered.slice(first, count), table.slices[numbers[first]], int(hashes[order[first]]))
 

@@ -36,7 +36,8 @@ from spark_coop_source.fetch.ahead import ahead
 from spark_coop_source.fetch.consumers import answer_bytes, borrowed, record_bytes
 from spark_coop_source.fetch.fetch import FetchSettings, fetch
 from spark_coop_source.fetch.several import SHORT, Begun, at_once, begun
-from spark_coop_source.function.slice_batches import offsets_of
+from spark_coop_source.select.hash_column import HASH, hashes_of, offsets_of, with_hashes
+from spark_coop_source.select.hashing import hash_records
 from spark_coop_source.select.lanes import by_part, within
 from spark_coop_source.task.partition import SlicePartition
 
@@ -50,6 +51,7 @@ class Readings:
     task: SlicePartition
     columns: Collection[str]
     partitions: Iterable[TopicPartition]
+    hashed: Collection[TopicPartition] | None = None  # their batches carry key hashes; None: in no task
     _stack: ExitStack = field(default_factory=ExitStack)
     _borrowing: ExitStack = field(default_factory=ExitStack)
     _consumer: KafkaConsumer | None = None
@@ -108,14 +110,28 @@ class Readings:
     def _alone(self, tp: TopicPartition, slices: Sequence[Slice], offsets: OffsetRange) -> Iterator[pa.RecordBatch]:
         def made(stopped: Callable[[], bool]) -> Generator[pa.RecordBatch, None, None]:
             for chunk in self._fetched(tp, offsets, stopped):
-                yield to_arrow(tp, chunk, within(chunk, slices), self.columns)
+                yield self._chosen(tp, chunk, slices)
 
         return ahead(made) if len(offsets) > SHORT else made(lambda: False)
+
+    def _chosen(self, tp: TopicPartition, chunk: Chunk, slices: Sequence[Slice]) -> pa.RecordBatch:
+        rows, hashes = within(chunk, slices)
+        batch = to_arrow(tp, chunk, rows, self.columns)
+        if not self._carries(tp):
+            return batch
+        if hashes is None:
+            hashes = hash_records(chunk.keys, chunk.offsets)
+        return with_hashes(batch, hashes if rows is None else hashes[rows])
+
+    def _carries(self, tp: TopicPartition) -> bool:
+        return self.hashed is not None and tp in self.hashed
 
     def _together(
         self, cache: BlockCache, name: str, tp: TopicPartition, slices: Sequence[Slice], stretch: SharedStretch
     ) -> Iterator[pa.RecordBatch]:
         schema, mine = shared(self.columns), _parts_of(slices, stretch)
+        if self.hashed is not None:
+            schema = schema.append(HASH)
 
         def fetched(offsets: OffsetRange, stopped: Callable[[], bool]) -> Iterator[Fetched]:
             for chunk in self._fetched(tp, offsets, stopped):
@@ -125,7 +141,8 @@ class Readings:
         with closing(reading.read()) as found:
             for each in found:
                 if (batch := _joined(each, mine)) is not None:
-                    yield completed(tp, batch, self.columns)
+                    made = completed(tp, batch, self.columns)
+                    yield with_hashes(made, hashes_of(batch)) if self._carries(tp) else made
         if reading.position < stretch.offsets.until:
             yield from self._alone(tp, slices, OffsetRange(reading.position, stretch.offsets.until))
 
@@ -173,11 +190,14 @@ def _in_parts(
     tp: TopicPartition, chunk: Chunk, parts: Sequence[HashRange], schema: pa.Schema
 ) -> list[pa.RecordBatch] | None:
     """A batch for each part; None where a record, maybe of a lane that nobody here reads, cannot be shown."""
-    rows, bounds = by_part(chunk, parts)
+    hashes = hash_records(chunk.keys, chunk.offsets)
+    rows, bounds = by_part(hashes, parts)
     try:
         batch = to_arrow(tp, chunk, rows, schema.names)
     except LogError:
         return None
+    if HASH.name in schema.names:
+        batch = with_hashes(batch, hashes[rows])
     return [batch.slice(start, until - start) for start, until in pairwise(bounds.tolist())]
 
 

@@ -4,7 +4,8 @@ How records come is `readings`, how they look to Spark is `arrow_output`, what t
 `function.runner`. Runs in executor workers.
 """
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator
 from itertools import chain, groupby
 
 import pyarrow as pa
@@ -43,7 +44,7 @@ def _metered(task: SlicePartition, report: ReportTo, function: UserFunction | No
 
 def _made(task: SlicePartition, function: UserFunction | None, meter: SliceMeter | None) -> Iterator[pa.RecordBatch]:
     """What is read, or what the function makes of it; before a function of batches, small batches are joined."""
-    read = _partitions(task)
+    read = _partitions(task, _hashed(task, function))
     if function is not None and not function.per_key:
         read = ((tp, regrouped(batches)) for tp, batches in read)
     if meter is not None:
@@ -55,11 +56,21 @@ def _made(task: SlicePartition, function: UserFunction | None, meter: SliceMeter
     return run(function, every, tables(task.slices), meter or NOBODY, by_record=trial)
 
 
-def _partitions(task: SlicePartition) -> Iterator[tuple[TopicPartition, Iterator[pa.RecordBatch]]]:
+def _hashed(task: SlicePartition, function: UserFunction | None) -> Collection[TopicPartition] | None:
+    """The partitions whose records are cut by their hashes for the function. The same kind of answer in all tasks."""
+    if function is None:
+        return None
+    slices = Counter(s.topic_partition for s in task.slices)
+    return [tp for tp, count in slices.items() if function.per_key or count > 1]
+
+
+def _partitions(
+    task: SlicePartition, hashed: Collection[TopicPartition] | None
+) -> Iterator[tuple[TopicPartition, Iterator[pa.RecordBatch]]]:
     """The records of one partition after another."""
     if not task.slices:
         return
     slices = {tp: merged(group) for tp, group in groupby(sorted(task.slices), lambda s: s.topic_partition)}
     columns = task.columns if task.report is None else (*task.columns, *MEASURED)
-    with Readings(task, columns, slices) as readings:
+    with Readings(task, columns, slices, hashed) as readings:
         yield from readings.each(slices)

@@ -46,7 +46,7 @@ def stages(world: World) -> Iterator[Result]:
         "decode": lambda: list(decoded(raw, ROWS, CHUNK_BYTES)),
         "hash": lambda: [hash_records(each.keys, each.offsets) for each in chunks],
         "select": lambda: [within(each, [half]) for each in chunks],
-        "sort": lambda: [by_part(each, cuts(8)) for each in chunks],
+        "sort": lambda: [by_part(hash_records(each.keys, each.offsets), cuts(8)) for each in chunks],
         "copy all": lambda: [to_arrow(tp, each, None, PLAIN) for each in chunks],
         "copy half": lambda: [to_arrow(tp, each, rows, PLAIN) for each, rows in zip(chunks, every_second, strict=True)],
         "share": lambda: _shared(in_eight),
