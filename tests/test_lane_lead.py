@@ -12,7 +12,7 @@ from coordinator.member.lead import Lead
 from coordinator.member.pace import Limits
 from coordinator.member.standalone import Standalone
 from coordinator.offset_spec import AtOffsets
-from coordinator.plan.lane_lead import unread, with_lead
+from coordinator.plan.event_time_lead import unread, within_lead
 from coordinator.plan.planning import Cutting, OwnedRange, OwnedRanges
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import WHOLE, OffsetRange
@@ -48,7 +48,7 @@ def reads(work: OwnedRanges, ends: Mapping[TopicPartition, int]) -> dict[TopicPa
 )
 def test_how_far_two_lanes_read(positions: tuple[int, ...], later: int, expected: list[int]) -> None:
     work, ends = {A: lanes(*positions)}, {A: 100}
-    assert reads(with_lead(work, {A: later}, unread(work, ends)), ends) == {A: expected}
+    assert reads(within_lead(work, {A: later}, unread(work, ends)), ends) == {A: expected}
 
 
 def test_a_lane_that_may_not_read_holds_nobody_up() -> None:
@@ -65,7 +65,7 @@ def test_no_lane_reads_what_is_too_late_and_somebody_always_reads(positions: lis
         return
     oldest = times[stretches[A].start]
     later = next((o for o, t in enumerate(times) if t > oldest + lead), len(times))
-    until = reads(with_lead(work, {A: later}, stretches), ends)[A]
+    until = reads(within_lead(work, {A: later}, stretches), ends)[A]
     read = [range(p, u) for p, u in zip(positions, until, strict=True)]
     assert any(read)
     assert all(times[o] <= oldest + lead for offsets in read for o in offsets if o != stretches[A].start)

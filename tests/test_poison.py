@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from command_runs import Run
-from coordinator.assignment.rebalance import joined
+from coordinator.assignment.rebalance import union
 from coordinator.errors import StateFormatError
 from coordinator.key_hash import cuts
 from coordinator.member.service import Service
@@ -350,7 +350,7 @@ def test_available_now_reads_what_an_operator_has_just_released(members: Group, 
     assert members.store.forgive([parked], "by hand") == 1
     rest = one.next_offset(first, UNLIMITED)
     assert rest is not None, "it has ended by what it saw parked before"
-    assert joined(s.hashes for s in rest.slices) == (LOWER,)
+    assert union(s.hashes for s in rest.slices) == (LOWER,)
 
 
 def test_a_record_that_never_ends_holds_up_each_member_once_and_is_parked(

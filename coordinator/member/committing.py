@@ -5,7 +5,7 @@ is committed; what is owned no more is refused, and asserted where this process 
 A batch that this member never authorized was read by nobody: a sink that has its batch id already skips it.
 """
 
-from coordinator.assignment.rebalance import joined
+from coordinator.assignment.rebalance import union
 from coordinator.clock import Clock
 from coordinator.errors import SinkSkippedBatchError
 from coordinator.member.evidence import Evidence
@@ -77,7 +77,7 @@ class Committing:
         refused = done.refused
         self._losses.completed(offset, refused)
         if refused:
-            ranges = {tp: joined(f.hashes for f in of_tp) for tp, of_tp in refused.items()}
+            ranges = {tp: union(f.hashes for f in of_tp) for tp, of_tp in refused.items()}
             self._membership.tell("fence", "a commit of what is owned no more at its lane epoch", ranges)
         if refused and witnessed is not None:
             assertions = facts_within(self._evidence.facts, refused)

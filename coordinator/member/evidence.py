@@ -7,7 +7,7 @@ unconfirmed   hashes with a slice that the sink may not have completed: `stop` k
 
 from collections.abc import Mapping
 
-from coordinator.assignment.rebalance import joined
+from coordinator.assignment.rebalance import union
 from coordinator.progress.ownership import Facts, Ownership, asserted
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import HashRange
@@ -68,4 +68,4 @@ class Evidence:
             for tp, lane in offset:
                 if lane.offsets:
                     hashes.setdefault(tp, []).append(lane.hashes)
-        return {tp: joined(ranges) for tp, ranges in hashes.items()}
+        return {tp: union(ranges) for tp, ranges in hashes.items()}

@@ -212,7 +212,7 @@ class Founding:
     def _found(self, positions: Mapping[TopicPartition, int], nonce: str) -> None:
         """Set positions if absent; without a nonce the group must exist: a late call must not found it after a loss."""
         grace_ms = None if self._view.partitions_are_given else self._settings.growth_grace_ms
-        self._store.found(NOBODY, nonce, self._view.topics, positions, grace_ms=grace_ms)
+        self._store.create_positions(NOBODY, nonce, self._view.topics, positions, grace_ms=grace_ms)
 
     def _group_offsets(self) -> mirroring.GroupOffsets:
         """What Kafka's own group holds; nothing if we may not look.

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 
 from coordinator.assignment.assignment_text import Ranges
 from coordinator.assignment.ownership_listener import KeyRanges, OwnershipListener
-from coordinator.assignment.rebalance import beyond, joined, owned_ranges
+from coordinator.assignment.rebalance import difference, owned_ranges, union
 from coordinator.progress.ownership import Owned, Ownership, missing
 from coordinator.ranges import HashRange
 
@@ -33,12 +33,12 @@ class HandOvers:
         gone, gained = _without(self._told, ownership), _without(ownership, self._told)
         self._told = ownership
         self._tell(self._listener.on_revoked, _common(gone, given_up or {}))
-        self._tell(self._listener.on_lost, beyond(gone, given_up or {}))
+        self._tell(self._listener.on_lost, difference(gone, given_up or {}))
         self._tell(self._listener.on_assigned, gained)
 
     def left(self, kept: Ranges) -> None:
         """The member has left: all but `kept`, which may be half written, is given up in order."""
-        self.owned({}, beyond(owned_ranges(self._told), kept))
+        self.owned({}, difference(owned_ranges(self._told), kept))
 
     def ended(self) -> None:
         """The member is gone without a leave."""
@@ -56,7 +56,7 @@ class HandOvers:
 def _without(some: Ownership, other: Ownership) -> Ranges:
     """The ranges of `some` that are not in `other` at the same lane epoch."""
     left = {
-        tp: joined(m for o in owned for m in missing(o.hashes, tuple(_same(o, other.get(tp, ())))))
+        tp: union(m for o in owned for m in missing(o.hashes, tuple(_same(o, other.get(tp, ())))))
         for tp, owned in some.items()
     }
     return {tp: ranges for tp, ranges in left.items() if ranges}
@@ -67,4 +67,4 @@ def _same(one: Owned, others: Iterable[Owned]) -> Iterable[HashRange]:
 
 
 def _common(some: Ranges, other: Ranges) -> Ranges:
-    return beyond(some, beyond(some, other))
+    return difference(some, difference(some, other))

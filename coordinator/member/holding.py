@@ -13,7 +13,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 from coordinator.assignment.assignment_text import Ranges
-from coordinator.assignment.rebalance import beyond, owned_ranges
+from coordinator.assignment.rebalance import difference, owned_ranges
 from coordinator.member.founding import Founding
 from coordinator.member.hand_overs import HandOvers
 from coordinator.member.leading import Leading
@@ -106,7 +106,7 @@ class Holding:
     def _follow(self, wanted: Ranges, generation: int) -> Acquired:
         held = self._acquire(wanted)
         self.hand_overs.owned(held.ownership)
-        surplus = beyond(owned_ranges(held.ownership), wanted)
+        surplus = difference(owned_ranges(held.ownership), wanted)
         if surplus and self._release(surplus):
             held = self._acquire(wanted)
             self.hand_overs.owned(held.ownership, surplus)

@@ -6,7 +6,7 @@ Asks Kafka nothing unless the option is given and something is to be read.
 from collections.abc import Mapping
 
 from coordinator.offset_spec import AtTimestamps, NoMatch
-from coordinator.plan.lane_lead import unread, with_lead
+from coordinator.plan.event_time_lead import unread, within_lead
 from coordinator.plan.planning import OwnedRanges
 from coordinator.ports import Log
 from coordinator.subscription import TopicPartition
@@ -36,4 +36,4 @@ class Lead:
         first = min(times.values())
         too_late = AtTimestamps(dict.fromkeys(stretches, first + self._most_ms + 1), NoMatch.LATEST)
         oldest = {tp: stretches[tp] for tp, time in times.items() if time == first}
-        return with_lead(work, self._log.resolve(too_late, stretches), oldest)
+        return within_lead(work, self._log.resolve(too_late, stretches), oldest)

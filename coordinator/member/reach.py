@@ -12,7 +12,7 @@ Each gives pieces a ceiling; none moves a position. Part of the service, on its 
 from collections.abc import Mapping
 
 from coordinator.assignment.assignment_text import Ranges
-from coordinator.assignment.rebalance import beyond, owned_ranges
+from coordinator.assignment.rebalance import difference, owned_ranges
 from coordinator.clock import Clock
 from coordinator.cost.quotas import Budget
 from coordinator.member.gates import Gates
@@ -93,7 +93,7 @@ class Reach:
     def _start_small(self, acquired: Acquired) -> None:
         """What was not ours at the last look, or was struck then, may cost something else by now: begin as if new."""
         owned, struck = owned_ranges(acquired.ownership), struck_ranges(self.quarantine.strikes)
-        for back in (beyond(owned, self._owned), beyond(self._struck, struck)):
+        for back in (difference(owned, self._owned), difference(self._struck, struck)):
             self.steering.start_small(back)
         self._owned, self._struck = owned, struck
 

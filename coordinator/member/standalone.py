@@ -7,7 +7,7 @@ the same epoch, and every batch may be read whole.
 import logging
 from collections.abc import Iterable, Mapping
 
-from coordinator.assignment.rebalance import joined
+from coordinator.assignment.rebalance import union
 from coordinator.clock import Clock
 from coordinator.cost.quotas import Budget
 from coordinator.errors import CheckpointMismatchError
@@ -126,8 +126,8 @@ class Standalone:
         return StreamOffset(None, topic_ids=self._topic_ids(), lanes=lanes, leader_epochs=epochs)
 
     def _refuse_others(self, offset: StreamOffset) -> None:
-        ranges = {tp: joined(lane.hashes for lane in lanes) for tp, lanes in offset.lanes.items()}
-        given = {tp: joined(hashes) for tp, hashes in self._assigned.partitions.items() if hashes}
+        ranges = {tp: union(lane.hashes for lane in lanes) for tp, lanes in offset.lanes.items()}
+        given = {tp: union(hashes) for tp, hashes in self._assigned.partitions.items() if hashes}
         if offset.group is not None or ranges != given:
             whose = f"group {offset.group!r}" if offset.group is not None else "other partitions or key ranges"
             raise CheckpointMismatchError(

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from operator import attrgetter
 
-from coordinator.assignment.rebalance import joined, minus
+from coordinator.assignment.rebalance import minus, union
 from coordinator.errors import StateFormatError
 from coordinator.plan.planning import OwnedRange, OwnedRanges
 from coordinator.progress.ownership import Owned, Ownership
@@ -93,7 +93,7 @@ def struck_ranges(strikes: Iterable[Strike]) -> dict[TopicPartition, tuple[HashR
     of_tp: dict[TopicPartition, list[HashRange]] = {}
     for strike in strikes:
         of_tp.setdefault(strike.tp, []).append(strike.hashes)
-    return {tp: joined(hashes) for tp, hashes in of_tp.items()}
+    return {tp: union(hashes) for tp, hashes in of_tp.items()}
 
 
 def working_text(slices: Iterable[Slice], *, alone: bool = False) -> str:
@@ -111,7 +111,7 @@ def forgiven(strikes: Iterable[Strike], work: OwnedRanges) -> tuple[Strike, ...]
 
 
 def _passed(strike: Strike, ranges: Iterable[OwnedRange]) -> bool:
-    passed = joined(p.hashes for p in ranges if p.position >= strike.offsets.until)
+    passed = union(p.hashes for p in ranges if p.position >= strike.offsets.until)
     return not minus(strike.hashes, passed)
 
 

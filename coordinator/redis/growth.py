@@ -10,7 +10,7 @@ from coordinator.subscription import TopicPartition
 
 
 class GrowthVerbs(ScriptCalls):
-    """What a member asks so that new partitions wait for older ones. Growths themselves are seen by `found`."""
+    """A member asks here what new partitions must wait for. `create_positions` records the growth itself."""
 
     @sound
     def growths(self) -> tuple[Growth, ...]:

@@ -1,4 +1,4 @@
-"""The verbs of positions: founded, acquired, authorised, committed, asserted, recovered. One script a method.
+"""The verbs of positions: created, acquired, authorised, committed, asserted, recovered. One script a method.
 
 Every method may raise a `verdicts.Verdict`; what Redis itself refuses is a `StoreError`.
 """
@@ -75,7 +75,7 @@ class RedisStore(MembershipVerbs, PolicyVerbs, GrowthVerbs, PoisonVerbs, ReportV
         return Status(Seen(nonce, int(seq)), int(reset), known)
 
     @sound
-    def found(
+    def create_positions(
         self,
         caller: Caller,
         nonce: str,
@@ -84,7 +84,7 @@ class RedisStore(MembershipVerbs, PolicyVerbs, GrowthVerbs, PoisonVerbs, ReportV
         *,
         grace_ms: int | None = None,
     ) -> int:
-        """Give partitions their first positions where they have none; found the group, of `nonce`, if there is one.
+        """Create first positions for partitions that have none. With a `nonce`, create the group if it does not exist.
 
         Where a topic has more partitions than the group knew, the growth is recorded with its grace (spec R8),
         unless that is None: the caller reads given partitions, and does not see a topic grow.
@@ -92,7 +92,7 @@ class RedisStore(MembershipVerbs, PolicyVerbs, GrowthVerbs, PoisonVerbs, ReportV
         k = self._keys
         per_partition = (x for tp in positions for x in (k.segments(tp), k.ics(tp), k.stable(tp.topic)))
         keys = [k.meta, k.topics, k.events, k.growth, *per_partition]
-        reply = self._run("found", caller, keys, nonce, _text(grace_ms), *_placed(topics, positions))
+        reply = self._run("create_positions", caller, keys, nonce, _text(grace_ms), *_placed(topics, positions))
         with self._client.reading() as redis:
             redis.sadd(GROUPS, k.group)
         return int(reply[2])

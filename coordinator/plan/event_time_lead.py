@@ -27,7 +27,7 @@ def _readable(work: OwnedRanges, ends: Mapping[TopicPartition, int], tp: TopicPa
     return (p.position for p in work[tp] if p.position < p.reach(ends[tp]))
 
 
-def with_lead(
+def within_lead(
     work: OwnedRanges, later: Mapping[TopicPartition, int], oldest: Mapping[TopicPartition, OffsetRange]
 ) -> OwnedRanges:
     """`work` with the ceilings: `later` is where the first record that is too late lies in each partition.
