@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 from heapq import heapreplace
 
 from coordinator.cost.batch_cost import LaneId
-from coordinator.cost.costs import KeyCost, dearest
 from coordinator.cost.profile import Cell
 from coordinator.ranges import HASH_MAX, HashRange
 from coordinator.subscription import TopicPartition
+from coordinator.telemetry import KeyCost, dearest
 
 WORTH_MS = 1_000.0
 """A batch that takes less is not worth cutting for."""

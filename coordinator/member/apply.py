@@ -99,7 +99,7 @@ def _metadata(w: World, q: r.ReadMetadata, caller: Caller) -> Mapping[str, str]:
 
 def _create(w: World, q: r.CreatePositions, caller: Caller) -> int:
     nonce = w.settings.tokens(4) if q.create else ""
-    return w.store.found(NOBODY, nonce, q.topics, q.positions, grace_ms=q.grace_ms)
+    return w.store.create_positions(NOBODY, nonce, q.topics, q.positions, grace_ms=q.grace_ms)
 
 
 def _recover(w: World, q: r.Recover, caller: Caller) -> None:

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from coordinator.assignment.rebalance import joined
+from coordinator.assignment.rebalance import union
 from coordinator.errors import SinkSkippedBatchError
 from coordinator.member.accepting import within_logs
 from coordinator.member.decision import Call, Decision, Fail, Seen
@@ -108,7 +108,7 @@ def _unread(state: State) -> Decision:
 
 def _fence_event(moved: Moved) -> Iterator[Request[Any]]:
     if moved.refused:
-        ranges = {tp: joined(f.hashes for f in of_tp) for tp, of_tp in moved.refused.items()}
+        ranges = {tp: union(f.hashes for f in of_tp) for tp, of_tp in moved.refused.items()}
         yield Event("fence", "a commit of what is owned no more at its lane epoch", ranges)
 
 

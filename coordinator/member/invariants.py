@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator
 from itertools import pairwise
 
-from coordinator.assignment.rebalance import beyond, owned_ranges
+from coordinator.assignment.rebalance import difference, owned_ranges
 from coordinator.member.batch import Batch
 from coordinator.member.state import Owning, State
 from coordinator.plan.planning import anything
@@ -74,7 +74,7 @@ def _owning(owning: Owning) -> Iterator[str]:
     acquired = owning.acquired
     owned = owned_ranges(acquired.ownership)
     covered = {tp: tuple(s.hashes for s in p.segments) for tp, p in acquired.progress.items() if p.segments}
-    if beyond(owned, covered) or beyond(covered, owned):
+    if difference(owned, covered) or difference(covered, owned):
         yield "positions are not of exactly the owned ranges"
     if any(_overlap(o.hashes for o in of_tp) for of_tp in acquired.ownership.values()):
         yield "owned ranges overlap"

@@ -11,7 +11,7 @@ is unconfirmed.
 from dataclasses import replace
 
 from coordinator.assignment.assignment_text import Ranges
-from coordinator.assignment.rebalance import beyond, owned_ranges
+from coordinator.assignment.rebalance import difference, owned_ranges
 from coordinator.member.assigning import look_at_group
 from coordinator.member.decision import Call, Decision, LookAgain, Seen
 from coordinator.member.first_positions import place
@@ -53,7 +53,7 @@ def follow(state: State, seen: Seen, call: Call) -> Decision:
 def _acquired(state: State, wanted: Ranges, as_of: tuple[str, int], seen: Seen) -> Decision:
     acquired = seen.of(_request(state, wanted))
     notices, shown = notified(state.owning.shown, acquired.ownership)
-    surplus = beyond(owned_ranges(acquired.ownership), wanted)
+    surplus = difference(owned_ranges(acquired.ownership), wanted)
     heirs = seen.of(ReadHeirs(surplus)) if surplus else {}
     released = seen.of(Release(heirs)) if heirs else 0
     if released:

@@ -21,7 +21,7 @@ from coordinator.cost.batch_cost import Ended, LaneId
 from coordinator.cost.guesses import Allowance
 from coordinator.offset_spec import OffsetSpec
 from coordinator.plan.packing import Task
-from coordinator.plan.planning import Pieces
+from coordinator.plan.planning import OwnedRanges
 from coordinator.plan.poison import Strike
 from coordinator.progress.growth import Growth, Segments
 from coordinator.progress.mirror import GroupOffsets
@@ -420,7 +420,7 @@ class Abandon(MemberCall[None]):
 class Grant(Cost[Allowance]):
     """How much each lane may read; see `Guesses.grant`."""
 
-    work: Pieces
+    work: OwnedRanges
     ends: Offsets
     trial: LaneId | None
     everything: bool

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from coordinator.assignment.assignment_text import Ranges
-from coordinator.assignment.rebalance import joined
+from coordinator.assignment.rebalance import union
 from coordinator.group_state import GroupState
 from coordinator.operations.gaps import count, progress
 from coordinator.progress.growth import Growth
@@ -151,7 +151,7 @@ def _unassigned(state: GroupState) -> bool:
 
 
 def _assigned(state: GroupState) -> dict[str, Ranges]:
-    ranges = {m: {tp: joined(r) for tp, r in of_member.items() if r} for m, of_member in state.assignment.items()}
+    ranges = {m: {tp: union(r) for tp, r in of_member.items() if r} for m, of_member in state.assignment.items()}
     return {m: of_member for m, of_member in ranges.items() if of_member}
 
 
@@ -161,7 +161,7 @@ def _owned(state: GroupState) -> dict[str, Ranges]:
         for hashes, epoch, member in owners:
             if epoch.partition(".")[0] == state.meta.get("nonce"):
                 found.setdefault(member, {}).setdefault(tp, []).append(hashes)
-    return {m: {tp: joined(r) for tp, r in of_member.items()} for m, of_member in found.items()}
+    return {m: {tp: union(r) for tp, r in of_member.items()} for m, of_member in found.items()}
 
 
 def _partition(tp: TopicPartition, state: GroupState) -> PartitionView:

@@ -40,7 +40,7 @@ class Cutting:
         return max(self.slots, self.min_partitions or 0)
 
 
-class Piece(NamedTuple):
+class OwnedRange(NamedTuple):
     """An owned part of a segment: the unit of planning. There are very many of them.
 
     It may be read up to its `ceiling`. None means up to the end of its partition.
@@ -61,9 +61,9 @@ class Piece(NamedTuple):
         """The end of reading it, if its partition is read up to `until`."""
         return until if self.ceiling is None else min(until, self.ceiling)
 
-    def within(self, hashes: HashRange) -> "Piece":
+    def within(self, hashes: HashRange) -> "OwnedRange":
         """The part of it in `hashes`, which lie within it."""
-        return self if hashes == self.hashes else Piece(hashes, self.position, self.epoch, self.ceiling, self.ics)
+        return self if hashes == self.hashes else OwnedRange(hashes, self.position, self.epoch, self.ceiling, self.ics)
 
     def waits(self, until: int) -> bool:
         """Whether it has an offset to read below `until`."""
@@ -74,22 +74,22 @@ class Piece(NamedTuple):
         return self.share * max(0, self.reach(until) - self.position)
 
 
-Pieces = Mapping[TopicPartition, tuple[Piece, ...]]
+OwnedRanges = Mapping[TopicPartition, tuple[OwnedRange, ...]]
 
 
-def pieces(ownership: Ownership, progress: Mapping[TopicPartition, Progress]) -> Pieces:
+def with_positions(ownership: Ownership, progress: Mapping[TopicPartition, Progress]) -> OwnedRanges:
     """Every owned range with its positions, segment by segment."""
-    return {tp: tuple(_pieces(owned, progress[tp])) for tp, owned in ownership.items()}
+    return {tp: tuple(_ranges_of(owned, progress[tp])) for tp, owned in ownership.items()}
 
 
-def _pieces(owned: Iterable[Owned], progress: Progress) -> Iterator[Piece]:
+def _ranges_of(owned: Iterable[Owned], progress: Progress) -> Iterator[OwnedRange]:
     whole = progress.segments[0] if len(progress.segments) == 1 else None
     for hashes, epoch in owned:
         for s in (whole,) if whole and whole.hashes == hashes else progress.within(hashes).segments:
-            yield Piece(s.hashes, s.position, epoch, ics=s.ics)
+            yield OwnedRange(s.hashes, s.position, epoch, ics=s.ics)
 
 
-def bounded(parts: Iterable[Piece], ceilings: Ceilings) -> tuple[Piece, ...]:
+def bounded(parts: Iterable[OwnedRange], ceilings: Ceilings) -> tuple[OwnedRange, ...]:
     """The pieces, cut where the ceilings differ. Each has the lower of its own ceiling and that of its hashes."""
     starts = [lo for lo, _ in ceilings]
     cut = ((p, h, ceilings[bisect_right(starts, h.lo) - 1][1]) for p in parts for h in p.hashes.cut(starts))
@@ -100,17 +100,17 @@ def _lower(one: int | None, other: int | None) -> int | None:
     return min((c for c in (one, other) if c is not None), default=None)
 
 
-def anything(work: Pieces, ends: Mapping[TopicPartition, int]) -> bool:
+def anything(work: OwnedRanges, ends: Mapping[TopicPartition, int]) -> bool:
     """Whether there is an offset to read."""
     return any(p.waits(ends[tp]) for tp, parts in work.items() for p in parts)
 
 
-def backlog(work: Pieces, ends: Mapping[TopicPartition, int]) -> float:
+def backlog(work: OwnedRanges, ends: Mapping[TopicPartition, int]) -> float:
     """Records not yet read in all of `work`, if keys are spread evenly."""
     return sum(p.backlog(ends[tp]) for tp, parts in work.items() for p in parts)
 
 
-def levels(work: Pieces, ends: Mapping[TopicPartition, int], limit: float | None) -> dict[TopicPartition, int]:
+def levels(work: OwnedRanges, ends: Mapping[TopicPartition, int], limit: float | None) -> dict[TopicPartition, int]:
     """How far each partition may be read: its end, or less, so that the sum of weights keeps to `limit`.
 
     Partitions share the limit in proportion to their backlogs. Each gets at least one offset, as in Spark's source.
@@ -130,7 +130,7 @@ def levels(work: Pieces, ends: Mapping[TopicPartition, int], limit: float | None
     }
 
 
-def _level(parts: tuple[Piece, ...], end: int, quota: float) -> int:
+def _level(parts: tuple[OwnedRange, ...], end: int, quota: float) -> int:
     """The height at which the water over `parts` is `quota`. It is at least one offset above the lowest part."""
     beds = [(p.position, p.reach(end), p.share) for p in parts if p.position < p.reach(end)]
     if not beds:
@@ -145,7 +145,7 @@ def _level(parts: tuple[Piece, ...], end: int, quota: float) -> int:
     return min(end, max(level + int(quota / width) if width > 0 else level, lowest + 1))
 
 
-def even_bounds(work: Pieces, until: Mapping[TopicPartition, int], cutting: Cutting) -> tuple[int, ...]:
+def even_bounds(work: OwnedRanges, until: Mapping[TopicPartition, int], cutting: Cutting) -> tuple[int, ...]:
     """The first hash of each lane but the first, if every partition with a backlog is cut evenly."""
     if cutting.bounds is not None:
         return cutting.bounds
@@ -155,12 +155,12 @@ def even_bounds(work: Pieces, until: Mapping[TopicPartition, int], cutting: Cutt
     return tuple(cut_bound(i, count) for i in range(1, count))
 
 
-def _active(work: Pieces, until: Mapping[TopicPartition, int]) -> int:
+def _active(work: OwnedRanges, until: Mapping[TopicPartition, int]) -> int:
     """The number of partitions with something to read."""
     return sum(any(p.waits(until[tp]) for p in parts) for tp, parts in work.items())
 
 
-def plan(work: Pieces, until: Mapping[TopicPartition, int], cutting: Cutting) -> Lanes:
+def plan(work: OwnedRanges, until: Mapping[TopicPartition, int], cutting: Cutting) -> Lanes:
     """The lanes of a batch that reads each partition up to `until`.
 
     A range with nothing to read is one idle lane, so that the offset still names its owner. A partition without owned
@@ -172,18 +172,18 @@ def plan(work: Pieces, until: Mapping[TopicPartition, int], cutting: Cutting) ->
     return LanesOfRows({tp: tuple(_rows(parts, until[tp], cut)) for tp, parts in sorted(work.items()) if parts})
 
 
-def _rows(parts: Iterable[Piece], until: int, cut: Callable[..., tuple[HashRange, ...]]) -> Iterator[Row]:
+def _rows(parts: Iterable[OwnedRange], until: int, cut: Callable[..., tuple[HashRange, ...]]) -> Iterator[Row]:
     alike: dict[tuple[int, int, Offsets], Offsets] = {}  # mostly all lanes of a partition read the same offsets
-    for piece in parts:
-        position, reach = piece.position, piece.reach(until)
+    for owned in parts:
+        position, reach = owned.position, owned.reach(until)
         if position >= reach:
-            yield Row(piece.hashes, piece.epoch, position, (), (piece.hashes,))
+            yield Row(owned.hashes, owned.epoch, position, (), (owned.hashes,))
             continue
-        offsets = alike.get((position, reach, piece.ics))
+        offsets = alike.get((position, reach, owned.ics))
         if offsets is None:
-            offsets = alike[position, reach, piece.ics] = subtract(OffsetRange(position, reach), piece.ics)
-        lanes = cut(piece.hashes, position, reach)
-        yield Row(piece.hashes, piece.epoch, position, offsets, lanes)
+            offsets = alike[position, reach, owned.ics] = subtract(OffsetRange(position, reach), owned.ics)
+        lanes = cut(owned.hashes, position, reach)
+        yield Row(owned.hashes, owned.epoch, position, offsets, lanes)
 
 
 def _cut(

@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from operator import attrgetter
 
-from coordinator.assignment.rebalance import joined, minus
+from coordinator.assignment.rebalance import minus, union
 from coordinator.errors import StateFormatError
-from coordinator.plan.planning import Piece, Pieces
+from coordinator.plan.planning import OwnedRange, OwnedRanges
 from coordinator.progress.ownership import Owned, Ownership
 from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import StreamOffset
@@ -93,7 +93,7 @@ def struck_ranges(strikes: Iterable[Strike]) -> dict[TopicPartition, tuple[HashR
     of_tp: dict[TopicPartition, list[HashRange]] = {}
     for strike in strikes:
         of_tp.setdefault(strike.tp, []).append(strike.hashes)
-    return {tp: joined(hashes) for tp, hashes in of_tp.items()}
+    return {tp: union(hashes) for tp, hashes in of_tp.items()}
 
 
 def working_text(slices: Iterable[Slice], *, alone: bool = False) -> str:
@@ -105,24 +105,24 @@ def working_text(slices: Iterable[Slice], *, alone: bool = False) -> str:
     return "alone; " * (alone and bool(texts)) + "".join(texts) if len(texts) <= MOST_TOLD else ""
 
 
-def forgiven(strikes: Iterable[Strike], work: Pieces) -> tuple[Strike, ...]:
+def forgiven(strikes: Iterable[Strike], work: OwnedRanges) -> tuple[Strike, ...]:
     """The strikes that are over: this member owns all their hashes, and has read them."""
     return tuple(s for s in strikes if _passed(s, work.get(s.tp, ())))
 
 
-def _passed(strike: Strike, pieces: Iterable[Piece]) -> bool:
-    passed = joined(p.hashes for p in pieces if p.position >= strike.offsets.until)
+def _passed(strike: Strike, ranges: Iterable[OwnedRange]) -> bool:
+    passed = union(p.hashes for p in ranges if p.position >= strike.offsets.until)
     return not minus(strike.hashes, passed)
 
 
 def quarantined(
-    work: Pieces,
+    work: OwnedRanges,
     ends: Mapping[TopicPartition, int],
     strikes: Iterable[Strike],
     offsets_of_a_record: OffsetsOfARecord,
     *,
     others: bool = False,
-) -> tuple[Pieces, tuple[TopicPartition, HashRange] | None]:
+) -> tuple[OwnedRanges, tuple[TopicPartition, HashRange] | None]:
     """The work without parked hashes. While a struck lane has work: that lane alone, with one record.
 
     The answer names that lane, for it must not be cut: its next strike must be the same. `others` is for the batch
@@ -131,7 +131,7 @@ def quarantined(
     of_tp: dict[TopicPartition, list[Strike]] = {}
     for strike in strikes:
         of_tp.setdefault(strike.tp, []).append(strike)
-    parts = {tp: tuple(_cut(tp, pieces, of_tp.get(tp, []))) for tp, pieces in work.items()}
+    parts = {tp: tuple(_cut(tp, ranges, of_tp.get(tp, []))) for tp, ranges in work.items()}
     struck = next((x for of_partition in parts.values() for x in of_partition if _to_try(x, ends)), None)
     if struck and others and any(x[2] is None and x[1].backlog(ends[x[0]]) for of in parts.values() for x in of):
         return {tp: tuple(_held(p) if s else p for _, p, s in of) for tp, of in parts.items()}, None
@@ -142,17 +142,17 @@ def quarantined(
     return limited, (struck[0], struck[1].hashes) if struck else None
 
 
-_Part = tuple[TopicPartition, Piece, Strike | None]
+_Part = tuple[TopicPartition, OwnedRange, Strike | None]
 
 
-def _cut(tp: TopicPartition, pieces: Iterable[Piece], strikes: list[Strike]) -> Iterator[_Part]:
+def _cut(tp: TopicPartition, ranges: Iterable[OwnedRange], strikes: list[Strike]) -> Iterator[_Part]:
     """The pieces cut at both ends of every strike, each with its strike.
 
     A reset may move a position below a parked offset. There a strike counts up to the parked offset.
     """
     bounds = {b for s in strikes for b in (s.hashes.lo, s.hashes.hi + 1)}
-    for piece in pieces:
-        for part in map(piece.within, piece.hashes.cut(bounds)):
+    for owned in ranges:
+        for part in map(owned.within, owned.hashes.cut(bounds)):
             holds = [s for s in strikes if part.hashes.lo in s.hashes and part.position < s.offsets.until]
             parked = min((s for s in holds if s.parked), key=attrgetter("offset"), default=None)
             struck = max((s for s in holds if not s.parked), key=attrgetter("count"), default=None)
@@ -160,23 +160,23 @@ def _cut(tp: TopicPartition, pieces: Iterable[Piece], strikes: list[Strike]) -> 
 
 
 def _to_try(part: _Part, ends: Mapping[TopicPartition, int]) -> bool:
-    tp, piece, strike = part
-    return strike is not None and not strike.parked and piece.waits(ends[tp])
+    tp, owned, strike = part
+    return strike is not None and not strike.parked and owned.waits(ends[tp])
 
 
-def _bounded(part: _Part, struck: _Part | None, offsets_of_a_record: OffsetsOfARecord) -> Piece:
-    tp, piece, strike = part
+def _bounded(part: _Part, struck: _Part | None, offsets_of_a_record: OffsetsOfARecord) -> OwnedRange:
+    tp, owned, strike = part
     if part == struck:
-        most = piece.position + offsets_of_a_record((tp, piece.hashes))
-        return piece._replace(ceiling=piece.reach(most))
+        most = owned.position + offsets_of_a_record((tp, owned.hashes))
+        return owned._replace(ceiling=owned.reach(most))
     if struck is not None or strike is None:
-        return _held(piece) if struck is not None else piece
-    return _held(piece, strike.offset) if strike.parked else piece
+        return _held(owned) if struck is not None else owned
+    return _held(owned, strike.offset) if strike.parked else owned
 
 
-def _held(piece: Piece, at: int = 0) -> Piece:
+def _held(owned: OwnedRange, at: int = 0) -> OwnedRange:
     """The piece with a ceiling where it must stop: at its position, or at a later offset `at`, as after a reset."""
-    return piece._replace(ceiling=piece.reach(max(at, piece.position)))
+    return owned._replace(ceiling=owned.reach(max(at, owned.position)))
 
 
 def without_struck(

@@ -10,7 +10,7 @@ from coordinator.subscription import TopicPartition
 
 
 class GrowthVerbs(ScriptCalls):
-    """The reads and writes that make new partitions wait for older ones. `found` records a growth first."""
+    """A member asks here what new partitions must wait for. `create_positions` records the growth itself."""
 
     @sound
     def growths(self) -> tuple[Growth, ...]:

@@ -76,7 +76,7 @@ class RedisStore(MembershipVerbs, PolicyVerbs, GrowthVerbs, PoisonVerbs, ReportV
         return Status(Seen(nonce, int(seq)), int(reset), known)
 
     @sound
-    def found(
+    def create_positions(
         self,
         caller: Caller,
         nonce: str,
@@ -93,7 +93,7 @@ class RedisStore(MembershipVerbs, PolicyVerbs, GrowthVerbs, PoisonVerbs, ReportV
         k = self._keys
         per_partition = (x for tp in positions for x in (k.segments(tp), k.ics(tp), k.stable(tp.topic)))
         keys = [k.meta, k.topics, k.events, k.growth, *per_partition]
-        reply = self._run("found", caller, keys, nonce, _text(grace_ms), *_placed(topics, positions))
+        reply = self._run("create_positions", caller, keys, nonce, _text(grace_ms), *_placed(topics, positions))
         with self._client.reading() as redis:
             redis.sadd(GROUPS, k.group)
         return int(reply[2])

@@ -68,7 +68,7 @@ class _Partition:
         self._redis, self._group = plain, f"state-size-{secrets.token_hex(4)}"
         self._store = RedisStore.of(client, GroupSettings(self._group))
         self._topics = {TP.topic: Topic(TP.topic, "id", (TP.partition,))}
-        self._store.found(Caller(), "aa", self._topics, {TP: 0})
+        self._store.create_positions(Caller(), "aa", self._topics, {TP: 0})
         seen = self._store.join(Caller("m", "i"), "", Joining({"topics": TP.topic, "capacity": "1"})).seen
         self._me = Caller("m", "i", seen.nonce, str(seen.seq))
         self._epoch = self._store.acquire(self._me, {TP: (WHOLE,)}).value.ownership[TP][0].epoch

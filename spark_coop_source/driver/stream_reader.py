@@ -35,7 +35,8 @@ from spark_coop_source.driver.tasks import deadline, input_partitions
 from spark_coop_source.environment import needed_packages
 from spark_coop_source.function.user_function import UserFunction
 from spark_coop_source.options.options import SourceOptions
-from spark_coop_source.task.read import SlicePartition, TaskReader
+from spark_coop_source.task.partition import SlicePartition
+from spark_coop_source.task.read import TaskReader
 
 if TYPE_CHECKING:
     import pyarrow as pa

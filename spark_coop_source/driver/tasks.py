@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from coordinator.plan.packing import Task
 from coordinator.plan.sharing import SharedStretches, shared_stretches
 from coordinator.progress.slices import Slice
-from spark_coop_source.costs.report import ReportTo
 from spark_coop_source.options.options import SourceOptions
-from spark_coop_source.task.read import Sharing, SlicePartition
+from spark_coop_source.task.partition import Sharing, SlicePartition
+from spark_coop_source.telemetry.report import ReportTo
 
 
 def input_partitions(

@@ -183,7 +183,7 @@ class _Stretch:
         """What of a poll lies within the stretch; the position moves chunk by chunk."""
         try:
             for polled in self._columns(records):
-                for chunk in polled.between(self._position, self._until).pieces(self._most):
+                for chunk in polled.between(self._position, self._until).split(self._most):
                     if len(chunk):
                         yield chunk
                         self._position = int(chunk.offsets[-1]) + 1

@@ -15,8 +15,8 @@ from coordinator.offset_spec import Earliest, Latest, OffsetSpec
 from coordinator.quoting import shown
 from coordinator.ranges import WHOLE
 from coordinator.subscription import Assigned, Subscription
+from spark_coop_source.arrow_output.schema import EVERY, PLAIN
 from spark_coop_source.function.user_function import check_form, is_name, loaded
-from spark_coop_source.hand_over.schema import EVERY, PLAIN
 from spark_coop_source.options import offset_options, table
 from spark_coop_source.options.kafka_options import kafka_arguments
 from spark_coop_source.options.names import check_name

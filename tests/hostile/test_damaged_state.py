@@ -46,7 +46,7 @@ def lived(world: World) -> World:
     world.store.acquire(me, WANTED)
     world.set_ics({str(WHOLE): "12-13"})
     more = {"orders": Topic("orders", "id-1", (0, 1, 2, 3))}
-    world.store.found(NOBODY, "", more, {TopicPartition("orders", 2): 0}, grace_ms=9)
+    world.store.create_positions(NOBODY, "", more, {TopicPartition("orders", 2): 0}, grace_ms=9)
     world.store.working(me, f"orders 0 {WHOLE} 5-9;")
     world.redis.hset(GroupKeys(world.group).strikes, f"orders 0 {WHOLE}", "struck 1 5-6 9 m-1")
     return world
@@ -88,7 +88,7 @@ def verbs(world: World) -> Iterator[tuple[str, Callable[[], object]]]:
     yield "assignment", store.assignment
     yield "subscribers", lambda: store.subscribers(["m-1"])
     yield "positions", lambda: store.positions([TP])
-    yield "found", lambda: store.found(NOBODY, "aa", TOPICS, {TP: 0, OTHER: 0})
+    yield "create_positions", lambda: store.create_positions(NOBODY, "aa", TOPICS, {TP: 0, OTHER: 0})
     yield "look", lambda: store.look(me)
     yield "heirs", lambda: store.heirs(WANTED)
     yield "acquire", lambda: store.acquire(me, {OTHER: (WHOLE,), TP: (WHOLE,)})
@@ -392,7 +392,9 @@ def test_a_time_that_never_comes_harms_no_member(lived: World, name: str, score:
 
 def test_the_state_of_another_group_under_our_keys_is_refused_and_stays(lived: World) -> None:
     other = World(StoreServer(lived.url, lived.client))
-    other.store.found(NOBODY, "bb", {"clicks": Topic("clicks", "id-9", (0,))}, {TopicPartition("clicks", 0): 7})
+    other.store.create_positions(
+        NOBODY, "bb", {"clicks": Topic("clicks", "id-9", (0,))}, {TopicPartition("clicks", 0): 7}
+    )
     other.store.join(Caller("m-9", "i9"), "", Joining({"host": "h", "topics": "clicks", "capacity": "1"}))
     for name in lived.redis.scan_iter(GroupKeys(lived.group).meta.removesuffix("meta") + "*"):
         lived.redis.delete(name)

@@ -41,7 +41,7 @@ def seeded(url: str, name: str, topic: str, told: str) -> None:
     keys, lane = GroupKeys(name), LaneLine(tp, WHOLE, 5, 9, 12, True, 3.5, 100.0, CostKind.SURE, 9, f"budget{told}")
     with closing(RedisClient(url)) as client, closing(redis.Redis.from_url(url, decode_responses=True)) as plain:
         store = RedisStore(client, name, session_ms=60_000, longest_ms=60_000, retention_ms=60_000)
-        store.found(Caller(), "aa", {tp.topic: Topic(tp.topic, "id-1", (0,))}, {tp: 5})
+        store.create_positions(Caller(), "aa", {tp.topic: Topic(tp.topic, "id-1", (0,))}, {tp: 5})
         fields = {"host": f"h{told}", "driver_pid": f"7{told}", "label.zone": told, "topics": tp.topic}
         seen = store.join(Caller(member, "i1"), "", Joining(fields, f"app{told}")).seen
         me = Caller(member, "i1", seen.nonce, str(seen.seq))

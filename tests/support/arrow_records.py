@@ -9,11 +9,11 @@ from coordinator.key_hash import hash_record
 from coordinator.progress.slices import Slice
 from coordinator.ranges import WHOLE, HashRange, OffsetRange
 from coordinator.subscription import TopicPartition
+from spark_coop_source.arrow_output.record_batch import to_arrow
+from spark_coop_source.arrow_output.schema import PLAIN
 from spark_coop_source.decode.byte_column import ByteColumn
 from spark_coop_source.decode.chunk import Chunk
 from spark_coop_source.decode.header_column import HEADERS
-from spark_coop_source.hand_over.record_batch import to_arrow
-from spark_coop_source.hand_over.schema import PLAIN
 
 ALL = Slice(TopicPartition("orders", 0), WHOLE, OffsetRange(0, 1_000_000))
 

@@ -10,13 +10,13 @@ from pathlib import Path
 import pyarrow as pa
 
 from coordinator.subscription import TopicPartition
+from spark_coop_source.arrow_output.record_batch import EVERY, regrouped, to_arrow
 from spark_coop_source.decode.record_batch_v2 import decoded
 from spark_coop_source.decode.sizes import Sizes, TooLarge
 from spark_coop_source.fetch.ahead import ahead
 from spark_coop_source.fetch.consumers import MOST_UNFILTERED, record_bytes
 from spark_coop_source.fetch.fetch import CHUNK_BYTES
 from spark_coop_source.fetch.raw_batches import _Batches
-from spark_coop_source.hand_over.record_batch import EVERY, regrouped, to_arrow
 from spark_coop_source.task.worker import settle
 
 ROWS = 65_536

@@ -69,7 +69,7 @@ class Life:
         world.client.require_noeviction()
         world.found(p0=5)
         store = world.store
-        store.found(NOBODY, "", {"orders": Topic("orders", "id-1", (0, 1, 2, 3))}, {OTHER: 0}, grace_ms=9)
+        store.create_positions(NOBODY, "", {"orders": Topic("orders", "id-1", (0, 1, 2, 3))}, {OTHER: 0}, grace_ms=9)
         (growth,) = store.growths()
         assert (growth.old, growth.new) == (2, 4)
         store.grow([Growth("orders", "id-1", 4, 8, 1, 2)])

@@ -15,8 +15,9 @@ from coordinator.key_hash import hash_record
 from coordinator.progress.slices import Slice
 from coordinator.ranges import WHOLE, HashRange, OffsetRange
 from coordinator.subscription import TopicPartition
-from spark_coop_source.hand_over.schema import EVERY, PLAIN
-from spark_coop_source.task.read import SlicePartition, read_slices
+from spark_coop_source.arrow_output.schema import EVERY, PLAIN
+from spark_coop_source.task.partition import SlicePartition
+from spark_coop_source.task.read import read_slices
 from topics import Kafka, Record
 
 PATIENCE_S = 30.0

@@ -22,9 +22,11 @@ def live_richly(world: World) -> None:
         world.client, world.group, session_ms=SESSION, longest_ms=LONGEST, retention_ms=KEPT_MS, now=lambda: world.now
     )
     world.found(p0=5, p1=6)
-    world.store.found(NOBODY, "", {"returns": Topic("returns", "id-2", (0,))}, {RETURNS: 7})
+    world.store.create_positions(NOBODY, "", {"returns": Topic("returns", "id-2", (0,))}, {RETURNS: 7})
     more = {"orders": Topic("orders", "id-1", (0, 1, 2, 3))}
-    world.store.found(NOBODY, "", more, {TopicPartition("orders", 2): 0, TopicPartition("orders", 3): 0}, grace_ms=9)
+    world.store.create_positions(
+        NOBODY, "", more, {TopicPartition("orders", 2): 0, TopicPartition("orders", 3): 0}, grace_ms=9
+    )
     (growth,) = world.store.growths()
     world.store.grow([growth.__class__.parse(growth.field, f"{growth.value} 20,30")])
     _work(world, world.join())

@@ -49,7 +49,7 @@ class World:
 
     def found(self, **positions: int) -> None:
         tps = {"p0": TP, "p1": OTHER}
-        self.store.found(NOBODY, "aa", TOPICS, {tps[n]: p for n, p in positions.items()} or {TP: 0})
+        self.store.create_positions(NOBODY, "aa", TOPICS, {tps[n]: p for n, p in positions.items()} or {TP: 0})
 
     def join(
         self, member: str = "m-1", incarnation: str = "i1", before: str = "", application: str = "", **fields: str

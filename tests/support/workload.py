@@ -11,12 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from coordinator.cost.batch_cost import LaneId
-from coordinator.cost.costs import MOST_KEYS, KeyCost, SliceCost
 from coordinator.cost.quotas import Budget, Quota
 from coordinator.cost.steering import Steering
 from coordinator.key_hash import hash_key
 from coordinator.plan.packing import Task
-from coordinator.plan.planning import Cutting, pieces, plan
+from coordinator.plan.planning import Cutting, plan, with_positions
 from coordinator.plan.poison import Strike, quarantined
 from coordinator.progress.ownership import Owned
 from coordinator.progress.segments import Progress, Rectangle
@@ -24,6 +23,7 @@ from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import WHOLE
 from coordinator.subscription import TopicPartition
+from coordinator.telemetry import MOST_KEYS, KeyCost, SliceCost
 
 TP = TopicPartition("t", 0)
 SPARK_MS = 200  # what a batch takes besides its tasks
@@ -121,7 +121,7 @@ class Workload:
 
     def _batch(self) -> None:
         ends, next_ms = {TP: self.end}, self.clock.now + self.trigger_ms
-        work = pieces({TP: (Owned(WHOLE, "e.1"),)}, {TP: self.progress})
+        work = with_positions({TP: (Owned(WHOLE, "e.1"),)}, {TP: self.progress})
         work, alone = quarantined(work, ends, self.strikes, self.steering.offsets_of_a_record, others=self._trial)
         self._trial = alone is not None
         granted = self.steering.grant(work, ends, alone, anew=self.anew)

@@ -45,7 +45,7 @@ end
 local function check_meta()
   check(string.match(redis.call('HGET', KEYS[1], 'nonce') or '', '^%x+$'), 'nonce of ' .. KEYS[1])
   for i, value in ipairs(redis.call('HMGET', KEYS[1], unpack(NUMBERS))) do
-    local optional = i > 3  -- what `found` did not write
+    local optional = i > 3  -- what `create_positions` did not write
     check((not value and optional) or (value and #value < 19 and number(value)), NUMBERS[i] .. ' of ' .. KEYS[1])
   end
 end

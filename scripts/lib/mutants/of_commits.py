@@ -61,7 +61,7 @@ FAULTS = (
     ),
     Fault(
         "at the cap the lane behind is held back too",
-        (Edit("coordinator/plan/back_pressure.py", "if piece.position == stable:", "if piece.position < stable:"),),
+        (Edit("coordinator/plan/back_pressure.py", "if owned.position == stable:", "if owned.position < stable:"),),
         ("tests/coordinator/plan/test_back_pressure.py",),
     ),
     Fault(

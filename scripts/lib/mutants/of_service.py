@@ -151,7 +151,7 @@ FAULTS = (
         "first positions are given twice",
         (
             Edit(
-                "coordinator/redis/lua/found.lua",
+                "coordinator/redis/lua/create_positions.lua",
                 "if known == id and redis.call('EXISTS', segments) == 0 then",
                 "if known == id then",
             ),
@@ -171,7 +171,7 @@ FAULTS = (
     ),
     Fault(
         "a group is kept for ever until somebody's first heartbeat",
-        (Edit("coordinator/redis/lua/found.lua", "  keep()\n", ""),),
+        (Edit("coordinator/redis/lua/create_positions.lua", "  keep()\n", ""),),
         ("tests/coordinator/redis/test_expiry.py",),
     ),
     Fault(
@@ -181,7 +181,7 @@ FAULTS = (
     ),
     Fault(
         "a group that has lost its meta is founded anew",
-        (Edit("coordinator/redis/lua/found.lua", "redis.call('EXISTS', key) == 1 then", "false then"),),
+        (Edit("coordinator/redis/lua/create_positions.lua", "redis.call('EXISTS', key) == 1 then", "false then"),),
         _RECOVERY,
     ),
 )

@@ -4,18 +4,21 @@ from mutants.fault import Edit, Fault
 
 _POISON, _QUOTAS, _CUTS = "coordinator/plan/poison.py", "coordinator/cost/quotas.py", "coordinator/cost/lane_cuts.py"
 _STRIKING, _JOIN = "coordinator/redis/lua/striking.lua", "coordinator/redis/lua/join.lua"
-_ASSIGNMENT, _BOOK = "coordinator/assignment/", "spark_coop_source/driver/cost_book.py"
+_ASSIGNMENT, _REPORTS = "coordinator/assignment/", "spark_coop_source/driver/telemetry_reports.py"
 _OF_POISON, _OF_QUOTAS, _OF_CUTS = (
     ("tests/coordinator/member/test_poison.py",),
     ("tests/coordinator/cost/test_quotas.py",),
     ("tests/coordinator/cost/test_lane_cuts.py",),
 )
-_OF_REPORTS = ("tests/spark_coop_source/costs/test_report.py", "tests/spark_coop_source/driver/test_cost_book.py")
+_OF_REPORTS = (
+    "tests/spark_coop_source/telemetry/test_report.py",
+    "tests/spark_coop_source/driver/test_telemetry_reports.py",
+)
 
 FAULTS = (
     Fault(
         "a parked lane is planned",
-        (Edit(_POISON, "return _held(piece, strike.offset) if strike.parked else piece", "return piece"),),
+        (Edit(_POISON, "return _held(owned, strike.offset) if strike.parked else owned", "return owned"),),
         schedules=300,
     ),
     Fault(
@@ -24,8 +27,8 @@ FAULTS = (
             Edit(
                 _POISON,
                 "    if struck is not None or strike is None:\n"
-                "        return _held(piece) if struck is not None else piece\n",
-                "    if strike is None:\n        return piece\n",
+                "        return _held(owned) if struck is not None else owned\n",
+                "    if strike is None:\n        return owned\n",
             ),
         ),
         schedules=300,
@@ -180,7 +183,7 @@ FAULTS = (
         "a forged report of costs is believed",
         (
             Edit(
-                "spark_coop_source/costs/report.py",
+                "spark_coop_source/telemetry/report.py",
                 " or not hmac.compare_digest(signature, _signature(text, key))",
                 "",
             ),
@@ -189,12 +192,12 @@ FAULTS = (
     ),
     Fault(
         "a report of what was never planned is believed",
-        (Edit(_BOOK, "if plan is not None and of in plan.slices and", "if plan is not None and"),),
+        (Edit(_REPORTS, "if plan is not None and of in plan.slices and", "if plan is not None and"),),
         _OF_REPORTS,
     ),
     Fault(
         "a report of impossible costs is believed",
-        (Edit(_BOOK, "report.cost.clamped(after_ms, self._concurrency)", "report.cost"),),
+        (Edit(_REPORTS, "report.cost.clamped(after_ms, self._concurrency)", "report.cost"),),
         _OF_REPORTS,
     ),
     Fault(

@@ -227,7 +227,9 @@ def _empty_redis(world: World, apps: Applications) -> None:
 
     Not while somebody founds a group that was absent when he looked: `latest` would be resolved twice.
     """
-    founding = any(d.founding for d in apps.running) or any(verb == "found" for verb, _, _ in world.server.ghosts)
+    founding = any(d.founding for d in apps.running) or any(
+        verb == "create_positions" for verb, _, _ in world.server.ghosts
+    )
     if world.invariants.mirrored_everywhere and not founding:
         world.trace("REDIS EMPTIED")
         world.server.empty()

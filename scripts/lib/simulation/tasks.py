@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from coordinator.cost.costs import KeyCost, RecordAt, SliceCost
 from coordinator.member.service import Service
 from coordinator.progress.slices import Slice
+from coordinator.telemetry import KeyCost, RecordAt, SliceCost
 from simulation.kafka import Record
 from simulation.wishes import Wishes
 from simulation.work import Work, Worker

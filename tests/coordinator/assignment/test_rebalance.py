@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordinator.assignment.assignment_text import Ranges
-from coordinator.assignment.rebalance import beyond, joined, owned_ranges
+from coordinator.assignment.rebalance import difference, owned_ranges, union
 from coordinator.key_hash import cuts
 from coordinator.progress.ownership import Owned
 from coordinator.ranges import HASH_MAX, WHOLE, HashRange
@@ -26,7 +26,7 @@ def span(a: int, b: int) -> HashRange:
 
 
 any_ranges = st.lists(st.builds(span, st.integers(0, CELLS - 1), st.integers(0, CELLS - 1)), max_size=5)
-disjoint = st.sets(st.integers(0, CELLS - 1)).map(lambda cells: joined(span(c, c) for c in cells))
+disjoint = st.sets(st.integers(0, CELLS - 1)).map(lambda cells: union(span(c, c) for c in cells))
 some_ranges = st.dictionaries(st.sampled_from([TP, OTHER]), disjoint)
 touching = st.sets(st.integers(0, CELLS)).map(
     lambda bounds: tuple(span(lo, hi - 1) for lo, hi in pairwise(sorted(bounds)))
@@ -44,14 +44,14 @@ def cells_of(ranges: Ranges) -> set[Cell]:
 
 @given(any_ranges)
 def test_joined_ranges_are_the_same_hashes_in_the_fewest_ranges(ranges: list[HashRange]) -> None:
-    result = joined(ranges)
+    result = union(ranges)
     assert hashes_of(result) == hashes_of(ranges)
     assert all(left.hi + 1 < right.lo for left, right in pairwise(result))
 
 
 @given(some_ranges, some_ranges)
 def test_beyond_is_the_difference_of_the_cells(some: Ranges, other: Ranges) -> None:
-    result = beyond(some, other)
+    result = difference(some, other)
     assert cells_of(result) == cells_of(some) - cells_of(other)
     assert all(left.hi < right.lo for of_tp in result.values() for left, right in pairwise(of_tp))
     assert () not in result.values()
@@ -61,7 +61,7 @@ def test_beyond_is_the_difference_of_the_cells(some: Ranges, other: Ranges) -> N
 def test_beyond_takes_ranges_that_touch_and_others_that_overlap(
     some: tuple[HashRange, ...], other: list[HashRange]
 ) -> None:
-    result = beyond({TP: some}, {TP: tuple(other)})
+    result = difference({TP: some}, {TP: tuple(other)})
     assert cells_of(result) == cells_of({TP: some}) - cells_of({TP: tuple(other)})
 
 

@@ -39,7 +39,7 @@ def group(redis_url: str) -> Iterator[str]:
     name = f"top [red] {secrets.token_hex(4)}"
     with closing(RedisClient(redis_url)) as client, closing(redis.Redis.from_url(redis_url)) as plain:
         store = RedisStore(client, name, session_ms=60_000, longest_ms=60_000, retention_ms=60_000)
-        store.found(Caller(), "aa", {"orders": Topic("orders", "id-1", (0, 1))}, {TP: 5, OTHER: 7})
+        store.create_positions(Caller(), "aa", {"orders": Topic("orders", "id-1", (0, 1))}, {TP: 5, OTHER: 7})
         seen = store.join(Caller("m-1", "i1"), "", Joining({"host": "h1", "topics": "orders"})).seen
         me = Caller("m-1", "i1", seen.nonce, str(seen.seq))
         store.acquire(me, {TP: (WHOLE,)})

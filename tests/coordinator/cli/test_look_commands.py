@@ -37,7 +37,7 @@ def known_group(redis_url: str) -> Iterator[str]:
     group = f"my [red]group[/] {{1}} {secrets.token_hex(4)}"
     with closing(RedisClient(redis_url)) as client:
         store = RedisStore(client, group, session_ms=60_000, longest_ms=60_000, retention_ms=60_000)
-        store.found(Caller(), "aa", {"orders": Topic("orders", "id-1", (0, 1))}, {FIRST: 5, SECOND: 7})
+        store.create_positions(Caller(), "aa", {"orders": Topic("orders", "id-1", (0, 1))}, {FIRST: 5, SECOND: 7})
         seen = store.join(Caller("m-1", "i1"), "", Joining(SAID)).seen
         me = Caller("m-1", "i1", seen.nonce, str(seen.seq))
         everything: Ranges = {FIRST: (WHOLE,), SECOND: (WHOLE,)}

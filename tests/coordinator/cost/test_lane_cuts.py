@@ -2,12 +2,12 @@
 
 import pytest
 
-from coordinator.cost.costs import KeyCost
 from coordinator.cost.lane_cuts import Cuts, LaneWork, fewer, more
 from coordinator.cost.profile import Cell
 from coordinator.key_hash import cuts
 from coordinator.ranges import HashRange
 from coordinator.subscription import TopicPartition
+from coordinator.telemetry import KeyCost
 
 TP = TopicPartition("t", 0)
 A, B, C, D = cuts(4)

@@ -11,7 +11,7 @@ from coordinator.cost.profile import START_RECORDS, UNKNOWN, Cell, Profile, one
 from coordinator.cost.quotas import FOR_SLOW, SAFE, Budget, Quota, Why, all_there_is, quotas
 from coordinator.cost.search import ASIDE, TRIAL, Claim, Search
 from coordinator.key_hash import cut_bound, cuts
-from coordinator.plan.planning import Piece
+from coordinator.plan.planning import OwnedRange
 from coordinator.ranges import WHOLE, HashRange
 from coordinator.subscription import TopicPartition
 
@@ -21,8 +21,8 @@ BUDGET = Budget(10_000, 2)
 END = 1_000_000
 
 
-def lanes(*positions: int, ceiling: int | None = None) -> list[tuple[TopicPartition, Piece]]:
-    return [(TP, Piece(h, at, "e.1", ceiling)) for h, at in zip(cuts(len(positions)), positions, strict=True)]
+def lanes(*positions: int, ceiling: int | None = None) -> list[tuple[TopicPartition, OwnedRange]]:
+    return [(TP, OwnedRange(h, at, "e.1", ceiling)) for h, at in zip(cuts(len(positions)), positions, strict=True)]
 
 
 def known(*costs: float, allowance: float = 1e9) -> dict[TopicPartition, Profile]:
@@ -31,7 +31,7 @@ def known(*costs: float, allowance: float = 1e9) -> dict[TopicPartition, Profile
 
 
 def granted(
-    of: list[tuple[TopicPartition, Piece]], profiles: dict[TopicPartition, Profile], search: Search | None = None
+    of: list[tuple[TopicPartition, OwnedRange]], profiles: dict[TopicPartition, Profile], search: Search | None = None
 ) -> list[tuple[int, Why]]:
     def cell_of(lane: LaneId) -> Cell:
         return one(profiles.get(lane[0], UNKNOWN), lane[1])
@@ -100,7 +100,7 @@ def test_old_is_not_who_has_much_to_read_but_whose_records_wait_for_long() -> No
     for turn in range(turns):
         now_ms = 10_000 * turn
         made = quotas(
-            [(tp, Piece(h, position, "e.1")) for (tp, h), position in at.items()],
+            [(tp, OwnedRange(h, position, "e.1")) for (tp, h), position in at.items()],
             ends,
             lambda lane: one(cells[lane[0]], lane[1]),
             0.0,

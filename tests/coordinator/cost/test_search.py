@@ -3,7 +3,7 @@
 import pytest
 
 from coordinator.cost.batch_cost import BatchCost, LaneId, Load
-from coordinator.cost.search import MOST_TRIALS, TRIAL, Claim, Group, Search, tried
+from coordinator.cost.search import MOST_TRIALS, TRIAL, Claim, Search, Suspects, tried
 from coordinator.key_hash import cuts
 from coordinator.subscription import TopicPartition
 
@@ -72,7 +72,7 @@ def test_nobody_waits_for_a_suspect_that_has_nothing_to_read() -> None:
 
 def test_where_the_last_suspect_is_gone_who_was_quick_does_not_wait_for_it() -> None:
     """It is another member's by now, or parked: no batch would ever prove who was slow."""
-    search = Search((Group((LANES[0],)),), {LANES[0]: Claim(CLAIM)}, doubted=(LANES[1],))
+    search = Search((Suspects((LANES[0],)),), {LANES[0]: Claim(CLAIM)}, doubted=(LANES[1],))
     assert search.only(LANES[:2]).held == (LANES[1],)
     assert search.only(LANES[1:]) == Search()
 

@@ -7,7 +7,7 @@ from coordinator.cost.profile import Cell
 from coordinator.cost.quotas import Quota, Why
 from coordinator.cost.stalls import CLEARED, GROWTH, IDLE, UNBOUND, Stalls, stalled
 from coordinator.key_hash import cuts
-from coordinator.plan.planning import Piece
+from coordinator.plan.planning import OwnedRange
 from coordinator.ranges import WHOLE, HashRange
 from coordinator.subscription import TopicPartition
 
@@ -168,7 +168,12 @@ def test_each_suspect_is_a_lane() -> None:
 def test_how_far_pieces_may_be_read_and_why() -> None:
     stalls = begun([(TP, LOWER)])
     half, other = (x for g in stalls.groups if g for _, x in g.lanes)
-    pieces = [Piece(half, 100, "e.1"), Piece(other, 100, "e.1"), Piece(UPPER, 100, "e.1"), Piece(half, 100, "e.1", 150)]
+    pieces = [
+        OwnedRange(half, 100, "e.1"),
+        OwnedRange(other, 100, "e.1"),
+        OwnedRange(UPPER, 100, "e.1"),
+        OwnedRange(half, 100, "e.1", 150),
+    ]
     limited = list(stalls.limited([(TP, p) for p in pieces]))
     assert [p.ceiling for _, p in limited] == [1_100, 100, None, 150]
     reasons = [Why.CEILING, Why.CEILING, Why.NOTHING, Why.BUDGET]

@@ -5,16 +5,16 @@ from dataclasses import replace
 import pytest
 
 from coordinator.cost.batch_cost import BatchCost, Load
-from coordinator.cost.costs import SliceCost
 from coordinator.cost.model import CostModel
 from coordinator.cost.profile import START_RECORDS
 from coordinator.cost.quotas import Budget
 from coordinator.cost.stalls import Stalls
 from coordinator.key_hash import cuts, hash_key
-from coordinator.plan.planning import Piece
+from coordinator.plan.planning import OwnedRange
 from coordinator.plan.poison import Strike
 from coordinator.progress.slices import Slice
 from coordinator.ranges import WHOLE, HashRange, OffsetRange
+from coordinator.telemetry import SliceCost
 from workload import SPARK_MS, TP, Batch, Workload
 
 HEALTHY = {b"k%d" % i: 1.0 for i in range(1_000)}
@@ -80,7 +80,7 @@ def test_a_lane_that_catches_up_is_not_falling_behind_however_often_a_query_look
     model = CostModel(Budget(BUDGET_MS, 2), 1, fixed=False, now_ms=0)
     for position, end in ((0, 90_000), (5_000, 90_000), (6_000, 99_000)):
         for _ in range(looks):
-            model.grant([(TP, Piece(WHOLE, position, "e.1"))], {TP: end}, lambda *_: 0.0)
+            model.grant([(TP, OwnedRange(WHOLE, position, "e.1"))], {TP: end}, lambda *_: 0.0)
         model.learn(BatchCost((), 0.0, warm=False), now_ms=0)
         assert bool(model._granted.falling_behind()) == (position == 6_000)
 

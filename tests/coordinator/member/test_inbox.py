@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 from threading import Thread
 
-from coordinator.cost.costs import SliceCost
 from coordinator.member.inbox import Inbox
 from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import WHOLE, OffsetRange
 from coordinator.subscription import TopicPartition
+from coordinator.telemetry import SliceCost
 
 SLICES = [Slice(TopicPartition("orders", p), WHOLE, OffsetRange(10, 20)) for p in range(3)]
 BATCHES = [StreamOffset("g", reset=number) for number in range(2)]

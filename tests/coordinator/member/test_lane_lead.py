@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 
 from coordinator.key_hash import cuts
 from coordinator.member.decision import NotSeen, Seen
-from coordinator.member.event_time import within_lead
+from coordinator.member.event_time import keep_lead
 from coordinator.member.limits import Limits
 from coordinator.member.requests import ReadFirstTimes, ResolveOffsets
 from coordinator.member.standalone import Standalone
 from coordinator.member.state import Life, State
 from coordinator.offset_spec import AtOffsets
-from coordinator.plan.lane_lead import unread, with_lead
-from coordinator.plan.planning import Cutting, Piece, Pieces
+from coordinator.plan.event_time_lead import unread, within_lead
+from coordinator.plan.planning import Cutting, OwnedRange, OwnedRanges
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import WHOLE, OffsetRange
 from coordinator.settings import GroupSettings, StandaloneSettings
@@ -30,11 +30,11 @@ A, B = TopicPartition("t", 0), TopicPartition("t", 1)
 MINUTE = 60_000
 
 
-def lanes(*positions: int) -> tuple[Piece, ...]:
-    return tuple(Piece(h, p, "e.1") for h, p in zip(cuts(len(positions)), positions, strict=True))
+def lanes(*positions: int) -> tuple[OwnedRange, ...]:
+    return tuple(OwnedRange(h, p, "e.1") for h, p in zip(cuts(len(positions)), positions, strict=True))
 
 
-def reads(work: Pieces, ends: Mapping[TopicPartition, int]) -> dict[TopicPartition, list[int]]:
+def reads(work: OwnedRanges, ends: Mapping[TopicPartition, int]) -> dict[TopicPartition, list[int]]:
     """How far each lane reads; its position where it waits."""
     return {tp: [max(p.position, p.reach(ends[tp])) for p in parts] for tp, parts in work.items()}
 
@@ -51,7 +51,7 @@ def reads(work: Pieces, ends: Mapping[TopicPartition, int]) -> dict[TopicPartiti
 )
 def test_how_far_two_lanes_read(positions: tuple[int, ...], later: int, expected: list[int]) -> None:
     work, ends = {A: lanes(*positions)}, {A: 100}
-    assert reads(with_lead(work, {A: later}, unread(work, ends)), ends) == {A: expected}
+    assert reads(within_lead(work, {A: later}, unread(work, ends)), ends) == {A: expected}
 
 
 def test_a_lane_that_may_not_read_holds_nobody_up() -> None:
@@ -68,7 +68,7 @@ def test_no_lane_reads_what_is_too_late_and_somebody_always_reads(positions: lis
         return
     oldest = times[stretches[A].start]
     later = next((o for o, t in enumerate(times) if t > oldest + lead), len(times))
-    until = reads(with_lead(work, {A: later}, stretches), ends)[A]
+    until = reads(within_lead(work, {A: later}, stretches), ends)[A]
     read = [range(p, u) for p, u in zip(positions, until, strict=True)]
     assert any(read)
     assert all(times[o] <= oldest + lead for offsets in read for o in offsets if o != stretches[A].start)
@@ -88,13 +88,13 @@ class Counted(Through):
 
 
 def limit(
-    state: State, work: Pieces, ends: Mapping[TopicPartition, int], most_ms: int | None, log: Counted
-) -> tuple[State, Pieces]:
+    state: State, work: OwnedRanges, ends: Mapping[TopicPartition, int], most_ms: int | None, log: Counted
+) -> tuple[State, OwnedRanges]:
     """The limit, with the answers of a real log."""
     seen = Seen(0)
     while True:
         try:
-            return within_lead(state, work, ends, most_ms, seen)
+            return keep_lead(state, work, ends, most_ms, seen)
         except NotSeen as missing:
             request = missing.request
             if isinstance(request, ReadFirstTimes):

@@ -11,7 +11,7 @@ from coordinator.member.limits import Limits
 from coordinator.member.pacing import IDLE_MS, adopt_targets, ends_of, pace_batch, rest
 from coordinator.member.state import Life, LogView, Owning, Pace, Reading, State
 from coordinator.offset_spec import Earliest
-from coordinator.plan.planning import Cutting, Piece, Pieces
+from coordinator.plan.planning import Cutting, OwnedRange, OwnedRanges
 from coordinator.ranges import WHOLE
 from coordinator.redis.membership import Joining
 from coordinator.settings import GroupSettings
@@ -23,8 +23,8 @@ LOWER, UPPER = cuts(2)
 UNLIMITED = Limits()
 
 
-def at(position: int, other: int) -> Pieces:
-    return {TP: (Piece(WHOLE, position, "a.1"),), OTHER: (Piece(WHOLE, other, "a.1"),)}
+def at(position: int, other: int) -> OwnedRanges:
+    return {TP: (OwnedRange(WHOLE, position, "a.1"),), OTHER: (OwnedRange(WHOLE, other, "a.1"),)}
 
 
 SETUP = Setup(GroupSettings("g"), Topics(("orders",)), Earliest(), Cutting(2), Joining({}))
@@ -33,7 +33,7 @@ SETUP = Setup(GroupSettings("g"), Topics(("orders",)), Earliest(), Cutting(2), J
 FREE = Pace()
 
 
-def state(work: Pieces, pace: Pace = FREE, *, others: Mapping[TopicPartition, int] | None = None) -> State:
+def state(work: OwnedRanges, pace: Pace = FREE, *, others: Mapping[TopicPartition, int] | None = None) -> State:
     """A member that may read `work`."""
     return State(
         Life(""),
@@ -73,7 +73,7 @@ def test_until(
 
 
 def test_until_raises_the_lanes_furthest_behind_first() -> None:
-    work = {TP: (Piece(LOWER, 10, "a.1"), Piece(UPPER, 50, "a.1"))}
+    work = {TP: (OwnedRange(LOWER, 10, "a.1"), OwnedRange(UPPER, 50, "a.1"))}
     assert after(pace_batch, state(work), limits=Limits(max_offsets=15)).reading.until[TP] == 40
 
 
@@ -124,7 +124,7 @@ def test_adopt(
 def test_an_idle_query_waits_before_its_next_look_and_others_do_not() -> None:
     busy = state(at(20, 60))
     assert after(rest, busy) == busy
-    idle = after(pace_batch, state({TP: (Piece(WHOLE, 100, "a.1"),)}), now_ms=1_000)
+    idle = after(pace_batch, state({TP: (OwnedRange(WHOLE, 100, "a.1"),)}), now_ms=1_000)
     decision = decide(rest, idle, Seen(1_100), Call(SETUP))
     assert decision.outcome == LookAgain(IDLE_MS - 100)
     assert after(rest, decision.state, 1_100) == decision.state, "it has waited"

@@ -7,13 +7,12 @@ from dataclasses import replace
 import pytest
 
 from command_runs import Run
-from coordinator.assignment.rebalance import joined
-from coordinator.cost.costs import SliceCost
+from coordinator.assignment.rebalance import union
 from coordinator.errors import StateFormatError
 from coordinator.key_hash import cuts
 from coordinator.member.service import Service
 from coordinator.operations.top_view import limited_lanes
-from coordinator.plan.planning import Piece, Pieces
+from coordinator.plan.planning import OwnedRange, OwnedRanges
 from coordinator.plan.poison import MOST_TOLD, Strike, forgiven, quarantined, without_struck, working_text
 from coordinator.progress.ownership import Owned
 from coordinator.progress.slices import Slice
@@ -23,6 +22,7 @@ from coordinator.redis.keys import GroupKeys
 from coordinator.redis.membership import Joining
 from coordinator.reports import lane_lines
 from coordinator.subscription import TopicPartition
+from coordinator.telemetry import SliceCost
 from group_services import UNLIMITED, Group, batch, records, subscribed
 from store_world import LONGEST, OTHER, SESSION, TP, WANTED, World
 from streams import eventually
@@ -37,11 +37,11 @@ TWICE = replace(ONCE, count=2)
 PARKED = replace(TWICE, parked=True)
 
 
-def work(lower: int, upper: int) -> Pieces:
-    return {TP: (Piece(LOWER, lower, "e.1"), Piece(UPPER, upper, "e.1"))}
+def work(lower: int, upper: int) -> OwnedRanges:
+    return {TP: (OwnedRange(LOWER, lower, "e.1"), OwnedRange(UPPER, upper, "e.1"))}
 
 
-def reach(limited: Pieces) -> list[int]:
+def reach(limited: OwnedRanges) -> list[int]:
     """How many offsets each piece may read."""
     return [p.reach(ENDS[TP]) - p.position for p in limited[TP]]
 
@@ -102,7 +102,7 @@ def test_only_one_struck_lane_is_tried_at_a_time() -> None:
 def test_a_strike_is_forgiven_once_all_its_hashes_are_past_it() -> None:
     assert forgiven([ONCE], work(12, 0)) == (ONCE,)
     assert forgiven([ONCE], work(11, 50)) == ()
-    assert forgiven([ONCE], {TP: (Piece(QUARTERS[0], 50, "e.1"),)}) == (), "half of it is another member's"
+    assert forgiven([ONCE], {TP: (OwnedRange(QUARTERS[0], 50, "e.1"),)}) == (), "half of it is another member's"
 
 
 def test_a_batch_planned_before_its_hashes_were_parked_or_struck_twice_leaves_them_out() -> None:
@@ -350,7 +350,7 @@ def test_available_now_reads_what_an_operator_has_just_released(members: Group, 
     assert members.store.forgive([parked], "by hand") == 1
     rest = one.next_offset(first, UNLIMITED)
     assert rest is not None, "it has ended by what it saw parked before"
-    assert joined(s.hashes for s in rest.slices) == (LOWER,)
+    assert union(s.hashes for s in rest.slices) == (LOWER,)
 
 
 def test_a_record_that_never_ends_holds_up_each_member_once_and_is_parked(

@@ -4,7 +4,6 @@ from typing import cast
 
 import pytest
 
-from coordinator.cost.costs import SliceCost
 from coordinator.key_hash import cuts
 from coordinator.member.service import Service
 from coordinator.progress.stream_offset import StreamOffset
@@ -13,6 +12,7 @@ from coordinator.redis.keys import GroupKeys
 from coordinator.reports.lane_lines import CostKind, LaneLine, lines_of
 from coordinator.settings import GroupSettings
 from coordinator.subscription import TopicPartition
+from coordinator.telemetry import SliceCost
 from group_services import UNLIMITED, Group, TestClock, batch, subscribed
 from store_world import SESSION, TP, World
 from streams import eventually, keyed

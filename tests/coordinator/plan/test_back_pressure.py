@@ -4,7 +4,7 @@ import pytest
 
 from coordinator.key_hash import cuts
 from coordinator.plan.back_pressure import held_back
-from coordinator.plan.planning import Cutting, Pieces, pieces, plan
+from coordinator.plan.planning import Cutting, OwnedRanges, plan, with_positions
 from coordinator.progress.ownership import Owned
 from coordinator.progress.segments import Progress, Segment
 from coordinator.ranges import OffsetRange
@@ -20,7 +20,7 @@ def ics(*offsets: int) -> tuple[OffsetRange, ...]:
 
 def read(whole: Progress, most: int) -> list[str]:
     """The offsets that each of our three lanes reads of a log of 100 records, inclusive."""
-    mine: Pieces = pieces({A: tuple(Owned(h, "e.1") for h in (Q1, Q2, Q3))}, {A: whole})
+    mine: OwnedRanges = with_positions({A: tuple(Owned(h, "e.1") for h in (Q1, Q2, Q3))}, {A: whole})
     lanes = plan(held_back(mine, {A: whole}, most), {A: 100}, Cutting(1))[A]
     return [" ".join(map(str, lane.offsets)) for lane in lanes]
 

@@ -5,7 +5,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordinator.key_hash import cut_bound, cuts
-from coordinator.plan.planning import Cutting, Piece, Pieces, backlog, backlog_ready, bounded, levels, pieces, plan
+from coordinator.plan.planning import (
+    Cutting,
+    OwnedRange,
+    OwnedRanges,
+    backlog,
+    backlog_ready,
+    bounded,
+    levels,
+    plan,
+    with_positions,
+)
 from coordinator.progress.growth import Ceilings
 from coordinator.progress.ownership import Owned, completed
 from coordinator.progress.segments import Progress, Segment
@@ -17,20 +27,20 @@ A, B = TopicPartition("t", 0), TopicPartition("t", 1)
 LOWER, UPPER = cuts(2)
 
 
-def work(**positions: int) -> Pieces:
+def work(**positions: int) -> OwnedRanges:
     """Partitions a and b, each owned whole, at one position."""
     tps = {"a": A, "b": B}
     ownership = {tps[n]: (Owned(WHOLE, "e.1"),) for n in positions}
-    return pieces(ownership, {tps[n]: Progress.starting_at(p) for n, p in positions.items()})
+    return with_positions(ownership, {tps[n]: Progress.starting_at(p) for n, p in positions.items()})
 
 
-def halves(lower: int, upper: int) -> Pieces:
+def halves(lower: int, upper: int) -> OwnedRanges:
     progress = Progress((Segment(LOWER, lower), Segment(UPPER, upper)))
-    return pieces({A: (Owned(WHOLE, "e.1"),)}, {A: progress})
+    return with_positions({A: (Owned(WHOLE, "e.1"),)}, {A: progress})
 
 
-def ceilings(*of_halves: int | None) -> Pieces:
-    return {A: tuple(Piece(h, 0, "e.1", ceiling) for h, ceiling in zip(cuts(2), of_halves, strict=True))}
+def ceilings(*of_halves: int | None) -> OwnedRanges:
+    return {A: tuple(OwnedRange(h, 0, "e.1", ceiling) for h, ceiling in zip(cuts(2), of_halves, strict=True))}
 
 
 @pytest.mark.parametrize(
@@ -54,7 +64,7 @@ def ceilings(*of_halves: int | None) -> Pieces:
     ],
 )
 def test_levels(
-    given_work: Pieces, ends: dict[TopicPartition, int], limit: float | None, expected: dict[TopicPartition, int]
+    given_work: OwnedRanges, ends: dict[TopicPartition, int], limit: float | None, expected: dict[TopicPartition, int]
 ) -> None:
     assert levels(given_work, ends, limit) == expected
 
@@ -70,7 +80,7 @@ def test_a_limit_bounds_the_sum_of_weights_but_for_one_offset(
     spaces = cuts(len(parts))
     progress = Progress(tuple(Segment(h, p) for h, (p, _) in zip(spaces, parts, strict=True)))
     owned = tuple(Owned(h, "e.1") for h, (_, mine) in zip(spaces, parts, strict=True) if mine)
-    some = pieces({A: owned}, {A: progress})
+    some = with_positions({A: owned}, {A: progress})
     level = levels(some, {A: end}, limit)
     assert backlog(some, level) <= max(limit, 1) + 1e-6 or backlog(some, level) <= 1 + 1e-6
     assert backlog(some, {A: end}) == 0 or backlog(some, level) > 0
@@ -90,7 +100,7 @@ def test_a_plan_reads_every_owned_point_that_is_not_done_exactly_once(
     progress = Progress(tuple(Segment(h, p, _ahead(p)) for h, (p, _) in zip(spaces, parts, strict=True)))
     owned = tuple(Owned(h, "e.1") for h, (_, mine) in zip(spaces, parts, strict=True) if mine)
     cutting = Cutting(slots, lanes, max_records_per_partition=max_records)
-    planned = plan(pieces({A: owned}, {A: progress}), {A: until}, cutting).get(A, ())
+    planned = plan(with_positions({A: owned}, {A: progress}), {A: until}, cutting).get(A, ())
     probes = [h for n in (1, 2, 3, 5, 7) for h in (cut_bound(i, n) for i in range(n))]
     for probe in probes:
         mine = any(probe in o.hashes for o in owned)
@@ -102,7 +112,7 @@ def test_a_plan_reads_every_owned_point_that_is_not_done_exactly_once(
         assert sorted(read) == (sorted(wanted) if mine else [])
     assert sum(lane.hashes.size for lane in planned) == sum(o.hashes.size for o in owned)
     offset = StreamOffset(
-        "g", "m", topic_ids={A.topic: "id"}, lanes=plan(pieces({A: owned}, {A: progress}), {A: until}, cutting)
+        "g", "m", topic_ids={A.topic: "id"}, lanes=plan(with_positions({A: owned}, {A: progress}), {A: until}, cutting)
     )
     one_by_one = StreamOffset("g", "m", topic_ids={A.topic: "id"}, lanes=dict(offset.lanes))
     assert offset == one_by_one == StreamOffset.from_json(offset.to_json())
@@ -156,7 +166,7 @@ def test_a_piece_is_read_up_to_its_ceiling_and_is_idle_above_it() -> None:
 def test_pieces_are_cut_where_the_ceilings_of_hashes_differ(
     own: int | None, of_hashes: Ceilings, expected: list[tuple[HashRange, int | None]]
 ) -> None:
-    found = bounded([Piece(WHOLE, 3, "e.1", own)], of_hashes)
+    found = bounded([OwnedRange(WHOLE, 3, "e.1", own)], of_hashes)
     assert [(p.hashes, p.ceiling) for p in found] == expected
     assert {(p.position, p.epoch) for p in found} == {(3, "e.1")}
 
@@ -171,12 +181,12 @@ def test_pieces_are_cut_where_the_ceilings_of_hashes_differ(
     ],
 )
 def test_lanes_of_one_record_stay_below_the_most_of_a_batch(partitions: int, lanes: int | None, most: int) -> None:
-    whole = {TopicPartition("t", p): (Piece(WHOLE, 0, "e.1"),) for p in range(partitions)}
+    whole = {TopicPartition("t", p): (OwnedRange(WHOLE, 0, "e.1"),) for p in range(partitions)}
     planned = plan(whole, dict.fromkeys(whole, 10**9), Cutting(4, lanes, max_records_per_partition=1))
     assert sum(map(len, planned.values())) <= most
 
 
 def test_lanes_of_one_record_do_not_multiply_by_the_segments_of_a_partition() -> None:
-    parts = tuple(Piece(h, at, "e.1") for at, h in enumerate(cuts(1_000)))
+    parts = tuple(OwnedRange(h, at, "e.1") for at, h in enumerate(cuts(1_000)))
     planned = plan({A: parts}, {A: 10**9}, Cutting(4, max_records_per_partition=1))
     assert 4_096 <= len(planned[A]) <= 4_096 + 1_000

@@ -4,7 +4,7 @@ import pytest
 
 from coordinator.errors import StateFormatError
 from coordinator.key_hash import cuts
-from coordinator.plan.planning import Cutting, pieces, plan
+from coordinator.plan.planning import Cutting, plan, with_positions
 from coordinator.progress.ownership import Fact, completed
 from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.ranges import WHOLE, OffsetRange
@@ -29,7 +29,7 @@ def owner_of(world: World, position: int, **ics: str) -> Caller:
 def planned(world: World, me: Caller, until: int) -> StreamOffset:
     """The offset of one lane that reads what is missing up to `until`."""
     acquired = world.store.acquire(me, WANTED).value
-    return offset(*plan(pieces(acquired.ownership, acquired.progress), {TP: until}, Cutting(1))[TP])
+    return offset(*plan(with_positions(acquired.ownership, acquired.progress), {TP: until}, Cutting(1))[TP])
 
 
 def commit(world: World, me: Caller, end: StreamOffset) -> None:

@@ -31,7 +31,7 @@ class Kept:
         self.store = RedisStore(
             self.client, self.group, session_ms=SESSION_MS, longest_ms=LONGEST, retention_ms=RETENTION_MS
         )
-        self.store.found(NOBODY, "aa", TOPICS, {TP: 0})
+        self.store.create_positions(NOBODY, "aa", TOPICS, {TP: 0})
 
     @property
     def keys(self) -> set[str]:
@@ -71,7 +71,7 @@ def killed(group: Kept) -> None:
 
 def killed_as_it_joined_others(group: Kept) -> None:
     group.store.heartbeat(group.work())
-    group.store.found(NOBODY, "", TOPICS, {OTHER: 0})
+    group.store.create_positions(NOBODY, "", TOPICS, {OTHER: 0})
     me = group.join("m-2")
     group.store.leave(me, {TP: ()})
     group.store.finish(group.join("m-3"), {TP: 0})

@@ -22,7 +22,7 @@ def topic_of(partitions: int, topic_id: str = "id-1") -> dict[str, Topic]:
 
 
 def place(world: World, partitions: int, *tps: TopicPartition, grace_ms: int | None = GRACE) -> None:
-    world.store.found(NOBODY, "", topic_of(partitions), dict.fromkeys(tps, 0), grace_ms=grace_ms)
+    world.store.create_positions(NOBODY, "", topic_of(partitions), dict.fromkeys(tps, 0), grace_ms=grace_ms)
 
 
 def grown(world: World, old: int, new: int, grace_ms: int = GRACE) -> Growth:
@@ -32,7 +32,7 @@ def grown(world: World, old: int, new: int, grace_ms: int = GRACE) -> Growth:
 @pytest.fixture
 def founded(world: World) -> World:
     """A group on a topic of one partition."""
-    world.store.found(NOBODY, "aa", topic_of(1), {TP: 0}, grace_ms=GRACE)
+    world.store.create_positions(NOBODY, "aa", topic_of(1), {TP: 0}, grace_ms=GRACE)
     return world
 
 
@@ -67,7 +67,7 @@ def test_a_member_that_reads_given_partitions_sees_no_growth(founded: World) -> 
 
 
 def test_a_topic_that_was_created_again_did_not_grow(founded: World) -> None:
-    founded.store.found(NOBODY, "", topic_of(2, "id-2"), {OTHER: 0}, grace_ms=GRACE)
+    founded.store.create_positions(NOBODY, "", topic_of(2, "id-2"), {OTHER: 0}, grace_ms=GRACE)
     assert founded.store.growths() == ()
 
 
@@ -92,7 +92,7 @@ def test_what_a_loss_took_is_recorded_again_but_founds_no_group(founded: World) 
     founded.redis.delete(*founded.redis.scan_iter(f"coop:v1:{{{founded.group.replace(' ', '%20')}}}:*"))
     with pytest.raises(Absent):
         founded.store.grow([seen])
-    founded.store.found(NOBODY, "bb", topic_of(2), {TP: 0, OTHER: 0}, grace_ms=GRACE)
+    founded.store.create_positions(NOBODY, "bb", topic_of(2), {TP: 0, OTHER: 0}, grace_ms=GRACE)
     founded.store.grow([seen])
     assert founded.store.growths() == (seen,)
 

@@ -56,7 +56,7 @@ def test_an_assignment_is_due_when_members_or_topics_have_changed_and_then_no_mo
     world.found(p1=0)
     assert world.store.look(one).value.occasion == "", "a partition that was counted before changes nothing"
     more = {"orders": Topic("orders", "id-1", (0, 1, 2))}
-    world.store.found(NOBODY, "aa", more, {TopicPartition("orders", 2): 0})
+    world.store.create_positions(NOBODY, "aa", more, {TopicPartition("orders", 2): 0})
     assert world.store.look(one).value.occasion != ""
 
 

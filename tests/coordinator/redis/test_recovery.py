@@ -62,7 +62,7 @@ def test_what_is_left_without_meta_is_a_loss_never_a_new_group(world: World, sur
         if name != prefix + survivor:
             world.redis.delete(name)
     with pytest.raises(verdicts.Lost, match=f"meta is gone, and .*{survivor} is not"):
-        world.store.found(NOBODY, "bb", TOPICS, {TP: 99})
+        world.store.create_positions(NOBODY, "bb", TOPICS, {TP: 99})
     assert OperatorVerbs.of_group(world.client, world.group).names() == [prefix + survivor]
 
 
@@ -197,7 +197,7 @@ def test_state_of_a_newer_schema_is_refused_and_kept(world: World) -> None:
     world.found()
     world.redis.hset(GroupKeys(world.group).meta, "schema", "2")
     with pytest.raises(StateFormatError, match="schema '2'"):
-        world.store.found(NOBODY, "bb", TOPICS, {TP: 9})
+        world.store.create_positions(NOBODY, "bb", TOPICS, {TP: 9})
     assert world.positions() == {str(WHOLE): "0"}
 
 

@@ -17,8 +17,8 @@ ON_EACH_SERVER = True
 def test_nothing_to_founded_sets_first_positions_once(world: World) -> None:
     with pytest.raises(verdicts.Absent):
         world.store.status(NOBODY)
-    assert world.store.found(NOBODY, "aa", TOPICS, {TP: 5}) == 1
-    assert world.store.found(NOBODY, "bb", TOPICS, {TP: 9, OTHER: 7}) == 1
+    assert world.store.create_positions(NOBODY, "aa", TOPICS, {TP: 5}) == 1
+    assert world.store.create_positions(NOBODY, "bb", TOPICS, {TP: 9, OTHER: 7}) == 1
     assert world.store.status(NOBODY).seen.nonce == "aa"
     assert world.store.stable(["orders"]) == {TP: 5, OTHER: 7}
     assert world.group in list_groups(world.client)

@@ -5,13 +5,12 @@ from dataclasses import replace
 import pytest
 
 from coordinator.cost.batch_cost import BatchCost, Ended, LaneId, Load
-from coordinator.cost.costs import SliceCost
 from coordinator.cost.end_history import EndHistory
 from coordinator.cost.profile import Cell
 from coordinator.cost.quotas import Budget, Quota, Why
 from coordinator.errors import StateFormatError
 from coordinator.key_hash import cuts
-from coordinator.plan.planning import Piece
+from coordinator.plan.planning import OwnedRange
 from coordinator.plan.poison import Strike
 from coordinator.ranges import WHOLE, OffsetRange
 from coordinator.reports.lane_lines import (
@@ -32,6 +31,7 @@ from coordinator.reports.lane_lines import (
 )
 from coordinator.reports.lane_report import LIMITS, Planned, batch_line, lanes_told, slow_part
 from coordinator.subscription import TopicPartition
+from coordinator.telemetry import SliceCost
 
 TP = TopicPartition("orders", 0)
 
@@ -42,10 +42,10 @@ LOWER, UPPER = cuts(2)
 BUDGET = Budget(10_000, 2)
 
 
-SLOW = Quota(TP, Piece(LOWER, 100, "e.1", 280), 1_000, Cell(LOWER, 0.5, 100.0, sure=True), 1.0, Why.BUDGET)
+SLOW = Quota(TP, OwnedRange(LOWER, 100, "e.1", 280), 1_000, Cell(LOWER, 0.5, 100.0, sure=True), 1.0, Why.BUDGET)
 
 
-QUICK = Quota(TP, Piece(UPPER, 1_000, "e.1"), 1_000, Cell(UPPER, 0.5), 1.0, Why.NOTHING)
+QUICK = Quota(TP, OwnedRange(UPPER, 1_000, "e.1"), 1_000, Cell(UPPER, 0.5), 1.0, Why.NOTHING)
 
 
 LINE = LaneLine(TP, LOWER, 100, 450, 12, False, 9.0, 100.0, CostKind.SURE, 90, "budget")
@@ -95,8 +95,8 @@ def test_a_lane_is_told_with_what_bounds_it(until: int, strikes: tuple[Strike, .
 )
 def test_while_a_struck_lane_is_tried_the_others_are_told_to_wait_for_it(alone: LaneId | None, whys: list[str]) -> None:
     at = 101 if alone else 100
-    struck = SLOW._replace(piece=Piece(LOWER, 100, "e.1", at), why=Why.CEILING)
-    other = QUICK._replace(piece=Piece(UPPER, 100, "e.1", 100), why=Why.CEILING)
+    struck = SLOW._replace(piece=OwnedRange(LOWER, 100, "e.1", at), why=Why.CEILING)
+    other = QUICK._replace(piece=OwnedRange(UPPER, 100, "e.1", 100), why=Why.CEILING)
     planned = Planned((struck, other), {TP: 1_000}, (STRUCK,), alone=alone)
     assert [line.why for line in lanes_told(planned, None, EndHistory(), 20_000).lines] == whys
 
@@ -111,9 +111,9 @@ def test_while_a_struck_lane_is_tried_the_others_are_told_to_wait_for_it(alone: 
     ],
 )
 def test_a_ceiling_is_told_with_who_has_set_it(ceilings: tuple[int | None, ...], why: str) -> None:
-    bound = SLOW._replace(piece=Piece(LOWER, 100, "e.1", 200), why=Why.CEILING)
-    other = Piece(UPPER, 1_000, "e.1", 100)
-    work = [{TP: (Piece(LOWER, 100, "e.1", ceiling), other)} for ceiling in ceilings]
+    bound = SLOW._replace(piece=OwnedRange(LOWER, 100, "e.1", 200), why=Why.CEILING)
+    other = OwnedRange(UPPER, 1_000, "e.1", 100)
+    work = [{TP: (OwnedRange(LOWER, 100, "e.1", ceiling), other)} for ceiling in ceilings]
     planned = Planned((bound, QUICK), {TP: 1_000}, (), ceilings=[*zip((ROOM, OLDER, LEAD), work, strict=True)])
     assert lanes_told(planned, None, EndHistory(), 20_000).lines[0].why == why
 
@@ -141,9 +141,9 @@ def test_a_damaged_line_is_a_named_error(text: str) -> None:
 
 def test_of_very_many_lanes_all_are_counted_and_those_are_told_that_are_bounded_or_furthest_behind() -> None:
     whole = cuts(10_000)
-    near = [QUICK._replace(piece=Piece(h, 999, "e.1"), cell=Cell(h, 0.5)) for h in whole]
+    near = [QUICK._replace(piece=OwnedRange(h, 999, "e.1"), cell=Cell(h, 0.5)) for h in whole]
     far, bounded = (
-        near[7_000]._replace(piece=Piece(whole[7_000], 5, "e.1")),
+        near[7_000]._replace(piece=OwnedRange(whole[7_000], 5, "e.1")),
         near[9_000]._replace(why=Why.TURN),
     )
     quotas = [*near[:7_000], far, *near[7_001:9_000], bounded, *near[9_001:]]
@@ -171,7 +171,7 @@ def test_a_batch_is_told_with_its_slowest_lane() -> None:
     assert batch_line("m-1", unheard).bytes is None
 
 
-BEHIND = QUICK._replace(piece=Piece(UPPER, 100, "e.1", 280), cell=Cell(UPPER, 0.5, 1.0, sure=True), why=Why.BUDGET)
+BEHIND = QUICK._replace(piece=OwnedRange(UPPER, 100, "e.1", 280), cell=Cell(UPPER, 0.5, 1.0, sure=True), why=Why.BUDGET)
 
 
 @pytest.mark.parametrize(

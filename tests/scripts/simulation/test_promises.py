@@ -95,7 +95,7 @@ def test_a_goodbye_that_was_refused_is_no_leave_and_one_whose_answer_was_lost_is
         first, second = (Line(server, lambda _: None) for _ in range(2))
         stores = [RedisStore.of(line, settings, now=lambda: server.now_ms) for line in (first, second)]
         server.unreliable = 0.0
-        stores[0].found(Caller(), "aa", {TOPIC: Topic(TOPIC, "id-1", (0,))}, {TP: 0})
+        stores[0].create_positions(Caller(), "aa", {TOPIC: Topic(TOPIC, "id-1", (0,))}, {TP: 0})
         stores[0].join(Caller("m-1", "one"), "", joining)
         stores[1].join(Caller("m-1", "two"), "", joining)
         with pytest.raises(Fenced):

@@ -17,10 +17,10 @@ from coordinator.key_hash import cuts
 from coordinator.progress.slices import Slice, weight
 from coordinator.ranges import HASH_MAX
 from log_fixtures import compacted_log, everything, losses, odd_log
+from spark_coop_source.arrow_output.schema import EVERY, PLAIN, schema
 from spark_coop_source.driver.batch_reader import CoopKafkaBatchReader
-from spark_coop_source.hand_over.schema import EVERY, PLAIN, schema
 from spark_coop_source.options.options import validate
-from spark_coop_source.task.read import SlicePartition
+from spark_coop_source.task.partition import SlicePartition
 from topics import Kafka, Record
 
 

@@ -8,7 +8,8 @@ import pytest
 from coordinator.errors import DeadlinePassedError
 from spark_coop_source.driver.tasks import deadline, input_partitions
 from spark_coop_source.options.options import validate
-from spark_coop_source.task.read import SlicePartition, read_slices
+from spark_coop_source.task.partition import SlicePartition
+from spark_coop_source.task.read import read_slices
 
 MINUTE = 60_000
 GROUP = {

@@ -11,11 +11,11 @@ from coordinator.errors import FetchTimeoutError, KafkaUnavailableError
 from coordinator.ranges import OffsetRange
 from coordinator.subscription import TopicPartition as OurTopicPartition
 from log_fixtures import compacted_log, end, eventually, everything, produce_large
+from spark_coop_source.arrow_output.record_batch import to_arrow
+from spark_coop_source.arrow_output.schema import EVERY
 from spark_coop_source.fetch import consumers
 from spark_coop_source.fetch import fetch as fetching
 from spark_coop_source.fetch.fetch import CHUNK_BYTES, FetchSettings, fetch
-from spark_coop_source.hand_over.record_batch import to_arrow
-from spark_coop_source.hand_over.schema import EVERY
 from stretches import chunks, fetched, hundred
 from topics import Kafka, Record
 from wire_batches import Written, batch, plain, polled

@@ -14,14 +14,14 @@ from hypothesis import strategies as st
 from arrow_records import ALL, batch, points
 from equal_hashes import twin
 from spark_coop_source.function.keyed_work import Window, keyed_work
-from spark_coop_source.function.pieces import Piece, SliceTable, by_key
+from spark_coop_source.function.slice_batches import SliceBatch, SliceTable, by_key
 
 PATIENCE_S = 20
 TABLE = SliceTable([ALL])
 Keys = list[bytes | None]
 
 
-def pieces(*keys: Keys) -> Iterator[Piece]:
+def pieces(*keys: Keys) -> Iterator[SliceBatch]:
     """The pieces of some batches, one after another."""
     first = 0
     for of_batch in keys:
@@ -42,7 +42,7 @@ class Recorder:
     together: int = 0  # keys at once, at most
     lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def __call__(self, piece: Piece) -> pa.RecordBatch:
+    def __call__(self, piece: SliceBatch) -> pa.RecordBatch:
         with self.lock:
             self.running[piece.key] += 1
             assert self.running[piece.key] == 1 or piece.key is None, "one key, two threads"
@@ -74,7 +74,7 @@ def test_every_record_is_worked_on_once_and_a_key_in_order(keys: list[Keys], con
 def test_as_many_keys_as_threads_are_worked_on_at_once() -> None:
     barrier = threading.Barrier(4)
 
-    def meet(piece: Piece) -> None:
+    def meet(piece: SliceBatch) -> None:
         barrier.wait(PATIENCE_S)  # breaks, and raises, unless four are here
 
     keys: list[bytes | None] = [b"%d" % i for i in range(8)]
@@ -86,7 +86,7 @@ def test_a_slow_key_holds_up_no_other() -> None:
     others = threading.Semaphore(0)
     worked: list[tuple[bytes | None, int]] = []
 
-    def work(piece: Piece) -> None:
+    def work(piece: SliceBatch) -> None:
         if piece.key != b"slow":
             worked.extend(points([piece.records]))
             others.release()
@@ -95,7 +95,7 @@ def test_a_slow_key_holds_up_no_other() -> None:
                 assert others.acquire(timeout=PATIENCE_S), "the others wait for the slow key"
 
     batches: list[Keys] = [[b"slow", b"a", b"b", b"c"]] * 10
-    records = points(done.piece.records for done in keyed_work(pieces(*batches), work, 2, Window()))
+    records = points(done.batch.records for done in keyed_work(pieces(*batches), work, 2, Window()))
     keys = [key for key, _ in records]
     assert keys.index(b"slow") >= 27, "what was released last may come after it"
     assert Counter(keys) == {b"slow": 10, b"a": 10, b"b": 10, b"c": 10}
@@ -110,19 +110,19 @@ def test_no_more_is_taken_in_than_the_window_holds(window: Window) -> None:
     taken: list[int] = []
     too_many = threading.Event()
 
-    def coming() -> Iterator[Piece]:
+    def coming() -> Iterator[SliceBatch]:
         for offset in range(40):
             taken.append(offset)
             if len(taken) > 11:
                 too_many.set()
-            yield Piece(batch([b"slow"], offset, b"x" * 1_000), ALL, 1)
+            yield SliceBatch(batch([b"slow"], offset, b"x" * 1_000), ALL, 1)
 
-    def work(piece: Piece) -> None:
+    def work(piece: SliceBatch) -> None:
         if piece.records.column("offset")[0].as_py() == 0:
             assert not too_many.wait(0.2)
 
     done = list(keyed_work(coming(), work, 3, window))
-    assert [offset for _, offset in points(each.piece.records for each in done)] == list(range(40))
+    assert [offset for _, offset in points(each.batch.records for each in done)] == list(range(40))
     assert too_many.is_set()
     assert 2 <= len(done) < 40, "what waited together is one call"
 
@@ -130,7 +130,7 @@ def test_no_more_is_taken_in_than_the_window_holds(window: Window) -> None:
 def test_an_error_ends_the_work_and_its_threads() -> None:
     begun: list[bytes | None] = []
 
-    def work(piece: Piece) -> None:
+    def work(piece: SliceBatch) -> None:
         begun.append(piece.key)
         if piece.key == b"bad":
             raise ValueError("no such customer")
@@ -145,7 +145,7 @@ def test_an_error_ends_the_work_and_its_threads() -> None:
 def test_an_error_of_joining_what_waited_reaches_the_task() -> None:
     held = threading.Event()
 
-    def coming() -> Iterator[Piece]:
+    def coming() -> Iterator[SliceBatch]:
         *first, last = pieces([b"a"], [b"a"], [b"a"])
         yield from first
         yield replace(last, records=last.records.select(["key", "offset"]))
@@ -160,7 +160,7 @@ def test_keys_that_hash_alike_are_worked_on_one_by_one_key() -> None:
     key = b"customer-0000000000000000-victim"
     barrier = threading.Barrier(2)
 
-    def meet(piece: Piece) -> None:
+    def meet(piece: SliceBatch) -> None:
         assert {each for each, _ in points([piece.records])} == {piece.key}
         barrier.wait(PATIENCE_S)
 
@@ -169,7 +169,7 @@ def test_keys_that_hash_alike_are_worked_on_one_by_one_key() -> None:
 
 
 def test_an_exit_from_the_function_is_not_waited_for_forever() -> None:
-    def leave(piece: Piece) -> None:
+    def leave(piece: SliceBatch) -> None:
         raise SystemExit(3)
 
     with pytest.raises(SystemExit):
@@ -186,7 +186,7 @@ def test_a_task_that_is_ended_early_leaves_no_thread() -> None:
 
 
 def test_an_error_of_reading_reaches_the_task() -> None:
-    def broken() -> Iterator[Piece]:
+    def broken() -> Iterator[SliceBatch]:
         yield from pieces([b"a", b"b"])
         raise OSError("no broker")
 

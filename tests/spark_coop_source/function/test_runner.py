@@ -18,8 +18,8 @@ from coordinator.ranges import OffsetRange
 from coordinator.subscription import TopicPartition
 from spark_coop_source.function import runner as function_runner
 from spark_coop_source.function.keyed_work import Done
-from spark_coop_source.function.pieces import Piece, tables
 from spark_coop_source.function.runner import Listener, run
+from spark_coop_source.function.slice_batches import SliceBatch, tables
 from spark_coop_source.function.user_function import UserFunction, as_text
 
 OUTPUT = StructType([StructField("key", BinaryType()), StructField("n", LongType(), nullable=False)])
@@ -30,10 +30,10 @@ class Heard(Listener):
     """Keeps what it is told."""
 
     def __init__(self) -> None:
-        self.begun: list[Piece] = []
+        self.begun: list[SliceBatch] = []
         self.done: list[Done] = []
 
-    def begins(self, piece: Piece) -> None:
+    def begins(self, piece: SliceBatch) -> None:
         self.begun.append(piece)
 
     def worked(self, done: Done) -> None:
@@ -104,8 +104,8 @@ def test_each_batch_holds_one_slice_so_that_its_cost_is_known() -> None:
     slices = tuple(Slice(TopicPartition("orders", 0), hashes, OffsetRange(0, 100)) for hashes in cuts(4))
     heard = Heard()
     out = list(run(function(each), iter([batch([b"%d" % i for i in range(100)])]), tables(slices), heard))
-    assert [done.piece.of for done in heard.done] == list(slices)
-    assert [points([out]) for out in (done.piece.records for done in heard.done)] == [
+    assert [done.batch.of for done in heard.done] == list(slices)
+    assert [points([out]) for out in (done.batch.records for done in heard.done)] == [
         [(row["key"], row["n"]) for row in batch.to_pylist()] for batch in out
     ]
 
@@ -116,9 +116,9 @@ def test_what_a_call_takes_is_told_for_every_record_once(per_key: bool, concurre
     of = function(of_key if per_key else each, per_key=per_key, concurrency=concurrency)
     batches = [batch([b"a", b"b", b"a"]), batch([b"a"], first=3)]
     assert list(run(of, iter(batches), tables([ALL]), heard))
-    assert sorted(o for done in heard.done for _, o in points([done.piece.records])) == [0, 1, 2, 3]
+    assert sorted(o for done in heard.done for _, o in points([done.batch.records])) == [0, 1, 2, 3]
     assert all(done.ms >= 0 for done in heard.done)
-    alone = [] if concurrency > 1 else [done.piece.key for done in heard.done]
+    alone = [] if concurrency > 1 else [done.batch.key for done in heard.done]
     assert [piece.key for piece in heard.begun] == alone, "what begins is told where nothing else is under way"
 
 
@@ -130,7 +130,7 @@ def test_in_a_trial_records_of_keys_come_one_by_one(concurrency: int) -> None:
     list(run(of, iter(batches), tables([ALL]), heard, by_record=True))
     each = [(b"a", 0), (b"b", 1), (b"a", 2), (b"a", 3)]
     assert [points([piece.records]) for piece in heard.begun] == [[record] for record in each]
-    assert [points([done.piece.records]) for done in heard.done] == [[record] for record in each]
+    assert [points([done.batch.records]) for done in heard.done] == [[record] for record in each]
 
 
 class Clock:

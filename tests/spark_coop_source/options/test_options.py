@@ -15,7 +15,7 @@ from coordinator.errors import (
 from coordinator.offset_spec import Earliest, Latest
 from coordinator.ranges import WHOLE
 from coordinator.subscription import Assigned, Pattern, TopicPartition, Topics
-from spark_coop_source.hand_over.schema import EVERY, PLAIN
+from spark_coop_source.arrow_output.schema import EVERY, PLAIN
 from spark_coop_source.options.options import SourceOptions, validate
 
 BROKER = {"kafka.bootstrap.servers": "broker:9092"}

@@ -21,9 +21,10 @@ from coordinator.ranges import HASH_MAX, WHOLE, HashRange, OffsetRange
 from coordinator.subscription import TopicPartition
 from log_fixtures import end, everything, inside, lane, odd_log, offsets, rows, task, whole
 from secure_listener import SecureListener
+from spark_coop_source.arrow_output.schema import EVERY, PLAIN, schema
 from spark_coop_source.fetch import consumers
-from spark_coop_source.hand_over.schema import EVERY, PLAIN, schema
-from spark_coop_source.task.read import SlicePartition, read_slices
+from spark_coop_source.task.partition import SlicePartition
+from spark_coop_source.task.read import read_slices
 from topics import Kafka, Record
 
 ISOLATION = ("read_committed", "read_uncommitted")
@@ -245,7 +246,8 @@ def test_a_worker_without_a_package_says_so(missing: str) -> None:
     program = f"""
 import sys
 sys.modules[{missing!r}] = None  # importing it fails as if it were not installed
-from spark_coop_source.task.read import SlicePartition, read_slices
+from spark_coop_source.task.partition import SlicePartition
+from spark_coop_source.task.read import read_slices
 from coordinator.errors import EnvironmentMismatchError
 try:
     list(read_slices(SlicePartition((), {{}}, False, 1000, True)))
@@ -261,7 +263,8 @@ except EnvironmentMismatchError as error:
 def test_a_worker_s_collector_looks_no_more_at_what_was_imported() -> None:
     program = """
 import gc
-from spark_coop_source.task.read import SlicePartition, read_slices
+from spark_coop_source.task.partition import SlicePartition
+from spark_coop_source.task.read import read_slices
 before = gc.get_freeze_count()
 list(read_slices(SlicePartition((), {}, (), 1000, True)))
 print(before, gc.get_freeze_count() > 10_000)

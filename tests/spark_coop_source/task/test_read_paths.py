@@ -10,7 +10,7 @@ from kafka import TopicPartition
 from coordinator.key_hash import cuts
 from log_fixtures import compacted_log, emptied_marker_log, end, lane, odd_log, rows, task, whole
 from spark_coop_source.fetch import consumers, raw_batches
-from spark_coop_source.task.read import SlicePartition
+from spark_coop_source.task.partition import SlicePartition
 from topics import Kafka, Record
 
 CODECS = (None, "gzip", "snappy", "lz4", "zstd")

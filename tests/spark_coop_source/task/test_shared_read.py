@@ -27,7 +27,8 @@ from spark_coop_source.cache import shared_fetch
 from spark_coop_source.cache.blocks import opened
 from spark_coop_source.fetch import consumers, raw_batches
 from spark_coop_source.task import readings
-from spark_coop_source.task.read import Sharing, SlicePartition, read_slices
+from spark_coop_source.task.partition import Sharing, SlicePartition
+from spark_coop_source.task.read import read_slices
 from spark_coop_source.task.readings import Readings
 from topics import Kafka, Record
 

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator.cost.costs import KeyCost, RecordAt, SliceCost
 from coordinator.progress.slices import Slice
 from coordinator.ranges import HASH_MAX, WHOLE, OffsetRange
 from coordinator.subscription import TopicPartition
+from coordinator.telemetry import KeyCost, RecordAt, SliceCost
 from slice_costs import BEGUN, COST
-from spark_coop_source.costs.report import MOST_BYTES, Report, decoded, encoded
+from spark_coop_source.telemetry.report import MOST_BYTES, Report, decoded, encoded
 
 KEY = b"k" * 32
 

@@ -3,7 +3,7 @@
     16 bytes  HMAC-SHA256 of the rest, cut, with the key that the input partition carried
     the rest  JSON: which plan, which attempt of a task, a number that grows within it, the slice and its cost
 
-Knows the form; nothing of sockets. Used by executors (`sender`) and the reader process (`driver.cost_receiver`).
+Knows the form; nothing of sockets. Used by executors (`sender`) and the reader process (`driver.telemetry_receiver`).
 """
 
 import hmac
@@ -12,10 +12,10 @@ from dataclasses import dataclass, field
 from math import isfinite
 from typing import Any
 
-from coordinator.cost.costs import MOST_KEYS, KeyCost, RecordAt, SliceCost
 from coordinator.errors import CoopKafkaError
 from coordinator.ranges import HASH_MAX, HashRange, OffsetRange
 from coordinator.subscription import TopicPartition
+from coordinator.telemetry import MOST_KEYS, KeyCost, RecordAt, SliceCost
 
 MOST_BYTES = 4_096
 """Of a datagram: what is longer is junk."""

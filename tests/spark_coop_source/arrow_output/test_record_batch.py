@@ -1,4 +1,4 @@
-"""Arrow batches look as Spark's Kafka source would show the records, in sizes that suit the hand-over."""
+"""Arrow batches look as Spark's Kafka source would show the records, in sizes that suit the JVM."""
 
 import subprocess
 import sys
@@ -14,12 +14,12 @@ from pyspark.sql.pandas.types import to_arrow_schema
 
 from coordinator.errors import LogError
 from coordinator.subscription import TopicPartition
+from spark_coop_source.arrow_output import record_batch
+from spark_coop_source.arrow_output.record_batch import completed, regrouped, shared, to_arrow
+from spark_coop_source.arrow_output.schema import EVERY, PLAIN, schema
 from spark_coop_source.decode.byte_column import ByteColumn
 from spark_coop_source.decode.chunk import Chunk
 from spark_coop_source.decode.header_column import HEADERS, HeaderColumn
-from spark_coop_source.hand_over import record_batch
-from spark_coop_source.hand_over.record_batch import completed, regrouped, shared, to_arrow
-from spark_coop_source.hand_over.schema import EVERY, PLAIN, schema
 
 LOADS_PANDAS = """
 import sys
@@ -29,7 +29,7 @@ from coordinator.subscription import TopicPartition
 from spark_coop_source.decode.byte_column import ByteColumn
 from spark_coop_source.decode.chunk import Chunk
 from spark_coop_source.decode.header_column import HEADERS
-from spark_coop_source.hand_over.record_batch import to_arrow
+from spark_coop_source.arrow_output.record_batch import to_arrow
 numbers = np.array([1, 2], np.int64)
 chunk = Chunk(*2 * [ByteColumn.of([b"a", None])], numbers, numbers, numbers.astype(np.int32), pa.nulls(2, HEADERS))
 to_arrow(TopicPartition("t", 0), chunk, None, ("key", "topic", "offset", "timestamp")).validate(full=True)

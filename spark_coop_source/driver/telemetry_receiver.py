@@ -1,7 +1,7 @@
 """Hears what slices cost their tasks: a UDP socket and a thread in the reader process.
 
 What is heard is a guess to plan by, and came over a network: what this reader's own key did not sign is dropped, the
-rest goes to `cost_book`. Where no socket can be had, nothing is heard, and nothing else suffers.
+rest goes to `telemetry_reports`. Where no socket can be had, nothing is heard, and nothing else suffers.
 """
 
 import logging
@@ -12,17 +12,17 @@ from collections.abc import Iterable
 from threading import Lock, Thread
 from time import monotonic
 
-from coordinator.cost.costs import SliceCost
 from coordinator.progress.slices import Slice
-from spark_coop_source.costs.report import MOST_BYTES, ReportTo, decoded
-from spark_coop_source.driver.cost_book import CostBook
+from coordinator.telemetry import SliceCost
+from spark_coop_source.driver.telemetry_reports import LatestReports
+from spark_coop_source.telemetry.report import MOST_BYTES, ReportTo, decoded
 
 log = logging.getLogger(__name__)
 
 _BUFFER = 4 * 1024 * 1024  # or what the system allows: the reports of many small slices come at once
 
 
-class CostReceiver:
+class TelemetryReceiver:
     """Where the tasks of one reader report to: `report_to` and `take` for its own thread, and one that listens."""
 
     def __init__(self, towards: Iterable[str], concurrency: int) -> None:
@@ -36,9 +36,9 @@ class CostReceiver:
         self._closed = False
         self._socket: socket.socket | None = None
         self._host = ""
-        self._thread = Thread(target=self._listen, name="coop-kafka-costs", daemon=True)
+        self._thread = Thread(target=self._listen, name="coop-kafka-telemetry", daemon=True)
         self._lock = Lock()
-        self._book = CostBook(concurrency)  # guarded by the lock
+        self._latest = LatestReports(concurrency)  # guarded by the lock
 
     def report_to(self, slices: Iterable[Slice], *, trial: bool = False) -> ReportTo | None:
         """Where the tasks that read `slices` report to, opened if need be; None where no socket can be had."""
@@ -48,13 +48,13 @@ class CostReceiver:
         if self._socket is None:
             return None
         with self._lock:
-            plan = self._book.open(slices, _now_ms())
+            plan = self._latest.open(slices, _now_ms())
         return ReportTo(self._host, self._socket.getsockname()[1], plan, self._key, trial)
 
     def take(self) -> list[SliceCost]:
         """What was heard since the last call: of each slice the latest, in the order of slices."""
         with self._lock:
-            return self._book.take()
+            return self._latest.take()
 
     def close(self) -> None:
         """Hear nothing more; the thread ends."""
@@ -87,7 +87,7 @@ class CostReceiver:
             report = decoded(datagram, self._key)
             if report is not None:
                 with self._lock:
-                    self._book.note(report, _now_ms())
+                    self._latest.note(report, _now_ms())
 
 
 def announced(towards: Iterable[str]) -> tuple[str, socket.AddressFamily]:

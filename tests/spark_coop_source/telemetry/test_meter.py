@@ -9,15 +9,15 @@ import pyarrow as pa
 import pytest
 
 from arrow_records import ALL, batch
-from coordinator.cost.costs import MOST_KEYS, KeyCost, RecordAt, SliceCost
 from coordinator.key_hash import cuts, hash_record
 from coordinator.progress.slices import Slice
 from coordinator.ranges import HashRange, OffsetRange
 from coordinator.subscription import TopicPartition
-from spark_coop_source.costs import meter as cost_meter
-from spark_coop_source.costs.meter import CostMeter
+from coordinator.telemetry import MOST_KEYS, KeyCost, RecordAt, SliceCost
 from spark_coop_source.function.keyed_work import Done
-from spark_coop_source.function.pieces import Piece, by_key, by_slice, each_record, tables
+from spark_coop_source.function.slice_batches import SliceBatch, by_key, by_slice, each_record, tables
+from spark_coop_source.telemetry import meter as cost_meter
+from spark_coop_source.telemetry.meter import SliceMeter
 
 LOADS_PANDAS = """
 import sys
@@ -27,18 +27,18 @@ from coordinator.key_hash import cuts
 from coordinator.progress.slices import Slice
 from coordinator.ranges import OffsetRange
 from coordinator.subscription import TopicPartition
-from spark_coop_source.costs.meter import CostMeter
+from spark_coop_source.telemetry.meter import SliceMeter
 from spark_coop_source.decode.byte_column import ByteColumn
 from spark_coop_source.decode.chunk import Chunk
 from spark_coop_source.decode.header_column import HEADERS
-from spark_coop_source.function.pieces import tables
-from spark_coop_source.hand_over.record_batch import to_arrow
+from spark_coop_source.function.slice_batches import tables
+from spark_coop_source.arrow_output.record_batch import to_arrow
 tp, numbers = TopicPartition("t", 0), np.arange(5_000)
 keys = ByteColumn.of([b"%d" % i for i in range(5_000)])
 chunk = Chunk(keys, keys, numbers, numbers, numbers.astype(np.int32), pa.nulls(5_000, HEADERS))
 batch = to_arrow(tp, chunk, None, ("key", "offset"))
 halves = tables(Slice(tp, hashes, OffsetRange(0, 5_000)) for hashes in cuts(2))
-list(CostMeter(halves, lambda cost: None, with_function=False).reading(tp, iter([batch])))
+list(SliceMeter(halves, lambda cost: None, with_function=False).reading(tp, iter([batch])))
 print("pandas" in sys.modules)
 """
 HALVES = [Slice(TopicPartition("orders", 0), hashes, OffsetRange(0, 1_000)) for hashes in cuts(2)]
@@ -68,11 +68,11 @@ def slowly(clock: Clock, *batches: pa.RecordBatch, seconds: float) -> Iterator[p
         yield each
 
 
-def meter(told: list[SliceCost], slices: list[Slice], *, with_function: bool = False) -> CostMeter:
-    return CostMeter(tables(slices), told.append, with_function=with_function)
+def meter(told: list[SliceCost], slices: list[Slice], *, with_function: bool = False) -> SliceMeter:
+    return SliceMeter(tables(slices), told.append, with_function=with_function)
 
 
-def done(piece: Piece, ms: float) -> Done:
+def done(piece: SliceBatch, ms: float) -> Done:
     return Done(piece, None, ms)
 
 
@@ -110,10 +110,10 @@ def test_partitions_begin_one_after_another_so_that_a_hang_has_an_address(clock:
     ],
 )
 def test_in_a_trial_the_key_is_told_before_the_function_may_hang_on_it(
-    clock: Clock, cut: Callable[..., Iterator[Piece]], trial: bool, expected: list[tuple[bytes, int] | None]
+    clock: Clock, cut: Callable[..., Iterator[SliceBatch]], trial: bool, expected: list[tuple[bytes, int] | None]
 ) -> None:
     told: list[SliceCost] = []
-    measured = CostMeter(tables([ALL]), told.append, with_function=True, trial=trial)
+    measured = SliceMeter(tables([ALL]), told.append, with_function=True, trial=trial)
     at = []
     for each in measured.reading(ALL.topic_partition, iter([batch([b"a", b"b", b"a"], 7)])):
         for piece in cut(each, tables([ALL])[ALL.topic_partition]):
@@ -125,7 +125,7 @@ def test_in_a_trial_the_key_is_told_before_the_function_may_hang_on_it(
 
 def test_the_only_key_of_a_batch_is_told_too(clock: Clock) -> None:
     told: list[SliceCost] = []
-    measured = CostMeter(tables([ALL]), told.append, with_function=True, trial=True)
+    measured = SliceMeter(tables([ALL]), told.append, with_function=True, trial=True)
     for each in measured.reading(ALL.topic_partition, iter([batch([b"a"] * 3, 7)])):
         measured.begins(next(by_slice(each, tables([ALL])[ALL.topic_partition])))
     key_hash = hash_record(b"a", 7)
@@ -161,7 +161,7 @@ def test_without_a_function_rows_are_guessed_from_a_sample(clock: Clock, count: 
 
 @pytest.mark.parametrize(("cut", "keys_told"), [(by_slice, 0), (by_key, 2)])
 def test_a_slice_is_finished_when_the_function_is_through_with_it(
-    clock: Clock, cut: Callable[..., Iterator[Piece]], keys_told: int
+    clock: Clock, cut: Callable[..., Iterator[SliceBatch]], keys_told: int
 ) -> None:
     told: list[SliceCost] = []
     keys = [b"%d" % i for i in range(20)]

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from coordinator.cost.costs import MOST_KEYS, KeyCost, SliceCost
 from coordinator.progress.slices import Slice
 from coordinator.ranges import HashRange, OffsetRange
 from coordinator.subscription import TopicPartition
+from coordinator.telemetry import MOST_KEYS, KeyCost, SliceCost
 
 SLICE = Slice(TopicPartition("orders", 0), HashRange(10, 19), OffsetRange(100, 200))
 COST = SliceCost(SLICE.topic_partition, SLICE.hashes, SLICE.offsets, 50, 5_000, 20.0, 300.0, (), finished=True)

@@ -11,7 +11,8 @@ from coordinator.progress.slices import Slice
 from coordinator.ranges import OffsetRange
 from coordinator.subscription import TopicPartition
 from equal_hashes import twin
-from spark_coop_source.function.pieces import SliceTable, by_key, by_slice, hashes_of, tables
+from spark_coop_source.function.slice_batches import SliceTable, by_key, by_slice, tables
+from spark_coop_source.select.hash_column import hashes_of
 
 keys = st.lists(st.none() | st.binary(max_size=2), min_size=1, max_size=40)
 WHOLE_TABLE = SliceTable([ALL])

@@ -4,18 +4,18 @@ from dataclasses import replace
 
 import pytest
 
-from coordinator.cost.costs import SliceCost
 from coordinator.ranges import WHOLE
+from coordinator.telemetry import SliceCost
 from slice_costs import BEGUN, COST, SLICE
-from spark_coop_source.costs.report import Report
-from spark_coop_source.driver.cost_book import PLANS, CostBook
+from spark_coop_source.driver.telemetry_reports import PLANS, LatestReports
+from spark_coop_source.telemetry.report import Report
 
 
 class Told:
     """Reports of plan 1 in a row, and what is believed after them."""
 
     def __init__(self) -> None:
-        self.book = CostBook(concurrency=1)
+        self.book = LatestReports(concurrency=1)
         self.plan = self.book.open([SLICE], now_ms=1_000)
 
     def rows(self, *reports: tuple[int, int, SliceCost]) -> list[int]:
@@ -57,7 +57,7 @@ def test_news_are_taken_once_and_what_is_old_stays_old() -> None:
 
 
 def test_only_the_last_plans_are_heard() -> None:
-    book = CostBook(concurrency=1)
+    book = LatestReports(concurrency=1)
     numbers = [book.open([SLICE], now_ms=0) for _ in range(PLANS + 1)]
     book.note(Report(numbers[0], 1, 1, COST), now_ms=0)
     book.note(Report(numbers[-1] + 1, 1, 1, COST), now_ms=0)
@@ -67,7 +67,7 @@ def test_only_the_last_plans_are_heard() -> None:
 
 
 def test_records_are_handed_on_when_the_first_word_of_it_comes() -> None:
-    book = CostBook(1)
+    book = LatestReports(1)
     plan = book.open([SLICE], now_ms=5_000)
     seen = []
     for number, each in enumerate([BEGUN, replace(BEGUN, rows=1, handed_ms=3.0), replace(COST, handed_ms=3.0)]):

@@ -7,9 +7,9 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from coordinator.cost.costs import SliceCost
 from coordinator.progress.slices import Slice
-from spark_coop_source.costs.report import Report
+from coordinator.telemetry import SliceCost
+from spark_coop_source.telemetry.report import Report
 
 PLANS = 8
 """Plans whose tasks are still heard; Spark may ask for the partitions of one batch more than once."""
@@ -25,7 +25,7 @@ class _Plan:
     handed_ms: dict[Slice, float] = field(default_factory=dict)  # when the first word came that records are handed on
 
 
-class CostBook:
+class LatestReports:
     """The plans of one reader, and the news of their slices. Times are milliseconds of any clock that only grows."""
 
     def __init__(self, concurrency: int) -> None:

@@ -14,7 +14,7 @@ from pyspark.sql.types import (
 )
 
 from coordinator.errors import SchemaMismatchError
-from spark_coop_source.hand_over.schema import EVERY, PLAIN, SCHEMA, check_user_schema, schema
+from spark_coop_source.arrow_output.schema import EVERY, PLAIN, SCHEMA, check_user_schema, schema
 
 COLUMNS = (
     "struct<key:binary,value:binary,topic:string,partition:int,offset:bigint,timestamp:timestamp,timestampType:int"

@@ -10,26 +10,26 @@ has at least one offset to read, however times jump in the log.
 
 from collections.abc import Iterator, Mapping
 
-from coordinator.plan.planning import Pieces, bounded
+from coordinator.plan.planning import OwnedRanges, bounded
 from coordinator.ranges import OffsetRange
 from coordinator.subscription import TopicPartition
 
 Stretches = Mapping[TopicPartition, OffsetRange]
 
 
-def unread(work: Pieces, ends: Mapping[TopicPartition, int]) -> Stretches:
+def unread(work: OwnedRanges, ends: Mapping[TopicPartition, int]) -> Stretches:
     """The offsets from the lowest readable position to the end, for partitions with something to read."""
     lowest = {tp: min(found) for tp in work if (found := list(_readable(work, ends, tp)))}
     return {tp: OffsetRange(position, ends[tp]) for tp, position in lowest.items()}
 
 
-def _readable(work: Pieces, ends: Mapping[TopicPartition, int], tp: TopicPartition) -> Iterator[int]:
+def _readable(work: OwnedRanges, ends: Mapping[TopicPartition, int], tp: TopicPartition) -> Iterator[int]:
     return (p.position for p in work[tp] if p.position < p.reach(ends[tp]))
 
 
-def with_lead(
-    work: Pieces, later: Mapping[TopicPartition, int], oldest: Mapping[TopicPartition, OffsetRange]
-) -> Pieces:
+def within_lead(
+    work: OwnedRanges, later: Mapping[TopicPartition, int], oldest: Mapping[TopicPartition, OffsetRange]
+) -> OwnedRanges:
     """`work` with ceilings. `later` has the first record of each partition that is too late.
 
     `oldest` has the unread offsets of the partitions whose next record is the oldest of all.

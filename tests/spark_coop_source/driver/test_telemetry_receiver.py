@@ -8,27 +8,27 @@ from dataclasses import replace
 
 import pytest
 
-from coordinator.cost.costs import SliceCost
 from coordinator.key_hash import cuts
 from coordinator.progress.slices import Slice
 from coordinator.ranges import OffsetRange
 from coordinator.subscription import TopicPartition
+from coordinator.telemetry import SliceCost
 from slice_costs import COST, OTHER, SLICE
-from spark_coop_source.costs.report import ReportTo
-from spark_coop_source.costs.sender import CostSender
-from spark_coop_source.driver.cost_receiver import CostReceiver, announced
+from spark_coop_source.driver.telemetry_receiver import TelemetryReceiver, announced
+from spark_coop_source.telemetry.report import ReportTo
+from spark_coop_source.telemetry.sender import ReportSender
 from streams import eventually
 
 KEY = b"k" * 32
 
 
 @pytest.fixture
-def receiver() -> Iterator[CostReceiver]:
-    with closing(CostReceiver(["127.0.0.1:9092"], 1)) as made:
+def receiver() -> Iterator[TelemetryReceiver]:
+    with closing(TelemetryReceiver(["127.0.0.1:9092"], 1)) as made:
         yield made
 
 
-def heard(receiver: CostReceiver, count: int) -> list[SliceCost]:
+def heard(receiver: TelemetryReceiver, count: int) -> list[SliceCost]:
     found: list[SliceCost] = []
 
     def all_here() -> bool:
@@ -39,12 +39,12 @@ def heard(receiver: CostReceiver, count: int) -> list[SliceCost]:
     return found
 
 
-def test_costs_come_from_a_task_to_its_reader(receiver: CostReceiver) -> None:
+def test_costs_come_from_a_task_to_its_reader(receiver: TelemetryReceiver) -> None:
     assert receiver.take() == []
     to = receiver.report_to([SLICE, OTHER])
     assert to is not None
     assert to.host == "127.0.0.1"
-    with CostSender(to) as sender:
+    with ReportSender(to) as sender:
         sender.send(COST)
         sender.send(SliceCost.nothing(OTHER))
     found = heard(receiver, 2)
@@ -52,10 +52,14 @@ def test_costs_come_from_a_task_to_its_reader(receiver: CostReceiver) -> None:
     assert next(c for c in found if c.slice == SLICE).rows == 50
 
 
-def test_a_forged_report_is_not_heard(receiver: CostReceiver) -> None:
+def test_a_forged_report_is_not_heard(receiver: TelemetryReceiver) -> None:
     to = receiver.report_to([SLICE, OTHER])
     assert to is not None
-    with CostSender(replace(to, key=KEY)) as forger, CostSender(replace(to, plan=9)) as lost, CostSender(to) as ours:
+    with (
+        ReportSender(replace(to, key=KEY)) as forger,
+        ReportSender(replace(to, plan=9)) as lost,
+        ReportSender(to) as ours,
+    ):
         forger.send(COST)
         lost.send(COST)
         with closing(socket.socket(socket.AF_INET, socket.SOCK_DGRAM)) as junk:
@@ -67,12 +71,12 @@ def test_a_forged_report_is_not_heard(receiver: CostReceiver) -> None:
     assert heard(receiver, 1) == [SliceCost.nothing(OTHER)]
 
 
-def test_a_report_that_nobody_waits_for_costs_the_task_nothing(receiver: CostReceiver) -> None:
+def test_a_report_that_nobody_waits_for_costs_the_task_nothing(receiver: TelemetryReceiver) -> None:
     to = receiver.report_to([SLICE])
     assert to is not None
     receiver.close()
     for gone in (to, replace(to, host="0.0.0.1"), replace(to, host="::1")):
-        with CostSender(gone) as sender:
+        with ReportSender(gone) as sender:
             for _ in range(50):
                 sender.send(COST)
     assert receiver.report_to([SLICE]) is None
@@ -101,16 +105,16 @@ def test_sparks_own_address_goes_before(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_where_no_address_can_be_had_nothing_is_heard(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SPARK_LOCAL_IP", raising=False)
-    with closing(CostReceiver(["no.such.host.invalid:9092"], 1)) as deaf:
+    with closing(TelemetryReceiver(["no.such.host.invalid:9092"], 1)) as deaf:
         assert deaf.report_to([SLICE]) is None
         assert deaf.take() == []
 
 
-def test_cuts_of_one_partition_are_told_apart(receiver: CostReceiver) -> None:
+def test_cuts_of_one_partition_are_told_apart(receiver: TelemetryReceiver) -> None:
     slices = [Slice(TopicPartition("orders", 0), hashes, OffsetRange(0, 9)) for hashes in cuts(50)]
     to = receiver.report_to(slices)
     assert to is not None
-    with CostSender(to) as sender:
+    with ReportSender(to) as sender:
         for s in slices:
             sender.send(SliceCost.nothing(s))
             assert heard(receiver, 1) == [SliceCost.nothing(s)]

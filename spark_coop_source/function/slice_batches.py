@@ -13,12 +13,11 @@ from numpy.typing import NDArray
 from coordinator.progress.slices import Slice
 from coordinator.ranges import OffsetRange
 from coordinator.subscription import TopicPartition
-from spark_coop_source.decode.byte_column import ByteColumn
-from spark_coop_source.select.hashing import hash_records
+from spark_coop_source.select.hash_column import hashes_of, offsets_of, without_hashes
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class SliceBatch:
     """Some records of a slice, at least one, in offset order."""
 
     records: pa.RecordBatch
@@ -27,17 +26,17 @@ class Piece:
 
     @property
     def key(self) -> bytes | None:
-        """The key of the first record; of a piece that was cut by key, of all."""
+        """The key of the first record; of a batch that was cut by key, of all."""
         key: bytes | None = self.records.column("key")[0].as_py()
         return key
 
-    def copied(self) -> "Piece":
+    def copied(self) -> "SliceBatch":
         """The same in memory of its own, so that it does not keep alive what it was cut from."""
-        return Piece(pa.concat_batches([self.records]), self.of, self.key_hash)
+        return SliceBatch(pa.concat_batches([self.records]), self.of, self.key_hash)
 
-    def joined(self, later: "Sequence[Piece]") -> "Piece":
-        """One piece of this one and what comes after it of the same key."""
-        return Piece(pa.concat_batches([self.records, *(piece.records for piece in later)]), self.of, self.key_hash)
+    def joined(self, later: "Sequence[SliceBatch]") -> "SliceBatch":
+        """One batch of this one and what comes after it of the same key."""
+        return SliceBatch(pa.concat_batches([self.records, *(each.records for each in later)]), self.of, self.key_hash)
 
     def __str__(self) -> str:
         """The record, or the first and the last one, and the hash of their key if they have one key."""
@@ -85,43 +84,32 @@ def partition_of(batch: pa.RecordBatch) -> TopicPartition:
     return TopicPartition(batch.column("topic")[0].as_py(), batch.column("partition")[0].as_py())
 
 
-def offsets_of(batch: pa.RecordBatch) -> NDArray[np.int64]:
-    """The offsets of a batch, over its memory; Arrow's `to_numpy` would load pandas."""
-    column = batch.column("offset")
-    return np.frombuffer(column.buffers()[1] or b"", np.int64, len(column), column.offset * 8)
-
-
-def hashes_of(batch: pa.RecordBatch) -> NDArray[np.int64]:
-    """The key hash of each record of a batch."""
-    return hash_records(ByteColumn.over(batch.column("key")), offsets_of(batch))
-
-
-def by_slice(batch: pa.RecordBatch, table: SliceTable) -> Iterator[Piece]:
+def by_slice(batch: pa.RecordBatch, table: SliceTable) -> Iterator[SliceBatch]:
     """The records of each slice. A single slice needs no hashes, and nothing is copied for it."""
     if len(table.slices) == 1:
-        yield Piece(batch, table.slices[0], None)
+        yield SliceBatch(without_hashes(batch), table.slices[0], None)
         return
     numbers = table.numbers(offsets_of(batch), hashes_of(batch))
     order = np.argsort(numbers, kind="stable")
-    ordered = batch.take(pa.array(order))
+    ordered = without_hashes(batch).take(pa.array(order))
     for first, count in _runs(numbers[order]):
-        yield Piece(ordered.slice(first, count), table.slices[numbers[order[first]]], None)
+        yield SliceBatch(ordered.slice(first, count), table.slices[numbers[order[first]]], None)
 
 
-def by_key(batch: pa.RecordBatch, table: SliceTable) -> Iterator[Piece]:
+def by_key(batch: pa.RecordBatch, table: SliceTable) -> Iterator[SliceBatch]:
     """The records of each key, the key with the most records first; each record without a key is alone.
 
-    A piece belongs to the slice of its first record, also where its key's lane has further slices.
+    A batch belongs to the slice of its first record, also where its key's lane has further slices.
     """
     hashes, keys = hashes_of(batch), _key_numbers(batch.column("key"))
     order = np.argsort(keys, kind="stable")
     numbers = table.numbers(offsets_of(batch), hashes)[order]
-    ordered = batch.take(pa.array(order))
+    ordered = without_hashes(batch).take(pa.array(order))
     for first, count in sorted(_runs(keys[order]), key=lambda run: -run[1]):
-        yield Piece(ordered.slice(first, count), table.slices[numbers[first]], int(hashes[order[first]]))
+        yield SliceBatch(ordered.slice(first, count), table.slices[numbers[first]], int(hashes[order[first]]))
 
 
-def each_record(batch: pa.RecordBatch, table: SliceTable) -> Iterator[Piece]:
+def each_record(batch: pa.RecordBatch, table: SliceTable) -> Iterator[SliceBatch]:
     """One record after another, in offset order."""
     for number in range(len(batch)):
         yield from by_key(batch.slice(number, 1), table)

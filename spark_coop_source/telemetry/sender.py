@@ -12,11 +12,11 @@ from typing import Self
 
 from pyspark import TaskContext
 
-from coordinator.cost.costs import SliceCost
-from spark_coop_source.costs.report import Report, ReportTo, encoded
+from coordinator.telemetry import SliceCost
+from spark_coop_source.telemetry.report import Report, ReportTo, encoded
 
 
-class CostSender:
+class ReportSender:
     """The reports of one attempt of a task; a context manager, which closes its socket."""
 
     def __init__(self, to: ReportTo) -> None:

@@ -1,6 +1,6 @@
-"""What a slice cost the task that read it: a guess for the planner, never a fact about positions.
+"""Reports of executors: the cost of a slice for the task that read it. The planner guesses by them; positions never do.
 
-Values only; `costs` and `driver.cost_receiver` of `spark_coop_source` measure and bring them.
+Values only. In `spark_coop_source`, `telemetry` measures and sends them, and `driver.telemetry_receiver` receives them.
 """
 
 from collections.abc import Sequence

@@ -20,14 +20,15 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from coordinator.cost.costs import MOST_KEYS, KeyCost, RecordAt, SliceCost
 from coordinator.progress.slices import Slice
 from coordinator.ranges import HashRange
 from coordinator.subscription import TopicPartition
+from coordinator.telemetry import MOST_KEYS, KeyCost, RecordAt, SliceCost
 from spark_coop_source.decode.arrow_columns import numbers
 from spark_coop_source.function.keyed_work import Done
-from spark_coop_source.function.pieces import Piece, SliceTable, Tables, hashes_of, offsets_of
 from spark_coop_source.function.runner import Listener
+from spark_coop_source.function.slice_batches import SliceBatch, SliceTable, Tables
+from spark_coop_source.select.hash_column import hashes_of, offsets_of
 
 ALIVE_S = 1.0
 """The least time between two signs of life of one slice."""
@@ -44,7 +45,7 @@ Tell = Callable[[SliceCost], None]
 Lane = tuple[TopicPartition, HashRange]
 
 
-class CostMeter(Listener):
+class SliceMeter(Listener):
     """The costs of one attempt of a task."""
 
     def __init__(self, slices: Tables, tell: Tell, *, with_function: bool, trial: bool = False) -> None:
@@ -79,20 +80,20 @@ class CostMeter(Listener):
             account.handed_ms = (now - self._began) * 1000
             self._say(account, now)
 
-    def begins(self, piece: Piece) -> None:
-        """The function is given this piece next, and no other meanwhile."""
+    def begins(self, batch: SliceBatch) -> None:
+        """The function is given this batch next, and no other meanwhile."""
         if self._trial:
-            account = self._accounts[piece.of]
-            account.at = _only_key(piece)
+            account = self._accounts[batch.of]
+            account.at = _only_key(batch)
             self._say(account, perf_counter())
 
     def worked(self, done: Done) -> None:
-        """The function has been through a piece."""
-        account = self._accounts[done.piece.of]
+        """The function has been through a batch."""
+        account = self._accounts[done.batch.of]
         account.function_ms += done.ms
-        if done.piece.key_hash is not None:
-            account.add_key(KeyCost(done.piece.key_hash, done.ms, len(done.piece.records)))
-        self._unworked[_lane(account.of)] -= len(done.piece.records)
+        if done.batch.key_hash is not None:
+            account.add_key(KeyCost(done.batch.key_hash, done.ms, len(done.batch.records)))
+        self._unworked[_lane(account.of)] -= len(done.batch.records)
         table = self._tables[account.of.topic_partition]
         for s in table.slices:
             if s.hashes == account.of.hashes:
@@ -189,10 +190,10 @@ def _counts(table: SliceTable, batch: pa.RecordBatch | None, *, exact: bool) -> 
     return np.round(counts * (len(batch) / len(some))).astype(np.int64)
 
 
-def _only_key(piece: Piece) -> RecordAt | None:
-    """The first record of a piece that holds records of one key, and no others."""
-    hashes = hashes_of(piece.records)
-    return RecordAt(int(hashes[0]), int(offsets_of(piece.records)[0])) if (hashes == hashes[0]).all() else None
+def _only_key(batch: SliceBatch) -> RecordAt | None:
+    """The first record of a batch that holds records of one key, and no others."""
+    hashes = hashes_of(batch.records)
+    return RecordAt(int(hashes[0]), int(offsets_of(batch.records)[0])) if (hashes == hashes[0]).all() else None
 
 
 def _payload(batch: pa.RecordBatch) -> int:

@@ -1,9 +1,9 @@
 """A record batch that is decompressed to more than a chunk may hold: some of its records at a time.
 
     blocks    |-------|-------|-------|-------|
-    records   |a--|b-------|c---|d-----------|        a and b are a piece, c is one, d another
+    records   |a--|b-------|c---|d-----------|        a and b are a part, c is one, d another
 
-So what is in memory is a piece, or a single record that is larger: no record is cut. Knows where a record ends, and
+So what is in memory is a part, or a single record that is larger: no record is cut. Knows where a record ends, and
 where its offset is; nothing of what else is in it.
 """
 
@@ -26,14 +26,14 @@ LONGEST = 2**31 - 1
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
+class BatchPart:
     """Some records in a row: the places where they begin in `data`, which may hold more."""
 
     data: Payload
     places: Places
 
 
-class Pieces:
+class BatchParts:
     """The records of one batch, of whose bytes `blocks` are made as they are needed.
 
     A record of more than `largest` bytes is passed over, once `too_large` was called with its offset delta and its size
@@ -47,16 +47,16 @@ class Pieces:
         self._too_large = too_large
         self._data: Payload = b""
         self._at = 0
-        self._need = 0  # bytes of the next record, if it is larger than a piece
+        self._need = 0  # bytes of the next record, if it is larger than a part
 
-    def of(self, rows: int, size: int) -> Iterator[Piece]:
-        """All of them, in pieces of at most `rows` records and, unless it is a single one, about `size` bytes."""
+    def of(self, rows: int, size: int) -> Iterator[BatchPart]:
+        """All of them, in parts of at most `rows` records and, unless it is a single one, about `size` bytes."""
         while self._left > 0:
             until = min(len(self._data), self._at + max(size, self._need))
             found, end = whole(self._data, self._at, until, min(self._left, rows))
             if found:
                 places = np.concatenate(found)
-                yield Piece(self._data, places)
+                yield BatchPart(self._data, places)
                 self._at, self._left, self._need = end, self._left - len(places), 0
             else:
                 self._refill(size)
