@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from coordinator.assignment.policies import Policy, checked, policy_of
-from coordinator.group_state import SCHEMA, other_schema
+from coordinator.group_state import check_schema
 from coordinator.redis.calls import Caller, ScriptCalls
 
 KEPT_MS = 7 * 24 * 3_600_000
@@ -18,8 +18,8 @@ class PolicyVerbs(ScriptCalls):
         k = self._keys
         with self._client.reading() as redis:
             meta, policy = redis.pipeline(transaction=False).hgetall(k.meta).hgetall(k.policy).execute()
-        if (schema := meta.get("schema", SCHEMA)) != SCHEMA:
-            raise other_schema(schema)
+        if meta:
+            check_schema(meta)
         return policy_of(policy)
 
     def topics(self) -> frozenset[str] | None:

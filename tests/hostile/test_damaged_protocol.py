@@ -20,11 +20,13 @@ LOWER, UPPER = (str(h) for h in cuts(2))
 
 
 def member(field: str) -> Callable[[str], object]:
-    return lambda text: subscriber("m-1", {"topics": "orders", field: text})
+    return lambda text: subscriber("m-1", {"topics": "orders", "capacity": "1", field: text})
 
 
 def joined(text: str) -> object:
-    return seniority([Subscriber("m-1", 1, frozenset({"orders"}), metadata={"joined_at": text})])
+    return seniority(
+        [Subscriber("m-1", 1, frozenset({"orders"}), metadata={"joined_at": text, "protocols": "grouped 1"})]
+    )
 
 
 def growth_of(value: str) -> object:

@@ -12,7 +12,7 @@ from coordinator.progress.growth import Growth
 from coordinator.progress.ownership import Fact, Owned, completed
 from coordinator.progress.stream_offset import Lane
 from coordinator.ranges import WHOLE, OffsetRange
-from coordinator.redis.client import RedisClient
+from coordinator.redis.client import SHARED, RedisClient
 from coordinator.redis.commits import CommitVerbs
 from coordinator.redis.events import follow, last_events
 from coordinator.redis.keys import GroupKeys
@@ -22,7 +22,7 @@ from coordinator.reports.lane_lines import BatchLine
 from coordinator.subscription import Topic
 from store_world import NOBODY, OTHER, SESSION, TOPICS, TP, WANTED, StoreServer, World, lane, offset
 
-SHARED = ("damage", "asked", "prelude", "events", "leases", "progress", "striking")  # what all scripts begin with
+VERBS = {script.name[:-4] for script in (files("coordinator.redis") / "lua").iterdir()} - {*SHARED}
 LOWER, UPPER = cuts(2)
 EVENTS = {"found", "mend", "growth", "policy", "join", "plan", "assigned", "revoked", "parked", "release", "lost"} | {
     "expire",
@@ -34,14 +34,14 @@ EVENTS = {"found", "mend", "growth", "policy", "join", "plan", "assigned", "revo
 
 
 class Recorded(RedisClient):
-    """A client that remembers which verbs it ran."""
+    """A client that remembers the first call of each verb: its keys and arguments."""
 
     def __init__(self, url: str) -> None:
         super().__init__(url)
-        self.verbs: set[str] = set()
+        self.calls: dict[str, tuple[Sequence[str], Sequence[str]]] = {}
 
     def run(self, verb: str, keys: Sequence[str], args: Sequence[str]) -> list[Any]:
-        self.verbs.add(verb)
+        self.calls.setdefault(verb, (keys, args))
         return super().run(verb, keys, args)
 
 
@@ -61,9 +61,8 @@ class Life:
             self._lost_and_reset(world)
             assert not world.kept_for_ever()
             self._seen_and_deleted(world)
-            assert client.verbs == {script.name[:-4] for script in (files("coordinator.redis") / "lua").iterdir()} - {
-                *SHARED
-            }
+            self.calls = client.calls
+            assert self.calls.keys() == VERBS
 
     def _founded(self, world: World) -> None:
         world.client.require_noeviction()

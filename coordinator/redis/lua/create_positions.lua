@@ -16,7 +16,7 @@ else
   for _, key in ipairs(KEYS) do  -- not a new group, but one that has lost part of its state
     if key ~= KEYS[3] and redis.call('EXISTS', key) == 1 then return { 'LOST', META .. ' is gone, and ' .. key .. ' is not' } end
   end
-  redis.call('HSET', META, 'schema', '1', 'nonce', ARGV[2], 'run_id', run_id(), 'commit_seq', '0',
+  redis.call('HSET', META, 'schema', SCHEMA, 'nonce', ARGV[2], 'run_id', run_id(), 'commit_seq', '0',
     'reset_epoch', '0', 'epochs', '0', 'created_at', ms(now_ms()))
   event(KEYS[3], 'found', 'first positions of a new group')
   keep()

@@ -6,6 +6,7 @@
 -- A verb replies {verdict, ...}. Numbers stay text (rule: numbers-as-text).
 local call = cjson.decode(ARGV[1])
 local META = KEYS[1]
+local SCHEMA = '1'  -- of the layout of all keys; coordinator/group_state.py has it too
 local COPIED = 'none: a copy was loaded'  -- in place of a run id
 check_call(call)
 
@@ -154,7 +155,7 @@ local function run_id() return string.match(redis.call('INFO', 'server'), 'run_i
 -- No call overwrites the state of another version (rule: schema-number).
 local function other_schema()
   local schema = redis.call('HGET', META, 'schema')
-  if schema and schema ~= '1' then return { 'SCHEMA', schema } end
+  if schema and schema ~= SCHEMA then return { 'SCHEMA', schema } end
   return nil
 end
 
@@ -162,7 +163,7 @@ end
 local function lost()
   local m = redis.call('HMGET', META, 'nonce', 'run_id', 'commit_seq', 'schema')
   if not m[1] then return { 'ABSENT' } end
-  if m[4] ~= '1' then return { 'SCHEMA', m[4] or '' } end
+  if m[4] ~= SCHEMA then return { 'SCHEMA', m[4] or '' } end
   check_kinds()
   check_meta()
   if m[2] == COPIED then return { 'LOST', 'an operator has loaded a copy of the group' } end

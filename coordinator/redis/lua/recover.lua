@@ -56,7 +56,7 @@ for _, p in ipairs(placed) do note_owners(lost_by, p.keys.owners) end
 redis.call('DEL', KEYS[2], KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9])
 redis.call('HSET', META, 'reset_epoch', newer and ARGV[4] or reset)
 redis.call('HSETNX', META, 'commit_seq', '0')
-redis.call('HSET', META, 'schema', '1', 'nonce', ARGV[2], 'run_id', run_id(), 'epochs', '0',
+redis.call('HSET', META, 'schema', SCHEMA, 'nonce', ARGV[2], 'run_id', run_id(), 'epochs', '0',
   'recovering_until', ms(now_ms() + tonumber(call.session)), 'session_ms', call.session, 'longest_ms', call.longest)
 if not survived then keep() end
 for _, p in ipairs(placed) do

@@ -85,7 +85,6 @@ def test_the_error_shows_the_beginning_of_the_text_only() -> None:
             id="what a member says is what is understood",
         ),
         pytest.param(fields_of(frozenset(), 1), (1, frozenset()), id="a pattern that matches nothing yet"),
-        pytest.param({}, (1, frozenset()), id="a member of an older version says nothing"),
     ],
 )
 def test_subscriber(fields: dict[str, str], expected: tuple[int, frozenset[str]]) -> None:

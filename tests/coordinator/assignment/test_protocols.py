@@ -61,10 +61,6 @@ def test_the_order_of_joining_is_time_then_name() -> None:
     assert list(seniority([member("b", "10"), member("c", "9"), member("a", "10")])) == ["c", "a", "b"]  # type: ignore[list-item]
 
 
-def test_a_member_of_an_older_version_knows_grouped_1() -> None:
-    assert seniority([subscriber("m-1", {})]) == {"m-1": (Protocol("grouped", 1),)}
-
-
 def test_preferences_are_read_as_they_were_written() -> None:
     assert preferences_of(preferences_text([V1, V0, RANGE])) == (V1, V0, RANGE)
 
@@ -77,7 +73,14 @@ def test_damaged_preferences_are_a_named_error(text: str) -> None:
 
 def test_a_damaged_time_of_joining_names_the_member() -> None:
     with pytest.raises(StateFormatError, match="member m-1 joined at"):
-        seniority([subscriber("m-1", {"joined_at": "soon"})])
+        seniority([subscriber("m-1", fields_of(frozenset(), 1, [V0]) | {"joined_at": "soon"})])
+
+
+@pytest.mark.parametrize("name", ["capacity", "joined_at", "protocols"])
+def test_a_member_without_a_field_that_each_member_writes_is_a_named_error(name: str) -> None:
+    fields = {k: v for k, v in (fields_of(frozenset(), 1, [V0]) | {"joined_at": "10"}).items() if k != name}
+    with pytest.raises(StateFormatError, match="member m-1"):
+        seniority([subscriber("m-1", fields)])
 
 
 def test_assignors_are_listed_by_preference() -> None:
