@@ -5,6 +5,7 @@ from collections.abc import Callable
 import typer
 
 from coordinator.cli import copy_commands, lane_commands, look_commands, operator_commands, printing
+from coordinator.errors import WrongUsageError
 
 commands = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
@@ -57,5 +58,5 @@ def _wrong_usage(error: Exception) -> int:
     if type(error).__name__ != "NoArgsIsHelpError":
         why = " ".join(str(getattr(error, "format_message", lambda: error)()).split()).rstrip(".")
         path = getattr(getattr(error, "ctx", None), "command_path", None) or _NAME
-        printing.complain(f"WRONG_USAGE: {why}. Remedy: {path} --help shows its arguments.")
+        printing.complain(str(WrongUsageError(why, f"look at its arguments: {path} --help")))
     return 2
