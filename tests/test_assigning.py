@@ -122,7 +122,7 @@ BROKEN = [
         raising(ValueError("\x1b[2J\n" + 10_000 * "x")), "ValueError:  [2J x", id="its error is long and not one line"
     ),
     pytest.param(lambda *_: None, "NoneType, not Mapping", id="nothing"),
-    pytest.param(lambda *_: {}, "nobody is given", id="nobody is given anything"),
+    pytest.param(lambda *_: {}, "no member owns", id="nobody is given anything"),
     pytest.param(lambda *_: {"stranger": {TP: (WHOLE,)}}, "not a member", id="a stranger is given all"),
     pytest.param(lambda *_: {1: {TP: (WHOLE,)}}, "type int, not str", id="a member that is a number"),
     pytest.param(lambda *_: {"m0": [TP]}, "type list, not Mapping", id="partitions without ranges"),
@@ -141,7 +141,7 @@ BROKEN = [
     pytest.param(lambda *_: Endless(), "entries", id="members without end"),
     pytest.param(lambda m, *_: {m[0].member: {TP: (LOWER, LOWER)}}, "overlap", id="ranges that overlap"),
     pytest.param(lambda m, *_: {m[0].member: {TP: (LOWER,)}}, "from 4000000000000000 on", id="a hole"),
-    pytest.param(emptied, "nobody is given", id="it empties what it is given"),
+    pytest.param(emptied, "no member owns", id="it empties what it is given"),
 ]
 
 

@@ -29,12 +29,12 @@ KAFKA = [json.loads(line) for line in Path(__file__).with_name("kafka_assignment
 @pytest.mark.parametrize(
     ("given", "what"),
     [
-        pytest.param({}, "nobody is given the hashes from 0000000000000000 on of t-0", id="a partition of nobody"),
-        pytest.param({"m0": {T0: (LEFT,)}}, "from 4000000000000000 on of t-0", id="a hole at the end"),
-        pytest.param({"m0": {T0: (RIGHT,)}}, "from 0000000000000000 on of t-0", id="a hole at the start"),
+        pytest.param({}, "no member owns the hashes of t-0 from 0000000000000000 on", id="a partition of nobody"),
+        pytest.param({"m0": {T0: (LEFT,)}}, "of t-0 from 4000000000000000 on", id="a hole at the end"),
+        pytest.param({"m0": {T0: (RIGHT,)}}, "of t-0 from 0000000000000000 on", id="a hole at the start"),
         pytest.param(
             {"m0": {T0: (LEFT,)}, "m1": {T0: (HashRange(RIGHT.lo + 1, HASH_MAX),)}},
-            "from 4000000000000000 on of t-0",
+            "of t-0 from 4000000000000000 on",
             id="one hash missing between two members",
         ),
         pytest.param({"m0": {T0: (WHOLE,)}, "m1": {T0: (RIGHT,)}}, "part of it to m0 as well", id="an overlap"),
@@ -48,7 +48,7 @@ KAFKA = [json.loads(line) for line in Path(__file__).with_name("kafka_assignment
             {"m0": {T0: (WHOLE,), OTHER: (WHOLE,)}}, "does not subscribe", id="a topic its member does not subscribe to"
         ),
         pytest.param(
-            {"m0": {T0: (WHOLE,), T1: (WHOLE,)}}, "t-1 is assigned and does not exist", id="no such partition"
+            {"m0": {T0: (WHOLE,), T1: (WHOLE,)}}, "t-1 is assigned, but does not exist", id="no such partition"
         ),
     ],
 )

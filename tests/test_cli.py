@@ -196,7 +196,7 @@ def test_a_redis_that_is_not_there_is_one_line_without_the_password(run: Run) ->
     code, out, err = run("describe", "g", "--redis", "redis://ann:pa55word@127.0.0.1:1/0")
 
     assert (code, out) == (1, "")
-    assert err.startswith("REDIS_UNAVAILABLE: no answer from the Redis at redis://127.0.0.1:1/0")
+    assert err.startswith("REDIS_UNAVAILABLE: the Redis at redis://127.0.0.1:1/0 does not answer")
     assert "pa55word" not in err
     assert err.count("\n") == 1
 

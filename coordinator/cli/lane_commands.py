@@ -105,8 +105,8 @@ def release(
             store.forgive(found, reason)
         except verdicts.Verdict as verdict:
             raise GroupBusyError(
-                f"Redis may be behind what the members of group {group!r} had done ({verdict})",
-                "let a query of the group recover it, then try again",
+                f"Redis may have lost progress of group {group!r} ({verdict})",
+                "start a query of the group, which recovers it, then try again",
             ) from None
     if as_json:
         print_json([s.shown for s in found])

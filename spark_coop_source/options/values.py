@@ -195,7 +195,7 @@ def check_length(name: str, text: str, limit: str, most: int = CHARACTERS) -> No
     """Refuse a value that would take long to parse, before anything looks at it; its content is not repeated."""
     if len(text) > most:
         raise InvalidOptionError(
-            f"option {named(name)} has {len(text)} characters, and {most} at most are read", f"give {limit}"
+            f"option {named(name)} has {len(text)} characters; the limit is {most}", f"give {limit}"
         )
 
 

@@ -160,7 +160,7 @@ USAGE = {
         ("release", "GROUP", "orders", "--reason", "x", *AT), 2, "WRONG_USAGE", "belong together", "release --help"),
     "no reason": (("release", "GROUP", "--reason", "\t", *AT), 2, "WRONG_USAGE", "say why", "release --help"),
     "a policy that there is not": (
-        ("policy", "GROUP", "--set", "x=true", *AT), 2, "UNKNOWN_OPTION", "no policy 'x'", "accept.individual.commit"),
+        ("policy", "GROUP", "--set", "x=true", *AT), 2, "UNKNOWN_OPTION", "policy 'x' does not exist", "accept.individual.commit"),
     "a policy of a topic that would colour the terminal": (
         ("policy", "GROUP", "--set", "accept.range.fetch:\x1b[31m=true", *AT), 2, "UNKNOWN_OPTION", r"\x1b[31m",
         "accept.range.fetch:TOPIC"),
@@ -204,10 +204,10 @@ USAGE = {
         ("delete", "GROUP", *BOTH, "--command-config", "FILE:a=\\u12"), 2, "INVALID_OPTION", "cannot be read",
         "Java properties"),
     "a delete of nothing": (
-        ("delete", "GROUP", *BOTH, "--execute"), 1, "UNKNOWN_GROUP", "neither Redis nor Kafka knows", "groups list"),
+        ("delete", "GROUP", *BOTH, "--execute"), 1, "UNKNOWN_GROUP", "neither Redis nor Kafka has", "groups list"),
     "a database that the server has not": (
         ("describe", "GROUP", "--redis", "SERVER/99"), 1, "REDIS_CONFIGURATION", "no database of that number",
-        "name one in --redis"),
+        "name another one in --redis"),
     "a client name with a space": (
         ("describe", "GROUP", "--redis", "SERVER/0?client_name=a%20b"), 2, "INVALID_OPTION",
         "client_name holds more than visible ASCII characters", "give redis://"),
@@ -235,9 +235,9 @@ USAGE = {
         ("describe", "GROUP", "--redis", "http://h"), 2, "INVALID_OPTION", "does not begin with redis://",
         "give redis"),
     "a broker in the place of Redis": (
-        ("describe", "GROUP", "--redis", "redis://KAFKA"), 1, "REDIS_UNAVAILABLE", "no answer", "correct --redis"),
+        ("describe", "GROUP", "--redis", "redis://KAFKA"), 1, "REDIS_UNAVAILABLE", "not answer", "correct --redis"),
     "a server that is no cluster": (
-        ("describe", "GROUP", "--redis", "REDIS?cluster=true"), 1, "REDIS_CONFIGURATION", "is no cluster",
+        ("describe", "GROUP", "--redis", "REDIS?cluster=true"), 1, "REDIS_CONFIGURATION", "is not a cluster",
         "out of --redis"),
     "a user that there is not": (
         ("describe", "GROUP", "--redis", "redis://nobody:secret@127.0.0.1:PORT"), 1, "REDIS_ACCESS_DENIED", "refuses",
