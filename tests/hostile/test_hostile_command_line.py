@@ -141,7 +141,7 @@ USAGE = {
         ("top", "GROUP", *AT, "--every", "1e300"), 2, "WRONG_USAGE", "--every", "top --help"),
     "no lanes to show": (("top", "GROUP", *AT, "--lanes", "0"), 2, "WRONG_USAGE", "--lanes", "top --help"),
     "a key of half a byte": (
-        ("owner", "GROUP", "t", "abc", "--hex", *AT), 2, "INVALID_OPTION", "'abc' is not hex digits", "6f7264"),
+        ("owner", "GROUP", "t", "abc", "--hex", *AT), 2, "INVALID_OPTION", "'abc' is not in hex digits", "6f7264"),
     "a range that is none": (
         ("release", "GROUP", "orders", "0", "junk", "--reason", "x", *AT), 2, "WRONG_USAGE",
         "'junk' is not a hash range",
@@ -157,10 +157,10 @@ USAGE = {
         ("release", "GROUP", "orders", "--reason", "x", *AT, "--", "-1"), 2, "WRONG_USAGE", "PARTITION",
         "release --help"),
     "a topic without a partition": (
-        ("release", "GROUP", "orders", "--reason", "x", *AT), 2, "WRONG_USAGE", "belong together", "release --help"),
-    "no reason": (("release", "GROUP", "--reason", "\t", *AT), 2, "WRONG_USAGE", "say why", "release --help"),
+        ("release", "GROUP", "orders", "--reason", "x", *AT), 2, "WRONG_USAGE", "give both TOPIC", "release --help"),
+    "no reason": (("release", "GROUP", "--reason", "\t", *AT), 2, "WRONG_USAGE", "is empty", "release --help"),
     "a policy that there is not": (
-        ("policy", "GROUP", "--set", "x=true", *AT), 2, "UNKNOWN_OPTION", "policy 'x' does not exist", "accept.individual.commit"),
+        ("policy", "GROUP", "--set", "x=true", *AT), 2, "UNKNOWN_OPTION", "policy 'x' does", "accept.individual.commit"),
     "a policy of a topic that would colour the terminal": (
         ("policy", "GROUP", "--set", "accept.range.fetch:\x1b[31m=true", *AT), 2, "UNKNOWN_OPTION", r"\x1b[31m",
         "accept.range.fetch:TOPIC"),
@@ -168,7 +168,7 @@ USAGE = {
         ("policy", "GROUP", "--set", "accept.individual.commit=maybe", *AT), 2, "INVALID_OPTION", "'maybe'",
         "give true"),
     "a policy without a value": (
-        ("policy", "GROUP", "--set", "accept.individual.commit", *AT), 2, "WRONG_USAGE", "has no =", "policy --help"),
+        ("policy", "GROUP", "--set", "accept.individual.commit", *AT), 2, "WRONG_USAGE", "is not NAME=VALUE", "policy --help"),
     "a time before 1970, which to Kafka is the end of the log": (
         (*RESET, "--to-datetime", "1969-12-31T23:59:59.999"), 2, "WRONG_USAGE", "is before 1970", "--help"),
     "a time before 1970 by its zone": (
@@ -463,7 +463,7 @@ def test_an_output_that_is_full_is_named(redis_url: str, known: str, verb: tuple
     with FULL.open("w") as full, started(*verb, known, "--redis", redis_url, stdout=full.fileno()) as process:
         _, err = process.communicate(timeout=60)
     assert process.returncode == 1
-    check_line(err.decode(), "OUTPUT_FAILED", "No space left on device", "a place that takes it")
+    check_line(err.decode(), "OUTPUT_FAILED", "No space left on device", "another place")
 
 
 def test_a_reader_that_has_seen_enough_ends_it_without_a_word(redis_url: str, known: str) -> None:
