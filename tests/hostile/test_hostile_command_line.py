@@ -160,7 +160,7 @@ USAGE = {
         ("release", "GROUP", "orders", "--reason", "x", *AT), 2, "WRONG_USAGE", "give both TOPIC", "release --help"),
     "no reason": (("release", "GROUP", "--reason", "\t", *AT), 2, "WRONG_USAGE", "is empty", "release --help"),
     "a policy that there is not": (
-        ("policy", "GROUP", "--set", "x=true", *AT), 2, "UNKNOWN_OPTION", "policy 'x' does", "accept.individual.commit"),
+        ("policy", "GROUP", "--set", "x=true", *AT), 2, "UNKNOWN_OPTION", "policy 'x' does", "individual.commit"),
     "a policy of a topic that would colour the terminal": (
         ("policy", "GROUP", "--set", "accept.range.fetch:\x1b[31m=true", *AT), 2, "UNKNOWN_OPTION", r"\x1b[31m",
         "accept.range.fetch:TOPIC"),
@@ -168,7 +168,7 @@ USAGE = {
         ("policy", "GROUP", "--set", "accept.individual.commit=maybe", *AT), 2, "INVALID_OPTION", "'maybe'",
         "give true"),
     "a policy without a value": (
-        ("policy", "GROUP", "--set", "accept.individual.commit", *AT), 2, "WRONG_USAGE", "is not NAME=VALUE", "policy --help"),
+        ("policy", "GROUP", "--set", "accept.individual.commit", *AT), 2, "WRONG_USAGE", "is not NAME=VALUE", "--help"),
     "a time before 1970, which to Kafka is the end of the log": (
         (*RESET, "--to-datetime", "1969-12-31T23:59:59.999"), 2, "WRONG_USAGE", "is before 1970", "--help"),
     "a time before 1970 by its zone": (
