@@ -293,8 +293,8 @@ def test_what_is_out_of_the_ordinary_is_said_above_the_tables() -> None:
         "Recovering from a loss of state; ends in 2.5 s",
         "Reset epoch 17",
         "Policy: accept.individual.commit=false",
-        "Topic 't' grew from 2 to 4 partitions: new partitions wait; the grace ends in 1.5 s",
+        "Topic 't' grew from 2 to 4 partitions: new partitions wait; grace left: 1.5 s",
         "Topic 't' grew from 4 to 8 partitions: new partitions wait for the older ones",
-        "Topic 't' grew from 8 to 9 partitions: key order across the growth is not guaranteed",
+        "Topic 't' grew from 8 to 9 partitions: key order across it is not guaranteed",
         "No positions yet.",
     ]

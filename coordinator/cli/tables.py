@@ -134,9 +134,9 @@ def _about(group: GroupView) -> list[str]:
 def _growth(growth: GrowthView) -> str:
     grew = f"Topic {growth.topic!r} grew from {growth.old} to {growth.new} partitions: "
     if not growth.ordered:
-        return grew + "key order across the growth is not guaranteed"
+        return grew + "key order across it is not guaranteed"
     if growth.grace_left_ms:
-        return grew + f"new partitions wait; the grace ends in {seconds(growth.grace_left_ms)}"
+        return grew + f"new partitions wait; grace left: {seconds(growth.grace_left_ms)}"
     return grew + "new partitions wait for the older ones"
 
 
