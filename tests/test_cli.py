@@ -205,7 +205,7 @@ def test_a_url_that_cannot_be_parsed_is_not_shown(run: Run) -> None:
     code, _, err = run("describe", "g", "--redis", "redis://ann:pa[55word@h:xx/0")
 
     assert code == 2
-    assert err.startswith("INVALID_OPTION: --redis cannot be used: host and port cannot be told apart")
+    assert err.startswith("INVALID_OPTION: --redis cannot be used: host and port cannot be separated")
     assert "55word" not in err
 
 

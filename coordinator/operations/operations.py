@@ -163,7 +163,7 @@ class Operator:
             try:
                 self._mirror_what_is()
             except CoopKafkaError as error:
-                _log.warning("Kafka's own group %r still tells of the reset that was refused: %s", self._group, error)
+                _log.warning("Kafka's own group %r still holds the refused reset: %s", self._group, error)
             raise
         self._mirror_what_is()
 

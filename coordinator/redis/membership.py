@@ -182,7 +182,7 @@ def _heir(text: str) -> tuple[HashRange, str]:
 
 
 def _targets(text: str) -> dict[TopicPartition, int]:
-    """The targets of "topic partition offset;...", the highest where a partition stands there twice."""
+    """The targets of "topic partition offset;...", the highest where a partition occurs twice."""
     try:
         found = ((TopicPartition(t, int(p)), int(o)) for t, p, o in (x.split() for x in text.split(";") if x))
         return dict(sorted(found))

@@ -121,7 +121,7 @@ class Duration:
             raise ValueError("not a duration")
         milliseconds, rest_us = divmod(int(match[1]) * _UNITS_US[match[2] or "ms"], 1_000)
         if rest_us:
-            raise ValueError("not a whole number of milliseconds, the finest that is measured here")
+            raise ValueError("not a whole number of milliseconds")
         if milliseconds > self.most_ms:
             raise ValueError("too long")
         return milliseconds

@@ -212,10 +212,10 @@ USAGE = {
         ("describe", "GROUP", "--redis", "SERVER/0?client_name=a%20b"), 2, "INVALID_OPTION",
         "client_name holds more than visible ASCII characters", "give redis://"),
     "a host with an empty part": (
-        ("describe", "GROUP", "--redis", "redis://my..host:1"), 2, "INVALID_OPTION", "no name of a host",
+        ("describe", "GROUP", "--redis", "redis://my..host:1"), 2, "INVALID_OPTION", "not a host name",
         "give redis://"),
     "a host with a part of 300 letters": (
-        ("describe", "GROUP", "--redis", f"redis://{'h' * 300}:1"), 2, "INVALID_OPTION", "no name of a host",
+        ("describe", "GROUP", "--redis", f"redis://{'h' * 300}:1"), 2, "INVALID_OPTION", "not a host name",
         "give redis://"),
     "an argument that redis-py does not know": (
         ("describe", "GROUP", "--redis", "REDIS?foo=secret"), 2, "INVALID_OPTION", "none of client_name",

@@ -142,7 +142,7 @@ ASSIGNMENTS = [
     assigned("text behind the JSON", '{"a":[0]} x', "not JSON (Extra data"),
     assigned("a list", "[0]", "not a JSON object"),
     assigned("a hundred thousand brackets", "[" * 100_000, "nested too deeply"),
-    assigned("a topic twice", '{"a":[0],"a":[1]}', '"a" is there twice'),
+    assigned("a topic twice", '{"a":[0],"a":[1]}', '"a" occurs twice'),
     assigned("a topic with an escape", json.dumps({ESCAPE: [0]}), r"\x1b]0;owned\x07"),
     assigned("a fraction of a partition", '{"a":[0.5]}', "0.5 is not a whole number"),
     assigned("true as a partition", '{"a":[true]}', "true is not a whole number"),
@@ -253,7 +253,7 @@ GROUPS = [
     bad("a label with an escape", "member.labels", f"zone={ESCAPE}", r"'\x1b]0;owned\x07' of zone has", "name=value"),
     bad("a label with an escape for a name", "member.labels", "\x1b=a", r"'\x1b=a' is not name=value", "name=value"),
     bad("a label of 257 bytes", "member.labels", "zone=" + "ü" * 128 + "x", "zone has 257 bytes", "1 to 256 bytes"),
-    bad("a label twice", "member.labels", "zone=a,team=b,zone=c", "the name zone stands there twice", "each name once"),
+    bad("a label twice", "member.labels", "zone=a,team=b,zone=c", "the name zone occurs twice", "each name once"),
     bad("a label that holds a login", "member.labels", f"db=pg://u:{SECRET}@h,x", "may hold a password", "name=value"),
 ]
 
@@ -289,7 +289,7 @@ REDIS = [
     Row(case, {"redis.url": url}, INVALID, words, "redis://[user:password@]host")
     for case, url, words in (
         ("a Redis of another scheme", f"http://u:{SECRET}@h", "does not begin with redis://"),
-        ("a password with a slash", f"redis://:{SECRET}/x@h", "cannot be told apart"),
+        ("a password with a slash", f"redis://:{SECRET}/x@h", "cannot be separated"),
         ("a password with a hash sign", f"redis://:1#{SECRET}@h", "percent-encoded"),
         ("an escape in the password", f"redis://:{SECRET}\x1b@h", "control character"),
         ("no host behind the password", f"redis://:{SECRET}@", "names no host"),

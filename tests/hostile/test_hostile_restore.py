@@ -196,7 +196,7 @@ FILES = [
     pytest.param(
         lambda sound: sound.replace(b'"taken_ms": ', b'"taken_ms": ' + b"9" * 5_000), "not a copy", id="5,000 digits"
     ),
-    pytest.param(lambda sound: sound.replace(b'"policy"', b'"meta"'), "'meta' twice", id="a key that is there twice"),
+    pytest.param(lambda sound: sound.replace(b'"policy"', b'"meta"'), "'meta' twice", id="a key that occurs twice"),
     pytest.param(lambda sound: sound.replace(b'"id-2 1"', b'"' + b"i" * 1_000_000 + b'"'), "'returns'", id="a long id"),
 ]
 
