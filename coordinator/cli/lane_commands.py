@@ -47,8 +47,9 @@ def top(
 ) -> None:
     """Show members and lanes at work until Ctrl-C. Parked and slow lanes come first.
 
-    LAG S is the age of the lane's oldest unread record. `>` marks a lower bound: the record was there at the member's
-    first look. `~` marks a cost that was derived from the durations of batches.
+    LAG S is the age of the lane's oldest unread record.
+    `>` marks a lower bound: the record was there at the member's first look.
+    `~` marks a cost that was derived from the durations of batches.
     """
     with connected(redis) as client, suppress(KeyboardInterrupt):
         seen = _top(client, group)
@@ -80,15 +81,22 @@ def release(
     reason: Annotated[
         str, typer.Option(metavar="TEXT", help="The reason. The event `release` records it.", show_default=False)
     ],
-    topic: Annotated[str | None, typer.Argument(metavar="TOPIC", show_default=False)] = None,
-    partition: Annotated[int | None, typer.Argument(min=0, metavar="PARTITION", show_default=False)] = None,
-    hashes: Annotated[str | None, typer.Argument(metavar="RANGE", show_default=False)] = None,
+    topic: Annotated[
+        str | None, typer.Argument(metavar="TOPIC", help="A topic of the group.", show_default=False)
+    ] = None,
+    partition: Annotated[
+        int | None, typer.Argument(min=0, metavar="PARTITION", help="A partition of TOPIC.", show_default=False)
+    ] = None,
+    hashes: Annotated[
+        str | None, typer.Argument(metavar="RANGE", help="Key hashes, as `parked` shows them.", show_default=False)
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Take strikes back, so that members read the parked lanes again.
 
-    Without TOPIC all strikes of the group are taken back; with TOPIC and PARTITION those of a partition; with RANGE
-    one, as `coop-kafka parked` shows it. A record that hangs twice again is parked again.
+    TOPIC and PARTITION choose the strikes of a partition, RANGE chooses one of them.
+    Without them, the command takes back all strikes of the group.
+    A record that hangs twice again is parked again.
     """
     if (topic is None) != (partition is None):
         raise typer.BadParameter("give both TOPIC and PARTITION, or neither")

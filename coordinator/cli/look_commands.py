@@ -65,7 +65,7 @@ def gaps(group: Group, redis: Redis, as_json: Json = False) -> None:
 
 def owner(
     group: Group,
-    topic: Annotated[str, typer.Argument(metavar="TOPIC", show_default=False)],
+    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="A topic of the group.", show_default=False)],
     key: Annotated[str, typer.Argument(metavar="KEY", help="The key as text (UTF-8).", show_default=False)],
     redis: Redis,
     as_hex: Annotated[bool, typer.Option("--hex", help="KEY is in hex digits, two for each byte.")] = False,

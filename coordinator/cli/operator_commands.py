@@ -104,8 +104,8 @@ def reset_offsets(  # noqa: PLR0913, PLR0917 - an option each
 ) -> None:
     """Move a group's positions. Refused while members live: stop all its queries first.
 
-    All lanes of a partition move to one offset, the nearest one in the log. Checkpoints of the group's queries stay
-    valid: members ignore positions in them from before the reset.
+    All lanes of a partition move to one offset, the nearest one in the log.
+    Checkpoints of the group's queries stay valid: members ignore their positions from before the reset.
     """
     if bool(topic) == all_topics:
         raise typer.BadParameter("give either --topic, once or more, or --all-topics")
