@@ -45,7 +45,7 @@ class OwnershipListener:
 def check(name: str) -> None:
     """Raise `InvalidOptionError` unless `module:Class` is there and has the methods; makes no instance."""
     if ":" not in name:
-        raise InvalidOptionError(f"{quoted(name)} is no class", "name one as module:Class")
+        raise InvalidOptionError(f"{quoted(name)} is not a class", "name one as module:Class")
     thing = found("ownership listener", name)
     if missing := [m for m in METHODS if not callable(getattr(thing, m, None))]:
         raise InvalidOptionError(

@@ -61,7 +61,7 @@ def agree(members: Mapping[str, Preferences]) -> Agreement:
     As in Kafka, whoever joins and shares no protocol with those who are there is refused; they go on.
     """
     if not members:
-        raise StateFormatError("no member of the group says which assignors it knows", "restart its queries")
+        raise StateFormatError("no member of the group reports its assignors", "restart its queries")
     known: set[Protocol] = set(next(iter(members.values())))
     working: dict[str, Preferences] = {}
     excluded: dict[str, str] = {}

@@ -11,13 +11,13 @@ from coordinator.progress.stream_offset import StreamOffset
 from coordinator.subscription import Bounds, Topic, TopicPartition
 
 REMEDY = (
-    "no position was moved for it; to go on with what is left set failOnDataLoss=false,"
-    " to keep records longer raise the topic's retention"
+    "no position was moved; to go on with the records that are left, set failOnDataLoss=false;"
+    " to keep records longer, raise the topic's retention"
 )
 BEYOND_REMEDY = (
     "nothing was committed; the log was cut, or the checkpoint is damaged or of another cluster: give the query a new"
-    " checkpointLocation and an output of its own, the group's positions are in Redis and stay; or move positions with"
-    " coop-kafka reset-offsets; or set failOnDataLoss=false, which ignores what the checkpoint says of this partition"
+    " checkpointLocation and an output of its own, the group's positions stay in Redis; or move positions with"
+    " coop-kafka reset-offsets; or set failOnDataLoss=false, which ignores the checkpoint for this partition"
 )
 
 

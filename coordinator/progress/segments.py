@@ -187,7 +187,7 @@ class Progress:
         """The same of a whole partition, named `where` in errors. Its segments, if any, tile (rule: exact-tiling)."""
         progress = cls.parse(positions, ics)
         if progress.segments and not progress.tiles:
-            raise StateFormatError(f"the segments of {where} leave holes: what is in them would count as done")
+            raise StateFormatError(f"the segments of {where} leave holes, whose records would count as done")
         return progress
 
 

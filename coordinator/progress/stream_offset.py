@@ -65,7 +65,7 @@ class Lane(NamedTuple):
         lane = cls(HashRange.parse(hashes), identifiers.lane_epoch(epoch), position, offsets)
         identifiers.number(lane.until, identifiers.POSITION_MAX, f"the end of lane {hashes},")
         if (str(lane.hashes), str(lane)) != (hashes, text):
-            raise StateFormatError(f"lane {hashes} has {text!r}, which is not how it is written")
+            raise StateFormatError(f"lane {hashes} has {text!r}, which is not the form that coop-kafka writes")
         return lane
 
 
@@ -277,7 +277,7 @@ def _check_whose(offset: StreamOffset) -> None:
     if unnamed := sorted({tp.topic for tp in offset.lanes} - offset.topic_ids.keys()):
         raise StateFormatError(f"topic {unnamed[0]!r} has lanes, and no topic id")
     if offset.lanes and (offset.group is None) != (offset.member is None):
-        raise StateFormatError("it has lanes, and of group and member it names one")
+        raise StateFormatError("it has lanes, but only one of group and member")
     for tp, lane in offset:
         if (lane.epoch == ALONE) != (offset.group is None):
             raise StateFormatError(f"lane {lane.hashes} of {tp} has lane epoch {lane.epoch!r}")

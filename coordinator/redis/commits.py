@@ -89,7 +89,7 @@ class CommitVerbs(ScriptCalls):
         if "nonce" not in meta or "incarnation" not in fields:
             raise UnknownGroupError(
                 f"group {k.group!r} has no member {member!r} in this Redis",
-                "take group and member from the offset of a query that runs, or look: coop-kafka describe",
+                "take group and member from the offset of a running query, or from coop-kafka describe",
             )
         return Caller(member, fields["incarnation"], meta["nonce"], "0"), fields
 

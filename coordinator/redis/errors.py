@@ -64,11 +64,9 @@ def errors_as_ours(shown: str) -> Iterator[None]:
     try:
         yield
     except UnicodeEncodeError:
-        raise InvalidOptionError(
-            "a name or text that Redis is to be asked about holds bytes that are not UTF-8", "write it in UTF-8"
-        ) from None
+        raise InvalidOptionError("a name or a text holds bytes that are not UTF-8", "write it in UTF-8") from None
     except UnicodeDecodeError:
-        raise StateFormatError(f"the Redis at {shown} holds something under our keys that is not UTF-8") from None
+        raise StateFormatError(f"the Redis at {shown} holds a value under our keys that is not UTF-8") from None
     except (redis.exceptions.RedisError, redis.exceptions.RedisClusterException, OSError) as error:
         raise _named(error, shown) from None
 
@@ -81,7 +79,7 @@ def sound(verb: Callable[P, T]) -> Callable[P, T]:
         try:
             return verb(*args, **kwargs)
         except (ValueError, KeyError, IndexError, AttributeError, OverflowError) as error:
-            raise StateFormatError(f"what Redis holds of the group is damaged: {error}") from None
+            raise StateFormatError(f"the state of the group in Redis is damaged: {error}") from None
 
     return checked
 
@@ -112,14 +110,16 @@ def _refused(said: str, shown: str) -> StoreError | CheckpointMismatchError:
     if what.startswith(_ASKED):
         return _unwritable(what.removeprefix(_ASKED))
     if _DAMAGE.search(what):
-        return StateFormatError(f"the Redis at {shown} holds something under our keys that is not ours: {what}")
+        return StateFormatError(
+            f"the Redis at {shown} holds a value under our keys that coop-kafka did not write: {what}"
+        )
     return StoreError(f"the Redis at {shown} refuses a call: {what}", _REPORT)
 
 
 def _unwritable(what: str) -> CheckpointMismatchError:
     return CheckpointMismatchError(
-        f"the checkpoint holds what no script writes: {what!r}; nothing was written",
-        "give the query its own, new checkpointLocation and output; the group's positions are in Redis and stay",
+        f"the checkpoint holds a value that no script writes: {what!r}; nothing was written",
+        "give the query its own, new checkpointLocation and output; the group's positions stay in Redis",
     )
 
 
@@ -137,10 +137,12 @@ def _of_the_wrong_kind(chain: Iterable[BaseException], shown: str) -> RedisConfi
     """The error if one server is addressed as a cluster, or one node of a cluster as all of it."""
     for error in chain:
         if "Cluster mode is not enabled" in str(error):
-            return RedisConfigurationError(f"the Redis at {shown} is no cluster", "leave cluster=true out of redis.url")
+            return RedisConfigurationError(
+                f"the Redis at {shown} is not a cluster", "leave cluster=true out of redis.url"
+            )
         if isinstance(error, redis.exceptions.MovedError):
             return RedisConfigurationError(
-                f"the Redis at {shown} is a node of a cluster, and other nodes have some of our keys",
+                f"the Redis at {shown} is one node of a cluster, and other nodes hold some of our keys",
                 "add ?cluster=true to redis.url",
             )
     return None
@@ -157,30 +159,30 @@ def _denied(why: str, shown: str) -> RedisAccessError:
     return RedisAccessError(
         f"the Redis at {shown} refuses: {why}",
         "put user and password in redis.url (redis://user:password@host, without a user redis://:password@host)"
-        ", and allow the commands and keys of conf/redis.acl; backup, restore and delete need its operator",
+        ", and allow the commands and keys of conf/redis.acl; backup, restore, delete: as coop-kafka-operator",
     )
 
 
 def _no_database(shown: str) -> RedisConfigurationError:
     return RedisConfigurationError(
         f"the Redis at {shown} has no database of that number",
-        "name one in redis.url that the server has (its setting databases is how many), for example redis://host:port/0",
+        "name another one in redis.url, below the server's setting databases: redis://host:port/0",
     )
 
 
 def _untrusted(error: BaseException, shown: str) -> RedisTlsError:
     return RedisTlsError(
-        f"no TLS with the Redis at {shown}: {_plain(error)}",
+        f"TLS with the Redis at {shown} failed: {_plain(error)}",
         "name the authority that signed its certificate (rediss://host:port?ssl_ca_certs=/path/to/ca.pem) and a host "
-        "that the certificate is for; redis:// where the server speaks no TLS",
+        "of the certificate; use redis:// if the server has no TLS",
     )
 
 
 def _unavailable(error: Exception, shown: str) -> RedisUnavailableError:
     return RedisUnavailableError(
-        f"no answer from the Redis at {shown} ({_plain(error)})",
-        "start it, or correct redis.url (rediss:// where it speaks TLS, redis:// where it does not); positions are "
-        "kept in Redis and in the checkpoint",
+        f"the Redis at {shown} does not answer ({_plain(error)})",
+        "start Redis, or correct redis.url (rediss:// with TLS, redis:// without); positions stay in Redis and in "
+        "the checkpoint",
     )
 
 

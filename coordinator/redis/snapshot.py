@@ -30,9 +30,7 @@ def read_group(client: RedisClient, group: str) -> GroupState:
     with client.reading() as redis:
         hashes = {name: redis.hgetall(str(getattr(keys, name))) for name in _OF_GROUP}
         if not hashes["meta"]:
-            raise UnknownGroupError(
-                f"Redis knows no group {group!r}", "look at the list of groups: coop-kafka groups list"
-            )
+            raise UnknownGroupError(f"Redis has no group {group!r}", "look at the names with coop-kafka groups list")
         seconds, microseconds = redis.time()
         now_ms = seconds * 1000 + microseconds // 1000
         meta = _seen_now(read(hashes, "meta", checked_meta), now_ms)
@@ -82,5 +80,5 @@ def _ends(found: Iterable[tuple[str, float]], latest: int) -> dict[str, int]:
 def _member(fields: Mapping[str, str]) -> Mapping[str, str]:
     percent = fields.get("slow_percent", "0")
     if not (is_number(percent) and len(percent) <= 3):
-        raise StateFormatError(f"a member has {quoted(percent)} percent of its slots taken")
+        raise StateFormatError(f"a member reports {quoted(percent)} as its percentage of busy slots, not 0 to 100")
     return fields

@@ -35,7 +35,7 @@ def check_url(text: str) -> None:
         parts = urlsplit(text)
         port = parts.port
     except ValueError:
-        raise ValueError("host and port cannot be told apart") from None
+        raise ValueError("host and port cannot be separated") from None
     if "@" in parts.path or parts.fragment:
         raise ValueError("user or password holds a character that must be percent-encoded")
     _check_place(parts.scheme, parts.hostname, port, parts.path)
@@ -51,7 +51,7 @@ def _check_place(scheme: str, host: str | None, port: int | None, path: str) -> 
         raise ValueError("it names no host" if not host else "0 is not a port")
     _check_host(host)
     if not re.fullmatch(r"/?|/[0-9]{1,9}", unquote(path)):
-        raise ValueError("what follows host and port is not the number of a database")
+        raise ValueError("the part after host and port is not the number of a database")
 
 
 def _check_host(host: str) -> None:
@@ -59,7 +59,7 @@ def _check_host(host: str) -> None:
     try:
         unquote(host).encode("idna")
     except UnicodeError:
-        raise ValueError("its host is no name of a host: a part between two dots is empty or too long") from None
+        raise ValueError("its host is not a host name: a part between two dots is empty or too long") from None
 
 
 def _check_arguments(scheme: str, query: str) -> None:
@@ -71,4 +71,4 @@ def _check_arguments(scheme: str, query: str) -> None:
         if not re.fullmatch(pattern, value, re.DOTALL):
             raise ValueError(why)
         if name == "cluster" and scheme == "unix":
-            raise ValueError("cluster is of a socket file")
+            raise ValueError("a cluster has no socket file")

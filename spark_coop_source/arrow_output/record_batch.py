@@ -151,6 +151,6 @@ def _times(tp: TopicPartition, chunk: Chunk, rows: Rows) -> pa.Array:
         offset = chunk.offsets[rows[beyond[0]]]
         raise LogError(
             f"{tp} offset {offset} has the timestamp {times_ms[beyond[0]]} ms, beyond any Spark timestamp",
-            "start behind that record, or have its producer write milliseconds since 1970",
+            "start after that record, or have its producer write milliseconds since 1970",
         )
     return numbers(times_ms * 1000).view(TIMESTAMP)

@@ -200,7 +200,7 @@ class StandaloneSession:
         exit_on_sigterm()
         if not isinstance(options.subscription, Assigned):
             raise MissingOptionError(
-                "a stream without a group reads given partitions only",
+                "a stream without the option group needs the option assign",
                 "add the options group and redis.url, or use assign",
             )
         self._kafka = kafka_log(options)

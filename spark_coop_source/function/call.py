@@ -68,14 +68,14 @@ class FunctionCall:
         """What the function raised, as an error that says where it was, and shows the user's own frames."""
         return MapInReadError(
             f"the function {self._name} raised {type(error).__name__}, {_where(batch)}:\n\n{_frames(error)}\n",
-            "mend the function, or let it catch what it can go on without; a restarted query reads these records again",
+            "mend the function, or let it catch what it can ignore; a restarted query reads these records again",
         )
 
     def unfinished(self, batch: SliceBatch | None) -> MapInReadError:
         """It ended, and has not asked for all its records."""
         return MapInReadError(
             f"the function {self._name} ended before it had asked for all its records, {_where(batch)}",
-            "ask for every batch: the rest would be lost; to drop records, make no rows of them",
+            "ask for every batch, since the rest would be lost; to drop a record, make no row of it",
         )
 
     def _wrong(self, made: object) -> str:

@@ -93,7 +93,7 @@ def _over_all(call: FunctionCall, batches: Iterator[SliceBatch], heard: Listener
 def _steps(call: FunctionCall, feed: "_Feed") -> Iterator[object]:
     made = call.function(feed)
     if not isinstance(made, Iterable):
-        raise TypeError(f"it gave {made!r:.100}, not an iterator of record batches")
+        raise TypeError(f"it returned {made!r:.100}, not an iterator of record batches")
     yield from made
 
 

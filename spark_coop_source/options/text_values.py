@@ -125,7 +125,7 @@ class Labels:
         for name, value in pairs:
             _check_label(name, value)
         if twice := [name for name, times in Counter(name for name, _ in pairs).items() if times > 1]:
-            raise ValueError(f"the name {twice[0]} stands there twice")
+            raise ValueError(f"the name {twice[0]} occurs twice")
         return dict(pairs)
 
 

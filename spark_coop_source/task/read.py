@@ -58,7 +58,7 @@ def _refuse_if_late(deadline_ms: int | None) -> None:
     """A task of a driver that is gone may be begun, or tried again, when others own what it reads."""
     if deadline_ms is not None and (late := time.time_ns() // 1_000_000 - deadline_ms) > 0:
         raise DeadlinePassedError(
-            f"a task began {late / 1000:.1f} s after its batch should have ended, and its key ranges may be"
-            " another member's by now",
-            "raise longest.batch.ms, or lower batch.time.budget; see that the clocks of driver and executors agree",
+            f"a task began {late / 1000:.1f} s after its batch should have ended; another member may own its key ranges"
+            " now",
+            "raise longest.batch.ms, or lower batch.time.budget; compare the clocks of driver and executors",
         )

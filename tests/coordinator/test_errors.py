@@ -30,7 +30,7 @@ def leaves(kind: type[CoopKafkaError]) -> Iterator[type[CoopKafkaError]]:
 )
 def test_each_code_of_the_spec_is_an_exception_with_name_message_and_remedy(code: int, name: str) -> None:
     (kind,) = (k for k in CodedError.__subclasses__() if k.code == code)
-    assert str(kind("it happened", "mend it")) == f"{name}: it happened. Remedy: mend it."
+    assert str(kind("it happened", "mend it")) == f"{name}: code {code}: it happened. Remedy: mend it."
 
 
 @pytest.mark.parametrize("kind", [*dict.fromkeys(leaves(CoopKafkaError))])
@@ -49,9 +49,12 @@ def test_no_two_errors_share_a_name() -> None:
     assert sorted(names) == sorted({*names})
 
 
-def test_every_error_stands_in_the_tree_that_the_module_draws() -> None:
-    drawn = errors.__doc__ or ""
-    assert [kind.__name__ for kind in {*leaves(CoopKafkaError)} if kind.__name__ not in drawn] == []
+def test_every_error_can_be_imported_from_the_package() -> None:
+    assert [kind.__name__ for kind in {*leaves(CoopKafkaError)} if kind.__name__ not in errors.__all__] == []
+
+
+def test_an_error_without_a_remedy_has_the_usual_one_of_its_class() -> None:
+    assert errors.UnknownGroupError("it is gone").remedy == errors.UnknownGroupError.usual_remedy
 
 
 def test_every_error_that_is_raised_has_a_remedy() -> None:

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from broker_jars import ROOT
-from spark_coop_source.options.docs import markdown
+from pages.options import markdown
 from spark_coop_source.options.kafka_table import KAFKA_NAMES
 from spark_coop_source.options.names import NAMES
 from spark_coop_source.options.table import OPTIONS
@@ -18,7 +18,7 @@ OURS = {Section.GROUP, Section.TIMES, Section.CACHE, Section.FUNCTION}
 
 
 def test_the_page_of_options_is_what_the_code_says() -> None:
-    assert markdown() == OPTION_PAGE, "docs/options.md is stale: run scripts/options-table"
+    assert markdown() == OPTION_PAGE, "docs/options.md is stale: run scripts/reference-pages"
 
 
 def test_every_option_is_on_the_page() -> None:

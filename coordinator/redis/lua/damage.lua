@@ -70,7 +70,7 @@ local function check_ranges(ranges, key, pattern)
     if pattern == OFFSET then right = number(r.value) else right = string.find(r.value, pattern) end
     if not (sound and right) then  -- a text for each range would take long
       check(sound, r.lo .. '-' .. r.hi .. ' of ' .. key)
-      check(string.find(r.value, pattern), 'what ' .. key .. ' says of ' .. r.lo .. '-' .. r.hi)
+      check(string.find(r.value, pattern), 'the entry ' .. r.lo .. '-' .. r.hi .. ' of ' .. key)
       check(right, 'position ' .. r.value .. ' of ' .. key)
     end
     last = r.hi

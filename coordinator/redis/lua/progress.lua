@@ -20,7 +20,7 @@ local function offsets_of(text)  -- "53-60 71-71" or "53-60,71-71"; an error for
     length = length + #first + #last + 1 + #gap
     ranges[#ranges + 1], before = r, r
   end
-  if length ~= #text then error('individual commits, which may be deleted: what follows letter ' .. length .. ' is damaged') end
+  if length ~= #text then error('individual commits, which may be deleted: the text after letter ' .. length .. ' is damaged') end
   return ranges
 end
 

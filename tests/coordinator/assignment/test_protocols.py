@@ -90,9 +90,9 @@ def test_assignors_are_listed_by_preference() -> None:
 @pytest.mark.parametrize(
     ("names", "words"),
     [
-        pytest.param("range,groupd", "there is no assignor 'groupd'", id="one of them does not exist"),
+        pytest.param("range,groupd", "assignor 'groupd' does not exist", id="one of them does not exist"),
         pytest.param("range,grouped,range", "range 1 is named twice", id="one of them twice"),
-        pytest.param("", "there is no assignor ''", id="none at all"),
+        pytest.param("", "assignor '' does not exist", id="none at all"),
     ],
 )
 def test_a_wrong_list_of_assignors_is_refused(names: str, words: str) -> None:

@@ -21,5 +21,5 @@ def test_a_member_that_holds_a_slow_key_counts_for_less(slow: tuple[str, str], c
 
 
 def test_a_damaged_part_is_a_named_error() -> None:
-    with pytest.raises(StateFormatError, match="m-1 says"):
+    with pytest.raises(StateFormatError, match="m-1 reports"):
         spared([Subscriber("m-1", 4, frozenset({"t"}), metadata={"slow_percent": "x"})])

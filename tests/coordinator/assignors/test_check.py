@@ -22,12 +22,12 @@ LEFT, RIGHT = cuts(2)
 @pytest.mark.parametrize(
     ("given", "what"),
     [
-        pytest.param({}, "nobody is given the hashes from 0000000000000000 on of t-0", id="a partition of nobody"),
-        pytest.param({"m0": {T0: (LEFT,)}}, "from 4000000000000000 on of t-0", id="a hole at the end"),
-        pytest.param({"m0": {T0: (RIGHT,)}}, "from 0000000000000000 on of t-0", id="a hole at the start"),
+        pytest.param({}, "no member owns the hashes of t-0 from 0000000000000000 on", id="a partition of nobody"),
+        pytest.param({"m0": {T0: (LEFT,)}}, "of t-0 from 4000000000000000 on", id="a hole at the end"),
+        pytest.param({"m0": {T0: (RIGHT,)}}, "of t-0 from 0000000000000000 on", id="a hole at the start"),
         pytest.param(
             {"m0": {T0: (LEFT,)}, "m1": {T0: (HashRange(RIGHT.lo + 1, HASH_MAX),)}},
-            "from 4000000000000000 on of t-0",
+            "of t-0 from 4000000000000000 on",
             id="one hash missing between two members",
         ),
         pytest.param({"m0": {T0: (WHOLE,)}, "m1": {T0: (RIGHT,)}}, "part of it to m0 as well", id="an overlap"),
@@ -41,7 +41,7 @@ LEFT, RIGHT = cuts(2)
             {"m0": {T0: (WHOLE,), OTHER: (WHOLE,)}}, "does not subscribe", id="a topic its member does not subscribe to"
         ),
         pytest.param(
-            {"m0": {T0: (WHOLE,), T1: (WHOLE,)}}, "t-1 is assigned and does not exist", id="no such partition"
+            {"m0": {T0: (WHOLE,), T1: (WHOLE,)}}, "t-1 is assigned, but does not exist", id="no such partition"
         ),
     ],
 )
@@ -53,7 +53,7 @@ def test_an_assignment_that_does_not_fit_is_refused(given: Assignment, what: str
 
 def test_a_part_for_a_member_that_does_not_share_is_code_90() -> None:
     members = some_members(2, "t", sharing=False)
-    with pytest.raises(ConsumerRangeFetchNotAcceptedError, match="CONSUMER_RANGE_FETCH_NOT_ACCEPTED: m0") as refused:
+    with pytest.raises(ConsumerRangeFetchNotAcceptedError, match="NOT_ACCEPTED: code 90: m0") as refused:
         check({"m0": {T0: (LEFT,)}, "m1": {T0: (RIGHT,)}}, members, {"t": 1})
     assert refused.value.code == 90
 

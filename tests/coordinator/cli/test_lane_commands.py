@@ -151,8 +151,8 @@ def test_a_release_takes_strikes_back_and_says_why(
             ("orders", "9", "--reason", "x"), 1, "has no strike in orders-9", id="a partition without strikes"
         ),
         pytest.param(("orders", "0", "x", "--reason", "x"), 2, "'x' is not", id="no range"),
-        pytest.param(("orders", "--reason", "x"), 2, "belong together", id="a topic without a partition"),
-        pytest.param(("--reason", " "), 2, "say why", id="no reason"),
+        pytest.param(("orders", "--reason", "x"), 2, "give both TOPIC and PARTITION", id="a topic without a partition"),
+        pytest.param(("--reason", " "), 2, "give the reason", id="no reason"),
     ],
 )
 def test_a_release_of_nothing_is_refused(

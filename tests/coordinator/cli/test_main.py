@@ -23,7 +23,7 @@ def test_a_redis_that_is_not_there_is_one_line_without_the_password(run: Run) ->
     code, out, err = run("describe", "g", "--redis", "redis://ann:pa55word@127.0.0.1:1/0")
 
     assert (code, out) == (1, "")
-    assert err.startswith("REDIS_UNAVAILABLE: no answer from the Redis at redis://127.0.0.1:1/0")
+    assert err.startswith("REDIS_UNAVAILABLE: the Redis at redis://127.0.0.1:1/0 does not answer")
     assert "pa55word" not in err
     assert err.count("\n") == 1
 
@@ -32,7 +32,7 @@ def test_a_url_that_cannot_be_parsed_is_not_shown(run: Run) -> None:
     code, _, err = run("describe", "g", "--redis", "redis://ann:pa[55word@h:xx/0")
 
     assert code == 2
-    assert err.startswith("INVALID_OPTION: --redis cannot be used: host and port cannot be told apart")
+    assert err.startswith("INVALID_OPTION: --redis cannot be used: host and port cannot be separated")
     assert "55word" not in err
 
 

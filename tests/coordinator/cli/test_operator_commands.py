@@ -200,7 +200,7 @@ def test_a_policy_of_a_group_or_topic_that_is_not_there_is_set_with_a_warning(
     place = ("policy", members.name, "--redis", members.redis_url, "--set")
     code, out, err = run(*place, f"accept.range.fetch:{tp.topic}=false")
     assert (code, out.count("\n")) == (0, 2)
-    assert err.startswith(f"warning: there is no group {members.name!r}: its policies wait seven days")
+    assert err.startswith(f"warning: group {members.name!r} does not exist. Redis keeps its policies for seven days")
     members.service(subscribed(tp)).first_positions()
     assert "does not read topic 'ordres'" in run(*place, "accept.range.fetch:ordres=false")[2]
     assert run(*place, f"accept.range.fetch:{tp.topic}=false")[2] == ""

@@ -45,11 +45,11 @@ def test_what_is_out_of_the_ordinary_is_said_above_the_tables() -> None:
     assert isinstance(console.file, io.StringIO)
     assert console.file.getvalue().splitlines() == [
         "Group 'g': Empty, generation 4 by grouped 1",
-        "Recovering from a loss of state for 2.5 s more",
+        "Recovering from a loss of state; ends in 2.5 s",
         "Reset epoch 17",
         "Policy: accept.individual.commit=false",
-        "Topic 't' grew from 2 to 4 partitions: new ones wait, 1.5 s of the grace left",
-        "Topic 't' grew from 4 to 8 partitions: new ones wait for the older ones",
-        "Topic 't' grew from 8 to 9 partitions: key order across it is not promised",
+        "Topic 't' grew from 2 to 4 partitions: new partitions wait; grace left: 1.5 s",
+        "Topic 't' grew from 4 to 8 partitions: new partitions wait for the older ones",
+        "Topic 't' grew from 8 to 9 partitions: key order across it is not guaranteed",
         "No positions yet.",
     ]

@@ -88,13 +88,13 @@ def test_a_commit_of_what_the_batch_does_not_read_is_refused_and_nothing_of_it_i
     with batch_of(world, lane("aa.1", 43, 100)) as commits:
         for given in ("100-100", "43-100", "43-44 199-199", f"43-{2**62 - 1}"):
             with pytest.raises(
-                CommitBeyondReadError, match="from offset 100, where the lanes of this batch end"
+                CommitBeyondReadError, match="includes offset 100, and the lanes of this batch end before it"
             ) as far:
                 commits.commit(TP, ranges(given))
             assert far.value.reach == 100
         with pytest.raises(CommitBeyondReadError):
             commits.commit(TP, [], offset=101)
-        with pytest.raises(CommitBeyondReadError, match="from offset 100"):
+        with pytest.raises(CommitBeyondReadError, match="includes offset 100"):
             OrderedCommits(commits, "w").reserve(TP, OffsetRange(99, 101))
         assert state(world) == ({str(WHOLE): "43"}, {})
         assert commits.commit(TP, ranges("0-0 43-44 99-99")) == Committed(45, 1, 1, ())
@@ -116,7 +116,7 @@ def test_a_lane_that_reads_less_than_its_neighbour_takes_only_what_it_reads(worl
         assert state(world) == ({str(LOWER): "43", str(UPPER): "43"}, {str(UPPER): "60-60"})
         assert commits.commit(TP, [], offset=70) == Committed(50, 0, 0, ())
         assert world.positions() == {str(LOWER): "50", str(UPPER): "70"}
-        with pytest.raises(CommitBeyondReadError, match="from offset 50"):
+        with pytest.raises(CommitBeyondReadError, match="includes offset 50"):
             commits.commit(TP, ranges("60-60"), lanes=[Owned(LOWER, "aa.1")])
         assert commits.commit(TP, ranges("60-60"), lanes=[Owned(UPPER, "aa.1")]).duplicates == 1
 
@@ -126,14 +126,16 @@ def test_hashes_that_the_batch_does_not_read_take_no_commit(world: World) -> Non
     with batch_of(world, lane("aa.1", 43, 50, LOWER)) as commits:
         assert commits.commit(TP, ranges("43-44"), lanes=[Owned(WHOLE, "aa.1")]).stable == 43
         assert world.positions() == {str(LOWER): "45", str(UPPER): "43"}
-        with pytest.raises(CommitBeyondReadError, match="from offset 0"):
+        with pytest.raises(CommitBeyondReadError, match="includes offset 0"):
             commits.commit(TP, ranges("43-44"), lanes=[Owned(UPPER, "aa.1")])
 
 
 def test_a_commit_of_a_member_ends_at_the_log_end_that_redis_holds(world: World) -> None:
     commits = api(world)
     world.logs_reach(100)
-    with pytest.raises(CommitBeyondReadError, match="from offset 100, the log end that Redis holds") as far:
+    with pytest.raises(
+        CommitBeyondReadError, match="includes offset 100, which is not below the log end in Redis"
+    ) as far:
         commits.commit(TP, ranges("199-199"))
     assert (far.value.name, far.value.reach) == ("COMMIT_BEYOND_READ", 100)
     with pytest.raises(CommitBeyondReadError):
@@ -147,7 +149,7 @@ def test_a_commit_of_a_member_ends_at_the_log_end_that_redis_holds(world: World)
 def test_without_a_log_end_in_redis_a_commit_of_a_member_is_refused(world: World) -> None:
     commits = api(world)
     world.redis.delete(GroupKeys(world.group).end("orders"))
-    with pytest.raises(CommitBeyondReadError, match="Redis holds no log end"):
+    with pytest.raises(CommitBeyondReadError, match="Redis has no log end"):
         commits.commit(TP, ranges("43-43"))
     assert state(world) == ({str(WHOLE): "43"}, {})
     with batch_of(world, lane("aa.1", 43, 50)) as of_batch:
@@ -160,7 +162,7 @@ def test_the_log_end_of_a_topic_that_was_replaced_is_no_bound_for_commits(world:
     world.store.acquire(world.caller("m-1"), WANTED)
     with (
         CommitApi.of_member(world.url, world.group, "m-1") as commits,
-        pytest.raises(CommitBeyondReadError, match="Redis holds no log end"),
+        pytest.raises(CommitBeyondReadError, match="Redis has no log end"),
     ):
         commits.commit(TP, ranges("0-0"))
 
@@ -189,7 +191,9 @@ def test_a_commit_wholly_below_the_stable_offset_is_too_old_and_says_where_to_go
 
 def test_at_the_cap_only_commits_that_would_grow_the_set_are_refused(world: World) -> None:
     commits = api(world, 43, "45-45 47-47 60-60", max_individual_commits=3)
-    with pytest.raises(MaxIndividualCommitReachedError, match="3 individual commits held, of 3 at most") as full:
+    with pytest.raises(
+        MaxIndividualCommitReachedError, match="exceeds the limit of 3 individual commits: the partition holds 3"
+    ) as full:
         commits.commit(TP, ranges("50-50"))
     assert full.value.code == 92
     assert world.ics() == {str(WHOLE): "45-45 47-47 60-60"}
@@ -265,7 +269,7 @@ def test_a_commit_that_contradicts_itself_is_refused_as_corrupt(world: World, of
 def test_a_call_takes_60_000_ranges_and_longer_lists_are_cut_by_the_caller(world: World) -> None:
     commits = api(world, 0, max_individual_commits=100_000)
     every_second = [OffsetRange(2 * i + 1, 2 * i + 2) for i in range(RANGES_MAX + 1)]
-    with pytest.raises(TooManyRangesError, match="60001 offset ranges; one call takes 60000"):
+    with pytest.raises(TooManyRangesError, match="60001 offset ranges; the limit of one call is 60000"):
         commits.commit(TP, every_second)
     assert commits.commit(TP, [OffsetRange(1, 2)] * (RANGES_MAX + 1)).held == 1  # these are one
     assert commits.commit(TP, every_second[:RANGES_MAX]) == Committed(0, RANGES_MAX, 1, ())

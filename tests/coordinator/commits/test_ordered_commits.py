@@ -123,7 +123,7 @@ def test_a_purgatory_is_fenced_as_every_commit_is(purgatory: Purgatory) -> None:
 
 
 def test_a_worker_has_a_name_that_can_be_shown(purgatory: Purgatory) -> None:
-    with pytest.raises(CommitError, match="no name"):
+    with pytest.raises(CommitError, match="not the name of a worker"):
         purgatory.worker("a b")
 
 

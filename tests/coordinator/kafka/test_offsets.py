@@ -79,10 +79,10 @@ def test_resolve(log: KafkaLog, aged_topic: str, spec: OffsetSpec, expected: lis
 
 
 UNRESOLVED: Mapping[str, tuple[OffsetSpec, str]] = {
-    "a partition without an offset": (AtOffsets({TopicPartition("t", 0): 1}), "need offsets (missing: T-1)"),
+    "a partition without an offset": (AtOffsets({TopicPartition("t", 0): 1}), "the query reads (missing: T-1)"),
     "an offset for a partition that is not read": (
         AtOffsets({TopicPartition("t", 0): 1, TopicPartition("t", 1): 0, TopicPartition("t", 2): 0}),
-        "need offsets (not read: T-2)",
+        "the query reads (not read: T-2)",
     ),
     "an offset beyond the end": (
         AtOffsets({TopicPartition("t", 0): 4, TopicPartition("t", 1): 0}),
@@ -94,11 +94,11 @@ UNRESOLVED: Mapping[str, tuple[OffsetSpec, str]] = {
     ),
     "a partition without a time": (
         AtTimestamps({TopicPartition("t", 1): 0}, NoMatch.LATEST),
-        "need timestamps (missing: T-0)",
+        "the query reads (missing: T-0)",
     ),
     "a time after all records, where the strategy is error": (
         AtTimestamps({TopicPartition("t", 0): T0 + 3000, TopicPartition("t", 1): 5}, NoMatch.ERROR),
-        "no record is as late as the timestamp: T-1 at 5",
+        "no record has this timestamp or a later one: T-1 at 5",
     ),
 }
 

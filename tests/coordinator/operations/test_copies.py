@@ -54,7 +54,7 @@ def changed(keys: dict[str, dict[str, object]] | None = None, **more: Any) -> st
         pytest.param("{}", "with 'coop-kafka'", id="other JSON"),
         pytest.param(COPY.text.replace('"coop-kafka": 1', '"coop-kafka": 2'), "version 2", id="of a newer version"),
         pytest.param(changed(group="other"), "of group 'other'", id="of another group"),
-        pytest.param(changed({"leases": {"m": "1"}}), "'leases', which is no key of a copy", id="a foreign key"),
+        pytest.param(changed({"leases": {"m": "1"}}), "'leases', which is not a key of a copy", id="a foreign key"),
         pytest.param(changed({"policy": {}}), "holds no fields", id="an empty key"),
         pytest.param(changed({"policy": {"a": 1}}), "not text", id="a number"),
         pytest.param(changed({"meta": {"nonce": "aa", "schema": "1"}}), "commit_seq", id="half a meta"),

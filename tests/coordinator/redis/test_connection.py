@@ -75,7 +75,7 @@ def test_a_node_of_a_cluster_without_the_argument_is_told_to_add_it(cluster_url:
 def test_one_server_that_is_taken_for_a_cluster_is_named(redis_url: str) -> None:
     error = refused(f"{redis_url}?cluster=true")
     assert isinstance(error, RedisConfigurationError)
-    assert "is no cluster" in error.what
+    assert "is not a cluster" in error.what
 
 
 def test_a_cluster_that_is_not_there_is_unavailable(cluster_url: str) -> None:
@@ -97,11 +97,15 @@ def test_a_cluster_has_no_second_database() -> None:
     ("change", "kind", "words"),
     [
         pytest.param(("authority.pem", "other.pem"), RedisTlsError, "VERIFY_FAILED", id="another authority"),
-        pytest.param(("authority.pem", "junk.pem"), RedisTlsError, "no TLS", id="a file that holds no certificate"),
+        pytest.param(
+            ("authority.pem", "junk.pem"), RedisTlsError, "TLS with the Redis", id="a file that holds no certificate"
+        ),
         pytest.param(("authority.pem", "gone.pem"), InvalidOptionError, "no such file", id="a file that is not there"),
         pytest.param(("?", "?ssl_certfile=/none&"), InvalidOptionError, "ssl_certfile=/none", id="no key of our own"),
         pytest.param(("127.0.0.1", "127.0.0.2"), RedisTlsError, "mismatch", id="a host of no certificate"),
-        pytest.param(("rediss", "redis"), RedisUnavailableError, "no answer", id="no TLS where the server wants it"),
+        pytest.param(
+            ("rediss", "redis"), RedisUnavailableError, "does not answer", id="no TLS where the server wants it"
+        ),
     ],
 )
 def test_what_is_wrong_about_tls_is_named(
@@ -118,7 +122,7 @@ def test_what_is_wrong_about_tls_is_named(
 def test_tls_to_a_server_that_never_answers_to_it_says_where_to_look(redis_url: str, certificates: Path) -> None:
     error = refused(redis_url.replace("redis:", "rediss:") + f"?ssl_ca_certs={certificates / 'authority.pem'}")
     assert isinstance(error, RedisUnavailableError)
-    assert "redis:// where it does not" in error.remedy
+    assert "redis:// without" in error.remedy
 
 
 def test_a_server_that_may_drop_positions_is_refused(old_url: str) -> None:

@@ -22,7 +22,7 @@ def test_a_damaged_group_whose_name_is_a_code_is_damaged(store_server: StoreServ
     me = world.join()
     world.redis.hset(GroupKeys(world.group).owners(TP), str(WHOLE), "nobody")
     with pytest.raises(
-        StateFormatError, match=r"not ours: what coop:v1:.*:owners:orders:0 says of .* is damaged\. Rem"
+        StateFormatError, match=r"did not write: the entry .* of coop:v1:.*:owners:orders:0 is damaged\. Rem"
     ):
         world.store.acquire(me, WANTED)
 
@@ -57,7 +57,7 @@ def setting(world: World, name: str, value: str) -> Iterator[None]:
     ],
 )
 def test_a_server_that_takes_no_writes_now_is_unavailable(world: World, name: str, value: str) -> None:
-    with setting(world, name, value), pytest.raises(RedisUnavailableError, match="no answer from the Redis"):
+    with setting(world, name, value), pytest.raises(RedisUnavailableError, match=r"the Redis at .* does not answer"):
         world.found()
     world.found()
 

@@ -203,5 +203,5 @@ def test_state_of_a_newer_schema_is_refused_and_kept(world: World) -> None:
 
 def test_a_key_of_another_type_is_refused_by_name(world: World) -> None:
     world.redis.set(GroupKeys(world.group).meta, "somebody else's")
-    with pytest.raises(StateFormatError, match="not ours"):
+    with pytest.raises(StateFormatError, match="did not write"):
         world.store.status(NOBODY)

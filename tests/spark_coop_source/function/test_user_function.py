@@ -55,7 +55,7 @@ def test_what_cannot_be_pickled_is_told_where_the_function_is_given() -> None:
     lock = threading.Lock()
     with pytest.raises(InvalidOptionError, match="cannot be pickled") as caught:
         map_in_read(lambda batches: lock, schema=OUTPUT)  # type: ignore[arg-type]
-    assert "open such things inside it" in caught.value.remedy
+    assert "open them inside the function" in caught.value.remedy
 
 
 async def awaits(batches: object) -> None:

@@ -49,7 +49,7 @@ def test_partitions_are_assigned(text: str, expected: dict[TopicPartition, tuple
         pytest.param("{}", "names no partition", id="an empty object"),
         pytest.param('{"t":[]}', "names no partition", id="a topic without partitions"),
         pytest.param('{"t":{}}', "names no partition", id="a topic without key ranges"),
-        pytest.param('{"t":[0],"t":[1]}', '"t" is there twice', id="a topic twice"),
+        pytest.param('{"t":[0],"t":[1]}', '"t" occurs twice', id="a topic twice"),
         pytest.param('{"":[0]}', "no topic can be called ''", id="a topic without a name"),
         pytest.param('{"#":[0]}', "no topic can be called '#'", id="a name no topic can have"),
         pytest.param('{"..":[0]}', "no topic can be called '..'", id="two dots"),
@@ -84,9 +84,7 @@ def test_an_assignment_is_refused(text: str, why: str) -> None:
     [
         pytest.param('{"t":{"0":1.9}}', "offset 1.9 is not a whole number", id="a fraction, which Spark cuts off"),
         pytest.param('{"t":{"0":null}}', "offset null is not", id="null, which Spark reads as 0"),
-        pytest.param(
-            '{"t":{"0":1,"0":2}}', '"0" is there twice', id="a partition twice, of which Spark takes the last"
-        ),
+        pytest.param('{"t":{"0":1,"0":2}}', '"0" occurs twice', id="a partition twice, of which Spark takes the last"),
         pytest.param('{"t":{"0":1}} x', "not JSON", id="text behind the JSON, which Spark does not see"),
         pytest.param('{"t":{"0":99999999999999999999}}', "not within", id="beyond 64 bits, which Spark wraps around"),
         pytest.param('{"t":{"0":-3}}', "offset -3 is not within -2", id="an offset that means nothing"),

@@ -207,7 +207,7 @@ def test_before_the_kind_of_query_is_known_only_what_neither_could_use_is_refuse
         pytest.param(
             ASSIGNED | {"redis.url": "redis://h"},
             ConflictingOptionsError,
-            ["no group", "standalone"],
+            ["without the option group", "standalone"],
             id="a Redis but no group",
         ),
         pytest.param(

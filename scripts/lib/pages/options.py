@@ -2,13 +2,14 @@
 
 from collections.abc import Iterable, Mapping
 
+from pages.markdown import table
 from spark_coop_source.options.kafka_table import NO_EFFECT, PASSED, REFUSED, REFUSED_FAMILIES, UNDERSTOOD
 from spark_coop_source.options.table import OPTIONS
 from spark_coop_source.options.values import INT, LONG, Integer, Kind, Option, Section
 
 _HEAD = """# Options
 
-<!-- Made by scripts/options-table from the option tables of the code. Do not edit. -->
+<!-- Made by scripts/reference-pages from the option tables of the code. Do not edit. -->
 
 Names are looked up in any case. An option that is not here is refused, with the nearest name if there is one.
 A value has at most 1,000,000 characters, unless its row names another limit; `mapInRead` has no limit.
@@ -28,12 +29,12 @@ def markdown() -> str:
 
 
 def _section(section: Section) -> str:
-    head = f"\n## {section}\n\n| option | values | default | for | meaning |\n|---|---|---|---|---|\n"
-    return head + "".join(_row(option) for option in OPTIONS if option.section is section)
+    head = ("option", "values", "default", "for", "meaning")
+    return f"\n## {section}\n\n" + table(head, (_cells(option) for option in OPTIONS if option.section is section))
 
 
-def _row(option: Option[object]) -> str:
-    return _cells(f"`{option.name}`", _values(option.kind), _default(option), option.where, option.meaning)
+def _cells(option: Option[object]) -> tuple[str, ...]:
+    return f"`{option.name}`", _values(option.kind), _default(option), option.where, option.meaning
 
 
 def _default(option: Option[object]) -> str:
@@ -48,20 +49,15 @@ def _values(kind: Kind[object]) -> str:
 
 
 def _kafka() -> Iterable[str]:
-    yield "\n### Understood here\n\n| option | meaning |\n|---|---|\n"
-    yield from (_cells(f"`kafka.{name}`", meaning) for name, meaning in UNDERSTOOD.items())
-    yield "\n### Handed to kafka-python\n\n| option | values |\n|---|---|\n"
-    yield from (_cells(f"`kafka.{name}`", _values(kind)) for name, kind in PASSED.items())
-    yield "\n### Accepted, without effect\n\n| options | why |\n|---|---|\n"
-    yield from _by_reason(NO_EFFECT)
-    yield "\n### Refused\n\n| options | what to do |\n|---|---|\n"
-    yield from _by_reason(REFUSED | {f"{start}*": remedy for start, remedy in REFUSED_FAMILIES.items()})
+    understood = ((f"`kafka.{name}`", meaning) for name, meaning in UNDERSTOOD.items())
+    passed = ((f"`kafka.{name}`", _values(kind)) for name, kind in PASSED.items())
+    refused = REFUSED | {f"{start}*": remedy for start, remedy in REFUSED_FAMILIES.items()}
+    yield "\n### Understood here\n\n" + table(("option", "meaning"), understood)
+    yield "\n### Handed to kafka-python\n\n" + table(("option", "values"), passed)
+    yield "\n### Accepted, without effect\n\n" + table(("options", "why"), _by_reason(NO_EFFECT))
+    yield "\n### Refused\n\n" + table(("options", "what to do"), _by_reason(refused))
 
 
-def _by_reason(reasons: Mapping[str, str]) -> Iterable[str]:
+def _by_reason(reasons: Mapping[str, str]) -> Iterable[tuple[str, str]]:
     for reason in dict.fromkeys(reasons.values()):
-        yield _cells(", ".join(f"`kafka.{name}`" for name in reasons if reasons[name] == reason), reason)
-
-
-def _cells(*cells: str) -> str:
-    return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |\n"
+        yield ", ".join(f"`kafka.{name}`" for name in reasons if reasons[name] == reason), reason
