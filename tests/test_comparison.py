@@ -1,5 +1,7 @@
 """What docs/comparison.md says of Spark, seen in Spark."""
 
+from typing import Any
+
 import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
@@ -9,6 +11,7 @@ from streams import Stream
 from topics import Kafka, Record
 
 RECORDS, TASKS = 40, 4
+REAL_TIME: dict[str, Any] = {"realTime": "5 minutes"}  # the types of PySpark do not know it yet
 
 
 @pytest.mark.parametrize(
@@ -29,7 +32,7 @@ def test_min_partitions_puts_one_key_into_several_tasks_of_sparks_source_and_int
 
 def test_real_time_mode_refuses_our_source_since_it_is_written_in_python(stream: Stream) -> None:
     rows = stream.spark.readStream.format("coop-kafka").options(**stream.options).load()
-    writer = rows.writeStream.format("console").outputMode("update").trigger(realTime="5 minutes")
+    writer = rows.writeStream.format("console").outputMode("update").trigger(**REAL_TIME)
     writer = writer.option("checkpointLocation", str(stream.checkpoint))
     with pytest.raises(StreamingQueryException, match=r"STREAMING_REAL_TIME_MODE\.INPUT_STREAM_NOT_SUPPORTED"):
         writer.start().awaitTermination(60)

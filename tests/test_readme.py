@@ -23,6 +23,7 @@ from topics import Kafka
 
 README = (ROOT / "README.md").read_text()
 BEGINNING = (ROOT / "docs" / "getting-started.md").read_text()
+JOB_TO_COPY = (ROOT / "scripts" / "flights_job.py").read_text()
 PAGES = README + BEGINNING + (ROOT / "docs" / "map-in-read.md").read_text()
 PYTHON = re.findall(r"```python\n(.*?)```", PAGES, re.DOTALL)
 SENDING = [c for c in PYTHON if "KafkaProducer" in c]
@@ -135,6 +136,11 @@ def test_the_first_job_shows_four_tasks_on_one_partition_and_nothing_the_second_
     counts = [int(count) for count in row.findall(place.run(command))]
     assert (len(counts), sum(counts)) == (4, 50)
     assert not row.findall(place.run(command)), "the group has read everything"
+
+
+def test_the_job_to_copy_leaves_lanes_free_to_be_cut() -> None:
+    assert "slots" in JOB_TO_COPY
+    assert "lanes" not in JOB_TO_COPY, "a fixed number of lanes keeps a slow key among others"
 
 
 def test_the_readme_is_short() -> None:
