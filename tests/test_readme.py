@@ -168,5 +168,5 @@ def test_the_job_of_the_readme_runs_and_can_be_described(place: Place) -> None:
     place.run(submit)
     assert list((place.folder / "out").glob("query=*/batch=0/*.parquet"))
     (describe,) = commands("coop-kafka describe")
-    shown = place.run(describe.replace("orders-to-lake", "orders-to-parquet"))
+    shown = place.run(describe)
     assert place.topic[:10] in shown
