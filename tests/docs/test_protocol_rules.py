@@ -11,7 +11,7 @@ import pytest
 from coordinator.group_state import SCHEMA
 from coordinator.progress.stream_offset import VERSION
 from coordinator.redis import keys
-from group_life import SHARED
+from coordinator.redis.client import SHARED
 
 ROOT = next(folder for folder in Path(__file__).parents if (folder / "setup.cfg").exists())
 PAGE = "docs/protocol.md"

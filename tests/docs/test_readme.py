@@ -22,11 +22,15 @@ from streams import keyed
 from topics import Kafka
 
 README = (ROOT / "README.md").read_text()
-PAGES = README + (ROOT / "docs" / "map-in-read.md").read_text()
+BEGINNING = (ROOT / "docs" / "getting-started.md").read_text()
+JOB_TO_COPY = (ROOT / "scripts" / "flights_job.py").read_text()
+PAGES = README + BEGINNING + (ROOT / "docs" / "map-in-read.md").read_text()
 PYTHON = re.findall(r"```python\n(.*?)```", PAGES, re.DOTALL)
 SENDING = [c for c in PYTHON if "KafkaProducer" in c]
-READING = [c for c in PYTHON if c not in SENDING]
-COMMANDS = [c.replace("\\\n", " ") for c in re.findall(r"```console\n\$ (.*?)```", README, re.DOTALL)]
+JOBS = [c for c in PYTHON if "SparkSession" in c]
+READING = [c for c in PYTHON if c not in SENDING and c not in JOBS]
+CONSOLE = re.findall(r"```console\n(.*?)```", README + BEGINNING, re.DOTALL)
+COMMANDS = [c for text in CONSOLE for c in re.findall(r"^\$ (.*)$", text.replace("\\\n", " "), re.MULTILINE)]
 # This run, what sets it up, and test_demo.
 ELSEWHERE = ("scripts/test", "pip install .", "source .venv", "export COOP_", "scripts/demo")
 
@@ -43,6 +47,8 @@ class Place:
             "localhost:9092": kafka.bootstrap,
             "redis://localhost:6379/0": redis_url,
             '"$COOP_KAFKA"': kafka.bootstrap,
+            "first-job": f"{group}-first",
+            "flights-.*": self.topic,
             "orders-to-lake": group,
             "orders-to-parquet": f"{group}-parquet",
             '"orders"': f'"{self.topic}"',
@@ -82,12 +88,12 @@ def place(kafka: Kafka, redis_url: str, group: str, tmp_path: Path, monkeypatch:
 
 def commands(word: str) -> list[str]:
     found = [c.strip() for c in COMMANDS if word in c]
-    assert found, f"the README no longer shows {word}"
+    assert found, f"neither the README nor docs/getting-started.md shows {word}"
     return found
 
 
 def test_every_command_of_the_readme_is_run_here() -> None:
-    known = ("spark-submit", "coop-kafka describe", *ELSEWHERE)
+    known = ("spark-submit", "coop-kafka describe", "python first_job.py", *ELSEWHERE)
     assert [c for c in COMMANDS if not c.strip().startswith(known)] == []
 
 
@@ -122,10 +128,45 @@ def test_the_topic_to_begin_with_has_one_partition_of_a_thousand_records(
         assert consumer.end_offsets([TopicPartition(topic, 0)]) == {TopicPartition(topic, 0): 1_000}
 
 
+def test_the_first_job_shows_four_tasks_on_one_partition_and_nothing_the_second_time(place: Place) -> None:
+    (job,) = JOBS
+    (place.folder / "first_job.py").write_text(place.put_in(job))
+    (command,) = commands("first_job.py")
+    row = re.compile(r"^\|\s*\d+\|\s*(\d+)\|$", re.MULTILINE)
+    counts = [int(count) for count in row.findall(place.run(command))]
+    assert (len(counts), sum(counts)) == (4, 50)
+    assert not row.findall(place.run(command)), "the group has read everything"
+
+
+def test_the_job_to_copy_leaves_lanes_free_to_be_cut() -> None:
+    assert "slots" in JOB_TO_COPY
+    assert "lanes" not in JOB_TO_COPY, "a fixed number of lanes keeps a slow key among others"
+
+
+def test_the_readme_is_short() -> None:
+    assert len(README.split()) <= 1_200
+
+
+def test_every_link_of_the_readme_and_of_the_pages_leads_somewhere() -> None:
+    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+    links = [(page, link) for page in pages for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text())]
+    assert [(page.name, link) for page, link in links if "://" not in link and not _leads(page, link)] == []
+
+
+def _leads(page: Path, link: str) -> bool:
+    """Whether a link names a file that is there, and a heading in it by the words that GitHub makes of it."""
+    name, _, anchor = link.partition("#")
+    target = page.parent / name if name else page
+    if not anchor or not target.is_file():
+        return target.exists()
+    headings = re.findall(r"^#+ (.*)$", target.read_text(), re.MULTILINE)
+    return anchor in [re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings]
+
+
 def test_the_job_of_the_readme_runs_and_can_be_described(place: Place) -> None:
     (submit,) = commands("spark-submit")
     place.run(submit)
     assert list((place.folder / "out").glob("query=*/batch=0/*.parquet"))
     (describe,) = commands("coop-kafka describe")
-    shown = place.run(describe.replace("orders-to-lake", "orders-to-parquet"))
+    shown = place.run(describe)
     assert place.topic[:10] in shown
