@@ -74,9 +74,13 @@ class CoopKafkaError(Exception):
         self.what, self.remedy = bounded(what), bounded(remedy)
         super().__init__(self.what, self.remedy)
 
+    @property
+    def headline(self) -> str:
+        """The name and what happened, without the remedy."""
+        return f"{self.name}: {self.what.rstrip('.')}"
+
     def __str__(self) -> str:
-        text = f"{self.name}: {self.what.rstrip('.')}."
-        return f"{text} Remedy: {self.remedy.rstrip('.')}." if self.remedy else text
+        return f"{self.headline}. Remedy: {self.remedy.rstrip('.')}." if self.remedy else f"{self.headline}."
 
 
 class ConfigurationError(CoopKafkaError):
@@ -298,13 +302,18 @@ class InvalidAssignmentError(GroupError):
 
 
 class CodedError(CoopKafkaError):
-    """A policy or a limit of K forbids it; `code` is K's number.
+    """A policy or a limit of K forbids it; `code` is K's number, which the message shows behind the name.
 
     Today's Kafka uses these numbers for other errors: they are never sent to a broker (spec 6).
     """
 
     name = "CODED_ERROR"
-    code: ClassVar[int]
+    code: ClassVar[int] = 0  # each kind has a number of its own
+
+    @property
+    def headline(self) -> str:
+        """The name, the code and what happened, without the remedy."""
+        return f"{self.name}: code {self.code}: {self.what.rstrip('.')}"
 
 
 class IndividualCommitNotAllowedError(CodedError):

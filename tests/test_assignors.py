@@ -60,7 +60,7 @@ def test_an_assignment_that_does_not_fit_is_refused(given: Assignment, what: str
 
 def test_a_part_for_a_member_that_does_not_share_is_code_90() -> None:
     members = some_members(2, "t", sharing=False)
-    with pytest.raises(ConsumerRangeFetchNotAcceptedError, match="CONSUMER_RANGE_FETCH_NOT_ACCEPTED: m0") as refused:
+    with pytest.raises(ConsumerRangeFetchNotAcceptedError, match="NOT_ACCEPTED: code 90: m0") as refused:
         check({"m0": {T0: (LEFT,)}, "m1": {T0: (RIGHT,)}}, members, {"t": 1})
     assert refused.value.code == 90
 

@@ -58,7 +58,7 @@ def test_an_assignor_that_is_broken_everywhere_ends_no_query(
     assert len(broken.asked) == len(failures(members)) <= 3, "it is asked once for the same members"
     why = failures(members)[-1]
     assert why.startswith("mine 1 of m-")
-    assert f"failed: the assignor 'mine' failed: {type(error).__name__}: {error}" in why
+    assert f"failed: INVALID_ASSIGNMENT: the assignor 'mine' failed: {type(error).__name__}: {error}" in why
     assert view(members.name, members.state).assignor == "mine 1 (failed: grouped, whole partitions)"
     assert {first.member, second.member} >= set(owners(members.state)[tp])
 

@@ -30,7 +30,7 @@ def leaves(kind: type[CoopKafkaError]) -> Iterator[type[CoopKafkaError]]:
 )
 def test_each_code_of_the_spec_is_an_exception_with_name_message_and_remedy(code: int, name: str) -> None:
     (kind,) = (k for k in CodedError.__subclasses__() if k.code == code)
-    assert str(kind("it happened", "mend it")) == f"{name}: it happened. Remedy: mend it."
+    assert str(kind("it happened", "mend it")) == f"{name}: code {code}: it happened. Remedy: mend it."
 
 
 @pytest.mark.parametrize("kind", [*dict.fromkeys(leaves(CoopKafkaError))])

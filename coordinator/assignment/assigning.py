@@ -40,7 +40,7 @@ def computed(
         return Computed(assigned(assignor, members, partitions, previous, policy))
     except InvalidAssignmentError as error:
         apart = [replace(m, sharing=False) for m in members]
-        return Computed(assigned(Grouped(), apart, partitions, previous, policy), line(error.what))
+        return Computed(assigned(Grouped(), apart, partitions, previous, policy), line(error.headline))
 
 
 def assigned(
