@@ -12,7 +12,7 @@ from coordinator.commits.commit_api import CommitApi
 from coordinator.ranges import OffsetRange
 from coordinator.subscription import TopicPartition
 from driver_output import beside_the_driver, driver_output
-from streams import Stream, keyed, stable
+from streams import Stream, eventually, keyed, stable
 from topics import Kafka
 
 RECORDS = 10
@@ -23,7 +23,7 @@ from coordinator.subscription import TopicPartition
 
 
 class Halves:
-    '''Cuts each partition in two, whoever is there.'''
+    '''Cuts each partition in two.'''
 
     name, version = "halves", 1
 
@@ -75,14 +75,15 @@ def test_a_query_that_asks_for_parts_where_a_policy_forbids_them_ends_with_the_c
     assert records.sink.received == []
 
 
-def test_a_part_for_a_member_that_takes_none_is_code_90_in_the_drivers_output_and_ends_no_query(
+def test_a_part_for_a_member_that_takes_none_is_code_90_in_the_output_and_ends_no_query(
     records: Stream, run: Run, tmp_path: Path
 ) -> None:
     beside_the_driver(records.spark, "halves_assignor", ASSIGNOR)
+    words = "CONSUMER_RANGE_FETCH_NOT_ACCEPTED: code 90: "
     with driver_output(records.spark, tmp_path / "stderr") as output:
         records.run(**{"assignor": "halves_assignor:Halves", "allow.individual.commit": "false"})
+        eventually(lambda: words in output.read_text(), "Spark's thread has copied the reader's line")
     assert records.sink.offsets == list(range(RECORDS))
-    words = "CONSUMER_RANGE_FETCH_NOT_ACCEPTED: code 90: "
     (line,) = (line for line in output.read_text().splitlines() if words in line)
     assert "the assignor halves 1 failed here, grouped assigns whole partitions" in line
     code, events, _ = run("events", records.options["group"], "--redis", records.options["redis.url"])
@@ -102,7 +103,7 @@ def acknowledging(stream: Stream, *commits: tuple[int, int]) -> Any:
     return sink
 
 
-def test_a_sink_that_commits_what_is_done_or_more_than_may_be_held_ends_the_query_with_91_or_92(
+def test_a_commit_too_many_or_too_late_ends_the_query_with_its_code(
     records: Stream,
 ) -> None:
     records.sink = acknowledging(records, (3, 3), (5, 5), (7, 7))

@@ -1,4 +1,4 @@
-"""A partition that holds all the individual commits it may, on a real Kafka and Redis: who waits is given work."""
+"""A partition that holds all the individual commits it may, on a real Kafka and Redis: a member that waits gets work."""
 
 from dataclasses import dataclass
 
@@ -32,13 +32,13 @@ class StillClock(TestClock):
 
 @dataclass
 class Worker:
-    """A member whose tasks take as long as is said."""
+    """A member whose tasks report the times that a test chooses."""
 
     service: Service
     end: StreamOffset
 
     def asks(self) -> bool:
-        """One call of `latestOffset`; whether it gave a batch, which the sink completes before the next call."""
+        """One call of `latestOffset`: whether it returns a batch. The sink completes that batch before the next call."""
         end = self.service.next_offset(self.end, UNLIMITED)
         self.end = end or self.end
         return end is not None
@@ -82,15 +82,15 @@ def halves(hashes: HashRange, beside: HashRange) -> list[HashRange]:
 
 
 def acknowledge(members: Group, tp: TopicPartition, member: str, hashes: HashRange, offset: int) -> int:
-    """A member commits one offset for some of its hashes; how many individual commits the partition holds then."""
+    """A member commits one offset for some of its hashes; returns the individual commits that the partition holds."""
     members.store.report_ends({tp: members.log().bounds([tp])[tp].end})
     with CommitApi.of_member(members.redis_url, members.name, member) as commits:
         (lane,) = commits.lanes[tp]
         return commits.commit(tp, [OffsetRange(offset, offset + 1)], lanes=[Owned(hashes, lane.epoch)]).held
 
 
-def test_at_the_cap_a_member_that_waits_is_given_a_part_of_what_is_behind(members: Group, tp: TopicPartition) -> None:
-    """One member has read all there is; of the other's half, the keys next to it are slow."""
+def test_at_the_cap_a_member_that_waits_gets_a_part_of_the_range_behind(members: Group, tp: TopicPartition) -> None:
+    """One member has read all records. Of the other's half, the keys next to it are slow."""
     members.clock = StillClock()
     ahead, behind = worker(members, tp), worker(members, tp)
     ahead.service.first_positions()

@@ -25,7 +25,7 @@ from coordinator.subscription import TopicPartition
 
 
 class Desk:
-    '''One topic goes to the member whose label says so, or else to the largest; the others are grouped.'''
+    '''One topic goes to the labelled member, or else to the largest one. The others are grouped.'''
 
     name, version = "desk", 1
 
@@ -71,9 +71,7 @@ def settled(stream: Stream, members: int) -> bool:
     return len(seen.members) == members and seen.state == "Stable"
 
 
-def test_assignor_labels_capacity_and_sharing_decide_who_reads_what(
-    kafka: Kafka, stream: Stream, tmp_path: Path
-) -> None:
+def test_assignor_labels_capacity_and_sharing_decide_the_owners(kafka: Kafka, stream: Stream, tmp_path: Path) -> None:
     """Of three partitions, three quarters are two whole ones for a member that takes no parts."""
     orders, desk = kafka.create_topic("orders", partitions=3), kafka.create_topic("desk")
     beside_the_driver(stream.spark, "desk_assignor", ASSIGNOR.format(topic=desk))
@@ -97,7 +95,7 @@ def test_assignor_labels_capacity_and_sharing_decide_who_reads_what(
     assert (len(by_capacity), len(by_label)) == (2, 2), "no partition of `orders` is shared"
 
 
-def test_state_loss_grace_and_lead_decide_what_is_read_when(members: Group, kafka: Kafka, stream: Stream) -> None:
+def test_state_loss_grace_and_lead_decide_the_batches(members: Group, kafka: Kafka, stream: Stream) -> None:
     """Redis loses the group while a topic grows: Kafka's own group proves no position of the new partition."""
     grown, timed = kafka.create_topic("grown"), kafka.create_topic("timed", partitions=2)
     stream.options |= {"subscribe": f"{grown},{timed}", "session.timeout.ms": "1000"}

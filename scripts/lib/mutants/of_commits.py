@@ -65,7 +65,7 @@ FAULTS = (
         ("tests/test_back_pressure.py",),
     ),
     Fault(
-        "at the cap no assignment is due, and who waits is given nothing",
+        "at the cap no assignment is due, and a member that waits gets nothing",
         (Edit(_LUA + "commit_ranges.lua", "redis.call('HINCRBY', META, 'joins', 1)", ""),),
         ("tests/end_to_end/test_full_partition.py",),
     ),

@@ -1,4 +1,4 @@
-"""Faults in the way of options to the coordinator, and of its codes to the user."""
+"""Faults between the user and the coordinator: options that do not reach it, codes that it does not show."""
 
 from mutants.fault import Edit, Fault
 
@@ -37,7 +37,7 @@ FAULTS = (
         ("tests/test_errors.py",),
     ),
     Fault(
-        "nobody is told that an assignment was refused with a code",
+        "the event of a refused assignment lacks its code",
         (Edit("coordinator/assignment/assigning.py", "line(error.headline)", "line(error.what)"),),
         ("tests/test_assigning.py",),
     ),
