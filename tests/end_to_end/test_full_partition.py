@@ -1,4 +1,4 @@
-"""A partition that holds all the individual commits it may, on a real Kafka and Redis: a member that waits gets work."""
+"""A partition at the cap of individual commits, on a real Kafka and Redis: a member that waits gets work."""
 
 from dataclasses import dataclass
 
@@ -38,7 +38,7 @@ class Worker:
     end: StreamOffset
 
     def asks(self) -> bool:
-        """One call of `latestOffset`: whether it returns a batch. The sink completes that batch before the next call."""
+        """One call of `latestOffset`: whether it returns a batch, which the sink completes before the next call."""
         end = self.service.next_offset(self.end, UNLIMITED)
         self.end = end or self.end
         return end is not None
@@ -81,37 +81,47 @@ def halves(hashes: HashRange, beside: HashRange) -> list[HashRange]:
     return found if beside.lo < hashes.lo else found[::-1]
 
 
-def acknowledge(members: Group, tp: TopicPartition, member: str, hashes: HashRange, offset: int) -> int:
+def acknowledge(members: Group, tp: TopicPartition, member: str, hashes: HashRange, from_end: int) -> int:
     """A member commits one offset for some of its hashes; returns the individual commits that the partition holds."""
-    members.store.report_ends({tp: members.log().bounds([tp])[tp].end})
+    end = members.log().bounds([tp])[tp].end
+    members.store.report_ends({tp: end})
+    done = OffsetRange(end - from_end, end - from_end + 1)
     with CommitApi.of_member(members.redis_url, members.name, member) as commits:
         (lane,) = commits.lanes[tp]
-        return commits.commit(tp, [OffsetRange(offset, offset + 1)], lanes=[Owned(hashes, lane.epoch)]).held
+        return commits.commit(tp, [done], lanes=[Owned(hashes, lane.epoch)]).held
 
 
-def test_at_the_cap_a_member_that_waits_gets_a_part_of_the_range_behind(members: Group, tp: TopicPartition) -> None:
-    """One member has read all records. Of the other's half, the keys next to it are slow."""
+@pytest.fixture
+def pair(members: Group, tp: TopicPartition) -> tuple[Worker, Worker]:
+    """Two members that own one half each."""
     members.clock = StillClock()
-    ahead, behind = worker(members, tp), worker(members, tp)
-    ahead.service.first_positions()
-    ahead.work()
-    assert not behind.asks(), "it joins"
-    assert not ahead.asks(), "it releases one half"
-    assert not behind.asks(), "it acquires that half"
-    ours, theirs = (owned(members, tp)[each.service.member] for each in (ahead, behind))
+    one, two = worker(members, tp), worker(members, tp)
+    one.service.first_positions()
+    one.work()
+    assert not two.asks(), "it joins"
+    assert not one.asks(), "it releases one half"
+    assert not two.asks(), "it acquires that half"
+    return one, two
+
+
+def test_at_the_cap_a_member_that_waits_gets_a_part_of_the_range_behind(
+    members: Group, tp: TopicPartition, pair: tuple[Worker, Worker]
+) -> None:
+    """One member has read all records. Of the other's half, the keys next to it are slow."""
+    ahead, behind = pair
+    ours, theirs = (owned(members, tp)[each.service.member] for each in pair)
     slow, quick = halves(theirs, beside=ours)
     for _ in range(3):
         more(members, tp, 200)
         ahead.work()
         behind.work(slow)
     more(members, tp, 20)
-    end = members.log().bounds([tp])[tp].end
-    assert acknowledge(members, tp, behind.service.member, quick, end - 5) == 1
+    assert acknowledge(members, tp, behind.service.member, quick, 5) == 1
     assert not ahead.asks(), "the partition is full"
     assert {line.why for line in ahead.service.lanes.lines} == {"ceiling: individual commits"}
 
     with pytest.raises(MaxIndividualCommitReachedError):
-        acknowledge(members, tp, behind.service.member, quick, end - 3)
+        acknowledge(members, tp, behind.service.member, quick, 3)
     assert not ahead.asks(), "it computes the assignment that is due"
     behind.work(slow)
     assert ahead.asks(), "it waits no more"

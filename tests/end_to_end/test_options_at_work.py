@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
 from pyspark.sql.streaming.query import StreamingQuery
 
 from coordinator.operations.views import view
@@ -71,24 +72,35 @@ def settled(stream: Stream, members: int) -> bool:
     return len(seen.members) == members and seen.state == "Stable"
 
 
-def test_assignor_labels_capacity_and_sharing_decide_the_owners(kafka: Kafka, stream: Stream, tmp_path: Path) -> None:
+@pytest.fixture
+def orders(kafka: Kafka) -> str:
+    """A topic of three partitions."""
+    return kafka.create_topic("orders", partitions=3)
+
+
+@pytest.fixture
+def desk(kafka: Kafka, stream: Stream, orders: str) -> str:
+    """A topic that the user's assignor of the stream treats apart."""
+    topic = kafka.create_topic("desk")
+    beside_the_driver(stream.spark, "desk_assignor", ASSIGNOR.format(topic=topic))
+    stream.options |= {"subscribe": f"{orders},{topic}", "allow.several.queries": "true"}
+    stream.options["assignor"] = "desk_assignor:Desk"
+    return topic
+
+
+def test_assignor_labels_capacity_and_sharing_decide_the_owners(
+    kafka: Kafka, stream: Stream, orders: str, desk: str, tmp_path: Path
+) -> None:
     """Of three partitions, three quarters are two whole ones for a member that takes no parts."""
-    orders, desk = kafka.create_topic("orders", partitions=3), kafka.create_topic("desk")
-    beside_the_driver(stream.spark, "desk_assignor", ASSIGNOR.format(topic=desk))
-    stream.options |= {
-        "subscribe": f"{orders},{desk}",
-        "allow.several.queries": "true",
-        "assignor": "desk_assignor:Desk",
-    }
     whole, labelled = (Stream(stream.spark, stream.options, tmp_path / name) for name in ("whole", "labelled"))
     first = whole.start(None, **{"capacity": "3", "allow.individual.commit": "false"})
     second = labelled.start(None, **{"capacity": "1", "member.labels": "team=core,at=desk"})
+    sinks = whole.sink, labelled.sink
     with running(first, second):
         eventually(lambda: settled(stream, 2), "both own what is assigned to them")
         for partition in range(3):
             kafka.produce(orders, of_partition(orders, partition))
         kafka.produce(desk, of_partition(desk, 0))
-        sinks = whole.sink, labelled.sink
         eventually(lambda: sum(len(sink.received) for sink in sinks) == 4 * KEYS, "all records arrive")
     by_capacity, by_label = ({d.value for d in sink.received} for sink in sinks)
     assert "desk 0" in by_label
