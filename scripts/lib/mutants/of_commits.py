@@ -65,6 +65,11 @@ FAULTS = (
         ("tests/coordinator/plan/test_back_pressure.py",),
     ),
     Fault(
+        "at the cap no assignment is due, and a member that waits gets nothing",
+        (Edit(_LUA + "commit_ranges.lua", "redis.call('HINCRBY', META, 'joins', 1)", ""),),
+        ("tests/end_to_end/test_full_partition.py",),
+    ),
+    Fault(
         "an ordered commit does not wait for its turn",
         (Edit(_LUA + "reserve.lua", "local turn = not less(stable, mine[1])", "local turn = true"),),
         ("tests/coordinator/commits/test_ordered_commits.py",),
