@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 
 import pytest
+from coordinator.telemetry import SliceCost
 
 from coordinator.commits.commit_api import CommitApi
-from coordinator.cost.costs import SliceCost
 from coordinator.errors import MaxIndividualCommitReachedError
 from coordinator.member.service import Service
 from coordinator.offset_spec import Earliest
