@@ -15,13 +15,19 @@ from coordinator.reports.lane_lines import LaneLine
 from coordinator.subscription import TopicPartition
 
 SCHEMA = "1"
-"""Of the state that this version reads and writes; another one is of another version."""
+"""The schema number of the state in Redis; `lua/prelude.lua` has it too (rule: schema-number)."""
 
 _TOPIC = re.compile(r"([A-Za-z0-9._-]{1,64}) ([1-9][0-9]{0,9})")
 
 
+def check_schema(meta: Mapping[str, str]) -> None:
+    """Raise `StateFormatError` if a group's `meta` is of another schema."""
+    if (schema := meta.get("schema", "")) != SCHEMA:
+        raise other_schema(schema)
+
+
 def other_schema(schema: str) -> StateFormatError:
-    """What somebody gets who meets state of another version than this one."""
+    """The refusal of state in Redis that another version wrote."""
     return StateFormatError(
         f"the group's state in Redis is of schema {schema!r}, this coop-kafka reads schema {SCHEMA!r}",
         "run a coop-kafka of the version that wrote it, or a newer one",

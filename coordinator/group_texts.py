@@ -15,7 +15,7 @@ from typing import TypeVar
 from coordinator.assignment.assignment_text import ranges_of
 from coordinator.assignment.policies import policy_of
 from coordinator.errors import StateFormatError
-from coordinator.group_state import SCHEMA, GroupState, KnownTopic, other_schema
+from coordinator.group_state import GroupState, KnownTopic, check_schema
 from coordinator.identifiers import LANE_EPOCH
 from coordinator.progress.growth import PARTITIONS_MAX, parsed
 from coordinator.progress.segments import Progress, Rectangle, commits_of
@@ -79,8 +79,7 @@ def key(tp: TopicPartition) -> str:
 
 def checked_meta(meta: Mapping[str, str]) -> Mapping[str, str]:
     """The `meta` of a group, if it is of this schema and its numbers are numbers."""
-    if (schema := meta.get("schema", "")) != SCHEMA:
-        raise other_schema(schema)
+    check_schema(meta)
     if not _NONCE.fullmatch(meta.get("nonce", "")):
         raise StateFormatError(f"nonce is {meta.get('nonce', '')!r}, not hex digits")
     for name in NUMBERS:

@@ -1,4 +1,4 @@
-"""The key hash (spec 3): which point of the hash space a record is.
+"""The key hash (rule: key-hash): which point of the hash space a record is.
 
 mmh3 is the definition; whatever hashes faster elsewhere must agree with it bit by bit.
 """
@@ -23,7 +23,7 @@ def hash_record(key: bytes | None, offset: int) -> int:
 
 
 def cut_bound(i: int, n: int) -> int:
-    """The first hash of piece `i` when the space is cut into `n` even pieces (spec R2)."""
+    """The first hash of piece `i` when the space is cut into `n` even pieces (rule: even-cuts)."""
     return i * (HASH_MAX + 1) // n
 
 

@@ -1,4 +1,4 @@
-"""Ranges: closed ranges of key hashes, half-open ranges of offsets (spec R1), and their sets.
+"""Ranges: closed ranges of key hashes, half-open ranges of offsets (rule: half-open-offsets), and their sets.
 
     hash     lo ------- hi      both belong to it
     offset   start ---- until   `until` is the next offset to read
@@ -119,7 +119,7 @@ class OffsetRange:
         return self.until - self.start
 
     def __str__(self) -> str:
-        """Inclusive, as people read it (spec R1): [45, 51) is `45-50`."""
+        """Inclusive, as people read it: [45, 51) is `45-50`."""
         return f"{self.start}-{self.until - 1}"
 
     @classmethod

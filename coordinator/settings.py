@@ -24,7 +24,7 @@ class StandaloneSettings:
 
 @dataclass(frozen=True, slots=True)
 class GroupSettings:
-    """Settings of one member of a group (spec 4.2, 6, 7)."""
+    """Settings of one member of a group."""
 
     group: str
     capacity: int = 1  # how much of the group's work this member wants
@@ -40,7 +40,7 @@ class GroupSettings:
     heartbeat_ms: int = 3_000
     retention_ms: int = 10_080 * 60_000
     max_outage_ms: int = 60_000
-    max_individual_commits: int = MAX_INDIVIDUAL_COMMITS  # that a partition may hold (spec 6, code 92)
+    max_individual_commits: int = MAX_INDIVIDUAL_COMMITS  # that a partition may hold (code 92)
     max_ranges: int = MAX_RANGES  # collected offset ranges at which an acknowledger commits by itself
     growth_grace_ms: int = 600_000  # how long new partitions wait for older ones after a growth was seen; 0: not at all
     fail_on_data_loss: bool = True

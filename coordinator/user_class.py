@@ -57,6 +57,6 @@ def made(noun: str, name: str) -> object:
 
 def _unusable(noun: str, name: str, error: BaseException) -> InvalidOptionError:
     return InvalidOptionError(
-        f"the {noun} {quoted(name)} cannot be made: {said(error)}",
+        f"the {noun} {quoted(name)} cannot be created: {said(error)}",
         "name an importable class as module:Class that needs no arguments",
     )

@@ -45,7 +45,6 @@ def read(spark: SparkSession, wanted: argparse.Namespace) -> DataFrame:
         .option("group", wanted.group)
         .option("redis.url", wanted.redis)
         .option("slots", wanted.slots)
-        .option("lanes", wanted.slots)
         .load()
     )
 

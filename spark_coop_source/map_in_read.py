@@ -66,6 +66,6 @@ def _pickled(function: Callable[..., object]) -> str:
         name = getattr(function, "__qualname__", type(function).__qualname__)
         raise InvalidOptionError(
             f"the function {name:.100} cannot be pickled ({type(error).__name__}: {error!s:.{SHOWN}})",
-            "let it not hold what lives in this process only, as connections, locks or a Spark session:"
-            " open such things inside it",
+            "keep no connections, locks or Spark session in it, since they live in this process only:"
+            " open them inside the function",
         ) from error

@@ -36,7 +36,7 @@ class CoopKafkaDataSource(DataSource):
     def schema(self) -> StructType | str:
         """The row schema of Spark's own Kafka source, or that of `mapInRead`; a wrong option is refused here."""
         with needed_packages():
-            from spark_coop_source.hand_over import schema as row_schema
+            from spark_coop_source.arrow_output import schema as row_schema
             from spark_coop_source.options.options import validate
         options = validate(self.options, streaming=None)
         made = options.function_output
@@ -61,8 +61,8 @@ class CoopKafkaDataSource(DataSource):
 
     def _checked(self, schema: StructType, *, streaming: bool) -> "tuple[SourceOptions, UserFunction | None]":
         with needed_packages():
+            from spark_coop_source.arrow_output import schema as row_schema
             from spark_coop_source.function.user_function import UserFunction
-            from spark_coop_source.hand_over import schema as row_schema
             from spark_coop_source.options.options import validate
         options = validate(self.options, streaming=streaming)
         if options.function is not None:

@@ -9,7 +9,6 @@ import sys
 import uuid
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -31,11 +30,12 @@ from command_runs import Run
 from coordinator.subscription import TopicPartition
 from group_services import Group
 from second_try import pytest_runtest_makereport, pytest_sessionfinish  # noqa: F401 - hooks, which pytest finds here
+from secure_listener import SecureListener
 from store_world import StoreServer, World
 from streams import Stream, keyed
 from topics import Kafka
 
-LONGEST = ("test_drivers", "test_stream_reader")
+LONGEST = ("test_drivers", "test_streaming_queries")
 """Long files that come late in the alphabet, or, as a single test, could come last."""
 
 SERVERS = {"kafka_server", "redis_url", "store_server", "spark", *redis_servers.KINDS}
@@ -45,16 +45,6 @@ settings.register_profile("here", deadline=None)  # how long an example takes is
 settings.load_profile("here")
 
 os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
-
-
-@dataclass(frozen=True, slots=True)
-class SecureListener:
-    """How to reach the broker over SASL_SSL with SCRAM-SHA-512."""
-
-    bootstrap: str
-    authority: Path  # PEM file of the certificate authority to trust
-    user: str
-    password: str = field(repr=False)
 
 
 @pytest.fixture(scope="session", autouse=True)

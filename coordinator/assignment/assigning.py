@@ -1,4 +1,4 @@
-"""An assignment under the group's policies, checked before anybody uses it (spec 4.1, 6). Pure.
+"""An assignment under the group's policies, checked before anybody uses it (rule: checked-assignment). Pure.
 
     a member's assignor --> result --> plain values --> check --> the assignment
              |________________|____________|______________|
@@ -40,7 +40,7 @@ def computed(
         return Computed(assigned(assignor, members, partitions, previous, policy))
     except InvalidAssignmentError as error:
         apart = [replace(m, sharing=False) for m in members]
-        return Computed(assigned(Grouped(), apart, partitions, previous, policy), line(error.what))
+        return Computed(assigned(Grouped(), apart, partitions, previous, policy), line(error.headline))
 
 
 def assigned(

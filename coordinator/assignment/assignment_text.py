@@ -12,7 +12,6 @@ from coordinator.errors import StateFormatError
 from coordinator.ranges import WHOLE, HashRange
 from coordinator.subscription import TopicPartition
 
-_FIRST = "grouped 1"  # what a member knows whose version does not say so yet
 _REMEDY = "restart the query of that member: it writes this again; coop-kafka describe shows its host and process"
 Ranges = Mapping[TopicPartition, tuple[HashRange, ...]]
 
@@ -75,13 +74,13 @@ def seniority(members: Iterable[Subscriber]) -> dict[str, Preferences]:
 
 def _preferences(member: Subscriber) -> Preferences:
     try:
-        return preferences_of(member.metadata.get("protocols") or _FIRST)
+        return preferences_of(member.metadata.get("protocols", ""))
     except StateFormatError as error:
         raise StateFormatError(f"of the assignors of member {member.member}, {error.what}", _REMEDY) from None
 
 
 def _joined_at(member: Subscriber) -> int:
-    text = member.metadata.get("joined_at", "0")
+    text = member.metadata.get("joined_at", "")
     if not (text.isascii() and text.isdecimal()):
         raise StateFormatError(f"member {member.member} joined at {text!r}, not a time in ms", _REMEDY)
     return int(text)
@@ -90,7 +89,7 @@ def _joined_at(member: Subscriber) -> int:
 def subscriber(member: str, fields: Mapping[str, str]) -> Subscriber:
     """What an assignor may know of a member, from the member's hash."""
     topics = frozenset(filter(None, fields.get("topics", "").split(",")))
-    capacity = fields.get("capacity", "1")
+    capacity = fields.get("capacity", "")
     if not (capacity.isascii() and capacity.isdecimal() and int(capacity)):
         raise StateFormatError(f"member {member} has capacity {capacity!r}, not a whole number above 0", _REMEDY)
     sharing = fields.get(MEMBER_POLICY, "true") != "false"

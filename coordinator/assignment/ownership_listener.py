@@ -1,4 +1,4 @@
-"""The class that a user names in the option `ownership.listener`: told when key ranges change hands (spec 8).
+"""The class that a user names in the option `ownership.listener`: told when key ranges change hands.
 
     from coordinator.assignment.ownership_listener import OwnershipListener
 
@@ -45,7 +45,7 @@ class OwnershipListener:
 def check(name: str) -> None:
     """Raise `InvalidOptionError` unless `module:Class` is there and has the methods; makes no instance."""
     if ":" not in name:
-        raise InvalidOptionError(f"{quoted(name)} is no class", "name one as module:Class")
+        raise InvalidOptionError(f"{quoted(name)} is not a class", "name one as module:Class")
     thing = found("ownership listener", name)
     if missing := [m for m in METHODS if not callable(getattr(thing, m, None))]:
         raise InvalidOptionError(

@@ -1,11 +1,11 @@
-"""Whether members may share partitions: what a group, its topics and a query say of it (spec 6). Pure.
+"""Whether members may share partitions: what a group, its topics and a query say of it. Pure.
 
     accept.individual.commit             of the group: may it share partitions at all
     accept.range.fetch:<topic>           of a topic: may its partitions be shared
     allow.individual.commit              of a query: may this member share a partition
 
 A range of a partition is given out only where all three say true; each is true until somebody says otherwise
-(R5). Policies rule assignments, so whole partitions too stay cut in lanes within one application.
+(rule: sharing-policies). Policies rule assignments, so whole partitions too stay cut in lanes within one application.
 """
 
 import re
@@ -51,7 +51,7 @@ def policy_of(fields: Mapping[str, str]) -> Policy:
     for name, text in fields.items():
         if text not in ("true", "false") or not _known(name):
             raise StateFormatError(
-                f"the policy {name!r} is recorded as {text!r}, not as true or false of a policy there is",
+                f"policy {name!r} is recorded as {text!r}: the name is unknown, or the value is not true or false",
                 "set it again: coop-kafka policy GROUP",
             )
     refused = (name.partition(":")[2] for name, text in fields.items() if text == "false" and name != GROUP_POLICY)
@@ -69,7 +69,7 @@ def checked(changes: Mapping[str, str]) -> dict[str, str]:
 def not_there(changes: Iterable[str], group: str, topics: Collection[str] | None) -> tuple[str, ...]:
     """A line for each of these policies that rules nothing now; `topics` are the group's, None if there is no group."""
     if topics is None:
-        return (f"there is no group {group!r}: its policies wait seven days for its first query. Check the name",)
+        return (f"group {group!r} does not exist. Redis keeps its policies for seven days. Check the name",)
     named = (name.partition(":")[2] for name in changes if name != GROUP_POLICY)
     return tuple(
         f"group {group!r} does not read topic {topic!r}: its policy waits until the group reads it. Check the name"
@@ -80,15 +80,15 @@ def not_there(changes: Iterable[str], group: str, topics: Collection[str] | None
 
 def refuse_demand(policy: Policy, group: str, topics: Iterable[str]) -> None:
     """Raise code 88 or 89 where a query asks for parts of partitions and may not have them."""
-    remedy = f"remove the option {MEMBER_POLICY}, to get whole partitions here and parts where they are allowed; or set"
+    remedy = f"remove the option {MEMBER_POLICY}, so that this query reads whole partitions; or change"
     if not policy.accept_individual_commit:
         raise IndividualCommitNotAllowedError(
-            f"{MEMBER_POLICY}=true is given, and the policy of group {group!r} is {GROUP_POLICY}=false",
+            f"{MEMBER_POLICY}=true is given, but the policy of group {group!r} is {GROUP_POLICY}=false",
             f"{remedy} the policy: {setting(group, GROUP_POLICY)}",
         )
     if refused := sorted(policy.refused_topics.intersection(topics)):
         raise TopicRangeFetchNotAllowedError(
-            f"{MEMBER_POLICY}=true is given, and in group {group!r} the policy of topic {refused[0]!r} is "
+            f"{MEMBER_POLICY}=true is given, but in group {group!r} the policy of topic {refused[0]!r} is "
             f"{TOPIC_POLICY}=false",
             f"{remedy} the policy: {setting(group, f'{TOPIC_POLICY}:{refused[0]}')}",
         )
@@ -102,12 +102,12 @@ def setting(group: str, policy: str) -> str:
 def _checked(name: str, text: str) -> str:
     if not _known(name):
         near = get_close_matches(name.partition(":")[0], (GROUP_POLICY, TOPIC_POLICY), 1)
-        known = f"{GROUP_POLICY} of the group, and {TOPIC_POLICY}:TOPIC of a topic"
+        known = f"{GROUP_POLICY} of the group, or {TOPIC_POLICY}:TOPIC of a topic"
         raise UnknownOptionError(
-            f"there is no policy {name!r}",
-            f"did you mean {near[0]}{':TOPIC' if near[0] == TOPIC_POLICY else ''}? There are {known}"
+            f"policy {name!r} does not exist",
+            f"did you mean {near[0]}{':TOPIC' if near[0] == TOPIC_POLICY else ''}? Set {known}"
             if near
-            else f"there are {known}",
+            else f"set {known}",
         )
     if text not in ("true", "false", ""):
         raise InvalidOptionError(f"policy {name} = {text!r}: neither true nor false", "give true, false, or nothing")

@@ -1,4 +1,4 @@
-"""Which assignor a group uses: one that all members know, chosen by vote, so that restarts can roll (G; spec 4.2).
+"""Which assignor a group uses: members vote for an assignor that all of them know (rule: common-assignor).
 
     A: v1 v0    B: v1 v0    C: v0        all know v0 only, so v0
     A: v1 v0    B: v1 v0    C: v1 v0     all know both and vote for v1, so v1
@@ -61,7 +61,7 @@ def agree(members: Mapping[str, Preferences]) -> Agreement:
     As in Kafka, whoever joins and shares no protocol with those who are there is refused; they go on.
     """
     if not members:
-        raise StateFormatError("no member of the group says which assignors it knows", "restart its queries")
+        raise StateFormatError("no member of the group reports its assignors", "restart its queries")
     known: set[Protocol] = set(next(iter(members.values())))
     working: dict[str, Preferences] = {}
     excluded: dict[str, str] = {}
@@ -77,7 +77,7 @@ def agree(members: Mapping[str, Preferences]) -> Agreement:
 def elected(members: Mapping[str, Preferences]) -> Protocol:
     """Of the protocols that all members know, which must be one or more, the one that most of them like best.
 
-    Each votes for the first in its own list that all know; ties break by name (R4).
+    Each votes for the first in its own list that all know; ties break by name.
     """
     candidates = set.intersection(*map(set, members.values()))
     votes = Counter(next(p for p in preferences if p in candidates) for preferences in members.values())

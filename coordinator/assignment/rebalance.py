@@ -9,10 +9,10 @@ from coordinator.ranges import HashRange
 
 def owned_ranges(ownership: Ownership) -> Ranges:
     """What is owned, whatever its lane epochs."""
-    return {tp: joined(o.hashes for o in owned) for tp, owned in ownership.items() if owned}
+    return {tp: union(o.hashes for o in owned) for tp, owned in ownership.items() if owned}
 
 
-def joined(ranges: Iterable[HashRange]) -> tuple[HashRange, ...]:
+def union(ranges: Iterable[HashRange]) -> tuple[HashRange, ...]:
     """The same hashes in the fewest ranges, ascending."""
     merged: list[HashRange] = []
     for r in sorted(ranges):
@@ -23,7 +23,7 @@ def joined(ranges: Iterable[HashRange]) -> tuple[HashRange, ...]:
     return tuple(merged)
 
 
-def beyond(some: Ranges, other: Ranges) -> Ranges:
+def difference(some: Ranges, other: Ranges) -> Ranges:
     """What `some` has and `other` has not."""
     differ = {tp: hashes for tp, hashes in some.items() if hashes != other.get(tp)}
     left = {tp: tuple(m for h in hashes for m in minus(h, other.get(tp, ()))) for tp, hashes in differ.items()}
@@ -32,7 +32,7 @@ def beyond(some: Ranges, other: Ranges) -> Ranges:
 
 def minus(hashes: HashRange, ranges: Iterable[HashRange]) -> tuple[HashRange, ...]:
     """What of `hashes` is in none of `ranges`."""
-    return missing(hashes, _clipped(joined(ranges), hashes))
+    return missing(hashes, _clipped(union(ranges), hashes))
 
 
 def _clipped(ranges: tuple[HashRange, ...], within: HashRange) -> tuple[HashRange, ...]:

@@ -1,4 +1,4 @@
-"""How much of the group's work a member can take besides the slow keys that it holds (spec 4.3, 8). Pure.
+"""How much of the group's work a member can take besides the slow keys that it holds. Pure.
 
     capacity 4, and one of 2 slots busy all the time with a key that cannot keep up   ->  as good as 2
 
@@ -31,6 +31,7 @@ def _slow_tenths(member: Subscriber) -> int:
     text = member.metadata.get(SLOW_PERCENT, "0")
     if not (text.isascii() and text.isdecimal()):
         raise StateFormatError(
-            f"member {member.member} says that {text!r} percent of its slots are taken", "restart its query"
+            f"member {member.member} reports {text!r} as its percentage of busy slots, not 0 to 100",
+            "restart its query",
         )
     return (int(text) + TENTHS // 2) // TENTHS

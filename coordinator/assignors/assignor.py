@@ -1,4 +1,4 @@
-"""What an assignor is: from members, partition counts and the previous assignment to ranges per member (spec 4.1).
+"""What an assignor is: from members, partition counts and the previous assignment to ranges per member.
 
 Values only; knows nothing of Redis, leases or lane epochs.
 """

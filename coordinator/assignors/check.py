@@ -1,4 +1,4 @@
-"""The check of every assignment before it is used, whoever computed it (spec 4.1).
+"""The check of every assignment before it is used, whoever computed it (rule: checked-assignment).
 
 The ranges of each partition tile its hash space among members that subscribe to its topic, and a
 member that does not share has whole partitions only.
@@ -26,7 +26,7 @@ def check(assignment: Assignment, members: Sequence[Subscriber], partitions: Map
     wanted = {tp for m in members for t in m.topics for tp in topic_partitions(t, partitions.get(t, 0))}
     for tp in sorted(wanted | pieces.keys()):
         if tp not in wanted:
-            raise InvalidAssignmentError(f"{tp} is assigned and does not exist", _REMEDY)
+            raise InvalidAssignmentError(f"{tp} is assigned, but does not exist", _REMEDY)
         _check_tiles(tp, sorted(pieces.get(tp, ())))
 
 
@@ -41,7 +41,7 @@ def _check_member(
         raise InvalidAssignmentError(f"the ranges of {member} in {tp} overlap or do not ascend", _REMEDY)
     if ranges and not subscriber.sharing and ranges != (WHOLE,):
         raise ConsumerRangeFetchNotAcceptedError(
-            f"{member} does not share partitions and is given {_text(ranges)} of {tp}",
+            f"{member} does not share partitions, but the assignor gave it {_text(ranges)} of {tp}",
             "set allow.individual.commit to true for that member, or choose an assignor that gives it whole partitions",
         )
 
@@ -50,12 +50,14 @@ def _check_tiles(tp: TopicPartition, pieces: list[tuple[HashRange, str]]) -> Non
     lo, owner = 0, ""
     for hashes, member in pieces:
         if hashes.lo < lo:
-            raise InvalidAssignmentError(f"{hashes} of {tp} goes to {member}, part of it to {owner} as well", _REMEDY)
+            raise InvalidAssignmentError(
+                f"{hashes} of {tp} is assigned to {member}, and a part of it to {owner} as well", _REMEDY
+            )
         if hashes.lo > lo:
             break
         lo, owner = hashes.hi + 1, member
     if lo <= HASH_MAX:
-        raise InvalidAssignmentError(f"nobody is given the hashes from {lo:016x} on of {tp}", _REMEDY)
+        raise InvalidAssignmentError(f"no member owns the hashes of {tp} from {lo:016x} on", _REMEDY)
 
 
 def _text(ranges: tuple[HashRange, ...]) -> str:

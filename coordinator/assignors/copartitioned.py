@@ -1,4 +1,4 @@
-"""Joined topics get the same cuts and owners (G; spec 4.1).
+"""Joined topics get the same cuts and owners.
 
 Topics with the same subscribers and the same number of partitions count as joined: partition 3 of each
 belongs to the same members, cut at the same hashes, so that a join by key finds both sides in one

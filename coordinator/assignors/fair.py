@@ -1,4 +1,4 @@
-"""Fair shares in proportion to capacity, whoever may take from which pool (spec 4.1).
+"""Fair shares in proportion to capacity, whoever may take from which pool.
 
 A pool is an amount that a set of members may take from: the partitions of all topics with the same
 subscribers. With one pool the shares are plain proportions. With several, a member that may take from

@@ -1,4 +1,4 @@
-"""The default assignor: whole partitions first, in proportion to capacity; moves little (spec 4.1).
+"""The default assignor: whole partitions first, in proportion to capacity; moves little.
 
 Three steps, all in integers:
 

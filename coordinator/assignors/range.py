@@ -1,4 +1,4 @@
-"""Kafka's range assignor, and K's reverse-assign where members that share outnumber partitions (spec 4.1, R3).
+"""Kafka's range assignor, and the draft KIP's reverse-assign where members that share outnumber partitions.
 
     5 members, 3 partitions     p0: c1,c2    p1: c3,c4    p2: c5
     3 members, 5 partitions     c1: p0,p1    c2: p2,p3    c3: p4

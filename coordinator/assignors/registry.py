@@ -1,4 +1,4 @@
-"""Assignors by name: this project's, and a user's class as `module:Class` (spec 4.1)."""
+"""Assignors by name: this project's, and a user's class as `module:Class`."""
 
 import re
 from collections import Counter
@@ -27,12 +27,12 @@ MOST = 16
 def assignors(names: str) -> tuple[Assignor, ...]:
     """The assignors of a list of names, separated by commas, by preference; see `assignor`."""
     if (count := names.count(",") + 1) > MOST:
-        raise InvalidOptionError(f"there are {count} assignors", f"name at most {MOST}")
+        raise InvalidOptionError(f"the list has {count} assignors", f"name at most {MOST}")
     made = tuple(assignor(name.strip()) for name in names.split(","))
     known = Counter((a.name, a.version) for a in made)
     if twice := [f"{name} {version}" for (name, version), times in known.items() if times > 1]:
         raise InvalidOptionError(
-            f"the assignor {twice[0]} is named twice", "name each once, or give each version its own"
+            f"the assignor {twice[0]} is named twice", "name each assignor once; give each version a name of its own"
         )
     return made
 
@@ -47,7 +47,7 @@ def assignor(name: str) -> Assignor:
     if ":" not in name:
         near = get_close_matches(name, NAMES, n=1)
         raise InvalidOptionError(
-            f"there is no assignor {quoted(name)}",
+            f"assignor {quoted(name)} does not exist",
             f"did you mean {near[0]}?" if near else f"choose one of {', '.join(NAMES)}, or your own as module:Class",
         )
     return _checked(name, made("assignor", name))

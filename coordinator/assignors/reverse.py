@@ -1,7 +1,7 @@
-"""What `range` and `roundrobin` share: which topics are reversed, and what becomes of a choice (spec 4.1).
+"""What `range` and `roundrobin` share: which topics are reversed, and what becomes of a choice.
 
 Where the members of a topic that share outnumber its partitions, partitions choose among them, and who
-does not share gets none of it (K's reverse-assign). In all other topics members get whole partitions
+does not share gets none of it (the draft KIP's reverse-assign). In all other topics members get whole partitions
 exactly as in Kafka, unless that would leave a member that shares without anything: then each topic with
 more members than partitions goes to those that share first.
 """

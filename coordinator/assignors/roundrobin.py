@@ -1,4 +1,4 @@
-"""Kafka's round robin assignor, and K's reverse-assign where members that share outnumber partitions (spec 4.1).
+"""Kafka's round robin assignor, and the draft KIP's reverse-assign where members that share outnumber partitions.
 
     5 members, 3 partitions     p0: c1,c4    p1: c2,c5    p2: c3
     3 members, 5 partitions     c1: p0,p3    c2: p1,p4    c3: p2

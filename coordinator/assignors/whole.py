@@ -1,4 +1,4 @@
-"""How many whole partitions the members get that do not share (spec 4.1)."""
+"""How many whole partitions the members get that do not share."""
 
 from collections.abc import Mapping, Sequence
 

@@ -1,4 +1,4 @@
-"""What the verbs of the command `coop-kafka` have in common: arguments, connections, JSON."""
+"""Arguments, connections and JSON that several verbs of `coop-kafka` share."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -22,7 +22,7 @@ Group = Annotated[
     str,
     typer.Argument(
         metavar="GROUP",
-        help="Name of the group, as in the option `group` of its queries.",
+        help="Name of the group: the option `group` of its queries.",
         show_default=False,
         callback=_group,
     ),
@@ -33,13 +33,15 @@ Redis = Annotated[
         "--redis",
         metavar="URL",
         envvar="COOP_REDIS",
-        help="The Redis of the group, as in the option `redis.url`; rather in the environment if it holds a password.",
+        help="Redis of the group: the option `redis.url`. Put a URL with a password into the environment.",
         show_default=False,
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 
-Execute = Annotated[bool, typer.Option("--execute", help="Do it; without, only show what would be done.")]
+Execute = Annotated[
+    bool, typer.Option("--execute", help="Make the change. Without it, the command only shows the change.")
+]
 
 
 @contextmanager
@@ -55,19 +57,19 @@ def print_json(value: object) -> None:
 
 
 def print_document(text: str) -> None:
-    """A JSON document of several lines, which escapes by itself what a terminal could misread."""
+    """Print a JSON document of several lines. JSON itself escapes characters that a terminal could misread."""
     printing.say(*text.splitlines())
 
 
 def say_how(executed: bool) -> None:
-    """Say after a dry run how to do it."""
+    """Print after a dry run how to make the change."""
     if not executed:
-        printing.say("Nothing was changed: add --execute to do it.")
+        printing.say("Nothing was changed. Add --execute to make the change.")
 
 
 _SWITCHES = {"true": True, "false": False}
 
 
 def typed(fields: Mapping[str, str]) -> dict[str, str | bool]:
-    """What Redis holds as text, for programs: labels stay text, `true` and `false` of policies are booleans."""
+    """Texts of Redis, for programs: labels stay text, `true` and `false` of policies are booleans."""
     return {name: text if name.startswith("label.") else _SWITCHES.get(text, text) for name, text in fields.items()}

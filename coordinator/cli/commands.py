@@ -1,23 +1,24 @@
-"""The command `coop-kafka`: its verbs put together, and how they end."""
+"""The command `coop-kafka`: all verbs, and their exit codes."""
 
 from collections.abc import Callable
 
 import typer
 
 from coordinator.cli import copy_commands, lane_commands, look_commands, operator_commands, printing
+from coordinator.errors import WrongUsageError
 
 commands = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
 
 
 @commands.callback()
 def coop_kafka() -> None:
-    """Look at groups of coop-kafka, who reads what and how far, and move them.
+    """Show and change groups of coop-kafka: members, positions, lag, policies.
 
-    Exit codes: 0 done; 1 refused, not found or out of reach; 2 wrong usage. Each error is one line on stderr.
+    Exit codes: 0 done; 1 refused, not found or unreachable; 2 wrong usage. Each error is one line on stderr.
     """
 
 
-groups = typer.Typer(no_args_is_help=True, help="The groups of coop-kafka that Redis holds.")
+groups = typer.Typer(no_args_is_help=True, help="Show the groups of coop-kafka in Redis.")
 groups.command("list")(look_commands.list_names)
 commands.add_typer(groups, name="groups")
 commands.command()(look_commands.describe)
@@ -38,7 +39,7 @@ _NAME = "coop-kafka"
 
 
 def ended(context: Callable[..., object]) -> int:
-    """Run what this process was called with, and give the exit code; verbs read Kafka's properties by `context`."""
+    """Run the arguments of this process and return the exit code. Verbs read Kafka's properties by `context`."""
     try:
         code = commands(obj=context, prog_name=_NAME, standalone_mode=False)
     except _USAGE as error:
@@ -49,7 +50,7 @@ def ended(context: Callable[..., object]) -> int:
 
 
 _INTERRUPTED = 130
-"""What a shell calls the end by Ctrl-C."""
+"""The exit code of a shell after Ctrl-C."""
 
 
 def _wrong_usage(error: Exception) -> int:
@@ -57,5 +58,5 @@ def _wrong_usage(error: Exception) -> int:
     if type(error).__name__ != "NoArgsIsHelpError":
         why = " ".join(str(getattr(error, "format_message", lambda: error)()).split()).rstrip(".")
         path = getattr(getattr(error, "ctx", None), "command_path", None) or _NAME
-        printing.complain(f"WRONG_USAGE: {why}. Remedy: {path} --help shows its arguments.")
+        printing.complain(str(WrongUsageError(why, f"look at its arguments: {path} --help")))
     return 2

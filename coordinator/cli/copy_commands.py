@@ -14,9 +14,9 @@ from coordinator.operations.copies import GroupCopy
 def backup(
     group: Group,
     redis: Redis,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs, as it does without.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="No effect: backup always prints JSON.")] = False,
 ) -> None:
-    """Print a copy of the group's state as JSON: positions, policies, what is parked. Members may be at work."""
+    """Print a copy of the group's state as JSON: positions, policies and parked lanes. Members may go on working."""
     with connected(redis) as client:
         print_document(copying.backup(client, group).text)
 
@@ -26,15 +26,17 @@ def restore(
     redis: Redis,
     file: Annotated[
         Path,
-        typer.Argument(metavar="FILE", exists=True, dir_okay=False, help="What backup printed.", show_default=False),
+        typer.Argument(
+            metavar="FILE", exists=True, dir_okay=False, help="A file with the output of backup.", show_default=False
+        ),
     ],
     execute: Execute = False,
     as_json: Json = False,
 ) -> None:
-    """Load a copy of a group, in the place of all that Redis has of it. Refused while members live.
+    """Replace the group's state in Redis by a copy. Refused while members live.
 
-    Whoever starts next raises positions to what Kafka's group of that name and its checkpoint prove; what was done
-    since the copy and is proven by neither is read again.
+    The next query raises the positions to those that its checkpoint and Kafka's group of the same name prove.
+    Records after these positions are read again.
     """
     copy = GroupCopy.parse(file.read_bytes(), group)
     if execute:

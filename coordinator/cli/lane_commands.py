@@ -38,17 +38,18 @@ def _a_number(value: float) -> float:
 def top(
     group: Group,
     redis: Redis,
-    once: Annotated[bool, typer.Option("--once", help="Print it once, and end.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Print once, then end.")] = False,
     every: Annotated[
-        float, typer.Option(min=0.5, max=3_600, metavar="SECONDS", callback=_a_number, help="How often to look.")
+        float, typer.Option(min=0.5, max=3_600, metavar="SECONDS", callback=_a_number, help="Time between two looks.")
     ] = 2.0,
-    lanes: Annotated[int, typer.Option(min=1, metavar="N", help="Show so many lanes.")] = 20,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs, once.")] = False,
+    lanes: Annotated[int, typer.Option(min=1, metavar="N", help="Number of lanes to show.")] = 20,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs once, then end.")] = False,
 ) -> None:
-    """Show what members and lanes do now, parked and slow ones first, until Ctrl-C.
+    """Show members and lanes at work until Ctrl-C. Parked and slow lanes come first.
 
-    A lane's lag in seconds is the age of its oldest unread record: how long ago its member saw the log's end pass it;
-    `>` where it has not looked long enough. Its cost is guessed (~) where only the clock tells.
+    LAG S is the age of the lane's oldest unread record.
+    `>` marks a lower bound: the record was there at the member's first look.
+    `~` marks a cost that was derived from the durations of batches.
     """
     with connected(redis) as client, suppress(KeyboardInterrupt):
         seen = _top(client, group)
@@ -64,7 +65,7 @@ def top(
 
 
 def parked(group: Group, redis: Redis, as_json: Json = False) -> None:
-    """Show the key ranges that members were lost over: tried alone after one strike, parked after two."""
+    """Show key ranges over which members died or hung: tried alone after one strike, parked after two."""
     with connected(redis) as client:
         read_group(client, group)  # tells an unknown group from one without strikes
         strikes = OperatorVerbs.of_group(client, group).strikes()
@@ -77,20 +78,30 @@ def parked(group: Group, redis: Redis, as_json: Json = False) -> None:
 def release(
     group: Group,
     redis: Redis,
-    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why: it is kept in the events.", show_default=False)],
-    topic: Annotated[str | None, typer.Argument(metavar="TOPIC", show_default=False)] = None,
-    partition: Annotated[int | None, typer.Argument(min=0, metavar="PARTITION", show_default=False)] = None,
-    hashes: Annotated[str | None, typer.Argument(metavar="RANGE", show_default=False)] = None,
+    reason: Annotated[
+        str, typer.Option(metavar="TEXT", help="The reason. The event `release` records it.", show_default=False)
+    ],
+    topic: Annotated[
+        str | None, typer.Argument(metavar="TOPIC", help="A topic of the group.", show_default=False)
+    ] = None,
+    partition: Annotated[
+        int | None, typer.Argument(min=0, metavar="PARTITION", help="A partition of TOPIC.", show_default=False)
+    ] = None,
+    hashes: Annotated[
+        str | None, typer.Argument(metavar="RANGE", help="Key hashes, as `parked` shows them.", show_default=False)
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Take strikes back, so that what is parked is read again: all of them, or those of a partition, or of one range.
+    """Take strikes back, so that members read the parked lanes again.
 
-    RANGE is as `coop-kafka parked` shows it. A record that hangs again is parked again after two members.
+    TOPIC and PARTITION choose the strikes of a partition, RANGE chooses one of them.
+    Without them, the command takes back all strikes of the group.
+    A record that hangs twice again is parked again.
     """
     if (topic is None) != (partition is None):
-        raise typer.BadParameter("TOPIC and PARTITION belong together")
+        raise typer.BadParameter("give both TOPIC and PARTITION, or neither")
     if not reason.strip():
-        raise typer.BadParameter("--reason is empty: say why")
+        raise typer.BadParameter("--reason is empty: give the reason")
     tp = None if topic is None or partition is None else TopicPartition(topic, partition)
     wanted = None if hashes is None else _range(hashes)
     with connected(redis) as client:
@@ -99,14 +110,15 @@ def release(
         found = chosen(store.strikes(), tp, wanted)
         if not found:
             raise UnknownStrikeError(
-                f"group {group!r} has no strike {_place(tp, wanted)}", "coop-kafka parked GROUP shows those there are"
+                f"group {group!r} has no strike {_place(tp, wanted)}",
+                "look at the strikes with coop-kafka parked GROUP",
             )
         try:
             store.forgive(found, reason)
         except verdicts.Verdict as verdict:
             raise GroupBusyError(
-                f"Redis may be behind what the members of group {group!r} had done ({verdict})",
-                "let a query of the group recover it, then try again",
+                f"Redis may have lost progress of group {group!r} ({verdict})",
+                "start a query of the group, which recovers it, then try again",
             ) from None
     if as_json:
         print_json([s.shown for s in found])

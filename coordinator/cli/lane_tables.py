@@ -17,7 +17,7 @@ MOST_LIMITED = 20
 def activity(seen: TopView, most_lanes: int) -> Group:
     """A line, a table of members, a table of the first lanes."""
     rate = sum(m.rate for m in seen.members if m.ago_s is not None and m.state == "working")
-    about = f"Group {seen.group!r}: {seen.state}, {rate:.0f} records/s in the members' last batches"
+    about = f"Group {seen.group!r}: {seen.state}, {rate:.0f} records/s in the last batches of its members"
     more = len(seen.lanes) - most_lanes
     told = line_of(f"and {counted(more, 'lane')} more" if more > 0 else "")
     return Group(line_of(about), _members(seen.members), lanes_table(seen.lanes[:most_lanes]), told)

@@ -26,7 +26,7 @@ MOST_ASKED = 1_000_000
 
 
 def list_names(redis: Redis, as_json: Json = False) -> None:
-    """List the names of the groups, one on a line."""
+    """Print the names of the groups, one on a line."""
     with connected(redis) as client:
         names = list_groups(client)
     if as_json:
@@ -36,9 +36,9 @@ def list_names(redis: Redis, as_json: Json = False) -> None:
 
 
 def describe(group: Group, redis: Redis, as_json: Json = False) -> None:
-    """Show a group's state, its members and, for each partition, its lanes: position, lag, member.
+    """Show a group's state, its members and the lanes of each partition: position, lag, member.
 
-    Below them the lanes that are held back, and by what; `coop-kafka top` shows all lanes as they work.
+    A second table shows the lanes that a bound limits, and the bound. `coop-kafka top` shows all lanes at work.
     """
     with connected(redis) as client:
         state = read_group(client, group)
@@ -51,9 +51,9 @@ def describe(group: Group, redis: Redis, as_json: Json = False) -> None:
 
 
 def gaps(group: Group, redis: Redis, as_json: Json = False) -> None:
-    """Show, for each partition, the stable offset and what is missing above it.
+    """Show the stable offset of each partition, and the gaps between it and the furthest lane.
 
-    Offset ranges are inclusive: `45-50` is the records 45 to 50. Beyond the furthest lane nothing is a gap.
+    Offset ranges are inclusive: `45-50` means the records 45 to 50.
     """
     with connected(redis) as client:
         found = gaps_of(read_group(client, group))
@@ -65,16 +65,16 @@ def gaps(group: Group, redis: Redis, as_json: Json = False) -> None:
 
 def owner(
     group: Group,
-    topic: Annotated[str, typer.Argument(metavar="TOPIC", show_default=False)],
+    topic: Annotated[str, typer.Argument(metavar="TOPIC", help="A topic of the group.", show_default=False)],
     key: Annotated[str, typer.Argument(metavar="KEY", help="The key as text (UTF-8).", show_default=False)],
     redis: Redis,
-    as_hex: Annotated[bool, typer.Option("--hex", help="KEY is written as hex digits, two a byte.")] = False,
-    partition: Annotated[int | None, typer.Option(metavar="N", help="This partition only.")] = None,
+    as_hex: Annotated[bool, typer.Option("--hex", help="KEY is in hex digits, two for each byte.")] = False,
+    partition: Annotated[int | None, typer.Option(metavar="N", help="Only this partition.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Show who owns a key now, and how far it is read, in each partition that it may be in.
+    """Show the owner of a key and its position, in each partition that may hold the key.
 
-    A record without a key has no owner of its own: it goes to a lane by the hash of its offset.
+    A record without a key belongs to a lane by the hash of its offset.
     """
     data = _key(key, as_hex)
     with connected(redis) as client:
@@ -92,12 +92,12 @@ def events(
     group: Group,
     redis: Redis,
     last: Annotated[
-        int, typer.Option(min=0, max=MOST_ASKED, metavar="N", help="Begin with so many of the latest events.")
+        int, typer.Option(min=0, max=MOST_ASKED, metavar="N", help="Number of latest events to print.")
     ] = 100,
-    follow: Annotated[bool, typer.Option("--follow", help="Go on with what comes, until Ctrl-C.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object a line.")] = False,
+    follow: Annotated[bool, typer.Option("--follow", help="Print new events until Ctrl-C.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object on each line.")] = False,
 ) -> None:
-    """Show what happened to a group, and why, the oldest first. About a thousand events are kept."""
+    """Show the events of a group, the oldest first. A group keeps about 1,000; docs/reference.md explains them."""
     with connected(redis) as client, suppress(KeyboardInterrupt):
         read_group(client, group)  # tells an unknown group from one without events
         found = last_events(client, group, last)
@@ -125,7 +125,9 @@ def _key(text: str, as_hex: bool) -> bytes:
     try:
         return bytes.fromhex(text) if as_hex else text.encode(errors="surrogateescape")
     except ValueError:
-        raise InvalidOptionError(f"the key {text!r} is not hex digits, two a byte", "give KEY as 6f7264") from None
+        raise InvalidOptionError(
+            f"KEY {text!r} is not in hex digits, two for each byte", "give 6f7264 for ord"
+        ) from None
 
 
 def usual_partition(key: bytes, partitions: int) -> int:

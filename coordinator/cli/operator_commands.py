@@ -31,7 +31,7 @@ Bootstrap = Annotated[
     typer.Option(
         metavar="HOST:PORT,...",
         envvar="COOP_KAFKA",
-        help="Brokers, as in `kafka.bootstrap.servers`.",
+        help="Brokers: the option `kafka.bootstrap.servers`.",
         show_default=False,
     ),
 ]
@@ -41,7 +41,7 @@ CommandConfig = Annotated[
         metavar="FILE",
         exists=True,
         dir_okay=False,
-        help="Properties of the Kafka client, as Kafka's own tools read them: security, time-outs.",
+        help="Properties file for the Kafka client, as for Kafka's own tools.",
     ),
 ]
 
@@ -52,14 +52,14 @@ def policy(
     changes: Annotated[
         list[str] | None,
         typer.Option(
-            "--set", metavar="NAME=VALUE", help="Set one: true, false, or nothing for the default. Repeatable."
+            "--set", metavar="NAME=VALUE", help="Set a policy to true, false, or nothing for the default. Repeatable."
         ),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Show the group's policies, and change them: accept.individual.commit, accept.range.fetch:TOPIC.
+    """Show or change the group's policies: accept.individual.commit and accept.range.fetch:TOPIC.
 
-    Members follow within seconds, without a restart.
+    Members apply a change within seconds, without a restart.
     """
     with connected(redis) as client:
         store = OperatorVerbs.of_group(client, group)
@@ -91,24 +91,24 @@ def reset_offsets(  # noqa: PLR0913, PLR0917 - an option each
         str | None,
         typer.Option(
             metavar="TIME",
-            help="To the first record at or after this time, else to the end: 2026-01-31T12:00:00.000, in UTC unless "
-            "it names a zone.",
+            help="To the first record at or after this time, or to the end if there is none. For example "
+            "2026-01-31T12:00:00.000, in UTC unless it names a zone.",
         ),
     ] = None,
     to_offset: Annotated[int | None, typer.Option(min=0, metavar="N", help="To this offset.")] = None,
     shift_by: Annotated[
-        int | None, typer.Option(metavar="N", help="So many offsets on from the stable offset; back if negative.")
+        int | None, typer.Option(metavar="N", help="N offsets after the stable offset; before it if negative.")
     ] = None,
     execute: Execute = False,
     as_json: Json = False,
 ) -> None:
     """Move a group's positions. Refused while members live: stop all its queries first.
 
-    All lanes of a partition go to one offset, the nearest one that the log has. Checkpoints of the group's queries
-    stay valid: what they hold of the time before is ignored.
+    All lanes of a partition move to one offset, the nearest one in the log.
+    Checkpoints of the group's queries stay valid: members ignore their positions from before the reset.
     """
     if bool(topic) == all_topics:
-        raise typer.BadParameter("give --topic, once or more, or --all-topics")
+        raise typer.BadParameter("give either --topic, once or more, or --all-topics")
     target = _target(to_earliest, to_latest, to_datetime, to_offset, shift_by)
     wanted = None if all_topics else chosen(topic or ())
     with _operator(context, group, redis, bootstrap_server, command_config) as operator:
@@ -128,7 +128,7 @@ def delete(
 ) -> None:
     """Delete a group: all its keys in Redis, and its offsets in Kafka's group of the same name.
 
-    Refused while members live. Delete the checkpoints of its queries too: they prove positions of a group that is gone.
+    Refused while members live. Delete the checkpoints of its queries too, since they belong to the deleted group.
     """
     with _operator(context, group, redis, bootstrap_server, command_config) as operator:
         found = operator.delete() if execute else operator.remains()
@@ -163,7 +163,7 @@ def _properties(file: Path | None) -> dict[str, str]:
     except (OSError, ValueError) as error:
         raise InvalidOptionError(
             f"--command-config {str(file)!r} cannot be read ({type(error).__name__})",
-            "give a file of Java properties in UTF-8, name=value on each line, that you may read",
+            "give a readable file of Java properties in UTF-8, with name=value on each line",
         ) from None
 
 
@@ -184,7 +184,7 @@ def _time_ms(text: str) -> int:
     try:
         time = datetime.fromisoformat(text)
     except ValueError:
-        raise typer.BadParameter(f"--to-datetime {text!r} is not a time: 2026-01-31T12:00:00.000") from None
+        raise typer.BadParameter(f"--to-datetime {text!r} is not a time such as 2026-01-31T12:00:00.000") from None
     since = (time if time.tzinfo else time.replace(tzinfo=UTC)) - _EPOCH
     if since < timedelta(0):  # to Kafka the times below 0 are words: -1 is the end of the log
         raise typer.BadParameter(f"--to-datetime {text!r} is before 1970: Kafka has no records of that time")
@@ -194,7 +194,7 @@ def _time_ms(text: str) -> int:
 def _change(text: str) -> tuple[str, str]:
     name, equals, value = text.partition("=")
     if not equals:
-        raise typer.BadParameter(f"--set {text!r} has no =")
+        raise typer.BadParameter(f"--set {text!r} is not NAME=VALUE")
     return name.strip(), value
 
 
@@ -208,4 +208,4 @@ def _print_reset(planned: Reset, done: Executed | None, as_json: bool) -> None:
             say(f"Moved {counted(len(planned.moves), 'partition')}: this is reset epoch {done.epoch}.")
         say_how(done is not None)
     if done and not done.mirrored:
-        complain("warning: plain consumers live in Kafka's group of that name: its offsets were not moved")
+        complain("warning: plain consumers use Kafka's group of the same name, so its offsets were not moved")

@@ -73,6 +73,6 @@ def refused(error: OSError) -> OutputError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return OutputError(
         f"the output cannot be written ({error.strerror or error})",
-        "write it to a place that takes it; a verb that changes a group has done so before it prints: look at the "
-        "group before you run it again",
+        "write the output to another place; a verb that changes a group has made the change: look at the group before "
+        "you run it again",
     )

@@ -82,7 +82,7 @@ def print_owners(owners: Sequence[KeyOwner], console: Console) -> None:
         add_row(table, o.topic, f"{o.partition}{' *' if o.usual else ''}", *cells, o.host or "-")
     console.print(table)
     if any(o.usual for o in owners):
-        console.print(line_of("* where Kafka's default partitioner puts this key"))
+        console.print(line_of("* the partition that Kafka's default partitioner chooses for this key"))
 
 
 def _ranges(offsets: Sequence[str]) -> str:
@@ -122,7 +122,7 @@ def _about(group: GroupView) -> list[str]:
     made = f", generation {group.generation} by {group.assignor}" if group.generation else ""
     told = [f"Group {group.group!r}: {group.state}{made}"]
     if group.recovering_ms:
-        told.append(f"Recovering from a loss of state for {seconds(group.recovering_ms)} more")
+        told.append(f"Recovering from a loss of state; ends in {seconds(group.recovering_ms)}")
     if group.reset:
         told.append(f"Reset epoch {group.reset}")
     if group.policy:
@@ -134,10 +134,10 @@ def _about(group: GroupView) -> list[str]:
 def _growth(growth: GrowthView) -> str:
     grew = f"Topic {growth.topic!r} grew from {growth.old} to {growth.new} partitions: "
     if not growth.ordered:
-        return grew + "key order across it is not promised"
+        return grew + "key order across it is not guaranteed"
     if growth.grace_left_ms:
-        return grew + f"new ones wait, {seconds(growth.grace_left_ms)} of the grace left"
-    return grew + "new ones wait for the older ones"
+        return grew + f"new partitions wait; grace left: {seconds(growth.grace_left_ms)}"
+    return grew + "new partitions wait for the older ones"
 
 
 def _members(group: GroupView) -> Table:

@@ -1,1 +1,1 @@
-"""The Commit API, for members that acknowledge by themselves (spec 8)."""
+"""The Commit API, for members that acknowledge by themselves."""

@@ -1,4 +1,4 @@
-"""Collects what was done and commits it when it has become much (K's max.num.ranges.to.commit).
+"""Collects what was done and commits it when it has become much (`max.num.ranges.to.commit`).
 
 Knows the Commit API only. Safe for several threads: while one commits, the others wait.
 """

@@ -1,4 +1,4 @@
-"""The Commit API: a member that acknowledges records by itself commits offset ranges (spec 8, K's OffsetCommit).
+"""The Commit API: a member that acknowledges records by itself commits offset ranges.
 
     offsets  |====|    |===|      the ranges of the call
     hashes                         x what the member owns at the lane epochs it acted for
@@ -42,7 +42,7 @@ from coordinator.settings import MAX_INDIVIDUAL_COMMITS, MAX_RANGES, GroupSettin
 from coordinator.subscription import TopicPartition
 
 _log = logging.getLogger(__name__)
-RANGES_MAX = 60_000  # of one call: 1 MB at K's 16 bytes a range
+RANGES_MAX = 60_000  # of one call: 1 MB at 16 bytes a range
 NO_OFFSET = -1
 TIMEOUT_S = 10.0  # no lease hangs on it, and 60,000 ranges take their time
 
@@ -77,7 +77,9 @@ class CommitApi(AbstractContextManager["CommitApi"]):
         """
         end = _parsed(offset)
         if not end.group or not end.member:
-            raise UnknownGroupError("this offset names no group or no member", "take the offset of a batch of a group")
+            raise UnknownGroupError(
+                "this offset names no group or no member", "give the offset of a batch of a query with a group"
+            )
         return cls._opened(redis_url, end.group, end.member, lambda _, caller: Standing.of_batch(caller, end))
 
     @classmethod
@@ -161,13 +163,13 @@ class CommitApi(AbstractContextManager["CommitApi"]):
             yield
         except verdicts.Fenced:
             raise FencedMemberError(
-                f"another life of member {member} of group {group!r} has joined since",
+                f"member {member} of group {group!r} has joined again since this offset, in another life",
                 "make a new CommitApi from an offset of that life",
             ) from None
         except verdicts.Verdict as verdict:
             raise GroupRecoveringError(
                 f"group {group!r} is being recovered after a loss of state ({verdict or 'all members join again'})",
-                "make a new CommitApi from a later offset; what was committed before is kept where Redis kept it",
+                "make a new CommitApi from a later offset; commits that Redis still holds stay valid",
             ) from None
 
     def _refuse(self, tp: TopicPartition, wanted: Offsets, outcome: Outcome) -> NoReturn:
@@ -189,8 +191,8 @@ class CommitApi(AbstractContextManager["CommitApi"]):
                 )
             case "FULL":
                 raise MaxIndividualCommitReachedError(
-                    f"{what} would add to the {outcome.held} individual commits held, of {self._most} at most",
-                    f"commit what is missing behind them first, from the stable offset {outcome.stable} on; "
+                    f"{what} exceeds the limit of {self._most} individual commits: the partition holds {outcome.held}",
+                    f"commit the missing offsets from the stable offset {outcome.stable} on first; "
                     "or raise max.individual.commits",
                 )
         raise FencedMemberError(
@@ -201,14 +203,14 @@ class CommitApi(AbstractContextManager["CommitApi"]):
     def _beyond(self, what: str, reach: int) -> CommitBeyondReadError:
         if self._standing.reads is not None:
             return CommitBeyondReadError(
-                f"{what} goes on from offset {reach}, where the lanes of this batch end",
-                "commit what the batch reads; a later batch reads the rest, and its offset is for that",
+                f"{what} includes offset {reach}, and the lanes of this batch end before it",
+                "commit only offsets of this batch; commit later ones with the offset of the batch that reads them",
                 reach,
             )
         return CommitBeyondReadError(
-            f"{what} goes on from offset {reach}, the log end that Redis holds"
+            f"{what} includes offset {reach}, which is not below the log end in Redis"
             if reach
-            else f"{what}: Redis holds no log end of this partition",
+            else f"{what}: Redis has no log end of this partition",
             "commit records that the member has received; the member stores the log ends before it plans a batch",
             reach,
         )
@@ -236,13 +238,16 @@ def _number(fields: Mapping[str, str], name: str, default: int) -> int:
 
 def _offsets(ranges: Sequence[OffsetRange], offset: int) -> Offsets:
     if ranges and offset != NO_OFFSET:
-        raise CorruptCommitError(f"a commit of offset ranges and of offset {offset}", "leave offset at -1")
+        raise CorruptCommitError(f"the commit has offset ranges and also offset {offset}", "leave offset at -1")
     if not ranges and offset < 1:
-        raise CorruptCommitError(f"a commit of no offset ranges and of offset {offset}", "give ranges or an offset")
+        raise CorruptCommitError(
+            f"the commit has no offset ranges, and {offset} is not an offset", "give ranges or an offset"
+        )
     wanted = union(ranges) if ranges else (OffsetRange(0, offset),)
     if len(wanted) > RANGES_MAX:
         raise TooManyRangesError(
-            f"a commit of {len(wanted)} offset ranges; one call takes {RANGES_MAX}", "cut the list in several calls"
+            f"the commit has {len(wanted)} offset ranges; the limit of one call is {RANGES_MAX}",
+            "divide the list among several calls",
         )
     return wanted
 

@@ -1,6 +1,6 @@
-"""Ordered commits: one that comes before its turn is parked until all before it is done (spec 8, K's purgatory).
+"""Ordered commits: one that comes before its turn waits until all before it is done (rule: ordered-commit).
 
-    stable 39     A reserves [40-44]     B reserves [45-49]         inclusive, as K prints it
+    stable 39     A reserves [40-44]     B reserves [45-49]         inclusive: the last offset done
     B commits [45-49]  -> parked: A holds what is missing
     A commits [40-44]  -> stable 44, A is answered
                        -> B's is taken from the purgatory: stable 49, B is answered
@@ -35,7 +35,7 @@ class OrderedCommits:
 
     def __post_init__(self) -> None:
         if not _WORKER.fullmatch(self.worker):
-            raise CommitError(f"worker {self.worker!r} is no name", "give 1 to 200 visible ASCII letters")
+            raise CommitError(f"{self.worker!r} is not the name of a worker", "give 1 to 200 visible ASCII letters")
 
     def reserve(self, tp: TopicPartition, offsets: OffsetRange) -> None:
         """Say that this worker reads these offsets; again, before `lease_ms` are over, while it works on them.
@@ -53,8 +53,8 @@ class OrderedCommits:
             self.clock.wait(POLL_MS)
         if turn.word == "ALONE":
             raise OrderedCommitRefusedError(
-                f"{offsets} of {tp}: nobody holds what is missing from the stable offset {turn.stable} on",
-                f"read again from offset {turn.stable}: who held it has died, or never reserved it",
+                f"{offsets} of {tp}: no live worker holds the missing offsets from the stable offset {turn.stable} on",
+                f"read again from offset {turn.stable}: the worker that held these offsets died, or none reserved them",
             )
         return self.commits.commit(tp, [offsets])
 
@@ -63,6 +63,7 @@ class OrderedCommits:
         if turn.word == "TAKEN":
             worker, _, held = turn.who.partition(" ")
             raise OrderedCommitRefusedError(
-                f"{offsets} of {tp}: worker {worker} holds {held} of it", "reserve other offsets, or wait for its lease"
+                f"{offsets} of {tp}: worker {worker} holds {held} of it",
+                "reserve other offsets, or wait for the end of its lease",
             )
         return turn

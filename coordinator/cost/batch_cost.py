@@ -12,10 +12,10 @@ from operator import attrgetter
 from statistics import median_low
 from typing import NamedTuple
 
-from coordinator.cost.costs import KeyCost, SliceCost, dearest
 from coordinator.cost.profile import UNKNOWN, Cell, Profile, one
 from coordinator.ranges import HashRange
 from coordinator.subscription import TopicPartition
+from coordinator.telemetry import KeyCost, SliceCost, dearest
 
 Profiles = Mapping[TopicPartition, Profile]
 LaneId = tuple[TopicPartition, HashRange]

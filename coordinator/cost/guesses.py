@@ -8,21 +8,21 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from coordinator.cost.batch_cost import Ended, LaneId
-from coordinator.cost.costs import SliceCost
 from coordinator.cost.end_history import EndHistory
 from coordinator.cost.quotas import Quota
 from coordinator.plan.packing import Task
-from coordinator.plan.planning import Cutting, Pieces
+from coordinator.plan.planning import Cutting, OwnedRanges
 from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.subscription import TopicPartition
+from coordinator.telemetry import SliceCost
 
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
     """How far each lane may read in the next batch."""
 
-    work: Pieces  # under the ceilings of the quotas
+    work: OwnedRanges  # under the ceilings of the quotas
     quotas: tuple[Quota, ...]  # of each lane, or of pieces of which all may be read
     cutting: Cutting  # how a plan cuts `work`
 
@@ -35,7 +35,7 @@ class Guesses(Protocol):
 
     def grant(
         self,
-        work: Pieces,
+        work: OwnedRanges,
         ends: Mapping[TopicPartition, int],
         trial: LaneId | None,
         *,

@@ -7,8 +7,6 @@ The decision is a pure function of what is known of the lanes of the last batch:
     the fullest slot takes too long       its heaviest lane that can be cut is cut where its work halves
     two sides of a cut are alike, and     the cut goes, at most once a minute
     one slot can well take both
-
-(spec 4.3; issue of slow keys)
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,10 +14,10 @@ from dataclasses import dataclass, replace
 from heapq import heapreplace
 
 from coordinator.cost.batch_cost import LaneId
-from coordinator.cost.costs import KeyCost, dearest
 from coordinator.cost.profile import Cell
 from coordinator.ranges import HASH_MAX, HashRange
 from coordinator.subscription import TopicPartition
+from coordinator.telemetry import KeyCost, dearest
 
 WORTH_MS = 1_000.0
 """A batch that takes less is not worth cutting for."""

@@ -7,10 +7,10 @@ from dataclasses import replace
 from functools import partial
 
 from coordinator.cost.batch_cost import BatchCost, LaneId, Load, cell_in, proven_in
-from coordinator.cost.costs import KeyCost
 from coordinator.cost.profile import START_RECORDS, UNKNOWN, Cell, Profile, changed, compacted
 from coordinator.ranges import HashRange
 from coordinator.subscription import TopicPartition
+from coordinator.telemetry import KeyCost
 
 NEWEST = 0.5
 """Weight of the newest batch in what is remembered."""

@@ -25,7 +25,7 @@ from coordinator.cost.profile import Cell, Profile
 from coordinator.cost.quotas import AgeMs, Budget, Quota, Why, all_there_is, quotas
 from coordinator.cost.search import ASIDE, FULL, NOISE, Claim, Finding, Search, suspects, tried
 from coordinator.cost.stalls import STALL, Stalls, offsets_of, stalled
-from coordinator.plan.planning import Piece
+from coordinator.plan.planning import OwnedRange
 from coordinator.progress.slices import Slice
 from coordinator.subscription import TopicPartition
 
@@ -60,7 +60,7 @@ class CostModel:
     # -- before a batch ------------------------------------------------------------------------
 
     def grant(
-        self, lanes: Sequence[tuple[TopicPartition, Piece]], ends: Mapping[TopicPartition, int], age_ms: AgeMs
+        self, lanes: Sequence[tuple[TopicPartition, OwnedRange]], ends: Mapping[TopicPartition, int], age_ms: AgeMs
     ) -> None:
         """Give every lane its quota of the next batch; suspects whose turn it is not get none."""
         waiting = [(tp, p.hashes) for tp, p in lanes if p.waits(ends[tp])] if self.trying else []
@@ -74,8 +74,8 @@ class CostModel:
         self._granted.give(tuple(self._stalls.named(found)) if self._stalls.groups else found)
 
     def _limited(
-        self, lanes: Sequence[tuple[TopicPartition, Piece]], waiting: Collection[LaneId]
-    ) -> Sequence[tuple[TopicPartition, Piece]]:
+        self, lanes: Sequence[tuple[TopicPartition, OwnedRange]], waiting: Collection[LaneId]
+    ) -> Sequence[tuple[TopicPartition, OwnedRange]]:
         """The pieces up to where suspects of a stall may read them, once it is clear whose turn it is."""
         if not self._stalls.groups:
             return lanes
@@ -84,7 +84,7 @@ class CostModel:
 
     def grant_all(
         self,
-        pieces: Iterable[tuple[TopicPartition, Piece]],
+        pieces: Iterable[tuple[TopicPartition, OwnedRange]],
         ends: Mapping[TopicPartition, int],
         bounds: tuple[int, ...],
     ) -> bool:

@@ -19,7 +19,7 @@ from typing import NamedTuple
 from coordinator.cost.batch_cost import LaneId, touch
 from coordinator.cost.profile import Cell, Profile
 from coordinator.cost.search import ASIDE, TRIAL, Search
-from coordinator.plan.planning import Piece
+from coordinator.plan.planning import OwnedRange
 from coordinator.subscription import TopicPartition
 
 SAFE = 0.9
@@ -67,7 +67,7 @@ class Quota(NamedTuple):
     """
 
     tp: TopicPartition
-    piece: Piece
+    piece: OwnedRange
     end: int
     cell: Cell
     rate_ms: float  # of a record where nothing is known of the lane
@@ -122,7 +122,7 @@ class Quota(NamedTuple):
 
 
 def all_there_is(
-    pieces: Iterable[tuple[TopicPartition, Piece]],
+    pieces: Iterable[tuple[TopicPartition, OwnedRange]],
     ends: Mapping[TopicPartition, int],
     cell_of: Callable[[LaneId], Cell],
     profile_of: Callable[[TopicPartition], Profile],
@@ -166,7 +166,7 @@ def slow_lanes(lanes: Sequence[Quota]) -> tuple[Quota, ...]:
 
 
 def quotas(
-    lanes: Iterable[tuple[TopicPartition, Piece]],
+    lanes: Iterable[tuple[TopicPartition, OwnedRange]],
     ends: Mapping[TopicPartition, int],
     cell_of: Callable[[LaneId], Cell],
     rate_ms: float,
@@ -187,7 +187,7 @@ def quotas(
     return tuple(_together(alone, budget, age_ms))
 
 
-def ceiling(piece: Piece, end: int) -> Why:
+def ceiling(piece: OwnedRange, end: int) -> Why:
     """Whether its ceiling bounds a piece."""
     return Why.NOTHING if piece.ceiling is None or piece.ceiling >= end else Why.CEILING
 

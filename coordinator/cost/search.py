@@ -72,24 +72,24 @@ class Claim:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class Suspects:
     """Suspects that are tried in one batch. If it is quick and `else_next`, the group behind it must be slow."""
 
     lanes: tuple[LaneId, ...]
     else_next: bool = False
 
     @property
-    def halves(self) -> tuple["Group", ...]:
+    def halves(self) -> tuple["Suspects", ...]:
         """The group as two, the second of which is slow if the first is not."""
         middle = len(self.lanes) // 2
-        return Group(self.lanes[:middle], else_next=True), Group(self.lanes[middle:])
+        return Suspects(self.lanes[:middle], else_next=True), Suspects(self.lanes[middle:])
 
 
 @dataclass(frozen=True, slots=True)
 class Search:
     """Groups yet to be tried, the next one first, and the claims of their lanes."""
 
-    groups: tuple[Group, ...] = ()
+    groups: tuple[Suspects, ...] = ()
     claims: Mapping[LaneId, Claim] = field(default_factory=dict)
     slow_groups: int = 0
     trials: int = 0  # batches so far
@@ -102,7 +102,7 @@ class Search:
 
         `some_quick` where it is known what a healthy record takes.
         """
-        return cls(Group(tuple(sorted(claims))).halves, claims, some_quick=some_quick) if len(claims) > 1 else cls()
+        return cls(Suspects(tuple(sorted(claims))).halves, claims, some_quick=some_quick) if len(claims) > 1 else cls()
 
     @property
     def trial(self) -> tuple[LaneId, ...]:
@@ -208,7 +208,7 @@ def _least(search: Search, batch: BatchCost, rate_ms: float, healthy_ms: float) 
     return healthy_ms + CONTRAST * min(visible) if visible else inf
 
 
-def _slow(search: Search, group: Group, rest: Iterable[Group]) -> Finding:
+def _slow(search: Search, group: Suspects, rest: Iterable[Suspects]) -> Finding:
     count = search.slow_groups + 1
     if count >= ALL_SLOW and not search.some_quick:
         return Finding(Search(), even=True)

@@ -26,7 +26,7 @@ from coordinator.cost.batch_cost import BatchCost, LaneId
 from coordinator.cost.lane_cuts import finely
 from coordinator.cost.overhead import Point
 from coordinator.cost.quotas import Quota, Why
-from coordinator.plan.planning import Piece
+from coordinator.plan.planning import OwnedRange
 from coordinator.ranges import HASH_MAX, HashRange
 from coordinator.subscription import TopicPartition
 
@@ -61,7 +61,7 @@ def stalled(batch: BatchCost, budget_ms: float, expected_ms: float, seen: Collec
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class Suspects:
     """Suspects that read in the same batches, each so many offsets."""
 
     lanes: tuple[LaneId, ...]
@@ -72,17 +72,17 @@ class Group:
     unbound: int = 0  # turns since then in which it might have read more
     idle: int = 0  # batches in a row in which there was nothing to read for it
 
-    def of(self, owned: "Lanes", waiting: "Lanes") -> "Group":
+    def of(self, owned: "Lanes", waiting: "Lanes") -> "Suspects":
         """The same without lanes that are not owned; it is not idle if one of them is waiting."""
         lanes = tuple(x for x in self.lanes if among(x, owned))
         return replace(self, lanes=lanes, idle=0 if any(among(x, waiting) for x in lanes) else self.idle)
 
-    def stalled(self, offsets: float, times: float, *, fixed: bool) -> tuple["Group", ...]:
+    def stalled(self, offsets: float, times: float, *, fixed: bool) -> tuple["Suspects", ...]:
         """What becomes of it when it has read so many offsets, and the batch took so many times the budget."""
         read = self.read + self.quiet + offsets
-        return tuple(Group(x, _less(offsets, times), read, self.stalls + 1) for x in halves(self.lanes, fixed=fixed))
+        return tuple(Suspects(x, _less(offsets, times), read, self.stalls + 1) for x in halves(self.lanes, fixed=fixed))
 
-    def passed(self, offsets: float, *, bound: bool) -> tuple["Group", ...]:
+    def passed(self, offsets: float, *, bound: bool) -> tuple["Suspects", ...]:
         """What becomes of it when it has read so many offsets without a stall, as many as it may if `bound`.
 
         Nothing if that proves that others are to blame, or it reads all it would anyway; but who waits to read more
@@ -105,11 +105,11 @@ def halves(lanes: tuple[LaneId, ...], *, fixed: bool = False) -> tuple[tuple[Lan
 class Stalls:
     """The groups in turn, of which the first reads in the next batch; None is the turn of nobody."""
 
-    groups: tuple[Group | None, ...] = ()
+    groups: tuple[Suspects | None, ...] = ()
     fixed: bool = False  # no lane is cut
 
     @property
-    def turn(self) -> Group | None:
+    def turn(self) -> Suspects | None:
         """The suspects that read in the next batch."""
         return self.groups[0] if self.groups else None
 
@@ -148,10 +148,12 @@ class Stalls:
         first = next((i for i in turns if nobody and groups[i] is None), turns[0] if turns else 0)
         return self._in_turn(groups[first:] + groups[:first])
 
-    def _in_turn(self, groups: tuple[Group | None, ...]) -> "Stalls":
+    def _in_turn(self, groups: tuple[Suspects | None, ...]) -> "Stalls":
         return self if groups == self.groups else replace(self, groups=groups)
 
-    def limited(self, lanes: Iterable[tuple[TopicPartition, Piece]]) -> Iterator[tuple[TopicPartition, Piece]]:
+    def limited(
+        self, lanes: Iterable[tuple[TopicPartition, OwnedRange]]
+    ) -> Iterator[tuple[TopicPartition, OwnedRange]]:
         """The pieces, up to where suspects may read them in the next batch."""
         for tp, piece in lanes:
             span = self._span((tp, piece.hashes))
@@ -177,7 +179,7 @@ class Stalls:
 
     def suspecting(self, lanes: Sequence[LaneId], offsets: float, times: float) -> "Stalls":
         """With more suspects; each has read so many offsets of a batch that took so many times the budget."""
-        new = (Group(half, _less(offsets, times), offsets) for half in halves(tuple(lanes), fixed=self.fixed))
+        new = (Suspects(half, _less(offsets, times), offsets) for half in halves(tuple(lanes), fixed=self.fixed))
         return replace(self, groups=(*new, *(self.groups or (None,))))
 
     def after(self, batch: BatchCost, times: float | None = None) -> "Stalls":
@@ -195,7 +197,7 @@ class Stalls:
             after = group.stalled(offsets, times, fixed=self.fixed)
         return self._ended((*rest, *after))
 
-    def _ended(self, groups: Iterable[Group | None]) -> "Stalls":
+    def _ended(self, groups: Iterable[Suspects | None]) -> "Stalls":
         """One batch later; whether there is something to read for a group is looked at before the next."""
         later = tuple(g and replace(g, idle=g.idle + 1) for g in groups)
         return replace(self, groups=later if any(later) else ())

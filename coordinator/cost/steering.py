@@ -19,7 +19,6 @@ from operator import attrgetter
 
 from coordinator.clock import Clock
 from coordinator.cost.batch_cost import BatchCost, Ended, LaneId, Load
-from coordinator.cost.costs import SliceCost
 from coordinator.cost.end_history import EndHistory
 from coordinator.cost.guesses import Allowance
 from coordinator.cost.learning import NEWEST
@@ -27,11 +26,12 @@ from coordinator.cost.model import CostModel
 from coordinator.cost.overhead import FIRST_MS, LOOK_BACK, Point, noise, overhead
 from coordinator.cost.quotas import Budget, Quota, ceiling
 from coordinator.plan.packing import Task, pack
-from coordinator.plan.planning import Cutting, Piece, Pieces, even_bounds
+from coordinator.plan.planning import Cutting, OwnedRange, OwnedRanges, even_bounds
 from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import HashRange
 from coordinator.subscription import TopicPartition
+from coordinator.telemetry import SliceCost
 
 WORKERS_WAIT_MS = 60_000
 """Spark ends Python workers when none of them has had work for so long."""
@@ -104,7 +104,7 @@ class Steering:
 
     def grant(
         self,
-        work: Pieces,
+        work: OwnedRanges,
         ends: Mapping[TopicPartition, int],
         trial: LaneId | None = None,
         *,
@@ -122,8 +122,8 @@ class Steering:
         return Allowance(limited, self.quotas, self.cutting)
 
     def _bounded(
-        self, work: Pieces, ends: Mapping[TopicPartition, int], whole: LaneId | None, *, everything: bool
-    ) -> Pieces:
+        self, work: OwnedRanges, ends: Mapping[TopicPartition, int], whole: LaneId | None, *, everything: bool
+    ) -> OwnedRanges:
         budgeted = self._budget.ms and not everything
         self.history.saw(ends, self._clock.now_ms())
         even = even_bounds(work, ends, self._cutting)
@@ -214,8 +214,8 @@ class Steering:
         return max(1, ceil(1 / self._model.cell(lane).density))
 
     def _lanes(
-        self, work: Pieces, even: tuple[int, ...], whole: LaneId | None
-    ) -> Iterator[tuple[TopicPartition, Piece]]:
+        self, work: OwnedRanges, even: tuple[int, ...], whole: LaneId | None
+    ) -> Iterator[tuple[TopicPartition, OwnedRange]]:
         for tp, parts in work.items():
             bounds = (*even, *cuts) if (cuts := self._model.bounds(tp)) else even
             for piece in parts:
@@ -273,5 +273,5 @@ def _parts(s: Slice, lanes: Mapping[LaneId, tuple[HashRange, ...]]) -> Task:
     return tuple([Slice(tp, hashes, offsets) for hashes in lanes.get(s.lane, (s.hashes,))])
 
 
-def _each(work: Pieces) -> Iterator[tuple[TopicPartition, Piece]]:
+def _each(work: OwnedRanges) -> Iterator[tuple[TopicPartition, OwnedRange]]:
     return ((tp, piece) for tp, parts in work.items() for piece in parts)

@@ -101,7 +101,7 @@ def unknown_partitions(partitions: Iterable[TopicPartition]) -> UnknownTopicErro
     """Partitions that no broker leads because they are not there."""
     return UnknownTopicError(
         f"Kafka has no partition {', '.join(map(str, sorted(partitions)))}",
-        "check the partition numbers; a topic that was deleted under a query needs a new checkpoint",
+        "check the partition numbers; after a topic was deleted, its query needs a new checkpoint",
     )
 
 

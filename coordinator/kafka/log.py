@@ -222,7 +222,7 @@ class KafkaLog:
         if later and no_match is NoMatch.ERROR:
             asked = _listed(f"{tp} at {time_ms}" for tp, time_ms in sorted(later.items()))
             raise StartingOffsetError(
-                f"no record is as late as the timestamp: {asked}",
+                f"no record has this timestamp or a later one: {asked}",
                 "give an earlier time, or set startingOffsetsByTimestampStrategy=latest to start at the end there",
             )
         return {**found, **self._look_up(dict.fromkeys(later, LATEST))[0]}
@@ -243,7 +243,8 @@ def _compiled(regex: str) -> re.Pattern[str]:
         return re.compile(regex)
     except re.error as error:
         raise InvalidOptionError(
-            f"subscribePattern {regex!r} is not a regular expression ({error})", "it is read as Python's `re` reads it"
+            f"subscribePattern {regex!r} is not a regular expression ({error})",
+            "give a regular expression of Python's `re`",
         ) from None
 
 
@@ -277,7 +278,8 @@ def _must_cover(given: Wanted, wanted: Sequence[TopicPartition], noun: str, hint
         wrong = {"missing": missing, "not read": surplus}
         which = "; ".join(f"{why}: {_listed(tps)}" for why, tps in wrong.items() if tps)
         raise StartingOffsetError(
-            f"exactly the partitions that are read need {noun}s ({which})", f"give one {noun} to each; {hint}"
+            f"the {noun}s do not name exactly the partitions that the query reads ({which})",
+            f"give one {noun} for each of these partitions; {hint}",
         )
 
 

@@ -1,7 +1,7 @@
 """Which offsets of a checkpoint a member accepts: of its group, its topics, and within the logs. Pure.
 
 An offset that reaches beyond a log is of a log that was cut, or of another cluster. `DataLossError` under
-failOnDataLoss, before any of it is used.
+failOnDataLoss, before any of it is used (rule: checkpoint-on-resume).
 """
 
 from collections.abc import Iterator

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from coordinator.assignment.assigning import computed
 from coordinator.assignment.ownership_listener import KeyRanges, OwnershipListener
 from coordinator.clock import Clock
 from coordinator.cost.guesses import Guesses
@@ -98,7 +99,7 @@ def _metadata(w: World, q: r.ReadMetadata, caller: Caller) -> Mapping[str, str]:
 
 def _create(w: World, q: r.CreatePositions, caller: Caller) -> int:
     nonce = w.settings.tokens(4) if q.create else ""
-    return w.store.found(NOBODY, nonce, q.topics, q.positions, grace_ms=q.grace_ms)
+    return w.store.create_positions(NOBODY, nonce, q.topics, q.positions, grace_ms=q.grace_ms)
 
 
 def _recover(w: World, q: r.Recover, caller: Caller) -> None:
@@ -134,7 +135,7 @@ def _line(w: World, q: r.Log, caller: Caller) -> bool:
 
 
 def _mirror(w: World, q: r.Mirror, caller: Caller) -> bool | None:
-    """A reset between our read and our write would leave an old offset: look again, and write again."""
+    """A reset between our read and our write would leave an old offset: repeat both (rule: mirror-after-reset)."""
     group = w.settings.group
     try:
         before, allowed = None, True
@@ -187,6 +188,7 @@ _CALLS: dict[type, Callable[[World, Any, Caller], Any]] = {
     r.ReadHeirs: lambda w, q, c: w.store.heirs(q.ranges),
     r.ReadPartitionCounts: lambda w, q, c: w.store.partition_counts(),
     r.ReadPolicy: lambda w, q, c: w.store.policy(),
+    r.Compute: lambda w, q, c: computed(q.assignor, q.members, q.counts, q.previous, q.policy),
     r.Assign: lambda w, q, c: w.store.assign(c, q.occasion, q.protocol, q.assignment, q.failure),
     r.Release: lambda w, q, c: w.store.release(c, q.ranges),
     r.Finish: lambda w, q, c: w.store.finish(c, q.targets),

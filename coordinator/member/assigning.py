@@ -4,14 +4,13 @@
          --> our turn: agree on an assignor that all know --> compute --> check --> record --> look again
 
 Whoever looks first has the turn; if nothing comes of it another member has it next. The first assignment recorded
-wins, so nothing depends on there being one leader.
+wins, so nothing depends on there being one leader (rule: first-assignment-wins).
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from coordinator.assignment.assigning import computed
 from coordinator.assignment.assignment_text import seniority
 from coordinator.assignment.protocols import Agreement, Protocol, agree
 from coordinator.assignment.spare import spared
@@ -20,6 +19,7 @@ from coordinator.errors import InconsistentGroupProtocolError
 from coordinator.member.decision import Call, Seen
 from coordinator.member.requests import (
     Assign,
+    Compute,
     Event,
     Log,
     LookAtGroup,
@@ -68,7 +68,7 @@ def _assign(state: State, look: Look, assignors: Mapping[Protocol, Assignor], se
         return None
     counts, policy, previous = seen.of(ReadPartitionCounts()), seen.of(ReadPolicy()), seen.of(ReadAssignment())
     working = [m for m in members if m.member not in agreement.excluded]
-    made = computed(assignors[agreement.protocol], spared(working), counts, previous, policy)
+    made = seen.of(Compute(assignors[agreement.protocol], tuple(spared(working)), counts, previous, policy))
     assignment = {m.member: made.assignment.get(m.member, {}) for m in members}  # an empty one is recorded too
     protocol = str(agreement.protocol)
     if not seen.of(Assign(look.occasion, protocol, assignment, made.failure)):

@@ -1,4 +1,7 @@
-"""Before a batch is read, first run or replay: which parts of it this member still owns. Pure."""
+"""Before a batch is read, first run or replay: which parts of it this member still owns. Pure.
+
+rule: authorize-every-batch; rule: omit-what-was-skipped.
+"""
 
 from dataclasses import replace
 

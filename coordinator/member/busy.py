@@ -1,4 +1,4 @@
-"""Which error a member gets that may not join beside another member: pure.
+"""Which error a member gets that may not join beside another member: pure (rule: one-member-per-application).
 
 Spark calls the reads of one query one after the other, on one thread. While a read waits for ranges of the other read,
 Spark cannot call the other, which would release them. Two queries have a thread each, and may wait for one another.

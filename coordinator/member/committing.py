@@ -3,16 +3,18 @@
     witness   Spark gives an offset back as start: it is complete in the sink
     commit    each lane that is still owned at its lane epoch is committed; Redis refuses the others
               a refused lane is asserted, if this process has read it to its end
+              (rule: commit-before-plan, rule: verdict-per-hash)
     learn     the cost model learns what the batch took
 
-A batch that this member never authorized was read by nobody: a sink that has its batch id already skips it.
+A batch that this member never authorized was read by nobody: a sink that has its batch id already skips it
+(rule: unread-batch).
 """
 
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from coordinator.assignment.rebalance import joined
+from coordinator.assignment.rebalance import union
 from coordinator.errors import SinkSkippedBatchError
 from coordinator.member.accepting import within_logs
 from coordinator.member.decision import Call, Decision, Fail, Seen
@@ -106,7 +108,7 @@ def _unread(state: State) -> Decision:
 
 def _fence_event(moved: Moved) -> Iterator[Request[Any]]:
     if moved.refused:
-        ranges = {tp: joined(f.hashes for f in of_tp) for tp, of_tp in moved.refused.items()}
+        ranges = {tp: union(f.hashes for f in of_tp) for tp, of_tp in moved.refused.items()}
         yield Event("fence", "a commit of what is owned no more at its lane epoch", ranges)
 
 

@@ -9,11 +9,13 @@ from coordinator.member.decision import Seen
 from coordinator.member.requests import ReadFirstTimes, ResolveOffsets
 from coordinator.member.state import Offsets, State
 from coordinator.offset_spec import AtTimestamps, NoMatch
-from coordinator.plan.lane_lead import unread, with_lead
-from coordinator.plan.planning import Pieces
+from coordinator.plan.event_time_lead import unread, within_lead
+from coordinator.plan.planning import OwnedRanges
 
 
-def within_lead(state: State, work: Pieces, ends: Offsets, most_ms: int | None, seen: Seen) -> tuple[State, Pieces]:
+def keep_lead(
+    state: State, work: OwnedRanges, ends: Offsets, most_ms: int | None, seen: Seen
+) -> tuple[State, OwnedRanges]:
     """`work` with no lane more than `most_ms` ahead of the one whose next record is oldest."""
     if most_ms is None:
         return state, work
@@ -30,4 +32,4 @@ def within_lead(state: State, work: Pieces, ends: Offsets, most_ms: int | None, 
     first = min(times.values())
     too_late = AtTimestamps(dict.fromkeys(stretches, first + most_ms + 1), NoMatch.LATEST)
     oldest = {tp: stretches[tp] for tp, time in times.items() if time == first}
-    return state, with_lead(work, seen.of(ResolveOffsets(too_late, tuple(stretches))), oldest)
+    return state, within_lead(work, seen.of(ResolveOffsets(too_late, tuple(stretches))), oldest)

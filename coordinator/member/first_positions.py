@@ -1,7 +1,8 @@
 """First positions: of a new group, and of partitions that appear later. Pure.
 
 Redis decides, then Kafka's own group offsets, then the starting offsets; a position is set only where there is none,
-so that `latest` cannot be resolved twice. A mirror without a group in Redis is a loss, never a new group.
+so that `latest` cannot be resolved twice (rule: first-positions). A mirror without a group in Redis is a loss, never
+a new group.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -89,7 +90,7 @@ def place(state: State, seen: Seen, call: Call) -> State:
 
 
 def creation(state: State, positions: Positions, call: Call, *, create: bool = False) -> CreatePositions:
-    """Set positions if absent; a late call must not create the group after a loss, so that is asked for."""
+    """Set positions if absent; a late call must not create the group after a loss (rule: create-once)."""
     given = partitions_are_given(call.setup.subscription)
     grace_ms = None if given else call.setup.settings.growth_grace_ms
     return CreatePositions(state.log.topics, positions, grace_ms, create)

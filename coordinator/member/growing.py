@@ -5,9 +5,9 @@
     sight      then the older partitions' high watermarks: what they must be done with first
     limit      then their positions, and the work on new partitions under ceilings
 
-The order matters: a record that was in a new partition when its end was seen came after all records of its
-key that its producer wrote to an older one, and those lie below a watermark seen later. Watermarks, not
-ends: a transaction that is open in an older partition may have been committed in the new one already.
+The order matters (rule: growth-order): a record that was in a new partition when its end was seen came after all
+records of its key that its producer wrote to an older one, and those lie below a watermark seen later. Watermarks,
+not ends: a transaction that is open in an older partition may have been committed in the new one already.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -24,7 +24,7 @@ from coordinator.member.requests import (
     RecordGrowths,
 )
 from coordinator.member.state import Growing, State
-from coordinator.plan.planning import Pieces, bounded
+from coordinator.plan.planning import OwnedRanges, bounded
 from coordinator.progress.growth import OPEN, Growth, Segments, Sight, ceilings, levels, older_partitions, remembered
 from coordinator.subscription import TopicPartition
 
@@ -51,7 +51,7 @@ def log_growths(state: State, seen: Seen, call: Call) -> Decision:
     return Decision(replace(state, growing=replace(state.growing, logged=state.growing.logged | new)), lines)
 
 
-def older_partitions_first(state: State, work: Pieces, seen: Seen) -> tuple[State, Pieces]:
+def older_partitions_first(state: State, work: OwnedRanges, seen: Seen) -> tuple[State, OwnedRanges]:
     """The work on new partitions, each hash up to where the older ones are done."""
     reset = state.owning.acquired.reset
     active = [g for g in _of_these_topics(state) if g.kept and (g, reset) not in state.growing.over]
@@ -76,8 +76,8 @@ def _of_these_topics(state: State) -> list[Growth]:
 
 
 def _limited(
-    growth: Growth, work: Pieces, positions: Mapping[TopicPartition, Segments], sights: tuple[Sight, ...]
-) -> tuple[Pieces, bool]:
+    growth: Growth, work: OwnedRanges, positions: Mapping[TopicPartition, Segments], sights: tuple[Sight, ...]
+) -> tuple[OwnedRanges, bool]:
     """The work under the ceilings of one growth, and whether it holds nothing back any more."""
     of_steps = {step: levels(step, positions, sights) for step in growth.steps}
     for step, level in of_steps.items():

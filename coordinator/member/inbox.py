@@ -11,9 +11,9 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 from threading import Lock
 
-from coordinator.cost.costs import SliceCost
 from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import StreamOffset
+from coordinator.telemetry import SliceCost
 
 Reports = dict[Slice, SliceCost]
 

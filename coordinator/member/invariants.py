@@ -1,8 +1,9 @@
 """What holds for every state of a member: tests and the simulation call `check` after every step. Pure."""
 
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 
-from coordinator.assignment.rebalance import beyond, owned_ranges
+from coordinator.assignment.rebalance import difference, owned_ranges
 from coordinator.member.batch import Batch
 from coordinator.member.state import Owning, State
 from coordinator.plan.planning import anything
@@ -73,7 +74,7 @@ def _owning(owning: Owning) -> Iterator[str]:
     acquired = owning.acquired
     owned = owned_ranges(acquired.ownership)
     covered = {tp: tuple(s.hashes for s in p.segments) for tp, p in acquired.progress.items() if p.segments}
-    if beyond(owned, covered) or beyond(covered, owned):
+    if difference(owned, covered) or difference(covered, owned):
         yield "positions are not of exactly the owned ranges"
     if any(_overlap(o.hashes for o in of_tp) for of_tp in acquired.ownership.values()):
         yield "owned ranges overlap"
@@ -85,7 +86,7 @@ def _owning(owning: Owning) -> Iterator[str]:
 
 def _overlap(ranges: Iterable[HashRange]) -> bool:
     ascending = sorted(ranges)
-    return any(left.hi >= right.lo for left, right in zip(ascending, ascending[1:], strict=False))
+    return any(left.hi >= right.lo for left, right in pairwise(ascending))
 
 
 def _others(state: State) -> Iterator[str]:

@@ -32,7 +32,7 @@ FIRST_CONTACT_MS = 5_000
 
 
 def outage(state: State, seen: Seen, call: Call) -> Decision:
-    """Wait for a Redis that does not answer; `RedisUnavailableError` when it is away for too long."""
+    """Wait for a Redis that does not answer; `RedisUnavailableError` when it is away too long (rule: redis-outage)."""
     life, limit = state.life, call.setup.settings.max_outage_ms
     if life.away is None or life.away.waited:
         return Decision(state)
@@ -73,7 +73,10 @@ def _by_whom(metadata: Mapping[str, str]) -> str:
 
 
 def assert_positions(state: State, seen: Seen, call: Call) -> Decision:
-    """The group recovers from a loss: assert once what this process knows, and wait until it is over."""
+    """The group recovers from a loss: assert once what this process knows, and wait until it is over.
+
+    rule: recovering-session.
+    """
     if not isinstance(state.life.verdict, verdicts.Recovering):
         return Decision(state)
     life, effects = state.life, tuple[Request[bool], ...]()

@@ -1,5 +1,7 @@
 """What a member can no longer read: found at each look, refused with a named error or accepted. Pure.
 
+rule: named-data-loss; rule: leader-epoch-facts.
+
 Of a log that was cut and has grown again only leader epochs tell. How far it reached under an older one is known from
 the batch that the sink completed last, whatever has moved since; from Redis, for members that read before this one;
 and from the mirror, where Redis was lost.

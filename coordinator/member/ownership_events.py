@@ -10,7 +10,7 @@ The events stream is written by the scripts themselves, with the same words.
 from collections.abc import Iterable
 
 from coordinator.assignment.assignment_text import Ranges
-from coordinator.assignment.rebalance import beyond, joined, owned_ranges
+from coordinator.assignment.rebalance import difference, owned_ranges, union
 from coordinator.member.requests import Notify
 from coordinator.progress.ownership import Owned, Ownership, missing
 from coordinator.ranges import HashRange
@@ -21,19 +21,19 @@ def notified(before: Ownership, now: Ownership, released: Ranges | None = None) 
     if now == before:
         return (), before
     gone, gained = _without(before, now), _without(now, before)
-    notice = Notify(_common(gone, released or {}), beyond(gone, released or {}), gained)
+    notice = Notify(_common(gone, released or {}), difference(gone, released or {}), gained)
     return (notice,) if gone or gained else (), now
 
 
 def left(before: Ownership, kept: Ranges) -> tuple[Notify, ...]:
     """The notice of a leave: all but `kept`, which may be half written, is released."""
-    return notified(before, {}, beyond(owned_ranges(before), kept))[0]
+    return notified(before, {}, difference(owned_ranges(before), kept))[0]
 
 
 def _without(some: Ownership, other: Ownership) -> Ranges:
     """The ranges of `some` that are not in `other` at the same lane epoch."""
     rest = {
-        tp: joined(m for o in owned for m in missing(o.hashes, tuple(_same(o, other.get(tp, ())))))
+        tp: union(m for o in owned for m in missing(o.hashes, tuple(_same(o, other.get(tp, ())))))
         for tp, owned in some.items()
     }
     return {tp: ranges for tp, ranges in rest.items() if ranges}
@@ -44,4 +44,4 @@ def _same(one: Owned, others: Iterable[Owned]) -> Iterable[HashRange]:
 
 
 def _common(some: Ranges, other: Ranges) -> Ranges:
-    return beyond(some, beyond(some, other))
+    return difference(some, difference(some, other))

@@ -4,13 +4,14 @@
                        --> acquire what this member should own, as soon as it is free or takeable
                        --> release what others should own, each range only to a member that is there to take it
 
-Nobody else waits meanwhile. A step of latestOffset, while nothing of the member is unconfirmed.
+No other member waits meanwhile (rule: release-to-a-waiting-owner). A step of latestOffset, while nothing of the member
+is unconfirmed.
 """
 
 from dataclasses import replace
 
 from coordinator.assignment.assignment_text import Ranges
-from coordinator.assignment.rebalance import beyond, owned_ranges
+from coordinator.assignment.rebalance import difference, owned_ranges
 from coordinator.member.assigning import look_at_group
 from coordinator.member.decision import Call, Decision, LookAgain, Seen
 from coordinator.member.first_positions import place
@@ -52,7 +53,7 @@ def follow(state: State, seen: Seen, call: Call) -> Decision:
 def _acquired(state: State, wanted: Ranges, as_of: tuple[str, int], seen: Seen) -> Decision:
     acquired = seen.of(_request(state, wanted))
     notices, shown = notified(state.owning.shown, acquired.ownership)
-    surplus = beyond(owned_ranges(acquired.ownership), wanted)
+    surplus = difference(owned_ranges(acquired.ownership), wanted)
     heirs = seen.of(ReadHeirs(surplus)) if surplus else {}
     released = seen.of(Release(heirs)) if heirs else 0
     if released:
@@ -76,7 +77,7 @@ def _request(state: State, wanted: Ranges, *, again: bool = False) -> Acquire:
 
 
 def _catch_up(state: State, mine: Ranges, seen: Seen, call: Call) -> State:
-    """Ask Kafka at once if others have seen more than we: our view of the cluster is older.
+    """Ask Kafka at once if others have seen more than we: our view of the cluster is older (rule: current-cluster).
 
     Once for the same partitions: where a broker does not know them yet, the next ordinary look will show them.
     """

@@ -6,7 +6,7 @@ from dataclasses import replace
 from coordinator.member.decision import Call, Decision, LookAgain, Seen
 from coordinator.member.limits import Limits
 from coordinator.member.state import Offsets, Pace, State
-from coordinator.plan.planning import Pieces, anything, backlog, backlog_ready, levels
+from coordinator.plan.planning import OwnedRanges, anything, backlog, backlog_ready, levels
 from coordinator.subscription import Bounds, TopicPartition
 
 IDLE_MS = 250
@@ -56,7 +56,9 @@ def pace_batch(state: State, seen: Seen, call: Call) -> Decision:
     return Decision(replace(state, pace=pace))
 
 
-def _until(work: Pieces, pace: Pace, bounds: Mapping[TopicPartition, Bounds], limits: Limits, now_ms: int) -> Offsets:
+def _until(
+    work: OwnedRanges, pace: Pace, bounds: Mapping[TopicPartition, Bounds], limits: Limits, now_ms: int
+) -> Offsets:
     """How far each partition is read; 0 everywhere while `minOffsetsPerTrigger` waits for more."""
     ends = ends_of(pace, bounds)
     if not _ready(work, ends, pace, limits, now_ms):
@@ -64,7 +66,7 @@ def _until(work: Pieces, pace: Pace, bounds: Mapping[TopicPartition, Bounds], li
     return levels(work, ends, limits.max_offsets)
 
 
-def _ready(work: Pieces, ends: Offsets, pace: Pace, limits: Limits, now_ms: int) -> bool:
+def _ready(work: OwnedRanges, ends: Offsets, pace: Pace, limits: Limits, now_ms: int) -> bool:
     """AvailableNow never waits for more: nothing more would come."""
     if pace.targets is not None or limits.min_offsets is None:
         return True

@@ -15,6 +15,8 @@ from coordinator.progress.stream_offset import StreamOffset
 def look_closer(state: State, seen: Seen, call: Call) -> Decision:
     """If there is something to read: plan only from fresh ranges, within the lease, and of topics that are the same.
 
+    rule: fresh-positions; rule: plan-within-lease.
+
     What was acquired in an earlier call is good enough to see that there is nothing to do.
     """
     acquired = state.owning.acquired
@@ -35,7 +37,7 @@ def _anything(state: State) -> bool:
 def end_run(state: State, seen: Seen, call: Call) -> Decision:
     """If there is nothing to read: AvailableNow ends once every partition is at its target.
 
-    A partition that waits for older ones, or is parked, is left out.
+    A partition that waits for older ones, or is parked, is left out (rule: available-now).
     """
     if _anything(state):
         return Decision(state)

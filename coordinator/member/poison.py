@@ -1,6 +1,8 @@
 """What a member does about poison: it strikes members that were lost, and keeps away from parked lanes. Pure.
 
 A record whose reading never ends must not walk through the group and stop it member by member.
+
+rule: strike-needs-evidence; rule: trial-alone; rule: parked-until-released.
 """
 
 from dataclasses import replace
@@ -10,7 +12,7 @@ from coordinator.member.batch import Batch
 from coordinator.member.decision import Call, Decision, Seen
 from coordinator.member.requests import Abandon, Forgive, OffsetsOfARecord, ReadStrikes, ReadWorking, StrikeMember
 from coordinator.member.state import Offsets, State, Strikes
-from coordinator.plan.planning import Pieces
+from coordinator.plan.planning import OwnedRanges
 from coordinator.plan.poison import forgiven, left_out, quarantined, without_struck
 
 LOOK_MS = 1_000
@@ -45,7 +47,9 @@ def see_strikes(state: State, seen: Seen, call: Call) -> Decision:
     return Decision(replace(state, strikes=Strikes(seen.of(ReadStrikes()), seen.now_ms)))
 
 
-def without_parked(state: State, work: Pieces, ends: Offsets, seen: Seen) -> tuple[State, Pieces, LaneId | None]:
+def without_parked(
+    state: State, work: OwnedRanges, ends: Offsets, seen: Seen
+) -> tuple[State, OwnedRanges, LaneId | None]:
     """The work without parked lanes, and the struck lane that is read alone, if there is one.
 
     After a batch in which a lane was tried alone it is the turn of the others. Strikes that were passed are removed.

@@ -7,23 +7,25 @@
     time budget        what the cost model grants
 
 Each gives ranges a ceiling; none moves a position. Pure.
+
+rule: individual-commit-cap; rule: growth-order; rule: trial-alone; rule: parked-until-released; rule: lane-lead
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from coordinator.assignment.assignment_text import Ranges
-from coordinator.assignment.rebalance import beyond, owned_ranges
+from coordinator.assignment.rebalance import difference, owned_ranges
 from coordinator.cost.batch_cost import LaneId
 from coordinator.member.decision import Call, Decision, Seen
-from coordinator.member.event_time import within_lead
+from coordinator.member.event_time import keep_lead
 from coordinator.member.growing import older_partitions_first
 from coordinator.member.pacing import ends_of
 from coordinator.member.poison import without_parked
 from coordinator.member.requests import Grant
 from coordinator.member.state import Offsets, Reading, State
 from coordinator.plan.back_pressure import held_back
-from coordinator.plan.planning import Pieces, pieces
+from coordinator.plan.planning import OwnedRanges, with_positions
 from coordinator.plan.poison import struck_ranges
 from coordinator.redis.store import Acquired
 from coordinator.reports.lane_lines import LEAD, OLDER, ROOM
@@ -34,12 +36,12 @@ class Limited:
     """The work on the way through the limits."""
 
     state: State
-    work: Pieces
+    work: OwnedRanges
     ends: Offsets
     trial_lane: LaneId | None = None
-    ceilings: tuple[tuple[str, Pieces], ...] = ()
+    ceilings: tuple[tuple[str, OwnedRanges], ...] = ()
 
-    def under(self, name: str, work: Pieces) -> "Limited":
+    def under(self, name: str, work: OwnedRanges) -> "Limited":
         """The work under a ceiling that people may want to know the reason of."""
         return replace(self, work=work, ceilings=(*self.ceilings, (name, work)))
 
@@ -52,7 +54,7 @@ def limit(state: State, seen: Seen, call: Call) -> Decision:
     changing = state.owning.growths or state.strikes.strikes
     if state.reading.seen == looked_at and not changing:
         return Decision(state)
-    limited = Limited(state, pieces(acquired.ownership, acquired.progress), ends)
+    limited = Limited(state, with_positions(acquired.ownership, acquired.progress), ends)
     for each in (_back_pressure, _older_partitions, _poison, _event_time):
         limited = each(limited, acquired, seen, call)
     return Decision(_granted(limited, acquired, looked_at, seen, call))
@@ -77,7 +79,7 @@ def _poison(limited: Limited, acquired: Acquired, seen: Seen, call: Call) -> Lim
 
 
 def _event_time(limited: Limited, acquired: Acquired, seen: Seen, call: Call) -> Limited:
-    state, work = within_lead(limited.state, limited.work, limited.ends, call.setup.settings.max_lead_ms, seen)
+    state, work = keep_lead(limited.state, limited.work, limited.ends, call.setup.settings.max_lead_ms, seen)
     return replace(limited, state=state).under(LEAD, work)
 
 
@@ -85,7 +87,7 @@ def _granted(limited: Limited, acquired: Acquired, looked_at: tuple[object, ...]
     """What the cost model grants; ranges that were not ours at the last look, or were struck, begin anew in it."""
     state, before = limited.state, limited.state.reading
     owned, struck = owned_ranges(acquired.ownership), struck_ranges(state.strikes.strikes)
-    back = (*_lanes(beyond(owned, before.owned)), *_lanes(beyond(before.struck, struck)))
+    back = (*_lanes(difference(owned, before.owned)), *_lanes(difference(before.struck, struck)))
     grant = Grant(limited.work, limited.ends, limited.trial_lane, call.limits.everything, back)
     granted = seen.of(grant)
     reading = Reading(

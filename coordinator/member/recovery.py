@@ -1,4 +1,4 @@
-"""Recovery after a loss of state: the group begins again at the positions that something proves. Pure.
+"""Recovery after a loss of state: the group begins again at proven positions (rule: recover-by-proof). Pure.
 
     proof   the mirror in Kafka's own group, and the last offset that reached this process
     fact    of the highest reset epoch that anybody knows; older facts prove nothing

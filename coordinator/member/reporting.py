@@ -1,4 +1,4 @@
-"""When a member shows what its lanes do: once a second at most, and only what is new. Pure."""
+"""When a member shows its lanes: once a second at most, and only news (rule: reports-decide-nothing). Pure."""
 
 from dataclasses import replace
 

@@ -13,14 +13,15 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Generic, TypeVar
 
+from coordinator.assignment.assigning import Computed
 from coordinator.assignment.assignment_text import Ranges
 from coordinator.assignment.policies import Policy
-from coordinator.assignors.assignor import Assignment, Subscriber
+from coordinator.assignors.assignor import Assignment, Assignor, Subscriber
 from coordinator.cost.batch_cost import Ended, LaneId
 from coordinator.cost.guesses import Allowance
 from coordinator.offset_spec import OffsetSpec
 from coordinator.plan.packing import Task
-from coordinator.plan.planning import Pieces
+from coordinator.plan.planning import OwnedRanges
 from coordinator.plan.poison import Strike
 from coordinator.progress.growth import Growth, Segments
 from coordinator.progress.mirror import GroupOffsets
@@ -239,6 +240,17 @@ class CheckServer(Redis[None]):
     check: Callable[[], None]
 
 
+@dataclass(frozen=True, slots=True)
+class Compute(Request[Computed]):
+    """An assignment of the user's assignor, which is called once: it need not be pure."""
+
+    assignor: Assignor
+    members: tuple[Subscriber, ...]
+    counts: Mapping[str, int]
+    previous: Assignment
+    policy: Policy
+
+
 # -- Redis: positions --------------------------------------------------------------------------------------------------
 
 
@@ -408,7 +420,7 @@ class Abandon(MemberCall[None]):
 class Grant(Cost[Allowance]):
     """How much each lane may read; see `Guesses.grant`."""
 
-    work: Pieces
+    work: OwnedRanges
     ends: Offsets
     trial: LaneId | None
     everything: bool

@@ -18,7 +18,6 @@ from typing import Any, cast
 from coordinator import ports
 from coordinator.assignment.policies import refuse_demand
 from coordinator.clock import Clock
-from coordinator.cost.costs import SliceCost
 from coordinator.cost.steering import Steering
 from coordinator.errors import CoopKafkaError, RedisUnavailableError
 from coordinator.member import (
@@ -57,6 +56,7 @@ from coordinator.redis.store import RedisStore
 from coordinator.reports.lane_lines import LanesTold
 from coordinator.settings import GroupSettings
 from coordinator.subscription import Subscription, TopicPartition
+from coordinator.telemetry import SliceCost
 from coordinator.verdicts import Verdict
 
 _log = logging.getLogger(__name__)

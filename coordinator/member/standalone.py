@@ -8,9 +8,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import cast
 
-from coordinator.assignment.rebalance import joined
+from coordinator.assignment.rebalance import union
 from coordinator.clock import Clock
-from coordinator.cost.costs import SliceCost
 from coordinator.cost.steering import Steering
 from coordinator.errors import CheckpointMismatchError
 from coordinator.member import log_view, pacing, planning, reading
@@ -23,7 +22,7 @@ from coordinator.member.state import Life, State
 from coordinator.member.turns import Turns
 from coordinator.offset_spec import OffsetSpec
 from coordinator.plan.packing import Task
-from coordinator.plan.planning import Cutting, pieces, plan
+from coordinator.plan.planning import Cutting, plan, with_positions
 from coordinator.ports import Log as KafkaLog
 from coordinator.progress import data_loss
 from coordinator.progress.leader_epochs import leader_epochs
@@ -34,6 +33,7 @@ from coordinator.redis.membership import Joining
 from coordinator.redis.store import Acquired
 from coordinator.settings import GroupSettings, StandaloneSettings
 from coordinator.subscription import Assigned, Bounds, TopicPartition
+from coordinator.telemetry import SliceCost
 
 Positions = Mapping[TopicPartition, Progress]
 
@@ -53,7 +53,7 @@ def initial(state: State, seen: Seen, call: Call) -> Decision:
         return Decision(state, (), Return(state.initial))
     positions = seen.of(ResolveOffsets(call.setup.starting, state.log.partitions))
     at = {tp: Progress(tuple(Segment(h, o) for h in _given(call).partitions[tp])) for tp, o in positions.items()}
-    lanes = plan(pieces(_owned(call, at), at), dict.fromkeys(at, 0), call.setup.cutting.at())
+    lanes = plan(with_positions(_owned(call, at), at), dict.fromkeys(at, 0), call.setup.cutting.at())
     epochs = leader_epochs(lanes, state.log.bounds)
     offset = StreamOffset(None, topic_ids=state.log.topic_ids, lanes=lanes, leader_epochs=epochs)
     return Decision(replace(state, initial=offset), (), Return(offset))
@@ -68,8 +68,8 @@ def set_targets(state: State, seen: Seen, call: Call) -> Decision:
 def refuse_others(state: State, seen: Seen, call: Call) -> Decision:
     """`CheckpointMismatchError` for the offset of a group, or of other partitions or key ranges."""
     offset = call.offset
-    ranges = {tp: joined(lane.hashes for lane in lanes) for tp, lanes in offset.lanes.items()}
-    given = {tp: joined(hashes) for tp, hashes in _given(call).partitions.items() if hashes}
+    ranges = {tp: union(lane.hashes for lane in lanes) for tp, lanes in offset.lanes.items()}
+    given = {tp: union(hashes) for tp, hashes in _given(call).partitions.items() if hashes}
     if offset.group is not None or ranges != given:
         whose = f"group {offset.group!r}" if offset.group is not None else "other partitions or key ranges"
         raise CheckpointMismatchError(

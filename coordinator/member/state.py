@@ -17,13 +17,13 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from coordinator.assignment.assignment_text import Ranges
-from coordinator.assignment.rebalance import joined
+from coordinator.assignment.rebalance import union
 from coordinator.cost.batch_cost import Ended, LaneId
 from coordinator.cost.quotas import Quota
 from coordinator.errors import RedisUnavailableError
 from coordinator.member.batch import Batch
 from coordinator.member.requests import Commit
-from coordinator.plan.planning import Cutting, Pieces
+from coordinator.plan.planning import Cutting, OwnedRanges
 from coordinator.plan.poison import Strike
 from coordinator.progress.growth import Growth, Sight
 from coordinator.progress.leader_epochs import Extents
@@ -52,7 +52,7 @@ class Away:
 
 @dataclass(frozen=True, slots=True)
 class Life:
-    """One life of one member: same checkpoint, same member; each process is another incarnation."""
+    """One life of one member: same checkpoint, same member; each process is another incarnation (rule: one-life)."""
 
     incarnation: str
     minted: str = ""  # the member id of a checkpoint that names none
@@ -110,7 +110,7 @@ class Evidence:
 
     @property
     def facts(self) -> Facts:
-        """The facts that the last offset proves."""
+        """The facts that the last offset proves (rule: assert-beginnings)."""
         return asserted(self.known, self.witnessed)
 
     def seen(self, offset: StreamOffset, witnessed: Ownership | None = None) -> "Evidence":
@@ -138,7 +138,7 @@ class Evidence:
             for tp, lane in offset:
                 if lane.offsets:
                     hashes.setdefault(tp, []).append(lane.hashes)
-        return {tp: joined(ranges) for tp, ranges in hashes.items()}
+        return {tp: union(ranges) for tp, ranges in hashes.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,9 +223,9 @@ class Reading:
     """How far owned ranges may be read: the result of the five limits."""
 
     seen: tuple[Any, ...] | None = None  # what it was computed from; None: compute it again
-    work: Pieces = field(default_factory=dict)
+    work: OwnedRanges = field(default_factory=dict)
     trial_lane: LaneId | None = None  # a struck lane that is tried, while all others wait
-    ceilings: tuple[tuple[str, Pieces], ...] = ()  # who lowered them, and the result
+    ceilings: tuple[tuple[str, OwnedRanges], ...] = ()  # who lowered them, and the result
     quotas: tuple[Quota, ...] = ()
     cutting: Cutting | None = None
     owned: Ranges = field(default_factory=dict)  # when it was computed
@@ -241,7 +241,7 @@ class Pace:
     targets: Offsets | None = None  # of this run; None: it does not end by itself
     of_others: Offsets = field(default_factory=dict)
     planned_ms: int | None = None
-    idle: tuple[Pieces, Offsets] | None = None  # the work in which there was nothing to read
+    idle: tuple[OwnedRanges, Offsets] | None = None  # the work in which there was nothing to read
     idle_ms: int | None = None  # when that was looked at last
 
 

@@ -38,7 +38,7 @@ class Turns:
     def __init__(self, state: State, world: World, clock: Clock) -> None:
         self.state = state
         self._world, self._clock, self._watch = world, clock, world.settings.watch
-        self._numbers = count(1)
+        self._numbers = count(1)  # rule: numbered-calls
         self._renewals: SimpleQueue[tuple[calls.Seen, int]] = SimpleQueue()
 
     def run(self, steps: Sequence[Step], call: Call) -> Any:

@@ -52,7 +52,7 @@ def check(hashes: Mapping[str, Mapping[str, object]]) -> None:
 
 def _texts(name: str, of_one: Mapping[str, object]) -> dict[str, str]:
     if not is_copied(name):
-        raise StateFormatError(f"it holds {name!r}, which is no key of a copy")
+        raise StateFormatError(f"it holds {name!r}, which is not a key of a copy")
     if not (isinstance(of_one, dict) and of_one):
         raise StateFormatError(f"{name!r} holds no fields")
     texts = {field: value for field, value in of_one.items() if _is_text(field) and _is_text(value)}

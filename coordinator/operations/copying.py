@@ -1,7 +1,7 @@
-"""Copies a group to a text and back; an old copy is loaded by nothing else (spec 7). Needs Redis only."""
+"""Copies a group to a text and back; an old copy is loaded by nothing else. Needs Redis only."""
 
 from coordinator import verdicts
-from coordinator.group_state import SCHEMA, other_schema
+from coordinator.group_state import check_schema
 from coordinator.operations.copied_state import is_copied
 from coordinator.operations.copies import GroupCopy
 from coordinator.operations.refusals import operator, refusal
@@ -15,8 +15,7 @@ def backup(client: RedisClient, group: str) -> GroupCopy:
     keys = store.copied(is_copied)
     if "meta" not in keys:
         raise refusal(group, verdicts.Absent())
-    if (schema := keys["meta"].get("schema", "")) != SCHEMA:
-        raise other_schema(schema)
+    check_schema(keys["meta"])
     return GroupCopy(group, store.now_ms(), keys)
 
 

@@ -18,7 +18,7 @@ from coordinator.subscription import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """What is missing of one hash range; offset ranges are inclusive text, as people read them (spec R1)."""
+    """The gaps of one hash range; offset ranges are inclusive text (rule: half-open-offsets)."""
 
     hashes: str  # "lo-hi", inclusive, 16 hex digits each
     position: int

@@ -40,7 +40,7 @@ def key_owners(
     if not found:
         place = topic if partition is None else f"{topic}-{partition}"
         known = ", ".join(sorted({tp.topic for tp in state.segments})) or "none"
-        raise UnknownTopicError(f"the group has no position in {place}", f"topics with positions: {known}")
+        raise UnknownTopicError(f"the group has no position in {place}", f"name a topic with positions: {known}")
     return found
 
 

@@ -4,7 +4,7 @@
 
 Killed after the first step, the mirror knows of a reset that Redis does not: whoever starts next finds a loss of state,
 and recovers to the positions of the mirror. So a reset happens wholly, then or by the next call. The last step is for a
-member that was leaving and wrote the mirror in between, and undoes the first if the script refused (spec 7, Reset).
+member that was leaving and wrote the mirror in between, and undoes the first if the script refused (rule: reset-epoch).
 """
 
 import logging
@@ -118,8 +118,8 @@ class Operator:
         found = Remains(keys, tuple(sorted(ours)))
         if not found.keys and not ours:
             raise UnknownGroupError(
-                f"neither Redis nor Kafka knows a group {self._group!r} of coop-kafka",
-                "coop-kafka groups list shows the groups; look at the database of the Redis url too",
+                f"neither Redis nor Kafka has a group {self._group!r} of coop-kafka",
+                "look at the names with coop-kafka groups list, and at the database number of the Redis url",
             )
         return found
 
@@ -163,7 +163,7 @@ class Operator:
             try:
                 self._mirror_what_is()
             except CoopKafkaError as error:
-                _log.warning("Kafka's own group %r still tells of the reset that was refused: %s", self._group, error)
+                _log.warning("Kafka's own group %r still holds the refused reset: %s", self._group, error)
             raise
         self._mirror_what_is()
 

@@ -21,25 +21,25 @@ def refusal(group: str, verdict: verdicts.Verdict) -> CoopKafkaError:
     """The error of ours that says why a script refused what an operator wanted."""
     match verdict:
         case verdicts.Busy(member=member, lease_end_ms=end, now_ms=now):
-            lease = f"its lease runs for {(end - now) / 1e3:.1f} s more"
+            left = f"{(end - now) / 1e3:.1f} s"
             return GroupBusyError(
-                f"group {group!r} has live members, {member} among them ({lease})",
-                "stop all queries of the group, and wait for the leases of those that were killed",
+                f"group {group!r} has a live member, {member}: its lease ends in {left}",
+                "stop all queries of the group; after a kill, wait for the end of the lease",
             )
         case verdicts.Superseded():
             return GroupBusyError(
-                f"group {group!r} was reset by somebody else just now",
-                "look at it (coop-kafka describe), and reset it again if it is not as you wish",
+                f"another operator has just reset group {group!r}",
+                "look at the positions with coop-kafka describe, and reset them again if they are wrong",
             )
         case verdicts.Recovering():
             return GroupBusyError(
                 f"group {group!r} is recovering from a loss of state",
-                "wait for a minute; or reset all of its topics at once",
+                "wait a minute, or reset all topics of the group at once",
             )
         case verdicts.Absent():
-            return UnknownGroupError(f"Redis knows no group {group!r}", "coop-kafka groups list shows them")
+            return UnknownGroupError(f"Redis has no group {group!r}", "look at the names with coop-kafka groups list")
         case _:
             return StateLostError(
-                f"Redis may be behind what the members of group {group!r} had done ({verdict})",
-                "start a query of the group, which recovers it; or reset all of its topics at once",
+                f"Redis may have lost progress of group {group!r} ({verdict})",
+                "start a query of the group, which recovers it; or reset all topics of the group at once",
             )

@@ -52,7 +52,8 @@ def chosen(texts: Iterable[str]) -> Chosen:
         match = re.fullmatch(r"([A-Za-z0-9._-]{1,249})(?::([0-9]{1,9}(?:,[0-9]{1,9})*))?", text)
         if match is None:
             raise InvalidOptionError(
-                f"--topic {text!r} cannot be read", "write topic, or topic:0,1 for some partitions"
+                f"--topic {text!r} is not TOPIC or TOPIC:P,P",
+                "give topic, or topic:0,1 for some partitions",
             )
         before = found.get(match[1], frozenset())
         numbers = frozenset(map(int, match[2].split(","))) if match[2] else None
@@ -77,7 +78,7 @@ def partitions_of(wanted: Chosen | None, state: GroupState, topics: Mapping[str,
             if numbers is not None:
                 raise ConflictingOptionsError(
                     f"topic {name!r} was deleted and created again since the group read it",
-                    f"reset the whole of it: --topic {name}",
+                    f"reset the whole topic: --topic {name}",
                 )
             placed = [TopicPartition(name, p) for p in topics[name].partitions]
         found += [tp for tp in placed if numbers is None or tp.partition in numbers]
@@ -96,10 +97,10 @@ def _must_be_known(
     if not placed or missing:
         raise UnknownTopicError(
             f"the group has no position in {', '.join(map(str, sorted(missing))) or name}",
-            "coop-kafka describe GROUP shows what it reads; startingOffsets say where a new topic begins",
+            "look at its partitions with coop-kafka describe GROUP; startingOffsets decides where a new topic begins",
         )
     if name not in topics:
-        raise UnknownTopicError(f"Kafka has no topic {name!r} (any more)", "name the other topics by --topic")
+        raise UnknownTopicError(f"Kafka has no topic {name!r}", "name the other topics by --topic")
 
 
 def moves(

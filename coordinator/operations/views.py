@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from coordinator.assignment.assignment_text import Ranges
-from coordinator.assignment.rebalance import joined
+from coordinator.assignment.rebalance import union
 from coordinator.group_state import GroupState
 from coordinator.operations.gaps import count, progress
 from coordinator.progress.growth import Growth
@@ -49,14 +49,14 @@ class MemberView:
     """A member that holds a lease, or held one and still owns what nobody has taken over."""
 
     id: str
-    lease_left_ms: int  # 0 once the lease has ended: its ranges can be taken (spec R6)
+    lease_left_ms: int  # 0 once the lease has ended: its ranges can be taken
     state: str  # working, hung (its batch is too long), leaving, ended (its lease is over)
     fields: Mapping[str, str]  # what it said of itself when it joined
 
 
 @dataclass(frozen=True, slots=True)
 class GrowthView:
-    """A topic that grew while the group read it (spec R8)."""
+    """A topic that grew while the group read it (rule: growth-order)."""
 
     topic: str
     old: int  # partitions
@@ -134,7 +134,7 @@ def _member_state(member: str, lease_left_ms: int, state: GroupState) -> str:
 
 
 def _state(state: GroupState, members: tuple[MemberView, ...]) -> str:
-    """Kafka's name for where the group is (spec 4.2); Dead is a group that is not there."""
+    """Kafka's name for where the group is; Dead is a group that is not there."""
     if not any(m.lease_left_ms for m in members):
         return "Empty"
     working = {m.id for m in members if m.state == "working"}
@@ -151,7 +151,7 @@ def _unassigned(state: GroupState) -> bool:
 
 
 def _assigned(state: GroupState) -> dict[str, Ranges]:
-    ranges = {m: {tp: joined(r) for tp, r in of_member.items() if r} for m, of_member in state.assignment.items()}
+    ranges = {m: {tp: union(r) for tp, r in of_member.items() if r} for m, of_member in state.assignment.items()}
     return {m: of_member for m, of_member in ranges.items() if of_member}
 
 
@@ -161,7 +161,7 @@ def _owned(state: GroupState) -> dict[str, Ranges]:
         for hashes, epoch, member in owners:
             if epoch.partition(".")[0] == state.meta.get("nonce"):
                 found.setdefault(member, {}).setdefault(tp, []).append(hashes)
-    return {m: {tp: joined(r) for tp, r in of_member.items()} for m, of_member in found.items()}
+    return {m: {tp: union(r) for tp, r in of_member.items()} for m, of_member in found.items()}
 
 
 def _partition(tp: TopicPartition, state: GroupState) -> PartitionView:

@@ -1,1 +1,1 @@
-"""From what is owned and unread to slices and tasks of one batch. Pure."""
+"""From owned, unread ranges to the slices and tasks of one batch. Pure."""

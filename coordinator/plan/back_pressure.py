@@ -1,36 +1,36 @@
-"""What may be read of a partition that holds all the individual commits it may (spec 6, code 92). Pure.
+"""The limit of a partition at its cap of individual commits (rule: individual-commit-cap). Pure.
 
     ahead    |########....##..##       gaps only: up to its last individual commit
     ahead    |##########               nothing new
     behind   |####~~~~~~~~~~~~~~>      as always
                  ^ stable offset
 
-The lane behind moves the stable offset and the lanes with gaps shrink the set, so it always drains: each lane
-either fills gaps or is itself behind once the others have passed it.
+The lane behind moves the stable offset, and the lanes with gaps shrink the set. So the set always drains: each
+lane either fills gaps, or is itself behind once the others have passed it.
 """
 
 from collections.abc import Mapping
 
-from coordinator.plan.planning import Piece, Pieces
+from coordinator.plan.planning import OwnedRange, OwnedRanges
 from coordinator.progress.segments import Progress
 from coordinator.subscription import TopicPartition
 
 
-def held_back(work: Pieces, whole: Mapping[TopicPartition, Progress], most: int) -> Pieces:
-    """`work` with a ceiling for each piece that is ahead in a partition with `most` individual commits or more.
+def held_back(work: OwnedRanges, whole: Mapping[TopicPartition, Progress], most: int) -> OwnedRanges:
+    """`work` with a ceiling for each piece ahead, in partitions with `most` individual commits or more.
 
-    `whole` are the positions of all hashes of each partition, whoever owns them.
+    `whole` has the positions of all hashes of each partition, whoever owns them.
     """
     full = {tp: progress.stable for tp, progress in whole.items() if tp in work and _held(progress) >= most}
-    return {**work, **{tp: tuple(_lowered(piece, stable) for piece in work[tp]) for tp, stable in full.items()}}
+    return {**work, **{tp: tuple(_lowered(owned, stable) for owned in work[tp]) for tp, stable in full.items()}}
 
 
 def _held(progress: Progress) -> int:
     return sum(len(s.ics) for s in progress.segments)
 
 
-def _lowered(piece: Piece, stable: int) -> Piece:
-    if piece.position == stable:
-        return piece
-    ceiling = piece.ics[-1].start if piece.ics else piece.position
-    return piece._replace(ceiling=ceiling if piece.ceiling is None else min(piece.ceiling, ceiling))
+def _lowered(owned: OwnedRange, stable: int) -> OwnedRange:
+    if owned.position == stable:
+        return owned
+    ceiling = owned.ics[-1].start if owned.ics else owned.position
+    return owned._replace(ceiling=ceiling if owned.ceiling is None else min(owned.ceiling, ceiling))

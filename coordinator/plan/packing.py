@@ -1,6 +1,6 @@
-"""Which slices share a task: the longest first, each onto the task with the least to do (spec 4.3).
+"""Packs slices into tasks: the longest first, each into the task with the least work.
 
-Pure and deterministic, from the slices alone, so that a replay packs the same batch the same way.
+Pure and deterministic. It uses the slices alone, so a replay packs the same batch in the same way.
 Knows nothing of Spark; a task here is a tuple of slices.
 """
 
@@ -17,20 +17,20 @@ Task = tuple[Slice, ...]
 
 
 Work = Callable[[Slice], float]
-"""How much there is to do for a slice: records, or milliseconds where costs are known."""
+"""The work of a slice: records, or milliseconds where costs are known."""
 
 
 Parts = Callable[[Slice], Task]
-"""The slices of lanes that are alike, of one slice that holds all of them; of any other only itself."""
+"""The slices of the lanes that one slice stands for, if these lanes are alike; else the slice itself."""
 
 
 _Weighed = tuple[Slice, float]
 LITTLE = 16
-"""A partition with so small a part of a task's share is not worth being read by two tasks."""
+"""A partition with less than this part of a task's share is read by one task."""
 
 
 class _Bundle(NamedTuple):
-    """Slices that must stay together, with their work; numbered in the order of partitions and hashes."""
+    """Slices that must stay together, with their work. Numbered in the order of partitions and hashes."""
 
     work: float
     number: int
@@ -55,14 +55,14 @@ def pack(
     work: Work = attrgetter("weight"),
     parts: Parts = _alone,
 ) -> tuple[Task, ...]:
-    """The tasks that read `slices`, the one with most `work` first, none empty.
+    """The tasks that read `slices`, the task with most `work` first. None is empty.
 
-    About `tasks` of them; more where `max_weight` says that a task may not be heavier, fewer where
-    there are not as many slices. Slices that share a hash of a partition are in one task; in every
-    task the slices of a partition are in offset order (spec 2, input partition). A task is heavier
-    than `max_weight` only if it is a single slice, or slices that must not be parted.
+    There are about `tasks` of them: more if `max_weight` limits a task, fewer if there are not as many slices. Slices
+    that share a hash of a partition are in one task. In each task the slices of a partition are in offset order
+    (rule: one-task-per-hash). A task is heavier than `max_weight` only if it is a single slice, or slices that must
+    stay together.
 
-    A slice may hold many lanes that are alike; its `parts` are packed in its place where two tasks may read of its
+    A slice may stand for many lanes that are alike. Its `parts` are packed instead of it if two tasks may read its
     partition.
     """
     weighed = [(s, work(s)) for s in sorted(slices)]
@@ -71,7 +71,7 @@ def pack(
         _Bundle(_sum(found), number, tuple(map(_slice, found)))
         for number, found in enumerate(_bundles(weighed, little, work, parts))
     ]
-    loads = _gathered(_longest_first(bundles, min(tasks, len(bundles)), max_weight))  # more would be empty
+    loads = _gathered(_longest_first(bundles, min(tasks, len(bundles)), max_weight))  # more tasks would be empty
     most_first = sorted((load for load in loads if load), key=_most_first)
     return tuple(tuple(sorted(chain.from_iterable(b.slices for b in load), key=_offset_order)) for load in most_first)
 
@@ -81,10 +81,11 @@ def _sum(weighed: Iterable[_Weighed]) -> float:
 
 
 def _bundles(weighed: Iterable[_Weighed], little: float, work: Work, parts: Parts) -> Iterator[list[_Weighed]]:
-    """What stays together: all of a partition with little work, for it is fetched once then; else what must.
+    """The slices that stay together.
 
-    That is, slices of one partition whose hashes overlap, directly or through others. A single offset is little
-    whatever it takes: only one of its lanes can have the record.
+    All slices of a partition with little work stay together: it is then fetched once. Else slices of one partition
+    whose hashes overlap, directly or through others. A single offset is little work, whatever its cost: only one of
+    its lanes can have the record.
     """
     for _, found in groupby(weighed, key=lambda w: w[0].topic_partition):
         of_partition = list(found)
@@ -96,7 +97,7 @@ def _bundles(weighed: Iterable[_Weighed], little: float, work: Work, parts: Part
 
 
 def _offsets(of_partition: Iterable[_Weighed]) -> int:
-    """From the first to the last of all its slices."""
+    """The number of offsets from the first to the last of all its slices."""
     spans = [s.offsets for s, _ in of_partition]
     return max(span.until for span in spans) - min(span.start for span in spans)
 
@@ -115,7 +116,7 @@ def _chained(of_partition: Iterable[_Weighed]) -> Iterator[list[_Weighed]]:
 
 def _longest_first(bundles: Iterable[_Bundle], tasks: int, max_weight: float | None) -> list[_Load]:
     loads: list[_Load] = [[] for _ in range(tasks)]
-    least = [(0.0, number) for number in range(tasks)]  # a heap of what there is to do
+    least = [(0.0, number) for number in range(tasks)]  # a heap: work, and number of the task
     for bundle in sorted(bundles, key=lambda b: (-b.work, b.number)):
         total, number = least[0]
         if _too_heavy(loads[number], bundle, max_weight):
@@ -133,7 +134,7 @@ def _too_heavy(load: _Load, more: _Bundle, max_weight: float | None) -> bool:
 
 
 def _gathered(loads: Sequence[_Load]) -> list[_Load]:
-    """The same loads, with neighbours together: bundles of equal work change places at no cost.
+    """The same loads, with neighbours together. Bundles of equal work change places at no cost.
 
     A partition that fewer tasks read is fetched fewer times.
     """

@@ -1,7 +1,7 @@
-"""The plan of one micro-batch: how owned ranges are cut in lanes and how far each lane reads (spec 4.3).
+"""The plan of one micro-batch: how owned ranges are cut into lanes, and how far each lane reads.
 
-Pure: positions, log ends and limits in, lanes of a stream offset out. Which slices share a task is
-decided later, from the offset alone, by `packing`.
+Pure: from positions, log ends and limits to the lanes of a stream offset. `packing` decides later, from the offset
+alone, which slices share a task.
 """
 
 from bisect import bisect_right
@@ -22,28 +22,28 @@ from coordinator.subscription import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class Cutting:
-    """How finely partitions are cut; None means no wish."""
+    """How finely partitions are cut. None means no wish."""
 
     slots: int
     lanes: int | None = None
     min_partitions: int | None = None
     max_records_per_partition: int | None = None
-    bounds: tuple[int, ...] | None = None  # the first hashes of the lanes, but for the first; None: by all the others
+    bounds: tuple[int, ...] | None = None  # the first hash of each lane but the first; None: the other fields decide
 
     def at(self, *bounds: int) -> "Cutting":
-        """Lanes that begin there, whatever else is wished for but the records that one may have."""
+        """The same wishes with lanes that begin at these bounds. Only `max_records_per_partition` may cut finer."""
         return replace(self, bounds=bounds)
 
     @property
     def tasks(self) -> int:
-        """The most tasks, unless `max_records_per_partition` asks for more."""
+        """The most tasks, unless `max_records_per_partition` needs more."""
         return max(self.slots, self.min_partitions or 0)
 
 
-class Piece(NamedTuple):
-    """An owned part of a segment: the planner's unit of work. There are very many of them.
+class OwnedRange(NamedTuple):
+    """An owned part of a segment: the unit of planning. There are very many of them.
 
-    It may be read up to its `ceiling` only, an offset of its own; None means that only its partition's end bounds it.
+    It may be read up to its `ceiling`. None means up to the end of its partition.
     """
 
     hashes: HashRange
@@ -58,15 +58,15 @@ class Piece(NamedTuple):
         return self.hashes.share
 
     def reach(self, until: int) -> int:
-        """How far it is read when its partition is read up to `until`."""
+        """The end of reading it, if its partition is read up to `until`."""
         return until if self.ceiling is None else min(until, self.ceiling)
 
-    def within(self, hashes: HashRange) -> "Piece":
-        """The part of it in `hashes`, which lie within."""
-        return self if hashes == self.hashes else Piece(hashes, self.position, self.epoch, self.ceiling, self.ics)
+    def within(self, hashes: HashRange) -> "OwnedRange":
+        """The part of it in `hashes`, which lie within it."""
+        return self if hashes == self.hashes else OwnedRange(hashes, self.position, self.epoch, self.ceiling, self.ics)
 
     def waits(self, until: int) -> bool:
-        """Whether there is an offset to read up to `until`."""
+        """Whether it has an offset to read below `until`."""
         return self.position < (until if self.ceiling is None else min(until, self.ceiling))
 
     def backlog(self, until: int) -> float:
@@ -74,23 +74,23 @@ class Piece(NamedTuple):
         return self.share * max(0, self.reach(until) - self.position)
 
 
-Pieces = Mapping[TopicPartition, tuple[Piece, ...]]
+OwnedRanges = Mapping[TopicPartition, tuple[OwnedRange, ...]]
 
 
-def pieces(ownership: Ownership, progress: Mapping[TopicPartition, Progress]) -> Pieces:
+def with_positions(ownership: Ownership, progress: Mapping[TopicPartition, Progress]) -> OwnedRanges:
     """Every owned range with its positions, segment by segment."""
-    return {tp: tuple(_pieces(owned, progress[tp])) for tp, owned in ownership.items()}
+    return {tp: tuple(_ranges_of(owned, progress[tp])) for tp, owned in ownership.items()}
 
 
-def _pieces(owned: Iterable[Owned], progress: Progress) -> Iterator[Piece]:
+def _ranges_of(owned: Iterable[Owned], progress: Progress) -> Iterator[OwnedRange]:
     whole = progress.segments[0] if len(progress.segments) == 1 else None
     for hashes, epoch in owned:
         for s in (whole,) if whole and whole.hashes == hashes else progress.within(hashes).segments:
-            yield Piece(s.hashes, s.position, epoch, ics=s.ics)
+            yield OwnedRange(s.hashes, s.position, epoch, ics=s.ics)
 
 
-def bounded(parts: Iterable[Piece], ceilings: Ceilings) -> tuple[Piece, ...]:
-    """The pieces, cut where ceilings of the hash space differ, each under the lower of its own and of its hashes'."""
+def bounded(parts: Iterable[OwnedRange], ceilings: Ceilings) -> tuple[OwnedRange, ...]:
+    """The pieces, cut where the ceilings differ. Each has the lower of its own ceiling and that of its hashes."""
     starts = [lo for lo, _ in ceilings]
     cut = ((p, h, ceilings[bisect_right(starts, h.lo) - 1][1]) for p in parts for h in p.hashes.cut(starts))
     return tuple(p.within(h)._replace(ceiling=_lower(p.ceiling, ceiling)) for p, h, ceiling in cut)
@@ -100,22 +100,21 @@ def _lower(one: int | None, other: int | None) -> int | None:
     return min((c for c in (one, other) if c is not None), default=None)
 
 
-def anything(work: Pieces, ends: Mapping[TopicPartition, int]) -> bool:
+def anything(work: OwnedRanges, ends: Mapping[TopicPartition, int]) -> bool:
     """Whether there is an offset to read."""
     return any(p.waits(ends[tp]) for tp, parts in work.items() for p in parts)
 
 
-def backlog(work: Pieces, ends: Mapping[TopicPartition, int]) -> float:
+def backlog(work: OwnedRanges, ends: Mapping[TopicPartition, int]) -> float:
     """Records not yet read in all of `work`, if keys are spread evenly."""
     return sum(p.backlog(ends[tp]) for tp, parts in work.items() for p in parts)
 
 
-def levels(work: Pieces, ends: Mapping[TopicPartition, int], limit: float | None) -> dict[TopicPartition, int]:
-    """How far each partition may be read: its end, or less so that the sum of weights keeps to `limit`.
+def levels(work: OwnedRanges, ends: Mapping[TopicPartition, int], limit: float | None) -> dict[TopicPartition, int]:
+    """How far each partition may be read: its end, or less, so that the sum of weights keeps to `limit`.
 
-    Partitions share the limit in proportion to their backlogs, and each gets at least one offset,
-    as in Spark's source. Within a partition the lanes furthest behind come first: a level is
-    raised over them like water.
+    Partitions share the limit in proportion to their backlogs. Each gets at least one offset, as in Spark's source.
+    Within a partition the lanes furthest behind come first: a level rises over them like water.
 
         position  |####      ~~~~|          lane a reads up to the level
                   |########  ~~~~|          lane b too
@@ -131,8 +130,8 @@ def levels(work: Pieces, ends: Mapping[TopicPartition, int], limit: float | None
     }
 
 
-def _level(parts: tuple[Piece, ...], end: int, quota: float) -> int:
-    """The height at which the water over `parts` is `quota`, at least one offset above the lowest."""
+def _level(parts: tuple[OwnedRange, ...], end: int, quota: float) -> int:
+    """The height at which the water over `parts` is `quota`. It is at least one offset above the lowest part."""
     beds = [(p.position, p.reach(end), p.share) for p in parts if p.position < p.reach(end)]
     if not beds:
         return end
@@ -146,8 +145,8 @@ def _level(parts: tuple[Piece, ...], end: int, quota: float) -> int:
     return min(end, max(level + int(quota / width) if width > 0 else level, lowest + 1))
 
 
-def even_bounds(work: Pieces, until: Mapping[TopicPartition, int], cutting: Cutting) -> tuple[int, ...]:
-    """The first hashes of the lanes, but for the first, when every partition with a backlog is cut evenly."""
+def even_bounds(work: OwnedRanges, until: Mapping[TopicPartition, int], cutting: Cutting) -> tuple[int, ...]:
+    """The first hash of each lane but the first, if every partition with a backlog is cut evenly."""
     if cutting.bounds is not None:
         return cutting.bounds
     count = lane_count(
@@ -156,16 +155,16 @@ def even_bounds(work: Pieces, until: Mapping[TopicPartition, int], cutting: Cutt
     return tuple(cut_bound(i, count) for i in range(1, count))
 
 
-def _active(work: Pieces, until: Mapping[TopicPartition, int]) -> int:
-    """How many partitions have something to read."""
+def _active(work: OwnedRanges, until: Mapping[TopicPartition, int]) -> int:
+    """The number of partitions with something to read."""
     return sum(any(p.waits(until[tp]) for p in parts) for tp, parts in work.items())
 
 
-def plan(work: Pieces, until: Mapping[TopicPartition, int], cutting: Cutting) -> Lanes:
+def plan(work: OwnedRanges, until: Mapping[TopicPartition, int], cutting: Cutting) -> Lanes:
     """The lanes of a batch that reads each partition up to `until`.
 
-    A range with nothing to read is one idle lane, so that the offset still says who owns it; a
-    partition without owned ranges is left out.
+    A range with nothing to read is one idle lane, so that the offset still names its owner. A partition without owned
+    ranges is left out.
     """
     bounds = even_bounds(work, until, cutting)
     most = cutting.max_records_per_partition
@@ -173,18 +172,18 @@ def plan(work: Pieces, until: Mapping[TopicPartition, int], cutting: Cutting) ->
     return LanesOfRows({tp: tuple(_rows(parts, until[tp], cut)) for tp, parts in sorted(work.items()) if parts})
 
 
-def _rows(parts: Iterable[Piece], until: int, cut: Callable[..., tuple[HashRange, ...]]) -> Iterator[Row]:
+def _rows(parts: Iterable[OwnedRange], until: int, cut: Callable[..., tuple[HashRange, ...]]) -> Iterator[Row]:
     alike: dict[tuple[int, int, Offsets], Offsets] = {}  # mostly all lanes of a partition read the same offsets
-    for piece in parts:
-        position, reach = piece.position, piece.reach(until)
+    for owned in parts:
+        position, reach = owned.position, owned.reach(until)
         if position >= reach:
-            yield Row(piece.hashes, piece.epoch, position, (), (piece.hashes,))
+            yield Row(owned.hashes, owned.epoch, position, (), (owned.hashes,))
             continue
-        offsets = alike.get((position, reach, piece.ics))
+        offsets = alike.get((position, reach, owned.ics))
         if offsets is None:
-            offsets = alike[position, reach, piece.ics] = subtract(OffsetRange(position, reach), piece.ics)
-        lanes = cut(piece.hashes, position, reach)
-        yield Row(piece.hashes, piece.epoch, position, offsets, lanes)
+            offsets = alike[position, reach, owned.ics] = subtract(OffsetRange(position, reach), owned.ics)
+        lanes = cut(owned.hashes, position, reach)
+        yield Row(owned.hashes, owned.epoch, position, offsets, lanes)
 
 
 def _cut(

@@ -1,14 +1,14 @@
-"""Poison: a record whose reading never ends must not walk through the group and stop it member by member (spec 7).
+"""Poison: a record whose reading never ends must not stop the group member by member (rule: trial-alone).
 
-    a member is lost while slices are begun and not ended   each gets a strike, for the offsets it was to read
-    one strike                                              planned alone, record by record, until all these are read
-    struck again in it, alone                               parked: nobody reads it until an operator releases it
-    ... known to be at one key's record                     that key is parked, at that record
-    its position is past them                               forgiven
+    a member is lost while slices are begun and not ended   each slice gets a strike, with its offsets
+    one strike                                              trials, record by record, until these offsets are read
+    struck again in a trial                                 parked: left unread until an operator releases it
+    ... while the task was at one key's record              that key is parked, at that record
+    its position has passed the offsets                     the strike is removed
 
-Others are planned in every second batch meanwhile: what was struck may be a thousand records, each tried alone.
+Every second batch reads everything else: a strike may cover a thousand records, each tried alone.
 
-Pure: strikes and work in, work out. Costs are not its business: how many offsets hold a record it is told.
+Pure: from strikes and work to work. A caller passes how many offsets hold one record: costs are its business.
 """
 
 import re
@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from operator import attrgetter
 
-from coordinator.assignment.rebalance import joined, minus
+from coordinator.assignment.rebalance import minus, union
 from coordinator.errors import StateFormatError
-from coordinator.plan.planning import Piece, Pieces
+from coordinator.plan.planning import OwnedRange, OwnedRanges
 from coordinator.progress.ownership import Owned, Ownership
 from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import StreamOffset
@@ -29,7 +29,7 @@ OffsetsOfARecord = Callable[[tuple[TopicPartition, HashRange]], int]
 """How many offsets hold about one record of a lane."""
 
 MOST_TOLD = 64
-"""Slices that a member tells it is at: with more, which of them hangs is anybody's guess."""
+"""The most slices that a member writes. With more, nothing shows which of them hangs."""
 
 
 _FIELD = re.compile(rf"(\S+) ({NUMBER}) (\S+)")
@@ -38,19 +38,19 @@ _VALUE = re.compile(rf"(struck|parked) ({NUMBER}) ({NUMBER})-({NUMBER}) ({NUMBER
 
 @dataclass(frozen=True, slots=True, order=True)
 class Strike:
-    """A hash range of a partition, and the offsets of it that members were at when they were lost."""
+    """A hash range of a partition, and the offsets that a lost member was reading there."""
 
     tp: TopicPartition
     hashes: HashRange
     offsets: OffsetRange
     count: int
     at_ms: int = 0
-    member: str = ""  # the last that was lost over it
-    parked: bool = False  # nobody reads it until it is released
+    member: str = ""  # the last one that was lost over it
+    parked: bool = False  # left unread until it is released
 
     @property
     def offset(self) -> int:
-        """Where the slice began that was read last, in vain."""
+        """The beginning of the slice that was read last, in vain."""
         return self.offsets.start
 
     @property
@@ -84,7 +84,7 @@ class Strike:
 
 
 def chosen(strikes: Iterable[Strike], tp: TopicPartition | None, hashes: HashRange | None) -> list[Strike]:
-    """The strikes of a partition, or of exactly one range of it; None means all."""
+    """The strikes of a partition, or of exactly one range of it. None means all."""
     return [s for s in strikes if tp in (None, s.tp) and hashes in (None, s.hashes)]
 
 
@@ -93,45 +93,45 @@ def struck_ranges(strikes: Iterable[Strike]) -> dict[TopicPartition, tuple[HashR
     of_tp: dict[TopicPartition, list[HashRange]] = {}
     for strike in strikes:
         of_tp.setdefault(strike.tp, []).append(strike.hashes)
-    return {tp: joined(hashes) for tp, hashes in of_tp.items()}
+    return {tp: union(hashes) for tp, hashes in of_tp.items()}
 
 
 def working_text(slices: Iterable[Slice], *, alone: bool = False) -> str:
-    """What a member's tasks are at, as Redis holds it; nothing if it is too much to blame.
+    """The slices that a member's tasks have begun, as Redis holds them; empty if they are too many.
 
-    `alone` if they are at nothing else: a struck lane is tried.
+    `alone`: the batch is a trial.
     """
     texts = [f"{s.topic} {s.partition} {s.hashes} {s.offsets.start}-{s.offsets.until};" for s in slices]
     return "alone; " * (alone and bool(texts)) + "".join(texts) if len(texts) <= MOST_TOLD else ""
 
 
-def forgiven(strikes: Iterable[Strike], work: Pieces) -> tuple[Strike, ...]:
-    """Strikes that do not hold any more: all of their hashes are ours, and have been read."""
+def forgiven(strikes: Iterable[Strike], work: OwnedRanges) -> tuple[Strike, ...]:
+    """The strikes that are over: this member owns all their hashes, and has read them."""
     return tuple(s for s in strikes if _passed(s, work.get(s.tp, ())))
 
 
-def _passed(strike: Strike, pieces: Iterable[Piece]) -> bool:
-    passed = joined(p.hashes for p in pieces if p.position >= strike.offsets.until)
+def _passed(strike: Strike, ranges: Iterable[OwnedRange]) -> bool:
+    passed = union(p.hashes for p in ranges if p.position >= strike.offsets.until)
     return not minus(strike.hashes, passed)
 
 
 def quarantined(
-    work: Pieces,
+    work: OwnedRanges,
     ends: Mapping[TopicPartition, int],
     strikes: Iterable[Strike],
     offsets_of_a_record: OffsetsOfARecord,
     *,
     others: bool = False,
-) -> tuple[Pieces, tuple[TopicPartition, HashRange] | None]:
-    """The work with parked hashes left alone; and, while a struck lane has work, that lane alone with one record.
+) -> tuple[OwnedRanges, tuple[TopicPartition, HashRange] | None]:
+    """The work without parked hashes. While a struck lane has work: that lane alone, with one record.
 
-    That lane is named as well, for it must not be cut: its next strike is to be the same. `others` is for the batch
-    after such a one: all that is not struck, if there is some of it to read.
+    The answer names that lane, for it must not be cut: its next strike must be the same. `others` is for the batch
+    after a trial: all lanes that are not struck, if they have something to read.
     """
     of_tp: dict[TopicPartition, list[Strike]] = {}
     for strike in strikes:
         of_tp.setdefault(strike.tp, []).append(strike)
-    parts = {tp: tuple(_cut(tp, pieces, of_tp.get(tp, []))) for tp, pieces in work.items()}
+    parts = {tp: tuple(_cut(tp, ranges, of_tp.get(tp, []))) for tp, ranges in work.items()}
     struck = next((x for of_partition in parts.values() for x in of_partition if _to_try(x, ends)), None)
     if struck and others and any(x[2] is None and x[1].backlog(ends[x[0]]) for of in parts.values() for x in of):
         return {tp: tuple(_held(p) if s else p for _, p, s in of) for tp, of in parts.items()}, None
@@ -142,17 +142,17 @@ def quarantined(
     return limited, (struck[0], struck[1].hashes) if struck else None
 
 
-_Part = tuple[TopicPartition, Piece, Strike | None]
+_Part = tuple[TopicPartition, OwnedRange, Strike | None]
 
 
-def _cut(tp: TopicPartition, pieces: Iterable[Piece], strikes: list[Strike]) -> Iterator[_Part]:
-    """The pieces cut at both ends of every strike, each with the strike that holds for it.
+def _cut(tp: TopicPartition, ranges: Iterable[OwnedRange], strikes: list[Strike]) -> Iterator[_Part]:
+    """The pieces cut at both ends of every strike, each with its strike.
 
-    Where one is parked, and went back to below that, what is struck there holds up to where it is parked.
+    A reset may move a position below a parked offset. There a strike counts up to the parked offset.
     """
     bounds = {b for s in strikes for b in (s.hashes.lo, s.hashes.hi + 1)}
-    for piece in pieces:
-        for part in map(piece.within, piece.hashes.cut(bounds)):
+    for owned in ranges:
+        for part in map(owned.within, owned.hashes.cut(bounds)):
             holds = [s for s in strikes if part.hashes.lo in s.hashes and part.position < s.offsets.until]
             parked = min((s for s in holds if s.parked), key=attrgetter("offset"), default=None)
             struck = max((s for s in holds if not s.parked), key=attrgetter("count"), default=None)
@@ -160,32 +160,32 @@ def _cut(tp: TopicPartition, pieces: Iterable[Piece], strikes: list[Strike]) -> 
 
 
 def _to_try(part: _Part, ends: Mapping[TopicPartition, int]) -> bool:
-    tp, piece, strike = part
-    return strike is not None and not strike.parked and piece.waits(ends[tp])
+    tp, owned, strike = part
+    return strike is not None and not strike.parked and owned.waits(ends[tp])
 
 
-def _bounded(part: _Part, struck: _Part | None, offsets_of_a_record: OffsetsOfARecord) -> Piece:
-    tp, piece, strike = part
+def _bounded(part: _Part, struck: _Part | None, offsets_of_a_record: OffsetsOfARecord) -> OwnedRange:
+    tp, owned, strike = part
     if part == struck:
-        most = piece.position + offsets_of_a_record((tp, piece.hashes))
-        return piece._replace(ceiling=piece.reach(most))
+        most = owned.position + offsets_of_a_record((tp, owned.hashes))
+        return owned._replace(ceiling=owned.reach(most))
     if struck is not None or strike is None:
-        return _held(piece) if struck is not None else piece
-    return _held(piece, strike.offset) if strike.parked else piece
+        return _held(owned) if struck is not None else owned
+    return _held(owned, strike.offset) if strike.parked else owned
 
 
-def _held(piece: Piece, at: int = 0) -> Piece:
-    """The piece up to what must wait: where it is, or a later offset `at`, as after a reset."""
-    return piece._replace(ceiling=piece.reach(max(at, piece.position)))
+def _held(owned: OwnedRange, at: int = 0) -> OwnedRange:
+    """The piece with a ceiling where it must stop: at its position, or at a later offset `at`, as after a reset."""
+    return owned._replace(ceiling=owned.reach(max(at, owned.position)))
 
 
 def without_struck(
     ownership: Ownership, end: StreamOffset, strikes: Iterable[Strike], known: Iterable[Strike] = ()
 ) -> Ownership:
-    """What may be read of a batch that was planned before: all but what is parked by now, or was struck twice.
+    """The readable parts of a batch that was planned earlier: without parked lanes, and without those struck twice.
 
-    One strike changes nothing, for whoever is killed in a batch replays the whole of it. A second one may be of any
-    lane that was begun: each is tried alone then, in a batch of its own, planned with what was `known`.
+    One strike changes nothing, since a life that was killed in a batch replays all of it. A second one may be of any
+    lane that was begun. Each of these gets a trial then, in a batch that was planned with the `known` strikes.
     """
     left_out = [s for s in strikes if s.parked or (s.count > 1 and s not in known)]
     if not left_out:
@@ -201,7 +201,7 @@ def without_struck(
 
 
 def left_out(ownership: Ownership, kept: Ownership) -> Ownership:
-    """What of `ownership` is not `kept`."""
+    """The parts of `ownership` that are not `kept`."""
     if kept is ownership:
         return {}
     rest = {

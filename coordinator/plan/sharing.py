@@ -1,6 +1,6 @@
-"""Which offsets of a batch several of its tasks read, so that a host may fetch them once.
+"""Finds offsets of a batch that several of its tasks read, so that a host may fetch them once.
 
-Pure: the packed tasks of a batch in, stretches out. How tasks share what was fetched is the executors' business.
+Pure: from the packed tasks of a batch to stretches. How tasks share fetched records is decided on executors.
 """
 
 from collections import Counter
@@ -14,24 +14,25 @@ from coordinator.ranges import HashRange, OffsetRange, union
 from coordinator.subscription import TopicPartition
 
 WORTH_IT = 10
-"""Offsets of a stretch below which it is fetched by each.
+"""A stretch with fewer offsets is fetched by each task.
 
-For ten records of 100 bytes two tasks that share take as long as two that fetch, eight take half the CPU time; and
-records may be large.
+For ten records of 100 bytes, two tasks that share take as long as two that fetch. Eight tasks that share take half
+the CPU time, but records may be large.
 """
 
 MOST_PARTS = 512
-"""Of a partition: who reads one of so many lanes finds little of it in a block."""
+"""The most parts of a partition. One of so many lanes has few records in a block."""
 
 MOST_STRETCHES = 100
-"""Of a partition: the longest; they travel to every task."""
+"""The most stretches of a partition, the longest first. They travel to every task."""
 
 
 @dataclass(frozen=True, slots=True)
 class SharedStretch:
-    """Offsets that the same tasks read, each other hashes of them, and how many tasks these are.
+    """Offsets that the same tasks read, each task other hashes of them; and the number of these tasks.
 
-    Its parts are the hashes that they read, ascending and disjoint: at each offset a task reads all of one, or nothing.
+    Its parts are the hashes that they read, ascending and disjoint. At each offset a task reads all of a part, or
+    nothing of it.
     """
 
     offsets: OffsetRange
@@ -45,8 +46,8 @@ SharedStretches = Mapping[TopicPartition, tuple[SharedStretch, ...]]
 def shared_stretches(tasks: Sequence[Iterable[Slice]]) -> SharedStretches:
     """For each partition the offsets that at least two of `tasks` read, ascending and disjoint.
 
-    Cut where a task begins or ends, so that whoever reads some of a stretch reads all of it. No hash
-    of a partition is in two tasks.
+    They are cut where a task begins or ends. So a task reads all of a stretch, or nothing of it. No hash of a
+    partition is in two tasks.
 
         task 1   |===================|
         task 2          |===================|
@@ -84,7 +85,7 @@ def _shared(tasks: Sequence[Sequence[Slice]]) -> Iterator[SharedStretch]:
 
 
 def _parts(tasks: Iterable[Iterable[Slice]], offsets: OffsetRange) -> Iterator[HashRange]:
-    """What is between any two ends of lanes, where somebody reads it."""
+    """The hashes between any two ends of lanes, if a task reads them."""
     within = (merged(filter(None, (s.within(offsets) for s in task))) for task in tasks)
     lanes = {s.hashes for task in within for s in task}
     begun_less_ended = Counter(h.lo for h in lanes)

@@ -1,1 +1,1 @@
-"""What is done, what is left, and what may be said of it: segments, positions, offsets of a stream. Pure."""
+"""Done and remaining offsets, and the facts that prove them: segments, positions, stream offsets. Pure."""

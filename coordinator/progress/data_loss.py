@@ -1,4 +1,4 @@
-"""Records that can no longer be read: which, and what a query is told (failOnDataLoss; Spark's rules). Pure."""
+"""Records that can no longer be read, and the error for them (failOnDataLoss; rule: named-data-loss). Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,19 +11,19 @@ from coordinator.progress.stream_offset import StreamOffset
 from coordinator.subscription import Bounds, Topic, TopicPartition
 
 REMEDY = (
-    "no position was moved for it; to go on with what is left set failOnDataLoss=false,"
-    " to keep records longer raise the topic's retention"
+    "no position was moved; to go on with the records that are left, set failOnDataLoss=false;"
+    " to keep records longer, raise the topic's retention"
 )
 BEYOND_REMEDY = (
     "nothing was committed; the log was cut, or the checkpoint is damaged or of another cluster: give the query a new"
-    " checkpointLocation and an output of its own, the group's positions are in Redis and stay; or move positions with"
-    " coop-kafka reset-offsets; or set failOnDataLoss=false, which ignores what the checkpoint says of this partition"
+    " checkpointLocation and an output of its own, the group's positions stay in Redis; or move positions with"
+    " coop-kafka reset-offsets; or set failOnDataLoss=false, which ignores the checkpoint for this partition"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Aged:
-    """Records below the log's beginning that some hash had not read: retention, or deleted records."""
+    """Records below the log's beginning that some hash has not read: retention, or deleted records."""
 
     tp: TopicPartition
     position: int
@@ -35,7 +35,7 @@ class Aged:
 
 @dataclass(frozen=True, slots=True)
 class Truncated:
-    """The log ends before a position: it was cut, or the topic was re-created."""
+    """The log ends before a position: it was cut, or the topic was created again."""
 
     tp: TopicPartition
     position: int
@@ -47,7 +47,7 @@ class Truncated:
 
 @dataclass(frozen=True, slots=True)
 class Beyond:
-    """The log ends before what a checkpoint names: it was cut, or is not the log that the checkpoint is of."""
+    """The log ends before an offset of a checkpoint: it was cut, or the checkpoint is of another log."""
 
     tp: TopicPartition
     position: int
@@ -59,7 +59,7 @@ class Beyond:
 
 @dataclass(frozen=True, slots=True)
 class Recreated:
-    """A topic has another id than the group recorded."""
+    """A topic has another id than the recorded one."""
 
     topic: str
     recorded: str
@@ -71,7 +71,7 @@ class Recreated:
 
 @dataclass(frozen=True, slots=True)
 class Deleted:
-    """A topic that was being read is no more there."""
+    """A topic was deleted while it was read."""
 
     topic: str
 
@@ -81,7 +81,7 @@ class Deleted:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """The log was cut below what had been read, and may have grown again: an unclean leader election."""
+    """The log was cut below records that were read, and may have grown again: an unclean leader election."""
 
     tp: TopicPartition
     read: int
@@ -99,7 +99,7 @@ Loss = Aged | Truncated | Cut | Recreated
 
 
 def extents(offset: StreamOffset, reset: int, topic_ids: Mapping[str, str]) -> dict[TopicPartition, Extent]:
-    """How far logs reached by an offset of that reset epoch; of re-created topics it tells nothing."""
+    """How far logs reached, by an offset of that reset epoch. Topics that were created again are left out."""
     return {
         tp: Extent(epoch, max(row.until for row in offset.rows[tp]))
         for tp, epoch in offset.leader_epochs.items()
@@ -110,7 +110,7 @@ def extents(offset: StreamOffset, reset: int, topic_ids: Mapping[str, str]) -> d
 
 
 def cuts(extents: Extents, ends: Mapping[TopicPartition, int]) -> dict[TopicPartition, Cut]:
-    """The logs in which leader epochs end, as of `ends`, before what was read under them."""
+    """The logs in which, by `ends`, a leader epoch ends before the records that were read under it."""
     return {tp: Cut(tp, x.end, ends[tp], x.epoch) for tp, x in extents.items() if tp in ends and ends[tp] < x.end}
 
 
@@ -128,7 +128,7 @@ def losses(
     topics: Mapping[str, Topic],
     cut: Mapping[TopicPartition, Cut] = MappingProxyType({}),
 ) -> Iterator[Loss]:
-    """Every re-created topic, and of the others every log that was `cut` or where a position lies outside it."""
+    """Every topic that was created again. Of the others, every log that was `cut`, or has a position outside it."""
     gone = tuple(recreated(recorded, topics))
     yield from gone
     yield from (loss for tp, loss in cut.items() if tp.topic not in {each.topic for each in gone})
@@ -143,25 +143,25 @@ def losses(
 
 
 def further(offset: StreamOffset, bounds: Mapping[TopicPartition, Bounds]) -> dict[TopicPartition, int]:
-    """How far an offset reaches where that is not known to be in the log."""
+    """How far an offset reaches where the log is not known to reach (rule: checkpoint-on-resume)."""
     reach = {tp: max(row.until for row in rows) for tp, rows in offset.rows.items()}
     return {tp: until for tp, until in reach.items() if tp not in bounds or until > bounds[tp].end}
 
 
 def error(loss: Loss | Deleted | Beyond) -> DataLossError:
-    """The named error of a loss under failOnDataLoss=true."""
+    """The error of a loss, for failOnDataLoss=true."""
     return DataLossError(str(loss), BEYOND_REMEDY if isinstance(loss, Beyond) else REMEDY)
 
 
 def moved(
     loss: Loss, progress: Mapping[TopicPartition, Progress], bounds: Mapping[TopicPartition, Bounds]
 ) -> dict[TopicPartition, Progress]:
-    """The progress of the partitions of a loss once they have moved on to what is left."""
+    """The progress of the partitions of a loss, moved on to the records that are left."""
     match loss:
         case Aged(tp, _, beginning):
             return {tp: Progress(tuple(Segment(s.hashes, max(s.position, beginning)) for s in progress[tp].segments))}
         case Truncated(tp, _, end) | Cut(tp, _, end):
-            first = bounds[tp].beginning  # who had not come so far may be behind the beginning
+            first = bounds[tp].beginning  # a position behind the others may be below the beginning
             left = (Segment(s.hashes, min(max(s.position, first), end)) for s in progress[tp].segments)
             return {tp: Progress(tuple(left))}
         case Recreated(topic, _, _):
@@ -173,7 +173,7 @@ def moved(
 
 
 def without(offset: StreamOffset, gone: Sequence[Recreated], *, fail_on_data_loss: bool) -> StreamOffset:
-    """The batch without topics that were re-created since it was planned: their records are others now.
+    """The batch without topics that were created again since it was planned: they hold other records now.
 
     Raises `DataLossError` for the first of them under failOnDataLoss=true.
     """

@@ -1,15 +1,16 @@
-"""Partition growth: how far a new partition may be read, so that a key that moved there stays in order (spec 4.3, R8).
+"""Partition growth: how far a new partition may be read, so that moved keys stay in order (rule: growth-order).
 
-                        t                  the new partition's end is seen first, then the older ones'
+                        t                  the end of the new partition is seen first, then the ends of older ones
     older   |###########|....              its key-1 records end at or before its end seen after t
     newer       |~~~~~~~|                  may be read up to here once the older one is done up to there
 
-This goes on for a grace after the group saw the growth, since producers learn of it one by one: a member
-remembers some of its sights. Then the older partitions' ends are recorded, once for the group; a hash
-that has passed them is free.
+This goes on for a grace after the group saw the growth, since producers refresh their metadata one by one. A member
+remembers some of its sights. Then the ends of the older partitions are recorded, once for the group. A hash that
+has passed them is free.
 
-What was seen to grow from 1 to 4 partitions may have had 2 in between, which nobody saw: its keys came by these.
-So it is taken for each growth to 4 that keeps order: from 1, and from 2. Pure: who looks when is told in `gates`.
+A topic that grew from 1 to 4 partitions may have had 2 in between, unseen by the group. Its keys may have moved in two
+steps. So such a growth counts as each growth to 4 that keeps order: from 1, and from 2. Pure: `gates` decides when a
+member looks.
 """
 
 import re
@@ -23,22 +24,22 @@ from coordinator.ranges import NUMBER, HashRange
 from coordinator.subscription import Topic, TopicPartition
 
 OPEN = 2**31
-"""The level of a hash that nothing holds back any more."""
+"""The level of a hash that no older partition holds back."""
 
 SIGHTS = 16
-"""How many sights a member remembers."""
+"""The number of sights that a member remembers."""
 
 Levels = tuple[tuple[int, int], ...]
-"""From each first hash on, ascending from 0: how many sights were passed, or OPEN."""
+"""From each first hash on, ascending from 0: the number of passed sights, or OPEN."""
 
 Ceilings = tuple[tuple[int, int | None], ...]
-"""From each first hash on, ascending from 0: the offset up to which may be read; None is no limit."""
+"""From each first hash on, ascending from 0: the offset up to which may be read. None is no limit."""
 
 Segments = Sequence[tuple[HashRange, int]]
 """Hash ranges that tile a partition, with their positions."""
 
 PARTITIONS_MAX = 100_000
-"""The most partitions of a topic that we take for true: a larger number in Redis is damage."""
+"""The most partitions of a topic. A larger number in Redis is damage."""
 
 _FIELD = re.compile(rf"(\S+) ({NUMBER}) ({NUMBER})")
 _VALUE = re.compile(rf"(\S+) ({NUMBER}) ({NUMBER})(?: ({NUMBER}(?:,{NUMBER})*))?")
@@ -46,34 +47,34 @@ _VALUE = re.compile(rf"(\S+) ({NUMBER}) ({NUMBER})(?: ({NUMBER}(?:,{NUMBER})*))?
 
 @dataclass(frozen=True, slots=True)
 class Growth:
-    """A topic grew from `old` to `new` partitions, as the group recorded it when it saw that first."""
+    """A topic grew from `old` to `new` partitions, as the group recorded it first."""
 
     topic: str
     topic_id: str
     old: int
     new: int
     seen_ms: int  # of Redis TIME
-    until_ms: int  # the grace is over
-    ends: tuple[int, ...] = ()  # of `holding`, read once the grace was over; empty until then
+    until_ms: int  # the end of the grace
+    ends: tuple[int, ...] = ()  # the ends of `holding`, read once the grace was over; empty until then
 
     @property
     def kept(self) -> bool:
-        """Whether key order across it is promised: no key moves between older partitions, and there is a grace."""
+        """Whether key order is promised: no key moves between older partitions, and there is a grace."""
         return self.new % self.old == 0 and self.until_ms > self.seen_ms
 
     @property
     def older(self) -> tuple[TopicPartition, ...]:
-        """The partitions that were there before."""
+        """The partitions from before the growth."""
         return tuple(TopicPartition(self.topic, p) for p in range(self.old))
 
     @property
     def newer(self) -> tuple[TopicPartition, ...]:
-        """The partitions that came."""
+        """The partitions that the growth added."""
         return tuple(TopicPartition(self.topic, p) for p in range(self.old, self.new))
 
     @property
     def steps(self) -> tuple[Self, ...]:
-        """The growths that may have come last: from `old`, and from each number of partitions that nobody saw."""
+        """The possible last steps: from `old`, and from each number of partitions that the group may have missed."""
         between = (n for n in range(self.old, self.new, self.old) if self.new % n == 0)
         return tuple(replace(self, old=n, ends=self.ends[:n]) for n in between)
 
@@ -83,7 +84,7 @@ class Growth:
         return self.steps[-1].older if self.steps else self.older
 
     def passed(self, stable: Mapping[TopicPartition, int]) -> bool:
-        """Whether every partition of `holding` with a stable offset is done up to the recorded ends."""
+        """Whether every partition of `holding` that has a stable offset is done up to the recorded ends."""
         return bool(self.ends) and all(
             stable.get(tp, end) >= end for tp, end in zip(self.holding, self.ends, strict=True)
         )
@@ -119,14 +120,14 @@ class Growth:
 
 
 def parsed(texts: Mapping[str, str]) -> tuple[Growth, ...]:
-    """Every growth of Redis' form, in the order they were seen."""
+    """Every growth in the form of Redis, in the order of their times."""
     return tuple(sorted((Growth.parse(f, v) for f, v in texts.items()), key=lambda g: (g.seen_ms, g.topic, g.new)))
 
 
 def older_partitions(
     growths: Iterable[Growth], counts: Mapping[str, int], topics: Mapping[str, Topic]
 ) -> frozenset[TopicPartition]:
-    """The partitions that may hold others back: of recorded growths, and of those that nobody has recorded yet."""
+    """The partitions that may hold others back: of recorded growths, and of growths that are not recorded yet."""
     grown = (t for name, t in topics.items() if name in counts and counts[name] <= max(t.partitions, default=0))
     unseen = {TopicPartition(t.name, p) for t in grown for p in t.partitions if p < counts[t.name]}
     return frozenset(tp for g in growths if g.topic in topics for tp in g.holding) | unseen
@@ -134,18 +135,18 @@ def older_partitions(
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """Log ends as one member saw them, those of newer partitions before those of older ones."""
+    """Log ends as one member saw them: of newer partitions first, then of older ones."""
 
     number: int
-    ends: Mapping[TopicPartition, int]  # seen first: what a newer partition held
-    marks: Mapping[TopicPartition, int]  # seen later: what an older one must be done with
+    ends: Mapping[TopicPartition, int]  # seen first, of newer partitions
+    marks: Mapping[TopicPartition, int]  # seen later: how far older partitions must be done
 
 
 def remembered(sights: tuple[Sight, ...], sight: Sight) -> tuple[Sight, ...]:
-    """The sights with one more, at most SIGHTS: the oldest, the newest, and the closer the newer between them.
+    """The sights with a new one, at most SIGHTS: the oldest, the newest, and more of the newer ones between them.
 
-    A hash that lags must find one old enough to have passed it, and not much older than that. A log that
-    was cut makes all that was seen before worthless.
+    A hash that lags needs a sight that it has passed, and that is not much older than that. After a log was cut, all
+    earlier sights are worthless.
     """
     if sights and any(sight.marks.get(tp, mark) < mark for tp, mark in sights[-1].marks.items()):
         return (sight,)
@@ -161,11 +162,10 @@ def remembered(sights: tuple[Sight, ...], sight: Sight) -> tuple[Sight, ...]:
 
 
 def levels(growth: Growth, positions: Mapping[TopicPartition, Segments], sights: tuple[Sight, ...]) -> Levels:
-    """How many of `sights` every hash has passed in *every* older partition; OPEN where it has passed the ends.
+    """How many of `sights` every hash has passed in *every* older partition. OPEN if it has passed the ends.
 
-    Of one step of a growth. `positions` are of the older partitions that the group reads: what nobody reads holds
-    nothing back.
-    The last sight must be newer than what the group recorded of `growth`.
+    It is about one step of a growth. `positions` are of the older partitions that the group reads; others hold nothing
+    back. The last sight must be newer than the record of `growth`.
     """
     of_each = (_levels_of(growth, i, positions[tp], sights) for i, tp in enumerate(growth.older) if tp in positions)
     return reduce(_lower, of_each, ((0, OPEN),))
@@ -183,7 +183,7 @@ def _levels_of(growth: Growth, partition: int, segments: Segments, sights: tuple
     marks = [s.marks.get(tp) for s in sights]
     end = growth.ends[partition] if growth.ends else None
     if end is not None and marks and marks[-1] is not None:
-        end = min(end, marks[-1])  # a log that was cut since has nothing more
+        end = min(end, marks[-1])  # a log that was cut has no more records
 
     def level(position: int) -> int:
         if end is not None and position >= end:
@@ -212,7 +212,7 @@ def _lower(one: Levels, other: Levels) -> Levels:
 
 
 def _joined(steps: Iterable[tuple[int, int]]) -> Levels:
-    """Steps that change nothing are left out."""
+    """The steps without those that change nothing."""
     kept: list[tuple[int, int]] = []
     for lo, level in steps:
         if not kept or kept[-1][1] != level:

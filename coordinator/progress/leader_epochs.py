@@ -1,10 +1,10 @@
-"""How far logs reached under a leader epoch: tells a log that was cut and has grown again (spec 7). Pure.
+"""How far logs reached under a leader epoch: shows a log that was cut and grew again (rule: leader-epoch-facts). Pure.
 
-    leader epoch 3   |#########|          9 was its end when a member read up to there; then an unclean election
-    leader epoch 4   |######=======|      in the log there is now epoch 3 ends at 6: of those read three are no more
+    leader epoch 3   |#########|          its end was 9 when a member had read so far; then an unclean election
+    leader epoch 4   |######=======|      now epoch 3 ends at 6 in the log: three of the read records are gone
 
-An end that was seen is a fact for ever: whoever tells it tells its own leader epoch with it, and no clean election
-takes away what lies below. So a fact that is old, or written late, misses a cut at worst and never makes one up.
+An end is a fact for ever: a broker reports it with its leader epoch, and no clean election removes records below it.
+So a fact that is old, or written late, may miss a cut. It never reports a cut that did not happen.
 """
 
 import re
@@ -26,7 +26,7 @@ class Extent:
     end: int
 
     def text(self, reset: int, topic_id: str) -> str:
-        """Its form in Redis, with the reset epoch and the topic id that it is of."""
+        """Its form in Redis, with its reset epoch and topic id."""
         return f"{self.epoch}@{self.end} reset={reset} topic={topic_id}"
 
 
@@ -34,23 +34,23 @@ Extents = Mapping[TopicPartition, Extent]
 
 
 def extents_of(bounds: Mapping[TopicPartition, Bounds]) -> dict[TopicPartition, Extent]:
-    """What bounds say; nothing of brokers that tell no leader epoch."""
+    """The extents of bounds; none of brokers that report no leader epoch."""
     return {tp: Extent(b.epoch, b.end) for tp, b in bounds.items() if b.epoch >= 0}
 
 
 def leader_epochs(
     partitions: Iterable[TopicPartition], bounds: Mapping[TopicPartition, Bounds]
 ) -> dict[TopicPartition, int]:
-    """The leader epochs of some partitions, as far as brokers told them."""
+    """The leader epochs of some partitions, as far as brokers reported them."""
     return {tp: bounds[tp].epoch for tp in partitions if tp in bounds and bounds[tp].epoch >= 0}
 
 
 def parsed(
     texts: Mapping[TopicPartition, str], reset: int, topic_ids: Mapping[str, str]
 ) -> dict[TopicPartition, Extent]:
-    """The extents of Redis' form; one of another reset epoch or topic id is no fact any more.
+    """The extents in the form of Redis, without those of another reset epoch or topic id.
 
-    Raises `StateFormatError` for what is not of that form.
+    Raises `StateFormatError` for a text of another form.
     """
     extents = {}
     for tp, text in texts.items():

@@ -1,9 +1,8 @@
-"""The mirror: a group's stable offsets as Kafka's own group of the same name holds them (spec 7, 8).
+"""The mirror: a group's stable offsets in Kafka's own group of the same name (rule: mirror-after-reset).
 
-The metadata text beside each offset says of which reset epoch and topic id it is, so that a
-re-created topic's old mirror proves nothing, and under which leader epoch the log reached it.
-Also decides what positions are proven after a loss.
-Pure: `service` reads and writes it through the log.
+The metadata text beside each offset names its reset epoch and topic id. So the mirror of a topic that was created
+again proves nothing. It also names the leader epoch under which the log reached the offset.
+Also decides which positions are proven after a loss. Pure: `service` reads and writes the mirror through the log.
 """
 
 import re
@@ -24,9 +23,9 @@ GroupOffsets = Mapping[TopicPartition, tuple[int, str]]
 def entry(
     offset: int, reset: int, topic_id: str, growth: Growth | None = None, extent: Extent | None = None
 ) -> tuple[int, str]:
-    """A mirror's offset and metadata text; of a new partition that waits for older ones, with the growth it came by.
+    """An offset and its metadata text. For a new partition that waits for older ones, with its growth.
 
-    And with the leader epoch of `extent`, if the log reached the offset under it.
+    With the leader epoch of `extent`, if the log reached the offset under it.
     """
     grew = f" growth={growth.old}-{growth.new}@{growth.seen_ms}-{growth.until_ms}" if growth else ""
     under = f" epoch={extent.epoch}" if extent and extent.end >= offset else ""
@@ -51,14 +50,14 @@ def entries(
 
 
 def extents(offsets: GroupOffsets, topics: Mapping[str, Topic]) -> dict[TopicPartition, Extent]:
-    """How far the logs of these very topics reached, by what the mirror tells of leader epochs."""
+    """How far the logs of these topics reached, by the leader epochs in the mirror."""
     found = {tp: (offset, _METADATA.fullmatch(metadata)) for tp, (offset, metadata) in offsets.items()}
     ours = mirrored(offsets, topics)
     return {tp: Extent(int(m[7]), offset) for tp, (offset, m) in found.items() if m and m[7] and tp in ours}
 
 
 def growths(offsets: GroupOffsets, topics: Mapping[str, Topic]) -> frozenset[Growth]:
-    """The growths by which partitions of these very topics came, that waited for older ones when they were mirrored."""
+    """The growths of these topics whose new partitions waited for older ones when the mirror was written."""
     found = ((tp.topic, _METADATA.fullmatch(metadata)) for tp, (_, metadata) in offsets.items())
     return frozenset(
         Growth(topic, m[2], int(m[3]), int(m[4]), int(m[5]), int(m[6]))
@@ -68,7 +67,7 @@ def growths(offsets: GroupOffsets, topics: Mapping[str, Topic]) -> frozenset[Gro
 
 
 def outgrown(offsets: GroupOffsets, topics: Mapping[str, Topic]) -> Iterator[tuple[str, int]]:
-    """Topics that have more partitions than the mirror is of, with how many these were: 0 to one below."""
+    """Topics with more partitions than the mirror has, and that smaller number. The mirror has all below it."""
     count = Counter(tp.topic for tp in mirrored(offsets, topics))
     for name, topic in topics.items():
         before = {TopicPartition(name, p) for p in range(count[name])}
@@ -77,7 +76,7 @@ def outgrown(offsets: GroupOffsets, topics: Mapping[str, Topic]) -> Iterator[tup
 
 
 def is_mirror(offsets: GroupOffsets) -> bool:
-    """Whether any of Kafka's group offsets were written by coop-kafka."""
+    """Whether coop-kafka wrote any of Kafka's group offsets."""
     return any(_METADATA.fullmatch(metadata) for _, metadata in offsets.values())
 
 
@@ -87,13 +86,13 @@ def latest_reset(offsets: GroupOffsets) -> int:
 
 
 def usable(offsets: GroupOffsets, topics: Mapping[str, Topic]) -> GroupOffsets:
-    """Kafka's group offsets without those that we wrote of a topic that was re-created since."""
+    """Kafka's group offsets without entries of ours for a topic that was created again."""
     ours = mirrored(offsets, topics)
     return {tp: (o, m) for tp, (o, m) in offsets.items() if tp in ours or not _METADATA.fullmatch(m)}
 
 
 def since_reset(offsets: GroupOffsets, reset: int) -> GroupOffsets:
-    """The entries of that reset epoch; those of an older one are no facts any more (spec 7)."""
+    """The entries of that reset epoch. Entries of an older one are no facts (rule: reset-epoch)."""
     return {tp: (o, m) for tp, (o, m) in offsets.items() if _reset(m) == reset}
 
 
@@ -103,7 +102,7 @@ def _reset(metadata: str) -> int:
 
 
 def mirrored(offsets: GroupOffsets, topics: Mapping[str, Topic]) -> dict[TopicPartition, int]:
-    """The offsets among Kafka's group offsets that are ours and of these very topics."""
+    """The entries of ours among Kafka's group offsets, for exactly these topics."""
     found = {tp: (offset, _METADATA.fullmatch(metadata)) for tp, (offset, metadata) in offsets.items()}
     return {tp: offset for tp, (offset, m) in found.items() if m and tp.topic in topics and m[2] == topics[tp.topic].id}
 
@@ -111,9 +110,9 @@ def mirrored(offsets: GroupOffsets, topics: Mapping[str, Topic]) -> dict[TopicPa
 def proven(
     partitions: Iterable[TopicPartition], mirror: Mapping[TopicPartition, int], facts: Facts
 ) -> dict[TopicPartition, int | None]:
-    """The position that mirror or facts prove for each partition, None where nothing does.
+    """The proven position of each partition, by mirror or facts; None without a proof.
 
-    Facts prove a stable offset only where they cover the whole hash space.
+    Facts prove a stable offset only if they cover the whole hash space.
     """
     return {tp: _best(mirror.get(tp), _lowest(facts, tp)) for tp in partitions}
 

@@ -1,7 +1,7 @@
-"""Which hash ranges a member owns, at which lane epoch; and what it may commit or assert of an offset.
+"""The hash ranges that a member owns, their lane epochs, and the facts that it may commit or assert of an offset.
 
-The verdict on a lane is never for the whole lane: it is for the intersections of the lane with what
-is owned at its epoch (spec 4.2, Fence). Pure.
+A verdict is never for a whole lane. It is for the intersections of the lane with the ranges that are owned at its
+lane epoch (rule: verdict-per-hash). Pure.
 """
 
 from bisect import bisect_right
@@ -29,7 +29,7 @@ Ownership = Mapping[TopicPartition, tuple[Owned, ...]]
 
 
 class Fact(NamedTuple):
-    """Everything left of `position` is done in `hashes`, and `offsets` above it; `epoch` is the fence.
+    """Everything left of `position` is done in `hashes`, and so are the `offsets` above it. `epoch` is the fence.
 
     An assertion has no epoch.
     """
@@ -41,7 +41,7 @@ class Fact(NamedTuple):
 
     @property
     def done(self) -> str:
-        """What is done as the scripts read it: `43,46-47,50-50`."""
+        """The done offsets as scripts read them: `43,46-47,50-50`."""
         return ",".join(map(str, (self.position, *self.offsets)))
 
     @classmethod
@@ -55,7 +55,7 @@ Facts = dict[TopicPartition, tuple[Fact, ...]]
 
 
 def held(lane: Lane, owned: tuple[Owned, ...]) -> tuple[HashRange, ...]:
-    """The parts of the lane's hashes that are owned at the lane's epoch; `owned` ascends and is disjoint."""
+    """The parts of the lane's hashes that are owned at its lane epoch. `owned` ascends and is disjoint."""
     first = max(0, bisect_right(owned, lane.hashes.lo, key=lambda o: o.hashes.lo) - 1)
     near = takewhile(lambda o: o.hashes.lo <= lane.hashes.hi, islice(owned, first, None))
     parts = (lane.hashes.intersection(o.hashes) for o in near if o.epoch == lane.epoch)
@@ -82,7 +82,7 @@ def not_owned(asked: Iterable[Owned], owned: Iterable[Owned]) -> tuple[HashRange
 
 
 def narrowed(offset: StreamOffset, ownership: Ownership) -> StreamOffset:
-    """The offset with each lane narrowed to what is owned at its epoch; itself if all of it is owned."""
+    """The offset with each lane narrowed to the hashes that are owned at its lane epoch; itself if all are."""
     if all(lane_ranges(lanes) == ownership.get(tp) for tp, lanes in offset.rows.items()):
         return offset
     lanes = {
@@ -97,17 +97,17 @@ def narrowed(offset: StreamOffset, ownership: Ownership) -> StreamOffset:
 
 
 def completed(offset: StreamOffset) -> Facts:
-    """What the sink's completion of `offset` lets its member commit, through the fence."""
+    """The facts that the member may commit through the fence once the sink has completed `offset`."""
     said = {tp: _runs((x.hashes, (*_done(x), x.epoch)) for x in lanes) for tp, lanes in offset.rows.items()}
     return {tp: tuple(Fact(h, at, epoch, more) for h, (at, more, epoch) in of_tp) for tp, of_tp in said.items()}
 
 
 def asserted(offset: StreamOffset, witnessed: Ownership | None) -> Facts:
-    """What a member may assert of `offset` without the fence (spec 7).
+    """The facts of `offset` that a member may assert without the fence (rule: assert-beginnings).
 
-    Per hash the position that the slices begin at; their end only where this very process
-    authorised the slice (`witnessed`) and then saw the offset come back as start. Lanes of one
-    offset are disjoint, so "the smallest from of all slices that cover a hash" is the lane's own.
+    Per hash it is the position where the slices begin. It is their end only if this process authorised the slice
+    (`witnessed`) and then saw the offset return as start. Lanes of one offset are disjoint, so a hash has the position
+    of its lane.
     """
 
     def facts(tp: TopicPartition, lane: Lane) -> Iterator[Fact]:
@@ -120,21 +120,21 @@ def asserted(offset: StreamOffset, witnessed: Ownership | None) -> Facts:
 
 
 def lane_ranges(lanes: Sequence[Lane | Row]) -> tuple[Owned, ...]:
-    """The hashes of lanes, ascending, with their lane epochs: neighbours of one epoch as one range."""
+    """The hashes of lanes with their lane epochs, ascending. Neighbours of one lane epoch are one range."""
     if len(lanes) == 1:
         return (Owned(lanes[0].hashes, lanes[0].epoch),)
     return tuple(Owned(h, epoch) for h, epoch in _runs((lane.hashes, lane.epoch) for lane in lanes))
 
 
 def coalesced(facts: Iterable[Fact]) -> tuple[Fact, ...]:
-    """The same facts, those of neighbours that say the same as one."""
+    """The same facts; equal facts of neighbours are one."""
     return tuple(Fact(h, *said) for h, said in _runs((f.hashes, (f.position, f.epoch, f.offsets)) for f in facts))
 
 
 def _runs(said: Iterable[tuple[HashRange, T]]) -> Iterator[tuple[HashRange, T]]:
-    """What is said of ascending ranges, that of neighbours who say the same as one."""
+    """The values of ascending ranges; equal values of neighbours are one."""
     said = tuple(said)
-    if len(said) < 2:  # of a thousand partitions, several times in every batch
+    if len(said) < 2:  # mostly one range: of a thousand partitions, several times in every batch
         yield from said
         return
     for says, run in groupby(said, key=itemgetter(1)):
@@ -149,9 +149,9 @@ def _runs(said: Iterable[tuple[HashRange, T]]) -> Iterator[tuple[HashRange, T]]:
 
 
 def _done(lane: Lane | Row) -> tuple[int, Offsets]:
-    """The position, and the offsets above it, that are done once the lane's slices are: exactly those.
+    """The position, and the offsets above it, that the lane's slices make done (rule: commit-what-was-read).
 
-    What individual commits had done between them is not said: they may have been deleted since.
+    Individual commits between them are left out: they may have been deleted since.
     """
     position = lane.offsets[0].until if lane.offsets else lane.position
     return position, lane.offsets[1:]

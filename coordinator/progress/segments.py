@@ -5,8 +5,8 @@
                    |   +-- IC       done, to the right of the position
                    +------ gap      missing before the IC
 
-What may be done is only ever added; `add` is cumulative and idempotent, and the order of additions
-does not matter. Everything is a value: operations give a new `Progress`. (spec 2, R1)
+Progress only grows. `add` may be repeated, and the order of additions does not matter. Everything is a value:
+operations return a new `Progress`.
 """
 
 from bisect import bisect_left, bisect_right
@@ -58,7 +58,7 @@ class Segment:
             )
 
     def add(self, done: Iterable[OffsetRange]) -> Self:
-        """This segment with `done` offsets as well; the position moves over what is now contiguous.
+        """This segment with `done` offsets as well. The position moves over offsets that are now contiguous.
 
         position 42   ICs [45-47] [50-50]   add [43-44]  ->  position 48   ICs [50-50]
         """
@@ -78,11 +78,11 @@ class Segment:
 
     @property
     def gaps(self) -> Offsets:
-        """What is missing before each IC: the first gap begins at the position."""
+        """The missing offsets before each IC. The first gap begins at the position."""
         return self.remaining(OffsetRange(self.position, self.ics[-1].start)) if self.ics else ()
 
     def within(self, hashes: HashRange) -> Self:
-        """The same state for other hashes; the caller keeps the tiling."""
+        """The same state for other hashes. The caller keeps the tiling."""
         return self if hashes == self.hashes else type(self)(hashes, self.position, self.ics)
 
 
@@ -90,8 +90,7 @@ class Segment:
 class Progress:
     """Segments of one partition, ascending and disjoint.
 
-    A whole partition's segments tile the hash space (`tiles`); a member's view holds those of the
-    ranges it owns.
+    The segments of a whole partition tile the hash space (`tiles`). A member sees only those of its owned ranges.
     """
 
     segments: tuple[Segment, ...]
@@ -103,12 +102,12 @@ class Progress:
 
     @classmethod
     def starting_at(cls, position: int, hashes: HashRange = WHOLE) -> Self:
-        """One segment over `hashes` with nothing done from `position` on."""
+        """One segment over `hashes`, done up to `position`."""
         return cls((Segment(hashes, position),))
 
     @property
     def stable(self) -> int:
-        """The smallest position: everything left of it is done, for every hash held here."""
+        """The smallest position: everything left of it is done, for every hash of these segments."""
         return min(s.position for s in self.segments)
 
     @property
@@ -133,7 +132,7 @@ class Progress:
         return type(self)(tuple(s.add((done.offsets,)) if s.hashes.lo in done.hashes else s for s in cut.segments))
 
     def add_all(self, done: Mapping[HashRange, Iterable[OffsetRange]]) -> Self:
-        """The same as `add` of every rectangle, in one pass: the time grows with the number of ranges."""
+        """The same as `add` of every rectangle, in one pass. The time grows with the number of ranges."""
         known = {s.hashes.lo for s in self.segments}
         segments = self.cut({bound for h in done for bound in (h.lo, h.hi + 1)} - known).segments
         firsts, offsets = [s.hashes.lo for s in segments], [list[OffsetRange]() for _ in segments]
@@ -147,14 +146,14 @@ class Progress:
         return self.add(Rectangle(hashes, OffsetRange(0, position))) if position else self
 
     def remaining(self, wanted: Rectangle) -> tuple[Rectangle, ...]:
-        """What of `wanted` is held here and not done: disjoint rectangles, ascending."""
+        """The parts of `wanted` that lie in these segments and are not done: disjoint rectangles, ascending."""
         parts = ((s, s.hashes.intersection(wanted.hashes)) for s in self.segments)
         return tuple(Rectangle(h, r) for s, h in parts if h for r in s.remaining(wanted.offsets))
 
     def coalesced(self, boundaries: Iterable[int] = ()) -> Self:
         """The same state in the fewest segments that keep each of `boundaries` the start of one.
 
-        Boundaries are where ownership changes: nothing coalesces across them (spec 7).
+        Boundaries are where ownership changes. No segment is merged across them (rule: cut-at-ownership).
         """
         kept, merged = frozenset(boundaries), list[Segment]()
         for s in self.segments:
@@ -167,33 +166,33 @@ class Progress:
         return type(self)(tuple(merged))
 
     def positions_text(self) -> dict[str, str]:
-        """Redis' form of the positions: `lo-hi` -> next offset to read."""
+        """The positions in the form of Redis: `lo-hi` -> next offset to read."""
         return {str(s.hashes): str(s.position) for s in self.segments}
 
     def ics_text(self) -> dict[str, str]:
-        """Redis' form of the ICs: `lo-hi` -> inclusive ranges, `53-60 71-71`; segments without ICs are left out."""
+        """The ICs in the form of Redis: `lo-hi` -> inclusive ranges, `53-60 71-71`. Others are left out."""
         return {str(s.hashes): " ".join(map(str, s.ics)) for s in self.segments if s.ics}
 
     @classmethod
     def parse(cls, positions: Mapping[str, str], ics: Mapping[str, str] | None = None) -> Self:
-        """The progress that the two texts hold; ICs are rectangles of their own and may be missing.
+        """The progress of the two texts. ICs are rectangles of their own and may be missing.
 
-        Raises `StateFormatError` for anything that is not the text of a progress.
+        Raises `StateFormatError` for anything else.
         """
         progress = cls(tuple(sorted(_segments(positions), key=lambda s: s.hashes)))
         return progress.add_all(commits_of(ics)) if ics else progress
 
     @classmethod
     def parse_whole(cls, where: object, positions: Mapping[str, str], ics: Mapping[str, str] | None = None) -> Self:
-        """The same of a whole partition, named `where` in errors: its segments, if it has any, tile the hash space."""
+        """The same of a whole partition, named `where` in errors. Its segments, if any, tile (rule: exact-tiling)."""
         progress = cls.parse(positions, ics)
         if progress.segments and not progress.tiles:
-            raise StateFormatError(f"the segments of {where} leave holes: what is in them would count as done")
+            raise StateFormatError(f"the segments of {where} leave holes, whose records would count as done")
         return progress
 
 
 def commits_of(ics: Mapping[str, str]) -> dict[HashRange, Offsets]:
-    """The individual commits of Redis' form, of hash ranges that do not overlap; raises `StateFormatError`."""
+    """The individual commits of a text of Redis. Their hash ranges do not overlap, or `StateFormatError`."""
     done = {HashRange.parse(hashes): offsets_of(text) for hashes, text in ics.items()}
     for left, right in pairwise(sorted(done)):
         if left.hi >= right.lo:

@@ -1,4 +1,4 @@
-"""A slice: a lane's hashes x an offset range of one partition; what one batch reads of it (spec 2)."""
+"""A slice: a lane's hashes x an offset range of one partition. One batch reads it."""
 
 from collections.abc import Iterable
 from typing import NamedTuple
@@ -16,26 +16,26 @@ class Slice(NamedTuple):
 
     @property
     def lane(self) -> tuple[TopicPartition, HashRange]:
-        """Whose slice it is: it has others where it left out what is done."""
+        """Its lane. A lane that leaves out done offsets has several slices."""
         return self[:2]
 
     @property
     def topic(self) -> str:
-        """The topic whose records it holds."""
+        """The topic of its records."""
         return self.topic_partition.topic
 
     @property
     def partition(self) -> int:
-        """The number of the partition on whose plane it lies."""
+        """The number of its partition."""
         return self.topic_partition.partition
 
     @property
     def weight(self) -> float:
-        """Records it holds if keys are spread evenly: offsets x share of the hash space."""
+        """The number of its records if keys are spread evenly: offsets x share of the hash space."""
         return len(self.offsets) * self.hashes.share
 
     def within(self, offsets: OffsetRange) -> "Slice | None":
-        """What of it lies in `offsets`, None if nothing does."""
+        """The part of it in `offsets`; None if there is none."""
         start, until = max(self.offsets.start, offsets.start), min(self.offsets.until, offsets.until)
         return self._replace(offsets=OffsetRange(start, until)) if start < until else None
 
@@ -46,9 +46,9 @@ def weight(slices: Iterable[Slice]) -> float:
 
 
 def merged(slices: Iterable[Slice]) -> tuple[Slice, ...]:
-    """The same points of one partition in fewer slices: what touches with the same offsets becomes one.
+    """The same points of one partition in fewer slices. Slices that touch, with the same offsets, become one.
 
-    Lanes that share a task and are the whole space together then need no hashes.
+    Lanes that share a task and cover the whole space then need no hashes.
 
         hash  |######|           |######|
               |######|    ->     |######|

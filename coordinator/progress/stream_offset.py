@@ -1,13 +1,12 @@
-"""The stream offset: what Spark keeps in its checkpoint, and all that a replay needs (spec 7).
+"""The stream offset: Spark stores it in its checkpoint, and a replay needs nothing else (rule: self-contained-offset).
 
     {"#": {"v": 1, "group": "g", "member": "m-7f", "reset": 0, "topics": {"orders": "<topic id>"},
            "epochs": {"orders": {"0": <leader epoch under which the log's end was seen when this was planned>}}},
      "orders": {"0": {"<lo>-<hi>": "<lane epoch>@120-160,171-240"}}}
 
-It is self-contained: per lane its hashes, its lane epoch and the offset ranges to read, inclusive
-as people read them. A lane with nothing to read names its position only: `<lane epoch>@241`.
-Spark compares offsets as text, so the form is canonical: sorted, and equal values give equal text.
-Knows Spark's rule that leaves are text or whole numbers; knows nothing else of Spark.
+Per lane it has its hashes, its lane epoch and the offset ranges to read, both ends included. A lane with nothing to
+read has its position only: `<lane epoch>@241`. Spark compares offsets as text, so the form is canonical: sorted, and
+equal values have equal text. Knows Spark's rule that leaves are text or whole numbers; knows nothing else of Spark.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -24,21 +23,20 @@ from coordinator.progress.slices import Slice
 from coordinator.ranges import HashRange, OffsetRange, Offsets
 from coordinator.subscription import TopicPartition
 
-VERSION = 1
+VERSION = 1  # rule: schema-number
 HEADER = "#"  # no topic can have this name
-ALONE = "-"  # the lane epoch of what is not shared
+ALONE = "-"  # the lane epoch without a group
 _VERSION_MAX = 999
-_SHOWN = 300  # characters of what is wrong with a checkpoint
+_SHOWN = 300  # characters of a wrong checkpoint that an error shows
 
 Json = dict[str, Any]
 _reads = attrgetter("epoch", "position", "offsets")
 
 
 class Lane(NamedTuple):
-    """A hash range at one lane epoch, its position, and what one batch reads of it. There are very many of them.
+    """A hash range at one lane epoch, its position, and the offsets that a batch reads of it. Lanes are very many.
 
-    `offsets` may be empty; else it begins at the position. Between its ranges lies what individual
-    commits have done already.
+    `offsets` may be empty; else it begins at the position. Individual commits lie between its ranges.
     """
 
     hashes: HashRange
@@ -67,7 +65,7 @@ class Lane(NamedTuple):
         lane = cls(HashRange.parse(hashes), identifiers.lane_epoch(epoch), position, offsets)
         identifiers.number(lane.until, identifiers.POSITION_MAX, f"the end of lane {hashes},")
         if (str(lane.hashes), str(lane)) != (hashes, text):
-            raise StateFormatError(f"lane {hashes} has {text!r}, which is not how it is written")
+            raise StateFormatError(f"lane {hashes} has {text!r}, which is not the form that coop-kafka writes")
         return lane
 
 
@@ -75,9 +73,9 @@ Lanes = Mapping[TopicPartition, tuple[Lane, ...]]
 
 
 class Row(NamedTuple):
-    """Lanes side by side that read the same at the same lane epoch: what all of them are, and the hashes of each.
+    """Neighbouring lanes with the same lane epoch and the same offsets: their common values, and the hashes of each.
 
-    There is mostly one for each partition; most of what is done with an offset needs no lanes.
+    Mostly there is one row for each partition. Most work on an offset needs no lanes.
     """
 
     hashes: HashRange  # of all of them
@@ -93,7 +91,7 @@ class Row(NamedTuple):
 
     @property
     def lanes(self) -> tuple[Lane, ...]:
-        """Each of them."""
+        """Its lanes."""
         return tuple(Lane(hashes, self.epoch, self.position, self.offsets) for hashes in self.parts)
 
 
@@ -101,7 +99,7 @@ Rows = Mapping[TopicPartition, tuple[Row, ...]]
 
 
 class LanesOfRows(Mapping[TopicPartition, tuple[Lane, ...]]):
-    """The lanes of rows, each partition's made when it is asked for."""
+    """The lanes of rows. Those of a partition are made when they are read."""
 
     def __init__(self, rows: Rows) -> None:
         self.rows = rows
@@ -133,7 +131,7 @@ class StreamOffset:
     reset: int = 0
     topic_ids: Mapping[str, str] = field(default_factory=dict)
     lanes: Lanes = field(default_factory=dict)
-    leader_epochs: Mapping[TopicPartition, int] = field(default_factory=dict)  # of the logs as this was planned
+    leader_epochs: Mapping[TopicPartition, int] = field(default_factory=dict)  # of the logs at planning
 
     def __iter__(self) -> Iterator[tuple[TopicPartition, Lane]]:
         """Every lane with its partition, in order."""
@@ -141,21 +139,21 @@ class StreamOffset:
 
     @cached_property
     def rows(self) -> Rows:
-        """The lanes, those that are alike together."""
+        """The lanes as rows: lanes that are alike together."""
         if isinstance(self.lanes, LanesOfRows):
             return self.lanes.rows
         return {tp: tuple(_rows(lanes)) for tp, lanes in self.lanes.items()}
 
     @property
     def slices(self) -> tuple[Slice, ...]:
-        """What the batch that ends here reads."""
+        """The slices of the batch that ends here."""
         return tuple(Slice(tp, lane.hashes, r) for tp, lane in self for r in lane.offsets)
 
     @cached_property
     def digest(self) -> str:
-        """Names the batch that ends here, 16 hex digits: equal for a replay, however the same hashes are cut.
+        """The name of the batch that ends here, 16 hex digits. A replay has the same digest, wherever lanes are cut.
 
-        Unique within a group: a lane epoch is never used twice, and its positions only grow.
+        It is unique in a group: a lane epoch is never used twice, and its positions only grow.
         """
         reads = (f"{tp.topic} {tp.partition} {run}" for tp in sorted(self.rows) for run in _runs(self.rows[tp]))
         return blake2b("\n".join((str(self.reset), *reads)).encode(), digest_size=8).hexdigest()
@@ -177,7 +175,7 @@ class StreamOffset:
 
     @classmethod
     def from_json(cls, body: Json) -> Self:
-        """The value of a JSON form, checked; raises `CheckpointMismatchError` for what is not ours."""
+        """The offset of a JSON form, checked. Raises `CheckpointMismatchError` for a form that is not ours."""
         try:
             return cls._from_json(body)
         except (StateFormatError, AttributeError, TypeError, ValueError, KeyError) as error:
@@ -210,7 +208,7 @@ class StreamOffset:
 
 
 def _said(error: Exception) -> str:
-    """What is wrong, without the remedy for what Redis holds."""
+    """The error without its remedy, which is for a damaged Redis."""
     if isinstance(error, KeyError):
         return f"it has no {error}"
     return error.what if isinstance(error, StateFormatError) else str(error)
@@ -228,7 +226,7 @@ def _rows(lanes: Iterable[Lane]) -> Iterator[Row]:
 
 
 def _runs(rows: Iterable[Row]) -> Iterator[str]:
-    """What is read of which hashes, as text; neighbours that read the same are one, so every cut gives the same."""
+    """The offsets of each hash range, as text. Equal neighbours are one, so every cut has the same text."""
     runs: list[tuple[HashRange, str]] = []
     for row in sorted(rows, key=attrgetter("hashes")):
         reads, hashes = f"{row.epoch} {row.position} {row.until}", row.hashes
@@ -239,13 +237,13 @@ def _runs(rows: Iterable[Row]) -> Iterator[str]:
 
 
 def row_of(epoch: str, position: int, offsets: Offsets, parts: tuple[HashRange, ...]) -> Row:
-    """The row of lanes that are alike; its parts ascend without a gap."""
+    """The row of lanes that are alike. Its parts ascend without a gap."""
     return Row(HashRange(parts[0].lo, parts[-1].hi), epoch, position, offsets, parts)
 
 
 @lru_cache(maxsize=1_024)
 def _names(parts: tuple[HashRange, ...]) -> tuple[str, ...]:
-    """The texts of hashes; partitions by the thousand are cut alike."""
+    """The texts of hashes. Partitions by the thousand are cut alike."""
     return tuple(map(str, parts))
 
 
@@ -275,11 +273,11 @@ def _optional(parse: Callable[[object], str], value: object) -> str | None:
 
 
 def _check_whose(offset: StreamOffset) -> None:
-    """Lanes are of a member of a group and of topics with ids, or, without a group, of nobody."""
+    """Refuse lanes that are not of a member of a group, or not of topics with ids; without a group, owned lanes."""
     if unnamed := sorted({tp.topic for tp in offset.lanes} - offset.topic_ids.keys()):
         raise StateFormatError(f"topic {unnamed[0]!r} has lanes, and no topic id")
     if offset.lanes and (offset.group is None) != (offset.member is None):
-        raise StateFormatError("it has lanes, and of group and member it names one")
+        raise StateFormatError("it has lanes, but only one of group and member")
     for tp, lane in offset:
         if (lane.epoch == ALONE) != (offset.group is None):
             raise StateFormatError(f"lane {lane.hashes} of {tp} has lane epoch {lane.epoch!r}")

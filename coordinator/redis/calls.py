@@ -1,6 +1,6 @@
-"""What every verb of the store needs: who calls, what answered, and how a script is run.
+"""Callers, answers, and how a script is run: the part that all verbs share.
 
-Redis TIME decides leases; `now` replaces it where a simulation passes its own.
+Redis TIME decides leases. A simulation passes its own time as `now`.
 """
 
 import json
@@ -15,23 +15,23 @@ from coordinator.settings import GroupSettings
 
 T = TypeVar("T")
 MOST_EVENTS = 1_000
-"""Events that a group keeps, or a few more."""
+"""The number of events that a group keeps, roughly."""
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """Who calls: the member, its incarnation, and what it last saw of the state."""
+    """The caller: the member, its incarnation, and the state that it saw last."""
 
     member: str = ""
     incarnation: str = ""
     nonce: str = ""
     seq: str = ""
-    number: str = ""  # among the calls that this life makes one after the other; empty for those it makes meanwhile
+    number: str = ""  # of this call, in the order of its member's calls; empty where the order does not matter
 
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """Identity and age of the state that answered: a smaller `seq` later means it went back."""
+    """Identity and age of the state that answered. A smaller `seq` later means a loss of state."""
 
     nonce: str
     seq: int
@@ -39,7 +39,7 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Answer(Generic[T]):
-    """A verb's value with the state that gave it."""
+    """The value of a verb, and the state that it came from."""
 
     seen: Seen
     value: T
@@ -96,21 +96,21 @@ class ScriptCalls:
         return self._client.run(verb, keys, [json.dumps(call), *args])
 
     def event(self, kind: str, why: str, member: str = "", ranges: Ranges | None = None) -> None:
-        """Tell the events stream."""
+        """Add an event to the events stream."""
         fields = {"event": kind, "member": member, "why": why}
         self._tell(self._keys.events, MOST_EVENTS, fields | ({"ranges": told(ranges)} if ranges else {}))
 
     def _fence(self, what: str, caller: Caller, refused: Ranges) -> None:
-        """Tell of ranges for which somebody acted who owns them no more, if there are any."""
+        """Write a fence event for ranges that the caller no longer owns, if there are any."""
         if refused:
             self.event("fence", f"{what} of what is owned no more at its lane epoch", caller.member, refused)
 
     def _tell(self, stream: str, most: int, fields: Mapping[str, str]) -> None:
-        """Add to a stream of the group that keeps about `most` entries."""
+        """Add an entry to a stream of the group that keeps about `most` entries."""
         flat = (text for field in fields.items() for text in field)
         self._run("tell", Caller(), [self._keys.meta, stream], str(most), *flat)
 
 
 def answer(reply: list[Any], value: T) -> Answer[T]:
-    """A reply's value with the state that gave it."""
+    """The value of a reply, with the state that it came from."""
     return Answer(Seen(reply[0], int(reply[1])), value)

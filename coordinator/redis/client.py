@@ -1,6 +1,6 @@
-"""The client of Redis: scripts, the plain commands we use, and what scripts answer.
+"""The client of Redis: scripts, plain commands, and the verdicts of scripts.
 
-Knows no key and no rule; what a url means is told in `connection`, what fails in `errors`.
+Knows no key and no rule. `connection` reads urls, `errors` translates errors.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -34,12 +34,15 @@ _PLAIN: Mapping[object, type[verdicts.Verdict]] = {
 }
 
 
+SHARED = ("damage", "asked", "prelude", "events", "leases", "progress", "striking")
+"""The Lua that stands before each verb, in this order."""
+
+
 @cache
 def script(verb: str) -> str:
-    """The Lua text of a verb, with what all verbs share before it."""
+    """The Lua text of a verb, behind the parts that all verbs share."""
     lua = files("coordinator.redis") / "lua"
-    shared = ("damage", "asked", "prelude", "events", "leases", "progress", "striking")
-    return "".join((lua / f"{part}.lua").read_text() for part in (*shared, verb))
+    return "".join((lua / f"{part}.lua").read_text() for part in (*SHARED, verb))
 
 
 Entries = list[tuple[str, dict[str, str]]]
@@ -47,7 +50,7 @@ Entries = list[tuple[str, dict[str, str]]]
 
 
 class TextRedis(Protocol):
-    """The plain commands we use, as they are with `decode_responses`: text in, text out."""
+    """The plain commands that this project uses, with `decode_responses`: text in, text out."""
 
     def exists(self, key: str) -> int:
         """1 if there is such a key, else 0."""
@@ -62,7 +65,7 @@ class TextRedis(Protocol):
         """Remove from a set; the number of values that were there."""
 
     def scan_iter(self, match: str, *, count: int) -> Iterator[str]:
-        """The names of all keys of a pattern, some more than once."""
+        """The names of all keys of a pattern; a name may come twice."""
 
     def smembers(self, key: str) -> set[str]:
         """All values of a set."""
@@ -87,10 +90,10 @@ class TextPipeline(Protocol):
     """Commands that travel together."""
 
     def hgetall(self, key: str) -> "TextPipeline":
-        """Ask for all fields of a hash."""
+        """Queue a read of all fields of a hash."""
 
     def execute(self) -> list[dict[str, str]]:
-        """Send the commands; their replies, in order."""
+        """Send the commands; return their replies in order."""
 
 
 class RedisClient:
@@ -104,19 +107,19 @@ class RedisClient:
         self._redis: redis.Redis | RedisCluster | None = None
 
     def run(self, verb: str, keys: Sequence[str], args: Sequence[str]) -> list[Any]:
-        """The reply of a script after its verdict; raises a `Verdict`, `StoreError` or `StateFormatError`."""
+        """The reply of a script after its verdict. Raises a `Verdict`, `StoreError` or `StateFormatError`."""
         with errors_as_ours(self._shown):
             reply = self._opened().register_script(script(verb))(keys=list(keys), args=list(args))
         return _accepted(reply)
 
     @contextmanager
     def reading(self) -> Iterator[TextRedis]:
-        """The plain client, with Redis' errors as ours."""
+        """The plain client. It raises this project's errors for those of redis-py."""
         with errors_as_ours(self._shown):
             yield cast(TextRedis, self._opened())
 
     def require_noeviction(self) -> None:
-        """Refuse a server that may evict our keys when its memory is full; a server that hides its setting passes."""
+        """Refuse a server that may evict keys when its memory is full. A server that hides this setting passes."""
         try:
             policies = self._eviction_policies()
         except RedisAccessError:
@@ -134,7 +137,7 @@ class RedisClient:
             self._redis.close()
 
     def _eviction_policies(self) -> set[str]:
-        """Of the server, or of every primary of the cluster."""
+        """The eviction policy of the server, or of each primary of the cluster."""
         with errors_as_ours(self._shown):
             client = self._opened()
             if isinstance(client, RedisCluster):

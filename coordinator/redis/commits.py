@@ -1,6 +1,6 @@
-"""The verbs of the Commit API: who a member is, and individual commits of one partition. One method a verb.
+"""The verbs of the Commit API: the member that commits, and individual commits of one partition. One method a verb.
 
-Every method may raise a `verdicts.Verdict`; what Redis itself refuses is a `StoreError`.
+Every method may raise a `verdicts.Verdict`. An error of Redis itself is a `StoreError`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,15 +18,15 @@ from coordinator.redis.errors import sound
 from coordinator.subscription import TopicPartition
 
 Reads = Mapping[TopicPartition, tuple[tuple[HashRange, int], ...]]
-"""How far a batch reads: the first offset that is not done once the batch is, for each of its lanes."""
-_LOG_END = "-"  # what the scripts are passed where no batch says how far records were read
+"""For each lane of a batch, the offset after the last one that the batch reads."""
+_LOG_END = "-"  # an argument of the scripts for a caller without a batch
 
 
 @dataclass(frozen=True, slots=True)
 class Standing:
-    """What gives a commit its right: who calls, at which reset epoch, of which topics, for which lanes.
+    """The right to commit: the caller, the reset epoch, the topics and the lanes that it acts for.
 
-    And up to which offsets: those of `reads`, or, where that is None, the log ends that Redis holds.
+    It ends at the offsets of `reads`; without `reads`, at the log ends that Redis holds.
     """
 
     caller: Caller
@@ -57,45 +57,45 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a commit."""
+    """The result of a commit."""
 
     word: str  # COMMITTED, NOT_ALLOWED, TOO_OLD, FULL, NOT_OWNED, BEYOND
     stable: int
     held: int  # individual commits of the partition
-    repeated: int  # ranges of the call that were done already
-    refused: tuple[Owned, ...]  # lanes that are not owned at their epoch any more
+    repeated: int  # ranges of the call that were already done
+    refused: tuple[Owned, ...]  # lanes that the caller no longer owns at their lane epoch
     reach: int  # the first offset that none of the call's lanes may commit
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """Whether the turn of reserved offsets has come."""
+    """Whether it is the turn of the reserved offsets."""
 
     stable: int
     word: str  # TURN, WAIT, ALONE, TAKEN, BEYOND: see reserve.lua
-    who: str  # "worker 40-44" in the way; if BEYOND, the first offset that may not be reserved; or empty
+    who: str  # the worker in the way, as "worker 40-44"; for BEYOND, the first offset that is refused; or empty
 
 
 class CommitVerbs(ScriptCalls):
-    """What a member that acknowledges by itself asks of Redis."""
+    """The calls of a member that acknowledges records itself."""
 
-    _fenced: frozenset[tuple[TopicPartition, Owned]] = frozenset()  # lanes that were refused, and told so
+    _fenced: frozenset[tuple[TopicPartition, Owned]] = frozenset()  # lanes whose refusal is an event already
 
     def member(self, member: str) -> tuple[Caller, Mapping[str, str]]:
-        """A member as it last joined, and what it said of itself; `UnknownGroupError` if there is none."""
+        """A member and its fields, as of its last join. Raises `UnknownGroupError` if there is none."""
         k = self._keys
         with self._client.reading() as redis:
             meta, fields = redis.hgetall(k.meta), redis.hgetall(k.member(member))
         if "nonce" not in meta or "incarnation" not in fields:
             raise UnknownGroupError(
                 f"group {k.group!r} has no member {member!r} in this Redis",
-                "take group and member from the offset of a query that runs, or look: coop-kafka describe",
+                "take group and member from the offset of a running query, or from coop-kafka describe",
             )
         return Caller(member, fields["incarnation"], meta["nonce"], "0"), fields
 
     @sound
     def standing(self, caller: Caller) -> Standing:
-        """What the member owns now, in every partition of the group."""
+        """The ranges that the member owns now, in every partition of the group."""
         k = self._keys
         with self._client.reading() as redis:
             meta, topics = redis.hgetall(k.meta), redis.hgetall(k.topics)
@@ -114,7 +114,7 @@ class CommitVerbs(ScriptCalls):
     def commit_ranges(
         self, standing: Standing, tp: TopicPartition, lanes: Sequence[Owned], offsets: Offsets, most: int
     ) -> Outcome:
-        """Commit `offsets` x those lanes; `most` individual commits may be held in the partition."""
+        """Commit `offsets` in those lanes. The partition may hold `most` individual commits."""
         k, caller = self._keys, standing.caller
         keys = [k.meta, k.member(caller.member), k.topics, k.policy, k.events]
         keys += [k.owners(tp), k.segments(tp), k.ics(tp), k.stable(tp.topic), k.end(tp.topic)]
@@ -139,9 +139,9 @@ class CommitVerbs(ScriptCalls):
         lease_ms: int,
         reach: str = _LOG_END,
     ) -> Turn:
-        """Reserve offsets for a worker, or keep them so; whether all before them is done, or who holds what is not.
+        """Reserve offsets for a worker, or renew the reservation. The answer is the turn, or the worker in the way.
 
-        `reach` is a `Standing.reach`: what lies beyond it is refused.
+        `reach` is a `Standing.reach`: offsets beyond it are refused.
         """
         k = self._keys
         keys = [k.meta, k.member(caller.member), k.reserved(tp), k.stable(tp.topic), k.end(tp.topic)]

@@ -1,7 +1,7 @@
-"""Opens what a `redis.url` names: one server, plain or by TLS, or a cluster (`?cluster=true`).
+"""Opens a `redis.url`: one server, plain or by TLS, or a cluster (`?cluster=true`).
 
-redis-py's defaults (10 retries, 5 s) are longer than a lease: here one second, one retry; whoever
-calls decides how long an outage may last. Knows no key, no script and no rule.
+redis-py's defaults (10 retries, 5 s) take longer than a lease. Here a call has one second and one retry; the
+caller decides how long an outage may last. Knows no key, no script and no rule.
 """
 
 from pathlib import Path
@@ -21,7 +21,7 @@ _FILES = ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile")
 
 
 def check(url: str) -> None:
-    """Raise `InvalidOptionError` for a url that cannot be used; connects to nothing."""
+    """Raise `InvalidOptionError` for a url that cannot be used. Connects to nothing."""
     try:
         check_url(url)
     except ValueError as error:
@@ -42,7 +42,7 @@ def _unusable(why: str) -> InvalidOptionError:
 
 
 def opened(url: str, timeout_s: float) -> "redis.Redis | RedisCluster":
-    """A client of that url. One of a cluster asks for the cluster's slots at once; raises redis-py's errors."""
+    """A client of that url. A cluster's client reads the slots of the cluster at once. Raises redis-py's errors."""
     _check_files(url)
     settings: dict[str, Any] = {
         "decode_responses": True,
@@ -67,7 +67,7 @@ def _without_cluster(url: str) -> str:
 
 
 def _check_files(url: str) -> None:
-    """OpenSSL does not say which file it misses."""
+    """Name the missing file: the error of OpenSSL does not."""
     for name, value in parse_qsl(urlsplit(url).query):
         if name in _FILES and not Path(value).is_file():
             raise InvalidOptionError(

@@ -1,4 +1,4 @@
-"""redis-py's errors as ours: which of them is worth another try, and what each asks of the user."""
+"""Translates redis-py's errors to this project's: which of them may be retried, and what the user can do."""
 
 import re
 import ssl
@@ -40,12 +40,12 @@ _DENIED = (
 _UNAVAILABLE_CODE = re.compile("(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|BUSY|OOM|MISCONF|NOREPLICAS) ")
 _DENIAL_CODE = re.compile("NOAUTH |NOPERM |ACL failure|The user executing the script can't ")
 _CALL = re.compile(r"(ERR )?(Error running script \(call to \w+\): @user_script:\d+: )?(@user_script: ?\d+: -?)?")
-_OURS = re.compile(r"user_script:\d+: ")  # what a script of ours raised, in words of its own
-_ASKED = "ASKED "  # what it raised of what we asked: see asked.lua
+_OURS = re.compile(r"user_script:\d+: ")  # an error that a script of this project raised
+_ASKED = "ASKED "  # the prefix of an error about the caller's arguments: see asked.lua
 _TAIL = re.compile(r",? script: (\w+, )?on @user_script:\d+\.?$")
 _DAMAGE = re.compile(
     "is damaged$|^WRONGTYPE |^(ERR )?hash value is not |^(ERR )?increment or decrement would overflow"
-    "|^Expected .* but found .* at character|^Found too many nested data structures"  # what a script reads as JSON
+    "|^Expected .* but found .* at character|^Found too many nested data structures"  # errors of JSON in a script
 )
 _NO_DATABASE = "DB index is out of range"
 _REPORT = (
@@ -57,31 +57,29 @@ _CUT = (ssl.SSLEOFError, ssl.SSLZeroReturnError, ssl.SSLWantReadError, ssl.SSLSy
 
 @contextmanager
 def errors_as_ours(shown: str) -> Iterator[None]:
-    """Raise our errors for those of redis-py; `shown` is the server's url without its secrets.
+    """Raise this project's errors for those of redis-py. `shown` is the url of the server without its secrets.
 
-    A `StoreError`; a `CheckpointMismatchError` for a request that a script refuses to write.
+    A `StoreError`; or a `CheckpointMismatchError` for a request that a script refuses to write.
     """
     try:
         yield
     except UnicodeEncodeError:
-        raise InvalidOptionError(
-            "a name or text that Redis is to be asked about holds bytes that are not UTF-8", "write it in UTF-8"
-        ) from None
+        raise InvalidOptionError("a name or a text holds bytes that are not UTF-8", "write it in UTF-8") from None
     except UnicodeDecodeError:
-        raise StateFormatError(f"the Redis at {shown} holds something under our keys that is not UTF-8") from None
+        raise StateFormatError(f"the Redis at {shown} holds a value under our keys that is not UTF-8") from None
     except (redis.exceptions.RedisError, redis.exceptions.RedisClusterException, OSError) as error:
         raise _named(error, shown) from None
 
 
 def sound(verb: Callable[P, T]) -> Callable[P, T]:
-    """A verb that parses what Redis holds: a text that is none of ours is a `StateFormatError`, never a bare error."""
+    """Decorate a verb that parses texts of Redis: an unreadable text is a `StateFormatError`, never a bare error."""
 
     @wraps(verb)
     def checked(*args: P.args, **kwargs: P.kwargs) -> T:
         try:
             return verb(*args, **kwargs)
         except (ValueError, KeyError, IndexError, AttributeError, OverflowError) as error:
-            raise StateFormatError(f"what Redis holds of the group is damaged: {error}") from None
+            raise StateFormatError(f"the state of the group in Redis is damaged: {error}") from None
 
     return checked
 
@@ -103,7 +101,7 @@ def _named(error: Exception, shown: str) -> StoreError | CheckpointMismatchError
 
 
 def _refused(said: str, shown: str) -> StoreError | CheckpointMismatchError:
-    """What a server at work answered: the state is damaged only where that answer can have no other cause."""
+    """The error for an answer of a working server. It is damage only if nothing else can cause that answer."""
     if _DENIAL_CODE.match(said):
         return _denied(said, shown)
     if said.startswith(_NO_DATABASE):
@@ -112,19 +110,21 @@ def _refused(said: str, shown: str) -> StoreError | CheckpointMismatchError:
     if what.startswith(_ASKED):
         return _unwritable(what.removeprefix(_ASKED))
     if _DAMAGE.search(what):
-        return StateFormatError(f"the Redis at {shown} holds something under our keys that is not ours: {what}")
+        return StateFormatError(
+            f"the Redis at {shown} holds a value under our keys that coop-kafka did not write: {what}"
+        )
     return StoreError(f"the Redis at {shown} refuses a call: {what}", _REPORT)
 
 
 def _unwritable(what: str) -> CheckpointMismatchError:
     return CheckpointMismatchError(
-        f"the checkpoint holds what no script writes: {what!r}; nothing was written",
-        "give the query its own, new checkpointLocation and output; the group's positions are in Redis and stay",
+        f"the checkpoint holds a value that no script writes: {what!r}; nothing was written",
+        "give the query its own, new checkpointLocation and output; the group's positions stay in Redis",
     )
 
 
 def _said(error: Exception) -> str:
-    """What Redis answered, without where in which script: an error of a command begins with its code.
+    """The answer of Redis without the place in the script. An error of a command begins with its code.
 
     Redis 6.2: Error running script (call to f_91): @user_script:7: @user_script: 7: -OOM command not allowed ...
     newer:     NOREPLICAS Not enough good replicas to write. script: 91, on @user_script:7.
@@ -134,20 +134,22 @@ def _said(error: Exception) -> str:
 
 
 def _of_the_wrong_kind(chain: Iterable[BaseException], shown: str) -> RedisConfigurationError | None:
-    """One server that is taken for a cluster, or one node of a cluster for all of it."""
+    """The error if one server is addressed as a cluster, or one node of a cluster as all of it."""
     for error in chain:
         if "Cluster mode is not enabled" in str(error):
-            return RedisConfigurationError(f"the Redis at {shown} is no cluster", "leave cluster=true out of redis.url")
+            return RedisConfigurationError(
+                f"the Redis at {shown} is not a cluster", "leave cluster=true out of redis.url"
+            )
         if isinstance(error, redis.exceptions.MovedError):
             return RedisConfigurationError(
-                f"the Redis at {shown} is a node of a cluster, and other nodes have some of our keys",
+                f"the Redis at {shown} is one node of a cluster, and other nodes hold some of our keys",
                 "add ?cluster=true to redis.url",
             )
     return None
 
 
 def _chain(error: BaseException | None) -> Iterator[BaseException]:
-    """What happened, and what it came from: a cluster's client tells every failure as one of the cluster."""
+    """The error and its causes: a cluster's client reports every failure as one of the cluster."""
     while error is not None:
         yield error
         error = error.__cause__ or error.__context__
@@ -157,30 +159,30 @@ def _denied(why: str, shown: str) -> RedisAccessError:
     return RedisAccessError(
         f"the Redis at {shown} refuses: {why}",
         "put user and password in redis.url (redis://user:password@host, without a user redis://:password@host)"
-        ", and allow the commands and keys of conf/redis.acl; backup, restore and delete need its operator",
+        ", and allow the commands and keys of conf/redis.acl; backup, restore, delete: as coop-kafka-operator",
     )
 
 
 def _no_database(shown: str) -> RedisConfigurationError:
     return RedisConfigurationError(
         f"the Redis at {shown} has no database of that number",
-        "name one in redis.url that the server has (its setting databases is how many), for example redis://host:port/0",
+        "name another one in redis.url, below the server's setting databases: redis://host:port/0",
     )
 
 
 def _untrusted(error: BaseException, shown: str) -> RedisTlsError:
     return RedisTlsError(
-        f"no TLS with the Redis at {shown}: {_plain(error)}",
+        f"TLS with the Redis at {shown} failed: {_plain(error)}",
         "name the authority that signed its certificate (rediss://host:port?ssl_ca_certs=/path/to/ca.pem) and a host "
-        "that the certificate is for; redis:// where the server speaks no TLS",
+        "of the certificate; use redis:// if the server has no TLS",
     )
 
 
 def _unavailable(error: Exception, shown: str) -> RedisUnavailableError:
     return RedisUnavailableError(
-        f"no answer from the Redis at {shown} ({_plain(error)})",
-        "start it, or correct redis.url (rediss:// where it speaks TLS, redis:// where it does not); positions are "
-        "kept in Redis and in the checkpoint",
+        f"the Redis at {shown} does not answer ({_plain(error)})",
+        "start Redis, or correct redis.url (rediss:// with TLS, redis:// without); positions stay in Redis and in "
+        "the checkpoint",
     )
 
 
@@ -189,6 +191,6 @@ def _plain(error: BaseException) -> str:
 
 
 def _denial(error: BaseException) -> str:
-    """The refusal in words; to a client without a password Redis answers with a lesson on its protocol."""
+    """The refusal in words. To a client without a password Redis answers with a long text about its protocol."""
     anonymous = any(words in str(error) for words in ("already authenticated", "Authentication required"))
     return "it asks for a password, and redis.url has none" if anonymous else _plain(error)

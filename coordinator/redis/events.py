@@ -1,4 +1,4 @@
-"""Reads a group's events stream: the latest entries, and those that come."""
+"""Reads a group's events stream: the latest entries, and new ones."""
 
 from collections.abc import Iterator, Mapping
 
@@ -7,7 +7,7 @@ from coordinator.redis.client import RedisClient
 from coordinator.redis.keys import GroupKeys
 
 WAIT_MS = 500
-"""How long Redis waits for something new before it answers: below the time-out of the connection."""
+"""How long Redis waits for a new entry before it answers. Shorter than the time-out of the connection."""
 
 AT_ONCE = 500
 """The most entries of one answer."""
@@ -23,7 +23,7 @@ def last_events(client: RedisClient, group: str, count: int) -> list[Event]:
 
 
 def follow(client: RedisClient, group: str, after: str) -> Iterator[list[Event]]:
-    """What comes after the event of that id (`$`: after now), for ever; lists are never empty."""
+    """Yield the events after that id (`$`: after now), for ever. No list is empty."""
     key = GroupKeys(group).events
     if after == "$":
         latest = last_events(client, group, 1)

@@ -1,4 +1,4 @@
-"""The verbs of partition growth: what the group recorded of it, and how far older partitions are (spec 4.3, R8)."""
+"""The verbs of partition growth: recorded growths, and positions of older partitions (rule: growth-order)."""
 
 from collections.abc import Collection, Iterable, Mapping
 
@@ -10,23 +10,23 @@ from coordinator.subscription import TopicPartition
 
 
 class GrowthVerbs(ScriptCalls):
-    """What a member asks so that new partitions wait for older ones. Growths themselves are seen by `found`."""
+    """A member asks here what new partitions must wait for. `create_positions` records the growth itself."""
 
     @sound
     def growths(self) -> tuple[Growth, ...]:
-        """Every growth that the group has seen; none where there is no group."""
+        """Every recorded growth; none if there is no group."""
         with self._client.reading() as redis:
             return parsed(redis.hgetall(self._keys.growth))
 
     def grow(self, growths: Iterable[Growth]) -> None:
-        """Record growths that are not recorded, and ends of those that have none yet."""
+        """Record growths that are missing, and ends of growths that have none."""
         k = self._keys
         flat = [text for growth in growths for text in (growth.field, growth.value)]
         self._run("grow", Caller(), [k.meta, k.growth, k.events], *flat)
 
     @sound
     def positions(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, Segments]:
-        """The positions of every hash of those `partitions` that have any, whoever owns them."""
+        """The positions of all hashes of those `partitions` that have positions, whoever owns them."""
         with self._client.reading() as redis:
             pipeline = redis.pipeline(transaction=False)
             for tp in partitions:

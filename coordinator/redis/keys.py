@@ -38,7 +38,7 @@ _PLAIN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456
 
 @lru_cache(maxsize=64)
 def encode(group: str) -> str:
-    """The group's name as it stands in keys: percent-encoded outside `[A-Za-z0-9._-]`."""
+    """The group's name as keys have it: percent-encoded outside `[A-Za-z0-9._-]`."""
     return "".join(chr(b) if b in _PLAIN else f"%{b:02X}" for b in group.encode())
 
 
@@ -73,17 +73,17 @@ class GroupKeys:
 
     @property
     def leaving(self) -> str:
-        """Members that take no more ranges."""
+        """Members that get no more ranges."""
         return self._key("leaving")
 
     @property
     def applications(self) -> str:
-        """Which member an application is, and which a query of Spark is."""
+        """The member of each application, and of each Spark query."""
         return self._key("applications")
 
     @property
     def targets(self) -> str:
-        """Where each member's AvailableNow ends."""
+        """The targets of each member's AvailableNow."""
         return self._key("targets")
 
     @property
@@ -103,36 +103,36 @@ class GroupKeys:
 
     @property
     def working(self) -> str:
-        """What each member's tasks are at, if they take long."""
+        """The slices that each member's tasks have begun and not ended."""
         return self._key("working")
 
     @property
     def strikes(self) -> str:
-        """What members were lost over."""
+        """The strikes."""
         return self._key("strikes")
 
     @property
     def lanes(self) -> str:
-        """What each member tells of its lanes."""
+        """The lane lines of each member."""
         return self._key("lanes")
 
     @property
     def growth(self) -> str:
-        """Which topics grew while the group read them."""
+        """The growths of topics."""
         return self._key("growth")
 
     @property
     def events(self) -> str:
-        """What happened to the group."""
+        """The events of the group."""
         return self._key("events")
 
     @property
     def history(self) -> str:
-        """Micro-batches that ended."""
+        """The micro-batches that have ended."""
         return self._key("history")
 
     def member(self, member: str) -> str:
-        """Who a member is."""
+        """The fields of a member."""
         return self._key("member", member)
 
     def stable(self, topic: str) -> str:
@@ -156,11 +156,11 @@ class GroupKeys:
         return self._key("owners", tp.topic, tp.partition)
 
     def ics(self, tp: TopicPartition) -> str:
-        """What is done above the position of each segment."""
+        """The individual commits above the position of each segment."""
         return self._key("ics", tp.topic, tp.partition)
 
     def reserved(self, tp: TopicPartition) -> str:
-        """Who works on which offsets, and whose ordered commit waits for its turn."""
+        """The reserved offsets, their workers, and ordered commits that wait for their turn."""
         return self._key("reserved", tp.topic, tp.partition)
 
     def all(self, members: Iterable[str], partitions: Iterable[TopicPartition]) -> list[str]:

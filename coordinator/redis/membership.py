@@ -1,6 +1,6 @@
 """The verbs of membership: join, lease, assignment, hand-over, leave. One method a verb, one script a method.
 
-Every method may raise a `verdicts.Verdict`; what Redis itself refuses is a `StoreError`.
+Every method may raise a `verdicts.Verdict`. An error of Redis itself is a `StoreError`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,20 +19,20 @@ from coordinator.subscription import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class Joining:
-    """What a member says of itself when it joins."""
+    """The fields that a member reports when it joins."""
 
-    fields: Mapping[str, str]  # shown to people, and read by assignors
-    application: str = ""  # at most one member of it may live; empty if it may have several
-    targets: Mapping[TopicPartition, int] = field(default_factory=dict)  # where its AvailableNow ends
+    fields: Mapping[str, str]  # for people, and for assignors
+    application: str = ""  # may have one live member; empty: any number
+    targets: Mapping[TopicPartition, int] = field(default_factory=dict)  # targets of its AvailableNow
 
     @property
     def alone_as(self) -> str:
-        """What may have one live member, a line each: the application, and the query, as the field `query` names it."""
+        """The names that may have one live member (rule: one-member-per-application), a line each."""
         return "\n".join(filter(None, (self.application, self.fields.get("query"))))
 
     @property
     def shown(self) -> dict[str, str]:
-        """The fields with the application by name; by host and driver where it may have several members."""
+        """The fields, with the application: by name, or by host and driver if it may have several members."""
         host_and_driver = "/".join(self.fields[name] for name in ("host", "driver_pid") if name in self.fields)
         application = self.application or host_and_driver
         return ({"application": application} if application else {}) | dict(self.fields)
@@ -44,22 +44,22 @@ class Look:
 
     generation: int
     mine: Ranges
-    occasion: str  # of the assignment that this member should compute; empty if none is due, or another computes it
-    members: tuple[str, ...]  # whom it is due for
-    targets: Mapping[TopicPartition, int] = field(default_factory=dict)  # the highest of AvailableNow
-    protocol: str = ""  # of the assignment in force; empty if another is due
-    growths: tuple[Growth, ...] = ()  # of all topics, as the group saw them
+    occasion: str  # of the assignment that this member should compute; empty if there is none
+    members: tuple[str, ...]  # the members to assign ranges to
+    targets: Mapping[TopicPartition, int] = field(default_factory=dict)  # of AvailableNow: the highest of all members
+    protocol: str = ""  # of the assignment in force; empty if another assignment is due
+    growths: tuple[Growth, ...] = ()  # of all topics of the group
     now_ms: int = field(default=0, compare=False)  # of Redis TIME
 
 
 class MembershipVerbs(ScriptCalls):
-    """What a member asks about the group it is in."""
+    """The calls of a member about its group."""
 
     @sound
     def join(self, caller: Caller, joined_nonce: str, joining: Joining) -> Answer[dict[TopicPartition, int]]:
-        """The member joins with this incarnation; its targets, raised to those of the other members.
+        """Join with this incarnation. The answer is the targets, raised to those of the other members.
 
-        `Busy` while another member of the same application, or of the same query, lives.
+        Raises `Busy` while another member of the same application, or of the same query, lives.
         """
         k = self._keys
         keys = [k.meta, k.leases, k.member(caller.member), k.events, k.batches, k.leaving, k.applications, k.targets]
@@ -71,7 +71,7 @@ class MembershipVerbs(ScriptCalls):
 
     @sound
     def heartbeat(self, caller: Caller) -> Answer[None]:
-        """Renew the lease and push the expiry of all the group's keys, also of topics that others read."""
+        """Renew the lease. Push the expiry of all keys of the group, including topics of other members."""
         k = self._keys
         partitions = self._placed()
         own = (k.meta, k.leases, k.member(caller.member))
@@ -80,7 +80,7 @@ class MembershipVerbs(ScriptCalls):
 
     @sound
     def look(self, caller: Caller) -> Answer[Look]:
-        """What the member should own, and whether a new assignment is due."""
+        """The ranges that the member should own, and whether an assignment is due."""
         k = self._keys
         keys = [k.meta, k.leases, k.member(caller.member), k.batches, k.leaving, k.topics, k.policy, k.assignment]
         reply = self._run("look", caller, [*keys, k.targets, k.growth])
@@ -99,7 +99,7 @@ class MembershipVerbs(ScriptCalls):
 
     @sound
     def subscribers(self, members: Iterable[str]) -> tuple[Subscriber, ...]:
-        """What an assignor may know of these members; those that have left meanwhile are left out."""
+        """The fields of these members that an assignor may read. Members that have left are missing."""
         names = tuple(members)
         with self._client.reading() as redis:
             pipeline = redis.pipeline(transaction=False)
@@ -116,7 +116,7 @@ class MembershipVerbs(ScriptCalls):
 
     @sound
     def heirs(self, ranges: Ranges) -> dict[TopicPartition, tuple[tuple[HashRange, str], ...]]:
-        """Which parts of `ranges` are assigned to which other members; partitions where none are, are left out."""
+        """The parts of `ranges` that are assigned to other members. Partitions without such parts are missing."""
         texts = (f"{tp.topic} {tp.partition} " + "".join(f"{h} ;" for h in hashes) for tp, hashes in ranges.items())
         reply = self._run("heirs", Caller(), [self._keys.meta, self._keys.assignment], *texts)
         found = zip(ranges, (tuple(_heir(x) for x in text.split(";") if x) for text in reply[2]), strict=True)
@@ -139,9 +139,9 @@ class MembershipVerbs(ScriptCalls):
     def assign(
         self, caller: Caller, occasion: str, protocol: str, assignment: Assignment, failure: str = ""
     ) -> Answer[int]:
-        """Record an assignment; its generation, 0 if the occasion it was made for has passed.
+        """Record an assignment. The answer is its generation, or 0 if its occasion has passed.
 
-        `failure`: why the assignor of this protocol did not make it.
+        `failure` is the error of this protocol's assignor, if another one made the assignment.
         """
         k = self._keys
         fixed = [k.meta, k.leases, k.member(caller.member), k.events, k.batches, k.leaving]
@@ -151,7 +151,7 @@ class MembershipVerbs(ScriptCalls):
         return answer(reply, int(reply[2]))
 
     def release(self, caller: Caller, ranges: Mapping[TopicPartition, Sequence[tuple[HashRange, str]]]) -> Answer[int]:
-        """Give ranges up, each to the member that it was assigned to; the number released."""
+        """Release ranges, each to its assigned member. The answer is the number of released ranges."""
         k = self._keys
         keys = [k.meta, k.leases, k.member(caller.member), k.events, k.batches, k.leaving, *map(k.owners, ranges)]
         texts = ("".join(f"{hashes} {member};" for hashes, member in pieces) for pieces in ranges.values())
@@ -159,7 +159,7 @@ class MembershipVerbs(ScriptCalls):
         return answer(reply, int(reply[2]))
 
     def leave(self, caller: Caller, unconfirmed: Mapping[TopicPartition, Sequence[HashRange]]) -> int:
-        """Free every range without an unconfirmed slice; the number of ranges kept until the lease ends."""
+        """Free every range without an unconfirmed slice. The answer is the number of ranges kept."""
         k = self._keys
         fixed = [k.meta, k.leases, k.member(caller.member), k.events, k.batches, k.leaving, k.targets]
         keys = [*fixed, *map(k.owners, unconfirmed)]
@@ -167,7 +167,7 @@ class MembershipVerbs(ScriptCalls):
         return int(self._run("leave", caller, keys, *ranges)[2])
 
     def finish(self, caller: Caller, targets: Mapping[TopicPartition, int]) -> Answer[bool]:
-        """AvailableNow: whether every hash of every partition is at its target, or parked where it is."""
+        """AvailableNow: whether every hash of every partition is at its target, or parked at its position."""
         k = self._keys
         progress = (x for tp in targets for x in (k.segments(tp), k.ics(tp)))
         keys = [k.meta, k.leases, k.member(caller.member), k.leaving, k.strikes, *progress]
@@ -182,7 +182,7 @@ def _heir(text: str) -> tuple[HashRange, str]:
 
 
 def _targets(text: str) -> dict[TopicPartition, int]:
-    """The targets of "topic partition offset;...", the highest where a partition stands there twice."""
+    """The targets of "topic partition offset;...". The highest counts if a partition occurs twice."""
     try:
         found = ((TopicPartition(t, int(p)), int(o)) for t, p, o in (x.split() for x in text.split(";") if x))
         return dict(sorted(found))

@@ -16,15 +16,15 @@ NOBODY = Caller()
 
 
 class OperatorVerbs(PolicyVerbs, PoisonVerbs):
-    """What `coop-kafka` writes. Every method may raise a `verdicts.Verdict` or a `StoreError`."""
+    """The writes of `coop-kafka`. Every method may raise a `verdicts.Verdict` or a `StoreError`."""
 
     @classmethod
     def of_group(cls, client: RedisClient, group: str, now: Callable[[], int] | None = None) -> Self:
-        """The verbs for a group, whatever the settings of its members; `now` replaces Redis TIME in a simulation."""
+        """The verbs for a group, without settings of a member. `now` replaces Redis TIME in a simulation."""
         return cls(client, group, session_ms=0, longest_ms=0, retention_ms=0, now=now)
 
     def check(self) -> None:
-        """Whether what Redis holds can be trusted: `Lost` after a restart, until a member has recovered the group."""
+        """Raise `Lost` if the state cannot be trusted: after a restart, until a member has recovered the group."""
         self._run("status", NOBODY, [self._keys.meta, self._keys.topics])
 
     def reset(
@@ -36,10 +36,10 @@ class OperatorVerbs(PolicyVerbs, PoisonVerbs):
         topics: Mapping[str, KnownTopic],
         positions: Mapping[TopicPartition, int | None],
     ) -> None:
-        """Move positions (None: it stays) and begin reset epoch `epoch`, at `nonce`; all lane epochs are void.
+        """Move positions (None: it stays), and begin reset epoch `epoch` at `nonce`. All lane epochs are void.
 
-        `positions` names every partition that the group has positions of. `Busy` while a member's lease runs,
-        `Superseded` if the epoch in force is not `since`, by which it was planned; then nothing is written.
+        `positions` names every partition with positions. Raises `Busy` while a member's lease runs. Raises `Superseded`
+        if `since`, the epoch at planning, is no longer in force. Then nothing is written.
         """
         k = self._keys
         fixed = [k.meta, k.leases, k.topics, k.events, k.batches, k.leaving, k.applications, k.targets, k.assignment]
@@ -56,14 +56,14 @@ class OperatorVerbs(PolicyVerbs, PoisonVerbs):
         self._run("reset", NOBODY, [*fixed, *per_partition], nonce, str(epoch), str(since), why, *moves)
 
     def delete(self, names: Iterable[str]) -> int:
-        """Delete those keys of the group, all at once, and forget its name; how many there were. Or `Busy`."""
+        """Delete those keys of the group at once, and its name. The answer is their number. Raises `Busy`."""
         deleted = self._delete(names, "delete")
         with self._client.reading() as redis:
             redis.srem(GROUPS, self._keys.group)
         return deleted
 
     def deletable(self, names: Iterable[str]) -> int:
-        """How many of those keys there are, if they may be deleted now. Or `Busy`."""
+        """The number of those keys, if they may be deleted now. Raises `Busy`."""
         return self._delete(names, "ask")
 
     def _delete(self, names: Iterable[str], what: str) -> int:
@@ -72,14 +72,14 @@ class OperatorVerbs(PolicyVerbs, PoisonVerbs):
         return int(there)
 
     def copied(self, wanted: Callable[[str], bool]) -> dict[str, dict[str, str]]:
-        """The hashes of the group at one moment, of those keys that are `wanted`, by what follows the group."""
+        """The `wanted` hashes of the group, at one moment. Their names leave out the prefix of the group."""
         names = [name for name in self.names() if wanted(self._short(name))]
         found = self._run("copy", NOBODY, names) if names else []
         hashes = (dict(zip(flat[::2], flat[1::2], strict=True)) for flat in found)
         return dict(zip(map(self._short, names), hashes, strict=True))
 
     def restore(self, hashes: Mapping[str, Mapping[str, str]], why: str) -> None:
-        """Put these hashes in the place of all that there is of the group, but for its events. Or `Busy`."""
+        """Replace all keys of the group by these hashes, except its events. Raises `Busy`."""
         k = self._keys
         fixed = [k.meta, k.leases, k.events]
         others = [name for name in self.names() if name not in fixed]

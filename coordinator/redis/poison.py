@@ -1,4 +1,4 @@
-"""The verbs of poison: what a member's tasks are at, strikes when it is lost over it, and forgiveness (spec 7)."""
+"""The verbs of poison: slices that tasks are reading, strikes of a lost member, and their removal."""
 
 from collections.abc import Iterable
 
@@ -9,41 +9,41 @@ from coordinator.redis.errors import sound
 
 
 class PoisonVerbs(ScriptCalls):
-    """What keeps a record whose reading never ends from walking through the group."""
+    """The calls that keep a hung record from stopping the group member by member."""
 
     def working(self, caller: Caller, text: str) -> Answer[None]:
-        """Say what slices are begun and not ended, as `poison.working_text` writes them; empty when a batch is over."""
+        """Write the slices that are begun and not ended, as `poison.working_text` has them; empty after a batch."""
         k = self._keys
         keys = [k.meta, k.leases, k.member(caller.member), k.working]
         return answer(self._run("working", caller, keys, text), None)
 
     def abandon(self, caller: Caller, ranges: Ownership) -> Answer[None]:
-        """Give ranges up at their lane epochs: who was given a batch without them can never commit them with it."""
+        """Free ranges at their lane epochs: a batch that leaves them out can never commit them."""
         k = self._keys
         keys = [k.meta, k.member(caller.member), k.events, *map(k.owners, ranges)]
         texts = ("".join(f"{o.hashes} {o.epoch};" for o in owned) for owned in ranges.values())
         return answer(self._run("abandon", caller, keys, *texts), None)
 
     def at_work(self) -> frozenset[str]:
-        """The members that have said what they are at."""
+        """The members that have written slices."""
         with self._client.reading() as redis:
             return frozenset(redis.hgetall(self._keys.working))
 
     def strike(self, member: str) -> None:
-        """Strike what `member` was at, if its lease or its longest batch is over; anybody may ask, any time."""
+        """Strike the slices of `member` if its lease or its longest batch is over. Any member may call this."""
         k = self._keys
         keys = [k.meta, k.leases, k.batches, k.events, k.working, k.strikes]
         self._run("strike", Caller(), keys, member)
 
     @sound
     def strikes(self) -> tuple[Strike, ...]:
-        """Every strike that was not taken back."""
+        """Every strike in force."""
         with self._client.reading() as redis:
             found = redis.hgetall(self._keys.strikes)
         return tuple(sorted(Strike.parse(field, value) for field, value in found.items()))
 
     def forgive(self, strikes: Iterable[Strike], why: str = "") -> int:
-        """Take strikes back, `why` if an operator does it; how many there were."""
+        """Remove strikes; `why` is the reason of an operator. The answer is their number."""
         k = self._keys
         reply = self._run("forgive", Caller(), [k.meta, k.events, k.strikes], why, *(s.field for s in strikes))
         return int(reply[2])

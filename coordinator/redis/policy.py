@@ -1,25 +1,25 @@
-"""The verbs of policies: read and set while the group runs (spec 6). One method a verb."""
+"""The verbs of policies: read and set while the group runs (rule: sharing-policies). One method a verb."""
 
 from collections.abc import Mapping
 
 from coordinator.assignment.policies import Policy, checked, policy_of
-from coordinator.group_state import SCHEMA, other_schema
+from coordinator.group_state import check_schema
 from coordinator.redis.calls import Caller, ScriptCalls
 
 KEPT_MS = 7 * 24 * 3_600_000
-"""How long is kept what an operator wrote, if no member comes: Kafka's seven days (KIP-211)."""
+"""How long a policy without a group is kept: seven days, as in Kafka (KIP-211)."""
 
 
 class PolicyVerbs(ScriptCalls):
-    """What anyone may ask of a group's policies, member or not."""
+    """Reads and writes of a group's policies, for members and others."""
 
     def policy(self) -> Policy:
-        """The policies in force; all defaults where nobody has set one. Raises `StateFormatError`."""
+        """The policies in force; the defaults if none is set. Raises `StateFormatError`."""
         k = self._keys
         with self._client.reading() as redis:
             meta, policy = redis.pipeline(transaction=False).hgetall(k.meta).hgetall(k.policy).execute()
-        if (schema := meta.get("schema", SCHEMA)) != SCHEMA:
-            raise other_schema(schema)
+        if meta:
+            check_schema(meta)
         return policy_of(policy)
 
     def topics(self) -> frozenset[str] | None:
@@ -30,10 +30,10 @@ class PolicyVerbs(ScriptCalls):
         return frozenset(topics) if meta else None
 
     def set_policy(self, changes: Mapping[str, str]) -> Policy:
-        """Set policies by name to true, false or "" (the default); all of them, or none if one is wrong.
+        """Set policies by name to true, false or "" (the default): all of them, or none if one is wrong.
 
-        Names are `accept.individual.commit` and `accept.range.fetch:<topic>`; what is not named stays. The policies
-        after it. Each change is an event. Raises `UnknownOptionError`, `InvalidOptionError`.
+        Names are `accept.individual.commit` and `accept.range.fetch:<topic>`. Other policies stay. The answer is the
+        policies after it. Each change is an event. Raises `UnknownOptionError`, `InvalidOptionError`.
         """
         k = self._keys
         flat = [text for change in checked(changes).items() for text in change]

@@ -1,4 +1,4 @@
-"""The verbs of what members tell of their work: lanes, and batches that ended. Decides nothing (spec 8)."""
+"""The verbs of reports: lanes of members, and batches that ended (rule: reports-decide-nothing)."""
 
 from collections.abc import Iterable
 
@@ -9,14 +9,14 @@ from coordinator.redis.keys import GroupKeys
 from coordinator.reports.lane_lines import BatchLine, LaneLine, lines_text
 
 MOST_BATCHES = 1_000
-"""Batches that the history keeps, of all members together, or a few more."""
+"""The number of batches in the history, of all members together, roughly."""
 
 
 class ReportVerbs(ScriptCalls):
-    """What a member shows to whoever looks."""
+    """The reports of a member, for people and programs."""
 
     def report(self, caller: Caller, lanes: Iterable[LaneLine], slow_percent: int) -> Answer[None]:
-        """Show the lanes, in place of those before; and what part of the slots those take that cannot keep up."""
+        """Replace the member's lane lines. Also write which percentage of its slots slow lanes take."""
         k = self._keys
         keys = [k.meta, k.leases, k.member(caller.member), k.lanes]
         return answer(self._run("report", caller, keys, lines_text(lanes), str(slow_percent)), None)
@@ -28,7 +28,7 @@ class ReportVerbs(ScriptCalls):
 
 @sound
 def last_batches(client: RedisClient, group: str, count: int) -> list[tuple[int, BatchLine]]:
-    """The latest batches of a group's history, the oldest first, each with when it was told (ms since 1970)."""
+    """The latest batches of a group's history, oldest first, each with its time (ms since 1970)."""
     with client.reading() as redis:
         found = redis.xrevrange(GroupKeys(group).history, count=count)
     return [(int(at.partition("-")[0]), BatchLine.of(fields)) for at, fields in reversed(found)]

@@ -1,4 +1,4 @@
-"""Reads what Redis holds of groups, for the CLI and for tests; writes nothing, joins nothing."""
+"""Reads groups from Redis, for the CLI and for tests. Writes nothing, joins nothing."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -18,21 +18,19 @@ _OF_PARTITION = ("segments", "owners", "ics")
 
 
 def list_groups(client: RedisClient) -> tuple[str, ...]:
-    """The names of the groups that Redis holds, sorted; those that have expired are left out."""
+    """The names of the groups in Redis, sorted. Expired groups are left out."""
     with client.reading() as redis:
         return tuple(g for g in sorted(redis.smembers(GROUPS)) if redis.exists(GroupKeys(g).meta))
 
 
 @sound
 def read_group(client: RedisClient, group: str) -> GroupState:
-    """The state of a group; `UnknownGroupError` if Redis holds none, `StateFormatError` if it is damaged."""
+    """The state of a group. Raises `UnknownGroupError` if there is none, `StateFormatError` if it is damaged."""
     keys = GroupKeys(group)
     with client.reading() as redis:
         hashes = {name: redis.hgetall(str(getattr(keys, name))) for name in _OF_GROUP}
         if not hashes["meta"]:
-            raise UnknownGroupError(
-                f"Redis knows no group {group!r}", "look at the list of groups: coop-kafka groups list"
-            )
+            raise UnknownGroupError(f"Redis has no group {group!r}", "look at the names with coop-kafka groups list")
         seconds, microseconds = redis.time()
         now_ms = seconds * 1000 + microseconds // 1000
         meta = _seen_now(read(hashes, "meta", checked_meta), now_ms)
@@ -65,13 +63,13 @@ def _of_partitions(redis: TextRedis, keys: GroupKeys, hashes: Hashes) -> dict[st
 
 
 def _seen_now(meta: Mapping[str, str], now_ms: int) -> Mapping[str, str]:
-    """A recovery lasts a session from now at most: the scripts cut what a clock wrote that was ahead (leases.lua)."""
+    """The fields of `meta`, with a recovery of one session from now at most (rule: clock-ahead)."""
     until = min(int(meta.get("recovering_until", "0")), _latest(meta, "session_ms", now_ms))
     return {**meta, "recovering_until": str(until)} if until else meta
 
 
 def _latest(meta: Mapping[str, str], length: str, now_ms: int) -> int:
-    """The latest time until which anything of this length holds."""
+    """The latest possible end of anything of this length."""
     return now_ms + int(meta[length]) if length in meta else OFFSET_MAX
 
 
@@ -82,5 +80,5 @@ def _ends(found: Iterable[tuple[str, float]], latest: int) -> dict[str, int]:
 def _member(fields: Mapping[str, str]) -> Mapping[str, str]:
     percent = fields.get("slow_percent", "0")
     if not (is_number(percent) and len(percent) <= 3):
-        raise StateFormatError(f"a member has {quoted(percent)} percent of its slots taken")
+        raise StateFormatError(f"a member reports {quoted(percent)} as its percentage of busy slots, not 0 to 100")
     return fields

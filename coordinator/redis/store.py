@@ -1,6 +1,6 @@
-"""The verbs of positions: founded, acquired, authorised, committed, asserted, recovered. One script a method.
+"""The verbs of positions: first ones, acquisition, authorisation, commit, assertion, recovery. One script a method.
 
-Every method may raise a `verdicts.Verdict`; what Redis itself refuses is a `StoreError`.
+Every method may raise a `verdicts.Verdict`. An error of Redis itself is a `StoreError`.
 """
 
 import json
@@ -31,7 +31,7 @@ NOBODY = Caller()
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """The group as `status` finds it."""
+    """The answer of `status` about a group."""
 
     seen: Seen
     reset: int
@@ -40,21 +40,22 @@ class Status:
 
 @dataclass(frozen=True, slots=True)
 class Acquired:
-    """What a member owns now, and how far it is done."""
+    """The ranges that a member owns now, and their positions."""
 
     reset: int
-    topic_ids: Mapping[str, str]  # as the group recorded them
+    topic_ids: Mapping[str, str]  # as recorded by the group
     ownership: Ownership
-    progress: Mapping[TopicPartition, Progress]  # of what is owned
-    whole: Mapping[TopicPartition, Progress]  # of all hashes, whoever owns them, where a partition has ICs
+    progress: Mapping[TopicPartition, Progress]  # of the owned ranges
+    whole: Mapping[TopicPartition, Progress]  # of all hashes, whoever owns them, if the partition has ICs
 
 
 @dataclass(frozen=True, slots=True)
 class Moved:
-    """What a commit did: the facts that were refused, empty if none.
+    """The result of a commit: the refused facts, empty if there are none.
 
-    `unread`: nothing, for the member never authorized this batch, so nobody read it.
-    `exactly`: each partition has no individual commits, and is done exactly as far as the facts say, where they say it.
+    `unread`: nothing was written, for the member never authorised this batch (rule: unread-batch).
+    `exactly`: no partition has individual commits, and each position is that of the facts. Then the member knows
+    its positions without another look (rule: fresh-positions).
     """
 
     refused: Facts
@@ -67,7 +68,7 @@ class RedisStore(MembershipVerbs, PolicyVerbs, GrowthVerbs, PoisonVerbs, ReportV
 
     @sound
     def status(self, caller: Caller) -> Status:
-        """What the group is; `Absent` if Redis holds nothing of it."""
+        """Identity and topics of the group. Raises `Absent` if Redis holds nothing of it."""
         k = self._keys
         nonce, seq, reset, _, topics = self._run("status", caller, [k.meta, k.topics])
         names = dict(zip(topics[::2], topics[1::2], strict=True))
@@ -75,7 +76,7 @@ class RedisStore(MembershipVerbs, PolicyVerbs, GrowthVerbs, PoisonVerbs, ReportV
         return Status(Seen(nonce, int(seq)), int(reset), known)
 
     @sound
-    def found(
+    def create_positions(
         self,
         caller: Caller,
         nonce: str,
@@ -84,24 +85,24 @@ class RedisStore(MembershipVerbs, PolicyVerbs, GrowthVerbs, PoisonVerbs, ReportV
         *,
         grace_ms: int | None = None,
     ) -> int:
-        """Give partitions their first positions where they have none; found the group, of `nonce`, if there is one.
+        """Write first positions where there are none. With a `nonce`, create the group if it does not exist.
 
-        Where a topic has more partitions than the group knew, the growth is recorded with its grace (spec R8),
-        unless that is None: the caller reads given partitions, and does not see a topic grow.
+        A topic with more partitions than recorded has grown. The growth is recorded with its grace. With a grace of
+        None it is not recorded: the caller reads given partitions, and does not see a topic grow.
         """
         k = self._keys
         per_partition = (x for tp in positions for x in (k.segments(tp), k.ics(tp), k.stable(tp.topic)))
         keys = [k.meta, k.topics, k.events, k.growth, *per_partition]
-        reply = self._run("found", caller, keys, nonce, _text(grace_ms), *_placed(topics, positions))
+        reply = self._run("create_positions", caller, keys, nonce, _text(grace_ms), *_placed(topics, positions))
         with self._client.reading() as redis:
             redis.sadd(GROUPS, k.group)
         return int(reply[2])
 
     @sound
     def acquire(self, caller: Caller, wanted: Ranges, *, placed: bool = False) -> Answer[Acquired]:
-        """Take what is free or takeable of `wanted`; all that the member then owns there, with its positions.
+        """Acquire the free or takeable parts of `wanted`. The answer is all owned ranges with their positions.
 
-        `placed`: all these partitions have had positions since this nonce, so one without any has lost them (`Lost`).
+        `placed`: the caller has seen positions of all these partitions at this nonce. A missing one is then `Lost`.
         """
         partitions = tuple(wanted)
         k = self._keys
@@ -119,7 +120,7 @@ class RedisStore(MembershipVerbs, PolicyVerbs, GrowthVerbs, PoisonVerbs, ReportV
 
     @sound
     def authorize(self, caller: Caller, end: StreamOffset) -> Answer[Ownership]:
-        """Which parts of the lanes of `end` are still owned at their epoch (R7)."""
+        """The parts of the lanes of `end` that the member still owns (rule: authorize-every-batch)."""
         k, partitions = self._keys, tuple(end.lanes)
         asked = {tp: lane_ranges(lanes) for tp, lanes in end.rows.items()}
         keys = [k.meta, k.leases, k.member(caller.member), k.topics, k.batches, *map(k.owners, partitions)]
@@ -135,7 +136,7 @@ class RedisStore(MembershipVerbs, PolicyVerbs, GrowthVerbs, PoisonVerbs, ReportV
 
     @sound
     def commit(self, caller: Caller, offset: StreamOffset, facts: Facts, digest: str = "") -> Answer[Moved]:
-        """Move positions through the fence; with the digest of the batch only if this member authorized it."""
+        """Move positions through the fence. With a digest, only if this member authorised that batch."""
         k, partitions = self._keys, tuple(facts)
         per_partition = (x for tp in partitions for x in self._progress_keys(tp))
         keys = [k.meta, k.leases, k.member(caller.member), k.topics, k.batches, *per_partition]
@@ -144,14 +145,17 @@ class RedisStore(MembershipVerbs, PolicyVerbs, GrowthVerbs, PoisonVerbs, ReportV
         return answer(reply, Moved(refused, exactly=bool(reply[4]), unread=bool(reply[5])))
 
     def claim(self, caller: Caller, offset: StreamOffset, facts: Facts) -> None:
-        """Assert positions without the fence (spec 7); facts of another reset epoch or topic id are ignored."""
+        """Assert positions without the fence (rule: assert-beginnings).
+
+        Facts of an older reset epoch or of another topic id are ignored.
+        """
         k = self._keys
         keys = [k.meta, k.topics, *(x for tp in facts for x in self._progress_keys(tp))]
         fewer = {tp: coalesced(of_tp) for tp, of_tp in facts.items()}
         self._run("claim", caller, keys, str(offset.reset), *_fact_texts(offset, fewer))
 
     def recreate(self, caller: Caller, topics: Mapping[str, Topic], positions: Mapping[TopicPartition, int]) -> None:
-        """New positions for partitions whose log was replaced; every lane epoch on them is void."""
+        """Write new positions for partitions whose log was replaced. Every lane epoch on them is void."""
         k = self._keys
         per_partition = (x for tp in positions for x in (*self._progress_keys(tp), k.end(tp.topic)))
         self._run(
@@ -168,11 +172,11 @@ class RedisStore(MembershipVerbs, PolicyVerbs, GrowthVerbs, PoisonVerbs, ReportV
         proven: Mapping[TopicPartition, int | None],
         growths: Iterable[Growth] = (),
     ) -> None:
-        """Begin again after a loss of state, at `nonce`; nothing happens if somebody else has already.
+        """Recover from a loss of state, at `nonce` (rule: recover-by-proof). Does nothing if that was done already.
 
-        `proven` holds facts of the reset epoch `reset`: if that is newer than Redis', nothing that Redis has proves
-        anything. `growths` are recorded where Redis has none of that name. `StateLostError` where neither Redis nor
-        `proven` has a position for a partition.
+        `proven` are positions of the reset epoch `reset`. If it is newer than the one in Redis, positions in Redis
+        prove nothing. `growths` are recorded if Redis has none of that name. Raises `StateLostError` if a partition
+        has no position, in Redis or in `proven`.
         """
         k = self._keys
         fixed = [k.meta, k.leases, k.topics, k.events, k.batches, k.leaving, k.applications, k.targets, k.assignment]
@@ -183,7 +187,7 @@ class RedisStore(MembershipVerbs, PolicyVerbs, GrowthVerbs, PoisonVerbs, ReportV
 
     @sound
     def reset_epoch(self) -> int:
-        """The reset epoch that Redis holds, also while the group is to be recovered; 0 if it holds nothing."""
+        """The reset epoch in Redis, also before a recovery; 0 if Redis holds nothing."""
         with self._client.reading() as redis:
             return int(redis.hgetall(self._keys.meta).get("reset_epoch", "0"))
 
@@ -197,7 +201,7 @@ class RedisStore(MembershipVerbs, PolicyVerbs, GrowthVerbs, PoisonVerbs, ReportV
     def report_ends(
         self, ends: Mapping[TopicPartition, int], extents: Mapping[TopicPartition, str] | None = None
     ) -> None:
-        """Show the log ends to whoever looks, and keep `extents`, which are `Extent` texts."""
+        """Write the log ends, for people and for commits, and `extents`, which are `Extent` texts."""
         told: dict[str, dict[str, str]] = defaultdict(dict)
         for tp, end in ends.items():
             told[self._keys.end(tp.topic)][str(tp.partition)] = str(end)
@@ -208,7 +212,7 @@ class RedisStore(MembershipVerbs, PolicyVerbs, GrowthVerbs, PoisonVerbs, ReportV
 
     @sound
     def extents(self, topics: Iterable[str]) -> dict[TopicPartition, str]:
-        """What is kept of leader epochs of the partitions of `topics`, as text."""
+        """The leader epochs of the partitions of `topics`, as text."""
         with self._client.reading() as redis:
             found = {topic: redis.hgetall(self._keys.epoch(topic)) for topic in topics}
         return {TopicPartition(t, int(p)): text for t, texts in found.items() for p, text in texts.items()}

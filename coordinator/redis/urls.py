@@ -1,4 +1,4 @@
-"""Which `redis.url` can be used: the parts and arguments that redis-py reads and that are a user's to set.
+"""The `redis.url`s that can be used: the parts and arguments that redis-py reads and that a user may set.
 
 Time-outs and retries are not among the arguments: leases depend on them, so `connection` sets its own.
 Knows the text only; connects to nothing. No message repeats the url, which may hold a password.
@@ -12,7 +12,7 @@ LIMIT = (
     "unix:///path/to.sock, ?cluster=true for a cluster, "
     "with / ? # @ : in user and password percent-encoded (%2F %3F %23 %40 %3A)"
 )
-"""What a url must be, as the end of the sentence "give ..."."""
+"""The form of a url, as the end of the sentence "give ..."."""
 
 _ARGUMENTS = {"db", "username", "password", "client_name", "protocol", "cluster"}
 _TLS_ARGUMENTS = {"ssl_ca_certs", "ssl_ca_path", "ssl_certfile", "ssl_keyfile", "ssl_cert_reqs", "ssl_check_hostname"}
@@ -26,7 +26,7 @@ _VALUES = {
 
 
 def check_url(text: str) -> None:
-    """Raise a `ValueError` that says why this is no url of a Redis."""
+    """Raise a `ValueError` with the reason if this is no url of a Redis."""
     if re.search(r"[\s\x00-\x1f\x7f]", text):
         raise ValueError("it holds a space or a control character")
     if not text.startswith(("redis://", "rediss://", "unix://")):
@@ -35,7 +35,7 @@ def check_url(text: str) -> None:
         parts = urlsplit(text)
         port = parts.port
     except ValueError:
-        raise ValueError("host and port cannot be told apart") from None
+        raise ValueError("host and port cannot be separated") from None
     if "@" in parts.path or parts.fragment:
         raise ValueError("user or password holds a character that must be percent-encoded")
     _check_place(parts.scheme, parts.hostname, port, parts.path)
@@ -51,15 +51,15 @@ def _check_place(scheme: str, host: str | None, port: int | None, path: str) -> 
         raise ValueError("it names no host" if not host else "0 is not a port")
     _check_host(host)
     if not re.fullmatch(r"/?|/[0-9]{1,9}", unquote(path)):
-        raise ValueError("what follows host and port is not the number of a database")
+        raise ValueError("the part after host and port is not the number of a database")
 
 
 def _check_host(host: str) -> None:
-    """The resolver encodes names as DNS does, and refuses an empty or long part by a bare error."""
+    """Refuse names with an empty or long part: the resolver encodes names as DNS does, and raises a bare error."""
     try:
         unquote(host).encode("idna")
     except UnicodeError:
-        raise ValueError("its host is no name of a host: a part between two dots is empty or too long") from None
+        raise ValueError("its host is not a host name: a part between two dots is empty or too long") from None
 
 
 def _check_arguments(scheme: str, query: str) -> None:
@@ -71,4 +71,4 @@ def _check_arguments(scheme: str, query: str) -> None:
         if not re.fullmatch(pattern, value, re.DOTALL):
             raise ValueError(why)
         if name == "cluster" and scheme == "unix":
-            raise ValueError("cluster is of a socket file")
+            raise ValueError("a cluster has no socket file")

@@ -80,7 +80,7 @@ class LaneLine:
             )
         except (ValueError, KeyError):
             raise StateFormatError(
-                f"{text!r} does not tell of a lane", "delete the key coop:v1:{group}:lanes"
+                f"{text!r} does not describe a lane", "delete the key coop:v1:{group}:lanes"
             ) from None
 
 
@@ -143,5 +143,5 @@ class BatchLine:
             return cls(fields["member"], rows, size, seconds, lanes, fields["slowest"])
         except (KeyError, ValueError):
             raise StateFormatError(
-                f"{dict(fields)!r} does not tell of a batch", "delete the key coop:v1:{group}:history"
+                f"{dict(fields)!r} does not describe a batch", "delete the key coop:v1:{group}:history"
             ) from None

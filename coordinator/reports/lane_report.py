@@ -14,7 +14,7 @@ from operator import attrgetter
 from coordinator.cost.batch_cost import Ended, LaneId, Load
 from coordinator.cost.end_history import EndHistory
 from coordinator.cost.quotas import Budget, Quota, Why, slow_lanes
-from coordinator.plan.planning import Pieces
+from coordinator.plan.planning import OwnedRanges
 from coordinator.plan.poison import Strike
 from coordinator.ranges import HashRange
 from coordinator.reports.lane_lines import (
@@ -67,7 +67,7 @@ class Planned:
     strikes: Sequence[Strike]
     bounds: tuple[int, ...] = ()  # where the lanes begin that are in each quota
     alone: LaneId | None = None  # a struck lane that is tried; all others wait
-    ceilings: Sequence[tuple[str, Pieces]] = ()  # who sets some, and the pieces under them, one after another
+    ceilings: Sequence[tuple[str, OwnedRanges]] = ()  # who sets some, and the ranges under them, one after another
 
 
 def lanes_told(planned: Planned, ended: Ended | None, history: EndHistory, now_ms: int) -> LanesTold:
@@ -148,8 +148,8 @@ def _why(q: Quota, offsets: int, planned: Planned) -> str:
 def _whose(q: Quota, planned: Planned) -> str:
     """Who has set the ceiling of a lane: the first under whom it was as low."""
     for who, work in planned.ceilings:
-        pieces = (p for p in work.get(q.tp, ()) if p.hashes.intersection(q.lane[1]))
-        if any(p.ceiling is not None and p.ceiling <= q.piece.reach(q.end) for p in pieces):
+        ranges = (p for p in work.get(q.tp, ()) if p.hashes.intersection(q.lane[1]))
+        if any(p.ceiling is not None and p.ceiling <= q.piece.reach(q.end) for p in ranges):
             return f": {who}"
     return ""
 

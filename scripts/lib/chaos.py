@@ -99,7 +99,7 @@ def _come_to(fleet: Fleet, driver: Driver, point: str, random: Random, say: Call
 
 
 def _until(fleet: Fleet, happened: Callable[[], bool], what: str, say: Callable[[str], None]) -> None:
-    """Wait; records that two drivers were killed over are parked (spec 7, Poison), until an operator releases them."""
+    """Wait; records that two drivers were killed over are parked meanwhile (rule: parked-until-released)."""
 
     def attended() -> bool:
         for strike in fleet.release_parked():

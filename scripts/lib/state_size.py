@@ -1,4 +1,4 @@
-"""The command `scripts/state-size`: a partition with one stuck key, and what Redis holds of it (spec 2).
+"""The command `scripts/state-size`: a partition with one stuck key, and what Redis holds of it.
 
     lane 0  |#|                       the stuck key's lane: its first record is never done
     lanes   |#####################|   seven others, far ahead
@@ -68,7 +68,7 @@ class _Partition:
         self._redis, self._group = plain, f"state-size-{secrets.token_hex(4)}"
         self._store = RedisStore.of(client, GroupSettings(self._group))
         self._topics = {TP.topic: Topic(TP.topic, "id", (TP.partition,))}
-        self._store.found(Caller(), "aa", self._topics, {TP: 0})
+        self._store.create_positions(Caller(), "aa", self._topics, {TP: 0})
         seen = self._store.join(Caller("m", "i"), "", Joining({"topics": TP.topic, "capacity": "1"})).seen
         self._me = Caller("m", "i", seen.nonce, str(seen.seq))
         self._epoch = self._store.acquire(self._me, {TP: (WHOLE,)}).value.ownership[TP][0].epoch
@@ -91,7 +91,7 @@ class _Partition:
 
 
 class _Ranges:
-    """K's: a range for each run of records of the other lanes."""
+    """The form of the draft KIP: a range for each run of records of the other lanes."""
 
     def __init__(self, plain: redis.Redis) -> None:
         self._redis, self._key = plain, f"state-size-{secrets.token_hex(4)}"

@@ -59,7 +59,7 @@ def require_good(verdict: Verdict) -> None:
 def judge(sent: Sequence[Sent], deliveries: Iterable[Delivery]) -> Verdict:
     """Compare what was received with what was sent.
 
-    Order is that of *first* deliveries (spec 1): by batch, within a batch by input partition and place.
+    Order is that of *first* deliveries (rule: key-order): by batch, within a batch by input partition and place.
     A key in two input partitions of one batch is out of order too: they run at the same time.
     """
     seen: set[int] = set()

@@ -56,7 +56,7 @@ class Chunk:
         first, last = np.searchsorted(self.offsets, [start, until])
         return self if (first, last) == (0, len(self)) else self._slice(int(first), int(last))
 
-    def pieces(self, rows: int) -> "list[Self]":
+    def split(self, rows: int) -> "list[Self]":
         """The same records in chunks of at most `rows`."""
         if len(self) <= rows:
             return [self]

@@ -16,11 +16,11 @@ import numpy as np
 from kafka.errors import CorruptRecordError
 from numpy.typing import NDArray
 
+from spark_coop_source.decode.batch_parts import BatchParts
 from spark_coop_source.decode.byte_column import MOST_BYTES, ByteColumn
 from spark_coop_source.decode.chunk import Chunk
 from spark_coop_source.decode.decompression import Blocks, Payload, TooLargeError, blocks, fits
 from spark_coop_source.decode.header_column import HeaderColumn
-from spark_coop_source.decode.pieces import Pieces
 from spark_coop_source.decode.record_places import chained
 from spark_coop_source.decode.side_by_side import side_by_side
 from spark_coop_source.decode.sizes import UNBOUNDED, Sizes, TooLarge, Whole, refuse
@@ -64,7 +64,7 @@ def decoded(
 ) -> Iterator[Chunk]:
     """The records of `batches` in chunks of about `rows` and `size` bytes.
 
-    Small batches are decoded together, each whole; a batch of more than `size` bytes is decoded in pieces. A chunk has
+    Small batches are decoded together, each whole; a batch of more than `size` bytes is decoded in parts. A chunk has
     more only if it is a single record or a batch of many small ones, or for the last batch turning out larger than it
     came. What exceeds `sizes` is passed over, once `too_large` was called and has not raised.
     Raises kafka-python's `CorruptRecordError` or `UnsupportedCodecError`.
@@ -80,7 +80,7 @@ def decoded(
                 yield from group.chunks()
                 group = _Group()
             if payload is None:
-                yield from _in_pieces(batch, blocks, rows, size, sizes, too_large)
+                yield from _in_parts(batch, blocks, rows, size, sizes, too_large)
             else:
                 group.add(batch, payload)
         except TooLargeError as error:
@@ -121,7 +121,7 @@ def _counted(blocks: Blocks, most: int, what: str) -> Blocks:
         yield block
 
 
-def _in_pieces(
+def _in_parts(
     batch: RawBatch, blocks: Blocks, rows: int, size: int, sizes: Sizes, too_large: Callable[[TooLarge], None]
 ) -> Iterator[Chunk]:
     def passed_over(offset_delta: int, its_size: int) -> None:
@@ -132,8 +132,8 @@ def _in_pieces(
     largest = MOST_BYTES // 2 if batch.codec == 0 else sizes.record
     last = batch.base_offset - 1
     with _refused():
-        for piece in Pieces(blocks, batch.count, largest, passed_over).of(rows, size):
-            chunk = _decoded(piece.data, piece.places, [batch], [len(piece.places)])
+        for part in BatchParts(blocks, batch.count, largest, passed_over).of(rows, size):
+            chunk = _decoded(part.data, part.places, [batch], [len(part.places)])
             if chunk.offsets[0] <= last:
                 raise ValueError(UNORDERED)
             last = int(chunk.offsets[-1])

@@ -13,7 +13,7 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 
 from coordinator.errors import DataLossError
 from coordinator.plan.packing import pack
-from coordinator.plan.planning import Piece, plan
+from coordinator.plan.planning import OwnedRange, plan
 from coordinator.ports import Log
 from coordinator.progress.slices import Slice
 from coordinator.ranges import WHOLE, HashRange, OffsetRange
@@ -68,7 +68,7 @@ def slices(options: SourceOptions, opened: Log) -> Iterator[Slice]:
     """
     hashes = _hashes(options.subscription, opened)
     starts, ends = _offsets(options, opened, tuple(hashes))
-    work = {tp: tuple(Piece(h, starts[tp], _EPOCH) for h in ranges) for tp, ranges in hashes.items()}
+    work = {tp: tuple(OwnedRange(h, starts[tp], _EPOCH) for h in ranges) for tp, ranges in hashes.items()}
     for tp, lanes in plan(work, ends, cutting(options)).items():
         yield from (Slice(tp, lane.hashes, offsets) for lane in lanes for offsets in lane.offsets)
 

@@ -21,7 +21,6 @@ from types import FrameType
 from typing import Protocol
 
 from coordinator.clock import BootClock
-from coordinator.cost.costs import SliceCost
 from coordinator.errors import MissingOptionError
 from coordinator.kafka.connection import servers_of
 from coordinator.member.limits import Limits
@@ -35,12 +34,13 @@ from coordinator.redis.membership import Joining
 from coordinator.redis.store import RedisStore
 from coordinator.reports.lane_lines import LanesTold
 from coordinator.subscription import Assigned, TopicPartition
-from spark_coop_source.costs.report import ReportTo
-from spark_coop_source.driver.cost_receiver import CostReceiver
+from coordinator.telemetry import SliceCost
 from spark_coop_source.driver.identity import application
 from spark_coop_source.driver.query_thread import query_of
+from spark_coop_source.driver.telemetry_receiver import TelemetryReceiver
 from spark_coop_source.driver.wiring import cutting, group_settings, kafka_log, member_fields, standalone_settings
 from spark_coop_source.options.options import SourceOptions
+from spark_coop_source.telemetry.report import ReportTo
 
 
 class Session(Protocol):
@@ -121,7 +121,7 @@ class GroupSession:
                 application="" if options.several_queries else application(host, self._driver),
             ),
         )
-        self._costs = CostReceiver(servers_of(options.kafka).split(","), options.function_concurrency)
+        self._telemetry = TelemetryReceiver(servers_of(options.kafka).split(","), options.function_concurrency)
         self._stopped = threading.Event()
         self._beating = threading.Thread(
             target=self._beat, args=(options.heartbeat_ms / 1000,), name="coop-kafka-heartbeat", daemon=True
@@ -150,8 +150,8 @@ class GroupSession:
         return self._service.tasks(end)
 
     def report_to(self, slices: Iterable[Slice]) -> ReportTo | None:
-        """See `CostReceiver.report_to`."""
-        return self._costs.report_to(slices, trial=self._service.trial)
+        """See `TelemetryReceiver.report_to`."""
+        return self._telemetry.report_to(slices, trial=self._service.trial)
 
     def log_ends(self) -> Mapping[TopicPartition, int]:
         """See `Service.log_ends`."""
@@ -166,7 +166,7 @@ class GroupSession:
         let_nothing_interrupt()
         self._stopped.set()
         self._clock.close()
-        self._costs.close()
+        self._telemetry.close()
         if self._beating.is_alive():
             self._beating.join()
         self._service.leave()
@@ -190,7 +190,7 @@ class GroupSession:
 
     def _reports(self) -> Iterator[SliceCost]:
         """Reports that have come, taken when they are read: both threads take them, and the inbox keeps their order."""
-        yield from self._costs.take()
+        yield from self._telemetry.take()
 
 
 class StandaloneSession:
@@ -200,11 +200,11 @@ class StandaloneSession:
         exit_on_sigterm()
         if not isinstance(options.subscription, Assigned):
             raise MissingOptionError(
-                "a stream without a group reads given partitions only",
+                "a stream without the option group needs the option assign",
                 "add the options group and redis.url, or use assign",
             )
         self._kafka = kafka_log(options)
-        self._costs = CostReceiver(servers_of(options.kafka).split(","), options.function_concurrency)
+        self._telemetry = TelemetryReceiver(servers_of(options.kafka).split(","), options.function_concurrency)
         self._standalone = Standalone(
             options.subscription,
             options.starting,
@@ -219,8 +219,8 @@ class StandaloneSession:
         self.log_ends = self._standalone.log_ends
 
     def report_to(self, slices: Iterable[Slice]) -> ReportTo | None:
-        """See `CostReceiver.report_to`."""
-        return self._costs.report_to(slices)
+        """See `TelemetryReceiver.report_to`."""
+        return self._telemetry.report_to(slices)
 
     def lanes(self) -> LanesTold:
         """Nobody looks at them: they are told to groups."""
@@ -228,10 +228,10 @@ class StandaloneSession:
 
     def next_offset(self, start: StreamOffset, limits: Limits) -> StreamOffset | None:
         """See `Standalone.next_offset`."""
-        self._standalone.hear(self._costs.take())
+        self._standalone.hear(self._telemetry.take())
         return self._standalone.next_offset(start, limits)
 
     def close(self) -> None:
         """Drop the connections."""
-        self._costs.close()
+        self._telemetry.close()
         self._kafka.close()

@@ -35,7 +35,8 @@ from spark_coop_source.driver.tasks import deadline, input_partitions
 from spark_coop_source.environment import needed_packages
 from spark_coop_source.function.user_function import UserFunction
 from spark_coop_source.options.options import SourceOptions
-from spark_coop_source.task.read import SlicePartition, TaskReader
+from spark_coop_source.task.partition import SlicePartition
+from spark_coop_source.task.read import TaskReader
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -100,7 +101,7 @@ class CoopKafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
         return report | ({"#": told} if told else {}) or None
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[SlicePartition]:
-        """The input partitions of the batch that ends at `end`; `start` is not needed (spec 7)."""
+        """The input partitions of the batch that ends at `end`; `start` is not needed (rule: self-contained-offset)."""
         session = self._open()
         tasks = session.tasks(self._parsed(end))
         report = session.report_to([s for task in tasks for s in task])
@@ -111,7 +112,7 @@ class CoopKafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
         return TaskReader(self._function).read(partition)
 
     def commit(self, end: dict[str, Any]) -> None:
-        """Nothing: Spark calls it late, and never for the last batch; `latestOffset(start)` commits (spec 7)."""
+        """Nothing: Spark calls it late, never for the last batch. `latestOffset` commits (rule: commit-before-plan)."""
 
     def stop(self) -> None:
         """Leave the group, free what is confirmed."""

@@ -7,9 +7,9 @@ from collections.abc import Iterable
 from coordinator.plan.packing import Task
 from coordinator.plan.sharing import SharedStretches, shared_stretches
 from coordinator.progress.slices import Slice
-from spark_coop_source.costs.report import ReportTo
 from spark_coop_source.options.options import SourceOptions
-from spark_coop_source.task.read import Sharing, SlicePartition
+from spark_coop_source.task.partition import Sharing, SlicePartition
+from spark_coop_source.telemetry.report import ReportTo
 
 
 def input_partitions(
@@ -37,7 +37,7 @@ def input_partitions(
 
 
 def deadline(options: SourceOptions) -> int | None:
-    """When a task of a batch that is authorised now may begin at the latest (spec R7), in ms since 1970.
+    """When a task of a batch that is authorised now may begin at the latest (rule: task-deadline), in ms since 1970.
 
     The longest batch and one session, for clocks may differ; none without a group, where nobody else can own anything.
     """

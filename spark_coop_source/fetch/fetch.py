@@ -70,7 +70,7 @@ CHUNK_BYTES = 4 * 1024 * 1024
 The more record batches are decoded together, the less each costs; but a few chunks should fit into a processor's cache.
 """
 
-REMEDY = "set failOnDataLoss=false to go on with what is left; to keep records longer raise the topic's retention"
+REMEDY = "set failOnDataLoss=false to go on with what is left; to keep records longer, raise the topic's retention"
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +183,7 @@ class _Stretch:
         """What of a poll lies within the stretch; the position moves chunk by chunk."""
         try:
             for polled in self._columns(records):
-                for chunk in polled.between(self._position, self._until).pieces(self._most):
+                for chunk in polled.between(self._position, self._until).split(self._most):
                     if len(chunk):
                         yield chunk
                         self._position = int(chunk.offsets[-1]) + 1
@@ -236,8 +236,8 @@ class _Stretch:
         if bounds is not None and bounds.beginning <= self._position < min(bounds.end, self._until):
             raise FetchTimeoutError(
                 f"{self._tp}: no progress at offset {self._position} for {self._settings.poll_timeout_ms} ms,"
-                f" though the log holds {OffsetRange(bounds.beginning, bounds.end)}",
-                "see whether the brokers are overloaded or throttle this client; or raise kafkaConsumer.pollTimeoutMs",
+                f" although the log holds {OffsetRange(bounds.beginning, bounds.end)}",
+                "check whether brokers are overloaded or throttle this client; or raise kafkaConsumer.pollTimeoutMs",
             )
 
     def _bounds(self) -> Bounds | None:
@@ -293,12 +293,12 @@ class _Stretch:
         what = f"the records of {self._tp} from offset {self._position}"
         if isinstance(error, UnsupportedCodecError):
             return EnvironmentMismatchError(
-                f"{what} are compressed in a way this Python cannot read ({said(error)})",
+                f"{what} have a compression that this Python cannot read ({said(error)})",
                 "install coop-kafka with its dependencies where executors run",
             )
         if isinstance(error, KafkaError | OSError) and not isinstance(error, CorruptRecordError):
             return explained(error, what, servers_of(self._settings.kafka))
         return LogError(
             f"{what} cannot be decoded ({said(error)})",
-            "see with Kafka's own console consumer whether the log is damaged there, or start behind it",
+            "check with Kafka's console consumer whether the log is damaged there, or start after these records",
         )

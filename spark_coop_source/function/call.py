@@ -12,7 +12,7 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from coordinator.errors import EnvironmentMismatchError, MapInReadError
-from spark_coop_source.function.pieces import Piece
+from spark_coop_source.function.slice_batches import SliceBatch
 from spark_coop_source.function.user_function import IMPORT_REMEDY, UnimportableError, UserFunction, loaded
 
 RAISED = (Exception, SystemExit)
@@ -44,38 +44,38 @@ class FunctionCall:
                 "let executors run the Python and the packages that the driver has",
             ) from None
 
-    def on_key(self, piece: Piece) -> pa.RecordBatch | None:
+    def on_key(self, batch: SliceBatch) -> pa.RecordBatch | None:
         """What the function makes of one key's records; None if that is nothing. Raises `MapInReadError`."""
         try:
-            made = self.function(piece.key, piece.records)
+            made = self.function(batch.key, batch.records)
         except RAISED as error:
-            raise self.failure(error, piece) from None  # its frames are in the message, once
-        return None if made is None else self.checked(made, piece)
+            raise self.failure(error, batch) from None  # its frames are in the message, once
+        return None if made is None else self.checked(made, batch)
 
-    def checked(self, made: object, piece: Piece | None) -> pa.RecordBatch:
+    def checked(self, made: object, batch: SliceBatch | None) -> pa.RecordBatch:
         """What the function made, with our columns in our order. Raises `MapInReadError`."""
         wrong = self._wrong(made)
         if wrong or not isinstance(made, pa.RecordBatch):
             raise MapInReadError(
-                f"the function {self._name} made {wrong}, {_where(piece)}",
+                f"the function {self._name} made {wrong}, {_where(batch)}",
                 "make Arrow record batches with exactly the columns of mapInRead.schema, by name, and those types;"
                 " or change the schema",
             )
         columns = [_typed(made.column(field.name), field) for field in self._schema]
         return pa.RecordBatch.from_arrays(columns, schema=self._schema)
 
-    def failure(self, error: BaseException, piece: Piece | None) -> MapInReadError:
+    def failure(self, error: BaseException, batch: SliceBatch | None) -> MapInReadError:
         """What the function raised, as an error that says where it was, and shows the user's own frames."""
         return MapInReadError(
-            f"the function {self._name} raised {type(error).__name__}, {_where(piece)}:\n\n{_frames(error)}\n",
-            "mend the function, or let it catch what it can go on without; a restarted query reads these records again",
+            f"the function {self._name} raised {type(error).__name__}, {_where(batch)}:\n\n{_frames(error)}\n",
+            "mend the function, or let it catch what it can ignore; a restarted query reads these records again",
         )
 
-    def unfinished(self, piece: Piece | None) -> MapInReadError:
+    def unfinished(self, batch: SliceBatch | None) -> MapInReadError:
         """It ended, and has not asked for all its records."""
         return MapInReadError(
-            f"the function {self._name} ended before it had asked for all its records, {_where(piece)}",
-            "ask for every batch: the rest would be lost; to drop records, make no rows of them",
+            f"the function {self._name} ended before it had asked for all its records, {_where(batch)}",
+            "ask for every batch, since the rest would be lost; to drop a record, make no row of it",
         )
 
     def _wrong(self, made: object) -> str:
@@ -101,8 +101,8 @@ def _article(made: object) -> str:
     return "None" if made is None else f"a {type(made).__module__}.{type(made).__qualname__}"
 
 
-def _where(piece: Piece | None) -> str:
-    return "given no records" if piece is None else f"given {piece}"
+def _where(batch: SliceBatch | None) -> str:
+    return "given no records" if batch is None else f"given {batch}"
 
 
 def _frames(error: BaseException) -> str:

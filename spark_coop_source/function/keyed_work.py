@@ -1,15 +1,20 @@
-"""Works on many keys at once, by threads: each key's pieces one after another, in the order they came.
+"""Works on many keys at once, by threads: each key's batches one after another, in the order they came.
 
-    pieces that come      a1 b1 a2 c1 a3 b2
+    batches that come     a1 b1 a2 c1 a3 b2
     waiting, by key       a: a2 a3   b: b2        c and every other key go on while a is slow
     threads               a1 b1 c1                then a2 a3 in one call
 
-The life of a piece: it is copied out of its batch and counts against the window; it waits for the pieces of its key
-before it; then, joined with what else waits of its key, for a thread; when its result has been handed on, it no longer
-counts. So a slow key holds up nobody until what waits for it fills the window, and memory is bounded by the window and
-what was made of it.
+The life of a batch of one key:
 
-Knows pieces and threads; nothing of the function, of Arrow schemas, or of costs. Runs in executor workers.
+1. It is copied out of the batch that the task read. From here on it counts against the window.
+2. It waits for the earlier batches of its key. Batches that wait for the same key become one.
+3. A thread calls the function on it.
+4. Its result is handed on. It no longer counts.
+
+So a slow key holds up other keys only once its waiting records fill the window. Memory is bounded by the window and
+the results of what it holds.
+
+Knows batches and threads; nothing of the function, of Arrow schemas, or of costs. Runs in executor workers.
 """
 
 from collections.abc import Callable, Iterator
@@ -23,14 +28,14 @@ from typing import Self
 
 import pyarrow as pa
 
-from spark_coop_source.function.pieces import Piece
+from spark_coop_source.function.slice_batches import SliceBatch
 
-Work = Callable[[Piece], pa.RecordBatch | None]
+Work = Callable[[SliceBatch], pa.RecordBatch | None]
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The most that may be taken in and not yet be handed on; one piece may always be."""
+    """The most that may be taken in and not yet be handed on; one batch may always be."""
 
     rows: int = 100_000
     bytes: int = 64 * 1024 * 1024
@@ -38,30 +43,30 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """A piece that was worked on: what came of it, and how long that took by the wall clock."""
+    """A batch that was worked on: what came of it, and how long that took by the wall clock."""
 
-    piece: Piece
+    batch: SliceBatch
     made: pa.RecordBatch | None
     ms: float
 
 
-def timed(work: Work, piece: Piece) -> Done:
-    """Do the work on a piece here and now."""
+def timed(work: Work, batch: SliceBatch) -> Done:
+    """Do the work on a batch here and now."""
     began = perf_counter()
-    made = work(piece)
-    return Done(piece, made, (perf_counter() - began) * 1000)
+    made = work(batch)
+    return Done(batch, made, (perf_counter() - began) * 1000)
 
 
-def keyed_work(pieces: Iterator[Piece], work: Work, concurrency: int, window: Window) -> Iterator[Done]:
-    """What was made of all pieces, each key's in order, the keys in any; what waited together is one.
+def keyed_work(batches: Iterator[SliceBatch], work: Work, concurrency: int, window: Window) -> Iterator[Done]:
+    """What was made of all batches, each key's in order, the keys in any; what waited together is one.
 
-    `work` is called by `concurrency` threads; `pieces`, which were cut by key, are taken by the caller's.
+    `work` is called by `concurrency` threads; `batches`, which were cut by key, are taken by the caller's.
     What `work` raises is raised here: nothing new is begun then, calls that run are waited for, so that
     none goes on behind the back of a task that is read again.
     """
     with closing(_Threads(work, concurrency, window)) as threads:
-        for piece in pieces:
-            threads.add(piece.copied())
+        for batch in batches:
+            threads.add(batch.copied())
             yield from threads.done()
             while threads.full:
                 yield from threads.done(wait=True)
@@ -71,21 +76,21 @@ def keyed_work(pieces: Iterator[Piece], work: Work, concurrency: int, window: Wi
 
 @dataclass(frozen=True, slots=True)
 class _Load:
-    """What some pieces count for."""
+    """What some batches count for."""
 
-    pieces: int
+    batches: int
     rows: int
     bytes: int
 
     @classmethod
-    def of(cls, piece: Piece) -> Self:
-        return cls(1, len(piece.records), piece.records.get_total_buffer_size())
+    def of(cls, batch: SliceBatch) -> Self:
+        return cls(1, len(batch.records), batch.records.get_total_buffer_size())
 
     def __add__(self, other: "_Load") -> "_Load":
-        return _Load(self.pieces + other.pieces, self.rows + other.rows, self.bytes + other.bytes)
+        return _Load(self.batches + other.batches, self.rows + other.rows, self.bytes + other.bytes)
 
     def __sub__(self, other: "_Load") -> "_Load":
-        return _Load(self.pieces - other.pieces, self.rows - other.rows, self.bytes - other.bytes)
+        return _Load(self.batches - other.batches, self.rows - other.rows, self.bytes - other.bytes)
 
 
 class _Threads:
@@ -96,28 +101,28 @@ class _Threads:
         self._window = window
         self._pool = ThreadPoolExecutor(concurrency, "coop-kafka-key")
         self._lock = Lock()
-        self._waiting: dict[object, list[Piece]] = {}  # of every key that is worked on; guarded by the lock
+        self._waiting: dict[object, list[SliceBatch]] = {}  # of every key that is worked on; guarded by the lock
         self._closed = False  # guarded by the lock
         self._results: SimpleQueue[tuple[_Load, Done] | BaseException] = SimpleQueue()
         self._load = _Load(0, 0, 0)  # taken in, not yet handed on
 
     @property
     def busy(self) -> bool:
-        return self._load.pieces > 0
+        return self._load.batches > 0
 
     @property
     def full(self) -> bool:
         return self.busy and (self._load.rows >= self._window.rows or self._load.bytes >= self._window.bytes)
 
-    def add(self, piece: Piece) -> None:
-        self._load += _Load.of(piece)
+    def add(self, batch: SliceBatch) -> None:
+        self._load += _Load.of(batch)
         with self._lock:
-            behind = self._waiting.get(_key(piece))
+            behind = self._waiting.get(_key(batch))
             if behind is None:
-                self._waiting[_key(piece)] = []
-                self._pool.submit(self._run, [piece])
+                self._waiting[_key(batch)] = []
+                self._pool.submit(self._run, [batch])
             else:
-                behind.append(piece)
+                behind.append(batch)
 
     def done(self, *, wait: bool = False) -> Iterator[Done]:
         """All that is done by now; with `wait`, at least one."""
@@ -135,24 +140,24 @@ class _Threads:
             self._closed = True
         self._pool.shutdown(wait=True, cancel_futures=True)
 
-    def _run(self, pieces: list[Piece]) -> None:
+    def _run(self, batches: list[SliceBatch]) -> None:
         try:
-            load = sum(map(_Load.of, pieces), _Load(0, 0, 0))
-            piece = pieces[0].joined(pieces[1:]) if len(pieces) > 1 else pieces[0]
-            pieces.clear()  # the pool keeps the list while the work goes on
-            self._results.put((load, timed(self._work, piece)))
-            self._go_on_behind(piece)
+            load = sum(map(_Load.of, batches), _Load(0, 0, 0))
+            batch = batches[0].joined(batches[1:]) if len(batches) > 1 else batches[0]
+            batches.clear()  # the pool keeps the list while the work goes on
+            self._results.put((load, timed(self._work, batch)))
+            self._go_on_behind(batch)
         except BaseException as error:  # noqa: BLE001 - SystemExit too: nobody else would hear of it
             self._results.put(error)  # and nothing more of this key is begun
 
-    def _go_on_behind(self, piece: Piece) -> None:
+    def _go_on_behind(self, batch: SliceBatch) -> None:
         with self._lock:
-            behind = self._waiting.pop(_key(piece))
+            behind = self._waiting.pop(_key(batch))
             if behind and not self._closed:
-                self._waiting[_key(piece)] = []
+                self._waiting[_key(batch)] = []
                 self._pool.submit(self._run, behind)
 
 
-def _key(piece: Piece) -> object:
+def _key(batch: SliceBatch) -> object:
     """What must be in order; a record without a key hardly ever waits for another."""
-    return (piece.of.topic_partition, piece.key, piece.key_hash)
+    return (batch.of.topic_partition, batch.key, batch.key_hash)

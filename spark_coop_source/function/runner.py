@@ -13,18 +13,18 @@ import pyarrow as pa
 
 from spark_coop_source.function.call import RAISED, FunctionCall
 from spark_coop_source.function.keyed_work import Done, Window, keyed_work, timed
-from spark_coop_source.function.pieces import Piece, Tables, by_key, by_slice, each_record, partition_of
+from spark_coop_source.function.slice_batches import SliceBatch, Tables, by_key, by_slice, each_record, partition_of
 from spark_coop_source.function.user_function import UserFunction
 
 
 class Listener:
     """Is told of the work, on the task's own thread; this one does not want to know."""
 
-    def begins(self, piece: Piece) -> None:
-        """The function is given this piece next, and no other meanwhile."""
+    def begins(self, batch: SliceBatch) -> None:
+        """The function is given this batch next, and no other meanwhile."""
 
     def worked(self, done: Done) -> None:
-        """The function has been through a piece."""
+        """The function has been through a batch."""
 
 
 NOBODY = Listener()
@@ -46,19 +46,19 @@ def run(
     """
     call = FunctionCall.of(function)
     cut = (each_record if by_record else by_key) if function.per_key else by_slice
-    pieces = (piece for batch in batches if len(batch) for piece in cut(batch, slices[partition_of(batch)]))
+    cuts = (each for batch in batches if len(batch) for each in cut(batch, slices[partition_of(batch)]))
     if not function.per_key:
-        yield from _over_all(call, pieces, heard)
+        yield from _over_all(call, cuts, heard)
     elif by_record or function.concurrency == 1:
-        yield from _made(_one_by_one(pieces, call, heard), heard)
+        yield from _made(_one_by_one(cuts, call, heard), heard)
     else:
-        yield from _made(keyed_work(pieces, call.on_key, function.concurrency, Window()), heard)
+        yield from _made(keyed_work(cuts, call.on_key, function.concurrency, Window()), heard)
 
 
-def _one_by_one(pieces: Iterator[Piece], call: FunctionCall, heard: Listener) -> Iterator[Done]:
-    for piece in pieces:
-        heard.begins(piece)
-        yield timed(call.on_key, piece)
+def _one_by_one(batches: Iterator[SliceBatch], call: FunctionCall, heard: Listener) -> Iterator[Done]:
+    for batch in batches:
+        heard.begins(batch)
+        yield timed(call.on_key, batch)
 
 
 def _made(work: Iterator[Done], heard: Listener) -> Iterator[pa.RecordBatch]:
@@ -68,9 +68,9 @@ def _made(work: Iterator[Done], heard: Listener) -> Iterator[pa.RecordBatch]:
             yield done.made
 
 
-def _over_all(call: FunctionCall, pieces: Iterator[Piece], heard: Listener) -> Iterator[pa.RecordBatch]:
+def _over_all(call: FunctionCall, batches: Iterator[SliceBatch], heard: Listener) -> Iterator[pa.RecordBatch]:
     """As `mapInArrow`: one call, which is given an iterator and gives one."""
-    feed = _Feed(pieces, heard)
+    feed = _Feed(batches, heard)
     made = _steps(call, feed)
     while True:
         try:
@@ -93,7 +93,7 @@ def _over_all(call: FunctionCall, pieces: Iterator[Piece], heard: Listener) -> I
 def _steps(call: FunctionCall, feed: "_Feed") -> Iterator[object]:
     made = call.function(feed)
     if not isinstance(made, Iterable):
-        raise TypeError(f"it gave {made!r:.100}, not an iterator of record batches")
+        raise TypeError(f"it returned {made!r:.100}, not an iterator of record batches")
     yield from made
 
 
@@ -103,13 +103,13 @@ class _Feed:
     The clock runs while the function does, and stands while records are read or its output is handed on.
     """
 
-    def __init__(self, pieces: Iterator[Piece], heard: Listener) -> None:
-        self._pieces = pieces
+    def __init__(self, batches: Iterator[SliceBatch], heard: Listener) -> None:
+        self._batches = batches
         self._heard = heard
         self._ms = 0.0
         self._since = 0.0
         self._open = False  # a batch is given whose cost is not told yet
-        self.at: Piece | None = None  # given last
+        self.at: SliceBatch | None = None  # given last
         self._failure: Exception | None = None  # of reading
 
     @contextmanager
@@ -140,13 +140,13 @@ class _Feed:
         finally:
             self._since = perf_counter()
 
-    def _following(self) -> Piece:
+    def _following(self) -> SliceBatch:
         if self._open and self.at is not None:
             self._heard.worked(Done(self.at, None, self._ms))
         self._open, self._ms = False, 0.0
         self.check()
         try:
-            self.at = next(self._pieces)
+            self.at = next(self._batches)
         except StopIteration:
             raise
         except Exception as error:

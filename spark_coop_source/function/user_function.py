@@ -107,7 +107,7 @@ def _unpickled(text: str) -> object:
     try:
         pickled = base64.b64decode(text, validate=True)
     except (binascii.Error, ValueError):
-        raise UnloadableError("it is neither module:function nor what map_in_read gives") from None
+        raise UnloadableError("it is neither module:function nor a result of map_in_read") from None
     try:
         return pickle.loads(pickled)  # noqa: S301 - the query's author wrote it; see docs/map-in-read.md, Trust
     except KeyboardInterrupt:

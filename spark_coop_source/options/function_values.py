@@ -16,7 +16,7 @@ from spark_coop_source.options.allowed_functions import loaded_if_allowed
 class FunctionText:
     """A function as text, tried here: what the driver's host cannot load, a task could not either."""
 
-    limit: str = "what map_in_read(function, schema=...) gives, or the name of a function as module:function"
+    limit: str = "the result of map_in_read(function, schema=...), or the name of a function as module:function"
 
     def parse(self, text: str) -> str:
         """The text itself; raises `FunctionNotAllowedError` where the driver's environment forbids the function."""

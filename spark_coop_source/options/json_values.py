@@ -22,7 +22,7 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     found: dict[str, object] = {}
     for name, value in pairs:
         if name in found:
-            raise ValueError(f"{_short(name)} is there twice")
+            raise ValueError(f"{_short(name)} occurs twice")
         found[name] = value
     return found
 

@@ -139,7 +139,7 @@ def _login(texts: Mapping[str, str], *, required: bool) -> dict[str, object]:
     if mechanism == "AWS_MSK_IAM":
         return {"sasl_mechanism": mechanism}
     raise InvalidOptionError(
-        f"option kafka.sasl.mechanism = {shown(mechanism)}: not one that can be used from Python by options",
+        f"option kafka.sasl.mechanism = {shown(mechanism)}: Python cannot use it by options",
         "use PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, GSSAPI with a ticket cache, or AWS_MSK_IAM",
     )
 

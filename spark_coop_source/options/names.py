@@ -35,7 +35,7 @@ def check_name(name: str) -> None:
     if remedy is None:
         near = _nearest(given)
         remedy = f"did you mean {near}" if near else "see docs/options.md for the options there are"
-    raise UnknownOptionError(f"there is no option {named(name)}", remedy)
+    raise UnknownOptionError(f"option {named(name)} does not exist", remedy)
 
 
 def _nearest(given: str) -> str | None:

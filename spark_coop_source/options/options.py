@@ -15,8 +15,8 @@ from coordinator.offset_spec import Earliest, Latest, OffsetSpec
 from coordinator.quoting import shown
 from coordinator.ranges import WHOLE
 from coordinator.subscription import Assigned, Subscription
+from spark_coop_source.arrow_output.schema import EVERY, PLAIN
 from spark_coop_source.function.user_function import check_form, is_name, loaded
-from spark_coop_source.hand_over.schema import EVERY, PLAIN
 from spark_coop_source.options import offset_options, table
 from spark_coop_source.options.kafka_options import kafka_arguments
 from spark_coop_source.options.names import check_name
@@ -210,7 +210,8 @@ def _check_rates(checked: SourceOptions) -> None:
     least, most = checked.min_offsets_per_trigger, checked.max_offsets_per_trigger
     if least is not None and most is not None and least > most:
         raise ConflictingOptionsError(
-            f"minOffsetsPerTrigger ({least}) is higher than maxOffsetsPerTrigger ({most})", "lower it, or remove one"
+            f"minOffsetsPerTrigger ({least}) is higher than maxOffsetsPerTrigger ({most})",
+            "lower minOffsetsPerTrigger, or remove one of the two",
         )
 
 
@@ -237,7 +238,7 @@ def _check_function(checked: SourceOptions) -> None:
     if checked.function_concurrency > 1 and not checked.function_per_key:
         raise ConflictingOptionsError(
             f"mapInRead.concurrency is {checked.function_concurrency}, but there is no function of one key; "
-            "one of batches of many keys is a single call that cannot be shared out",
+            "a function of batches is a single call, which threads cannot share",
             "write it as function(key, batch) and give per_key=True, or leave concurrency at 1",
         )
 
@@ -253,7 +254,7 @@ def _check_group(checked: SourceOptions, given: Given) -> None:
         )
     elif table.REDIS_URL in given:
         raise ConflictingOptionsError(
-            "redis.url is given, but no group: this stream would share nothing with any other",
+            "redis.url is given, but a stream without the option group does not use Redis",
             'add .option("group", "a-name"), or remove redis.url to read standalone',
         )
 
@@ -266,6 +267,6 @@ def _check_shared(checked: SourceOptions) -> None:
         )
     if isinstance(checked.subscription, Assigned) and set(checked.subscription.partitions.values()) != {(WHOLE,)}:
         raise ConflictingOptionsError(
-            "assign with key ranges and group are both given: the group itself says who reads which keys",
+            "assign with key ranges and group are both given, but a group assigns key ranges by itself",
             "give whole partitions, or remove the group to read standalone",
         )

@@ -14,7 +14,7 @@ from coordinator.identifiers import GROUP_NAME_MAX
 from coordinator.quoting import has_control_character, quoted
 from coordinator.redis import urls
 from coordinator.subscription import Pattern, Topics
-from spark_coop_source.hand_over.schema import EVERY
+from spark_coop_source.arrow_output.schema import EVERY
 
 PATTERN_MAX = 10_000
 LABELS_MAX, LABEL_VALUE_MAX = 64, 256
@@ -125,7 +125,7 @@ class Labels:
         for name, value in pairs:
             _check_label(name, value)
         if twice := [name for name, times in Counter(name for name, _ in pairs).items() if times > 1]:
-            raise ValueError(f"the name {twice[0]} stands there twice")
+            raise ValueError(f"the name {twice[0]} occurs twice")
         return dict(pairs)
 
 

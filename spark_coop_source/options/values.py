@@ -121,7 +121,7 @@ class Duration:
             raise ValueError("not a duration")
         milliseconds, rest_us = divmod(int(match[1]) * _UNITS_US[match[2] or "ms"], 1_000)
         if rest_us:
-            raise ValueError("not a whole number of milliseconds, the finest that is measured here")
+            raise ValueError("not a whole number of milliseconds")
         if milliseconds > self.most_ms:
             raise ValueError("too long")
         return milliseconds
@@ -195,7 +195,7 @@ def check_length(name: str, text: str, limit: str, most: int = CHARACTERS) -> No
     """Refuse a value that would take long to parse, before anything looks at it; its content is not repeated."""
     if len(text) > most:
         raise InvalidOptionError(
-            f"option {named(name)} has {len(text)} characters, and {most} at most are read", f"give {limit}"
+            f"option {named(name)} has {len(text)} characters; the limit is {most}", f"give {limit}"
         )
 
 

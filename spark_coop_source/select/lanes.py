@@ -12,18 +12,19 @@ from coordinator.progress.slices import Slice
 from coordinator.ranges import WHOLE, HashRange
 from spark_coop_source.decode.byte_column import Rows
 from spark_coop_source.decode.chunk import Chunk
-from spark_coop_source.select.hashing import hash_records
+from spark_coop_source.select.hashing import Hashes, hash_records
 
 
-def within(chunk: Chunk, slices: Iterable[Slice]) -> Rows | None:
+def within(chunk: Chunk, slices: Iterable[Slice]) -> tuple[Rows | None, Hashes | None]:
     """The rows whose records lie in one of `slices`, all of the chunk's partition; None if all do.
 
-    A slice that spans the whole hash space needs no hashes, and costs none.
+    And the hash of each record of the chunk, not only of those rows. A slice that spans the whole hash space needs no
+    hashes: None.
     """
     first, last = int(chunk.offsets[0]), int(chunk.offsets[-1])
     near = [s for s in slices if s.offsets.start <= last and first < s.offsets.until]
     if any(s.hashes == WHOLE and s.offsets.start <= first and last < s.offsets.until for s in near):
-        return None
+        return None, None
     mask = np.zeros(len(chunk), np.bool_)
     hashes = hash_records(chunk.keys, chunk.offsets) if any(s.hashes != WHOLE for s in near) else None
     for s in near:
@@ -31,15 +32,14 @@ def within(chunk: Chunk, slices: Iterable[Slice]) -> Rows | None:
         if hashes is not None:
             inside &= (s.hashes.lo <= hashes) & (hashes <= s.hashes.hi)
         mask |= inside
-    return np.flatnonzero(mask)
+    return np.flatnonzero(mask), hashes
 
 
-def by_part(chunk: Chunk, parts: Sequence[HashRange]) -> tuple[Rows, NDArray[np.int64]]:
-    """The rows in `parts`, which ascend and are disjoint: part after part, and where each begins and the last ends.
+def by_part(hashes: Hashes, parts: Sequence[HashRange]) -> tuple[Rows, NDArray[np.int64]]:
+    """The rows of a chunk in `parts`, part after part, and where each part begins and the last ends.
 
-    Within a part in offset order; what lies in none is left out.
+    `parts` ascend and are disjoint. Within a part the rows are in offset order; rows in no part are left out.
     """
-    hashes = hash_records(chunk.keys, chunk.offsets)
     numbers = np.searchsorted([part.lo for part in parts], hashes, "right") - 1
     numbers[hashes > np.array([part.hi for part in parts])[numbers]] = len(parts)
     numbers[numbers < 0] = len(parts)

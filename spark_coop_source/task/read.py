@@ -1,55 +1,24 @@
-"""What one Spark task is told and does: its slices, read from Kafka, handed over as Arrow batches.
+"""Spark calls this module in an executor worker: it checks the worker and the deadline, then starts `slice_reader`.
 
-Runs in executor workers, which know Kafka's settings only: no Redis, no group, no offset JSON. This
-file imports no more than Spark needs to unpickle a task, so that a worker whose Python lacks a
-package gets a named error; the work is in `slice_reader`.
+Imports only the modules that Spark needs to unpickle a task. `slice_reader` is imported inside the call, so that a
+worker whose Python lacks a package fails with a named error.
 """
 
 import time
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import InputPartition
 
 from coordinator.errors import DeadlinePassedError
-from coordinator.plan.sharing import SharedStretches
-from coordinator.progress.slices import Slice
-from spark_coop_source.costs.report import ReportTo
 from spark_coop_source.environment import needed_packages
 from spark_coop_source.function.user_function import UserFunction
+from spark_coop_source.task.partition import SlicePartition
 from spark_coop_source.task.worker import settle, without_collection
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-
-@dataclass(frozen=True, slots=True)
-class Sharing:
-    """What a task needs to know to fetch together with others on its host."""
-
-    batch: str  # unique: of this plan of this reader
-    most_bytes: int  # of the cache
-    stretches: SharedStretches
-
-
-@dataclass(frozen=True, slots=True)
-class SlicePartition(InputPartition):
-    """One input partition: slices of any partitions, and how to reach their records.
-
-    Travels pickled from the reader's process to a worker; may be empty.
-    """
-
-    slices: tuple[Slice, ...]
-    kafka: Mapping[str, object] = field(repr=False)  # holds the credentials
-    columns: tuple[str, ...]  # of hand_over.schema.EVERY
-    poll_timeout_ms: int
-    fail_on_data_loss: bool
-    most_unfiltered: int = 100 * 1024 * 1024  # bytes fetched and not yet looked through
-    most_uncompressed: int = 1024 * 1024 * 1024  # bytes that a compressed record batch may hold
-    report: ReportTo | None = None  # where what the slices cost is told
-    sharing: Sharing | None = None  # None: no other task reads what this one reads
-    deadline_ms: int | None = None  # since 1970: a task that begins later reads nothing; None in a batch query
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +43,7 @@ def read_slices(partition: SlicePartition, function: UserFunction | None = None)
 
     Raises:
         EnvironmentMismatchError: this worker's Python lacks a package.
-        DeadlinePassedError: the task begins later than its batch may last (spec R7).
+        DeadlinePassedError: the task begins later than its batch may last (rule: task-deadline).
         LogError: Kafka refuses, lost records, or does not answer; the subclass says which.
         MapInReadError: the function raised, or made something else than its schema says.
     """
@@ -89,7 +58,7 @@ def _refuse_if_late(deadline_ms: int | None) -> None:
     """A task of a driver that is gone may be begun, or tried again, when others own what it reads."""
     if deadline_ms is not None and (late := time.time_ns() // 1_000_000 - deadline_ms) > 0:
         raise DeadlinePassedError(
-            f"a task began {late / 1000:.1f} s after its batch should have ended, and its key ranges may be"
-            " another member's by now",
-            "raise longest.batch.ms, or lower batch.time.budget; see that the clocks of driver and executors agree",
+            f"a task began {late / 1000:.1f} s after its batch should have ended; another member may own its key ranges"
+            " now",
+            "raise longest.batch.ms, or lower batch.time.budget; compare the clocks of driver and executors",
         )

@@ -5,7 +5,7 @@
               the cache | the batches of this task's parts | in offset order                 by each task
 
 Runs in executor workers. How records are found is `fetch`'s and the cache's matter, whose they are `select`'s, how they
-look `hand_over`'s.
+look `arrow_output`'s.
 """
 
 from bisect import bisect_left, bisect_right
@@ -25,6 +25,7 @@ from coordinator.plan.sharing import SharedStretch
 from coordinator.progress.slices import Slice
 from coordinator.ranges import HashRange, OffsetRange, union
 from coordinator.subscription import TopicPartition
+from spark_coop_source.arrow_output.record_batch import completed, shared, to_arrow
 from spark_coop_source.cache.blocks import BlockCache, opened
 from spark_coop_source.cache.publisher import Fetched
 from spark_coop_source.cache.shared_fetch import Found, SharedReading, stretch_name
@@ -35,10 +36,10 @@ from spark_coop_source.fetch.ahead import ahead
 from spark_coop_source.fetch.consumers import answer_bytes, borrowed, record_bytes
 from spark_coop_source.fetch.fetch import FetchSettings, fetch
 from spark_coop_source.fetch.several import SHORT, Begun, at_once, begun
-from spark_coop_source.function.pieces import offsets_of
-from spark_coop_source.hand_over.record_batch import completed, shared, to_arrow
+from spark_coop_source.select.hash_column import HASH, hashes_of, offsets_of, with_hashes
+from spark_coop_source.select.hashing import hash_records
 from spark_coop_source.select.lanes import by_part, within
-from spark_coop_source.task.read import SlicePartition
+from spark_coop_source.task.partition import SlicePartition
 
 Slices = Mapping[TopicPartition, Sequence[Slice]]
 
@@ -50,6 +51,7 @@ class Readings:
     task: SlicePartition
     columns: Collection[str]
     partitions: Iterable[TopicPartition]
+    hashed: Collection[TopicPartition] | None = None  # their batches carry key hashes; None: in no task
     _stack: ExitStack = field(default_factory=ExitStack)
     _borrowing: ExitStack = field(default_factory=ExitStack)
     _consumer: KafkaConsumer | None = None
@@ -108,14 +110,28 @@ class Readings:
     def _alone(self, tp: TopicPartition, slices: Sequence[Slice], offsets: OffsetRange) -> Iterator[pa.RecordBatch]:
         def made(stopped: Callable[[], bool]) -> Generator[pa.RecordBatch, None, None]:
             for chunk in self._fetched(tp, offsets, stopped):
-                yield to_arrow(tp, chunk, within(chunk, slices), self.columns)
+                yield self._chosen(tp, chunk, slices)
 
         return ahead(made) if len(offsets) > SHORT else made(lambda: False)
+
+    def _chosen(self, tp: TopicPartition, chunk: Chunk, slices: Sequence[Slice]) -> pa.RecordBatch:
+        rows, hashes = within(chunk, slices)
+        batch = to_arrow(tp, chunk, rows, self.columns)
+        if not self._carries(tp):
+            return batch
+        if hashes is None:
+            hashes = hash_records(chunk.keys, chunk.offsets)
+        return with_hashes(batch, hashes if rows is None else hashes[rows])
+
+    def _carries(self, tp: TopicPartition) -> bool:
+        return self.hashed is not None and tp in self.hashed
 
     def _together(
         self, cache: BlockCache, name: str, tp: TopicPartition, slices: Sequence[Slice], stretch: SharedStretch
     ) -> Iterator[pa.RecordBatch]:
         schema, mine = shared(self.columns), _parts_of(slices, stretch)
+        if self.hashed is not None:
+            schema = schema.append(HASH)
 
         def fetched(offsets: OffsetRange, stopped: Callable[[], bool]) -> Iterator[Fetched]:
             for chunk in self._fetched(tp, offsets, stopped):
@@ -125,7 +141,8 @@ class Readings:
         with closing(reading.read()) as found:
             for each in found:
                 if (batch := _joined(each, mine)) is not None:
-                    yield completed(tp, batch, self.columns)
+                    made = completed(tp, batch, self.columns)
+                    yield with_hashes(made, hashes_of(batch)) if self._carries(tp) else made
         if reading.position < stretch.offsets.until:
             yield from self._alone(tp, slices, OffsetRange(reading.position, stretch.offsets.until))
 
@@ -173,22 +190,25 @@ def _in_parts(
     tp: TopicPartition, chunk: Chunk, parts: Sequence[HashRange], schema: pa.Schema
 ) -> list[pa.RecordBatch] | None:
     """A batch for each part; None where a record, maybe of a lane that nobody here reads, cannot be shown."""
-    rows, bounds = by_part(chunk, parts)
+    hashes = hash_records(chunk.keys, chunk.offsets)
+    rows, bounds = by_part(hashes, parts)
     try:
         batch = to_arrow(tp, chunk, rows, schema.names)
     except LogError:
         return None
+    if HASH.name in schema.names:
+        batch = with_hashes(batch, hashes[rows])
     return [batch.slice(start, until - start) for start, until in pairwise(bounds.tolist())]
 
 
 def _joined(found: Found, mine: _Mine) -> pa.RecordBatch | None:
     """The task's records in offset order, if there are any."""
-    pieces = [
-        piece for number, batch in found.parts for offsets in mine[number] if len(piece := _of(batch, offsets, found))
+    batches = [
+        some for number, batch in found.parts for offsets in mine[number] if len(some := _of(batch, offsets, found))
     ]
-    if len(pieces) < 2:
-        return pieces[0] if pieces else None
-    joined = pa.concat_batches(pieces)
+    if len(batches) < 2:
+        return batches[0] if batches else None
+    joined = pa.concat_batches(batches)
     return joined.take(numbers(np.argsort(offsets_of(joined), kind="stable")))
 
 

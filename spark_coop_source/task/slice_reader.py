@@ -1,25 +1,26 @@
 """Reads the slices of one input partition, one partition after another, and says what they cost.
 
-How records come is `readings`, how they look to Spark is `hand_over`, what the user's function makes of them is
+How records come is `readings`, how they look to Spark is `arrow_output`, what the user's function makes of them is
 `function.runner`. Runs in executor workers.
 """
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator
 from itertools import chain, groupby
 
 import pyarrow as pa
 
 from coordinator.progress.slices import merged
 from coordinator.subscription import TopicPartition
-from spark_coop_source.costs.meter import MEASURED, CostMeter
-from spark_coop_source.costs.report import ReportTo
-from spark_coop_source.costs.sender import CostSender
-from spark_coop_source.function.pieces import tables
+from spark_coop_source.arrow_output.record_batch import regrouped
 from spark_coop_source.function.runner import NOBODY, run
+from spark_coop_source.function.slice_batches import tables
 from spark_coop_source.function.user_function import UserFunction
-from spark_coop_source.hand_over.record_batch import regrouped
-from spark_coop_source.task.read import SlicePartition
+from spark_coop_source.task.partition import SlicePartition
 from spark_coop_source.task.readings import Readings
+from spark_coop_source.telemetry.meter import MEASURED, SliceMeter
+from spark_coop_source.telemetry.report import ReportTo
+from spark_coop_source.telemetry.sender import ReportSender
 
 
 def batches(task: SlicePartition, function: UserFunction | None) -> Iterator[pa.RecordBatch]:
@@ -31,8 +32,8 @@ def batches(task: SlicePartition, function: UserFunction | None) -> Iterator[pa.
 
 def _metered(task: SlicePartition, report: ReportTo, function: UserFunction | None) -> Iterator[pa.RecordBatch]:
     """The same, and what each slice cost is told."""
-    with CostSender(report) as sender:
-        meter = CostMeter(tables(task.slices), sender.send, with_function=function is not None, trial=report.trial)
+    with ReportSender(report) as sender:
+        meter = SliceMeter(tables(task.slices), sender.send, with_function=function is not None, trial=report.trial)
         made = _made(task, function, meter)
         if function is None:
             made = (batch.select(list(task.columns)) for batch in made)  # the meter needed more of them
@@ -41,9 +42,9 @@ def _metered(task: SlicePartition, report: ReportTo, function: UserFunction | No
             yield batch
 
 
-def _made(task: SlicePartition, function: UserFunction | None, meter: CostMeter | None) -> Iterator[pa.RecordBatch]:
+def _made(task: SlicePartition, function: UserFunction | None, meter: SliceMeter | None) -> Iterator[pa.RecordBatch]:
     """What is read, or what the function makes of it; before a function of batches, small batches are joined."""
-    read = _partitions(task)
+    read = _partitions(task, _hashed(task, function))
     if function is not None and not function.per_key:
         read = ((tp, regrouped(batches)) for tp, batches in read)
     if meter is not None:
@@ -55,11 +56,21 @@ def _made(task: SlicePartition, function: UserFunction | None, meter: CostMeter 
     return run(function, every, tables(task.slices), meter or NOBODY, by_record=trial)
 
 
-def _partitions(task: SlicePartition) -> Iterator[tuple[TopicPartition, Iterator[pa.RecordBatch]]]:
+def _hashed(task: SlicePartition, function: UserFunction | None) -> Collection[TopicPartition] | None:
+    """The partitions whose records are cut by their hashes for the function. The same kind of answer in all tasks."""
+    if function is None:
+        return None
+    slices = Counter(s.topic_partition for s in task.slices)
+    return [tp for tp, count in slices.items() if function.per_key or count > 1]
+
+
+def _partitions(
+    task: SlicePartition, hashed: Collection[TopicPartition] | None
+) -> Iterator[tuple[TopicPartition, Iterator[pa.RecordBatch]]]:
     """The records of one partition after another."""
     if not task.slices:
         return
     slices = {tp: merged(group) for tp, group in groupby(sorted(task.slices), lambda s: s.topic_partition)}
     columns = task.columns if task.report is None else (*task.columns, *MEASURED)
-    with Readings(task, columns, slices) as readings:
+    with Readings(task, columns, slices, hashed) as readings:
         yield from readings.each(slices)

@@ -41,7 +41,7 @@ def seeded(url: str, name: str, topic: str, told: str) -> None:
     keys, lane = GroupKeys(name), LaneLine(tp, WHOLE, 5, 9, 12, True, 3.5, 100.0, CostKind.SURE, 9, f"budget{told}")
     with closing(RedisClient(url)) as client, closing(redis.Redis.from_url(url, decode_responses=True)) as plain:
         store = RedisStore(client, name, session_ms=60_000, longest_ms=60_000, retention_ms=60_000)
-        store.found(Caller(), "aa", {tp.topic: Topic(tp.topic, "id-1", (0,))}, {tp: 5})
+        store.create_positions(Caller(), "aa", {tp.topic: Topic(tp.topic, "id-1", (0,))}, {tp: 5})
         fields = {"host": f"h{told}", "driver_pid": f"7{told}", "label.zone": told, "topics": tp.topic}
         seen = store.join(Caller(member, "i1"), "", Joining(fields, f"app{told}")).seen
         me = Caller(member, "i1", seen.nonce, str(seen.seq))
@@ -141,7 +141,7 @@ USAGE = {
         ("top", "GROUP", *AT, "--every", "1e300"), 2, "WRONG_USAGE", "--every", "top --help"),
     "no lanes to show": (("top", "GROUP", *AT, "--lanes", "0"), 2, "WRONG_USAGE", "--lanes", "top --help"),
     "a key of half a byte": (
-        ("owner", "GROUP", "t", "abc", "--hex", *AT), 2, "INVALID_OPTION", "'abc' is not hex digits", "6f7264"),
+        ("owner", "GROUP", "t", "abc", "--hex", *AT), 2, "INVALID_OPTION", "'abc' is not in hex digits", "6f7264"),
     "a range that is none": (
         ("release", "GROUP", "orders", "0", "junk", "--reason", "x", *AT), 2, "WRONG_USAGE",
         "'junk' is not a hash range",
@@ -157,10 +157,10 @@ USAGE = {
         ("release", "GROUP", "orders", "--reason", "x", *AT, "--", "-1"), 2, "WRONG_USAGE", "PARTITION",
         "release --help"),
     "a topic without a partition": (
-        ("release", "GROUP", "orders", "--reason", "x", *AT), 2, "WRONG_USAGE", "belong together", "release --help"),
-    "no reason": (("release", "GROUP", "--reason", "\t", *AT), 2, "WRONG_USAGE", "say why", "release --help"),
+        ("release", "GROUP", "orders", "--reason", "x", *AT), 2, "WRONG_USAGE", "give both TOPIC", "release --help"),
+    "no reason": (("release", "GROUP", "--reason", "\t", *AT), 2, "WRONG_USAGE", "is empty", "release --help"),
     "a policy that there is not": (
-        ("policy", "GROUP", "--set", "x=true", *AT), 2, "UNKNOWN_OPTION", "no policy 'x'", "accept.individual.commit"),
+        ("policy", "GROUP", "--set", "x=true", *AT), 2, "UNKNOWN_OPTION", "policy 'x' does", "individual.commit"),
     "a policy of a topic that would colour the terminal": (
         ("policy", "GROUP", "--set", "accept.range.fetch:\x1b[31m=true", *AT), 2, "UNKNOWN_OPTION", r"\x1b[31m",
         "accept.range.fetch:TOPIC"),
@@ -168,7 +168,7 @@ USAGE = {
         ("policy", "GROUP", "--set", "accept.individual.commit=maybe", *AT), 2, "INVALID_OPTION", "'maybe'",
         "give true"),
     "a policy without a value": (
-        ("policy", "GROUP", "--set", "accept.individual.commit", *AT), 2, "WRONG_USAGE", "has no =", "policy --help"),
+        ("policy", "GROUP", "--set", "accept.individual.commit", *AT), 2, "WRONG_USAGE", "is not NAME=VALUE", "--help"),
     "a time before 1970, which to Kafka is the end of the log": (
         (*RESET, "--to-datetime", "1969-12-31T23:59:59.999"), 2, "WRONG_USAGE", "is before 1970", "--help"),
     "a time before 1970 by its zone": (
@@ -204,18 +204,18 @@ USAGE = {
         ("delete", "GROUP", *BOTH, "--command-config", "FILE:a=\\u12"), 2, "INVALID_OPTION", "cannot be read",
         "Java properties"),
     "a delete of nothing": (
-        ("delete", "GROUP", *BOTH, "--execute"), 1, "UNKNOWN_GROUP", "neither Redis nor Kafka knows", "groups list"),
+        ("delete", "GROUP", *BOTH, "--execute"), 1, "UNKNOWN_GROUP", "neither Redis nor Kafka has", "groups list"),
     "a database that the server has not": (
         ("describe", "GROUP", "--redis", "SERVER/99"), 1, "REDIS_CONFIGURATION", "no database of that number",
-        "name one in --redis"),
+        "name another one in --redis"),
     "a client name with a space": (
         ("describe", "GROUP", "--redis", "SERVER/0?client_name=a%20b"), 2, "INVALID_OPTION",
         "client_name holds more than visible ASCII characters", "give redis://"),
     "a host with an empty part": (
-        ("describe", "GROUP", "--redis", "redis://my..host:1"), 2, "INVALID_OPTION", "no name of a host",
+        ("describe", "GROUP", "--redis", "redis://my..host:1"), 2, "INVALID_OPTION", "not a host name",
         "give redis://"),
     "a host with a part of 300 letters": (
-        ("describe", "GROUP", "--redis", f"redis://{'h' * 300}:1"), 2, "INVALID_OPTION", "no name of a host",
+        ("describe", "GROUP", "--redis", f"redis://{'h' * 300}:1"), 2, "INVALID_OPTION", "not a host name",
         "give redis://"),
     "an argument that redis-py does not know": (
         ("describe", "GROUP", "--redis", "REDIS?foo=secret"), 2, "INVALID_OPTION", "none of client_name",
@@ -235,9 +235,9 @@ USAGE = {
         ("describe", "GROUP", "--redis", "http://h"), 2, "INVALID_OPTION", "does not begin with redis://",
         "give redis"),
     "a broker in the place of Redis": (
-        ("describe", "GROUP", "--redis", "redis://KAFKA"), 1, "REDIS_UNAVAILABLE", "no answer", "correct --redis"),
+        ("describe", "GROUP", "--redis", "redis://KAFKA"), 1, "REDIS_UNAVAILABLE", "not answer", "correct --redis"),
     "a server that is no cluster": (
-        ("describe", "GROUP", "--redis", "REDIS?cluster=true"), 1, "REDIS_CONFIGURATION", "is no cluster",
+        ("describe", "GROUP", "--redis", "REDIS?cluster=true"), 1, "REDIS_CONFIGURATION", "is not a cluster",
         "out of --redis"),
     "a user that there is not": (
         ("describe", "GROUP", "--redis", "redis://nobody:secret@127.0.0.1:PORT"), 1, "REDIS_ACCESS_DENIED", "refuses",
@@ -463,7 +463,7 @@ def test_an_output_that_is_full_is_named(redis_url: str, known: str, verb: tuple
     with FULL.open("w") as full, started(*verb, known, "--redis", redis_url, stdout=full.fileno()) as process:
         _, err = process.communicate(timeout=60)
     assert process.returncode == 1
-    check_line(err.decode(), "OUTPUT_FAILED", "No space left on device", "a place that takes it")
+    check_line(err.decode(), "OUTPUT_FAILED", "No space left on device", "another place")
 
 
 def test_a_reader_that_has_seen_enough_ends_it_without_a_word(redis_url: str, known: str) -> None:

@@ -69,11 +69,11 @@ def tls(case: str, words: str, remedy: str, **given: str) -> Row:
 
 
 NAMES = [
-    Row("a name nobody knows", {"frobnicate": "1"}, UNKNOWN, "no option frobnicate", "docs/options.md"),
+    Row("a name nobody knows", {"frobnicate": "1"}, UNKNOWN, "option frobnicate does not exist", "docs/options.md"),
     Row("a name of Kafka without its prefix", {"client.id": "x"}, UNKNOWN, "client.id", "did you mean kafka.client.id"),
     Row("a name with an underscore", {"redis_url": "x"}, UNKNOWN, "redis_url", "did you mean redis.url"),
-    Row("the prefix alone", {"kafka.": "x"}, UNKNOWN, "no option kafka.", "docs/options.md"),
-    Row("no name at all", {"": "x"}, UNKNOWN, "no option ''", "docs/options.md"),
+    Row("the prefix alone", {"kafka.": "x"}, UNKNOWN, "option kafka. does not exist", "docs/options.md"),
+    Row("no name at all", {"": "x"}, UNKNOWN, "option '' does not exist", "docs/options.md"),
     Row(
         "a family of Kafka without its prefix",
         {"config.providers.x": "y"},
@@ -85,8 +85,14 @@ NAMES = [
     Row("a config provider", {"kafka.config.providers.x": "y"}, INVALID, "providers.x is not", "resolve secrets"),
     Row("a token endpoint", {"kafka.sasl.oauthbearer.x": "y"}, INVALID, "oauthbearer.x is not", "logs in with PLAIN"),
     Row("a family with an escape", {f"kafka.config.providers.{ESCAPE}": "y"}, INVALID, r"\x1b]0;owned", "resolve"),
-    Row("an escape in a name", {ESCAPE: "y"}, UNKNOWN, r"no option '\x1b]0;owned\x07'", "docs/options.md"),
-    Row("a password in a name", {f"redis://u:{SECRET}@h": "y"}, UNKNOWN, "no option (not shown)", "docs/options.md"),
+    Row("an escape in a name", {ESCAPE: "y"}, UNKNOWN, r"option '\x1b]0;owned\x07' does not exist", "docs/options.md"),
+    Row(
+        "a password in a name",
+        {f"redis://u:{SECRET}@h": "y"},
+        UNKNOWN,
+        "option (not shown) does not exist",
+        "docs/options.md",
+    ),
     Row("five million characters of a name", {"x" * 5_000_000: "y"}, UNKNOWN, "(5000000 characters)", "docs"),
     Row("a name ten thousand times", {"kafka." + "group.id" * 10_000: "y"}, UNKNOWN, "(80006 characters)", "docs"),
     Row("a path given to load", {"path": "/data"}, UNKNOWN, "path", "load() without a path"),
@@ -110,7 +116,11 @@ SUBSCRIPTIONS = [
     bad("a redis url as topic", "subscribe", f"redis://:{SECRET}@h", "may hold a password", "topic names"),
     bad("a topic of a megabyte", "subscribe", "t" * 10**6, "(1000000 characters)", "topic names"),
     bad(
-        "five megabytes of topics", "subscribe", "t," * 2_500_000, "has 5000000 characters, and 1000000", "topic names"
+        "five megabytes of topics",
+        "subscribe",
+        "t," * 2_500_000,
+        "has 5000000 characters; the limit is 1000000",
+        "topic names",
     ),
 ]
 
@@ -132,7 +142,7 @@ ASSIGNMENTS = [
     assigned("text behind the JSON", '{"a":[0]} x', "not JSON (Extra data"),
     assigned("a list", "[0]", "not a JSON object"),
     assigned("a hundred thousand brackets", "[" * 100_000, "nested too deeply"),
-    assigned("a topic twice", '{"a":[0],"a":[1]}', '"a" is there twice'),
+    assigned("a topic twice", '{"a":[0],"a":[1]}', '"a" occurs twice'),
     assigned("a topic with an escape", json.dumps({ESCAPE: [0]}), r"\x1b]0;owned\x07"),
     assigned("a fraction of a partition", '{"a":[0.5]}', "0.5 is not a whole number"),
     assigned("true as a partition", '{"a":[true]}', "true is not a whole number"),
@@ -160,15 +170,27 @@ STARTS = [
     bad("a time as fraction", "startingOffsetsByTimestamp", '{"a":{"0":1.7e12}}', "is not a whole number", "give JSON"),
     Row("a stream that ends", {"endingOffsets": "latest"}, INVALID, "for batch queries only", "spark.read"),
     Row(
-        "a batch from latest", {"startingOffsets": "latest"}, INVALID, "cannot start at latest", "another", BATCH, False
+        "a batch from latest",
+        {"startingOffsets": "latest"},
+        INVALID,
+        "cannot start at latest",
+        "earlier start",
+        BATCH,
+        False,
     ),
     Row(
-        "a batch to earliest", {"endingOffsets": "earliest"}, INVALID, "cannot end at earliest", "another", BATCH, False
+        "a batch to earliest",
+        {"endingOffsets": "earliest"},
+        INVALID,
+        "cannot end at earliest",
+        "later end",
+        BATCH,
+        False,
     ),
     Row(
         "a batch that ends before it starts",
         {"startingOffsets": '{"orders":{"0":9}}', "endingOffsets": '{"orders":{"0":8}}'},
-        *(CONFLICT, "is 9, behind its endingOffsets, 8", "later end", BATCH, False),
+        *(CONFLICT, "is 9, after its endingOffsets, 8", "later end", BATCH, False),
     ),
     Row(
         "an end of other partitions",
@@ -211,7 +233,14 @@ GROUPS = [
     bad("a group of a megabyte", "group", "g" * 10**6, "the name has 1000000 characters", "1 to 255 characters"),
     Row("two names of the group", {"kafka.group.id": "h"}, CONFLICT, "('g') and kafka.group.id ('h')", "remove one"),
     Row("a group without a Redis", {"redis.url": None}, MISSING, "needs a Redis", 'option("redis.url"'),
-    Row("a Redis without a group", {"redis.url": "redis://h"}, CONFLICT, "no group", 'option("group"', STANDALONE),
+    Row(
+        "a Redis without a group",
+        {"redis.url": "redis://h"},
+        CONFLICT,
+        "without the option group",
+        'option("group"',
+        STANDALONE,
+    ),
     Row("a stream without a group", {}, MISSING, "needs a group", 'option("group"', BATCH),
     bad(
         "one label more than may be",
@@ -224,23 +253,27 @@ GROUPS = [
     bad("a label with an escape", "member.labels", f"zone={ESCAPE}", r"'\x1b]0;owned\x07' of zone has", "name=value"),
     bad("a label with an escape for a name", "member.labels", "\x1b=a", r"'\x1b=a' is not name=value", "name=value"),
     bad("a label of 257 bytes", "member.labels", "zone=" + "ü" * 128 + "x", "zone has 257 bytes", "1 to 256 bytes"),
-    bad("a label twice", "member.labels", "zone=a,team=b,zone=c", "the name zone stands there twice", "each name once"),
+    bad("a label twice", "member.labels", "zone=a,team=b,zone=c", "the name zone occurs twice", "each name once"),
     bad("a label that holds a login", "member.labels", f"db=pg://u:{SECRET}@h,x", "may hold a password", "name=value"),
 ]
 
 CLASSES = [
-    bad("an assignor that is not there", "assignor", "fairest", "no assignor 'fairest'", "grouped, range"),
+    bad("an assignor that is not there", "assignor", "fairest", "assignor 'fairest' does not exist", "grouped, range"),
     bad("an assignor twice", "assignor", "range,range", "range 1 is named twice", "by preference"),
     bad(
-        "a hundred thousand assignors", "assignor", "range," * 99_999 + "range", "there are 100000 assignors", "grouped"
+        "a hundred thousand assignors",
+        "assignor",
+        "range," * 99_999 + "range",
+        "the list has 100000 assignors",
+        "grouped",
     ),
     bad("an assignor with an escape", "assignor", f"{ESCAPE}:A", r"\x1b]0;owned\x07:A' is not module:Class", "grouped"),
     bad("a path as module", "assignor", "/tmp/evil.py:A", "'/tmp/evil.py:A' is not module:Class", "grouped"),
     bad("a module of a thousand parents", "assignor", "a." * 400 + "b:C", "is not module:Class", "module:Class"),
     bad("a module that ends the process", "assignor", "leaves_at_once:A", "SystemExit", "module:Class"),
-    bad("a class that ends the process", "assignor", "exits:Made", "cannot be made: SystemExit", "module:Class"),
+    bad("a class that ends the process", "assignor", "exits:Made", "cannot be created: SystemExit", "module:Class"),
     bad("an assignor with an escape for a name", "assignor", "exits:Escape", "is not an assignor", "module:Class"),
-    bad("a listener without a class", "ownership.listener", "json", "is no class", "a class of your own"),
+    bad("a listener without a class", "ownership.listener", "json", "is not a class", "a class of your own"),
     bad("a listener of a module that exits", "ownership.listener", "leaves_at_once:A", "SystemExit", "derived from"),
     bad("a listener that hears nothing", "ownership.listener", "json:JSONDecoder", "no method on_assigned", "derived"),
     bad(
@@ -256,14 +289,14 @@ REDIS = [
     Row(case, {"redis.url": url}, INVALID, words, "redis://[user:password@]host")
     for case, url, words in (
         ("a Redis of another scheme", f"http://u:{SECRET}@h", "does not begin with redis://"),
-        ("a password with a slash", f"redis://:{SECRET}/x@h", "cannot be told apart"),
+        ("a password with a slash", f"redis://:{SECRET}/x@h", "cannot be separated"),
         ("a password with a hash sign", f"redis://:1#{SECRET}@h", "percent-encoded"),
         ("an escape in the password", f"redis://:{SECRET}\x1b@h", "control character"),
         ("no host behind the password", f"redis://:{SECRET}@", "names no host"),
         ("a time-out in the url", f"redis://:{SECRET}@h?socket_timeout=1", "behind ? is none of"),
         ("TLS that checks nothing there is", f"rediss://:{SECRET}@h?ssl_cert_reqs={SECRET}", "none of required"),
         ("a database that is a command", f"redis://:{SECRET}@h/0\r\nFLUSHALL", "control character"),
-        ("a url of a megabyte", f"redis://:{SECRET}@" + "h" * 10**6, "characters, and 10000 at most"),
+        ("a url of a megabyte", f"redis://:{SECRET}@" + "h" * 10**6, "characters; the limit is 10000"),
     )
 ]
 
@@ -304,7 +337,7 @@ LOGINS = [
         {**LOGIN, "kafka.sasl.jaas.config": SECRET * 300_000},
         *(INVALID, "kafka.sasl.jaas.config has 2100000 characters", "shorter"),
     ),
-    bad("tokens", "kafka.sasl.mechanism", "OAUTHBEARER", "'OAUTHBEARER': not one", "use PLAIN"),
+    bad("tokens", "kafka.sasl.mechanism", "OAUTHBEARER", "'OAUTHBEARER': Python cannot use it", "use PLAIN"),
     Row("a login without a config", LOGIN, MISSING, "PLAIN needs kafka.sasl.jaas.config", "username="),
     Row(
         "a login config as mechanism",

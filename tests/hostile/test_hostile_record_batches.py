@@ -25,14 +25,14 @@ from coordinator.errors import CoopKafkaError
 from coordinator.kafka.empty_markers import passing
 from coordinator.ranges import OFFSET_MAX, OffsetRange
 from coordinator.subscription import TopicPartition
+from spark_coop_source.arrow_output.record_batch import to_arrow
+from spark_coop_source.arrow_output.schema import EVERY
 from spark_coop_source.decode.chunk import Chunk
 from spark_coop_source.decode.record_places import chained
 from spark_coop_source.decode.sizes import Sizes, TooLarge, Whole
 from spark_coop_source.fetch.fetch import FetchSettings, _Stretch
 from spark_coop_source.fetch.older_formats import MessageSetTooLargeError
 from spark_coop_source.fetch.raw_batches import ATTRIBUTES_AT, HEAD, MAGIC_AT
-from spark_coop_source.hand_over.record_batch import to_arrow
-from spark_coop_source.hand_over.schema import EVERY
 from topics import Kafka
 from wire_batches import AT, CODECS, Written, batch, polled
 

@@ -112,7 +112,12 @@ ROWS = [
         delete("segments", "owners", "stable", "topics"),
         "recover: $GROUP:segments:$TOPIC:0 is gone",
     ),
-    Row("a position that is none", hset("segments", str(WHOLE), "junk"), "segments:$TOPIC:0 says of 0000", "'junk'"),
+    Row(
+        "a position that is none",
+        hset("segments", str(WHOLE), "junk"),
+        "of $GROUP:segments:$TOPIC:0 is damaged",
+        "'junk'",
+    ),
     Row("a position of forty digits", hset("segments", str(WHOLE), HUGE), "position 9999", "is not an offset"),
     Row(
         "a hole",
@@ -125,14 +130,14 @@ ROWS = [
     Row(
         "an owner who is nobody",
         hset("owners", str(WHOLE), "nobody"),
-        "owners:$TOPIC:0 says of 0000",
+        "of $GROUP:owners:$TOPIC:0 is damaged",
         "as owned by 'nobody'",
     ),
     Row("an owner who is a stranger", hset("owners", str(WHOLE), "aa.1 stranger"), "fence: a commit"),
     Row(
         "a lane epoch with a semicolon",
         hset("owners", str(WHOLE), "aa.1;0 $MEMBER"),
-        "owners:$TOPIC:0 says of",
+        "of $GROUP:owners:$TOPIC:0 is damaged",
         "'aa.1;0 $MEMBER'",
     ),
     Row("an owner with a semicolon", hset("owners", str(WHOLE), "aa.1 m;1"), "fence: a commit"),
@@ -197,8 +202,8 @@ ROWS = [
     Row(
         "half of its slots slow",
         both(AGAIN, hset("member", "slow_percent", "half")),
-        "'half' percent",
-        "'half' percent",
+        "reports 'half'",
+        "reports 'half'",
     ),
     Row("a call from the far future", hset("member", "called", HUGE), "incarnation"),
     Row(
@@ -240,7 +245,7 @@ ROWS = [
     ),
     Row("targets that are none", hset("targets", "$MEMBER", "junk"), "targets 'junk' of AvailableNow"),
     Row("a strike that is none at a start", hset("strikes", "x", "junk"), "strike 'x' is 'junk'", restart=True),
-    Row("lanes that are none", hset("lanes", "$MEMBER", "junk"), GOES_ON, "does not tell of a lane"),
+    Row("lanes that are none", hset("lanes", "$MEMBER", "junk"), GOES_ON, "does not describe a lane"),
     Row("a log end that is none", hset("end", "0", "far"), GOES_ON, "'far', not an offset"),
     Row("a leader epoch that is none at a start", hset("epoch", "0", "junk"), "leader epoch of $TOPIC-0", restart=True),
     Row("no events", delete("events"), GOES_ON),

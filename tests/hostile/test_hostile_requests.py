@@ -79,7 +79,7 @@ WRITES: list[Any] = [
     pytest.param(recover(0, SPACED, 9), "position orders id-1 5", id="a recovery with a topic id of two words"),
     pytest.param(recover(0, TOPICS, OFFSET_MAX), "position orders id-1",
                  id="a recovery to a position behind every log"),
-    pytest.param(lambda w, _: w.store.found(NOBODY, "", SPACED, {TP: 5}), "position orders id-1 5",
+    pytest.param(lambda w, _: w.store.create_positions(NOBODY, "", SPACED, {TP: 5}), "position orders id-1 5",
                  id="first positions of a topic with an id of two words"),
     pytest.param(lambda w, _: w.store.recreate(NOBODY, TOPICS, {TP: 2**63}), "position orders id-1",
                  id="a topic that was created again, at 2^63"),

@@ -79,18 +79,20 @@ COPIES = [
     case("taken at true", told_as(taken_ms=True), "'taken_ms' is True"),
     case("taken at no time", lambda told: told.pop("taken_ms"), "'taken_ms' is None"),
     # Which keys there are.
-    case("leases of members", with_field("leases", "m-1", "1"), "'leases', which is no key"),
-    case("owners of lanes", with_field("owners:orders:0", WHOLE, "aa.1 m-1"), "'owners:orders:0', which is no key"),
-    case("a key below meta", with_field("meta:more", "a", "b"), "'meta:more', which is no key"),
+    case("leases of members", with_field("leases", "m-1", "1"), "'leases', which is not a key"),
+    case("owners of lanes", with_field("owners:orders:0", WHOLE, "aa.1 m-1"), "'owners:orders:0', which is not a key"),
+    case("a key below meta", with_field("meta:more", "a", "b"), "'meta:more', which is not a key"),
     case(
-        "segments without a partition", with_field("segments:orders", WHOLE, "5"), "'segments:orders', which is no key"
+        "segments without a partition",
+        with_field("segments:orders", WHOLE, "5"),
+        "'segments:orders', which is not a key",
     ),
     case(
         "a partition with a zero in front",
         with_field("segments:orders:00", WHOLE, "5"),
         "'segments:orders:00', which is",
     ),
-    case("a topic that Kafka forbids", with_field("stable:or ders", "0", "5"), "'stable:or ders', which is no key"),
+    case("a topic that Kafka forbids", with_field("stable:or ders", "0", "5"), "'stable:or ders', which is not a key"),
     case("a key without fields", with_key("policy", {}), "'policy' holds no fields"),
     case("a key that is a list", with_key("meta", ["nonce", "aa"]), "'meta' holds no fields"),
     case("a value that is a number", with_field("stable:orders", "0", 5), "'stable:orders': field '0' is not text"),
@@ -194,7 +196,7 @@ FILES = [
     pytest.param(
         lambda sound: sound.replace(b'"taken_ms": ', b'"taken_ms": ' + b"9" * 5_000), "not a copy", id="5,000 digits"
     ),
-    pytest.param(lambda sound: sound.replace(b'"policy"', b'"meta"'), "'meta' twice", id="a key that is there twice"),
+    pytest.param(lambda sound: sound.replace(b'"policy"', b'"meta"'), "'meta' twice", id="a key that occurs twice"),
     pytest.param(lambda sound: sound.replace(b'"id-2 1"', b'"' + b"i" * 1_000_000 + b'"'), "'returns'", id="a long id"),
 ]
 

@@ -46,7 +46,7 @@ def live_on(world: World) -> None:
     store.recover(NOBODY, "bb", "a copy was loaded", store.reset_epoch(), topics, dict.fromkeys(now.stable))
     world.now += SESSION + 1
     me = world.join(incarnation=f"i-{world.now}")
-    store.found(NOBODY, "", topics, dict.fromkeys(now.stable, 0))
+    store.create_positions(NOBODY, "", topics, dict.fromkeys(now.stable, 0))
     store.look(me)
     for tp, owned in store.acquire(me, dict.fromkeys(now.stable, (WHOLE,))).value.ownership.items():
         commits = CommitVerbs(

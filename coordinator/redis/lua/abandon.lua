@@ -1,5 +1,5 @@
--- Gives up ranges of the caller at their lane epochs: what is left out of a batch must never be committed with it, also
--- not by a next life that knows its checkpoint only (spec 7).
+-- Frees ranges of the caller at their lane epochs, since a batch leaves them out. Then no commit of the batch covers
+-- them, not even by a next life that knows only its checkpoint (rule: omit-what-was-skipped).
 -- KEYS meta member events, then owners of each partition
 -- ARGV[2..] "lo-hi epoch;..." of each partition
 -- Reply {OK, nonce, seq} | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA

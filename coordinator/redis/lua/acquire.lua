@@ -1,14 +1,14 @@
--- Takes wanted hash ranges that nobody owns or whose owner's lease is over, each at a new lane epoch, and keeps
--- what the member owns already (spec 4.2, R6). Cuts segments and ICs where ownership changes.
+-- Acquires wanted hash ranges that are free or takeable, at a new lane epoch (rule: no-epoch-twice). Ranges that the
+-- member owns already keep theirs. Cuts segments and ICs where ownership changes (rule: cut-at-ownership).
 -- KEYS meta leases member events topics batches, then owners segments ics of each partition
 -- ARGV[2] "placed" if the caller has seen positions of all these partitions at this nonce, else ""
 -- ARGV[3..] "lo-hi ;..." wanted of each partition
 -- Reply {OK, nonce, seq, lease end, reset_epoch, topics, [{"lo-hi epoch;...", segments, ics} of each partition]};
---   where a partition has ICs all of it, else the segments of what is owned: a member need not be told of all others
+--   all segments of a partition with ICs, else those of owned ranges (rule: owner-reads-own-segments)
 --   | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
 local bad = lost() or recovering() or fenced(KEYS[3])
 if bad then return bad end
-local epoch, taken, found, gained, lost_to_us, gone = nil, {}, {}, {}, {}, nil
+local epoch, taken, acquired, gained, lost_to_us, gone = nil, {}, {}, {}, {}, nil
 
 local function new_owner()
   if not epoch then epoch = call.nonce .. '.' .. ms(redis.call('HGET', META, 'epochs') + 1) end
@@ -43,9 +43,8 @@ local function acquire(owners_key, segments_key, ics_key, wanted)
   end
   local topic = string.match(segments_key, ':segments:(.+):%d+$')
   gone = gone or not recorded[topic] and { 'LOST', topic .. ' of ' .. KEYS[5] .. ' is gone' }
-  local owners = ranges_at(owners_key, OWNER)
-  local after = {}
-  for _, piece in ipairs(overlay(wanted, owners)) do
+  local before, after = ranges_at(owners_key, OWNER), {}
+  for _, piece in ipairs(overlay(wanted, before)) do
     local value = piece.right and piece.right.value
     local _, member = owner(value)
     if not member or (member ~= call.member and takeable(KEYS[2], KEYS[6], member)) then
@@ -58,11 +57,11 @@ local function acquire(owners_key, segments_key, ics_key, wanted)
     end
     after[#after + 1] = { lo = piece.lo, hi = piece.hi, value = value }
   end
-  for _, piece in ipairs(overlay(owners, wanted)) do
+  for _, piece in ipairs(overlay(before, wanted)) do
     if not piece.right then after[#after + 1] = { lo = piece.lo, hi = piece.hi, value = piece.left.value } end
   end
   after = coalesce(ascending(after), {})
-  taken[#taken + 1] = { owners_key, not same(after, owners) and after or nil }
+  taken[#taken + 1] = { owners_key, not same(after, before) and after or nil }
   taken[#taken + 1] = { segments_key, cut(segments_key, OFFSET, after) }
   taken[#taken + 1] = { ics_key, cut(ics_key, '.', after) }
   local mine = {}
@@ -87,21 +86,21 @@ end
 for i = 3, #ARGV do
   local owners_key, segments_key, ics_key = KEYS[3 * i - 2], KEYS[3 * i - 1], KEYS[3 * i]
   local mine = acquire(owners_key, segments_key, ics_key, from_text(ARGV[i]))
-  found[#found + 1] = { mine, segments_key, ics_key }
+  acquired[#acquired + 1] = { mine, segments_key, ics_key }
 end
 if gone then return gone end
 for _, hash in ipairs(taken) do
   if hash[2] then replace(hash[1], hash[2]) end
 end
 if epoch then redis.call('HINCRBY', META, 'epochs', 1) end
-for i, of in ipairs(found) do
+for i, of in ipairs(acquired) do
   local mine, segments_key, ics_key = of[1], of[2], of[3]
   if redis.call('EXISTS', ics_key) == 1 then  -- who owns a part must see whether the lane behind is another's
-    found[i] = { mine, redis.call('HGETALL', segments_key), redis.call('HGETALL', ics_key) }
+    acquired[i] = { mine, redis.call('HGETALL', segments_key), redis.call('HGETALL', ics_key) }
   else
-    found[i] = { mine, within(segments_key, from_text(mine)), {} }
+    acquired[i] = { mine, within(segments_key, from_text(mine)), {} }
   end
 end
 tell_lost(KEYS[4], lost_to_us, 'taken over by ' .. call.member .. ' after the end of the lease, or of the longest batch')
 if epoch then event(KEYS[4], 'assigned', 'lane epoch ' .. epoch, told(gained)) end
-return reply(ms(renew(KEYS[2])), redis.call('HGET', META, 'reset_epoch'), topics, found)
+return reply(ms(renew(KEYS[2])), redis.call('HGET', META, 'reset_epoch'), topics, acquired)

@@ -1,6 +1,6 @@
--- Put before the prelude: what a caller asks to be written may come from a checkpoint that was damaged or forged. Each
--- verb looks at all of it before it writes anything, and refuses what it could not read again. The same bounds as in
--- `coordinator/identifiers.py`; its callers turn an error that begins with ASKED into one that names the checkpoint.
+-- Put before the prelude: arguments may come from a checkpoint that was damaged or forged. Each verb checks all of them
+-- before it writes anything (rule: check-then-write), and refuses texts that it could not read again. The bounds are
+-- those of `coordinator/identifiers.py`. An error that begins with ASKED becomes an error about the checkpoint.
 local NAME = '^[%w._-]+$'
 local RESET_DIGITS = 15
 

@@ -1,6 +1,6 @@
--- Records an assignment, if what it was made for still holds: any member may compute one, the first wins.
+-- Records an assignment if its occasion still holds: any member may compute one (rule: first-assignment-wins).
 -- KEYS meta leases member events batches leaving topics policy assignment
--- ARGV[2] occasion it was made for, ARGV[3] protocol, ARGV[4] why its assignor did not make it ("" if it did),
+-- ARGV[2] its occasion, ARGV[3] protocol, ARGV[4] the error of its assignor ("" if there was none),
 --   ARGV[5..] member JSON-of-its-ranges ...
 -- Reply {OK, nonce, seq, generation, or 0 if the occasion has passed} | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
 local bad = lost() or recovering() or fenced(KEYS[3])

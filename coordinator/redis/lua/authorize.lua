@@ -1,7 +1,9 @@
--- Says which parts of a batch's lanes are still owned at their lane epoch (R7); renews the lease, starts the batch's clock.
+-- Returns the parts of a batch's lanes that are still owned at their lane epoch (rule: authorize-every-batch). Renews
+-- the lease, starts the batch's clock.
 -- KEYS meta leases member topics batches, then owners of each partition
--- ARGV[2] reset epoch of the offset, ARGV[3] its digest, which the member's hash keeps, ARGV[4..] "topic id lo-hi epoch;..." of each partition
--- Reply {OK, nonce, seq, lease end, "lo-hi epoch;..." of each partition, or "all" of what was asked, a line each}
+-- ARGV[2] reset epoch of the offset, ARGV[3] its digest, which the member's hash keeps,
+--   ARGV[4..] "topic id lo-hi epoch;..." of each partition
+-- Reply {OK, nonce, seq, lease end, "lo-hi epoch;..." of each partition, or "all" of the asked ones, a line each}
 --   | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
 local bad = lost() or before_reset(ARGV[2]) or recovering() or fenced(KEYS[3])
 if bad then return bad end

@@ -1,4 +1,4 @@
--- Raises positions to what a member may assert without the fence (spec 7). No lease, no epoch is asked for.
+-- Raises positions to asserted ones, without the fence (rule: assert-beginnings). Checks no lease and no lane epoch.
 -- KEYS meta topics, then owners segments ics stable of each partition
 -- ARGV[2] reset epoch of the offset, ARGV[3..] "topic id partition lo-hi position[,first-last...] ;..." of each partition
 -- Reply {OK, nonce, seq} | ABSENT | LOST | SCHEMA

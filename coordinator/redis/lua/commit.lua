@@ -1,12 +1,13 @@
--- Moves positions of lanes whose batch the sink completed, as far as they are still owned at their lane epoch;
--- the rest is refused, neither blocks the other (spec 4.2, Fence). Cumulative and idempotent.
+-- Moves positions of lanes whose batch the sink completed, as far as they are still owned at their lane epoch
+-- (rule: fence-by-lane-epoch);
+-- the rest is refused, neither blocks the other (rule: verdict-per-hash). It may be repeated (rule: cumulative-commit).
 -- KEYS meta leases member topics batches, then owners segments ics stable of each partition
--- ARGV[2] reset epoch of the offset, ARGV[3] digest of the batch, "" not to ask whether it was read,
+-- ARGV[2] reset epoch of the offset, ARGV[3] digest of the batch ("": do not check that it was authorised),
 --   ARGV[4..] "topic id partition lo-hi epoch position[,first-last...];..." of each partition: everything left of the
 --   position is done, and those offsets above it
 -- Reply {OK, nonce, seq, lease end, refused "lo-hi epoch position[,first-last...];..." of each partition, a line each,
---   "exactly" if all of it was moved, there is no individual commit, and nothing was further already, else "",
---   "unread" if positions would move though the member never authorized this batch: then nothing is written, else ""}
+--   "exactly" if each position is now that of its fact, and there is no individual commit, else "",
+--   "unread" if positions would move though the member never authorised this batch (rule: unread-batch), else ""}
 --   | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
 local bad = lost() or before_reset(ARGV[2]) or recovering() or fenced(KEYS[3])
 if bad then return bad end

@@ -1,12 +1,12 @@
--- Individual commits of one partition: offset ranges x the hashes that the member owns at the lane epochs it acted
--- for (spec 8, Commit API). All of the call or nothing, but for hashes that it does not own there (any more).
+-- Individual commits of one partition: offset ranges x the hashes that the member owns at the lane epochs of the call
+-- (rule: commit-within-read). The script commits all of these, or nothing.
 -- KEYS meta member topics policy events owners segments ics stable end
 -- ARGV[2] reset epoch, ARGV[3] topic, ARGV[4] topic id, ARGV[5] partition, ARGV[6] "lo-hi epoch;..." lanes,
 --   ARGV[7] "45-47 50-50" offsets, ascending and not touching, ARGV[8] ICs that a partition may hold,
---   ARGV[9] "lo-hi until;..." how far the caller's batch reads, "-" if it speaks for no batch: then the log end decides
+--   ARGV[9] "lo-hi until;..." how far the caller's batch reads, "-" without a batch: then the log end decides
 -- Reply {OK, nonce, seq, outcome, stable offset, ICs held, ranges done already, refused "lo-hi epoch;...", reach}
 --   outcome: COMMITTED, NOT_ALLOWED (88), TOO_OLD (91), FULL (92), NOT_OWNED, BEYOND; all but the first wrote nothing
---   BEYOND: an offset from `reach` on, which no lane of the call has read: who counts it as done loses its record
+--   BEYOND: no lane of the call has read the offsets from `reach` on; to count them as done would lose records
 --   | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
 local bad = lost() or recovering() or fenced(KEYS[2])
 if bad then return bad end

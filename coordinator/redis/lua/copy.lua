@@ -1,6 +1,6 @@
--- All of these hashes as they are at one moment, for a copy of the group.
+-- Returns these hashes as of one moment, for a copy of the group.
 -- KEYS any keys of the group that are hashes
 -- Reply {OK, [field, value, ...], ...} in the order of KEYS
-local found = { 'OK' }
-for i, key in ipairs(KEYS) do found[i + 1] = redis.call('HGETALL', key) end
-return found
+local hashes = { 'OK' }
+for i, key in ipairs(KEYS) do hashes[i + 1] = redis.call('HGETALL', key) end
+return hashes

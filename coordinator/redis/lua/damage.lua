@@ -1,5 +1,5 @@
--- Put before every verb, in front of the prelude: what is under our keys may have been damaged by hand. All that a verb
--- reads is looked at before it writes anything, and refused by an error that says where.
+-- Put before every verb, in front of the prelude: keys of the group may have been damaged by hand. A verb checks all
+-- that it reads before it writes anything (rule: check-then-write). The error names the key.
 local KINDS = {  -- all others are hashes
   leases = 'zset', batches = 'zset', leaving = 'set', events = 'stream', history = 'stream',
 }
@@ -45,7 +45,7 @@ end
 local function check_meta()
   check(string.match(redis.call('HGET', KEYS[1], 'nonce') or '', '^%x+$'), 'nonce of ' .. KEYS[1])
   for i, value in ipairs(redis.call('HMGET', KEYS[1], unpack(NUMBERS))) do
-    local optional = i > 3  -- what `found` did not write
+    local optional = i > 3  -- what `create_positions` did not write
     check((not value and optional) or (value and #value < 19 and number(value)), NUMBERS[i] .. ' of ' .. KEYS[1])
   end
 end
@@ -61,7 +61,7 @@ local function hashes_of(field)  -- "lo-hi" -> {lo, hi, sound}
   return known
 end
 
--- {"lo-hi", value, ...} as HGETALL gives it, read from `key`; `pattern` is what each value looks like.
+-- {"lo-hi", value, ...} as of HGETALL of `key`; `pattern` is the form of each value.
 local function check_ranges(ranges, key, pattern)
   local last
   for _, r in ipairs(ranges) do
@@ -70,7 +70,7 @@ local function check_ranges(ranges, key, pattern)
     if pattern == OFFSET then right = number(r.value) else right = string.find(r.value, pattern) end
     if not (sound and right) then  -- a text for each range would take long
       check(sound, r.lo .. '-' .. r.hi .. ' of ' .. key)
-      check(string.find(r.value, pattern), 'what ' .. key .. ' says of ' .. r.lo .. '-' .. r.hi)
+      check(string.find(r.value, pattern), 'the entry ' .. r.lo .. '-' .. r.hi .. ' of ' .. key)
       check(right, 'position ' .. r.value .. ' of ' .. key)
     end
     last = r.hi

@@ -1,7 +1,7 @@
--- An operator deletes a group: all its keys go together; or asks whether he may. Refused while a member's lease runs.
+-- An operator deletes a group: all its keys go together. Refused while a member's lease runs.
 -- KEYS meta leases, then every other key of the group
--- ARGV[2] "delete", or "ask" to leave them
--- Reply {OK, number of keys that there are} | BUSY member lease_end now | SCHEMA
+-- ARGV[2] "delete", or "ask" to count the keys only
+-- Reply {OK, number of keys} | BUSY member lease_end now | SCHEMA
 local bad = other_schema() or busy(KEYS[2])
 if bad then return bad end
 check_kinds(true)

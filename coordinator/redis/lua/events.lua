@@ -1,11 +1,11 @@
--- Put after the prelude: what the events stream is told, above all which key ranges change hands.
--- `ranges` of changes of ownership only; `member` if it is not the caller that the event is about.
+-- Put after the prelude: writes events, above all changes of ownership (rule: ownership-events).
+-- `ranges`: of changes of ownership only. `member`: whom the event is about, if not the caller.
 local function event(key, kind, why, ranges, member)
   local more = ranges and { 'ranges', ranges } or {}
   redis.call('XADD', key, 'MAXLEN', '~', 1000, '*', 'event', kind, 'member', member or call.member, 'why', why, unpack(more))
 end
 
--- Collects key ranges that change hands, ascending: "orders-0 whole, orders-1 lo-hi" in the events stream (spec 8).
+-- Collects key ranges that change hands, ascending: "orders-0 whole, orders-1 lo-hi" in the events stream.
 local function note(ranges, owners_key, lo, hi)
   local last = ranges[#ranges]
   if last and last.key == owners_key and step(last.hi, 1) == lo then
@@ -25,20 +25,20 @@ local function told(ranges)
   return table.concat(words, ', ')
 end
 
--- The lane epochs of these owners are about to be void: adds their ranges to `lost`, by member.
-local function note_owners(lost, owners_key)
+-- Adds the ranges of these owners to `lost_by`, by member: their lane epochs are about to be void.
+local function note_owners(lost_by, owners_key)
   for _, o in ipairs(ranges_at(owners_key, OWNER)) do
     local _, member = owner(o.value)
     if member then
-      lost[member] = lost[member] or {}
-      note(lost[member], owners_key, o.lo, o.hi)
+      lost_by[member] = lost_by[member] or {}
+      note(lost_by[member], owners_key, o.lo, o.hi)
     end
   end
 end
 
-local function tell_lost(key, lost, why)
+local function tell_lost(key, lost_by, why)
   local members = {}
-  for member in pairs(lost) do members[#members + 1] = member end
+  for member in pairs(lost_by) do members[#members + 1] = member end
   table.sort(members)
-  for _, member in ipairs(members) do event(key, 'lost', why, told(lost[member]), member) end
+  for _, member in ipairs(members) do event(key, 'lost', why, told(lost_by[member]), member) end
 end

@@ -1,5 +1,5 @@
--- AvailableNow: whether every hash is at its target, or parked where it is, whoever owned it; if so the member is leaving
--- (spec 7). What is parked is asked for here: an operator may have released it a moment ago.
+-- AvailableNow: whether every hash is at its target, or parked at its position, whoever owns it. If so the member is
+-- leaving (rule: available-now). Parked lanes are read here: an operator may have released one a moment ago.
 -- KEYS meta leases member leaving strikes, then segments ics of each partition
 -- ARGV[2..] "topic partition target" of each partition
 -- Reply {OK, nonce, seq, 1 or 0} | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA

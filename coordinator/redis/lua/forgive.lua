@@ -1,7 +1,7 @@
--- Takes strikes back: what was struck has been read since, or an operator releases it.
+-- Removes strikes: the struck offsets have been read since, or an operator releases them.
 -- KEYS meta events strikes
--- ARGV[2] why an operator does it, "" if the record was read; ARGV[3..] "topic partition lo-hi"
--- Reply {OK, nonce, seq, number of strikes taken back} | ABSENT | LOST | SCHEMA
+-- ARGV[2] the reason of an operator, "" if the record was read; ARGV[3..] "topic partition lo-hi"
+-- Reply {OK, nonce, seq, number of removed strikes} | ABSENT | LOST | SCHEMA
 local bad = lost()
 if bad then return bad end
 local gone = 0

@@ -1,4 +1,4 @@
--- Records growths that a loss of state took, and where older partitions ended once a grace was over; the first one wins.
+-- Records growths that a loss of state removed, and the ends of older partitions after a grace. The first record wins.
 -- KEYS meta growth events
 -- ARGV[2..] "topic old new", "id seen until[ end,...]" of each growth
 -- Reply {OK, nonce, seq} | ABSENT | LOST | SCHEMA

@@ -1,4 +1,4 @@
--- Renews the lease, and pushes the expiry of the whole group to retention after the lease's end (KIP-211).
+-- Renews the lease. Pushes the expiry of the group to retention after the lease's end (KIP-211, rule: group-expiry).
 -- KEYS meta leases member, then every key of the group
 -- ARGV[2] retention in ms
 -- Reply {OK, nonce, seq, lease end} | REJOIN | FENCED | ABSENT | LOST | SCHEMA

@@ -1,11 +1,11 @@
--- Who should own which part of some ranges, by the assignment in force; writes nothing.
--- Answers for these ranges alone: a member that gives something up need not be told of all members.
+-- Returns the assigned members of some ranges. Writes nothing.
+-- Answers for these ranges alone (rule: owner-reads-own-segments).
 -- KEYS meta assignment
 -- ARGV[2..] "topic partition lo-hi ;..." of each partition
 -- Reply {OK, nonce, seq, ["lo-hi member;..." of each partition]} | ABSENT | LOST | SCHEMA
 local bad = lost()
 if bad then return bad end
-local assigned, flat, found = {}, redis.call('HGETALL', KEYS[2]), {}
+local assigned, flat, answers = {}, redis.call('HGETALL', KEYS[2]), {}
 for i = 1, #flat, 2 do assigned[flat[i]] = cjson.decode(flat[i + 1]) end
 
 local function assigned_ranges(topic, partition)
@@ -26,7 +26,7 @@ for i = 2, #ARGV do
       heirs[#heirs + 1] = piece.lo .. '-' .. piece.hi .. ' ' .. piece.right.member .. ';'
     end
   end
-  found[#found + 1] = table.concat(heirs)
+  answers[#answers + 1] = table.concat(heirs)
 end
 local m = redis.call('HMGET', META, 'nonce', 'commit_seq')
-return { 'OK', m[1], m[2], found }
+return { 'OK', m[1], m[2], answers }

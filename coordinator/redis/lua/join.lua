@@ -1,8 +1,8 @@
--- A member joins, or a new life of it does: later calls of the old life are fenced (spec 4.2).
--- What its earlier life was at when it ended is struck: that life was lost over it, however soon the next one comes.
+-- A member joins, or a new life of it: later calls of the old life are fenced (rule: one-life).
+-- Slices that its earlier life had begun and not ended get a strike, however soon the next life joins.
 -- KEYS meta leases member events batches leaving applications targets working strikes
 -- ARGV[2] nonce at which this life joined before ("" if never),
---   ARGV[3] "name\n..." of what may have one live member: its application unless that may have several, its query,
+--   ARGV[3] "name\n..." names that may have one live member: application and query (rule: one-member-per-application),
 --   ARGV[4] "topic partition offset;..." targets of AvailableNow ("" if none), ARGV[5..] field value ... of the member's hash
 -- Reply {OK, nonce, seq, lease end, targets raised to those of the others} | FENCED | BUSY other lease_end now
 --   | ABSENT | LOST | SCHEMA
@@ -22,7 +22,7 @@ local function live(member)
   return its_end and tonumber(its_end) >= now
 end
 
-local function raised(targets)
+local function raised_targets(targets)
   local highest, order = {}, {}
   local function add(text, known_only)
     for topic, partition, offset in string.gmatch(text, '(%S+) (%d+) (%d+);') do
@@ -41,14 +41,14 @@ local function raised(targets)
   return table.concat(text)
 end
 
-local targets = ARGV[4] ~= '' and raised(ARGV[4]) or ''
--- Who joins again keeps its place behind those who were there before.
+local targets = ARGV[4] ~= '' and raised_targets(ARGV[4]) or ''
+-- A member that joins again keeps its place behind earlier members.
 local before = redis.call('HMGET', KEYS[3], 'incarnation', 'joined_at', 'authorized')
 local joined_at = before[1] == call.incarnation and before[2] or ms(now)
 if before[1] and before[1] ~= call.incarnation then strike(KEYS[9], KEYS[10], KEYS[4], call.member) end
 redis.call('DEL', KEYS[3])
 redis.call('HSET', KEYS[3], 'incarnation', call.incarnation, 'joined_at', joined_at, unpack(ARGV, 5))
--- Its next life commits the batch that it authorized; which one that is, is unknown where somebody deleted the entry.
+-- Its next life commits the batch that it authorised. The batch is unknown if the member's hash was deleted by hand.
 local lived = before[1] or redis.call('ZSCORE', KEYS[2], call.member)
 local authorized = before[3] or (lived and 'unknown' or 'none')
 redis.call('HSET', KEYS[3], 'authorized', authorized)

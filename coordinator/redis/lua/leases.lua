@@ -1,6 +1,6 @@
--- Put after the events: leases, and the other times until which something holds. Redis TIME decides them all. It may have
--- been ahead when one was written: none of them holds for longer than the group's members ask for, from now on.
--- A lease is cut and does not end at once: who holds it may be alive, and its own clock ends it no later.
+-- Put after the events: leases, hung batches, recoveries. Redis TIME decides them all. It may have been ahead when one
+-- was written: none holds for longer than the group's members ask for, from now on (rule: clock-ahead).
+-- A lease is cut and does not end at once: its member may be alive, and its own clock ends it no later.
 local EVENTS = string.gsub(META, 'meta$', 'events')  -- of every group, also where a verb does not name it
 local WORTH_TELLING = 1000  -- ms: clocks are set back by less all the time
 
@@ -50,7 +50,7 @@ local function end_of_batch(batches, member)  -- when it counts as hung; nil bet
   end)
 end
 
--- What an operator changes only while no member's lease runs.
+-- Refuses an operator's change while a member's lease runs.
 local function busy(leases)
   for _, member in ipairs(redis.call('ZRANGE', leases, 0, -1)) do
     local its_end = end_of_lease(leases, member)
@@ -59,13 +59,13 @@ local function busy(leases)
   return nil
 end
 
--- R6: a member whose ranges others may take: its lease is over, or its batch hangs.
+-- Whether others may acquire the member's ranges: its lease is over, or its batch hangs (rule: lease-end).
 local function takeable(leases, batches, member)
   local its_end, hung, now = end_of_lease(leases, member), end_of_batch(batches, member), now_ms()
   return not its_end or tonumber(its_end) < now or (hung and tonumber(hung) < now)
 end
 
--- Members that an assignment counts on, ascending: their ranges are not takeable and they do not leave.
+-- The working members, ascending: their ranges are not takeable, and they do not leave.
 local function working(leases, batches, leaving)
   local members = {}
   for _, member in ipairs(redis.call('ZRANGE', leases, 0, -1)) do
@@ -77,17 +77,18 @@ local function working(leases, batches, leaving)
   return members
 end
 
--- What an assignment is made for: the working members as they last joined, the topics with their partitions, the policies.
+-- The occasion of an assignment: working members as of their last join, topics with their partitions, policies.
 local function occasion(keys)
-  local function fields(key)
-    local sorted, flat = {}, redis.call('HGETALL', key)
-    for i = 1, #flat, 2 do sorted[#sorted + 1] = flat[i] .. ' ' .. flat[i + 1] end
-    table.sort(sorted)
-    return table.concat(sorted, ';')
+  local function sorted_fields(key)
+    local words, flat = {}, redis.call('HGETALL', key)
+    for i = 1, #flat, 2 do words[#words + 1] = flat[i] .. ' ' .. flat[i + 1] end
+    table.sort(words)
+    return table.concat(words, ';')
   end
   local members = working(keys.leases, keys.batches, keys.leaving)
   local lives = redis.call('HMGET', META, 'nonce', 'joins')
-  local text = { lives[1], lives[2] or '0', table.concat(members, ' '), fields(keys.topics), fields(keys.policy) }
+  local text = { lives[1], lives[2] or '0', table.concat(members, ' '), sorted_fields(keys.topics),
+    sorted_fields(keys.policy) }
   return redis.sha1hex(table.concat(text, ';')), members
 end
 

@@ -1,4 +1,5 @@
--- A member leaves: ranges without an unconfirmed slice are free at once, the others when the lease ends (spec 4.2).
+-- A member leaves: ranges without an unconfirmed slice are free at once, the others when the lease ends
+-- (rule: leave-keeps-unconfirmed).
 -- KEYS meta leases member events batches leaving targets, then owners of each partition
 -- ARGV[2..] "lo-hi ;..." unconfirmed of each partition
 -- Reply {OK, nonce, seq, number of ranges kept} | REJOIN | FENCED | ABSENT | LOST | SCHEMA

@@ -1,6 +1,6 @@
--- What a member should own, and whether it should compute a new assignment. Renews the lease.
--- One member computes what is due, so that the group sends its members to one only (G: traffic linear in members); the
--- others go on with what they have, and compute it themselves if nothing has come after a third of a session.
+-- Returns the assigned ranges of a member, and whether it should compute a new assignment. Renews the lease.
+-- One member at a time computes it, and only that member receives the list of members (traffic linear in members). If
+-- there is no new assignment after a third of a session, another member has the turn (rule: first-assignment-wins).
 -- KEYS meta leases member batches leaving topics policy assignment targets growth
 -- Reply {OK, nonce, seq, lease end, generation, its protocol or "" if it is out of date, JSON of the member's ranges or "",
 --   occasion of the assignment that it should compute or "", for which members,

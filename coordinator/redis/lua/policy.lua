@@ -1,7 +1,7 @@
--- Sets policies of the group and of its topics, also of a group that is yet to be founded (spec 6). Every member
--- follows at its next look: an assignment is made for the policies too.
+-- Sets policies of the group and of its topics, also of a group that does not exist yet (rule: sharing-policies). Each
+-- member follows at its next look: policies are part of the occasion of an assignment.
 -- KEYS meta policy events
--- ARGV[2] ms that they are kept if no group comes, ARGV[3..] name value ...: true, false, or "" for the default
+-- ARGV[2] ms that they are kept without a group, ARGV[3..] name value ...: true, false, or "" for the default
 -- Reply {OK, policies as HGETALL} | SCHEMA
 local bad = other_schema()
 if bad then return bad end

@@ -1,11 +1,12 @@
 -- Put before every verb. KEYS[1] is the group's meta, ARGV[1] a JSON object:
---   now     ms, "" for Redis TIME        nonce, seq  what the caller last saw ("" if nothing)
+--   now     ms, "" for Redis TIME        nonce, seq  that the caller saw last ("" if none)
 --   session, longest, retention          ms, options of the caller
---   member, incarnation                  who calls ("" if nobody)
+--   member, incarnation                  of the caller ("" if it is no member)
 --   number                               of this call among those that the member makes one after the other ("" if not)
--- A verb replies {verdict, ...}. Numbers stay text: a double is exact to 2^53 only.
+-- A verb replies {verdict, ...}. Numbers stay text (rule: numbers-as-text).
 local call = cjson.decode(ARGV[1])
 local META = KEYS[1]
+local SCHEMA = '1'  -- of the layout of all keys; coordinator/group_state.py has it too
 local COPIED = 'none: a copy was loaded'  -- in place of a run id
 check_call(call)
 
@@ -19,7 +20,7 @@ local function now_ms()
   return t[1] * 1000 + math.floor(t[2] / 1000)
 end
 
-local function ms(number) return string.format('%.0f', number) end
+local function ms(time) return string.format('%.0f', time) end
 
 local neighbours = { [-1] = {}, [1] = {} }  -- most partitions are cut alike
 local function step(hash, by)  -- the hash (16 hex digits) before (-1) or after (1) this one
@@ -39,7 +40,7 @@ local function ascending(ranges)
   return ranges
 end
 
--- {"lo-hi", value, ...} as HGETALL gives it -> ranges {lo, hi, value, sound}, ascending
+-- {"lo-hi", value, ...} as of HGETALL -> ranges {lo, hi, value, sound}, ascending
 local function from_hash(flat)
   local ranges = {}
   for i = 1, #flat, 2 do
@@ -66,9 +67,9 @@ end
 
 -- Cuts `left` where `right` begins and ends: pieces {lo, hi, left, right or nil}. Both ascend and are disjoint.
 local function overlay(left, right)
-  local pieces, j, l, r = {}, 1, left[1], right[1]
-  if #left == 1 and (not r or (#right == 1 and l.lo == r.lo and l.hi == r.hi)) then  -- thousands of times in every batch
-    return { { lo = l.lo, hi = l.hi, left = l, right = r } }
+  local pieces, j, whole, same = {}, 1, left[1], right[1]
+  if #left == 1 and (not same or (#right == 1 and whole.lo == same.lo and whole.hi == same.hi)) then  -- mostly
+    return { { lo = whole.lo, hi = whole.hi, left = whole, right = same } }
   end
   for _, l in ipairs(left) do
     local lo = l.lo
@@ -92,10 +93,10 @@ local function expire_with_group(key)  -- the whole group expires at one moment
   if left_ms > 0 then redis.call('PEXPIRE', key, left_ms) end
 end
 
--- A group begins to be kept: until heartbeats push its expiry, also if nobody ever sends one (KIP-211).
+-- A group begins to be kept: until heartbeats push its expiry, also if no member ever sends one (KIP-211).
 local function keep() redis.call('PEXPIREAT', META, ms(now_ms() + tonumber(call.session) + tonumber(call.retention))) end
 
--- What a verb has made goes with its group; whoever replaces what is of a partition sees to that himself.
+-- New keys of a verb expire with their group (rule: group-expiry); `replace` does it for keys of a partition.
 local function expire_what_is_new()
   for _, key in ipairs(fixed) do
     if redis.call('PTTL', key) == -1 then expire_with_group(key) end
@@ -151,18 +152,18 @@ end
 
 local function run_id() return string.match(redis.call('INFO', 'server'), 'run_id:(%w+)') end
 
--- State of a version that we do not know is nobody's to overwrite.
+-- No call overwrites the state of another version (rule: schema-number).
 local function other_schema()
   local schema = redis.call('HGET', META, 'schema')
-  if schema and schema ~= '1' then return { 'SCHEMA', schema } end
+  if schema and schema ~= SCHEMA then return { 'SCHEMA', schema } end
   return nil
 end
 
--- What every verb asks before anything else. nil: go on; else the verdict.
+-- Every verb asks this before anything else (rule: loss-of-state). nil: go on; else the verdict.
 local function lost()
   local m = redis.call('HMGET', META, 'nonce', 'run_id', 'commit_seq', 'schema')
   if not m[1] then return { 'ABSENT' } end
-  if m[4] ~= '1' then return { 'SCHEMA', m[4] or '' } end
+  if m[4] ~= SCHEMA then return { 'SCHEMA', m[4] or '' } end
   check_kinds()
   check_meta()
   if m[2] == COPIED then return { 'LOST', 'an operator has loaded a copy of the group' } end
@@ -171,12 +172,12 @@ local function lost()
   return nil
 end
 
--- Somebody owns what has no position: that was deleted.
+-- An owned range has no position: it was deleted.
 local function positions_gone(segments_key)
   return { 'LOST', segments_key .. ' is gone' }
 end
 
--- A fact of a newer reset epoch than Redis has: what we know of the group is from before an operator's reset (spec 7).
+-- A fact of a newer reset epoch than Redis has: Redis is from before an operator's reset (rule: reset-epoch).
 local function before_reset(reset)
   check_reset(reset)
   if less(redis.call('HGET', META, 'reset_epoch') or '0', reset) then
@@ -185,7 +186,7 @@ local function before_reset(reset)
   return nil
 end
 
--- The segments of a partition tile its hash space: what is in a hole nobody would read, and it would count as done.
+-- The segments of a partition tile its hash space: the hashes of a hole would count as done (rule: exact-tiling).
 local function check_tiling(segments, key)
   local lo = '0000000000000000'
   for _, s in ipairs(segments) do
@@ -202,8 +203,8 @@ local function ranges_at(key, pattern)
   return ranges
 end
 
--- The member's own fence: it has joined since the last loss, and no other life of it has since. A call that was on its way
--- for so long that the member has made another since changes nothing any more: nobody waits for its answer.
+-- The member's own fence: it has joined since the last loss, and no other life of it has joined since. A call that
+-- arrives after a later one of the same member changes nothing (rule: numbered-calls).
 local numbered
 local function fenced(member_key)
   if call.nonce ~= redis.call('HGET', META, 'nonce') then return { 'REJOIN' } end

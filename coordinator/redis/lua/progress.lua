@@ -1,4 +1,5 @@
--- Put after the prelude: positions and individual commits (ICs), as `coordinator/progress/segments.py` defines them.
+-- Put after the prelude: positions and individual commits (ICs), as `coordinator/progress/segments.py` defines them
+-- (rule: ics-may-vanish).
 -- Offsets are decimal texts. A set of offsets is {{start, until}, ...}: half-open, ascending, not touching;
 -- in Redis it is inclusive: "53-60 71-71".
 local NOTHING = {}
@@ -19,7 +20,7 @@ local function offsets_of(text)  -- "53-60 71-71" or "53-60,71-71"; an error for
     length = length + #first + #last + 1 + #gap
     ranges[#ranges + 1], before = r, r
   end
-  if length ~= #text then error('individual commits, which may be deleted: what follows letter ' .. length .. ' is damaged') end
+  if length ~= #text then error('individual commits, which may be deleted: the text after letter ' .. length .. ' is damaged') end
   return ranges
 end
 
@@ -47,8 +48,7 @@ end
 -- position 43, ICs 45-47 50-50, done 43-44  ->  position 48, ICs 50-50
 local function joined(position, ics, done, fresh)
   if #ics == 0 and #done == 0 then return position, NOTHING end
-  local above, i, reached = {}, beyond(ics, 1, position), position
-  local j = beyond(done, 1, position)
+  local above, i, j = {}, beyond(ics, 1, position), beyond(done, 1, position)
   while ics[i] or done[j] do
     local from_done = not ics[i] or (done[j] and less(done[j][1], ics[i][1]))
     local r, last = from_done and done[j] or ics[i], above[#above]
@@ -60,8 +60,7 @@ local function joined(position, ics, done, fresh)
     else
       above[#above + 1] = { r[1], r[2] }
     end
-    reached = r[2]
-    i, j = beyond(ics, i, reached), beyond(done, j, reached)
+    i, j = beyond(ics, i, r[2]), beyond(done, j, r[2])
   end
   return position, above
 end
@@ -86,8 +85,8 @@ local function cut_segments(keys, facts)
   return cut
 end
 
--- What of `facts` makes of the segments: everything left of `position`, and `offsets`, are done. Nothing is undone.
--- The second value: whether a fact says more than the segments said already.
+-- The segments with `facts`: everything left of `position`, and `offsets`, are done. Nothing is undone.
+-- The second value: whether a fact adds anything.
 local function raised(keys, facts)
   local after, more = cut_segments(keys, facts), false
   for _, s in ipairs(after) do
@@ -99,7 +98,7 @@ local function raised(keys, facts)
   return after, more
 end
 
--- The whole hash of a partition; where its ranges stand already, only their values.
+-- Writes the whole hash of a partition; only the values if its ranges stay the same.
 local function rewrite(keys, name, after)
   local before = keys.found and keys.found[name]
   if not before or #before ~= #after then return replace(keys[name], after) end
@@ -118,8 +117,8 @@ local function write_stable(offsets)
   end
 end
 
--- Writes segments and ICs, neighbours that are alike as one except where ownership changes; the stable offset, which
--- is added to `later` if there is one, for `write_stable`.
+-- Writes segments and ICs, equal neighbours as one, but never across a change of ownership (rule: cut-at-ownership).
+-- Writes the stable offset, or adds it to `later` for `write_stable`.
 local function write_progress(keys, partition, segments, later)
   local boundaries, stable, positions, ics = {}, nil, {}, {}
   for _, o in ipairs(#segments > 1 and found(keys, 'owners', OWNER) or NOTHING) do

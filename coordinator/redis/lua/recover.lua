@@ -1,13 +1,13 @@
 -- After a loss of state: a new nonce, all lane epochs, incarnations and leases void, and for one session only
--- assertions (spec 7, Recovering). Positions that Redis still has stay; proofs from elsewhere raise them.
--- Proofs of an older reset epoch are ignored; where they are of a newer one, Redis is from before a reset, and its own
+-- assertions (rule: recover-by-proof). Positions that Redis still has stay; proofs from elsewhere raise them.
+-- Proofs of an older reset epoch are ignored. If they are of a newer one, Redis is from before a reset, and its own
 -- positions prove nothing.
 -- KEYS meta leases topics events batches leaving applications targets assignment growth,
 --   then owners segments ics stable of each partition
 -- ARGV[2] new nonce, ARGV[3] why, ARGV[4] reset epoch of the proofs,
 --   ARGV[5] "topic old new|id seen until[ end,...];..." growths that the caller knows of,
 --   ARGV[6..] "topic id count partition position" of each partition, "-" for no proof
--- Reply {OK, nonce, seq} | UNPROVEN partition | SCHEMA. Nothing happens where another member has recovered the group already.
+-- Reply {OK, nonce, seq} | UNPROVEN partition | SCHEMA. Does nothing if another member has recovered the group already.
 local bad = lost()
 local places = positions_asked(6)
 check_reset(ARGV[4])
@@ -17,7 +17,7 @@ local reset = redis.call('HGET', META, 'reset_epoch') or '0'
 local newer, older = less(reset, ARGV[4]), less(ARGV[4], reset)
 local survived, gone = redis.call('EXISTS', META) == 1, false
 
--- Of one partition: what the group recorded of its topic, and whether it had positions, which are missing now.
+-- One partition: the record of its topic, and whether it had positions that are missing now.
 local function looked_at(i)
   local topic, id, count, partition, position = unpack(places[i])
   local k = 4 * i - 13
@@ -56,7 +56,7 @@ for _, p in ipairs(placed) do note_owners(lost_by, p.keys.owners) end
 redis.call('DEL', KEYS[2], KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9])
 redis.call('HSET', META, 'reset_epoch', newer and ARGV[4] or reset)
 redis.call('HSETNX', META, 'commit_seq', '0')
-redis.call('HSET', META, 'schema', '1', 'nonce', ARGV[2], 'run_id', run_id(), 'epochs', '0',
+redis.call('HSET', META, 'schema', SCHEMA, 'nonce', ARGV[2], 'run_id', run_id(), 'epochs', '0',
   'recovering_until', ms(now_ms() + tonumber(call.session)), 'session_ms', call.session, 'longest_ms', call.longest)
 if not survived then keep() end
 for _, p in ipairs(placed) do

@@ -1,5 +1,5 @@
--- A topic was deleted and created again, or its log was cut: new positions, and all lane epochs of them void.
--- What was seen of the old log's end says nothing of the new one: it is forgotten until a member looks.
+-- A topic was deleted and created again, or its log was cut: new positions, and their lane epochs are void
+-- (rule: named-data-loss). The old log end is deleted, since it is not that of the new log.
 -- KEYS meta topics events strikes, then owners segments ics stable end of each partition
 -- ARGV[2..] "topic id count partition position" of each partition
 -- Reply {OK, nonce, seq} | ABSENT | LOST | SCHEMA

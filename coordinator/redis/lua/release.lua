@@ -1,4 +1,5 @@
--- Gives up ranges that were assigned to others, each only while its new owner is there to take it (spec 4.2).
+-- Frees ranges that are assigned to other members, each only while its new owner works
+-- (rule: release-to-a-waiting-owner).
 -- KEYS meta leases member events batches leaving, then owners of each partition
 -- ARGV[2..] "lo-hi new_owner;..." of each partition
 -- Reply {OK, nonce, seq, number of ranges released} | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA

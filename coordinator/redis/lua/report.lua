@@ -1,4 +1,4 @@
--- Shows what a member's lanes do to whoever looks, and to the next assignment what part of its slots is stuck.
+-- Writes a member's lane lines, for people; and the percentage of its slots that slow lanes take, for assignments.
 -- KEYS meta leases member lanes
 -- ARGV[2] a line for each lane, ARGV[3] percent of the member's slots taken by lanes that cannot keep up
 -- Reply {OK, nonce, seq, lease end} | REJOIN | FENCED | ABSENT | LOST | SCHEMA

@@ -1,31 +1,31 @@
--- Reserves offsets of a partition for a worker, or keeps them so, and says whether it is their turn: whether all before
--- them is done, and if not, who holds what is missing (spec 8, ordered commit). What is done or over is dropped.
+-- Reserves offsets of a partition for a worker, or renews the reservation (rule: ordered-commit). Returns whether it is
+-- their turn: all offsets before them are done. Else it returns the worker in the way. Drops reservations that are over.
 -- KEYS meta member reserved stable end
 -- ARGV[2] partition, ARGV[3] worker, ARGV[4] "40-44" offsets, ARGV[5] held or parked, for people, ARGV[6] lease in ms,
---   ARGV[7] the offset up to which the caller's batch reads, "-" if it speaks for no batch: then the log end decides
--- Reply {OK, nonce, seq, stable offset, TURN | WAIT | ALONE | TAKEN | BEYOND, "worker 40-44" who is in the way or ""}
---   ALONE: nobody holds what is missing; a parked one is dropped then. TAKEN: another worker holds some of it
---   BEYOND: nobody has read what lies from the offset on that stands in place of the worker
+--   ARGV[7] the offset up to which the caller's batch reads, "-" without a batch: then the log end decides
+-- Reply {OK, nonce, seq, stable offset, TURN | WAIT | ALONE | TAKEN | BEYOND, "worker 40-44" in the way or ""}
+--   ALONE: no worker holds the missing offsets; a parked one is dropped then. TAKEN: another worker holds some
+--   BEYOND: the offsets from the last value on were not read
 --   | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
 local bad = lost() or recovering() or fenced(KEYS[2])
 if bad then return bad end
 local now, stable = now_ms(), redis.call('HGET', KEYS[4], ARGV[2]) or '0'
-local mine, found = offsets_of(ARGV[4])[1], redis.call('HGETALL', KEYS[3])
+local mine, reserved = offsets_of(ARGV[4])[1], redis.call('HGETALL', KEYS[3])
 local before, taken
 local reach = ARGV[7] ~= '-' and ARGV[7] or redis.call('HGET', KEYS[5], ARGV[2]) or '0'
 check(number(reach), ARGV[2] .. ' of ' .. KEYS[5])
 if less(reach, mine[2]) and less(stable, mine[2]) then return reply(stable, 'BEYOND', reach) end
 
-for i = 1, #found, 2 do
-  local theirs = offsets_of(found[i])[1]
-  local worker, state, its_end, length = string.match(found[i + 1], '^(%S+) (%S+) until (%d+) for (%d+)$')
+for i = 1, #reserved, 2 do
+  local theirs = offsets_of(reserved[i])[1]
+  local worker, state, its_end, length = string.match(reserved[i + 1], '^(%S+) (%S+) until (%d+) for (%d+)$')
   its_end = cut_to(now + tonumber(length or 0), its_end, 'a reservation', function(at)
-    redis.call('HSET', KEYS[3], found[i], worker .. ' ' .. state .. ' until ' .. at .. ' for ' .. length)
+    redis.call('HSET', KEYS[3], reserved[i], worker .. ' ' .. state .. ' until ' .. at .. ' for ' .. length)
   end)
   if not worker or not less(stable, theirs[2]) or tonumber(its_end) < now then
-    redis.call('HDEL', KEYS[3], found[i])
+    redis.call('HDEL', KEYS[3], reserved[i])
   elseif worker ~= ARGV[3] and less(theirs[1], mine[2]) then
-    if less(mine[1], theirs[2]) then taken = worker .. ' ' .. found[i] else before = worker .. ' ' .. found[i] end
+    if less(mine[1], theirs[2]) then taken = worker .. ' ' .. reserved[i] else before = worker .. ' ' .. reserved[i] end
   end
 end
 

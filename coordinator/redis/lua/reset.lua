@@ -1,5 +1,5 @@
--- An operator's reset: positions as he says, a new reset epoch and a new nonce, so all lane epochs, incarnations and leases
--- are void (spec 7, Reset). Refused while a member's lease runs. The caller has written the mirror before.
+-- An operator's reset: his positions, a new reset epoch and a new nonce. So all lane epochs, incarnations and leases
+-- are void (rule: reset-epoch). Refused while a member's lease runs. The caller has written the mirror before.
 -- KEYS meta leases topics events batches leaving applications targets assignment strikes,
 --   then owners segments ics reserved stable of each partition that the group has positions of
 -- ARGV[2] new nonce, ARGV[3] new reset epoch, ARGV[4] the one that was in force when it was planned, ARGV[5] why,
@@ -8,13 +8,13 @@
 local bad, whole, places = lost(), true, positions_asked(6)
 check_reset(ARGV[3])
 for i = 6, #ARGV do whole = whole and string.match(ARGV[i], '(%S+)$') ~= '-' end
--- Where every position is moved, it does not matter what was lost of the old ones.
+-- If every position is moved, a loss of old ones does not matter.
 if bad and not (whole and bad[1] == 'LOST') then return bad end
 if not whole and recovering() then return recovering() end
 local live = busy(KEYS[2])
 if live then return live end
-local in_force = redis.call('HGET', META, 'reset_epoch') or '0'
-if in_force ~= ARGV[4] then return { 'SUPERSEDED', in_force } end
+local reset_in_force = redis.call('HGET', META, 'reset_epoch') or '0'
+if reset_in_force ~= ARGV[4] then return { 'SUPERSEDED', reset_in_force } end
 local lost_by = {}
 for i = 6, #ARGV do note_owners(lost_by, KEYS[5 * i - 19]) end
 redis.call('DEL', KEYS[2], KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9])

@@ -1,7 +1,7 @@
--- An operator loads a copy of the group: its positions replace what there is. Its run id is no server's, so whoever comes
--- next finds a loss of state, takes a new nonce, and raises positions by what proves more (spec 7, Redis gone back).
+-- An operator loads a copy of the group in the place of its keys. The run id of a copy is no server's. So the next
+-- member finds a loss of state, and recovers (rule: recover-by-proof).
 -- Refused while a member's lease runs.
--- KEYS meta leases events, then every other key that the group has, then those of the copy
+-- KEYS meta leases events, then every other key of the group, then those of the copy
 -- ARGV[2] why, ARGV[3] how many of KEYS are the copy's, ARGV[4] ms that they are kept, ARGV[5..] JSON [field, value, ...] of each
 -- Reply {OK} | BUSY member lease_end now | SCHEMA
 local bad = other_schema() or busy(KEYS[2])

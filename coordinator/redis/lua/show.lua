@@ -1,8 +1,8 @@
--- Shows log ends to whoever looks, and keeps what was seen of leader epochs; not where the group is gone.
+-- Writes log ends and leader epochs; nothing if the group is gone (rule: group-expiry).
 -- KEYS meta, then hashes of topics
 -- ARGV[2..] JSON [field, value, ...] of each
--- Reply {OK}
-if redis.call('HGET', META, 'schema') ~= '1' then return { 'OK' } end
+-- Reply {OK} | SCHEMA
+if redis.call('HGET', META, 'schema') ~= SCHEMA then return other_schema() or { 'OK' } end
 check_kinds()
 for i = 2, #KEYS do fill(KEYS[i], cjson.decode(ARGV[i])) end
 expire_what_is_new()

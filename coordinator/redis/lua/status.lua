@@ -1,4 +1,4 @@
--- What the group is now; writes nothing but the end of a recovery that a clock ahead had written.
+-- Returns identity and topics of the group. Writes nothing, but may cut the end of a recovery (rule: clock-ahead).
 -- KEYS meta topics
 -- Reply {OK, nonce, seq, reset_epoch, recovering_until or "", topics as HGETALL} | ABSENT | LOST | SCHEMA
 local bad = lost()

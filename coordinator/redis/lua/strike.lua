@@ -1,4 +1,4 @@
--- Strikes what a member's tasks were at when its lease or its longest batch ended; once for each time (spec 7, Poison).
+-- Strikes slices that a member's tasks had not ended when its lease or longest batch ended, once for each time.
 -- KEYS meta leases batches events working strikes
 -- ARGV[2] the member
 -- Reply {OK, nonce, seq, ["topic partition lo-hi", ...]} | ABSENT | LOST | SCHEMA

@@ -1,9 +1,9 @@
 -- Put after the prelude, for the verbs that find a member lost, or another topic of the same name.
--- Strikes what a member's tasks were at when it was lost, once (spec 7, Poison). A slice struck again where it was struck
--- before is parked if it was being tried alone, and what was struck around it is not suspected any more; else whoever is
--- killed twice in one batch, for whatever reason, would leave healthy lanes parked.
-local function strike(working, strikes, events, member)
-  local struck, slices, text = {}, {}, redis.call('HGET', working, member) or ''
+-- Strikes slices that a member's tasks had not ended when it was lost, once (rule: strike-needs-evidence).
+-- A slice that is struck again in a trial is parked, and the strikes around it are removed. Outside a trial nothing is
+-- parked: a member that is killed twice in one batch, for any reason, would leave healthy lanes parked.
+local function strike(working_key, strikes, events, member)
+  local struck, slices, text = {}, {}, redis.call('HGET', working_key, member) or ''
   local alone = string.sub(text, 1, 6) == 'alone;'
   for tp, lo, hi, start, stop in string.gmatch(text, '(%S+ %d+) (%x+)-(%x+) (%d+)-(%d+);') do
     local whole = #lo == 16 and #hi == 16 and lo <= hi and hi < '8'  -- a hint: what is damaged strikes nobody
@@ -30,12 +30,12 @@ local function strike(working, strikes, events, member)
     event(events, kind, name .. ' from offset ' .. s.start .. ': ' .. member .. ' did not end it; strike ' .. count)
     struck[#struck + 1] = name
   end
-  redis.call('HDEL', working, member)
+  redis.call('HDEL', working_key, member)
   return struck
 end
 
--- Takes back what was struck of topics that were created again: other records have those offsets now. Of a log that was
--- only cut, or of positions that an operator moved, what is parked stays parked (spec 7, Poison).
+-- Removes strikes of topics that were created again: other records have those offsets now. If a log was only cut, or an
+-- operator moved positions, parked lanes stay parked (rule: parked-until-released).
 -- ARGV[first..] "topic id count partition position" of each partition, "-" where positions stay
 local function forgive_replaced(topics, strikes, events, first)
   local replaced = {}

@@ -1,8 +1,8 @@
--- Adds to a stream of the group, for whoever looks; not where the group is gone, or the stream would outlive it.
+-- Adds an entry to a stream of the group; nothing if the group is gone, or the stream would outlive it.
 -- KEYS meta stream
 -- ARGV[2] about how many entries the stream keeps, ARGV[3..] field value ...
--- Reply {OK}
-if redis.call('HGET', META, 'schema') ~= '1' then return { 'OK' } end
+-- Reply {OK} | SCHEMA
+if redis.call('HGET', META, 'schema') ~= SCHEMA then return other_schema() or { 'OK' } end
 check_kinds()
 redis.call('XADD', KEYS[2], 'MAXLEN', '~', ARGV[2], '*', unpack(ARGV, 3))
 expire_what_is_new()

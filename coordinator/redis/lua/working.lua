@@ -1,7 +1,6 @@
--- Says what a member's tasks are at now, and before its batch is over, so that a hung record leaves evidence.
+-- Writes the slices that a member's tasks have begun and not ended, so that a hung record leaves evidence.
 -- KEYS meta leases member working
--- ARGV[2] "topic partition lo-hi from-until;..." of slices that were begun and have not ended, after "alone; " if a struck
---   lane is tried in them; "" if none
+-- ARGV[2] "topic partition lo-hi from-until;..." of these slices, after "alone; " in a trial; "" if there are none
 -- Reply {OK, nonce, seq, lease end} | REJOIN | FENCED | ABSENT | LOST | SCHEMA
 local bad = lost() or fenced(KEYS[3])
 if bad then return bad end

@@ -10,7 +10,7 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from spark_coop_source.hand_over.schema import PLAIN, schema
+from spark_coop_source.arrow_output.schema import PLAIN, schema
 
 
 def write(folder: Path, number: int, batches: Iterator[pa.RecordBatch]) -> None:

@@ -8,7 +8,7 @@ from bench.sources import OURS, reader
 from bench.world import World
 from spark_coop_source.driver.batch_reader import CoopKafkaBatchReader
 from spark_coop_source.options.options import validate
-from spark_coop_source.task.read import SlicePartition
+from spark_coop_source.task.partition import SlicePartition
 
 
 def tasks(world: World, topic: str, **options: str) -> Sequence[SlicePartition]:

@@ -1,4 +1,4 @@
-"""What several drivers wrote, in the order of the clock they share, and whether it keeps the promise (spec 1). Pure."""
+"""The output of several drivers in the order of their common clock, checked (rule: nothing-lost). Pure."""
 
 import json
 from collections import defaultdict

@@ -1,6 +1,16 @@
 """All seeded faults."""
 
-from mutants import of_commits, of_members, of_positions, of_reading, of_resets, of_service, of_slow_keys, of_steering
+from mutants import (
+    of_commits,
+    of_members,
+    of_options,
+    of_positions,
+    of_reading,
+    of_resets,
+    of_service,
+    of_slow_keys,
+    of_steering,
+)
 
 FAULTS = (
     *of_positions.FAULTS,
@@ -11,4 +21,5 @@ FAULTS = (
     *of_reading.FAULTS,
     *of_slow_keys.FAULTS,
     *of_steering.FAULTS,
+    *of_options.FAULTS,
 )

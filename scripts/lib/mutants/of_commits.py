@@ -3,9 +3,9 @@
 from mutants.fault import Edit, Fault
 
 _LUA = "coordinator/redis/lua/"
-_API = ("tests/test_commit_api.py",)
-_PROGRESS = ("tests/test_redis_progress.py",)
-_SKIPPED = ("tests/test_skipped_batches.py",)
+_API = ("tests/coordinator/commits/test_commit_api.py", "tests/coordinator/commits/test_commit_fences.py")
+_PROGRESS = ("tests/coordinator/redis/test_commits.py",)
+_SKIPPED = ("tests/end_to_end/test_skipped_batches.py",)
 
 FAULTS = (
     Fault(
@@ -41,7 +41,7 @@ FAULTS = (
     Fault(
         "a commit of a member does not end at the log end",
         (Edit(_LUA + "commit_ranges.lua", "a = log_end }", "a = OFFSET_MAX }"),),
-        ("tests/test_commit_api.py", "tests/test_acknowledging_members.py"),
+        ("tests/coordinator/commits/test_commit_api.py", "tests/coordinator/commits/test_acknowledging_members.py"),
     ),
     Fault(
         "a batch commits its end over what individual commits had done",
@@ -61,13 +61,18 @@ FAULTS = (
     ),
     Fault(
         "at the cap the lane behind is held back too",
-        (Edit("coordinator/plan/back_pressure.py", "if piece.position == stable:", "if piece.position < stable:"),),
-        ("tests/test_back_pressure.py",),
+        (Edit("coordinator/plan/back_pressure.py", "if owned.position == stable:", "if owned.position < stable:"),),
+        ("tests/coordinator/plan/test_back_pressure.py",),
+    ),
+    Fault(
+        "at the cap no assignment is due, and a member that waits gets nothing",
+        (Edit(_LUA + "commit_ranges.lua", "redis.call('HINCRBY', META, 'joins', 1)", ""),),
+        ("tests/end_to_end/test_full_partition.py",),
     ),
     Fault(
         "an ordered commit does not wait for its turn",
         (Edit(_LUA + "reserve.lua", "local turn = not less(stable, mine[1])", "local turn = true"),),
-        ("tests/test_ordered_commits.py",),
+        ("tests/coordinator/commits/test_ordered_commits.py",),
     ),
     Fault(
         "a batch that the sink skipped is committed",

@@ -3,20 +3,20 @@
 from mutants.fault import Edit, Fault
 
 _PRELUDE, _LEASES = "coordinator/redis/lua/prelude.lua", "coordinator/redis/lua/leases.lua"
-_STORE = ("tests/test_redis_store.py",)
-_MEMBERSHIP = ("tests/test_redis_membership.py",)
-_RECOVERY = ("tests/test_redis_recovery.py",)
+_STORE = ("tests/coordinator/redis/test_store.py",)
+_MEMBERSHIP = ("tests/coordinator/redis/test_membership.py",)
+_RECOVERY = ("tests/coordinator/redis/test_recovery.py",)
 
 FAULTS = (
     Fault(
         "what was timed by a clock that was ahead holds for that long",
         (Edit(_LEASES, "  if not at or tonumber(at) <= most then", "  if true then"),),
-        ("tests/test_redis_clock.py",),
+        ("tests/coordinator/redis/test_clock_set_back.py",),
     ),
     Fault(
         "a member with a short session cuts the leases of the others",
         (Edit(_LEASES, "tonumber(redis.call('HGET', META, name .. '_ms') or 0)", "0"),),
-        ("tests/test_redis_clock.py",),
+        ("tests/coordinator/redis/test_clock_set_back.py",),
     ),
     Fault(
         "a commit asks for no lane epoch",
@@ -29,7 +29,7 @@ FAULTS = (
             Edit("coordinator/redis/lua/authorize.lua", "and epoch == piece.left.a then", "then"),
             Edit("coordinator/progress/ownership.py", " if o.epoch == lane.epoch)", ")"),
         ),
-        ("tests/test_ownership.py",),
+        ("tests/coordinator/progress/test_ownership.py",),
     ),
     Fault(
         "one refused part refuses the whole lane",
@@ -41,7 +41,7 @@ FAULTS = (
                 "  verdicts[#verdicts + 1] = all and #held == asked and 'all' or ''",
             ),
         ),
-        ("tests/test_redis_store.py", "tests/test_redis_membership.py"),
+        ("tests/coordinator/redis/test_store.py", "tests/coordinator/redis/test_membership.py"),
         schedules=300,
     ),
     Fault(
@@ -56,12 +56,12 @@ FAULTS = (
         "an assignment is known by its number alone",
         (
             Edit(
-                "coordinator/member/holding.py",
-                "self._as_of == (self._membership.joined, look.generation) else None",
-                "self._as_of and self._as_of[1] == look.generation else None",
+                "coordinator/member/owning.py",
+                "owning.as_of == as_of and",
+                "owning.as_of and owning.as_of[1] == look.generation and",
             ),
         ),
-        ("tests/test_service_losses.py",),
+        ("tests/coordinator/member/test_service_losses.py",),
     ),
     Fault(
         "lane epochs of an older nonce stay valid",
@@ -77,7 +77,7 @@ FAULTS = (
                 "redis.call('HGET', META, 'epochs')",
             ),
         ),
-        ("tests/test_redis_store.py",),
+        ("tests/coordinator/redis/test_store.py",),
         schedules=100,
     ),
     Fault(
@@ -102,7 +102,7 @@ FAULTS = (
         _MEMBERSHIP,
     ),
     Fault(
-        "the end of a lease ends ownership (no R6)",
+        "the end of a lease ends ownership (against rule: lease-end)",
         (
             Edit(
                 "coordinator/redis/lua/authorize.lua",
@@ -113,7 +113,7 @@ FAULTS = (
         schedules=300,
     ),
     Fault(
-        "a commit after the end of the lease is refused (no R6)",
+        "a commit after the end of the lease is refused (against rule: lease-end)",
         (
             Edit(
                 "coordinator/redis/lua/commit.lua",
@@ -144,12 +144,12 @@ FAULTS = (
         "the lease counts from the answer, not from the question",
         (
             Edit(
-                "coordinator/member/membership.py",
-                "self._lease_end = max(self._lease_end, asked + self._settings.session_ms)",
-                "self._lease_end = self._clock.now_ms() + self._settings.session_ms",
+                "coordinator/member/turns.py",
+                "life = life.renewed(reply.seen, asked_ms + self._world.settings.session_ms)",
+                "life = life.renewed(reply.seen, self._clock.now_ms() + self._world.settings.session_ms)",
             ),
         ),
-        ("tests/test_hand_over.py",),
+        ("tests/coordinator/member/test_hand_over.py",),
     ),
     Fault(
         "stopping frees everything, also what killed tasks may still write",
@@ -192,13 +192,13 @@ FAULTS = (
                 "    except ImportError as error:\n",
             ),
         ),
-        ("tests/test_assigning.py",),
+        ("tests/coordinator/assignment/test_assigning.py",),
         schedules=20,
     ),
     Fault(
         "no event names a broken assignor",
         (Edit("coordinator/redis/lua/assign.lua", "if ARGV[4] == '' then", "if true then"),),
-        ("tests/test_broken_assignors.py",),
+        ("tests/coordinator/member/test_broken_assignors.py",),
     ),
     Fault(
         "a partition whose positions and owners are gone is waited for",
@@ -209,16 +209,19 @@ FAULTS = (
         "a lease without an entry is waited for",
         (
             Edit(
-                "coordinator/member/leading.py",
-                "        if self._membership.member not in {m.member for m in members}:",
-                "        if {m.member for m in members} != set(look.members):",
+                "coordinator/member/assigning.py",
+                "    if me not in {m.member for m in members}:",
+                "    if {m.member for m in members} != set(look.members):",
             ),
         ),
         ("tests/hostile/test_hostile_redis.py",),
     ),
     Fault(
         "nothing is released to a new member",
-        (Edit("coordinator/member/holding.py", "if surplus and self._release(surplus):", "if False:"),),
+        (
+            Edit("coordinator/member/owning.py", "    if released:\n", "    if False:\n"),
+            Edit("coordinator/member/owning.py", "released = seen.of(Release(heirs)) if heirs else 0", "released = 0"),
+        ),
         schedules=100,
     ),
     Fault(
@@ -230,9 +233,9 @@ FAULTS = (
         "AvailableNow ends when its own hashes are done",
         (
             Edit(
-                "coordinator/member/service.py",
-                "return self._membership.call(lambda caller: self._store.finish(caller, targets))",
-                "return True",
+                "coordinator/member/planning.py",
+                "Return(None) if seen.of(Finish(targets)) else LookAgain()",
+                "Return(None)",
             ),
         ),
         schedules=200,

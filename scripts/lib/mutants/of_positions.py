@@ -5,15 +5,19 @@ from mutants.fault import Edit, Fault
 _PRELUDE, _PROGRESS_LUA = "coordinator/redis/lua/prelude.lua", "coordinator/redis/lua/progress.lua"
 _RAISED = "if fact.position and less(s.position, fact.position) then s.position, more = fact.position, true end"
 _STABLE = "if not stable or less(s.position, stable) then stable = s.position end"
-_SCRIPTS = ("tests/test_redis_store.py", "tests/test_redis_progress.py")
-_PROGRESS = ("tests/test_progress.py",)
+_SCRIPTS = ("tests/coordinator/redis/test_store.py", "tests/coordinator/redis/test_commits.py")
+_PROGRESS = ("tests/coordinator/progress/test_segments.py",)
 
 FAULTS = (
     Fault(
         "a checkpoint's position beyond the log end is committed",
         (
-            Edit("coordinator/member/service.py", "        self._losses.refuse_beyond(offset)\n", ""),
-            Edit("coordinator/member/committing.py", "        mine = self._losses.within_logs(mine)\n", ""),
+            Edit("coordinator/member/accepting.py", "state, _, _ = within_logs(state, offset, seen, call)", "pass"),
+            Edit(
+                "coordinator/member/committing.py",
+                "    state, mine, warnings = within_logs(state, mine, seen, call)\n",
+                "    warnings = ()\n",
+            ),
         ),
         ("tests/hostile/test_hostile_checkpoints.py",),
     ),
@@ -83,7 +87,7 @@ FAULTS = (
                 "if #s.ics > 0 then",
             ),
         ),
-        ("tests/test_redis_store.py",),
+        ("tests/coordinator/redis/test_store.py",),
     ),
     Fault(
         "neighbours become one segment whatever their positions",
@@ -161,7 +165,7 @@ FAULTS = (
     Fault(
         "the last offset of a range is written one too high",
         (Edit("coordinator/ranges.py", 'f"{self.start}-{self.until - 1}"', 'f"{self.start}-{self.until}"'),),
-        ("tests/test_stream_offset.py",),
+        ("tests/coordinator/progress/test_stream_offset.py",),
     ),
     Fault(
         "ranges of hashes overlap by one where they are cut",
@@ -177,12 +181,12 @@ FAULTS = (
     Fault(
         "the rest of a lane begins one hash too late",
         (Edit("coordinator/progress/ownership.py", "        lo = c.hi + 1\n", "        lo = c.hi + 2\n"),),
-        ("tests/test_ownership.py",),
+        ("tests/coordinator/progress/test_ownership.py",),
     ),
     Fault(
         "a hole among the segments is noticed by nobody",
         (Edit(_PRELUDE, "  if pattern == OFFSET then check_tiling(ranges, key) end\n", ""),),
-        ("tests/test_damaged_state.py",),
+        ("tests/hostile/test_damaged_state.py",),
     ),
     Fault(
         "a segment is cut one hash off where an owner begins",

@@ -4,7 +4,10 @@ from mutants.fault import Edit, Fault
 
 _READER, _LANES = "spark_coop_source/driver/stream_reader.py", "spark_coop_source/select/lanes.py"
 _READINGS = "spark_coop_source/task/readings.py"
-_CALLS, _READ = ("tests/test_reader_calls.py",), ("tests/test_read.py",)
+_CALLS, _READ = (
+    ("tests/spark_coop_source/driver/test_stream_reader.py",),
+    ("tests/spark_coop_source/task/test_read.py",),
+)
 
 FAULTS = (
     Fault(
@@ -67,7 +70,7 @@ FAULTS = (
     Fault(
         "slices of one key are in several tasks",
         (Edit("coordinator/plan/packing.py", "if bundle and s.hashes.lo > highest:", "if bundle:"),),
-        ("tests/test_packing.py",),
+        ("tests/coordinator/plan/test_packing.py",),
     ),
     Fault(
         "slices of one task come in no order",
@@ -78,7 +81,7 @@ FAULTS = (
                 'attrgetter("topic_partition", "hashes.lo")',
             ),
         ),
-        ("tests/test_packing.py",),
+        ("tests/coordinator/plan/test_packing.py",),
     ),
     Fault(
         "the last hash of a lane is left out",
@@ -93,26 +96,26 @@ FAULTS = (
     Fault(
         "a record that nobody here reads is given to the last part",
         (Edit(_LANES, "    numbers[hashes > np.array([part.hi for part in parts])[numbers]] = len(parts)\n", ""),),
-        ("tests/test_lane_rows.py",),
+        ("tests/spark_coop_source/select/test_lanes.py",),
     ),
     Fault(
         "records of a part are in no order",
         (Edit(_LANES, 'np.argsort(few, kind="stable")', "np.lexsort((-np.arange(len(few)), few))"),),
-        ("tests/test_lane_rows.py",),
+        ("tests/spark_coop_source/select/test_lanes.py",),
     ),
     Fault(
         "lanes of one task are not put in the order of offsets",
         (Edit(_READINGS, 'joined.take(numbers(np.argsort(offsets_of(joined), kind="stable")))', "joined"),),
-        ("tests/test_shared_read.py",),
+        ("tests/spark_coop_source/task/test_shared_read.py",),
     ),
     Fault(
         "records without a key are all in one lane",
         (Edit("spark_coop_source/select/hashing.py", "    if len(nulls):\n", "    if False:\n"),),
-        ("tests/test_hashing.py",),
+        ("tests/spark_coop_source/select/test_hashing.py",),
     ),
     Fault(
         "the hash has 64 bits, half of them beyond the hash space",
         (Edit("spark_coop_source/select/hashing.py", "(hashes >> np.uint64(1))", "hashes"),),
-        ("tests/test_hashing.py",),
+        ("tests/spark_coop_source/select/test_hashing.py",),
     ),
 )

@@ -2,7 +2,11 @@
 
 from mutants.fault import Edit, Fault
 
-_SCRIPTS = ("tests/test_redis_store.py", "tests/test_redis_recovery.py", "tests/test_ownership_events.py")
+_SCRIPTS = (
+    "tests/coordinator/redis/test_store.py",
+    "tests/coordinator/redis/test_recovery.py",
+    "tests/coordinator/member/test_ownership_events.py",
+)
 
 FAULTS = (
     Fault(

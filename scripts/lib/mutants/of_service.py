@@ -2,52 +2,50 @@
 
 from mutants.fault import Edit, Fault
 
-_SERVICE, _PRELUDE = "coordinator/member/service.py", "coordinator/redis/lua/prelude.lua"
-_RECOVERY, _LOSSES = ("tests/test_redis_recovery.py",), ("tests/test_service_losses.py",)
-
-_KNOWS_COMPLETED = Edit(
-    _SERVICE,
-    "from coordinator.progress.ownership import narrowed\n",
-    "from coordinator.progress.ownership import completed, narrowed\n",
+_PRELUDE = "coordinator/redis/lua/prelude.lua"
+_RECOVERY, _LOSSES = (
+    ("tests/coordinator/redis/test_recovery.py",),
+    ("tests/coordinator/member/test_service_losses.py",),
 )
+
+
+def _commits_early(path: str, before: str, offset: str) -> tuple[Edit, Edit]:
+    """Commits all of an offset right before that line of a step."""
+    imports = "from coordinator.member.requests import "
+    known = "from coordinator.progress.ownership import completed\n"
+    early = f'    seen.of(Commit({offset}, completed({offset}), ""))\n'
+    return Edit(path, imports, f"{known}{imports}Commit, "), Edit(path, before, early + before)
+
 
 FAULTS = (
     Fault(
         "a batch is committed when it is authorised, before the sink has it",
-        (
-            _KNOWS_COMPLETED,
-            Edit(
-                _SERVICE,
-                "            self._evidence.authorise(end, verdict)\n",
-                "            self._evidence.authorise(end, verdict)\n"
-                "            self._committing._commit(end, completed(end), None)\n",
-            ),
+        _commits_early(
+            "coordinator/member/authorizing.py", "    owning = replace(state.owning, stale=True)\n", "batch.end"
         ),
         schedules=100,
     ),
     Fault(
         "a batch is committed when it is planned",
-        (
-            _KNOWS_COMPLETED,
-            Edit(
-                _SERVICE,
-                "        self._evidence.add_unconfirmed(end)\n",
-                "        self._evidence.add_unconfirmed(end)\n"
-                "        self._committing._commit(end, completed(end), None)\n",
-            ),
+        _commits_early(
+            "coordinator/member/planning.py",
+            "    state = replace(state, evidence=state.evidence.with_unconfirmed(end))\n",
+            "end",
         ),
         schedules=100,
     ),
     Fault(
         "stopping commits the batch that runs",
         (
-            _KNOWS_COMPLETED,
             Edit(
-                _SERVICE,
-                "        unconfirmed = self._evidence.unconfirmed\n",
-                "        unconfirmed = self._evidence.unconfirmed\n"
-                "        if self._evidence.known.member:\n"
-                "            self._committing._commit(self._evidence.known, completed(self._evidence.known), None)\n",
+                "coordinator/member/service.py",
+                "        unconfirmed = self.state.evidence.unconfirmed_ranges\n",
+                "        unconfirmed = self.state.evidence.unconfirmed_ranges\n"
+                "        if self.state.evidence.known.member:\n"
+                "            from coordinator.member.requests import Commit\n"
+                "            from coordinator.progress.ownership import completed\n"
+                "            known = self.state.evidence.known\n"
+                '            self._once(Commit(known, completed(known), ""), "commit")\n',
             ),
         ),
         schedules=200,
@@ -56,11 +54,10 @@ FAULTS = (
         "what is planned is not asked for again before it is read",
         (
             Edit(
-                _SERVICE,
-                "verdict = self._membership.call(lambda caller: self._store.authorize(caller, end))",
-                "from coordinator.progress.ownership import Owned\n"
-                "            owned = {tp: [Owned(x.hashes, x.epoch) for x in of] for tp, of in end.lanes.items()}\n"
-                "            verdict = {tp: tuple(of) for tp, of in owned.items()}",
+                "coordinator/member/authorizing.py",
+                "    granted = seen.of(Authorize(batch.end))\n",
+                "    from coordinator.progress.ownership import lane_ranges\n"
+                "    granted = {tp: lane_ranges(rows) for tp, rows in batch.end.rows.items()}\n",
             ),
         ),
         schedules=300,
@@ -74,46 +71,46 @@ FAULTS = (
                 "Fact(h, lane.until) for h in missing",
             ),
         ),
-        ("tests/test_ownership.py",),
+        ("tests/coordinator/progress/test_ownership.py",),
     ),
     Fault(
         "what was skipped stays in the next offset",
         (
             Edit(
                 "coordinator/member/committing.py",
-                "        mine = start if witnessed is None else narrowed(start, witnessed)\n",
-                "        mine = start\n",
+                "    mine = start if witnessed is None else narrowed(start, witnessed)\n",
+                "    mine = start\n",
             ),
         ),
-        ("tests/test_hand_over.py",),
+        ("tests/coordinator/member/test_hand_over.py",),
     ),
     Fault(
         "an end that a process never authorised is asserted",
         (
             Edit(
-                "coordinator/member/evidence.py",
-                "return asserted(self.known, self._witnessed)",
+                "coordinator/member/state.py",
+                "return asserted(self.known, self.witnessed)",
                 "return {tp: tuple(Fact(x.hashes, x.until) for x in of_tp) for tp, of_tp in self.known.lanes.items()}",
             ),
             Edit(
-                "coordinator/member/evidence.py",
+                "coordinator/member/state.py",
                 "from coordinator.progress.ownership import Facts,",
                 "from coordinator.progress.ownership import Fact, Facts,",
             ),
         ),
-        ("tests/test_evidence.py",),
+        ("tests/coordinator/member/test_evidence.py",),
         schedules=300,
     ),
     Fault(
         "after a loss of state it begins at latest",
         (
             Edit(
-                "coordinator/member/founding.py",
-                '        if self._settings.on_state_loss == "earliest":\n'
-                "            earliest = self._log.resolve(Earliest(), partitions)\n",
-                "        if True:\n"
-                "            from coordinator.offset_spec import Latest\n"
-                "            earliest = self._log.resolve(Latest(), partitions)\n",
+                "coordinator/member/recovery.py",
+                '    if settings.on_state_loss == "earliest":\n'
+                "        earliest = seen.of(ResolveOffsets(Earliest(), state.log.partitions))\n",
+                "    if True:\n"
+                "        from coordinator.offset_spec import Latest\n"
+                "        earliest = seen.of(ResolveOffsets(Latest(), state.log.partitions))\n",
             ),
         ),
         schedules=300,
@@ -122,9 +119,9 @@ FAULTS = (
         "a mirror without Redis is a new group",
         (
             Edit(
-                "coordinator/member/founding.py",
-                "            if mirroring.is_mirror(offsets):\n",
-                "            if False:\n",
+                "coordinator/member/first_positions.py",
+                "return Absent() if mirroring.is_mirror(offsets) else None",
+                "return None",
             ),
         ),
         _LOSSES,
@@ -154,37 +151,37 @@ FAULTS = (
         "first positions are given twice",
         (
             Edit(
-                "coordinator/redis/lua/found.lua",
+                "coordinator/redis/lua/create_positions.lua",
                 "if known == id and redis.call('EXISTS', segments) == 0 then",
                 "if known == id then",
             ),
         ),
-        ("tests/test_redis_store.py",),
+        ("tests/coordinator/redis/test_store.py",),
     ),
     Fault(
         "the mirror is told the highest positions",
         (
             Edit(
-                "coordinator/member/founding.py",
-                "mirroring.entry(o, status.reset",
-                "mirroring.entry(o + 1, status.reset",
+                "coordinator/progress/mirror.py",
+                "tp: entry(o, reset,",
+                "tp: entry(o + 1, reset,",
             ),
         ),
         schedules=100,
     ),
     Fault(
         "a group is kept for ever until somebody's first heartbeat",
-        (Edit("coordinator/redis/lua/found.lua", "  keep()\n", ""),),
-        ("tests/test_expiry.py",),
+        (Edit("coordinator/redis/lua/create_positions.lua", "  keep()\n", ""),),
+        ("tests/coordinator/redis/test_expiry.py",),
     ),
     Fault(
         "what a verb has made does not expire with the group",
         (Edit(_PRELUDE, "  expire_what_is_new()\n  return", "  return"),),
-        ("tests/test_expiry.py",),
+        ("tests/coordinator/redis/test_expiry.py",),
     ),
     Fault(
         "a group that has lost its meta is founded anew",
-        (Edit("coordinator/redis/lua/found.lua", "redis.call('EXISTS', key) == 1 then", "false then"),),
+        (Edit("coordinator/redis/lua/create_positions.lua", "redis.call('EXISTS', key) == 1 then", "false then"),),
         _RECOVERY,
     ),
 )

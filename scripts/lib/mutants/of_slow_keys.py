@@ -4,14 +4,21 @@ from mutants.fault import Edit, Fault
 
 _POISON, _QUOTAS, _CUTS = "coordinator/plan/poison.py", "coordinator/cost/quotas.py", "coordinator/cost/lane_cuts.py"
 _STRIKING, _JOIN = "coordinator/redis/lua/striking.lua", "coordinator/redis/lua/join.lua"
-_ASSIGNMENT, _BOOK = "coordinator/assignment/", "spark_coop_source/driver/cost_book.py"
-_OF_POISON, _OF_QUOTAS, _OF_CUTS = ("tests/test_poison.py",), ("tests/test_quotas.py",), ("tests/test_lane_cuts.py",)
-_OF_REPORTS = ("tests/test_cost_reports.py",)
+_ASSIGNMENT, _REPORTS = "coordinator/assignment/", "spark_coop_source/driver/telemetry_reports.py"
+_OF_POISON, _OF_QUOTAS, _OF_CUTS = (
+    ("tests/coordinator/member/test_poison.py",),
+    ("tests/coordinator/cost/test_quotas.py",),
+    ("tests/coordinator/cost/test_lane_cuts.py",),
+)
+_OF_REPORTS = (
+    "tests/spark_coop_source/telemetry/test_report.py",
+    "tests/spark_coop_source/driver/test_telemetry_reports.py",
+)
 
 FAULTS = (
     Fault(
         "a parked lane is planned",
-        (Edit(_POISON, "return _held(piece, strike.offset) if strike.parked else piece", "return piece"),),
+        (Edit(_POISON, "return _held(owned, strike.offset) if strike.parked else owned", "return owned"),),
         schedules=300,
     ),
     Fault(
@@ -20,8 +27,8 @@ FAULTS = (
             Edit(
                 _POISON,
                 "    if struck is not None or strike is None:\n"
-                "        return _held(piece) if struck is not None else piece\n",
-                "    if strike is None:\n        return piece\n",
+                "        return _held(owned) if struck is not None else owned\n",
+                "    if strike is None:\n        return owned\n",
             ),
         ),
         schedules=300,
@@ -49,7 +56,13 @@ FAULTS = (
     ),
     Fault(
         "what is left out of a batch keeps its lane epoch",
-        (Edit("coordinator/member/quarantine.py", "if given_up := left_out(verdict, kept):", "if given_up := {}:"),),
+        (
+            Edit(
+                "coordinator/member/poison.py",
+                "if given_up := left_out(batch.granted, readable):",
+                "if given_up := {}:",
+            ),
+        ),
         _OF_POISON,
     ),
     Fault(
@@ -69,7 +82,7 @@ FAULTS = (
     ),
     Fault(
         "one loss of a member strikes again and again",
-        (Edit(_STRIKING, "  redis.call('HDEL', working, member)\n", ""),),
+        (Edit(_STRIKING, "  redis.call('HDEL', working_key, member)\n", ""),),
         _OF_POISON,
     ),
     Fault(
@@ -85,12 +98,12 @@ FAULTS = (
     Fault(
         "damaged work strikes what nobody can read",
         (Edit(_STRIKING, "if whole and some then slices", "if true then slices"),),
-        ("tests/test_damaged_state.py",),
+        ("tests/hostile/test_damaged_state.py",),
     ),
     Fault(
         "what was struck of a topic holds for another of that name",
         (Edit(_STRIKING, "if position ~= '-' and known and known ~= id then", "if false then"),),
-        ("tests/test_redis_recovery.py",),
+        ("tests/coordinator/redis/test_recovery.py",),
     ),
     Fault(
         "quotas are ignored",
@@ -156,10 +169,10 @@ FAULTS = (
     Fault(
         "a trigger's waiting is taken from the time budget",
         (
-            Edit("coordinator/member/steering.py", "if warm and not waited and ", "if warm and "),
+            Edit("coordinator/cost/steering.py", "if warm and not waited and ", "if warm and "),
             Edit("coordinator/cost/model.py", "batch.warm and not batch.maybe_waited", "batch.warm"),
         ),
-        ("tests/test_steering.py",),
+        ("tests/coordinator/cost/test_steering.py",),
     ),
     Fault(
         "a cut beside a key leaves another with it",
@@ -170,7 +183,7 @@ FAULTS = (
         "a forged report of costs is believed",
         (
             Edit(
-                "spark_coop_source/costs/report.py",
+                "spark_coop_source/telemetry/report.py",
                 " or not hmac.compare_digest(signature, _signature(text, key))",
                 "",
             ),
@@ -179,12 +192,12 @@ FAULTS = (
     ),
     Fault(
         "a report of what was never planned is believed",
-        (Edit(_BOOK, "if plan is not None and of in plan.slices and", "if plan is not None and"),),
+        (Edit(_REPORTS, "if plan is not None and of in plan.slices and", "if plan is not None and"),),
         _OF_REPORTS,
     ),
     Fault(
         "a report of impossible costs is believed",
-        (Edit(_BOOK, "report.cost.clamped(after_ms, self._concurrency)", "report.cost"),),
+        (Edit(_REPORTS, "report.cost.clamped(after_ms, self._concurrency)", "report.cost"),),
         _OF_REPORTS,
     ),
     Fault(
@@ -211,12 +224,12 @@ FAULTS = (
     Fault(
         "the cap of individual commits is never enforced",
         (Edit("coordinator/redis/lua/commit_ranges.lua", "if after > limit then", "if false then"),),
-        ("tests/test_commit_api.py",),
+        ("tests/coordinator/commits/test_commit_api.py",),
     ),
     Fault(
         "a log that was cut and has grown again passes for the old one",
         (Edit("coordinator/progress/data_loss.py", "if tp in ends and ends[tp] < x.end}", "if tp in ends and False}"),),
-        ("tests/test_leader_epochs.py",),
+        ("tests/coordinator/member/test_leader_epochs.py",),
     ),
     Fault(
         "how far a log reached is believed after an operator's reset",
@@ -227,6 +240,6 @@ FAULTS = (
                 "(reset, found[4]) == (reset,",
             ),
         ),
-        ("tests/test_leader_epochs.py",),
+        ("tests/coordinator/member/test_leader_epochs.py",),
     ),
 )

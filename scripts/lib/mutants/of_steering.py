@@ -2,11 +2,11 @@
 
 from mutants.fault import Edit, Fault
 
-_STEERING, _MODEL = "coordinator/member/steering.py", "coordinator/cost/model.py"
+_STEERING, _MODEL = "coordinator/cost/steering.py", "coordinator/cost/model.py"
 _OVERHEAD, _SEARCH = "coordinator/cost/overhead.py", "coordinator/cost/search.py"
-_STALLS, _OF_STALLS = "coordinator/cost/stalls.py", ("tests/test_stalls.py",)
-_OF_STEERING, _OF_SEARCH = ("tests/test_steering.py",), ("tests/test_search.py",)
-_OF_OVERHEAD = ("tests/test_overhead.py",)
+_STALLS, _OF_STALLS = "coordinator/cost/stalls.py", ("tests/coordinator/cost/test_stalls.py",)
+_OF_STEERING, _OF_SEARCH = ("tests/coordinator/cost/test_steering.py",), ("tests/coordinator/cost/test_search.py",)
+_OF_OVERHEAD = ("tests/coordinator/cost/test_overhead.py",)
 
 FAULTS = (
     Fault(
@@ -63,7 +63,7 @@ FAULTS = (
     Fault(
         "the trial of a struck lane is the turn of the suspects beside it",
         (
-            Edit(_STEERING, "if budgeted and not self._trial:", "if self._budget.ms:"),
+            Edit(_STEERING, "if budgeted and whole is None:", "if self._budget.ms:"),
             Edit(_STEERING, "or flight.trial or (warm", "or (warm"),
         ),
         _OF_STEERING,

@@ -3,8 +3,6 @@
 What is acknowledged is in the sink already: nobody needs to read it again, but for an exact replay.
 """
 
-from typing import TYPE_CHECKING
-
 from coordinator.commits.commit_api import CommitApi
 from coordinator.errors import CoopKafkaError, IndividualCommitTooOldError, RedisUnavailableError
 from coordinator.progress.ownership import Owned
@@ -14,19 +12,16 @@ from coordinator.redis.commits import CommitVerbs, Standing
 from coordinator.settings import GroupSettings
 from coordinator.subscription import TopicPartition
 from simulation.kafka import Record
+from simulation.redis_server import Line
 from simulation.sink import Violation
-
-if TYPE_CHECKING:
-    from simulation.driver import Driver
-    from simulation.world import World
+from simulation.world import World
 
 
-def acknowledge(driver: "Driver", end: StreamOffset, batch: tuple[str, int]) -> None:
+def acknowledge(world: World, line: Line, end: StreamOffset, batch: tuple[str, int]) -> None:
     """Commit some offsets of one lane of the running batch, all of whose records are in the sink.
 
     Or an operator deletes what was committed so, while the batch runs.
     """
-    world = driver.world
     if world.chance(0.3):
         _delete(world)
     lanes = [(tp, lane, r) for tp, lane in end for r in lane.offsets]
@@ -34,7 +29,7 @@ def acknowledge(driver: "Driver", end: StreamOffset, batch: tuple[str, int]) -> 
         return
     tp, lane, r = world.random.choice(lanes)
     if world.chance(0.1):
-        _acknowledge_beyond(driver, end, tp, lane)
+        _acknowledge_beyond(world, line, end, tp, lane)
     start = world.random.randrange(r.start, r.until)
     offsets = OffsetRange(start, world.random.randint(start + 1, r.until))
     if r.start and world.chance(0.1):
@@ -44,44 +39,42 @@ def acknowledge(driver: "Driver", end: StreamOffset, batch: tuple[str, int]) -> 
         return
     world.sink.say_done(records, batch)
     try:
-        _commits(driver, end).commit(tp, [offsets], lanes=[Owned(lane.hashes, lane.epoch)])
+        _commits(world, line, end).commit(tp, [offsets], lanes=[Owned(lane.hashes, lane.epoch)])
         world.server.seen["acknowledged"] += 1
     except RedisUnavailableError:
-        driver.trace(f"does not know whether {offsets} of {tp} is acknowledged")
+        line.trace(f"does not know whether {offsets} of {tp} is acknowledged")
     except IndividualCommitTooOldError:
         world.server.seen["IndividualCommitTooOldError"] += (
             1  # all of it is done, perhaps by this very call, sent twice
         )
     except CoopKafkaError as refused:
         world.server.seen[type(refused).__name__] += 1
-        driver.trace(f"is not allowed to acknowledge {offsets} of {tp}: {refused}")
+        line.trace(f"is not allowed to acknowledge {offsets} of {tp}: {refused}")
         world.sink.take_back(records, batch)
 
 
-def _acknowledge_beyond(driver: "Driver", end: StreamOffset, tp: TopicPartition, lane: Lane) -> None:
+def _acknowledge_beyond(world: World, line: Line, end: StreamOffset, tp: TopicPartition, lane: Lane) -> None:
     """Commit offsets of a lane that its batch does not read, most of them not written yet: never allowed."""
-    world = driver.world
     start = lane.until + world.random.randint(-1, 3)
     offsets = OffsetRange(max(start, 0), lane.until + world.random.randint(4, 9))
     try:
-        _commits(driver, end).commit(tp, [offsets], lanes=[Owned(lane.hashes, lane.epoch)])
+        _commits(world, line, end).commit(tp, [offsets], lanes=[Owned(lane.hashes, lane.epoch)])
     except RedisUnavailableError:
-        driver.trace(f"does not know whether {offsets} of {tp} is refused")
+        line.trace(f"does not know whether {offsets} of {tp} is refused")
     except CoopKafkaError as refused:
         world.server.seen[type(refused).__name__] += 1
     else:
         raise Violation(f"BEYOND: {offsets} of {tp} is acknowledged, and {lane.hashes} was read to {lane.until}")
 
 
-def _commits(driver: "Driver", end: StreamOffset) -> CommitApi:
+def _commits(world: World, line: Line, end: StreamOffset) -> CommitApi:
     """The Commit API of the batch that ends there."""
-    world = driver.world
-    verbs = CommitVerbs.of(driver.line, GroupSettings(world.group), now=lambda: world.server.now_ms)
+    verbs = CommitVerbs.of(line, GroupSettings(world.group), now=lambda: world.server.now_ms)
     caller, fields = verbs.member(str(end.member))
-    return CommitApi(driver.line, verbs, Standing.of_batch(caller, end), fields)
+    return CommitApi(line, verbs, Standing.of_batch(caller, end), fields)
 
 
-def _delete(world: "World") -> None:
+def _delete(world: World) -> None:
     """An operator deletes the individual commits of a partition."""
     tp = world.random.choice(list(world.kafka.logs))
     if world.server.raw.delete(world.server.keys.ics(tp)):
@@ -90,6 +83,6 @@ def _delete(world: "World") -> None:
         world.invariants.check()
 
 
-def _records(world: "World", tp: TopicPartition, lane: Lane, offsets: OffsetRange) -> list[Record]:
+def _records(world: World, tp: TopicPartition, lane: Lane, offsets: OffsetRange) -> list[Record]:
     log = world.kafka.logs[tp][offsets.start : offsets.until]
     return [r for r in log if r.hash in lane.hashes and not world.kafka.aged(r)]

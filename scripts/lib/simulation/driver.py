@@ -9,8 +9,6 @@ Each actor's code reads like Spark's; every call of the service has scheduling p
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from coordinator.errors import CoopKafkaError, DataLossError
 from coordinator.member.poison import LOOK_MS
@@ -19,39 +17,28 @@ from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.membership import Joining
 from coordinator.redis.store import RedisStore
+from coordinator.settings import GroupSettings
 from coordinator.subscription import Topics
-from simulation import acknowledging, promises
+from simulation import acknowledging, failures, promises
 from simulation.actors import Actor, Jvm, Stopped
+from simulation.checkpoint import Checkpoint
 from simulation.kafka import TOPIC, Record, SimulatedLog
 from simulation.promises import Attempt
 from simulation.redis_server import Line
 from simulation.sink import Violation
 from simulation.tasks import Task
 from simulation.wishes import Wishes
-
-if TYPE_CHECKING:
-    from simulation.world import World
-
-
-@dataclass(slots=True)
-class Checkpoint:
-    """A checkpoint folder, which outlives its drivers."""
-
-    name: str
-    wal: list[str] = field(default_factory=list)
-    committed: set[int] = field(default_factory=set)
-    attempts: dict[int, Attempt] = field(default_factory=dict)
-    shared: bool = False  # two drivers have had it at once: Spark promises nothing then but to end one of them
-    lost: bool = False  # a driver found that nothing proves a position: its operator goes on at earliest
-    taken: int = 0  # batch ids from 0 on that the sink has from another checkpoint: it skips them
-    skipped: bool = False  # the sink skipped one of them: its operator gives the query an output of its own
-    aged: bool = False  # a driver found that records are gone: its operator goes on without them
+from simulation.work import Work
+from simulation.world import World
 
 
 class Driver:
     """One life of one application: JVM and reader process."""
 
-    def __init__(self, world: "World", name: str, checkpoint: Checkpoint, wishes: Wishes) -> None:
+    def __init__(
+        self, world: World, work: Work, name: str, checkpoint: Checkpoint, wishes: Wishes, settings: GroupSettings
+    ) -> None:
+        self._work, self._settings = work, settings
         self.world, self.name, self.checkpoint, self.wishes = world, name, checkpoint, wishes
         self.line = Line(world.server, self.trace)
         self.line.ran = self._ran
@@ -65,7 +52,6 @@ class Driver:
         self._planned_since, self._asked_ms, self._cuts = len(world.invariants.states) - 1, 0, 0
         self._ended_at = world.invariants.state  # when it asked last whether AvailableNow is done
         self._before_leaving = world.invariants.state  # when it began to end
-        settings = self._settings = world.settings(wishes, checkpoint)
         store = RedisStore.of(self.line, settings, now=lambda: world.server.now_ms)
         self._heartbeat_ms = settings.heartbeat_ms
         self.service = Service(
@@ -111,7 +97,7 @@ class Driver:
         except Stopped:
             self._end("stopped politely")
         except CoopKafkaError as error:
-            self.world.expect(self, error)
+            failures.expect(self.world, self.checkpoint, error)
             self._end(f"failed: {error}")
 
     def _end(self, why: str) -> None:
@@ -231,11 +217,11 @@ class Driver:
         self.trace(f"batch {n} reads {' '.join(map(str, records))}" + ("" if readable == end else " (part skipped)"))
         asked, attempt = self.line.done["authorize"], ck.attempts.setdefault(n, Attempt())
         promises.same_as_before(attempt, asked, end, readable, records, world.kafka.aged)
-        self.tasks = [world.start_task(self, slices) for slices in read if any(r for _, r in slices)]
+        self.tasks = [Task(world, self._work, self, slices) for slices in read if any(r for _, r in slices)]
         while not all(t.done for t in self.tasks):
             world.scheduler.turn(30)
             for _ in range(world.random.randint(1, 4) if self.wishes.acknowledges and world.chance(0.4) else 0):
-                acknowledging.acknowledge(self, readable, (ck.name, n))
+                acknowledging.acknowledge(world, self.line, readable, (ck.name, n))
         self.hangs_since = None
         world.sink.complete(ck.name, n, records)
         self.trace(f"sink complete {n}")

@@ -1,85 +1,81 @@
 """The end of a schedule: no more faults, and all must arrive; then once more with a member that is alone."""
 
-from itertools import chain
-from typing import TYPE_CHECKING
-
-from simulation import faults, operating
+from simulation import operating
+from simulation.applications import Applications
 from simulation.kafka import KEYS
 from simulation.sink import Violation
 from simulation.wishes import EXCLUSIVE
-
-if TYPE_CHECKING:
-    from simulation.world import World
+from simulation.world import MOST_RECORDS, SESSION_MS, World
 
 _QUIET_STEPS = 40_000  # a search among many suspects that are all empty took 15,000
 _MOST_HELD_UP = 6  # in a batch, its replay and a trial; again where nobody heard of it in time
 
 
-def quietly(world: "World") -> None:
+def quietly(world: World, apps: Applications) -> None:
     """Run the rest of a schedule; raises `Violation` if something is missing, or does not come to rest."""
-    _calm(world)
-    if world.work.endless or world.invariants.state.strikes:
-        _park(world)
-    _arrive(world)
+    _calm(world, apps)
+    if apps.work.endless or world.invariants.state.strikes:
+        _park(world, apps)
+    _arrive(world, apps)
     if world.chance(0.4):
-        _leave_one(world)
-        _arrive(world)
+        _leave_one(world, apps)
+        _arrive(world, apps)
 
 
-def _calm(world: "World") -> None:
+def _calm(world: World, apps: Applications) -> None:
     world.trace("--- quiet")
-    world.work.slow.clear()
-    world.quiet, world.server.unreliable, world.server.away_until_ms = True, 0.0, 0
+    apps.work.slow.clear()
+    apps.quiet, world.server.unreliable, world.server.away_until_ms = True, 0.0, 0
     while world.server.ghosts:
         world.server.run_ghost()
     for actor in world.scheduler.actors:
-        actor.wakes_at = min(actor.wakes_at, world.scheduler.now_ms + faults.SESSION_MS)
-    world.produce(2 * len(world.kafka.logs), 2 * faults.MOST_RECORDS)
-    for driver in world.running:
+        actor.wakes_at = min(actor.wakes_at, world.scheduler.now_ms + SESSION_MS)
+    world.produce(2 * len(world.kafka.logs), 2 * MOST_RECORDS)
+    for driver in apps.running:
         if driver.wishes.assignors == EXCLUSIVE:
-            faults.kill(world, driver)
+            apps.kill(driver)
 
 
-def _park(world: "World") -> None:
+def _park(world: World, apps: Applications) -> None:
     """What never ends is parked once some drivers were lost over it, and all else arrives; then it is released."""
     world.trace("--- endless")
-    world.work.held_up.clear()
+    apps.work.held_up.clear()
     free_at_ms = 0
     for _ in range(_QUIET_STEPS):
         if _all_but_parked(world):
             break
-        free_at_ms = _supervise(world, free_at_ms)
+        free_at_ms = _supervise(world, apps, free_at_ms)
         world.scheduler.step()
     else:
         raise Violation(f"STUCK: nothing arrives beside what never ends; strikes {world.invariants.state.strikes}")
     world.server.seen["all but parked"] += 1
-    for record, times in world.work.held_up.items():
+    for record, times in apps.work.held_up.items():
         world.server.seen[f"held up {times} times"] += 1
         if times > _MOST_HELD_UP:
             raise Violation(f"WALK: {record} has held up {times} drivers, one after the other")
     world.trace("--- released")
-    operating.release(world, healed=True)
+    operating.release(world, apps.work, healed=True)
 
 
-def _supervise(world: "World", free_at_ms: int) -> int:
+def _supervise(world: World, apps: Applications, free_at_ms: int) -> int:
     """Somebody stops a driver that hangs, and starts another; an operator releases what is parked for nothing.
 
     Another one starts when the lease of the last that hung has ended, which is what tells that it was lost over a
-    record (spec 7, Poison): after `free_at_ms`, which is given back as it is by then.
+    record: after `free_at_ms`, which is given back as it is by then.
     """
     now_ms = world.scheduler.now_ms
-    for driver in world.running:
-        if driver.hangs_since is not None and now_ms - driver.hangs_since > faults.SESSION_MS:
-            faults.kill(world, driver)
-            free_at_ms = now_ms + 2 * faults.SESSION_MS
-    if not world.running or (len(world.running) < 2 and now_ms >= free_at_ms):
-        world.start(world.random.choice(world.idle_checkpoints() or [world.new_checkpoint()]))
+    for driver in apps.running:
+        if driver.hangs_since is not None and now_ms - driver.hangs_since > SESSION_MS:
+            apps.kill(driver)
+            free_at_ms = now_ms + 2 * SESSION_MS
+    if not apps.running or (len(apps.running) < 2 and now_ms >= free_at_ms):
+        apps.start(world.random.choice(apps.idle_checkpoints() or [apps.new_checkpoint()]))
     if any(s.parked for s in world.invariants.state.strikes):
-        operating.release(world, healed=False)
+        operating.release(world, apps.work, healed=False)
     return free_at_ms
 
 
-def _all_but_parked(world: "World") -> bool:
+def _all_but_parked(world: World) -> bool:
     state, ends = world.invariants.state, world.kafka.ends()
     if state.run_id == "0" or not state.at_but_parked(ends):
         return False
@@ -89,22 +85,22 @@ def _all_but_parked(world: "World") -> bool:
     return True
 
 
-def _leave_one(world: "World") -> None:
-    """Nobody is there to help: a member that is alone must not stand in its own way (R6)."""
+def _leave_one(world: World, apps: Applications) -> None:
+    """Nobody is there to help: a member that is alone must not stand in its own way (rule: lease-end)."""
     world.trace("--- alone")
-    for driver in world.running[1:]:
-        faults.kill(world, driver)
-    world.produce(2 * len(world.kafka.logs), 3 * faults.MOST_RECORDS)
+    for driver in apps.running[1:]:
+        apps.kill(driver)
+    world.produce(2 * len(world.kafka.logs), 3 * MOST_RECORDS)
 
 
-def _arrive(world: "World") -> None:
+def _arrive(world: World, apps: Applications) -> None:
     for _ in range(_QUIET_STEPS):
-        if not world.running:
-            world.start(world.random.choice(world.idle_checkpoints() or [world.new_checkpoint()]))
-        if _arrived(world):
+        if not apps.running:
+            apps.start(world.random.choice(apps.idle_checkpoints() or [apps.new_checkpoint()]))
+        if _arrived(world, apps):
             break
         if any(s.parked for s in world.invariants.state.strikes):
-            operating.release(world, healed=True)  # a loss that was noticed late
+            operating.release(world, apps.work, healed=True)  # a loss that was noticed late
         world.scheduler.step()
     else:
         state = world.invariants.state
@@ -112,15 +108,14 @@ def _arrive(world: "World") -> None:
     _all_in_sink(world)
 
 
-def _arrived(world: "World") -> bool:
+def _arrived(world: World, apps: Applications) -> bool:
     state = world.invariants.state
-    ending = any(d.wishes.available_now for d in world.running)
-    writing = any(a.alive for a in chain.from_iterable(t.actors for t in world.tasks))
+    ending = any(d.wishes.available_now for d in apps.running)
     arrived = state.at(world.kafka.ends()) and state.run_id != "0"
-    return arrived and not ending and not writing and state.settled(d.member for d in world.running)
+    return arrived and not ending and not world.writing() and state.settled(d.member for d in apps.running)
 
 
-def _all_in_sink(world: "World") -> None:
+def _all_in_sink(world: World) -> None:
     for tp, end in world.kafka.ends().items():
         if missing := world.needed(tp, end):
             raise Violation(f"LOST: {missing[0]} and {len(missing) - 1} more never reached the sink")

@@ -3,30 +3,26 @@
 from collections.abc import Callable, Mapping
 from functools import partial
 from random import Random
-from typing import TYPE_CHECKING
 
 from simulation import operating, policies
-from simulation.actors import Stopped
-from simulation.driver import Checkpoint, Driver
+from simulation.applications import Applications
+from simulation.checkpoint import Checkpoint
 from simulation.wishes import drawn_cutting
+from simulation.world import MOST_RECORDS, SESSION_MS, World
 
-if TYPE_CHECKING:
-    from simulation.world import World
+Mixture = Mapping[Callable[[World, Applications], None], float]
 
-Mixture = Mapping[Callable[["World"], None], float]
-
-SESSION_MS = 4_000
 FAR_AHEAD_MS = 1_000 * SESSION_MS  # longer than any schedule
 _VERBS = ("join", "look", "assign", "acquire", "release", "authorize", "commit", "commit", "claim", "recover")
-MOST_DRIVERS, MOST_PARTITIONS, MOST_RECORDS, MOST_COPIES = 4, 4, 24, 3
+MOST_DRIVERS, MOST_PARTITIONS, MOST_COPIES = 4, 4, 3
 MOST_ENDLESS = 2
 
 
-def draw(world: "World") -> None:
+def draw(world: World, apps: Applications, mixture: Mixture) -> None:
     """One fault."""
-    fault = world.random.choices(list(world.faults), list(world.faults.values()))[0]
+    fault = world.random.choices(list(mixture), list(mixture.values()))[0]
     world.server.seen[fault.__name__.removeprefix("_")] += 1
-    fault(world)
+    fault(world, apps)
 
 
 def mixture(random: Random, *, peaceful: bool) -> Mixture:
@@ -41,100 +37,83 @@ def upgrading(mixture: Mixture) -> Mixture:
     return {**mixture, _policy: 60}
 
 
-def _crash(world: "World") -> None:
-    if world.running:
-        kill(world, world.random.choice(world.running))
+def _crash(world: World, apps: Applications) -> None:
+    if apps.running:
+        apps.kill(world.random.choice(apps.running))
 
 
-def kill(world: "World", driver: Driver) -> None:
-    """SIGKILL of JVM and reader process, where they are."""
-    driver.trace("CRASH")
-    world.orphan(driver)
-    for actor in sorted(driver.actors, key=world.scheduler.runs):  # itself last
-        world.scheduler.kill(actor)
-
-
-def _doom(world: "World") -> None:
+def _doom(world: World, apps: Applications) -> None:
     """A driver will be killed right after its next script of some kind, before its caller hears of it."""
-    if world.running:
-        driver = world.random.choice(world.running)
+    if apps.running:
+        driver = world.random.choice(apps.running)
         verb = world.random.choice(_VERBS)
         driver.trace(f"is doomed at its next {verb}")
-        driver.line.doom = verb, partial(kill, world, driver)
+        driver.line.doom = verb, partial(apps.kill, driver)
 
 
-def _stop(world: "World") -> None:
+def _stop(world: World, apps: Applications) -> None:
     """query.stop(), wherever the driver is."""
-    if working := [d for d in world.running if not d.ended]:
+    if working := [d for d in apps.running if not d.ended]:
         driver = world.random.choice(working)
         driver.trace("SIGTERM")
-        _end_main(world, driver)
+        apps.stop(driver)
 
 
-def _kill_jvm(world: "World") -> None:
+def _kill_jvm(world: World, apps: Applications) -> None:
     """SIGKILL of the JVM alone, also while it waits for an answer of the reader process."""
-    if working := [d for d in world.running if not d.ended]:
+    if working := [d for d in apps.running if not d.ended]:
         driver = world.random.choice(working)
         driver.trace("JVM KILLED" + (" in a call" if driver.jvm.calls else ""))
         driver.jvm.dead = True
         if driver.jvm.calls:
-            world.orphan(driver)
+            apps.orphan(driver)
         else:
-            _end_main(world, driver)
+            apps.stop(driver)
 
 
-def _end_main(world: "World", driver: Driver) -> None:
-    world.scheduler.throw(driver.main, Stopped())
-    if not driver.ended:
-        for actor in driver.actors:
-            world.scheduler.kill(actor)
-    world.orphan(driver)
-
-
-def _pause_process(world: "World") -> None:
+def _pause_process(world: World, apps: Applications) -> None:
     """SIGSTOP of everything: no heartbeat either."""
-    if world.running:
-        driver, ms = world.random.choice(world.running), world.random.randint(500, 3 * SESSION_MS)
+    if apps.running:
+        driver, ms = world.random.choice(apps.running), world.random.randint(500, 3 * SESSION_MS)
         driver.trace(f"paused for {ms} ms")
         for actor in driver.actors:
             actor.wakes_at = max(actor.wakes_at, world.scheduler.now_ms + ms)
 
 
-def _pause_jvm(world: "World") -> None:
+def _pause_jvm(world: World, apps: Applications) -> None:
     """The driver hangs, its heartbeat goes on: a long batch."""
-    if world.running:
-        driver, ms = world.random.choice(world.running), world.random.randint(500, 6 * SESSION_MS)
+    if apps.running:
+        driver, ms = world.random.choice(apps.running), world.random.randint(500, 6 * SESSION_MS)
         driver.trace(f"JVM paused for {ms} ms")
         driver.main.wakes_at = max(driver.main.wakes_at, world.scheduler.now_ms + ms)
 
 
-def _pause_task(world: "World") -> None:
-    writing = [a for t in world.tasks for a in t.actors if a.alive]
-    if writing:
+def _pause_task(world: World, apps: Applications) -> None:
+    if writing := world.writing():
         actor = world.random.choice(writing)
         actor.wakes_at = world.scheduler.now_ms + world.random.randint(500, 4 * SESSION_MS)
 
 
-def _start(world: "World") -> None:
+def _start(world: World, apps: Applications) -> None:
     """A driver starts: mostly on the checkpoint of one that ended, else an application of its own."""
-    if len(world.running) < MOST_DRIVERS:
-        idle = world.idle_checkpoints()
+    if len(apps.running) < MOST_DRIVERS:
+        idle = apps.idle_checkpoints()
         old = idle and world.chance(0.85)
-        world.start(world.random.choice(idle) if old else world.new_checkpoint())
+        apps.start(world.random.choice(idle) if old else apps.new_checkpoint())
 
 
-def _second_driver(world: "World") -> None:
-    if world.running and len(world.running) < MOST_DRIVERS:
-        checkpoint: Checkpoint = world.random.choice(world.running).checkpoint
+def _second_driver(world: World, apps: Applications) -> None:
+    if apps.running and len(apps.running) < MOST_DRIVERS:
+        checkpoint: Checkpoint = world.random.choice(apps.running).checkpoint
         world.trace(f"a second driver on {checkpoint.name}")
-        world.start(checkpoint)
+        apps.start(checkpoint)
 
 
-def _produce(world: "World") -> None:
+def _produce(world: World, apps: Applications) -> None:
     world.produce(world.random.randint(1, 4), MOST_RECORDS)
 
 
-def _grow(world: "World") -> None:
+def _grow(world: World, apps: Applications) -> None:
     """To a multiple mostly, else to one partition more."""
     now = len(world.kafka.logs)
     wanted = world.random.choice((2 * now, 2 * now, 3 * now, now + 1))
@@ -143,39 +122,39 @@ def _grow(world: "World") -> None:
         world.producers.grow(wanted, world.scheduler.now_ms)
 
 
-def _resplit(world: "World") -> None:
+def _resplit(world: World, apps: Applications) -> None:
     """A driver cuts its next batches into other lanes."""
-    if world.running:
-        driver = world.random.choice(world.running)
+    if apps.running:
+        driver = world.random.choice(apps.running)
         cutting = drawn_cutting(world.random)
         driver.trace(f"cuts otherwise: {cutting}")
         driver.service.guesses._cutting = cutting  # noqa: SLF001 - what measured costs will do
 
 
-def _policy(world: "World") -> None:
-    policies.switch(world)
+def _policy(world: World, apps: Applications) -> None:
+    policies.switch(world, apps)
 
 
-def _slow_key(world: "World") -> None:
-    world.work.turn_slow()
+def _slow_key(world: World, apps: Applications) -> None:
+    apps.work.turn_slow()
 
 
-def _endless_record(world: "World") -> None:
-    if len(world.work.endless) < MOST_ENDLESS:
-        world.work.turn_endless()
+def _endless_record(world: World, apps: Applications) -> None:
+    if len(apps.work.endless) < MOST_ENDLESS:
+        apps.work.turn_endless()
 
 
-def _operator_releases(world: "World") -> None:
-    operating.release(world, world.chance(0.5))
+def _operator_releases(world: World, apps: Applications) -> None:
+    operating.release(world, apps.work, healed=world.chance(0.5))
 
 
-def _time_passes(world: "World") -> None:
+def _time_passes(world: World, apps: Applications) -> None:
     """All hosts stand still for more than a minute: long enough for lanes to merge."""
     world.trace("the hosts sleep")
     world.scheduler.now_ms += 61_000
 
 
-def _retention(world: "World") -> None:
+def _retention(world: World, apps: Applications) -> None:
     """The oldest records of a partition are gone, read or not."""
     tp = world.random.choice(list(world.kafka.logs))
     beginning, end = world.kafka.beginnings[tp], len(world.kafka.logs[tp])
@@ -184,13 +163,13 @@ def _retention(world: "World") -> None:
         world.trace(f"{tp} begins at {world.kafka.beginnings[tp]}")
 
 
-def _outage(world: "World") -> None:
+def _outage(world: World, apps: Applications) -> None:
     ms = world.random.choice((500, 3_000, 3_000, 9_000))
     world.trace(f"Redis is away for {ms} ms")
     world.server.away_until_ms = world.scheduler.now_ms + ms
 
 
-def _clock_jump(world: "World") -> None:
+def _clock_jump(world: World, apps: Applications) -> None:
     """The clock of the Redis host is set: forward, back a little, or back from far ahead."""
     ms = world.random.choice((-SESSION_MS // 2, SESSION_MS // 2, 2 * SESSION_MS, -FAR_AHEAD_MS))
     world.trace(f"the clock of Redis jumps by {ms} ms")
@@ -199,43 +178,43 @@ def _clock_jump(world: "World") -> None:
         world.producers.break_promise()
 
 
-def _ghost(world: "World") -> None:
+def _ghost(world: World, apps: Applications) -> None:
     if world.server.ghosts:
         world.trace(f"a late script arrives: one of {[verb for verb, _, _ in world.server.ghosts]}")
         world.server.run_ghost()
 
 
-def _operator_resets(world: "World") -> None:
+def _operator_resets(world: World, apps: Applications) -> None:
     """An operator moves positions, mostly after he has killed all drivers; where members live he is refused."""
     if world.invariants.state.nonce:
         if world.chance(0.7):
-            for driver in world.running:
-                kill(world, driver)
+            for driver in apps.running:
+                apps.kill(driver)
         wait_ms = world.random.choice((0, SESSION_MS + 1))
         work = partial(operating.reset, world, MOST_RECORDS, wait_ms)
         world.operators.append(world.scheduler.spawn("operator", work))
 
 
-def _operator_is_killed(world: "World") -> None:
+def _operator_is_killed(world: World, apps: Applications) -> None:
     if working := [o for o in world.operators if o.alive]:
         world.trace("operator KILLED")
         world.scheduler.kill(working[-1])
 
 
-def _copy(world: "World") -> None:
+def _copy(world: World, apps: Applications) -> None:
     if len(world.server.copies) < MOST_COPIES and world.invariants.state.nonce:
         world.trace("Redis is copied")
         world.server.copy()
 
 
-def _restart_redis(world: "World") -> None:
+def _restart_redis(world: World, apps: Applications) -> None:
     if world.invariants.state.nonce:
         world.trace("REDIS RESTARTED")
         world.server.restart()
         world.invariants.check()
 
 
-def _restore_redis(world: "World") -> None:
+def _restore_redis(world: World, apps: Applications) -> None:
     """Two faults at once, no mirror of the latest reset and a copy of before it, would undo the reset."""
     if world.server.copies and (not world.invariants.reset or world.invariants.mirrored_everywhere):
         world.trace("REDIS RESTORED from an old copy")
@@ -243,12 +222,14 @@ def _restore_redis(world: "World") -> None:
         world.invariants.check()
 
 
-def _empty_redis(world: "World") -> None:
+def _empty_redis(world: World, apps: Applications) -> None:
     """Everything in Redis is lost, once the mirror can prove positions.
 
     Not while somebody founds a group that was absent when he looked: `latest` would be resolved twice.
     """
-    founding = any(d.founding for d in world.running) or any(verb == "found" for verb, _, _ in world.server.ghosts)
+    founding = any(d.founding for d in apps.running) or any(
+        verb == "create_positions" for verb, _, _ in world.server.ghosts
+    )
     if world.invariants.mirrored_everywhere and not founding:
         world.trace("REDIS EMPTIED")
         world.server.empty()

@@ -1,4 +1,4 @@
-"""What must hold of the state in Redis after every step (spec 2, 4.2, 7)."""
+"""What must hold of the state in Redis after every step."""
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
@@ -116,7 +116,7 @@ class Invariants:
                     raise Violation(f"AHEAD: the mirror is at {mirrored}, {record} is not in the sink")
 
     def _mirrored(self, tp: TopicPartition) -> int:
-        """What the mirror says of the latest reset epoch; what it says of an older one is no fact (spec 7)."""
+        """The mirror's offset of the latest reset epoch; one of an older reset epoch is no fact (rule: reset-epoch)."""
         return since_reset(self._kafka.group_offsets, self.reset).get(tp, (0, ""))[0]
 
     @property

@@ -1,7 +1,5 @@
 """An operator of the simulation: resets the group with the real code, and may be interrupted at every step of it."""
 
-from typing import TYPE_CHECKING
-
 from coordinator.errors import CoopKafkaError
 from coordinator.operations.operations import Operator
 from coordinator.operations.reset_plan import Chosen, ToOffset
@@ -9,19 +7,18 @@ from coordinator.redis.store import RedisStore
 from coordinator.settings import GroupSettings
 from simulation.kafka import TOPIC, SimulatedLog
 from simulation.redis_server import Line
+from simulation.work import Work
+from simulation.world import World
 
-if TYPE_CHECKING:
-    from simulation.world import World
 
-
-def release(world: "World", healed: bool) -> None:
+def release(world: World, work: Work, *, healed: bool) -> None:
     """Release what is parked, all of it; `healed` if the user's function ends now. Else only what never was endless."""
     if healed:
-        world.work.endless.clear()
+        work.endless.clear()
     store = RedisStore.of(Line(world.server, world.trace), GroupSettings(world.group), now=lambda: world.server.now_ms)
     try:
         parked = [s for s in store.strikes() if s.parked]
-        wanted = [s for s in parked if not any(s.tp == r.tp and r.hash in s.hashes for r in world.work.endless)]
+        wanted = [s for s in parked if not any(s.tp == r.tp and r.hash in s.hashes for r in work.endless)]
         if wanted and store.forgive(wanted, "by an operator"):
             world.trace(f"operator RELEASES {[s.field for s in wanted]}")
             world.server.seen["released"] += 1
@@ -29,7 +26,7 @@ def release(world: "World", healed: bool) -> None:
         world.trace(f"operator could not release: {error}")
 
 
-def reset(world: "World", most: int, wait_ms: int) -> None:
+def reset(world: World, most: int, wait_ms: int) -> None:
     """Wait, then move all partitions, or one, to some offset; refused while a member's lease runs."""
     world.scheduler.turn(wait_ms)
     offset, partition = world.random.randint(0, most), world.random.choice(list(world.kafka.logs)).partition

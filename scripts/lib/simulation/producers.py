@@ -1,7 +1,8 @@
 """Producers of the simulated topic: each writes a key to the partition that its idea of the topic says.
 
 When the topic grows they learn of it one by one, as producers do that refresh their metadata; until then one
-writes to the old partitions what another already writes to the new ones. Knows what is promised of that (spec R8).
+writes to the old partitions what another already writes to the new ones. Knows which order is promised
+(rule: growth-order).
 """
 
 from dataclasses import dataclass, field

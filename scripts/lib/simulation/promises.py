@@ -23,7 +23,7 @@ class Attempt:
 
 
 def reads_what_is_owned(end: StreamOffset, readable: StreamOffset, before: State, after: State) -> None:
-    """Nothing may be read that was not owned when it was asked, and all must that was owned all the time (R6)."""
+    """Only owned ranges may be read; those owned all the time must be read (rule: authorize-every-batch)."""
     cells, owned = cells_of(readable), _owned(end, before)
     if strange := cells - owned:
         raise Violation(f"FENCE: it may read what it did not own: {min(strange)}")
@@ -32,7 +32,7 @@ def reads_what_is_owned(end: StreamOffset, readable: StreamOffset, before: State
 
 
 def reads_nothing_parked(readable: StreamOffset, before: State, after: State) -> None:
-    """What is parked all the time is left out of a batch, also of one that was planned before (spec 7, Poison)."""
+    """No batch holds a lane that is parked all the time, whenever it was planned (rule: parked-until-released)."""
     for tp, lane in readable:
         for strike in (s for s in before.strikes & after.strikes if s.parked and s.tp == tp):
             if lane.position <= strike.offset < lane.until and lane.hashes.intersection(strike.hashes):
@@ -40,7 +40,7 @@ def reads_nothing_parked(readable: StreamOffset, before: State, after: State) ->
 
 
 def keeps_away(planned: Collection[Record], struck: Iterable[Strike], before: State, now: State) -> bool:
-    """Whether a struck lane is tried; nothing is planned with it, and nothing of what is parked (spec 7, Poison)."""
+    """Whether a struck lane is tried; nothing is planned with it, and nothing of what is parked (rule: trial-alone)."""
     tried = False
     for strike in struck:
         until = strike.offsets.until
@@ -57,7 +57,7 @@ def keeps_away(planned: Collection[Record], struck: Iterable[Strike], before: St
 
 
 def holds_back(planned: Iterable[Record], before: State, now: State, most: int) -> bool:
-    """Whether a partition is full of individual commits; then lanes ahead are given gaps only (spec 6, code 92)."""
+    """Whether a partition is at its cap; then lanes ahead read gaps only (rule: individual-commit-cap)."""
     full = [tp for tp in before.ics if min(before.held(tp), now.held(tp)) >= most]
     for record in (r for r in planned if r.tp in full and before.position(r) > now.stable(r.tp)):
         if record.offset >= max(before.last_gap(record), now.last_gap(record)):
@@ -73,7 +73,7 @@ def same_as_before(
     records: list[Record],
     aged: Callable[[Record], bool],
 ) -> None:
-    """A replay that owns everything has the same records; no attempt is given more than an earlier one.
+    """A replay that owns everything has the same records (rule: exact-resume); no attempt gets more than one before.
 
     `asked`: the number of the script that authorised it, since who was asked first may begin last.
     """
@@ -93,7 +93,7 @@ def _no_more_than_before(before: Attempt, asked: int, cells: Cells) -> None:
 
 
 def nothing_confirmed(planned: Iterable[Record], states: Sequence[State]) -> None:
-    """What stayed confirmed while a batch was planned is not in it (spec 1); a loss may take back for a while."""
+    """A batch holds no record that was confirmed all the time (rule: bounded-repeats); a loss may undo some."""
     for record in planned:
         if record.offset < min(s.position(record) for s in states):
             raise Violation(f"REPEAT: {record} was confirmed and is planned again")

@@ -106,7 +106,7 @@ class Line(RedisClient):
     """One driver's connection; see the module."""
 
     def __init__(self, server: Server, trace: Callable[[str], None]) -> None:
-        self._server, self._trace = server, trace
+        self._server, self.trace = server, trace
         self.ran: Callable[[str], None] = lambda verb: None  # right after a script said yes, whatever becomes of that
         self.doom: tuple[str, Callable[[], None]] | None = None  # a verb, and what happens right after its next script
         self.done: dict[str, int] = {}  # the number of each verb's latest script that said yes, of all the group's
@@ -125,11 +125,11 @@ class Line(RedisClient):
             if fate == "repeated":
                 reply = self._execute(verb, keys, args)
         except BaseException as answer:
-            self._trace(f"{verb} -> {type(answer).__name__} {answer}")
+            self.trace(f"{verb} -> {type(answer).__name__} {answer}")
             if fate == "lost" and not isinstance(answer, Violation):
                 raise self._no_answer(verb, fate) from None
             raise
-        self._trace(f"{verb} {' | '.join(args[1:])} -> {reply[2:]}" + (f" ({fate})" if fate else ""))
+        self.trace(f"{verb} {' | '.join(args[1:])} -> {reply[2:]}" + (f" ({fate})" if fate else ""))
         if self.doom and self.doom[0] == verb:
             self.doom[1]()
         if fate == "lost":
@@ -167,6 +167,6 @@ class Line(RedisClient):
         return fate
 
     def _no_answer(self, verb: str, fate: str) -> RedisUnavailableError:
-        self._trace(f"{verb} -> no answer ({fate})")
+        self.trace(f"{verb} -> no answer ({fate})")
         self._server.scheduler.turn(self._server.random.choice(_TIMEOUT_MS))
         return RedisUnavailableError(f"no answer in the simulation ({fate})")

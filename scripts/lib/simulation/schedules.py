@@ -7,9 +7,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from coordinator.cost.quotas import Why
-from simulation import faults
+from simulation import ending, faults, policies
+from simulation.applications import Applications
 from simulation.sink import Violation
-from simulation.world import Valkey, World
+from simulation.world import MOST_RECORDS, Valkey, World
 
 ENOUGH = 1_000
 """Schedules after which all of `REACHED` must have happened."""
@@ -40,6 +41,32 @@ REACHED = frozenset(
     | {"SinkSkippedBatchError", "the sink had it"}
 )
 """What schedules are for: a run that never comes to it proves nothing of it."""
+
+
+class Schedule:
+    """Faults for a while, then a quiet end in which all must arrive; the seed decides all of it."""
+
+    def __init__(self, valkey: Valkey, seed: int) -> None:
+        self.world = World(valkey, seed)
+        self._faults = faults.mixture(self.world.random, peaceful=self.world.peaceful)
+        self.world.server.unreliable = self.world.random.choice((0.0, 0.03, 0.1))
+        self._apps = Applications(self.world)
+
+    def run(self) -> None:
+        """Run it; raises `Violation`."""
+        world, apps = self.world, self._apps
+        if world.chance(0.15) and not world.peaceful:
+            policies.begin_plain(world, apps)
+            self._faults = faults.upgrading(self._faults)
+        world.produce(world.random.randint(0, 8), MOST_RECORDS)
+        for _ in range(world.random.choice((1, 2, 2, 3))):
+            apps.start(apps.new_checkpoint())
+        frequency = world.random.choice((0.02, 0.05, 0.1))
+        for _ in range(world.random.choice((100, 250, 500))):
+            if world.chance(frequency):
+                faults.draw(world, apps, self._faults)
+            world.scheduler.step()
+        ending.quietly(world, apps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,9 +125,10 @@ def run(
 
 def story(valkey: Valkey, seed: int) -> tuple[str, ...]:
     """Everything that happens in one schedule, whether it fails or not."""
-    world = World(valkey, seed)
+    schedule = Schedule(valkey, seed)
+    world = schedule.world
     try:
-        world.run()
+        schedule.run()
     except Violation as violation:
         world.trace(f"VIOLATION {violation}")
     finally:
@@ -109,9 +137,10 @@ def story(valkey: Valkey, seed: int) -> tuple[str, ...]:
 
 
 def _run_one(valkey: Valkey, seed: int, outcome: Outcome) -> Failure | None:
-    world = World(valkey, seed)
+    schedule = Schedule(valkey, seed)
+    world = schedule.world
     try:
-        world.run()
+        schedule.run()
     except Violation as violation:
         return Failure(seed, str(violation), tuple(world.story))
     except Exception as error:  # noqa: BLE001 - an error that is not ours is a violation too, with a seed to it

@@ -1,4 +1,4 @@
-"""The sink, and what it may never see: a key's first deliveries out of order (spec 1).
+"""The sink, and what it may never see: a key's first deliveries out of order (rule: key-order).
 
 BATCH    a batch's records appear at once, when it completes, and never again for the same batch id
 TASK     a task's records appear at once, when it ends: of a batch that was killed some are there, others not

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from coordinator.assignment.assignment_text import ranges_of
-from coordinator.assignment.rebalance import joined, minus
+from coordinator.assignment.rebalance import minus, union
 from coordinator.plan.poison import Strike
 from coordinator.progress.segments import Segment
 from coordinator.ranges import HashRange
@@ -78,14 +78,14 @@ class State:
                 owned.setdefault(member, {}).setdefault(tp, []).append(hashes)
         assigned = {member: ranges_of(text) for member, text in self.assignment.items()}
         return assigned.keys() == owned.keys() and all(
-            {tp: joined(hashes) for tp, hashes in owned[m].items()} == {tp: joined(h) for tp, h in ranges.items() if h}
+            {tp: union(hashes) for tp, hashes in owned[m].items()} == {tp: union(h) for tp, h in ranges.items() if h}
             for m, ranges in assigned.items()
         )
 
     def at_but_parked(self, ends: Mapping[TopicPartition, int]) -> bool:
         """Whether every hash of every partition that is not parked has been read to its end.
 
-        A new partition waits for the same hashes of older ones (R8).
+        A new partition waits for the same hashes of older ones (rule: growth-order).
         """
         return all(
             tp in self.segments

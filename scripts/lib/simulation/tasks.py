@@ -6,27 +6,36 @@ It tells its driver what the slices cost, as executors do: not every word arrive
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import Protocol
 
-from coordinator.cost.costs import KeyCost, RecordAt, SliceCost
+from coordinator.member.service import Service
 from coordinator.progress.slices import Slice
+from coordinator.telemetry import KeyCost, RecordAt, SliceCost
 from simulation.kafka import Record
-
-if TYPE_CHECKING:
-    from simulation.driver import Driver
-    from simulation.world import World
+from simulation.wishes import Wishes
+from simulation.work import Work, Worker
+from simulation.world import World
 
 _LOST = 0.03
+
+
+class Owner(Worker, Protocol):
+    """The driver of a task."""
+
+    name: str
+    wishes: Wishes
+    service: Service
 
 
 class Task:
     """Writes its records slice by slice, in order; done once any attempt is."""
 
-    def __init__(self, world: "World", driver: "Driver", slices: Sequence[tuple[Slice, list[Record]]]) -> None:
+    def __init__(self, world: World, work: Work, driver: Owner, slices: Sequence[tuple[Slice, list[Record]]]) -> None:
+        self._work = work
         self._world, self._driver, self._slices, self.done = world, driver, slices, False
         self.records = [r for _, records in slices for r in records]
         attempts = 2 if world.chance(0.05) else 1  # speculation
-        self.actors = [world.scheduler.spawn(f"{driver.name}'s task", self._write) for _ in range(attempts)]
+        self.actors = [world.spawn_writer(f"{driver.name}'s task", self._write) for _ in range(attempts)]
 
     def _write(self) -> None:
         while not all(self._work_on(s, records) for s, records in self._slices):
@@ -42,7 +51,7 @@ class Task:
         for record in records:
             if by_key:
                 self._tell(replace(SliceCost.nothing(s), at=RecordAt(record.hash, record.offset)))
-            keys[record.hash] += world.work.do(self._driver, record)
+            keys[record.hash] += self._work.do(self._driver, record)
             world.sink.write(record)
             if world.chance(0.02):
                 return False

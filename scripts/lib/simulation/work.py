@@ -1,22 +1,32 @@
 """What a user's function does with records: at once, slowly for some keys, and for some records it never ends."""
 
 from collections import Counter
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 from simulation.kafka import KEYS, Record
-
-if TYPE_CHECKING:
-    from simulation.driver import Driver
-    from simulation.world import World
+from simulation.world import World
 
 SLOW_MS = 400
 _LOOK_MS = 1_000
 
 
+class Worker(Protocol):
+    """The driver whose task works on a record."""
+
+    hangs_since: int | None  # when its batch met a record that never ends
+
+    @property
+    def running(self) -> bool:
+        """Whether it has not ended."""
+
+    def trace(self, what: object) -> None:
+        """One line of the story."""
+
+
 class Work:
     """Which keys are slow, which records hang, and whom they have held up."""
 
-    def __init__(self, world: "World") -> None:
+    def __init__(self, world: World) -> None:
         self._world = world
         self.slow: set[bytes | None] = set()
         self.endless: set[Record] = set()
@@ -36,7 +46,7 @@ class Work:
             self.endless.add(record)
             self._world.trace(f"{record} will never end")
 
-    def do(self, driver: "Driver", record: Record) -> int:
+    def do(self, driver: Worker, record: Record) -> int:
         """Work on a record of this driver's batch, for as long as it takes; how long it should take, in ms."""
         ms = SLOW_MS if record.key in self.slow else self._world.random.choice((0, 0, 5, 40))
         self._world.scheduler.turn(ms)
@@ -44,7 +54,7 @@ class Work:
             self._hang(driver, record)
         return ms
 
-    def _hang(self, driver: "Driver", record: Record) -> None:
+    def _hang(self, driver: Worker, record: Record) -> None:
         driver.trace(f"HANGS at {record}")
         self._world.server.seen["hung"] += 1
         if driver.running and driver.hangs_since is None:

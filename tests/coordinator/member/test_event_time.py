@@ -9,7 +9,7 @@ from coordinator.member.reading import limit
 from coordinator.member.requests import Grant, ReadFirstTimes, ResolveOffsets
 from coordinator.member.state import Reading, State
 from coordinator.offset_spec import AtTimestamps, NoMatch
-from coordinator.plan.planning import Cutting, Piece
+from coordinator.plan.planning import Cutting, OwnedRange
 from coordinator.progress.ownership import Owned
 from coordinator.progress.segments import Progress
 from coordinator.ranges import WHOLE, OffsetRange
@@ -32,7 +32,7 @@ def member(at: int = 10, at_1: int = 20, **changes: Any) -> State:
 
 
 def grant(ceiling: int | None, ceiling_1: int | None, at: int = 10, at_1: int = 20) -> Grant:
-    work = {TP: (Piece(WHOLE, at, EPOCH, ceiling),), TP1: (Piece(WHOLE, at_1, EPOCH, ceiling_1),)}
+    work = {TP: (OwnedRange(WHOLE, at, EPOCH, ceiling),), TP1: (OwnedRange(WHOLE, at_1, EPOCH, ceiling_1),)}
     return Grant(work, ENDS, None, False, ((TP, WHOLE), (TP1, WHOLE)))
 
 

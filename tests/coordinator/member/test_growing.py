@@ -20,7 +20,7 @@ from coordinator.member.requests import (
     RecordGrowths,
 )
 from coordinator.member.state import Growing, Pace, State
-from coordinator.plan.planning import Cutting, Piece, Pieces
+from coordinator.plan.planning import Cutting, OwnedRange, OwnedRanges
 from coordinator.progress.growth import Growth, Sight
 from coordinator.progress.ownership import Owned
 from coordinator.progress.segments import Progress
@@ -105,9 +105,9 @@ def test_a_growth_that_is_known_or_not_ours__no_line(growth: Growth, logged: set
     assert decided(log_growths, state, call()) == Decision(state)
 
 
-def pieces(position: int, ceiling: int | None) -> Pieces:
+def pieces(position: int, ceiling: int | None) -> OwnedRanges:
     """Both partitions; only the new one has a ceiling."""
-    return {TP: (Piece(WHOLE, position, EPOCH),), TP1: (Piece(WHOLE, 0, EPOCH, ceiling),)}
+    return {TP: (OwnedRange(WHOLE, position, EPOCH),), TP1: (OwnedRange(WHOLE, 0, EPOCH, ceiling),)}
 
 
 def grown(position: int, growth: Growth = GROWTH, **growing: Any) -> State:
@@ -118,7 +118,7 @@ def grown(position: int, growth: Growth = GROWTH, **growing: Any) -> State:
     return joined(log=GROWN_LOG, owning=known, growing=Growing(topic_ids=IDS, **growing))
 
 
-def limited(state: State, work: Pieces, *answers: Answer) -> Growing:
+def limited(state: State, work: OwnedRanges, *answers: Answer) -> Growing:
     """What is known of growth once this work has been granted."""
     grant = Grant(work, ENDS, None, everything=False, anew=((TP, WHOLE), (TP1, WHOLE)))
     allowance = Allowance(work, (), Cutting(1))
@@ -147,7 +147,7 @@ def test_the_older_partition_has_passed_a_sight__the_new_one_is_read_up_to_its_e
 def test_part_of_the_older_partition_has_passed_a_sight__that_part_is_read() -> None:
     earlier = Sight(0, {TP: 30, TP1: 20}, {TP: 30})
     state = grown(30, sights=(earlier,), number=1)
-    work = {**pieces(30, 20), TP1: (Piece(LEFT, 0, EPOCH, 20), Piece(RIGHT, 0, EPOCH, 0))}
+    work = {**pieces(30, 20), TP1: (OwnedRange(LEFT, 0, EPOCH, 20), OwnedRange(RIGHT, 0, EPOCH, 0))}
     behind: Answer = ReadPositions((TP,)), {TP: ((LEFT, 30), (RIGHT, 10))}
     limited(state, work, *looked(30)[:2], behind)
 

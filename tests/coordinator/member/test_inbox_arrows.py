@@ -6,10 +6,10 @@ from threading import Thread
 
 import pytest
 
-from coordinator.cost.costs import RecordAt, SliceCost
 from coordinator.member.inbox import Inbox
 from coordinator.progress.slices import Slice
 from coordinator.ranges import HashRange, OffsetRange
+from coordinator.telemetry import RecordAt, SliceCost
 from states import LEFT, RIGHT, TP, end_of
 
 ONE, OTHER = (Slice(TP, hashes, OffsetRange(10, 20)) for hashes in (LEFT, RIGHT))

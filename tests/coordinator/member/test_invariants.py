@@ -18,7 +18,7 @@ from coordinator.member.state import (
     Strikes,
     Turn,
 )
-from coordinator.plan.planning import Piece
+from coordinator.plan.planning import OwnedRange
 from coordinator.progress.growth import Sight
 from coordinator.progress.ownership import Owned
 from coordinator.progress.segments import Progress, Segment
@@ -62,7 +62,7 @@ SIGHT = Sight(0, {}, {})
         pytest.param(joined(batch=replace(BEGUN, readable={TP: ()}), evidence=UNCONFIRMED), id="nothing is readable"),
         pytest.param(joined(commits=Commits(UNDER_WAY), evidence=UNCONFIRMED), id="committing"),
         pytest.param(joined(commits=Commits(None, END, END), turn=Turn(committed=True, skipped=True)), id="committed"),
-        pytest.param(joined(pace=Pace(idle=({TP: (Piece(WHOLE, 10, EPOCH),)}, {TP: 10}))), id="idle"),
+        pytest.param(joined(pace=Pace(idle=({TP: (OwnedRange(WHOLE, 10, EPOCH),)}, {TP: 10}))), id="idle"),
         pytest.param(joined(strikes=Strikes((struck(), struck(hashes=LEFT)))), id="struck"),
         pytest.param(joined(growing=Growing((SIGHT, replace(SIGHT, number=3)), 4)), id="growing"),
     ],
@@ -123,7 +123,7 @@ def test_a_sound_state__nothing_is_broken(state: State) -> None:
             id="too many sights",
         ),
         pytest.param(
-            joined(pace=Pace(idle=({TP: (Piece(WHOLE, 10, EPOCH),)}, {TP: 11}))), "something to read", id="idle"
+            joined(pace=Pace(idle=({TP: (OwnedRange(WHOLE, 10, EPOCH),)}, {TP: 11}))), "something to read", id="idle"
         ),
         pytest.param(joined(strikes=Strikes((struck(), struck(count=2)))), "has two strikes", id="strikes"),
         pytest.param(joined(shown=Shown(slow_percent=101)), "101 % of the slots", id="slots"),

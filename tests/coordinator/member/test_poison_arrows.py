@@ -27,7 +27,7 @@ from coordinator.member.requests import (
     StrikeMember,
 )
 from coordinator.member.state import Evidence, State, Strikes, Turn
-from coordinator.plan.planning import Cutting, Piece
+from coordinator.plan.planning import Cutting, OwnedRange
 from coordinator.plan.poison import Strike
 from coordinator.progress.ownership import Owned, Ownership
 from coordinator.ranges import WHOLE, HashRange
@@ -104,16 +104,20 @@ def test_strikes_are_fresh__keep_them() -> None:
 
 
 def limited(
-    state: State, work: tuple[Piece, ...], trial: LaneId | None = None, *answers: Answer, anew: Any = ((TP, WHOLE),)
+    state: State,
+    work: tuple[OwnedRange, ...],
+    trial: LaneId | None = None,
+    *answers: Answer,
+    anew: Any = ((TP, WHOLE),),
 ) -> State:
     """The state once this work has been granted."""
     grant = Grant({TP: work}, {TP: 100}, trial, everything=False, anew=anew)
     return decided(limit, state, call(), *answers, (grant, Allowance({TP: work}, (), Cutting(1)))).state
 
 
-def piece(hashes: HashRange = WHOLE, ceiling: int | None = None) -> Piece:
+def piece(hashes: HashRange = WHOLE, ceiling: int | None = None) -> OwnedRange:
     """What is owned at position 10, up to a ceiling."""
-    return Piece(hashes, 10, EPOCH, ceiling)
+    return OwnedRange(hashes, 10, EPOCH, ceiling)
 
 
 def strikes(*of: Strike) -> Strikes:

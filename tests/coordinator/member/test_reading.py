@@ -13,7 +13,7 @@ from coordinator.member.limits import Limits
 from coordinator.member.reading import limit
 from coordinator.member.requests import Grant
 from coordinator.member.state import Pace, Reading, State, Strikes
-from coordinator.plan.planning import Cutting, Piece
+from coordinator.plan.planning import Cutting, OwnedRange
 from coordinator.progress.ownership import Owned
 from coordinator.progress.segments import Progress, Segment
 from coordinator.ranges import WHOLE, OffsetRange
@@ -21,16 +21,16 @@ from coordinator.redis.store import Acquired
 from states import EPOCH, LEFT, NOW, RIGHT, TP, Answer, asks, call, decided, held, joined, owning, owns, struck
 
 ENDS = {TP: 100}
-PIECE = Piece(WHOLE, 10, EPOCH)
-GRANTED = Piece(WHOLE, 10, EPOCH, 60)
+PIECE = OwnedRange(WHOLE, 10, EPOCH)
+GRANTED = OwnedRange(WHOLE, 10, EPOCH, 60)
 QUOTA = Quota(TP, GRANTED, 100, Cell(WHOLE, 1.0), 0.0)
 
 
-def grant(*pieces: Piece, ends: Any = None, everything: bool = False, anew: Any = ()) -> Grant:
+def grant(*pieces: OwnedRange, ends: Any = None, everything: bool = False, anew: Any = ()) -> Grant:
     return Grant({TP: pieces}, ends or ENDS, None, everything, anew)
 
 
-def limited(state: State, *pieces: Piece) -> Reading:
+def limited(state: State, *pieces: OwnedRange) -> Reading:
     """What is computed from a state in which the cost model grants these pieces."""
     acquired = state.owning.acquired
     before = (acquired, state.log.bounds, ENDS, state.strikes.strikes)
@@ -55,10 +55,12 @@ def test_nothing_has_changed__compute_nothing() -> None:
 @pytest.mark.parametrize(
     ("change", "asked"),
     [
-        pytest.param({"owning": owning(held(20))}, grant(Piece(WHOLE, 20, EPOCH)), id="positions"),
+        pytest.param({"owning": owning(held(20))}, grant(OwnedRange(WHOLE, 20, EPOCH)), id="positions"),
         pytest.param({"pace": Pace({TP: 50})}, grant(PIECE, ends={TP: 50}), id="targets"),
         pytest.param(
-            {"owning": owning(held(10, LEFT))}, grant(Piece(LEFT, 10, EPOCH), anew=()), id="fewer ranges, none is new"
+            {"owning": owning(held(10, LEFT))},
+            grant(OwnedRange(LEFT, 10, EPOCH), anew=()),
+            id="fewer ranges",
         ),
     ],
 )
@@ -89,7 +91,7 @@ def test_there_are_strikes__compute_at_each_look() -> None:
     state = owns(strikes=Strikes((struck(5, 200, parked=True),), NOW))
     looked_at = (state.owning.acquired, state.log.bounds, ENDS, state.strikes.strikes)
     state = replace(state, reading=replace(limited(owns(), GRANTED), seen=looked_at, struck={TP: (WHOLE,)}))
-    assert decided(limit, state, call()) == asks(state, grant(Piece(WHOLE, 10, EPOCH, 10)))
+    assert decided(limit, state, call()) == asks(state, grant(OwnedRange(WHOLE, 10, EPOCH, 10)))
 
 
 AHEAD = Progress((Segment(LEFT, 10), Segment(RIGHT, 30, (OffsetRange(40, 50), OffsetRange(60, 70)))))
@@ -103,8 +105,8 @@ def full(**changes: Any) -> State:
 
 
 def test_all_the_individual_commits_it_may_hold__ranges_ahead_fill_gaps_only_and_acquire_again() -> None:
-    ahead = Piece(RIGHT, 30, EPOCH, 60, (OffsetRange(40, 50), OffsetRange(60, 70)))
-    asked = grant(Piece(LEFT, 10, EPOCH), ahead, anew=((TP, WHOLE),))
+    ahead = OwnedRange(RIGHT, 30, EPOCH, 60, (OffsetRange(40, 50), OffsetRange(60, 70)))
+    asked = grant(OwnedRange(LEFT, 10, EPOCH), ahead, anew=((TP, WHOLE),))
     answer: Answer = asked, ALLOWED
     decision = decided(limit, full(), call(max_individual_commits=2), answer)
     assert decision.state.owning == owning(FULL, ranges={TP: (WHOLE,)}, stale=True)
@@ -112,6 +114,6 @@ def test_all_the_individual_commits_it_may_hold__ranges_ahead_fill_gaps_only_and
 
 
 def test_fewer_individual_commits_than_it_may_hold__no_ceiling() -> None:
-    ahead = Piece(RIGHT, 30, EPOCH, None, (OffsetRange(40, 50), OffsetRange(60, 70)))
-    asked = grant(Piece(LEFT, 10, EPOCH), ahead, anew=((TP, WHOLE),))
+    ahead = OwnedRange(RIGHT, 30, EPOCH, None, (OffsetRange(40, 50), OffsetRange(60, 70)))
+    asked = grant(OwnedRange(LEFT, 10, EPOCH), ahead, anew=((TP, WHOLE),))
     assert decided(limit, full(), call(max_individual_commits=3)) == asks(full(), asked)

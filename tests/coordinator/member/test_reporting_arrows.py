@@ -11,13 +11,13 @@ from coordinator.member.decision import Decision
 from coordinator.member.reporting import show_lanes
 from coordinator.member.requests import DescribeLanes, ShowLanes
 from coordinator.member.state import Reading, Shown, State, Strikes
-from coordinator.plan.planning import Cutting, Piece
+from coordinator.plan.planning import Cutting, OwnedRange
 from coordinator.ranges import WHOLE
 from coordinator.reports.lane_lines import CostKind, LaneLine, LanesTold
 from coordinator.reports.lane_report import Planned
 from states import EPOCH, LEFT, NONCE, NOW, RIGHT, TP, asks, call, decided, joined, struck
 
-QUOTA = Quota(TP, Piece(WHOLE, 10, EPOCH), 100, Cell(WHOLE, 1.0), 0.0)
+QUOTA = Quota(TP, OwnedRange(WHOLE, 10, EPOCH), 100, Cell(WHOLE, 1.0), 0.0)
 READING = Reading(quotas=(QUOTA,), until={TP: 100})
 DESCRIBE = DescribeLanes(Planned((QUOTA,), {TP: 100}, ()), None)
 
@@ -77,8 +77,8 @@ def test_something_has_changed__show_the_lanes(before: Shown) -> None:
 
 
 def test_slow_lanes__show_which_part_of_the_slots_they_take() -> None:
-    slow = QUOTA._replace(piece=Piece(RIGHT, 10, EPOCH), cell=Cell(RIGHT, 0.5, 100.0, sure=True), why=Why.BUDGET)
-    quick = QUOTA._replace(piece=Piece(LEFT, 10, EPOCH), cell=Cell(LEFT, 1.0, 1.0, sure=True))
+    slow = QUOTA._replace(piece=OwnedRange(RIGHT, 10, EPOCH), cell=Cell(RIGHT, 0.5, 100.0, sure=True), why=Why.BUDGET)
+    quick = QUOTA._replace(piece=OwnedRange(LEFT, 10, EPOCH), cell=Cell(LEFT, 1.0, 1.0, sure=True))
     state = member(Shown(), quotas=(quick, slow))
     describe = DescribeLanes(Planned((quick, slow), {TP: 100}, ()), None)
     answers = (describe, lanes(90)), (ShowLanes(lanes(90).lines, 45), True)

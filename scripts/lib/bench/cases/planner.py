@@ -10,7 +10,7 @@ from coordinator.clock import BootClock
 from coordinator.cost.quotas import Budget
 from coordinator.cost.steering import Steering
 from coordinator.key_hash import cuts
-from coordinator.plan.planning import Cutting, pieces, plan
+from coordinator.plan.planning import Cutting, plan, with_positions
 from coordinator.progress.ownership import Owned
 from coordinator.progress.segments import Progress, Segment
 from coordinator.ranges import WHOLE
@@ -29,7 +29,7 @@ def plan_time(world: World) -> Iterator[Result]:
     for turn in range(world.times):
         at = {tp: Progress(tuple(Segment(h, 100 + i + turn) for i, h in enumerate(cuts(SEGMENTS)))) for tp in tps}
         began = time.process_time()
-        granted = steering.grant(pieces(owned, at), ends)
+        granted = steering.grant(with_positions(owned, at), ends)
         plan(granted.work, ends, granted.cutting)
         took.append(time.process_time() - began)
     seconds = median(took)

@@ -1,0 +1,17 @@
+"""Errors of the command `coop-kafka` itself."""
+
+from coordinator.errors.base import CoopKafkaError
+
+
+class OutputError(CoopKafkaError):
+    """The command did its work, and then could not write its output."""
+
+    name = "OUTPUT_FAILED"
+    usual_remedy = "write the output to another place; look at the group before you run a verb again that changes it"
+
+
+class WrongUsageError(CoopKafkaError):
+    """An argument or a flag of the command is missing, unknown or has a value that cannot be used."""
+
+    name = "WRONG_USAGE"
+    usual_remedy = "look at the arguments of the verb with --help"

@@ -1,0 +1,42 @@
+"""Errors of the Commit API. A refused call commits nothing."""
+
+from coordinator.errors.base import CoopKafkaError
+
+
+class CommitError(CoopKafkaError):
+    """The arguments of a call contradict one another or name no worker. Nothing was committed."""
+
+    name = "COMMIT_REFUSED"
+    usual_remedy = "correct the argument that the message names"
+
+
+class CorruptCommitError(CommitError):
+    """A commit names both ranges and a plain offset, or neither."""
+
+    name = "CORRUPT_COMMIT"
+    usual_remedy = "give offset ranges, or one offset and no ranges"
+
+
+class CommitBeyondReadError(CommitError):
+    """A commit names offsets that the member cannot have read. `reach` is the first of them."""
+
+    name = "COMMIT_BEYOND_READ"
+    usual_remedy = "commit only records that the member has received"
+
+    def __init__(self, what: str, remedy: str = "", reach: int = 0) -> None:
+        super().__init__(what, remedy)
+        self.reach = reach
+
+
+class TooManyRangesError(CommitError):
+    """A commit has more ranges than one call may have: 60,000."""
+
+    name = "TOO_MANY_RANGES"
+    usual_remedy = "cut the list, and commit each part by one call"
+
+
+class OrderedCommitRefusedError(CommitError):
+    """An ordered commit waits for offsets that no live worker holds, or that another worker holds."""
+
+    name = "ORDERED_COMMIT_REFUSED"
+    usual_remedy = "read again from the offset that the message names"

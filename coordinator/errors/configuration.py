@@ -1,0 +1,75 @@
+"""Errors of what the user wrote: options, schema, checkpoint, environment. Nothing was read and nothing committed."""
+
+from coordinator.errors.base import CoopKafkaError
+
+
+class ConfigurationError(CoopKafkaError):
+    """The query or the command is set up in a way that cannot work. Nothing was read and nothing was committed."""
+
+    name = "INVALID_CONFIGURATION"
+
+
+class UnknownOptionError(ConfigurationError):
+    """An option, a property or a policy has a name that coop-kafka does not know."""
+
+    name = "UNKNOWN_OPTION"
+    usual_remedy = "use the name that the message suggests, or one of docs/options.md"
+
+
+class InvalidOptionError(ConfigurationError):
+    """A known option has a value that cannot be used."""
+
+    name = "INVALID_OPTION"
+    usual_remedy = "give a value within the limit that the message names"
+
+
+class ConflictingOptionsError(ConfigurationError):
+    """Two options exclude one another."""
+
+    name = "CONFLICTING_OPTIONS"
+    usual_remedy = "remove one of the two options, or change it as the message says"
+
+
+class MissingOptionError(ConfigurationError):
+    """A required option is absent."""
+
+    name = "MISSING_OPTION"
+    usual_remedy = "add the option that the message names"
+
+
+class SchemaMismatchError(ConfigurationError):
+    """The query names a schema that this source does not have."""
+
+    name = "SCHEMA_MISMATCH"
+    usual_remedy = "remove .schema(...), and select or cast columns after load()"
+
+
+class EnvironmentMismatchError(ConfigurationError):
+    """The Python of a Spark process, or of the command, lacks a package or has another version of it."""
+
+    name = "ENVIRONMENT_MISMATCH"
+    usual_remedy = "install coop-kafka with its dependencies on driver and executors; set PYSPARK_PYTHON to that Python"
+
+
+class CheckpointMismatchError(ConfigurationError):
+    """The checkpoint belongs to another group, to other topics or to a newer version, or its offset is damaged."""
+
+    name = "CHECKPOINT_MISMATCH"
+    usual_remedy = "give the query a new checkpoint and an output of its own; the group's positions stay in Redis"
+
+
+class SinkSkippedBatchError(ConfigurationError):
+    """The sink completed a batch without reading it. The records stay unread and uncommitted; nothing is lost."""
+
+    name = "SINK_SKIPPED_BATCH"
+    usual_remedy = (
+        "give the query an output of its own: the old output has this batch id already. If the query drops records "
+        "unread on purpose, set allow.unread.batches=true"
+    )
+
+
+class FunctionNotAllowedError(ConfigurationError):
+    """COOP_KAFKA_FUNCTIONS in the driver's environment does not allow this function of mapInRead."""
+
+    name = "FUNCTION_NOT_ALLOWED"
+    usual_remedy = "name an allowed function as module:function, or ask the administrator of the driver's host"

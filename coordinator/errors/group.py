@@ -1,0 +1,62 @@
+"""Errors of membership: who may join a group, and who still belongs to it."""
+
+from coordinator.errors.base import CoopKafkaError
+
+
+class GroupError(CoopKafkaError):
+    """The group does not allow this member or this operation."""
+
+    name = "GROUP_ERROR"
+
+
+class UnknownGroupError(GroupError):
+    """This Redis has no such group, or the group has no such member."""
+
+    name = "UNKNOWN_GROUP"
+    usual_remedy = "look at the names with coop-kafka groups list, and at the database number of the Redis url"
+
+
+class UnknownStrikeError(GroupError):
+    """The group has no strike in that place."""
+
+    name = "UNKNOWN_STRIKE"
+    usual_remedy = "look at the strikes with coop-kafka parked GROUP"
+
+
+class GroupBusyError(GroupError):
+    """A live member, or another operator, prevents the operation."""
+
+    name = "GROUP_BUSY"
+    usual_remedy = (
+        "for an operation, stop all queries of the group and wait session.timeout.ms; for a query, give each read and "
+        "each query a group of its own, or set allow.several.queries=true in both queries"
+    )
+
+
+class FencedMemberError(GroupError):
+    """Another driver with the same checkpoint replaced this member, or another member owns its key ranges now."""
+
+    name = "FENCED_MEMBER"
+    usual_remedy = "give each query a checkpoint of its own, or start the query again"
+
+
+class GroupRecoveringError(GroupError):
+    """Redis lost the group's state. For one session, members prove their positions and nothing else happens."""
+
+    name = "GROUP_RECOVERING"
+    retriable = True
+    usual_remedy = "wait for session.timeout.ms, then call again"
+
+
+class InconsistentGroupProtocolError(GroupError):
+    """A member has no assignor in common with the other members."""
+
+    name = "INCONSISTENT_GROUP_PROTOCOL"
+    usual_remedy = "add to the option assignor one that all members name"
+
+
+class InvalidAssignmentError(GroupError):
+    """The result of an assignor cannot be used: it has a hole, an overlap or a member that it does not fit."""
+
+    name = "INVALID_ASSIGNMENT"
+    usual_remedy = "mend the assignor, or choose another one"

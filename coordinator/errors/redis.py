@@ -1,0 +1,53 @@
+"""Errors of Redis: the server refused or did not answer, or it lacks the group's state."""
+
+from coordinator.errors.base import CoopKafkaError
+
+
+class StoreError(CoopKafkaError):
+    """Redis refused a call for a reason that coop-kafka does not know."""
+
+    name = "REDIS_ERROR"
+    usual_remedy = "report the message, with the versions of coop-kafka and of the server"
+
+
+class RedisUnavailableError(StoreError):
+    """Redis did not answer for longer than redis.max.outage, or never answered at the start."""
+
+    name = "REDIS_UNAVAILABLE"
+    retriable = True
+    usual_remedy = "start Redis or correct redis.url, then start the query again; nothing is lost"
+
+
+class RedisAccessError(StoreError):
+    """Redis refused the user, the password, a command or a key."""
+
+    name = "REDIS_ACCESS_DENIED"
+    usual_remedy = "put user and password into redis.url, and allow the commands and keys of conf/redis.acl"
+
+
+class RedisTlsError(StoreError):
+    """TLS with Redis failed: an untrusted or expired certificate, one for another host, or a server without TLS."""
+
+    name = "REDIS_TLS_FAILED"
+    usual_remedy = "in redis.url, name a host of the certificate, and by ssl_ca_certs the authority that signed it"
+
+
+class RedisConfigurationError(StoreError):
+    """The settings of the Redis server, or its kind, do not fit: for example, it can evict keys."""
+
+    name = "REDIS_CONFIGURATION"
+    usual_remedy = "change the setting or the part of redis.url that the message names"
+
+
+class StateFormatError(StoreError):
+    """A key of the group in Redis, or a copy of the group, has a text that cannot be read. Nothing was overwritten."""
+
+    name = "STATE_FORMAT"
+    usual_remedy = "look at the keys coop:v1:{group}:*; restore or delete the group's state"
+
+
+class StateLostError(StoreError):
+    """Redis lost the group's state, and neither Kafka's group nor a running query proves a position."""
+
+    name = "STATE_LOST"
+    usual_remedy = "restore a copy, use coop-kafka reset-offsets, or start once with onStateLoss=earliest"

@@ -1,0 +1,57 @@
+-- Writes first positions of partitions that have none. Creates the group if it does not exist (rule: first-positions).
+-- A topic with more partitions than recorded has grown: recorded here, once for the group (rule: growth-order).
+-- KEYS meta topics events growth, then segments ics stable of each partition
+-- ARGV[2] nonce of a new group ("" if the group must be there, rule: create-once),
+--   ARGV[3] partition.growth.grace in ms ("" if the caller reads given partitions and does not see a growth),
+--   ARGV[4..] "topic id count partition position" of each partition
+-- Reply {OK, nonce, seq, number of partitions with new positions} | ABSENT | LOST | SCHEMA
+local places = positions_asked(4)
+if redis.call('EXISTS', META) == 1 then
+  local bad = lost()
+  if bad then return bad end
+elseif ARGV[2] == '' then
+  return { 'ABSENT' }
+else
+  check_kinds()
+  for _, key in ipairs(KEYS) do  -- not a new group, but one that has lost part of its state
+    if key ~= KEYS[3] and redis.call('EXISTS', key) == 1 then return { 'LOST', META .. ' is gone, and ' .. key .. ' is not' } end
+  end
+  redis.call('HSET', META, 'schema', SCHEMA, 'nonce', ARGV[2], 'run_id', run_id(), 'commit_seq', '0',
+    'reset_epoch', '0', 'epochs', '0', 'created_at', ms(now_ms()))
+  event(KEYS[3], 'found', 'first positions of a new group')
+  keep()
+end
+local placed = 0
+
+local function grew(topic, id, old, new)
+  local now, kept = now_ms(), 'key order across it is kept'
+  if tonumber(new) % tonumber(old) ~= 0 then kept = 'no multiple, so key order across it cannot be promised' end
+  if ARGV[3] == '0' then kept = 'partition.growth.grace is 0, so key order across it is not kept' end
+  redis.call('HSET', KEYS[4], topic .. ' ' .. old .. ' ' .. new, id .. ' ' .. ms(now) .. ' ' .. ms(now + tonumber(ARGV[3])))
+  event(KEYS[3], 'growth', topic .. ': ' .. old .. ' -> ' .. new .. ' partitions; ' .. kept)
+end
+
+for i = 4, #ARGV do
+  local topic, id, count, partition, position = unpack(places[i])
+  local segments, ics, stable = KEYS[3 * i - 7], KEYS[3 * i - 6], KEYS[3 * i - 5]
+  local known, partitions = check_topic(redis.call('HGET', KEYS[2], topic), topic, KEYS[2])
+  if not known and redis.call('EXISTS', segments) == 1 then
+    event(KEYS[3], 'mend', topic .. ' was recorded no more: it is again, with ' .. count .. ' partitions')
+  elseif known == id and less(partition, partitions) and redis.call('EXISTS', segments) == 0 then
+    -- who reads whole topics gave positions to all these; who reads given partitions may come to this one now
+    local had = ARGV[3] ~= '' or redis.call('HEXISTS', stable, partition) == 1
+    if had then event(KEYS[3], 'mend', topic .. '-' .. partition .. ' had no positions: it begins at ' .. position) end
+  end
+  known, partitions = known or id, partitions or '0'
+  if known == id and less(partitions, count) then
+    if partitions ~= '0' and ARGV[3] ~= '' then grew(topic, id, partitions, count) end
+    redis.call('HSET', KEYS[2], topic, id .. ' ' .. count)
+  end
+  if known == id and redis.call('EXISTS', segments) == 0 then
+    replace(segments, { { lo = '0000000000000000', hi = '7fffffffffffffff', value = position } })
+    redis.call('HSET', stable, partition, position)
+    redis.call('DEL', ics)
+    placed = placed + 1
+  end
+end
+return reply(placed)

@@ -1,0 +1,93 @@
+"""Every number that a query or a group reports of itself, for docs/reference.md. Pure.
+
+A test compares each table with the keys of the report that it describes.
+"""
+
+from dataclasses import dataclass
+
+from coordinator.reports.lane_lines import ALONE, LEAD, NOTHING, OLDER, PARKED, ROOM, WAITS
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One number or text of a report."""
+
+    name: str
+    unit: str
+    meaning: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """A bound on what a lane may read in one batch, as `why` names it."""
+
+    text: str
+    meaning: str
+
+
+PROGRESS = (
+    Metric("minOffsetsBehindLatest", "offsets", "Smallest lag of a partition, measured at its lane furthest behind."),
+    Metric("maxOffsetsBehindLatest", "offsets", "Largest lag of a partition, measured at its lane furthest behind."),
+    Metric("avgOffsetsBehindLatest", "offsets", "Mean lag of the partitions, measured at their lanes furthest behind."),
+    Metric("lanes", "lanes", "Lanes of the last plan."),
+    Metric("limitedLanes", "lanes", "Lanes that a bound keeps from reading all records up to the log end."),
+    Metric("limited", "lane: why", "The first 20 of these lanes, each with its [bound](#bounds-of-a-lane)."),
+    Metric("parkedLanes", "lanes", "Lanes that no member reads until an operator releases them."),
+    Metric("slowestLane", "text", "The lane with the highest cost of a record, and that cost; `-` if unknown."),
+)
+
+LANE = (
+    Metric("position", "offset", "The next offset to read. All records of the lane below it are in the sink."),
+    Metric("lag", "records", "Records of the lane up to the log end, estimated from the density of its keys."),
+    Metric(
+        "lag_s",
+        "s",
+        "Age of the oldest unread record. `-` means unknown. `>` marks a lower bound: the record was there at the "
+        "member's first look.",
+    ),
+    Metric("rate", "records/s", "Records of the lane in the last batch, divided by the duration of the batch."),
+    Metric("record_ms", "ms", "Time that a record of the lane occupies a slot. 0 means unknown."),
+    Metric("cost", "text", "`sure` (measured), `guessed` (derived from the durations of batches) or `unknown`."),
+    Metric("quota", "records", "Records that the lane may read in the batch that was planned last."),
+    Metric("why", "text", "The [bound](#bounds-of-a-lane) on the lane."),
+)
+
+BATCH = (
+    Metric("member", "id", "The member that planned the batch."),
+    Metric("rows", "records", "Records that the batch read."),
+    Metric("bytes", "bytes", "Bytes of their keys and values. `-` if a task sent no report."),
+    Metric("seconds", "s", "Time from the authorisation of the batch to Spark's next call."),
+    Metric("lanes", "lanes", "Lanes with records to read."),
+    Metric("slowest", "lane", "The lane that took longest. `-` if unknown."),
+)
+
+COUNTERS = (
+    Metric(
+        "duplicate_commits",
+        "ranges",
+        "Committed ranges that were already committed, counted in the group's `meta`.",
+    ),
+    Metric(
+        "slow_percent",
+        "% of slots",
+        "Share of a member's slots that slow lanes take, in `member:<id>`. Assignors reduce its capacity by it.",
+    ),
+)
+
+REASONS = (
+    Reason(NOTHING, "No bound: the lane reads up to the log end."),
+    Reason("budget", "The lane reads only the records that it can finish within `batch.time.budget`."),
+    Reason("slow start", "The cost of the lane is still unknown, so its quota starts small and grows."),
+    Reason("suspect, on trial", "A slow lane is searched for, and this lane reads as part of the test."),
+    Reason("suspect, waits", "A slow lane is searched for, and this lane waits for its turn in the test."),
+    Reason("aside of a trial", "A slow lane is searched for, and this lane is no suspect. It reads beside the test."),
+    Reason("older lanes first", "The batch cannot hold all lanes, and lanes with older records come first."),
+    Reason("maxOffsetsPerTrigger", "Spark's limit on a batch bounds the lane."),
+    Reason("ceiling", "Another rule of the planner bounds the lane."),
+    Reason(f"ceiling: {OLDER}", "A new partition waits for the records of the older partitions."),
+    Reason(f"ceiling: {ROOM}", "The partition holds `max.individual.commits`, and the lane is ahead of the others."),
+    Reason(f"ceiling: {LEAD}", "The lane is `max.lane.lead` ahead of the lane furthest behind."),
+    Reason(ALONE, "A member died or hung over this lane. It is tried alone, in every second batch."),
+    Reason(WAITS, "Another lane is tried alone in this batch."),
+    Reason(PARKED, "A record of the lane hung twice. No member reads the lane until an operator releases it."),
+)

@@ -1,0 +1,125 @@
+"""Reports of executors: the cost of a slice for the task that read it. The planner guesses by them; positions never do.
+
+Values only. In `spark_coop_source`, `telemetry` measures and sends them, and `driver.telemetry_receiver` receives them.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import chain
+from typing import NamedTuple, Self
+
+from coordinator.progress.slices import Slice
+from coordinator.ranges import HashRange, OffsetRange
+from coordinator.subscription import TopicPartition
+
+MOST_KEYS = 8
+"""Keys of a slice that a report names: the costliest."""
+
+
+class KeyCost(NamedTuple):
+    """The hash of a key, the milliseconds of work on its records, and how many they were."""
+
+    key_hash: int
+    ms: float
+    rows: int
+
+
+def dearest(keys: Sequence[KeyCost], work_ms: float) -> KeyCost | None:
+    """The costliest of a lane's keys, if it stands out: most of the lane's work, or as dear as all others named."""
+    key = max(keys, key=lambda k: k.ms, default=None)
+    return key if key and 2 * key.ms > min(work_ms, sum(k.ms for k in keys)) else None
+
+
+class RecordAt(NamedTuple):
+    """One record: the hash of its key, and its offset."""
+
+    key_hash: int
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class SliceCost:
+    """What is known of the work on one slice of a batch; times are wall clock milliseconds of its task.
+
+    `finished` is False while only the beginning of the work, or a sign of life in it, was heard of: the
+    numbers then say how far it was. A report can be lost; no report means that nothing is known.
+    """
+
+    tp: TopicPartition
+    hashes: HashRange
+    offsets: OffsetRange
+    rows: int  # that were kept, so within `hashes`
+    bytes: int  # of their keys and values
+    read_ms: float  # fetching, decoding and choosing; shared out by rows among slices that were fetched at once
+    function_ms: float  # of the user's function inside `read`; with many keys at once, the sum over its threads
+    keys: tuple[KeyCost, ...]  # the costliest first; empty unless the function is called key by key
+    finished: bool
+    at: RecordAt | None = None  # the first record of what is worked on, where that is one key's only
+    handed_ms: float | None = None  # from the plan until its task handed its first records on, if it told of this slice
+
+    @property
+    def under_way(self) -> Slice:
+        """What the task is at: the slice, or of it only the key that is known to be worked on."""
+        if self.at is None:
+            return self.slice
+        key_hash, offset = self.at
+        return Slice(self.tp, HashRange(key_hash, key_hash), OffsetRange(offset, offset + 1))
+
+    @property
+    def slice(self) -> Slice:
+        """What the cost is of."""
+        return Slice(self.tp, self.hashes, self.offsets)
+
+    @classmethod
+    def nothing(cls, of: Slice) -> Self:
+        """The cost of a slice on which work has just begun."""
+        return cls(of.topic_partition, of.hashes, of.offsets, 0, 0, 0.0, 0.0, (), finished=False)
+
+    @classmethod
+    def together(cls, costs: Sequence[Self]) -> Self:
+        """The cost of several slices of one lane, at least one, with the offsets of the first."""
+        first = costs[0]
+        keys: dict[int, KeyCost] = {}
+        for key in chain.from_iterable(cost.keys for cost in costs):
+            before = keys.get(key.key_hash, KeyCost(key.key_hash, 0.0, 0))
+            keys[key.key_hash] = KeyCost(key.key_hash, before.ms + key.ms, before.rows + key.rows)
+        return cls(
+            first.tp,
+            first.hashes,
+            first.offsets,
+            sum(c.rows for c in costs),
+            sum(c.bytes for c in costs),
+            sum(c.read_ms for c in costs),
+            sum(c.function_ms for c in costs),
+            tuple(sorted(keys.values(), key=lambda key: -key.ms)[:MOST_KEYS]),
+            all(c.finished for c in costs),
+            handed_ms=min((c.handed_ms for c in costs if c.handed_ms is not None), default=None),
+        )
+
+    def clamped(self, most_ms: float, concurrency: int) -> Self:
+        """The same within reason, for it came over a network: no more rows than offsets, no more time than has passed.
+
+        So much for the reading, and for each of the `concurrency` threads of the function, whose times add up.
+        """
+        known = (
+            self.at is not None
+            and self.at.key_hash in self.hashes
+            and self.offsets.start <= self.at.offset < self.offsets.until
+        )
+        return type(self)(
+            self.tp,
+            self.hashes,
+            self.offsets,
+            min(max(self.rows, 0), len(self.offsets)),
+            max(self.bytes, 0),
+            min(max(self.read_ms, 0.0), most_ms),
+            min(max(self.function_ms, 0.0), most_ms * concurrency),
+            tuple(
+                KeyCost(key.key_hash, min(max(key.ms, 0.0), most_ms), min(max(key.rows, 0), len(self.offsets)))
+                for key in self.keys[:MOST_KEYS]
+                if key.key_hash in self.hashes
+            ),
+            self.finished,
+            self.at if known else None,
+            self.handed_ms,
+        )

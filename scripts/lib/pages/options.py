@@ -1,0 +1,63 @@
+"""docs/options.md, made from the option tables."""
+
+from collections.abc import Iterable, Mapping
+
+from pages.markdown import table
+from spark_coop_source.options.kafka_table import NO_EFFECT, PASSED, REFUSED, REFUSED_FAMILIES, UNDERSTOOD
+from spark_coop_source.options.table import OPTIONS
+from spark_coop_source.options.values import INT, LONG, Integer, Kind, Option, Section
+
+_HEAD = """# Options
+
+<!-- Made by scripts/reference-pages from the option tables of the code. Do not edit. -->
+
+Names are looked up in any case. An option that is not here is refused, with the nearest name if there is one.
+A value has at most 1,000,000 characters, unless its row names another limit; `mapInRead` has no limit.
+Accepted options that have no effect cost one WARN line when the query starts.
+How they compare with those of Spark's Kafka source: [parity.md](parity.md).
+"""
+_KAFKA = """
+## Kafka's own options
+
+Java's names, with the prefix `kafka.`.
+"""
+
+
+def markdown() -> str:
+    """The whole page."""
+    return "".join([_HEAD, *(_section(section) for section in Section), _KAFKA, *_kafka()])
+
+
+def _section(section: Section) -> str:
+    head = ("option", "values", "default", "for", "meaning")
+    return f"\n## {section}\n\n" + table(head, (_cells(option) for option in OPTIONS if option.section is section))
+
+
+def _cells(option: Option[object]) -> tuple[str, ...]:
+    return f"`{option.name}`", _values(option.kind), _default(option), option.where, option.meaning
+
+
+def _default(option: Option[object]) -> str:
+    return option.default_shown if option.default is None else f"`{option.default}`"
+
+
+def _values(kind: Kind[object]) -> str:
+    """The limit, short where it is only the range of a number type."""
+    if isinstance(kind, Integer) and kind.most in (INT, LONG):
+        return f"whole number, at least {kind.least}"
+    return kind.limit
+
+
+def _kafka() -> Iterable[str]:
+    understood = ((f"`kafka.{name}`", meaning) for name, meaning in UNDERSTOOD.items())
+    passed = ((f"`kafka.{name}`", _values(kind)) for name, kind in PASSED.items())
+    refused = REFUSED | {f"{start}*": remedy for start, remedy in REFUSED_FAMILIES.items()}
+    yield "\n### Understood here\n\n" + table(("option", "meaning"), understood)
+    yield "\n### Handed to kafka-python\n\n" + table(("option", "values"), passed)
+    yield "\n### Accepted, without effect\n\n" + table(("options", "why"), _by_reason(NO_EFFECT))
+    yield "\n### Refused\n\n" + table(("options", "what to do"), _by_reason(refused))
+
+
+def _by_reason(reasons: Mapping[str, str]) -> Iterable[tuple[str, str]]:
+    for reason in dict.fromkeys(reasons.values()):
+        yield ", ".join(f"`kafka.{name}`" for name in reasons if reasons[name] == reason), reason

@@ -1,0 +1,146 @@
+"""The command `scripts/picture`: runs a query with one slow key, and draws its group into docs/lanes.svg.
+
+The group is read from Redis as `coop-kafka describe` reads it, between two batches of the running query.
+"""
+
+import argparse
+import contextlib
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+import processes
+import servers
+from broker_jars import ROOT
+from coordinator.errors import UnknownGroupError
+from coordinator.group_state import GroupState
+from coordinator.key_hash import hash_key
+from coordinator.redis.client import RedisClient
+from coordinator.redis.snapshot import read_group
+from coordinator.subscription import TopicPartition
+from partition_drawing import Words, draw, lanes
+from spark_coop_source.map_in_read import map_in_read
+from topics import Kafka, Record
+
+PICTURE = ROOT / "docs" / "lanes.svg"
+GROUP, SLOTS = "orders-to-lake", 6
+RECORDS, KEYS = 32_000, 101
+SLOW_KEY, SLOW_US, DEAR_US, CHEAP_US = 7, 150_000, 8_000, 1_000
+_PATIENCE_S, _POLL_S = 120.0, 0.1
+_AHEAD = 1.4  # times as far as the last lane: so far is each other one
+
+
+def waited(key: bytes | None, records: pa.RecordBatch) -> pa.RecordBatch:
+    """The work: wait as many microseconds for each record as its value says."""
+    for value in records.column("value").to_pylist():
+        time.sleep(int(value) / 1_000_000)
+    return pa.RecordBatch.from_pydict({"key": pa.array([key], pa.binary())})
+
+
+def main() -> int:
+    """Draw the picture anew; 0 if it was written, 1 if the query never came to a state that is worth drawing."""
+    parser = argparse.ArgumentParser(prog="scripts/picture", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--output", type=Path, default=PICTURE, help="the SVG to write, default docs/lanes.svg")
+    output = parser.parse_args().output.resolve()
+    with ExitStack() as stack:
+        stack.enter_context(processes.ending_politely())
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="coop-kafka-picture-")))
+        kafka, redis = servers.kafka(folder), servers.valkey(folder)
+        stack.callback(kafka.stop)
+        stack.callback(redis.stop)
+        tp = TopicPartition(Kafka(kafka.address).create_topic("orders"), 0)
+        Kafka(kafka.address).produce(tp.topic, _records())
+        query = stack.enter_context(_running(kafka.address, redis.address, tp.topic, folder))
+        client = stack.enter_context(closing(RedisClient(redis.address)))
+        state = _telling_state(client, tp, query)
+    if state is None:
+        print("The query never had several lanes at different offsets: run it again.", file=sys.stderr)
+        return 1
+    output.write_text(draw(state, tp, _words(state, tp)), encoding="utf-8")
+    print(f"Wrote {output}")
+    return 0
+
+
+def _records() -> Iterator[Record]:
+    """Keys by turns; one is very slow, each eighth takes longer than the others."""
+    for number in range(RECORDS):
+        key = number * 7_919 % KEYS
+        cost = SLOW_US if key == SLOW_KEY else DEAR_US if key % 8 == 3 else CHEAP_US
+        yield Record(str(cost).encode(), _key(key))
+
+
+def _key(number: int) -> bytes:
+    return b"customer-%d" % number
+
+
+@contextlib.contextmanager
+def _running(bootstrap: str, redis_url: str, topic: str, folder: Path) -> Iterator[StreamingQuery]:
+    """The query, at work."""
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    java = f"-Dlog4j2.configurationFile={ROOT / 'conf' / 'log4j2.properties'} -Dcoop.log={folder / 'spark.log'}"
+    builder = SparkSession.builder.master(f"local[{SLOTS}]").appName("picture").config("spark.ui.enabled", "false")
+    builder = builder.config("spark.ui.showConsoleProgress", "false").config("spark.driver.extraJavaOptions", java)
+    options = {
+        "kafka.bootstrap.servers": bootstrap,
+        "subscribe": topic,
+        "startingOffsets": "earliest",
+        "group": GROUP,
+        "redis.url": redis_url,
+        "slots": str(SLOTS),
+        "batch.time.budget": "2s",
+    }
+    with contextlib.chdir(folder):  # where Python workers look for modules first: they must find the installed ones
+        spark = builder.config("spark.python.unix.domain.socket.enabled", "true").getOrCreate()
+        rows = spark.readStream.format("coop-kafka").options(**options)
+        rows = rows.options(**map_in_read(waited, schema="key binary", per_key=True))
+        writer = rows.load().writeStream.format("noop").option("checkpointLocation", str(folder / "checkpoint"))
+        query = writer.start()
+        try:
+            yield query
+        finally:
+            query.stop()
+            spark.stop()
+
+
+def _telling_state(client: RedisClient, tp: TopicPartition, query: StreamingQuery) -> GroupState | None:
+    """The first state in which the slow key's lane is last, and the others are at different offsets."""
+    deadline = time.monotonic() + _PATIENCE_S
+    while query.isActive and time.monotonic() < deadline:
+        with contextlib.suppress(UnknownGroupError):
+            state = read_group(client, GROUP)
+            if _tells(state, tp):
+                return state
+        time.sleep(_POLL_S)
+    return None
+
+
+def _tells(state: GroupState, tp: TopicPartition) -> bool:
+    found = lanes(state, tp) if tp in state.segments else ()
+    positions = sorted({lane.position for lane in found})
+    if len(positions) < SLOTS - 1:
+        return False
+    last = [lane.hashes for lane in found if lane.position == positions[0]]
+    alone = len(last) == 1 and last[0].share < 1 / 64 and hash_key(_key(SLOW_KEY)) in last[0]
+    return alone and _AHEAD * positions[0] < positions[1]
+
+
+def _words(state: GroupState, tp: TopicPartition) -> Words:
+    count = len(lanes(state, tp))
+    times = SLOW_US // CHEAP_US
+    return Words(
+        f"One Kafka partition, {count} lanes, one slow key",
+        f"A real run: {RECORDS:,} records of {KEYS} keys, {SLOTS} tasks. One key takes {times} times as long as most.",
+        "the slow key falls behind alone",
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

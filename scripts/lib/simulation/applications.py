@@ -1,0 +1,108 @@
+"""The applications of the group: their checkpoints, the drivers that live on them, and how drivers end."""
+
+from dataclasses import replace
+
+from coordinator.assignors.registry import assignors
+from coordinator.member.invariants import check
+from coordinator.settings import GroupSettings
+from simulation.actors import Stopped
+from simulation.checkpoint import Checkpoint
+from simulation.driver import Driver
+from simulation.wishes import ASSIGNORS, EXCLUSIVE, Broken, Wishes
+from simulation.work import Work
+from simulation.world import MOST_RECORDS, SESSION_MS, World
+
+UPGRADED = 4  # the steps of an upgrade to sharing (`policies`)
+_HEARTBEAT_MS, _OUTAGE_MS, _RETENTION_MS = 1_000, 6_000, 3_600_000
+
+
+class Applications:
+    """All drivers of one schedule; the seed decides the wishes of each."""
+
+    def __init__(self, world: World) -> None:
+        self.world, self.work = world, Work(world)
+        self.drivers: list[Driver] = []
+        self.upgrade = UPGRADED
+        self.quiet = False
+        self._checkpoints: list[Checkpoint] = []
+        self._longest_ms = 300_000 if world.peaceful else world.random.choice((300_000, 300_000, 12_000))
+        self._available_now = world.chance(0.25)
+        self._most_ics = world.random.choice((10_000, 10_000, 1, 3))
+
+    @property
+    def running(self) -> list[Driver]:
+        """The drivers that have not ended."""
+        return [d for d in self.drivers if d.running]
+
+    def new_checkpoint(self) -> Checkpoint:
+        """The empty checkpoint of a new application."""
+        taken = self.world.random.choice((0,) * 7 + (1, 2))
+        name = f"c{len(self._checkpoints)}"
+        self._checkpoints.append(Checkpoint(name, taken=0 if self.world.peaceful else taken))
+        return self._checkpoints[-1]
+
+    def idle_checkpoints(self) -> list[Checkpoint]:
+        """The checkpoints without a driver."""
+        busy = [d.checkpoint for d in self.running]
+        return [c for c in self._checkpoints if c not in busy]
+
+    def start(self, checkpoint: Checkpoint) -> None:
+        """A driver starts on this checkpoint."""
+        checkpoint.shared |= any(d.checkpoint is checkpoint for d in self.running)
+        available_now = self._available_now and not self.quiet and self.world.chance(0.7)
+        exclusive = not (self.quiet or self.world.peaceful) and self.world.chance(0.02)
+        wishes = Wishes.drawn(
+            self.world.random,
+            available_now=available_now,
+            sharing=None if self.upgrade == UPGRADED else self.upgrade == UPGRADED - 1,
+            assignors=EXCLUSIVE if exclusive else self.world.random.choice(ASSIGNORS),
+        )
+        if self._most_ics < MOST_RECORDS:
+            wishes = replace(wishes, acknowledges=True)  # so that the cap is reached
+        settings, name = self._settings(wishes, checkpoint), f"d{len(self.drivers)}"
+        self.drivers.append(Driver(self.world, self.work, name, checkpoint, wishes, settings))
+        self.world.started.append(wishes)
+        self.drivers[-1].trace(f"starts: {wishes}")
+
+    def orphan(self, driver: Driver) -> None:
+        """The driver is gone: its tasks are killed, or write on."""
+        for task in driver.tasks:
+            if self.world.chance(0.5):
+                for actor in task.actors:
+                    self.world.scheduler.kill(actor)
+
+    def kill(self, driver: Driver) -> None:
+        """SIGKILL of JVM and reader process, where they are."""
+        driver.trace("CRASH")
+        self.orphan(driver)
+        for actor in sorted(driver.actors, key=self.world.scheduler.runs):  # itself last
+            self.world.scheduler.kill(actor)
+
+    def stop(self, driver: Driver) -> None:
+        """End its query politely, wherever it is."""
+        self.world.scheduler.throw(driver.main, Stopped())
+        if not driver.ended:
+            for actor in driver.actors:
+                self.world.scheduler.kill(actor)
+        self.orphan(driver)
+
+    def _settings(self, wishes: Wishes, checkpoint: Checkpoint) -> GroupSettings:
+        """The settings of a driver, whose operator has read how the last one on this checkpoint failed."""
+        return GroupSettings(
+            self.world.group,
+            watch=check,
+            session_ms=SESSION_MS,
+            longest_ms=self._longest_ms,
+            batch_budget_ms=wishes.batch_budget_ms,
+            max_lead_ms=wishes.max_lead_ms,
+            heartbeat_ms=_HEARTBEAT_MS,
+            retention_ms=_RETENTION_MS,
+            max_outage_ms=_OUTAGE_MS,
+            on_state_loss="earliest" if checkpoint.lost or wishes.on_state_loss == "earliest" else "fail",
+            fail_on_data_loss=wishes.fail_on_data_loss and not checkpoint.aged,
+            growth_grace_ms=self.world.growth_grace_ms,
+            tokens=self.world.tokens,
+            sharing=wishes.sharing,
+            assignors=tuple(Broken(a) if wishes.broken else a for a in assignors(wishes.assignors)),
+            max_individual_commits=self._most_ics,
+        )

@@ -1,0 +1,46 @@
+"""Which errors may end a driver, after what has happened in its schedule."""
+
+from collections import Counter
+
+from coordinator.errors import (
+    CoopKafkaError,
+    DataLossError,
+    FencedMemberError,
+    GroupBusyError,
+    InconsistentGroupProtocolError,
+    RedisUnavailableError,
+    SinkSkippedBatchError,
+    StateLostError,
+)
+from simulation.checkpoint import Checkpoint
+from simulation.sink import Violation
+from simulation.wishes import EXCLUSIVE
+from simulation.world import World
+
+
+def expect(world: World, checkpoint: Checkpoint, error: CoopKafkaError) -> None:
+    """Raise `Violation` unless what happened in this schedule may end a driver so."""
+    seen: Counter[str] = world.server.seen
+    match error:
+        case GroupBusyError():
+            expected = len(world.started) > 1
+        case FencedMemberError():
+            expected = checkpoint.shared or seen["ghost"] > 0
+        case RedisUnavailableError():
+            expected = seen["outage"] > 0 or sum(seen[f] for f in ("refused", "lost", "ghost")) > 0
+        case InconsistentGroupProtocolError():
+            expected = any(wishes.assignors == EXCLUSIVE for wishes in world.started)
+        case StateLostError():
+            expected = seen["empty_redis"] > 0
+            checkpoint.lost = True
+        case SinkSkippedBatchError():
+            expected = checkpoint.skipped
+            checkpoint.taken = 0
+        case DataLossError():
+            expected = seen["retention"] > 0
+            checkpoint.aged = True
+        case _:
+            expected = False
+    seen[type(error).__name__] += 1
+    if not expected:
+        raise Violation(f"ERROR: the driver on {checkpoint.name} failed: {error}")

@@ -1,1 +1,0 @@
-"""What each slice costs its task, measured and told to the driver by one datagram."""

@@ -1,0 +1,105 @@
+"""A record batch that is decompressed to more than a chunk may hold: some of its records at a time.
+
+    blocks    |-------|-------|-------|-------|
+    records   |a--|b-------|c---|d-----------|        a and b are a part, c is one, d another
+
+So what is in memory is a part, or a single record that is larger: no record is cut. Knows where a record ends, and
+where its offset is; nothing of what else is in it.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import chain
+
+import numpy as np
+from kafka.record.util import decode_varint
+
+from spark_coop_source.decode.decompression import Blocks, Payload
+from spark_coop_source.decode.record_places import size_of, whole
+from spark_coop_source.decode.varints import Places
+
+HEAD_BYTES = 32
+"""What is needed to read the length of a record and its offset: a byte and three varints."""
+
+LONGEST = 2**31 - 1
+"""Bytes of a record: Kafka's lengths have 32 bits."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchPart:
+    """Some records in a row: the places where they begin in `data`, which may hold more."""
+
+    data: Payload
+    places: Places
+
+
+class BatchParts:
+    """The records of one batch, of whose bytes `blocks` are made as they are needed.
+
+    A record of more than `largest` bytes is passed over, once `too_large` was called with its offset delta and its size
+    and has not raised. Raises `ValueError` where records do not end with the last block.
+    """
+
+    def __init__(self, blocks: Blocks, count: int, largest: int, too_large: Callable[[int, int], None]) -> None:
+        self._blocks = blocks
+        self._left = count
+        self._largest = largest
+        self._too_large = too_large
+        self._data: Payload = b""
+        self._at = 0
+        self._need = 0  # bytes of the next record, if it is larger than a part
+
+    def of(self, rows: int, size: int) -> Iterator[BatchPart]:
+        """All of them, in parts of at most `rows` records and, unless it is a single one, about `size` bytes."""
+        while self._left > 0:
+            until = min(len(self._data), self._at + max(size, self._need))
+            found, end = whole(self._data, self._at, until, min(self._left, rows))
+            if found:
+                places = np.concatenate(found)
+                yield BatchPart(self._data, places)
+                self._at, self._left, self._need = end, self._left - len(places), 0
+            else:
+                self._refill(size)
+        if self._at != len(self._data) or any(len(block) for block in self._blocks):
+            raise ValueError("there is more in the batch than its records")
+
+    def _refill(self, size: int) -> None:
+        """Go on to the next record that may be read, and hold all of it."""
+        self._hold(HEAD_BYTES)
+        need = size_of(self._data, self._at)
+        if need <= self._largest:
+            self._need = need
+            self._hold(max(size, need))
+            if len(self._data) - self._at < need:
+                raise ValueError("a record reaches beyond the end of its batch")
+        elif need > LONGEST:
+            raise ValueError(f"a record of {need} bytes")
+        else:
+            self._too_large(_offset_delta(self._data, self._at), need)
+            self._skip(need)
+            self._left -= 1
+
+    def _hold(self, size: int) -> None:
+        """Have `size` bytes from the next record on, or all that is left."""
+        if len(self._data) - self._at >= size:
+            return
+        held = bytearray(memoryview(self._data)[self._at :])
+        self._data, self._at = held, 0
+        while len(held) < size and (block := next(self._blocks, None)) is not None:
+            held += block
+
+    def _skip(self, size: int) -> None:
+        for block in chain((memoryview(self._data)[self._at :],), self._blocks):
+            if len(block) > size:
+                self._data, self._at = block, size
+                return
+            size -= len(block)
+        if size:
+            raise ValueError("a record reaches beyond the end of its batch")
+        self._data, self._at = b"", 0
+
+
+def _offset_delta(data: Payload, at: int) -> int:
+    _, at = decode_varint(data, at)
+    _, at = decode_varint(data, at + 1)
+    return int(decode_varint(data, at)[0])

@@ -1,0 +1,129 @@
+"""What the user's function is given: the records of one slice, or of one key, cut out of a batch of one partition.
+
+Knows Spark's columns, slices and key hashes; nothing of who calls the function, nor how. Runs in executor workers.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from coordinator.progress.slices import Slice
+from coordinator.ranges import OffsetRange
+from coordinator.subscription import TopicPartition
+from spark_coop_source.select.hash_column import hashes_of, offsets_of, without_hashes
+
+
+@dataclass(frozen=True, slots=True)
+class SliceBatch:
+    """Some records of a slice, at least one, in offset order."""
+
+    records: pa.RecordBatch
+    of: Slice
+    key_hash: int | None  # None: of many keys
+
+    @property
+    def key(self) -> bytes | None:
+        """The key of the first record; of a batch that was cut by key, of all."""
+        key: bytes | None = self.records.column("key")[0].as_py()
+        return key
+
+    def copied(self) -> "SliceBatch":
+        """The same in memory of its own, so that it does not keep alive what it was cut from."""
+        return SliceBatch(pa.concat_batches([self.records]), self.of, self.key_hash)
+
+    def joined(self, later: "Sequence[SliceBatch]") -> "SliceBatch":
+        """One batch of this one and what comes after it of the same key."""
+        return SliceBatch(pa.concat_batches([self.records, *(each.records for each in later)]), self.of, self.key_hash)
+
+    def __str__(self) -> str:
+        """The record, or the first and the last one, and the hash of their key if they have one key."""
+        offsets = self.records.column("offset")
+        first, last = offsets[0].as_py(), offsets[-1].as_py()
+        key = "" if self.key_hash is None else f" (key hash {self.key_hash:016x})"
+        if first == last:
+            return f"{self.of.topic_partition} offset {first}{key}"
+        return f"{self.of.topic_partition} offsets {OffsetRange(first, last + 1)}{key}"
+
+
+class SliceTable:
+    """The slices of one partition in one task: finds the one in which a record lies."""
+
+    def __init__(self, slices: Iterable[Slice]) -> None:
+        self.slices = tuple(sorted(slices, key=lambda s: (s.hashes, s.offsets)))
+        self._lanes, self._first = np.unique([s.hashes.lo for s in self.slices], return_index=True)
+
+    def numbers(self, offsets: NDArray[np.int64], hashes: NDArray[np.int64]) -> NDArray[np.intp]:
+        """For each record the place of its slice in `slices`; each must lie in one of them."""
+        lanes = np.searchsorted(self._lanes, hashes, "right") - 1
+        numbers: NDArray[np.intp] = self._first[lanes]
+        ends = [*self._first[1:], len(self.slices)]
+        for lane, (first, end) in enumerate(zip(self._first, ends, strict=True)):
+            if end - first > 1:
+                starts = [s.offsets.start for s in self.slices[first:end]]
+                here = lanes == lane
+                numbers[here] += np.searchsorted(starts, offsets[here], "right") - 1
+        return numbers
+
+
+Tables = dict[TopicPartition, SliceTable]
+
+
+def tables(slices: Iterable[Slice]) -> Tables:
+    """The slices of a task, partition by partition."""
+    found: dict[TopicPartition, list[Slice]] = {}
+    for s in slices:
+        found.setdefault(s.topic_partition, []).append(s)
+    return {tp: SliceTable(of_partition) for tp, of_partition in found.items()}
+
+
+def partition_of(batch: pa.RecordBatch) -> TopicPartition:
+    """The one partition whose records a batch holds; it has at least one."""
+    return TopicPartition(batch.column("topic")[0].as_py(), batch.column("partition")[0].as_py())
+
+
+def by_slice(batch: pa.RecordBatch, table: SliceTable) -> Iterator[SliceBatch]:
+    """The records of each slice. A single slice needs no hashes, and nothing is copied for it."""
+    if len(table.slices) == 1:
+        yield SliceBatch(without_hashes(batch), table.slices[0], None)
+        return
+    numbers = table.numbers(offsets_of(batch), hashes_of(batch))
+    order = np.argsort(numbers, kind="stable")
+    ordered = without_hashes(batch).take(pa.array(order))
+    for first, count in _runs(numbers[order]):
+        yield SliceBatch(ordered.slice(first, count), table.slices[numbers[order[first]]], None)
+
+
+def by_key(batch: pa.RecordBatch, table: SliceTable) -> Iterator[SliceBatch]:
+    """The records of each key, the key with the most records first; each record without a key is alone.
+
+    A batch belongs to the slice of its first record, also where its key's lane has further slices.
+    """
+    hashes, keys = hashes_of(batch), _key_numbers(batch.column("key"))
+    order = np.argsort(keys, kind="stable")
+    numbers = table.numbers(offsets_of(batch), hashes)[order]
+    ordered = without_hashes(batch).take(pa.array(order))
+    for first, count in sorted(_runs(keys[order]), key=lambda run: -run[1]):
+        yield SliceBatch(ordered.slice(first, count), table.slices[numbers[first]], int(hashes[order[first]]))
+
+
+def each_record(batch: pa.RecordBatch, table: SliceTable) -> Iterator[SliceBatch]:
+    """One record after another, in offset order."""
+    for number in range(len(batch)):
+        yield from by_key(batch.slice(number, 1), table)
+
+
+def _key_numbers(keys: pa.Array) -> NDArray[np.intp]:
+    """The same number for equal keys, another for each null one. Hashes would not do: unlike keys may hash alike."""
+    found = keys.dictionary_encode()
+    nulls = found.indices.is_null().to_numpy(zero_copy_only=False)
+    numbers = np.frombuffer(found.indices.buffers()[1], np.int32, len(keys), found.indices.offset * 4)
+    return np.where(nulls, len(found.dictionary) + np.arange(len(keys)), numbers)
+
+
+def _runs(ordered: NDArray[np.intp]) -> list[tuple[int, int]]:
+    """Where each run of equal entries begins, and how many it has."""
+    firsts = [0, *(np.flatnonzero(ordered[1:] != ordered[:-1]) + 1).tolist()]
+    return [(first, end - first) for first, end in zip(firsts, [*firsts[1:], len(ordered)], strict=True)]

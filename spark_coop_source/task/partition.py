@@ -1,0 +1,41 @@
+"""The input partition of one Spark task: its slices and the settings to read them. The driver makes it and pickles it.
+
+A value only. It holds Kafka's settings, and nothing of Redis, of the group or of the offset JSON.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from pyspark.sql.datasource import InputPartition
+
+from coordinator.plan.sharing import SharedStretches
+from coordinator.progress.slices import Slice
+from spark_coop_source.telemetry.report import ReportTo
+
+
+@dataclass(frozen=True, slots=True)
+class Sharing:
+    """What a task needs to know to fetch together with others on its host."""
+
+    batch: str  # unique: of this plan of this reader
+    most_bytes: int  # of the cache
+    stretches: SharedStretches
+
+
+@dataclass(frozen=True, slots=True)
+class SlicePartition(InputPartition):
+    """One input partition: slices of any partitions, and how to reach their records.
+
+    Travels pickled from the reader's process to a worker; may be empty.
+    """
+
+    slices: tuple[Slice, ...]
+    kafka: Mapping[str, object] = field(repr=False)  # holds the credentials
+    columns: tuple[str, ...]  # of arrow_output.schema.EVERY
+    poll_timeout_ms: int
+    fail_on_data_loss: bool
+    most_unfiltered: int = 100 * 1024 * 1024  # bytes fetched and not yet looked through
+    most_uncompressed: int = 1024 * 1024 * 1024  # bytes that a compressed record batch may hold
+    report: ReportTo | None = None  # where what the slices cost is told
+    sharing: Sharing | None = None  # None: no other task reads what this one reads
+    deadline_ms: int | None = None  # since 1970: a task that begins later reads nothing; None in a batch query

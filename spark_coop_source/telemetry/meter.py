@@ -1,0 +1,200 @@
+"""Measures what the slices of a task cost, while they are read and worked on.
+
+    reading    |==batch==|    |==batch==|       shared out by rows among the slices of the partition
+    function             |--|           |--|    all of it is the cost of the slice, or of the key, it was given
+    told       ^begun                      ^finished, and a sign of life each second between them
+    handed on           ^first records: told of one slice of a task, where no function runs in the read
+
+Where a struck lane is tried, what the function is given is told before, if it is of one key: if the task never ends, it
+is that key's doing.
+A slice is finished when its partition has been read to the end and the function has been through its records.
+Knows slices and clocks; nothing of who is told, or of Kafka. Runs in executor workers, on the task's own thread.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from heapq import nlargest
+from time import perf_counter
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from coordinator.progress.slices import Slice
+from coordinator.ranges import HashRange
+from coordinator.subscription import TopicPartition
+from coordinator.telemetry import MOST_KEYS, KeyCost, RecordAt, SliceCost
+from spark_coop_source.decode.arrow_columns import numbers
+from spark_coop_source.function.keyed_work import Done
+from spark_coop_source.function.runner import Listener
+from spark_coop_source.function.slice_batches import SliceBatch, SliceTable, Tables
+from spark_coop_source.select.hash_column import hashes_of, offsets_of
+
+ALIVE_S = 1.0
+"""The least time between two signs of life of one slice."""
+
+SAMPLE = 1_024
+"""Without a function, about so many records of a batch are hashed to guess how its rows are spread over slices."""
+
+MEASURED = ("key", "offset")
+"""The columns of a batch by which its records are shared out among slices."""
+
+_MOST_KEYS_KEPT = 2_048
+
+Tell = Callable[[SliceCost], None]
+Lane = tuple[TopicPartition, HashRange]
+
+
+class SliceMeter(Listener):
+    """The costs of one attempt of a task."""
+
+    def __init__(self, slices: Tables, tell: Tell, *, with_function: bool, trial: bool = False) -> None:
+        """`trial`: a struck lane is tried with a record or a few (rule: trial-alone)."""
+        self._tables = slices
+        self._tell = tell
+        self._with_function, self._trial = with_function, trial
+        self._accounts = {s: _Account(s) for table in slices.values() for s in table.slices}
+        self._unworked: dict[Lane, int] = {}  # records given to the function, or to be
+        self._read: set[TopicPartition] = set()  # to the end
+        self._began = perf_counter()
+        self._hands_on = with_function  # or has told that it does
+
+    def reading(self, tp: TopicPartition, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """The same batches, which are of one partition, measured."""
+        table = self._tables[tp]
+        for s in table.slices:
+            self._say(self._accounts[s], perf_counter())
+        while (batch := self._timed(table, batches)) is not None:
+            yield batch
+        self._read.add(tp)
+        for s in table.slices:
+            self._finish(s)
+
+    def hands_on(self) -> None:
+        """Records go to the JVM: before the first of them nothing was done behind the read."""
+        if self._hands_on:
+            return
+        account = next((a for a in self._accounts.values() if a.rows), None)
+        if account is not None:
+            self._hands_on, now = True, perf_counter()
+            account.handed_ms = (now - self._began) * 1000
+            self._say(account, now)
+
+    def begins(self, batch: SliceBatch) -> None:
+        """The function is given this batch next, and no other meanwhile."""
+        if self._trial:
+            account = self._accounts[batch.of]
+            account.at = _only_key(batch)
+            self._say(account, perf_counter())
+
+    def worked(self, done: Done) -> None:
+        """The function has been through a batch."""
+        account = self._accounts[done.batch.of]
+        account.function_ms += done.ms
+        if done.batch.key_hash is not None:
+            account.add_key(KeyCost(done.batch.key_hash, done.ms, len(done.batch.records)))
+        self._unworked[_lane(account.of)] -= len(done.batch.records)
+        table = self._tables[account.of.topic_partition]
+        for s in table.slices:
+            if s.hashes == account.of.hashes:
+                self._finish(s)
+        self._alive(account)
+
+    def _timed(self, table: SliceTable, batches: Iterator[pa.RecordBatch]) -> pa.RecordBatch | None:
+        began = perf_counter()
+        batch = next(batches, None)
+        ms = (perf_counter() - began) * 1000
+        counts = _counts(table, batch, exact=self._with_function)
+        shares = counts / counts.sum() if counts.any() else np.full(len(counts), 1 / len(counts))
+        for s, count, share in zip(table.slices, counts.tolist(), shares.tolist(), strict=True):
+            account = self._accounts[s]
+            account.read_ms += ms * share
+            if batch is not None and count:
+                account.rows += count
+                account.bytes += round(_payload(batch) * share)
+                self._unworked[_lane(s)] = self._unworked.get(_lane(s), 0) + count
+                self._alive(account)
+        return batch
+
+    def _finish(self, of: Slice) -> None:
+        account = self._accounts[of]
+        left = self._unworked.get(_lane(of), 0) if self._with_function else 0
+        if left == 0 and of.topic_partition in self._read and not account.finished:
+            account.finished, account.at = True, None
+            self._say(account, perf_counter())
+
+    def _alive(self, account: "_Account") -> None:
+        now = perf_counter()
+        if now - account.told_at >= ALIVE_S and not account.finished:
+            self._say(account, now)
+
+    def _say(self, account: "_Account", now: float) -> None:
+        account.told_at = now
+        self._tell(account.cost())
+
+
+@dataclass(slots=True)
+class _Account:
+    """What one slice has cost so far."""
+
+    of: Slice
+    at: RecordAt | None = None
+    rows: int = 0
+    bytes: int = 0
+    read_ms: float = 0.0
+    function_ms: float = 0.0
+    keys: dict[int, KeyCost] = field(default_factory=dict)
+    finished: bool = False
+    handed_ms: float | None = None
+    told_at: float = 0.0
+
+    def add_key(self, key: KeyCost) -> None:
+        """Bounded: when there are too many, the cheap ones are forgotten."""
+        before = self.keys.get(key.key_hash, KeyCost(key.key_hash, 0.0, 0))
+        self.keys[key.key_hash] = KeyCost(key.key_hash, before.ms + key.ms, before.rows + key.rows)
+        if len(self.keys) > _MOST_KEYS_KEPT:
+            self.keys = {kept.key_hash: kept for kept in self._costliest(_MOST_KEYS_KEPT // 2)}
+
+    def cost(self) -> SliceCost:
+        keys = tuple(self._costliest(MOST_KEYS))
+        tp, hashes, offsets = self.of.topic_partition, self.of.hashes, self.of.offsets
+        return SliceCost(
+            tp,
+            hashes,
+            offsets,
+            self.rows,
+            self.bytes,
+            self.read_ms,
+            self.function_ms,
+            keys,
+            self.finished,
+            self.at,
+            self.handed_ms,
+        )
+
+    def _costliest(self, count: int) -> list[KeyCost]:
+        return nlargest(count, self.keys.values(), key=lambda key: key.ms)
+
+
+def _lane(of: Slice) -> Lane:
+    return of.topic_partition, of.hashes
+
+
+def _counts(table: SliceTable, batch: pa.RecordBatch | None, *, exact: bool) -> NDArray[np.int64]:
+    """How many of the batch's records each slice has, or a guess that sums up to about all."""
+    if batch is None or not len(batch) or len(table.slices) == 1:
+        return np.array([len(batch or ())] * len(table.slices), np.int64)
+    step = 1 if exact else max(1, len(batch) // SAMPLE)
+    some = batch if step == 1 else batch.select(["key", "offset"]).take(numbers(np.arange(0, len(batch), step)))
+    counts = np.bincount(table.numbers(offsets_of(some), hashes_of(some)), minlength=len(table.slices))
+    return np.round(counts * (len(batch) / len(some))).astype(np.int64)
+
+
+def _only_key(batch: SliceBatch) -> RecordAt | None:
+    """The first record of a batch that holds records of one key, and no others."""
+    hashes = hashes_of(batch.records)
+    return RecordAt(int(hashes[0]), int(offsets_of(batch.records)[0])) if (hashes == hashes[0]).all() else None
+
+
+def _payload(batch: pa.RecordBatch) -> int:
+    return sum(int(batch.column(name).nbytes) for name in ("key", "value") if name in batch.schema.names)

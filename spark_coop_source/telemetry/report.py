@@ -1,0 +1,109 @@
+"""What a task says about the cost of a slice, as one small datagram: signed, so that only our tasks are heard.
+
+    16 bytes  HMAC-SHA256 of the rest, cut, with the key that the input partition carried
+    the rest  JSON: which plan, which attempt of a task, a number that grows within it, the slice and its cost
+
+Knows the form; nothing of sockets. Used by executors (`sender`) and the reader process (`driver.telemetry_receiver`).
+"""
+
+import hmac
+import json
+from dataclasses import dataclass, field
+from math import isfinite
+from typing import Any
+
+from coordinator.errors import CoopKafkaError
+from coordinator.ranges import HASH_MAX, HashRange, OffsetRange
+from coordinator.subscription import TopicPartition
+from coordinator.telemetry import MOST_KEYS, KeyCost, RecordAt, SliceCost
+
+MOST_BYTES = 4_096
+"""Of a datagram: what is longer is junk."""
+
+_SIGNED = 16
+_MOST_LISTS = 5 + MOST_KEYS  # the report, its place, its cost, the record it is at, its keys, and each of these
+
+
+@dataclass(frozen=True, slots=True)
+class ReportTo:
+    """Where a task reports to, and as part of which plan. Travels with the input partition."""
+
+    host: str  # an address
+    port: int
+    plan: int
+    key: bytes = field(repr=False)  # random, of one reader process
+    trial: bool = False  # a struck lane is tried: before each call of the user's function its record is told
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A cost, and what orders reports of one slice: plan, attempt (Spark's id, which grows), number within it."""
+
+    plan: int
+    attempt: int
+    number: int
+    cost: SliceCost
+
+
+def encoded(report: Report, key: bytes) -> bytes:
+    """The datagram of a report."""
+    c = report.cost
+    place = [*c.tp, c.hashes.lo, c.hashes.hi, c.offsets.start, c.offsets.until]
+    cost = [c.rows, c.bytes, round(c.read_ms, 3), round(c.function_ms, 3), c.finished, c.at, c.handed_ms]
+    keys = [[key_hash, round(ms, 3), rows] for key_hash, ms, rows in c.keys]
+    text = json.dumps([report.plan, report.attempt, report.number, place, cost, keys], separators=(",", ":")).encode()
+    return _signature(text, key) + text
+
+
+def decoded(datagram: bytes, key: bytes) -> Report | None:
+    """The report of a datagram; None for anything that this key did not sign, or that is none."""
+    signature, text = datagram[:_SIGNED], datagram[_SIGNED:]
+    if len(datagram) > MOST_BYTES or not hmac.compare_digest(signature, _signature(text, key)):
+        return None
+    if text.count(b"[") > _MOST_LISTS or b"{" in text:  # Python's parser recurses as deep as its input is nested
+        return None
+    try:
+        return _parsed(json.loads(text))
+    except (ValueError, TypeError, OverflowError, CoopKafkaError):  # another version of ours, at worst
+        return None
+
+
+def _parsed(told: list[Any]) -> Report:
+    plan, attempt, number, (topic, partition, lo, hi, start, until), cost, keys = told
+    rows, size, read_ms, function_ms, finished, at, handed_ms = cost
+    return Report(
+        _whole(plan),
+        _whole(attempt),
+        _whole(number),
+        SliceCost(
+            TopicPartition(str(topic), _whole(partition)),
+            HashRange(_whole(lo), _whole(hi)),
+            OffsetRange(_whole(start), _whole(until)),
+            _whole(rows),
+            _whole(size),
+            _finite(read_ms),
+            _finite(function_ms),
+            tuple(KeyCost(_whole(key_hash), _finite(ms), _whole(rows)) for key_hash, ms, rows in keys),
+            bool(finished),
+            None if at is None else RecordAt(*map(_whole, at)),
+            None if handed_ms is None else _finite(handed_ms),
+        ),
+    )
+
+
+def _whole(number: object) -> int:
+    """A number that an offset, a hash or a count can have; JSON knows longer ones."""
+    if not isinstance(number, int) or not 0 <= number <= HASH_MAX:
+        raise ValueError("not a number of ours")
+    return number
+
+
+def _finite(ms: float | str) -> float:
+    """Milliseconds that one can count with; JSON knows others."""
+    if not isfinite(value := float(ms)):
+        raise ValueError(f"{ms} ms")
+    return value
+
+
+def _signature(text: bytes, key: bytes) -> bytes:
+    return hmac.digest(key, text, "sha256")[:_SIGNED]

@@ -1,0 +1,89 @@
+"""Policies of a group and its topics: what they are as text, and in a real Redis (rule: sharing-policies)."""
+
+from typing import cast
+
+import pytest
+
+from coordinator.assignment.policies import Policy, checked, policy_of
+from coordinator.errors import CoopKafkaError, InvalidOptionError, StateFormatError, UnknownOptionError
+from coordinator.redis.keys import GroupKeys
+from store_world import World
+
+ON_EACH_SERVER = True
+
+ICS, ORDERS = "accept.individual.commit", "accept.range.fetch:orders"
+
+
+@pytest.mark.parametrize(
+    ("fields", "policy"),
+    [
+        pytest.param({}, Policy(True, frozenset()), id="everything is accepted until somebody says otherwise"),
+        pytest.param({ICS: "false"}, Policy(False), id="a group that shares nothing"),
+        pytest.param({ORDERS: "false"}, Policy(True, frozenset({"orders"})), id="a topic that is not shared"),
+        pytest.param({ICS: "true", ORDERS: "true"}, Policy(), id="what is said may be the default"),
+    ],
+)
+def test_policies_are_read_from_the_fields_of_a_hash(fields: dict[str, str], policy: Policy) -> None:
+    assert policy_of(fields) == policy
+    assert policy_of(policy.fields) == policy
+
+
+def test_a_topic_may_be_shared_where_group_and_topic_say_so() -> None:
+    assert Policy().may_share("orders")
+    assert not Policy(accept_individual_commit=False).may_share("orders")
+    assert not Policy(refused_topics=frozenset({"orders"})).may_share("orders")
+    assert Policy(refused_topics=frozenset({"orders"})).may_share("payments")
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "error", "words"),
+    [
+        pytest.param("accept.individual.commits", "true", UnknownOptionError, ICS, id="a name nearly right"),
+        pytest.param("accept.range.fetch", "true", UnknownOptionError, ":TOPIC", id="a topic policy without a topic"),
+        pytest.param("accept.range.fetch:a b", "true", UnknownOptionError, ":TOPIC", id="no topic has that name"),
+        pytest.param("colour", "true", UnknownOptionError, ICS, id="a name nobody knows"),
+        pytest.param(ICS, "yes", InvalidOptionError, "true, false", id="neither true nor false"),
+    ],
+)
+def test_a_wrong_change_is_refused_with_a_remedy(
+    name: str, value: str, error: type[CoopKafkaError], words: str
+) -> None:
+    with pytest.raises(error, match=words):
+        checked({name: value})
+
+
+@pytest.mark.parametrize("fields", [{ICS: "junk"}, {"accept.range.fetch": "true"}, {"x": "true"}])
+def test_junk_in_redis_is_a_named_error(fields: dict[str, str]) -> None:
+    with pytest.raises(StateFormatError, match="coop-kafka policy"):
+        policy_of(fields)
+
+
+def test_a_policy_is_set_and_set_back_while_the_group_runs(world: World) -> None:
+    world.found()
+    assert world.store.policy() == Policy()
+    assert world.store.set_policy({ICS: "false", ORDERS: "FALSE"}) == Policy(False, frozenset({"orders"}))
+    assert world.store.set_policy({ICS: ""}) == Policy(True, frozenset({"orders"})), "what is not named stays"
+    assert world.store.set_policy({ORDERS: "true"}) == world.store.policy() == Policy()
+
+
+def test_one_wrong_change_changes_nothing(world: World) -> None:
+    world.found()
+    with pytest.raises(InvalidOptionError):
+        world.store.set_policy({ICS: "false", ORDERS: "perhaps"})
+    assert world.store.policy() == Policy()
+
+
+def test_each_change_is_an_event_and_no_change_is_none(world: World) -> None:
+    world.found()
+    for _ in range(2):
+        world.store.set_policy({ICS: "false"})
+    world.store.set_policy({ICS: ""})
+    entries = cast(list[tuple[str, dict[str, str]]], world.redis.xrange(GroupKeys(world.group).events))
+    told = [fields["why"] for _, fields in entries if fields["event"] == "policy"]
+    assert told == [f"{ICS} is false", f"{ICS} is at its default"]
+
+
+def test_a_policy_may_be_set_before_the_group_is_founded_and_holds_then(world: World) -> None:
+    world.store.set_policy({ICS: "false"})
+    world.found()
+    assert world.store.policy() == Policy(accept_individual_commit=False)

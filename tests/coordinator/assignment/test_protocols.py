@@ -1,0 +1,100 @@
+"""Which assignor a group uses, and who cannot work with it (rule: common-assignor)."""
+
+import pytest
+
+from coordinator.assignment.assignment_text import fields_of, seniority, subscriber
+from coordinator.assignment.protocols import Agreement, Protocol, agree, preferences_of, preferences_text
+from coordinator.assignors.registry import assignors
+from coordinator.errors import InvalidOptionError, StateFormatError
+
+V0, V1, RANGE = Protocol("mine", 0), Protocol("mine", 1), Protocol("range", 1)
+
+
+@pytest.mark.parametrize(
+    ("members", "chosen"),
+    [
+        pytest.param({"A": [V0], "B": [V0], "C": [V0]}, V0, id="phase 1: everybody knows v0"),
+        pytest.param({"A": [V1, V0], "B": [V0], "C": [V0]}, V0, id="phase 2: A knows v1 too"),
+        pytest.param({"A": [V1, V0], "B": [V1, V0], "C": [V0]}, V0, id="phase 3: B too"),
+        pytest.param({"A": [V1, V0], "B": [V1, V0], "C": [V1, V0]}, V1, id="phase 4: all prefer v1"),
+        pytest.param({"A": [V1], "B": [V1], "C": [V1]}, V1, id="v0 is dropped later, one by one as well"),
+        pytest.param({"A": [V1, V0]}, V1, id="a member alone gets what it likes best"),
+        pytest.param({"A": [V1, V0], "B": [V0, V1], "C": [V0, V1]}, V0, id="the majority of first votes wins"),
+        pytest.param({"A": [RANGE, V0], "B": [V0, RANGE]}, V0, id="ties break by name"),
+        pytest.param({"A": [V1, V0], "B": [V0, V1]}, V0, id="and then by version"),
+        pytest.param(
+            {"A": [V1, RANGE, V0], "B": [RANGE, V0], "C": [V0, RANGE]}, RANGE, id="votes go to what all know, not to v1"
+        ),
+    ],
+)
+def test_all_members_vote_among_what_all_know(members: dict[str, list[Protocol]], chosen: Protocol) -> None:
+    assert agree(members) == Agreement(chosen, {})
+
+
+@pytest.mark.parametrize(
+    ("members", "chosen", "excluded"),
+    [
+        pytest.param({"A": [V0], "B": [V0], "C": [V1]}, V0, {"C"}, id="who comes last is refused, the others go on"),
+        pytest.param({"A": [V1], "B": [V0], "C": [V0]}, V1, {"B", "C"}, id="also where those who come are more"),
+        pytest.param(
+            {"A": [V0, V1], "B": [V1, RANGE], "C": [RANGE]}, V1, {"C"}, id="what two have in common is not for a third"
+        ),
+        pytest.param({"A": [V0], "B": [V1], "C": [V0]}, V0, {"B"}, id="who is refused excludes nobody who comes later"),
+    ],
+)
+def test_who_shares_nothing_with_those_who_were_there_is_excluded(
+    members: dict[str, list[Protocol]], chosen: Protocol, excluded: set[str]
+) -> None:
+    agreement = agree(members)
+    assert (agreement.protocol, set(agreement.excluded)) == (chosen, excluded)
+
+
+def test_the_reason_names_who_excludes_what() -> None:
+    reason = agree({"A": [V1, V0], "B": [V0], "C": [V1, RANGE]}).excluded["C"]
+    assert reason == "C knows mine 1, unknown to B; range 1, unknown to A, B; all others know mine 0, unknown to C"
+
+
+def test_the_order_of_joining_is_time_then_name() -> None:
+    def member(name: str, joined_at: str) -> object:
+        return subscriber(name, fields_of(frozenset(), 1, [V0]) | {"joined_at": joined_at})
+
+    assert list(seniority([member("b", "10"), member("c", "9"), member("a", "10")])) == ["c", "a", "b"]  # type: ignore[list-item]
+
+
+def test_preferences_are_read_as_they_were_written() -> None:
+    assert preferences_of(preferences_text([V1, V0, RANGE])) == (V1, V0, RANGE)
+
+
+@pytest.mark.parametrize("text", ["", "mine", "mine x", " 1", "mine 1,,range 1", "mine -1", "mine ٣"])
+def test_damaged_preferences_are_a_named_error(text: str) -> None:
+    with pytest.raises(StateFormatError, match="name and version"):
+        preferences_of(text)
+
+
+def test_a_damaged_time_of_joining_names_the_member() -> None:
+    with pytest.raises(StateFormatError, match="member m-1 joined at"):
+        seniority([subscriber("m-1", fields_of(frozenset(), 1, [V0]) | {"joined_at": "soon"})])
+
+
+@pytest.mark.parametrize("name", ["capacity", "joined_at", "protocols"])
+def test_a_member_without_a_field_that_each_member_writes_is_a_named_error(name: str) -> None:
+    fields = {k: v for k, v in (fields_of(frozenset(), 1, [V0]) | {"joined_at": "10"}).items() if k != name}
+    with pytest.raises(StateFormatError, match="member m-1"):
+        seniority([subscriber("m-1", fields)])
+
+
+def test_assignors_are_listed_by_preference() -> None:
+    assert [a.name for a in assignors("roundrobin, grouped")] == ["roundrobin", "grouped"]
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        pytest.param("range,groupd", "assignor 'groupd' does not exist", id="one of them does not exist"),
+        pytest.param("range,grouped,range", "range 1 is named twice", id="one of them twice"),
+        pytest.param("", "assignor '' does not exist", id="none at all"),
+    ],
+)
+def test_a_wrong_list_of_assignors_is_refused(names: str, words: str) -> None:
+    with pytest.raises(InvalidOptionError, match=words):
+        assignors(names)

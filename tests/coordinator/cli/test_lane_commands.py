@@ -1,0 +1,169 @@
+"""What an operator sees of lanes at work, and of what is parked: `top`, `describe`, `parked`, `release`."""
+
+import json
+import secrets
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+
+import pytest
+import redis
+
+from command_runs import Run
+from coordinator.key_hash import cuts
+from coordinator.plan.poison import Strike
+from coordinator.ranges import WHOLE, OffsetRange
+from coordinator.redis.calls import Caller
+from coordinator.redis.client import RedisClient
+from coordinator.redis.events import last_events
+from coordinator.redis.keys import GroupKeys
+from coordinator.redis.membership import Joining
+from coordinator.redis.store import RedisStore
+from coordinator.reports.lane_lines import NOTHING, BatchLine, CostKind, LaneLine
+from coordinator.subscription import Topic, TopicPartition
+from terminal import on_a_terminal
+
+TP, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)
+LOWER, UPPER = cuts(2)
+SLOW = LaneLine(TP, LOWER, 5, 9, 12, True, 3.5, 100.0, CostKind.SURE, 9, "budget")
+QUICK = replace(SLOW, hashes=UPPER, position=14, lag=0, lag_s=0, at_least=False, why=NOTHING)
+STRIKES = (
+    Strike(TP, LOWER, OffsetRange(5, 6), 2, 1_000, "m-0", parked=True),
+    Strike(OTHER, WHOLE, OffsetRange(7, 9), 1, 2_000, "m-0"),
+)
+
+
+@pytest.fixture
+def group(redis_url: str) -> Iterator[str]:
+    """A group with one member at work, whose lower lane is slow, one that is gone, and two strikes."""
+    name = f"top [red] {secrets.token_hex(4)}"
+    with closing(RedisClient(redis_url)) as client, closing(redis.Redis.from_url(redis_url)) as plain:
+        store = RedisStore(client, name, session_ms=60_000, longest_ms=60_000, retention_ms=60_000)
+        store.create_positions(Caller(), "aa", {"orders": Topic("orders", "id-1", (0, 1))}, {TP: 5, OTHER: 7})
+        seen = store.join(Caller("m-1", "i1"), "", Joining({"host": "h1", "topics": "orders"})).seen
+        me = Caller("m-1", "i1", seen.nonce, str(seen.seq))
+        store.acquire(me, {TP: (WHOLE,)})
+        store.report(me, [QUICK, SLOW], 45)
+        plain.hset(GroupKeys(name).lanes, "m-gone", str(SLOW))
+        for rows in (1, 30):
+            store.tell_batch(BatchLine("m-1", rows, None, 10.0, 2, SLOW.name))
+        for s in STRIKES:
+            plain.hset(GroupKeys(name).strikes, s.field, s.text)
+        yield name
+
+
+def rows(out: str) -> list[list[str]]:
+    return [line.split() for line in out.splitlines()]
+
+
+def test_top_shows_members_and_lanes_the_slow_ones_first(run: Run, redis_url: str, group: str) -> None:
+    code, out, err = run("top", group, "--once", "--redis", redis_url)
+    assert (code, err) == (0, "")
+    assert out.startswith(f"Group {group!r}: PreparingRebalance, 3 records/s")
+    (member,) = (row for row in rows(out) if row[:1] == ["m-1"])
+    assert member[1:6] == ["working", "2", "45", "10.0", "3"], "the last of its batches"
+    assert member[7:] == ["orders", "0", str(LOWER)]
+    lanes = [row for row in rows(out) if row[:1] == ["orders"]]
+    assert lanes == [
+        ["orders", "0", str(LOWER), "5", "9", ">12", "3.5", "100", "9", "budget", "m-1"],
+        ["orders", "0", str(UPPER), "14", "0", "0", "3.5", "100", "9", "all", "there", "is", "m-1"],
+    ]
+    assert "and 1 lane more" in run("top", group, "--once", "--lanes", "1", "--redis", redis_url)[1]
+
+
+def test_top_looks_again_and_again_until_ctrl_c(redis_url: str, group: str) -> None:
+    with on_a_terminal("top", group, "--every", "0.5", "--redis", redis_url) as terminal:
+        before = terminal.wait_for(str(LOWER), str(UPPER))
+        with closing(redis.Redis.from_url(redis_url)) as plain:
+            plain.hset(GroupKeys(group).lanes, "m-1", str(replace(QUICK, hashes=WHOLE, position=47_011)))
+        after = terminal.wait_for(str(WHOLE))
+        assert [row for row in rows(after) if row[:1] == ["orders"]] == [
+            ["orders", "0", str(WHOLE), "47011", "0", "0", "3.5", "100", "9", "all", "there", "is", "m-1"]
+        ], "they have merged"
+        assert "47011" not in before
+        assert (terminal.end(), "Traceback" in "".join(terminal.pictures)) == (0, False)
+
+
+def test_top_prints_json_for_programs(run: Run, redis_url: str, group: str) -> None:
+    told = json.loads(run("top", group, "--json", "--redis", redis_url)[1])
+    assert [(m["id"], m["slow_percent"], m["rate"]) for m in told["members"]] == [("m-1", 45, 3.0)]
+    assert told["lanes"][0] == {
+        "member": "m-1",
+        "topic": "orders",
+        "partition": 0,
+        "hashes": str(LOWER),
+        "position": 5,
+        "lag": 9,
+        "lag_s": 12,
+        "lag_at_least": True,
+        "rate": 3.5,
+        "record_ms": 100.0,
+        "cost": "sure",
+        "quota": 9,
+        "why": "budget",
+    }
+
+
+def test_describe_shows_what_holds_lanes_back(run: Run, redis_url: str, group: str) -> None:
+    out = run("describe", group, "--redis", redis_url)[1]
+    assert "1 lane is held back:" in out
+    assert rows(out)[-1][-2:] == ["budget", "m-1"]
+    (limited,) = json.loads(run("describe", group, "--json", "--redis", redis_url)[1])["limited"]
+    assert (limited["hashes"], limited["why"]) == (str(LOWER), "budget")
+
+
+def test_what_is_parked_is_shown_with_the_record_and_who_was_lost(run: Run, redis_url: str, group: str) -> None:
+    code, out, _ = run("parked", group, "--redis", redis_url)
+    assert code == 0
+    assert rows(out)[1:] == [
+        ["orders", "0", str(LOWER), "5", "2", "parked", "1970-01-01T00:00:01Z", "m-0"],
+        ["orders", "1", str(WHOLE), "7", "1", "tried", "alone", "1970-01-01T00:00:02Z", "m-0"],
+    ]
+    told = json.loads(run("parked", group, "--json", "--redis", redis_url)[1])
+    assert [(s["topic"], s["partition"], s["offset"], s["parked"]) for s in told] == [
+        ("orders", 0, 5, True),
+        ("orders", 1, 7, False),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("which", "left"),
+    [
+        pytest.param((), 0, id="all of the group"),
+        pytest.param(("orders", "0"), 1, id="those of a partition"),
+        pytest.param(("orders", "1", str(WHOLE)), 1, id="one range"),
+    ],
+)
+def test_a_release_takes_strikes_back_and_says_why(
+    run: Run, redis_url: str, group: str, which: tuple[str, ...], left: int
+) -> None:
+    code, out, _ = run("release", group, *which, "--reason", "mended", "--redis", redis_url)
+    assert (code, len(out.splitlines())) == (0, 2 - left)
+    assert len(json.loads(run("parked", group, "--json", "--redis", redis_url)[1])) == left
+    with closing(RedisClient(redis_url)) as client:
+        assert all(e.why.endswith(": mended") for e in last_events(client, group, 2 - left))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        pytest.param(
+            ("orders", "9", "--reason", "x"), 1, "has no strike in orders-9", id="a partition without strikes"
+        ),
+        pytest.param(("orders", "0", "x", "--reason", "x"), 2, "'x' is not", id="no range"),
+        pytest.param(("orders", "--reason", "x"), 2, "give both TOPIC and PARTITION", id="a topic without a partition"),
+        pytest.param(("--reason", " "), 2, "give the reason", id="no reason"),
+    ],
+)
+def test_a_release_of_nothing_is_refused(
+    run: Run, redis_url: str, group: str, arguments: tuple[str, ...], code: int, told: str
+) -> None:
+    ended, _, err = run("release", group, *arguments, "--redis", redis_url)
+    assert (ended, told in " ".join(err.split())) == (code, True), err
+
+
+@pytest.mark.parametrize("verb", [("top", "--once"), ("parked",), ("release", "--reason", "x")])
+def test_an_unknown_group_is_one_line_on_stderr(run: Run, redis_url: str, verb: tuple[str, ...]) -> None:
+    code, out, err = run(verb[0], "nobody", *verb[1:], "--redis", redis_url)
+    assert (code, out, err.count("\n")) == (1, "", 1)
+    assert err.startswith("UNKNOWN_GROUP: ")

@@ -1,0 +1,159 @@
+"""Members that acknowledge by themselves, on a real Kafka: gaps are amended, nothing is lost, nobody stands still."""
+
+from collections.abc import Callable
+
+import pytest
+
+from coordinator.commits.commit_api import CommitApi, Committed
+from coordinator.errors import CommitBeyondReadError, FencedMemberError, MaxIndividualCommitReachedError
+from coordinator.progress.stream_offset import StreamOffset
+from coordinator.ranges import OffsetRange
+from coordinator.redis.keys import GroupKeys
+from coordinator.settings import GroupSettings
+from coordinator.subscription import TopicPartition
+from group_services import UNLIMITED, Group, batch, records, subscribed
+from streams import eventually, keyed
+
+
+def ranges(text: str) -> list[OffsetRange]:
+    return [OffsetRange.parse(r) for r in text.split()]
+
+
+def acknowledge(members: Group, end: StreamOffset, tp: TopicPartition, text: str) -> Committed:
+    """The member of the batch that ends at `end` commits these offsets, inclusive, of all that the log holds."""
+    members.store.report_ends({tp: members.log().bounds([tp])[tp].end})
+    with CommitApi.of_member(members.redis_url, members.name, str(end.member)) as commits:
+        return commits.commit(tp, ranges(text))
+
+
+def acknowledge_batch(members: Group, end: StreamOffset, tp: TopicPartition, text: str) -> Committed:
+    """The same for what the batch reads that ends at `end`."""
+    with CommitApi.of_offset(members.redis_url, end.to_json()) as commits:
+        return commits.commit(tp, ranges(text))
+
+
+def offsets(end: StreamOffset) -> list[int]:
+    return sorted(offset for _, offset in records(end))
+
+
+def test_worked_example_of_gap_amending_with_a_real_log(members: Group, tp: TopicPartition) -> None:
+    """Stable 40, IC [43-45],[48-49], fetch [40-50]: exactly [41-42],[46-47],[50-50] is delivered and committed."""
+    service = members.service(subscribed(tp))
+    service.first_positions()
+    members.kafka.produce(tp.topic, keyed(36, 5))
+    first = batch(service, StreamOffset(members.name))
+    members.kafka.produce(tp.topic, keyed(10, 41))
+    assert acknowledge(members, first, tp, "43-45 48-49").held == 2
+
+    second = batch(service, first)
+    assert offsets(second) == [41, 42, 46, 47, 50]
+    assert members.state.stable[tp] == 41
+    assert service.next_offset(second, UNLIMITED) is None
+    assert members.state.stable[tp] == 51
+    assert not members.redis.exists(GroupKeys(members.name).ics(tp))
+
+
+@pytest.mark.parametrize("before_the_plan", [True, False], ids=["before the plan", "between plan and commit"])
+def test_individual_commits_may_be_deleted_at_any_time(
+    members: Group, tp: TopicPartition, before_the_plan: bool
+) -> None:
+    service = members.service(subscribed(tp))
+    service.first_positions()
+    first = batch(service, StreamOffset(members.name))
+    members.kafka.produce(tp.topic, keyed(10, 5))
+    acknowledge(members, first, tp, "7-8 12-12")
+    if before_the_plan:
+        members.redis.delete(GroupKeys(members.name).ics(tp))
+        assert offsets(batch(service, first)) == list(range(5, 15))
+        return
+    second = batch(service, first)
+    assert offsets(second) == [5, 6, 9, 10, 11, 13, 14]
+    members.redis.delete(GroupKeys(members.name).ics(tp))
+    third = batch(service, second)
+    assert offsets(third) == [7, 8, 12]
+    assert members.state.stable[tp] == 7
+    assert service.next_offset(third, UNLIMITED) is None
+    assert members.state.stable[tp] == 15
+
+
+def test_a_replay_reads_the_same_records_whatever_was_acknowledged_since(members: Group, tp: TopicPartition) -> None:
+    service = members.service(subscribed(tp))
+    service.first_positions()
+    first = batch(service, StreamOffset(members.name))
+    acknowledge(members, first, tp, "2-3")
+    again = members.service(subscribed(tp))
+    assert again.authorize(first) == first
+    with CommitApi.of_offset(members.redis_url, first.to_json()) as commits:
+        assert commits.commit(tp, ranges("0-1 4-4")).stable == 5
+    assert again.next_offset(first, UNLIMITED) is None
+
+
+def test_who_takes_over_reads_only_what_was_not_acknowledged(members: Group, tp: TopicPartition) -> None:
+    dies = members.service(subscribed(tp))
+    dies.first_positions()
+    end = batch(dies, StreamOffset(members.name))
+    acknowledge_batch(members, end, tp, "1-2 4-4")
+    heir, ends = members.service(subscribed(tp), session_ms=60_000), list[StreamOffset]()
+
+    def taken_over() -> bool:
+        ends.extend(filter(None, [heir.next_offset(StreamOffset(members.name), UNLIMITED)]))
+        return bool(ends)
+
+    eventually(taken_over, "the lease of the dead ends")
+    assert offsets(ends[0]) == [0, 3]
+    with pytest.raises(FencedMemberError):
+        acknowledge_batch(members, end, tp, "0-0")
+
+
+def test_available_now_ends_when_the_rest_was_acknowledged(members: Group, tp: TopicPartition) -> None:
+    service = members.service(subscribed(tp))
+    service.first_positions()
+    service.set_targets()
+    first = batch(service, StreamOffset(members.name))
+    assert acknowledge_batch(members, first, tp, "0-4").stable == 5
+    assert service.next_offset(first, UNLIMITED) is None
+    service.leave()
+
+
+@pytest.mark.parametrize("of", [acknowledge, acknowledge_batch], ids=["of a member", "of a batch"])
+def test_what_is_not_in_the_log_yet_cannot_be_committed_and_is_read_when_it_comes(
+    members: Group, tp: TopicPartition, of: Callable[[Group, StreamOffset, TopicPartition, str], Committed]
+) -> None:
+    service = members.service(subscribed(tp))
+    service.first_positions()
+    first = batch(service, StreamOffset(members.name))
+    with pytest.raises(CommitBeyondReadError, match="includes offset 5"):
+        of(members, first, tp, "7-7")
+    members.kafka.produce(tp.topic, keyed(5, 5))
+    assert offsets(batch(service, first)) == [5, 6, 7, 8, 9]
+
+
+def test_at_the_cap_the_lane_behind_works_those_ahead_wait_and_the_group_rebalances(
+    members: Group, tp: TopicPartition
+) -> None:
+    """Ahead has read to offset 9, behind to 4; behind has acknowledged two offsets above, as many as may be held."""
+    settings = GroupSettings(members.name, session_ms=60_000, max_individual_commits=2)
+    ahead, behind = (members.service(subscribed(tp), settings=settings) for _ in range(2))
+    nothing = StreamOffset(members.name)
+    ahead.first_positions()
+    a = batch(ahead, nothing)
+    assert behind.next_offset(nothing, UNLIMITED) is None  # it joins, and ahead still owns everything
+    assert ahead.next_offset(a, UNLIMITED) is None  # commits, and gives one half away
+    assert behind.next_offset(nothing, UNLIMITED) is None
+    members.kafka.produce(tp.topic, keyed(5, 5))
+    a, b = batch(ahead, a), batch(behind, nothing)
+    members.kafka.produce(tp.topic, keyed(10, 10))
+    assert acknowledge(members, b, tp, "12-12 14-14").held == 2
+    generation = members.state.meta["generation"]
+    with pytest.raises(MaxIndividualCommitReachedError):
+        acknowledge(members, b, tp, "16-16")
+
+    members.clock.skip(1_000)
+    assert ahead.next_offset(a, UNLIMITED) is None
+    assert {line.why for line in ahead.lanes.lines} == {"ceiling: individual commits"}
+    assert members.events.count("cap") == 1
+    assert int(members.state.meta["generation"]) == int(generation) + 1
+    b = batch(behind, b)
+    assert offsets(b) == [10, 11, 13, *range(15, 20)]
+    assert behind.next_offset(b, UNLIMITED) is None
+    assert offsets(batch(ahead, a)) == list(range(10, 20))

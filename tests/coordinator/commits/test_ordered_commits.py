@@ -1,0 +1,135 @@
+"""Ordered commits: the draft KIP's seven steps and numbers (the last offset done), and A's death."""
+
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import pytest
+
+from coordinator.commits.commit_api import CommitApi, Committed
+from coordinator.commits.ordered_commits import OrderedCommits
+from coordinator.errors import CommitError, FencedMemberError, OrderedCommitRefusedError
+from coordinator.ranges import OffsetRange
+from coordinator.redis.keys import GroupKeys
+from store_world import TP, WANTED, World
+from streams import eventually
+
+ON_EACH_SERVER = True
+
+A_READ, B_READ = OffsetRange.parse("40-44"), OffsetRange.parse("45-49")
+DEAD_MS = 300  # a lease that ends within the test
+LONG_MS = 60_000
+
+
+class Purgatory:
+    """A partition with stable offset 39 as the draft KIP prints it, and workers of the member that owns it."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        world.found(p0=40)
+        world.logs_reach()
+        world.store.acquire(world.join(), WANTED)
+        self.commits = CommitApi.of_member(world.url, world.group, "m-1")
+        self._threads = ThreadPoolExecutor()
+
+    def worker(self, name: str, lease_ms: int = LONG_MS) -> OrderedCommits:
+        return OrderedCommits(self.commits, name, lease_ms)
+
+    def commits_meanwhile(self, worker: OrderedCommits, offsets: OffsetRange) -> Future[Committed]:
+        return self._threads.submit(worker.commit, TP, offsets)
+
+    @property
+    def shown(self) -> dict[str, str]:
+        """What is seen in Redis: offsets with their worker and its state."""
+        with self.world.client.reading() as reading:
+            found = reading.hgetall(GroupKeys(self.world.group).reserved(TP))
+        return {offsets: value.partition(" until")[0] for offsets, value in found.items()}
+
+    @property
+    def stable(self) -> int:
+        """The last offset done."""
+        return self.world.store.stable(["orders"])[TP] - 1
+
+    def close(self) -> None:
+        self._threads.shutdown()
+        self.commits.close()
+
+
+@pytest.fixture
+def purgatory(world: World) -> Iterator[Purgatory]:
+    made = Purgatory(world)
+    yield made
+    made.close()
+
+
+def test_the_seven_steps_of_k(purgatory: Purgatory) -> None:
+    a, b = purgatory.worker("A"), purgatory.worker("B")
+    assert purgatory.stable == 39
+    a.reserve(TP, A_READ)  # 1
+    b.reserve(TP, B_READ)  # 2
+    assert purgatory.shown == {"40-44": "A held", "45-49": "B held"}
+    answer_to_b = purgatory.commits_meanwhile(b, B_READ)  # 3
+    eventually(lambda: purgatory.shown["45-49"] == "B parked", "B's commit is in the purgatory")  # 4
+    assert (answer_to_b.done(), purgatory.stable) == (False, 39)
+    assert a.commit(TP, A_READ).stable - 1 == 44  # 5 and 6
+    assert answer_to_b.result(timeout=10).stable - 1 == 49  # 7
+    assert (purgatory.stable, purgatory.world.ics()) == (49, {})
+
+
+def test_if_a_dies_b_is_refused_when_the_lease_of_a_ends_and_nothing_is_lost(purgatory: Purgatory) -> None:
+    b = purgatory.worker("B")
+    purgatory.worker("A", DEAD_MS).reserve(TP, A_READ)
+    with pytest.raises(OrderedCommitRefusedError, match="read again from offset 40"):
+        b.commit(TP, B_READ)
+    assert (purgatory.stable, purgatory.world.ics()) == (39, {})
+    c = purgatory.worker("C")
+    for offsets in (A_READ, B_READ):  # another worker reads everything again
+        c.reserve(TP, offsets)
+        c.commit(TP, offsets)
+    assert purgatory.stable == 49
+
+
+def test_a_worker_that_goes_on_reserving_keeps_the_others_waiting(purgatory: Purgatory) -> None:
+    a = purgatory.worker("A", DEAD_MS)
+    a.reserve(TP, A_READ)
+    answer_to_b = purgatory.commits_meanwhile(purgatory.worker("B"), B_READ)
+    for _ in range(20):
+        a.reserve(TP, A_READ)
+        a.clock.wait(DEAD_MS // 10)
+    assert not answer_to_b.done()
+    a.commit(TP, A_READ)
+    assert answer_to_b.result(timeout=10).stable == 50
+
+
+def test_who_came_too_late_does_not_commit_what_another_worker_holds_by_now(purgatory: Purgatory) -> None:
+    a = purgatory.worker("A", DEAD_MS)
+    a.reserve(TP, A_READ)
+    c = purgatory.worker("C")
+    with pytest.raises(OrderedCommitRefusedError, match="worker A holds 40-44"):
+        c.reserve(TP, OffsetRange.parse("42-43"))
+    eventually(lambda: _reserved(c), "the lease of A ends")
+    with pytest.raises(OrderedCommitRefusedError, match="worker C holds 40-44"):
+        a.commit(TP, A_READ)
+    assert purgatory.stable == 39
+
+
+def test_a_purgatory_is_fenced_as_every_commit_is(purgatory: Purgatory) -> None:
+    b = purgatory.worker("B")
+    purgatory.worker("A").reserve(TP, A_READ)
+    answer_to_b = purgatory.commits_meanwhile(b, B_READ)
+    eventually(lambda: "45-49" in purgatory.shown, "B's commit is in the purgatory")
+    purgatory.world.join("m-1", "i2")
+    with pytest.raises(FencedMemberError):
+        answer_to_b.result(timeout=10)
+
+
+def test_a_worker_has_a_name_that_can_be_shown(purgatory: Purgatory) -> None:
+    with pytest.raises(CommitError, match="not the name of a worker"):
+        purgatory.worker("a b")
+
+
+def _reserved(worker: OrderedCommits) -> bool:
+    try:
+        worker.reserve(TP, A_READ)
+    except OrderedCommitRefusedError:
+        return False
+    return True

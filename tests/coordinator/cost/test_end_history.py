@@ -1,0 +1,45 @@
+"""How long a position is behind: from the log ends that were seen."""
+
+import pytest
+
+from coordinator.cost.end_history import MOST_LOOKS, EndHistory
+from coordinator.subscription import TopicPartition
+
+TP = TopicPartition("orders", 0)
+
+
+def seen(*looks: tuple[int, int]) -> EndHistory:
+    """A history of looks: (ms, log end)."""
+    history = EndHistory()
+    for now_ms, end in looks:
+        history.saw({TP: end}, now_ms)
+    return history
+
+
+@pytest.mark.parametrize(
+    ("position", "behind"),
+    [
+        pytest.param(90, (20_000, True), id="before the first look: at least since then"),
+        pytest.param(100, (12_000, False), id="at the end of the first look: since more came"),
+        pytest.param(499, (12_000, False), id="within what came then"),
+        pytest.param(1_000, (0, False), id="at the end nothing is old"),
+    ],
+)
+def test_the_oldest_unread_record_is_as_old_as_the_look_that_saw_it_first(
+    position: int, behind: tuple[int, bool]
+) -> None:
+    assert seen((0, 100), (8_000, 500), (19_000, 1_000)).behind_ms(TP, position, 20_000) == behind
+
+
+def test_many_looks_are_remembered_roughly_and_never_tell_less_than_it_is() -> None:
+    looks = [(i * 1_000, 100 + i) for i in range(100 * MOST_LOOKS)]
+    history, now = seen(*looks), looks[-1][0]
+    for at, end in looks[1::97]:
+        behind, at_least = history.behind_ms(TP, end - 1, now) or (0, True)
+        assert now - at <= behind <= (now - at) * 7 / 6 + 1_000
+        assert not at_least
+    assert len(history._looks[TP].seen) <= MOST_LOOKS
+
+
+def test_a_partition_that_was_never_looked_at_is_behind_nobody_knows_how_long() -> None:
+    assert EndHistory().behind_ms(TP, 5, 1_000) is None

@@ -1,0 +1,129 @@
+"""How the connection to Kafka opens, and what is told when it cannot, against real brokers and real silence."""
+
+import gc
+import logging
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+
+import pytest
+
+from coordinator.errors import CoopKafkaError, InvalidOptionError, KafkaAccessError, KafkaUnavailableError
+from coordinator.kafka.connection import FIRST_CONTACT_MS
+from coordinator.subscription import Bounds, TopicPartition
+from kafka_logs import kafka_log
+from secure_listener import SecureListener
+from topics import Kafka
+
+NOBODY = "127.0.0.1:1"
+
+
+def test_it_can_be_asked_again_after_close(kafka: Kafka) -> None:
+    log, tp = kafka_log(kafka.bootstrap), TopicPartition(kafka.create_topic(), 0)
+    before = log.bounds([tp])
+    log.close()
+    log.close()
+
+    assert log.bounds([tp]) == before
+
+
+def test_nothing_is_opened_before_the_first_question() -> None:
+    threads = threading.active_count()
+    with closing(kafka_log(NOBODY)):
+        assert threading.active_count() == threads
+
+
+UNREACHABLE: Mapping[str, tuple[Mapping[str, object], type[CoopKafkaError], str]] = {
+    "nobody listens at the port": ({"bootstrap_servers": NOBODY}, KafkaUnavailableError, "ECONNREFUSED"),
+    "a list of servers is shown as the user writes it": (
+        {"bootstrap_servers": [NOBODY, "127.0.0.1:2"]},
+        KafkaUnavailableError,
+        "127.0.0.1:1,127.0.0.1:2 within 0.5 s",
+    ),
+    "the host has no address": (
+        {"bootstrap_servers": "no-such-host.invalid:9092"},
+        KafkaUnavailableError,
+        "no-such-host.invalid:9092",
+    ),
+    "the port is not a number": ({"bootstrap_servers": "localhost:http"}, InvalidOptionError, "localhost:http"),
+    "the broker wants no TLS": ({"security_protocol": "SSL"}, KafkaUnavailableError, "Handshake failed"),
+    "the broker wants no login": (
+        {
+            "security_protocol": "SASL_PLAINTEXT",
+            "sasl_mechanism": "PLAIN",
+            "sasl_plain_username": "ann",
+            "sasl_plain_password": "pa55word",
+        },
+        KafkaAccessError,
+        "refused the credentials",
+    ),
+}
+
+
+@pytest.fixture
+def _sockets_collected(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
+    """kafka-python leaves the sockets of failed attempts to the garbage collector: not in a later test.
+
+    The records of its log hold exceptions, and these the sockets: so there are none.
+    """
+    caplog.set_level(logging.CRITICAL, logger="kafka")
+    yield
+    gc.collect()
+
+
+@pytest.mark.filterwarnings("ignore:unclosed <(socket|ssl):ResourceWarning")
+@pytest.mark.usefixtures("_sockets_collected")
+@pytest.mark.parametrize(("settings", "kind", "told"), UNREACHABLE.values(), ids=UNREACHABLE)
+def test_a_broker_that_cannot_be_used_is_a_named_error_and_leaves_no_thread(
+    kafka: Kafka, settings: Mapping[str, object], kind: type[CoopKafkaError], told: str
+) -> None:
+    threads = threading.active_count()
+    log = kafka_log(kafka.bootstrap, {"bootstrap_timeout_ms": 500, **settings})
+
+    with pytest.raises(kind) as error:
+        log.bounds([TopicPartition("t", 0)])
+
+    assert told in error.value.what
+    assert error.value.remedy
+    assert "pa55word" not in str(error.value)
+    assert threading.active_count() == threads
+
+
+def secure_settings(listener: SecureListener) -> dict[str, object]:
+    return {
+        "security_protocol": "SASL_SSL",
+        "sasl_mechanism": "SCRAM-SHA-512",
+        "sasl_plain_username": listener.user,
+        "sasl_plain_password": listener.password,
+        "ssl_cafile": str(listener.authority),
+    }
+
+
+def test_over_tls_with_the_right_password_it_answers(kafka: Kafka, secure_listener: SecureListener) -> None:
+    tp = TopicPartition(kafka.create_topic(), 0)
+    with closing(kafka_log(secure_listener.bootstrap, secure_settings(secure_listener))) as log:
+        assert log.bounds([tp]) == {tp: Bounds(0, 0, epoch=0)}
+
+
+@pytest.mark.filterwarnings("ignore:unclosed <(socket|ssl):ResourceWarning")
+@pytest.mark.usefixtures("_sockets_collected")
+def test_a_wrong_password_is_told_before_time_runs_out_and_never_shown(secure_listener: SecureListener) -> None:
+    began = time.monotonic()
+    settings = secure_settings(secure_listener) | {"sasl_plain_password": "pa55word"}
+
+    with pytest.raises(KafkaAccessError, match="refused the credentials") as error:
+        kafka_log(secure_listener.bootstrap, settings).group_offsets("g")
+
+    assert "pa55word" not in str(error.value)
+    assert time.monotonic() - began < FIRST_CONTACT_MS / 1000
+
+
+@pytest.mark.filterwarnings("ignore:unclosed <(socket|ssl):ResourceWarning")
+@pytest.mark.usefixtures("_sockets_collected")
+def test_a_certificate_of_an_unknown_authority_is_told_at_once(secure_listener: SecureListener) -> None:
+    settings = secure_settings(secure_listener)
+    del settings["ssl_cafile"]
+
+    with pytest.raises(KafkaAccessError, match="is not trusted"):
+        kafka_log(secure_listener.bootstrap, settings).group_offsets("g")

@@ -1,0 +1,127 @@
+"""A Redis that is away for most of a minute: the member waits, commits, and goes on (rule: redis-outage)."""
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from coordinator.errors import RedisUnavailableError
+from coordinator.member.service import Service
+from coordinator.progress.stream_offset import StreamOffset
+from coordinator.subscription import TopicPartition
+from group_services import UNLIMITED, Group, TestClock, batch, batches, records, subscribed
+from own_valkey import OwnValkey
+from streams import keyed
+from topics import Kafka
+
+SESSION_S, BEAT_S = 1.5, 0.3
+SILENCE_S = 2 * SESSION_S
+
+
+@dataclass
+class OutageClock(TestClock):
+    """While Redis is away a wait is as long as it says, without lasting; when the outage is over Redis is back."""
+
+    __test__ = False
+    away_ms: int = 0
+    back: Callable[[], None] | None = None
+
+    def wait(self, ms: int) -> None:
+        if self.back is None:
+            super().wait(ms)
+            return
+        self.skip(ms)
+        self.away_ms -= ms
+        if self.away_ms <= 0:
+            back, self.back = self.back, None
+            back()
+
+
+@pytest.fixture
+def valkey(tmp_path: Path) -> Iterator[OwnValkey]:
+    server = OwnValkey(tmp_path)
+    yield server
+    server.stop()
+
+
+@pytest.fixture
+def clock() -> OutageClock:
+    return OutageClock()
+
+
+@pytest.fixture
+def members(kafka: Kafka, valkey: OwnValkey, group: str, clock: OutageClock) -> Iterator[Group]:
+    made = Group(kafka, valkey.address, group, clock)
+    yield made
+    made.close()
+
+
+def go_away(valkey: OwnValkey, clock: OutageClock, ms: int) -> None:
+    valkey.stop()
+    clock.away_ms, clock.back = ms, valkey.restart
+
+
+def test_a_commit_waits_for_a_redis_that_is_away_for_55_seconds(
+    kafka: Kafka, members: Group, tp: TopicPartition, valkey: OwnValkey, clock: OutageClock
+) -> None:
+    service = members.service(subscribed(tp))
+    service.first_positions()
+    done = batch(service, StreamOffset(members.name))
+    kafka.produce(tp.topic, keyed(3))
+    go_away(valkey, clock, 55_000)
+    rest = list(batches(service, done))
+    assert clock.away_ms <= 0, "it was waited for"
+    assert records(*rest) == {(tp.topic, offset) for offset in (5, 6, 7)}, "and nothing is read twice"
+
+
+def test_an_outage_beyond_the_limit_is_a_named_error(
+    members: Group, tp: TopicPartition, valkey: OwnValkey, clock: OutageClock
+) -> None:
+    service = members.service(subscribed(tp))
+    service.first_positions()
+    done = batch(service, StreamOffset(members.name))
+    go_away(valkey, clock, 70_000)
+    with pytest.raises(RedisUnavailableError, match=r"longer than redis\.max\.outage \(60000 ms\)"):
+        service.next_offset(done, UNLIMITED)
+
+
+@contextmanager
+def beating(service: Service) -> Iterator[None]:
+    """The heartbeat thread of a reader process."""
+    stop = threading.Event()
+
+    def beat() -> None:
+        while not stop.wait(BEAT_S):
+            service.heartbeat()
+
+    thread = threading.Thread(target=beat)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
+def test_a_server_that_stands_still_for_longer_than_a_session_is_waited_for_and_nothing_is_lost(
+    kafka: Kafka, members: Group, tp: TopicPartition, valkey: OwnValkey
+) -> None:
+    """The same server goes on: no state is lost, only the lease has ended meanwhile, and calls come late or twice."""
+    service = members.service(subscribed(tp), session_ms=int(1000 * SESSION_S))
+    service.first_positions()
+    with beating(service):
+        done = batch(service, StreamOffset(members.name))
+        kafka.produce(tp.topic, keyed(3))
+        life, began = valkey.run_id, time.monotonic()
+        valkey.process.suspend()
+        threading.Timer(SILENCE_S, valkey.process.resume).start()
+        rest = list(batches(service, done))
+    assert time.monotonic() - began >= SILENCE_S
+    assert valkey.run_id == life
+    assert records(*rest) == {(tp.topic, offset) for offset in (5, 6, 7)}, "and nothing is read twice"
+    assert members.state.stable == {tp: 8}
+    assert not {"recover", "lost", "fence"} & set(members.events)

@@ -1,0 +1,233 @@
+"""Every change of ownership is an event, in the stream and for a user's listener (rule: ownership-events)."""
+
+import logging
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from coordinator.assignment.assignment_text import Ranges
+from coordinator.assignment.ownership_listener import METHODS, KeyRanges, listener
+from coordinator.assignors.assignor import Assignment
+from coordinator.errors import InvalidOptionError
+from coordinator.group_state import Event
+from coordinator.key_hash import cuts
+from coordinator.member.ownership_events import left, notified
+from coordinator.member.requests import Notify
+from coordinator.progress.ownership import Owned, Ownership
+from coordinator.progress.stream_offset import StreamOffset
+from coordinator.ranges import WHOLE
+from coordinator.redis.calls import Caller
+from coordinator.redis.events import last_events
+from coordinator.redis.keys import GroupKeys
+from coordinator.redis.operator import OperatorVerbs
+from coordinator.settings import GroupSettings
+from coordinator.subscription import Topic, TopicPartition
+from group_services import Group, batches, subscribed
+from heard import Heard
+from store_world import LONGEST, NOBODY, OTHER, SESSION, TOPICS, TP, WANTED, World, lane, offset
+
+ON_EACH_SERVER = True
+
+LOWER, UPPER = cuts(2)
+
+
+# -- the listener ----------------------------------------------------------------------------------
+
+OWNED: Ownership = {TP: (Owned(LOWER, "n.1"), Owned(UPPER, "n.2")), OTHER: (Owned(WHOLE, "n.3"),)}
+AFTER: dict[str, tuple[Ownership, Ranges | None, Notify | None]] = {
+    "nothing changes": (OWNED, None, None),
+    "more is acquired": (
+        {**OWNED, TP._replace(partition=7): (Owned(UPPER, "n.4"),)},
+        None,
+        Notify({}, {}, {TP._replace(partition=7): (UPPER,)}),
+    ),
+    "a range that was released is revoked": (
+        {TP: OWNED[TP], OTHER: ()},
+        {OTHER: (WHOLE,)},
+        Notify({OTHER: (WHOLE,)}, {}, {}),
+    ),
+    "a range that is gone and was not released is lost": ({TP: OWNED[TP]}, None, Notify({}, {OTHER: (WHOLE,)}, {})),
+    "half is released, the other half lost": (
+        {TP: OWNED[TP]},
+        {OTHER: (LOWER,)},
+        Notify({OTHER: (LOWER,)}, {OTHER: (UPPER,)}, {}),
+    ),
+    "a range that was to be released and was not is kept": (OWNED, {OTHER: (WHOLE,)}, None),
+    "another lane epoch means that it was lost in between": (
+        {**OWNED, OTHER: (Owned(WHOLE, "n.9"),)},
+        None,
+        Notify({}, {OTHER: (WHOLE,)}, {OTHER: (WHOLE,)}),
+    ),
+    "ranges that touch are one": ({}, None, Notify({}, {TP: (WHOLE,), OTHER: (WHOLE,)}, {})),
+}
+
+
+@pytest.mark.parametrize(("now", "released", "expected"), AFTER.values(), ids=AFTER)
+def test_a_change_of_ownership_is_one_notice(now: Ownership, released: Ranges | None, expected: Notify | None) -> None:
+    assert notified(OWNED, now, released) == ((expected,) if expected else (), now)
+
+
+def test_a_leave_revokes_all_but_what_may_be_half_written() -> None:
+    (notice,) = left(OWNED, {TP: (LOWER,)})
+    assert notice == Notify({TP: (UPPER,), OTHER: (WHOLE,)}, {TP: (LOWER,)}, {})
+
+
+def test_what_a_listener_raises_is_logged_and_its_other_methods_are_called(
+    members: Group, tp: TopicPartition, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Broken(Heard):
+        def on_assigned(self, ranges: KeyRanges) -> None:
+            raise RuntimeError(f"my cache is full: {len(ranges)}")
+
+    heard = Broken()
+    settings = GroupSettings(members.name, session_ms=500, listener=heard)
+    service = members.service(subscribed(tp), settings=settings)
+    service.first_positions()
+    with caplog.at_level(logging.ERROR):
+        list(batches(service, StreamOffset(members.name)))
+    service.leave()
+    assert [kind for kind, _ in heard.told] == ["revoked"]
+    assert "my cache is full: 1" in caplog.text
+
+
+@pytest.fixture
+def own_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    (tmp_path / "my_listeners.py").write_text(
+        "from coordinator.assignment.ownership_listener import OwnershipListener\n"
+        "class Mine(OwnershipListener): pass\n"
+        "class Deaf: pass\n"
+        "class Needy(OwnershipListener):\n    def __init__(self, what): pass\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    yield "my_listeners"
+    sys.modules.pop("my_listeners", None)
+
+
+def test_a_users_listener_is_made_by_name(own_module: str) -> None:
+    made = listener(f"{own_module}:Mine")
+    assert type(made).__name__ == "Mine"
+    assert all(callable(getattr(made, method)) for method in METHODS)
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        pytest.param("Mine", "module:Class", id="no module"),
+        pytest.param("no_such_module:Mine", "ModuleNotFoundError", id="no such module"),
+        pytest.param("my_listeners:Yours", "AttributeError", id="no such class"),
+        pytest.param("my_listeners:Deaf", "no method on_assigned", id="a class without the methods"),
+        pytest.param("my_listeners:Needy", "TypeError", id="a class that needs arguments"),
+    ],
+)
+def test_a_name_that_is_no_listener_is_told(own_module: str, name: str, told: str) -> None:
+    with pytest.raises(InvalidOptionError, match=told):
+        listener(name)
+
+
+# -- the events stream -----------------------------------------------------------------------------
+
+
+def events(world: World) -> list[tuple[str, str, str]]:
+    """Kind, member and key ranges of everything that happened."""
+    return [(e.kind, e.member, e.ranges) for e in _events(world)]
+
+
+def _events(world: World) -> list[Event]:
+    return last_events(world.client, world.group, 1000)
+
+
+def assign(world: World, caller: Caller, assignment: Assignment) -> None:
+    world.store.assign(caller, world.store.look(caller).value.occasion, "test 1", assignment)
+
+
+def test_a_range_that_is_handed_over_is_assigned_revoked_and_assigned(world: World) -> None:
+    world.found(p0=0, p1=0)
+    one, two = world.join(), world.join("m-2", "i2")
+    world.store.acquire(one, {TP: (WHOLE,), OTHER: (WHOLE,)})
+    world.store.release(one, {TP: ((UPPER, "m-2"),)})
+    world.store.acquire(two, {TP: (UPPER,)})
+    world.store.acquire(two, {TP: (UPPER,)})
+    world.store.leave(two, {TP: ()})
+
+    assert events(world) == [
+        ("found", "", ""),
+        ("join", "m-1", ""),
+        ("join", "m-2", ""),
+        ("assigned", "m-1", "orders-0 whole, orders-1 whole"),
+        ("revoked", "m-1", f"orders-0 {UPPER}"),
+        ("assigned", "m-2", f"orders-0 {UPPER}"),
+        ("revoked", "m-2", f"orders-0 {UPPER}"),
+        ("leave", "m-2", ""),
+    ]
+
+
+def test_what_a_leaving_member_may_have_half_written_is_not_revoked(world: World) -> None:
+    world.found()
+    me = world.join()
+    world.store.acquire(me, WANTED)
+    world.store.leave(me, {TP: (UPPER,)})
+    assert events(world)[-2:] == [("revoked", "m-1", f"orders-0 {LOWER}"), ("leave", "m-1", "")]
+
+
+@pytest.mark.parametrize(
+    ("hangs", "why"), [(False, "lease has ended"), (True, "batch takes longer")], ids=["a dead member", "a hung batch"]
+)
+def test_a_member_that_expires_is_told_once_and_what_is_taken_from_it_is_lost(
+    world: World, hangs: bool, why: str
+) -> None:
+    world.found()
+    one, two = world.join(), world.join("m-2", "i2")
+    assign(world, one, {"m-1": WANTED, "m-2": {}})
+    world.store.acquire(one, WANTED)
+    world.store.authorize(one, offset(lane("aa.1", 0, 10)))
+    for _ in range(LONGEST // (SESSION - 1) + 1 if hangs else 2):
+        world.now += SESSION - 1
+        world.store.heartbeat(two)
+        if hangs:
+            world.store.heartbeat(one)
+    assign(world, two, {"m-2": WANTED})
+    world.store.acquire(two, WANTED)
+    world.join("m-3", "i3")
+    assign(world, two, {"m-2": WANTED, "m-3": {}})
+
+    assert events(world)[-7:] == [
+        ("assigned", "m-1", "orders-0 whole"),
+        ("expire", "m-1", ""),
+        ("plan", "m-2", ""),
+        ("lost", "m-1", "orders-0 whole"),
+        ("assigned", "m-2", "orders-0 whole"),
+        ("join", "m-3", ""),
+        ("plan", "m-2", ""),
+    ]
+    assert [why in e.why for e in _events(world) if e.kind == "expire"] == [True]
+
+
+@pytest.mark.parametrize("how", ["recover", "reset", "recreate"])
+def test_ranges_whose_lane_epochs_become_void_are_lost(world: World, how: str) -> None:
+    world.found(p0=0, p1=0)
+    one, two = world.join(), world.join("m-2", "i2")
+    world.store.acquire(one, {TP: (LOWER,)})
+    world.store.acquire(two, {TP: (UPPER,), OTHER: (WHOLE,)})
+    if how == "recover":
+        world.restart()
+        world.store.recover(NOBODY, "bb", "restarted", 0, TOPICS, {TP: None, OTHER: None})
+    elif how == "recreate":
+        again = {"orders": Topic("orders", "id-2", (0, 1))}
+        world.store.recreate(NOBODY, again, {TP: 3, OTHER: 3})
+    else:
+        world.redis.delete(GroupKeys(world.group).leases)
+        known = world.store.status(NOBODY).topics
+        OperatorVerbs.of_group(world.client, world.group).reset("bb", 1, 0, "why", known, {TP: 3, OTHER: None})
+
+    lost = [("lost", "m-1", f"orders-0 {LOWER}"), ("lost", "m-2", f"orders-0 {UPPER}, orders-1 whole")]
+    assert events(world)[-2:] == lost
+    assert [e.why for e in _events(world) if e.kind == "reset"] == (["why"] if how == "reset" else [])
+
+
+def test_acquiring_what_has_no_positions_yet_is_no_event(world: World) -> None:
+    world.found()
+    me = world.join()
+    world.store.acquire(me, {OTHER: (WHOLE,)})
+    assert [kind for kind, _, _ in events(world)] == ["found", "join"]

@@ -1,0 +1,281 @@
+"""A topic grows while producers write and members read: records of a key stay in order (rule: growth-order).
+
+On a real broker and a real Redis, without Spark: members take turns, so that runs are the same every time.
+"""
+
+import logging
+from collections.abc import Iterable, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from typing import Self, cast
+
+import pytest
+
+from coordinator.member.limits import Limits
+from coordinator.member.service import Service
+from coordinator.ports import Log
+from coordinator.progress.stream_offset import StreamOffset
+from coordinator.redis.keys import GroupKeys
+from coordinator.settings import GroupSettings
+from coordinator.subscription import TopicPartition, Topics
+from group_services import Group, batches, run
+from growing_topics import Producer, topic_of_two
+from kafka_logs import kafka_log
+from log_fixtures import rows, task
+from streams import eventually
+from topics import Kafka, Record
+from verdict import require
+
+SLOW = Limits(max_offsets=40)  # so that the older partitions keep a backlog
+
+
+HOUR_MS = 3_600_000
+
+
+@dataclass(frozen=True)
+class Delivery:
+    """A record as it was delivered; batches of all members are numbered together."""
+
+    batch: int
+    partition: int
+    producer: str
+    number: int
+    key: str
+
+
+def delivery(batch: int, row: Mapping[str, object]) -> Delivery:
+    key, value = (cast(bytes, row[column]).decode() for column in ("key", "value"))
+    producer, _, number = value.partition(" ")
+    return Delivery(batch, cast(int, row["partition"]), producer, int(number), key)
+
+
+def out_of_order(delivered: Iterable[Delivery]) -> int:
+    """How many records came after, or at the same time as, a later one of their producer and key."""
+    latest: dict[tuple[str, str], Delivery] = {}
+    wrong = 0
+    for each in delivered:
+        before = latest.get((each.producer, each.key))
+        if before is not None:
+            at_the_same_time = each.batch == before.batch and each.partition != before.partition
+            wrong += each.number < before.number or at_the_same_time
+        if before is None or before.number < each.number:
+            latest[each.producer, each.key] = each
+    return wrong
+
+
+def with_grace(members: Group, growth_grace_ms: int) -> GroupSettings:
+    return GroupSettings(members.name, capacity=2, session_ms=60_000, growth_grace_ms=growth_grace_ms)
+
+
+@dataclass
+class Story:
+    """Two members read a topic that grows from 2 to 4 partitions under three producers; they take turns."""
+
+    members: Group
+    topic: str
+    growth_grace_ms: int
+    producers: tuple[Producer, ...] = field(default_factory=lambda: tuple(Producer(n, 2) for n in "abc"))
+    readers: list[tuple[Service, StreamOffset]] = field(default_factory=list)
+    delivered: list[Delivery] = field(default_factory=list)
+    batches: int = 0
+
+    def tell(self) -> Self:
+        """Producers learn of the growth one by one, the last one long after a second member has joined."""
+        self.produce(100)
+        self.join()
+        self.turns(2)
+        self.members.kafka.add_partitions(self.topic, 4)
+        for stale in self.producers:
+            stale.partitions = 4
+            self.produce(16)
+            self.turns(2)
+            if len(self.readers) == 1:
+                self.join()
+            self.produce(16)
+            self.turns(3)
+        eventually(self.everything_read, "everything is read")
+        return self
+
+    def join(self) -> None:
+        service = self.members.service(Topics((self.topic,)), settings=with_grace(self.members, self.growth_grace_ms))
+        service.first_positions()
+        self.readers.append((service, StreamOffset(self.members.name)))
+
+    def produce(self, count: int) -> None:
+        of_each = (p.records(count) for p in self.producers)
+        self.members.kafka.produce(self.topic, [r for together in zip(*of_each, strict=True) for r in together])
+
+    def turns(self, count: int) -> None:
+        for _ in range(count):
+            self.readers = [(service, self._turn(service, at)) for service, at in self.readers]
+
+    def _turn(self, service: Service, at: StreamOffset) -> StreamOffset:
+        end = service.next_offset(at, SLOW)
+        if end is None:
+            return at
+        read = rows(task(self.members.kafka, service.authorize(end).slices))
+        self.batches += 1
+        self.delivered += [delivery(self.batches, row) for row in read]
+        return end
+
+    def everything_read(self) -> bool:
+        self.turns(1)
+        return len({(d.producer, d.number) for d in self.delivered}) == sum(p.written for p in self.producers)
+
+
+def growths(members: Group) -> list[str]:
+    """What the events say of growth."""
+    entries = cast(list[tuple[str, dict[str, str]]], members.redis.xrange(GroupKeys(members.name).events))
+    return [fields["why"] for _, fields in entries if fields["event"] == "growth"]
+
+
+def test_a_doubled_topic_is_read_in_order_and_without_the_rule_it_would_not_be(members: Group, kafka: Kafka) -> None:
+    without = Group(kafka, members.redis_url, f"{members.name}-without")
+    with closing(without):
+        story = Story(without, topic_of_two(kafka), growth_grace_ms=0).tell()
+        assert out_of_order(story.delivered) > 20, f"only {out_of_order(story.delivered)} are out of order"
+        assert growths(without) == [
+            f"{story.topic}: 2 -> 4 partitions; partition.growth.grace is 0, so key order across it is not kept"
+        ]
+    story = Story(members, topic_of_two(kafka), growth_grace_ms=HOUR_MS).tell()
+    require(out_of_order(story.delivered) == 0, f"{out_of_order(story.delivered)} are out of order")
+    assert growths(members) == [f"{story.topic}: 2 -> 4 partitions; key order across it is kept"]
+
+
+def test_growth_to_no_multiple_warns_that_order_cannot_be_promised(
+    members: Group, kafka: Kafka, caplog: pytest.LogCaptureFixture
+) -> None:
+    topic = topic_of_two(kafka)
+    run(members, Topics((topic,)))
+    kafka.add_partitions(topic, 3)
+    with caplog.at_level(logging.WARNING, "coordinator"):
+        run(members, Topics((topic,)))
+    assert growths(members) == [f"{topic}: 2 -> 3 partitions; no multiple, so key order across it cannot be promised"]
+    assert [m for m in caplog.messages if "from 2 to 3 partitions" in m and "cannot be promised" in m] != []
+
+
+def test_a_topic_that_grew_while_nobody_ran_is_read_in_order_by_one_available_now(members: Group, kafka: Kafka) -> None:
+    topic = topic_of_two(kafka)
+    run(members, Topics((topic,)))
+    assert [*members.state.growths] == [], "a new group sees no growth"
+    old, new = Producer("one", 2), Producer("one", 4)
+    kafka.produce(topic, old.records(16))
+    kafka.add_partitions(topic, 4)
+    kafka.produce(topic, new.records(16))
+    service = members.service(Topics((topic,)), session_ms=60_000)
+    service.first_positions()
+    service.set_targets()
+    read = [{s.partition for s in end.slices} for end in batches(service, StreamOffset(members.name))]
+    assert read == [{0, 1}, {2, 3}]
+    (growth,) = members.state.growths
+    assert (growth.topic, growth.old, growth.new, growth.until_ms - growth.seen_ms) == (topic, 2, 4, 600_000)
+
+
+def test_a_topic_that_doubled_twice_while_nobody_ran_is_read_in_order(members: Group, kafka: Kafka) -> None:
+    """The group sees one growth, from 1 to 4 partitions; a key was in partition 1 before it came to 3."""
+    topic = kafka.create_topic("growing", partitions=1)
+    run(members, Topics((topic,)))
+    for partitions in (2, 4):
+        kafka.add_partitions(topic, partitions)
+        kafka.produce(topic, Producer("one", partitions).records(16))
+    service = members.service(Topics((topic,)), session_ms=60_000)
+    service.first_positions()
+    service.set_targets()
+    read = [{s.partition for s in end.slices} for end in batches(service, StreamOffset(members.name))]
+    assert read == [{0}, {1}, {2, 3}]
+
+
+def committed_reads(members: Group) -> Log:
+    return kafka_log(members.kafka.bootstrap, {"isolation_level": "read_committed"})
+
+
+def test_available_now_leaves_a_gated_partition_out_and_ends(members: Group, kafka: Kafka) -> None:
+    """A transaction is open in an older partition: nobody can tell yet what comes before the new one's records."""
+    topic = topic_of_two(kafka)
+    run(members, Topics((topic,)))
+    with kafka.open_transaction(topic, [Record(b"first", b"a", 0)]):
+        kafka.add_partitions(topic, 4)
+        kafka.produce(topic, [Record(b"second", b"a", 2)])
+        with closing(committed_reads(members)) as log:
+            service = members.service(Topics((topic,)), log=log, session_ms=60_000)
+            service.first_positions()
+            service.set_targets()
+            assert [e.slices for e in batches(service, StreamOffset(members.name))] == []
+            assert {line.why for line in service.lanes.lines if line.tp.partition == 2} == {"ceiling: older partitions"}
+            service.leave()
+    with closing(committed_reads(members)) as log:
+        older = TopicPartition(topic, 0)
+        eventually(lambda: log.bounds([older])[older].end == 2, "the transaction's marker is in the log")
+        service = members.service(Topics((topic,)), log=log, session_ms=60_000)
+        service.first_positions()
+        service.set_targets()
+        assert [{s.partition for s in e.slices} for e in batches(service, StreamOffset(members.name))] == [{0}, {2}]
+
+
+def test_once_the_grace_is_over_a_new_partition_waits_for_the_recorded_ends_only(members: Group, kafka: Kafka) -> None:
+    topic, producer = topic_of_two(kafka), Producer("one", 2)
+    service = members.service(Topics((topic,)), settings=with_grace(members, 1))
+    service.first_positions()
+    kafka.produce(topic, producer.records(160))
+    at = StreamOffset(members.name)
+    kafka.add_partitions(topic, 4)
+    kafka.produce(topic, Producer("other", 4).records(16))
+
+    def recorded() -> bool:
+        nonlocal at
+        end = service.next_offset(at, Limits(max_offsets=4))
+        if end is not None:
+            service.authorize(end)
+            at = end
+        return bool(members.state.growths and members.state.growths[0].ends)
+
+    eventually(recorded, "the ends are recorded")
+    (growth,) = members.state.growths
+    assert growth.ends == (84, 84), "80 of the one producer, 4 of the other, in each"
+    kafka.produce(topic, producer.records(160))
+    seen = [at]
+    while max(s.offsets.until for s in seen[-1].slices if s.partition < 2) < 100:
+        end = service.next_offset(seen[-1], SLOW)
+        assert end is not None
+        service.authorize(end)
+        seen.append(end)
+    assert {partition for end in seen for partition in {s.partition for s in end.slices}} == {0, 1, 2, 3}
+
+
+def test_members_record_again_what_a_loss_of_state_took(members: Group, kafka: Kafka) -> None:
+    topic = topic_of_two(kafka)
+    run(members, Topics((topic,)))
+    kafka.add_partitions(topic, 4)
+    service = members.service(Topics((topic,)), session_ms=300)
+    service.first_positions()
+    at = StreamOffset(members.name)
+    service.next_offset(at, SLOW)
+    before = members.state.growths
+    assert [g.new for g in before] == [4]
+    members.lose_everything()
+    service.next_offset(at, SLOW)
+    assert members.state.growths == before
+
+
+def test_the_mirror_tells_of_a_growth_that_nobody_remembers(members: Group, kafka: Kafka) -> None:
+    topic = topic_of_two(kafka)
+    run(members, Topics((topic,)))
+    kafka.add_partitions(topic, 4)
+    run(members, Topics((topic,)))
+    before = members.state.growths
+    assert [g.new for g in before] == [4]
+    members.lose_everything()
+    run(members, Topics((topic,)))
+    assert members.state.growths == before
+
+
+def test_a_growth_that_came_while_redis_was_empty_and_nobody_there_is_seen_by_the_mirror(
+    members: Group, kafka: Kafka
+) -> None:
+    topic = topic_of_two(kafka)
+    run(members, Topics((topic,)))
+    members.lose_everything()
+    kafka.add_partitions(topic, 4)
+    settings = GroupSettings(members.name, session_ms=300, on_state_loss="earliest")
+    members.service(Topics((topic,)), settings=settings).first_positions()
+    assert [(g.old, g.new, g.kept) for g in members.state.growths] == [(2, 4, True)]

@@ -1,0 +1,96 @@
+"""Policies and `allow.individual.commit` at work, on real servers, without Spark (rule: sharing-policies)."""
+
+import pytest
+
+import kafka_groups
+from applications import all_whole, application, owners, restarted, take_turns, times_read
+from coordinator.errors import IndividualCommitNotAllowedError, TopicRangeFetchNotAllowedError
+from coordinator.subscription import TopicPartition, Topics
+from group_services import Group, subscribed
+from streams import keyed
+
+GROUP, TOPIC = "accept.individual.commit", "accept.range.fetch"
+
+
+def test_a_policy_switched_off_and_on_while_two_members_share(members: Group, tp: TopicPartition) -> None:
+    one, two = (application(members, subscribed(tp)) for _ in range(2))
+    both = (one, two)
+    take_turns(both, lambda: len(owners(members.state).get(tp, ())) == 2, "both own a part")
+    for policy in (GROUP, f"{TOPIC}:{tp.topic}"):
+        members.store.set_policy({policy: "false"})
+        take_turns(both, lambda: all_whole(members.state), f"{policy} is off: one of them owns it whole")
+        members.kafka.produce(tp.topic, keyed(10))
+        members.store.set_policy({policy: "true"})
+        take_turns(both, lambda: len(owners(members.state).get(tp, ())) == 2, f"{policy} is on: both own a part again")
+    take_turns(both, lambda: members.state.stable == {tp: 25}, "everything is done")
+    assert times_read(both, tp) == 25, "nothing was read twice, nothing left out"
+    assert members.events.count("policy") == 4
+
+
+def test_a_topic_that_is_not_shared_goes_out_whole_beside_one_that_is(members: Group, tp: TopicPartition) -> None:
+    other = TopicPartition(members.kafka.create_topic("private"), 0)
+    topics = Topics((tp.topic, other.topic))
+    members.store.set_policy({f"{TOPIC}:{other.topic}": "false"})
+    both = [application(members, topics) for _ in range(2)]
+    take_turns(both, lambda: {t: len(o) for t, o in owners(members.state).items()} == {tp: 2, other: 1}, "as allowed")
+
+
+@pytest.mark.parametrize(
+    ("policy", "error"),
+    [
+        pytest.param("accept.individual.commit", IndividualCommitNotAllowedError, id="88: the group forbids it"),
+        pytest.param("accept.range.fetch:{}", TopicRangeFetchNotAllowedError, id="89: the topic forbids it"),
+    ],
+)
+def test_a_query_that_asks_for_parts_where_they_are_forbidden_fails_at_its_start(
+    members: Group, tp: TopicPartition, policy: str, error: type[Exception]
+) -> None:
+    asking = application(members, subscribed(tp), demanding=True)
+    members.store.set_policy({policy.format(tp.topic): "false"})
+    take_turns([asking], lambda: members.state.stable == {tp: 5}, "who runs already goes on")
+    with pytest.raises(error, match=r"allow\.individual\.commit=true is given") as refused:
+        application(members, subscribed(tp), demanding=True)
+    assert f"coop-kafka policy {members.name} --set {policy.format(tp.topic)}=true" in str(refused.value)
+    take_turns([application(members, subscribed(tp))], lambda: True, "who asks for nothing starts")
+
+
+def test_a_member_that_does_not_share_gets_a_whole_partition_or_nothing(members: Group) -> None:
+    topic = members.kafka.create_topic("orders", partitions=3)
+    alone = application(members, Topics((topic,)), sharing=False)
+    sharing = [application(members, Topics((topic,))) for _ in range(3)]
+    everybody = [alone, *sharing]
+    take_turns(everybody, lambda: len({m for o in owners(members.state).values() for m in o}) == 3, "those that share")
+    assert alone.member not in {m for o in owners(members.state).values() for m in o}, "its share is below a partition"
+    sharing.pop().service.leave()
+    take_turns([alone, *sharing], lambda: all_whole(members.state), "now there is one for each")
+    assert len({m for o in owners(members.state).values() for m in o}) == 3
+
+
+def test_the_upgrade_in_four_steps_is_a_plain_kafka_source_until_the_last(members: Group) -> None:
+    topic = members.kafka.create_topic("orders", partitions=1)
+    tp, both_topics = TopicPartition(topic, 0), Topics((topic,))
+    members.store.set_policy({GROUP: "false", f"{TOPIC}:{topic}": "false"})
+    one, two = (application(members, both_topics, sharing=False) for _ in range(2))
+    sent = 0
+
+    def works_as_a_plain_source() -> None:
+        nonlocal sent
+        members.kafka.produce(topic, keyed(8, first=sent))
+        sent += 8
+        take_turns((one, two), lambda: members.state.stable == {tp: sent}, "what was sent is done")
+        assert all_whole(members.state)
+        assert times_read((one, two), tp) == sent
+
+    works_as_a_plain_source()
+    members.store.set_policy({GROUP: "true"})  # step 1: the group
+    works_as_a_plain_source()
+    members.store.set_policy({f"{TOPIC}:{topic}": "true"})  # step 2: the topic
+    works_as_a_plain_source()
+    one = restarted(members, one, both_topics, demanding=True)  # steps 3 and 4: the option, one after the other
+    works_as_a_plain_source()
+    two = restarted(members, two, both_topics, demanding=True)
+    take_turns((one, two), lambda: len(owners(members.state)[tp]) == 2, "from here on they share")
+    members.kafka.produce(topic, keyed(8, first=sent))
+    take_turns((one, two), lambda: members.state.stable == {tp: sent + 8}, "together")
+    one.service.leave()
+    assert kafka_groups.committed(members.kafka.bootstrap, members.name, topic) == {0: sent + 8}

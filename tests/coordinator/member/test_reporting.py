@@ -1,0 +1,170 @@
+"""Members of a group on a real broker and Redis: what they tell of their lanes, and who gets less for a slow key."""
+
+from typing import cast
+
+import pytest
+
+from coordinator.key_hash import cuts
+from coordinator.member.service import Service
+from coordinator.progress.stream_offset import StreamOffset
+from coordinator.ranges import WHOLE
+from coordinator.redis.keys import GroupKeys
+from coordinator.reports.lane_lines import CostKind, LaneLine, lines_of
+from coordinator.settings import GroupSettings
+from coordinator.subscription import TopicPartition
+from coordinator.telemetry import SliceCost
+from group_services import UNLIMITED, Group, TestClock, batch, subscribed
+from store_world import SESSION, TP, World
+from streams import eventually, keyed
+
+_, UPPER = cuts(2)
+LINE = LaneLine(TP, WHOLE, 5, 9, 1, False, 3.0, 2.0, CostKind.SURE, 9, "budget")
+
+
+class StillClock(TestClock):
+    """Stands still until it is moved."""
+
+    def now_ms(self) -> int:
+        return 12_345 + self.skipped
+
+
+def told(members: Group) -> dict[str, tuple[LaneLine, ...]]:
+    """What each member tells of its lanes."""
+    found = cast(dict[str, str], members.redis.hgetall(GroupKeys(members.name).lanes))
+    return {member: lines_of(text) for member, text in found.items()}
+
+
+def work(service: Service, end: StreamOffset, lower_ms: float = 1.0, upper_ms: float = 1.0) -> None:
+    """All tasks of a batch end, and report what each record took, by the half of the hash space that it is in."""
+    for s in (s for task in service.tasks(end) for s in task):
+        ms = len(s.offsets) * (upper_ms if s.hashes.lo in UPPER else lower_ms)
+        service.hear([SliceCost(s.topic_partition, s.hashes, s.offsets, len(s.offsets), 10, 0.0, ms, (), True)])
+
+
+def warmed_up(service: Service, members: Group, tp: TopicPartition) -> StreamOffset:
+    """The end of a first batch, for which workers had to start, so that it teaches no cost; five more records wait."""
+    service.first_positions()
+    first = batch(service, StreamOffset(members.name))
+    work(service, first)
+    members.kafka.produce(tp.topic, keyed(5, first=5))
+    members.clock.skip(1_000)
+    return first
+
+
+def test_a_member_tells_its_lanes_once_a_second_and_each_batch_that_ended(members: Group, tp: TopicPartition) -> None:
+    members.clock = StillClock()
+    service = members.service(subscribed(tp), session_ms=60_000)
+    first = batch(service, warmed_up(service, members, tp))
+    work(service, first)
+    planned = told(members)[service.member]
+    assert {(x.tp, x.position, x.why) for x in planned} == {(tp, 5, "all there is")}
+    assert [x.hashes for x in planned] == [lane.hashes for lane in first.lanes[tp]]
+
+    assert service.next_offset(first, UNLIMITED) is None
+    assert told(members)[service.member] == planned, "a second has not passed"
+    members.clock.skip(1_000)
+    assert service.next_offset(first, UNLIMITED) is None
+    after = told(members)[service.member]
+    assert {(x.position, x.lag, x.lag_s, x.cost) for x in after} == {(10, 0, 0, CostKind.SURE)}
+    assert (service.lanes.lines, service.lanes.lanes) == (after, len(after))
+
+    _, (_, batch_told) = cast(list[tuple[str, dict[str, str]]], members.redis.xrange(GroupKeys(members.name).history))
+    assert (batch_told["member"], batch_told["lanes"]) == (service.member, str(len(first.slices)))
+    assert int(batch_told["rows"]) == sum(len(s.offsets) for s in first.slices)
+
+
+def test_after_a_loss_of_state_a_member_tells_its_lanes_again(members: Group, tp: TopicPartition) -> None:
+    service = members.service(subscribed(tp), session_ms=500)
+    service.first_positions()
+    first = batch(service, StreamOffset(members.name))
+    service.next_offset(first, UNLIMITED)
+    members.restart_redis()
+    members.redis.delete(GroupKeys(members.name).lanes)
+    for _ in range(2):
+        members.clock.skip(1_000)
+        service.next_offset(first, UNLIMITED)
+    assert service.member in told(members)
+
+
+@pytest.mark.parametrize(
+    ("lower_ms", "least", "most"),
+    [
+        pytest.param(1.0, 0.0, 0.45, id="half of its keys are slow: it gets less"),
+        pytest.param(900.0, 0.5, 0.5, id="all are as slow: it is behind, no more"),
+    ],
+)
+def test_who_holds_slow_keys_gets_less_when_ranges_are_next_assigned(
+    members: Group, tp: TopicPartition, lower_ms: float, least: float, most: float
+) -> None:
+    settings = GroupSettings(members.name, capacity=2, session_ms=60_000, batch_budget_ms=1_000)
+    one, two = (members.service(subscribed(tp), settings=settings) for _ in range(2))
+    first = batch(one, warmed_up(one, members, tp))
+    work(one, first, lower_ms, upper_ms=900.0)
+    members.kafka.produce(tp.topic, keyed(100, first=10))
+    members.clock.skip(1_000)
+    assert one.next_offset(first, UNLIMITED) is not None
+    assert "budget" in {x.why for x in told(members)[one.member] if x.hashes.lo in UPPER}
+
+    two.next_offset(StreamOffset(members.name), UNLIMITED)
+    shares = {member: sum(h.share for h in ranges[tp]) for member, ranges in members.state.assignment.items()}
+    assert least <= shares[one.member] <= most
+    assert shares[one.member] + shares[two.member] == pytest.approx(1)
+
+
+def test_ranges_that_come_back_start_small(members: Group, tp: TopicPartition) -> None:
+    one, two = (members.service(subscribed(tp), session_ms=60_000) for _ in range(2))
+    end = batch(one, warmed_up(one, members, tp))
+    work(one, end)
+    for first, count in ((10, 1_500), (2_000, 4_000)):
+        members.kafka.produce(tp.topic, keyed(count, first=first))
+        members.clock.skip(1_000)
+        end = batch(one, end)
+        work(one, end)
+    assert {x.why for x in told(members)[one.member]} == {"all there is"}, "by now so many may be read"
+
+    two.next_offset(StreamOffset(members.name), UNLIMITED)
+    kept = batches_until(one, end, 0.5, members, tp)
+    two.leave()
+    members.kafka.produce(tp.topic, keyed(4_000, first=6_000))
+    members.clock.skip(1_000)
+    batches_until(one, kept, 1.0, members, tp)
+    whys = {x.why: x.hashes for x in told(members)[one.member]}
+    assert set(whys) == {"all there is", "slow start"}, "the half that was away, and the one that was not"
+
+
+def batches_until(
+    service: Service, start: StreamOffset, share: float, members: Group, tp: TopicPartition
+) -> StreamOffset:
+    """The end of the first batch in which the member has so much of the hash space; the sink completes those before."""
+    at = [start]
+
+    def there() -> bool:
+        members.kafka.produce(tp.topic, keyed(2))
+        at.append(batch(service, at[-1]))
+        return sum(lane.hashes.share for _, lane in at[-1]) == pytest.approx(share)
+
+    eventually(there, f"it has {share} of the hashes")
+    return at[-1]
+
+
+# -- on a real Redis ---------------------------------------------------------------------------------
+
+
+def test_the_lanes_of_members_that_are_gone_vanish_with_the_next_report(world: World) -> None:
+    world.found()
+    one = world.join("m-1")
+    world.store.report(one, [LINE], 0)
+    world.now += SESSION + 1
+    two = world.join("m-2")
+    world.store.report(two, [LINE], 45)
+    assert world.redis.hgetall(GroupKeys(world.group).lanes) == {"m-2": str(LINE)}
+    assert [s.metadata["slow_percent"] for s in world.store.subscribers(["m-2"])] == ["45"]
+
+
+def test_what_a_member_measures_is_no_occasion_for_an_assignment(world: World) -> None:
+    world.found()
+    me = world.join("m-1")
+    occasion = world.store.look(me).value.occasion
+    world.store.assign(me, occasion, "test 1", {"m-1": {TP: (WHOLE,)}})
+    world.store.report(me, [LINE], 90)
+    assert world.store.look(me).value.occasion == ""

@@ -1,0 +1,333 @@
+"""What Redis or Kafka lost, and what a member makes of it: on real servers, without Spark."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import pytest
+
+import kafka_groups
+import servers
+from command_runs import Run
+from coordinator.errors import (
+    DataLossError,
+    KafkaUnavailableError,
+    StateLostError,
+    UnknownGroupError,
+)
+from coordinator.kafka.log import KafkaLog
+from coordinator.member.limits import Limits
+from coordinator.member.service import Service
+from coordinator.offset_spec import Latest
+from coordinator.ports import Log
+from coordinator.progress.stream_offset import StreamOffset
+from coordinator.ranges import WHOLE, OffsetRange
+from coordinator.redis.keys import GroupKeys
+from coordinator.settings import GroupSettings
+from coordinator.subscription import Pattern, TopicPartition
+from group_services import UNLIMITED, Group, batch, batches, read, records, run, subscribed
+from heard import Heard
+from kafka_logs import Through, delete_records
+from streams import eventually, keyed
+from topics import Kafka
+
+
+@dataclass(frozen=True)
+class Replay:
+    """A service that did not plan a batch, and its end."""
+
+    service: Service
+    end: StreamOffset
+
+
+# -- what Redis lost ---------------------------------------------------------------------------
+
+
+def test_a_mirror_without_redis_is_a_recovery_not_a_new_group(members: Group, tp: TopicPartition) -> None:
+    run(members, subscribed(tp))
+    members.kafka.produce(tp.topic, keyed(3))
+    members.lose_everything()
+    members.service(subscribed(tp)).first_positions()
+    assert members.events == ["recover"]
+    assert members.state.stable == {tp: 5}
+    assert records(run(members, subscribed(tp))) == read(tp, 5, 8)
+
+
+def test_a_mirror_of_some_partitions_is_no_proof_of_the_others(members: Group, tp: TopicPartition) -> None:
+    run(members, subscribed(tp))
+    members.lose_everything()
+    members.kafka.add_partitions(tp.topic, 2)
+    with pytest.raises(StateLostError, match=f"{tp.topic}-1"):
+        members.service(subscribed(tp)).first_positions()
+    assert members.keys == []
+
+
+def test_a_partition_of_which_nothing_is_left_begins_at_its_beginning_never_at_the_end_of_its_log(
+    members: Group, tp: TopicPartition
+) -> None:
+    run(members, subscribed(tp))
+    keys = GroupKeys(members.name)
+    members.redis.delete(keys.segments(tp), keys.owners(tp), keys.stable(tp.topic))
+    kafka_groups.forget(members.kafka.bootstrap, members.name)
+    members.service(subscribed(tp), Latest()).first_positions()
+    assert members.state.stable == {tp: 0}
+    assert "mend" in members.events
+
+
+@dataclass
+class TwoRoads(Through):
+    """Two real logs: topics and offsets over one, Kafka's own groups over the other."""
+
+    groups: Log
+
+    def group_offsets(self, group: str) -> dict[TopicPartition, tuple[int, str]]:
+        return self.groups.group_offsets(group)
+
+    def commit_group_offsets(self, group: str, offsets: Mapping[TopicPartition, tuple[int, str]]) -> bool:
+        return self.groups.commit_group_offsets(group, offsets)
+
+    def close(self) -> None:
+        self.groups.close()
+
+
+@dataclass
+class Unmirrored(Through):
+    """A real log whose groups somebody else has."""
+
+    def group_offsets(self, group: str) -> dict[TopicPartition, tuple[int, str]]:
+        return {}
+
+    def commit_group_offsets(self, group: str, offsets: Mapping[TopicPartition, tuple[int, str]]) -> bool:
+        return False
+
+
+def test_latest_is_not_where_a_group_begins_that_has_lost_its_meta(members: Group, tp: TopicPartition) -> None:
+    members.service(subscribed(tp), log=Unmirrored(members.log())).first_positions()
+    members.redis.delete(GroupKeys(members.name).meta)
+    members.service(subscribed(tp), Latest(), log=Unmirrored(members.log())).first_positions()
+    assert members.state.stable == {tp: 0}
+    assert members.events == ["found", "recover"]
+
+
+def test_a_mirror_that_cannot_be_read_founds_no_group(members: Group, tp: TopicPartition) -> None:
+    (port,) = servers.free_ports(1)
+    nowhere = KafkaLog({"bootstrap_servers": f"127.0.0.1:{port}"}, retries=0, retry_interval_ms=0)
+    service = members.service(subscribed(tp), log=TwoRoads(members.log(), nowhere))
+    with pytest.raises(KafkaUnavailableError, match=str(port)):
+        service.first_positions()
+    with pytest.raises(UnknownGroupError):
+        _ = members.state
+
+
+@pytest.mark.parametrize(
+    "lose",
+    [
+        pytest.param(lambda members, tp: members.lose_everything(), id="everything"),
+        pytest.param(
+            lambda members, tp: members.redis.delete(GroupKeys(members.name).segments(tp)),
+            id="the positions of a partition, which somebody deleted",
+        ),
+    ],
+)
+def test_a_running_member_goes_on_where_it_was_after_redis_lost(
+    members: Group, tp: TopicPartition, lose: Callable[[Group, TopicPartition], object]
+) -> None:
+    service = members.service(subscribed(tp))
+    service.first_positions()
+    end = batch(service, StreamOffset(members.name))
+    lose(members, tp)
+    members.kafka.produce(tp.topic, keyed(3))
+    assert records(batch(service, end)) == read(tp, 5, 8)
+    assert "recover" in members.events
+
+
+def test_after_a_loss_an_idle_member_owns_its_ranges_again_though_the_generation_has_the_same_number(
+    members: Group, tp: TopicPartition
+) -> None:
+    """Generations start at 1 again: only the nonce shows that earlier ownership is void (rule: no-epoch-twice)."""
+    service = members.service(subscribed(tp))
+    service.first_positions()
+    end = batch(service, StreamOffset(members.name))
+    assert service.next_offset(end, UNLIMITED) is None
+    before = members.state
+    members.lose_everything()
+    assert service.next_offset(end, UNLIMITED) is None
+    after = members.state
+    assert after.meta["generation"] == before.meta["generation"]
+    assert [(hashes, member) for hashes, _, member in after.owners[tp]] == [(WHOLE, service.member)]
+    assert after.owners != before.owners, "at another lane epoch"
+
+
+def test_a_listener_hears_that_its_member_has_lost_what_another_took_after_its_lease(
+    members: Group, tp: TopicPartition
+) -> None:
+    heard = Heard()
+    sleeper = members.service(
+        subscribed(tp), settings=GroupSettings(members.name, capacity=2, session_ms=500, listener=heard)
+    )
+    sleeper.first_positions()
+    end = batch(sleeper, StreamOffset(members.name))
+    assert heard.told == [("assigned", {tp: (WHOLE,)})]
+    heir = members.service(subscribed(tp), session_ms=60_000)
+    eventually(lambda: bool(heir.next_offset(StreamOffset(members.name), UNLIMITED)), "the lease of the sleeper ends")
+    taken = tuple(hashes for hashes, _, member in members.state.owners[tp] if member == heir.member)
+    sleeper.next_offset(end, UNLIMITED)
+    assert heard.told[1] == ("lost", {tp: taken})
+
+
+def test_a_recreated_topic_is_a_data_loss_also_after_redis_was_restarted(members: Group, tp: TopicPartition) -> None:
+    end = run(members, subscribed(tp))
+    members.kafka.recreate_topic(tp.topic)
+    members.kafka.produce(tp.topic, keyed(8))  # so that every position is within the new log
+    members.restart_redis()
+    service = members.service(subscribed(tp))
+    service.first_positions()
+    with pytest.raises(DataLossError, match="created again"):
+        service.next_offset(end, UNLIMITED)
+    assert records(run(members, subscribed(tp), fail_on_data_loss=False)) == read(tp, 0, 8)
+
+
+def test_what_a_member_knows_of_a_topic_proves_nothing_of_the_one_that_replaced_it(
+    members: Group, tp: TopicPartition
+) -> None:
+    service = members.service(subscribed(tp))
+    service.first_positions()
+    end = batch(service, StreamOffset(members.name))
+    members.kafka.recreate_topic(tp.topic)
+    members.kafka.produce(tp.topic, keyed(8))
+    members.lose_everything()
+    members.clock.skip(2_000)
+    with pytest.raises(StateLostError, match=f"{tp.topic}-0"):
+        service.next_offset(end, UNLIMITED)
+
+
+# -- what Kafka lost ---------------------------------------------------------------------------
+
+
+def recreated_during_a_batch(members: Group, tp: TopicPartition, count: int, *, fail_on_data_loss: bool) -> Replay:
+    """A batch of five records, planned and authorised by a member that died; then another topic of that name."""
+    planner = members.service(subscribed(tp), fail_on_data_loss=fail_on_data_loss)
+    planner.first_positions()
+    end = batch(planner, StreamOffset(members.name))
+    members.kafka.recreate_topic(tp.topic)
+    members.kafka.produce(tp.topic, keyed(count))
+    return Replay(members.service(subscribed(tp), fail_on_data_loss=fail_on_data_loss), end)
+
+
+def test_the_replay_of_a_batch_onto_a_recreated_topic_is_a_data_loss(members: Group, tp: TopicPartition) -> None:
+    replay = recreated_during_a_batch(members, tp, 8, fail_on_data_loss=True)
+    with pytest.raises(DataLossError, match="created again"):
+        replay.service.authorize(replay.end)
+
+
+def test_the_replay_of_a_batch_onto_a_recreated_topic_reads_nothing_on_request(
+    members: Group, tp: TopicPartition
+) -> None:
+    replay = recreated_during_a_batch(members, tp, 8, fail_on_data_loss=False)
+    assert replay.end.slices != ()
+    assert replay.service.authorize(replay.end).slices == ()
+    assert records(batch(replay.service, replay.end)) == read(tp, 0, 8)
+
+
+@pytest.mark.parametrize("left", [0, 3])
+def test_available_now_ends_when_its_topic_was_recreated_shorter(members: Group, tp: TopicPartition, left: int) -> None:
+    service = members.service(subscribed(tp), fail_on_data_loss=False)
+    service.first_positions()
+    service.set_targets()
+    end = batch(service, StreamOffset(members.name))
+    members.kafka.recreate_topic(tp.topic)
+    members.kafka.produce(tp.topic, keyed(left))
+    members.clock.skip(2_000)
+    assert records(*batches(service, end)) == read(tp, 0, left)
+    assert members.state.stable == {tp: left}
+
+
+def test_aged_records_are_a_data_loss_by_default_and_skipped_on_request(members: Group, tp: TopicPartition) -> None:
+    members.service(subscribed(tp)).first_positions()
+    delete_records(members.kafka, tp, 2)
+    service = members.service(subscribed(tp))
+    with pytest.raises(DataLossError, match="records 0-1"):
+        service.next_offset(StreamOffset(members.name), UNLIMITED)
+    service.leave()
+    assert members.state.stable == {tp: 0}
+    assert records(run(members, subscribed(tp), fail_on_data_loss=False)) == read(tp, 2, 5)
+    assert "loss" in members.events
+
+
+@pytest.fixture
+def two(kafka: Kafka) -> tuple[TopicPartition, TopicPartition]:
+    """Topics that one pattern means, with five records each."""
+    first = kafka.create_topic("pattern")
+    second = kafka.create_topic(first)
+    for topic in (first, second):
+        kafka.produce(topic, keyed(5))
+    return TopicPartition(first, 0), TopicPartition(second, 0)
+
+
+def test_a_deleted_topic_of_a_pattern_is_a_data_loss_by_default(
+    members: Group, two: tuple[TopicPartition, TopicPartition]
+) -> None:
+    kept, deleted = two
+    service = members.service(Pattern(f"^{kept.topic}"))
+    service.first_positions()
+    end = batch(service, StreamOffset(members.name))
+    assert records(end) == read(kept, 0, 5) | read(deleted, 0, 5)
+    members.kafka.produce(deleted.topic, keyed(3))
+    members.kafka.delete_topic(deleted.topic)
+    members.clock.skip(2_000)
+    with pytest.raises(DataLossError, match=f"{deleted.topic}.*was deleted"):
+        service.next_offset(end, UNLIMITED)
+
+
+@pytest.mark.parametrize("available_now", [True, False])
+def test_a_deleted_topic_of_a_pattern_is_skipped_on_request(
+    members: Group, two: tuple[TopicPartition, TopicPartition], available_now: bool
+) -> None:
+    kept, deleted = two
+    service = members.service(Pattern(f"^{kept.topic}"), fail_on_data_loss=False)
+    service.first_positions()
+    members.kafka.produce(kept.topic, keyed(2))
+    if available_now:
+        service.set_targets()
+    end = service.next_offset(StreamOffset(members.name), Limits(max_offsets=4))
+    assert end is not None
+    service.authorize(end)
+    members.kafka.delete_topic(deleted.topic)
+    members.clock.skip(2_000)
+    later = list(batches(service, end))
+    assert {tp.topic for each in later for tp in each.lanes} == {kept.topic}
+    assert records(end, *later) >= read(kept, 0, 7)
+    assert members.state.stable[kept] == 7
+
+
+def test_a_checkpoint_beyond_the_log_goes_on_once_an_operator_has_reset_the_group(
+    members: Group, tp: TopicPartition, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    service = members.service(subscribed(tp))
+    service.first_positions()
+    end = batch(service, StreamOffset(members.name))
+    assert service.next_offset(end, UNLIMITED) is None
+    service.leave()
+    lanes = {tp: tuple(x._replace(offsets=(OffsetRange(x.position, 99),)) for x in end.lanes[tp])}
+    beyond = replace(end, lanes=lanes)
+    with pytest.raises(DataLossError, match="reset-offsets"):
+        members.service(subscribed(tp)).next_offset(beyond, UNLIMITED)
+    place = ("--redis", members.redis_url, "--bootstrap-server", members.kafka.bootstrap)
+    code, _, err = Run(monkeypatch, capsys)(
+        "reset-offsets", members.name, "--all-topics", "--to-earliest", "--execute", *place
+    )
+    assert code == 0, err
+    plan = members.service(subscribed(tp)).next_offset(beyond, UNLIMITED)
+    assert plan is not None
+    assert records(plan) == read(tp, 0, 5)
+
+
+def test_after_redis_was_emptied_log_ends_are_reported_again_though_no_record_came(
+    members: Group, tp: TopicPartition
+) -> None:
+    service = members.service(subscribed(tp))
+    service.first_positions()
+    end = batch(service, StreamOffset(members.name))
+    assert service.next_offset(end, UNLIMITED) is None
+    members.lose_everything()
+    assert service.next_offset(end, UNLIMITED) is None
+    assert members.redis.hgetall(GroupKeys(members.name).end(tp.topic)) == {"0": "5"}

@@ -1,0 +1,49 @@
+"""What a member may commit, and what it may assert without the fence (rule: assert-beginnings)."""
+
+from coordinator.key_hash import cuts
+from coordinator.progress.ownership import Fact, Owned, asserted, completed, held, missing, narrowed
+from coordinator.progress.stream_offset import Lane, StreamOffset
+from coordinator.ranges import WHOLE, HashRange, OffsetRange
+from coordinator.subscription import TopicPartition
+
+TP = TopicPartition("t", 0)
+LOWER, UPPER = cuts(2)
+Q0, Q1, Q2, Q3 = cuts(4)
+
+
+def offset(*lanes: Lane) -> StreamOffset:
+    return StreamOffset("g", "m", 0, {"t": "id"}, {TP: lanes})
+
+
+def test_a_verdict_is_for_the_parts_of_a_lane_that_are_owned_at_its_epoch() -> None:
+    lane = Lane(WHOLE, "a.1", 5)
+    owned = (Owned(Q0, "a.1"), Owned(Q1, "a.2"), Owned(Q3, "a.1"))
+    assert held(lane, owned) == (Q0, Q3)
+
+
+def test_missing_is_the_rest_of_the_lane() -> None:
+    assert missing(WHOLE, (Q0, Q2)) == (Q1, Q3)
+    assert missing(WHOLE, (WHOLE,)) == ()
+    assert missing(WHOLE, ()) == (WHOLE,)
+    assert missing(HashRange(5, 9), (HashRange(5, 6),)) == (HashRange(7, 9),)
+
+
+def test_an_offset_is_narrowed_to_what_is_owned_and_empty_partitions_vanish() -> None:
+    end = offset(Lane(LOWER, "a.1", 5, (OffsetRange(5, 9),)))
+    assert narrowed(end, {TP: (Owned(Q1, "a.1"),)}) == offset(Lane(Q1, "a.1", 5, (OffsetRange(5, 9),)))
+    assert narrowed(end, {TP: (Owned(Q1, "a.9"),)}).lanes == {}
+
+
+def test_a_completed_offset_commits_the_end_of_each_lane_at_its_epoch() -> None:
+    end = offset(Lane(LOWER, "a.1", 5, (OffsetRange(5, 9),)), Lane(UPPER, "a.2", 7))
+    assert completed(end) == {TP: (Fact(LOWER, 9, "a.1"), Fact(UPPER, 7, "a.2"))}
+
+
+def test_without_a_witness_only_the_beginning_of_a_slice_is_asserted() -> None:
+    end = offset(Lane(WHOLE, "a.1", 5, (OffsetRange(5, 9),)))
+    assert asserted(end, None) == {TP: (Fact(WHOLE, 5),)}
+
+
+def test_the_end_of_a_slice_is_asserted_where_this_process_authorised_it_and_only_there() -> None:
+    end = offset(Lane(WHOLE, "a.1", 5, (OffsetRange(5, 9),)))
+    assert asserted(end, {TP: (Owned(LOWER, "a.1"),)}) == {TP: (Fact(LOWER, 9), Fact(UPPER, 5))}

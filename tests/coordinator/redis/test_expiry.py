@@ -1,0 +1,124 @@
+"""A group's keys go together, a retention after its last lease, whoever was killed when (KIP-211). In real time."""
+
+import time
+from collections.abc import Callable
+from contextlib import closing
+from dataclasses import dataclass
+
+import pytest
+
+from coordinator.redis.calls import Caller
+from coordinator.redis.client import RedisClient
+from coordinator.redis.membership import Joining
+from coordinator.redis.operator import OperatorVerbs
+from coordinator.redis.policy import KEPT_MS
+from coordinator.redis.store import RedisStore
+from coordinator.reports.lane_lines import BatchLine
+from store_world import LONGEST, NOBODY, OTHER, TOPICS, TP, WANTED, World, lane, offset
+from streams import eventually
+
+SESSION_MS, RETENTION_MS = 300, 1_500
+
+
+@dataclass
+class Kept:
+    """A group that is kept for a second and a half, by the server's own clock."""
+
+    client: RedisClient
+    group: str
+
+    def __post_init__(self) -> None:
+        self.store = RedisStore(
+            self.client, self.group, session_ms=SESSION_MS, longest_ms=LONGEST, retention_ms=RETENTION_MS
+        )
+        self.store.create_positions(NOBODY, "aa", TOPICS, {TP: 0})
+
+    @property
+    def keys(self) -> set[str]:
+        return set(OperatorVerbs.of_group(self.client, self.group).names())
+
+    def join(self, member: str = "m-1") -> Caller:
+        says = {"host": "h", "topics": "orders", "capacity": "1"}
+        self.store.join(Caller(member, "i1"), "", Joining(says, f"application of {member}"))
+        return Caller(member, "i1", "aa", "0")
+
+    def work(self, member: str = "m-1") -> Caller:
+        """What a member does before its first heartbeat, and after it."""
+        me = self.join(member)
+        occasion = self.store.look(me).value.occasion
+        self.store.assign(me, occasion, "test 1", {member: WANTED})
+        self.store.acquire(me, WANTED)
+        self.store.authorize(me, offset(lane("aa.1", 0, 9)))
+        self.store.report_ends({TP: 9}, {TP: "1@9 reset=0 topic=id-1"})
+        self.store.working(me, "orders 0 0000000000000000-7fffffffffffffff 0-9;")
+        self.store.report(me, (), 0)
+        self.store.tell_batch(BatchLine(member, 1, None, 1.0, 1, ""))
+        self.store.event("loss", "for the test")
+        return me
+
+
+def founded(group: Kept) -> None:
+    """Its first query was refused by a policy, or killed."""
+
+
+def killed_before_its_first_heartbeat(group: Kept) -> None:
+    group.work()
+
+
+def killed(group: Kept) -> None:
+    group.store.heartbeat(group.work())
+
+
+def killed_as_it_joined_others(group: Kept) -> None:
+    group.store.heartbeat(group.work())
+    group.store.create_positions(NOBODY, "", TOPICS, {OTHER: 0})
+    me = group.join("m-2")
+    group.store.leave(me, {TP: ()})
+    group.store.finish(group.join("m-3"), {TP: 0})
+
+
+LIVES = [founded, killed_before_its_first_heartbeat, killed, killed_as_it_joined_others]
+
+
+@pytest.fixture
+def client(redis_url: str) -> RedisClient:
+    return RedisClient(redis_url)
+
+
+def test_all_keys_of_a_group_go_with_it_whoever_was_killed_when(client: RedisClient, group: str) -> None:
+    groups = [(live, Kept(client, f"{group} {live.__name__}")) for live in LIVES]
+    with closing(client):
+        for live, kept in groups:
+            live(kept)
+        for live, kept in groups:
+            eventually(lambda kept=kept: not kept.keys, f"{live.__name__}: {kept.keys} is left", 20)  # type: ignore[misc]
+
+
+def test_nothing_expires_while_a_member_lives(client: RedisClient, group: str) -> None:
+    kept = Kept(client, group)
+    with closing(client):
+        me = kept.work()
+        at_first, end = kept.keys, time.monotonic() + (SESSION_MS + 2 * RETENTION_MS) / 1000
+        while time.monotonic() < end:
+            kept.store.heartbeat(me)
+        assert kept.keys == at_first
+
+
+@pytest.mark.parametrize(
+    "tell",
+    [
+        pytest.param(lambda store: store.event("loss", "late"), id="an event"),
+        pytest.param(lambda store: store.tell_batch(BatchLine("m-1", 1, None, 1.0, 1, "")), id="a batch"),
+        pytest.param(lambda store: store.report_ends({TP: 9}), id="log ends"),
+    ],
+)
+def test_what_is_told_of_a_group_that_is_gone_makes_no_key(world: World, tell: Callable[[RedisStore], None]) -> None:
+    tell(world.store)
+    assert OperatorVerbs.of_group(world.client, world.group).names() == []
+
+
+def test_a_policy_of_a_group_that_never_comes_goes_after_a_week(world: World) -> None:
+    world.store.set_policy({"accept.individual.commit": "false"})
+    names = OperatorVerbs.of_group(world.client, world.group).names()
+    assert [name.rpartition(":")[2] for name in names] == ["events", "policy"]
+    assert all(0 < world.redis.pttl(name) <= KEPT_MS for name in names)

@@ -1,0 +1,207 @@
+"""A Redis that lost the group's state, or holds what is not ours. Transition tests are named by the arrow."""
+
+import pytest
+
+from coordinator import verdicts
+from coordinator.errors import StateFormatError, StateLostError
+from coordinator.group_state import KnownTopic
+from coordinator.plan.poison import Strike
+from coordinator.progress.ownership import Fact, Owned, completed
+from coordinator.progress.segments import Progress
+from coordinator.progress.stream_offset import StreamOffset
+from coordinator.ranges import WHOLE, OffsetRange
+from coordinator.redis.calls import Caller
+from coordinator.redis.keys import GroupKeys
+from coordinator.redis.operator import OperatorVerbs
+from coordinator.subscription import Topic, TopicPartition
+from store_world import NOBODY, OTHER, SESSION, TOPICS, TP, WANTED, World, lane, offset
+
+ON_EACH_SERVER = True
+
+
+def test_restarted_to_recovering_voids_epochs_and_takes_assertions_only(world: World) -> None:
+    world.found(p0=5)
+    me = world.join()
+    world.store.acquire(me, WANTED)
+    end = offset(lane("aa.1", 5, 10))
+    world.restart()
+    with pytest.raises(verdicts.Lost):
+        world.store.commit(me, end, completed(end))
+    world.store.recover(me, "bb", "restarted", 0, TOPICS, {TP: None, OTHER: 3})
+    with pytest.raises(verdicts.Rejoin):
+        world.store.heartbeat(me)
+    me = world.join(before="aa")
+    with pytest.raises(verdicts.Recovering):
+        world.store.commit(me, end, completed(end))
+    world.store.claim(NOBODY, end, {TP: (Fact(WHOLE, 8),)})
+    assert world.store.stable(["orders"]) == {TP: 8, OTHER: 3}
+
+
+def test_positions_that_were_deleted_under_an_owner_are_a_loss(world: World) -> None:
+    world.found(p0=5)
+    me = world.join()
+    world.store.acquire(me, WANTED)
+    end = offset(lane("aa.1", 5, 10))
+    world.redis.delete(GroupKeys(world.group).segments(TP))
+    for verb in (
+        lambda: world.store.commit(me, end, completed(end)),
+        lambda: world.store.acquire(me, WANTED),
+        lambda: world.store.finish(me, {TP: 100}),
+    ):
+        with pytest.raises(verdicts.Lost, match="is gone"):
+            verb()
+    world.store.recover(me, "bb", "deleted", 0, TOPICS, {TP: 7})
+    assert world.store.stable(["orders"])[TP] == 7
+
+
+@pytest.mark.parametrize("survivor", ["segments:orders:0", "stable:orders", "topics"])
+def test_what_is_left_without_meta_is_a_loss_never_a_new_group(world: World, survivor: str) -> None:
+    world.found(p0=5)
+    prefix = GroupKeys(world.group).meta.removesuffix("meta")
+    for name in OperatorVerbs.of_group(world.client, world.group).names():
+        if name != prefix + survivor:
+            world.redis.delete(name)
+    with pytest.raises(verdicts.Lost, match=f"meta is gone, and .*{survivor} is not"):
+        world.store.create_positions(NOBODY, "bb", TOPICS, {TP: 99})
+    assert OperatorVerbs.of_group(world.client, world.group).names() == [prefix + survivor]
+
+
+def test_positions_that_outlived_meta_are_recovered(world: World) -> None:
+    world.found(p0=5)
+    world.redis.delete(GroupKeys(world.group).meta)
+    world.store.recover(NOBODY, "bb", "meta is gone", 0, TOPICS, {TP: None})
+    assert world.store.stable(["orders"]) == {TP: 5}
+    assert not world.kept_for_ever()
+
+
+def test_recovering_to_working_gives_new_epochs_and_refuses_the_old(world: World) -> None:
+    world.found(p0=5)
+    me = world.join()
+    world.store.acquire(me, WANTED)
+    world.restart()
+    world.store.recover(me, "bb", "restarted", 0, TOPICS, {TP: None})
+    world.now += SESSION + 1
+    me = world.join(before="aa")
+    end = offset(lane("aa.1", 5, 10))
+    assert world.store.commit(me, end, completed(end)).value.refused == completed(end)
+    acquired = world.store.acquire(me, WANTED).value
+    assert acquired.ownership == {TP: (Owned(WHOLE, "bb.1"),)}
+    assert acquired.progress == {TP: Progress.starting_at(5)}
+
+
+def test_epochs_of_partitions_that_the_recovering_member_does_not_read_are_void_too(world: World) -> None:
+    world.found(p0=5, p1=5)
+    me = world.join()
+    world.store.acquire(me, {OTHER: (WHOLE,)})
+    end = StreamOffset("g", "m-1", 0, {"orders": "id-1"}, {OTHER: (lane("aa.1", 5, 10),)})
+    world.restart()
+    world.store.recover(NOBODY, "bb", "restarted", 0, TOPICS, {TP: None})
+    world.now += SESSION + 1
+    me = world.join(before="aa")
+    assert world.store.authorize(me, end).value == {OTHER: ()}
+    assert world.store.commit(me, end, completed(end)).value.refused == completed(end)
+
+
+def test_an_earlier_copy_is_seen_by_its_commit_sequence(world: World) -> None:
+    world.found()
+    me = world.join()
+    newer = Caller(me.member, me.incarnation, me.nonce, str(int(me.seq) + 100))
+    with pytest.raises(verdicts.Lost, match="earlier"):
+        world.store.heartbeat(newer)
+
+
+def test_proofs_of_a_newer_reset_replace_what_redis_has_and_those_of_an_older_one_are_ignored(world: World) -> None:
+    world.found(p0=50, p1=60)
+    world.store.recover(NOBODY, "bb", "a newer reset", 7, TOPICS, {TP: 5, OTHER: 70})
+    assert world.store.stable(["orders"]) == {TP: 5, OTHER: 70}
+    assert world.store.status(NOBODY).reset == world.store.reset_epoch() == 7
+    world.restart()
+    world.store.recover(NOBODY, "cc", "an older reset", 6, TOPICS, {TP: 40, OTHER: 80})
+    assert world.store.stable(["orders"]) == {TP: 5, OTHER: 70}
+    with pytest.raises(StateLostError, match="orders-1"):
+        world.store.recover(NOBODY, "dd", "a newer reset", 8, TOPICS, {TP: 9, OTHER: None})
+
+
+def test_a_reset_drops_what_was_done_ahead_where_positions_move_and_keeps_it_elsewhere(world: World) -> None:
+    world.found(p0=5, p1=7)
+    keys = GroupKeys(world.group)
+    for tp in (TP, OTHER):
+        world.redis.hset(keys.ics(tp), str(WHOLE), "20-29")
+        world.redis.hset(keys.reserved(tp), "40-44", "w held until 1")
+    known = world.store.status(NOBODY).topics
+    OperatorVerbs.of_group(world.client, world.group).reset("bb", 9, 0, "why", known, {TP: 3, OTHER: None})
+    assert world.store.stable(["orders"]) == {TP: 3, OTHER: 7}
+    assert (world.positions(TP), world.positions(OTHER)) == ({str(WHOLE): "3"}, {str(WHOLE): "7"})
+    assert not world.redis.exists(keys.ics(TP), keys.reserved(TP))
+    assert world.redis.exists(keys.ics(OTHER), keys.reserved(OTHER)) == 2
+
+
+def test_a_second_recovery_of_the_same_loss_does_nothing(world: World) -> None:
+    world.found()
+    me = world.join()
+    world.restart()
+    world.store.recover(me, "bb", "restarted", 0, TOPICS, {TP: None})
+    world.store.recover(me, "cc", "restarted", 0, TOPICS, {TP: None})
+    assert world.store.status(NOBODY).seen.nonce == "bb"
+
+
+def test_a_partition_that_nothing_proves_stops_the_recovery_before_it_writes(world: World) -> None:
+    with pytest.raises(StateLostError, match="orders-1"):
+        world.store.recover(Caller("m", "i", "aa", "9"), "bb", "gone", 0, TOPICS, {TP: 5, OTHER: None})
+    with pytest.raises(verdicts.Absent):
+        world.store.status(NOBODY)
+
+
+def test_a_recreated_topic_gets_new_positions_and_void_epochs(world: World) -> None:
+    world.found(p0=50)
+    me = world.join()
+    world.store.acquire(me, WANTED)
+    again = {"orders": Topic("orders", "id-2", (0,))}
+    world.store.recreate(NOBODY, again, {TP: 3})
+    end = offset(lane("aa.1", 50, 60))
+    assert world.store.commit(me, end, completed(end)).value.refused == completed(end)
+    assert world.store.acquire(me, WANTED).value.ownership == {TP: (Owned(WHOLE, "aa.2"),)}
+    assert world.store.stable(["orders"])[TP] == 3
+
+
+@pytest.mark.parametrize(
+    ("topic_id", "by_hand", "left"),
+    [
+        pytest.param(
+            "id-2", False, ["payments"], id="a topic that was created again: other records have these offsets"
+        ),
+        pytest.param("id-1", False, ["orders", "payments"], id="a log that was cut"),
+        pytest.param("id-2", True, ["payments"], id="an operator moves positions of a topic that was created again"),
+        pytest.param(
+            "id-1", True, ["orders", "payments"], id="an operator moves positions: he releases nothing by that"
+        ),
+    ],
+)
+def test_strikes_outlive_positions_that_move_and_no_topic(
+    world: World, topic_id: str, by_hand: bool, left: list[str]
+) -> None:
+    world.found(p0=50)
+    for topic in ("orders", "payments"):
+        parked = Strike(TopicPartition(topic, 0), WHOLE, OffsetRange(60, 61), 2, parked=True)
+        world.redis.hset(GroupKeys(world.group).strikes, parked.field, parked.text)
+    if by_hand:
+        moved = {"orders": KnownTopic(topic_id, 1)}
+        OperatorVerbs.of_group(world.client, world.group).reset("bb", 9, 0, "why", moved, {TP: 3})
+    else:
+        world.store.recreate(NOBODY, {"orders": Topic("orders", topic_id, (0,))}, {TP: 3})
+    assert [s.tp.topic for s in world.store.strikes()] == left
+    assert world.events("release") == [f"orders 0 {WHOLE}: its topic was created again"] * (2 - len(left))
+
+
+def test_state_of_a_newer_schema_is_refused_and_kept(world: World) -> None:
+    world.found()
+    world.redis.hset(GroupKeys(world.group).meta, "schema", "2")
+    with pytest.raises(StateFormatError, match="schema '2'"):
+        world.store.create_positions(NOBODY, "bb", TOPICS, {TP: 9})
+    assert world.positions() == {str(WHOLE): "0"}
+
+
+def test_a_key_of_another_type_is_refused_by_name(world: World) -> None:
+    world.redis.set(GroupKeys(world.group).meta, "somebody else's")
+    with pytest.raises(StateFormatError, match="did not write"):
+        world.store.status(NOBODY)

@@ -1,0 +1,192 @@
+"""What a member tells of its lanes: rate, cost, lag, quota and why; and what of its slots is stuck."""
+
+from dataclasses import replace
+
+import pytest
+
+from coordinator.cost.batch_cost import BatchCost, Ended, LaneId, Load
+from coordinator.cost.end_history import EndHistory
+from coordinator.cost.profile import Cell
+from coordinator.cost.quotas import Budget, Quota, Why
+from coordinator.errors import StateFormatError
+from coordinator.key_hash import cuts
+from coordinator.plan.planning import OwnedRange
+from coordinator.plan.poison import Strike
+from coordinator.ranges import WHOLE, OffsetRange
+from coordinator.reports.lane_lines import (
+    ALONE,
+    LEAD,
+    MOST_TOLD,
+    NOTHING,
+    OLDER,
+    PARKED,
+    ROOM,
+    WAITS,
+    BatchLine,
+    CostKind,
+    LaneLine,
+    interesting,
+    lines_of,
+    lines_text,
+)
+from coordinator.reports.lane_report import LIMITS, Planned, batch_line, lanes_told, slow_part
+from coordinator.subscription import TopicPartition
+from coordinator.telemetry import SliceCost
+
+TP = TopicPartition("orders", 0)
+
+
+LOWER, UPPER = cuts(2)
+
+
+BUDGET = Budget(10_000, 2)
+
+
+SLOW = Quota(TP, OwnedRange(LOWER, 100, "e.1", 280), 1_000, Cell(LOWER, 0.5, 100.0, sure=True), 1.0, Why.BUDGET)
+
+
+QUICK = Quota(TP, OwnedRange(UPPER, 1_000, "e.1"), 1_000, Cell(UPPER, 0.5), 1.0, Why.NOTHING)
+
+
+LINE = LaneLine(TP, LOWER, 100, 450, 12, False, 9.0, 100.0, CostKind.SURE, 90, "budget")
+
+
+STRUCK = Strike(TP, LOWER, OffsetRange(100, 200), count=1)
+
+
+def lines(until: int = 1_000, strikes: tuple[Strike, ...] = ()) -> list[LaneLine]:
+    ended = Ended(BatchCost((Load((TP, WHOLE), 0, 100, 180.0),), 9_000.0), 10_000.0)
+    history = EndHistory()
+    for now_ms, end in ((0, 100), (8_000, 500), (19_000, 1_000)):
+        history.saw({TP: end}, now_ms)
+    told = lanes_told(Planned((SLOW, QUICK), {TP: until}, strikes), ended, history, 20_000)
+    assert (told.lanes, told.limited, told.slowest) == (2, 1, f"{LINE.name}: 100 ms a record")
+    assert told.parked == sum(line.why == PARKED for line in told.lines)
+    return list(told.lines)
+
+
+def test_a_lane_is_told_with_rate_cost_lag_quota_and_why() -> None:
+    assert lines() == [
+        LINE,  # its half of the 18 records per second of the lane that it was cut out of; behind since 8 s
+        LaneLine(TP, UPPER, 1_000, 0, 0, False, 9.0, 1.0, CostKind.GUESSED, 0, NOTHING),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("until", "strikes", "why"),
+    [
+        pytest.param(1_000, (), "budget", id="the planner's own reason"),
+        pytest.param(200, (), LIMITS, id="Spark's limit, where it is lower"),
+        pytest.param(1_000, (STRUCK,), ALONE, id="a struck lane that is tried"),
+        pytest.param(1_000, (replace(STRUCK, parked=True),), PARKED, id="a parked lane"),
+        pytest.param(1_000, (replace(STRUCK, hashes=UPPER, parked=True),), "budget", id="another is parked"),
+    ],
+)
+def test_a_lane_is_told_with_what_bounds_it(until: int, strikes: tuple[Strike, ...], why: str) -> None:
+    assert lines(until, strikes)[0].why == why
+
+
+@pytest.mark.parametrize(
+    ("alone", "whys"),
+    [
+        pytest.param((TP, LOWER), [ALONE, WAITS], id="all wait while a struck lane is tried"),
+        pytest.param(None, [ALONE, "ceiling"], id="it waits when it is the turn of the others"),
+    ],
+)
+def test_while_a_struck_lane_is_tried_the_others_are_told_to_wait_for_it(alone: LaneId | None, whys: list[str]) -> None:
+    at = 101 if alone else 100
+    struck = SLOW._replace(piece=OwnedRange(LOWER, 100, "e.1", at), why=Why.CEILING)
+    other = QUICK._replace(piece=OwnedRange(UPPER, 100, "e.1", 100), why=Why.CEILING)
+    planned = Planned((struck, other), {TP: 1_000}, (STRUCK,), alone=alone)
+    assert [line.why for line in lanes_told(planned, None, EndHistory(), 20_000).lines] == whys
+
+
+@pytest.mark.parametrize(
+    ("ceilings", "why"),
+    [
+        pytest.param((200, 200, 200), "ceiling: individual commits", id="the first under whom it was as low"),
+        pytest.param((None, 200, 200), "ceiling: older partitions", id="the second"),
+        pytest.param((500, 300, 200), "ceiling: max.lane.lead", id="the last, lower than the others"),
+        pytest.param((None, None, None), "ceiling", id="nobody of these"),
+    ],
+)
+def test_a_ceiling_is_told_with_who_has_set_it(ceilings: tuple[int | None, ...], why: str) -> None:
+    bound = SLOW._replace(piece=OwnedRange(LOWER, 100, "e.1", 200), why=Why.CEILING)
+    other = OwnedRange(UPPER, 1_000, "e.1", 100)
+    work = [{TP: (OwnedRange(LOWER, 100, "e.1", ceiling), other)} for ceiling in ceilings]
+    planned = Planned((bound, QUICK), {TP: 1_000}, (), ceilings=[*zip((ROOM, OLDER, LEAD), work, strict=True)])
+    assert lanes_told(planned, None, EndHistory(), 20_000).lines[0].why == why
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        LINE,
+        replace(LINE, lag_s=None),
+        replace(LINE, at_least=True, why="suspect, on trial", record_ms=0.0, cost=CostKind.UNKNOWN),
+    ],
+    ids=["known", "its age is not known", "at least so old, a reason of several words"],
+)
+def test_lanes_come_back_from_their_text(line: LaneLine) -> None:
+    assert lines_of(lines_text([line, LINE])) == (line, LINE)
+
+
+@pytest.mark.parametrize("text", ["x", f"{LINE}".replace("lag=", "leg="), f"{LINE}".replace("=sure", "=maybe")])
+def test_a_damaged_line_is_a_named_error(text: str) -> None:
+    with pytest.raises(StateFormatError, match="lane"):
+        lines_of(text)
+    with pytest.raises(StateFormatError, match="batch"):
+        BatchLine.of({"member": "m", "rows": text})
+
+
+def test_of_very_many_lanes_all_are_counted_and_those_are_told_that_are_bounded_or_furthest_behind() -> None:
+    whole = cuts(10_000)
+    near = [QUICK._replace(piece=OwnedRange(h, 999, "e.1"), cell=Cell(h, 0.5)) for h in whole]
+    far, bounded = (
+        near[7_000]._replace(piece=OwnedRange(whole[7_000], 5, "e.1")),
+        near[9_000]._replace(why=Why.TURN),
+    )
+    quotas = [*near[:7_000], far, *near[7_001:9_000], bounded, *near[9_001:]]
+    told = lanes_told(Planned(quotas, {TP: 1_000}, ()), None, EndHistory(), 20_000)
+    assert (told.lanes, told.limited, len(told.lines)) == (10_000, 1, MOST_TOLD)
+    assert [line.hashes for line in told.lines[:2]] == [whole[9_000], whole[7_000]]
+
+
+def test_what_is_parked_or_limited_and_far_behind_is_told_first() -> None:
+    quick, parked = replace(LINE, why=NOTHING), replace(LINE, why=PARKED, lag_s=0)
+    further = replace(LINE, lag_s=99)
+    assert interesting([quick, LINE, further, parked]) == [parked, further, LINE, quick]
+
+
+def test_a_batch_is_told_with_its_slowest_lane() -> None:
+    def load(task: int, rows: int, ms: float) -> Load:
+        cost = SliceCost(TP, cuts(2)[task], OffsetRange(0, 9), rows, 10 * rows, 1.0, ms, (), finished=True)
+        return Load((TP, cuts(2)[task]), task, 9, rows, cost)
+
+    ended = Ended(BatchCost((load(0, 3, 900.0), load(1, 6, 6.0)), 900.0), 1_250.0)
+    told = BatchLine("m-1", 9, 90, 1.25, 2, f"orders 0 {LOWER}")
+    assert batch_line("m-1", ended) == told
+    assert BatchLine.of(told.fields) == told
+    unheard = Ended(BatchCost((load(0, 3, 9.0)._replace(cost=None), load(1, 6, 6.0)), 9.0), 10.0)
+    assert batch_line("m-1", unheard).bytes is None
+
+
+BEHIND = QUICK._replace(piece=OwnedRange(UPPER, 100, "e.1", 280), cell=Cell(UPPER, 0.5, 1.0, sure=True), why=Why.BUDGET)
+
+
+@pytest.mark.parametrize(
+    ("quotas", "part"),
+    [
+        pytest.param([SLOW, QUICK], 0.45, id="a slow key bounded by the budget"),
+        pytest.param([SLOW._replace(why=Why.TURN), QUICK], 0.45, id="... or by its turn: it is what it takes"),
+        pytest.param([SLOW._replace(why=Why.NOTHING), QUICK], 0.0, id="... it keeps up"),
+        pytest.param([SLOW._replace(cell=replace(SLOW.cell, sure=False)), QUICK], 0.0, id="... a guess"),
+        pytest.param([BEHIND, BEHIND._replace(piece=SLOW.piece)], 0.0, id="an even backlog"),
+        pytest.param([SLOW], 0.0, id="nothing but slow records: they are as usual"),
+        pytest.param([SLOW._replace(cell=replace(SLOW.cell, record_ms=1.5)), BEHIND], 0.0, id="not that much dearer"),
+        pytest.param([SLOW._replace(cell=Cell(LOWER, 0.4, 100.0, sure=True)), BEHIND], 0.36, id="both bounded"),
+    ],
+)
+def test_lanes_that_are_slow_and_cannot_keep_up_take_part_of_the_slots(quotas: list[Quota], part: float) -> None:
+    assert slow_part(quotas, BUDGET) == pytest.approx(part)
+    assert slow_part(quotas, Budget(0, 2)) == 0

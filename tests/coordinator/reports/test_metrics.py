@@ -1,0 +1,50 @@
+"""The tables of metrics have every name that a report has, and no other."""
+
+import re
+
+from broker_jars import ROOT
+from coordinator.cost.quotas import Why
+from coordinator.progress.stream_offset import Lane, StreamOffset
+from coordinator.ranges import WHOLE, HashRange
+from coordinator.reports import lane_lines
+from coordinator.reports.lane_lines import BatchLine, CostKind, LaneLine, LanesTold
+from coordinator.reports.lane_report import LIMITS
+from coordinator.reports.metrics import BATCH, COUNTERS, LANE, PROGRESS, REASONS, Metric
+from coordinator.reports.progress_report import behind_latest, lanes_report
+from coordinator.subscription import TopicPartition
+
+TP = TopicPartition("orders", 0)
+LINE = LaneLine(TP, WHOLE, 5, 45, 12, False, 9.1, 100.0, CostKind.SURE, 90, "budget")
+
+
+def names(table: tuple[Metric, ...]) -> list[str]:
+    return [metric.name for metric in table]
+
+
+def test_progress_of_a_query() -> None:
+    offset = StreamOffset("g", "m", lanes={TP: (Lane(WHOLE, "e.1", 5),)})
+    told = behind_latest(offset, {TP: 30}) | lanes_report(LanesTold((LINE,), 1, 1, 0, "-"))
+    assert [*told] == names(PROGRESS)
+
+
+def test_a_lane() -> None:
+    where, *values = str(LINE).split(" ")[2:]
+    assert HashRange.parse(where) == WHOLE
+    assert [value.partition("=")[0] for value in values] == names(LANE)
+
+
+def test_a_batch() -> None:
+    assert [*BatchLine("m-1", 10, 100, 1.0, 1, "-").fields] == names(BATCH)
+
+
+def test_a_counter_is_a_field_that_a_script_writes() -> None:
+    scripts = "".join(f.read_text(encoding="utf-8") for f in (ROOT / "coordinator/redis/lua").glob("*.lua"))
+    written = re.findall(r"redis\.call\('H(?:SET|INCRBY)', [^,]+, '(\w+)'", scripts)
+    assert [name for name in names(COUNTERS) if name not in written] == []
+
+
+def test_the_bounds_are_those_that_a_lane_can_have() -> None:
+    whose = (lane_lines.ROOM, lane_lines.OLDER, lane_lines.LEAD)
+    of_planner = {*Why, *(f"{Why.CEILING}: {who}" for who in whose)}
+    of_report = {lane_lines.PARKED, lane_lines.ALONE, lane_lines.WAITS, LIMITS}
+    assert {reason.text for reason in REASONS} == {str(why) for why in of_planner} | of_report

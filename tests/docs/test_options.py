@@ -1,0 +1,46 @@
+"""The pages about options: made from the code, and every row of the comparison names a test that exists."""
+
+import re
+
+import pytest
+
+from broker_jars import ROOT
+from pages.options import markdown
+from spark_coop_source.options.kafka_table import KAFKA_NAMES
+from spark_coop_source.options.names import NAMES
+from spark_coop_source.options.table import OPTIONS
+from spark_coop_source.options.values import Section
+
+PARITY = (ROOT / "docs" / "parity.md").read_text(encoding="utf-8")
+OPTION_PAGE = (ROOT / "docs" / "options.md").read_text(encoding="utf-8")
+ROWS = [line for line in PARITY.splitlines() if line.startswith("| ") and "`tests/" in line]
+OURS = {Section.GROUP, Section.TIMES, Section.CACHE, Section.FUNCTION}
+
+
+def test_the_page_of_options_is_what_the_code_says() -> None:
+    assert markdown() == OPTION_PAGE, "docs/options.md is stale: run scripts/reference-pages"
+
+
+def test_every_option_is_on_the_page() -> None:
+    assert [name for name in NAMES.values() if f"`{name}`" not in OPTION_PAGE] == []
+    assert OPTION_PAGE.count("`kafka.") >= len(KAFKA_NAMES)
+
+
+def test_every_option_of_sparks_source_is_compared() -> None:
+    assert [o.name for o in OPTIONS if o.section not in OURS and f"| `{o.name}` |" not in PARITY] == []
+
+
+@pytest.mark.parametrize("row", ROWS, ids=[row.split("|")[1].strip() for row in ROWS])
+def test_a_row_names_a_test_that_exists(row: str) -> None:
+    named = re.search(r"`(tests/[\w/]+\.py)::(\w+)(?:\[(.+)\])?` \|$", row)
+    assert named, "a row ends with the name of a test"
+    source = (ROOT / named[1]).read_text(encoding="utf-8")
+    assert f"def {named[2]}(" in source
+    assert named[3] is None or f'id="{named[3]}"' in source
+
+
+def test_a_row_without_a_test_says_why_it_cannot_apply() -> None:
+    lines = [line for line in PARITY.split("## What the options")[0].splitlines() if line.startswith("| ")]
+    without = [line for line in lines if line not in ROWS and not line.endswith("| test |")]
+    assert len(without) == 1
+    assert "Cannot apply: " in without[0]

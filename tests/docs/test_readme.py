@@ -1,0 +1,172 @@
+"""The README's code and commands, and the docs' code, executed as they stand; only names of servers are put in.
+
+`scripts/test` itself is left out; `scripts/demo` is run by test_demo, with fewer rows.
+"""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+import uuid
+from contextlib import closing
+from pathlib import Path
+
+import pyspark
+import pytest
+from kafka import KafkaConsumer, TopicPartition
+from pyspark.sql import DataFrame, SparkSession
+
+from broker_jars import ROOT
+from streams import keyed
+from topics import Kafka
+
+README = (ROOT / "README.md").read_text()
+BEGINNING = (ROOT / "docs" / "getting-started.md").read_text()
+JOB_TO_COPY = (ROOT / "scripts" / "flights_job.py").read_text()
+PAGES = README + BEGINNING + (ROOT / "docs" / "map-in-read.md").read_text()
+PYTHON = re.findall(r"```python\n(.*?)```", PAGES, re.DOTALL)
+SENDING = [c for c in PYTHON if "KafkaProducer" in c]
+JOBS = [c for c in PYTHON if "SparkSession" in c]
+READING = [c for c in PYTHON if c not in SENDING and c not in JOBS]
+CONSOLE = re.findall(r"```console\n(.*?)```", README + BEGINNING, re.DOTALL)
+COMMANDS = [c for text in CONSOLE for c in re.findall(r"^\$ (.*)$", text.replace("\\\n", " "), re.MULTILINE)]
+# This run, what sets it up, and test_demo.
+ELSEWHERE = ("scripts/test", "pip install .", "source .venv", "export COOP_", "scripts/demo")
+
+
+class Place:
+    """What stands in the README for a user's own servers, and what it is here."""
+
+    def __init__(self, kafka: Kafka, redis_url: str, group: str, folder: Path) -> None:
+        self.folder = folder
+        self.topic = kafka.create_topic("orders")
+        kafka.produce(self.topic, keyed(50))
+        self.addresses = {"COOP_KAFKA": kafka.bootstrap, "COOP_REDIS": redis_url}
+        self._here = {
+            "localhost:9092": kafka.bootstrap,
+            "redis://localhost:6379/0": redis_url,
+            '"$COOP_KAFKA"': kafka.bootstrap,
+            "first-job": f"{group}-first",
+            "flights-.*": self.topic,
+            "orders-to-lake": group,
+            "orders-to-parquet": f"{group}-parquet",
+            '"orders"': f'"{self.topic}"',
+            "--topic orders": f"--topic {self.topic}",
+            "scripts/flights_job.py": str(ROOT / "scripts" / "flights_job.py"),
+        }
+
+    def put_in(self, text: str) -> str:
+        for there, here in self._here.items():
+            text = text.replace(there, here)
+        return text
+
+    def run(self, command: str) -> str:
+        """A command's output; it must succeed."""
+        words = shlex.split(self.put_in(command))
+        tools = f"{Path(sys.executable).parent}{os.pathsep}{Path(pyspark.__file__).parent / 'bin'}{os.pathsep}"
+        done = subprocess.run(
+            words,
+            cwd=self.folder,
+            env=os.environ | self.addresses | {"PATH": tools + os.environ["PATH"]},
+            capture_output=True,
+            text=True,
+            timeout=170,
+            check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+
+@pytest.fixture
+def place(kafka: Kafka, redis_url: str, group: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
+    made = Place(kafka, redis_url, group, tmp_path)
+    for name, address in made.addresses.items():
+        monkeypatch.setenv(name, address)
+    return made
+
+
+def commands(word: str) -> list[str]:
+    found = [c.strip() for c in COMMANDS if word in c]
+    assert found, f"neither the README nor docs/getting-started.md shows {word}"
+    return found
+
+
+def test_every_command_of_the_readme_is_run_here() -> None:
+    known = ("spark-submit", "coop-kafka describe", "python first_job.py", *ELSEWHERE)
+    assert [c for c in COMMANDS if not c.strip().startswith(known)] == []
+
+
+@pytest.mark.parametrize("code", READING, ids=[c.strip().splitlines()[0][:40] for c in READING])
+def test_the_python_of_the_readme_runs(spark: SparkSession, place: Place, code: str) -> None:
+    names: dict[str, object] = {"spark": spark}
+    exec(place.put_in(code), names)  # it is our own README
+    frames = [value for value in names.values() if isinstance(value, DataFrame)]
+    for number, rows in enumerate(frames):
+        if rows.isStreaming:
+            query = (
+                rows.writeStream.format("noop")
+                .option("checkpointLocation", str(place.folder / str(number)))
+                .trigger(availableNow=True)
+                .start()
+            )
+            assert query.awaitTermination(120)
+        else:
+            assert rows.count() == 50
+    assert frames or "register" in code
+
+
+def test_the_topic_to_begin_with_has_one_partition_of_a_thousand_records(
+    kafka: Kafka, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (code,) = SENDING
+    monkeypatch.setenv("COOP_KAFKA", kafka.bootstrap)
+    topic = f"orders-{uuid.uuid4().hex[:8]}"
+    exec(code.replace('"orders"', f'"{topic}"'), {})
+    with closing(KafkaConsumer(bootstrap_servers=kafka.bootstrap)) as consumer:
+        assert consumer.partitions_for_topic(topic) == {0}
+        assert consumer.end_offsets([TopicPartition(topic, 0)]) == {TopicPartition(topic, 0): 1_000}
+
+
+def test_the_first_job_shows_four_tasks_on_one_partition_and_nothing_the_second_time(place: Place) -> None:
+    (job,) = JOBS
+    (place.folder / "first_job.py").write_text(place.put_in(job))
+    (command,) = commands("first_job.py")
+    row = re.compile(r"^\|\s*\d+\|\s*(\d+)\|$", re.MULTILINE)
+    counts = [int(count) for count in row.findall(place.run(command))]
+    assert (len(counts), sum(counts)) == (4, 50)
+    assert not row.findall(place.run(command)), "the group has read everything"
+
+
+def test_the_job_to_copy_leaves_lanes_free_to_be_cut() -> None:
+    assert "slots" in JOB_TO_COPY
+    assert "lanes" not in JOB_TO_COPY, "a fixed number of lanes keeps a slow key among others"
+
+
+def test_the_readme_is_short() -> None:
+    assert len(README.split()) <= 1_200
+
+
+def test_every_link_of_the_readme_and_of_the_pages_leads_somewhere() -> None:
+    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md")]
+    links = [(page, link) for page in pages for link in re.findall(r"\]\(([^)\s]+)\)", page.read_text())]
+    assert [(page.name, link) for page, link in links if "://" not in link and not _leads(page, link)] == []
+
+
+def _leads(page: Path, link: str) -> bool:
+    """Whether a link names a file that is there, and a heading in it by the words that GitHub makes of it."""
+    name, _, anchor = link.partition("#")
+    target = page.parent / name if name else page
+    if not anchor or not target.is_file():
+        return target.exists()
+    headings = re.findall(r"^#+ (.*)$", target.read_text(), re.MULTILINE)
+    return anchor in [re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings]
+
+
+def test_the_job_of_the_readme_runs_and_can_be_described(place: Place) -> None:
+    (submit,) = commands("spark-submit")
+    place.run(submit)
+    assert list((place.folder / "out").glob("query=*/batch=0/*.parquet"))
+    (describe,) = commands("coop-kafka describe")
+    shown = place.run(describe)
+    assert place.topic[:10] in shown

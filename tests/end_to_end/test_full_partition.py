@@ -1,0 +1,130 @@
+"""A partition at the cap of individual commits, on a real Kafka and Redis: a member that waits gets work."""
+
+from dataclasses import dataclass
+
+import pytest
+
+from coordinator.commits.commit_api import CommitApi
+from coordinator.errors import MaxIndividualCommitReachedError
+from coordinator.member.service import Service
+from coordinator.offset_spec import Earliest
+from coordinator.plan.planning import Cutting
+from coordinator.progress.ownership import Owned
+from coordinator.progress.stream_offset import StreamOffset
+from coordinator.ranges import HashRange, OffsetRange
+from coordinator.redis.membership import Joining
+from coordinator.redis.store import RedisStore
+from coordinator.settings import GroupSettings
+from coordinator.subscription import TopicPartition
+from coordinator.telemetry import SliceCost
+from group_services import UNLIMITED, Group, TestClock, batch, subscribed
+from streams import keyed
+
+SLOW_MS, QUICK_MS = 900.0, 1.0
+
+
+class StillClock(TestClock):
+    """Stands still until it is moved."""
+
+    def now_ms(self) -> int:
+        return 12_345 + self.skipped
+
+
+@dataclass
+class Worker:
+    """A member whose tasks report the times that a test chooses."""
+
+    service: Service
+    end: StreamOffset
+
+    def asks(self) -> bool:
+        """One call of `latestOffset`: whether it returns a batch, which the sink completes before the next call."""
+        end = self.service.next_offset(self.end, UNLIMITED)
+        self.end = end or self.end
+        return end is not None
+
+    def work(self, slow: HashRange | None = None) -> None:
+        """A batch, whose tasks report what each record took, by its hash."""
+        self.end = batch(self.service, self.end)
+        for s in (s for task in self.service.tasks(self.end) for s in task):
+            ms = len(s.offsets) * (SLOW_MS if slow and s.hashes.lo in slow else QUICK_MS)
+            self.service.hear(
+                [SliceCost(s.topic_partition, s.hashes, s.offsets, len(s.offsets), 10, 0.0, ms, (), True)]
+            )
+
+
+def worker(members: Group, tp: TopicPartition) -> Worker:
+    settings = GroupSettings(
+        members.name, capacity=4, session_ms=60_000, batch_budget_ms=1_000, max_individual_commits=1
+    )
+    store, me = RedisStore.of(members.client, settings), Joining({"host": "h"})
+    log, clock = members.log(), members.clock
+    service = Service(settings, subscribed(tp), Earliest(), Cutting(4), store=store, log=log, clock=clock, me=me)
+    return Worker(service, StreamOffset(members.name))
+
+
+def more(members: Group, tp: TopicPartition, count: int) -> None:
+    """Records come, and a second passes."""
+    members.kafka.produce(tp.topic, keyed(count))
+    members.clock.skip(1_000)
+
+
+def owned(members: Group, tp: TopicPartition) -> dict[str, HashRange]:
+    """What each member owns: one range."""
+    return {member: hashes for hashes, _, member in members.state.owners[tp]}
+
+
+def halves(hashes: HashRange, beside: HashRange) -> list[HashRange]:
+    """The half of a range that is next to another one, then the other half."""
+    middle = (hashes.lo + hashes.hi) // 2
+    found = [HashRange(hashes.lo, middle), HashRange(middle + 1, hashes.hi)]
+    return found if beside.lo < hashes.lo else found[::-1]
+
+
+def acknowledge(members: Group, tp: TopicPartition, member: str, hashes: HashRange, from_end: int) -> int:
+    """A member commits one offset for some of its hashes; returns the individual commits that the partition holds."""
+    end = members.log().bounds([tp])[tp].end
+    members.store.report_ends({tp: end})
+    done = OffsetRange(end - from_end, end - from_end + 1)
+    with CommitApi.of_member(members.redis_url, members.name, member) as commits:
+        (lane,) = commits.lanes[tp]
+        return commits.commit(tp, [done], lanes=[Owned(hashes, lane.epoch)]).held
+
+
+@pytest.fixture
+def pair(members: Group, tp: TopicPartition) -> tuple[Worker, Worker]:
+    """Two members that own one half each."""
+    members.clock = StillClock()
+    one, two = worker(members, tp), worker(members, tp)
+    one.service.first_positions()
+    one.work()
+    assert not two.asks(), "it joins"
+    assert not one.asks(), "it releases one half"
+    assert not two.asks(), "it acquires that half"
+    return one, two
+
+
+def test_at_the_cap_a_member_that_waits_gets_a_part_of_the_range_behind(
+    members: Group, tp: TopicPartition, pair: tuple[Worker, Worker]
+) -> None:
+    """One member has read all records. Of the other's half, the keys next to it are slow."""
+    ahead, behind = pair
+    ours, theirs = (owned(members, tp)[each.service.member] for each in pair)
+    slow, quick = halves(theirs, beside=ours)
+    for _ in range(3):
+        more(members, tp, 200)
+        ahead.work()
+        behind.work(slow)
+    more(members, tp, 20)
+    assert acknowledge(members, tp, behind.service.member, quick, 5) == 1
+    assert not ahead.asks(), "the partition is full"
+    assert {line.why for line in ahead.service.lanes.lines} == {"ceiling: individual commits"}
+
+    with pytest.raises(MaxIndividualCommitReachedError):
+        acknowledge(members, tp, behind.service.member, quick, 3)
+    assert not ahead.asks(), "it computes the assignment that is due"
+    behind.work(slow)
+    assert ahead.asks(), "it waits no more"
+    (given,) = ahead.end.slices
+    assert given.hashes.lo in slow
+    assert given.offsets.start == members.state.stable[tp]

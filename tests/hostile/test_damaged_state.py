@@ -1,0 +1,419 @@
+"""Redis contents damaged by hand: whoever meets them gets a named error with a remedy, and nothing is overwritten."""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import cast
+
+import pytest
+
+from coordinator import verdicts
+from coordinator.cli.look_commands import usual_partition
+from coordinator.errors import CoopKafkaError, StateFormatError
+from coordinator.group_state import GroupState
+from coordinator.key_hash import cuts
+from coordinator.operations import copying
+from coordinator.operations.gaps import gaps
+from coordinator.operations.key_owner import key_owners
+from coordinator.operations.top_view import limited_lanes, top_view
+from coordinator.operations.views import view
+from coordinator.progress.ownership import Fact, Owned, completed
+from coordinator.ranges import WHOLE, OffsetRange
+from coordinator.redis.calls import Caller
+from coordinator.redis.commits import CommitVerbs
+from coordinator.redis.events import last_events
+from coordinator.redis.keys import GroupKeys
+from coordinator.redis.membership import Joining
+from coordinator.redis.operator import OperatorVerbs
+from coordinator.redis.reports import last_batches
+from coordinator.redis.snapshot import read_group
+from coordinator.subscription import Topic, TopicPartition
+from store_world import NOBODY, OTHER, SESSION, TOPICS, TP, WANTED, StoreServer, World, lane, offset
+
+LOWER, UPPER = (str(h) for h in cuts(2))
+TOO_LARGE = "9223372036854775808"
+HUGE = "9" * 40
+BEATS = ("updated_at", "commit_seq", "computing", "computing_member", "computing_until")  # of `meta`: no state
+
+
+@pytest.fixture
+def lived(world: World) -> World:
+    """A group with a member that owns a partition, and something of everything that Redis may hold."""
+    world.found(p0=5, p1=5)
+    world.logs_reach(20)
+    me = world.join()
+    look = world.store.look(me).value
+    world.store.assign(me, look.occasion, "test 1", {"m-1": WANTED})
+    world.store.acquire(me, WANTED)
+    world.set_ics({str(WHOLE): "12-13"})
+    more = {"orders": Topic("orders", "id-1", (0, 1, 2, 3))}
+    world.store.create_positions(NOBODY, "", more, {TopicPartition("orders", 2): 0}, grace_ms=9)
+    world.store.working(me, f"orders 0 {WHOLE} 5-9;")
+    world.redis.hset(GroupKeys(world.group).strikes, f"orders 0 {WHOLE}", "struck 1 5-6 9 m-1")
+    return world
+
+
+DUMP = """
+local read = { hash = 'HGETALL', set = 'SMEMBERS', string = 'GET', stream = 'XLEN' }
+local found = {}
+for i, key in ipairs(KEYS) do
+  local command = read[redis.call('TYPE', key)['ok']]
+  found[i] = command and redis.call(command, key) or ''
+end
+return found
+"""
+
+
+def dump(world: World) -> dict[str, object]:
+    """All that the group holds, but for its heartbeats."""
+    keys = GroupKeys(world.group)
+    names = keys.all(["m-1"], [TP, OTHER])
+    found = dict(zip(names, cast(list[object], world.redis.eval(DUMP, len(names), *names)), strict=True))
+    meta = found[keys.meta]
+    if isinstance(meta, list):
+        found[keys.meta] = {k: v for k, v in zip(meta[::2], meta[1::2], strict=True) if k not in BEATS}
+    return found
+
+
+def verbs(world: World) -> Iterator[tuple[str, Callable[[], object]]]:
+    """What members, operators and tools ask of a group."""
+    store, me, end = world.store, Caller("m-1", "i1", "aa", "0"), offset(lane("aa.1", 5, 10))
+    commits = CommitVerbs(world.client, world.group, session_ms=SESSION, longest_ms=1, retention_ms=1)
+    yield "read_group", lambda: read_group(world.client, world.group)
+    yield "status", lambda: store.status(NOBODY)
+    yield "stable", lambda: store.stable(["orders"])
+    yield "growths", store.growths
+    yield "policy", store.policy
+    yield "strikes", store.strikes
+    yield "strike", lambda: store.strike("m-1")
+    yield "assignment", store.assignment
+    yield "subscribers", lambda: store.subscribers(["m-1"])
+    yield "positions", lambda: store.positions([TP])
+    yield "create_positions", lambda: store.create_positions(NOBODY, "aa", TOPICS, {TP: 0, OTHER: 0})
+    yield "look", lambda: store.look(me)
+    yield "heirs", lambda: store.heirs(WANTED)
+    yield "acquire", lambda: store.acquire(me, {OTHER: (WHOLE,), TP: (WHOLE,)})
+    yield "heartbeat", lambda: store.heartbeat(me)
+    yield "authorize", lambda: store.authorize(me, end)
+    yield (
+        "commit_ranges",
+        lambda: commits.commit_ranges(commits.standing(me), TP, (Owned(WHOLE, "aa.1"),), (OffsetRange(14, 15),), 9),
+    )
+    yield "reserve", lambda: commits.reserve(me, TP, "w-2", OffsetRange(5, 8), "held", SESSION)
+    yield "extents", lambda: store.extents(["orders"])
+    yield "claim", lambda: store.claim(NOBODY, end, {OTHER: (Fact(WHOLE, 6),), TP: (Fact(WHOLE, 6),)})
+    yield "commit", lambda: store.commit(me, end, completed(end))
+    yield "finish", lambda: store.finish(me, {TP: 5})
+    yield "release", lambda: store.release(me, {TP: [(WHOLE, "m-1")]})
+    yield "leave", lambda: store.leave(me, {OTHER: (), TP: (WHOLE,)})
+
+
+@contextmanager
+def unchanged_if_refused(world: World, verb: str, refused: list[str]) -> Iterator[None]:
+    before = dump(world)
+    try:
+        yield
+    except CoopKafkaError as error:
+        assert error.remedy, f"{verb} says no remedy: {error}"
+        assert dump(world) == before, f"{verb} was refused ({error}), and has written"
+        refused.append(verb)
+    except verdicts.Verdict:
+        assert dump(world) == before, f"{verb} was refused, and has written"
+        refused.append(verb)
+
+
+FIELDS = [
+    pytest.param("meta", "schema", "2", id="a schema newer than ours"),
+    pytest.param("meta", "schema", "junk", id="a schema that is no number"),
+    pytest.param("meta", "nonce", "not hex!", id="a nonce that we never write"),
+    pytest.param("meta", "nonce", "", id="an empty nonce"),
+    pytest.param("meta", "commit_seq", "many", id="a commit sequence that is no number"),
+    pytest.param("meta", "commit_seq", HUGE, id="a commit sequence too large to count on"),
+    pytest.param("meta", "commit_seq", "-1", id="a negative commit sequence"),
+    pytest.param("meta", "commit_seq", "007", id="a commit sequence with zeros in front"),
+    pytest.param("meta", "commit_seq", "9" * 19, id="a commit sequence beyond 2^63"),
+    pytest.param("meta", "reset_epoch", "x", id="a reset epoch that is no number"),
+    pytest.param("meta", "reset_epoch", HUGE, id="a reset epoch too large"),
+    pytest.param("meta", "epochs", "ten", id="a counter of lane epochs that is no number"),
+    pytest.param("meta", "epochs", "1.5", id="half a lane epoch"),
+    pytest.param("meta", "joins", "often", id="a counter of joins that is no number"),
+    pytest.param("meta", "generation", "first", id="a generation that is no number"),
+    pytest.param("meta", "recovering_until", "later", id="a recovery that ends at no time"),
+    pytest.param("meta", "computing_until", "soon", id="a turn that ends at no time"),
+    pytest.param("topics", "orders", "", id="a topic that says nothing"),
+    pytest.param("topics", "orders", "id-1", id="a topic without a count"),
+    pytest.param("topics", "orders", "id-1 two", id="a count that is no number"),
+    pytest.param("topics", "orders", "id-1 -4", id="a negative count"),
+    pytest.param("topics", "orders", "id-1 4 more", id="a topic that says more"),
+    pytest.param("topics", "orders", "id-1 0", id="a topic without partitions"),
+    pytest.param("segments", str(WHOLE), "junk", id="a position that is no number"),
+    pytest.param("segments", str(WHOLE), "", id="an empty position"),
+    pytest.param("segments", str(WHOLE), "007", id="a position with zeros in front"),
+    pytest.param("segments", str(WHOLE), "-5", id="a negative position"),
+    pytest.param("segments", str(WHOLE), "5.0", id="a position with a fraction"),
+    pytest.param("segments", str(WHOLE), TOO_LARGE, id="a position beyond 2^63"),
+    pytest.param("segments", str(WHOLE), HUGE, id="a position of forty digits"),
+    pytest.param("segments", LOWER, "7", id="a segment inside another"),
+    pytest.param("segments", "junk", "5", id="a segment of no hashes"),
+    pytest.param("segments", "0-5", "5", id="a segment of short hashes"),
+    pytest.param("segments", f"{LOWER[17:]}-{LOWER[:16]}", "5", id="an inverted segment"),
+    pytest.param("segments", "8000000000000000-8fffffffffffffff", "5", id="a segment beyond the hash space"),
+    pytest.param("segments", WHOLE.__str__().upper(), "5", id="a segment in capitals"),
+    pytest.param("owners", str(WHOLE), "nobody", id="an owner without a lane epoch"),
+    pytest.param("owners", str(WHOLE), "", id="an empty owner"),
+    pytest.param("owners", str(WHOLE), "aa m-1", id="a lane epoch without its number"),
+    pytest.param("owners", str(WHOLE), "aa.1", id="a lane epoch without a member"),
+    pytest.param("owners", str(WHOLE), "aa.1 m-1 m-2", id="two owners of one range"),
+    pytest.param("owners", UPPER, "aa.1 m-2", id="owners that overlap"),
+    pytest.param("owners", UPPER.replace("-", "_"), "aa.1 m-1", id="an owner of hashes that are joined otherwise"),
+    pytest.param("owners", "junk", "aa.1 m-1", id="an owner of no hashes"),
+    pytest.param("owners", f"{UPPER[17:]}-{UPPER[:16]}", "aa.1 m-1", id="an owner of inverted hashes"),
+    pytest.param("ics", str(WHOLE), "junk", id="individual commits that are no offsets"),
+    pytest.param("ics", str(WHOLE), "15-12", id="inverted individual commits"),
+    pytest.param("ics", str(WHOLE), "12-15 14-20", id="individual commits that overlap"),
+    pytest.param("ics", str(WHOLE), "20-21 12-13", id="individual commits out of order"),
+    pytest.param("ics", str(WHOLE), "12-13-14", id="an individual commit with two ends"),
+    pytest.param("ics", LOWER, "14-15", id="individual commits of hashes that overlap"),
+    pytest.param("ics", "junk", "14-15", id="individual commits of no hashes"),
+    pytest.param("stable", "zero", "5", id="a partition that is no number"),
+    pytest.param("end", "0", "far", id="a log end that is no number"),
+    pytest.param("growth", "orders", "id 1 2", id="a growth without counts"),
+    pytest.param("growth", "orders 4 2", "id-1 1 2", id="a topic that shrank"),
+    pytest.param("growth", f"orders 1 {10**9}", "id-1 1 2", id="a growth to a billion partitions"),
+    pytest.param("growth", "orders 2 4", "junk", id="a growth that says nothing"),
+    pytest.param("growth", "orders 2 4", "id-1 1 2 9", id="a growth with too few ends"),
+    pytest.param("policy", "accept.individual.commit", "maybe", id="a policy that is neither true nor false"),
+    pytest.param("policy", "no.such.policy", "true", id="a policy of another version"),
+    pytest.param("strikes", f"orders 0 {WHOLE}", "junk", id="a strike that is no strike"),
+    pytest.param("strikes", "orders zero x", "struck 1 5-6 9 m-1", id="a strike at no lane"),
+    pytest.param("strikes", f"orders 0 {WHOLE}", "struck 1 5-6 9", id="a strike without its member"),
+    pytest.param("assignment", "m-1", "{", id="an assignment that is no JSON"),
+    pytest.param("assignment", "m-1", "[1]", id="an assignment of another form"),
+    pytest.param("assignment", "m-1", '{"orders":{"0":["5-9"]}}', id="an assignment of short hashes"),
+    pytest.param("assignment", "m-1", '{"orders":{"zero":[]}}', id="an assignment of no partition"),
+    pytest.param("member", "capacity", "lots", id="a member whose capacity is no number"),
+    pytest.param("member", "capacity", "0", id="a member without capacity"),
+    pytest.param("member", "slow_percent", "half", id="a member whose slow slots are no number"),
+]
+KINDS = ["meta", "leases", "batches", "leaving", "events", "topics", "segments", "owners", "ics", "stable", "policy"]
+KINDS += ["growth", "assignment", "member", "strikes"]
+
+
+def key_of(world: World, name: str) -> str:
+    keys = GroupKeys(world.group)
+    of_its_own = {"segments": keys.segments(TP), "owners": keys.owners(TP), "ics": keys.ics(TP)}
+    of_its_own |= {
+        "stable": keys.stable("orders"),
+        "end": keys.end("orders"),
+        "epoch": keys.epoch("orders"),
+        "reserved": keys.reserved(TP),
+        "member": keys.member("m-1"),
+    }
+    return of_its_own.get(name) or str(getattr(keys, name))
+
+
+def meet(world: World) -> list[str]:
+    """The verbs that refuse the damage; all others do what they are for."""
+    refused: list[str] = []
+    for name, verb in verbs(world):
+        with unchanged_if_refused(world, name, refused):
+            verb()
+    return refused
+
+
+def looks(world: World) -> Iterator[tuple[str, Callable[[], object]]]:
+    """What `coop-kafka` shows of a group."""
+    client, group, key = world.client, world.group, b"a key"
+
+    def state() -> GroupState:
+        return read_group(client, group)
+
+    yield "describe", lambda: (view(group, state()), limited_lanes(state()))
+    yield "gaps", lambda: gaps(state())
+    yield (
+        "owner",
+        lambda: key_owners(state(), "orders", key, usual_partition(key, state().topics["orders"].partitions), None),
+    )
+    yield "top", lambda: top_view(group, state(), last_batches(client, group, 9))
+    yield "parked", lambda: (state(), world.store.strikes())
+    yield "events", lambda: (state(), last_events(client, group, 9))
+    yield "policy", lambda: OperatorVerbs.of_group(client, group).policy()
+
+
+def look(world: World) -> dict[str, str]:
+    """Who refuses to show the group, and what is said; nothing is written, whatever is met."""
+    before, refused = dump(world), dict[str, str]()
+    for name, show in looks(world):
+        try:
+            show()
+        except CoopKafkaError as error:
+            assert error.remedy, f"{name} says no remedy: {error}"
+            refused[name] = str(error)
+    assert dump(world) == before
+    return refused
+
+
+@pytest.mark.parametrize(("name", "field", "damage"), FIELDS)
+def test_a_damaged_field_is_refused_by_name(lived: World, name: str, field: str, damage: str) -> None:
+    lived.redis.hset(key_of(lived, name), field, damage)
+    look(lived)
+    assert meet(lived), "nobody has seen it"
+    assert lived.redis.hget(key_of(lived, name), field) == damage, "somebody has mended it in silence"
+
+
+@pytest.mark.each_server
+@pytest.mark.parametrize(
+    "segments",
+    [
+        pytest.param([LOWER], id="the upper half is gone"),
+        pytest.param([UPPER], id="the lower half is gone"),
+        pytest.param([LOWER, UPPER.replace("4", "5", 1)], id="a hole between two segments"),
+        pytest.param([LOWER, UPPER.replace("0-", "1-")], id="a hole of one hash"),
+        pytest.param([str(WHOLE).replace("f" * 15, "f" * 14 + "e")], id="the last hash is gone"),
+    ],
+)
+def test_a_hole_among_the_segments_is_refused_by_name(lived: World, segments: list[str]) -> None:
+    lived.redis.delete(key_of(lived, "segments"))
+    lived.redis.hset(key_of(lived, "segments"), mapping=dict.fromkeys(segments, "5"))
+    refused = {"read_group", "positions", "acquire", "commit_ranges", "claim", "commit", "finish"}
+    assert {*meet(lived)} == refused, "what is in a hole is never read, and then counts as done"
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_key_of_another_kind_is_refused_by_name(lived: World, name: str) -> None:
+    lived.redis.delete(key_of(lived, name))
+    lived.redis.set(key_of(lived, name), "somebody else's")
+    assert look(lived), "somebody has shown it"
+    assert meet(lived), "nobody has seen it"
+    assert lived.redis.get(key_of(lived, name)) == "somebody else's"
+
+
+@pytest.mark.parametrize("name", ["lanes", "history"])
+def test_what_is_only_looked_at_is_refused_by_name(lived: World, name: str) -> None:
+    lived.redis.set(key_of(lived, name), "somebody else's")
+    assert look(lived), "somebody has shown it"
+
+
+def test_who_looks_at_a_sound_group_is_shown_it(lived: World) -> None:
+    assert look(lived) == {}
+
+
+@pytest.mark.each_server
+def test_state_of_a_newer_version_is_shown_by_nobody_and_neither_replaced_nor_deleted(lived: World) -> None:
+    copy = copying.backup(lived.client, lived.group)
+    lived.redis.hset(key_of(lived, "meta"), "schema", "2")
+    lived.redis.delete(key_of(lived, "leases"))  # nobody is alive
+    refused = look(lived)
+    assert refused.keys() == {name for name, _ in looks(lived)}
+    assert all("schema '2'" in told for told in refused.values())
+    before, operator = dump(lived), OperatorVerbs.of_group(lived.client, lived.group)
+    for verb in (
+        lambda: copying.restore(lived.client, copy),
+        lambda: copying.backup(lived.client, lived.group),
+        lambda: operator.delete(operator.names()),
+        lambda: operator.set_policy({"accept.individual.commit": "false"}),
+    ):
+        with pytest.raises(StateFormatError, match="schema '2'"):
+            verb()
+    assert dump(lived) == before
+
+
+@pytest.mark.parametrize("name", ["meta", "leases", "topics", "segments"])
+def test_a_key_of_another_kind_is_neither_replaced_by_a_copy_nor_deleted(lived: World, name: str) -> None:
+    copy = copying.backup(lived.client, lived.group)
+    for of_members in ("leases", name):
+        lived.redis.delete(key_of(lived, of_members))
+    lived.redis.set(key_of(lived, name), "somebody else's")
+    before, operator = dump(lived), OperatorVerbs.of_group(lived.client, lived.group)
+    for verb in (lambda: copying.restore(lived.client, copy), lambda: operator.delete(operator.names())):
+        with pytest.raises(StateFormatError):
+            verb()
+    assert dump(lived) == before
+
+
+def test_a_copy_that_is_no_json_replaces_nothing(lived: World) -> None:
+    lived.redis.delete(key_of(lived, "leases"))
+    before, keys = dump(lived), GroupKeys(lived.group)
+    with pytest.raises(StateFormatError):
+        lived.client.run("restore", [keys.meta, keys.leases, keys.events, keys.topics], ["{}", "why", "1", "9", "{"])
+    assert dump(lived) == before
+
+
+HINTS = [
+    pytest.param("working", "m-1", "junk", "", id="work that is no slice"),
+    pytest.param("working", "m-1", f"orders 0 {UPPER[17:]}-{UPPER[:16]} 5-9;", "", id="work on inverted hashes"),
+    pytest.param("working", "m-1", f"orders 0 {LOWER} 9-5;", "", id="work on inverted offsets"),
+    pytest.param("working", "m-1", f"orders 0 {LOWER} 5-{HUGE};", "", id="work on offsets too large"),
+    pytest.param("working", "m-1", "orders 0 5-9 5-9;", "", id="work on short hashes"),
+    pytest.param("working", "m-gone", f"orders 0 {LOWER} 5-9;", "", id="work of nobody"),
+    pytest.param("targets", "m-1", "junk", "look", id="a target that is no offset"),
+    pytest.param("targets", "m-1", "orders zero 5;", "look", id="a target of no partition"),
+    pytest.param("targets", "m-1", f"orders 0 {HUGE};", "", id="a target too large"),
+    pytest.param("targets", "m-gone", "orders 0 5;", "", id="a target of nobody"),
+    pytest.param("applications", "app", "m-gone", "", id="an application that is nobody"),
+    pytest.param("applications", "app", "", "", id="an application that is nothing"),
+    pytest.param("reserved", "junk", "w held until 5", "reserve", id="a reservation of no offsets"),
+    pytest.param("reserved", "9-5", "w held until 5", "reserve", id="a reservation of inverted offsets"),
+    pytest.param("reserved", "6-9", "junk", "", id="a reservation by nobody"),
+    pytest.param("reserved", "6-9", "w held until soon", "", id="a reservation without an end"),
+    pytest.param("epoch", "0", "junk", "", id="a leader epoch that is none"),
+    pytest.param("epoch", "zero", "1@5 reset=0 topic=id-1", "extents", id="a leader epoch of no partition"),
+    pytest.param("epoch", "0", f"1@{HUGE} reset=0 topic=id-1", "", id="a leader epoch with an end too large"),
+    pytest.param("lanes", "m-1", "junk", "read_group", id="lanes that are none"),
+]
+
+
+@pytest.mark.parametrize(("name", "field", "damage", "refuser"), HINTS)
+def test_what_only_helps_to_decide_is_refused_by_name_or_does_no_harm(
+    lived: World, name: str, field: str, damage: str, refuser: str
+) -> None:
+    lived.redis.hset(key_of(lived, name), field, damage)
+    before = lived.positions()
+    assert meet(lived) == [refuser] * bool(refuser)
+    lived.redis.hset(key_of(lived, name), field, damage)
+    lived.now += 6 * SESSION
+    lived.store.strike("m-1")
+    lived.store.strike("m-gone")
+    assert all(s.hashes in (WHOLE, *cuts(2)) for s in lived.store.strikes()), "a strike that nobody can read"
+    assert lived.positions().keys() == before.keys()
+
+
+@pytest.mark.parametrize("member", ["m-1", "m-gone", "two words", ""])
+def test_a_name_among_the_leaving_harms_nobody(lived: World, member: str) -> None:
+    lived.redis.sadd(key_of(lived, "leaving"), member)
+    assert meet(lived) == [], "somebody cannot read it"
+
+
+@pytest.mark.parametrize("score", ["inf", "-inf", "1e300"])
+@pytest.mark.parametrize("name", ["leases", "batches"])
+def test_a_time_that_never_comes_harms_no_member(lived: World, name: str, score: str) -> None:
+    lived.redis.zadd(key_of(lived, name), {"m-gone": float(score)})
+    assert set(meet(lived)) <= {"read_group"}, "only who wants to show it says so"
+
+
+def test_the_state_of_another_group_under_our_keys_is_refused_and_stays(lived: World) -> None:
+    other = World(StoreServer(lived.url, lived.client))
+    other.store.create_positions(
+        NOBODY, "bb", {"clicks": Topic("clicks", "id-9", (0,))}, {TopicPartition("clicks", 0): 7}
+    )
+    other.store.join(Caller("m-9", "i9"), "", Joining({"host": "h", "topics": "clicks", "capacity": "1"}))
+    for name in lived.redis.scan_iter(GroupKeys(lived.group).meta.removesuffix("meta") + "*"):
+        lived.redis.delete(name)
+    for name in other.redis.scan_iter(GroupKeys(other.group).meta.removesuffix("meta") + "*"):
+        ours = str(name).replace(
+            GroupKeys(other.group).meta.removesuffix("meta"), GroupKeys(lived.group).meta.removesuffix("meta")
+        )
+        lived.redis.copy(name, ours)
+    refused = meet(lived)
+    assert {"look", "acquire", "heartbeat", "authorize", "commit", "commit_ranges", "leave", "release", "finish"} <= {
+        *refused
+    }
+    assert lived.store.stable(["clicks"]) == {TopicPartition("clicks", 0): 7}
+
+
+@pytest.mark.each_server
+def test_the_error_says_where_the_damage_is(lived: World) -> None:
+    lived.redis.hset(key_of(lived, "owners"), str(WHOLE), "nobody")
+    with pytest.raises(
+        StateFormatError, match=r"the entry 0{16}-7f{15} of .*owners:orders:0 is damaged\. Remedy: look at"
+    ):
+        lived.store.acquire(Caller("m-1", "i1", "aa", "0"), WANTED)

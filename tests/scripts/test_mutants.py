@@ -1,0 +1,63 @@
+"""`scripts/mutants` itself: its faults fit the code as it is, are caught when they are on, and only then."""
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from broker_jars import ROOT
+from mutants.catalogue import FAULTS
+from mutants.fault import Edit, Fault
+from mutants.hunt import Hunt
+from mutants.tree import OutOfDateError, broken, copied, edited
+
+TEST = "tests/coordinator/progress/test_ownership.py"
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
+def test_a_fault_fits_the_code_as_it_is_and_names_what_should_catch_it(fault: Fault) -> None:
+    for edit in fault.edits:
+        text = edited((ROOT / edit.path).read_text(), fault, edit)
+        if edit.path.endswith(".py"):
+            compile(text, edit.path, "exec")
+    assert fault.tests or fault.schedules
+    assert all((ROOT / test).is_file() for test in fault.tests)
+
+
+def test_every_fault_has_a_name_of_its_own_and_there_are_enough() -> None:
+    names = Counter(fault.name for fault in FAULTS)
+    assert max(names.values()) == 1
+    assert len(names) >= 25
+
+
+@pytest.fixture(scope="module")
+def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return copied(ROOT, tmp_path_factory.mktemp("mutants") / "tree")
+
+
+def fault(old: str, new: str) -> Fault:
+    return Fault("a fault", (Edit("coordinator/progress/ownership.py", old, new),), (TEST,))
+
+
+def test_a_fault_is_caught_by_the_test_that_fails_with_it(tree: Path) -> None:
+    assert (
+        Hunt(tree)
+        .find(fault("lo = c.hi + 1", "lo = c.hi + 2"))
+        .caught_by.startswith("coordinator/progress/test_ownership.py::")
+    )
+
+
+def test_an_edit_that_changes_nothing_is_caught_by_nothing(tree: Path) -> None:
+    assert Hunt(tree).find(fault("lo = c.hi + 1", "lo = 1 + c.hi")).caught_by == ""
+
+
+def test_a_tree_is_whole_again_after_a_fault(tree: Path) -> None:
+    before = (tree / "coordinator/progress/ownership.py").read_text()
+    with broken(tree, fault("lo = c.hi + 1", "lo = 0")):
+        assert (tree / "coordinator/progress/ownership.py").read_text() != before
+    assert (tree / "coordinator/progress/ownership.py").read_text() == before
+
+
+def test_a_fault_whose_text_is_gone_is_out_of_date(tree: Path) -> None:
+    with pytest.raises(OutOfDateError, match=r"a fault: .* 0 times"), broken(tree, fault("no such text", "")):
+        pass

@@ -1,0 +1,127 @@
+"""The picture of a partition shows what the group's state says."""
+
+import xml.etree.ElementTree as ET
+from dataclasses import replace
+
+import pytest
+
+from broker_jars import ROOT
+from coordinator.group_state import GroupState
+from coordinator.key_hash import cuts
+from coordinator.progress.segments import Rectangle
+from coordinator.ranges import HASH_MAX, HashRange, OffsetRange
+from coordinator.reports.lane_lines import LaneLine
+from coordinator.subscription import TopicPartition
+from partition_drawing import BOTTOM, LEAST, LEFT, RIGHT, TOP, Words, draw
+
+SVG = "{http://www.w3.org/2000/svg}"
+TP, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)
+LOW, HIGH = cuts(2)
+END = 1_000
+STATE = GroupState(
+    now_ms=0,
+    meta={},
+    leases_ms={},
+    members={},
+    topics={},
+    segments={TP: ((LOW, 250), (HIGH, 750)), OTHER: ((HashRange(0, HASH_MAX), 5),)},
+    owners={},
+    stable={TP: 250},
+    ends={TP: END, OTHER: 5},
+)
+Box = tuple[str, float, float, float, float]
+"""A class and, as shares of the plane: first and last offset, lowest and highest hash."""
+
+
+def picture(state: GroupState) -> ET.Element:
+    return ET.fromstring(draw(state, TP, Words("Title", "Subtitle.", "the last lane")))
+
+
+def boxes(state: GroupState) -> list[Box]:
+    """The rectangles of lanes: those that say which hashes and offsets they are."""
+    found = (rect for rect in picture(state).iter(f"{SVG}rect") if rect.find(f"{SVG}title") is not None)
+    return sorted(_box(rect) for rect in found)
+
+
+def _box(rect: ET.Element) -> Box:
+    x, y, width, height = (float(rect.attrib[name]) for name in ("x", "y", "width", "height"))
+    offsets = ((at - LEFT) / (RIGHT - LEFT) for at in (x, x + width))
+    hashes = ((BOTTOM - at) / (BOTTOM - TOP) for at in (y + height, y))
+    start, until, lo, hi = (round(share, 3) for share in (*offsets, *hashes))
+    return rect.attrib["class"], start, until, lo, hi
+
+
+def test_each_lane_is_done_up_to_its_position_and_has_a_gap_up_to_the_furthest() -> None:
+    assert boxes(STATE) == [
+        ("done", 0.0, 0.75, 0.5, 1.0),
+        ("done last", 0.0, 0.25, 0.0, 0.5),
+        ("gap", 0.25, 0.75, 0.0, 0.5),
+    ]
+
+
+def test_a_lane_that_its_member_planned_apart_is_drawn_apart() -> None:
+    line = LaneLine.parse(
+        f"orders 0 {cuts(4)[3]} position=750 lag=1 lag_s=- rate=1 record_ms=1 cost=sure quota=1 why=x"
+    )
+    of_another = replace(line, tp=OTHER, hashes=cuts(8)[1])
+    assert [box for box in boxes(replace(STATE, lanes={"m": (line, of_another)})) if box[0] != "gap"] == [
+        ("done", 0.0, 0.75, 0.5, 0.75),
+        ("done", 0.0, 0.75, 0.75, 1.0),
+        ("done last", 0.0, 0.25, 0.0, 0.5),
+    ]
+
+
+def test_individual_commits_are_done_and_what_lies_before_them_is_a_gap() -> None:
+    state = replace(STATE, ics={TP: (Rectangle(LOW, OffsetRange(500, 900)),)})
+    assert [box for box in boxes(state) if box[3] == 0.0] == [
+        ("done last", 0.0, 0.25, 0.0, 0.5),
+        ("done last", 0.5, 0.9, 0.0, 0.5),
+        ("gap", 0.25, 0.5, 0.0, 0.5),
+    ]
+    assert ("gap", 0.75, 0.9, 0.5, 1.0) in boxes(state)
+
+
+def test_the_lane_of_a_single_key_can_be_seen() -> None:
+    key = HashRange(10, 10)
+    segments = ((HashRange(0, 9), 750), (key, 250), (HashRange(11, HASH_MAX), 750))
+    (last,) = (box for box in boxes(replace(STATE, segments={TP: segments})) if box[0] == "done last")
+    pixels = (last[4] - last[3]) * (BOTTOM - TOP)
+    assert pixels == pytest.approx(LEAST, abs=0.5)
+    assert pixels > 10
+
+
+@pytest.mark.parametrize(("position", "share"), [(0, 0.0), (250, 0.25), (600, 0.6)])
+def test_the_stable_offset_is_a_line_at_the_smallest_position(position: int, share: float) -> None:
+    drawn = picture(replace(STATE, segments={TP: ((LOW, 750), (HIGH, position))}))
+    line = next(line for line in drawn.iter(f"{SVG}line") if line.attrib["class"] == "stable")
+    assert line.attrib["x1"] == line.attrib["x2"]
+    assert (float(line.attrib["x1"]) - LEFT) / (RIGHT - LEFT) == pytest.approx(share, abs=0.001)
+    assert f"stable offset {position:,}: all before it is done" in [text.text for text in drawn.iter(f"{SVG}text")]
+
+
+def test_the_log_end_is_the_right_edge_also_where_a_position_has_passed_it() -> None:
+    words = [text.text for text in picture(STATE).iter(f"{SVG}text")]
+    assert "1,000" in words
+    assert max(box[2] for box in boxes(replace(STATE, ends={TP: 500}))) == 1.0
+
+
+def test_who_cannot_see_the_picture_is_told_what_it_shows() -> None:
+    drawn = picture(STATE)
+    assert drawn.findtext(f"{SVG}title") == "Title"
+    described = drawn.findtext(f"{SVG}desc") or ""
+    for each in (
+        "stable offset is 250",
+        "log end 1,000",
+        f"{LOW}: done up to offset 250",
+        f"{HIGH}: done up to offset 750",
+    ):
+        assert each in described
+    assert set(drawn.attrib["aria-labelledby"].split()) == {"title", "desc"}
+
+
+def test_the_picture_of_the_readme_is_one_of_these() -> None:
+    assert "](docs/lanes.svg)" in (ROOT / "README.md").read_text()
+    drawn = ET.parse(ROOT / "docs" / "lanes.svg").getroot()
+    assert drawn.tag == f"{SVG}svg"
+    assert drawn.findtext(f"{SVG}title")
+    assert [line.attrib["class"] for line in drawn.iter(f"{SVG}line")].count("stable") == 2  # and in the legend

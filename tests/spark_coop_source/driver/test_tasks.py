@@ -1,0 +1,53 @@
+"""A task that begins when its key ranges may be another member's by now reads nothing (rule: task-deadline)."""
+
+import time
+from dataclasses import replace
+
+import pytest
+
+from coordinator.errors import DeadlinePassedError
+from spark_coop_source.driver.tasks import deadline, input_partitions
+from spark_coop_source.options.options import validate
+from spark_coop_source.task.partition import SlicePartition
+from spark_coop_source.task.read import read_slices
+
+MINUTE = 60_000
+GROUP = {
+    "subscribe": "orders",
+    "kafka.bootstrap.servers": "localhost:1",
+    "group": "g",
+    "redis.url": "redis://localhost:1",
+    "longest.batch.ms": "120000",
+    "session.timeout.ms": "60000",
+}
+EMPTY = SlicePartition((), {}, columns=(), poll_timeout_ms=1_000, fail_on_data_loss=True)
+
+
+def now_ms() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def test_a_task_that_begins_in_time_reads() -> None:
+    assert list(read_slices(replace(EMPTY, deadline_ms=now_ms() + MINUTE))) == []
+
+
+def test_a_task_that_begins_late_reads_nothing_and_says_what_to_do() -> None:
+    with pytest.raises(DeadlinePassedError, match=r"began 6\d\.\d s after .*\n?.*raise longest\.batch\.ms"):
+        list(read_slices(replace(EMPTY, deadline_ms=now_ms() - MINUTE)))
+
+
+def test_a_batch_query_has_no_deadline() -> None:
+    assert list(read_slices(EMPTY)) == []
+
+
+def test_the_deadline_is_the_longest_batch_and_a_session_from_now() -> None:
+    options = validate(GROUP, streaming=True)
+    wanted = deadline(options)
+    assert wanted is not None
+    assert abs(wanted - now_ms() - 3 * MINUTE) < MINUTE / 2
+    assert [p.deadline_ms for p in input_partitions(options, [()], deadline_ms=wanted)] == [wanted]
+
+
+def test_who_shares_with_nobody_has_no_deadline() -> None:
+    alone = {k: v for k, v in GROUP.items() if k not in ("subscribe", "group", "redis.url")}
+    assert deadline(validate({**alone, "assign": '{"orders":[0]}'}, streaming=True)) is None

@@ -1,0 +1,76 @@
+"""The cost book believes reports of planned slices only, the newest of each attempt."""
+
+from dataclasses import replace
+
+import pytest
+
+from coordinator.ranges import WHOLE
+from coordinator.telemetry import SliceCost
+from slice_costs import BEGUN, COST, SLICE
+from spark_coop_source.driver.telemetry_reports import PLANS, LatestReports
+from spark_coop_source.telemetry.report import Report
+
+
+class Told:
+    """Reports of plan 1 in a row, and what is believed after them."""
+
+    def __init__(self) -> None:
+        self.book = LatestReports(concurrency=1)
+        self.plan = self.book.open([SLICE], now_ms=1_000)
+
+    def rows(self, *reports: tuple[int, int, SliceCost]) -> list[int]:
+        for attempt, number, cost in reports:
+            self.book.note(Report(self.plan, attempt, number, cost), now_ms=2_000)
+        return [cost.rows for cost in self.book.take()]
+
+
+def cost(rows: int, *, finished: bool = False) -> SliceCost:
+    return replace(BEGUN, rows=rows, finished=finished)
+
+
+@pytest.mark.parametrize(
+    ("reports", "rows"),
+    [
+        pytest.param([(1, 1, cost(1))], [1], id="a sign of life"),
+        pytest.param([(1, 1, cost(1)), (1, 2, cost(2, finished=True))], [2], id="the later one of an attempt"),
+        pytest.param([(1, 2, cost(2, finished=True)), (1, 1, cost(1))], [2], id="one that was overtaken"),
+        pytest.param([(1, 1, cost(1)), (1, 1, cost(5))], [1], id="one that came twice"),
+        pytest.param([(1, 2, cost(2)), (2, 1, cost(1))], [1], id="an attempt that began later goes on"),
+        pytest.param([(2, 1, cost(1)), (1, 9, cost(9))], [1], id="an older attempt goes on while a newer one runs"),
+        pytest.param([(1, 9, cost(9)), (2, 1, cost(1)), (1, 10, cost(10))], [1], id="two attempts by turns"),
+        pytest.param([(2, 1, cost(1)), (1, 9, cost(9, finished=True))], [9], id="an older attempt is done first"),
+        pytest.param([(1, 2, cost(2, finished=True)), (2, 1, cost(1))], [2], id="what is finished stays"),
+        pytest.param([(1, 1, replace(cost(1), hashes=WHOLE))], [], id="a slice that was not planned"),
+        pytest.param([(1, 1, cost(10_000))], [100], id="more rows than offsets"),
+    ],
+)
+def test_what_is_believed(reports: list[tuple[int, int, SliceCost]], rows: list[int]) -> None:
+    assert Told().rows(*reports) == rows
+
+
+def test_news_are_taken_once_and_what_is_old_stays_old() -> None:
+    told = Told()
+    assert told.rows((1, 2, cost(2))) == [2]
+    assert told.rows() == []
+    assert told.rows((1, 1, cost(1))) == []
+    assert told.rows((1, 3, cost(3))) == [3]
+
+
+def test_only_the_last_plans_are_heard() -> None:
+    book = LatestReports(concurrency=1)
+    numbers = [book.open([SLICE], now_ms=0) for _ in range(PLANS + 1)]
+    book.note(Report(numbers[0], 1, 1, COST), now_ms=0)
+    book.note(Report(numbers[-1] + 1, 1, 1, COST), now_ms=0)
+    assert book.take() == []
+    book.note(Report(numbers[1], 1, 1, COST), now_ms=100)
+    assert book.take() == [COST]
+
+
+def test_records_are_handed_on_when_the_first_word_of_it_comes() -> None:
+    book = LatestReports(1)
+    plan = book.open([SLICE], now_ms=5_000)
+    seen = []
+    for number, each in enumerate([BEGUN, replace(BEGUN, rows=1, handed_ms=3.0), replace(COST, handed_ms=3.0)]):
+        book.note(Report(plan, 1, number, each), now_ms=5_000 + 1_000 * number)
+        seen += [cost.handed_ms for cost in book.take()]
+    assert seen == [None, 1_000, 1_000], "by the clock that plans, not by the task's"

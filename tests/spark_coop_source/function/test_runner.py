@@ -1,0 +1,279 @@
+"""The user's function inside the read: how it is called, what it may make, and what its errors say."""
+
+import contextlib
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from pyspark.sql.types import BinaryType, LongType, StructField, StructType
+
+from arrow_records import ALL, batch, points
+from coordinator.errors import EnvironmentMismatchError, FetchTimeoutError, MapInReadError
+from coordinator.key_hash import cuts, hash_record
+from coordinator.progress.slices import Slice
+from coordinator.ranges import OffsetRange
+from coordinator.subscription import TopicPartition
+from spark_coop_source.function import runner as function_runner
+from spark_coop_source.function.keyed_work import Done
+from spark_coop_source.function.runner import Listener, run
+from spark_coop_source.function.slice_batches import SliceBatch, tables
+from spark_coop_source.function.user_function import UserFunction, as_text
+
+OUTPUT = StructType([StructField("key", BinaryType()), StructField("n", LongType(), nullable=False)])
+Batches = Iterator[pa.RecordBatch]
+
+
+class Heard(Listener):
+    """Keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.begun: list[SliceBatch] = []
+        self.done: list[Done] = []
+
+    def begins(self, piece: SliceBatch) -> None:
+        self.begun.append(piece)
+
+    def worked(self, done: Done) -> None:
+        self.done.append(done)
+
+
+def function(call: Callable[..., object] | str, *, per_key: bool = False, concurrency: int = 1) -> UserFunction:
+    return UserFunction(call if isinstance(call, str) else as_text(call), OUTPUT, per_key, concurrency)
+
+
+def made(of: UserFunction, *batches: pa.RecordBatch, slices: tuple[Slice, ...] = (ALL,)) -> list[tuple[bytes, int]]:
+    """The rows that a function makes."""
+    rows = [row for out in run(of, iter(batches), tables(slices)) for row in out.to_pylist()]
+    return [(row["key"], row["n"]) for row in rows]
+
+
+def counted(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """One row for each record."""
+    return pa.RecordBatch.from_pydict({"n": batch.column("offset"), "key": batch.column("key")})
+
+
+def each(batches: Batches) -> Batches:
+    return map(counted, batches)
+
+
+def of_key(key: bytes | None, batch: pa.RecordBatch) -> pa.RecordBatch | None:
+    return None if key == b"none" else pa.RecordBatch.from_pydict({"key": [key], "n": [len(batch)]})
+
+
+def test_a_function_of_batches_is_called_once_and_keeps_what_it_holds() -> None:
+    def numbered(batches: Batches) -> Batches:
+        so_far = 0
+        for each in batches:
+            so_far += len(each)
+            yield pa.RecordBatch.from_pydict({"key": [b""], "n": [so_far]})
+
+    assert made(function(numbered), batch([b"a"] * 3), batch([]), batch([b"b"] * 4, first=3)) == [(b"", 3), (b"", 7)]
+
+
+def test_columns_may_come_in_any_order() -> None:
+    assert made(function(each), batch([b"a", b"b"])) == [(b"a", 0), (b"b", 1)]
+
+
+def test_a_function_may_give_a_list() -> None:
+    assert made(function(lambda batches: [counted(b) for b in batches]), batch([b"a"])) == [(b"a", 0)]
+
+
+def test_rows_may_be_dropped_and_batches_be_empty() -> None:
+    def only_a(batches: Batches) -> Batches:
+        for each in batches:
+            yield counted(each.filter(pc.equal(each.column("key"), b"a")))
+
+    assert made(function(only_a), batch([b"b"]), batch([b"a", b"b"], first=1)) == [(b"a", 1)]
+
+
+@pytest.mark.parametrize("concurrency", [1, 4])
+def test_a_function_of_a_key_gets_all_its_records_of_a_batch(concurrency: int) -> None:
+    rows = made(
+        function(of_key, per_key=True, concurrency=concurrency),
+        batch([b"a", b"none", b"a", None, None]),
+        batch([b"a", b"b"], first=5),
+    )
+    assert sorted(rows, key=str) == sorted([(b"a", 2), (None, 1), (None, 1), (b"a", 1), (b"b", 1)], key=str)
+    assert [n for key, n in rows if key == b"a"] == [2, 1]
+
+
+def test_each_batch_holds_one_slice_so_that_its_cost_is_known() -> None:
+    slices = tuple(Slice(TopicPartition("orders", 0), hashes, OffsetRange(0, 100)) for hashes in cuts(4))
+    heard = Heard()
+    out = list(run(function(each), iter([batch([b"%d" % i for i in range(100)])]), tables(slices), heard))
+    assert [done.batch.of for done in heard.done] == list(slices)
+    assert [points([out]) for out in (done.batch.records for done in heard.done)] == [
+        [(row["key"], row["n"]) for row in batch.to_pylist()] for batch in out
+    ]
+
+
+@pytest.mark.parametrize(("per_key", "concurrency"), [(False, 1), (True, 1), (True, 3)])
+def test_what_a_call_takes_is_told_for_every_record_once(per_key: bool, concurrency: int) -> None:
+    heard = Heard()
+    of = function(of_key if per_key else each, per_key=per_key, concurrency=concurrency)
+    batches = [batch([b"a", b"b", b"a"]), batch([b"a"], first=3)]
+    assert list(run(of, iter(batches), tables([ALL]), heard))
+    assert sorted(o for done in heard.done for _, o in points([done.batch.records])) == [0, 1, 2, 3]
+    assert all(done.ms >= 0 for done in heard.done)
+    alone = [] if concurrency > 1 else [done.batch.key for done in heard.done]
+    assert [piece.key for piece in heard.begun] == alone, "what begins is told where nothing else is under way"
+
+
+@pytest.mark.parametrize("concurrency", [1, 3])
+def test_in_a_trial_records_of_keys_come_one_by_one(concurrency: int) -> None:
+    heard = Heard()
+    of = function(of_key, per_key=True, concurrency=concurrency)
+    batches = [batch([b"a", b"b", b"a"]), batch([b"a"], first=3)]
+    list(run(of, iter(batches), tables([ALL]), heard, by_record=True))
+    each = [(b"a", 0), (b"b", 1), (b"a", 2), (b"a", 3)]
+    assert [points([piece.records]) for piece in heard.begun] == [[record] for record in each]
+    assert [points([done.batch.records]) for done in heard.done] == [[record] for record in each]
+
+
+class Clock:
+    """Seconds as a test says; the module's, so that a function that was pickled by name moves the same one."""
+
+    now = 0.0
+
+    @classmethod
+    def passes(cls, ms: float) -> None:
+        cls.now += ms / 1000
+
+
+def ticking(batches: Batches) -> Batches:
+    for each in batches:
+        Clock.passes(3)
+        yield counted(each)
+        Clock.passes(4)
+
+
+def test_the_time_of_reading_and_of_handing_on_is_not_the_functions(monkeypatch: pytest.MonkeyPatch) -> None:
+    heard = Heard()
+
+    def slowly() -> Batches:
+        for offset in range(3):
+            Clock.passes(100)
+            yield batch([b"a"], first=offset)
+
+    monkeypatch.setattr(function_runner, "perf_counter", lambda: Clock.now)
+    for _ in run(function(f"{__name__}:ticking"), slowly(), tables([ALL]), heard):
+        Clock.passes(1_000)
+    assert [done.ms for done in heard.done] == pytest.approx([7, 7, 7])
+
+
+def fails_on_b(batches: Batches) -> Batches:
+    for each in batches:
+        if b"b" in each.column("key").to_pylist():
+            raise KeyError("no such customer")
+        yield counted(each)
+
+
+OF_B = f"(key hash {hash_record(b'b', 0):016x})"
+
+
+def key_fails(key: bytes | None, batch: pa.RecordBatch) -> None:
+    if key == b"b":
+        raise KeyError("no such customer")
+
+
+@pytest.mark.parametrize(
+    ("of", "count", "where"),
+    [
+        pytest.param(function(fails_on_b), 3, "offsets 5-7", id="a function of batches"),
+        pytest.param(function(fails_on_b), 1, "offset 5", id="a function of batches, one record"),
+        pytest.param(function(key_fails, per_key=True), 3, f"offsets 5-7 {OF_B}", id="a function of a key"),
+        pytest.param(function(key_fails, per_key=True), 1, f"offset 5 {OF_B}", id="a function of a key, one record"),
+        pytest.param(function(key_fails, per_key=True, concurrency=4), 3, f"offsets 5-7 {OF_B}", id="many keys"),
+    ],
+)
+def test_an_error_names_the_records_and_shows_the_users_frames_only(of: UserFunction, count: int, where: str) -> None:
+    with pytest.raises(MapInReadError) as caught:
+        made(of, batch([b"a"] * 5), batch([b"b"] * count, first=5))
+    message = str(caught.value)
+    assert f"raised KeyError, given orders-0 {where}:" in message
+    shown = "".join(traceback.format_exception(caught.value))
+    assert shown.count('raise KeyError("no such customer")') == 1, "told once"
+    assert message.count("  File ") == 1, "no frame is ours"
+    assert "Remedy: " in message
+
+
+def leaves(batches: Batches) -> Batches:
+    for _ in batches:
+        sys.exit("no more today")
+    yield from ()
+
+
+def key_leaves(key: bytes | None, batch: pa.RecordBatch) -> None:
+    sys.exit("no more today")
+
+
+@pytest.mark.parametrize(
+    "of", [function(leaves), function(key_leaves, per_key=True), function(key_leaves, per_key=True, concurrency=4)]
+)
+def test_an_exit_does_not_end_the_worker_without_a_word(of: UserFunction) -> None:
+    with pytest.raises(MapInReadError, match="raised SystemExit, given orders-0 offsets 0-4"):
+        made(of, batch([b"a"] * 5))
+
+
+@pytest.mark.parametrize(
+    ("result", "words"),
+    [
+        pytest.param({"key": [b"a"]}, "the columns key, not key, n", id="a column is missing"),
+        pytest.param({"key": [b"a"], "n": [1], "m": [1]}, "the columns key, n, m, not key, n", id="a column too many"),
+        pytest.param(
+            {"key": [b"a"], "n": [1.5]}, "the column n of type double, not int64", id="a column of another type"
+        ),
+        pytest.param(
+            {"key": [b"a"], "n": pa.array([None], pa.int64())}, "a null in the column n, which may hold none", id="null"
+        ),
+    ],
+)
+def test_what_is_made_must_be_what_the_schema_says(result: dict[str, object], words: str) -> None:
+    def wrong(batches: Batches) -> Batches:
+        for _ in batches:
+            yield pa.RecordBatch.from_pydict(result)
+
+    with pytest.raises(MapInReadError) as caught:
+        made(function(wrong), batch([b"a", b"b"], first=7))
+    assert caught.value.what.endswith(f"wrong made {words}, given orders-0 offsets 7-8")
+
+
+@pytest.mark.parametrize(
+    ("call", "per_key", "words"),
+    [
+        pytest.param(lambda batches: [list(batches)], False, "made a builtins.list, not a pyarrow.Rec", id="rows"),
+        pytest.param(lambda batches: [None for _ in batches], False, "made None, not a", id="None among batches"),
+        pytest.param(lambda batches: None, False, "not an iterator of record batches", id="nothing at all"),
+        pytest.param(lambda key, batch: [batch], True, "made a builtins.list, not a", id="a list for a key"),
+        pytest.param(lambda: None, False, "takes 0 positional arguments but 1 was given", id="no argument"),
+        pytest.param(lambda batches: [], False, "ended before it had asked for all its records", id="never asks"),
+        pytest.param(lambda batches: [counted(next(batches))], False, "ended before it had asked", id="ends early"),
+    ],
+)  # fmt: skip
+def test_a_function_of_another_form_is_told(call: Callable[..., object], per_key: bool, words: str) -> None:
+    with pytest.raises(MapInReadError) as caught:
+        made(function(call, per_key=per_key), batch([b"a"]), batch([b"a"], first=1))
+    assert words in caught.value.what
+
+
+def swallows(batches: Batches) -> Batches:
+    with contextlib.suppress(FetchTimeoutError):
+        yield from map(counted, batches)
+
+
+@pytest.mark.parametrize("of", [function(each), function(swallows), function(of_key, per_key=True, concurrency=2)])
+def test_what_went_wrong_in_reading_is_no_fault_of_the_function(of: UserFunction) -> None:
+    def breaks() -> Batches:
+        yield batch([b"a"])
+        raise FetchTimeoutError("no progress")
+
+    with pytest.raises(FetchTimeoutError, match="no progress"):
+        list(run(of, breaks(), tables([ALL])))
+
+
+def test_a_function_that_cannot_be_loaded_here_is_told() -> None:
+    with pytest.raises(EnvironmentMismatchError, match="cannot be loaded where a task runs: it cannot be imported"):
+        made(function("no_such_module:f"), batch([b"a"]))

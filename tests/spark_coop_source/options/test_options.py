@@ -1,0 +1,306 @@
+"""Options together: one value from what a user gave, or an error that names option, value, limit and remedy."""
+
+import dataclasses
+import pickle
+from collections.abc import Mapping
+
+import pytest
+
+from coordinator.errors import (
+    ConfigurationError,
+    ConflictingOptionsError,
+    InvalidOptionError,
+    MissingOptionError,
+)
+from coordinator.offset_spec import Earliest, Latest
+from coordinator.ranges import WHOLE
+from coordinator.subscription import Assigned, Pattern, TopicPartition, Topics
+from spark_coop_source.arrow_output.schema import EVERY, PLAIN
+from spark_coop_source.options.options import SourceOptions, validate
+
+BROKER = {"kafka.bootstrap.servers": "broker:9092"}
+BATCH = {**BROKER, "subscribe": "orders"}
+GROUP = {"group": "g", "redis.url": "redis://localhost:6379"}
+STREAM = {**BATCH, **GROUP}
+ASSIGNED = {**BROKER, "assign": '{"orders":[0]}'}
+KEY_RANGES = {**BROKER, "assign": '{"orders":{"0":[[0,9]]}}'}
+
+
+def stream(**more: str) -> SourceOptions:
+    return validate(STREAM | more, streaming=True)
+
+
+def refusal(options: Mapping[str, str], *, streaming: bool | None = True) -> ConfigurationError:
+    with pytest.raises(ConfigurationError) as caught:
+        validate(options, streaming=streaming)
+    assert caught.value.remedy
+    return caught.value
+
+
+def test_defaults_of_a_stream_are_those_of_spark_and_of_the_specification() -> None:
+    assert stream(slots="4") == SourceOptions(
+        kafka={"bootstrap_servers": ["broker:9092"], "security_protocol": "PLAINTEXT"},
+        subscription=Topics(("orders",)),
+        group="g",
+        redis_url="redis://localhost:6379",
+        starting=Latest(),
+        starting_option=None,
+        ending=Latest(),
+        fail_on_data_loss=True,
+        max_offsets_per_trigger=None,
+        min_offsets_per_trigger=None,
+        max_trigger_delay_ms=900_000,
+        min_partitions=None,
+        max_records_per_partition=None,
+        columns=PLAIN,
+        fetch_retries=3,
+        fetch_retry_interval_ms=1_000,
+        poll_timeout_ms=120_000,
+        most_unfiltered=100 * 1024 * 1024,
+        most_uncompressed=1024 * 1024 * 1024,
+        cache_bytes=200 * 1024 * 1024,
+        slots=4,
+        capacity=4,
+        lanes=None,
+        session_ms=45_000,
+        heartbeat_ms=3_000,
+        longest_batch_ms=300_000,
+        batch_budget_ms=10_000,
+        max_lead_ms=None,
+        retention_ms=10_080 * 60_000,
+        redis_max_outage_ms=60_000,
+        growth_grace_ms=600_000,
+        on_state_loss="fail",
+        listener=None,
+        assignor="grouped",
+        labels={},
+        sharing=None,
+        several_queries=False,
+        unread_batches=False,
+        function=None,
+        function_output=None,
+        function_per_key=False,
+        function_concurrency=1,
+        notices=(),
+        max_ranges=10_000,
+        max_individual_commits=10_000,
+    )
+
+
+@pytest.mark.parametrize(
+    ("more", "field", "value"),
+    [
+        pytest.param(
+            {"subscribe": " a, b ,,a"}, "subscription", Topics(("a", "b")), id="topics are trimmed, once each"
+        ),
+        pytest.param({"SUBSCRIBE": "Orders"}, "subscription", Topics(("Orders",)), id="names in any case, not values"),
+        pytest.param({"failOnDataLoss": "FALSE"}, "fail_on_data_loss", False, id="a switch in any case"),
+        pytest.param({"includeHeaders": "true"}, "columns", EVERY, id="headers on request"),
+        pytest.param({"columns": "value, key"}, "columns", ("key", "value"), id="some columns, in a row's order"),
+        pytest.param({"maxOffsetsPerTrigger": "10"}, "max_offsets_per_trigger", 10, id="the most of a batch"),
+        pytest.param({"minOffsetsPerTrigger": "0"}, "min_offsets_per_trigger", 0, id="no least of a batch"),
+        pytest.param({"maxTriggerDelay": "90s"}, "max_trigger_delay_ms", 90_000, id="a delay with a unit"),
+        pytest.param({"maxTriggerDelay": "2 "}, "max_trigger_delay_ms", 2, id="a delay without one is milliseconds"),
+        pytest.param({"maxTriggerDelay": "2000us"}, "max_trigger_delay_ms", 2, id="a delay in microseconds"),
+        pytest.param({"minPartitions": "+5"}, "min_partitions", 5, id="a sign, as Java reads it"),
+        pytest.param({"maxRecordsPerPartition": "7"}, "max_records_per_partition", 7, id="records of a task"),
+        pytest.param({"fetchOffset.numRetries": "0"}, "fetch_retries", 0, id="no retry"),
+        pytest.param({"fetchOffset.retryIntervalMs": "5"}, "fetch_retry_interval_ms", 5, id="pause between retries"),
+        pytest.param({"kafkaConsumer.pollTimeoutMs": "512"}, "poll_timeout_ms", 512, id="patience of a task"),
+        pytest.param({"max.bytes.key.range.cache": "0"}, "cache_bytes", 0, id="no cache"),
+        pytest.param({"groupIdPrefix": "team-"}, "group", "g", id="a group id prefix changes nothing"),
+        pytest.param({"kafka.group.id": "g"}, "group", "g", id="both names of the group with the same value"),
+        pytest.param({"slots": "1024"}, "capacity", 1024, id="capacity follows slots"),
+        pytest.param({"slots": "2", "capacity": "9"}, "capacity", 9, id="capacity by itself"),
+        pytest.param({"lanes": "4096"}, "lanes", 4096, id="the most lanes"),
+        pytest.param({"session.timeout.ms": "6000"}, "heartbeat_ms", 2_000, id="heartbeats fit a short session"),
+        pytest.param({"heartbeat.interval.ms": "44999"}, "heartbeat_ms", 44_999, id="heartbeats just below it"),
+        pytest.param({"longest.batch.ms": "1000"}, "longest_batch_ms", 1_000, id="the shortest longest batch"),
+        pytest.param({"offsets.retention.minutes": "1"}, "retention_ms", 60_000, id="retention is in minutes"),
+        pytest.param({"redis.max.outage": "2m"}, "redis_max_outage_ms", 120_000, id="an outage with a unit"),
+        pytest.param({"member.labels": "zone=a, team=b=c"}, "labels", {"zone": "a", "team": "b=c"}, id="labels"),
+        pytest.param({"allow.individual.commit": "True"}, "sharing", True, id="a query that asks for parts"),
+        pytest.param({"allow.individual.commit": "false"}, "sharing", False, id="a query that takes whole ones only"),
+        pytest.param({"partition.growth.grace": "0"}, "growth_grace_ms", 0, id="order across growth switched off"),
+        pytest.param({"assignor": "roundrobin"}, "assignor", "roundrobin", id="an assignor by name"),
+        pytest.param({"allow.several.queries": "true"}, "several_queries", True, id="several queries"),
+        pytest.param({"allow.unread.batches": "true"}, "unread_batches", True, id="unread batches"),
+        pytest.param({"onStateLoss": "Earliest"}, "on_state_loss", "earliest", id="a word in any case"),
+    ],
+)
+def test_an_option_of_a_stream_is_understood(more: dict[str, str], field: str, value: object) -> None:
+    options = {name: text for name, text in STREAM.items() if name not in {n.lower() for n in more}} | more
+    assert getattr(validate(options, streaming=True), field) == value
+
+
+def test_names_in_lower_case_as_spark_hands_them_on_mean_the_same() -> None:
+    mixed = STREAM | {"minPartitions": "3", "kafkaConsumer.pollTimeoutMs": "9", "includeHeaders": "true", "slots": "1"}
+    lower = {name.lower(): text for name, text in mixed.items()}
+    assert validate(mixed, streaming=True) == validate(lower, streaming=True)
+
+
+def test_kafka_group_id_is_the_group() -> None:
+    options = validate({**BATCH, "redis.url": "redis://h", "kafka.group.id": " a group "}, streaming=True)
+    assert options.group == "a group"
+
+
+def test_options_survive_pickling_and_show_no_secret() -> None:
+    options = stream(
+        **{
+            "redis.url": "redis://user:redis-secret@h:1/0",
+            "kafka.security.protocol": "SASL_PLAINTEXT",
+            "kafka.sasl.mechanism": "PLAIN",
+            "kafka.sasl.jaas.config": 'a.PlainLoginModule required username="u" password="sasl-secret";',
+        }
+    )
+    again = pickle.loads(pickle.dumps(options))
+    assert again == options
+    assert again.kafka["sasl_plain_password"] == "sasl-secret"
+    assert "secret" not in repr(options) + repr(again) + str(again.kafka)
+
+
+@pytest.mark.parametrize(
+    ("options", "standalone"),
+    [
+        pytest.param(ASSIGNED, True, id="partitions in Spark's form and no group"),
+        pytest.param(KEY_RANGES, True, id="key ranges and no group"),
+        pytest.param(ASSIGNED | GROUP, False, id="partitions and a group"),
+        pytest.param({**BROKER, "assign": '{"orders":{"0":[]}}', **GROUP}, False, id="whole partitions and a group"),
+    ],
+)
+def test_assign_decides_with_the_group_whether_a_stream_is_standalone(
+    options: dict[str, str], standalone: bool
+) -> None:
+    assert validate(options, streaming=True).standalone is standalone
+
+
+def test_a_batch_ignores_group_and_redis_and_starts_at_earliest() -> None:
+    plain = validate(BATCH | {"slots": "1"}, streaming=False)
+    assert (plain.group, plain.redis_url, plain.starting, plain.ending) == (None, None, Earliest(), Latest())
+    assert validate(STREAM | {"slots": "1"}, streaming=False) == plain
+
+
+def test_before_the_kind_of_query_is_known_only_what_neither_could_use_is_refused() -> None:
+    options = validate({**BATCH, "endingOffsets": "latest", "startingOffsets": "latest"}, streaming=None)
+    assert options.subscription == Topics(("orders",))
+    assert isinstance(refusal(BATCH | {"lanes": "0"}, streaming=None), InvalidOptionError)
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        pytest.param(GROUP | BROKER, MissingOptionError, ["subscribe", "subscribePattern", "assign"], id="no topics"),
+        pytest.param(STREAM | ASSIGNED, ConflictingOptionsError, ["subscribe and assign"], id="topics and partitions"),
+        pytest.param(
+            STREAM | {"subscribePattern": "x"}, ConflictingOptionsError, ["subscribePattern"], id="topics and a pattern"
+        ),
+        pytest.param(
+            {"subscribe": "orders", **GROUP},
+            MissingOptionError,
+            ["kafka.bootstrap.servers", "host:port"],
+            id="no broker",
+        ),
+        pytest.param(BATCH, MissingOptionError, ['.option("group"', "redis.url", "assign"], id="topics but no group"),
+        pytest.param(
+            BATCH | {"group": "g"}, MissingOptionError, ["'g'", '.option("redis.url"'], id="a group but no Redis"
+        ),
+        pytest.param(
+            ASSIGNED | {"redis.url": "redis://h"},
+            ConflictingOptionsError,
+            ["without the option group", "standalone"],
+            id="a Redis but no group",
+        ),
+        pytest.param(
+            KEY_RANGES | GROUP, ConflictingOptionsError, ["key ranges and group"], id="key ranges and a group"
+        ),
+        pytest.param(
+            STREAM | {"kafka.group.id": "other"},
+            ConflictingOptionsError,
+            ["'g'", "'other'"],
+            id="two different groups",
+        ),
+        pytest.param(
+            STREAM | {"minOffsetsPerTrigger": "6", "maxOffsetsPerTrigger": "5"},
+            ConflictingOptionsError,
+            ["minOffsetsPerTrigger (6)", "maxOffsetsPerTrigger (5)"],
+            id="the least of a batch above the most",
+        ),
+        pytest.param(
+            STREAM | {"session.timeout.ms": "3000", "heartbeat.interval.ms": "3000"},
+            InvalidOptionError,
+            ["heartbeat.interval.ms = 3000", "session.timeout.ms", "1000"],
+            id="a heartbeat as long as the session",
+        ),
+        pytest.param(
+            STREAM | {"subscribe": ""}, InvalidOptionError, ["subscribe = ''", "no topic"], id="an empty topic"
+        ),
+        pytest.param(STREAM | {"subscribe": " , "}, InvalidOptionError, ["no topic"], id="only commas"),
+        pytest.param(STREAM | {"subscribe": "a b"}, InvalidOptionError, ["'a b'"], id="a name no topic can have"),
+        pytest.param(STREAM | {"minPartitions": "0"}, InvalidOptionError, ["from 1 to 2147483647"], id="no partitions"),
+        pytest.param(STREAM | {"minPartitions": " 5"}, InvalidOptionError, ["' 5'"], id="a space before a number"),
+        pytest.param(STREAM | {"minPartitions": "1_0"}, InvalidOptionError, ["'1_0'"], id="Python's way of numbers"),
+        pytest.param(STREAM | {"minPartitions": "٥"}, InvalidOptionError, ["not a whole number"], id="other digits"),
+        pytest.param(
+            STREAM | {"maxRecordsPerPartition": "-1"}, InvalidOptionError, ["too small"], id="minus one record"
+        ),
+        pytest.param(
+            STREAM | {"maxOffsetsPerTrigger": "0"}, InvalidOptionError, ["too small"], id="batches of nothing"
+        ),
+        pytest.param(STREAM | {"maxTriggerDelay": "1.5s"}, InvalidOptionError, ["15m"], id="half a second"),
+        pytest.param(
+            STREAM | {"maxTriggerDelay": "-1"}, InvalidOptionError, ["not a duration"], id="a delay below zero"
+        ),
+        pytest.param(
+            STREAM | {"columns": "key,Value"}, InvalidOptionError, ["'Value'", "timestampType"], id="no column"
+        ),
+        pytest.param(STREAM | {"columns": " "}, InvalidOptionError, ["some of key"], id="an empty row"),
+        pytest.param(
+            STREAM | {"columns": "key", "includeHeaders": "true"},
+            ConflictingOptionsError,
+            ["columns and includeHeaders", "name headers among the columns"],
+            id="two ways to ask for headers",
+        ),
+        pytest.param(
+            STREAM | {"columns": "key", "mapInRead": "os:getcwd", "mapInRead.schema": "a int"},
+            ConflictingOptionsError,
+            ["columns and mapInRead", "is given every column"],
+            id="columns of a function that makes its own",
+        ),
+        pytest.param(STREAM | {"includeHeaders": "yes"}, InvalidOptionError, ["'yes'", "true or false"], id="yes"),
+        pytest.param(STREAM | {"failOnDataLoss": " true"}, InvalidOptionError, ["' true'"], id="a space before true"),
+        pytest.param(STREAM | {"lanes": "0"}, InvalidOptionError, ["lanes = '0'", "4096"], id="no lane"),
+        pytest.param(STREAM | {"lanes": "1000000"}, InvalidOptionError, ["too large", "4096"], id="a million lanes"),
+        pytest.param(STREAM | {"slots": "1025"}, InvalidOptionError, ["1024"], id="too many slots"),
+        pytest.param(STREAM | {"capacity": "0"}, InvalidOptionError, ["too small"], id="no capacity"),
+        pytest.param(STREAM | {"session.timeout.ms": "999"}, InvalidOptionError, ["1000"], id="too short a session"),
+        pytest.param(STREAM | {"redis.max.outage": "25h"}, InvalidOptionError, ["86400000"], id="more than a day away"),
+        pytest.param(
+            STREAM | {"onStateLoss": "latest"}, InvalidOptionError, ["fail or earliest"], id="latest after loss"
+        ),
+        pytest.param(STREAM | {"endingTimestamp": "5"}, InvalidOptionError, ["batch"], id="a stream that ends"),
+    ],
+)
+def test_options_that_cannot_be_used_are_refused(
+    options: dict[str, str], error: type[ConfigurationError], words: list[str]
+) -> None:
+    refused = refusal(options)
+    assert type(refused) is error
+    assert [word for word in words if word not in str(refused)] == []
+
+
+def test_a_long_value_is_cut_in_the_message() -> None:
+    assert len(str(refusal(STREAM | {"startingOffsets": "x" * 100_000}))) < 1_000
+
+
+def test_a_pattern_is_kept_as_it_is_given() -> None:
+    options = validate({**BROKER, "subscribePattern": " Ord.* ", **GROUP}, streaming=True)
+    assert options.subscription == Pattern("Ord.*")
+
+
+def test_assigned_partitions_are_whole_in_sparks_form() -> None:
+    assert validate(ASSIGNED, streaming=True).subscription == Assigned({TopicPartition("orders", 0): (WHOLE,)})
+
+
+def test_no_field_that_holds_a_secret_is_shown() -> None:
+    shown = {field.name for field in dataclasses.fields(SourceOptions) if field.repr}
+    assert "redis_url" not in shown

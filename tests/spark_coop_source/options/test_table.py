@@ -1,0 +1,81 @@
+"""The table of options: names, nearest names, nothing declared is left out, and errors name what is in it."""
+
+import ast
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from broker_jars import ROOT
+from coordinator import errors
+from coordinator.errors import UnknownOptionError
+from spark_coop_source.options import names
+from spark_coop_source.options import table as option_table
+from spark_coop_source.options.options import validate
+from spark_coop_source.options.values import Given, Option
+
+LOOKS_LIKE_AN_OPTION = re.compile(r"(?<![\w./])(?:[a-z]+[A-Z]\w*|[a-z]\w*(?=\.))(?:\.[a-zA-Z_]+)*")
+NO_OPTIONS = {"checkpointLocation", "spark.read", "e.g", "coordinator.assignment.ownership_listener.OwnershipListener"}
+BEGINNINGS = {"kafka", "kafka.ssl"}  # of names that the code puts together
+
+
+def told_by_errors() -> Iterator[str]:
+    """Every text that the code gives to an error of ours, what happened and the remedy."""
+    for file in (f for package in ("coordinator", "spark_coop_source") for f in (ROOT / package).rglob("*.py")):
+        for call in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(call, ast.Call) and hasattr(errors, getattr(call.func, "id", "")):
+                parts = (p for argument in call.args for p in ast.walk(argument))
+                yield from (p.value for p in parts if isinstance(p, ast.Constant) and isinstance(p.value, str))
+
+
+@pytest.mark.parametrize(
+    ("name", "remedy"),
+    [
+        pytest.param("startingOffset", "startingOffsets", id="a letter is missing"),
+        pytest.param("minPartition", "minPartitions", id="the singular"),
+        pytest.param("kafka.fetch.max.byte", "kafka.fetch.max.bytes", id="a Kafka option with a letter missing"),
+        pytest.param("bootstrap.servers", "kafka.bootstrap.servers", id="the prefix is missing"),
+        pytest.param("kafka.bootstrap.server", "kafka.bootstrap.servers", id="Kafka's most common slip"),
+        pytest.param("redis_url", "redis.url", id="another separator"),
+        pytest.param("path", "load()", id="load with a path"),
+        pytest.param("owner", "TEMPORARY VIEW", id="CREATE TABLE"),
+        pytest.param("option.subscribe", "TEMPORARY VIEW", id="CREATE TABLE with options"),
+        pytest.param("topic", "subscribe", id="an option of Spark's Kafka sink"),
+        pytest.param("kafka.zork", "docs/options.md", id="nothing of Kafka's is near"),
+        pytest.param("zzzzzzzzzzzzzz", "docs/options.md", id="nothing is near"),
+    ],
+)
+def test_an_unknown_option_is_refused_with_the_nearest_name(name: str, remedy: str) -> None:
+    with pytest.raises(UnknownOptionError) as refused:
+        names.check_name(name)
+    assert name in refused.value.what
+    assert remedy in refused.value.remedy
+
+
+@pytest.mark.parametrize("name", ["subscribePattern", "SUBSCRIBEPATTERN", "subscribepattern", "KAFKA.client.ID"])
+def test_a_name_is_known_in_any_case(name: str) -> None:
+    names.check_name(name)
+
+
+def test_the_value_of_an_unknown_option_is_not_shown() -> None:
+    with pytest.raises(UnknownOptionError) as refused:
+        validate({"kafka.sasl.passwort": "hunter2"}, streaming=True)
+    assert "hunter2" not in str(refused.value)
+
+
+def test_every_option_that_is_declared_is_in_the_table() -> None:
+    declared = [value for value in vars(option_table).values() if isinstance(value, Option)]
+    assert sorted(option.name for option in declared) == sorted(option.name for option in option_table.OPTIONS)
+
+
+def test_every_default_can_be_parsed() -> None:
+    none_given = Given.of({})
+    values = {option.name: none_given.get(option) for option in option_table.OPTIONS}
+    assert [o.name for o in option_table.OPTIONS if (o.default is None) is not (values[o.name] is None)] == []
+
+
+def test_every_option_that_an_error_names_is_in_the_table() -> None:
+    named = {word for text in told_by_errors() for word in LOOKS_LIKE_AN_OPTION.findall(text)} - NO_OPTIONS - BEGINNINGS
+    options = {name for name in named if name.lower() in names.NAMES}
+    assert len(options) > 25
+    assert sorted(named - options) == []

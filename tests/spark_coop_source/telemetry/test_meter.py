@@ -1,0 +1,228 @@
+"""What the slices of a task cost: reading is shared out, the function's time is exact, and progress is told."""
+
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+
+import pyarrow as pa
+import pytest
+
+from arrow_records import ALL, batch
+from coordinator.key_hash import cuts, hash_record
+from coordinator.progress.slices import Slice
+from coordinator.ranges import HashRange, OffsetRange
+from coordinator.subscription import TopicPartition
+from coordinator.telemetry import MOST_KEYS, KeyCost, RecordAt, SliceCost
+from spark_coop_source.function.keyed_work import Done
+from spark_coop_source.function.slice_batches import SliceBatch, by_key, by_slice, each_record, tables
+from spark_coop_source.telemetry import meter as cost_meter
+from spark_coop_source.telemetry.meter import SliceMeter
+
+LOADS_PANDAS = """
+import sys
+import numpy as np
+import pyarrow as pa
+from coordinator.key_hash import cuts
+from coordinator.progress.slices import Slice
+from coordinator.ranges import OffsetRange
+from coordinator.subscription import TopicPartition
+from spark_coop_source.telemetry.meter import SliceMeter
+from spark_coop_source.decode.byte_column import ByteColumn
+from spark_coop_source.decode.chunk import Chunk
+from spark_coop_source.decode.header_column import HEADERS
+from spark_coop_source.function.slice_batches import tables
+from spark_coop_source.arrow_output.record_batch import to_arrow
+tp, numbers = TopicPartition("t", 0), np.arange(5_000)
+keys = ByteColumn.of([b"%d" % i for i in range(5_000)])
+chunk = Chunk(keys, keys, numbers, numbers, numbers.astype(np.int32), pa.nulls(5_000, HEADERS))
+batch = to_arrow(tp, chunk, None, ("key", "offset"))
+halves = tables(Slice(tp, hashes, OffsetRange(0, 5_000)) for hashes in cuts(2))
+list(SliceMeter(halves, lambda cost: None, with_function=False).reading(tp, iter([batch])))
+print("pandas" in sys.modules)
+"""
+HALVES = [Slice(TopicPartition("orders", 0), hashes, OffsetRange(0, 1_000)) for hashes in cuts(2)]
+QUIET = Slice(TopicPartition("orders", 1), ALL.hashes, OffsetRange(0, 10))
+
+
+class Clock:
+    """Seconds, as a test moves them."""
+
+    def __init__(self) -> None:
+        self.now = 1_000.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    monkeypatch.setattr(cost_meter, "perf_counter", made)
+    return made
+
+
+def slowly(clock: Clock, *batches: pa.RecordBatch, seconds: float) -> Iterator[pa.RecordBatch]:
+    for each in batches:
+        clock.now += seconds
+        yield each
+
+
+def meter(told: list[SliceCost], slices: list[Slice], *, with_function: bool = False) -> SliceMeter:
+    return SliceMeter(tables(slices), told.append, with_function=with_function)
+
+
+def done(piece: SliceBatch, ms: float) -> Done:
+    return Done(piece, None, ms)
+
+
+def test_a_slice_is_told_when_it_begins_and_when_it_has_been_read(clock: Clock) -> None:
+    told: list[SliceCost] = []
+    records = batch([b"a"] * 10, value=b"x" * 100)
+    reading = meter(told, [ALL]).reading(ALL.topic_partition, slowly(clock, records, seconds=0.5))
+    assert list(reading) == [records]
+    begun = SliceCost.nothing(ALL)
+    assert told[0] == begun
+    size = records.column("key").nbytes + records.column("value").nbytes
+    assert told[1:] == [replace(begun, rows=10, bytes=size, read_ms=500.0, finished=True)]
+
+
+def test_a_slice_without_records_is_finished_too(clock: Clock) -> None:
+    told: list[SliceCost] = []
+    assert list(meter(told, [QUIET]).reading(QUIET.topic_partition, iter(()))) == []
+    assert told == [SliceCost.nothing(QUIET), replace(SliceCost.nothing(QUIET), finished=True)]
+
+
+def test_partitions_begin_one_after_another_so_that_a_hang_has_an_address(clock: Clock) -> None:
+    told: list[SliceCost] = []
+    measured = meter(told, [ALL, QUIET])
+    reading = measured.reading(ALL.topic_partition, slowly(clock, batch([b"a"]), batch([b"a"], 1), seconds=0.1))
+    next(reading)
+    assert [cost.slice for cost in told] == [ALL]
+
+
+@pytest.mark.parametrize(
+    ("cut", "trial", "expected"),
+    [
+        pytest.param(each_record, True, [(b"a", 7), (b"b", 8), (b"a", 9)], id="record by record"),
+        pytest.param(by_slice, True, [None], id="a function of batches has two keys: it may be either"),
+        pytest.param(each_record, False, [None] * 3, id="not tried: there may be very many records"),
+    ],
+)
+def test_in_a_trial_the_key_is_told_before_the_function_may_hang_on_it(
+    clock: Clock, cut: Callable[..., Iterator[SliceBatch]], trial: bool, expected: list[tuple[bytes, int] | None]
+) -> None:
+    told: list[SliceCost] = []
+    measured = SliceMeter(tables([ALL]), told.append, with_function=True, trial=trial)
+    at = []
+    for each in measured.reading(ALL.topic_partition, iter([batch([b"a", b"b", b"a"], 7)])):
+        for piece in cut(each, tables([ALL])[ALL.topic_partition]):
+            measured.begins(piece)
+            at.append(told[-1].at)
+            measured.worked(done(piece, 1.0))
+    assert at == [e and RecordAt(hash_record(*e), e[1]) for e in expected]
+
+
+def test_the_only_key_of_a_batch_is_told_too(clock: Clock) -> None:
+    told: list[SliceCost] = []
+    measured = SliceMeter(tables([ALL]), told.append, with_function=True, trial=True)
+    for each in measured.reading(ALL.topic_partition, iter([batch([b"a"] * 3, 7)])):
+        measured.begins(next(by_slice(each, tables([ALL])[ALL.topic_partition])))
+    key_hash = hash_record(b"a", 7)
+    assert told[-1].under_way == Slice(ALL.topic_partition, HashRange(key_hash, key_hash), OffsetRange(7, 8))
+
+
+def test_with_a_function_reading_is_shared_out_by_rows(clock: Clock) -> None:
+    told: list[SliceCost] = []
+    keys: list[bytes | None] = [b"%d" % i for i in range(1_000)]
+    measured = meter(told, HALVES, with_function=True)
+    list(measured.reading(HALVES[0].topic_partition, slowly(clock, batch(keys), seconds=1)))
+    for s, cost in zip(HALVES, told[2:], strict=True):
+        rows = sum(hash_record(key, 0) in s.hashes for key in keys)
+        assert cost.rows == rows
+        assert cost.read_ms == pytest.approx(rows), "a second for a thousand rows"
+        assert not cost.finished, "the function has seen none of them"
+
+
+@pytest.mark.parametrize(
+    ("count", "within"), [pytest.param(2_000, 0, id="a small batch"), pytest.param(20_000, 0.1, id="a large batch")]
+)
+def test_without_a_function_rows_are_guessed_from_a_sample(clock: Clock, count: int, within: float) -> None:
+    told: list[SliceCost] = []
+    keys: list[bytes | None] = [b"%d" % i for i in range(count)]
+    slices = [s._replace(offsets=OffsetRange(0, count)) for s in HALVES]
+    list(meter(told, slices).reading(slices[0].topic_partition, slowly(clock, batch(keys), seconds=1)))
+    finished = {cost.hashes: cost for cost in told if cost.finished}
+    for s in slices:
+        rows = sum(hash_record(key, 0) in s.hashes for key in keys)
+        assert finished[s.hashes].rows == pytest.approx(rows, rel=within)
+        assert finished[s.hashes].read_ms == pytest.approx(1_000 * rows / count, rel=within + 1e-9)
+
+
+@pytest.mark.parametrize(("cut", "keys_told"), [(by_slice, 0), (by_key, 2)])
+def test_a_slice_is_finished_when_the_function_is_through_with_it(
+    clock: Clock, cut: Callable[..., Iterator[SliceBatch]], keys_told: int
+) -> None:
+    told: list[SliceCost] = []
+    keys = [b"%d" % i for i in range(20)]
+    some = [[key for key in keys if hash_record(key, 0) in s.hashes][:2] for s in HALVES]
+    records = batch([*some[0], *some[1]])
+    measured = meter(told, HALVES, with_function=True)
+    reading = measured.reading(HALVES[0].topic_partition, slowly(clock, records, seconds=1))
+    pieces = [piece for each in reading for piece in cut(each, tables(HALVES)[HALVES[0].topic_partition])]
+    assert not any(cost.finished for cost in told), "all is read, nothing is worked on"
+    for number, piece in enumerate(sorted(pieces, key=lambda piece: piece.of)):
+        measured.worked(done(piece, 10.0 * (number + 1)))
+    low, high = (cost for cost in told if cost.finished)
+    assert (low.slice, high.slice) == tuple(HALVES)
+    assert (low.rows, low.read_ms, high.rows, high.read_ms) == (2, 500.0, 2, 500.0)
+    assert (len(low.keys), len(high.keys)) == (keys_told, keys_told)
+    assert low.function_ms < high.function_ms
+    assert sum(k.ms for k in low.keys) == pytest.approx(low.function_ms if keys_told else 0)
+
+
+def test_the_costliest_keys_are_named(clock: Clock) -> None:
+    told: list[SliceCost] = []
+    keys = [b"%d" % i for i in range(5_000)]
+    measured = meter(told, [ALL], with_function=True)
+    reading = measured.reading(ALL.topic_partition, iter([batch(keys)]))
+    pieces = {piece.key: piece for each in reading for piece in by_key(each, tables([ALL])[ALL.topic_partition])}
+    for number, key in enumerate(keys):
+        measured.worked(done(pieces[key], 9_000.0 if number == 7 else number / 1_000))
+    assert told[-1].keys[0] == KeyCost(hash_record(b"7", 0), 9_000.0, 1)
+    assert [k.key_hash for k in told[-1].keys[1:]] == [
+        hash_record(b"%d" % (4_999 - i), 0) for i in range(MOST_KEYS - 1)
+    ]
+
+
+def test_a_sign_of_life_is_told_each_second_and_not_more_often(clock: Clock) -> None:
+    told: list[SliceCost] = []
+    batches = [batch([b"a"], first) for first in range(10)]
+    list(meter(told, [ALL]).reading(ALL.topic_partition, slowly(clock, *batches, seconds=0.4)))
+    assert [cost.rows for cost in told] == [0, 3, 6, 9, 10]
+    assert [cost.finished for cost in told] == [False, False, False, False, True]
+
+
+def test_counting_the_rows_of_several_slices_does_not_load_pandas() -> None:
+    told = subprocess.run([sys.executable, "-c", LOADS_PANDAS], capture_output=True, text=True, check=True).stdout
+    assert told == "False\n"
+
+
+def test_that_a_task_hands_records_on_is_told_of_one_slice_and_once(clock: Clock) -> None:
+    told: list[SliceCost] = []
+    measured = meter(told, HALVES)
+    measured.hands_on()
+    assert told == [], "it has none"
+    keys: list[bytes | None] = [b"%d" % i for i in range(1_000)]
+    next(measured.reading(HALVES[0].topic_partition, slowly(clock, batch(keys), seconds=0.1)))
+    for _ in range(3):
+        measured.hands_on()
+    assert [cost.handed_ms for cost in told] == [None, None, pytest.approx(100.0)]
+
+
+def test_where_the_function_runs_in_the_read_nobody_asks_when_records_are_handed_on(clock: Clock) -> None:
+    told: list[SliceCost] = []
+    measured = meter(told, [ALL], with_function=True)
+    next(measured.reading(ALL.topic_partition, slowly(clock, batch([b"a"]), seconds=0.1)))
+    measured.hands_on()
+    assert [cost.handed_ms for cost in told] == [None]

@@ -1,0 +1,24 @@
+"""The Commit API of a member of a `World`, and short words for ranges and for the contents of Redis."""
+
+from coordinator.commits.commit_api import CommitApi
+from coordinator.ranges import WHOLE, OffsetRange
+from store_world import WANTED, World
+
+
+def ranges(text: str) -> list[OffsetRange]:
+    """Inclusive, as people write them: "45-47 50-50"."""
+    return [OffsetRange.parse(r) for r in text.split()]
+
+
+def api(world: World, position: int = 43, ics: str = "", **limits: int) -> CommitApi:
+    """The Commit API of a member that owns the partition at `position`, with those individual commits."""
+    world.found(p0=position)
+    world.logs_reach()
+    world.set_ics({str(WHOLE): ics} if ics else {})
+    world.store.acquire(world.join(**{name.replace("_", "."): str(n) for name, n in limits.items()}), WANTED)
+    return CommitApi.of_member(world.url, world.group, "m-1")
+
+
+def state(world: World) -> tuple[dict[str, str], dict[str, str]]:
+    """The positions and individual commits in Redis."""
+    return world.positions(), world.ics()

@@ -1,0 +1,162 @@
+"""The life of a group from its founding to its deletion, through every script and every plain command of ours."""
+
+from collections.abc import Sequence
+from contextlib import closing
+from importlib.resources import files
+from typing import Any
+
+from coordinator import verdicts
+from coordinator.key_hash import cuts
+from coordinator.operations import copying
+from coordinator.progress.growth import Growth
+from coordinator.progress.ownership import Fact, Owned, completed
+from coordinator.progress.stream_offset import Lane
+from coordinator.ranges import WHOLE, OffsetRange
+from coordinator.redis.client import SHARED, RedisClient
+from coordinator.redis.commits import CommitVerbs
+from coordinator.redis.events import follow, last_events
+from coordinator.redis.keys import GroupKeys
+from coordinator.redis.operator import OperatorVerbs
+from coordinator.redis.snapshot import list_groups, read_group
+from coordinator.reports.lane_lines import BatchLine
+from coordinator.subscription import Topic
+from store_world import NOBODY, OTHER, SESSION, TOPICS, TP, WANTED, StoreServer, World, lane, offset
+
+VERBS = {script.name[:-4] for script in (files("coordinator.redis") / "lua").iterdir()} - {*SHARED}
+LOWER, UPPER = cuts(2)
+EVENTS = {"found", "mend", "growth", "policy", "join", "plan", "assigned", "revoked", "parked", "release", "lost"} | {
+    "expire",
+    "leave",
+    "recover",
+    "reset",
+    "strike",
+}
+
+
+class Recorded(RedisClient):
+    """A client that remembers the first call of each verb: its keys and arguments."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__(url)
+        self.calls: dict[str, tuple[Sequence[str], Sequence[str]]] = {}
+
+    def run(self, verb: str, keys: Sequence[str], args: Sequence[str]) -> list[Any]:
+        self.calls.setdefault(verb, (keys, args))
+        return super().run(verb, keys, args)
+
+
+class Life:
+    """One group on one server; `live` goes through all of it."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+
+    def live(self) -> None:
+        """Every step must do what it is for; raises what a server refuses."""
+        with closing(Recorded(self.url)) as client, closing(StoreServer(self.url, client)) as server:
+            world = World(server)
+            for step in (self._founded, self._shared, self._committed, self._poisoned, self._handed_over):
+                step(world)
+                assert not world.kept_for_ever(), f"after {step.__name__}"
+            self._lost_and_reset(world)
+            assert not world.kept_for_ever()
+            self._seen_and_deleted(world)
+            self.calls = client.calls
+            assert self.calls.keys() == VERBS
+
+    def _founded(self, world: World) -> None:
+        world.client.require_noeviction()
+        world.found(p0=5)
+        store = world.store
+        store.create_positions(NOBODY, "", {"orders": Topic("orders", "id-1", (0, 1, 2, 3))}, {OTHER: 0}, grace_ms=9)
+        (growth,) = store.growths()
+        assert (growth.old, growth.new) == (2, 4)
+        store.grow([Growth("orders", "id-1", 4, 8, 1, 2)])
+        assert store.set_policy({"accept.range.fetch:orders": "true"}) == store.policy()
+        assert dict(store.positions([TP])) == {TP: ((WHOLE, 5),)}
+
+    def _shared(self, world: World) -> None:
+        store, one, two = world.store, world.join(targets_of_orders="9"), world.join("m-2", "i2")
+        look = store.look(one).value
+        assert [s.member for s in store.subscribers(look.members)] == ["m-1", "m-2"]
+        wanted = {"m-1": {TP: (LOWER,)}, "m-2": {TP: (UPPER,)}}
+        assert store.assign(one, look.occasion, "test 1", wanted).value == 1
+        assert store.assignment() == wanted
+        assert store.acquire(one, WANTED).value.ownership == {TP: (Owned(WHOLE, "aa.1"),)}
+        assert store.heirs(WANTED) == {TP: ((LOWER, "m-1"), (UPPER, "m-2"))}
+        assert store.release(one, {TP: [(UPPER, "m-2")]}).value == 1
+        assert store.acquire(two, {TP: (UPPER,)}).value.ownership == {TP: (Owned(UPPER, "aa.2"),)}
+        store.heartbeat(one)
+
+    def _committed(self, world: World) -> None:
+        store, one = world.store, world.caller("m-1")
+        store.report_ends({TP: 20})
+        end = offset(Lane(LOWER, "aa.1", 5, (OffsetRange(5, 10),)))
+        assert store.authorize(one, end).value == {TP: (Owned(LOWER, "aa.1"),)}
+        assert store.commit(one, end, completed(end)).value.refused == {}
+        commits = CommitVerbs(world.client, world.group, session_ms=SESSION, longest_ms=1, retention_ms=1)
+        caller, _ = commits.member("m-1")
+        standing = commits.standing(caller)
+        done = commits.commit_ranges(standing, TP, standing.lanes[TP], (OffsetRange(12, 14),), 10)
+        assert (done.word, done.stable, world.ics()) == ("COMMITTED", 5, {str(LOWER): "12-13"})
+        assert commits.reserve(caller, TP, "A", OffsetRange(5, 8), "held", SESSION).word == "TURN"
+        assert not store.finish(one, {TP: 10}).value
+        assert store.stable(["orders"])[TP] == 5
+
+    def _poisoned(self, world: World) -> None:
+        store, two = world.store, world.caller("m-2")
+        store.report(two, (), 0)
+        store.tell_batch(BatchLine("m-2", 1, None, 1.0, 1, ""))
+        for _ in range(2):
+            store.working(two, f"alone; orders 0 {UPPER} 5-6;")
+            assert store.at_work() == {"m-2"}
+            world.now += 2 * SESSION
+            store.strike("m-2")
+            store.heartbeat(two)
+        (strike,) = store.strikes()
+        assert strike.parked
+        assert store.forgive([strike], "an operator") == 1
+        store.abandon(world.caller("m-1"), {TP: (Owned(UPPER, "aa.99"),)})
+
+    def _handed_over(self, world: World) -> None:
+        store, one = world.store, world.join()
+        world.now += 2 * SESSION
+        three = world.join("m-3", "i3")
+        assert store.acquire(three, {TP: (UPPER,)}).value.ownership == {TP: (Owned(UPPER, "aa.3"),)}
+        look = store.look(three).value
+        assert store.assign(three, look.occasion, "test 1", {"m-3": WANTED}).value == 2
+        store.claim(NOBODY, offset(lane("aa.1", 0, 9)), {TP: (Fact(WHOLE, 9),)})
+        assert store.leave(three, {TP: ()}) == 0
+        store.heartbeat(one)
+        store.recreate(NOBODY, {"orders": Topic("orders", "id-2", (0, 1, 2, 3))}, {TP: 7})
+
+    def _lost_and_reset(self, world: World) -> None:
+        world.restart()
+        store, caller = world.store, world.caller("m-1")
+        store.recover(caller, "bb", "restarted", 0, TOPICS, {TP: None, OTHER: None})
+        operator = OperatorVerbs.of_group(world.client, world.group, lambda: world.now)
+        world.now += 2 * SESSION
+        operator.check()
+        operator.reset("cc", 4, 0, "by hand", store.status(NOBODY).topics, {TP: 3, OTHER: None})
+        assert store.reset_epoch() == 4
+        assert operator.now_ms() == world.now
+
+    def _seen_and_deleted(self, world: World) -> None:
+        assert world.group in list_groups(world.client)
+        assert read_group(world.client, world.group).stable[TP] == 3
+        events = last_events(world.client, world.group, 1_000)
+        assert {e.kind for e in events} == EVENTS
+        world.store.event("fence", "the last")
+        assert [e.why for e in next(follow(world.client, world.group, events[-1].id))] == ["the last"]
+        copy = copying.backup(world.client, world.group)
+        copying.restore(world.client, copy)
+        restored = copying.backup(world.client, world.group).keys
+        assert {**restored, "meta": {}} == {**copy.keys, "meta": {}}
+        operator = OperatorVerbs.of_group(world.client, world.group)
+        assert operator.delete(operator.names()) > 5
+        assert operator.names() == []
+        try:
+            world.store.status(NOBODY)
+        except verdicts.Absent:
+            return
+        raise AssertionError(f"{GroupKeys(world.group).meta} is still there")

@@ -1,0 +1,170 @@
+"""Members of a group without Spark: the service as a reader process builds it, and the clock of a test."""
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, closing
+from dataclasses import dataclass, field, replace
+from typing import cast
+
+import redis
+
+from coordinator.group_state import GroupState
+from coordinator.member.invariants import check
+from coordinator.member.limits import Limits
+from coordinator.member.service import Service
+from coordinator.offset_spec import Earliest, OffsetSpec
+from coordinator.plan.planning import Cutting
+from coordinator.ports import Log
+from coordinator.progress.stream_offset import StreamOffset
+from coordinator.ranges import WHOLE
+from coordinator.redis.client import RedisClient
+from coordinator.redis.keys import GroupKeys
+from coordinator.redis.membership import Joining
+from coordinator.redis.snapshot import read_group
+from coordinator.redis.store import RedisStore
+from coordinator.settings import GroupSettings
+from coordinator.subscription import Assigned, Subscription, TopicPartition, Topics
+from kafka_logs import kafka_log
+from topics import Kafka
+
+UNLIMITED = Limits()
+BATCHES = 20  # more than any test here needs
+
+
+@dataclass
+class TestClock:
+    """Goes on by itself, and can be moved; a wait is short, but never nothing."""
+
+    __test__ = False
+    skipped: int = 0
+
+    def now_ms(self) -> int:
+        return time.monotonic_ns() // 1_000_000 + self.skipped
+
+    def wall_ms(self) -> int:
+        return self.now_ms()
+
+    def wait(self, ms: int) -> None:
+        time.sleep(min(ms, 20) / 1000)
+
+    def skip(self, ms: int) -> None:
+        self.skipped += ms
+
+
+@dataclass
+class Group:
+    """One group on a broker and a Redis; makes the services of its members, and closes what they use."""
+
+    kafka: Kafka
+    redis_url: str
+    name: str
+    clock: TestClock = field(default_factory=TestClock)
+    _stack: ExitStack = field(default_factory=ExitStack)
+
+    def __post_init__(self) -> None:
+        self.redis = self._stack.enter_context(closing(redis.Redis.from_url(self.redis_url, decode_responses=True)))
+        self.client = self._stack.enter_context(closing(RedisClient(self.redis_url)))
+
+    def close(self) -> None:
+        self._stack.close()
+
+    def service(
+        self,
+        subscription: Subscription,
+        starting: OffsetSpec | None = None,
+        *,
+        fail_on_data_loss: bool = True,
+        log: Log | None = None,
+        session_ms: int = 500,
+        settings: GroupSettings | None = None,
+        says: Mapping[str, str] | None = None,
+        application: str = "",
+    ) -> Service:
+        """A member to be, in a process of its own: it knows nothing yet."""
+        if settings is None:
+            settings = GroupSettings(self.name, capacity=2, session_ms=session_ms, fail_on_data_loss=fail_on_data_loss)
+        store = RedisStore.of(self.client, settings)
+        return Service(
+            replace(settings, watch=check),
+            subscription,
+            starting or Earliest(),
+            Cutting(2),
+            store=store,
+            log=log or self.log(),
+            clock=self.clock,
+            me=Joining(says or {"host": "h"}, application),
+        )
+
+    def log(self) -> Log:
+        return self._stack.enter_context(closing(kafka_log(self.kafka.bootstrap)))
+
+    @property
+    def store(self) -> RedisStore:
+        """The verbs, for somebody who is no member."""
+        return RedisStore.of(self.client, GroupSettings(self.name))
+
+    @property
+    def state(self) -> GroupState:
+        return read_group(self.client, self.name)
+
+    @property
+    def events(self) -> list[str]:
+        entries = cast(list[tuple[str, dict[str, str]]], self.redis.xrange(GroupKeys(self.name).events))
+        return [fields["event"] for _, fields in entries]
+
+    @property
+    def keys(self) -> list[str]:
+        return sorted(self.redis.scan_iter(f"coop:v1:{{{self.name}}}:*"))
+
+    def lose_everything(self) -> None:
+        """What a Redis without this group looks like to its members."""
+        self.redis.delete(*self.keys)
+
+    def restart_redis(self) -> None:
+        """What a restarted server looks like to the scripts: another run id."""
+        self.redis.hset(GroupKeys(self.name).meta, "run_id", "0")
+
+
+def batches(service: Service, start: StreamOffset) -> Iterator[StreamOffset]:
+    """The ends of batches that the sink completes, one by one, until there is nothing to do."""
+    for _ in range(BATCHES):
+        end = service.next_offset(start, UNLIMITED)
+        if end is None:
+            return
+        service.authorize(end)
+        yield end
+        start = end
+    raise AssertionError(f"still not done after {BATCHES} batches")
+
+
+def batch(service: Service, start: StreamOffset) -> StreamOffset:
+    """The end of the one next batch, authorised; the sink completes it when it comes back as start."""
+    return next(batches(service, start))
+
+
+def records(*ends: StreamOffset) -> set[tuple[str, int]]:
+    """(topic, offset) of what every lane of some batches reads, if all lanes of a partition read it."""
+    return {(s.topic, offset) for end in ends for s in end.slices for offset in range(s.offsets.start, s.offsets.until)}
+
+
+def whole(*partitions: TopicPartition) -> Assigned:
+    """Those partitions with all their keys."""
+    return Assigned(dict.fromkeys(partitions, (WHOLE,)))
+
+
+def subscribed(tp: TopicPartition) -> Topics:
+    return Topics((tp.topic,))
+
+
+def run(members: Group, subscription: Subscription, *, fail_on_data_loss: bool = True) -> StreamOffset:
+    """A query with AvailableNow, from its start to a proper end; the last offset, whose batch is committed."""
+    service = members.service(subscription, fail_on_data_loss=fail_on_data_loss)
+    service.first_positions()
+    service.set_targets()
+    done = [StreamOffset(members.name), *batches(service, StreamOffset(members.name))]
+    service.leave()
+    return done[-1]
+
+
+def read(tp: TopicPartition, first: int, until: int) -> set[tuple[str, int]]:
+    return {(tp.topic, offset) for offset in range(first, until)}

@@ -1,0 +1,110 @@
+"""A group's store on a real Redis with a clock of its own, and short words for offsets; for the tests of its verbs."""
+
+import secrets
+import time
+from collections.abc import Mapping
+from typing import cast
+
+from coordinator.assignment.assignment_text import Ranges
+from coordinator.progress.stream_offset import Lane, StreamOffset
+from coordinator.ranges import WHOLE, HashRange, OffsetRange
+from coordinator.redis.calls import Caller
+from coordinator.redis.client import RedisClient
+from coordinator.redis.connection import opened
+from coordinator.redis.keys import GroupKeys
+from coordinator.redis.membership import Joining
+from coordinator.redis.operator import OperatorVerbs
+from coordinator.redis.store import RedisStore
+from coordinator.subscription import Topic, TopicPartition
+
+TP, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)
+TOPICS = {"orders": Topic("orders", "id-1", (0, 1))}
+SESSION, LONGEST = 1_000, 5_000
+WANTED: Ranges = {TP: (WHOLE,)}
+NOBODY = Caller()
+BIG = 2**53 + 1  # a double cannot tell this from 2^53
+
+
+class StoreServer:
+    """A server with two clients for all tests: the store's, and one that does what the store never does."""
+
+    def __init__(self, url: str, client: RedisClient | None = None) -> None:
+        self.url, self.client, self.redis = url, client or RedisClient(url), opened(url, 5.0)
+
+    def close(self) -> None:
+        self.client.close()
+        self.redis.close()
+
+
+class World:
+    """A store of one group with a clock that stands still until it is moved."""
+
+    def __init__(self, server: "StoreServer", name: str = "store") -> None:
+        self.url, self.client, self.redis = server.url, server.client, server.redis
+        self.group = f"{name} {secrets.token_hex(4)}"
+        self.now = time.time_ns() // 1_000_000
+        self.store = RedisStore(
+            self.client, self.group, session_ms=SESSION, longest_ms=LONGEST, retention_ms=60_000, now=lambda: self.now
+        )
+
+    def found(self, **positions: int) -> None:
+        tps = {"p0": TP, "p1": OTHER}
+        self.store.create_positions(NOBODY, "aa", TOPICS, {tps[n]: p for n, p in positions.items()} or {TP: 0})
+
+    def join(
+        self, member: str = "m-1", incarnation: str = "i1", before: str = "", application: str = "", **fields: str
+    ) -> Caller:
+        answer = self.store.join(
+            Caller(member, incarnation),
+            before,
+            Joining({"host": "h", "topics": "orders", "capacity": "1", **fields}, application),
+        )
+        return Caller(member, incarnation, answer.seen.nonce, str(answer.seen.seq))
+
+    def logs_reach(self, end: int = 2**62) -> None:
+        """What a member stores when it has looked at the logs."""
+        self.store.report_ends({TP: end, OTHER: end})
+
+    def caller(self, member: str) -> Caller:
+        """A member as it joined last."""
+        fields = self.redis.hgetall(GroupKeys(self.group).member(member))
+        return Caller(member, cast(dict[str, str], fields)["incarnation"], "aa", "0")
+
+    def events(self, kind: str) -> list[str]:
+        """Why there were events of this kind, in order."""
+        entries = cast(list[tuple[str, dict[str, str]]], self.redis.xrange(GroupKeys(self.group).events))
+        return [fields["why"] for _, fields in entries if fields["event"] == kind]
+
+    def positions(self, tp: TopicPartition = TP) -> dict[str, str]:
+        with self.client.reading() as reading:
+            return reading.hgetall(GroupKeys(self.group).segments(tp))
+
+    def ics(self, tp: TopicPartition = TP) -> dict[str, str]:
+        with self.client.reading() as reading:
+            return reading.hgetall(GroupKeys(self.group).ics(tp))
+
+    def set_ics(self, ics: Mapping[str, str]) -> None:
+        """What is done above the positions: "lo-hi" -> "45-47 50-50"."""
+        for hashes, text in ics.items():
+            self.redis.hset(GroupKeys(self.group).ics(TP), hashes, text)
+
+    def delete_ics(self) -> None:
+        """What an operator may do at any time."""
+        self.redis.delete(GroupKeys(self.group).ics(TP))
+
+    def kept_for_ever(self) -> list[str]:
+        """The keys of the group that do not expire."""
+        names = OperatorVerbs.of_group(self.client, self.group).names()
+        return [name for name in names if self.redis.pttl(name) == -1]
+
+    def restart(self) -> None:
+        """What a restarted server looks like to the scripts: another run id."""
+        self.redis.hset(GroupKeys(self.group).meta, "run_id", "0")
+
+
+def offset(*lanes: Lane, reset: int = 0, topic_id: str = "id-1") -> StreamOffset:
+    return StreamOffset("g", "m-1", reset, {"orders": topic_id}, {TP: lanes})
+
+
+def lane(epoch: str, start: int, until: int, hashes: HashRange = WHOLE) -> Lane:
+    return Lane(hashes, epoch, start, (OffsetRange(start, until),))

@@ -1,0 +1,172 @@
+"""A workload for the planner without Kafka or Spark: keys with costs, slots that work, a clock that they move.
+
+One partition; records come at a steady rate, their keys at random. A batch is what `Steering` and `plan` make of
+it; its time is that of its slowest slot. What a task reports is as in life: records always, time only if `exact`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from coordinator.cost.batch_cost import LaneId
+from coordinator.cost.quotas import Budget, Quota
+from coordinator.cost.steering import Steering
+from coordinator.key_hash import hash_key
+from coordinator.plan.packing import Task
+from coordinator.plan.planning import Cutting, plan, with_positions
+from coordinator.plan.poison import Strike, quarantined
+from coordinator.progress.ownership import Owned
+from coordinator.progress.segments import Progress, Rectangle
+from coordinator.progress.slices import Slice
+from coordinator.progress.stream_offset import StreamOffset
+from coordinator.ranges import WHOLE
+from coordinator.subscription import TopicPartition
+from coordinator.telemetry import MOST_KEYS, KeyCost, SliceCost
+
+TP = TopicPartition("t", 0)
+SPARK_MS = 200  # what a batch takes besides its tasks
+ENOUGH = 2_000_000
+
+
+@dataclass
+class WorkClock:
+    """Moved by the work."""
+
+    now: float = 12_345.0
+
+    def now_ms(self) -> int:
+        return int(self.now)
+
+    def wall_ms(self) -> int:
+        return int(self.now)
+
+    def wait(self, ms: int) -> None:
+        self.now += ms
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What one batch did."""
+
+    ms: float  # of its slowest slot
+    slots_ms: tuple[float, ...]
+    rows: int
+    lanes: tuple[Slice, ...]
+
+
+@dataclass
+class Workload:
+    """Runs batches one after the other; see the module."""
+
+    cost_ms: Mapping[bytes, float]  # of each key's record; all keys come equally often
+    slots: int
+    per_second: float
+    budget_ms: int = 10_000
+    exact: bool = False
+    heard: bool = True
+    backlog: int = 0
+    trigger_ms: int = 0
+    cold_ms: float = 0.0  # what it takes to start the workers of the first batch
+    spark_ms: float = SPARK_MS
+    noisy_ms: float = 0.0  # so much more of it, at most, as chance will have it
+    early: float | None = None  # the part of it after which tasks hand records on, if they tell that
+    open_ms: float = 0.0  # what reading takes before a task's first record
+    seed: int = 1
+    lanes: int | None = None
+    strikes: tuple[Strike, ...] = ()  # lanes that every second batch tries alone, one record of them
+    anew: tuple[LaneId, ...] = ()  # lanes of which nothing is believed any more in the next batch
+    quotas: tuple[Quota, ...] = ()  # of the last batch
+    clock: WorkClock = field(default_factory=WorkClock)
+    batches: list[Batch] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        keys = sorted(self.cost_ms)
+        self.chance = np.random.default_rng(self.seed)
+        self.drawn = self.chance.integers(0, len(keys), ENOUGH)
+        self.hashes: NDArray[np.int64] = np.array([hash_key(k) for k in keys])[self.drawn]
+        self.costs: NDArray[np.float64] = np.array([self.cost_ms[k] for k in keys])[self.drawn]
+        self.progress = Progress.starting_at(0)
+        cutting = Cutting(self.slots, lanes=self.lanes)
+        self.steering = Steering(self.clock, cutting, Budget(self.budget_ms, self.slots))
+        self._started = self.clock.now
+        self._trial = False
+
+    @property
+    def end(self) -> int:
+        """The end of the log."""
+        return min(ENOUGH, self.backlog + int((self.clock.now - self._started) * self.per_second / 1000))
+
+    def costs_now(self, **cost_ms: float) -> None:
+        """From now on records of these keys cost so much."""
+        keys = sorted(self.cost_ms)
+        for key, ms in cost_ms.items():
+            self.costs[self.drawn == keys.index(key.encode())] = ms
+
+    def run(self, batches: int) -> Sequence[Batch]:
+        """So many batches more; gives these."""
+        for _ in range(batches):
+            self._batch()
+        return self.batches[-batches:]
+
+    def lag(self, wanted: Callable[[int], bool]) -> int:
+        """Records of some hashes that are in the log and not done."""
+        waiting = 0
+        for s in self.progress.segments:
+            hashes = self.hashes[s.position : self.end]
+            for h in hashes[(s.hashes.lo <= hashes) & (hashes <= s.hashes.hi)]:
+                waiting += wanted(int(h))
+        return waiting
+
+    def _batch(self) -> None:
+        ends, next_ms = {TP: self.end}, self.clock.now + self.trigger_ms
+        work = with_positions({TP: (Owned(WHOLE, "e.1"),)}, {TP: self.progress})
+        work, alone = quarantined(work, ends, self.strikes, self.steering.offsets_of_a_record, others=self._trial)
+        self._trial = alone is not None
+        granted = self.steering.grant(work, ends, alone, anew=self.anew)
+        self.quotas, self.anew = granted.quotas, ()
+        offset = StreamOffset("g", "m", lanes=plan(granted.work, ends, granted.cutting))
+        tasks = self.steering.pack(offset, offset, trial=self._trial)
+        self._reports: dict[Slice, SliceCost] = {}
+        start_ms = 0.0 if self.batches else self.cold_ms
+        own_ms = self.spark_ms + float(self.chance.uniform(0.0, self.noisy_ms))
+        handed_ms = None if self.early is None else self.early * own_ms
+        slots_ms = tuple(self._worked(task, start_ms, handed_ms) for task in tasks)
+        took = max(slots_ms, default=0.0)
+        self.clock.now += took + own_ms
+        if self.trigger_ms:  # a batch that is late is followed at once
+            self.clock.now = max(self.clock.now, next_ms - next_ms % self.trigger_ms)
+        rows = sum(len(self._points(s)) for task in tasks for s in task)
+        self.batches.append(Batch(took, slots_ms, rows, tuple(s for task in tasks for s in task)))
+        for s in offset.slices:
+            self.progress = self.progress.add(Rectangle(s.hashes, s.offsets))
+        self.progress = self.progress.coalesced()
+        self.steering.learn(offset, self._reports)
+
+    def _points(self, s: Slice) -> NDArray[np.int64]:
+        offsets = np.arange(s.offsets.start, s.offsets.until)
+        hashes = self.hashes[s.offsets.start : s.offsets.until]
+        return offsets[(s.hashes.lo <= hashes) & (hashes <= s.hashes.hi)]
+
+    def _worked(self, task: Task, start_ms: float, handed_ms: float | None) -> float:
+        """The milliseconds of a task; reading begins while its worker starts, as far as it can tell."""
+        read_ms = (start_ms + self.open_ms) / len(task)
+        total = len(task) * read_ms
+        for s in task:
+            points = self._points(s)
+            ms = float(self.costs[points].sum())
+            total += ms
+            if self.heard:
+                keys = self._keys(points) if self.exact else ()
+                function_ms = ms if self.exact else 0.0
+                cost = SliceCost(TP, s.hashes, s.offsets, len(points), 0, read_ms, function_ms, keys, finished=True)
+                self._reports[s] = replace(cost, handed_ms=handed_ms)
+        return total
+
+    def _keys(self, points: NDArray[np.int64]) -> tuple[KeyCost, ...]:
+        hashes, at = np.unique(self.hashes[points], return_inverse=True)
+        sums = np.bincount(at, self.costs[points], minlength=len(hashes))
+        rows = np.bincount(at, minlength=len(hashes))
+        best = np.argsort(-sums)[:MOST_KEYS]
+        return tuple(KeyCost(int(hashes[i]), float(sums[i]), int(rows[i])) for i in best)
