@@ -92,7 +92,9 @@ def test_a_mirror_without_a_group_in_redis__a_loss_and_never_a_new_group() -> No
     decision = decided(
         first_positions, NEW, call(), (ReadGroupOffsets(), {TP: entry(42, 0, "id-1")}), (ReadStatus(), None)
     )
-    assert decision == Decision(joined(life=replace(FRESH, verdict=like(Absent))), (), LookAgain())
+    assert decision == Decision(
+        joined(life=replace(FRESH, verdict=like(Absent, "Redis holds nothing of this group"))), (), LookAgain()
+    )
 
 
 def test_a_mirror_of_a_later_reset_than_redis_knows__a_loss() -> None:
