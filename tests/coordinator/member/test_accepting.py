@@ -165,6 +165,13 @@ def test_start_beyond_a_log_without_fail_on_data_loss__it_is_not_committed() -> 
     assert decision == Decision(state, (Log(warning),))
 
 
+def test_start_of_a_deleted_topic_without_fail_on_data_loss__redis_decides() -> None:
+    state = joined(log=replace(LOG, topics={"other": OTHER}))
+    decision = decided(witness, state, call(end_of(10, 200), subscription=PATTERN, fail_on_data_loss=False))
+    request = Commit(end_of(10, 200), completed(end_of(10, 200)), end_of(10, 200).digest)
+    assert decision.state.commits == Commits(CommitUnderWay(end_of(10, 200), request, None))
+
+
 def test_committed_start_beyond_a_log__it_must_vanish_from_the_next_offset() -> None:
     start = end_of(10, 200)
     decision = decided(
