@@ -1,4 +1,4 @@
-"""The verbs of positions: created, acquired, authorised, committed, asserted, recovered. One script a method.
+"""The verbs of positions: founded, acquired, authorised, committed, asserted, recovered. One script a method.
 
 Every method may raise a `verdicts.Verdict`; what Redis itself refuses is a `StoreError`.
 """
@@ -84,7 +84,7 @@ class RedisStore(MembershipVerbs, PolicyVerbs, GrowthVerbs, PoisonVerbs, ReportV
         *,
         grace_ms: int | None = None,
     ) -> int:
-        """Create first positions for partitions that have none. With a `nonce`, create the group if it does not exist.
+        """Give partitions their first positions where they have none; found the group, of `nonce`, if there is one.
 
         Where a topic has more partitions than the group knew, the growth is recorded with its grace (spec R8),
         unless that is None: the caller reads given partitions, and does not see a topic grow.

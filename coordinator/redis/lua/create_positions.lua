@@ -1,7 +1,7 @@
--- Creates first positions for partitions that have none, and the group if it does not exist (spec 7, Start).
+-- Gives partitions their first positions, where they have none; founds the group if it does not exist (spec 7, Start).
 -- A topic that the group knows with fewer partitions has grown: recorded here, once for the group (spec 4.3, R8).
 -- KEYS meta topics events growth, then segments ics stable of each partition
--- ARGV[2] nonce of a new group ("" if the group must be there: a late caller must not create it after a loss),
+-- ARGV[2] nonce of a new group ("" if the group must be there: a late caller must not found it after a loss),
 --   ARGV[3] partition.growth.grace in ms ("" if the caller reads given partitions and cannot tell a growth),
 --   ARGV[4..] "topic id count partition position" of each partition
 -- Reply {OK, nonce, seq, number of partitions that were given positions} | ABSENT | LOST | SCHEMA

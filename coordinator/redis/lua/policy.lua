@@ -1,4 +1,4 @@
--- Sets policies of the group and of its topics, also of a group that does not exist yet (spec 6). Every member
+-- Sets policies of the group and of its topics, also of a group that is yet to be founded (spec 6). Every member
 -- follows at its next look: an assignment is made for the policies too.
 -- KEYS meta policy events
 -- ARGV[2] ms that they are kept if no group comes, ARGV[3..] name value ...: true, false, or "" for the default
