@@ -42,9 +42,7 @@ EVERY = pa.schema(
     ]
 )
 
-UNREADABLE = (
-    "set includeHeaders=false, or start behind that record; its producer wrote what Kafka's clients do not read"
-)
+UNREADABLE = "set includeHeaders=false, or start after that record; its producer wrote what Kafka's clients do not read"
 
 _LATEST_MS = np.iinfo(np.int64).max // 1000
 

@@ -19,5 +19,5 @@ for i = 2, #ARGV do
   left[#left + 1] = { KEYS[i + 2], coalesce(after, {}) }
 end
 for _, hash in ipairs(left) do replace(hash[1], hash[2]) end
-if #ranges > 0 then event(KEYS[3], 'revoked', 'left out of a batch, for members were lost over it', told(ranges)) end
+if #ranges > 0 then event(KEYS[3], 'revoked', 'left out of a batch: members died or hung over it', told(ranges)) end
 return reply()

@@ -29,6 +29,6 @@ else
 end
 redis.call('ZREM', KEYS[5], call.member)
 redis.call('HDEL', KEYS[7], call.member)
-if #freed > 0 then event(KEYS[4], 'revoked', 'released in order, as the member leaves', told(freed)) end
-event(KEYS[4], 'leave', kept == 0 and 'everything confirmed' or 'unconfirmed ranges wait for the end of the lease')
+if #freed > 0 then event(KEYS[4], 'revoked', 'released in order: the member leaves', told(freed)) end
+event(KEYS[4], 'leave', kept == 0 and 'all its batches are confirmed' or 'unconfirmed ranges wait for the end of the lease')
 return reply(kept)
