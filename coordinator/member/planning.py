@@ -25,8 +25,7 @@ def look_closer(state: State, seen: Seen, call: Call) -> Decision:
     if not state.turn.fresh:
         return Decision(replace(state, owning=replace(state.owning, stale=True)), (), LookAgain())
     if state.life.lease_end_ms <= seen.now_ms:
-        seen.of(Heartbeat())
-        return Decision(state, (), LookAgain())
+        return Decision(state, (Heartbeat(),), LookAgain())
     state = replace(state, log=topics_again(state.log, seen))
     return Decision(state, (), LookAgain()) if recreated(state.log, acquired.topic_ids) else Decision(state)
 

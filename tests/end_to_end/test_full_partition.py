@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import pytest
-from coordinator.telemetry import SliceCost
 
 from coordinator.commits.commit_api import CommitApi
 from coordinator.errors import MaxIndividualCommitReachedError
@@ -17,6 +16,7 @@ from coordinator.redis.membership import Joining
 from coordinator.redis.store import RedisStore
 from coordinator.settings import GroupSettings
 from coordinator.subscription import TopicPartition
+from coordinator.telemetry import SliceCost
 from group_services import UNLIMITED, Group, TestClock, batch, subscribed
 from streams import keyed
 

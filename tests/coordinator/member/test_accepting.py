@@ -1,0 +1,182 @@
+"""Which offsets of a checkpoint a member accepts."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from coordinator.errors import CheckpointMismatchError, DataLossError
+from coordinator.member.accepting import accept
+from coordinator.member.committing import witness
+from coordinator.member.decision import Decision
+from coordinator.member.requests import Commit, Log, ReadHighWatermarks, ReadResetEpoch, ReadTopics
+from coordinator.member.state import Commits, CommitUnderWay, Evidence, Life, Losses, State
+from coordinator.progress.ownership import completed
+from coordinator.progress.stream_offset import StreamOffset
+from coordinator.ranges import WHOLE
+from coordinator.subscription import Assigned, Pattern, Topic
+from states import (
+    FIRST,
+    FRESH,
+    LIFE,
+    LOG,
+    ORDERS,
+    RECREATED,
+    TP,
+    TP1,
+    call,
+    decided,
+    end_of,
+    fails,
+    joined,
+)
+
+PATTERN = Pattern("ord.*")
+OTHER = Topic("other", "id-9", (0,))
+
+
+def within(offset: StreamOffset, **changes: Any) -> State:
+    return joined(losses=Losses(within=offset), **changes)
+
+
+def test_a_checkpoint_of_another_group__refuse() -> None:
+    decision = decided(accept, joined(), call(end_of(group="h")))
+    assert decision == Decision(joined(), (), fails(CheckpointMismatchError, "belongs to group 'h', this query to"))
+
+
+def test_a_topic_to_which_the_query_does_not_subscribe__refuse() -> None:
+    state = joined(log=replace(LOG, topics={"other": OTHER}))
+    decision = decided(accept, state, call(end_of()))
+    assert decision == Decision(state, (), fails(CheckpointMismatchError, "the checkpoint reads topic 'orders'"))
+
+
+def test_a_topic_of_a_pattern_that_was_deleted__data_loss() -> None:
+    state = joined(log=replace(LOG, topics={"other": OTHER}))
+    decision = decided(accept, state, call(end_of(), subscription=PATTERN))
+    assert decision == Decision(state, (), fails(DataLossError, "topic 'orders' was deleted while it was read"))
+
+
+def test_a_deleted_topic_without_fail_on_data_loss__warn() -> None:
+    state = joined(log=replace(LOG, topics={"other": OTHER}))
+    decision = decided(accept, state, call(end_of(), subscription=PATTERN, fail_on_data_loss=False))
+    assert decision == Decision(state, (Log("group g: topic 'orders' was deleted while it was read"),))
+
+
+@pytest.mark.parametrize(
+    ("life", "member", "then"),
+    [
+        pytest.param(FRESH, "m-7", "m-7", id="the checkpoint names it"),
+        pytest.param(FRESH, None, "m-minted", id="a new checkpoint"),
+        pytest.param(LIFE, "m-7", "m-1", id="it has one already"),
+    ],
+)
+def test_accepted__the_member_has_its_identity(life: Life, member: str | None, then: str) -> None:
+    offset = end_of(member=member)
+    decision = decided(accept, joined(life=life), call(offset))
+    assert decision == Decision(within(offset, life=replace(life, member=then)))
+
+
+def test_it_lies_within_the_logs_as_they_were_seen__ask_nothing() -> None:
+    assert decided(accept, joined(), call(end_of(10, 100))) == Decision(within(end_of(10, 100)))
+
+
+def test_it_was_found_to_lie_within_the_logs_before__ask_nothing() -> None:
+    state = within(end_of(10, 200))
+    assert decided(accept, state, call(end_of(10, 200))) == Decision(state)
+
+
+def test_without_fail_on_data_loss__it_is_accepted_as_it_is() -> None:
+    assert decided(accept, joined(), call(end_of(10, 200), fail_on_data_loss=False)) == Decision(joined())
+
+
+def test_a_log_that_has_grown_since__accept() -> None:
+    decision = decided(
+        accept,
+        joined(),
+        call(end_of(10, 200)),
+        (ReadResetEpoch(), 0),
+        (ReadTopics(again=True), {"orders": ORDERS}),
+        (ReadHighWatermarks((TP,)), {TP: 200}),
+    )
+    assert decision == Decision(within(end_of(10, 200), log=replace(LOG, beginnings=None)))
+
+
+def test_a_log_that_ends_before_it__data_loss() -> None:
+    decision = decided(
+        accept,
+        joined(),
+        call(end_of(10, 200)),
+        (ReadResetEpoch(), 0),
+        (ReadTopics(again=True), {"orders": ORDERS}),
+        (ReadHighWatermarks((TP,)), {TP: 199}),
+    )
+    words = "orders-0: the log ends at 199, before the offset 200 of the checkpoint"
+    assert decision == Decision(joined(), (), fails(DataLossError, words))
+
+
+def test_an_operator_has_moved_positions_since__no_part_of_it_is_used() -> None:
+    decision = decided(accept, joined(), call(end_of(10, 200, reset=1)), (ReadResetEpoch(), 2))
+    assert decision == Decision(within(end_of(10, 200, reset=1)))
+
+
+def test_a_topic_that_was_recreated_since__is_left_to_the_losses() -> None:
+    log = replace(LOG, topics={"orders": RECREATED})
+    decision = decided(accept, joined(log=log), call(end_of(10, 200)))
+    assert decision == Decision(within(end_of(10, 200), log=log))
+
+
+FAR = end_of(10, 20, lanes={TP1: end_of().lanes[TP]})
+
+
+def test_a_partition_that_its_topic_does_not_have__refuse() -> None:
+    decision = decided(accept, joined(), call(FAR), (ReadResetEpoch(), 0), (ReadTopics(again=True), {"orders": ORDERS}))
+    assert decision == Decision(joined(), (), fails(CheckpointMismatchError, "reads orders-1, a partition that"))
+
+
+def test_a_partition_that_given_partitions_leave_out__accept() -> None:
+    decision = decided(
+        accept,
+        joined(),
+        call(FAR, subscription=Assigned({TP: (WHOLE,)})),
+        (ReadResetEpoch(), 0),
+        (ReadTopics(again=True), {"orders": ORDERS}),
+    )
+    assert decision == Decision(within(FAR, log=replace(LOG, beginnings=None)))
+
+
+def test_start_beyond_a_log_without_fail_on_data_loss__it_is_not_committed() -> None:
+    """The partition is left out of the commit, and what the checkpoint says proves nothing any more."""
+    start, mine = end_of(10, 200), replace(end_of(10, 200), lanes={})
+    decision = decided(
+        witness,
+        joined(),
+        call(start, fail_on_data_loss=False),
+        (ReadResetEpoch(), 0),
+        (ReadTopics(again=True), {"orders": ORDERS}),
+        (ReadHighWatermarks((TP,)), {TP: 100}),
+    )
+    request = Commit(mine, completed(mine), start.digest)
+    warning = "group g: orders-0: the log ends at 100, before the offset 200 of the checkpoint; it is not committed"
+    state = joined(
+        log=replace(LOG, beginnings=None),
+        evidence=Evidence(unconfirmed=(start,)),
+        commits=Commits(CommitUnderWay(start, request, None)),
+    )
+    assert decision == Decision(state, (Log(warning),))
+
+
+def test_log_ends_are_not_known_yet__ask() -> None:
+    state = joined(log=replace(LOG, bounds={}))
+    decision = decided(
+        accept,
+        state,
+        call(end_of(10, 20)),
+        (ReadResetEpoch(), 0),
+        (ReadTopics(again=True), {"orders": ORDERS}),
+        (ReadHighWatermarks((TP,)), {TP: 20}),
+    )
+    assert decision == Decision(within(end_of(10, 20), log=replace(LOG, bounds={}, beginnings=None)))
+
+
+def test_the_initial_offset__accept() -> None:
+    assert decided(accept, joined(), call(FIRST)) == Decision(within(FIRST))

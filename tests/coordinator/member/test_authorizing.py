@@ -1,0 +1,105 @@
+"""Before a batch is read: which parts of it this member still owns."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from coordinator.errors import DataLossError
+from coordinator.member.authorizing import arrive, authorize, return_readable, return_tasks
+from coordinator.member.batch import Batch
+from coordinator.member.decision import Decision, Return
+from coordinator.member.requests import Authorize, Log, Pack
+from coordinator.member.state import Evidence, State
+from coordinator.progress.ownership import Ownership
+from coordinator.progress.slices import Slice
+from coordinator.ranges import WHOLE, OffsetRange
+from states import LEFT, LOG, NOW, RECREATED, TP, call, decided, end_of, fails, joined, owned, owning
+
+END = end_of(10, 20)
+PLANNED, GRANTED = Batch(END), Batch(END, granted=owned())
+READABLE = Batch(END, granted=owned(), readable=owned())
+TASKS = ((Slice(TP, WHOLE, OffsetRange(10, 20)),),)
+PART = Log("group g: part of a batch is owned by others by now, or parked, and is left out")
+
+
+def arrived(batch: Batch, **changes: Any) -> State:
+    return joined(batch=batch, evidence=Evidence(END, None, (END,)), **changes)
+
+
+@pytest.mark.parametrize(
+    ("before", "then"),
+    [
+        pytest.param(GRANTED, GRANTED, id="the one that is known"),
+        pytest.param(None, PLANNED, id="of an earlier life"),
+        pytest.param(Batch(end_of(0, 10)), PLANNED, id="the next one"),
+    ],
+)
+def test_an_offset_came__its_slices_may_be_written_from_now_on(before: Batch | None, then: Batch) -> None:
+    assert decided(arrive, joined(batch=before), call(END)) == Decision(arrived(then))
+
+
+@pytest.mark.parametrize("granted", [owned(), owned(LEFT), {TP: ()}])
+def test_planned__authorize_and_acquire_again_before_the_next_plan(granted: Ownership) -> None:
+    state = arrived(PLANNED, owning=owning())
+    decision = decided(authorize, state, call(END), (Authorize(END), granted))
+    assert decision == Decision(arrived(replace(PLANNED, granted=granted), owning=owning(stale=True)))
+
+
+def test_authorized__redis_is_asked_once_for_each_batch() -> None:
+    state = arrived(GRANTED)
+    assert decided(authorize, state, call(END)) == Decision(state)
+
+
+def test_all_of_it_is_readable__return_it() -> None:
+    assert decided(return_readable, arrived(READABLE), call(END)) == Decision(arrived(READABLE), (), Return(END))
+
+
+@pytest.mark.parametrize(
+    ("readable", "part"),
+    [
+        pytest.param(owned(LEFT), end_of(10, 20, LEFT), id="a part"),
+        pytest.param({TP: ()}, replace(END, lanes={}), id="nothing"),
+    ],
+)
+def test_part_of_it_is_readable__return_that_and_warn(readable: Ownership, part: object) -> None:
+    state = arrived(replace(READABLE, readable=readable))
+    assert decided(return_readable, state, call(END)) == Decision(state, (PART,), Return(part))
+
+
+RECREATED_LOG = replace(LOG, topics={"orders": RECREATED})
+
+
+def test_a_topic_was_recreated_since_the_plan__data_loss() -> None:
+    state = arrived(READABLE, log=RECREATED_LOG)
+    decision = decided(return_readable, state, call(END))
+    assert decision == Decision(state, (), fails(DataLossError, "topic 'orders' was deleted and created again"))
+
+
+def test_a_topic_was_recreated_without_fail_on_data_loss__it_is_left_out() -> None:
+    state = arrived(READABLE, log=RECREATED_LOG)
+    decision = decided(return_readable, state, call(END, fail_on_data_loss=False))
+    assert decision == Decision(state, (PART,), Return(replace(END, lanes={})))
+
+
+def test_readable__pack_its_tasks_which_begin_now() -> None:
+    decision = decided(return_tasks, arrived(READABLE), call(END), (Pack(END, END, trial=False), TASKS))
+    assert decision == Decision(arrived(replace(READABLE, tasks=TASKS, began_ms=NOW)), (), Return(TASKS))
+
+
+def test_under_way__the_same_tasks_again_and_the_same_beginning() -> None:
+    state = arrived(replace(READABLE, tasks=TASKS, began_ms=NOW - 500))
+    decision = decided(return_tasks, state, call(END), (Pack(END, END, trial=False), TASKS))
+    assert decision == Decision(state, (), Return(TASKS))
+
+
+def test_a_trial__is_packed_as_one() -> None:
+    state = arrived(replace(READABLE, trial_lane=(TP, WHOLE)))
+    decision = decided(return_tasks, state, call(END), (Pack(END, END, trial=True), TASKS))
+    assert decision.outcome == Return(TASKS)
+
+
+def test_part_of_it_is_readable__only_that_is_packed() -> None:
+    state = arrived(replace(READABLE, readable=owned(LEFT)))
+    decision = decided(return_tasks, state, call(END), (Pack(END, end_of(10, 20, LEFT), trial=False), TASKS))
+    assert decision.effects == (PART,)

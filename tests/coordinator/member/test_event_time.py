@@ -1,0 +1,87 @@
+"""Lanes keep within `max.lane.lead` of one another."""
+
+from dataclasses import replace
+from typing import Any
+
+from coordinator.cost.guesses import Allowance
+from coordinator.member.decision import Decision
+from coordinator.member.reading import limit
+from coordinator.member.requests import Grant, ReadFirstTimes, ResolveOffsets
+from coordinator.member.state import Reading, State
+from coordinator.offset_spec import AtTimestamps, NoMatch
+from coordinator.plan.planning import Cutting, OwnedRange
+from coordinator.progress.ownership import Owned
+from coordinator.progress.segments import Progress
+from coordinator.ranges import WHOLE, OffsetRange
+from coordinator.redis.store import Acquired
+from states import EPOCH, GROWN_LOG, TP, TP1, Answer, asks, call, decided, joined, owning
+
+ENDS = {TP: 100, TP1: 50}
+LEAD = call(max_lead_ms=1_000)
+FIRST_TIMES = ReadFirstTimes({TP: OffsetRange(10, 100), TP1: OffsetRange(20, 50)})
+TIMES: Answer = FIRST_TIMES, {TP: 5_000, TP1: 9_000}
+
+
+def member(at: int = 10, at_1: int = 20, **changes: Any) -> State:
+    """The member owns both partitions, at these positions."""
+    progress = {TP: Progress.starting_at(at), TP1: Progress.starting_at(at_1)}
+    acquired = Acquired(
+        0, {"orders": "id-1"}, {TP: (Owned(WHOLE, EPOCH),), TP1: (Owned(WHOLE, EPOCH),)}, progress, progress
+    )
+    return joined(log=GROWN_LOG, owning=owning(acquired), **changes)
+
+
+def grant(ceiling: int | None, ceiling_1: int | None, at: int = 10, at_1: int = 20) -> Grant:
+    work = {TP: (OwnedRange(WHOLE, at, EPOCH, ceiling),), TP1: (OwnedRange(WHOLE, at_1, EPOCH, ceiling_1),)}
+    return Grant(work, ENDS, None, False, ((TP, WHOLE), (TP1, WHOLE)))
+
+
+def too_late(after_ms: int) -> ResolveOffsets:
+    """Where the first record lies that is too late."""
+    return ResolveOffsets(AtTimestamps(dict.fromkeys(ENDS, after_ms), NoMatch.LATEST), (TP, TP1))
+
+
+def test_without_the_option__read_no_times() -> None:
+    assert decided(limit, member(), call()) == asks(member(), grant(None, None))
+
+
+def test_a_lane_ahead__is_read_up_to_the_first_record_that_is_too_late() -> None:
+    answers = TIMES, (too_late(6_001), {TP: 40, TP1: 20})
+    assert decided(limit, member(), LEAD, *answers) == asks(member(), grant(40, 20))
+
+
+def test_the_next_record_of_all_is_too_late_behind_it__the_oldest_lane_is_read_all_the_same() -> None:
+    answers = TIMES, (too_late(6_001), {TP: 10, TP1: 20})
+    assert decided(limit, member(), LEAD, *answers) == asks(member(), grant(11, 20))
+
+
+def test_a_partition_without_a_time__does_not_hold_the_others() -> None:
+    times: Answer = FIRST_TIMES, {TP1: 9_000}
+    answers = times, (too_late(10_001), {TP: 100, TP1: 50})
+    assert decided(limit, member(), LEAD, *answers) == asks(member(), grant(100, 50))
+
+
+def test_no_times_at_all__no_ceiling() -> None:
+    assert decided(limit, member(), LEAD, (FIRST_TIMES, {})) == asks(member(), grant(None, None))
+
+
+def test_nothing_to_read__read_no_times() -> None:
+    state = member(100, 50)
+    assert decided(limit, state, LEAD) == asks(state, grant(None, None, 100, 50))
+
+
+def test_times_that_were_read__are_not_read_again() -> None:
+    known = Reading(first_times={(TP, 10): 5_000, (TP1, 19): 1})
+    state = member(reading=known)
+    asked = ReadFirstTimes({TP1: OffsetRange(20, 50)})
+    assert decided(limit, state, LEAD) == asks(state, asked)
+    both = replace(known, first_times={(TP, 10): 5_000, (TP1, 20): None})
+    assert decided(limit, member(reading=both), LEAD) == asks(member(reading=both), too_late(6_001))
+
+
+def test_times_that_were_read__are_remembered() -> None:
+    asked, allowance = grant(40, 20), Allowance({}, (), Cutting(1))
+    answers = TIMES, (too_late(6_001), {TP: 40, TP1: 20}), (asked, allowance)
+    decision = decided(limit, member(), LEAD, *answers)
+    assert decision.state.reading.first_times == {(TP, 10): 5_000, (TP1, 20): 9_000}
+    assert decision == Decision(decision.state)

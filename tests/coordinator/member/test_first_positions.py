@@ -1,0 +1,260 @@
+"""First positions: of a new group, and of partitions that appear later."""
+
+from dataclasses import replace
+
+import pytest
+
+from coordinator.group_state import KnownTopic
+from coordinator.member.decision import Decision, LookAgain, Return
+from coordinator.member.first_positions import first_positions
+from coordinator.member.owning import follow
+from coordinator.member.requests import (
+    CreatePositions,
+    Log,
+    LookAtGroup,
+    Mirror,
+    ReadGroupOffsets,
+    ReadStable,
+    ReadStatus,
+    ResolveOffsets,
+)
+from coordinator.member.state import Mirrored, Owning, Shown, State
+from coordinator.offset_spec import AtOffsets, Earliest, Latest
+from coordinator.progress.mirror import entry
+from coordinator.ranges import WHOLE
+from coordinator.redis.calls import Seen
+from coordinator.redis.store import Status
+from coordinator.subscription import Assigned, TopicPartition
+from coordinator.verdicts import Absent, Lost
+from states import (
+    FRESH,
+    GROWN,
+    GROWN_LOG,
+    LOG,
+    NONCE,
+    ORDERS,
+    RECREATED,
+    TP,
+    TP1,
+    Answer,
+    asks,
+    call,
+    decided,
+    joined,
+    like,
+    look,
+    owning,
+)
+
+NEW = joined(life=FRESH)
+GRACE_MS = 600_000
+MIRROR = Mirror((TP,), ("orders",)), True
+
+
+def status(topics: int = 1, reset: int = 0) -> Status:
+    """A group that knows `orders` with so many partitions, or no topic."""
+    return Status(Seen(NONCE, 5), reset, {"orders": KnownTopic("id-1", topics)} if topics else {})
+
+
+def shown(state: State, **changes: object) -> State:
+    return replace(state, shown=Shown(start_used=True), **changes)  # type: ignore[arg-type]
+
+
+def test_a_new_group__create_positions_at_the_starting_offsets_then_the_mirror() -> None:
+    decision = decided(
+        first_positions,
+        NEW,
+        call(),
+        (ReadGroupOffsets(), {}),
+        (ReadStatus(), None),
+        (ResolveOffsets(Latest(), (TP,)), {TP: 100}),
+        (CreatePositions({"orders": ORDERS}, {TP: 100}, GRACE_MS, create=True), 1),
+        MIRROR,
+    )
+    assert decision == Decision(shown(NEW, mirrored=Mirrored()), (), Return(None))
+
+
+def test_a_new_group_beside_offsets_of_a_plain_consumer__begin_at_these() -> None:
+    decision = decided(
+        first_positions,
+        NEW,
+        call(),
+        (ReadGroupOffsets(), {TP: (42, "")}),
+        (ReadStatus(), None),
+        (ResolveOffsets(Latest(), (TP,)), {TP: 100}),
+        (CreatePositions({"orders": ORDERS}, {TP: 42}, GRACE_MS, create=True), 1),
+    )
+    assert decision == Decision(shown(NEW), (), Return(None))
+
+
+def test_a_mirror_without_a_group_in_redis__a_loss_and_never_a_new_group() -> None:
+    decision = decided(
+        first_positions, NEW, call(), (ReadGroupOffsets(), {TP: entry(42, 0, "id-1")}), (ReadStatus(), None)
+    )
+    assert decision == Decision(joined(life=replace(FRESH, verdict=like(Absent))), (), LookAgain())
+
+
+def test_a_mirror_of_a_later_reset_than_redis_knows__a_loss() -> None:
+    decision = decided(
+        first_positions,
+        NEW,
+        call(),
+        (ReadGroupOffsets(), {TP: entry(42, 2, "id-1")}),
+        (ReadStatus(), status(reset=1)),
+    )
+    lost = like(Lost, "Kafka's own group knows of a reset that Redis does not")
+    assert decision == Decision(joined(life=replace(FRESH, verdict=lost)), (), LookAgain())
+
+
+def test_a_mirror_of_a_topic_that_was_recreated__proves_no_group() -> None:
+    state = joined(life=FRESH, log=replace(LOG, topics={"orders": RECREATED}))
+    old = (ReadGroupOffsets(), {TP: entry(42, 0, "id-1")})
+    asked = ResolveOffsets(Latest(), (TP,))
+    assert decided(first_positions, state, call(), old, (ReadStatus(), None)) == asks(state, asked)
+
+
+def test_all_partitions_have_positions_and_a_mirror__change_nothing() -> None:
+    decision = decided(
+        first_positions,
+        NEW,
+        call(),
+        (ReadGroupOffsets(), {TP: entry(42, 0, "id-1")}),
+        (ReadStatus(), status()),
+        (ReadStable(("orders",)), {TP: 42}),
+    )
+    assert decision == Decision(shown(NEW), (), Return(None))
+
+
+@pytest.mark.parametrize(
+    ("answer", "then"),
+    [
+        pytest.param(True, Mirrored(allowed=True, behind=False), id="mirrored"),
+        pytest.param(False, Mirrored(allowed=False, behind=False), id="plain consumers live in the group"),
+        pytest.param(None, Mirrored(behind=True), id="it failed"),
+    ],
+)
+def test_no_mirror_yet__write_it(answer: bool | None, then: Mirrored) -> None:
+    state = joined(life=FRESH, mirrored=Mirrored(behind=True))
+    decision = decided(
+        first_positions,
+        state,
+        call(),
+        (ReadGroupOffsets(), {}),
+        (ReadStatus(), status()),
+        (ReadStable(("orders",)), {TP: 42}),
+        (Mirror((TP,), ("orders",)), answer),
+    )
+    assert decision == Decision(shown(state, mirrored=then), (), Return(None))
+
+
+def test_a_topic_that_the_group_has_read_has_grown__new_partitions_begin_at_earliest() -> None:
+    state = joined(life=FRESH, log=GROWN_LOG)
+    decision = decided(
+        first_positions,
+        state,
+        call(),
+        (ReadGroupOffsets(), {TP: (42, ""), TP1: (7, "")}),
+        (ReadStatus(), status()),
+        (ReadStable(("orders",)), {TP: 42}),
+        (ResolveOffsets(Earliest(), (TP1,)), {TP1: 0}),
+        (CreatePositions({"orders": GROWN}, {TP1: 7}, GRACE_MS), 1),
+    )
+    assert decision.outcome == Return(None)
+
+
+def test_a_topic_that_is_new_to_the_group__the_starting_offsets_for_its_partitions_alone() -> None:
+    starting = AtOffsets({TP: 5, TP1: 6})
+    decision = decided(
+        first_positions,
+        NEW,
+        call(starting=starting),
+        (ReadGroupOffsets(), {TP: (42, "")}),
+        (ReadStatus(), Status(Seen(NONCE, 5), 0, {"other": KnownTopic("id-9", 1)})),
+        (ReadStable(("other",)), {TopicPartition("other", 0): 3}),
+        (ResolveOffsets(AtOffsets({TP: 5}), (TP,)), {TP: 5}),
+        (CreatePositions({"orders": ORDERS}, {TP: 42}, GRACE_MS), 1),
+    )
+    assert decision.outcome == Return(None)
+
+
+def test_starting_offsets_of_a_new_group__are_resolved_as_the_user_wrote_them() -> None:
+    """For a partition that is not there this is a mistake, which the log refuses."""
+    starting = AtOffsets({TP: 5, TP1: 6})
+    answers: tuple[Answer, ...] = (ReadGroupOffsets(), {}), (ReadStatus(), None)
+    assert decided(first_positions, NEW, call(starting=starting), *answers) == asks(
+        NEW, ResolveOffsets(starting, (TP,))
+    )
+
+
+def test_given_partitions__a_growth_is_not_recorded() -> None:
+    decision = decided(
+        first_positions,
+        NEW,
+        call(subscription=Assigned({TP: (WHOLE,)})),
+        (ReadGroupOffsets(), {TP: (42, "")}),
+        (ReadStatus(), None),
+        (ResolveOffsets(Latest(), (TP,)), {TP: 100}),
+        (CreatePositions({"orders": ORDERS}, {TP: 42}, None, create=True), 1),
+    )
+    assert decision.outcome == Return(None)
+
+
+NOT_USED = Log(
+    "option startingOffsets is not used: group g has positions in orders. Remedy: to move the group, stop its queries "
+    "and run coop-kafka reset-offsets; to read from another start beside it, use another group."
+)
+
+
+@pytest.mark.parametrize(
+    ("before", "warnings"),
+    [
+        pytest.param(Shown(), (NOT_USED,), id="first"),
+        pytest.param(Shown(start_used=True), (), id="once only"),
+    ],
+)
+def test_the_users_start_does_not_count__warn(before: Shown, warnings: tuple[Log, ...]) -> None:
+    state = replace(NEW, shown=before)
+    decision = decided(
+        first_positions,
+        state,
+        call(starting_option="startingOffsets"),
+        (ReadGroupOffsets(), {TP: (42, "")}),
+        (ReadStatus(), status()),
+        (ReadStable(("orders",)), {TP: 42}),
+    )
+    assert decision == Decision(shown(state), warnings, Return(None))
+
+
+def placed(*partitions: object, at: str = NONCE) -> Owning:
+    return replace(owning(), placed=frozenset(partitions), placed_at=at)  # type: ignore[arg-type]
+
+
+def test_a_partition_that_this_life_sees_first__its_stable_offset_or_earliest() -> None:
+    state = joined(log=GROWN_LOG, owning=Owning())
+    decision = decided(
+        follow,
+        state,
+        call(),
+        (ReadStable(("orders",)), {TP: 42}),
+        (ResolveOffsets(Earliest(), (TP, TP1)), {TP: 0, TP1: 3}),
+        (CreatePositions({"orders": GROWN}, {TP: 42, TP1: 3}, GRACE_MS), 2),
+    )
+    assert decision == asks(state, LookAtGroup())
+
+
+def test_partitions_that_were_placed_at_this_nonce__are_not_placed_again() -> None:
+    state = joined(log=GROWN_LOG, owning=placed(TP))
+    asked: Answer = ReadStable(("orders",)), {}
+    assert decided(follow, state, call(), asked) == asks(state, ResolveOffsets(Earliest(), (TP1,)))
+
+
+def test_after_a_loss_of_state__all_partitions_are_placed_again() -> None:
+    state = joined(log=GROWN_LOG, owning=placed(TP, TP1, at="n-0"))
+    asked: Answer = ReadStable(("orders",)), {}
+    assert decided(follow, state, call(), asked) == asks(state, ResolveOffsets(Earliest(), (TP, TP1)))
+
+
+def test_every_partition_is_placed__look_at_the_group() -> None:
+    state = joined(owning=owning())
+    assert decided(follow, state, call()) == asks(state, LookAtGroup())
+    assert decided(follow, state, call(), (LookAtGroup(), look())).state.owning.placed == {TP}

@@ -1,0 +1,210 @@
+"""New partitions wait for older ones."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from coordinator.cost.guesses import Allowance
+from coordinator.member.decision import Decision, Return
+from coordinator.member.growing import log_growths, set_targets
+from coordinator.member.reading import limit
+from coordinator.member.requests import (
+    Grant,
+    Log,
+    ReadAssignment,
+    ReadGrowths,
+    ReadHighWatermarks,
+    ReadPartitionCounts,
+    ReadPositions,
+    RecordGrowths,
+)
+from coordinator.member.state import Growing, Pace, State
+from coordinator.plan.planning import Cutting, OwnedRange, OwnedRanges
+from coordinator.progress.growth import Growth, Sight
+from coordinator.progress.ownership import Owned
+from coordinator.progress.segments import Progress
+from coordinator.ranges import WHOLE
+from coordinator.redis.store import Acquired
+from states import (
+    EPOCH,
+    GROWN_LOG,
+    LEFT,
+    NOW,
+    RIGHT,
+    TP,
+    TP1,
+    Answer,
+    asks,
+    call,
+    decided,
+    joined,
+    owning,
+)
+
+GROWTH = Growth("orders", "id-1", 1, 2, 5, NOW + 1)
+ENDS = {TP: 100, TP1: 50}
+IDS = {"orders": "id-1"}
+
+
+def test_available_now__the_targets_are_the_log_ends() -> None:
+    decision = decided(
+        set_targets,
+        joined(log=GROWN_LOG),
+        call(),
+        (ReadGrowths(), ()),
+        (ReadPartitionCounts(), {"orders": 2}),
+        (ReadHighWatermarks(()), {}),
+    )
+    growing = Growing((Sight(0, ENDS, {}),), 1, IDS)
+    assert decision == Decision(joined(log=GROWN_LOG, pace=Pace(ENDS), growing=growing), (), Return(None))
+
+
+@pytest.mark.parametrize(
+    ("growths", "count"),
+    [pytest.param((GROWTH,), 2, id="recorded"), pytest.param((), 1, id="that nobody has recorded")],
+)
+def test_available_now_with_a_growth__older_partitions_end_a_little_later(growths: Any, count: int) -> None:
+    decision = decided(
+        set_targets,
+        joined(log=GROWN_LOG),
+        call(),
+        (ReadGrowths(), growths),
+        (ReadPartitionCounts(), {"orders": count}),
+        (ReadHighWatermarks((TP,)), {TP: 104}),
+    )
+    assert decision.state.pace == Pace({TP: 104, TP1: 50})
+
+
+@pytest.mark.parametrize(
+    ("growth", "info"),
+    [
+        pytest.param(GROWTH, True, id="order is kept"),
+        pytest.param(replace(GROWTH, until_ms=5), False, id="no grace"),
+        pytest.param(replace(GROWTH, old=2, new=3), False, id="no multiple"),
+    ],
+)
+def test_a_growth_is_seen_first__one_line(growth: Growth, info: bool) -> None:
+    known = owning(growths=(growth,))
+    decision = decided(log_growths, joined(owning=known), call())
+    then = joined(owning=known, growing=Growing(logged=frozenset({growth})))
+    assert decision == Decision(then, (Log(f"group g: {growth}", info=info),))
+
+
+@pytest.mark.parametrize(
+    ("growth", "logged"),
+    [
+        pytest.param(GROWTH, {GROWTH}, id="logged before"),
+        pytest.param(replace(GROWTH, ends=(50,)), {GROWTH}, id="logged before it had ends"),
+        pytest.param(replace(GROWTH, topic_id="id-0"), set(), id="of a topic that was recreated"),
+        pytest.param(replace(GROWTH, topic="other"), set(), id="of a topic that we do not read"),
+    ],
+)
+def test_a_growth_that_is_known_or_not_ours__no_line(growth: Growth, logged: set[Growth]) -> None:
+    state = joined(owning=owning(growths=(growth,)), growing=Growing(logged=frozenset(logged)))
+    assert decided(log_growths, state, call()) == Decision(state)
+
+
+def pieces(position: int, ceiling: int | None) -> OwnedRanges:
+    """Both partitions; only the new one has a ceiling."""
+    return {TP: (OwnedRange(WHOLE, position, EPOCH),), TP1: (OwnedRange(WHOLE, 0, EPOCH, ceiling),)}
+
+
+def grown(position: int, growth: Growth = GROWTH, **growing: Any) -> State:
+    """The member owns both partitions, the older one at this position."""
+    progress = {TP: Progress.starting_at(position), TP1: Progress.starting_at(0)}
+    ownership = {TP: (Owned(WHOLE, EPOCH),), TP1: (Owned(WHOLE, EPOCH),)}
+    known = owning(Acquired(0, IDS, ownership, progress, progress), growths=(growth,), looked_at_ms=NOW)
+    return joined(log=GROWN_LOG, owning=known, growing=Growing(topic_ids=IDS, **growing))
+
+
+def limited(state: State, work: OwnedRanges, *answers: Answer) -> Growing:
+    """What is known of growth once this work has been granted."""
+    grant = Grant(work, ENDS, None, everything=False, anew=((TP, WHOLE), (TP1, WHOLE)))
+    allowance = Allowance(work, (), Cutting(1))
+    return decided(limit, state, call(), *answers, (grant, allowance)).state.growing
+
+
+def looked(position: int, mark: int = 100) -> tuple[Answer, ...]:
+    return (
+        (ReadHighWatermarks((TP,)), {TP: mark}),
+        (ReadAssignment(), {}),
+        (ReadPositions((TP,)), {TP: ((WHOLE, position),)}),
+    )
+
+
+def test_the_older_partition_has_not_passed_any_sight__the_new_one_waits() -> None:
+    growing = limited(grown(10), pieces(10, 0), *looked(10))
+    assert growing == Growing((Sight(0, ENDS, {TP: 100}),), 1, IDS, closed=frozenset({TP1}))
+
+
+def test_the_older_partition_has_passed_a_sight__the_new_one_is_read_up_to_its_end_then() -> None:
+    earlier = Sight(0, {TP: 30, TP1: 20}, {TP: 30})
+    growing = limited(grown(30, sights=(earlier,), number=1), pieces(30, 20), *looked(30))
+    assert growing.sights == (earlier, Sight(1, ENDS, {TP: 100}))
+
+
+def test_part_of_the_older_partition_has_passed_a_sight__that_part_is_read() -> None:
+    earlier = Sight(0, {TP: 30, TP1: 20}, {TP: 30})
+    state = grown(30, sights=(earlier,), number=1)
+    work = {**pieces(30, 20), TP1: (OwnedRange(LEFT, 0, EPOCH, 20), OwnedRange(RIGHT, 0, EPOCH, 0))}
+    behind: Answer = ReadPositions((TP,)), {TP: ((LEFT, 30), (RIGHT, 10))}
+    limited(state, work, *looked(30)[:2], behind)
+
+
+def test_the_log_was_cut_since__older_sights_are_worth_nothing() -> None:
+    earlier = Sight(0, {TP: 200, TP1: 20}, {TP: 200})
+    growing = limited(grown(30, sights=(earlier,), number=1), pieces(30, 0), *looked(30))
+    assert growing.sights == (Sight(1, ENDS, {TP: 100}),)
+
+
+def test_the_topic_was_recreated_since__older_sights_are_forgotten() -> None:
+    earlier = Sight(0, {TP: 30, TP1: 20}, {TP: 30})
+    state = grown(30, sights=(earlier,), number=1)
+    state = replace(state, growing=replace(state.growing, topic_ids={"orders": "id-0"}))
+    assert limited(state, pieces(30, 0), *looked(30)).sights == (Sight(1, ENDS, {TP: 100}),)
+
+
+def test_a_partition_that_nobody_reads__holds_nothing_back() -> None:
+    state = replace(grown(10), log=replace(GROWN_LOG, partitions=(TP1,)))
+    nobody: tuple[Answer, ...] = (ReadHighWatermarks((TP,)), {TP: 100}), (ReadAssignment(), {}), (ReadPositions(()), {})
+    limited(state, pieces(10, None), *nobody)
+
+
+def test_a_partition_that_another_member_reads__holds_back() -> None:
+    state = replace(grown(10), log=replace(GROWN_LOG, partitions=(TP1,)))
+    another = (ReadHighWatermarks((TP,)), {TP: 100}), (ReadAssignment(), {"m-2": {TP: (WHOLE,)}})
+    assert decided(limit, state, call(), *another) == asks(state, ReadPositions((TP,)))
+
+
+def test_the_grace_is_over__record_the_ends_of_the_older_partitions() -> None:
+    due = replace(GROWTH, until_ms=NOW)
+    record = RecordGrowths((replace(due, ends=(100,)),)), None
+    marks, *rest = looked(10)
+    limited(grown(10, due), pieces(10, 0), marks, record, *rest)
+
+
+def test_the_grace_is_not_over__record_nothing() -> None:
+    state = grown(10)
+    assert decided(limit, state, call(), looked(10)[0]) == asks(state, ReadAssignment())
+
+
+def test_the_older_partition_is_past_the_recorded_end__the_growth_is_over() -> None:
+    over = replace(GROWTH, ends=(10,))
+    assert limited(grown(10, over), pieces(10, None), *looked(10)).over == {(over, 0)}
+
+
+def test_a_growth_that_is_over__is_not_looked_at_again() -> None:
+    over = replace(GROWTH, ends=(10,))
+    state = grown(10, over, over=frozenset({(over, 0)}), sights=(Sight(0, {}, {}),), number=1, closed=frozenset({TP1}))
+    assert limited(state, pieces(10, None)) == Growing((), 1, IDS, over=frozenset({(over, 0)}))
+
+
+def test_over_at_another_reset_epoch__look_again() -> None:
+    over = replace(GROWTH, ends=(10,))
+    state = grown(10, over, over=frozenset({(over, 1)}))
+    assert decided(limit, state, call()) == asks(state, ReadHighWatermarks((TP,)))
+
+
+def test_a_growth_whose_order_is_not_kept__holds_nothing_back() -> None:
+    limited(grown(10, replace(GROWTH, until_ms=5)), pieces(10, None))

@@ -1,0 +1,94 @@
+"""The inbox: what tasks report of the batch under way, from its beginning to its end."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from threading import Thread
+
+import pytest
+
+from coordinator.member.inbox import Inbox
+from coordinator.progress.slices import Slice
+from coordinator.ranges import HashRange, OffsetRange
+from coordinator.telemetry import RecordAt, SliceCost
+from states import LEFT, RIGHT, TP, end_of
+
+ONE, OTHER = (Slice(TP, hashes, OffsetRange(10, 20)) for hashes in (LEFT, RIGHT))
+END, TASKS = end_of(10, 20), ((ONE,), (OTHER,))
+
+
+def began(of: Slice) -> SliceCost:
+    return SliceCost.nothing(of)
+
+
+def ended(of: Slice) -> SliceCost:
+    return replace(began(of), finished=True)
+
+
+@pytest.fixture
+def inbox() -> Inbox:
+    """An inbox with a batch of two slices under way."""
+    under_way = Inbox()
+    under_way.begin(END, TASKS)
+    return under_way
+
+
+def test_begun__under_way_in_order(inbox: Inbox) -> None:
+    inbox.receive([began(OTHER), began(ONE)])
+    assert inbox.under_way() == (ONE, OTHER)
+
+
+def test_begun_on_one_key__only_its_record_is_under_way(inbox: Inbox) -> None:
+    inbox.receive([replace(began(ONE), at=RecordAt(7, 12))])
+    assert inbox.under_way() == (Slice(TP, HashRange(7, 7), OffsetRange(12, 13)),)
+
+
+def test_ended__under_way_no_more(inbox: Inbox) -> None:
+    inbox.receive([began(ONE), began(OTHER)])
+    inbox.receive([ended(ONE)])
+    assert inbox.under_way() == (OTHER,)
+
+
+def test_a_slice_of_another_batch__is_no_work_under_way(inbox: Inbox) -> None:
+    inbox.receive([began(ONE._replace(offsets=OffsetRange(0, 10)))])
+    assert inbox.under_way() == ()
+
+
+def test_handed_out_again__reports_stay(inbox: Inbox) -> None:
+    inbox.receive([began(ONE)])
+    inbox.begin(END, TASKS)
+    assert inbox.under_way() == (ONE,)
+
+
+def test_the_next_batch_is_handed_out__older_reports_are_dropped(inbox: Inbox) -> None:
+    inbox.receive([began(ONE)])
+    inbox.begin(end_of(20, 30), TASKS)
+    assert inbox.under_way() == ()
+
+
+def test_in_the_sink__the_latest_report_of_each_slice_once(inbox: Inbox) -> None:
+    inbox.receive([began(ONE), began(OTHER)])
+    inbox.receive([ended(ONE)])
+    assert inbox.end() == {ONE: ended(ONE), OTHER: began(OTHER)}
+    assert inbox.end() == {}
+
+
+def test_no_batch__reports_are_taken_and_dropped() -> None:
+    inbox, come = Inbox(), iter([began(ONE)])
+    inbox.receive(come)
+    assert next(come, None) is None
+    inbox.begin(END, TASKS)
+    assert (inbox.under_way(), inbox.end()) == ((), {})
+
+
+def test_the_batch_ends_while_another_thread_receives__it_is_not_brought_back(inbox: Inbox) -> None:
+    main = Thread(target=inbox.end)
+
+    def reports() -> Iterator[SliceCost]:
+        yield began(ONE)
+        main.start()
+        main.join(0.05)  # it waits for the lock, or has come in between
+        yield began(OTHER)
+
+    inbox.receive(reports())
+    main.join()
+    assert inbox.under_way() == ()

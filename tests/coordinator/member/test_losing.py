@@ -1,0 +1,253 @@
+"""What a member can no longer read: refused with a named error, or accepted."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from coordinator.errors import DataLossError
+from coordinator.member.decision import Decision, LookAgain
+from coordinator.member.losing import settle_losses
+from coordinator.member.requests import (
+    Claim,
+    Event,
+    Log,
+    Mirror,
+    ReadEpochEnds,
+    ReadExtents,
+    ReadPositions,
+    ReadStable,
+    Recreate,
+    ReportEnds,
+)
+from coordinator.member.state import Evidence, Losses, Mirrored, Shown, State
+from coordinator.progress.leader_epochs import Extent
+from coordinator.progress.ownership import Fact
+from coordinator.progress.stream_offset import StreamOffset
+from coordinator.ranges import WHOLE
+from coordinator.subscription import Bounds
+from states import (
+    GROWN_LOG,
+    LEFT,
+    LOG,
+    NONCE,
+    ORDERS,
+    RECREATED,
+    RIGHT,
+    TP,
+    TP1,
+    Answer,
+    asks,
+    call,
+    decided,
+    end_of,
+    fails,
+    held,
+    joined,
+    owning,
+    owns,
+)
+
+ENDS = ReportEnds({TP: 100}, {})
+MIRROR = Mirror((TP,), ("orders",)), True
+ACCEPT = call(fail_on_data_loss=False)
+
+
+def settled(state: State, report: ReportEnds = ENDS, **losses: Any) -> State:
+    """The state once nothing is lost and the log ends are stored."""
+    looked_at = (state.owning.acquired, state.log.bounds, state.log.topics, NONCE)
+    return replace(state, losses=Losses(settled=looked_at, **losses), shown=Shown(ends=(NONCE, report)))
+
+
+def bounds(beginning: int, end: int, epoch: int = -1, **changes: Any) -> State:
+    """The member owns the partition at position 10, and its log is from `beginning` to `end`."""
+    return joined(log=replace(LOG, bounds={TP: Bounds(beginning, end, epoch)}), owning=owning(held(10)), **changes)
+
+
+def test_nothing_is_lost__store_the_log_ends() -> None:
+    assert decided(settle_losses, owns(), call(), (ENDS, None)) == Decision(settled(owns()))
+
+
+def test_nothing_has_changed__check_nothing() -> None:
+    assert decided(settle_losses, settled(owns()), call()) == Decision(settled(owns()))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param({"owning": owning(held(20))}, id="positions"),
+        pytest.param({"log": replace(LOG, bounds={TP: Bounds(0, 101)})}, id="log ends"),
+        pytest.param({"log": replace(LOG, topics={"orders": replace(ORDERS, partitions=(0, 1))})}, id="topics"),
+    ],
+)
+def test_something_has_changed__check_again(change: dict[str, Any]) -> None:
+    state = replace(settled(owns()), **change)
+    again = replace(state, shown=Shown())
+    (request,) = decided(settle_losses, again, call()).effects
+    assert isinstance(request, ReportEnds)
+
+
+def test_the_same_log_ends_as_stored_before__are_not_stored_again() -> None:
+    state = owns(shown=Shown(ends=(NONCE, ENDS)))
+    assert decided(settle_losses, state, call()) == Decision(settled(owns()))
+
+
+def test_the_log_ends_were_stored_at_another_nonce__store_them_again() -> None:
+    state = owns(shown=Shown(ends=("n-0", ENDS)))
+    assert decided(settle_losses, state, call()) == asks(state, ENDS)
+
+
+def test_a_partition_without_log_ends__look_again() -> None:
+    state = owns(log=replace(GROWN_LOG, bounds={TP1: Bounds(0, 50)}))
+    assert decided(settle_losses, state, call()) == Decision(state, (), LookAgain())
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [
+        pytest.param(bounds(30, 100), "orders-0: records 10-29 are gone before they were read", id="aged"),
+        pytest.param(bounds(0, 9), "orders-0: the log ends at 9, before the position 10 of the group", id="truncated"),
+        pytest.param(
+            owns(log=replace(LOG, topics={"orders": RECREATED})),
+            "topic 'orders' was deleted and created again (topic id id-1, now id-2)",
+            id="recreated",
+        ),
+    ],
+)
+def test_lost_under_fail_on_data_loss__the_query_ends(state: State, words: str) -> None:
+    assert decided(settle_losses, state, call()) == Decision(state, (), fails(DataLossError, words))
+
+
+def accepted(state: State, loss: str, **changes: Any) -> Decision:
+    """The decision once a loss is accepted: positions have moved, and older offsets prove nothing."""
+    then = replace(state, owning=replace(state.owning, stale=True), evidence=Evidence(), **changes)
+    return Decision(then, (Log(f"group g lost records: {loss}"), Event("loss", loss)), LookAgain())
+
+
+def test_aged__claim_the_beginning_of_the_log() -> None:
+    state = bounds(30, 100, evidence=Evidence(end_of()))
+    here = StreamOffset("g", reset=0, topic_ids={"orders": "id-1"})
+    decision = decided(settle_losses, state, ACCEPT, (Claim(here, {TP: (Fact(WHOLE, 30),)}), None), MIRROR)
+    assert decision == accepted(state, "orders-0: records 10-29 are gone before they were read")
+
+
+@pytest.mark.parametrize(
+    ("stable", "then"), [pytest.param({TP: 5}, 5, id="others are behind"), pytest.param({}, 9, id="unknown")]
+)
+def test_truncated__recreate_at_the_end_of_the_log_or_lower(stable: dict[Any, int], then: int) -> None:
+    state = bounds(0, 9)
+    decision = decided(
+        settle_losses,
+        state,
+        ACCEPT,
+        (ReadStable(("orders",)), stable),
+        (Recreate({"orders": ORDERS}, {TP: then}), None),
+        MIRROR,
+    )
+    assert decision == accepted(state, "orders-0: the log ends at 9, before the position 10 of the group")
+
+
+def test_recreated__begin_at_the_beginning_of_the_new_logs() -> None:
+    log = replace(LOG, topics={"orders": RECREATED}, bounds={TP: Bounds(3, 100)})
+    state = joined(log=log, owning=owning(held(10)))
+    decision = decided(settle_losses, state, ACCEPT, (Recreate({"orders": RECREATED}, {TP: 3}), None), MIRROR)
+    assert decision == accepted(state, "topic 'orders' was deleted and created again (topic id id-1, now id-2)")
+
+
+EARLIER = replace(end_of(10, 20), leader_epochs={TP: 3})
+CUT = (
+    "orders-0: records 15-19, which the group has read (leader epoch 3), are no more in the log, others may have "
+    "their offsets"
+)
+KEY = ("id-1", TP, 3, 4)
+NO_EXTENTS: Answer = ReadExtents(("orders",)), {}
+WITH_EPOCH = ReportEnds({TP: 100}, {TP: "4@100 reset=0 topic=id-1"})
+
+
+def unclean(**changes: Any) -> State:
+    """The leader epoch is 4 now; the sink completed a batch up to 20 that was planned under leader epoch 3."""
+    return replace(bounds(0, 100, 4, losses=Losses(completed=EARLIER)), **changes)
+
+
+def test_the_last_batch_lies_in_the_log_under_its_leader_epoch__nothing_is_lost() -> None:
+    state = unclean()
+    decision = decided(settle_losses, state, call(), (ReadEpochEnds({TP: 3}), {TP: 20}), NO_EXTENTS, (WITH_EPOCH, None))
+    log = replace(state.log, epoch_ends={KEY: 20})
+    then = settled(replace(state, log=log), WITH_EPOCH, completed=EARLIER, checked={TP: (NONCE, 4)})
+    assert decision == Decision(then)
+
+
+def test_the_log_was_cut_below_the_last_batch__data_loss() -> None:
+    state = unclean()
+    decision = decided(settle_losses, state, call(), (ReadEpochEnds({TP: 3}), {TP: 15}), NO_EXTENTS)
+    assert decision == Decision(state, (), fails(DataLossError, CUT))
+
+
+def test_the_log_was_cut__recreate_at_the_cut_and_forget_the_batch() -> None:
+    state = unclean()
+    decision = decided(
+        settle_losses,
+        state,
+        ACCEPT,
+        (ReadEpochEnds({TP: 3}), {TP: 15}),
+        NO_EXTENTS,
+        (ReadStable(("orders",)), {TP: 10}),
+        (Recreate({"orders": ORDERS}, {TP: 10}), None),
+        MIRROR,
+    )
+    losses = Losses(completed=replace(EARLIER, lanes={}), checked={TP: (NONCE, 4)})
+    log = replace(state.log, epoch_ends={KEY: 15})
+    assert decision == accepted(state, CUT, losses=losses, log=log)
+
+
+def test_a_leader_epoch_that_was_checked__is_not_asked_about_again() -> None:
+    state = unclean(losses=Losses(checked={TP: (NONCE, 4)}))
+    assert decided(settle_losses, state, call()) == asks(state, WITH_EPOCH)
+
+
+def test_checked_at_another_nonce__ask_again() -> None:
+    state = unclean(losses=Losses(checked={TP: ("n-0", 4)}))
+    assert decided(settle_losses, state, call()) == asks(state, ReadExtents(("orders",)))
+
+
+def known(text: str, **changes: Any) -> tuple[State, Answer]:
+    return unclean(losses=Losses(), **changes), (ReadExtents(("orders",)), {TP: text})
+
+
+def test_others_read_under_an_older_leader_epoch__as_far_as_the_group_has_positions_there() -> None:
+    state, extents = known("3@80 reset=0 topic=id-1")
+    positions: Answer = ReadPositions((TP,)), {TP: ((LEFT, 20), (RIGHT, 40))}
+    decision = decided(settle_losses, state, call(), extents, positions, (ReadEpochEnds({TP: 3}), {TP: 39}))
+    assert decision == Decision(state, (), fails(DataLossError, "orders-0: records 39-39, which the group has read"))
+
+
+def test_others_read_less_than_the_log_was_cut__nothing_is_lost() -> None:
+    state, extents = known("3@80 reset=0 topic=id-1")
+    positions: Answer = ReadPositions((TP,)), {TP: ((WHOLE, 10),)}
+    decision = decided(settle_losses, state, call(), extents, positions, (ReadEpochEnds({TP: 3}), {TP: 39}))
+    assert decision.effects == (WITH_EPOCH,)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        pytest.param("4@80 reset=0 topic=id-1", id="the same leader epoch"),
+        pytest.param("3@80 reset=1 topic=id-1", id="another reset epoch"),
+        pytest.param("3@80 reset=0 topic=id-2", id="another topic id"),
+    ],
+)
+def test_an_extent_that_tells_nothing__is_left_out(text: str) -> None:
+    state, extents = known(text)
+    assert decided(settle_losses, state, call(), extents) == asks(state, WITH_EPOCH)
+
+
+def test_redis_was_lost__the_mirror_knows_the_older_leader_epoch() -> None:
+    state, _ = known("", mirrored=Mirrored(extents={TP: Extent(3, 80)}))
+    decision = decided(settle_losses, state, call(), NO_EXTENTS)
+    assert decision == asks(state, ReadPositions((TP,)))
+
+
+def test_a_partition_without_positions__has_lost_nothing() -> None:
+    state, extents = known("3@80 reset=0 topic=id-1")
+    decision = decided(settle_losses, state, call(), extents, (ReadPositions((TP,)), {}))
+    assert decision == asks(state, WITH_EPOCH)

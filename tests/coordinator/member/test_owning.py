@@ -1,0 +1,216 @@
+"""What a member owns: it follows the assignment, one range at a time."""
+
+from dataclasses import replace
+from typing import Any
+
+from coordinator.member.decision import Decision, LookAgain
+from coordinator.member.owning import follow, report_topics
+from coordinator.member.requests import (
+    Acquire,
+    LookAtGroup,
+    Notify,
+    ReadHeirs,
+    ReadStable,
+    ReadTopics,
+    RecordGrowths,
+    Release,
+)
+from coordinator.member.state import Mirrored, Owning, State, Turn
+from coordinator.progress.growth import Growth
+from coordinator.ranges import WHOLE
+from states import (
+    GROWN,
+    LEFT,
+    LIFE,
+    LOG,
+    NEXT_EPOCH,
+    NONCE,
+    NOW,
+    ORDERS,
+    RIGHT,
+    TP,
+    TP1,
+    asks,
+    call,
+    decided,
+    held,
+    joined,
+    look,
+    owned,
+    owning,
+)
+
+ACQUIRED = Turn(fresh=True, acquired=True)
+NOTHING_YET = Owning(placed=frozenset({TP}), placed_at=NONCE)
+
+
+def looked(known: Owning, **changes: Any) -> Owning:
+    """The same once it has looked at the group."""
+    return replace(known, looked_at_ms=NOW, **changes)
+
+
+def test_first_topics__remember_those_that_were_reported() -> None:
+    decision = decided(report_topics, joined(), call())
+    assert decision == Decision(joined(owning=Owning(topics=frozenset({"orders"}))))
+
+
+def test_the_same_topics__go_on() -> None:
+    state = joined(owning=Owning(topics=frozenset({"orders"})))
+    assert decided(report_topics, state, call()) == Decision(state)
+
+
+def test_a_pattern_means_other_topics__join_again() -> None:
+    decision = decided(report_topics, joined(owning=Owning(topics=frozenset({"old"}))), call())
+    then = joined(life=LIFE.rejoining(), owning=Owning(topics=frozenset({"orders"})))
+    assert decision == Decision(then, (), LookAgain())
+
+
+def test_nothing_owned_yet__acquire_what_is_assigned() -> None:
+    decision = decided(
+        follow,
+        joined(owning=NOTHING_YET),
+        call(),
+        (LookAtGroup(), look()),
+        (Acquire({TP: (WHOLE,)}, placed=True), held(10)),
+    )
+    then = joined(owning=looked(owning(held(10))), turn=ACQUIRED)
+    assert decision == Decision(then, (Notify({}, {}, {TP: (WHOLE,)}),))
+
+
+def test_all_is_as_it_was__one_look_and_nothing_more() -> None:
+    decision = decided(follow, joined(owning=owning()), call(), (LookAtGroup(), look()))
+    assert decision == Decision(joined(owning=looked(owning())))
+
+
+def test_stale_ranges__acquire_again() -> None:
+    state = joined(owning=owning(held(10), stale=True))
+    decision = decided(follow, state, call(), (LookAtGroup(), look()), (Acquire({TP: (WHOLE,)}, placed=True), held(20)))
+    assert decision == Decision(joined(owning=looked(owning(held(20))), turn=ACQUIRED))
+
+
+def test_another_generation__acquire_again() -> None:
+    decision = decided(
+        follow,
+        joined(owning=owning()),
+        call(),
+        (LookAtGroup(), look(generation=2)),
+        (Acquire({TP: (WHOLE,)}, placed=True), held(10)),
+    )
+    assert decision == Decision(joined(owning=looked(owning(), as_of=(NONCE, 2)), turn=ACQUIRED))
+
+
+def test_another_nonce__acquire_again() -> None:
+    state = joined(owning=owning(as_of=("n-0", 1)))
+    decision = decided(follow, state, call(), (LookAtGroup(), look()))
+    assert decision == asks(state, Acquire({TP: (WHOLE,)}, placed=True))
+
+
+def test_less_is_free_than_assigned__try_again_at_the_next_look() -> None:
+    state = joined(owning=owning(held(10, LEFT)))
+    decision = decided(
+        follow, state, call(), (LookAtGroup(), look()), (Acquire({TP: (WHOLE,)}, placed=True), held(10, LEFT))
+    )
+    assert decision == Decision(joined(owning=looked(owning(held(10, LEFT))), turn=ACQUIRED))
+
+
+SURPLUS = look({TP: (LEFT,)}, generation=2)
+HEIRS = {TP: ((RIGHT, "m-2"),)}
+
+
+def test_surplus_with_an_heir__release() -> None:
+    decision = decided(
+        follow,
+        joined(owning=owning()),
+        call(),
+        (LookAtGroup(), SURPLUS),
+        (Acquire({TP: (LEFT,)}, placed=True), held(10)),
+        (ReadHeirs({TP: (RIGHT,)}), HEIRS),
+        (Release(HEIRS), 1),
+        (Acquire({TP: (LEFT,)}, placed=True, again=True), held(10, LEFT)),
+    )
+    then = joined(owning=looked(owning(held(10, LEFT)), as_of=(NONCE, 2)), turn=ACQUIRED)
+    assert decision == Decision(then, (Notify({TP: (RIGHT,)}, {}, {}),))
+
+
+def test_surplus_without_an_heir__keep_it() -> None:
+    decision = decided(
+        follow,
+        joined(owning=owning()),
+        call(),
+        (LookAtGroup(), SURPLUS),
+        (Acquire({TP: (LEFT,)}, placed=True), held(10)),
+        (ReadHeirs({TP: (RIGHT,)}), {}),
+    )
+    assert decision == Decision(joined(owning=looked(owning(held(10)), as_of=(NONCE, 2)), turn=ACQUIRED))
+
+
+def test_surplus_that_nobody_is_there_to_take__keep_it() -> None:
+    decision = decided(
+        follow,
+        joined(owning=owning()),
+        call(),
+        (LookAtGroup(), SURPLUS),
+        (Acquire({TP: (LEFT,)}, placed=True), held(10)),
+        (ReadHeirs({TP: (RIGHT,)}), HEIRS),
+        (Release(HEIRS), 0),
+    )
+    assert decision == Decision(joined(owning=looked(owning(held(10)), as_of=(NONCE, 2)), turn=ACQUIRED))
+
+
+def test_another_owned_the_range_in_between__lost_and_assigned() -> None:
+    decision = decided(
+        follow,
+        joined(owning=owning(held(10), stale=True)),
+        call(),
+        (LookAtGroup(), look()),
+        (Acquire({TP: (WHOLE,)}, placed=True), held(30, epoch=NEXT_EPOCH)),
+    )
+    assert decision.effects == (Notify({}, {TP: (WHOLE,)}, {TP: (WHOLE,)}),)
+    assert decision.state.owning.shown == owned(epoch=NEXT_EPOCH)
+
+
+MORE = look({TP: (WHOLE,), TP1: (WHOLE,)})
+
+
+def test_assigned_a_partition_that_is_new_to_this_member__ask_kafka_at_once() -> None:
+    state = joined(owning=owning())
+    decision = decided(follow, state, call(), (LookAtGroup(), MORE), (ReadTopics(again=True), {"orders": GROWN}))
+    assert decision == asks(state, ReadStable(("orders",)))
+
+
+def test_a_partition_that_kafka_does_not_know_yet__is_left_out_and_not_asked_for_again() -> None:
+    answers = (LookAtGroup(), MORE), (ReadTopics(again=True), {"orders": ORDERS})
+    decision = decided(follow, joined(owning=owning()), call(), *answers)
+    then = joined(log=replace(LOG, beginnings=None), owning=looked(owning(), asked_for=frozenset({TP1})))
+    assert decision == Decision(then)
+    again = decided(follow, then, call(), (LookAtGroup(), MORE))
+    assert again == Decision(then)
+
+
+GROWTH = Growth("orders", "id-1", 1, 2, 5, 600_005)
+
+
+def test_growths_and_targets_of_the_group__are_remembered() -> None:
+    found = look(growths=(GROWTH,), targets={TP: 70})
+    decision = decided(follow, joined(owning=owning()), call(), (LookAtGroup(), found))
+    then = joined(owning=looked(owning(), growths=(GROWTH,), targets={TP: 70}), mirrored=Mirrored(growths=(GROWTH,)))
+    assert decision == Decision(then)
+
+
+def test_growths_that_redis_has_lost__are_recorded_again() -> None:
+    known = Mirrored(growths=(GROWTH,))
+    decision = decided(
+        follow,
+        joined(owning=owning(), mirrored=known),
+        call(),
+        (LookAtGroup(), look()),
+        (RecordGrowths((GROWTH,)), None),
+    )
+    assert decision == Decision(joined(owning=looked(owning(), growths=(GROWTH,)), mirrored=known))
+
+
+def test_a_growth_that_redis_holds_with_its_ends__replaces_ours() -> None:
+    ended = replace(GROWTH, ends=(50,))
+    state: State = joined(owning=owning(), mirrored=Mirrored(growths=(GROWTH,)))
+    decision = decided(follow, state, call(), (LookAtGroup(), look(growths=(ended,))))
+    assert decision.state.mirrored.growths == (ended,)

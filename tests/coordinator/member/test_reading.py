@@ -1,0 +1,119 @@
+"""How far owned ranges may be read: the five limits, and when they are computed again."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from coordinator.cost.guesses import Allowance
+from coordinator.cost.profile import Cell
+from coordinator.cost.quotas import Quota
+from coordinator.member.decision import Decision
+from coordinator.member.limits import Limits
+from coordinator.member.reading import limit
+from coordinator.member.requests import Grant
+from coordinator.member.state import Pace, Reading, State, Strikes
+from coordinator.plan.planning import Cutting, OwnedRange
+from coordinator.progress.ownership import Owned
+from coordinator.progress.segments import Progress, Segment
+from coordinator.ranges import WHOLE, OffsetRange
+from coordinator.redis.store import Acquired
+from states import EPOCH, LEFT, NOW, RIGHT, TP, Answer, asks, call, decided, held, joined, owning, owns, struck
+
+ENDS = {TP: 100}
+PIECE = OwnedRange(WHOLE, 10, EPOCH)
+GRANTED = OwnedRange(WHOLE, 10, EPOCH, 60)
+QUOTA = Quota(TP, GRANTED, 100, Cell(WHOLE, 1.0), 0.0)
+
+
+def grant(*pieces: OwnedRange, ends: Any = None, everything: bool = False, anew: Any = ()) -> Grant:
+    return Grant({TP: pieces}, ends or ENDS, None, everything, anew)
+
+
+def limited(state: State, *pieces: OwnedRange) -> Reading:
+    """What is computed from a state in which the cost model grants these pieces."""
+    acquired = state.owning.acquired
+    before = (acquired, state.log.bounds, ENDS, state.strikes.strikes)
+    names = ("individual commits", "older partitions", "max.lane.lead")
+    ceilings = tuple((name, {TP: (PIECE,)}) for name in names)
+    return Reading(before, {TP: pieces}, None, ceilings, (QUOTA,), Cutting(4), {TP: (WHOLE,)})
+
+
+ALLOWED = Allowance({TP: (GRANTED,)}, (QUOTA,), Cutting(4))
+
+
+def test_first__what_the_cost_model_grants_may_be_read() -> None:
+    decision = decided(limit, owns(), call(), (grant(PIECE, anew=((TP, WHOLE),)), ALLOWED))
+    assert decision == Decision(owns(reading=limited(owns(), GRANTED)))
+
+
+def test_nothing_has_changed__compute_nothing() -> None:
+    state = owns(reading=limited(owns(), GRANTED))
+    assert decided(limit, state, call()) == Decision(state)
+
+
+@pytest.mark.parametrize(
+    ("change", "asked"),
+    [
+        pytest.param({"owning": owning(held(20))}, grant(OwnedRange(WHOLE, 20, EPOCH)), id="positions"),
+        pytest.param({"pace": Pace({TP: 50})}, grant(PIECE, ends={TP: 50}), id="targets"),
+        pytest.param(
+            {"owning": owning(held(10, LEFT))},
+            grant(OwnedRange(LEFT, 10, EPOCH), anew=()),
+            id="fewer ranges",
+        ),
+    ],
+)
+def test_something_has_changed__ask_the_cost_model_again(change: dict[str, Any], asked: Grant) -> None:
+    state = replace(owns(reading=limited(owns(), GRANTED)), **change)
+    assert decided(limit, state, call()) == asks(state, asked)
+
+
+def test_ranges_that_were_not_ours_at_the_last_look__begin_anew_in_the_cost_model() -> None:
+    before = replace(limited(owns(), GRANTED), seen=None, owned={TP: (LEFT,)})
+    state = owns(reading=before)
+    assert decided(limit, state, call()) == asks(state, grant(PIECE, anew=((TP, RIGHT),)))
+
+
+def test_hashes_that_are_struck_no_more__begin_anew_in_the_cost_model() -> None:
+    before = replace(limited(owns(), GRANTED), seen=None, struck={TP: (LEFT,)})
+    state = owns(reading=before)
+    assert decided(limit, state, call()) == asks(state, grant(PIECE, anew=((TP, LEFT),)))
+
+
+def test_trigger_once__everything() -> None:
+    state = owns()
+    decision = decided(limit, state, call(limits=Limits(everything=True)))
+    assert decision == asks(state, grant(PIECE, everything=True, anew=((TP, WHOLE),)))
+
+
+def test_there_are_strikes__compute_at_each_look() -> None:
+    state = owns(strikes=Strikes((struck(5, 200, parked=True),), NOW))
+    looked_at = (state.owning.acquired, state.log.bounds, ENDS, state.strikes.strikes)
+    state = replace(state, reading=replace(limited(owns(), GRANTED), seen=looked_at, struck={TP: (WHOLE,)}))
+    assert decided(limit, state, call()) == asks(state, grant(OwnedRange(WHOLE, 10, EPOCH, 10)))
+
+
+AHEAD = Progress((Segment(LEFT, 10), Segment(RIGHT, 30, (OffsetRange(40, 50), OffsetRange(60, 70)))))
+FULL = Acquired(0, {"orders": "id-1"}, {TP: (Owned(LEFT, EPOCH), Owned(RIGHT, EPOCH))}, {TP: AHEAD}, {TP: AHEAD})
+
+
+def full(**changes: Any) -> State:
+    """The partition holds two individual commits, in the range that is ahead."""
+    ranges = {TP: (WHOLE,)}
+    return joined(owning=owning(FULL, ranges=ranges), **changes)
+
+
+def test_all_the_individual_commits_it_may_hold__ranges_ahead_fill_gaps_only_and_acquire_again() -> None:
+    ahead = OwnedRange(RIGHT, 30, EPOCH, 60, (OffsetRange(40, 50), OffsetRange(60, 70)))
+    asked = grant(OwnedRange(LEFT, 10, EPOCH), ahead, anew=((TP, WHOLE),))
+    answer: Answer = asked, ALLOWED
+    decision = decided(limit, full(), call(max_individual_commits=2), answer)
+    assert decision.state.owning == owning(FULL, ranges={TP: (WHOLE,)}, stale=True)
+    assert decision.state.reading.seen is None
+
+
+def test_fewer_individual_commits_than_it_may_hold__no_ceiling() -> None:
+    ahead = OwnedRange(RIGHT, 30, EPOCH, None, (OffsetRange(40, 50), OffsetRange(60, 70)))
+    asked = grant(OwnedRange(LEFT, 10, EPOCH), ahead, anew=((TP, WHOLE),))
+    assert decided(limit, full(), call(max_individual_commits=3)) == asks(full(), asked)

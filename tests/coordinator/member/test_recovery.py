@@ -1,0 +1,188 @@
+"""Recovery after a loss of state: what proves positions."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from coordinator.member.batch import Batch
+from coordinator.member.decision import Decision, LookAgain
+from coordinator.member.recovery import recover
+from coordinator.member.requests import (
+    Log,
+    ReadGroupOffsets,
+    ReadRedisTime,
+    ReadResetEpoch,
+    Recover,
+    ResolveOffsets,
+)
+from coordinator.member.state import Evidence, Mirrored, State
+from coordinator.offset_spec import Earliest
+from coordinator.progress.growth import Growth
+from coordinator.progress.leader_epochs import Extent
+from coordinator.progress.mirror import GroupOffsets, entry
+from coordinator.ranges import WHOLE
+from coordinator.subscription import Assigned
+from coordinator.verdicts import Absent, Lost
+from states import (
+    GROWN,
+    GROWN_LOG,
+    LEFT,
+    LIFE,
+    LOG,
+    NOW,
+    ORDERS,
+    RECREATED,
+    TP,
+    TP1,
+    Answer,
+    asks,
+    call,
+    decided,
+    end_of,
+    joined,
+    owned,
+    owning,
+    refused,
+)
+
+LOST = Lost("the run id of Redis has changed")
+WHY = Log("group g: the run id of Redis has changed; positions are recovered from what proves them")
+READ = Evidence(end_of(10, 20), owned())
+
+
+def lost(**changes: Any) -> State:
+    return refused(LOST, **changes)
+
+
+def recovered(mirror: GroupOffsets, state: State, reset: int = 0, **settings: Any) -> Recover:
+    """What is recovered with this mirror, when Redis holds this reset epoch."""
+    decision = decided(recover, state, call(**settings), (ReadGroupOffsets(), mirror), (ReadResetEpoch(), reset))
+    (request,) = decision.effects
+    assert isinstance(request, Recover)
+    return request
+
+
+def test_lost__recover_at_the_proven_positions_and_join_again() -> None:
+    state = lost(evidence=READ, owning=owning())
+    decision = decided(
+        recover,
+        state,
+        call(),
+        (ReadGroupOffsets(), {TP: entry(15, 0, "id-1", extent=Extent(3, 15))}),
+        (ReadResetEpoch(), 0),
+        (Recover(str(LOST), 0, {"orders": ORDERS}, {TP: 20}, ()), None),
+    )
+    then = joined(
+        life=LIFE.rejoining(),
+        evidence=READ,
+        owning=owning(placed=frozenset()),
+        mirrored=Mirrored(extents={TP: Extent(3, 15)}),
+    )
+    assert decision == Decision(then, (WHY,), LookAgain())
+
+
+def test_absent__recover_too() -> None:
+    state = refused(Absent())
+    assert decided(recover, state, call()) == asks(state, ReadGroupOffsets())
+
+
+@pytest.mark.parametrize(
+    ("mirror", "evidence", "position"),
+    [
+        pytest.param({}, Evidence(), None, id="nothing"),
+        pytest.param({TP: entry(15, 0, "id-1")}, Evidence(), 15, id="the mirror"),
+        pytest.param({}, READ, 20, id="an offset that this process read to its end"),
+        pytest.param({}, Evidence(end_of(10, 20)), 10, id="an offset that another life read"),
+        pytest.param({TP: entry(15, 0, "id-1")}, Evidence(end_of(10, 20)), 15, id="the higher one"),
+        pytest.param({TP: entry(15, 0, "id-0")}, Evidence(), None, id="a mirror of another topic id"),
+        pytest.param({TP: (15, "of a plain consumer")}, Evidence(), None, id="not a mirror"),
+        pytest.param({}, Evidence(end_of(10, 20, LEFT)), None, id="an offset of part of the hash space"),
+        pytest.param({}, Evidence(end_of(topic_ids={"orders": "id-0"})), None, id="an offset of another topic id"),
+    ],
+)
+def test_lost__a_position_is_proven_by(mirror: GroupOffsets, evidence: Evidence, position: int | None) -> None:
+    assert recovered(mirror, lost(evidence=evidence)).proven == {TP: position}
+
+
+@pytest.mark.parametrize(
+    ("in_redis", "in_mirror", "in_offset", "then"),
+    [
+        pytest.param(2, 0, 0, (2, None), id="Redis knows the latest reset"),
+        pytest.param(0, 2, 0, (2, 15), id="the mirror does"),
+        pytest.param(0, 0, 2, (2, 20), id="this process does"),
+        pytest.param(2, 2, 2, (2, 20), id="all do"),
+    ],
+)
+def test_facts_of_an_older_reset_epoch__prove_nothing(
+    in_redis: int, in_mirror: int, in_offset: int, then: tuple[int, int | None]
+) -> None:
+    state = lost(evidence=Evidence(end_of(10, 20, reset=in_offset), owned()))
+    request = recovered({TP: entry(15, in_mirror, "id-1")}, state, reset=in_redis)
+    assert (request.reset, request.proven[TP]) == then
+
+
+def test_a_topic_that_was_recreated__its_old_offset_proves_nothing() -> None:
+    state = lost(evidence=READ, log=replace(LOG, topics={"orders": RECREATED}))
+    assert recovered({}, state).proven == {TP: None}
+
+
+def test_on_state_loss_earliest__begin_there_where_nothing_is_proven() -> None:
+    decision = decided(
+        recover,
+        lost(log=GROWN_LOG),
+        call(on_state_loss="earliest"),
+        (ReadGroupOffsets(), {TP: entry(15, 0, "id-1"), TP1: (9, "")}),
+        (ReadResetEpoch(), 0),
+        (ResolveOffsets(Earliest(), (TP, TP1)), {TP: 0, TP1: 3}),
+        (ReadRedisTime(), NOW),
+    )
+    (request,) = decision.effects
+    assert isinstance(request, Recover)
+    assert request.proven == {TP: 15, TP1: 3}
+
+
+GROWTH = Growth("orders", "id-1", 1, 2, 5, 600_005)
+
+
+def test_growths_that_this_process_knows__are_recorded_again() -> None:
+    state = lost(mirrored=Mirrored(growths=(GROWTH,)))
+    assert recovered({}, state).growths == (GROWTH,)
+
+
+def test_a_growth_that_the_mirror_shows__is_recorded_again_once() -> None:
+    mirror = {TP: entry(15, 0, "id-1"), TP1: entry(0, 0, "id-1", GROWTH)}
+    assert recovered(mirror, lost(log=GROWN_LOG)).growths == (GROWTH,)
+    known = lost(log=GROWN_LOG, mirrored=Mirrored(growths=(replace(GROWTH, ends=(50,)),)))
+    assert recovered(mirror, known).growths == (replace(GROWTH, ends=(50,)),)
+
+
+def test_a_growth_that_nobody_recorded__waits_for_a_grace_from_now() -> None:
+    decision = decided(
+        recover,
+        lost(log=GROWN_LOG),
+        call(growth_grace_ms=1_000),
+        (ReadGroupOffsets(), {TP: entry(15, 0, "id-1")}),
+        (ReadResetEpoch(), 0),
+        (ReadRedisTime(), 7_000),
+    )
+    growth = Growth("orders", "id-1", 1, 2, 7_000, 8_000)
+    request = Recover(str(LOST), 0, {"orders": GROWN}, {TP: 15, TP1: None}, (growth,))
+    assert decision == asks(lost(log=GROWN_LOG), request)
+
+
+def test_given_partitions__a_growth_is_not_seen() -> None:
+    given = Assigned({TP: (WHOLE,)})
+    mirror: Mapping[Any, Any] = {TP: entry(15, 0, "id-1")}
+    answers = (ReadGroupOffsets(), mirror), (ReadResetEpoch(), 0)
+    decision = decided(recover, lost(log=GROWN_LOG), call(subscription=given), *answers)
+    assert decision == asks(lost(log=GROWN_LOG), Recover(str(LOST), 0, {"orders": GROWN}, {TP: 15, TP1: None}, ()))
+
+
+def test_recovered_in_the_middle_of_a_batch__the_batch_stays() -> None:
+    batch = Batch(end_of(10, 20), granted=owned(), readable=owned())
+    state = lost(batch=batch)
+    request = Recover(str(LOST), 0, {"orders": ORDERS}, {TP: None}, ())
+    answers: tuple[Answer, ...] = (ReadGroupOffsets(), {}), (ReadResetEpoch(), 0), (request, None)
+    assert decided(recover, state, call(), *answers).state.batch == batch

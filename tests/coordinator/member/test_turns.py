@@ -1,0 +1,478 @@
+"""Turns: the steps of a call of Spark, run on a world whose answers are written down."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, cast
+
+import pytest
+
+from coordinator.cost.guesses import Allowance
+from coordinator.errors import KafkaUnavailableError, RedisUnavailableError
+from coordinator.member import life, requests
+from coordinator.member.apply import World
+from coordinator.member.decision import Call, Decision, Fail, LookAgain, Return, Seen, Step
+from coordinator.member.invariants import BrokenInvariantError, check
+from coordinator.member.limits import Limits
+from coordinator.member.requests import (
+    Acquire,
+    Event,
+    Finish,
+    Heartbeat,
+    Join,
+    Log,
+    Mirror,
+    ReadResetEpoch,
+    ReadStatus,
+    ReadStrikes,
+    ReadTopics,
+    Request,
+)
+from coordinator.member.service import ALIVE, NEXT_OFFSET
+from coordinator.member.state import Away, Life, State, Turn
+from coordinator.member.turns import Turns, refused, unanswered
+from coordinator.plan.planning import Cutting
+from coordinator.ranges import WHOLE
+from coordinator.redis import calls
+from coordinator.redis.calls import Answer, Caller
+from coordinator.reports.lane_lines import LanesTold
+from coordinator.settings import GroupSettings
+from coordinator.subscription import Bounds
+from coordinator.verdicts import Fenced, Lost, Recovering, Rejoin
+from states import (
+    FIRST,
+    FRESH,
+    LIFE,
+    MEMBER,
+    NONCE,
+    NOW,
+    ORDERS,
+    TP,
+    call,
+    end_of,
+    held,
+    joined,
+    like,
+    look,
+)
+
+SESSION_MS = 45_000
+
+
+class Hands:
+    """A clock that only waiting moves."""
+
+    def __init__(self) -> None:
+        self.now, self.waits = NOW, list[int]()
+
+    def now_ms(self) -> int:
+        return self.now
+
+    def wall_ms(self) -> int:
+        return self.now
+
+    def wait(self, ms: int) -> None:
+        self.now += ms
+        self.waits.append(ms)
+
+
+class Script:
+    """A world that gives the next answer to each call, and raises those that are errors."""
+
+    def __init__(self, *answers: Any) -> None:
+        self.settings = GroupSettings("g", watch=self.watch, session_ms=SESSION_MS)
+        self.answers, self.asked, self.states = list(answers), list[tuple[Request[Any], Caller]](), list[State]()
+
+    def watch(self, state: State) -> None:
+        check(state)
+        self.states.append(state)
+
+    def answer(self, request: Request[Any], caller: Caller) -> Any:
+        self.asked.append((request, caller))
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    @property
+    def requests(self) -> list[Request[Any]]:
+        return [request for request, _ in self.asked]
+
+    @property
+    def numbers(self) -> list[str]:
+        return [caller.number for _, caller in self.asked]
+
+
+def turns(world: Script, state: State | None = None, clock: Hands | None = None) -> Turns:
+    return Turns(state or joined(), cast(World, world), clock or Hands())
+
+
+def asking(*wanted: Request[Any]) -> Step:
+    """A step that asks for this, and returns the answers."""
+
+    def step(state: State, seen: Seen, call: Call) -> Decision:
+        return Decision(state, (), Return([seen.of(request) for request in wanted]))
+
+    return step
+
+
+def going_on(*effects: Request[Any]) -> Step:
+    """A step with these effects."""
+
+    def step(state: State, seen: Seen, call: Call) -> Decision:
+        return Decision(state, effects)
+
+    return step
+
+
+def answered(value: Any, nonce: str = NONCE, seq: int = 9) -> Answer[Any]:
+    return Answer(calls.Seen(nonce, seq), value)
+
+
+ACQUIRE = Acquire({TP: (WHOLE,)}, placed=True)
+TOPICS = {"orders": ORDERS}
+
+
+def test_asks__the_step_runs_again_with_the_answers() -> None:
+    world = Script(3, ())
+    assert turns(world).run([asking(ReadResetEpoch(), ReadStrikes())], call()) == [3, ()]
+    assert world.requests == [ReadResetEpoch(), ReadStrikes()]
+
+
+def test_next__the_next_step_sees_none_of_the_answers_before() -> None:
+    def first(state: State, seen: Seen, call: Call) -> Decision:
+        seen.of(ReadResetEpoch())
+        return Decision(state)
+
+    world = Script(3, 4)
+    assert turns(world).run([first, asking(ReadResetEpoch())], call()) == [4]
+
+
+def test_look_again__wait_and_begin_with_the_first_step_without_answers() -> None:
+    def second(state: State, seen: Seen, call: Call) -> Decision:
+        return Decision(state, (), LookAgain(200) if seen.of(ReadResetEpoch()) == 3 else Return("done"))
+
+    world, clock = Script(None, 3, None, 4), Hands()
+    assert turns(world, clock=clock).run([going_on(Log("first")), second], call()) == "done"
+    assert world.requests == [Log("first"), ReadResetEpoch(), Log("first"), ReadResetEpoch()]
+    assert clock.waits == [200]
+
+
+def test_effects__are_applied_in_their_order() -> None:
+    world = Script(None, None)
+    turns(world).run([going_on(Log("one"), Event("two", "")), asking()], call())
+    assert world.requests == [Log("one"), Event("two", "")]
+
+
+def test_fail__the_error_is_raised_once_the_effects_are_applied() -> None:
+    error = KafkaUnavailableError("no broker")
+
+    def step(state: State, seen: Seen, call: Call) -> Decision:
+        return Decision(state, (Log("last"),), Fail(error))
+
+    world = Script(None)
+    with pytest.raises(KafkaUnavailableError):
+        turns(world).run([step], call())
+    assert world.requests == [Log("last")]
+
+
+def test_a_verdict_in_the_middle__begin_with_the_first_step() -> None:
+    world = Script(None, Fenced(), None, 3)
+    member = turns(world)
+    assert member.run([going_on(Log("first")), asking(ReadResetEpoch())], call()) == [3]
+    assert world.requests == [Log("first"), ReadResetEpoch()] * 2
+    assert member.state.life == replace(LIFE, verdict=like(Fenced))
+
+
+def test_a_verdict_on_an_effect__those_behind_it_are_not_applied() -> None:
+    world = Script(Fenced(), None, None)
+    turns(world).run([going_on(ReadStrikes(), Log("behind")), asking()], call())
+    assert world.requests == [ReadStrikes(), ReadStrikes(), Log("behind")]
+
+
+@pytest.mark.parametrize(
+    ("verdict", "then"),
+    [
+        pytest.param(Rejoin(), LIFE.rejoining(), id="rejoin: it must join again"),
+        pytest.param(Lost(), replace(LIFE, verdict=like(Lost)), id="lost: until it is recovered"),
+        pytest.param(Recovering(), replace(LIFE, verdict=like(Recovering)), id="recovering: until that is over"),
+        pytest.param(Fenced(), replace(LIFE, verdict=like(Fenced)), id="fenced: until the query ends"),
+    ],
+)
+def test_refused__the_life_waits_for_the_step_of_the_verdict(verdict: Any, then: Life) -> None:
+    away = replace(LIFE, reached=False, away=Away(NOW, SILENT))
+    assert refused(away, verdict) == then
+
+
+SILENT = RedisUnavailableError("redis:6379 does not answer", "start it")
+
+
+def test_unanswered__away_since_the_first_call_that_was_not() -> None:
+    away = unanswered(LIFE, SILENT, NOW)
+    assert away == replace(LIFE, away=Away(NOW, SILENT))
+    assert unanswered(replace(away, away=replace(Away(NOW, SILENT), waited=True)), SILENT, NOW + 300) == away
+
+
+def test_an_outage__is_waited_for_and_ends_in_the_named_error() -> None:
+    world, clock = Script(*[SILENT] * 6), Hands()
+    member = turns(world, clock=clock)
+    with pytest.raises(RedisUnavailableError, match=r"for longer than redis.max.outage \(1000 ms\)"):
+        member.run([life.outage, asking(ReadResetEpoch())], call(max_outage_ms=1_000))
+    assert clock.waits == [200] * 5
+    assert member.state.life == LIFE
+
+
+def test_an_outage_that_ends__go_on() -> None:
+    world, clock = Script(SILENT, SILENT, 3), Hands()
+    member = turns(world, joined(life=replace(LIFE, reached=False)), clock)
+    assert member.run([life.outage, asking(ReadResetEpoch())], call()) == [3]
+    assert (clock.waits, member.state.life) == ([200, 200], LIFE)
+
+
+def test_two_outages_with_an_answer_between__each_has_its_own_patience() -> None:
+    world, clock = Script(SILENT, SILENT, 3, SILENT, SILENT, 4, ()), Hands()
+    member = turns(world, clock=clock)
+    assert member.run([life.outage, asking(ReadResetEpoch(), ReadStrikes())], call(max_outage_ms=401)) == [4, ()]
+    assert clock.waits == [200] * 4
+
+
+@pytest.mark.parametrize("request_", [ReadTopics(), Mirror((TP,), ("orders",))])
+def test_kafka_does_not_answer__the_error_is_the_callers(request_: Request[Any]) -> None:
+    world = Script(KafkaUnavailableError("no broker"))
+    with pytest.raises(KafkaUnavailableError):
+        turns(world).run([asking(request_)], call())
+
+
+def test_calls_of_a_member__have_ascending_numbers_and_the_others_none() -> None:
+    world = Script(answered(held()), 3, answered(True), answered(held()))
+    member = turns(world)
+    member.run([asking(ACQUIRE, ReadResetEpoch(), Finish({}))], call())
+    member.run([asking(ACQUIRE)], call())
+    assert world.numbers == ["1", "", "2", "3"]
+
+
+def test_a_call_that_is_made_again__has_a_number_of_its_own() -> None:
+    world = Script(SILENT, answered(held()))
+    turns(world).run([life.outage, asking(ACQUIRE)], call())
+    assert world.numbers == ["1", "2"]
+
+
+def test_the_caller__is_this_life_as_the_store_saw_it_last() -> None:
+    world = Script(answered(True, seq=9), answered(True))
+    turns(world).run([asking(Finish({}), Finish({TP: 5}))], call())
+    assert [caller for _, caller in world.asked] == [
+        Caller(MEMBER, "i-1", NONCE, "5", "1"),
+        Caller(MEMBER, "i-1", NONCE, "9", "2"),
+    ]
+
+
+def test_an_answer_of_redis__renews_the_lease_from_the_moment_of_the_call() -> None:
+    member = turns(Script(answered(True)), joined(life=replace(LIFE, lease_end_ms=NOW)))
+    member.run([asking(Finish({}))], call())
+    assert member.state.life == replace(LIFE, seq=9, lease_end_ms=NOW + SESSION_MS)
+
+
+def test_an_answer_of_another_nonce__is_late_and_renews_nothing() -> None:
+    member = turns(Script(answered(True, nonce="n-0")))
+    assert member.run([asking(Finish({}))], call()) == [True]
+    assert member.state.life == LIFE
+
+
+def test_a_renewal_of_the_heartbeat_thread__reaches_the_state_of_the_main_thread() -> None:
+    over = joined(life=replace(LIFE, lease_end_ms=NOW))
+    member = turns(Script(answered(None)), over)
+    member.once(Heartbeat())
+    assert member.state == over
+    member.run([asking()], call())
+    assert member.state == joined(life=replace(LIFE, seq=9, lease_end_ms=NOW + SESSION_MS))
+
+
+def test_a_renewal_of_an_older_nonce__changes_nothing() -> None:
+    member = turns(Script(answered(None, nonce="n-0")))
+    member.once(Heartbeat())
+    member.run([asking()], call())
+    assert member.state.life == LIFE
+
+
+def test_a_call_without_retries__its_verdict_is_the_callers_and_the_state_stays() -> None:
+    member = turns(Script(Fenced(), SILENT))
+    with pytest.raises(Fenced):
+        member.once(Heartbeat())
+    with pytest.raises(RedisUnavailableError):
+        member.once(Heartbeat())
+    assert member.state == joined()
+
+
+def test_the_last_commit__is_numbered_after_the_calls_before() -> None:
+    world = Script(answered(True), answered(True), True)
+    member = turns(world)
+    member.run([asking(Finish({}))], call())
+    assert member.numbered(Finish({})) is True
+    assert member.numbered(ReadStatus()) is True
+    assert world.numbers == ["1", "2", "3"]
+
+
+def test_a_new_call__begins_a_new_turn() -> None:
+    member = turns(Script(), joined(turn=Turn(learned=True, committed=True, fresh=True)))
+    member.run([asking()], call())
+    assert member.state.turn == Turn()
+
+
+def test_each_state__is_watched() -> None:
+    def broken(state: State, seen: Seen, call: Call) -> Decision:
+        return Decision(replace(state, turn=Turn(skipped=True)))
+
+    world = Script()
+    with pytest.raises(BrokenInvariantError):
+        turns(world).run([broken], call())
+    assert world.states == [joined()]
+
+
+def test_a_step__sees_the_time_of_the_clock() -> None:
+    def step(state: State, seen: Seen, call: Call) -> Decision:
+        return Decision(state, (), Return(seen.now_ms) if seen.now_ms > NOW else LookAgain(50))
+
+    assert turns(Script()).run([step], call()) == NOW + 50
+
+
+# -- whole calls -------------------------------------------------------------------------------------------------------
+
+
+class ByType(Script):
+    """A world that has an answer for each kind of request; a list is answered one after the other."""
+
+    def __init__(self, answers: Mapping[type, Any]) -> None:
+        super().__init__()
+        self.of = {kind: list(a) if isinstance(a, list) else a for kind, a in answers.items()}
+
+    def answer(self, request: Request[Any], caller: Caller) -> Any:
+        answer = self.of[type(request)]
+        if isinstance(answer, list):
+            answer = answer.pop(0) if len(answer) > 1 else answer[0]
+        self.answers.append(answer(request) if isinstance(answer, Callable) else answer)  # type: ignore[arg-type]
+        return super().answer(request, caller)
+
+    def names(self) -> str:
+        """What was asked since the last time, by name."""
+        found = " ".join(type(request).__name__ for request in self.requests)
+        self.asked.clear()
+        return found
+
+
+JOINED = requests.Joined(calls.Seen(NONCE, 1), NOW + SESSION_MS, {})
+
+
+def granted(request: Any) -> Allowance:
+    """All of it, in one lane."""
+    return Allowance(request.work, (), Cutting(1))
+
+
+def group(**changes: Any) -> ByType:
+    """A group of one member, whose partition has positions at 10 and a log end of 100."""
+    answers = {
+        "ReadTopics": TOPICS,
+        "ReadLogEnds": {TP: Bounds(0, 100)},
+        "ResolveOffsets": {TP: 0},
+        "ReadStable": {TP: 10},
+        "CreatePositions": 0,
+        "ReadWorking": frozenset(),
+        "Join": JOINED,
+        "LookAtGroup": answered(look(), seq=2),
+        "Acquire": answered(held(10), seq=3),
+        "Notify": True,
+        "ReportEnds": None,
+        "ReadStrikes": (),
+        "Grant": granted,
+        "Learn": None,
+        "DescribeLanes": LanesTold(),
+        "ShowLanes": True,
+        "Log": True,
+        **changes,
+    }
+    return ByType({getattr(requests, name): answer for name, answer in answers.items()})
+
+
+def test_the_first_call_of_a_member__joins_acquires_and_plans() -> None:
+    world = group()
+    member = turns(world, State(FRESH))
+    end = member.run(NEXT_OFFSET, call(FIRST))
+    assert end == replace(end_of(10, 100), member="m-minted")
+    assert world.names() == (
+        "ReadTopics Learn ReadWorking Join ReadStable ResolveOffsets CreatePositions LookAtGroup Acquire Notify "
+        "ReadLogEnds ReportEnds ReadWorking ReadStrikes Grant DescribeLanes ShowLanes ReadTopics"
+    )
+
+
+def idle() -> tuple[ByType, Hands, Turns]:
+    """A member that has found nothing to read."""
+    world, clock = group(Acquire=answered(held(100), seq=3)), Hands()
+    member = turns(world, State(FRESH), clock)
+    assert member.run(NEXT_OFFSET, call(FIRST)) is None
+    world.names()
+    return world, clock, member
+
+
+def test_an_idle_look__rests_and_asks_redis_once() -> None:
+    world, clock, member = idle()
+    assert member.run(NEXT_OFFSET, call(FIRST)) is None
+    assert (world.names(), clock.waits) == ("Learn LookAtGroup ReadLogEnds", [250])
+
+
+def test_new_records_after_an_idle_look__acquire_again_before_the_plan() -> None:
+    world, _, member = idle()
+    world.of[requests.ReadLogEnds] = {TP: Bounds(0, 120)}
+    assert member.run(NEXT_OFFSET, call(FIRST)) == replace(end_of(100, 120), member="m-minted")
+    assert world.names() == (
+        "Learn LookAtGroup ReadLogEnds ReportEnds Grant LookAtGroup Acquire ReadLogEnds ReadWorking ReadTopics"
+    )
+
+
+def test_lost_in_the_middle_of_a_look__recover_join_again_and_plan() -> None:
+    world = group(
+        Acquire=[Lost("the run id of Redis has changed"), answered(held(10), "n-2", 3)],
+        Join=[JOINED, replace(JOINED, seen=calls.Seen("n-2", 1))],
+        LookAtGroup=[answered(look(), seq=2), answered(look(), "n-2", 2)],
+        ReadGroupOffsets={},
+        ReadResetEpoch=0,
+        Recover=None,
+    )
+    member = turns(world, State(FRESH))
+    assert member.run(NEXT_OFFSET, call(FIRST)) == replace(end_of(10, 100), member="m-minted")
+    assert world.names() == (
+        "ReadTopics Learn ReadWorking Join ReadStable ResolveOffsets CreatePositions LookAtGroup Acquire "
+        "ReadGroupOffsets ReadResetEpoch Recover Log ReadWorking Join "
+        "ReadStable ResolveOffsets CreatePositions LookAtGroup Acquire Notify "
+        "ReadLogEnds ReportEnds ReadWorking ReadStrikes Grant DescribeLanes ShowLanes ReadTopics"
+    )
+    assert member.state.life.nonce == "n-2"
+
+
+def test_lease_over_before_the_plan__heartbeat_and_look_again() -> None:
+    """Others may have acquired the ranges meanwhile."""
+    world, clock = group(Heartbeat=answered(None, seq=4)), Hands()
+
+    def slow(request: Any) -> Allowance:
+        clock.wait(SESSION_MS)
+        return granted(request)
+
+    world.of[requests.Grant] = slow
+    member = turns(world, State(FRESH), clock)
+    member.run(NEXT_OFFSET, call(FIRST))
+    assert world.names().endswith(
+        "Grant DescribeLanes ShowLanes Heartbeat ReadTopics LookAtGroup ReadLogEnds ReadStrikes ReadTopics"
+    )
+    assert member.state.life.lease_end_ms > clock.now
+
+
+def test_alive__a_verdict_is_handled_before_anything_else() -> None:
+    """The steps of all calls begin with those that handle verdicts."""
+    names = [step.__name__ for step in ALIVE]
+    assert names == ["outage", "see_topics", "fenced", "recover", "assert_positions", "busy"]
+    assert NEXT_OFFSET[: len(ALIVE)] == ALIVE
+
+
+def test_trigger_once__reads_everything() -> None:
+    world = group()
+    turns(world, State(FRESH)).run(NEXT_OFFSET, call(FIRST, Limits(everything=True)))
+    (asked,) = [r for r in world.requests if isinstance(r, requests.Grant)]
+    assert asked.everything
+    assert Join not in {type(r) for r in world.requests[:3]}
