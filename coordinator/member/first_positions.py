@@ -44,7 +44,7 @@ def first_positions(state: State, seen: Seen, call: Call) -> Decision:
 
 def _loss(status: Status | None, offsets: mirroring.GroupOffsets) -> Lost | None:
     if status is None:
-        return Absent() if mirroring.is_mirror(offsets) else None
+        return Absent("Redis holds nothing of this group") if mirroring.is_mirror(offsets) else None
     if status.reset < mirroring.latest_reset(offsets):
         return Lost("Kafka's own group knows of a reset that Redis does not")
     return None

@@ -250,7 +250,8 @@ class Service:
         self.heartbeat()  # it alone pushes the group's expiry, and a short run has not had one
         under_way = self.state.commits.under_way
         if under_way and self.state.life.nonce and self._once(under_way.request, "last commit", numbered=True):
-            self._turns.become(replace(self.state, evidence=self.state.evidence.confirmed()))
+            commits = replace(self.state.commits, under_way=None)
+            self._turns.become(replace(self.state, evidence=self.state.evidence.confirmed(), commits=commits))
         self._warn_of_parked_lanes()
         unconfirmed = self.state.evidence.unconfirmed_ranges
         ranges = {tp: unconfirmed.get(tp, ()) for tp in {*self.state.log.bounds, *unconfirmed}}

@@ -80,10 +80,12 @@ def refuse_others(state: State, seen: Seen, call: Call) -> Decision:
 
 
 def learn(state: State, seen: Seen, call: Call) -> Decision:
-    """Once in each call: the batch that ends here is in the sink."""
-    if not state.turn.learned:
-        seen.of(Learn(call.offset))
-    return Decision(replace(state, turn=replace(state.turn, learned=True)))
+    """Once in each call: the batch that ends here is in the sink, so nothing is unconfirmed."""
+    if state.turn.learned:
+        return Decision(state)
+    seen.of(Learn(call.offset))
+    turn = replace(state.turn, learned=True)
+    return Decision(replace(state, evidence=state.evidence.confirmed(), turn=turn))
 
 
 def take_positions(state: State, seen: Seen, call: Call) -> Decision:

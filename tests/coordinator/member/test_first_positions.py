@@ -18,7 +18,7 @@ from coordinator.member.requests import (
     ReadStatus,
     ResolveOffsets,
 )
-from coordinator.member.state import Mirrored, Owning, Shown, State
+from coordinator.member.state import LogView, Mirrored, Owning, Shown, State
 from coordinator.offset_spec import AtOffsets, Earliest, Latest
 from coordinator.progress.mirror import entry
 from coordinator.ranges import WHOLE
@@ -32,6 +32,7 @@ from states import (
     GROWN_LOG,
     LOG,
     NONCE,
+    NOW,
     ORDERS,
     RECREATED,
     TP,
@@ -91,7 +92,9 @@ def test_a_mirror_without_a_group_in_redis__a_loss_and_never_a_new_group() -> No
     decision = decided(
         first_positions, NEW, call(), (ReadGroupOffsets(), {TP: entry(42, 0, "id-1")}), (ReadStatus(), None)
     )
-    assert decision == Decision(joined(life=replace(FRESH, verdict=like(Absent))), (), LookAgain())
+    assert decision == Decision(
+        joined(life=replace(FRESH, verdict=like(Absent, "Redis holds nothing of this group"))), (), LookAgain()
+    )
 
 
 def test_a_mirror_of_a_later_reset_than_redis_knows__a_loss() -> None:
@@ -223,6 +226,31 @@ def test_the_users_start_does_not_count__warn(before: Shown, warnings: tuple[Log
         (ReadStable(("orders",)), {TP: 42}),
     )
     assert decision == Decision(shown(state), warnings, Return(None))
+
+
+def test_the_group_has_positions_of_other_topics_only__no_warning() -> None:
+    others = Status(Seen(NONCE, 5), 0, {"other": KnownTopic("id-9", 1)})
+    stable: Answer = ReadStable(("other",)), {TopicPartition("other", 0): 3}
+    answers: tuple[Answer, ...] = (
+        (ReadGroupOffsets(), {}),
+        (ReadStatus(), others),
+        stable,
+        (ResolveOffsets(Latest(), (TP,)), {TP: 100}),
+        (CreatePositions({"orders": ORDERS}, {TP: 100}, GRACE_MS), 1),
+        MIRROR,
+    )
+    decision = decided(first_positions, NEW, call(starting_option="startingOffsets"), *answers)
+    assert decision.effects == ()
+
+
+def test_a_new_group_whose_pattern_means_no_topic_yet__create_it_all_the_same() -> None:
+    state = joined(life=FRESH, log=LogView(asked_ms=NOW))
+    answers: tuple[Answer, ...] = (
+        (ReadGroupOffsets(), {}),
+        (ReadStatus(), None),
+        (CreatePositions({}, {}, GRACE_MS, create=True), 0),
+    )
+    assert decided(first_positions, state, call(), *answers) == Decision(shown(state), (), Return(None))
 
 
 def placed(*partitions: object, at: str = NONCE) -> Owning:

@@ -172,6 +172,15 @@ def test_a_growth_that_nobody_recorded__waits_for_a_grace_from_now() -> None:
     assert decision == asks(lost(log=GROWN_LOG), request)
 
 
+def test_growths_that_were_recorded_again__this_process_knows_them() -> None:
+    mirror = {TP: entry(15, 0, "id-1"), TP1: entry(0, 0, "id-1", GROWTH)}
+    request = Recover(str(LOST), 0, {"orders": GROWN}, {TP: 15, TP1: 0}, (GROWTH,))
+    answers: tuple[Answer, ...] = (ReadGroupOffsets(), mirror), (ReadResetEpoch(), 0), (request, None)
+    decision = decided(recover, lost(log=GROWN_LOG), call(), *answers)
+    then = joined(log=GROWN_LOG, life=LIFE.rejoining(), mirrored=Mirrored(growths=(GROWTH,)))
+    assert decision == Decision(then, (WHY,), LookAgain())
+
+
 def test_given_partitions__a_growth_is_not_seen() -> None:
     given = Assigned({TP: (WHOLE,)})
     mirror: Mapping[Any, Any] = {TP: entry(15, 0, "id-1")}

@@ -1,0 +1,238 @@
+"""A member's service: the policies at its start, its heartbeat and its leave, on a world with written answers."""
+
+import logging
+from dataclasses import replace
+from typing import Any, cast
+
+import pytest
+
+from coordinator.assignment.policies import Policy
+from coordinator.clock import Clock
+from coordinator.errors import (
+    IndividualCommitNotAllowedError,
+    RedisUnavailableError,
+    TopicRangeFetchNotAllowedError,
+)
+from coordinator.member.apply import World
+from coordinator.member.decision import Decision, Return
+from coordinator.member.heartbeat import Pulse
+from coordinator.member.invariants import check
+from coordinator.member.requests import (
+    Commit,
+    Heartbeat,
+    Leave,
+    Log,
+    Mirror,
+    Notify,
+    ReadPolicy,
+    ReportWorking,
+    Request,
+)
+from coordinator.member.service import AUTHORIZE, CHECK_POLICIES, NEXT_OFFSET, TASKS, Service
+from coordinator.member.state import Commits, CommitUnderWay, Evidence, Mirrored, State, Strikes
+from coordinator.member.turns import Turns
+from coordinator.offset_spec import Latest
+from coordinator.plan.planning import Cutting
+from coordinator.ranges import WHOLE
+from coordinator.redis import calls
+from coordinator.redis.calls import Answer, Caller
+from coordinator.redis.membership import Joining
+from coordinator.redis.store import Moved
+from coordinator.settings import GroupSettings
+from coordinator.subscription import Topics
+from coordinator.verdicts import Rejoin
+from states import FRESH, LIFE, NONCE, NOW, TP, call, decided, end_of, fails, joined, owns, struck
+
+POLICIES = CHECK_POLICIES[-1]
+
+
+def test_nothing_is_demanded__policies_are_not_read() -> None:
+    assert decided(POLICIES, joined(), call()) == Decision(joined(), (), Return(None))
+
+
+@pytest.mark.parametrize(
+    ("policy", "outcome"),
+    [
+        pytest.param(Policy(), Return(None), id="allowed"),
+        pytest.param(Policy(refused_topics=frozenset({"other"})), Return(None), id="refused for another topic"),
+        pytest.param(
+            Policy(accept_individual_commit=False),
+            fails(IndividualCommitNotAllowedError, "accept.individual.commit=false"),
+            id="code 88",
+        ),
+        pytest.param(
+            Policy(refused_topics=frozenset({"orders"})),
+            fails(TopicRangeFetchNotAllowedError, "accept.range.fetch=false"),
+            id="code 89",
+        ),
+    ],
+)
+def test_parts_of_partitions_are_demanded__as_policies_allow(policy: Policy, outcome: Any) -> None:
+    decision = decided(POLICIES, joined(), call(demanding=True), (ReadPolicy(), policy))
+    assert decision == Decision(joined(), (), outcome)
+
+
+ORDER = {
+    NEXT_OFFSET: "accept strike_before_join witness join commit follow see_logs settle_losses limit pace_batch "
+    "look_closer end_run plan_batch",
+    AUTHORIZE: "accept strike_before_join arrive join authorize leave_out_struck return_readable",
+    TASKS: "accept strike_before_join arrive join authorize leave_out_struck return_tasks",
+}
+
+
+@pytest.mark.parametrize(("steps", "names"), ORDER.items(), ids=["next_offset", "authorize", "tasks"])
+def test_steps__come_in_this_order(steps: Any, names: str) -> None:
+    """Positions move before ranges are released; log ends are read after ranges were acquired."""
+    wanted = names.split()
+    assert [name for step in steps if (name := step.__name__) in wanted] == wanted
+
+
+class Hands:
+    """A clock that stands still."""
+
+    def now_ms(self) -> int:
+        return NOW
+
+    def wall_ms(self) -> int:
+        return NOW
+
+    def wait(self, ms: int) -> None:
+        raise AssertionError("neither a heartbeat nor a leave waits")
+
+
+class Script:
+    """A world that gives the next answer to each call, and raises those that are errors."""
+
+    settings = GroupSettings("g", watch=check)
+
+    def __init__(self, *answers: Any) -> None:
+        self.answers, self.asked = list(answers), list[Request[Any]]()
+
+    def answer(self, request: Request[Any], caller: Caller) -> Any:
+        self.asked.append(request)
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+def service(state: State, world: Script) -> Service:
+    """A service in this state, which calls this world; Redis knows that it works on nothing."""
+    clock = cast(Clock, Hands())
+    parts = GroupSettings("g"), Topics(("orders",)), Latest(), Cutting(1)
+    made = Service(*parts, store=cast(Any, None), log=cast(Any, None), clock=clock, me=Joining({}))
+    made._turns = Turns(state, cast(World, world), clock)
+    made._pulse = Pulse(("", NONCE))
+    return made
+
+
+RENEWED = Answer(calls.Seen(NONCE, 9), None)
+SILENT = RedisUnavailableError("redis:6379 does not answer", "start it")
+REVOKED = Notify({TP: (WHOLE,)}, {}, {})
+MIRROR = Mirror((TP,), ("orders",))
+
+
+def test_heartbeat__renew_the_lease() -> None:
+    world = Script(RENEWED)
+    service(joined(), world).heartbeat()
+    assert world.asked == [Heartbeat()]
+
+
+def test_heartbeat_before_it_has_joined__ask_nothing() -> None:
+    world = Script()
+    service(joined(life=FRESH), world).heartbeat()
+    assert world.asked == []
+
+
+@pytest.mark.parametrize("error", [pytest.param(Rejoin(), id="a verdict"), pytest.param(SILENT, id="an outage")])
+def test_heartbeat_is_refused__it_is_left_to_the_next_call_of_spark(error: Exception) -> None:
+    world = Script(error, True)
+    member = service(joined(), world)
+    member.heartbeat()
+    assert member.state == joined()
+    assert world.asked[0] == Heartbeat()
+
+
+def test_outage__one_line_for_several_heartbeats() -> None:
+    world = Script(SILENT, True, SILENT)
+    member = service(joined(), world)
+    member.heartbeat()
+    member.heartbeat()
+    assert [type(request) for request in world.asked] == [Heartbeat, Log, Heartbeat]
+
+
+def test_first_heartbeat_at_a_nonce__report_that_nothing_is_under_way() -> None:
+    world = Script(RENEWED, RENEWED)
+    member = service(joined(), world)
+    member._pulse = Pulse()
+    member.heartbeat()
+    assert world.asked == [Heartbeat(), ReportWorking("")]
+
+
+def test_slices_that_were_reported__are_withdrawn_once() -> None:
+    """Redis holds slices of this member, none of which is under way any more."""
+    world = Script(RENEWED, RENEWED, RENEWED)
+    member = service(joined(), world)
+    member._pulse = replace(member._pulse, working=("orders 0 ...", NONCE))
+    member.heartbeat()
+    member.heartbeat()
+    assert world.asked == [Heartbeat(), ReportWorking(""), Heartbeat()]
+
+
+def test_leave__free_all_ranges_and_mirror() -> None:
+    world = Script(RENEWED, 0, True, True)
+    member = service(owns(), world)
+    member.leave()
+    assert world.asked == [Heartbeat(), Leave({TP: ()}), REVOKED, MIRROR]
+    assert (member.state.life, member.state.owning.shown) == (replace(LIFE, nonce=""), {})
+
+
+def test_leave_with_an_unconfirmed_slice__keep_its_range() -> None:
+    world = Script(RENEWED, 1, True, True)
+    service(owns(evidence=Evidence(unconfirmed=(end_of(10, 20),))), world).leave()
+    assert world.asked == [Heartbeat(), Leave({TP: (WHOLE,)}), Notify({}, {TP: (WHOLE,)}, {}), MIRROR]
+
+
+START = end_of(10, 20)
+COMMIT = Commit(START, {}, "")
+COMMITTING = owns(commits=Commits(CommitUnderWay(START, COMMIT, None)), evidence=Evidence(START, None, (START,)))
+
+
+def test_leave_in_a_commit__commit_once_more_and_free_its_range() -> None:
+    world = Script(RENEWED, Answer(calls.Seen(NONCE, 9), Moved({}, exactly=True)), 0, True, True)
+    service(COMMITTING, world).leave()
+    assert world.asked == [Heartbeat(), COMMIT, Leave({TP: ()}), REVOKED, MIRROR]
+
+
+def test_leave_in_a_commit_that_fails_again__keep_its_range() -> None:
+    world = Script(RENEWED, SILENT, True, 1, True, True)
+    service(COMMITTING, world).leave()
+    assert [r for r in world.asked if isinstance(r, Leave)] == [Leave({TP: (WHOLE,)})]
+
+
+def test_leave_fails__the_listener_has_lost_its_ranges_and_the_lease_ends_by_itself() -> None:
+    world = Script(RENEWED, Rejoin(), True)
+    member = service(owns(), world)
+    member.leave()
+    assert world.asked == [Heartbeat(), Leave({TP: ()}), Notify({}, {TP: (WHOLE,)}, {})]
+    assert member.state.life == LIFE
+
+
+def test_leave_before_it_has_joined__ask_nothing() -> None:
+    world = Script()
+    service(joined(life=FRESH), world).leave()
+    assert world.asked == []
+
+
+def test_leave_beside_plain_consumers__do_not_mirror() -> None:
+    world = Script(RENEWED, 0, True)
+    service(owns(mirrored=Mirrored(allowed=False)), world).leave()
+    assert world.asked == [Heartbeat(), Leave({TP: ()}), REVOKED]
+
+
+def test_leave_with_parked_lanes__warn(caplog: pytest.LogCaptureFixture) -> None:
+    parked = struck(12, 20, count=2, parked=True)
+    with caplog.at_level(logging.WARNING):
+        service(joined(life=FRESH, strikes=Strikes((parked,), NOW)), Script()).leave()
+    (line,) = caplog.messages
+    assert line.startswith("group g: parked lanes stay unread: 1, of them orders-0 at offset 12; `coop-kafka parked g`")

@@ -1,0 +1,215 @@
+"""The steps of a query without a group: its checkpoint holds its positions."""
+
+from dataclasses import replace
+from typing import Any, cast
+
+import pytest
+
+from coordinator.clock import Clock
+from coordinator.cost.guesses import Allowance
+from coordinator.errors import CheckpointMismatchError, DataLossError
+from coordinator.member import standalone
+from coordinator.member.apply import World
+from coordinator.member.decision import Call, Decision, LookAgain, Return
+from coordinator.member.requests import (
+    Grant,
+    Learn,
+    Log,
+    Pack,
+    ReadEpochEnds,
+    ReadLogEnds,
+    ReadTopics,
+    Request,
+    ResolveOffsets,
+)
+from coordinator.member.state import Evidence, Life, Owning, Pace, State, Turn
+from coordinator.member.turns import Turns
+from coordinator.offset_spec import Latest
+from coordinator.plan.planning import Cutting
+from coordinator.progress.ownership import Owned
+from coordinator.progress.segments import Progress, Segment
+from coordinator.progress.stream_offset import ALONE, Lane, StreamOffset
+from coordinator.ranges import WHOLE, HashRange, OffsetRange
+from coordinator.redis.store import Acquired
+from coordinator.settings import GroupSettings
+from coordinator.subscription import Assigned, Bounds
+from states import LEFT, LOG, NOW, ORDERS, RECREATED, RIGHT, TP, TP1, asks, call, decided, fails
+
+GIVEN = Assigned({TP: (WHOLE,)})
+QUERY = State(Life(""), LOG)
+
+
+def at(start: int, until: int | None = None, hashes: HashRange = WHOLE, **changes: Any) -> StreamOffset:
+    """An offset without a group, that reads from `start` to `until`."""
+    reads = (OffsetRange(start, until),) if until else ()
+    lanes = {TP: (Lane(hashes, ALONE, start, reads),)}
+    return replace(StreamOffset(None, topic_ids={"orders": "id-1"}, lanes=lanes), **changes)
+
+
+def ours(offset: StreamOffset | None = None, given: Assigned = GIVEN, **settings: Any) -> Call:
+    """A call of Spark on a query without a group."""
+    of = call(offset or StreamOffset(None), subscription=given)
+    return replace(of, setup=replace(of.setup, settings=GroupSettings("", **settings)))
+
+
+def owns(position: int, **changes: Any) -> State:
+    """The query is at this position."""
+    progress = {TP: Progress.starting_at(position)}
+    acquired = Acquired(0, {"orders": "id-1"}, {TP: (Owned(WHOLE, ALONE),)}, progress, {})
+    return replace(QUERY, owning=Owning(acquired), **changes)
+
+
+def test_first__resolve_the_starting_offsets() -> None:
+    decision = decided(standalone.initial, QUERY, ours(), (ResolveOffsets(Latest(), (TP,)), {TP: 100}))
+    assert decision == Decision(replace(QUERY, initial=at(100)), (), Return(at(100)))
+
+
+def test_first_of_two_ranges__each_begins_there() -> None:
+    halves = Assigned({TP: (LEFT, RIGHT)})
+    decision = decided(standalone.initial, QUERY, ours(given=halves), (ResolveOffsets(Latest(), (TP,)), {TP: 100}))
+    lanes = {TP: (Lane(LEFT, ALONE, 100), Lane(RIGHT, ALONE, 100))}
+    assert decision.outcome == Return(at(100, lanes=lanes))
+
+
+def test_resolved__once_in_a_process() -> None:
+    state = replace(QUERY, initial=at(90))
+    assert decided(standalone.initial, state, ours()) == Decision(state, (), Return(at(90)))
+
+
+def test_available_now__the_targets_are_the_log_ends() -> None:
+    decision = decided(standalone.set_targets, QUERY, ours())
+    assert decision == Decision(replace(QUERY, pace=Pace({TP: 100})), (), Return(None))
+
+
+@pytest.mark.parametrize(
+    ("offset", "words"),
+    [
+        pytest.param(at(10, group="g"), "belongs to group 'g'", id="of a group"),
+        pytest.param(at(10, hashes=LEFT), "belongs to other partitions or key ranges", id="of fewer hashes"),
+        pytest.param(at(10, lanes={TP1: at(10).lanes[TP]}), "belongs to other partitions", id="of another partition"),
+    ],
+)
+def test_a_checkpoint_of_another_query__refuse(offset: StreamOffset, words: str) -> None:
+    decision = decided(standalone.refuse_others, QUERY, ours(offset))
+    assert decision == Decision(QUERY, (), fails(CheckpointMismatchError, words))
+
+
+def test_a_checkpoint_of_this_query__however_it_was_cut() -> None:
+    cut = at(10, lanes={TP: (Lane(LEFT, ALONE, 10), Lane(RIGHT, ALONE, 12))})
+    assert decided(standalone.refuse_others, QUERY, ours(cut)) == Decision(QUERY)
+
+
+def test_in_the_sink__learn_once_and_nothing_is_unconfirmed() -> None:
+    state = replace(QUERY, evidence=Evidence(unconfirmed=(at(10, 20),)))
+    decision = decided(standalone.learn, state, ours(at(10, 20)), (Learn(at(10, 20)), None))
+    then = replace(QUERY, turn=Turn(learned=True))
+    assert decision == Decision(then)
+    assert decided(standalone.learn, then, ours(at(10, 20))) == Decision(then)
+
+
+def test_start__its_ends_are_the_positions() -> None:
+    start = at(10, lanes={TP: (Lane(LEFT, ALONE, 10, (OffsetRange(10, 20),)), Lane(RIGHT, ALONE, 15))})
+    decision = decided(standalone.take_positions, QUERY, ours(start))
+    progress = {TP: Progress((Segment(LEFT, 20), Segment(RIGHT, 15)))}
+    acquired = Acquired(0, {"orders": "id-1"}, {TP: (Owned(WHOLE, ALONE),)}, progress, {})
+    assert decision == Decision(replace(QUERY, owning=Owning(acquired)))
+
+
+AGED = replace(LOG, bounds={TP: Bounds(30, 100)})
+AGED_TEXT = "orders-0: records 20-29 are gone before they were read"
+
+
+def test_lost_under_fail_on_data_loss__the_query_ends() -> None:
+    state = replace(QUERY, log=AGED)
+    assert decided(standalone.take_positions, state, ours(at(10, 20))) == Decision(
+        state, (), fails(DataLossError, AGED_TEXT)
+    )
+
+
+def test_lost__move_on_and_warn() -> None:
+    decision = decided(standalone.take_positions, replace(QUERY, log=AGED), ours(at(10, 20), fail_on_data_loss=False))
+    assert decision == Decision(owns(30, log=AGED), (Log(f"lost records: {AGED_TEXT}"),))
+
+
+def test_the_log_was_cut_under_an_older_leader_epoch__move_back() -> None:
+    state = replace(QUERY, log=replace(LOG, bounds={TP: Bounds(0, 100, 4)}))
+    start = at(10, 20, leader_epochs={TP: 3})
+    answer = (ReadEpochEnds({TP: 3}), {TP: 15})
+    decision = decided(standalone.take_positions, state, ours(start, fail_on_data_loss=False), answer)
+    assert decision.state.owning == owns(15).owning
+
+
+def test_nothing_to_read__no_offset() -> None:
+    state = owns(100, pace=Pace(idle=({}, {})))
+    assert decided(standalone.look_closer, state, ours()) == Decision(state, (), Return(None))
+
+
+@pytest.mark.parametrize(
+    ("topic", "outcome"),
+    [
+        pytest.param(ORDERS, Decision(QUERY).outcome, id="the same: plan"),
+        pytest.param(RECREATED, LookAgain(), id="recreated: look again"),
+    ],
+)
+def test_something_to_read__look_at_the_topics_first(topic: Any, outcome: Any) -> None:
+    decision = decided(standalone.look_closer, owns(10), ours(), (ReadTopics(again=True), {"orders": topic}))
+    log = replace(LOG, topics={"orders": topic}, beginnings=None)
+    assert decision == Decision(owns(10, log=log), (), outcome)
+
+
+def test_before_a_batch_is_read__look_at_the_topics() -> None:
+    decision = decided(standalone.see_topics_again, QUERY, ours(), (ReadTopics(again=True), {"orders": ORDERS}))
+    assert decision == Decision(replace(QUERY, log=replace(LOG, beginnings=None)))
+
+
+RECREATED_QUERY = replace(QUERY, log=replace(LOG, topics={"orders": RECREATED}))
+
+
+def test_all_of_a_batch__is_readable() -> None:
+    assert decided(standalone.return_readable, QUERY, ours(at(10, 20))) == Decision(QUERY, (), Return(at(10, 20)))
+
+
+def test_a_topic_was_recreated_since_the_plan__data_loss() -> None:
+    decision = decided(standalone.return_readable, RECREATED_QUERY, ours(at(10, 20)))
+    assert decision == Decision(RECREATED_QUERY, (), fails(DataLossError, "was deleted and created again"))
+
+
+def test_a_topic_was_recreated_without_fail_on_data_loss__it_is_left_out() -> None:
+    decision = decided(standalone.return_readable, RECREATED_QUERY, ours(at(10, 20), fail_on_data_loss=False))
+    assert decision.outcome == Return(at(10, 20, lanes={}))
+
+
+def test_a_batch__is_packed() -> None:
+    offset = at(10, 20)
+    assert decided(standalone.return_tasks, QUERY, ours(offset)) == asks(QUERY, Pack(offset, offset, trial=False))
+
+
+class EndlessLog:
+    """A world without Redis, whose log has ten more records at each look; the clock stands still."""
+
+    def __init__(self) -> None:
+        self.settings, self.end = GroupSettings(""), 0
+
+    def now_ms(self) -> int:
+        return NOW
+
+    def answer(self, request: Request[Any], caller: object) -> Any:
+        match request:
+            case ReadTopics():
+                return {"orders": ORDERS}
+            case ReadLogEnds():
+                self.end += 10
+                return {TP: Bounds(0, self.end)}
+            case Grant(work):
+                return Allowance(work, (), Cutting(1))
+            case _:
+                return None
+
+
+def test_many_batches__only_the_last_one_is_unconfirmed() -> None:
+    """What the sink has completed is not kept: a query runs for months."""
+    world, start = EndlessLog(), at(0)
+    turns = Turns(replace(QUERY, log=replace(LOG, bounds={})), cast(World, world), cast(Clock, world))
+    for _ in range(3):
+        start = turns.run(standalone.NEXT_OFFSET, ours(start))
+    assert turns.state.evidence.unconfirmed == (at(20, 30),)
