@@ -64,10 +64,12 @@ def test_every_file_that_is_named_exists() -> None:
 
 
 def test_every_link_has_a_target() -> None:
-    headings = {re.sub(r"[^a-z0-9 -]", "", h.lower()).replace(" ", "-") for h in re.findall(r"^## (.+)$", PAGE, re.M)}
+    headings = {
+        re.sub(r"[^a-z0-9 -]", "", h.lower()).replace(" ", "-") for h in re.findall(r"^## (.+)$", PAGE, re.MULTILINE)
+    }
     for document, anchor in re.findall(r"\]\(([^)#\s]*)#?([^)\s]*)\)", PAGE):
         text = (ROOT / document).read_text(encoding="utf-8") if document else ""
-        of_document = {h.lower().replace(" ", "-") for h in re.findall(r"^#+ (.+)$", text, re.M)}
+        of_document = {h.lower().replace(" ", "-") for h in re.findall(r"^#+ (.+)$", text, re.MULTILINE)}
         anchors = {*re.findall(r'<a id="([^"]+)">', text), *of_document} if document else headings
         assert not anchor or anchor in anchors, f"{document}#{anchor}"
 
