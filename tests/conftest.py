@@ -29,7 +29,6 @@ from broker_jars import CONNECTOR, ROOT
 from command_runs import Run
 from coordinator.subscription import TopicPartition
 from group_services import Group
-from second_try import pytest_runtest_makereport, pytest_sessionfinish  # noqa: F401 - hooks, which pytest finds here
 from secure_listener import SecureListener
 from store_world import StoreServer, World
 from streams import Stream, keyed
