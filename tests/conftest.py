@@ -44,6 +44,8 @@ settings.register_profile("here", deadline=None)  # how long an example takes is
 settings.load_profile("here")
 
 os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+# Every JVM here lives for minutes at most. With one compiler and one collector thread it needs far less CPU time.
+os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 
 @pytest.fixture(scope="session", autouse=True)
