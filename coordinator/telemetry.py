@@ -1,6 +1,6 @@
-"""Reports of executors: the cost of a slice for the task that read it. The planner guesses by them; positions never do.
+"""Reports of tasks: the cost of a slice and of its keys. The planner uses them as guesses, never as facts of positions.
 
-Values only. In `spark_coop_source`, `telemetry` measures and sends them, and `driver.telemetry_receiver` receives them.
+Values only. `spark_coop_source.telemetry` measures and sends them; `spark_coop_source.driver` receives them.
 """
 
 from collections.abc import Sequence

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class CoopKafkaDataSource(DataSource):
-    """The Kafka source that splits partitions by key hash; see README for its options."""
+    """The Kafka source that splits partitions by key hash; docs/options.md lists its options."""
 
     _has_reader = False
 

@@ -29,7 +29,6 @@ from broker_jars import CONNECTOR, ROOT
 from command_runs import Run
 from coordinator.subscription import TopicPartition
 from group_services import Group
-from second_try import pytest_runtest_makereport, pytest_sessionfinish  # noqa: F401 - hooks, which pytest finds here
 from secure_listener import SecureListener
 from store_world import StoreServer, World
 from streams import Stream, keyed
@@ -45,6 +44,8 @@ settings.register_profile("here", deadline=None)  # how long an example takes is
 settings.load_profile("here")
 
 os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+# Every JVM here lives for minutes at most. With one compiler and one collector thread it needs far less CPU time.
+os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 
 @pytest.fixture(scope="session", autouse=True)

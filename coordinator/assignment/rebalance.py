@@ -1,4 +1,4 @@
-"""From an assignment to what one member does about it: what it gives up. Pure."""
+"""What one member must give up, from its owned ranges and the assignment. Pure."""
 
 from collections.abc import Iterable
 

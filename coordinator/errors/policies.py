@@ -1,6 +1,6 @@
 """Errors of policies and limits, each with a number.
 
-Kafka uses the same numbers for other errors. Coop-kafka never sends them to a broker.
+Kafka uses the same numbers for other errors. Coop-kafka never sends them to a broker (rule: commit-error-codes).
 """
 
 from typing import ClassVar

@@ -4,7 +4,7 @@ from coordinator import verdicts
 from coordinator.group_state import check_schema
 from coordinator.operations.copied_state import is_copied
 from coordinator.operations.copies import GroupCopy
-from coordinator.operations.refusals import operator, refusal
+from coordinator.operations.refusals import operator, refusal, refused
 from coordinator.redis.client import RedisClient
 from coordinator.redis.operator import OperatorVerbs
 
@@ -28,7 +28,5 @@ def restore(client: RedisClient, copy: GroupCopy) -> None:
     its checkpoint, prove to be done since.
     """
     copy.check()
-    try:
+    with refused(copy.group):
         OperatorVerbs.of_group(client, copy.group).restore(copy.keys, f"by {operator()}: a copy of {copy.taken_ms} ms")
-    except verdicts.Verdict as verdict:
-        raise refusal(copy.group, verdict) from None

@@ -19,7 +19,7 @@ from coordinator import verdicts
 from coordinator.errors import CoopKafkaError, UnknownGroupError
 from coordinator.group_state import GroupState
 from coordinator.offset_spec import AtTimestamp
-from coordinator.operations.refusals import operator, refusal
+from coordinator.operations.refusals import operator, refusal, refused
 from coordinator.operations.reset_plan import Chosen, Move, Target, known_after, moves, partitions_of
 from coordinator.ports import Log
 from coordinator.progress import mirror
@@ -110,13 +110,10 @@ class Operator:
 
     def remains(self) -> Remains:
         """What there is to delete; refused while members live, `UnknownGroupError` if there is nothing."""
-        try:
+        with refused(self._group):
             keys = self._store.deletable(self._store.names())
-        except verdicts.Verdict as verdict:
-            raise refusal(self._group, verdict) from None
-        ours = [tp for tp, entry in self._log.group_offsets(self._group).items() if mirror.is_mirror({tp: entry})]
-        found = Remains(keys, tuple(sorted(ours)))
-        if not found.keys and not ours:
+        found = Remains(keys, tuple(sorted(self._in_mirror())))
+        if not found.keys and not found.mirrored:
             raise UnknownGroupError(
                 f"neither Redis nor Kafka has a group {self._group!r} of coop-kafka",
                 "look at the names with coop-kafka groups list, and at the database number of the Redis url",
@@ -127,12 +124,9 @@ class Operator:
         """Delete the group: the mirror first, since a mirror without Redis is a loss of state, never a new group."""
         found = self.remains()
         self._log.delete_group_offsets(self._group, found.mirrored)
-        try:
+        with refused(self._group):
             self._store.delete(self._store.names())
-        except verdicts.Verdict as verdict:
-            raise refusal(self._group, verdict) from None
-        late = [tp for tp, entry in self._log.group_offsets(self._group).items() if mirror.is_mirror({tp: entry})]
-        self._log.delete_group_offsets(self._group, late)
+        self._log.delete_group_offsets(self._group, self._in_mirror())  # what a member wrote meanwhile
         return found
 
     # ------------------------------------------------------------------------------------------
@@ -148,11 +142,13 @@ class Operator:
     def _existing(self, names: Iterable[str]) -> Mapping[str, Topic]:
         return self._log.topics(Pattern(f"^(?:{'|'.join(map(re.escape, sorted(names)))})$"))
 
+    def _in_mirror(self) -> list[TopicPartition]:
+        offsets = self._log.group_offsets(self._group)
+        return [tp for tp, entry in offsets.items() if mirror.is_mirror({tp: entry})]
+
     def _check(self) -> None:
-        try:
+        with refused(self._group):
             self._store.check()
-        except verdicts.Verdict as verdict:
-            raise refusal(self._group, verdict) from None
 
     @contextmanager
     def _mirrored_after(self) -> Iterator[None]:

@@ -3,6 +3,8 @@
 import getpass
 import os
 import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from coordinator import verdicts
 from coordinator.errors import CoopKafkaError, GroupBusyError, StateLostError, UnknownGroupError
@@ -15,6 +17,15 @@ def operator() -> str:
     except (KeyError, OSError):
         user = f"uid-{os.getuid()}"
     return f"{user}@{socket.gethostname()}"
+
+
+@contextmanager
+def refused(group: str) -> Iterator[None]:
+    """Raise an error of ours where a script refuses what is done within."""
+    try:
+        yield
+    except verdicts.Verdict as verdict:
+        raise refusal(group, verdict) from None
 
 
 def refusal(group: str, verdict: verdicts.Verdict) -> CoopKafkaError:

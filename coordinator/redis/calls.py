@@ -4,11 +4,13 @@ Redis TIME decides leases. A simulation passes its own time as `now`.
 """
 
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, Generic, Self, TypeVar
 
 from coordinator.assignment.assignment_text import Ranges, told
+from coordinator.progress.ownership import Owned
+from coordinator.ranges import HashRange
 from coordinator.redis.client import RedisClient
 from coordinator.redis.keys import GroupKeys
 from coordinator.settings import GroupSettings
@@ -27,6 +29,10 @@ class Caller:
     nonce: str = ""
     seq: str = ""
     number: str = ""  # of this call, in the order of its member's calls; empty where the order does not matter
+
+
+NOBODY = Caller()
+"""Who calls, where no member does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +114,22 @@ class ScriptCalls:
     def _tell(self, stream: str, most: int, fields: Mapping[str, str]) -> None:
         """Add an entry to a stream of the group that keeps about `most` entries."""
         flat = (text for field in fields.items() for text in field)
-        self._run("tell", Caller(), [self._keys.meta, stream], str(most), *flat)
+        self._run("tell", NOBODY, [self._keys.meta, stream], str(most), *flat)
+
+
+def pairs(flat: Sequence[str]) -> dict[str, str]:
+    """The hash of a reply: field, value, field, value ..."""
+    return dict(zip(flat[::2], flat[1::2], strict=True))
+
+
+def owned_text(owned: Iterable[Owned]) -> str:
+    """Ranges at their lane epochs, as scripts read them: `lo-hi epoch;` for each."""
+    return "".join(f"{o.hashes} {o.epoch};" for o in owned)
+
+
+def owned_of(text: str) -> tuple[Owned, ...]:
+    """The ranges of such a text."""
+    return tuple(Owned(HashRange.parse(h), epoch) for h, epoch in (x.split() for x in text.split(";") if x))
 
 
 def answer(reply: list[Any], value: T) -> Answer[T]:

@@ -13,7 +13,7 @@ from coordinator.identifiers import LANE_EPOCH
 from coordinator.progress.ownership import Owned, Ownership
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import HashRange, OffsetRange, Offsets
-from coordinator.redis.calls import Caller, ScriptCalls
+from coordinator.redis.calls import Caller, ScriptCalls, owned_of, owned_text
 from coordinator.redis.errors import sound
 from coordinator.subscription import TopicPartition
 
@@ -119,10 +119,10 @@ class CommitVerbs(ScriptCalls):
         keys = [k.meta, k.member(caller.member), k.topics, k.policy, k.events]
         keys += [k.owners(tp), k.segments(tp), k.ics(tp), k.stable(tp.topic), k.end(tp.topic)]
         what = [str(standing.reset), tp.topic, standing.topic_ids.get(tp.topic, "-"), str(tp.partition)]
-        texts = "".join(f"{x.hashes} {x.epoch};" for x in lanes), " ".join(map(str, offsets)), str(most)
+        texts = owned_text(lanes), " ".join(map(str, offsets)), str(most)
         said = self._run("commit_ranges", caller, keys, *what, *texts, standing.reads_of(tp))
         _, _, word, stable, held, repeated, refused, reach = said
-        outcome = Outcome(word, int(stable), int(held), int(repeated), _refused(refused), int(reach))
+        outcome = Outcome(word, int(stable), int(held), int(repeated), owned_of(refused), int(reach))
         news = [x.hashes for x in outcome.refused if (tp, x) not in self._fenced]
         self._fenced |= {(tp, x) for x in outcome.refused}
         self._fence("an individual commit", caller, {tp: tuple(news)} if news else {})
@@ -156,7 +156,3 @@ def _lanes(member: str, owners: Mapping[str, str]) -> tuple[Owned, ...]:
     if not all(LANE_EPOCH.fullmatch(owned.epoch) for owned in found):
         raise ValueError
     return found
-
-
-def _refused(text: str) -> tuple[Owned, ...]:
-    return tuple(Owned(HashRange.parse(h), epoch) for h, epoch in (x.split() for x in text.split(";") if x))

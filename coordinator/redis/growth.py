@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Mapping
 
 from coordinator.progress.growth import Growth, Segments, parsed
 from coordinator.progress.segments import Progress
-from coordinator.redis.calls import Caller, ScriptCalls
+from coordinator.redis.calls import NOBODY, ScriptCalls
 from coordinator.redis.errors import sound
 from coordinator.subscription import TopicPartition
 
@@ -22,7 +22,7 @@ class GrowthVerbs(ScriptCalls):
         """Record growths that are missing, and ends of growths that have none."""
         k = self._keys
         flat = [text for growth in growths for text in (growth.field, growth.value)]
-        self._run("grow", Caller(), [k.meta, k.growth, k.events], *flat)
+        self._run("grow", NOBODY, [k.meta, k.growth, k.events], *flat)
 
     @sound
     def positions(self, partitions: Collection[TopicPartition]) -> Mapping[TopicPartition, Segments]:

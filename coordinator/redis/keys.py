@@ -47,89 +47,44 @@ def _key(group: str, *parts: str | int) -> str:
     return ":".join(("coop:v1", "{" + encode(group) + "}", *map(str, parts)))
 
 
+class _Fixed:
+    """A key that each group has once; the attribute has its name."""
+
+    def __set_name__(self, _: object, name: str) -> None:
+        self._name = name
+
+    def __get__(self, keys: "GroupKeys", _: object) -> str:
+        return _key(keys.group, self._name)
+
+
 @dataclass(frozen=True, slots=True)
 class GroupKeys:
-    """The keys of one group."""
+    """The keys of one group; the module says what each of them holds."""
 
     group: str
+    meta = _Fixed()
+    leases = _Fixed()
+    batches = _Fixed()
+    leaving = _Fixed()
+    applications = _Fixed()
+    targets = _Fixed()
+    assignment = _Fixed()
+    policy = _Fixed()
+    topics = _Fixed()
+    working = _Fixed()
+    strikes = _Fixed()
+    lanes = _Fixed()
+    growth = _Fixed()
+    events = _Fixed()
+    history = _Fixed()
+
+    @property
+    def prefix(self) -> str:
+        """What each key of the group begins with."""
+        return self._key("")
 
     def _key(self, *parts: str | int) -> str:
         return _key(self.group, *parts)
-
-    @property
-    def meta(self) -> str:
-        """Identity and age of the group's state."""
-        return self._key("meta")
-
-    @property
-    def leases(self) -> str:
-        """Each member's lease end."""
-        return self._key("leases")
-
-    @property
-    def batches(self) -> str:
-        """When each member's batch counts as hung."""
-        return self._key("batches")
-
-    @property
-    def leaving(self) -> str:
-        """Members that get no more ranges."""
-        return self._key("leaving")
-
-    @property
-    def applications(self) -> str:
-        """The member of each application, and of each Spark query."""
-        return self._key("applications")
-
-    @property
-    def targets(self) -> str:
-        """The targets of each member's AvailableNow."""
-        return self._key("targets")
-
-    @property
-    def assignment(self) -> str:
-        """The key ranges that each member should own."""
-        return self._key("assignment")
-
-    @property
-    def policy(self) -> str:
-        """The policies of the group and of its topics."""
-        return self._key("policy")
-
-    @property
-    def topics(self) -> str:
-        """Each topic's id and partition count."""
-        return self._key("topics")
-
-    @property
-    def working(self) -> str:
-        """The slices that each member's tasks have begun and not ended."""
-        return self._key("working")
-
-    @property
-    def strikes(self) -> str:
-        """The strikes."""
-        return self._key("strikes")
-
-    @property
-    def lanes(self) -> str:
-        """The lane lines of each member."""
-        return self._key("lanes")
-
-    @property
-    def growth(self) -> str:
-        """The growths of topics."""
-        return self._key("growth")
-
-    @property
-    def events(self) -> str:
-        """The events of the group."""
-        return self._key("events")
-
-    @property
-    def history(self) -> str:
-        """The micro-batches that have ended."""
-        return self._key("history")
 
     def member(self, member: str) -> str:
         """The fields of a member."""

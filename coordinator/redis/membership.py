@@ -12,7 +12,7 @@ from coordinator.errors import StateFormatError
 from coordinator.group_state import KnownTopic
 from coordinator.progress.growth import Growth, parsed
 from coordinator.ranges import HashRange
-from coordinator.redis.calls import Answer, Caller, ScriptCalls, answer
+from coordinator.redis.calls import NOBODY, Answer, Caller, ScriptCalls, answer, pairs
 from coordinator.redis.errors import sound
 from coordinator.subscription import TopicPartition
 
@@ -84,7 +84,7 @@ class MembershipVerbs(ScriptCalls):
         k = self._keys
         keys = [k.meta, k.leases, k.member(caller.member), k.batches, k.leaving, k.topics, k.policy, k.assignment]
         reply = self._run("look", caller, [*keys, k.targets, k.growth])
-        growths = parsed(dict(zip(reply[9][::2], reply[9][1::2], strict=True)))
+        growths = parsed(pairs(reply[9]))
         look = Look(
             int(reply[3]),
             ranges_of(reply[5]),
@@ -118,7 +118,7 @@ class MembershipVerbs(ScriptCalls):
     def heirs(self, ranges: Ranges) -> dict[TopicPartition, tuple[tuple[HashRange, str], ...]]:
         """The parts of `ranges` that are assigned to other members. Partitions without such parts are missing."""
         texts = (f"{tp.topic} {tp.partition} " + "".join(f"{h} ;" for h in hashes) for tp, hashes in ranges.items())
-        reply = self._run("heirs", Caller(), [self._keys.meta, self._keys.assignment], *texts)
+        reply = self._run("heirs", NOBODY, [self._keys.meta, self._keys.assignment], *texts)
         found = zip(ranges, (tuple(_heir(x) for x in text.split(";") if x) for text in reply[2]), strict=True)
         return {tp: heirs for tp, heirs in found if heirs}
 

@@ -5,14 +5,12 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Self
 
 from coordinator.group_state import KnownTopic
-from coordinator.redis.calls import Caller
+from coordinator.redis.calls import NOBODY, pairs
 from coordinator.redis.client import RedisClient
-from coordinator.redis.keys import GROUPS, GroupKeys
+from coordinator.redis.keys import GROUPS
 from coordinator.redis.poison import PoisonVerbs
 from coordinator.redis.policy import KEPT_MS, PolicyVerbs
 from coordinator.subscription import TopicPartition
-
-NOBODY = Caller()
 
 
 class OperatorVerbs(PolicyVerbs, PoisonVerbs):
@@ -75,25 +73,23 @@ class OperatorVerbs(PolicyVerbs, PoisonVerbs):
         """The `wanted` hashes of the group, at one moment. Their names leave out the prefix of the group."""
         names = [name for name in self.names() if wanted(self._short(name))]
         found = self._run("copy", NOBODY, names) if names else []
-        hashes = (dict(zip(flat[::2], flat[1::2], strict=True)) for flat in found)
-        return dict(zip(map(self._short, names), hashes, strict=True))
+        return dict(zip(map(self._short, names), map(pairs, found), strict=True))
 
     def restore(self, hashes: Mapping[str, Mapping[str, str]], why: str) -> None:
         """Replace all keys of the group by these hashes, except its events. Raises `Busy`."""
         k = self._keys
         fixed = [k.meta, k.leases, k.events]
         others = [name for name in self.names() if name not in fixed]
-        keys = [k.meta.removesuffix("meta") + name for name in hashes]
+        keys = [k.prefix + name for name in hashes]
         flat = (json.dumps([word for pair in of_one.items() for word in pair]) for of_one in hashes.values())
         self._run("restore", NOBODY, [*fixed, *others, *keys], why, str(len(keys)), str(KEPT_MS), *flat)
         with self._client.reading() as redis:
             redis.sadd(GROUPS, k.group)
 
     def _short(self, name: str) -> str:
-        return name.removeprefix(self._keys.meta.removesuffix("meta"))
+        return name.removeprefix(self._keys.prefix)
 
     def names(self) -> list[str]:
         """Every key that Redis holds of the group, sorted."""
-        prefix = GroupKeys(self._keys.group).meta.removesuffix("meta")
         with self._client.reading() as redis:
-            return sorted(redis.scan_iter(f"{prefix}*", count=1_000))
+            return sorted(redis.scan_iter(f"{self._keys.prefix}*", count=1_000))

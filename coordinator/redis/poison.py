@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from coordinator.plan.poison import Strike
 from coordinator.progress.ownership import Ownership
-from coordinator.redis.calls import Answer, Caller, ScriptCalls, answer
+from coordinator.redis.calls import NOBODY, Answer, Caller, ScriptCalls, answer, owned_text
 from coordinator.redis.errors import sound
 
 
@@ -21,8 +21,7 @@ class PoisonVerbs(ScriptCalls):
         """Free ranges at their lane epochs: a batch that leaves them out can never commit them."""
         k = self._keys
         keys = [k.meta, k.member(caller.member), k.events, *map(k.owners, ranges)]
-        texts = ("".join(f"{o.hashes} {o.epoch};" for o in owned) for owned in ranges.values())
-        return answer(self._run("abandon", caller, keys, *texts), None)
+        return answer(self._run("abandon", caller, keys, *map(owned_text, ranges.values())), None)
 
     def at_work(self) -> frozenset[str]:
         """The members that have written slices."""
@@ -33,7 +32,7 @@ class PoisonVerbs(ScriptCalls):
         """Strike the slices of `member` if its lease or its longest batch is over. Any member may call this."""
         k = self._keys
         keys = [k.meta, k.leases, k.batches, k.events, k.working, k.strikes]
-        self._run("strike", Caller(), keys, member)
+        self._run("strike", NOBODY, keys, member)
 
     @sound
     def strikes(self) -> tuple[Strike, ...]:
@@ -45,5 +44,5 @@ class PoisonVerbs(ScriptCalls):
     def forgive(self, strikes: Iterable[Strike], why: str = "") -> int:
         """Remove strikes; `why` is the reason of an operator. The answer is their number."""
         k = self._keys
-        reply = self._run("forgive", Caller(), [k.meta, k.events, k.strikes], why, *(s.field for s in strikes))
+        reply = self._run("forgive", NOBODY, [k.meta, k.events, k.strikes], why, *(s.field for s in strikes))
         return int(reply[2])

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from coordinator.assignment.policies import Policy, checked, policy_of
 from coordinator.group_state import check_schema
-from coordinator.redis.calls import Caller, ScriptCalls
+from coordinator.redis.calls import NOBODY, ScriptCalls, pairs
 
 KEPT_MS = 7 * 24 * 3_600_000
 """How long a policy without a group is kept: seven days, as in Kafka (KIP-211)."""
@@ -37,5 +37,5 @@ class PolicyVerbs(ScriptCalls):
         """
         k = self._keys
         flat = [text for change in checked(changes).items() for text in change]
-        (reply,) = self._run("policy", Caller(), [k.meta, k.policy, k.events], str(KEPT_MS), *flat)
-        return policy_of(dict(zip(reply[::2], reply[1::2], strict=True)))
+        (reply,) = self._run("policy", NOBODY, [k.meta, k.policy, k.events], str(KEPT_MS), *flat)
+        return policy_of(pairs(reply))

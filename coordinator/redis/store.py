@@ -5,18 +5,17 @@ Every method may raise a `verdicts.Verdict`. An error of Redis itself is a `Stor
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from coordinator.assignment.assignment_text import Ranges
 from coordinator.group_state import KnownTopic
 from coordinator.group_texts import offsets_at
 from coordinator.progress.growth import Growth
-from coordinator.progress.ownership import Fact, Facts, Owned, Ownership, coalesced, lane_ranges, not_owned
+from coordinator.progress.ownership import Fact, Facts, Ownership, coalesced, lane_ranges, not_owned
 from coordinator.progress.segments import Progress
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.ranges import HashRange
-from coordinator.redis.calls import Answer, Caller, Seen, answer
+from coordinator.redis.calls import NOBODY, Answer, Caller, Seen, answer, owned_of, owned_text, pairs
 from coordinator.redis.errors import sound
 from coordinator.redis.growth import GrowthVerbs
 from coordinator.redis.keys import GROUPS
@@ -25,8 +24,6 @@ from coordinator.redis.poison import PoisonVerbs
 from coordinator.redis.policy import PolicyVerbs
 from coordinator.redis.reports import ReportVerbs
 from coordinator.subscription import Topic, TopicPartition
-
-NOBODY = Caller()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +68,7 @@ class RedisStore(MembershipVerbs, PolicyVerbs, GrowthVerbs, PoisonVerbs, ReportV
         """Identity and topics of the group. Raises `Absent` if Redis holds nothing of it."""
         k = self._keys
         nonce, seq, reset, _, topics = self._run("status", caller, [k.meta, k.topics])
-        names = dict(zip(topics[::2], topics[1::2], strict=True))
-        known = {topic: KnownTopic.parse(topic, text) for topic, text in names.items()}
+        known = {topic: KnownTopic.parse(topic, text) for topic, text in pairs(topics).items()}
         return Status(Seen(nonce, int(seq)), int(reset), known)
 
     @sound
@@ -112,10 +108,10 @@ class RedisStore(MembershipVerbs, PolicyVerbs, GrowthVerbs, PoisonVerbs, ReportV
         reply = self._run("acquire", caller, keys, "placed" if placed else "", *texts)
         ownership, progress, whole = {}, {}, {}
         for tp, (mine, segments, ics) in zip(partitions, reply[5], strict=True):
-            ownership[tp] = _owned(mine)
-            whole[tp] = Progress.parse(_pairs(segments), _pairs(ics))
+            ownership[tp] = owned_of(mine)
+            whole[tp] = Progress.parse(pairs(segments), pairs(ics))
             progress[tp] = Progress(tuple(x for o in ownership[tp] for x in whole[tp].within(o.hashes).segments))
-        ids = {topic: KnownTopic.parse(topic, text).id for topic, text in _pairs(reply[4]).items()}
+        ids = {topic: KnownTopic.parse(topic, text).id for topic, text in pairs(reply[4]).items()}
         return answer(reply, Acquired(int(reply[3]), ids, ownership, progress, whole))
 
     @sound
@@ -124,13 +120,10 @@ class RedisStore(MembershipVerbs, PolicyVerbs, GrowthVerbs, PoisonVerbs, ReportV
         k, partitions = self._keys, tuple(end.lanes)
         asked = {tp: lane_ranges(lanes) for tp, lanes in end.rows.items()}
         keys = [k.meta, k.leases, k.member(caller.member), k.topics, k.batches, *map(k.owners, partitions)]
-        lanes = (
-            f"{tp.topic} {end.topic_ids.get(tp.topic, '-')} " + "".join(f"{x.hashes} {x.epoch};" for x in asked[tp])
-            for tp in partitions
-        )
+        lanes = (f"{tp.topic} {end.topic_ids.get(tp.topic, '-')} {owned_text(asked[tp])}" for tp in partitions)
         reply = self._run("authorize", caller, keys, str(end.reset), end.digest, *lanes)
         held = zip(partitions, reply[3].split("\n"), strict=False)
-        told = {tp: asked[tp] if text == "all" else _owned(text) for tp, text in held}
+        told = {tp: asked[tp] if text == "all" else owned_of(text) for tp, text in held}
         self._fence("a batch", caller, {tp: not_owned(asked[tp], told[tp]) for tp in told if told[tp] is not asked[tp]})
         return answer(reply, told)
 
@@ -224,14 +217,6 @@ class RedisStore(MembershipVerbs, PolicyVerbs, GrowthVerbs, PoisonVerbs, ReportV
 
 def _text(number: int | None) -> str:
     return "" if number is None else str(number)
-
-
-def _pairs(flat: Sequence[str]) -> dict[str, str]:
-    return dict(zip(flat[::2], flat[1::2], strict=True))
-
-
-def _owned(text: str) -> tuple[Owned, ...]:
-    return tuple(Owned(HashRange.parse(h), e) for h, e in (x.split() for x in text.split(";") if x))
 
 
 def _facts(text: str) -> tuple[Fact, ...]:

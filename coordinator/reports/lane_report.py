@@ -1,6 +1,6 @@
-"""What there is to tell of a member's lanes and of its last batch, made from what the planner knows. Pure.
+"""The report of a member's lanes and of its last batch, made from the plan and the cost model. Pure.
 
-Knows neither Redis nor when it is told; `reporting` does.
+Redis, and the time of a report, are the matter of `reporting`.
 """
 
 from collections import defaultdict

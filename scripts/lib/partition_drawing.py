@@ -112,14 +112,7 @@ class _Drawing:
         ET.SubElement(self._svg, "title", id="title").text = self._words.title
         ET.SubElement(self._svg, "desc", id="desc").text = self._description()
         ET.SubElement(self._svg, "style").text = _STYLE
-        pattern = ET.SubElement(
-            ET.SubElement(self._svg, "defs"),
-            "pattern",
-            {"id": "hatch", "width": "7", "height": "7", "patternUnits": "userSpaceOnUse"},
-        )
-        ET.SubElement(
-            pattern, "path", {"class": "hatch", "d": "M-1,1 l2,-2 M0,7 l7,-7 M6,8 l2,-2", "stroke-width": "1.6"}
-        )
+        self._hatch()
         self._rect("paper edge", 0.5, 0.5, WIDTH - 1, HEIGHT - 1, rx="8")
         self._text("title", LEFT, 30, self._words.title)
         self._text("small", LEFT, 51, self._words.subtitle)
@@ -128,6 +121,16 @@ class _Drawing:
             LEFT,
             70,
             "Each row is a lane: a range of key hashes, done up to its position. Thin lanes are drawn higher.",
+        )
+
+    def _hatch(self) -> None:
+        pattern = ET.SubElement(
+            ET.SubElement(self._svg, "defs"),
+            "pattern",
+            {"id": "hatch", "width": "7", "height": "7", "patternUnits": "userSpaceOnUse"},
+        )
+        ET.SubElement(
+            pattern, "path", {"class": "hatch", "d": "M-1,1 l2,-2 M0,7 l7,-7 M6,8 l2,-2", "stroke-width": "1.6"}
         )
 
     def _description(self) -> str:

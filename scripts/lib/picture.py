@@ -50,23 +50,31 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="scripts/picture", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--output", type=Path, default=PICTURE, help="the SVG to write, default docs/lanes.svg")
     output = parser.parse_args().output.resolve()
-    with ExitStack() as stack:
-        stack.enter_context(processes.ending_politely())
-        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="coop-kafka-picture-")))
-        kafka, redis = servers.kafka(folder), servers.valkey(folder)
-        stack.callback(kafka.stop)
-        stack.callback(redis.stop)
-        tp = TopicPartition(Kafka(kafka.address).create_topic("orders"), 0)
-        Kafka(kafka.address).produce(tp.topic, _records())
-        query = stack.enter_context(_running(kafka.address, redis.address, tp.topic, folder))
-        client = stack.enter_context(closing(RedisClient(redis.address)))
-        state = _telling_state(client, tp, query)
-    if state is None:
+    with processes.ending_politely():
+        found = _run()
+    if found is None:
         print("The query never had several lanes at different offsets: run it again.", file=sys.stderr)
         return 1
+    state, tp = found
     output.write_text(draw(state, tp, _words(state, tp)), encoding="utf-8")
     print(f"Wrote {output}")
     return 0
+
+
+def _run() -> tuple[GroupState, TopicPartition] | None:
+    """A state of the group that is worth drawing, and its partition; None if there was none."""
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="coop-kafka-picture-")))
+        kafka = servers.kafka(folder)
+        stack.callback(kafka.stop)
+        redis = servers.valkey(folder)
+        stack.callback(redis.stop)
+        tp = TopicPartition(Kafka(kafka.address).create_topic("orders"), 0)
+        Kafka(kafka.address).produce(tp.topic, _records())
+        query = stack.enter_context(_running(_options(kafka.address, redis.address, tp.topic), folder))
+        client = stack.enter_context(closing(RedisClient(redis.address)))
+        state = _telling_state(client, tp, query)
+        return (state, tp) if state else None
 
 
 def _records() -> Iterator[Record]:
@@ -82,23 +90,10 @@ def _key(number: int) -> bytes:
 
 
 @contextlib.contextmanager
-def _running(bootstrap: str, redis_url: str, topic: str, folder: Path) -> Iterator[StreamingQuery]:
+def _running(options: dict[str, str], folder: Path) -> Iterator[StreamingQuery]:
     """The query, at work."""
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    java = f"-Dlog4j2.configurationFile={ROOT / 'conf' / 'log4j2.properties'} -Dcoop.log={folder / 'spark.log'}"
-    builder = SparkSession.builder.master(f"local[{SLOTS}]").appName("picture").config("spark.ui.enabled", "false")
-    builder = builder.config("spark.ui.showConsoleProgress", "false").config("spark.driver.extraJavaOptions", java)
-    options = {
-        "kafka.bootstrap.servers": bootstrap,
-        "subscribe": topic,
-        "startingOffsets": "earliest",
-        "group": GROUP,
-        "redis.url": redis_url,
-        "slots": str(SLOTS),
-        "batch.time.budget": "2s",
-    }
     with contextlib.chdir(folder):  # where Python workers look for modules first: they must find the installed ones
-        spark = builder.config("spark.python.unix.domain.socket.enabled", "true").getOrCreate()
+        spark = _session(folder)
         rows = spark.readStream.format("coop-kafka").options(**options)
         rows = rows.options(**map_in_read(waited, schema="key binary", per_key=True))
         writer = rows.load().writeStream.format("noop").option("checkpointLocation", str(folder / "checkpoint"))
@@ -108,6 +103,26 @@ def _running(bootstrap: str, redis_url: str, topic: str, folder: Path) -> Iterat
         finally:
             query.stop()
             spark.stop()
+
+
+def _session(folder: Path) -> SparkSession:
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    java = f"-Dlog4j2.configurationFile={ROOT / 'conf' / 'log4j2.properties'} -Dcoop.log={folder / 'spark.log'}"
+    builder = SparkSession.builder.master(f"local[{SLOTS}]").appName("picture").config("spark.ui.enabled", "false")
+    builder = builder.config("spark.ui.showConsoleProgress", "false").config("spark.driver.extraJavaOptions", java)
+    return builder.config("spark.python.unix.domain.socket.enabled", "true").getOrCreate()
+
+
+def _options(bootstrap: str, redis_url: str, topic: str) -> dict[str, str]:
+    return {
+        "kafka.bootstrap.servers": bootstrap,
+        "subscribe": topic,
+        "startingOffsets": "earliest",
+        "group": GROUP,
+        "redis.url": redis_url,
+        "slots": str(SLOTS),
+        "batch.time.budget": "2s",
+    }
 
 
 def _telling_state(client: RedisClient, tp: TopicPartition, query: StreamingQuery) -> GroupState | None:

@@ -8,7 +8,7 @@ Sent = tuple[str | None, str | None]
 
 
 class PromiseBrokenError(AssertionError):
-    """Something was lost, altered or out of order: a test that finds that is not tried again."""
+    """Something was lost, altered or out of order."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

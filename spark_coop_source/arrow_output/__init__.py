@@ -1,1 +1,1 @@
-"""Columns as Arrow in Spark's schema."""
+"""Makes Arrow batches in Spark's schema."""

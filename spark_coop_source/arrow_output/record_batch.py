@@ -1,6 +1,6 @@
-"""From records to the Arrow batches that Spark takes: Spark's Kafka columns, and a useful size.
+"""Makes the Arrow batches that a task returns to Spark: Spark's Kafka columns, in batches of a useful size.
 
-Knows the row schema of Spark's Kafka source; nothing of Kafka's client, of lanes or of offsets' meaning.
+Knows the row schema of Spark's Kafka source; nothing of Kafka's client, of lanes or of the meaning of offsets.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -42,9 +42,7 @@ EVERY = pa.schema(
     ]
 )
 
-UNREADABLE = (
-    "set includeHeaders=false, or start behind that record; its producer wrote what Kafka's clients do not read"
-)
+UNREADABLE = "set includeHeaders=false, or start after that record; its producer wrote what Kafka's clients do not read"
 
 _LATEST_MS = np.iinfo(np.int64).max // 1000
 

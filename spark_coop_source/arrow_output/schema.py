@@ -1,4 +1,4 @@
-"""The rows of the source: the columns of Spark's Kafka source, all nullable, or some of them.
+"""The row schema: the columns of Spark's Kafka source, all nullable, or the user's choice of them.
 
 Knows Spark's types and nothing else.
 """

@@ -1,10 +1,10 @@
-"""A record batch that is decompressed to more than a chunk may hold: some of its records at a time.
+"""Splits a record batch that is larger than a chunk may be: decodes some of its records at a time.
 
     blocks    |-------|-------|-------|-------|
     records   |a--|b-------|c---|d-----------|        a and b are a part, c is one, d another
 
-So what is in memory is a part, or a single record that is larger: no record is cut. Knows where a record ends, and
-where its offset is; nothing of what else is in it.
+So memory holds one part, or one record that is larger: no record is cut. Knows where a record ends, and where its
+offset is; nothing of the rest of a record.
 """
 
 from collections.abc import Callable, Iterator

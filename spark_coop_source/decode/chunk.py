@@ -1,6 +1,6 @@
-"""A chunk: some records of one partition, column by column, as `fetch` hands them on.
+"""A chunk: some records of one partition as columns. `fetch` returns them.
 
-Knows how kafka-python presents a record; nothing of lanes or Spark.
+Knows the records of kafka-python; nothing of lanes or Spark.
 """
 
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""From the coordinator's tasks to Spark's input partitions. Driver side; owns no rule."""
+"""Makes Spark's input partitions from the coordinator's tasks, in the driver. Decides nothing."""
 
 import time
 import uuid

@@ -1,7 +1,7 @@
-"""Hears what slices cost their tasks: a UDP socket and a thread in the reader process.
+"""Receives the reports of tasks in the reader process: a UDP socket, and a thread that reads it.
 
-What is heard is a guess to plan by, and came over a network: what this reader's own key did not sign is dropped, the
-rest goes to `telemetry_reports`. Where no socket can be had, nothing is heard, and nothing else suffers.
+Reports come over a network. The receiver drops each report that this reader's key did not sign; `telemetry_reports`
+checks the others. Without a socket no report arrives, and the planner guesses more.
 """
 
 import logging
@@ -23,10 +23,10 @@ _BUFFER = 4 * 1024 * 1024  # or what the system allows: the reports of many smal
 
 
 class TelemetryReceiver:
-    """Where the tasks of one reader report to: `report_to` and `take` for its own thread, and one that listens."""
+    """Receives the reports of one reader's tasks. One thread listens; the reader's own calls the methods."""
 
     def __init__(self, towards: Iterable[str], concurrency: int) -> None:
-        """`towards`: host:port of servers that executors reach as well; on the way there lies the address announced.
+        """`towards`: host:port of servers that executors also reach. The route to them decides the announced address.
 
         `concurrency`: threads of the user's function in each task.
         """
@@ -41,7 +41,7 @@ class TelemetryReceiver:
         self._latest = LatestReports(concurrency)  # guarded by the lock
 
     def report_to(self, slices: Iterable[Slice], *, trial: bool = False) -> ReportTo | None:
-        """Where the tasks that read `slices` report to, opened if need be; None where no socket can be had."""
+        """The address for the reports of tasks that read `slices`; None if no socket can be opened."""
         if not self._tried:
             self._tried = True
             self._open()
@@ -52,12 +52,12 @@ class TelemetryReceiver:
         return ReportTo(self._host, self._socket.getsockname()[1], plan, self._key, trial)
 
     def take(self) -> list[SliceCost]:
-        """What was heard since the last call: of each slice the latest, in the order of slices."""
+        """The latest cost of each slice that was reported since the last call, in the order of slices."""
         with self._lock:
             return self._latest.take()
 
     def close(self) -> None:
-        """Hear nothing more; the thread ends."""
+        """Close the socket and end the thread."""
         if self._socket is None:
             return
         self._closed = True
@@ -74,7 +74,7 @@ class TelemetryReceiver:
             opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _BUFFER)
             opened.bind(("", 0))
         except OSError as error:
-            log.warning("what slices cost will not be known: no UDP socket (%s)", error)
+            log.warning("tasks cannot report the costs of slices: no UDP socket (%s)", error)
             return
         self._socket = opened
         self._thread.start()

@@ -1,6 +1,6 @@
-"""Which reports count: of a slice of one of the last plans, the newest of the newest attempt, within reason.
+"""Decides which reports count: for each slice of the last plans, the newest report of the newest attempt.
 
-Pure: no socket, no clock. Not to be used from two threads at once.
+Clamps what a report claims to what is possible. Pure: no socket, no clock. Not for two threads at once.
 """
 
 from collections import OrderedDict
@@ -12,21 +12,24 @@ from coordinator.telemetry import SliceCost
 from spark_coop_source.telemetry.report import Report
 
 PLANS = 8
-"""Plans whose tasks are still heard; Spark may ask for the partitions of one batch more than once."""
+"""Plans whose reports count; Spark may ask for the partitions of one batch more than once."""
 
 
 @dataclass(slots=True)
 class _Plan:
-    """One plan's slices, and what was heard of them last."""
+    """The slices of one plan, and the last report of each."""
 
     slices: frozenset[Slice]
     began_ms: float
     heard: dict[Slice, Report] = field(default_factory=dict)
-    handed_ms: dict[Slice, float] = field(default_factory=dict)  # when the first word came that records are handed on
+    handed_ms: dict[Slice, float] = field(default_factory=dict)  # when the first report came that records go to Spark
 
 
 class LatestReports:
-    """The plans of one reader, and the news of their slices. Times are milliseconds of any clock that only grows."""
+    """The last plans of one reader, and the new costs of their slices.
+
+    Times are milliseconds of any clock that only grows.
+    """
 
     def __init__(self, concurrency: int) -> None:
         """`concurrency`: threads of the user's function in each task."""
@@ -36,7 +39,7 @@ class LatestReports:
         self._last_plan = 0
 
     def open(self, slices: Iterable[Slice], now_ms: float) -> int:
-        """A new plan over some slices; its number."""
+        """Add a plan over some slices, and return its number."""
         self._last_plan += 1
         self._plans[self._last_plan] = _Plan(frozenset(slices), now_ms)
         if len(self._plans) > PLANS:
@@ -44,7 +47,7 @@ class LatestReports:
         return self._last_plan
 
     def note(self, report: Report, now_ms: float) -> None:
-        """Believe a report, unless it is of nothing planned here, or says no more than one before it."""
+        """Count a report if its slice is planned here and it is newer than the one before."""
         plan = self._plans.get(report.plan)
         of = report.cost.slice
         if plan is not None and of in plan.slices and _is_news(report, plan.heard.get(of)):
@@ -56,7 +59,7 @@ class LatestReports:
             self._news[of] = replace(cost, handed_ms=plan.handed_ms.get(of))
 
     def take(self) -> list[SliceCost]:
-        """What is new since the last call: of each slice the latest."""
+        """The latest cost of each slice that was reported since the last call."""
         news, self._news = self._news, {}
         return [news[of] for of in sorted(news)]
 

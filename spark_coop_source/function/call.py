@@ -1,6 +1,6 @@
-"""One user's function of `mapInRead`: what it makes is checked against its schema, what it raises says where.
+"""Calls the user's function of `mapInRead`: checks its output against its schema, and names the records in its errors.
 
-Knows the function and its output schema; nothing of how often it is called, or with what. Runs in executor workers.
+Knows the function and its output schema; nothing of when it is called, or with which records. Runs in executor workers.
 """
 
 import traceback

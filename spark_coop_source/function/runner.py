@@ -1,7 +1,7 @@
-"""Runs the user's function of `mapInRead` over what a task reads.
+"""Runs the user's function of `mapInRead` over the records that a task reads.
 
-In one of three ways: once, over an iterator of all batches; key by key; or many keys at once (`keyed_work`). Knows
-the forms of the function and what a call takes; nothing of Kafka, options or Redis. Runs in executor workers.
+It calls the function in one of three ways: once, with an iterator of all batches; key by key; or for many keys at once
+(`keyed_work`). Knows the forms of the function; nothing of Kafka, options or Redis. Runs in executor workers.
 """
 
 from collections.abc import Iterable, Iterator
@@ -18,13 +18,13 @@ from spark_coop_source.function.user_function import UserFunction
 
 
 class Listener:
-    """Is told of the work, on the task's own thread; this one does not want to know."""
+    """Called before and after each batch, on the task's own thread. This one does nothing."""
 
     def begins(self, batch: SliceBatch) -> None:
-        """The function is given this batch next, and no other meanwhile."""
+        """The function gets this batch next. No other call runs meanwhile."""
 
     def worked(self, done: Done) -> None:
-        """The function has been through a batch."""
+        """The function has returned from a batch."""
 
 
 NOBODY = Listener()

@@ -1,6 +1,6 @@
-"""What the user's function is given: the records of one slice, or of one key, cut out of a batch of one partition.
+"""Cuts a batch of one partition for the user's function: the records of one slice, or of one key.
 
-Knows Spark's columns, slices and key hashes; nothing of who calls the function, nor how. Runs in executor workers.
+Knows Spark's columns, slices and key hashes; nothing of the calls of the function. Runs in executor workers.
 """
 
 from collections.abc import Iterable, Iterator, Sequence

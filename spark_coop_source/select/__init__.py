@@ -1,1 +1,1 @@
-"""The hash of every key at once, by which a lane keeps its rows."""
+"""Hashes all keys of a chunk at once, and selects the rows of a lane."""

@@ -1,6 +1,6 @@
-"""The key hash as a column of an Arrow batch, so that a record is hashed once on its way through a task.
+"""The key hash as a column of an Arrow batch, so that a task hashes each record once.
 
-`readings` adds the column, the meter and the cuts for the user's function read it, and the cuts drop it. Neither the
+`readings` adds the column. The meter and the cuts for the user's function read it, and the cuts drop it. Neither the
 function nor Spark sees it. Knows Arrow's batches; nothing of slices.
 """
 

@@ -1,4 +1,4 @@
-"""The key hash of many records at once. `coordinator.key_hash` says what it is, this file only applies it."""
+"""Computes the key hash of many records at once, as `coordinator.key_hash` defines it."""
 
 import numpy as np
 from numpy.typing import NDArray

@@ -1,4 +1,4 @@
-"""Which records of a chunk lie in which key ranges: numpy's row numbers, from hashes and offsets.
+"""Selects the records of a chunk that lie in given key ranges, as numpy row numbers.
 
 Knows slices and chunks; nothing of Arrow's batches.
 """

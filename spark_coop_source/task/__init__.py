@@ -1,1 +1,1 @@
-"""In an executor: what a task is told, and how it reads its slices."""
+"""Runs in an executor: the input partition of a task, and how the task reads its slices."""

@@ -1,6 +1,6 @@
-"""The input partition of one Spark task: its slices and the settings to read them. The driver makes it and pickles it.
+"""The input partition of one Spark task: its slices, and the settings to read them.
 
-A value only. It holds Kafka's settings, and nothing of Redis, of the group or of the offset JSON.
+A value that the driver pickles. It holds Kafka's settings; nothing of Redis, of the group or of the offset JSON.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from spark_coop_source.telemetry.report import ReportTo
 
 @dataclass(frozen=True, slots=True)
 class Sharing:
-    """What a task needs to know to fetch together with others on its host."""
+    """How a task fetches together with others on its host."""
 
     batch: str  # unique: of this plan of this reader
     most_bytes: int  # of the cache
@@ -36,6 +36,6 @@ class SlicePartition(InputPartition):
     fail_on_data_loss: bool
     most_unfiltered: int = 100 * 1024 * 1024  # bytes fetched and not yet looked through
     most_uncompressed: int = 1024 * 1024 * 1024  # bytes that a compressed record batch may hold
-    report: ReportTo | None = None  # where what the slices cost is told
+    report: ReportTo | None = None  # where the task reports the costs of its slices
     sharing: Sharing | None = None  # None: no other task reads what this one reads
     deadline_ms: int | None = None  # since 1970: a task that begins later reads nothing; None in a batch query

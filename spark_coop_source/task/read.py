@@ -1,6 +1,6 @@
-"""Spark calls this module in an executor worker: it checks the worker and the deadline, then starts `slice_reader`.
+"""Starts a task: Spark calls this module in an executor worker, and `slice_reader` does the work.
 
-Imports only the modules that Spark needs to unpickle a task. `slice_reader` is imported inside the call, so that a
+Imports only the modules that Spark needs to unpickle a task. It imports `slice_reader` inside the call, so that a
 worker whose Python lacks a package fails with a named error.
 """
 

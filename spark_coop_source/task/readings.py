@@ -1,11 +1,11 @@
-"""The records of some slices of a partition: fetched alone, or with the other tasks of the host where they read it too.
+"""Reads the records of some slices of a partition: alone, or together with the other tasks of the host that read it.
 
     alone     fetch | which rows lie in the slices | those as a batch
     shared    fetch | the rows of each part of the stretch, as a batch each | the cache      by one task for all
               the cache | the batches of this task's parts | in offset order                 by each task
 
-Runs in executor workers. How records are found is `fetch`'s and the cache's matter, whose they are `select`'s, how they
-look `arrow_output`'s.
+Adds the key hash as a column where the function's batches are cut by it. `fetch` and `cache` find the records, `select`
+chooses the rows, `arrow_output` makes the columns. Runs in executor workers.
 """
 
 from bisect import bisect_left, bisect_right

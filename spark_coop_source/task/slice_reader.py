@@ -1,7 +1,6 @@
-"""Reads the slices of one input partition, one partition after another, and says what they cost.
+"""Reads the slices of one input partition, one topic-partition after another, and reports their costs.
 
-How records come is `readings`, how they look to Spark is `arrow_output`, what the user's function makes of them is
-`function.runner`. Runs in executor workers.
+Combines `readings`, the meter and the user's function. Runs in executor workers.
 """
 
 from collections import Counter
@@ -31,7 +30,7 @@ def batches(task: SlicePartition, function: UserFunction | None) -> Iterator[pa.
 
 
 def _metered(task: SlicePartition, report: ReportTo, function: UserFunction | None) -> Iterator[pa.RecordBatch]:
-    """The same, and what each slice cost is told."""
+    """The same batches, with a report of the cost of each slice."""
     with ReportSender(report) as sender:
         meter = SliceMeter(tables(task.slices), sender.send, with_function=function is not None, trial=report.trial)
         made = _made(task, function, meter)
@@ -43,7 +42,7 @@ def _metered(task: SlicePartition, report: ReportTo, function: UserFunction | No
 
 
 def _made(task: SlicePartition, function: UserFunction | None, meter: SliceMeter | None) -> Iterator[pa.RecordBatch]:
-    """What is read, or what the function makes of it; before a function of batches, small batches are joined."""
+    """The batches that are read, or the function's output. A function of batches gets small batches joined."""
     read = _partitions(task, _hashed(task, function))
     if function is not None and not function.per_key:
         read = ((tp, regrouped(batches)) for tp, batches in read)
@@ -57,7 +56,7 @@ def _made(task: SlicePartition, function: UserFunction | None, meter: SliceMeter
 
 
 def _hashed(task: SlicePartition, function: UserFunction | None) -> Collection[TopicPartition] | None:
-    """The partitions whose records are cut by their hashes for the function. The same kind of answer in all tasks."""
+    """The partitions whose records are cut by hash for the function. None without a function, so in all tasks alike."""
     if function is None:
         return None
     slices = Counter(s.topic_partition for s in task.slices)

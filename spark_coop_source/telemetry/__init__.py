@@ -1,1 +1,1 @@
-"""Tasks measure the cost of each slice and report it to the driver, one datagram for each report."""
+"""Measures the cost of each slice in its task, and reports it to the driver by UDP."""

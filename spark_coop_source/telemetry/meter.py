@@ -1,14 +1,14 @@
-"""Measures what the slices of a task cost, while they are read and worked on.
+"""Measures the cost of the slices of a task while they are read and worked on.
 
-    reading    |==batch==|    |==batch==|       shared out by rows among the slices of the partition
-    function             |--|           |--|    all of it is the cost of the slice, or of the key, it was given
-    told       ^begun                      ^finished, and a sign of life each second between them
-    handed on           ^first records: told of one slice of a task, where no function runs in the read
+    reading    |==batch==|    |==batch==|       split by rows among the slices of the partition
+    function             |--|           |--|    all of it is the cost of the slice, or of the key, of the batch
+    reports    ^begun                      ^finished, and a sign of life each second between them
+    first rows          ^when the first records go to Spark; reported for one slice of a task without a function
 
-Where a struck lane is tried, what the function is given is told before, if it is of one key: if the task never ends, it
-is that key's doing.
-A slice is finished when its partition has been read to the end and the function has been through its records.
-Knows slices and clocks; nothing of who is told, or of Kafka. Runs in executor workers, on the task's own thread.
+When a struck lane is tried, the meter reports the record before the function gets it, if the batch has one key only. So
+if the task never ends, the driver knows the key.
+A slice is finished when its partition is read to the end and the function has returned from its records.
+Knows slices and clocks; nothing of the receiver, or of Kafka. Runs in executor workers, on the task's own thread.
 """
 
 from collections.abc import Callable, Iterator
@@ -60,7 +60,7 @@ class SliceMeter(Listener):
         self._hands_on = with_function  # or has told that it does
 
     def reading(self, tp: TopicPartition, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The same batches, which are of one partition, measured."""
+        """The same batches of one partition, and their reading measured."""
         table = self._tables[tp]
         for s in table.slices:
             self._say(self._accounts[s], perf_counter())
@@ -71,7 +71,7 @@ class SliceMeter(Listener):
             self._finish(s)
 
     def hands_on(self) -> None:
-        """Records go to the JVM: before the first of them nothing was done behind the read."""
+        """Report once when the first records go to the JVM: the work behind the read begins there."""
         if self._hands_on:
             return
         account = next((a for a in self._accounts.values() if a.rows), None)
@@ -81,14 +81,14 @@ class SliceMeter(Listener):
             self._say(account, now)
 
     def begins(self, batch: SliceBatch) -> None:
-        """The function is given this batch next, and no other meanwhile."""
+        """In a trial, report the record that the function gets next, if the batch has one key only."""
         if self._trial:
             account = self._accounts[batch.of]
             account.at = _only_key(batch)
             self._say(account, perf_counter())
 
     def worked(self, done: Done) -> None:
-        """The function has been through a batch."""
+        """Add the time of the function to the slice, and to the key."""
         account = self._accounts[done.batch.of]
         account.function_ms += done.ms
         if done.batch.key_hash is not None:

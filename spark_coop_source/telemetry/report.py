@@ -1,4 +1,4 @@
-"""What a task says about the cost of a slice, as one small datagram: signed, so that only our tasks are heard.
+"""The report of a task about one slice, as one small datagram, signed so that the driver accepts its own tasks only.
 
     16 bytes  HMAC-SHA256 of the rest, cut, with the key that the input partition carried
     the rest  JSON: which plan, which attempt of a task, a number that grows within it, the slice and its cost

@@ -1,7 +1,7 @@
-"""Sends what slices cost to the reader process: one datagram a report, and nothing waits for it.
+"""Sends reports to the reader process: one datagram for each report. The task never waits for it.
 
-A datagram that is lost, or cannot be sent at all, costs the planner a worse guess and the task nothing.
-Knows UDP, and which attempt of a task this is; nothing of what is measured. Runs in executor workers.
+If a datagram is lost, the planner guesses worse; the task loses nothing. Knows UDP, and the attempt of this task;
+nothing of the measuring. Runs in executor workers.
 """
 
 import socket

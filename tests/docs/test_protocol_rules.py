@@ -36,7 +36,7 @@ STRAYS = {
     "a numbered ruling": r"\bR[1-9]\b",
     "a letter for a document": r"\([GKPX]\b[;,:)]|\b[GK]'s\b|\bof [GK]\b(?!\.)|\b[GK] (?:prints|says|rules)\b",
     "a folder that is not here": r"\bseeds/|\bmodel/[a-z]+\.py|\.\./shared|/work/",
-    "how the work was organised": r"\bissue (?:[0-9]+|one|two|three|of\b)|\((?:[a-z]+ )?issue\b|first[_ ]issue",
+    "how the work was organised": r"(?<!\[)\bissue (?:[0-9]+|one|two|three|of\b)|\((?:[a-z]+ )?issue\b|first[_ ]issue",
 }
 
 

@@ -13,7 +13,7 @@ from drivers.fleet import SESSION_S, Fleet
 from topics import Kafka
 from verdict import require
 
-SPARE_S = 10  # an assignment, an acquisition and a plan, on a machine that is busy otherwise
+SPARE_S = 30  # an assignment, an acquisition and a plan, on a machine that is busy otherwise
 SOON_S = 60  # a JVM ends, on a machine that is busy otherwise
 LONG_SESSION_MS = 600_000
 PACE = "1 second"  # drivers that work leave the cores to one that starts

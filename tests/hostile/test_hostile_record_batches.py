@@ -170,7 +170,7 @@ def test_a_mutant_is_read_as_kafka_python_reads_it_or_refused_by_name(consumer: 
     assert read_whole >= 10, "mutants of which none is read compare nothing"
 
 
-CHECKED = "see with Kafka's own console consumer"
+CHECKED = "check with Kafka's console consumer"
 BATCH_OPTION, RECORD_OPTION = "raise max.batch.uncompressed.bytes", "raise max.bytes.fetcher.filtering"
 ONE = record(0, b"value")
 
@@ -239,7 +239,7 @@ FORGED = [
     ("a record before its batch", lambda: sealed("none", 2, record(-1) + record(0)), "KAFKA_ERROR", "do not ascend", CHECKED),
     ("a record behind its batch", lambda: sealed("none", 2, record(0) + record(5)), "KAFKA_ERROR", "do not ascend", CHECKED),
     ("pieces in the wrong order", lambda: sealed("zstd", 6, COMPRESS["zstd"](record(delta, bytes(2 * MIB)) for delta in (2, 3, 4, 5, 0, 1))), "KAFKA_ERROR", "do not ascend", CHECKED),
-    ("a time beyond Spark's", lambda: sealed("none", 1, varint(15) + b"\0" + varint(2**62) + b"\0\1\0\0"), "KAFKA_ERROR", "beyond any Spark timestamp", "start behind that record"),
+    ("a time beyond Spark's", lambda: sealed("none", 1, varint(15) + b"\0" + varint(2**62) + b"\0\1\0\0"), "KAFKA_ERROR", "beyond any Spark timestamp", "start after that record"),
     # before message format v2
     *((f"messages of v{magic} that hold 64 MB", lambda magic=magic: old(magic, 1, gzip.compress(bytes(64 * MIB))), "BATCH_TOO_LARGE", "message set of format v0 or v1", "message format v2") for magic in (0, 1)),
     ("a message of v1 within which one has no length", lambda: old(1, 1, gzip.compress(struct.pack(">qi", 0, -12) * 9)), "KAFKA_ERROR", "a message of -12 bytes", CHECKED),

@@ -75,7 +75,7 @@ AGAIN = both(hdel("meta", "occasion"))  # an assignment is due
 FORMAT, KIND = "STATE_FORMAT: ", "WRONGTYPE"
 ROWS = [
     Row("all topics are gone", delete("topics"), "recover: $TOPIC of $GROUP:topics is gone"),
-    Row("all topics are gone at a start", delete("topics"), "mend: $TOPIC was recorded no more", restart=True),
+    Row("all topics are gone at a start", delete("topics"), "mend: topic $TOPIC was missing in Redis", restart=True),
     Row("a topic is gone", hdel("topics", "$TOPIC"), "recover: $TOPIC of $GROUP:topics is gone"),
     Row(
         "a topic of a million partitions",
@@ -171,7 +171,7 @@ ROWS = [
     Row(
         "a recovery for 30,000 years",
         hset("meta", "recovering_until", "9" * 15),
-        "clock: the recovery was to end later",
+        "clock: the recovery was cut",
     ),
     Row(
         "a recovery until it is over", hset("meta", "recovering_until", "x"), "recovering_until of", "recovering_until"
@@ -285,5 +285,5 @@ def test_a_member_that_leaves_while_all_topics_are_gone_leaves_its_ranges(case: 
     app = half_way(case)
     delete("topics")(case)
     app.service.leave()
-    assert "leave: everything confirmed" in case.events()[-1] or "leave: unconfirmed" in case.events()[-1]
+    assert "leave: all its batches are confirmed" in case.events()[-1] or "leave: unconfirmed" in case.events()[-1]
     to_the_end(case, Application(application(case).service, app.done, app.read))

@@ -101,6 +101,6 @@ for i, of in ipairs(acquired) do
     acquired[i] = { mine, within(segments_key, from_text(mine)), {} }
   end
 end
-tell_lost(KEYS[4], lost_to_us, 'taken over by ' .. call.member .. ' after the end of the lease, or of the longest batch')
+tell_lost(KEYS[4], lost_to_us, 'acquired by ' .. call.member .. ' after the end of the lease, or of longest.batch.ms')
 if epoch then event(KEYS[4], 'assigned', 'lane epoch ' .. epoch, told(gained)) end
 return reply(ms(renew(KEYS[2])), redis.call('HGET', META, 'reset_epoch'), topics, acquired)

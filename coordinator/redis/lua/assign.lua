@@ -14,9 +14,9 @@ table.sort(assigned_before)
 for _, before in ipairs(assigned_before) do
   local its_end, hung = end_of_lease(KEYS[2], before), end_of_batch(KEYS[5], before)
   if its_end and tonumber(its_end) < now_ms() then
-    event(KEYS[4], 'expire', 'its lease has ended: its ranges can be taken', nil, before)
+    event(KEYS[4], 'expire', 'its lease has ended: others may acquire its ranges', nil, before)
   elseif hung and tonumber(hung) < now_ms() then
-    event(KEYS[4], 'expire', 'its batch takes longer than the longest: its ranges can be taken', nil, before)
+    event(KEYS[4], 'expire', 'its batch takes longer than longest.batch.ms: others may acquire its ranges', nil, before)
   end
 end
 redis.call('DEL', KEYS[9])

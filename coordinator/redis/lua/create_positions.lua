@@ -25,7 +25,7 @@ local placed = 0
 
 local function grew(topic, id, old, new)
   local now, kept = now_ms(), 'key order across it is kept'
-  if tonumber(new) % tonumber(old) ~= 0 then kept = 'no multiple, so key order across it cannot be promised' end
+  if tonumber(new) % tonumber(old) ~= 0 then kept = 'not a multiple, so key order across it is not guaranteed' end
   if ARGV[3] == '0' then kept = 'partition.growth.grace is 0, so key order across it is not kept' end
   redis.call('HSET', KEYS[4], topic .. ' ' .. old .. ' ' .. new, id .. ' ' .. ms(now) .. ' ' .. ms(now + tonumber(ARGV[3])))
   event(KEYS[3], 'growth', topic .. ': ' .. old .. ' -> ' .. new .. ' partitions; ' .. kept)
@@ -36,7 +36,7 @@ for i = 4, #ARGV do
   local segments, ics, stable = KEYS[3 * i - 7], KEYS[3 * i - 6], KEYS[3 * i - 5]
   local known, partitions = check_topic(redis.call('HGET', KEYS[2], topic), topic, KEYS[2])
   if not known and redis.call('EXISTS', segments) == 1 then
-    event(KEYS[3], 'mend', topic .. ' was recorded no more: it is again, with ' .. count .. ' partitions')
+    event(KEYS[3], 'mend', 'topic ' .. topic .. ' was missing in Redis: it was written again, with ' .. count .. ' partitions')
   elseif known == id and less(partition, partitions) and redis.call('EXISTS', segments) == 0 then
     -- who reads whole topics gave positions to all these; who reads given partitions may come to this one now
     local had = ARGV[3] ~= '' or redis.call('HEXISTS', stable, partition) == 1

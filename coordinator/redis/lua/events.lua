@@ -15,6 +15,26 @@ local function note(ranges, owners_key, lo, hi)
   end
 end
 
+-- Frees pieces of the caller's ranges, those for which `frees(asked, epoch)`; returns them as `note` does. What is asked of
+-- each partition stands in ARGV from 2 on, its owners in KEYS as many places further on.
+local function free(places, frees)
+  local ranges, left = {}, {}
+  for i = 2, #ARGV do
+    local owners_key, after = KEYS[i + places], {}
+    for _, piece in ipairs(overlay(ranges_at(owners_key, OWNER), from_text(ARGV[i]))) do
+      local epoch, member = owner(piece.left.value)
+      if member == call.member and frees(piece.right, epoch) then
+        note(ranges, owners_key, piece.lo, piece.hi)
+      else
+        after[#after + 1] = { lo = piece.lo, hi = piece.hi, value = piece.left.value }
+      end
+    end
+    left[#left + 1] = { owners_key, coalesce(after, {}) }
+  end
+  for _, hash in ipairs(left) do replace(hash[1], hash[2]) end
+  return ranges
+end
+
 local function told(ranges)
   local words = {}
   for i, r in ipairs(ranges) do

@@ -22,7 +22,7 @@ end
 local function cut_to(most, at, what, write)  -- the time that holds of `at`; written where it lay too far ahead
   if not at or tonumber(at) <= most then return at or nil end
   if tonumber(at) - most > WORTH_TELLING then
-    event(EVENTS, 'clock', what .. ' was to end later than now is possible: the clock of Redis was ahead')
+    event(EVENTS, 'clock', what .. ' was cut: the clock of Redis was ahead')
     expire_with_group(EVENTS)
   end
   write(ms(most))

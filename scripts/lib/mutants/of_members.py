@@ -156,15 +156,15 @@ FAULTS = (
         (
             Edit(
                 "coordinator/redis/lua/leave.lua",
-                "if member ~= call.member or piece.right then",
-                "if member ~= call.member then",
+                "return not unconfirmed",
+                "return true",
             ),
         ),
         schedules=200,
     ),
     Fault(
         "ranges are released to members that are gone",
-        (Edit("coordinator/redis/lua/release.lua", "and waiting(piece.right.a) then", "then"),),
+        (Edit("coordinator/redis/lua/release.lua", "asked_of and waiting(asked_of.a)", "asked_of"),),
         _MEMBERSHIP,
     ),
     Fault(

@@ -33,7 +33,7 @@ FAULTS = (
     ),
     Fault(
         "an error with a code does not show its number",
-        (Edit("coordinator/errors.py", "{self.name}: code {self.code}: ", "{self.name}: "),),
+        (Edit("coordinator/errors/policies.py", "{self.name}: code {self.code}: ", "{self.name}: "),),
         ("tests/coordinator/test_errors.py",),
     ),
     Fault(

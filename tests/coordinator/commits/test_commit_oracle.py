@@ -143,7 +143,7 @@ class Run:
         return points
 
 
-@settings(max_examples=40)  # on each server
+@settings(max_examples=20)  # on each server
 @given(st.sampled_from((0, 95, BIG - 6, 10**15 - 6, 10**16 - 6)), st.lists(steps, min_size=3, max_size=12))
 def test_every_script_makes_exactly_the_points_done(store_server: StoreServer, base: int, history: list[Step]) -> None:
     run = Run(World(store_server), base)

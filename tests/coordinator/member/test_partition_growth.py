@@ -150,7 +150,7 @@ def test_growth_to_no_multiple_warns_that_order_cannot_be_promised(
     kafka.add_partitions(topic, 3)
     with caplog.at_level(logging.WARNING, "coordinator"):
         run(members, Topics((topic,)))
-    assert growths(members) == [f"{topic}: 2 -> 3 partitions; no multiple, so key order across it cannot be promised"]
+    assert growths(members) == [f"{topic}: 2 -> 3 partitions; not a multiple, so key order across it is not guaranteed"]
     assert [m for m in caplog.messages if "from 2 to 3 partitions" in m and "cannot be promised" in m] != []
 
 

@@ -51,7 +51,7 @@ def test_recovering_to_working_takes_one_session_though_the_clock_was_ahead(worl
         world.store.acquire(me, WANTED)
     world.now += SESSION
     assert world.store.acquire(me, WANTED).value.ownership == {TP: (Owned(WHOLE, "bb.1"),)}
-    assert world.events("clock") == ["the recovery was to end later than now is possible: the clock of Redis was ahead"]
+    assert world.events("clock") == ["the recovery was cut: the clock of Redis was ahead"]
 
 
 def test_a_member_with_a_short_session_does_not_cut_a_recovery_that_others_need(world: World) -> None:

@@ -2,10 +2,13 @@
 
 import logging
 import time
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import redis
 
+from own_valkey import OwnValkey
 from spark_coop_source.driver import reader_process
 from spark_coop_source.driver.stream_reader import CoopKafkaStreamReader
 from spark_coop_source.options.options import validate
@@ -14,19 +17,27 @@ from topics import Kafka
 IDLE_S = 2.0
 
 
+@pytest.fixture
+def valkey(tmp_path: Path) -> Iterator[OwnValkey]:
+    """A Redis of this test's own: the test counts what the server is asked."""
+    server = OwnValkey(tmp_path)
+    yield server
+    server.stop()
+
+
 def test_an_idle_query_looks_a_few_times_a_second(
-    kafka: Kafka, redis_url: str, group: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    kafka: Kafka, valkey: OwnValkey, group: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     monkeypatch.setattr(reader_process, "exit_on_sigterm", lambda: None)  # this process is pytest's
     options = {
         "kafka.bootstrap.servers": kafka.bootstrap,
         "subscribe": kafka.create_topic(partitions=20),
         "group": group,
-        "redis.url": redis_url,
+        "redis.url": valkey.address,
     }
     reader = CoopKafkaStreamReader(validate(options, streaming=True))
     start = reader.latestOffset(reader.initialOffset(), reader.getDefaultReadLimit())
-    with redis.Redis.from_url(redis_url) as client, caplog.at_level(logging.DEBUG, "kafka.net.connection"):
+    with redis.Redis.from_url(valkey.address) as client, caplog.at_level(logging.DEBUG, "kafka.net.connection"):
         caplog.clear()
         asked, calls, began = _asked(client), 0, time.monotonic()
         while time.monotonic() - began < IDLE_S:

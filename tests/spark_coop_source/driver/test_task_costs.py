@@ -27,7 +27,7 @@ from streams import eventually
 from topics import Kafka, Record
 
 OUTPUT = StructType([StructField("n", LongType())])
-SLOW_MS = 60
+SLOW_MS = 500  # more than a busy machine adds to another slice
 
 
 @pytest.fixture(scope="module")

@@ -95,7 +95,7 @@ def _closed_at_the_end() -> Iterator[None]:
 def test_a_task_that_spark_stops_does_not_wait_for_records_that_do_not_come(kafka: Kafka) -> None:
     topic = kafka.create_topic()
     kafka.produce(topic, [Record(bytes(400))] * 2 * SHORT)
-    waiting = task(kafka, [whole(topic, 0, 3 * SHORT)])
+    waiting = task(kafka, [whole(topic, 0, 3 * SHORT)], poll_timeout_ms=120_000)
     batches = read_slices(waiting)
     assert len(next(batches))
     began = monotonic()
