@@ -25,6 +25,7 @@ from coordinator.progress.segments import Progress, Segment
 from coordinator.ranges import WHOLE
 from states import (
     EPOCH,
+    FIRST,
     FRESH,
     LEFT,
     LIFE,
@@ -58,7 +59,12 @@ SIGHT = Sight(0, {}, {})
         pytest.param(joined(life=LIFE.rejoining()), id="must join again"),
         pytest.param(owns(), id="owns"),
         pytest.param(joined(owning=owning(replace(held(), ownership=HALVES))), id="owns at two lane epochs"),
+        pytest.param(joined(batch=Batch(END)), id="planned"),
+        pytest.param(joined(batch=Batch(END, (TP, WHOLE))), id="a trial is planned"),
+        pytest.param(joined(batch=Batch(END, granted=owned())), id="granted"),
         pytest.param(joined(batch=BEGUN, evidence=UNCONFIRMED), id="under way"),
+        pytest.param(joined(batch=replace(BEGUN, ended=True)), id="in the sink"),
+        pytest.param(joined(commits=Commits(None, None, FIRST)), id="before the first batch"),
         pytest.param(joined(batch=replace(BEGUN, readable={TP: ()}), evidence=UNCONFIRMED), id="nothing is readable"),
         pytest.param(joined(commits=Commits(UNDER_WAY), evidence=UNCONFIRMED), id="committing"),
         pytest.param(joined(commits=Commits(None, END, END), turn=Turn(committed=True, skipped=True)), id="committed"),
