@@ -6,9 +6,7 @@ from typing import Any
 from coordinator.cost.guesses import Allowance
 from coordinator.member import requests
 from coordinator.member.limits import Limits
-from coordinator.member.requests import (
-    Join,
-)
+from coordinator.member.requests import Join
 from coordinator.member.service import ALIVE, NEXT_OFFSET
 from coordinator.member.state import State
 from coordinator.member.turns import Turns
