@@ -10,7 +10,7 @@ from coordinator.member.accepting import accept
 from coordinator.member.committing import witness
 from coordinator.member.decision import Decision
 from coordinator.member.requests import Commit, Log, ReadHighWatermarks, ReadResetEpoch, ReadTopics
-from coordinator.member.state import Commits, CommitUnderWay, Evidence, Life, Losses, State
+from coordinator.member.state import Commits, CommitUnderWay, Evidence, Life, Losses, State, Turn
 from coordinator.progress.ownership import completed
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import WHOLE
@@ -162,6 +162,29 @@ def test_start_beyond_a_log_without_fail_on_data_loss__it_is_not_committed() -> 
         evidence=Evidence(unconfirmed=(start,)),
         commits=Commits(CommitUnderWay(start, request, None)),
     )
+    assert decision == Decision(state, (Log(warning),))
+
+
+def test_start_of_a_deleted_topic_without_fail_on_data_loss__redis_decides() -> None:
+    state = joined(log=replace(LOG, topics={"other": OTHER}))
+    decision = decided(witness, state, call(end_of(10, 200), subscription=PATTERN, fail_on_data_loss=False))
+    request = Commit(end_of(10, 200), completed(end_of(10, 200)), end_of(10, 200).digest)
+    assert decision.state.commits == Commits(CommitUnderWay(end_of(10, 200), request, None))
+
+
+def test_committed_start_beyond_a_log__it_must_vanish_from_the_next_offset() -> None:
+    start = end_of(10, 200)
+    decision = decided(
+        witness,
+        joined(commits=Commits(None, start)),
+        call(start, fail_on_data_loss=False),
+        (ReadResetEpoch(), 0),
+        (ReadTopics(again=True), {"orders": ORDERS}),
+        (ReadHighWatermarks((TP,)), {TP: 100}),
+    )
+    warning = "group g: orders-0: the log ends at 100, before the offset 200 of the checkpoint; it is not committed"
+    turn = Turn(committed=True, skipped=True)
+    state = joined(log=replace(LOG, beginnings=None), commits=Commits(None, start), turn=turn)
     assert decision == Decision(state, (Log(warning),))
 
 

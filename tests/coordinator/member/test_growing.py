@@ -168,7 +168,7 @@ def test_the_topic_was_recreated_since__older_sights_are_forgotten() -> None:
 def test_a_partition_that_nobody_reads__holds_nothing_back() -> None:
     state = replace(grown(10), log=replace(GROWN_LOG, partitions=(TP1,)))
     nobody: tuple[Answer, ...] = (ReadHighWatermarks((TP,)), {TP: 100}), (ReadAssignment(), {}), (ReadPositions(()), {})
-    limited(state, pieces(10, None), *nobody)
+    assert limited(state, pieces(10, None), *nobody).over == frozenset()
 
 
 def test_a_partition_that_another_member_reads__holds_back() -> None:
@@ -192,6 +192,11 @@ def test_the_grace_is_not_over__record_nothing() -> None:
 def test_the_older_partition_is_past_the_recorded_end__the_growth_is_over() -> None:
     over = replace(GROWTH, ends=(10,))
     assert limited(grown(10, over), pieces(10, None), *looked(10)).over == {(over, 0)}
+
+
+def test_the_older_partition_is_before_the_recorded_end__the_growth_is_not_over() -> None:
+    ended = replace(GROWTH, ends=(50,))
+    assert limited(grown(10, ended), pieces(10, 0), *looked(10)).over == frozenset()
 
 
 def test_a_growth_that_is_over__is_not_looked_at_again() -> None:

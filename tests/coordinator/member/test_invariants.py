@@ -12,6 +12,7 @@ from coordinator.member.state import (
     CommitUnderWay,
     Evidence,
     Growing,
+    Owning,
     Pace,
     Shown,
     State,
@@ -22,9 +23,10 @@ from coordinator.plan.planning import OwnedRange
 from coordinator.progress.growth import Sight
 from coordinator.progress.ownership import Owned
 from coordinator.progress.segments import Progress, Segment
-from coordinator.ranges import WHOLE
+from coordinator.ranges import WHOLE, HashRange
 from states import (
     EPOCH,
+    FIRST,
     FRESH,
     LEFT,
     LIFE,
@@ -48,6 +50,8 @@ UNDER_WAY = CommitUnderWay(END, Commit(END, {}, ""), None)
 MORE = {TP: Progress.starting_at(10), TP1: Progress.starting_at(10)}
 HALVES = {TP: (Owned(LEFT, EPOCH), Owned(RIGHT, NEXT_EPOCH))}
 SIGHT = Sight(0, {}, {})
+SIGHTS = tuple(replace(SIGHT, number=i) for i in range(17))
+TOUCHING = {TP: (Owned(HashRange(0, RIGHT.lo), EPOCH), Owned(RIGHT, NEXT_EPOCH))}
 
 
 @pytest.mark.parametrize(
@@ -58,13 +62,20 @@ SIGHT = Sight(0, {}, {})
         pytest.param(joined(life=LIFE.rejoining()), id="must join again"),
         pytest.param(owns(), id="owns"),
         pytest.param(joined(owning=owning(replace(held(), ownership=HALVES))), id="owns at two lane epochs"),
+        pytest.param(joined(owning=Owning(held())), id="owns without a group"),
+        pytest.param(joined(batch=Batch(END)), id="planned"),
+        pytest.param(joined(batch=Batch(END, (TP, WHOLE))), id="a trial is planned"),
+        pytest.param(joined(batch=Batch(END, granted=owned())), id="granted"),
         pytest.param(joined(batch=BEGUN, evidence=UNCONFIRMED), id="under way"),
+        pytest.param(joined(batch=replace(BEGUN, ended=True)), id="in the sink"),
+        pytest.param(joined(commits=Commits(None, None, FIRST)), id="before the first batch"),
         pytest.param(joined(batch=replace(BEGUN, readable={TP: ()}), evidence=UNCONFIRMED), id="nothing is readable"),
         pytest.param(joined(commits=Commits(UNDER_WAY), evidence=UNCONFIRMED), id="committing"),
         pytest.param(joined(commits=Commits(None, END, END), turn=Turn(committed=True, skipped=True)), id="committed"),
         pytest.param(joined(pace=Pace(idle=({TP: (OwnedRange(WHOLE, 10, EPOCH),)}, {TP: 10}))), id="idle"),
         pytest.param(joined(strikes=Strikes((struck(), struck(hashes=LEFT)))), id="struck"),
         pytest.param(joined(growing=Growing((SIGHT, replace(SIGHT, number=3)), 4)), id="growing"),
+        pytest.param(joined(growing=Growing(SIGHTS[:16], 16)), id="as many sights as are kept"),
     ],
 )
 def test_a_sound_state__nothing_is_broken(state: State) -> None:
@@ -114,11 +125,14 @@ def test_a_sound_state__nothing_is_broken(state: State) -> None:
             "owned ranges overlap",
             id="overlap",
         ),
+        pytest.param(
+            joined(owning=owning(replace(held(), ownership=TOUCHING))), "owned ranges overlap", id="overlap of one hash"
+        ),
         pytest.param(joined(owning=owning(ranges={TP: (LEFT,)})), "not those that were acquired", id="owned ranges"),
         pytest.param(joined(growing=Growing((SIGHT, SIGHT), 1)), "sights are out of order", id="sights"),
         pytest.param(joined(growing=Growing((SIGHT,), 0)), "sights are out of order", id="next sight"),
         pytest.param(
-            joined(growing=Growing(tuple(replace(SIGHT, number=i) for i in range(17)), 17)),
+            joined(growing=Growing(SIGHTS, 17)),
             "sights are out of order",
             id="too many sights",
         ),

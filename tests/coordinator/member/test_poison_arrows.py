@@ -133,6 +133,12 @@ def test_a_struck_lane__is_tried_alone_record_by_record_while_all_others_wait() 
     assert then.reading.trial_lane == (TP, LEFT)
 
 
+def test_a_struck_lane_after_a_batch_of_all__is_tried() -> None:
+    state = owns(strikes=strikes(struck(hashes=LEFT)), batch=Batch(end_of(0, 10)))
+    then = limited(state, (piece(LEFT, 13), piece(RIGHT, 10)), (TP, LEFT), RECORD)
+    assert then.reading.trial_lane == (TP, LEFT)
+
+
 def test_after_a_trial__the_others_have_their_turn() -> None:
     trial = Batch(end_of(10, 13, LEFT), (TP, LEFT), (struck(hashes=LEFT),))
     state = owns(strikes=strikes(struck(hashes=LEFT)), batch=trial)

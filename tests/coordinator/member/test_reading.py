@@ -11,9 +11,10 @@ from coordinator.cost.quotas import Quota
 from coordinator.member.decision import Decision
 from coordinator.member.limits import Limits
 from coordinator.member.reading import limit
-from coordinator.member.requests import Grant
+from coordinator.member.requests import Grant, ReadHighWatermarks
 from coordinator.member.state import Pace, Reading, State, Strikes
 from coordinator.plan.planning import Cutting, OwnedRange
+from coordinator.progress.growth import Growth
 from coordinator.progress.ownership import Owned
 from coordinator.progress.segments import Progress, Segment
 from coordinator.ranges import WHOLE, OffsetRange
@@ -92,6 +93,12 @@ def test_there_are_strikes__compute_at_each_look() -> None:
     looked_at = (state.owning.acquired, state.log.bounds, ENDS, state.strikes.strikes)
     state = replace(state, reading=replace(limited(owns(), GRANTED), seen=looked_at, struck={TP: (WHOLE,)}))
     assert decided(limit, state, call()) == asks(state, grant(OwnedRange(WHOLE, 10, EPOCH, 10)))
+
+
+def test_a_topic_has_grown__compute_at_each_look() -> None:
+    growth = Growth("orders", "id-1", 1, 2, 5, NOW + 1)
+    state = replace(owns(reading=limited(owns(), GRANTED)), owning=owning(held(10), growths=(growth,)))
+    assert decided(limit, state, call()) == asks(state, ReadHighWatermarks((TP,)))
 
 
 AHEAD = Progress((Segment(LEFT, 10), Segment(RIGHT, 30, (OffsetRange(40, 50), OffsetRange(60, 70)))))

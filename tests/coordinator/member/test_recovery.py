@@ -17,7 +17,7 @@ from coordinator.member.requests import (
     Recover,
     ResolveOffsets,
 )
-from coordinator.member.state import Evidence, Mirrored, State
+from coordinator.member.state import Evidence, LogView, Mirrored, State
 from coordinator.offset_spec import Earliest
 from coordinator.progress.growth import Growth
 from coordinator.progress.leader_epochs import Extent
@@ -126,6 +126,11 @@ def test_facts_of_an_older_reset_epoch__prove_nothing(
 def test_a_topic_that_was_recreated__its_old_offset_proves_nothing() -> None:
     state = lost(evidence=READ, log=replace(LOG, topics={"orders": RECREATED}))
     assert recovered({}, state).proven == {TP: None}
+
+
+def test_a_topic_that_is_read_no_more__proves_nothing() -> None:
+    state = lost(evidence=READ, log=LogView(asked_ms=NOW))
+    assert recovered({}, state).proven == {}
 
 
 def test_on_state_loss_earliest__begin_there_where_nothing_is_proven() -> None:
