@@ -25,7 +25,7 @@ from coordinator.member.requests import (
 )
 from coordinator.ranges import WHOLE
 from coordinator.settings import GroupSettings
-from states import LEFT, LIFE, MEMBER, RIGHT, TP, asks, call, decided, fails, joined, look, owning
+from states import LEFT, LIFE, MEMBER, NOW, RIGHT, TP, asks, call, decided, fails, joined, look, owning
 
 STATE = joined(owning=owning())
 DUE = look(occasion="1 m-1", members=(MEMBER, "m-2"), protocol="")
@@ -147,6 +147,16 @@ def test_a_member_with_a_slow_key__has_less_capacity() -> None:
     slow, quick = member(MEMBER, slow_percent="50"), member("m-2")
     working = (replace(slow, capacity=5), replace(quick, capacity=10))
     assert assigned(ALL, (slow, quick), HALVES, 2, working=working) == Decision(STATE, (), LookAgain())
+
+
+def test_another_member_computes_the_assignment__follow_what_is_assigned_until_then() -> None:
+    decision = decided(follow, STATE, call(), (LookAtGroup(), look(protocol="")))
+    assert decision == Decision(replace(STATE, owning=owning(looked_at_ms=NOW)))
+
+
+def test_an_assignment_by_an_assignor_that_we_know__follow_it() -> None:
+    decision = decided(follow, STATE, call(), (LookAtGroup(), look(protocol="grouped 1")))
+    assert decision == Decision(replace(STATE, owning=owning(looked_at_ms=NOW)))
 
 
 EXCLUDES = look(protocol="other 1")

@@ -110,4 +110,5 @@ def test_the_next_batch_takes_too_long__warn_of_it_too() -> None:
     ],
 )
 def test_no_batch_takes_too_long__no_line(state: State, now_ms: int) -> None:
-    assert long_batch(Pulse(), state, now_ms, SETTINGS) == (Pulse(), None)
+    for pulse in (Pulse(), Pulse(warned_of_ms=NOW - 1)):
+        assert long_batch(pulse, state, now_ms, SETTINGS) == (pulse, None)

@@ -7,16 +7,13 @@ from typing import Any, cast
 import pytest
 
 from coordinator.assignment.policies import Policy
-from coordinator.clock import Clock
 from coordinator.errors import (
     IndividualCommitNotAllowedError,
     RedisUnavailableError,
     TopicRangeFetchNotAllowedError,
 )
-from coordinator.member.apply import World
 from coordinator.member.decision import Decision, Return
 from coordinator.member.heartbeat import Pulse
-from coordinator.member.invariants import check
 from coordinator.member.requests import (
     Commit,
     Heartbeat,
@@ -26,22 +23,19 @@ from coordinator.member.requests import (
     Notify,
     ReadPolicy,
     ReportWorking,
-    Request,
 )
 from coordinator.member.service import AUTHORIZE, CHECK_POLICIES, NEXT_OFFSET, TASKS, Service
 from coordinator.member.state import Commits, CommitUnderWay, Evidence, Mirrored, State, Strikes
-from coordinator.member.turns import Turns
 from coordinator.offset_spec import Latest
 from coordinator.plan.planning import Cutting
 from coordinator.ranges import WHOLE
-from coordinator.redis import calls
-from coordinator.redis.calls import Answer, Caller
 from coordinator.redis.membership import Joining
 from coordinator.redis.store import Moved
 from coordinator.settings import GroupSettings
 from coordinator.subscription import Topics
 from coordinator.verdicts import Rejoin
 from states import FRESH, LIFE, NONCE, NOW, TP, call, decided, end_of, fails, joined, owns, struck
+from written_worlds import Hands, Script, answered, turns
 
 POLICIES = CHECK_POLICIES[-1]
 
@@ -87,46 +81,17 @@ def test_steps__come_in_this_order(steps: Any, names: str) -> None:
     assert [name for step in steps if (name := step.__name__) in wanted] == wanted
 
 
-class Hands:
-    """A clock that stands still."""
-
-    def now_ms(self) -> int:
-        return NOW
-
-    def wall_ms(self) -> int:
-        return NOW
-
-    def wait(self, ms: int) -> None:
-        raise AssertionError("neither a heartbeat nor a leave waits")
-
-
-class Script:
-    """A world that gives the next answer to each call, and raises those that are errors."""
-
-    settings = GroupSettings("g", watch=check)
-
-    def __init__(self, *answers: Any) -> None:
-        self.answers, self.asked = list(answers), list[Request[Any]]()
-
-    def answer(self, request: Request[Any], caller: Caller) -> Any:
-        self.asked.append(request)
-        answer = self.answers.pop(0)
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-
 def service(state: State, world: Script) -> Service:
     """A service in this state, which calls this world; Redis knows that it works on nothing."""
-    clock = cast(Clock, Hands())
+    clock = Hands()
     parts = GroupSettings("g"), Topics(("orders",)), Latest(), Cutting(1)
     made = Service(*parts, store=cast(Any, None), log=cast(Any, None), clock=clock, me=Joining({}))
-    made._turns = Turns(state, cast(World, world), clock)
+    made._turns = turns(world, state, clock)
     made._pulse = Pulse(("", NONCE))
     return made
 
 
-RENEWED = Answer(calls.Seen(NONCE, 9), None)
+RENEWED = answered(None)
 SILENT = RedisUnavailableError("redis:6379 does not answer", "start it")
 REVOKED = Notify({TP: (WHOLE,)}, {}, {})
 MIRROR = Mirror((TP,), ("orders",))
@@ -135,13 +100,13 @@ MIRROR = Mirror((TP,), ("orders",))
 def test_heartbeat__renew_the_lease() -> None:
     world = Script(RENEWED)
     service(joined(), world).heartbeat()
-    assert world.asked == [Heartbeat()]
+    assert world.requests == [Heartbeat()]
 
 
 def test_heartbeat_before_it_has_joined__ask_nothing() -> None:
     world = Script()
     service(joined(life=FRESH), world).heartbeat()
-    assert world.asked == []
+    assert world.requests == []
 
 
 @pytest.mark.parametrize("error", [pytest.param(Rejoin(), id="a verdict"), pytest.param(SILENT, id="an outage")])
@@ -150,7 +115,7 @@ def test_heartbeat_is_refused__it_is_left_to_the_next_call_of_spark(error: Excep
     member = service(joined(), world)
     member.heartbeat()
     assert member.state == joined()
-    assert world.asked[0] == Heartbeat()
+    assert world.requests[0] == Heartbeat()
 
 
 def test_outage__one_line_for_several_heartbeats() -> None:
@@ -158,7 +123,7 @@ def test_outage__one_line_for_several_heartbeats() -> None:
     member = service(joined(), world)
     member.heartbeat()
     member.heartbeat()
-    assert [type(request) for request in world.asked] == [Heartbeat, Log, Heartbeat]
+    assert [type(request) for request in world.requests] == [Heartbeat, Log, Heartbeat]
 
 
 def test_first_heartbeat_at_a_nonce__report_that_nothing_is_under_way() -> None:
@@ -166,7 +131,7 @@ def test_first_heartbeat_at_a_nonce__report_that_nothing_is_under_way() -> None:
     member = service(joined(), world)
     member._pulse = Pulse()
     member.heartbeat()
-    assert world.asked == [Heartbeat(), ReportWorking("")]
+    assert world.requests == [Heartbeat(), ReportWorking("")]
 
 
 def test_slices_that_were_reported__are_withdrawn_once() -> None:
@@ -176,21 +141,21 @@ def test_slices_that_were_reported__are_withdrawn_once() -> None:
     member._pulse = replace(member._pulse, working=("orders 0 ...", NONCE))
     member.heartbeat()
     member.heartbeat()
-    assert world.asked == [Heartbeat(), ReportWorking(""), Heartbeat()]
+    assert world.requests == [Heartbeat(), ReportWorking(""), Heartbeat()]
 
 
 def test_leave__free_all_ranges_and_mirror() -> None:
     world = Script(RENEWED, 0, True, True)
     member = service(owns(), world)
     member.leave()
-    assert world.asked == [Heartbeat(), Leave({TP: ()}), REVOKED, MIRROR]
+    assert world.requests == [Heartbeat(), Leave({TP: ()}), REVOKED, MIRROR]
     assert (member.state.life, member.state.owning.shown) == (replace(LIFE, nonce=""), {})
 
 
 def test_leave_with_an_unconfirmed_slice__keep_its_range() -> None:
     world = Script(RENEWED, 1, True, True)
     service(owns(evidence=Evidence(unconfirmed=(end_of(10, 20),))), world).leave()
-    assert world.asked == [Heartbeat(), Leave({TP: (WHOLE,)}), Notify({}, {TP: (WHOLE,)}, {}), MIRROR]
+    assert world.requests == [Heartbeat(), Leave({TP: (WHOLE,)}), Notify({}, {TP: (WHOLE,)}, {}), MIRROR]
 
 
 START = end_of(10, 20)
@@ -199,35 +164,35 @@ COMMITTING = owns(commits=Commits(CommitUnderWay(START, COMMIT, None)), evidence
 
 
 def test_leave_in_a_commit__commit_once_more_and_free_its_range() -> None:
-    world = Script(RENEWED, Answer(calls.Seen(NONCE, 9), Moved({}, exactly=True)), 0, True, True)
+    world = Script(RENEWED, answered(Moved({}, exactly=True)), 0, True, True)
     service(COMMITTING, world).leave()
-    assert world.asked == [Heartbeat(), COMMIT, Leave({TP: ()}), REVOKED, MIRROR]
+    assert world.requests == [Heartbeat(), COMMIT, Leave({TP: ()}), REVOKED, MIRROR]
 
 
 def test_leave_in_a_commit_that_fails_again__keep_its_range() -> None:
     world = Script(RENEWED, SILENT, True, 1, True, True)
     service(COMMITTING, world).leave()
-    assert [r for r in world.asked if isinstance(r, Leave)] == [Leave({TP: (WHOLE,)})]
+    assert [r for r in world.requests if isinstance(r, Leave)] == [Leave({TP: (WHOLE,)})]
 
 
 def test_leave_fails__the_listener_has_lost_its_ranges_and_the_lease_ends_by_itself() -> None:
     world = Script(RENEWED, Rejoin(), True)
     member = service(owns(), world)
     member.leave()
-    assert world.asked == [Heartbeat(), Leave({TP: ()}), Notify({}, {TP: (WHOLE,)}, {})]
+    assert world.requests == [Heartbeat(), Leave({TP: ()}), Notify({}, {TP: (WHOLE,)}, {})]
     assert member.state.life == LIFE
 
 
 def test_leave_before_it_has_joined__ask_nothing() -> None:
     world = Script()
     service(joined(life=FRESH), world).leave()
-    assert world.asked == []
+    assert world.requests == []
 
 
 def test_leave_beside_plain_consumers__do_not_mirror() -> None:
     world = Script(RENEWED, 0, True)
     service(owns(mirrored=Mirrored(allowed=False)), world).leave()
-    assert world.asked == [Heartbeat(), Leave({TP: ()}), REVOKED]
+    assert world.requests == [Heartbeat(), Leave({TP: ()}), REVOKED]
 
 
 def test_leave_with_parked_lanes__warn(caplog: pytest.LogCaptureFixture) -> None:

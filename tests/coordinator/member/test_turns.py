@@ -1,24 +1,19 @@
 """Turns: the steps of a call of Spark, run on a world whose answers are written down."""
 
-from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
-from coordinator.cost.guesses import Allowance
 from coordinator.errors import KafkaUnavailableError, RedisUnavailableError
-from coordinator.member import life, requests
-from coordinator.member.apply import World
+from coordinator.member import life
 from coordinator.member.decision import Call, Decision, Fail, LookAgain, Return, Seen, Step
-from coordinator.member.invariants import BrokenInvariantError, check
-from coordinator.member.limits import Limits
+from coordinator.member.invariants import BrokenInvariantError
 from coordinator.member.requests import (
     Acquire,
     Event,
     Finish,
     Heartbeat,
-    Join,
     Log,
     Mirror,
     ReadResetEpoch,
@@ -27,20 +22,12 @@ from coordinator.member.requests import (
     ReadTopics,
     Request,
 )
-from coordinator.member.service import ALIVE, NEXT_OFFSET
 from coordinator.member.state import Away, Life, State, Turn
-from coordinator.member.turns import Turns, refused, unanswered
-from coordinator.plan.planning import Cutting
+from coordinator.member.turns import refused, unanswered
 from coordinator.ranges import WHOLE
-from coordinator.redis import calls
-from coordinator.redis.calls import Answer, Caller
-from coordinator.reports.lane_lines import LanesTold
-from coordinator.settings import GroupSettings
-from coordinator.subscription import Bounds
+from coordinator.redis.calls import Caller
 from coordinator.verdicts import Fenced, Lost, Recovering, Rejoin
 from states import (
-    FIRST,
-    FRESH,
     LIFE,
     MEMBER,
     NONCE,
@@ -48,62 +35,11 @@ from states import (
     ORDERS,
     TP,
     call,
-    end_of,
     held,
     joined,
     like,
-    look,
 )
-
-SESSION_MS = 45_000
-
-
-class Hands:
-    """A clock that only waiting moves."""
-
-    def __init__(self) -> None:
-        self.now, self.waits = NOW, list[int]()
-
-    def now_ms(self) -> int:
-        return self.now
-
-    def wall_ms(self) -> int:
-        return self.now
-
-    def wait(self, ms: int) -> None:
-        self.now += ms
-        self.waits.append(ms)
-
-
-class Script:
-    """A world that gives the next answer to each call, and raises those that are errors."""
-
-    def __init__(self, *answers: Any) -> None:
-        self.settings = GroupSettings("g", watch=self.watch, session_ms=SESSION_MS)
-        self.answers, self.asked, self.states = list(answers), list[tuple[Request[Any], Caller]](), list[State]()
-
-    def watch(self, state: State) -> None:
-        check(state)
-        self.states.append(state)
-
-    def answer(self, request: Request[Any], caller: Caller) -> Any:
-        self.asked.append((request, caller))
-        answer = self.answers.pop(0)
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-    @property
-    def requests(self) -> list[Request[Any]]:
-        return [request for request, _ in self.asked]
-
-    @property
-    def numbers(self) -> list[str]:
-        return [caller.number for _, caller in self.asked]
-
-
-def turns(world: Script, state: State | None = None, clock: Hands | None = None) -> Turns:
-    return Turns(state or joined(), cast(World, world), clock or Hands())
+from written_worlds import SESSION_MS, Hands, Script, answered, turns
 
 
 def asking(*wanted: Request[Any]) -> Step:
@@ -122,10 +58,6 @@ def going_on(*effects: Request[Any]) -> Step:
         return Decision(state, effects)
 
     return step
-
-
-def answered(value: Any, nonce: str = NONCE, seq: int = 9) -> Answer[Any]:
-    return Answer(calls.Seen(nonce, seq), value)
 
 
 ACQUIRE = Acquire({TP: (WHOLE,)}, placed=True)
@@ -332,147 +264,3 @@ def test_a_step__sees_the_time_of_the_clock() -> None:
         return Decision(state, (), Return(seen.now_ms) if seen.now_ms > NOW else LookAgain(50))
 
     assert turns(Script()).run([step], call()) == NOW + 50
-
-
-# -- whole calls -------------------------------------------------------------------------------------------------------
-
-
-class ByType(Script):
-    """A world that has an answer for each kind of request; a list is answered one after the other."""
-
-    def __init__(self, answers: Mapping[type, Any]) -> None:
-        super().__init__()
-        self.of = {kind: list(a) if isinstance(a, list) else a for kind, a in answers.items()}
-
-    def answer(self, request: Request[Any], caller: Caller) -> Any:
-        answer = self.of[type(request)]
-        if isinstance(answer, list):
-            answer = answer.pop(0) if len(answer) > 1 else answer[0]
-        self.answers.append(answer(request) if isinstance(answer, Callable) else answer)  # type: ignore[arg-type]
-        return super().answer(request, caller)
-
-    def names(self) -> str:
-        """What was asked since the last time, by name."""
-        found = " ".join(type(request).__name__ for request in self.requests)
-        self.asked.clear()
-        return found
-
-
-JOINED = requests.Joined(calls.Seen(NONCE, 1), NOW + SESSION_MS, {})
-
-
-def granted(request: Any) -> Allowance:
-    """All of it, in one lane."""
-    return Allowance(request.work, (), Cutting(1))
-
-
-def group(**changes: Any) -> ByType:
-    """A group of one member, whose partition has positions at 10 and a log end of 100."""
-    answers = {
-        "ReadTopics": TOPICS,
-        "ReadLogEnds": {TP: Bounds(0, 100)},
-        "ResolveOffsets": {TP: 0},
-        "ReadStable": {TP: 10},
-        "CreatePositions": 0,
-        "ReadWorking": frozenset(),
-        "Join": JOINED,
-        "LookAtGroup": answered(look(), seq=2),
-        "Acquire": answered(held(10), seq=3),
-        "Notify": True,
-        "ReportEnds": None,
-        "ReadStrikes": (),
-        "Grant": granted,
-        "Learn": None,
-        "DescribeLanes": LanesTold(),
-        "ShowLanes": True,
-        "Log": True,
-        **changes,
-    }
-    return ByType({getattr(requests, name): answer for name, answer in answers.items()})
-
-
-def test_the_first_call_of_a_member__joins_acquires_and_plans() -> None:
-    world = group()
-    member = turns(world, State(FRESH))
-    end = member.run(NEXT_OFFSET, call(FIRST))
-    assert end == replace(end_of(10, 100), member="m-minted")
-    assert world.names() == (
-        "ReadTopics Learn ReadWorking Join ReadStable ResolveOffsets CreatePositions LookAtGroup Acquire Notify "
-        "ReadLogEnds ReportEnds ReadWorking ReadStrikes Grant DescribeLanes ShowLanes ReadTopics"
-    )
-
-
-def idle() -> tuple[ByType, Hands, Turns]:
-    """A member that has found nothing to read."""
-    world, clock = group(Acquire=answered(held(100), seq=3)), Hands()
-    member = turns(world, State(FRESH), clock)
-    assert member.run(NEXT_OFFSET, call(FIRST)) is None
-    world.names()
-    return world, clock, member
-
-
-def test_an_idle_look__rests_and_asks_redis_once() -> None:
-    world, clock, member = idle()
-    assert member.run(NEXT_OFFSET, call(FIRST)) is None
-    assert (world.names(), clock.waits) == ("Learn LookAtGroup ReadLogEnds", [250])
-
-
-def test_new_records_after_an_idle_look__acquire_again_before_the_plan() -> None:
-    world, _, member = idle()
-    world.of[requests.ReadLogEnds] = {TP: Bounds(0, 120)}
-    assert member.run(NEXT_OFFSET, call(FIRST)) == replace(end_of(100, 120), member="m-minted")
-    assert world.names() == (
-        "Learn LookAtGroup ReadLogEnds ReportEnds Grant LookAtGroup Acquire ReadLogEnds ReadWorking ReadTopics"
-    )
-
-
-def test_lost_in_the_middle_of_a_look__recover_join_again_and_plan() -> None:
-    world = group(
-        Acquire=[Lost("the run id of Redis has changed"), answered(held(10), "n-2", 3)],
-        Join=[JOINED, replace(JOINED, seen=calls.Seen("n-2", 1))],
-        LookAtGroup=[answered(look(), seq=2), answered(look(), "n-2", 2)],
-        ReadGroupOffsets={},
-        ReadResetEpoch=0,
-        Recover=None,
-    )
-    member = turns(world, State(FRESH))
-    assert member.run(NEXT_OFFSET, call(FIRST)) == replace(end_of(10, 100), member="m-minted")
-    assert world.names() == (
-        "ReadTopics Learn ReadWorking Join ReadStable ResolveOffsets CreatePositions LookAtGroup Acquire "
-        "ReadGroupOffsets ReadResetEpoch Recover Log ReadWorking Join "
-        "ReadStable ResolveOffsets CreatePositions LookAtGroup Acquire Notify "
-        "ReadLogEnds ReportEnds ReadWorking ReadStrikes Grant DescribeLanes ShowLanes ReadTopics"
-    )
-    assert member.state.life.nonce == "n-2"
-
-
-def test_lease_over_before_the_plan__heartbeat_and_look_again() -> None:
-    """Others may have acquired the ranges meanwhile."""
-    world, clock = group(Heartbeat=answered(None, seq=4)), Hands()
-
-    def slow(request: Any) -> Allowance:
-        clock.wait(SESSION_MS)
-        return granted(request)
-
-    world.of[requests.Grant] = slow
-    member = turns(world, State(FRESH), clock)
-    member.run(NEXT_OFFSET, call(FIRST))
-    assert world.names().endswith(
-        "Grant DescribeLanes ShowLanes Heartbeat ReadTopics LookAtGroup ReadLogEnds ReadStrikes ReadTopics"
-    )
-    assert member.state.life.lease_end_ms > clock.now
-
-
-def test_alive__a_verdict_is_handled_before_anything_else() -> None:
-    """The steps of all calls begin with those that handle verdicts."""
-    names = [step.__name__ for step in ALIVE]
-    assert names == ["outage", "see_topics", "fenced", "recover", "assert_positions", "busy"]
-    assert NEXT_OFFSET[: len(ALIVE)] == ALIVE
-
-
-def test_trigger_once__reads_everything() -> None:
-    world = group()
-    turns(world, State(FRESH)).run(NEXT_OFFSET, call(FIRST, Limits(everything=True)))
-    (asked,) = [r for r in world.requests if isinstance(r, requests.Grant)]
-    assert asked.everything
-    assert Join not in {type(r) for r in world.requests[:3]}

@@ -1,0 +1,98 @@
+"""Worlds whose answers are written down: what `turns` asks them is compared.
+
+    Script   the next answer to each call; answers that are errors are raised
+    ByType   an answer for each kind of request
+    Hands    a clock that only waiting moves
+
+Each state that the turns make is checked for its invariants.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+from coordinator.member.apply import World
+from coordinator.member.invariants import check
+from coordinator.member.requests import Request
+from coordinator.member.state import State
+from coordinator.member.turns import Turns
+from coordinator.redis import calls
+from coordinator.redis.calls import Answer, Caller
+from coordinator.settings import GroupSettings
+from states import NONCE, NOW, joined
+
+SESSION_MS = 45_000
+
+
+class Hands:
+    """A clock that only waiting moves."""
+
+    def __init__(self) -> None:
+        self.now, self.waits = NOW, list[int]()
+
+    def now_ms(self) -> int:
+        return self.now
+
+    def wall_ms(self) -> int:
+        return self.now
+
+    def wait(self, ms: int) -> None:
+        self.now += ms
+        self.waits.append(ms)
+
+
+class Script:
+    """A world that gives the next answer to each call, and raises those that are errors."""
+
+    def __init__(self, *answers: Any) -> None:
+        self.settings = GroupSettings("g", watch=self.watch, session_ms=SESSION_MS)
+        self.answers, self.asked, self.states = list(answers), list[tuple[Request[Any], Caller]](), list[State]()
+
+    def watch(self, state: State) -> None:
+        check(state)
+        self.states.append(state)
+
+    def answer(self, request: Request[Any], caller: Caller) -> Any:
+        self.asked.append((request, caller))
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    @property
+    def requests(self) -> list[Request[Any]]:
+        return [request for request, _ in self.asked]
+
+    @property
+    def numbers(self) -> list[str]:
+        return [caller.number for _, caller in self.asked]
+
+
+class ByType(Script):
+    """A world that has an answer for each kind of request; a list is answered one after the other."""
+
+    def __init__(self, answers: Mapping[type, Any]) -> None:
+        super().__init__()
+        self.of = {kind: list(a) if isinstance(a, list) else a for kind, a in answers.items()}
+
+    def answer(self, request: Request[Any], caller: Caller) -> Any:
+        answer = self.of[type(request)]
+        if isinstance(answer, list):
+            answer = answer.pop(0) if len(answer) > 1 else answer[0]
+        self.answers.append(answer(request) if isinstance(answer, Callable) else answer)  # type: ignore[arg-type]
+        return super().answer(request, caller)
+
+    def names(self) -> str:
+        """What was asked since the last time, by name."""
+        found = " ".join(type(request).__name__ for request in self.requests)
+        self.asked.clear()
+        return found
+
+
+def turns(world: Script, state: State | None = None, clock: Hands | None = None) -> Turns:
+    """The turns of a member in this state, which has joined unless another one is given."""
+    return Turns(state or joined(), cast(World, world), clock or Hands())
+
+
+def answered(value: Any, nonce: str = NONCE, seq: int = 9) -> Answer[Any]:
+    """An answer of Redis, which renews the lease."""
+    return Answer(calls.Seen(nonce, seq), value)
