@@ -1,6 +1,6 @@
 """What the trunk asks of the cost model, and nothing more: guesses cost time when they are wrong, never a record.
 
-The third issue replaces what is behind this interface by ends that tasks decide.
+Ends that tasks decide are to replace what is behind this interface.
 """
 
 from collections.abc import Iterable, Mapping

@@ -9,8 +9,8 @@ remembers some of its sights. Then the ends of the older partitions are recorded
 has passed them is free.
 
 A topic that grew from 1 to 4 partitions may have had 2 in between, unseen by the group. Its keys may have moved in two
-steps. So such a growth counts as each growth to 4 that keeps order: from 1, and from 2. Pure: `gates` decides when a
-member looks.
+steps. So such a growth counts as each growth to 4 that keeps order: from 1, and from 2. Pure.
+`member.growing` decides when a member looks.
 """
 
 import re

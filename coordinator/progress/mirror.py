@@ -2,7 +2,7 @@
 
 The metadata text beside each offset names its reset epoch and topic id. So the mirror of a topic that was created
 again proves nothing. It also names the leader epoch under which the log reached the offset.
-Also decides which positions are proven after a loss. Pure: `service` reads and writes the mirror through the log.
+Also decides which positions are proven after a loss. Pure: `member.apply` reads and writes the mirror.
 """
 
 import re

@@ -109,7 +109,7 @@ def test_a_commit_too_many_or_too_late_ends_the_query_with_its_code(
     records.sink = acknowledging(records, (3, 3), (5, 5), (7, 7))
     message = refused(records, **{"max.individual.commits": "2"})
     assert "MAX_INDIVIDUAL_COMMIT_REACHED: code 92: " in message
-    assert "[7-7] would add to the 2 individual commits held, of 2 at most" in message
+    assert "[7-7] exceeds the limit of 2 individual commits: the partition holds 2" in message
 
     records.sink = acknowledging(records, (0, RECORDS - 1), (4, 4))
     message = refused(records)

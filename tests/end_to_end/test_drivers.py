@@ -15,7 +15,6 @@ from verdict import require
 
 SPARE_S = 30  # an assignment, an acquisition and a plan, on a machine that is busy otherwise
 SOON_S = 60  # a JVM ends, on a machine that is busy otherwise
-LONG_SESSION_MS = 600_000
 PACE = "1 second"  # drivers that work leave the cores to one that starts
 Fleets = Callable[[int], Fleet]
 
@@ -56,12 +55,13 @@ def stop(fleet: Fleet, driver: Driver) -> None:
 
 
 def end_by(number: signal.Signals, fleet: Fleet, driver: Driver) -> None:
-    """A signal to the JVM, with nothing under way: the driver leaves, long before its lease would end."""
+    """A signal to the JVM, with nothing under way: the driver leaves, long before its lease ends."""
     fleet.until(lambda: fleet.everything_confirmed, "all is confirmed")
-    held = fleet.held(driver)
+    held, before = fleet.held(driver), len(fleet.told(driver))
     driver.running.send_signal(number)
     fleet.until(lambda: fleet.told(driver)[-1].kind == "leave", f"it leaves after {number.name}", SOON_S)
     assert held.size > 0
+    assert not {"lost", "expire"} & {event.kind for event in fleet.told(driver)[before:]}
     assert fleet.held(driver).size == 0
 
 
@@ -104,6 +104,8 @@ def test_three_drivers_on_one_partition_survive_what_is_done_to_them_and_keep_ev
         fleet.until(lambda: fleet.working(stays, added), "it is back on its checkpoint")
     fleet.until(lambda: fleet.everything_arrived, "every record is in a sink")
     require(fleet.outcome().good, fleet.outcome())
+    end_by(signal.SIGINT, fleet, added)
+    end_by(signal.SIGTERM, fleet, stays)
 
 
 @pytest.mark.timeout(600)
@@ -120,13 +122,3 @@ def test_three_drivers_share_two_partitions_and_one_does_the_work_of_two_that_en
         fleet.until(lambda: fleet.shared(stays), "one driver owns both partitions")
     fleet.until(lambda: fleet.everything_arrived, "every record is in a sink")
     require(fleet.outcome().good, fleet.outcome())
-
-
-@pytest.mark.timeout(400)
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=lambda number: number.name)
-def test_a_driver_that_a_signal_ends_frees_its_ranges_at_once(fleets: Fleets, number: signal.Signals) -> None:
-    fleet = fleets(1)
-    fleet.options = {"session.timeout.ms": str(LONG_SESSION_MS)}
-    with fleet.producing():
-        driver = fleet.join("ended")
-    end_by(number, fleet, driver)

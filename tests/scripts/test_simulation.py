@@ -1,4 +1,4 @@
-"""The coordinator under faults: the first schedules, which `scripts/simulate` replays. `.ci/run` runs hundreds."""
+"""The coordinator under faults: the first schedules of those that `.ci/run` runs. `scripts/simulate` replays each."""
 
 import logging
 from collections.abc import Iterator

@@ -24,7 +24,7 @@ from verdict import Sent
 
 SESSION_S = 5.0
 _EVERY_S = 0.25
-_POLL_S, _PATIENCE_S = 0.05, 240.0
+_POLL_S, _PATIENCE_S = 0.25, 240.0  # a look reads all outputs and the group: it takes the drivers' cores
 _ABOUT = 1.5  # times as much is about as much
 _MANY, _LAST = 1_000, 30
 

@@ -120,8 +120,8 @@ FAULTS = (
         (
             Edit(
                 "coordinator/member/first_positions.py",
-                "return Absent() if mirroring.is_mirror(offsets) else None",
-                "return None",
+                "if mirroring.is_mirror(offsets) else None",
+                "if False else None",
             ),
         ),
         _LOSSES,

@@ -13,14 +13,17 @@ WRITES = re.compile(r"(?<!function )\bevent\([^,]+, (?:'(?P<kind>\w+)'|(?P<varia
 
 
 def in_python(file: Path) -> Iterator[str]:
-    """The kinds that `event(...)` or `tell(...)` is called with; a function may pass on its own parameter `kind`."""
+    """The kinds that `event(...)` is called with, or `Event` requests are made with; `apply` passes them on."""
     for call in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
-        if isinstance(call, ast.Call) and getattr(call.func, "attr", "") in ("event", "tell") and call.args:
-            first = call.args[0]
-            if isinstance(first, ast.Constant):
-                yield str(first.value)
-            else:
-                assert getattr(call.func, "attr", "") != "event" or getattr(first, "id", "") == "kind", call.lineno
+        if not isinstance(call, ast.Call) or not call.args:
+            continue
+        name = getattr(call.func, "attr", getattr(call.func, "id", ""))
+        first = call.args[0]
+        if name in ("event", "Event") and isinstance(first, ast.Constant):
+            yield str(first.value)
+        elif name == "event":
+            passed_on = getattr(first, "id", getattr(first, "attr", ""))
+            assert passed_on == "kind", f"{file}:{call.lineno} writes a kind that cannot be read here"
 
 
 def in_lua(file: Path) -> Iterator[str]:
