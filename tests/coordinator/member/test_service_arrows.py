@@ -12,6 +12,7 @@ from coordinator.errors import (
     RedisUnavailableError,
     TopicRangeFetchNotAllowedError,
 )
+from coordinator.member.batch import Batch
 from coordinator.member.decision import Decision, Return
 from coordinator.member.heartbeat import Pulse
 from coordinator.member.requests import (
@@ -34,7 +35,7 @@ from coordinator.redis.store import Moved
 from coordinator.settings import GroupSettings
 from coordinator.subscription import Topics
 from coordinator.verdicts import Rejoin
-from states import FRESH, LIFE, NONCE, NOW, TP, call, decided, end_of, fails, joined, owns, struck
+from states import FRESH, LIFE, NONCE, NOW, TP, call, decided, end_of, fails, joined, owned, owns, struck
 from written_worlds import Hands, Script, answered, turns
 
 POLICIES = CHECK_POLICIES[-1]
@@ -144,6 +145,27 @@ def test_slices_that_were_reported__are_withdrawn_once() -> None:
     assert world.requests == [Heartbeat(), ReportWorking(""), Heartbeat()]
 
 
+BEGUN = Batch(end_of(10, 20), (TP, WHOLE), (), owned(), owned(), began_ms=NOW - 300_001)
+
+
+def test_a_batch_takes_too_long__the_heartbeat_warns() -> None:
+    world = Script(RENEWED, True)
+    service(joined(batch=BEGUN, evidence=Evidence(unconfirmed=(BEGUN.end,))), world).heartbeat()
+    assert [type(request) for request in world.requests] == [Heartbeat, Log]
+
+
+@pytest.mark.parametrize(
+    ("batch", "trial"),
+    [
+        pytest.param(Batch(end_of(10, 20), (TP, WHOLE)), True, id="of a struck lane"),
+        pytest.param(Batch(end_of(10, 20)), False, id="of all lanes"),
+        pytest.param(None, False, id="no batch"),
+    ],
+)
+def test_trial__the_batch_planned_last(batch: Batch | None, trial: bool) -> None:
+    assert service(joined(batch=batch), Script()).trial is trial
+
+
 def test_leave__free_all_ranges_and_mirror() -> None:
     world = Script(RENEWED, 0, True, True)
     member = service(owns(), world)
@@ -167,6 +189,13 @@ def test_leave_in_a_commit__commit_once_more_and_free_its_range() -> None:
     world = Script(RENEWED, answered(Moved({}, exactly=True)), 0, True, True)
     service(COMMITTING, world).leave()
     assert world.requests == [Heartbeat(), COMMIT, Leave({TP: ()}), REVOKED, MIRROR]
+    assert world.numbers[:2] == ["", "1"]
+
+
+def test_leave_in_a_commit_but_it_must_join_again__commit_nothing() -> None:
+    world = Script(True)
+    service(replace(COMMITTING, life=LIFE.rejoining()), world).leave()
+    assert world.requests == [Notify({}, {TP: (WHOLE,)}, {})]
 
 
 def test_leave_in_a_commit_that_fails_again__keep_its_range() -> None:
