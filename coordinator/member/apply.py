@@ -86,14 +86,14 @@ def _status(w: World, q: r.ReadStatus, caller: Caller) -> Status | None:
         return None
 
 
-def _metadata(w: World, q: r.ReadMetadata, caller: Caller) -> Mapping[str, str]:
+def _metadata(w: World, q: r.ReadMetadata, caller: Caller) -> Mapping[str, str] | None:
     try:
         return next((s.metadata for s in w.store.subscribers([q.member])), {})
     except StateFormatError:
         return {}
     except (CoopKafkaError, Verdict):
         if q.anyway:
-            return {}
+            return None
         raise
 
 

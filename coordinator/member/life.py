@@ -61,8 +61,10 @@ def fenced(state: State, seen: Seen, call: Call) -> Decision:
     return Decision(_handled(state), (Event("fence", "another life of this member has joined"),), Fail(error))
 
 
-def _by_whom(metadata: Mapping[str, str]) -> str:
+def _by_whom(metadata: Mapping[str, str] | None) -> str:
     """Host, driver and time of the other life, as far as Redis shows them."""
+    if metadata is None:
+        return ""
     if not metadata:
         return ", or somebody deleted its entry in Redis"
     try:
@@ -103,7 +105,7 @@ def busy(state: State, seen: Seen, call: Call) -> Decision:
     if not isinstance(verdict, verdicts.Busy):
         return Decision(state)
     before, other = state.life.other, (verdict.member, verdict.lease_end_ms)
-    if same_query(call.setup.me.fields, seen.of(ReadMetadata(verdict.member))):
+    if same_query(call.setup.me.fields, seen.of(ReadMetadata(verdict.member)) or {}):
         return Decision(_handled(state), (), Fail(two_reads(group, verdict.member)))
     if before and before[0] == other[0] and other[1] > before[1]:
         return Decision(_handled(state), (), Fail(two_queries(group, verdict.member)))

@@ -170,10 +170,10 @@ class ReadSubscribers(Redis[tuple[Subscriber, ...]]):
 
 
 @dataclass(frozen=True, slots=True)
-class ReadMetadata(Redis[Mapping[str, str]]):
+class ReadMetadata(Redis[Mapping[str, str] | None]):
     """What a member reports of itself; nothing where it has left or its entry is damaged.
 
-    `anyway`: nothing too where Redis does not answer.
+    `anyway`: None where Redis does not answer.
     """
 
     member: str

@@ -81,6 +81,7 @@ def test_verdict__only_its_own_step_handles_it(kind: type[Verdict], verdict: Ver
     ("metadata", "by_whom"),
     [
         pytest.param({}, ", or somebody deleted its entry in Redis", id="no entry"),
+        pytest.param(None, "of group 'g'. Remedy", id="Redis does not answer"),
         pytest.param(
             {"host": "h", "driver_pid": "7", "joined_at": "1000"},
             "'g': pid 7 on host h, at 1970-01-01T00:00:01+00:00. Remedy",
@@ -92,7 +93,7 @@ def test_verdict__only_its_own_step_handles_it(kind: type[Verdict], verdict: Ver
         pytest.param({"joined_at": "1000"}, "of group 'g'. Remedy", id="no host"),
     ],
 )
-def test_fenced__the_query_ends(metadata: Mapping[str, str], by_whom: str) -> None:
+def test_fenced__the_query_ends(metadata: Mapping[str, str] | None, by_whom: str) -> None:
     decision = decided(life.fenced, refused(Fenced()), call(), (ReadMetadata(MEMBER, anyway=True), metadata))
     event = Event("fence", "another life of this member has joined")
     assert decision == Decision(joined(), (event,), fails(FencedMemberError, by_whom))
