@@ -105,7 +105,8 @@ def busy(state: State, seen: Seen, call: Call) -> Decision:
     if not isinstance(verdict, verdicts.Busy):
         return Decision(state)
     before, other = state.life.other, (verdict.member, verdict.lease_end_ms)
-    if same_query(call.setup.me.fields, seen.of(ReadMetadata(verdict.member)) or {}):
+    theirs = seen.of(ReadMetadata(verdict.member))
+    if same_query(call.setup.me.fields, theirs or {}):
         return Decision(_handled(state), (), Fail(two_reads(group, verdict.member)))
     if before and before[0] == other[0] and other[1] > before[1]:
         return Decision(_handled(state), (), Fail(two_queries(group, verdict.member)))
