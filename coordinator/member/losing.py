@@ -35,6 +35,9 @@ from coordinator.ranges import WHOLE
 from coordinator.redis.store import Acquired
 from coordinator.subscription import Bounds, TopicPartition
 
+RETRY_MS = 200
+"""How long a member waits for topics that fit the ranges that it owns."""
+
 
 def settle_losses(state: State, seen: Seen, call: Call) -> Decision:
     """Refuse or accept lost records, then store the log ends; the log ends were read after ranges were acquired.
@@ -46,7 +49,7 @@ def settle_losses(state: State, seen: Seen, call: Call) -> Decision:
     if state.losses.settled == looked_at:
         return Decision(state)
     if not acquired.progress.keys() <= bounds.keys():
-        return Decision(state, (), LookAgain())
+        return Decision(state, (), LookAgain(RETRY_MS))  # a topic has vanished, and is still owned
     state, found = _found(state, acquired, bounds, seen)
     if found and call.setup.settings.fail_on_data_loss:
         raise data_loss.error(found[0])

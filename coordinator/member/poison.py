@@ -20,8 +20,9 @@ LOOK_MS = 1_000
 
 
 def strike_before_join(state: State, seen: Seen, call: Call) -> Decision:
-    """Before it joins: an earlier life of this member may have been lost over a record."""
-    return Decision(state) if state.life.nonce else Decision(_struck(state, seen))
+    """Before it joins: an earlier life of this member may have been lost over a record. Not again while it waits."""
+    life = state.life
+    return Decision(state) if life.nonce or life.other else Decision(_struck(state, seen))
 
 
 def strike_after_acquire(state: State, seen: Seen, call: Call) -> Decision:

@@ -7,7 +7,7 @@ import pytest
 
 from coordinator.errors import DataLossError
 from coordinator.member.decision import Decision, LookAgain
-from coordinator.member.losing import settle_losses
+from coordinator.member.losing import RETRY_MS, settle_losses
 from coordinator.member.requests import (
     Claim,
     Event,
@@ -99,7 +99,7 @@ def test_the_log_ends_were_stored_at_another_nonce__store_them_again() -> None:
 
 def test_a_partition_without_log_ends__look_again() -> None:
     state = owns(log=replace(GROWN_LOG, bounds={TP1: Bounds(0, 50)}))
-    assert decided(settle_losses, state, call()) == Decision(state, (), LookAgain())
+    assert decided(settle_losses, state, call()) == Decision(state, (), LookAgain(RETRY_MS))
 
 
 @pytest.mark.parametrize(
