@@ -154,11 +154,13 @@ def test_every_link_of_the_readme_and_of_the_pages_leads_somewhere() -> None:
 
 
 def _leads(page: Path, link: str) -> bool:
-    """Whether a link names a file that is there, and a heading in it by the words that GitHub makes of it."""
+    """Whether a link names a file that is there, and a heading or an anchor in it."""
     name, _, anchor = link.partition("#")
     target = page.parent / name if name else page
     if not anchor or not target.is_file():
         return target.exists()
+    if f'<a id="{anchor}"></a>' in target.read_text():
+        return True
     headings = re.findall(r"^#+ (.*)$", target.read_text(), re.MULTILINE)
     return anchor in [re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings]
 
