@@ -254,7 +254,7 @@ class Service:
             self._turns.become(replace(self.state, evidence=self.state.evidence.confirmed(), commits=commits))
         self._warn_of_parked_lanes()
         unconfirmed = self.state.evidence.unconfirmed_ranges
-        ranges = {tp: unconfirmed.get(tp, ()) for tp in {*self.state.log.bounds, *unconfirmed}}
+        ranges = {tp: unconfirmed.get(tp, ()) for tp in {*self.state.log.partitions, *unconfirmed}}
         left = bool(self.state.life.nonce) and self._once(Leave(ranges), "leave")
         shown = self.state.owning.shown
         for notice in ownership_events.left(shown, unconfirmed) if left else ownership_events.notified(shown, {})[0]:

@@ -51,6 +51,17 @@ FAULTS = (
         schedules=200,
     ),
     Fault(
+        "a leave names only partitions whose logs were looked at",
+        (
+            Edit(
+                "coordinator/member/service.py",
+                "{*self.state.log.partitions, *unconfirmed}",
+                "{*self.state.log.bounds, *unconfirmed}",
+            ),
+        ),
+        ("tests/coordinator/member/test_service_arrows.py",),
+    ),
+    Fault(
         "what is planned is not asked for again before it is read",
         (
             Edit(

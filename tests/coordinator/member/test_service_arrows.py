@@ -174,6 +174,13 @@ def test_leave__free_all_ranges_and_mirror() -> None:
     assert (member.state.life, member.state.owning.shown) == (replace(LIFE, nonce=""), {})
 
 
+def test_leave_before_it_has_looked_at_logs__free_the_ranges_of_its_earlier_life() -> None:
+    """A sink that skipped the last batch of the earlier life ends this one in its first call."""
+    world = Script(RENEWED, 0, True)
+    service(joined(log=replace(joined().log, bounds={})), world).leave()
+    assert world.requests == [Heartbeat(), Leave({TP: ()}), MIRROR]
+
+
 def test_leave_with_an_unconfirmed_slice__keep_its_range() -> None:
     world = Script(RENEWED, 1, True, True)
     service(owns(evidence=Evidence(unconfirmed=(end_of(10, 20),))), world).leave()
