@@ -5,9 +5,9 @@ rule: authorize-every-batch; rule: omit-what-was-skipped.
 
 from dataclasses import replace
 
+from coordinator.member.batch import Batch
 from coordinator.member.decision import Call, Decision, Return, Seen
 from coordinator.member.log_view import recreated
-from coordinator.member.poison import batch_of
 from coordinator.member.requests import Authorize, Log, Pack
 from coordinator.member.state import State
 from coordinator.progress import data_loss
@@ -18,6 +18,12 @@ from coordinator.progress.stream_offset import StreamOffset
 def arrive(state: State, seen: Seen, call: Call) -> Decision:
     """An offset came as the end of a batch: its slices may be written from now on."""
     return Decision(replace(state, evidence=state.evidence.seen(call.offset), batch=batch_of(state, call)))
+
+
+def batch_of(state: State, call: Call) -> Batch:
+    """The batch that ends at the offset of this call; one that an earlier life planned is new to this one."""
+    known = state.batch is not None and state.batch.end == call.offset
+    return state.batch if state.batch and known else Batch(call.offset)
 
 
 def authorize(state: State, seen: Seen, call: Call) -> Decision:
@@ -54,5 +60,5 @@ def return_tasks(state: State, seen: Seen, call: Call) -> Decision:
     part, warnings = readable(state, call)
     tasks = seen.of(Pack(batch.end, part, batch.trial))
     if batch.began_ms is None:
-        batch = replace(batch, tasks=tasks, began_ms=seen.now_ms)
+        batch = replace(batch, began_ms=seen.now_ms)
     return Decision(replace(state, batch=batch), warnings, Return(tasks))

@@ -14,7 +14,6 @@ Pure.
 from dataclasses import dataclass
 
 from coordinator.cost.batch_cost import LaneId
-from coordinator.plan.packing import Task
 from coordinator.plan.poison import Strike
 from coordinator.progress.ownership import Ownership
 from coordinator.progress.stream_offset import StreamOffset
@@ -29,7 +28,6 @@ class Batch:
     strikes: tuple[Strike, ...] = ()  # known when it was planned
     granted: Ownership | None = None
     readable: Ownership | None = None
-    tasks: tuple[Task, ...] = ()
     began_ms: int | None = None  # of this host's clock
     ended: bool = False  # Spark has asked for the next one
 

@@ -70,13 +70,14 @@ def commit(state: State, seen: Seen, call: Call) -> Decision:
     witnessed = under_way.witnessed is not None and moved.refused
     if witnessed and (assertions := facts_within(state.evidence.facts, moved.refused)):
         seen.of(Claim(request.offset, assertions))
+    owning = _moved(state.owning, request, moved)
     state = replace(
         state,
         commits=Commits(None, under_way.start),
-        owning=_moved(state.owning, request, moved),
+        owning=owning,
         losses=_completed(state.losses, request.offset, moved.refused),
         mirrored=replace(state.mirrored, behind=True),
-        turn=replace(state.turn, fresh=state.turn.fresh or _is_current(state.owning, request, moved)),
+        turn=replace(state.turn, fresh=not owning.stale),
     )
     return Decision(_done(state, under_way.start, request.offset), tuple(_fence_event(moved)))
 
@@ -114,7 +115,7 @@ def _fence_event(moved: Moved) -> Iterator[Request[Any]]:
 
 def _moved(owning: Owning, request: Commit, moved: Moved) -> Owning:
     """The owned ranges after the commit. If the batch was all that the member owns, their positions are known."""
-    if not _is_current(owning, request, moved):
+    if not (moved.exactly and _is_all_of(owning.acquired, request.offset)):
         return replace(owning, stale=True)
     progress = {
         tp: Progress(tuple(Segment(f.hashes, f.position) for f in of_tp)) for tp, of_tp in request.facts.items()
@@ -122,10 +123,6 @@ def _moved(owning: Owning, request: Commit, moved: Moved) -> Owning:
     held = owning.acquired
     acquired = replace(held, progress={**held.progress, **progress}, whole={**held.whole, **progress})
     return replace(owning, acquired=acquired, stale=False)
-
-
-def _is_current(owning: Owning, request: Commit, moved: Moved) -> bool:
-    return moved.exactly and _is_all_of(owning.acquired, request.offset)
 
 
 def _is_all_of(acquired: Acquired, offset: StreamOffset) -> bool:

@@ -21,8 +21,12 @@ def mirror_if_due(state: State, seen: Seen, call: Call) -> Decision:
 
 def mirror(state: State, seen: Seen) -> State:
     """Update the mirror now, unless plain consumers live in Kafka's own group. A failure leaves it behind."""
-    m = state.mirrored
-    if not m.allowed:
-        return state
-    allowed = seen.of(Mirror(state.log.partitions, tuple(state.log.topics)))
-    return state if allowed is None else replace(state, mirrored=replace(m, allowed=allowed, behind=False))
+    request = mirror_request(state)
+    allowed = seen.of(request) if request else None
+    return state if allowed is None else replace(state, mirrored=replace(state.mirrored, allowed=allowed, behind=False))
+
+
+def mirror_request(state: State) -> Mirror | None:
+    """The request of an update; None where plain consumers live in Kafka's own group."""
+    log = state.log
+    return Mirror(log.partitions, tuple(log.topics)) if state.mirrored.allowed else None

@@ -8,7 +8,6 @@ rule: strike-needs-evidence; rule: trial-alone; rule: parked-until-released.
 from dataclasses import replace
 
 from coordinator.cost.batch_cost import LaneId
-from coordinator.member.batch import Batch
 from coordinator.member.decision import Call, Decision, Seen
 from coordinator.member.requests import Abandon, Forgive, OffsetsOfARecord, ReadStrikes, ReadWorking, StrikeMember
 from coordinator.member.state import Offsets, State, Strikes
@@ -82,9 +81,3 @@ def leave_out_struck(state: State, seen: Seen, call: Call) -> Decision:
         seen.of(Abandon(given_up))
     batch = replace(batch, readable=readable)
     return Decision(replace(state, batch=batch, strikes=Strikes(strikes, seen.now_ms)))
-
-
-def batch_of(state: State, call: Call) -> Batch:
-    """The batch that ends at the offset of this call; one that an earlier life planned is new to this one."""
-    known = state.batch is not None and state.batch.end == call.offset
-    return state.batch if state.batch and known else Batch(call.offset)

@@ -44,7 +44,7 @@ from coordinator.member.apply import World
 from coordinator.member.decision import Call, Decision, Return, Seen, Setup, Step
 from coordinator.member.inbox import Inbox
 from coordinator.member.limits import Limits
-from coordinator.member.requests import CheckServer, Heartbeat, Leave, Log, Mirror, ReadPolicy, ReportWorking, Request
+from coordinator.member.requests import CheckServer, Heartbeat, Leave, Log, ReadPolicy, ReportWorking, Request
 from coordinator.member.state import Life, State
 from coordinator.member.turns import Turns
 from coordinator.offset_spec import OffsetSpec
@@ -223,7 +223,7 @@ class Service:
     def _once(self, request: Request[Any], what: str, *, numbered: bool = False) -> bool:
         """One call: an error is logged, and left for the next call of Spark. Whether it went well."""
         try:
-            (self._turns.numbered if numbered else self._turns.once)(request)
+            self._turns.once(request, numbered=numbered)
         except RedisUnavailableError as error:
             about = f"{what} of {self.member}"
             now, settings = self._clock.now_ms(), self.setup.settings
@@ -262,12 +262,8 @@ class Service:
         self._turns.become(replace(self.state, owning=replace(self.state.owning, shown={})))
         if left:
             self._turns.become(replace(self.state, life=self.state.life.rejoining()))
-            self._mirror()
-
-    def _mirror(self) -> None:
-        log = self.state.log
-        if self.state.mirrored.allowed:
-            self._turns.once(Mirror(log.partitions, tuple(log.topics)))
+            if request := mirroring.mirror_request(self.state):
+                self._turns.once(request)
 
     def _warn_of_parked_lanes(self) -> None:
         """A run that ends leaves parked lanes unread, and ends well."""

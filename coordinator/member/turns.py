@@ -76,19 +76,17 @@ class Turns:
         if self._watch:
             self._watch(state)
 
-    def once(self, request: Request[Any]) -> Any:
-        """One call without retries, on either thread: its errors and verdicts are the caller's."""
+    def once(self, request: Request[Any], *, numbered: bool = False) -> Any:
+        """One call without retries, on either thread: its errors and verdicts are the caller's.
+
+        `numbered`: it is one of the calls that the main thread makes one after the other.
+        """
         asked_ms = self._clock.now_ms()
-        reply = self._world.answer(request, self.state.life.caller)
+        reply = self._world.answer(request, self._caller(numbered=numbered))
         if not isinstance(reply, Answer):
             return reply
         self._renewals.put((reply.seen, asked_ms + self._world.settings.session_ms))
         return reply.value
-
-    def numbered(self, request: Request[Any]) -> Any:
-        """The same for a call of the main thread, which is one of those made one after the other."""
-        reply = self._world.answer(request, self._caller(numbered=True))
-        return reply.value if isinstance(reply, Answer) else reply
 
     def _caller(self, *, numbered: bool) -> Caller:
         caller = self.state.life.caller

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from coordinator.errors import DataLossError
-from coordinator.member.authorizing import arrive, authorize, return_readable, return_tasks
+from coordinator.member.authorizing import arrive, authorize, batch_of, return_readable, return_tasks
 from coordinator.member.batch import Batch
 from coordinator.member.decision import Decision, Return
 from coordinator.member.requests import Authorize, Log, Pack
@@ -84,11 +84,11 @@ def test_a_topic_was_recreated_without_fail_on_data_loss__it_is_left_out() -> No
 
 def test_readable__pack_its_tasks_which_begin_now() -> None:
     decision = decided(return_tasks, arrived(READABLE), call(END), (Pack(END, END, trial=False), TASKS))
-    assert decision == Decision(arrived(replace(READABLE, tasks=TASKS, began_ms=NOW)), (), Return(TASKS))
+    assert decision == Decision(arrived(replace(READABLE, began_ms=NOW)), (), Return(TASKS))
 
 
 def test_under_way__the_same_tasks_again_and_the_same_beginning() -> None:
-    state = arrived(replace(READABLE, tasks=TASKS, began_ms=NOW - 500))
+    state = arrived(replace(READABLE, began_ms=NOW - 500))
     decision = decided(return_tasks, state, call(END), (Pack(END, END, trial=False), TASKS))
     assert decision == Decision(state, (), Return(TASKS))
 
@@ -103,3 +103,9 @@ def test_part_of_it_is_readable__only_that_is_packed() -> None:
     state = arrived(replace(READABLE, readable=owned(LEFT)))
     decision = decided(return_tasks, state, call(END), (Pack(END, end_of(10, 20, LEFT), trial=False), TASKS))
     assert decision.effects == (PART,)
+
+
+def test_the_batch_of_a_call__is_the_known_one_or_of_an_earlier_life() -> None:
+    assert batch_of(joined(batch=GRANTED), call(END)) == GRANTED
+    assert batch_of(joined(batch=GRANTED), call(end_of(20, 30))) == Batch(end_of(20, 30))
+    assert batch_of(joined(), call(end_of(20, 30))) == Batch(end_of(20, 30))

@@ -10,7 +10,6 @@ from coordinator.cost.guesses import Allowance
 from coordinator.member.batch import Batch
 from coordinator.member.decision import Decision
 from coordinator.member.poison import (
-    batch_of,
     leave_out_struck,
     see_strikes,
     strike_after_acquire,
@@ -228,12 +227,6 @@ def test_nothing_to_leave_out__ask_nothing(batch: Batch) -> None:
 
 def test_no_batch__ask_nothing() -> None:
     assert decided(leave_out_struck, joined(), call()) == Decision(joined())
-
-
-def test_the_batch_of_a_call__is_the_known_one_or_of_an_earlier_life() -> None:
-    assert batch_of(planned(), call(end_of(10, 20))) == BATCH
-    assert batch_of(planned(), call(end_of(20, 30))) == Batch(end_of(20, 30))
-    assert batch_of(joined(), call(end_of(20, 30))) == Batch(end_of(20, 30))
 
 
 def test_part_is_granted__only_that_is_abandoned() -> None:

@@ -238,8 +238,8 @@ def test_the_last_commit__is_numbered_after_the_calls_before() -> None:
     world = Script(answered(True), answered(True), True)
     member = turns(world)
     member.run([asking(Finish({}))], call())
-    assert member.numbered(Finish({})) is True
-    assert member.numbered(ReadStatus()) is True
+    assert member.once(Finish({}), numbered=True) is True
+    assert member.once(ReadStatus(), numbered=True) is True
     assert world.numbers == ["1", "2", "3"]
 
 
