@@ -61,7 +61,7 @@ FAULTS = (
                 "owning.as_of and owning.as_of[1] == look.generation and",
             ),
         ),
-        ("tests/coordinator/member/test_service_losses.py",),
+        ("tests/coordinator/member/test_service_redis_losses.py",),
     ),
     Fault(
         "lane epochs of an older nonce stay valid",

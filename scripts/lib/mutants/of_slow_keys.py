@@ -6,7 +6,12 @@ _POISON, _QUOTAS, _CUTS = "coordinator/plan/poison.py", "coordinator/cost/quotas
 _STRIKING, _JOIN = "coordinator/redis/lua/striking.lua", "coordinator/redis/lua/join.lua"
 _ASSIGNMENT, _REPORTS = "coordinator/assignment/", "spark_coop_source/driver/telemetry_reports.py"
 _OF_POISON, _OF_QUOTAS, _OF_CUTS = (
-    ("tests/coordinator/member/test_poison.py",),
+    (
+        "tests/coordinator/plan/test_poison.py",
+        "tests/coordinator/member/test_poison.py",
+        "tests/coordinator/redis/test_poison.py",
+        "tests/coordinator/member/test_poison_trials.py",
+    ),
     ("tests/coordinator/cost/test_quotas.py",),
     ("tests/coordinator/cost/test_lane_cuts.py",),
 )
