@@ -149,7 +149,7 @@ FAULTS = (
                 "life = life.renewed(reply.seen, self._clock.now_ms() + self._world.settings.session_ms)",
             ),
         ),
-        ("tests/coordinator/member/test_hand_over.py",),
+        ("tests/coordinator/member/test_turns.py",),
     ),
     Fault(
         "stopping frees everything, also what killed tasks may still write",

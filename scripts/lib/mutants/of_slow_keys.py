@@ -177,7 +177,7 @@ FAULTS = (
             Edit("coordinator/cost/steering.py", "if warm and not waited and ", "if warm and "),
             Edit("coordinator/cost/model.py", "batch.warm and not batch.maybe_waited", "batch.warm"),
         ),
-        ("tests/coordinator/cost/test_steering.py",),
+        ("tests/coordinator/cost/test_steering_turns.py",),
     ),
     Fault(
         "a cut beside a key leaves another with it",
