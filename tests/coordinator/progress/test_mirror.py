@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from coordinator.errors import StateFormatError
 from coordinator.key_hash import cuts
 from coordinator.progress.growth import Growth
 from coordinator.progress.leader_epochs import Extent
@@ -15,6 +16,7 @@ from coordinator.progress.mirror import (
     growths,
     is_mirror,
     mirrored,
+    of_this_schema,
     outgrown,
     proven,
     usable,
@@ -66,6 +68,18 @@ def test_what_kafkas_own_group_tells(
     offsets: GroupOffsets, is_ours: bool, may_use: GroupOffsets, proof: Mapping[TopicPartition, int]
 ) -> None:
     assert (is_mirror(offsets), usable(offsets, TOPICS), mirrored(offsets, TOPICS)) == (is_ours, may_use, proof)
+
+
+@pytest.mark.parametrize("schema", ["0", "2", "10"])
+def test_an_entry_of_another_schema_is_refused_by_name(schema: str) -> None:
+    other = {TP: OURS, OTHER: (7, f"coop-kafka v{schema} other words")}
+    with pytest.raises(StateFormatError, match=f"'g' holds an offset of orders-1 in schema '{schema}'"):
+        of_this_schema(other, "g")
+
+
+def test_entries_of_this_schema_and_of_plain_consumers_are_accepted() -> None:
+    offsets = {TP: OURS, OTHER: PLAIN, STRANGE: (3, "coop-kafka is what I use")}
+    assert of_this_schema(offsets, "g") == offsets
 
 
 @pytest.mark.parametrize(
