@@ -229,7 +229,7 @@ FAULTS = (
     Fault(
         "the cap of individual commits is never enforced",
         (Edit("coordinator/redis/lua/commit_ranges.lua", "if after > limit then", "if false then"),),
-        ("tests/coordinator/commits/test_commit_api.py",),
+        ("tests/coordinator/commits/test_commit_api_refusals.py",),
     ),
     Fault(
         "a log that was cut and has grown again passes for the old one",
