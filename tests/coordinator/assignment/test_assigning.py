@@ -146,7 +146,7 @@ BROKEN = [
 
 
 @pytest.mark.parametrize(("made", "what"), BROKEN)
-def test_a_broken_assignor_costs_the_group_its_choice_and_nobody_else_anything(
+def test_a_broken_assignor_costs_its_own_group_the_choice_and_other_groups_nothing(
     made: Callable[..., object], what: str
 ) -> None:
     members, partitions, previous = some_members(2, "t"), {"t": 1}, {"m0": {TP: (WHOLE,)}}

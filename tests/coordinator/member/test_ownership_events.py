@@ -172,7 +172,7 @@ def test_a_users_listener_is_made_by_name(own_module: str) -> None:
         pytest.param("my_listeners:Needy", "TypeError", id="a class that needs arguments"),
     ],
 )
-def test_a_name_that_is_no_listener_is_told(own_module: str, name: str, told: str) -> None:
+def test_a_name_that_is_no_listener_is_refused(own_module: str, name: str, told: str) -> None:
     with pytest.raises(InvalidOptionError, match=told):
         listener(name)
 
@@ -225,9 +225,7 @@ def test_what_a_leaving_member_may_have_half_written_is_not_revoked(world: World
 @pytest.mark.parametrize(
     ("hangs", "why"), [(False, "lease has ended"), (True, "batch takes longer")], ids=["a dead member", "a hung batch"]
 )
-def test_a_member_that_expires_is_told_once_and_what_is_taken_from_it_is_lost(
-    world: World, hangs: bool, why: str
-) -> None:
+def test_an_expired_member_is_one_event_and_ranges_taken_from_it_are_lost(world: World, hangs: bool, why: str) -> None:
     world.found()
     one, two = world.join(), world.join("m-2", "i2")
     assign(world, one, {"m-1": WANTED, "m-2": {}})

@@ -64,16 +64,16 @@ def test_before_it_joins__strike_members_that_are_lost_in_order_of_their_ids() -
     assert decision == Decision(joined(life=FRESH, strikes=Strikes(KNOWN.strikes, None)))
 
 
-def test_before_it_joins_and_nobody_is_working__the_strikes_are_as_fresh_as_before() -> None:
+def test_before_it_joins_and_no_member_is_working__the_strikes_are_as_fresh_as_before() -> None:
     state = joined(life=FRESH, strikes=KNOWN)
     assert decided(strike_before_join, state, call(), (ReadWorking(), frozenset())) == Decision(state)
 
 
-def test_it_has_joined__strike_nobody() -> None:
+def test_it_has_joined__strike_no_member() -> None:
     assert decided(strike_before_join, joined(), call()) == Decision(joined())
 
 
-def test_ranges_were_acquired__strike_whoever_had_them() -> None:
+def test_ranges_were_acquired__strike_their_lost_owners() -> None:
     decision = decided(
         strike_after_acquire,
         joined(turn=Turn(fresh=True, acquired=True)),
@@ -84,7 +84,7 @@ def test_ranges_were_acquired__strike_whoever_had_them() -> None:
     assert decision == Decision(joined(turn=Turn(fresh=True)))
 
 
-def test_no_range_was_acquired__strike_nobody() -> None:
+def test_no_range_was_acquired__strike_no_member() -> None:
     assert decided(strike_after_acquire, joined(turn=Turn(fresh=True)), call()) == Decision(
         joined(turn=Turn(fresh=True))
     )

@@ -47,7 +47,7 @@ def until_planned(service: Service, start: StreamOffset, wanted: Callable[[Strea
     return at[-1]
 
 
-def test_what_a_member_is_at_is_told_again_until_redis_has_heard_it(members: Group, tp: TopicPartition) -> None:
+def test_a_member_reports_its_begun_slices_again_until_redis_stores_them(members: Group, tp: TopicPartition) -> None:
     one = members.service(subscribed(tp))
     one.first_positions()
     end = batch(one, StreamOffset(members.name))

@@ -27,7 +27,7 @@ def test_how_far_two_lanes_read(positions: tuple[int, ...], later: int, expected
     assert reads(within_lead(work, {A: later}, unread(work, ends)), ends) == {A: expected}
 
 
-def test_a_lane_that_may_not_read_holds_nobody_up() -> None:
+def test_a_lane_that_may_not_read_does_not_hold_up_others() -> None:
     parked, other = lanes(10, 40)
     work = {A: (parked._replace(ceiling=10), other), B: lanes(100)}
     assert unread(work, {A: 100, B: 100}) == {A: OffsetRange(40, 100)}

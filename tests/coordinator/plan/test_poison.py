@@ -114,7 +114,7 @@ def test_a_batch_planned_before_its_hashes_were_parked_or_struck_twice_leaves_th
     assert without_struck(owned, end, [beyond]) == owned, "the batch does not reach it"
 
 
-def test_who_is_at_too_much_blames_nobody() -> None:
+def test_a_member_with_too_many_begun_slices_reports_none() -> None:
     many = [Slice(TopicPartition("t", 0), h, OffsetRange(0, 9)) for h in cuts(MOST_TOLD + 1)]
     assert working_text(many) == ""
     assert working_text(many[:1]) == f"t 0 {many[0].hashes} 0-9;"

@@ -188,7 +188,7 @@ def test_a_growth_is_passed_when_every_older_partition_is_at_its_recorded_end() 
     assert not GROWN.passed({P[0]: 99, P[1]: 99}), "not before the ends were recorded"
 
 
-def test_older_partitions_are_those_of_recorded_growths_and_of_growths_that_nobody_recorded_yet() -> None:
+def test_older_partitions_are_those_of_recorded_and_of_unrecorded_growths() -> None:
     topics = {"orders": Topic("orders", "id-1", tuple(range(4)))}
     assert older_partitions((), {}, topics) == set(), "a new group sees no growth"
     assert older_partitions((), {"orders": 4}, topics) == set()

@@ -106,7 +106,7 @@ def test_the_mirror_tells_of_growths_whose_partitions_still_wait() -> None:
     assert growths({STRANGE: GROWN}, TOPICS) == set(), "of a topic that is not subscribed to"
 
 
-def test_the_mirror_tells_of_topics_that_have_more_partitions_than_it_has_heard_of() -> None:
+def test_the_mirror_shows_which_topics_have_more_partitions_than_it_has() -> None:
     assert dict(outgrown({TP: OURS}, TOPICS)) == {"orders": 1}
     assert not dict(outgrown({TP: OURS, OTHER: OURS}, TOPICS)), "it knows them all"
     assert not dict(outgrown({OTHER: OURS}, TOPICS)), "of some partitions only: nobody knows how many there were"
@@ -140,7 +140,7 @@ def slow_members(members: Group) -> Group:
     return members
 
 
-def test_kafkas_own_group_is_told_at_most_every_ten_seconds(slow_members: Group, tp: TopicPartition) -> None:
+def test_the_mirror_is_written_at_most_every_ten_seconds(slow_members: Group, tp: TopicPartition) -> None:
     service, end, told = slow_members.service(subscribed(tp), session_ms=60_000), StreamOffset(slow_members.name), []
     service.first_positions()
     for passes_ms in (0, 1_000, 8_000, 1_000):

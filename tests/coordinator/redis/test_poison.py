@@ -31,7 +31,7 @@ TWICE = replace(ONCE, count=2)
 PARKED = replace(TWICE, parked=True)
 
 
-def test_a_strike_needs_a_lost_member_that_was_at_it(world: World) -> None:
+def test_only_a_lost_member_with_a_begun_slice_strikes_it(world: World) -> None:
     world.found()
     one = world.join("m-1")
     world.store.working(one, f"orders 0 {LOWER} 10-12;")
@@ -47,7 +47,7 @@ def test_a_strike_needs_a_lost_member_that_was_at_it(world: World) -> None:
     assert world.events("strike") == [f"orders 0 {LOWER} from offset 10: m-1 did not end it; strike 1"]
 
 
-def test_saying_what_one_is_at_renews_the_lease_as_the_member_believes(world: World) -> None:
+def test_a_report_of_begun_slices_renews_the_lease(world: World) -> None:
     world.found()
     me = world.join("m-1")
     world.now += SESSION - 1
@@ -151,7 +151,9 @@ def test_a_strike_is_not_taken_for_that_of_a_key(world: World, other: str) -> No
         pytest.param([f"{LOWER} 10-20;orders 0 {UPPER} 7-9"] * 2, ["struck 2"] * 2, id="two at once count both"),
     ],
 )
-def test_what_is_struck_again(world: World, begun: list[str], expected: list[str]) -> None:
+def test_a_second_strike_counts_up_or_parks_only_the_hashes_and_offsets_struck_before(
+    world: World, begun: list[str], expected: list[str]
+) -> None:
     world.found()
     for life, slices in enumerate(begun):
         alone, _, what = slices.rpartition("; ")
@@ -183,7 +185,7 @@ def test_a_batch_beyond_the_longest_is_evidence_though_the_member_beats(world: W
     assert [s.count for s in world.store.strikes()] == [1]
 
 
-def test_what_is_left_out_of_a_batch_is_given_up_at_its_lane_epoch_and_only_that(world: World) -> None:
+def test_only_abandoned_hashes_lose_their_lane_epoch(world: World) -> None:
     world.found()
     me = world.join()
     (owned,) = world.store.acquire(me, WANTED).value.ownership[TP]
