@@ -135,9 +135,13 @@ def _line(w: World, q: r.Log, caller: Caller) -> bool:
 
 
 def _mirror(w: World, q: r.Mirror, caller: Caller) -> bool | None:
-    """A reset between our read and our write would leave an old offset: repeat both (rule: mirror-after-reset)."""
+    """A reset between our read and our write would leave an old offset: repeat both (rule: mirror-after-reset).
+
+    Entries of another schema are not overwritten.
+    """
     group = w.settings.group
     try:
+        mirroring.of_this_schema(w.log.group_offsets(group), group)
         before, allowed = None, True
         while allowed and (status := w.store.status(NOBODY)).reset != before:
             before = status.reset

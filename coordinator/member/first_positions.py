@@ -25,7 +25,8 @@ Positions = Mapping[TopicPartition, int]
 
 def first_positions(state: State, seen: Seen, call: Call) -> Decision:
     """Positions for every subscribed partition that has none; then the mirror, where it lacks one."""
-    offsets = mirroring.usable(seen.of(ReadGroupOffsets()), state.log.topics)
+    offsets = mirroring.of_this_schema(seen.of(ReadGroupOffsets()), call.setup.settings.group)
+    offsets = mirroring.usable(offsets, state.log.topics)
     status = seen.of(ReadStatus())
     if loss := _loss(status, offsets):
         return Decision(replace(state, life=replace(state.life, verdict=loss)), (), LookAgain())

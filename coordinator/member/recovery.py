@@ -25,7 +25,7 @@ def recover(state: State, seen: Seen, call: Call) -> Decision:
     verdict, settings = state.life.verdict, call.setup.settings
     if not isinstance(verdict, Lost):
         return Decision(state)
-    offsets, topics = seen.of(ReadGroupOffsets()), state.log.topics
+    offsets, topics = mirroring.of_this_schema(seen.of(ReadGroupOffsets()), settings.group), state.log.topics
     reset = max(seen.of(ReadResetEpoch()), mirroring.latest_reset(offsets), state.evidence.known.reset)
     in_force = mirroring.since_reset(offsets, reset)
     facts = _facts_of_these_topics(state) if state.evidence.known.reset == reset else {}

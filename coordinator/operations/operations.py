@@ -95,7 +95,7 @@ class Operator:
         """Execute a reset; never half of it, see the module."""
         state, after = planned.state, {m.tp: m.after for m in planned.moves}
         known = known_after(state, planned.moves, planned.topics)
-        since, in_mirror = _reset_epoch(state), mirror.latest_reset(self._log.group_offsets(self._group))
+        since, in_mirror = _reset_epoch(state), mirror.latest_reset(self._group_offsets())
         epoch = max(self._store.now_ms(), max(since, in_mirror) + 1)
         positions = {tp: after.get(tp) for tp in sorted({*state.segments, *after})}
         mirrored = self._mirror({**state.stable, **after}, epoch, {t: k.id for t, k in known.items()}, planned.topics)
@@ -142,9 +142,12 @@ class Operator:
     def _existing(self, names: Iterable[str]) -> Mapping[str, Topic]:
         return self._log.topics(Pattern(f"^(?:{'|'.join(map(re.escape, sorted(names)))})$"))
 
+    def _group_offsets(self) -> mirror.GroupOffsets:
+        """The offsets of Kafka's own group; refused if the mirror is of another schema."""
+        return mirror.of_this_schema(self._log.group_offsets(self._group), self._group)
+
     def _in_mirror(self) -> list[TopicPartition]:
-        offsets = self._log.group_offsets(self._group)
-        return [tp for tp, entry in offsets.items() if mirror.is_mirror({tp: entry})]
+        return [tp for tp, entry in self._group_offsets().items() if mirror.is_mirror({tp: entry})]
 
     def _check(self) -> None:
         with refused(self._group):

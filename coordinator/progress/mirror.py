@@ -9,13 +9,17 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
+from coordinator.errors import StateFormatError
 from coordinator.progress.growth import Growth
 from coordinator.progress.leader_epochs import Extent, Extents
 from coordinator.progress.ownership import Facts
 from coordinator.ranges import HASH_MAX
 from coordinator.subscription import Topic, TopicPartition
 
-_METADATA = re.compile(r"coop-kafka v1 reset=(\d+) topic=(\S+)(?: growth=(\d+)-(\d+)@(\d+)-(\d+))?(?: epoch=(\d+))?")
+SCHEMA = "1"  # rule: schema-number
+_OF_ANY_SCHEMA = re.compile(r"coop-kafka v(\w+) ")
+_GROWTH, _EPOCH = r"(?: growth=(\d+)-(\d+)@(\d+)-(\d+))?", r"(?: epoch=(\d+))?"
+_METADATA = re.compile(rf"coop-kafka v{SCHEMA} reset=(\d+) topic=(\S+){_GROWTH}{_EPOCH}")
 
 GroupOffsets = Mapping[TopicPartition, tuple[int, str]]
 
@@ -29,7 +33,7 @@ def entry(
     """
     grew = f" growth={growth.old}-{growth.new}@{growth.seen_ms}-{growth.until_ms}" if growth else ""
     under = f" epoch={extent.epoch}" if extent and extent.end >= offset else ""
-    return offset, f"coop-kafka v1 reset={reset} topic={topic_id}{grew}{under}"
+    return offset, f"coop-kafka v{SCHEMA} reset={reset} topic={topic_id}{grew}{under}"
 
 
 def entries(
@@ -73,6 +77,19 @@ def outgrown(offsets: GroupOffsets, topics: Mapping[str, Topic]) -> Iterator[tup
         before = {TopicPartition(name, p) for p in range(count[name])}
         if 0 < count[name] < len(topic.partitions) and before <= offsets.keys():
             yield name, count[name]
+
+
+def of_this_schema(offsets: GroupOffsets, group: str) -> GroupOffsets:
+    """Kafka's group offsets; `StateFormatError` if coop-kafka wrote one in another schema, which may prove more."""
+    for tp, (_, metadata) in sorted(offsets.items()):
+        found = _OF_ANY_SCHEMA.match(metadata)
+        if found and found[1] != SCHEMA:
+            raise StateFormatError(
+                f"Kafka's group {group!r} holds an offset of {tp} in schema {found[1]!r} of the mirror, "
+                f"this coop-kafka reads schema {SCHEMA!r}",
+                "use the version of coop-kafka that wrote it, or delete Kafka's group of that name",
+            )
+    return offsets
 
 
 def is_mirror(offsets: GroupOffsets) -> bool:

@@ -3,7 +3,11 @@
 from mutants.fault import Edit, Fault
 
 _LUA = "coordinator/redis/lua/"
-_API = ("tests/coordinator/commits/test_commit_api.py", "tests/coordinator/commits/test_commit_fences.py")
+_API = (
+    "tests/coordinator/commits/test_commit_api.py",
+    "tests/coordinator/commits/test_commit_api_refusals.py",
+    "tests/coordinator/commits/test_commit_fences.py",
+)
 _PROGRESS = ("tests/coordinator/redis/test_commits.py",)
 _SKIPPED = ("tests/end_to_end/test_skipped_batches.py",)
 
@@ -41,7 +45,11 @@ FAULTS = (
     Fault(
         "a commit of a member does not end at the log end",
         (Edit(_LUA + "commit_ranges.lua", "a = log_end }", "a = OFFSET_MAX }"),),
-        ("tests/coordinator/commits/test_commit_api.py", "tests/coordinator/commits/test_acknowledging_members.py"),
+        (
+            "tests/coordinator/commits/test_commit_api.py",
+            "tests/coordinator/commits/test_commit_api_refusals.py",
+            "tests/coordinator/commits/test_acknowledging_members.py",
+        ),
     ),
     Fault(
         "a batch commits its end over what individual commits had done",

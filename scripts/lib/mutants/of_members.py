@@ -61,7 +61,7 @@ FAULTS = (
                 "owning.as_of and owning.as_of[1] == look.generation and",
             ),
         ),
-        ("tests/coordinator/member/test_service_losses.py",),
+        ("tests/coordinator/member/test_service_redis_losses.py",),
     ),
     Fault(
         "lane epochs of an older nonce stay valid",
@@ -149,7 +149,7 @@ FAULTS = (
                 "life = life.renewed(reply.seen, self._clock.now_ms() + self._world.settings.session_ms)",
             ),
         ),
-        ("tests/coordinator/member/test_hand_over.py",),
+        ("tests/coordinator/member/test_turns.py",),
     ),
     Fault(
         "stopping frees everything, also what killed tasks may still write",

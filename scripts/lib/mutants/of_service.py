@@ -5,7 +5,7 @@ from mutants.fault import Edit, Fault
 _PRELUDE = "coordinator/redis/lua/prelude.lua"
 _RECOVERY, _LOSSES = (
     ("tests/coordinator/redis/test_recovery.py",),
-    ("tests/coordinator/member/test_service_losses.py",),
+    ("tests/coordinator/member/test_service_redis_losses.py",),
 )
 
 
@@ -59,7 +59,7 @@ FAULTS = (
                 "{*self.state.log.bounds, *unconfirmed}",
             ),
         ),
-        ("tests/coordinator/member/test_service_arrows.py",),
+        ("tests/coordinator/member/test_service.py",),
     ),
     Fault(
         "what is planned is not asked for again before it is read",
@@ -125,6 +125,11 @@ FAULTS = (
             ),
         ),
         schedules=300,
+    ),
+    Fault(
+        "a mirror of another schema is taken for offsets of plain consumers",
+        (Edit("coordinator/progress/mirror.py", "if found and found[1] != SCHEMA:", "if False:"),),
+        ("tests/coordinator/progress/test_mirror.py",),
     ),
     Fault(
         "a mirror without Redis is a new group",

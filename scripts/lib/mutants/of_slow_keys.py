@@ -6,7 +6,12 @@ _POISON, _QUOTAS, _CUTS = "coordinator/plan/poison.py", "coordinator/cost/quotas
 _STRIKING, _JOIN = "coordinator/redis/lua/striking.lua", "coordinator/redis/lua/join.lua"
 _ASSIGNMENT, _REPORTS = "coordinator/assignment/", "spark_coop_source/driver/telemetry_reports.py"
 _OF_POISON, _OF_QUOTAS, _OF_CUTS = (
-    ("tests/coordinator/member/test_poison.py",),
+    (
+        "tests/coordinator/plan/test_poison.py",
+        "tests/coordinator/member/test_poison.py",
+        "tests/coordinator/redis/test_poison.py",
+        "tests/coordinator/member/test_poison_trials.py",
+    ),
     ("tests/coordinator/cost/test_quotas.py",),
     ("tests/coordinator/cost/test_lane_cuts.py",),
 )
@@ -172,7 +177,7 @@ FAULTS = (
             Edit("coordinator/cost/steering.py", "if warm and not waited and ", "if warm and "),
             Edit("coordinator/cost/model.py", "batch.warm and not batch.maybe_waited", "batch.warm"),
         ),
-        ("tests/coordinator/cost/test_steering.py",),
+        ("tests/coordinator/cost/test_steering_turns.py",),
     ),
     Fault(
         "a cut beside a key leaves another with it",
@@ -224,7 +229,7 @@ FAULTS = (
     Fault(
         "the cap of individual commits is never enforced",
         (Edit("coordinator/redis/lua/commit_ranges.lua", "if after > limit then", "if false then"),),
-        ("tests/coordinator/commits/test_commit_api.py",),
+        ("tests/coordinator/commits/test_commit_api_refusals.py",),
     ),
     Fault(
         "a log that was cut and has grown again passes for the old one",

@@ -66,7 +66,7 @@ FAULTS = (
             Edit(_STEERING, "if budgeted and whole is None:", "if self._budget.ms:"),
             Edit(_STEERING, "or flight.trial or (warm", "or (warm"),
         ),
-        _OF_STEERING,
+        ("tests/coordinator/cost/test_steering_turns.py",),
     ),
     Fault(
         "suspects of a stall are cleared while much of theirs waits to be read",

@@ -146,7 +146,7 @@ BROKEN = [
 
 
 @pytest.mark.parametrize(("made", "what"), BROKEN)
-def test_a_broken_assignor_costs_the_group_its_choice_and_nobody_else_anything(
+def test_a_broken_assignor_is_a_named_failure_and_whole_partitions_are_assigned(
     made: Callable[..., object], what: str
 ) -> None:
     members, partitions, previous = some_members(2, "t"), {"t": 1}, {"m0": {TP: (WHOLE,)}}

@@ -112,7 +112,7 @@ def test_describe_shows_what_holds_lanes_back(run: Run, redis_url: str, group: s
     assert (limited["hashes"], limited["why"]) == (str(LOWER), "budget")
 
 
-def test_what_is_parked_is_shown_with_the_record_and_who_was_lost(run: Run, redis_url: str, group: str) -> None:
+def test_a_parked_lane_is_shown_with_its_record_and_the_lost_member(run: Run, redis_url: str, group: str) -> None:
     code, out, _ = run("parked", group, "--redis", redis_url)
     assert code == 0
     assert rows(out)[1:] == [
