@@ -21,7 +21,7 @@ def app(kafka_arguments: KafkaArguments, properties: Collection[str]) -> None:
     printing.encode_all()
     try:
         code = _run(kafka_arguments)
-        printing.flush()
+        sys.stdout.flush()
     except CoopKafkaError as error:
         code = _failed(error, properties)
     except BrokenPipeError as error:  # `| head` has seen enough

@@ -16,7 +16,7 @@ import typer
 from coordinator.assignment.policies import not_there
 from coordinator.cli.command_options import Execute, Group, Json, Redis, connected, print_json, say_how, typed
 from coordinator.cli.printing import complain, counted, say
-from coordinator.cli.tables import print_moves, print_policy, stdout
+from coordinator.cli.tables import print_moves
 from coordinator.errors import InvalidOptionError
 from coordinator.offset_spec import AtTimestamp, Earliest, Latest, NoMatch
 from coordinator.operations.operations import Executed, Operator, Reset
@@ -71,7 +71,7 @@ def policy(
     if as_json:
         print_json(typed(found.fields))
     else:
-        print_policy(found.fields, stdout())
+        say(*(f"{name}={value}" for name, value in found.fields.items()))
 
 
 def reset_offsets(  # noqa: PLR0913, PLR0917 - an option each
@@ -203,7 +203,7 @@ def _print_reset(planned: Reset, done: Executed | None, as_json: bool) -> None:
         told = {"executed": done is not None, "reset": done.epoch if done else None}
         print_json(told | {"partitions": [asdict(m) for m in planned.moves]})
     else:
-        print_moves(planned.moves, stdout(), done=done is not None)
+        print_moves(planned.moves, done=done is not None)
         if done:
             say(f"Moved {counted(len(planned.moves), 'partition')}: this is reset epoch {done.epoch}.")
         say_how(done is not None)

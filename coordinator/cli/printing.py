@@ -29,7 +29,7 @@ def say(*lines: str) -> None:
 
 
 def complain(line: str) -> None:
-    """Print one line on stderr; a stderr that takes nothing is nobody's to report to."""
+    """Print one line on stderr. If stderr fails too, nothing can report it."""
     with suppress(OSError):
         print(printable(line), file=sys.stderr or io.StringIO())
 
@@ -62,17 +62,8 @@ def encode_all() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def flush() -> None:
-    """Write what is still buffered."""
-    sys.stdout.flush()
-
-
 def refused(error: OSError) -> OutputError:
-    """The error that says what stdout refused; nothing is written there any more, not even at the end."""
+    """The error for a stdout that failed. Later output goes nowhere, so that the end of the process does not fail."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return OutputError(
-        f"the output cannot be written ({error.strerror or error})",
-        "write the output to another place; a verb that changes a group has made the change: look at the group before "
-        "you run it again",
-    )
+    return OutputError(f"the output cannot be written ({error.strerror or error})")

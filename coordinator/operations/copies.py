@@ -1,4 +1,4 @@
-"""A copy of a group's state, for a file: positions and what people decided, nothing of members. Pure.
+"""A copy of a group's state in a file: positions, policies and strikes, nothing of members. Needs Redis only.
 
 {"coop-kafka": 1, "group": "orders", "taken_ms": 1763748000000, "keys": {"meta": {...}, "segments:orders:0": {...}}}
 """
@@ -8,10 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
+from coordinator import verdicts
 from coordinator.errors import StateFormatError
-from coordinator.group_state import SCHEMA
+from coordinator.group_state import SCHEMA, check_schema
 from coordinator.group_texts import Hashes
-from coordinator.operations.copied_state import LAST_MS, check
+from coordinator.operations.copied_state import LAST_MS, check, is_copied
+from coordinator.operations.refusals import operator, refusal, refused
+from coordinator.redis.client import RedisClient
+from coordinator.redis.operator import OperatorVerbs
 
 _FORM = "coop-kafka"
 _VERSION = 1
@@ -61,6 +65,28 @@ class GroupCopy:
             check(self.keys)
         except StateFormatError as error:
             raise _refused(error.what) from None
+
+
+def backup(client: RedisClient, group: str) -> GroupCopy:
+    """A copy of the group at one moment, while members work or not. Raises `UnknownGroupError`."""
+    store = OperatorVerbs.of_group(client, group)
+    keys = store.copied(is_copied)
+    if "meta" not in keys:
+        raise refusal(group, verdicts.Absent())
+    check_schema(keys["meta"])
+    return GroupCopy(group, store.now_ms(), keys)
+
+
+def restore(client: RedisClient, copy: GroupCopy) -> None:
+    """Replace the group's whole state by the copy.
+
+    Raises `GroupBusyError` while a member's lease runs, and `StateFormatError` for a damaged copy. The group then
+    stays as it is. The next query finds a loss of state: it raises positions to those that Kafka's group of that name
+    and its checkpoint prove.
+    """
+    copy.check()
+    with refused(copy.group):
+        OperatorVerbs.of_group(client, copy.group).restore(copy.keys, f"by {operator()}: a copy of {copy.taken_ms} ms")
 
 
 def _json(text: str | bytes) -> object:

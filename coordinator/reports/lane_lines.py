@@ -35,7 +35,7 @@ class LaneLine:
     position: int
     lag: int  # records up to the log end, estimated from the density of the lane's keys
     lag_s: int | None  # how old its oldest unread record is, in seconds; None while it is not known
-    at_least: bool  # whether `lag_s` is a lower bound, for this member has not looked long enough
+    lag_at_least: bool  # whether `lag_s` is a lower bound, for this member has not looked long enough
     rate: float  # records per second of the last batch, waiting for other lanes included
     record_ms: float  # what a record costs its slot; 0.0 while it is unknown
     cost: CostKind
@@ -52,9 +52,13 @@ class LaneLine:
         """Whether something bounds it."""
         return self.why != NOTHING
 
+    @property
+    def behind_s(self) -> str:
+        """The age of its oldest unread record as text: `12`, `>12` or `-`."""
+        return "-" if self.lag_s is None else f"{'>' if self.lag_at_least else ''}{self.lag_s}"
+
     def __str__(self) -> str:
-        lag_s = "-" if self.lag_s is None else f"{'>' if self.at_least else ''}{self.lag_s}"
-        behind = f"position={self.position} lag={self.lag} lag_s={lag_s}"
+        behind = f"position={self.position} lag={self.lag} lag_s={self.behind_s}"
         measured = f"rate={self.rate:.1f} record_ms={self.record_ms:.3g} cost={self.cost}"
         return f"{self.name} {behind} {measured} quota={self.quota} why={self.why}"
 
@@ -71,7 +75,7 @@ class LaneLine:
                 position=int(of["position"]),
                 lag=int(of["lag"]),
                 lag_s=None if of["lag_s"] == "-" else int(of["lag_s"].removeprefix(">")),
-                at_least=of["lag_s"].startswith(">"),
+                lag_at_least=of["lag_s"].startswith(">"),
                 rate=float(of["rate"]),
                 record_ms=float(of["record_ms"]),
                 cost=CostKind(of["cost"]),

@@ -123,7 +123,7 @@ def test_a_ceiling_is_told_with_who_has_set_it(ceilings: tuple[int | None, ...],
     [
         LINE,
         replace(LINE, lag_s=None),
-        replace(LINE, at_least=True, why="suspect, on trial", record_ms=0.0, cost=CostKind.UNKNOWN),
+        replace(LINE, lag_at_least=True, why="suspect, on trial", record_ms=0.0, cost=CostKind.UNKNOWN),
     ],
     ids=["known", "its age is not known", "at least so old, a reason of several words"],
 )
