@@ -120,7 +120,7 @@ def _metrics() -> Iterable[str]:
     for title, where, metrics in _REPORTS:
         rows = ((f"`{m.name}`", m.unit, m.meaning) for m in metrics)
         yield f"\n### {title}\n\n{where}\n\n" + table(("name", "unit", "meaning"), rows)
-    yield _REASONS + table(("bound", "meaning"), ((f"`{r.text}`", r.meaning) for r in REASONS))
+    yield _REASONS + table(("bound", "meaning"), ((f"`{why}`", meaning) for why, meaning in REASONS.items()))
 
 
 def _sentence(remedy: str) -> str:
