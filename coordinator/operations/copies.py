@@ -33,14 +33,13 @@ class GroupCopy:
 
     @property
     def text(self) -> str:
-        """The copy as a file holds it."""
+        """The copy as JSON."""
         keys = {name: dict(sorted(of_one.items())) for name, of_one in sorted(self.keys.items())}
-        told = {_FORM: _VERSION, "group": self.group, "taken_ms": self.taken_ms, "keys": keys}
-        return json.dumps(told, indent=1)
+        return json.dumps({_FORM: _VERSION, "group": self.group, "taken_ms": self.taken_ms, "keys": keys}, indent=1)
 
     @classmethod
     def parse(cls, text: str | bytes, group: str) -> Self:
-        """The copy in a file; `StateFormatError` if it is none, of another group, or not sound."""
+        """The copy in a file. Raises `StateFormatError` if it is damaged, or of another group."""
         told = _json(text)
         if not (isinstance(told, dict) and isinstance(told.get("keys"), dict)):
             raise _refused("it is not a JSON object with 'coop-kafka', 'group', 'taken_ms' and 'keys'")
@@ -98,7 +97,7 @@ def _json(text: str | bytes) -> object:
         raise _refused("it is nested too deeply") from None
     except json.JSONDecodeError as error:
         raise _refused(f"it is not JSON ({error})") from None
-    except ValueError as error:
+    except ValueError as error:  # of `_once`
         raise _refused(f"it is not a copy ({error})") from None
 
 
@@ -110,7 +109,7 @@ def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _shown(value: object) -> str:
-    """A value for an error; of what is nested only its kind."""
+    """A value for an error; only the kind of a nested value."""
     return f"a {type(value).__name__}" if isinstance(value, list | dict) else repr(value)
 
 

@@ -1,4 +1,4 @@
-"""The read model behind `coop-kafka top`: what members and their lanes do now. Pure."""
+"""The read model behind `coop-kafka top`: members and lanes at work. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -8,7 +8,7 @@ from coordinator.operations.views import view
 from coordinator.reports.lane_lines import BatchLine, LaneLine, interesting
 
 Batch = tuple[int, BatchLine]
-"""A batch, and when it was told: ms since 1970 by the clock of Redis."""
+"""The time of a report, in ms since 1970 by the clock of Redis, and the batch."""
 
 Lane = tuple[str, LaneLine]
 """A member, and one of its lanes as it planned it last."""
@@ -16,13 +16,13 @@ Lane = tuple[str, LaneLine]
 
 @dataclass(frozen=True, slots=True)
 class MemberActivity:
-    """A member with what its last batch was."""
+    """A member and its last batch."""
 
     id: str
     state: str  # as `describe` has it
-    lanes: int  # that it tells of
-    slow_percent: int  # of its slots, taken by lanes that cannot keep up
-    ago_s: float | None  # since its last batch ended; None if none is remembered
+    lanes: int  # that it reports
+    slow_percent: int  # share of its slots that slow lanes take
+    ago_s: float | None  # since its last batch ended; None if Redis has none
     seconds: float  # of that batch
     rate: float  # its records per second
     slowest: str  # its slowest lane
@@ -39,7 +39,7 @@ class TopView:
 
 
 def top_view(group: str, state: GroupState, batches: Sequence[Batch]) -> TopView:
-    """What there is to see; `batches` are the last ones of all members, the oldest first."""
+    """The view of a group at work; `batches` are the last ones of all members, the oldest first."""
     seen = view(group, state)
     members = tuple(
         _member(m.id, m.state, int(m.fields.get("slow_percent", "0")), state, batches) for m in seen.members
