@@ -1,4 +1,4 @@
-"""The verbs of `coop-kafka` that copy a group to a file and back: backup, restore. They need Redis only."""
+"""The verbs of `coop-kafka` that copy a group to a file and back: backup, restore."""
 
 from pathlib import Path
 from typing import Annotated

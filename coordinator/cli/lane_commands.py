@@ -1,4 +1,4 @@
-"""The verbs of `coop-kafka` about lanes: what they do now, what is parked, and its release."""
+"""The verbs of `coop-kafka` about lanes: top, parked, release."""
 
 import math
 import time
@@ -28,7 +28,7 @@ BATCHES = 100
 
 
 def _a_number(value: float) -> float:
-    """Bounds do not exclude `nan`."""
+    """Refuse `nan`, which passes typer's bounds."""
     if math.isnan(value):
         raise typer.BadParameter("not a number of seconds")
     return value

@@ -1,4 +1,4 @@
-"""The verbs of `coop-kafka` that only look: what each asks Redis, and whether it prints a table or JSON."""
+"""The verbs of `coop-kafka` that only read: groups list, describe, gaps, owner, events."""
 
 import json
 from contextlib import suppress
@@ -21,7 +21,7 @@ from coordinator.redis.events import last_events
 from coordinator.redis.snapshot import list_groups, read_group
 
 MOST_ASKED = 1_000_000
-"""Events that one may ask for: far more than a group keeps, and a number that Redis can count to."""
+"""The limit of `--last`: more events than a group keeps, and a number that Redis accepts."""
 
 
 def list_names(redis: Redis, as_json: Json = False) -> None:
@@ -107,7 +107,7 @@ def events(
 
 
 def _fields(seen: GroupView) -> dict[str, object]:
-    """The group for programs: what Redis holds as `true` or `false` is a boolean."""
+    """The group for programs: `true` and `false` of Redis are booleans."""
     members = [asdict(m) | {"fields": typed(m.fields)} for m in seen.members]
     return asdict(seen) | {"policy": typed(seen.policy), "members": members}
 
@@ -129,7 +129,7 @@ def _key(text: str, as_hex: bool) -> bytes:
 
 
 def usual_partition(key: bytes, partitions: int) -> int:
-    """Where Kafka's default partitioner puts the key."""
+    """The partition that Kafka's default partitioner chooses for the key."""
     from kafka.partitioner.default import murmur2  # noqa: PLC0415 - the other verbs need no Kafka client
 
     return int((murmur2(key) & 0x7FFFFFFF) % partitions)

@@ -1,7 +1,4 @@
-"""The verbs of `coop-kafka` that change a group: policy, reset-offsets, delete.
-
-The last two show what they would do, and do it on `--execute`.
-"""
+"""The verbs of `coop-kafka` that change a group: policy, reset-offsets, delete. The last two need `--execute`."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -132,9 +129,8 @@ def delete(
     """
     with _operator(context, group, redis, bootstrap_server, command_config) as operator:
         found = operator.delete() if execute else operator.remains()
-    told = {"keys": found.keys, "mirrored": [*map(str, found.mirrored)], "executed": execute}
     if as_json:
-        print_json(told)
+        print_json({"keys": found.keys, "mirrored": [*map(str, found.mirrored)], "executed": execute})
     else:
         did = "Deleted" if execute else "Would delete"
         partitions = counted(len(found.mirrored), "partition")
@@ -186,7 +182,7 @@ def _time_ms(text: str) -> int:
     except ValueError:
         raise typer.BadParameter(f"--to-datetime {text!r} is not a time such as 2026-01-31T12:00:00.000") from None
     since = (time if time.tzinfo else time.replace(tzinfo=UTC)) - _EPOCH
-    if since < timedelta(0):  # to Kafka the times below 0 are words: -1 is the end of the log
+    if since < timedelta(0):  # Kafka gives times below 0 other meanings: -1 is the end of the log
         raise typer.BadParameter(f"--to-datetime {text!r} is before 1970: Kafka has no records of that time")
     return -(-since // timedelta(milliseconds=1))  # up: a record of the millisecond before is not at or after it
 
@@ -200,8 +196,8 @@ def _change(text: str) -> tuple[str, str]:
 
 def _print_reset(planned: Reset, done: Executed | None, as_json: bool) -> None:
     if as_json:
-        told = {"executed": done is not None, "reset": done.epoch if done else None}
-        print_json(told | {"partitions": [asdict(m) for m in planned.moves]})
+        moves = [asdict(m) for m in planned.moves]
+        print_json({"executed": done is not None, "reset": done.epoch if done else None, "partitions": moves})
     else:
         print_moves(planned.moves, done=done is not None)
         if done:

@@ -1,7 +1,7 @@
-"""Prints text that a terminal cannot misread, on streams of any encoding; knows no verb.
+"""Prints text that a terminal cannot misread, on streams of any encoding.
 
-Names, labels, keys and reasons come from others. Characters of them that are not printable are escaped as Python's
-`repr` does. So no escape sequence reaches a terminal, and a line stays a line.
+Names, labels, keys and reasons come from others. Their unprintable characters are escaped as in Python's `repr`. So no
+escape sequence reaches a terminal, and a line stays a line.
 """
 
 import io
@@ -16,7 +16,7 @@ _MS = 1_000
 
 
 def printable(text: str) -> str:
-    """The text with everything escaped that `str.isprintable` excludes: control, format and surrogate characters."""
+    """The text with its unprintable characters escaped: control, format and surrogate characters."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
@@ -40,7 +40,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def moment(ms: int, timespec: str = "milliseconds") -> str:
-    """The time in UTC of ms since 1970; the number itself where no calendar has it."""
+    """The time in UTC of ms since 1970; the number itself if no calendar has it."""
     try:
         at = datetime.fromtimestamp(ms // _MS, UTC).replace(microsecond=ms % _MS * _MS, tzinfo=None)
     except (ValueError, OverflowError, OSError):
