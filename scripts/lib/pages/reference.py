@@ -5,9 +5,9 @@ from inspect import cleandoc
 
 from coordinator import errors
 from coordinator.errors import CodedError, CoopKafkaError
-from coordinator.reports.event_kinds import EVENT_KINDS
-from coordinator.reports.metrics import BATCH, COUNTERS, LANE, PROGRESS, REASONS, Metric
+from pages.event_kinds import EVENT_KINDS
 from pages.markdown import table
+from pages.metrics import BATCH, COUNTERS, LANE, PROGRESS, REASONS, Metric
 
 Kind = type[CoopKafkaError]
 

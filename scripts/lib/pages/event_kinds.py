@@ -1,4 +1,4 @@
-"""Every kind of event that a group's stream `coop:v1:{group}:events` can hold, for docs/reference.md. Pure.
+"""Every kind of event that a group's stream `coop:v1:{group}:events` can hold, for docs/reference.md.
 
 Scripts and Python name a kind by its text. A test compares this table with every kind that the code writes.
 """
