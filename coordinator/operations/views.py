@@ -179,13 +179,9 @@ def _owned_pieces(segment: HashRange, owners: tuple[Owner, ...]) -> Iterator[tup
     owners     |aaaaaa||bbbbbbbbbbbb|
     pieces   |=|aaaaaa||bbbbbbbb|
     """
-    first, until = (bisect_right(owners, bound, key=_first) for bound in segment)
+    first, until = (bisect_right(owners, bound, key=lambda owner: owner[0].lo) for bound in segment)
     near = owners[max(0, first - 1) : until]
     bounds = (bound for hashes, _, _ in near for bound in (hashes.lo, hashes.hi + 1))
     for piece in segment.cut(bounds):
         owner = next(((epoch, member) for hashes, epoch, member in near if piece.lo in hashes), (None, None))
         yield piece, *owner
-
-
-def _first(owner: Owner) -> int:
-    return owner[0].lo
