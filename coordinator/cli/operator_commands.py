@@ -1,6 +1,6 @@
 """The verbs of `coop-kafka` that change a group: policy, reset-offsets, delete. The last two need `--execute`."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
@@ -144,8 +144,7 @@ def _operator(
 ) -> Iterator[Operator]:
     from coordinator.kafka.log import KafkaLog  # noqa: PLC0415 - the other verbs need no Kafka client
 
-    to_arguments: Callable[[Mapping[str, str]], Mapping[str, object]] = context.obj
-    arguments = to_arguments({**_properties(command_config), "bootstrap.servers": bootstrap})
+    arguments = context.obj({**_properties(command_config), "bootstrap.servers": bootstrap})
     with (
         closing(KafkaLog(arguments, retries=RETRIES, retry_interval_ms=RETRY_INTERVAL_MS)) as log,
         connected(redis) as client,

@@ -14,7 +14,7 @@ from coordinator.errors import StateFormatError
 from coordinator.ranges import HashRange
 from coordinator.subscription import TopicPartition
 
-MOST_TOLD = 256
+MOST_REPORTED = 256
 """Lanes that a member reports once a second: about 40 KB at most."""
 
 

@@ -16,7 +16,7 @@ from coordinator.plan.poison import Strike
 from coordinator.ranges import HashRange
 from coordinator.reports.lane_lines import (
     ALONE,
-    MOST_TOLD,
+    MOST_REPORTED,
     PARKED,
     WAITS,
     BatchLine,
@@ -70,9 +70,9 @@ def lanes_told(planned: Planned, ended: Ended | None, history: EndHistory, now_m
     """The report of the lanes of a plan; `ended` is the batch before."""
     quotas, struck = planned.quotas, {s.tp for s in planned.strikes}
     first, rest = _apart(quotas, planned, struck)
-    shown = _lanes(nsmallest(MOST_TOLD, first, key=lambda q: (q.tp not in struck, -q.lag)), planned)
-    shown += _lanes(nsmallest(MOST_TOLD - len(shown), rest, key=lambda q: q.piece.position - q.end), planned)
-    shown = shown[:MOST_TOLD]
+    shown = _lanes(nsmallest(MOST_REPORTED, first, key=lambda q: (q.tp not in struck, -q.lag)), planned)
+    shown += _lanes(nsmallest(MOST_REPORTED - len(shown), rest, key=lambda q: q.piece.position - q.end), planned)
+    shown = shown[:MOST_REPORTED]
     rates = _Rates(ended, {q.tp for q in shown}) if ended else None
     lines = interesting(_line(q, planned, rates, history, now_ms) for q in shown)
     parked = sum(x.why == PARKED for x in lines)
@@ -83,8 +83,8 @@ def lanes_told(planned: Planned, ended: Ended | None, history: EndHistory, now_m
 
 
 def _lanes(quotas: Iterable[Quota], planned: Planned) -> list[Quota]:
-    """The first `MOST_TOLD` lanes of quotas."""
-    return list(islice((lane for q in quotas for lane in q.cut(planned.bounds)), MOST_TOLD))
+    """The first `MOST_REPORTED` lanes of quotas."""
+    return list(islice((lane for q in quotas for lane in q.cut(planned.bounds)), MOST_REPORTED))
 
 
 def _count(quota: Quota, planned: Planned) -> int:

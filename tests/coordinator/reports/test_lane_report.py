@@ -16,7 +16,7 @@ from coordinator.ranges import WHOLE, OffsetRange
 from coordinator.reports.lane_lines import (
     ALONE,
     LEAD,
-    MOST_TOLD,
+    MOST_REPORTED,
     NOTHING,
     OLDER,
     PARKED,
@@ -148,7 +148,7 @@ def test_of_very_many_lanes_all_are_counted_and_those_are_told_that_are_bounded_
     )
     quotas = [*near[:7_000], far, *near[7_001:9_000], bounded, *near[9_001:]]
     told = lanes_told(Planned(quotas, {TP: 1_000}, ()), None, EndHistory(), 20_000)
-    assert (told.lanes, told.limited, len(told.lines)) == (10_000, 1, MOST_TOLD)
+    assert (told.lanes, told.limited, len(told.lines)) == (10_000, 1, MOST_REPORTED)
     assert [line.hashes for line in told.lines[:2]] == [whole[9_000], whole[7_000]]
 
 
