@@ -13,10 +13,8 @@ from coordinator.subscription import TopicPartition
 class Acknowledger:
     """Acknowledge records one by one, then `flush`. Safe for several threads: one commits, the others wait."""
 
-    def __init__(self, commits: CommitApi, max_ranges: int | None = None) -> None:
-        """Commits once more than `max_ranges` ranges are collected. Default: the query's option."""
+    def __init__(self, commits: CommitApi) -> None:
         self._commits = commits
-        self._most = commits.max_ranges if max_ranges is None else max_ranges
         self._done: dict[TopicPartition, list[OffsetRange]] = {}
         self._lock = Lock()  # of the collected ranges: a commit replaces them
 
@@ -28,7 +26,7 @@ class Acknowledger:
                 collected[-1] = OffsetRange(collected[-1].start, offsets.until)
             else:
                 collected.append(offsets)
-            return self._flush(tp) if len(collected) > self._most else None
+            return self._flush(tp) if len(collected) > self._commits.max_ranges else None
 
     def flush(self) -> dict[TopicPartition, Committed]:
         """Commit all collected ranges; those that Redis refuses stay collected. Raises the errors of `commit`."""

@@ -10,16 +10,16 @@ For several workers of one member whose commits must appear in offset order. Res
 """
 
 import re
-from dataclasses import dataclass, field
+import time
+from dataclasses import dataclass
 
-from coordinator.clock import BootClock, Clock
 from coordinator.commits.commit_api import CommitApi, Committed
 from coordinator.errors import CommitError, OrderedCommitRefusedError
 from coordinator.ranges import OffsetRange
 from coordinator.redis.commits import Turn
 from coordinator.subscription import TopicPartition
 
-POLL_MS = 50
+POLL_S = 0.05
 _WORKER = re.compile(r"[!-~]{1,200}")
 
 
@@ -30,7 +30,6 @@ class OrderedCommits:
     commits: CommitApi
     worker: str
     lease_ms: int = 45_000  # a reservation ends so long after the worker's last call
-    clock: Clock = field(default_factory=BootClock)
 
     def __post_init__(self) -> None:
         if not _WORKER.fullmatch(self.worker):
@@ -50,7 +49,7 @@ class OrderedCommits:
         is committed.
         """
         while (turn := self._ask(tp, offsets, "parked")).word == "WAIT":
-            self.clock.wait(POLL_MS)
+            time.sleep(POLL_S)
         if turn.word == "ALONE":
             raise OrderedCommitRefusedError(
                 f"{offsets} of {tp}: no live worker holds the missing offsets from the stable offset {turn.stable} on"

@@ -5,6 +5,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
+from coordinator.clock import BootClock
 from coordinator.commits.commit_api import CommitApi, Committed
 from coordinator.commits.ordered_commits import OrderedCommits
 from coordinator.errors import CommitError, FencedMemberError, OrderedCommitRefusedError
@@ -96,7 +97,7 @@ def test_a_worker_that_goes_on_reserving_keeps_the_others_waiting(purgatory: Pur
     answer_to_b = purgatory.commits_meanwhile(purgatory.worker("B"), B_READ)
     for _ in range(12):
         a.reserve(TP, A_READ)
-        a.clock.wait(STALL_MS // 10)
+        BootClock().wait(STALL_MS // 10)
     assert not answer_to_b.done()
     a.commit(TP, A_READ)
     assert answer_to_b.result(timeout=10).stable == 50
