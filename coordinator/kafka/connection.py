@@ -16,7 +16,7 @@ from kafka.net.connection import KafkaConnection as KafkaNetConnection
 from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
 
-from coordinator.errors import LogError, UnknownTopicError
+from coordinator.errors import UnknownTopicError
 from coordinator.kafka.client import client_arguments
 from coordinator.kafka.errors import explained, is_refusal, unreachable, unusable_settings
 from coordinator.subscription import TopicPartition
@@ -55,11 +55,6 @@ class KafkaConnection:
         self._session: Session | None = None
         self._answered_before = False
 
-    @property
-    def servers(self) -> str:
-        """The bootstrap servers as text."""
-        return servers_of(self._kafka)
-
     def ask(self, what: str, question: Callable[[Session], T]) -> T:
         """The answer to `question`; `what` names in errors the thing it asks for.
 
@@ -74,8 +69,10 @@ class KafkaConnection:
                 return question(session)
             except (KafkaError, OSError, UnknownTopicError) as error:
                 self.close()
-                failure = self._explained(error, what)
-                if not retries_left or not _passing(failure):
+                failure = (
+                    error if isinstance(error, UnknownTopicError) else explained(error, what, servers_of(self._kafka))
+                )
+                if not retries_left or not (failure.retriable or isinstance(failure, UnknownTopicError)):
                     raise failure from None
             retries_left -= 1
             time.sleep(self._retry_interval_s)
@@ -88,16 +85,13 @@ class KafkaConnection:
 
     def _open(self) -> Session:
         if self._session is None:
-            self._session = open_session(self._kafka, RECONNECT_MS if self._answered_before else FIRST_CONTACT_MS)
+            # The consumer's settings that an admin client does not have are left out.
+            known = {k: v for k, v in client_arguments(self._kafka).items() if k in KafkaAdminClient.DEFAULT_CONFIG}
+            patience_ms = RECONNECT_MS if self._answered_before else FIRST_CONTACT_MS
+            own = {"bootstrap_timeout_ms": patience_ms, "reconnect_backoff_max_ms": BACKOFF_MS, **known}
+            self._session = Session(*open_client(KafkaAdminClient, own))
             self._answered_before = True
         return self._session
-
-    def _explained(self, error: KafkaError | OSError | UnknownTopicError, what: str) -> LogError:
-        return error if isinstance(error, UnknownTopicError) else explained(error, what, self.servers)
-
-
-def _passing(failure: LogError) -> bool:
-    return failure.retriable or isinstance(failure, UnknownTopicError)
 
 
 class _Manager(KafkaConnectionManager):  # type: ignore[misc]  # kafka-python has no types
@@ -133,16 +127,6 @@ class _Manager(KafkaConnectionManager):  # type: ignore[misc]  # kafka-python ha
             self._ended_logins += 1
             if self._ended_logins == ENDED_LOGINS:
                 self.last_failure = SaslAuthenticationFailedError("the broker ends the connection during the login")
-
-
-def open_session(kafka: Mapping[str, object], patience_ms: int) -> Session:
-    """A session that has talked to a broker; else raises what is wrong, after `patience_ms` at most.
-
-    The consumer's settings that an admin client does not have are left out.
-    """
-    known = {k: v for k, v in client_arguments(kafka).items() if k in KafkaAdminClient.DEFAULT_CONFIG}
-    own = {"bootstrap_timeout_ms": patience_ms, "reconnect_backoff_max_ms": BACKOFF_MS, **known}
-    return Session(*open_client(KafkaAdminClient, own))
 
 
 def open_client(kind: Callable[..., T], own: Mapping[str, object]) -> tuple[T, KafkaConnectionManager]:

@@ -28,14 +28,14 @@ _CREDENTIALS = (
 )
 
 
-def is_refusal(error: BaseException | None) -> bool:
+def is_refusal(error: BaseException) -> bool:
     """Whether another try with the same settings must end the same way: wrong credentials, an unknown certificate."""
     return isinstance(error, _CREDENTIALS) or _bad_certificate(error)
 
 
-def _bad_certificate(error: BaseException | None) -> bool:
+def _bad_certificate(error: BaseException) -> bool:
     """kafka-python raises its own connection error while it handles the one of TLS."""
-    return error is not None and isinstance(error.__context__, ssl.SSLCertVerificationError)
+    return isinstance(error.__context__, ssl.SSLCertVerificationError)
 
 
 def explained(error: BaseException, what: str, servers: str) -> LogError:
@@ -48,14 +48,8 @@ def explained(error: BaseException, what: str, servers: str) -> LogError:
             "give this user READ and DESCRIBE on the topics and READ on the group",
         )
     if isinstance(error, OSError | kafka.UnknownBrokerIdError) or getattr(error, "retriable", False):
-        return KafkaUnavailableError(
-            f"Kafka at {servers} did not answer, asked for {what} ({said(error)})",
-            "check that the brokers are up, then start the query again",
-        )
-    return LogError(
-        f"Kafka at {servers} refused {what} ({said(error)})",
-        "look for the cause in the log of the broker, then try again",
-    )
+        return KafkaUnavailableError(f"Kafka at {servers} did not answer, asked for {what} ({said(error)})")
+    return LogError(f"Kafka at {servers} refused {what} ({said(error)})")
 
 
 def refused_credentials(error: BaseException, servers: str) -> KafkaAccessError:
@@ -71,14 +65,11 @@ def refused_credentials(error: BaseException, servers: str) -> KafkaAccessError:
     )
 
 
-def unreachable(servers: str, seconds: float, last: BaseException | None) -> LogError:
+def unreachable(servers: str, seconds: float, last: BaseException) -> LogError:
     """No broker could be reached in time; `last` is why the last attempt to connect failed."""
-    if last is not None and is_refusal(last):
+    if is_refusal(last):
         return refused_credentials(last, servers)
-    return KafkaUnavailableError(
-        f"no Kafka broker answered at {servers} within {seconds:g} s ({said(last) if last else 'no connection'})",
-        "check kafka.bootstrap.servers and kafka.security.protocol, and that a broker runs there",
-    )
+    return KafkaUnavailableError(f"no Kafka broker answered at {servers} within {seconds:g} s ({said(last)})")
 
 
 def unusable_settings(error: BaseException, servers: str) -> InvalidOptionError:

@@ -7,7 +7,7 @@ Knows Spark's rules for starting offsets; how questions travel is told in `offse
 import logging
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TypeAlias
+from dataclasses import replace
 
 from kafka import errors
 from kafka.protocol.consumer import IsolationLevel
@@ -19,7 +19,6 @@ from coordinator.kafka.connection import KafkaConnection, Session
 from coordinator.kafka.errors import unknown_partitions
 from coordinator.kafka.offsets import (
     NO_OFFSET,
-    Described,
     Offsets,
     Told,
     Wanted,
@@ -45,8 +44,6 @@ from coordinator.ranges import OffsetRange
 from coordinator.subscription import Assigned, Bounds, Pattern, Subscription, Topic, TopicPartition
 
 _log = logging.getLogger(__name__)
-
-GroupOffsets: TypeAlias = Mapping[TopicPartition, tuple[int, str]]
 
 LISTED_IN_ERRORS = 10
 """An error names this many partitions, and counts the rest."""
@@ -86,7 +83,7 @@ class KafkaLog:
     def topics(self, subscription: Subscription) -> dict[str, Topic]:
         """The topics that `subscription` means now, by name; for `Assigned` with the assigned partitions only."""
         found = self._connection.ask("topics", lambda session: _described(session, subscription))
-        topics = {topic.name: Topic(*topic) for topic in found}
+        topics = {topic.name: topic for topic in found}
         if isinstance(subscription, Pattern) and not topics and not self._warned:
             self._warned = True
             _log.warning(
@@ -123,7 +120,7 @@ class KafkaLog:
     def high_watermarks(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """The end of each partition's log, under any isolation level: past the records of open transactions."""
         wanted = list(partitions)
-        return self._look_up(dict.fromkeys(wanted, LATEST), isolation=IsolationLevel.READ_UNCOMMITTED)[0]
+        return self._look_up(dict.fromkeys(wanted, LATEST), IsolationLevel.READ_UNCOMMITTED)
 
     def resolve(self, spec: OffsetSpec, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """The offset that `spec` means in each partition, by the rules of Spark's Kafka source.
@@ -134,9 +131,9 @@ class KafkaLog:
         wanted = list(partitions)
         match spec:
             case Earliest():
-                return self._look_up(dict.fromkeys(wanted, EARLIEST))[0]
+                return self._look_up(dict.fromkeys(wanted, EARLIEST))
             case Latest():
-                return self._look_up(dict.fromkeys(wanted, LATEST))[0]
+                return self._look_up(dict.fromkeys(wanted, LATEST))
             case AtOffsets():
                 _must_cover(spec.offsets, wanted, "offset", "-2 means its beginning, -1 its end")
                 return self._at_offsets(spec.offsets)
@@ -148,10 +145,8 @@ class KafkaLog:
 
     def first_times(self, stretches: Mapping[TopicPartition, OffsetRange]) -> dict[TopicPartition, int]:
         """The time, in milliseconds, of the first record that is left in each stretch; none where there is none."""
-        return self._connection.ask(
-            f"the times of records in {len(stretches)} partitions",
-            lambda _: first_times(self._kafka, stretches),
-        )
+        what = f"the times of records in {len(stretches)} partitions"
+        return self._connection.ask(what, lambda _: first_times(self._kafka, stretches))
 
     def group_offsets(self, group: str) -> dict[TopicPartition, tuple[int, str]]:
         """What Kafka's own group has committed, offset and metadata text; nothing if there is no such group."""
@@ -160,7 +155,7 @@ class KafkaLog:
         )
         return {TopicPartition(*tp): (at.offset, at.metadata) for tp, at in found.items() if at.offset >= 0}
 
-    def commit_group_offsets(self, group: str, offsets: GroupOffsets) -> bool:
+    def commit_group_offsets(self, group: str, offsets: Mapping[TopicPartition, tuple[int, str]]) -> bool:
         """Commit to Kafka's own group; False, with nothing committed, if plain consumers live in it."""
         entries = {KafkaTopicPartition(*tp): OffsetAndMetadata(at, text, -1) for tp, (at, text) in offsets.items()}
         return self._connection.ask(
@@ -194,30 +189,27 @@ class KafkaLog:
         """Drop the connection; a later question would open another."""
         self._connection.close()
 
-    def _look_up(self, *questions: Wanted, isolation: IsolationLevel | None = None) -> Sequence[Offsets]:
-        return [
-            {tp: told.offset for tp, told in of_one.items()} for of_one in self._told(*questions, isolation=isolation)
-        ]
+    def _look_up(self, wanted: Wanted, isolation: IsolationLevel | None = None) -> Offsets:
+        (found,) = self._told(wanted, isolation=isolation)
+        return {tp: told.offset for tp, told in found.items()}
 
     def _told(
         self, *questions: Wanted, isolation: IsolationLevel | None = None
     ) -> Sequence[Mapping[TopicPartition, Told]]:
         partitions = len({tp for wanted in questions for tp in wanted})
         level = self._isolation if isolation is None else isolation
-        return self._connection.ask(
-            f"offsets of {partitions} partitions",
-            lambda session: look_up(session, questions, level),
-        )
+        what = f"offsets of {partitions} partitions"
+        return self._connection.ask(what, lambda session: look_up(session, questions, level))
 
     def _at_offsets(self, offsets: Wanted) -> Offsets:
         words = {tp: offset for tp, offset in offsets.items() if offset in (EARLIEST, LATEST)}
         numbers = {tp: offset for tp, offset in offsets.items() if tp not in words}
         if self._fail_on_data_loss:
             _must_be_readable(numbers, self.bounds(numbers))
-        return {**offsets, **self._look_up(words)[0]}
+        return {**offsets, **self._look_up(words)}
 
     def _at_times(self, times_ms: Wanted, no_match: NoMatch) -> Offsets:
-        found = self._look_up(times_ms)[0]
+        found = self._look_up(times_ms)
         later = {tp: time for tp, time in times_ms.items() if found[tp] == NO_OFFSET}
         if later and no_match is NoMatch.ERROR:
             asked = _listed(f"{tp} at {time_ms}" for tp, time_ms in sorted(later.items()))
@@ -225,10 +217,10 @@ class KafkaLog:
                 f"no record has this timestamp or a later one: {asked}",
                 "give an earlier time, or set startingOffsetsByTimestampStrategy=latest to start at the end there",
             )
-        return {**found, **self._look_up(dict.fromkeys(later, LATEST))[0]}
+        return {**found, **self._look_up(dict.fromkeys(later, LATEST))}
 
 
-def _described(session: Session, subscription: Subscription) -> list[Described]:
+def _described(session: Session, subscription: Subscription) -> list[Topic]:
     match subscription:
         case Pattern():
             return describe_matching(session, _compiled(subscription.regex))
@@ -252,12 +244,8 @@ def _only_assigned(topics: Mapping[str, Topic], assigned: Assigned) -> dict[str,
     missing = {tp for tp in assigned.partitions if tp.partition not in topics[tp.topic].partitions}
     if missing:
         raise unknown_partitions(missing)
-    return {
-        name: Topic(
-            name, topic.id, tuple(n for n in topic.partitions if TopicPartition(name, n) in assigned.partitions)
-        )
-        for name, topic in topics.items()
-    }
+    read = {name: tuple(n for n in t.partitions if (name, n) in assigned.partitions) for name, t in topics.items()}
+    return {name: replace(topic, partitions=read[name]) for name, topic in topics.items()}
 
 
 def _committed(results: Mapping[KafkaTopicPartition, type[errors.KafkaError]]) -> bool:

@@ -19,20 +19,14 @@ from kafka.protocol.metadata import MetadataRequest
 
 from coordinator.kafka.connection import Session
 from coordinator.kafka.errors import forbidden_topic, unknown_partitions, unknown_topics
-from coordinator.subscription import TopicPartition
+from coordinator.subscription import Topic, TopicPartition
 
 Wanted: TypeAlias = Mapping[TopicPartition, int]
 """What to look up in each partition: a time in ms, or `offset_spec.LATEST` or `EARLIEST`."""
 
 Offsets: TypeAlias = dict[TopicPartition, int]
-
-
-class Described(NamedTuple):
-    """A topic as a broker knows it; brokers before 2.8 know no id."""
-
-    name: str
-    id: str
-    partitions: tuple[int, ...]
+OfTopics: TypeAlias = dict[str, dict[int, int]]
+"""What to look up: topic -> partition -> time or leader epoch."""
 
 
 class Told(NamedTuple):
@@ -62,8 +56,8 @@ TOPIC_IDS_FROM = 10
 _NOT_THERE = (errors.UnknownTopicOrPartitionError.errno, errors.InvalidTopicError.errno)
 
 
-def describe(session: Session, names: Iterable[str]) -> list[Described]:
-    """Those topics as a broker knows them now; never creates one.
+def describe(session: Session, names: Iterable[str]) -> list[Topic]:
+    """Those topics as a broker knows them now; never creates one. Brokers before 2.8 know no id.
 
     Raises `UnknownTopicError` with the nearest names that exist.
     """
@@ -73,7 +67,7 @@ def describe(session: Session, names: Iterable[str]) -> list[Described]:
     return [_usable(session, topic, answer.version) for topic in answer.topics]
 
 
-def describe_matching(session: Session, regex: re.Pattern[str]) -> list[Described]:
+def describe_matching(session: Session, regex: re.Pattern[str]) -> list[Topic]:
     """The topics in whose name `regex` is found, without Kafka's internal ones; costs the metadata of all topics."""
     answer = _metadata(session, None)
     wanted = (topic for topic in answer.topics if not topic.is_internal and regex.search(topic.name))
@@ -88,7 +82,10 @@ def look_up(
     Under READ_COMMITTED the end is the last stable offset, and no later record is seen.
     """
     _learn_leaders(session, {tp for wanted in questions for tp in wanted})
-    requests = [list(_requests(wanted, session.leaders, isolation)) for wanted in questions]
+    requests = [
+        [(leader, _of_times(topics, isolation)) for leader, topics in _by_leader(wanted, session.leaders).items()]
+        for wanted in questions
+    ]
     answers = session.manager.run(_answers, session.manager, requests)
     return [dict(found for answer in of_one for found in _offsets(answer)) for of_one in answers]
 
@@ -96,7 +93,7 @@ def look_up(
 def ends_of_epochs(session: Session, epochs: Mapping[TopicPartition, int]) -> Offsets:
     """Where, in each log as it is now, the records of that leader epoch and of older ones end, if its leader knows."""
     _learn_leaders(session, set(epochs))
-    requests = list(_epoch_requests(epochs, session.leaders))
+    requests = [(leader, _of_epochs(topics)) for leader, topics in _by_leader(epochs, session.leaders).items()]
     (answers,) = session.manager.run(_answers, session.manager, [requests])
     return {tp: end for answer in answers for tp, end in _epoch_ends(answer)}
 
@@ -108,12 +105,12 @@ def _metadata(session: Session, names: Sequence[str] | None) -> Response:
     return session.manager.run(_answer, session.manager, request)
 
 
-def _usable(session: Session, topic: Response, version: int) -> Described:
+def _usable(session: Session, topic: Response, version: int) -> Topic:
     _raise_on(topic.error_code, topic.name, None)
     for partition in topic.partitions:
         session.leaders[TopicPartition(topic.name, partition.partition_index)] = partition.leader_id
     numbers = sorted(partition.partition_index for partition in topic.partitions)
-    return Described(topic.name, str(topic.topic_id) if version >= TOPIC_IDS_FROM else "", tuple(numbers))
+    return Topic(topic.name, str(topic.topic_id) if version >= TOPIC_IDS_FROM else "", tuple(numbers))
 
 
 def _learn_leaders(session: Session, partitions: set[TopicPartition]) -> None:
@@ -124,36 +121,26 @@ def _learn_leaders(session: Session, partitions: set[TopicPartition]) -> None:
         raise unknown_partitions(missing)
 
 
-def _requests(
-    wanted: Wanted, leaders: Mapping[TopicPartition, int], isolation: IsolationLevel
-) -> Iterator[tuple[int, Request]]:
-    """One request for each broker that leads any of the partitions."""
-    for leader, topics in _by_leader(wanted, leaders).items():
-        asked = [
-            _Topic(name=t, partitions=[_Partition(partition_index=p, timestamp=time) for p, time in times.items()])
-            for t, times in topics.items()
-        ]
-        least = max(1, ListOffsetsRequest.min_version_for_isolation_level(isolation))
-        yield leader, ListOffsetsRequest(isolation_level=isolation.value, topics=asked, min_version=least)
+def _of_times(topics: OfTopics, isolation: IsolationLevel) -> Request:
+    asked = [
+        _Topic(name=t, partitions=[_Partition(partition_index=p, timestamp=time) for p, time in times.items()])
+        for t, times in topics.items()
+    ]
+    least = max(1, ListOffsetsRequest.min_version_for_isolation_level(isolation))
+    return ListOffsetsRequest(isolation_level=isolation.value, topics=asked, min_version=least)
 
 
-def _epoch_requests(
-    epochs: Mapping[TopicPartition, int], leaders: Mapping[TopicPartition, int]
-) -> Iterator[tuple[int, Request]]:
-    """The same about leader epochs."""
-    for leader, topics in _by_leader(epochs, leaders).items():
-        asked = [
-            _EpochTopic(topic=t, partitions=[_EpochPartition(partition=p, leader_epoch=e) for p, e in of_topic.items()])
-            for t, of_topic in topics.items()
-        ]
-        yield leader, OffsetForLeaderEpochRequest(replica_id=CONSUMER, topics=asked)
+def _of_epochs(topics: OfTopics) -> Request:
+    asked = [
+        _EpochTopic(topic=t, partitions=[_EpochPartition(partition=p, leader_epoch=e) for p, e in epochs.items()])
+        for t, epochs in topics.items()
+    ]
+    return OffsetForLeaderEpochRequest(replica_id=CONSUMER, topics=asked)
 
 
-def _by_leader(
-    wanted: Mapping[TopicPartition, int], leaders: Mapping[TopicPartition, int]
-) -> dict[int, dict[str, dict[int, int]]]:
+def _by_leader(wanted: Wanted, leaders: Mapping[TopicPartition, int]) -> dict[int, OfTopics]:
     """What is asked of each partition, by the broker that leads it and by topic."""
-    by_leader: dict[int, dict[str, dict[int, int]]] = defaultdict(lambda: defaultdict(dict))
+    by_leader: dict[int, OfTopics] = defaultdict(lambda: defaultdict(dict))
     for tp, what in wanted.items():
         if leaders[tp] < 0:
             raise errors.LeaderNotAvailableError(tp.topic)

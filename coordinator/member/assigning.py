@@ -78,7 +78,7 @@ def _assign(state: State, look: Look, assignors: Mapping[Protocol, Assignor], se
 
 def _notices(look: Look, members: Collection[str], protocol: str, failure: str) -> Iterator[Request[Any]]:
     if nobody := set(look.members) - set(members):
-        yield Event("mend", f"a lease without a member is counted no more: {', '.join(sorted(nobody))}")
+        yield Event("mend", f"a lease without a member no longer counts: {', '.join(sorted(nobody))}")
     if failure:
         yield Log(f"the assignor {protocol} failed here, grouped assigns whole partitions: {failure}")
 

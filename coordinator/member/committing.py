@@ -110,7 +110,7 @@ def _unread(state: State) -> Decision:
 def _fence_event(moved: Moved) -> Iterator[Request[Any]]:
     if moved.refused:
         ranges = {tp: union(f.hashes for f in of_tp) for tp, of_tp in moved.refused.items()}
-        yield Event("fence", "a commit of what is owned no more at its lane epoch", ranges)
+        yield Event("fence", "a commit for ranges that the member does not own at that lane epoch", ranges)
 
 
 def _moved(owning: Owning, request: Commit, moved: Moved) -> Owning:

@@ -109,7 +109,9 @@ class ScriptCalls:
     def _fence(self, what: str, caller: Caller, refused: Ranges) -> None:
         """Write a fence event for ranges that the caller no longer owns, if there are any."""
         if refused:
-            self.event("fence", f"{what} of what is owned no more at its lane epoch", caller.member, refused)
+            self.event(
+                "fence", f"{what} for ranges that the member does not own at that lane epoch", caller.member, refused
+            )
 
     def _tell(self, stream: str, most: int, fields: Mapping[str, str]) -> None:
         """Add an entry to a stream of the group that keeps about `most` entries."""

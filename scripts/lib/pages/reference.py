@@ -5,9 +5,9 @@ from inspect import cleandoc
 
 from coordinator import errors
 from coordinator.errors import CodedError, CoopKafkaError
-from coordinator.reports.event_kinds import EVENT_KINDS
-from coordinator.reports.metrics import BATCH, COUNTERS, LANE, PROGRESS, REASONS, Metric
+from pages.event_kinds import EVENT_KINDS
 from pages.markdown import table
+from pages.metrics import BATCH, COUNTERS, LANE, PROGRESS, REASONS, Metric
 
 Kind = type[CoopKafkaError]
 
@@ -120,7 +120,7 @@ def _metrics() -> Iterable[str]:
     for title, where, metrics in _REPORTS:
         rows = ((f"`{m.name}`", m.unit, m.meaning) for m in metrics)
         yield f"\n### {title}\n\n{where}\n\n" + table(("name", "unit", "meaning"), rows)
-    yield _REASONS + table(("bound", "meaning"), ((f"`{r.text}`", r.meaning) for r in REASONS))
+    yield _REASONS + table(("bound", "meaning"), ((f"`{why}`", meaning) for why, meaning in REASONS.items()))
 
 
 def _sentence(remedy: str) -> str:

@@ -181,7 +181,7 @@ def test_unread__the_query_ends_and_its_ranges_are_free() -> None:
 
 
 REFUSED: Facts = {TP: (Fact(LEFT, 20, EPOCH),)}
-FENCE = Event("fence", "a commit of what is owned no more at its lane epoch", {TP: (LEFT,)})
+FENCE = Event("fence", "a commit for ranges that the member does not own at that lane epoch", {TP: (LEFT,)})
 LEFT_LANE = {TP: (Lane(RIGHT, NEXT_EPOCH, 10, (OffsetRange(10, 20),)),)}
 
 

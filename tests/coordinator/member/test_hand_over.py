@@ -54,8 +54,8 @@ def test_each_refused_call_of_a_member_that_lost_its_ranges_is_one_event(members
     fences = [(e.member, e.why, e.ranges) for e in last_events(members.client, members.name, 100) if e.kind == "fence"]
     whole, member = f"{tp.topic}-0 whole", end.member
     assert fences == [
-        (member, "a commit of what is owned no more at its lane epoch", whole),
-        (member, "a batch of what is owned no more at its lane epoch", whole),
+        (member, "a commit for ranges that the member does not own at that lane epoch", whole),
+        (member, "a batch for ranges that the member does not own at that lane epoch", whole),
         (member, "another life of this member has joined", ""),
     ]
 

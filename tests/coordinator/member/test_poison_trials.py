@@ -110,7 +110,7 @@ def test_a_record_that_never_ends_holds_up_each_member_once_and_is_parked(
     last = three.next_offset(last, UNLIMITED) or last
     three.authorize(last)
     seen = limited_lanes(members.state)
-    assert [(x.hashes, x.position, x.why, x.member) for x in seen] == [(str(hung), 0, lane_lines.PARKED, three.member)]
+    assert [(x.hashes, x.position, x.why, member) for member, x in seen] == [(hung, 0, lane_lines.PARKED, three.member)]
     assert three.lanes.parked == 1
 
     redis_of = ("--redis", members.redis_url)

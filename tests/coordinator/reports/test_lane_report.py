@@ -16,7 +16,7 @@ from coordinator.ranges import WHOLE, OffsetRange
 from coordinator.reports.lane_lines import (
     ALONE,
     LEAD,
-    MOST_TOLD,
+    MOST_REPORTED,
     NOTHING,
     OLDER,
     PARKED,
@@ -123,7 +123,7 @@ def test_a_ceiling_is_shown_with_the_limit_that_set_it(ceilings: tuple[int | Non
     [
         LINE,
         replace(LINE, lag_s=None),
-        replace(LINE, at_least=True, why="suspect, on trial", record_ms=0.0, cost=CostKind.UNKNOWN),
+        replace(LINE, lag_at_least=True, why="suspect, on trial", record_ms=0.0, cost=CostKind.UNKNOWN),
     ],
     ids=["known", "its age is not known", "at least so old, a reason of several words"],
 )
@@ -148,7 +148,7 @@ def test_of_very_many_lanes_all_are_counted_and_the_limited_and_furthest_behind_
     )
     quotas = [*near[:7_000], far, *near[7_001:9_000], bounded, *near[9_001:]]
     told = lanes_told(Planned(quotas, {TP: 1_000}, ()), None, EndHistory(), 20_000)
-    assert (told.lanes, told.limited, len(told.lines)) == (10_000, 1, MOST_TOLD)
+    assert (told.lanes, told.limited, len(told.lines)) == (10_000, 1, MOST_REPORTED)
     assert [line.hashes for line in told.lines[:2]] == [whole[9_000], whole[7_000]]
 
 
