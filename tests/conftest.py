@@ -27,6 +27,7 @@ from xdist.scheduler import LoadGroupScheduling, LoadScopeScheduling
 import processes
 import redis_servers
 import servers
+import temporary
 from broker_jars import CONNECTOR, ROOT
 from command_runs import Run
 from coordinator.subscription import TopicPartition
@@ -55,8 +56,8 @@ os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSeria
 
 @pytest.fixture(scope="session", autouse=True)
 def _end_politely() -> Iterator[None]:
-    """Stop servers and Spark also when the run is ended by SIGTERM."""
-    with processes.ending_politely():
+    """Stop servers and Spark also when the run is ended by SIGTERM; leave no temporary files of theirs."""
+    with processes.ending_politely(), temporary.of_children():
         yield
 
 

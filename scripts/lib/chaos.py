@@ -14,6 +14,7 @@ from random import Random
 
 import processes
 import servers
+import temporary
 from drivers import points
 from drivers.driver import Driver
 from drivers.fleet import Fleet
@@ -47,6 +48,7 @@ def main() -> int:
     say = partial(_say, time.monotonic())
     say(f"{wanted.kills} kills, --seed {seed}")
     with processes.ending_politely(), ExitStack() as stack:
+        stack.enter_context(temporary.of_children())
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="coop-kafka-chaos-")))
         kafka, redis = servers.kafka(folder), servers.valkey(folder)
         stack.callback(kafka.stop)

@@ -61,7 +61,8 @@ class Driver:
         points.disarm(self.folder)
         path = os.pathsep.join(map(str, (_HOOK, ROOT / "scripts" / "lib")))
         self.had = len(self.lines)
-        environment = {points.FOLDER: str(self.folder), "PYTHONPATH": path, "JDK_JAVA_OPTIONS": _SHORT_LIFE}
+        java = f"{_SHORT_LIFE} {os.environ.get('JDK_JAVA_OPTIONS', '')}"
+        environment = {points.FOLDER: str(self.folder), "PYTHONPATH": path, "JDK_JAVA_OPTIONS": java}
         words = [str(self.folder), json.dumps(dict(self.options)), self.pace]
         submit = SparkSubmit(_JOB, words, self.folder, self.log, _SLOTS)
         self.process = submit.start(environment)
