@@ -14,6 +14,7 @@ from random import Random
 
 import processes
 import servers
+import temporary
 from drivers import points
 from drivers.driver import Driver
 from drivers.fleet import Fleet
@@ -47,16 +48,17 @@ def main() -> int:
     say = partial(_say, time.monotonic())
     say(f"{wanted.kills} kills, --seed {seed}")
     with processes.ending_politely(), ExitStack() as stack:
+        stack.enter_context(temporary.of_children())
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="coop-kafka-chaos-")))
         kafka, redis = servers.kafka(folder), servers.valkey(folder)
         stack.callback(kafka.stop)
         stack.callback(redis.stop)
-        good, classes = True, folder / "classes.jsa"
+        good = True
         for partitions, kills in ((1, (wanted.kills + 1) // 2), (2, wanted.kills // 2)):
             name = f"chaos-{uuid.uuid4().hex[:8]}"
             (folder / name).mkdir()
             where = redis.address, name, folder / name
-            fleet = Fleet(Kafka(kafka.address), *where, partitions, pace=_PACE, classes=classes)
+            fleet = Fleet(Kafka(kafka.address), *where, partitions, pace=_PACE)
             stack.callback(fleet.end)
             good &= _kill_and_judge(fleet, kills, random, say)
     return 0 if good else 1
@@ -68,8 +70,6 @@ def _say(began: float, text: str) -> None:
 
 def _kill_and_judge(fleet: Fleet, kills: int, random: Random, say: Callable[[str], None]) -> bool:
     with fleet.producing():
-        if fleet.classes and not fleet.classes.exists():
-            fleet.rehearse(_DRIVERS[0])
         drivers = [fleet.join(name) for name in _DRIVERS]
         _until(fleet, lambda: fleet.working(*drivers), "all drivers share the topic", say)
         for number in range(kills):

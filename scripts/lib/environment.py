@@ -20,9 +20,11 @@ from pathlib import Path
 from typing import IO
 
 import bytecode
+import class_archive
 from broker_jars import BROKER, CACHE, CONNECTOR, ROOT
 
 VENV = ROOT / ".venv"
+CLASSES = VENV / "classes.jsa"
 JARS = (BROKER, CONNECTOR)
 EXTRAS = "cli,demo,test,lint"
 SOURCES = ("coordinator", "spark_coop_source")
@@ -31,8 +33,8 @@ INSIDE = "COOP_KAFKA_ENVIRONMENT"
 _NOT_INHERITED = ("PYTHONPATH", "PYTHONHOME", "SPARK_CONF_DIR", "PYSPARK_SUBMIT_ARGS", "PYSPARK_DRIVER_PYTHON_OPTS")
 
 
-def java() -> str:
-    """The java that Spark will run, checked; exits with the remedy if it is missing or too old."""
+def java() -> tuple[str, str]:
+    """The java that Spark will run, checked, and its words on itself; exits with the remedy if missing or too old."""
     home = os.environ.get("JAVA_HOME")
     command = str(Path(home, "bin", "java")) if home else "java"
     try:
@@ -47,7 +49,7 @@ def java() -> str:
             "Install one with your system's packages (Debian: openjdk-17-jre-headless), "
             "or point JAVA_HOME to one that is there."
         )
-    return command
+    return command, text[version.start() :]
 
 
 def _digest(texts: Iterable[bytes]) -> str:
@@ -102,24 +104,26 @@ def _spark_home() -> Path:
     return next(VENV.glob("lib/python3*/site-packages/pyspark"), VENV / "pyspark-is-missing")
 
 
-def _ready() -> bool:
+def _ready(java_version: str) -> bool:
     return (
         _stamped("dependencies", _dependencies())
         and _stamped("sources", _sources())
         and _spark_home().is_dir()
         and _stamped("bytecode", sys.version)
+        and _stamped("classes", java_version)
         and all(each.present() for each in JARS)
     )
 
 
-def _set_up(java_command: str) -> None:
+def _set_up(java_command: str, java_version: str) -> None:
     if not _stamped("dependencies", _dependencies()) or not _spark_home().is_dir():
         print("Installing Python packages into .venv (some minutes the first time) ...", file=sys.stderr)
         _make_venv()
         _pip("setuptools>=77", "wheel")
         _install(f"{ROOT}[{EXTRAS}]")
         (VENV / "dependencies").write_text(_dependencies())
-        (VENV / "bytecode").unlink(missing_ok=True)
+        for stamp in ("bytecode", "classes"):
+            (VENV / stamp).unlink(missing_ok=True)
     if not _stamped("bytecode", sys.version):
         for archive in _spark_home().glob("python/lib/*.zip"):
             bytecode.add(archive)
@@ -130,6 +134,11 @@ def _set_up(java_command: str) -> None:
         if not each.present():
             print(f"Fetching {each.what} into .cache (half a minute) ...", file=sys.stderr)
             each.fetch(java_command, _spark_home())
+    if not _stamped("classes", java_version):
+        print("Making an archive of Spark's classes in .venv (half a minute) ...", file=sys.stderr)
+        if not class_archive.make(CLASSES, variables()):
+            print("This Java makes none: each Spark starts with twice the work.", file=sys.stderr)
+        (VENV / "classes").write_text(java_version)
 
 
 def _lock_exclusively(lock: IO[str]) -> None:
@@ -143,14 +152,14 @@ def _lock_exclusively(lock: IO[str]) -> None:
 
 def prepare() -> None:
     """Make what is missing, and hold the shared lock on it for the life of this process."""
-    java_command = java()
+    java_command, java_version = java()
     CACHE.mkdir(exist_ok=True)
     lock = (CACHE / "lock").open("w")
     fcntl.flock(lock, fcntl.LOCK_SH)
-    if not _ready():
+    if not _ready(java_version):
         _lock_exclusively(lock)
-        if not _ready():
-            _set_up(java_command)
+        if not _ready(java_version):
+            _set_up(java_command, java_version)
         fcntl.flock(lock, fcntl.LOCK_SH)
     os.set_inheritable(os.dup(lock.fileno()), True)
 
@@ -166,6 +175,7 @@ def variables() -> dict[str, str]:
         "PYSPARK_PYTHON": python,
         "PYSPARK_DRIVER_PYTHON": python,
         "SPARK_HOME": str(_spark_home()),
+        "SPARK_SUBMIT_OPTS": class_archive.use(CLASSES, kept.get("SPARK_SUBMIT_OPTS", "")),
         "SPARK_LOCAL_IP": "127.0.0.1",
     }
 

@@ -29,7 +29,6 @@ class Driver:
     folder: Path
     options: Mapping[str, str]
     pace: str = "0 seconds"  # how often a batch may begin
-    java: str = ""  # options of its JVM
     process: subprocess.Popen[bytes] | None = None
     member: str = ""
     disturbed: list[int] = field(
@@ -62,8 +61,8 @@ class Driver:
         points.disarm(self.folder)
         path = os.pathsep.join(map(str, (_HOOK, ROOT / "scripts" / "lib")))
         self.had = len(self.lines)
-        environment = {points.FOLDER: str(self.folder), "PYTHONPATH": path, "JDK_JAVA_OPTIONS": _SHORT_LIFE}
-        environment["SPARK_SUBMIT_OPTS"] = self.java
+        java = f"{_SHORT_LIFE} {os.environ.get('JDK_JAVA_OPTIONS', '')}"
+        environment = {points.FOLDER: str(self.folder), "PYTHONPATH": path, "JDK_JAVA_OPTIONS": java}
         words = [str(self.folder), json.dumps(dict(self.options)), self.pace]
         submit = SparkSubmit(_JOB, words, self.folder, self.log, _SLOTS)
         self.process = submit.start(environment)

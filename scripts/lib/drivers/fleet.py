@@ -51,7 +51,6 @@ class Fleet:
     feeding: Feeding = Feeding()
     options: Mapping[str, str] = field(default_factory=dict)  # besides those that every driver has
     pace: str = "0 seconds"  # how often a batch may begin: drivers that work leave the cores to one that starts
-    classes: Path | None = None  # what a JVM had loaded, for the next ones to start from
     odd: list[Record] = field(default_factory=list)  # to be sent in between
     drivers: dict[str, Driver] = field(default_factory=dict)
     sent: list[list[Sent]] = field(default_factory=list)
@@ -74,24 +73,8 @@ class Fleet:
             **self.options,
         }
         driver = self.drivers.setdefault(name, Driver(self.folder / name, options, self.pace))
-        driver.java = self._java
         driver.start()
         return driver
-
-    @property
-    def _java(self) -> str:
-        if self.classes is None:
-            return ""
-        return f"-XX:{'SharedArchiveFile' if self.classes.exists() else 'ArchiveClassesAtExit'}={self.classes}"
-
-    def rehearse(self, name: str) -> None:
-        """Have a driver finish two batches and end politely: it leaves `classes`, which halve a JVM's start."""
-        driver = self.start(name)
-        self.until(lambda: driver.finished > 1, f"{name} works alone")
-        driver.ask_to_stop()
-        self.until(driver.stopped, "a polite stop")
-        if self.classes and not self.classes.exists():
-            self.classes = None
 
     def join(self, name: str) -> Driver:
         """Start a driver and wait until it works: several that start at once take each other's cores."""
