@@ -62,7 +62,7 @@ class CostModel:
     def grant(
         self, lanes: Sequence[tuple[TopicPartition, OwnedRange]], ends: Mapping[TopicPartition, int], age_ms: AgeMs
     ) -> None:
-        """Give every lane its quota of the next batch; suspects that wait get none."""
+        """Set the quota of every lane for the next batch. Suspects that wait get none."""
         waiting = [(tp, p.hashes) for tp, p in lanes if p.waits(ends[tp])] if self.trying else []
         if self._search.groups:
             self._search = self._search.only(waiting)

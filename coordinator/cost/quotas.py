@@ -258,8 +258,7 @@ def _together(lanes: tuple[Quota, ...], budget: Budget, age_ms: AgeMs) -> Iterat
 def _in_turn(lanes: Collection[Quota], left_ms: float, age_ms: AgeMs, *, waits: bool) -> dict[LaneId, Quota]:
     """The oldest first, up to this much work. A lane without time for one record gets one, or none if it `waits`.
 
-    Records that existed at the first look count as equally old: of these, the partition with the least work comes
-    first.
+    Records that existed at the first look are equally old: of these, the partition with the least work comes first.
     """
     granted: dict[LaneId, Quota] = {}
     behind: defaultdict[TopicPartition, int] = defaultdict(int)
