@@ -88,7 +88,7 @@ def _kill_and_judge(fleet: Fleet, kills: int, random: Random, say: Callable[[str
 
 
 def _come_to(fleet: Fleet, driver: Driver, point: str, random: Random, say: Callable[[str], None]) -> str:
-    """Wait until the driver works and has come to the point; where it is then."""
+    """Wait until the driver works and has reached the point; returns its place then."""
     _until(fleet, lambda: fleet.working(driver), f"{driver.name} works again", say)
     if point == ANY_MOMENT:
         time.sleep(random.uniform(0, _LONGEST_WAIT_S))
@@ -99,7 +99,7 @@ def _come_to(fleet: Fleet, driver: Driver, point: str, random: Random, say: Call
 
 
 def _until(fleet: Fleet, happened: Callable[[], bool], what: str, say: Callable[[str], None]) -> None:
-    """Wait; records that two drivers were killed over are parked meanwhile (rule: parked-until-released)."""
+    """Wait. Meanwhile release records that were parked because of two kills (rule: parked-until-released)."""
 
     def attended() -> bool:
         for strike in fleet.release_parked():

@@ -1,6 +1,6 @@
 """The demo: one Kafka partition with real records, four Spark tasks on it at once, and a verdict.
 
-Puts the pieces together and talks to the person; each piece is a file of its own beside this one.
+Combines the modules beside this one, and prints the progress.
 """
 
 import argparse
@@ -54,7 +54,7 @@ def _rows(text: str) -> int:
 
 
 def main() -> int:
-    """Run the demo; gives the exit code: 0 for a good verdict, 1 for a bad one or an error, 130 after Ctrl-C."""
+    """Run the demo; returns the exit code: 0 for a good verdict, 1 for a bad one or an error, 130 after Ctrl-C."""
     wanted = arguments()
     stack = ExitStack()
     try:
@@ -100,7 +100,7 @@ def _show(wanted: argparse.Namespace, stack: ExitStack) -> Verdict:
 
 
 def _run(job: Job, crash: bool, rows: int, stack: ExitStack) -> float:
-    """Run the job to the end of the topic; gives the seconds since it wrote its first row."""
+    """Run the job to the end of the topic; returns the seconds since it wrote its first row."""
     with BatchProgress(job.output, rows, console) as bar:
         process = _start(job, stack)
         if crash:

@@ -1,4 +1,4 @@
-"""The command `scripts/mutants`: seeded faults, one after the other, and what catches each of them."""
+"""The command `scripts/mutants`: runs seeded faults one by one, and prints the catcher of each."""
 
 import argparse
 import sys

@@ -24,7 +24,7 @@ def arguments() -> argparse.Namespace:
 
 
 def main() -> int:
-    """Run the schedules; 0 if every promise was kept and everything was reached that should be, else 1."""
+    """Run the schedules; 0 if every promise was kept and every wanted event happened, else 1."""
     wanted = arguments()
     logging.getLogger("coordinator").setLevel(logging.CRITICAL)
     with tempfile.TemporaryDirectory(prefix="coop-kafka-simulation-") as folder, processes.ending_politely():

@@ -210,7 +210,7 @@ def invalid(name: str, text: str, why: str, limit: str, *, secret: bool = False)
     The message does not repeat a secret value. If a value may contain a secret, the message leaves out `why` too.
     """
     if not secret and may_hold_secret(text):
-        secret, why = True, "it cannot be used, and may contain a password (user:password@) or a key"
+        secret, why = True, "it cannot be used, and may hold a password (user:password@) or a key"
     return InvalidOptionError(f"option {name} = {NOT_SHOWN if secret else quoted(text)}: {why}", f"give {limit}")
 
 

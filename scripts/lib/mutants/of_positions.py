@@ -1,4 +1,4 @@
-"""Faults in what is done: offsets, hashes, segments, positions, and the scripts that move them."""
+"""Faults in positions: offsets, hashes, segments, and the scripts that move them."""
 
 from mutants.fault import Edit, Fault
 

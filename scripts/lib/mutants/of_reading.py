@@ -1,4 +1,4 @@
-"""Faults on Spark's side: the reader's life, tasks, hashes, and which records a slice holds."""
+"""Faults on Spark's side: the reader's life, tasks, hashes, and the records of a slice."""
 
 from mutants.fault import Edit, Fault
 

@@ -1,4 +1,4 @@
-"""Faults in what an operator's reset makes void."""
+"""Faults in the effects of an operator's reset."""
 
 from mutants.fault import Edit, Fault
 

@@ -1,4 +1,4 @@
-"""Faults in the order of things: when it commits, what a restart asserts, what a loss of state leaves."""
+"""Faults in the order of steps: the commit, the asserts of a restart, the recovery after a loss of state."""
 
 from mutants.fault import Edit, Fault
 

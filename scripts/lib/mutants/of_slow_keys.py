@@ -1,4 +1,4 @@
-"""Faults in what keeps slow and hung records to themselves: quotas, cuts, costs, strikes, parking; and in policies."""
+"""Faults in the isolation of slow and hung records: quotas, cuts, costs, strikes, parking; and in policies."""
 
 from mutants.fault import Edit, Fault
 

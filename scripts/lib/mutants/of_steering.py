@@ -1,4 +1,4 @@
-"""Faults in how batches are steered by the clock: Spark's own time, chance, and the search for slow lanes."""
+"""Faults in the steering of batches by the clock: Spark's own time, chance, and the search for slow lanes."""
 
 from mutants.fault import Edit, Fault
 
@@ -36,7 +36,7 @@ FAULTS = (
     ),
     Fault(
         "workers that start are taken for work",
-        (Edit(_MODEL, "if not batch.warm or self._untold == 1:", "if self._untold == 1:"),),
+        (Edit(_MODEL, "if not batch.warm or self._unclear == 1:", "if self._unclear == 1:"),),
         _OF_STEERING,
     ),
     Fault(
