@@ -31,12 +31,12 @@ def arguments() -> argparse.Namespace:
         nargs="*",
         choices=[[], *CASES],
         metavar="NAME",
-        help=f"of {', '.join(CASES)}; without one, all of them",
+        help=f"one of {', '.join(CASES)}; default: all",
     )
     parser.add_argument(
-        "--quick", action="store_true", help=f"smaller topics, three repetitions; without a NAME, {', '.join(QUICK)}"
+        "--quick", action="store_true", help=f"smaller topics, three repetitions; default cases: {', '.join(QUICK)}"
     )
-    parser.add_argument("--output", type=Path, metavar="FILE", help="write the table in Markdown there too")
+    parser.add_argument("--output", type=Path, metavar="FILE", help="also write the table to FILE, in Markdown")
     return parser.parse_args()
 
 

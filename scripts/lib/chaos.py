@@ -33,8 +33,16 @@ def arguments() -> argparse.Namespace:
         description="Three drivers share a topic of one partition, then one of two; each kill is a SIGKILL for all"
         " processes of one of them. At the end every record must be in a sink, each key in order.",
     )
-    parser.add_argument("--kills", type=int, default=30, metavar="N", help="how many, on both topics (default 30)")
-    parser.add_argument("--seed", type=int, default=None, metavar="S", help="decides whom and where; else a new one")
+    parser.add_argument(
+        "--kills", type=int, default=30, metavar="N", help="number of kills on both topics (default 30)"
+    )
+    parser.add_argument(
+        "--seed",
+        type=int,
+        default=None,
+        metavar="S",
+        help="seed that decides the driver and the moment of each kill (default: random)",
+    )
     return parser.parse_args()
 
 

@@ -43,7 +43,9 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument("--rows", type=_rows, default=FLIGHTS, metavar="N", help="only the first N flights")
     parser.add_argument("--crash", action="store_true", help="kill the driver with SIGKILL in the middle of a batch")
-    parser.add_argument("--keep", action="store_true", help="leave servers and output, and say how to look at them")
+    parser.add_argument(
+        "--keep", action="store_true", help="keep servers and output, and print commands to inspect them"
+    )
     return parser.parse_args()
 
 

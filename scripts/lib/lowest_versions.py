@@ -65,7 +65,7 @@ def main() -> int:
         description="Installs the lowest versions that setup.cfg allows, in a temporary folder, and runs the tests that"
         " need no server. Further arguments go to pytest.",
     )
-    parser.add_argument("--list", action="store_true", help="only name the versions")
+    parser.add_argument("--list", action="store_true", help="only print the versions")
     given, tests = parser.parse_known_args()
     wanted = requirements()
     print("\n".join(wanted), flush=True)

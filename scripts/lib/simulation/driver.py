@@ -44,7 +44,7 @@ class Driver:
         self.line.ran = self._ran
         self.ended = ""
         self._resets = world.invariants.reset
-        self.founding = False  # it may have looked before there was a group, and be about to create one
+        self.creating = False  # it may have looked before there was a group, and be about to create one
         self._planned: list[str] = []  # the offsets in the offset log at its start
         self.tasks: list[Task] = []
         self.jvm = Jvm()
@@ -172,11 +172,11 @@ class Driver:
 
     def _initial(self) -> None:
         self._open()
-        self.founding = True
+        self.creating = True
         for _ in range(self.wishes.initial_calls):
             with self.jvm.calling():
                 self.service.first_positions()
-        self.founding = False
+        self.creating = False
 
     def _latest(self, start: str) -> str | None:
         self._open()

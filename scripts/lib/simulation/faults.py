@@ -227,10 +227,10 @@ def _empty_redis(world: World, apps: Applications) -> None:
 
     Not while a driver creates a group that did not exist at its look: it would resolve `latest` twice.
     """
-    founding = any(d.founding for d in apps.running) or any(
+    creating = any(d.creating for d in apps.running) or any(
         verb == "create_positions" for verb, _, _ in world.server.ghosts
     )
-    if world.invariants.mirrored_everywhere and not founding:
+    if world.invariants.mirrored_everywhere and not creating:
         world.trace("REDIS EMPTIED")
         world.server.empty()
         world.invariants.check()
