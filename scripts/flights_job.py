@@ -19,7 +19,7 @@ ROW_NUMBER_BITS = 33  # the lower part of monotonically_increasing_id is the row
 
 
 def arguments() -> argparse.Namespace:
-    """What the command line says."""
+    """The arguments of the command line."""
     parser = argparse.ArgumentParser(description="Write a Kafka topic to Parquet, each key in order.")
     parser.add_argument("--bootstrap", required=True, help="Kafka, HOST:PORT")
     parser.add_argument("--topic", required=True)

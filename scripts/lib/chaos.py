@@ -27,21 +27,19 @@ ANY_MOMENT = "at any moment"
 
 
 def arguments() -> argparse.Namespace:
-    """What the command line says."""
+    """The arguments of the command line."""
     parser = argparse.ArgumentParser(
         prog="scripts/chaos",
         description="Three drivers share a topic of one partition, then one of two; each kill is a SIGKILL for all"
         " processes of one of them. At the end every record must be in a sink, each key in order.",
     )
-    parser.add_argument(
-        "--kills", type=int, default=30, metavar="N", help="number of kills on both topics (default 30)"
-    )
+    parser.add_argument("--kills", type=int, default=30, metavar="N", help="number of kills (default 30)")
     parser.add_argument(
         "--seed",
         type=int,
         default=None,
         metavar="S",
-        help="seed that decides the driver and the moment of each kill (default: random)",
+        help="decides each kill (default: random)",
     )
     return parser.parse_args()
 

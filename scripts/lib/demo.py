@@ -35,7 +35,7 @@ console = Console(highlight=False, soft_wrap=True)
 
 
 def arguments() -> argparse.Namespace:
-    """What the command line says."""
+    """The arguments of the command line."""
     parser = argparse.ArgumentParser(
         prog="scripts/demo",
         description="Four Spark tasks share one Kafka partition: every flight once, each plane's flights in order.",
@@ -43,9 +43,7 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument("--rows", type=_rows, default=FLIGHTS, metavar="N", help="only the first N flights")
     parser.add_argument("--crash", action="store_true", help="kill the driver with SIGKILL in the middle of a batch")
-    parser.add_argument(
-        "--keep", action="store_true", help="keep servers and output, and print commands to inspect them"
-    )
+    parser.add_argument("--keep", action="store_true", help="keep servers and output, and print how to inspect them")
     return parser.parse_args()
 
 
@@ -124,9 +122,7 @@ def _describe(job: Job) -> None:
     """The lanes as `coop-kafka describe` shows them."""
     environment = {**os.environ, "COOP_REDIS": job.redis_url}
     subprocess.run([COMMAND, "describe", job.group], env=environment, check=False)
-    console.print(
-        "One range, since all lanes are done to one offset now, and one position says so. While they were read:"
-    )
+    console.print("One range: all lanes are done to the same offset now, so one position is enough. During the run:")
 
 
 def _report(job: Job, sent: Sequence[Record], seconds: float) -> Verdict:

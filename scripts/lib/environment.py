@@ -80,8 +80,8 @@ def _pip(*arguments: str) -> None:
 
 
 def _make_venv() -> None:
-    told = VENV / "pyvenv.cfg"
-    same = told.is_file() and f"version = {platform.python_version()}" in told.read_text().splitlines()
+    config = VENV / "pyvenv.cfg"
+    same = config.is_file() and f"version = {platform.python_version()}" in config.read_text().splitlines()
     command = [sys.executable, "-m", "venv", *([] if same else ["--clear"]), str(VENV)]
     if subprocess.run(command, stdin=subprocess.DEVNULL, check=False).returncode:
         sys.exit("Python could not make a virtual environment (Debian: install the package python3-venv).")

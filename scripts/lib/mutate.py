@@ -17,16 +17,14 @@ from mutants.tree import OutOfDateError, copied
 
 
 def arguments() -> argparse.Namespace:
-    """What the command line says."""
+    """The arguments of the command line."""
     parser = argparse.ArgumentParser(
         prog="scripts/mutants",
         description="Breaks a copy of the code in one seeded way after the other. A test must catch each fault,"
         " or by a schedule of the simulation.",
     )
     parser.add_argument("words", nargs="*", metavar="WORD", help="only faults whose name contains one of these words")
-    parser.add_argument(
-        "--part", type=_part, default=(1, 1), metavar="K/N", help="only each N-th fault, from the K-th on"
-    )
+    parser.add_argument("--part", type=_part, default=(1, 1), metavar="K/N", help="each N-th fault, from the K-th on")
     parser.add_argument("--list", action="store_true", help="only print the names of the faults")
     return parser.parse_args()
 

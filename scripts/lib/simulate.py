@@ -13,7 +13,7 @@ from simulation.world import Valkey
 
 
 def arguments() -> argparse.Namespace:
-    """What the command line says."""
+    """The arguments of the command line."""
     parser = argparse.ArgumentParser(prog="scripts/simulate", description=__doc__)
     parser.add_argument("--schedules", type=int, default=500, metavar="N", help="number of schedules (default 500)")
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="the first seed (default 0)")

@@ -54,7 +54,7 @@ class HeaderColumn:
         if not counts.any():
             return pa.nulls(len(rows), HEADERS)
         if (most := int(counts.max())) > MOST_HEADERS:
-            raise ValueError(f"a record that says it has {most} headers, more than {MOST_HEADERS}")
+            raise ValueError(f"a record that declares {most} headers, more than {MOST_HEADERS}")
         cuts = np.searchsorted(np.cumsum(counts), np.arange(MOST_HEADERS, int(counts.sum()), MOST_HEADERS))
         parts = [part for part in np.split(rows, np.unique(cuts)) if len(part)]
         return pa.concat_arrays([self._taken_at_once(part) for part in parts])

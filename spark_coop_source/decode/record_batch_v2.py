@@ -153,7 +153,7 @@ class _Group:
 
     def add(self, batch: RawBatch, payload: Payload) -> None:
         if batch.count * SMALLEST > len(payload) or batch.count < 0 or (not batch.count and len(payload)):
-            raise CorruptRecordError(f"a batch of {len(payload)} bytes that says it holds {batch.count} records")
+            raise CorruptRecordError(f"a batch of {len(payload)} bytes that declares {batch.count} records")
         if batch.count:
             self.batches.append(batch)
             self.payloads.append(payload)
@@ -209,7 +209,7 @@ def _decoded(data: Payload, places: Places, batches: Sequence[RawBatch], counts:
     values, at = _byte_strings(data, wire, at)
     headers, at = varints(wire, at)
     if (lengths < 0).any() or (headers < 0).any() or (at > ends).any() or (at != ends)[headers == 0].any():
-        raise ValueError("a record is longer or shorter than it says")
+        raise ValueError("a record is longer or shorter than its length field")
     of_record = np.repeat(np.arange(len(batches)), counts)
     offsets = np.array([batch.base_offset for batch in batches], np.int64)[of_record] + offset_deltas
     ends_of_batches = np.cumsum(counts) - 1

@@ -277,7 +277,7 @@ class _Stretch:
         if self._settings.fail_on_data_loss:
             raise error
         count = until - start
-        log.warning("%s: %s; skipped %d offsets, as failOnDataLoss=false says", error.name, error.what, count)
+        log.warning("%s: %s; skipped %d offsets, because failOnDataLoss=false", error.name, error.what, count)
         self._position = until
         self._moved()
 
@@ -289,7 +289,7 @@ class _Stretch:
     def _report_loss(self, what: str) -> None:
         if self._settings.fail_on_data_loss:
             raise DataLossError(what, REMEDY)
-        log.warning("%s: %s; skipped, as failOnDataLoss=false says", DataLossError.name, what)
+        log.warning("%s: %s; skipped, because failOnDataLoss=false", DataLossError.name, what)
 
     def _explained(self, error: Exception) -> CoopKafkaError:
         what = f"the records of {self._tp} from offset {self._position}"

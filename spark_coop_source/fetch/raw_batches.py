@@ -127,7 +127,7 @@ class _OneRecord:
 
     def __iter__(self) -> Iterator["_Record"]:
         if not 0 <= self.count <= self.last_offset - self.base_offset + 1:
-            what = f"says it holds {self.count} records of the offsets up to {self.last_offset}"
+            what = f"declares {self.count} records of the offsets up to {self.last_offset}"
             raise CorruptRecordError(f"the batch at offset {self.base_offset} {what}")
         if self.count or len(self.wire) > HEAD.size:  # compaction may leave a batch without records
             yield _Record(self._raw(), self.last_offset, len(self.wire))

@@ -46,17 +46,17 @@ def trigger_seconds(query: StreamingQuery, feed: Callable[[], object], rows: int
     feed()
 
     def new() -> list[Mapping[str, object]]:
-        return [told for batch, told in _batches(query).items() if batch not in seen]
+        return [progress for batch, progress in _batches(query).items() if batch not in seen]
 
-    _until(lambda: sum(int(str(told["rows"])) for told in new()) >= rows, query)
-    return sum(float(str(told["ms"])) for told in new()) / 1000
+    _until(lambda: sum(int(str(progress["rows"])) for progress in new()) >= rows, query)
+    return sum(float(str(progress["ms"])) for progress in new()) / 1000
 
 
 def _batches(query: StreamingQuery) -> dict[int, Mapping[str, object]]:
     return {
-        told["batchId"]: {"rows": told["numInputRows"], "ms": told["durationMs"]["triggerExecution"]}
-        for told in query.recentProgress
-        if told["numInputRows"]
+        progress["batchId"]: {"rows": progress["numInputRows"], "ms": progress["durationMs"]["triggerExecution"]}
+        for progress in query.recentProgress
+        if progress["numInputRows"]
     }
 
 

@@ -106,23 +106,27 @@ class Story:
         while time.monotonic() < until and len(self._seen) < before + batches:
             if self._query.exception() is not None:
                 raise RuntimeError(f"the query failed: {self._query.exception()}")
-            self._seen |= {told["batchId"]: _done(told) for told in self._query.recentProgress if told["numInputRows"]}
+            self._seen |= {
+                progress["batchId"]: _done(progress)
+                for progress in self._query.recentProgress
+                if progress["numInputRows"]
+            }
             time.sleep(_POLL_S)
         if not self.batches[before:]:
-            raise NoBatchError(f"no batch ended in {seconds:g} s; the query said last: {self._query.lastProgress}")
+            raise NoBatchError(f"no batch ended in {seconds:g} s; last progress: {self._query.lastProgress}")
         return self.batches[before:]
 
 
-def lanes_told(progress: str) -> int:
+def lanes_of(progress: str) -> int:
     """Number of lanes in the JSON of a batch's progress; 0 for a source without lanes."""
-    told = json.loads(progress)["sources"][0]["latestOffset"] or {}
-    return int(told.get("#", {}).get("lanes", 0))
+    latest = json.loads(progress)["sources"][0]["latestOffset"] or {}
+    return int(latest.get("#", {}).get("lanes", 0))
 
 
-def _done(told: StreamingQueryProgress) -> Done:
-    row = told["observedMetrics"]["work"]
+def _done(progress: StreamingQueryProgress) -> Done:
+    row = progress["observedMetrics"]["work"]
     counts = row if isinstance(row, Mapping) else row.asDict()
-    at = datetime.fromisoformat(told["timestamp"]).timestamp()
+    at = datetime.fromisoformat(progress["timestamp"]).timestamp()
     slow = int(counts["slow"])
-    took = told["durationMs"]["triggerExecution"] / 1000
-    return Done(at, took, int(counts["all"]) - slow, slow, lanes_told(told.json))
+    took = progress["durationMs"]["triggerExecution"] / 1000
+    return Done(at, took, int(counts["all"]) - slow, slow, lanes_of(progress.json))

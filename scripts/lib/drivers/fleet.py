@@ -138,7 +138,7 @@ class Fleet:
             store = OperatorVerbs.of_group(client, self.group)
             parked = tuple(s for s in store.strikes() if s.parked)
             if parked:
-                store.forgive(parked, "the drivers were killed, no record is to blame")
+                store.forgive(parked, "drivers were killed on purpose")
         return parked
 
     # -- observations ----------------------------------------------------------------------------

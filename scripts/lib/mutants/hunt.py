@@ -49,22 +49,22 @@ class Hunt:
     def _tests(self, tests: Sequence[str]) -> str:
         if not tests:
             return ""
-        code, told = self._run(self.servers, "-m", "pytest", "-x", "-q", "-rfE", "--tb=line", *tests)
+        code, output = self._run(self.servers, "-m", "pytest", "-x", "-q", "-rfE", "--tb=line", *tests)
         if code in (0, None):
             return "" if code == 0 else "a test that hangs"
-        if code == 1 and (name := _FAILED.search(told)):
+        if code == 1 and (name := _FAILED.search(output)):
             return name[1].removeprefix("tests/")
-        raise UnsoundError(f"pytest ended with code {code}:\n{told[-2000:]}")
+        raise UnsoundError(f"pytest ended with code {code}:\n{output[-2000:]}")
 
     def _simulation(self, schedules: int) -> str:
         if not schedules:
             return ""
-        code, told = self._run({}, "scripts/lib/simulate.py", "--schedules", str(schedules), "--violations", "1")
+        code, output = self._run({}, "scripts/lib/simulate.py", "--schedules", str(schedules), "--violations", "1")
         if code in (0, None):
             return "" if code == 0 else "a simulation that hangs"
-        if code == 1 and (violation := _VIOLATION.search(told)):
+        if code == 1 and (violation := _VIOLATION.search(output)):
             return f"simulation, seed {violation[1]}: {violation[2].partition(':')[0]}"
-        return f"simulation ended: {told.splitlines()[-1][:60]}"
+        return f"simulation ended: {output.splitlines()[-1][:60]}"
 
     def _run(self, environment: Mapping[str, str], *words: str) -> tuple[int | None, str]:
         """Run Python in the tree, whose packages come before installed ones; the code is None after a kill."""
@@ -79,8 +79,8 @@ class Hunt:
             start_new_session=True,
         )
         try:
-            told, _ = process.communicate(timeout=_PATIENCE_S)
+            output, _ = process.communicate(timeout=_PATIENCE_S)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             return None, process.communicate()[0]
-        return process.returncode, told
+        return process.returncode, output

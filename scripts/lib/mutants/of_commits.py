@@ -24,7 +24,7 @@ FAULTS = (
         _API,
     ),
     Fault(
-        "a commit wholly below the stable offset is taken for a repeated one",
+        "a commit wholly below the stable offset counts as a repeated one",
         (Edit(_LUA + "commit_ranges.lua", "if not less(stable, done[#done][2]) then", "if false then"),),
         _API,
     ),

@@ -79,7 +79,7 @@ FAULTS = (
         schedules=100,
     ),
     Fault(
-        "a batch is planned from what its commit said, though positions were further",
+        "a plan starts at its own commit, although positions are further",
         (
             Edit(
                 "coordinator/redis/lua/commit.lua",
@@ -184,7 +184,7 @@ FAULTS = (
         ("tests/coordinator/progress/test_ownership.py",),
     ),
     Fault(
-        "a hole among the segments is noticed by nobody",
+        "no check detects a hole among the segments",
         (Edit(_PRELUDE, "  if pattern == OFFSET then check_tiling(ranges, key) end\n", ""),),
         ("tests/hostile/test_damaged_state.py",),
     ),

@@ -170,7 +170,7 @@ FAULTS = (
         ("tests/coordinator/redis/test_store.py",),
     ),
     Fault(
-        "the mirror is told the highest positions",
+        "the mirror gets the highest positions",
         (
             Edit(
                 "coordinator/progress/mirror.py",
@@ -181,7 +181,7 @@ FAULTS = (
         schedules=100,
     ),
     Fault(
-        "a group is kept for ever until somebody's first heartbeat",
+        "a group never expires before its first heartbeat",
         (Edit("coordinator/redis/lua/create_positions.lua", "  keep()\n", ""),),
         ("tests/coordinator/redis/test_expiry.py",),
     ),

@@ -96,7 +96,7 @@ FAULTS = (
         schedules=400,
     ),
     Fault(
-        "damaged work strikes what nobody can read",
+        "a damaged work record strikes ranges that no member can read",
         (Edit(_STRIKING, "if whole and some then slices", "if true then slices"),),
         ("tests/hostile/test_damaged_state.py",),
     ),

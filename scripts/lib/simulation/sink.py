@@ -58,7 +58,7 @@ class Sink:
                 self._deliver(record)
 
     def complete(self, checkpoint: str, batch: int, records: Iterable[Record]) -> None:
-        """The batch is complete, as its driver is told."""
+        """The batch is complete; its driver gets the answer."""
         records = list(records)
         if self.visible is Visible.BATCH and (checkpoint, batch) not in self._batches:
             for record in records:
@@ -81,10 +81,10 @@ class Sink:
     def take_back(self, records: Iterable[Record], batch: tuple[str, int]) -> None:
         """The acknowledgement was refused; other confirmations of these records stay."""
         for record in records:
-            said = self.completed.get(record, [])  # none after a reset
-            if batch in said:
-                said.remove(batch)
-            if not said:
+            batches = self.completed.get(record, [])  # none after a reset
+            if batch in batches:
+                batches.remove(batch)
+            if not batches:
                 self.completed.pop(record, None)
 
     def reset(self, records: Iterable[Record], done: Callable[[Record], bool]) -> None:

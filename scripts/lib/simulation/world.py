@@ -132,7 +132,7 @@ class World:
     def in_peace(self) -> None:
         """Raise `Violation` if a record was done twice without a fault that allows it (rule: bounded-repeats)."""
         if self.peaceful and self.sink.repeated and not self.server.seen["crash"] and not self._lapsed():
-            raise Violation(f"REPEAT: {self.sink.repeated} was completed twice, and nobody crashed, stopped or hung")
+            raise Violation(f"REPEAT: {self.sink.repeated} was completed twice, and no driver crashed, stopped or hung")
 
     def _lapsed(self) -> bool:
         """Whether a lease has ended, as it may if one of many threads gets no turn for long."""

@@ -76,7 +76,7 @@ class _Theirs:
     def line(self) -> str:
         line = self.said.readline().strip()
         if not line:
-            raise RuntimeError("parallel-consumer's program has ended; what it said is above")
+            raise RuntimeError("parallel-consumer's program has ended; its output is above")
         return line
 
 
