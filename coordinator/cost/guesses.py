@@ -1,6 +1,6 @@
 """The cost model's interface to the member. A wrong guess costs time, never a record.
 
-A later design, in which tasks decide where they end, is to replace the modules behind it.
+The member uses the modules behind it through this interface only.
 """
 
 from collections.abc import Iterable, Mapping

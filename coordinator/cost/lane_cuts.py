@@ -4,7 +4,7 @@ The decision is a pure function of the known costs of the last batch's lanes:
 
     one key is most of a lane's work      cut on both sides of it
     a slow lane, its keys not known       cut in the middle, and search in both halves
-    the fullest slot takes too long       its heaviest lane that can be cut is cut where its work halves
+    the fullest slot takes too long       cut the heaviest of its lanes into halves of equal work
     two sides of a cut are alike, and     remove the cut, at most once a minute
     one slot has room for both
 """

@@ -1,6 +1,6 @@
 """Finds the slow lanes of a batch when only its whole time is known: suspects are placed in different batches.
 
-Work after `read` cannot be timed from inside it. The member knows only the time of each batch, and its lanes. So a
+`read` cannot measure the work behind it. The member knows only the time of each batch, and its lanes. So a
 group of suspects is read while the others wait for a batch:
 
     batch k    a b c d e f g h   too long: all are suspects

@@ -4,7 +4,7 @@
 them. The sign is a stall, a batch that took a multiple of its budget and of its expected time. Its lanes are suspects,
 in groups. Each batch reads one group, and some batches none:
 
-    stall      a b c d e f g h    all are suspects; they read as much less as this took too long, then
+    stall      a b c d e f g h    too long by some factor: all are suspects, read less by that factor, then
     batch 1    a b c d            twice as much each time
     batch 2            e f g h
     batch 3    none of them       (only where there are other lanes)

@@ -4,7 +4,7 @@
     pack     after a batch was authorised: its tasks start now
     learn    after the sink completed it: records its cost
 
-Knows the clock and the batch under way; `CostModel` has what it learned. It never changes ownership or positions, so
+Knows the clock and the batch under way; `CostModel` has the learned costs. It never changes ownership or positions, so
 a wrong guess costs time only. It lives as long as the process: a new process starts small again. Only `apply` calls it,
 on the main thread of the reader's process.
 """

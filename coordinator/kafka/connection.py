@@ -64,7 +64,7 @@ class KafkaConnection:
         """The result of `question`; `what` names the requested thing in errors.
 
         An unreachable broker ends it after `FIRST_CONTACT_MS`. It retries `retries` times after a passing error of a
-        broker, and after an unknown topic, because a new topic may not have reached that broker.
+        broker. It also retries an unknown topic, because a new topic may not have reached that broker.
         """
         retries_left = self._retries
         while True:

@@ -53,8 +53,8 @@ def blocks(codec: int, payload: Payload, largest: int) -> Blocks:
     """The decompressed bytes of `codec`, the number in a batch's attributes, block by block.
 
     No block has more than `largest` bytes. Blocks that can be cut have at most `BLOCK_BYTES`. Raises kafka-python's
-    `UnsupportedCodecError` for a number that Kafka does not use, its `CorruptRecordError` for bytes of another format,
-    and `TooLargeError` for a larger block of snappy.
+    `UnsupportedCodecError` for a number that Kafka does not use, and its `CorruptRecordError` for bytes of another
+    format. Raises `TooLargeError` for a larger block of snappy.
     """
     if codec not in _UNDO:
         raise UnsupportedCodecError(f"compression type {codec}")

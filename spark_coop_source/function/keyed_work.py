@@ -6,10 +6,10 @@
 
 The life of a batch of one key:
 
-1. It is copied out of the batch that the task read. From here on it counts against the window.
+1. The task copies it out of its larger batch. From here on it counts against the window.
 2. It waits for the earlier batches of its key. Batches that wait for the same key become one.
 3. A thread calls the function on it.
-4. Its result is handed on. It no longer counts.
+4. The task returns its result. It no longer counts.
 
 So a slow key delays other keys only once its waiting records fill the window. Memory is bounded by the window and
 the results of its batches.

@@ -5,7 +5,7 @@
     reports    ^begun                      ^finished, and a sign of life each second between them
     first rows          ^when the first records go to Spark; reported for one slice of a task without a function
 
-When a struck lane is tried, the meter reports the record before the function gets it, if the batch has one key only. So
+In a trial of a struck lane, the meter reports the record before the function gets it, if the batch has one key only. So
 if the task never ends, the driver knows the key.
 A slice is finished when its partition is read to the end and the function has returned from its records.
 Knows slices and clocks; nothing of the receiver, or of Kafka. Runs in executor workers, on the task's own thread.
