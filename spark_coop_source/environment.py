@@ -1,4 +1,4 @@
-"""Reports by name what this project needs and a Python lacks.
+"""Names a package that this project needs and a Python lacks.
 
 Spark's processes run PYSPARK_PYTHON, or the `python3` on their PATH: drivers, planners and workers may differ.
 Imports only the standard library and our errors.

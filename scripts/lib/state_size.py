@@ -3,8 +3,8 @@
     lane 0  |#|                       the stuck key's lane: its first record is never done
     lanes   |#####################|   seven others, far ahead
 
-Ours is one position for each lane, committed by the real scripts. K stores the same as offset ranges: one for each run
-of records of the other lanes. Both are in a real Valkey, sized by MEMORY USAGE.
+Ours is one position for each lane, committed by the real scripts. The draft KIP stores the same as offset ranges: one
+for each run of records of the other lanes. Both are in a real Valkey, sized by MEMORY USAGE.
 """
 
 import argparse

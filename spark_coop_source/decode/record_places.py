@@ -1,6 +1,6 @@
 """Finds the places of a batch's records. The place of a record is known only after the record before it.
 
-It has two ways, and alternates as fits the data. Numpy finds a run of records of equal length at once. A loop finds
+It alternates between two ways, as fits the data. Numpy finds a run of records of equal length at once. A loop finds
 all others one by one; it is the only loop in Python over records.
 
 Knows that a record is a varint, and as many bytes as that number.

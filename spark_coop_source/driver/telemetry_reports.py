@@ -1,6 +1,6 @@
 """Decides which reports count: for each slice of the last plans, the newest report of the newest attempt.
 
-Clamps what a report claims to what is possible. Pure: no socket, no clock. Not for two threads at once.
+Clamps the values of a report to the possible range. Pure: no socket, no clock. Not for two threads at once.
 """
 
 from collections import OrderedDict

@@ -1,7 +1,8 @@
 """Lets kafka-python read from a broker in large pieces instead of 4 KiB.
 
 With 4 KiB, half of the CPU time of fetching goes to these calls, and to the join of their results. `_build_transport`
-and `_sock` are private names of kafka-python. If another version lacks them, `install` changes nothing, and fetching is slower.
+and `_sock` are private names of kafka-python. If another version lacks them, `install` changes nothing, and fetching is
+slower.
 """
 
 import logging

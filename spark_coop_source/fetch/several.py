@@ -1,7 +1,7 @@
 """Fetches the beginnings of several short stretches with as few requests as possible.
 
-A stretch that is read alone costs a request. It also waits until kafka-python's request ahead for the previous stretch
-ends. That takes 14 ms for each partition, however small. Here one round requests all stretches together, and
+A stretch that is read alone costs a request. It also waits for the end of kafka-python's request ahead for the previous
+stretch. That takes 14 ms for each partition, however small. Here one round requests all stretches together, and
 leaves out those that are complete.
 
     orders-0  |==========|

@@ -1,4 +1,4 @@
-"""Named points of the commit cycle at which a driver can be halted, to be killed exactly there.
+"""Named points of the commit cycle. A test halts a driver at a point, and kills it exactly there.
 
     commit log  ->  BEFORE_COMMIT  ->  commit  ->  AFTER_COMMIT  ->  plan, WAL  ->  BEFORE_PARTITIONS
         ->  authorize  ->  AFTER_PARTITIONS  ->  READ (some rows)  ->  BEFORE_SINK  ->  AFTER_SINK  ->  commit log

@@ -1,8 +1,8 @@
 """Producers of the simulated topic: each writes a key to the partition by the partition count that it knows.
 
 When the topic grows they learn of it one by one, as producers do that refresh their metadata. Until then one producer
-writes to the old partitions while another already writes to the new ones. Knows the promised order (rule:
-growth-order).
+writes to the old partitions while another already writes to the new ones. Knows the promised order
+(rule: growth-order).
 """
 
 from dataclasses import dataclass, field
