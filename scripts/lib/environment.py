@@ -44,7 +44,7 @@ def java() -> str:
         sys.exit(
             f"coop-kafka needs Java {JAVA_AT_LEAST} or 21: {found}.\n"
             "Install one with your system's packages (Debian: openjdk-17-jre-headless), "
-            "or point JAVA_HOME to one that is there."
+            "or set JAVA_HOME to an installed one."
         )
     return command
 

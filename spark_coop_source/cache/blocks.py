@@ -222,7 +222,7 @@ def opened(most_bytes: int) -> Iterator[BlockCache | None]:
             files = stack.enter_context(folder.opened(folder.SHARED_MEMORY))
             room = files.disk_bytes() // SHARE_OF_DISK
         except OSError as error:
-            _log_once(f"tasks on this host do not share what they fetch: {error}")
+            _log_once(f"tasks on this host do not share fetched records: {error}")
             yield None
             return
         files.sweep(KEPT_S)

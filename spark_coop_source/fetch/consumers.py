@@ -60,7 +60,7 @@ MOST_UNFILTERED = 100 * 1024 * 1024
 
 
 def answer_bytes(most_unfiltered: int) -> int:
-    """Most bytes of one answer, and of what is decoded of it at a time.
+    """Most bytes of one answer, and of the part of it that is decoded at a time.
 
     A task holds the answer in work, the next one, which kafka-python requests ahead, and copies of parts of both.
     """

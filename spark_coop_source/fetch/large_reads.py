@@ -38,7 +38,7 @@ class LargeReads:
         """The received bytes; each second call reports that no bytes are left.
 
         kafka-python calls until then, and joins the results. The selector reports a socket with more bytes again. But
-        it does not see bytes that OpenSSL has decrypted, so on encrypted connections every call returns what there is.
+        it does not see bytes that OpenSSL has decrypted, so on encrypted connections every call returns them all.
         """
         if self._has_given and not self._encrypted:
             self._has_given = False

@@ -43,7 +43,7 @@ def _argument(name: str) -> str:
 
 
 def _has_effect(name: str, text: str) -> bool:
-    """Java's -1 for a buffer and its empty client id mean what kafka-python does by default."""
+    """Java's -1 for a buffer, and its empty client id, are kafka-python's defaults."""
     return name in PASSED and text != "" and not (name.endswith(".buffer.bytes") and text == "-1")
 
 

@@ -233,7 +233,7 @@ def _check_function(checked: SourceOptions) -> None:
             f"the option {given} is given, but not {missing}",
             "give both, by map_in_read(function, schema=...)",
         )
-    if checked.function is not None and is_name(checked.function):  # map_in_read has checked what it pickled
+    if checked.function is not None and is_name(checked.function):  # map_in_read has checked a pickled function
         check_form(loaded(checked.function), per_key=checked.function_per_key)
     if checked.function_concurrency > 1 and not checked.function_per_key:
         raise ConflictingOptionsError(

@@ -135,7 +135,7 @@ class SliceMeter(Listener):
 
 @dataclass(slots=True)
 class _Account:
-    """What one slice has cost so far."""
+    """The cost of one slice so far."""
 
     of: Slice
     at: RecordAt | None = None

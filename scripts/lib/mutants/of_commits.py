@@ -1,4 +1,4 @@
-"""Faults in what a member commits by itself: individual commits, their cap, their order."""
+"""Faults in the commits that users make: individual commits, their cap, their order."""
 
 from mutants.fault import Edit, Fault
 
@@ -29,12 +29,12 @@ FAULTS = (
         _API,
     ),
     Fault(
-        "a commit beyond what the batch reads is taken",
+        "the store accepts a commit beyond the batch",
         (Edit(_LUA + "commit_ranges.lua", "if less(reach, done[#done][2]) then return outcome('BEYOND') end\n", ""),),
         _API,
     ),
     Fault(
-        "a lane takes commits of what only its neighbour reads",
+        "a lane accepts commits of its neighbour's records",
         (Edit(_LUA + "commit_ranges.lua", "done_below(s.fact.value)", "done"),),
         _API,
     ),
@@ -44,7 +44,7 @@ FAULTS = (
         ("tests/coordinator/commits/test_commit_api.py", "tests/coordinator/commits/test_acknowledging_members.py"),
     ),
     Fault(
-        "a batch commits its end over what individual commits had done",
+        "a batch commits its end over individual commits",
         (
             Edit(
                 "coordinator/progress/ownership.py",

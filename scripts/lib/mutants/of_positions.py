@@ -136,12 +136,12 @@ FAULTS = (
         _PROGRESS,
     ),
     Fault(
-        "what is done to the right of the position is read again",
+        "done records to the right of the position are read again",
         (Edit("coordinator/progress/segments.py", "wanted.until), self.ics)", "wanted.until), ())"),),
         _PROGRESS,
     ),
     Fault(
-        "what lay between the slices of a lane is committed with them",
+        "records between the slices of a lane are committed with them",
         (
             Edit(
                 "coordinator/progress/ownership.py",

@@ -62,7 +62,7 @@ FAULTS = (
         ("tests/coordinator/member/test_service_arrows.py",),
     ),
     Fault(
-        "what is planned is not asked for again before it is read",
+        "a planned batch is not authorised again before it is read",
         (
             Edit(
                 "coordinator/member/authorizing.py",
@@ -85,7 +85,7 @@ FAULTS = (
         ("tests/coordinator/progress/test_ownership.py",),
     ),
     Fault(
-        "what was skipped stays in the next offset",
+        "skipped slices stay in the next offset",
         (
             Edit(
                 "coordinator/member/committing.py",
@@ -186,7 +186,7 @@ FAULTS = (
         ("tests/coordinator/redis/test_expiry.py",),
     ),
     Fault(
-        "what a verb has made does not expire with the group",
+        "keys that a verb creates do not expire with the group",
         (Edit(_PRELUDE, "  expire_what_is_new()\n  return", "  return"),),
         ("tests/coordinator/redis/test_expiry.py",),
     ),

@@ -44,7 +44,7 @@ FAULTS = (
         _OF_POISON,
     ),
     Fault(
-        "what was parked meanwhile is replayed",
+        "lanes parked in the meantime are replayed",
         (
             Edit(
                 _POISON,
@@ -55,7 +55,7 @@ FAULTS = (
         schedules=300,
     ),
     Fault(
-        "what is left out of a batch keeps its lane epoch",
+        "lanes left out of a batch keep their lane epoch",
         (
             Edit(
                 "coordinator/member/poison.py",
@@ -66,12 +66,12 @@ FAULTS = (
         _OF_POISON,
     ),
     Fault(
-        "what was struck twice is replayed for ever",
+        "a lane with two strikes is replayed without end",
         (Edit(_POISON, "if s.parked or (s.count > 1 and s not in known)]", "if s.parked]"),),
         _OF_POISON,
     ),
     Fault(
-        "what is planned to be tried alone is left out when it is read",
+        "the lane of a trial is left out of its batch",
         (Edit(_POISON, "(s.count > 1 and s not in known)]", "s.count > 1]"),),
         _OF_POISON,
     ),
@@ -86,7 +86,7 @@ FAULTS = (
         _OF_POISON,
     ),
     Fault(
-        "what is struck beside others is parked",
+        "a lane that is struck beside others is parked",
         (Edit(_STRIKING, "count > 1 and alone and", "count > 1 and"),),
         _OF_POISON,
     ),
@@ -101,7 +101,7 @@ FAULTS = (
         ("tests/hostile/test_damaged_state.py",),
     ),
     Fault(
-        "what was struck of a topic holds for another of that name",
+        "strikes of a topic hold for a new topic of that name",
         (Edit(_STRIKING, "if position ~= '-' and known and known ~= id then", "if false then"),),
         ("tests/coordinator/redis/test_recovery.py",),
     ),
@@ -191,7 +191,7 @@ FAULTS = (
         _OF_REPORTS,
     ),
     Fault(
-        "a report of what was never planned is believed",
+        "a report of a slice that was never planned counts",
         (Edit(_REPORTS, "if plan is not None and of in plan.slices and", "if plan is not None and"),),
         _OF_REPORTS,
     ),

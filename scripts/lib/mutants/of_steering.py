@@ -89,7 +89,7 @@ FAULTS = (
         _OF_SEARCH,
     ),
     Fault(
-        "a suspect's claim grows with what held up its batch",
+        "a suspect's claim grows with other delays of its batch",
         (
             Edit(
                 _SEARCH, "    return min(search.claims.get(load.lane, now), now, key=", "    return max(now, now, key="

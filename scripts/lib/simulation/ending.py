@@ -47,7 +47,7 @@ def _park(world: World, apps: Applications) -> None:
         free_at_ms = _supervise(world, apps, free_at_ms)
         world.scheduler.step()
     else:
-        raise Violation(f"STUCK: nothing arrives beside what never ends; strikes {world.invariants.state.strikes}")
+        raise Violation(f"STUCK: nothing arrives beside endless records; strikes {world.invariants.state.strikes}")
     world.server.seen["all but parked"] += 1
     for record, times in apps.work.held_up.items():
         world.server.seen[f"held up {times} times"] += 1

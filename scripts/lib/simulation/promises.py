@@ -26,9 +26,9 @@ def reads_what_is_owned(end: StreamOffset, readable: StreamOffset, before: State
     """A driver reads only owned ranges, and all that it owned all the time (rule: authorize-every-batch)."""
     cells, owned = cells_of(readable), _owned(end, before)
     if strange := cells - owned:
-        raise Violation(f"FENCE: it may read what it did not own: {min(strange)}")
+        raise Violation(f"FENCE: it may read cells that it did not own: {min(strange)}")
     if missing := (owned & _owned(end, after)) - cells:
-        raise Violation(f"RESUME: it owns what it may not read: {min(missing)}")
+        raise Violation(f"RESUME: it owns cells that it may not read: {min(missing)}")
 
 
 def reads_nothing_parked(readable: StreamOffset, before: State, after: State) -> None:
