@@ -1,7 +1,7 @@
 """Kafka as the driver sees it (`ports.Log`): topics, ends, starting offsets, Kafka's own groups.
 
-Knows Spark's rules for starting offsets; how questions travel is told in `offsets` and
-`connection`. Runs in the driver's reader process, one thread at a time.
+Knows Spark's rules for starting offsets; `offsets` and `connection` send the requests. Runs in the driver's reader
+process, one thread at a time.
 """
 
 import logging
@@ -19,8 +19,8 @@ from coordinator.kafka.connection import KafkaConnection, Session
 from coordinator.kafka.errors import unknown_partitions
 from coordinator.kafka.offsets import (
     NO_OFFSET,
+    LookedUp,
     Offsets,
-    Told,
     Wanted,
     describe,
     describe_matching,
@@ -46,7 +46,7 @@ from coordinator.subscription import Assigned, Bounds, Pattern, Subscription, To
 _log = logging.getLogger(__name__)
 
 LISTED_IN_ERRORS = 10
-"""An error names this many partitions, and counts the rest."""
+"""Most partitions that an error names; it counts the rest."""
 
 _CONSUMERS_LIVE_THERE = {
     errors.UnknownMemberIdError,
@@ -59,10 +59,10 @@ _NOT_THERE = {errors.UnknownTopicOrPartitionError, errors.UnknownTopicIdError}
 
 
 class KafkaLog:
-    """Asks a broker each time it is asked; connects at the first question.
+    """Sends a request to a broker at each call; connects at the first.
 
-    With `fail_on_data_loss` a starting or ending offset outside the log is an error here; without,
-    it is taken as it stands, and whoever plans or reads counts what is lost.
+    With `fail_on_data_loss`, a starting or ending offset outside the log is an error here. Without it, the offset stays
+    as it is, and the planner or the task counts the lost records.
     """
 
     def __init__(
@@ -78,7 +78,7 @@ class KafkaLog:
         self._connection = KafkaConnection(kafka, retries=retries, retry_interval_ms=retry_interval_ms)
         self._isolation = IsolationLevel.build_from(kafka.get("isolation_level", "read_uncommitted"))
         self._fail_on_data_loss = fail_on_data_loss
-        self._warned = False  # that a pattern matches nothing
+        self._warned = False  # that a pattern matches no topic
 
     def topics(self, subscription: Subscription) -> dict[str, Topic]:
         """The topics that `subscription` means now, by name; for `Assigned` with the assigned partitions only."""
@@ -98,21 +98,21 @@ class KafkaLog:
     ) -> dict[TopicPartition, Bounds]:
         """Beginning and end of each partition's log; the end is the last stable offset under read_committed.
 
-        Only the ends are asked for where `beginnings` are known.
+        If the caller knows the `beginnings`, only the ends are requested.
         """
         wanted = list(partitions)
         latest = dict.fromkeys(wanted, LATEST)
         if beginnings is None:
-            first, ends = self._told(dict.fromkeys(wanted, EARLIEST), latest)
-            beginnings = {tp: told.offset for tp, told in first.items()}
+            first, ends = self._with_epochs(dict.fromkeys(wanted, EARLIEST), latest)
+            beginnings = {tp: at.offset for tp, at in first.items()}
         else:
-            (ends,) = self._told(latest)
+            (ends,) = self._with_epochs(latest)
         return {tp: Bounds(beginnings[tp], *ends[tp]) for tp in wanted}
 
     def ends_of_epochs(self, epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-        """Where, in each log as it is now, the records of that leader epoch and older ones end (OffsetForLeaderEpoch).
+        """The end, in each current log, of the records of that leader epoch and of older ones (OffsetForLeaderEpoch).
 
-        Partitions whose leader knows nothing of leader epochs are left out.
+        Partitions whose leader does not support leader epochs are left out.
         """
         what = f"leader epochs of {len(epochs)} partitions"
         return self._connection.ask(what, lambda session: ends_of_epochs(session, epochs))
@@ -144,19 +144,19 @@ class KafkaLog:
                 return self._at_times(spec.timestamps_ms, spec.no_match)
 
     def first_times(self, stretches: Mapping[TopicPartition, OffsetRange]) -> dict[TopicPartition, int]:
-        """The time, in milliseconds, of the first record that is left in each stretch; none where there is none."""
+        """The time, in milliseconds, of the first remaining record in each stretch, where there is one."""
         what = f"the times of records in {len(stretches)} partitions"
         return self._connection.ask(what, lambda _: first_times(self._kafka, stretches))
 
     def group_offsets(self, group: str) -> dict[TopicPartition, tuple[int, str]]:
-        """What Kafka's own group has committed, offset and metadata text; nothing if there is no such group."""
-        found = self._connection.ask(
+        """The commits of Kafka's own group, offset and metadata text; empty if the group does not exist."""
+        answers = self._connection.ask(
             f"the offsets of group {group!r}", lambda session: session.admin.list_group_offsets(group)[group]
         )
-        return {TopicPartition(*tp): (at.offset, at.metadata) for tp, at in found.items() if at.offset >= 0}
+        return {TopicPartition(*tp): (at.offset, at.metadata) for tp, at in answers.items() if at.offset >= 0}
 
     def commit_group_offsets(self, group: str, offsets: Mapping[TopicPartition, tuple[int, str]]) -> bool:
-        """Commit to Kafka's own group; False, with nothing committed, if plain consumers live in it."""
+        """Commit to Kafka's own group. False, without a commit, if the group has plain consumers."""
         entries = {KafkaTopicPartition(*tp): OffsetAndMetadata(at, text, -1) for tp, (at, text) in offsets.items()}
         return self._connection.ask(
             f"a commit of offsets to group {group!r}",
@@ -164,7 +164,7 @@ class KafkaLog:
         )
 
     def delete_group_offsets(self, group: str, partitions: Iterable[TopicPartition]) -> None:
-        """Forget what Kafka's own group has committed of `partitions`; the group itself if nothing is left of it."""
+        """Delete the commits of Kafka's own group for `partitions`, and the group itself if no commit remains."""
         unwanted = [KafkaTopicPartition(*tp) for tp in partitions]
         if not unwanted:
             return
@@ -186,16 +186,16 @@ class KafkaLog:
         self._connection.ask(f"to delete offsets of group {group!r}", forget)
 
     def close(self) -> None:
-        """Drop the connection; a later question would open another."""
+        """Close the connection; a later request would open another."""
         self._connection.close()
 
     def _look_up(self, wanted: Wanted, isolation: IsolationLevel | None = None) -> Offsets:
-        (found,) = self._told(wanted, isolation=isolation)
-        return {tp: told.offset for tp, told in found.items()}
+        (answers,) = self._with_epochs(wanted, isolation=isolation)
+        return {tp: at.offset for tp, at in answers.items()}
 
-    def _told(
+    def _with_epochs(
         self, *questions: Wanted, isolation: IsolationLevel | None = None
-    ) -> Sequence[Mapping[TopicPartition, Told]]:
+    ) -> Sequence[Mapping[TopicPartition, LookedUp]]:
         partitions = len({tp for wanted in questions for tp in wanted})
         level = self._isolation if isolation is None else isolation
         what = f"offsets of {partitions} partitions"

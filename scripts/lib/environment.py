@@ -1,9 +1,8 @@
-"""Runs a command in this checkout's own environment, which is made first where something is missing.
+"""Runs a command in this checkout's own environment, and first makes the parts of it that are missing.
 
-The environment is `.venv` (the package as a wheel, with every extra) and `.cache` (a Kafka broker,
-Spark's own Kafka source).
-Standard library only, since nothing else is there yet. Runs that share a checkout hold a shared lock
-for as long as they live, and changing the environment takes it exclusively: no run sees a half-made one.
+The environment is `.venv` (the package as a wheel, with every extra) and `.cache` (a Kafka broker, Spark's own Kafka
+source). Standard library only, because nothing else is installed yet. Runs that share a checkout hold a shared lock
+while they live. A change of the environment needs the lock exclusively, so no run sees a half-made environment.
 """
 
 import configparser
@@ -47,7 +46,7 @@ def java() -> tuple[str, str]:
         sys.exit(
             f"coop-kafka needs Java {JAVA_AT_LEAST} or 21: {found}.\n"
             "Install one with your system's packages (Debian: openjdk-17-jre-headless), "
-            "or point JAVA_HOME to one that is there."
+            "or set JAVA_HOME to an installed one."
         )
     return command, text[version.start() :]
 
@@ -57,7 +56,7 @@ def _digest(texts: Iterable[bytes]) -> str:
 
 
 def _dependencies() -> str:
-    """What the installed packages depend on: our wishes, the interpreter, and where the checkout lies."""
+    """The facts that installed packages depend on: our requirements, the interpreter, the checkout's folder."""
     setup = configparser.ConfigParser(interpolation=None)
     setup.read(ROOT / "setup.cfg")
     wishes = [f"{name}: {dict(setup[name])}" for name in setup.sections() if name.startswith("options")]
@@ -65,7 +64,7 @@ def _dependencies() -> str:
 
 
 def _sources() -> str:
-    """What the installed wheel was made of."""
+    """The sources of the installed wheel."""
     files = [ROOT / "setup.cfg", ROOT / "pyproject.toml"]
     files += sorted(path for name in SOURCES for path in (ROOT / name).rglob("*") if path.suffix in (".py", ".lua"))
     return _digest(part for path in files for part in (str(path.relative_to(ROOT)).encode(), path.read_bytes()))
@@ -83,15 +82,15 @@ def _pip(*arguments: str) -> None:
 
 
 def _make_venv() -> None:
-    told = VENV / "pyvenv.cfg"
-    same = told.is_file() and f"version = {platform.python_version()}" in told.read_text().splitlines()
+    config = VENV / "pyvenv.cfg"
+    same = config.is_file() and f"version = {platform.python_version()}" in config.read_text().splitlines()
     command = [sys.executable, "-m", "venv", *([] if same else ["--clear"]), str(VENV)]
     if subprocess.run(command, stdin=subprocess.DEVNULL, check=False).returncode:
         sys.exit("Python could not make a virtual environment (Debian: install the package python3-venv).")
 
 
 def _install(*arguments: str) -> None:
-    """Install the package from a build folder that holds nothing of an older build."""
+    """Install the package from a build folder without files of an older build."""
     for leftover in (ROOT / "build", ROOT / "coop_kafka.egg-info"):
         shutil.rmtree(leftover, ignore_errors=True)
     _pip(*arguments)
@@ -151,7 +150,7 @@ def _lock_exclusively(lock: IO[str]) -> None:
 
 
 def prepare() -> None:
-    """Make what is missing, and hold the shared lock on it for the life of this process."""
+    """Make the missing parts, and hold the shared lock for the life of this process."""
     java_command, java_version = java()
     CACHE.mkdir(exist_ok=True)
     lock = (CACHE / "lock").open("w")
@@ -165,7 +164,7 @@ def prepare() -> None:
 
 
 def variables() -> dict[str, str]:
-    """The environment variables of a command: our interpreter and our Spark, whatever the user has set."""
+    """The environment variables of a command: our interpreter and our Spark, whatever the user's settings."""
     python = str(VENV / "bin" / "python")
     kept = {name: value for name, value in os.environ.items() if name not in _NOT_INHERITED}
     return kept | {
@@ -181,7 +180,7 @@ def variables() -> dict[str, str]:
 
 
 def main(command: list[str]) -> None:
-    """Replace this process by `command`; a run inside a run uses the outer one's environment as it is."""
+    """Replace this process by `command`; a run inside a run uses the environment of the outer one."""
     if os.environ.get(INSIDE) != str(ROOT):
         try:
             prepare()

@@ -1,4 +1,4 @@
-"""From options to the coordinator's values: the one place where the two meet. Driver side; does no IO."""
+"""Translates options to the coordinator's values. No other module knows both. Driver side; does no IO."""
 
 from coordinator.assignment.ownership_listener import OwnershipListener, listener
 from coordinator.assignors import registry
@@ -19,12 +19,12 @@ def kafka_log(options: SourceOptions) -> KafkaLog:
 
 
 def cutting(options: SourceOptions) -> Cutting:
-    """How finely these options cut."""
+    """The limits on lanes and tasks in these options."""
     return Cutting(options.slots, options.lanes, options.min_partitions, options.max_records_per_partition)
 
 
 def member_fields(options: SourceOptions) -> dict[str, str]:
-    """What a member says of itself that users chose: its rack and labels."""
+    """The member's fields that users choose: its rack and labels."""
     rack = options.kafka.get("client_rack")
     labels = {f"label.{name}": value for name, value in options.labels.items()}
     return labels if rack is None else {"rack": str(rack)} | labels

@@ -1,4 +1,4 @@
-"""Faults in what a member commits by itself: individual commits, their cap, their order."""
+"""Faults in the commits that users make: individual commits, their cap, their order."""
 
 from mutants.fault import Edit, Fault
 
@@ -28,17 +28,17 @@ FAULTS = (
         _API,
     ),
     Fault(
-        "a commit wholly below the stable offset is taken for a repeated one",
+        "a commit wholly below the stable offset counts as a repeated one",
         (Edit(_LUA + "commit_ranges.lua", "if not less(stable, done[#done][2]) then", "if false then"),),
         _API,
     ),
     Fault(
-        "a commit beyond what the batch reads is taken",
+        "the store accepts a commit beyond the batch",
         (Edit(_LUA + "commit_ranges.lua", "if less(reach, done[#done][2]) then return outcome('BEYOND') end\n", ""),),
         _API,
     ),
     Fault(
-        "a lane takes commits of what only its neighbour reads",
+        "a lane accepts commits of its neighbour's records",
         (Edit(_LUA + "commit_ranges.lua", "done_below(s.fact.value)", "done"),),
         _API,
     ),
@@ -52,7 +52,7 @@ FAULTS = (
         ),
     ),
     Fault(
-        "a batch commits its end over what individual commits had done",
+        "a batch commits its end over individual commits",
         (
             Edit(
                 "coordinator/progress/ownership.py",

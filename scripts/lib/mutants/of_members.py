@@ -9,7 +9,7 @@ _RECOVERY = ("tests/coordinator/redis/test_recovery.py",)
 
 FAULTS = (
     Fault(
-        "what was timed by a clock that was ahead holds for that long",
+        "times of a clock that was ahead stay valid for that long",
         (Edit(_LEASES, "  if not at or tonumber(at) <= most then", "  if true then"),),
         ("tests/coordinator/redis/test_clock_set_back.py",),
     ),
@@ -81,7 +81,7 @@ FAULTS = (
         schedules=100,
     ),
     Fault(
-        "what a living member owns is taken from it",
+        "a living member loses ranges that it owns",
         (
             Edit(
                 "coordinator/redis/lua/acquire.lua",
@@ -152,7 +152,7 @@ FAULTS = (
         ("tests/coordinator/member/test_turns.py",),
     ),
     Fault(
-        "stopping frees everything, also what killed tasks may still write",
+        "a stop frees all ranges, also those that killed tasks may still write",
         (
             Edit(
                 "coordinator/redis/lua/leave.lua",

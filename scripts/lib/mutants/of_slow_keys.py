@@ -1,4 +1,4 @@
-"""Faults in what keeps slow and hung records to themselves: quotas, cuts, costs, strikes, parking; and in policies."""
+"""Faults in the isolation of slow and hung records: quotas, cuts, costs, strikes, parking; and in policies."""
 
 from mutants.fault import Edit, Fault
 
@@ -49,7 +49,7 @@ FAULTS = (
         _OF_POISON,
     ),
     Fault(
-        "what was parked meanwhile is replayed",
+        "lanes parked in the meantime are replayed",
         (
             Edit(
                 _POISON,
@@ -60,7 +60,7 @@ FAULTS = (
         schedules=300,
     ),
     Fault(
-        "what is left out of a batch keeps its lane epoch",
+        "lanes left out of a batch keep their lane epoch",
         (
             Edit(
                 "coordinator/member/poison.py",
@@ -71,12 +71,12 @@ FAULTS = (
         _OF_POISON,
     ),
     Fault(
-        "what was struck twice is replayed for ever",
+        "a lane with two strikes is replayed without end",
         (Edit(_POISON, "if s.parked or (s.count > 1 and s not in known)]", "if s.parked]"),),
         _OF_POISON,
     ),
     Fault(
-        "what is planned to be tried alone is left out when it is read",
+        "the lane of a trial is left out of its batch",
         (Edit(_POISON, "(s.count > 1 and s not in known)]", "s.count > 1]"),),
         _OF_POISON,
     ),
@@ -91,7 +91,7 @@ FAULTS = (
         _OF_POISON,
     ),
     Fault(
-        "what is struck beside others is parked",
+        "a lane that is struck beside others is parked",
         (Edit(_STRIKING, "count > 1 and alone and", "count > 1 and"),),
         _OF_POISON,
     ),
@@ -101,12 +101,12 @@ FAULTS = (
         schedules=400,
     ),
     Fault(
-        "damaged work strikes what nobody can read",
+        "a damaged work record strikes ranges that no member can read",
         (Edit(_STRIKING, "if whole and some then slices", "if true then slices"),),
         ("tests/hostile/test_damaged_state.py",),
     ),
     Fault(
-        "what was struck of a topic holds for another of that name",
+        "strikes of a topic hold for a new topic of that name",
         (Edit(_STRIKING, "if position ~= '-' and known and known ~= id then", "if false then"),),
         ("tests/coordinator/redis/test_recovery.py",),
     ),
@@ -196,7 +196,7 @@ FAULTS = (
         _OF_REPORTS,
     ),
     Fault(
-        "a report of what was never planned is believed",
+        "a report of a slice that was never planned counts",
         (Edit(_REPORTS, "if plan is not None and of in plan.slices and", "if plan is not None and"),),
         _OF_REPORTS,
     ),
