@@ -92,7 +92,7 @@ def take_positions(state: State, seen: Seen, call: Call) -> Decision:
     """The positions of the start, moved past lost records where failOnDataLoss is off."""
     start, bounds, topics = call.offset, state.log.bounds, state.log.topics
     progress: dict[TopicPartition, Progress] = {
-        tp: Progress(tuple(Segment(x.hashes, x.until) for x in lanes)).coalesced() for tp, lanes in start.lanes.items()
+        tp: Progress(tuple(Segment(row.hashes, row.until) for row in rows)) for tp, rows in start.rows.items()
     }
     known = data_loss.extents(start, start.reset, start.topic_ids)
     log, ends = log_view.with_epoch_ends(state.log, known, seen)

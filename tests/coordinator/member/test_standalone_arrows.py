@@ -33,6 +33,7 @@ from coordinator.ranges import WHOLE, HashRange, OffsetRange
 from coordinator.redis.store import Acquired
 from coordinator.settings import GroupSettings
 from coordinator.subscription import Assigned, Bounds
+from progresses import starting_at
 from states import LEFT, LOG, NOW, ORDERS, RECREATED, RIGHT, TP, TP1, asks, call, decided, fails
 
 GIVEN = Assigned({TP: (WHOLE,)})
@@ -54,7 +55,7 @@ def ours(offset: StreamOffset | None = None, given: Assigned = GIVEN, **settings
 
 def owns(position: int, **changes: Any) -> State:
     """The query is at this position."""
-    progress = {TP: Progress.starting_at(position)}
+    progress = {TP: starting_at(position)}
     acquired = Acquired(0, {"orders": "id-1"}, {TP: (Owned(WHOLE, ALONE),)}, progress, {})
     return replace(QUERY, owning=Owning(acquired), **changes)
 

@@ -22,6 +22,7 @@ from coordinator.progress.segments import Progress, Segment
 from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.ranges import WHOLE, HashRange, OffsetRange
 from coordinator.subscription import TopicPartition
+from progresses import starting_at
 
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)
 LOWER, UPPER = cuts(2)
@@ -31,7 +32,7 @@ def work(**positions: int) -> OwnedRanges:
     """Partitions a and b, each owned whole, at one position."""
     tps = {"a": A, "b": B}
     ownership = {tps[n]: (Owned(WHOLE, "e.1"),) for n in positions}
-    return with_positions(ownership, {tps[n]: Progress.starting_at(p) for n, p in positions.items()})
+    return with_positions(ownership, {tps[n]: starting_at(p) for n, p in positions.items()})
 
 
 def halves(lower: int, upper: int) -> OwnedRanges:
