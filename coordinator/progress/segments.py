@@ -1,12 +1,11 @@
 """Progress of one partition: segments, each with a position and the individual commits above it.
 
     hash  |########....####|        a segment: hashes [lo, hi]
-                   ^   ^            position 8: everything left of it is done
+                   ^   ^            position 8: all offsets below it are done
                    |   +-- IC       done, to the right of the position
                    +------ gap      missing before the IC
 
-Progress only grows. `add` may be repeated, and the order of additions does not matter. Everything is a value:
-operations return a new `Progress`.
+Progress only grows. Additions may be repeated, in any order. All are values: operations return a new `Progress`.
 """
 
 from bisect import bisect_left, bisect_right
@@ -76,11 +75,6 @@ class Segment:
             return ()
         return subtract(OffsetRange(max(wanted.start, self.position), wanted.until), self.ics)
 
-    @property
-    def gaps(self) -> Offsets:
-        """The missing offsets before each IC. The first gap begins at the position."""
-        return self.remaining(OffsetRange(self.position, self.ics[-1].start)) if self.ics else ()
-
     def within(self, hashes: HashRange) -> Self:
         """The same state for other hashes. The caller keeps the tiling."""
         return self if hashes == self.hashes else type(self)(hashes, self.position, self.ics)
@@ -102,7 +96,7 @@ class Progress:
 
     @property
     def stable(self) -> int:
-        """The smallest position: everything left of it is done, for every hash of these segments."""
+        """The lowest position: all offsets below it are done, for every hash of these segments."""
         return min(s.position for s in self.segments)
 
     @property
