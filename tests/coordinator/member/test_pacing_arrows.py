@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from coordinator.member.decision import Decision, LookAgain
-from coordinator.member.limits import Limits
+from coordinator.member.decision import Decision, Limits, LookAgain
 from coordinator.member.pacing import adopt_targets, ends_of, pace_batch, rest
 from coordinator.member.state import Owning, Pace, Reading, State
 from coordinator.plan.planning import OwnedRange, OwnedRanges

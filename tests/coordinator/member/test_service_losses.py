@@ -15,7 +15,7 @@ from coordinator.errors import (
     UnknownGroupError,
 )
 from coordinator.kafka.log import KafkaLog
-from coordinator.member.limits import Limits
+from coordinator.member.decision import Limits
 from coordinator.member.service import Service
 from coordinator.offset_spec import Latest
 from coordinator.ports import Log
