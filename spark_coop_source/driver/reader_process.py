@@ -24,7 +24,7 @@ from typing import Protocol
 from coordinator.clock import BootClock
 from coordinator.errors import MissingOptionError
 from coordinator.kafka.connection import servers_of
-from coordinator.member.limits import Limits
+from coordinator.member.decision import Limits
 from coordinator.member.service import Service
 from coordinator.member.standalone import Standalone
 from coordinator.plan.packing import Task
@@ -207,12 +207,12 @@ class StandaloneSession:
         self._kafka = kafka_log(options)
         self._telemetry = TelemetryReceiver(servers_of(options.kafka).split(","), options.function_concurrency)
         self._standalone = Standalone(
+            standalone_settings(options),
             options.subscription,
             options.starting,
             cutting(options),
             log=self._kafka,
             clock=BootClock(),
-            settings=standalone_settings(options),
         )
         self.initial = self._standalone.initial
         self.set_targets = self._standalone.set_targets

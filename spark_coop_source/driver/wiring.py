@@ -4,7 +4,7 @@ from coordinator.assignment.ownership_listener import OwnershipListener, listene
 from coordinator.assignors import registry
 from coordinator.kafka.log import KafkaLog
 from coordinator.plan.planning import Cutting
-from coordinator.settings import GroupSettings, StandaloneSettings
+from coordinator.settings import GroupSettings
 from spark_coop_source.options.options import SourceOptions
 
 
@@ -30,9 +30,10 @@ def member_fields(options: SourceOptions) -> dict[str, str]:
     return labels if rack is None else {"rack": str(rack)} | labels
 
 
-def standalone_settings(options: SourceOptions) -> StandaloneSettings:
+def standalone_settings(options: SourceOptions) -> GroupSettings:
     """The settings of a query without a group."""
-    return StandaloneSettings(
+    return GroupSettings(
+        "",
         fail_on_data_loss=options.fail_on_data_loss,
         batch_budget_ms=options.batch_budget_ms,
         max_lead_ms=options.max_lead_ms,

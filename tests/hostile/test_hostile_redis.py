@@ -183,7 +183,7 @@ ROWS = [
         "no entry of the member",
         delete("member"),
         "FENCED_MEMBER: another driver with the same checkpoint "
-        "has taken over member $MEMBER of group '$NAME', or somebody deleted its entry in Redis",
+        "has taken over member $MEMBER of group '$NAME', or its entry in Redis was deleted",
     ),
     Row("no entry of the member at a start", delete("member"), GOES_ON, restart=True),
     Row("another life in the entry", hset("member", "incarnation", "x"), "FENCED_MEMBER: another driver"),

@@ -13,8 +13,7 @@ from coordinator.assignment.policies import Policy
 from coordinator.assignors.assignor import Assignment, Assignor, Subscriber
 from coordinator.assignors.copartitioned import Copartitioned
 from coordinator.assignors.grouped import Grouped
-from coordinator.assignors.range import Range
-from coordinator.assignors.roundrobin import RoundRobin
+from coordinator.assignors.reverse import Range, RoundRobin
 from coordinator.errors import ConsumerRangeFetchNotAcceptedError, StateFormatError
 from coordinator.key_hash import cuts
 from coordinator.ranges import WHOLE, HashRange

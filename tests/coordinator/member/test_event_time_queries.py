@@ -5,9 +5,8 @@ from contextlib import closing
 
 import pytest
 
-from coordinator.member.decision import NotSeen, Seen
+from coordinator.member.decision import Limits, NotSeen, Seen
 from coordinator.member.event_time import keep_lead
-from coordinator.member.limits import Limits
 from coordinator.member.requests import ReadFirstTimes, ResolveOffsets
 from coordinator.member.standalone import Standalone
 from coordinator.member.state import Life, State
@@ -15,7 +14,7 @@ from coordinator.offset_spec import AtOffsets
 from coordinator.plan.planning import Cutting, OwnedRanges
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import WHOLE, OffsetRange
-from coordinator.settings import GroupSettings, StandaloneSettings
+from coordinator.settings import GroupSettings
 from coordinator.subscription import Assigned, TopicPartition, Topics
 from group_services import Group, TestClock, batches
 from kafka_logs import Through, kafka_log
@@ -79,10 +78,10 @@ def test_a_query_reads_partitions_side_by_side_in_time(
     log: Counted, tps: tuple[TopicPartition, TopicPartition]
 ) -> None:
     one, two = tps
-    settings = StandaloneSettings(max_lead_ms=2 * MINUTE)
+    settings = GroupSettings("", max_lead_ms=2 * MINUTE)
     starting = AtOffsets({one: 0, two: 6})
     given = Assigned(dict.fromkeys(tps, (WHOLE,)))
-    query = Standalone(given, starting, Cutting(1), log=log, clock=TestClock(), settings=settings)
+    query = Standalone(settings, given, starting, Cutting(1), log=log, clock=TestClock())
     offset, seen = query.initial(), []
     while (end := query.next_offset(offset, Limits())) is not None:
         offset = end

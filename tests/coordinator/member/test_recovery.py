@@ -50,7 +50,7 @@ from states import (
 )
 
 LOST = Lost("the run id of Redis has changed")
-WHY = Log("group g: the run id of Redis has changed; positions are recovered from what proves them")
+WHY = Log("group g: the run id of Redis has changed; positions are recovered from their proofs")
 READ = Evidence(end_of(10, 20), owned())
 
 

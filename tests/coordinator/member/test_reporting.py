@@ -42,7 +42,7 @@ def lanes(lag: int) -> LanesTold:
 
 
 def shown(told: LanesTold, looked_at_ms: int | None = NOW, nonce: str = NONCE, **changes: Any) -> Shown:
-    known = Shown(looked_at_ms=looked_at_ms, quotas=(QUOTA,), lines=(told.lines, 0, nonce), lanes=told)
+    known = Shown(looked_at_ms=looked_at_ms, quotas=(QUOTA,), request=ShowLanes(told.lines, 0), nonce=nonce, lanes=told)
     return replace(known, **changes)
 
 
@@ -59,7 +59,7 @@ def test_never_shown__show_the_lanes() -> None:
 def test_redis_did_not_store_them__try_again_at_the_next_look() -> None:
     told = lanes(90)
     decision = decided(show_lanes, member(Shown()), call(), (DESCRIBE, told), (ShowLanes(told.lines, 0), False))
-    assert decision == Decision(member(shown(told, lines=())))
+    assert decision == Decision(member(shown(told, request=None, nonce="")))
 
 
 def test_shown_within_this_second__do_not_describe_them() -> None:

@@ -22,10 +22,11 @@ from coordinator.member.requests import (
     Request,
     ResolveOffsets,
 )
-from coordinator.member.state import Evidence, Life, Owning, Pace, State, Turn
+from coordinator.member.state import Evidence, Life, Losses, Owning, Pace, State, Turn
 from coordinator.member.turns import Turns
 from coordinator.offset_spec import Latest
 from coordinator.plan.planning import Cutting
+from coordinator.progress.data_loss import Aged
 from coordinator.progress.ownership import Owned
 from coordinator.progress.segments import Progress, Segment
 from coordinator.progress.stream_offset import ALONE, Lane, StreamOffset
@@ -33,6 +34,7 @@ from coordinator.ranges import WHOLE, HashRange, OffsetRange
 from coordinator.redis.store import Acquired
 from coordinator.settings import GroupSettings
 from coordinator.subscription import Assigned, Bounds
+from progresses import starting_at
 from states import LEFT, LOG, NOW, ORDERS, RECREATED, RIGHT, TP, TP1, asks, call, decided, fails
 
 GIVEN = Assigned({TP: (WHOLE,)})
@@ -56,7 +58,7 @@ def ours(offset: StreamOffset | None = None, given: Assigned = GIVEN, **settings
 
 def owns(position: int, **changes: Any) -> State:
     """The query is at this position."""
-    progress = {TP: Progress.starting_at(position)}
+    progress = {TP: starting_at(position)}
     acquired = Acquired(0, {"orders": "id-1"}, {TP: (Owned(WHOLE, ALONE),)}, progress, {})
     return replace(QUERY, owning=Owning(acquired), **changes)
 
@@ -132,7 +134,14 @@ def test_lost_under_fail_on_data_loss__the_query_ends() -> None:
 
 def test_lost__move_on_and_warn() -> None:
     decision = decided(standalone.take_positions, replace(QUERY, log=AGED), ours(at(10, 20), fail_on_data_loss=False))
-    assert decision == Decision(owns(30, log=AGED), (Log(f"lost records: {AGED_TEXT}"),))
+    logged = Losses(logged=(Aged(TP, 20, 30),))
+    assert decision == Decision(owns(30, log=AGED, losses=logged), (Log(f"lost records: {AGED_TEXT}"),))
+
+
+def test_lost_again_while_the_query_is_idle__no_second_line() -> None:
+    state = replace(QUERY, log=AGED, losses=Losses(logged=(Aged(TP, 20, 30),)))
+    decision = decided(standalone.take_positions, state, ours(at(10, 20), fail_on_data_loss=False))
+    assert decision == Decision(owns(30, log=AGED, losses=state.losses))
 
 
 def test_the_log_was_cut_under_an_older_leader_epoch__move_back() -> None:

@@ -7,13 +7,13 @@ import pytest
 
 from coordinator.errors import CheckpointMismatchError, DataLossError
 from coordinator.key_hash import cuts
-from coordinator.member.limits import Limits
+from coordinator.member.decision import Limits
 from coordinator.member.standalone import Standalone
 from coordinator.offset_spec import AtOffsets, Earliest, Latest, OffsetSpec
 from coordinator.plan.planning import Cutting
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import WHOLE, HashRange
-from coordinator.settings import StandaloneSettings
+from coordinator.settings import GroupSettings
 from coordinator.subscription import Assigned, TopicPartition
 from group_services import TestClock, records, whole
 from kafka_logs import delete_records, kafka_log
@@ -47,12 +47,12 @@ def standalone(kafka: Kafka, clock: TestClock) -> Iterator[Make]:
         ) -> Standalone:
             log = stack.enter_context(closing(kafka_log(kafka.bootstrap, fail_on_data_loss=fail_on_data_loss)))
             return Standalone(
+                GroupSettings("", fail_on_data_loss=fail_on_data_loss),
                 assigned,
                 starting or Earliest(),
                 Cutting(2),
                 log=log,
                 clock=clock,
-                settings=StandaloneSettings(fail_on_data_loss=fail_on_data_loss),
             )
 
         yield make
