@@ -45,7 +45,7 @@ FAULTS = (
     ),
     Fault(
         "a strike is forgiven with the first record that is read of it",
-        (Edit(_POISON, "if p.position >= strike.offsets.until", "if p.position > strike.offset"),),
+        (Edit(_POISON, "if p.position >= s.offsets.until", "if p.position > s.offset"),),
         _OF_POISON,
     ),
     Fault(
