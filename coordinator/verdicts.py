@@ -1,4 +1,8 @@
-"""Refusals of the store's scripts. The caller acts on them: they are no mistakes of users."""
+"""Refusals of the store's scripts. They are no mistakes of users.
+
+`coordinator/redis/client.py` raises them. In a member, `turns` makes each a part of the state;
+`life` and `recovery` act on it.
+"""
 
 
 class Verdict(Exception):  # noqa: N818 - an answer that the coordinator acts on, not an error

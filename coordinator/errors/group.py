@@ -45,7 +45,7 @@ class GroupRecoveringError(GroupError):
 
     name = "GROUP_RECOVERING"
     retriable = True
-    usual_remedy = "wait for session.timeout.ms, then call again"
+    usual_remedy = "wait for session.timeout.ms, then make a new CommitApi from a later offset"
 
 
 class InconsistentGroupProtocolError(GroupError):

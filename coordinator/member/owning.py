@@ -1,4 +1,4 @@
-"""A member follows the group's assignment, one range at a time, at batch boundaries. Pure.
+"""A member follows the group's assignment at batch boundaries: one call acquires, one call releases. Pure.
 
     look at the group  --> an assignment is due? compute it (`assigning`)
                        --> acquire assigned ranges, as soon as they are free or takeable

@@ -81,6 +81,6 @@ REASONS = {
     f"ceiling: {LEAD}": "The lane is `max.lane.lead` ahead of the lane furthest behind.",
     ALONE: "A member died or hung over this lane. It is tried alone, in every second batch.",
     WAITS: "Another lane is tried alone in this batch.",
-    PARKED: "A record of the lane hung twice. No member reads the lane until an operator releases it.",
+    PARKED: "A member was lost while it tried the lane alone. No member reads the lane until an operator releases it.",
 }
 """The bounds on what a lane may read in one batch, as `why` names them."""
