@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from coordinator.member.batch import Batch
 from coordinator.member.decision import Call, Decision, Return, Seen
+from coordinator.member.kinds import Request
 from coordinator.member.log_view import recreated
 from coordinator.member.requests import Authorize, Log, Pack
 from coordinator.member.state import State
@@ -36,7 +37,7 @@ def authorize(state: State, seen: Seen, call: Call) -> Decision:
     return Decision(replace(state, batch=replace(batch, granted=granted), owning=owning))
 
 
-def readable(state: State, call: Call) -> tuple[StreamOffset, tuple[Log, ...]]:
+def readable(state: State, call: Call) -> tuple[StreamOffset, tuple[Request[bool], ...]]:
     """The part of the batch that is read, and a warning if that is not all of it."""
     end, batch, settings = call.offset, batch_of(state, call), call.setup.settings
     gone = recreated(state.log, end.topic_ids)
@@ -58,7 +59,7 @@ def return_tasks(state: State, seen: Seen, call: Call) -> Decision:
     """The same, packed into tasks, which begin now; the same tasks again for the same batch."""
     batch = batch_of(state, call)
     part, warnings = readable(state, call)
-    tasks = seen.of(Pack(batch.end, part, batch.trial))
+    tasks = seen.of(Pack(batch.end, part, trial=batch.trial))
     if batch.began_ms is None:
         batch = replace(batch, began_ms=seen.now_ms)
     return Decision(replace(state, batch=batch), warnings, Return(tasks))

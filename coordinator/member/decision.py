@@ -14,13 +14,13 @@ from typing import Any, TypeVar
 
 from coordinator.cost.quotas import Budget
 from coordinator.errors import CoopKafkaError
+from coordinator.member.kinds import Request
 from coordinator.member.limits import Limits
-from coordinator.member.requests import Request
 from coordinator.member.state import NOTHING, State
 from coordinator.offset_spec import OffsetSpec
 from coordinator.plan.planning import Cutting
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.redis.membership import Joining
+from coordinator.replies import Joining
 from coordinator.settings import GroupSettings
 from coordinator.subscription import Subscription
 
@@ -70,7 +70,7 @@ class Seen:
     def of(self, request: Request[T]) -> T:
         """The answer to a request; raises `NotSeen` where there is none yet."""
         for asked, answer in self.answers:
-            if type(asked) is type(request) and asked == request:
+            if asked == request:
                 found: T = answer
                 return found
         raise NotSeen(request)

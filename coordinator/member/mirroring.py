@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from coordinator.member.decision import Call, Decision, Seen
+from coordinator.member.kinds import Request
 from coordinator.member.requests import Mirror
 from coordinator.member.state import State
 
@@ -26,7 +27,7 @@ def mirror(state: State, seen: Seen) -> State:
     return state if allowed is None else replace(state, mirrored=replace(state.mirrored, allowed=allowed, behind=False))
 
 
-def mirror_request(state: State) -> Mirror | None:
+def mirror_request(state: State) -> Request[bool | None] | None:
     """The request of an update; None where plain consumers live in Kafka's own group."""
     log = state.log
     return Mirror(log.partitions, tuple(log.topics)) if state.mirrored.allowed else None

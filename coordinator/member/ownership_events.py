@@ -11,12 +11,15 @@ from collections.abc import Iterable
 
 from coordinator.assignment.assignment_text import Ranges
 from coordinator.assignment.rebalance import difference, owned_ranges, union
+from coordinator.member.kinds import Request
 from coordinator.member.requests import Notify
 from coordinator.progress.ownership import Owned, Ownership, missing
 from coordinator.ranges import HashRange
 
 
-def notified(before: Ownership, now: Ownership, released: Ranges | None = None) -> tuple[tuple[Notify, ...], Ownership]:
+def notified(
+    before: Ownership, now: Ownership, released: Ranges | None = None
+) -> tuple[tuple[Request[bool], ...], Ownership]:
     """The notice of a change, if there is one, and what the listener knows then."""
     if now == before:
         return (), before
@@ -25,7 +28,7 @@ def notified(before: Ownership, now: Ownership, released: Ranges | None = None) 
     return (notice,) if gone or gained else (), now
 
 
-def left(before: Ownership, kept: Ranges) -> tuple[Notify, ...]:
+def left(before: Ownership, kept: Ranges) -> tuple[Request[bool], ...]:
     """The notice of a leave: all but `kept`, which may be half written, is released."""
     return notified(before, {}, difference(owned_ranges(before), kept))[0]
 

@@ -27,7 +27,7 @@ from coordinator.member.state import Offsets, Reading, State
 from coordinator.plan.back_pressure import held_back
 from coordinator.plan.planning import OwnedRanges, with_positions
 from coordinator.plan.poison import struck_ranges
-from coordinator.redis.store import Acquired
+from coordinator.replies import Acquired
 from coordinator.reports.lane_lines import LEAD, OLDER, ROOM
 
 
@@ -88,7 +88,7 @@ def _granted(limited: Limited, acquired: Acquired, looked_at: tuple[object, ...]
     state, before = limited.state, limited.state.reading
     owned, struck = owned_ranges(acquired.ownership), struck_ranges(state.strikes.strikes)
     back = (*_lanes(difference(owned, before.owned)), *_lanes(difference(before.struck, struck)))
-    grant = Grant(limited.work, limited.ends, limited.trial_lane, call.limits.everything, back)
+    grant = Grant(limited.work, limited.ends, limited.trial_lane, everything=call.limits.everything, anew=back)
     granted = seen.of(grant)
     reading = Reading(
         None if state.owning.stale else looked_at,

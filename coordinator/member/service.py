@@ -43,16 +43,16 @@ from coordinator.member import (
 from coordinator.member.apply import World
 from coordinator.member.decision import Call, Decision, Return, Seen, Setup, Step
 from coordinator.member.inbox import Inbox
+from coordinator.member.kinds import Request
 from coordinator.member.limits import Limits
-from coordinator.member.requests import CheckServer, Heartbeat, Leave, Log, ReadPolicy, ReportWorking, Request
+from coordinator.member.requests import CheckServer, Heartbeat, Leave, ReadPolicy, ReportWorking
 from coordinator.member.state import Life, State
 from coordinator.member.turns import Turns
 from coordinator.offset_spec import OffsetSpec
 from coordinator.plan.packing import Task
 from coordinator.plan.planning import Cutting
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.redis.membership import Joining
-from coordinator.redis.store import RedisStore
+from coordinator.replies import Joining
 from coordinator.reports.lane_lines import LanesTold
 from coordinator.settings import GroupSettings
 from coordinator.subscription import Subscription, TopicPartition
@@ -130,7 +130,7 @@ class Service:
         starting: OffsetSpec,
         cutting: Cutting,
         *,
-        store: RedisStore,
+        store: ports.Store,
         log: ports.Log,
         clock: Clock,
         me: Joining,
@@ -236,7 +236,7 @@ class Service:
         self._pulse = replace(self._pulse, away=None)
         return True
 
-    def _show(self, line: Log | None) -> None:
+    def _show(self, line: Request[bool] | None) -> None:
         if line:
             self._turns.once(line)
 

@@ -16,8 +16,8 @@ from typing import Any
 from coordinator.assignment.rebalance import owned_ranges
 from coordinator.member.decision import Ask, Call, Decision, Fail, Seen, Setup, Step, decide
 from coordinator.member.invariants import check
+from coordinator.member.kinds import Request
 from coordinator.member.limits import Limits
-from coordinator.member.requests import Request
 from coordinator.member.state import NOTHING, Life, LogView, Owning, State
 from coordinator.offset_spec import Latest, OffsetSpec
 from coordinator.plan.planning import Cutting
@@ -26,8 +26,7 @@ from coordinator.progress.ownership import Owned, Ownership
 from coordinator.progress.segments import Progress
 from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.ranges import WHOLE, HashRange, OffsetRange
-from coordinator.redis.membership import Joining, Look
-from coordinator.redis.store import Acquired
+from coordinator.replies import Acquired, Joining, Look
 from coordinator.settings import GroupSettings
 from coordinator.subscription import Bounds, Subscription, Topic, TopicPartition, Topics
 from coordinator.verdicts import Verdict

@@ -136,9 +136,9 @@ class Fleet:
         """Do as an operator does with lanes that are parked, for drivers were killed over them; what was released."""
         with closing(RedisClient(self.redis_url)) as client:
             store = OperatorVerbs.of_group(client, self.group)
-            parked = tuple(s for s in store.strikes() if s.parked)
+            parked = tuple(s for s in store.poison.strikes() if s.parked)
             if parked:
-                store.forgive(parked, "the drivers were killed, no record is to blame")
+                store.poison.forgive(parked, "the drivers were killed, no record is to blame")
         return parked
 
     # -- what can be seen ------------------------------------------------------------------------

@@ -26,9 +26,8 @@ from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.ranges import WHOLE, OffsetRange
 from coordinator.redis.events import last_events
 from coordinator.redis.keys import GroupKeys
-from coordinator.redis.policy import PolicyVerbs
 from coordinator.subscription import Topic
-from store_world import BIG, NOBODY, OTHER, SESSION, TP, WANTED, World, lane
+from store_world import BIG, OTHER, SESSION, TP, WANTED, World, lane
 
 ON_EACH_SERVER = True
 
@@ -60,7 +59,7 @@ def test_worked_examples(world: World, stable: int, ics: str, commit: str, then_
     answer = api(world, stable, ics).commit(TP, ranges(commit))
     assert answer == Committed(then_stable, len(then_ics.split()), 0, ())
     assert state(world) == ({str(WHOLE): str(then_stable)}, {str(WHOLE): then_ics} if then_ics else {})
-    assert world.store.stable(["orders"])[TP] == then_stable
+    assert world.store.positions.stable(["orders"])[TP] == then_stable
 
 
 def test_a_commit_without_ranges_says_that_everything_before_its_offset_is_done(world: World) -> None:
@@ -158,8 +157,8 @@ def test_without_a_log_end_in_redis_a_commit_of_a_member_is_refused(world: World
 
 def test_the_log_end_of_a_topic_that_was_replaced_is_no_bound_for_commits(world: World) -> None:
     api(world).close()
-    world.store.recreate(NOBODY, {"orders": Topic("orders", "id-2", (0, 1))}, {TP: 0})
-    world.store.acquire(world.caller("m-1"), WANTED)
+    world.store.positions.recreate({"orders": Topic("orders", "id-2", (0, 1))}, {TP: 0})
+    world.store.positions.acquire(world.caller("m-1"), WANTED)
     with (
         CommitApi.of_member(world.url, world.group, "m-1") as commits,
         pytest.raises(CommitBeyondReadError, match="Redis has no log end"),
@@ -205,20 +204,20 @@ def test_at_the_cap_only_commits_that_would_grow_the_set_are_refused(world: Worl
 
 def test_reaching_the_cap_is_one_event_with_why_and_makes_an_assignment_due(world: World) -> None:
     commits = api(world, 43, "45-45 47-47", max_individual_commits=2)
-    due = world.store.look(world.caller("m-1")).value.occasion
+    due = world.store.members.look(world.caller("m-1")).value.occasion
     for _ in range(2):
         with pytest.raises(MaxIndividualCommitReachedError):
             commits.commit(TP, ranges("50-50"))
     (why,) = world.events("cap")
     assert why == "orders-0 holds 2 of 2 individual commits: only lanes at stable offset 43 and gaps are read"
-    assert world.store.look(world.caller("m-1")).value.occasion not in ("", due)
+    assert world.store.members.look(world.caller("m-1")).value.occasion not in ("", due)
 
 
 def test_the_cap_is_held_over_all_members_of_a_partition(world: World) -> None:
     world.found(p0=43)
     world.logs_reach()
-    world.store.acquire(world.join("m-1", **{"max.individual.commits": "2"}), {TP: (LOWER,)})
-    world.store.acquire(world.join("m-2", "i2", **{"max.individual.commits": "2"}), {TP: (UPPER,)})
+    world.store.positions.acquire(world.join("m-1", **{"max.individual.commits": "2"}), {TP: (LOWER,)})
+    world.store.positions.acquire(world.join("m-2", "i2", **{"max.individual.commits": "2"}), {TP: (UPPER,)})
     lower, upper = (CommitApi.of_member(world.url, world.group, m) for m in ("m-1", "m-2"))
     assert lower.commit(TP, ranges("45-45 47-47")).held == 2
     with pytest.raises(MaxIndividualCommitReachedError):
@@ -228,7 +227,7 @@ def test_the_cap_is_held_over_all_members_of_a_partition(world: World) -> None:
 
 def test_a_policy_that_forbids_individual_commits_refuses_them_at_once(world: World) -> None:
     commits = api(world)
-    policies = PolicyVerbs(world.client, world.group, session_ms=SESSION, longest_ms=SESSION, retention_ms=SESSION)
+    policies = world.policies
     policies.set_policy({"accept.individual.commit": "false"})
     with pytest.raises(IndividualCommitNotAllowedError) as refused:
         commits.commit(TP, ranges("43-44"))
@@ -241,7 +240,7 @@ def test_a_policy_that_forbids_individual_commits_refuses_them_at_once(world: Wo
 def test_a_commit_for_lanes_that_were_lost_is_an_event_once(world: World) -> None:
     commits = api(world)
     world.now += 2 * SESSION
-    world.store.acquire(world.join("m-2", "i2"), {TP: (LOWER,)})
+    world.store.positions.acquire(world.join("m-2", "i2"), {TP: (LOWER,)})
     for given in ("50-50", "60-60"):
         assert commits.commit(TP, ranges(given)).refused == (LOWER,)
     (fence,) = (e for e in last_events(world.client, world.group, 100) if e.kind == "fence")

@@ -16,7 +16,7 @@ from coordinator.progress.ownership import Fact, Facts, Owned, Ownership, comple
 from coordinator.progress.segments import Progress
 from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.ranges import OffsetRange
-from coordinator.redis.store import Acquired, Moved
+from coordinator.replies import Acquired, Moved
 from coordinator.reports.lane_lines import BatchLine
 from states import (
     EPOCH,

@@ -25,7 +25,7 @@ from coordinator.progress.growth import Growth, Sight
 from coordinator.progress.ownership import Owned
 from coordinator.progress.segments import Progress
 from coordinator.ranges import WHOLE
-from coordinator.redis.store import Acquired
+from coordinator.replies import Acquired
 from states import (
     EPOCH,
     GROWN_LOG,
