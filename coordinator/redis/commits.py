@@ -104,18 +104,18 @@ class CommitVerbs:
     def standing(self, caller: Caller) -> Standing:
         """The ranges that the member owns now, in every partition of the group."""
         k = self._calls.keys
-        meta, topics = self._calls.hashes((k.meta, k.topics))
-        try:
-            known = {topic: KnownTopic.parse(topic, text) for topic, text in topics.items()}
-            partitions = [TopicPartition(t, p) for t, of_t in known.items() for p in range(of_t.partitions)]
-            owners = zip(partitions, self._calls.hashes(map(k.owners, partitions)), strict=True)
-            lanes = {tp: _lanes(caller.member, of_tp) for tp, of_tp in owners}
-            return Standing(caller, int(meta["reset_epoch"]), {t: of_t.id for t, of_t in known.items()}, lanes)
-        except (ValueError, KeyError):
-            raise StateFormatError(
-                f"topics, owners or reset epoch of group {k.group!r} are damaged",
-                "look at the keys coop:v1:{group}:*; restore or delete the group's state",
-            ) from None
+        with self._calls.client.reading() as redis:
+            meta, topics = redis.hgetall(k.meta), redis.hgetall(k.topics)
+            try:
+                known = {topic: KnownTopic.parse(topic, text) for topic, text in topics.items()}
+                partitions = [TopicPartition(t, p) for t, of_t in known.items() for p in range(of_t.partitions)]
+                lanes = {tp: _lanes(caller.member, redis.hgetall(k.owners(tp))) for tp in partitions}
+                return Standing(caller, int(meta["reset_epoch"]), {t: of_t.id for t, of_t in known.items()}, lanes)
+            except (ValueError, KeyError):
+                raise StateFormatError(
+                    f"topics, owners or reset epoch of group {k.group!r} are damaged",
+                    "look at the keys coop:v1:{group}:*; restore or delete the group's state",
+                ) from None
 
     @sound
     def commit_ranges(

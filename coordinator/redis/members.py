@@ -118,9 +118,9 @@ class RedisMembers:
     def _placed(self) -> list[TopicPartition]:
         """The partitions of all topics that have a stable offset, and so keys of their own."""
         k = self.calls.keys
-        topics = list(self.calls.hash(k.topics))
-        stable = zip(topics, self.calls.hashes(map(k.stable, topics)), strict=True)
-        return [TopicPartition(topic, int(p)) for topic, offsets in stable for p in offsets]
+        with self.calls.client.reading() as redis:
+            stable = {topic: redis.hgetall(k.stable(topic)) for topic in redis.hgetall(k.topics)}
+        return [TopicPartition(topic, int(p)) for topic, offsets in stable.items() for p in offsets]
 
 
 def _heir(text: str) -> tuple[HashRange, str]:
