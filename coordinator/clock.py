@@ -1,4 +1,4 @@
-"""Time for the service: what a suspended machine cannot stop, and waiting that a stop can end."""
+"""Time that goes on while the machine sleeps, and waits that a stop can end."""
 
 import threading
 import time
@@ -9,10 +9,10 @@ class Clock(Protocol):
     """Milliseconds that only grow, and waiting."""
 
     def now_ms(self) -> int:
-        """Milliseconds since some fixed moment; goes on while the machine sleeps."""
+        """Milliseconds since a fixed moment; goes on while the machine sleeps."""
 
     def wall_ms(self) -> int:
-        """Milliseconds since 1970, as people and Spark's triggers count them; may jump."""
+        """Milliseconds since 1970, as Spark's triggers count them; may jump."""
 
     def wait(self, ms: int) -> None:
         """Let `ms` pass, or less if the service is closed."""

@@ -1,4 +1,4 @@
-"""What Redis holds of a group, as values: for the CLI, the views and the tests that look from outside."""
+"""The state of a group in Redis, as values: for the CLI and the views."""
 
 import re
 from collections.abc import Mapping
@@ -60,7 +60,7 @@ class Event:
 
     id: str  # Redis' own, `<ms since 1970>-<number>`
     kind: str
-    member: str  # empty if nobody of the group did it
+    member: str  # empty if no member caused it
     why: str
     ranges: str = ""  # key ranges whose ownership changed
 
@@ -72,7 +72,7 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class GroupState:
-    """One look at a group; not a transaction, members may write between two of its parts."""
+    """One look at a group. It is no transaction: members may write between two of its parts."""
 
     now_ms: int  # Redis TIME
     meta: Mapping[str, str]
@@ -89,4 +89,4 @@ class GroupState:
     assignment: Mapping[str, Ranges] = field(default_factory=dict)
     policy: Mapping[str, str] = field(default_factory=dict)
     growths: tuple[Growth, ...] = ()
-    lanes: Mapping[str, tuple[LaneLine, ...]] = field(default_factory=dict)  # as each member told them
+    lanes: Mapping[str, tuple[LaneLine, ...]] = field(default_factory=dict)  # as each member reported them

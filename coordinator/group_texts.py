@@ -4,7 +4,7 @@
     stable:orders, end:orders                            of a topic
     segments:orders:0, owners:orders:0, ics:orders:0     of a partition
 
-Pure. As strict as the scripts are (`damage.lua`): members refuse what this refuses. An error names the key.
+Pure. As strict as the scripts (`damage.lua`): members refuse the same texts. An error names the key.
 """
 
 import re
@@ -24,7 +24,7 @@ from coordinator.reports.lane_lines import lines_of
 from coordinator.subscription import TopicPartition
 
 Hashes = Mapping[str, Mapping[str, str]]
-"""Fields and values of each hash, by what follows the group in its key; a hash without fields may be missing."""
+"""Fields and values of each hash, by the part of its key after the group; an empty hash may be missing."""
 
 T = TypeVar("T")
 _NUMBERS = ("commit_seq", "reset_epoch", "epochs")
@@ -38,10 +38,8 @@ _OWNER = re.compile(rf"({LANE_EPOCH.pattern}) (\S+)")
 
 
 def state_of(hashes: Hashes) -> GroupState:
-    """The state that these hashes hold, without members and their leases; `StateFormatError` if it is damaged."""
-    topics = read(
-        hashes, "topics", lambda texts: {topic: KnownTopic.parse(topic, text) for topic, text in texts.items()}
-    )
+    """The state in these hashes, without members and their leases; `StateFormatError` if it is damaged."""
+    topics = read(hashes, "topics", lambda texts: {t: KnownTopic.parse(t, text) for t, text in texts.items()})
     stable, ends = _offsets("stable", topics, hashes), _offsets("end", topics, hashes)
     read(hashes, "policy", policy_of)
     return GroupState(
@@ -55,9 +53,7 @@ def state_of(hashes: Hashes) -> GroupState:
         stable=stable,
         ends=ends,
         ics={tp: ics for tp in stable if (ics := read(hashes, f"ics:{key(tp)}", _rectangles))},
-        assignment=read(
-            hashes, "assignment", lambda texts: {member: ranges_of(text) for member, text in texts.items()}
-        ),
+        assignment=read(hashes, "assignment", lambda texts: {m: ranges_of(text) for m, text in texts.items()}),
         growths=read(hashes, "growth", parsed),
         policy=hashes.get("policy", {}),
         lanes=read(hashes, "lanes", lambda texts: {member: lines_of(text) for member, text in texts.items()}),
@@ -65,7 +61,7 @@ def state_of(hashes: Hashes) -> GroupState:
 
 
 def read(hashes: Hashes, name: str, parse: Callable[[Mapping[str, str]], T]) -> T:
-    """What `parse` makes of one of the hashes; an error names it."""
+    """The parsed value of one of the hashes; an error names it."""
     try:
         return parse(hashes.get(name, {}))
     except StateFormatError as error:
@@ -73,12 +69,12 @@ def read(hashes: Hashes, name: str, parse: Callable[[Mapping[str, str]], T]) -> 
 
 
 def key(tp: TopicPartition) -> str:
-    """A partition as it stands in keys."""
+    """A partition in the form of keys."""
     return f"{tp.topic}:{tp.partition}"
 
 
 def checked_meta(meta: Mapping[str, str]) -> Mapping[str, str]:
-    """The `meta` of a group, if it is of this schema and its numbers are numbers."""
+    """The `meta` of a group, checked: of this schema, with numbers in its number fields."""
     check_schema(meta)
     if not _NONCE.fullmatch(meta.get("nonce", "")):
         raise StateFormatError(f"nonce is {meta.get('nonce', '')!r}, not hex digits")
@@ -90,7 +86,7 @@ def checked_meta(meta: Mapping[str, str]) -> Mapping[str, str]:
 
 
 def partitions_of(topic: str, texts: Mapping[str, str]) -> dict[TopicPartition, str]:
-    """What a hash of a topic says of each partition, ascending."""
+    """The text of each partition in a hash of a topic, ascending."""
     for partition in texts:
         if not (is_number(partition) and int(partition) < PARTITIONS_MAX):
             raise StateFormatError(f"{partition!r} is not the number of a partition")
@@ -98,7 +94,7 @@ def partitions_of(topic: str, texts: Mapping[str, str]) -> dict[TopicPartition, 
 
 
 def offsets_at(topic: str, texts: Mapping[str, str]) -> dict[TopicPartition, int]:
-    """The offset of each partition that a hash of a topic holds, ascending."""
+    """The offset of each partition in a hash of a topic, ascending."""
     found = partitions_of(topic, texts)
     for tp, text in found.items():
         if not is_number(text):

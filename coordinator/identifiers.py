@@ -1,4 +1,4 @@
-"""What the ids and numbers of a group look like, and how large they may be: in checkpoints and in Redis alike.
+"""The forms and limits of ids and numbers of a group, in checkpoints and in Redis.
 
     topic        orders           a name as Kafka allows it
     topic id     4fVq...          Kafka's, as text; empty where brokers are too old to have any
@@ -7,45 +7,35 @@
     reset epoch  1763900000000    the time of an operator's reset in ms, or one more than the last; 0 before the first
     position     241              the next offset to read
 
-The scripts refuse the same (`asked.lua`). Knows nothing else of any of them.
+The scripts refuse the same texts (`asked.lua`).
 """
 
 import re
+from functools import partial
 
 from coordinator.errors import StateFormatError
 from coordinator.quoting import bounded, has_control_character, quoted
 from coordinator.ranges import OFFSET_MAX
 
 GROUP_NAME_MAX = 255
-POSITION_MAX = OFFSET_MAX - 1  # no log ends at 2^63 - 1: a position there would be behind every log for ever
+POSITION_MAX = OFFSET_MAX - 1  # no log ends at 2^63 - 1
 RESET_MAX = 10**15 - 1  # the year 33658
 PARTITION_MAX = LEADER_EPOCH_MAX = 2**31 - 1  # as Kafka's protocol holds them
 
-_TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
-_TOPIC_ID = re.compile(r"[A-Za-z0-9._-]{0,64}")
-_MEMBER = re.compile(r"[A-Za-z0-9._-]{1,64}")
 LANE_EPOCH = re.compile(r"[0-9a-f]{1,64}\.(?:0|[1-9][0-9]{0,17})")
-_LANE_EPOCH = re.compile(f"-|{LANE_EPOCH.pattern}")
 
 
-def topic(value: object) -> str:
-    """The name of a topic; raises `StateFormatError`, as all here."""
-    return _matching(_TOPIC, value, "the name of a topic")
+def _matching(pattern: re.Pattern[str], what: str, value: object) -> str:
+    if not (isinstance(value, str) and pattern.fullmatch(value)):
+        raise StateFormatError(f"{_shown(value)} is not {what}")
+    return value
 
 
-def topic_id(value: object) -> str:
-    """The id of a topic."""
-    return _matching(_TOPIC_ID, value, "a topic id")
-
-
-def member(value: object) -> str:
-    """The id of a member."""
-    return _matching(_MEMBER, value, "a member id")
-
-
-def lane_epoch(value: object) -> str:
-    """A lane epoch."""
-    return _matching(_LANE_EPOCH, value, "a lane epoch")
+topic = partial(_matching, re.compile(r"[A-Za-z0-9._-]{1,249}"), "the name of a topic")
+topic_id = partial(_matching, re.compile(r"[A-Za-z0-9._-]{0,64}"), "a topic id")
+member = partial(_matching, re.compile(r"[A-Za-z0-9._-]{1,64}"), "a member id")
+lane_epoch = partial(_matching, re.compile(f"-|{LANE_EPOCH.pattern}"), "a lane epoch")
+"""Each returns its argument; raises `StateFormatError`, like all functions here."""
 
 
 def group(value: object) -> str:
@@ -68,12 +58,6 @@ def partition(text: object) -> int:
     if not (isinstance(text, str) and text.isascii() and text.isdecimal() and str(int(text)) == text):
         raise StateFormatError(f"{_shown(text)} is not a partition")
     return number(int(text), PARTITION_MAX, "partition")
-
-
-def _matching(pattern: re.Pattern[str], value: object, what: str) -> str:
-    if not (isinstance(value, str) and pattern.fullmatch(value)):
-        raise StateFormatError(f"{_shown(value)} is not {what}")
-    return value
 
 
 def _shown(value: object) -> str:

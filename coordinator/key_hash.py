@@ -1,7 +1,4 @@
-"""The key hash (rule: key-hash): which point of the hash space a record is.
-
-mmh3 is the definition; whatever hashes faster elsewhere must agree with it bit by bit.
-"""
+"""The hash of a record, of 63 bits (rule: key-hash). mmh3 defines it; faster code elsewhere must agree bit by bit."""
 
 import mmh3
 
@@ -14,11 +11,7 @@ def hash_key(key: bytes) -> int:
 
 
 def hash_record(key: bytes | None, offset: int) -> int:
-    """The hash of a record: of its key, or of its offset where the key is null.
-
-    A null key has no order, so such records are spread; by offset, so that a replay spreads them
-    the same way.
-    """
+    """The hash of a record: of its key, or of its offset if the key is null, the same in each replay."""
     return hash_key(offset.to_bytes(8, "big") if key is None else key)
 
 

@@ -1,7 +1,4 @@
-"""Where to begin or end, as the user said it: words, offsets or timestamps per partition.
-
-Values only; `kafka.log` resolves them to offsets.
-"""
+"""The user's starting or ending offsets: words, offsets or timestamps. `kafka.log` resolves them to offsets."""
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
@@ -14,7 +11,7 @@ EARLIEST = -2
 
 
 class NoMatch(StrEnum):
-    """What to do with a timestamp later than every record (`startingOffsetsByTimestampStrategy`)."""
+    """The result for a timestamp later than every record (`startingOffsetsByTimestampStrategy`)."""
 
     ERROR = "error"
     LATEST = "latest"
@@ -57,7 +54,7 @@ OffsetSpec = Earliest | Latest | AtOffsets | AtTimestamp | AtTimestamps
 
 
 def within(spec: OffsetSpec, partitions: Collection[TopicPartition]) -> OffsetSpec:
-    """The part of a wish that is for `partitions`; words and single times are for every partition."""
+    """The part of a spec for `partitions`; words and single times are for every partition."""
     match spec:
         case AtOffsets(offsets):
             return AtOffsets({tp: offset for tp, offset in offsets.items() if tp in partitions})

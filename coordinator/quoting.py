@@ -1,7 +1,4 @@
-"""How a message repeats a text that somebody else wrote: escaped, bounded, without a secret. Pure.
-
-Knows no option and no error.
-"""
+"""Foreign texts in messages: escaped, bounded, without secrets. Pure."""
 
 import re
 import unicodedata
@@ -32,7 +29,7 @@ def bounded(text: str, most: int = MESSAGE) -> str:
 
 
 def quoted(text: str) -> str:
-    """The text in quotes, its control characters escaped; only the head and the length of a long one."""
+    """The text in quotes, with escaped control characters; of a long text only its head and its length."""
     if len(text) <= VALUE:
         return repr(text)
     return f"{text[:VALUE]!r}... ({len(text)} characters)"
@@ -51,8 +48,8 @@ def has_control_character(text: str) -> bool:
 
 
 def may_hold_secret(text: str) -> bool:
-    """Whether the text looks like a url with a password, a login, or a key: whatever the option that has it.
+    """Whether the text looks like a url with a password, a login, or a key.
 
-    A password may hold any character, so that a colon anywhere before an @ is enough.
+    A password may hold any character: so a colon anywhere before an @ is enough.
     """
     return -1 < text.find(":") < text.rfind("@") or _SECRET.search(text) is not None

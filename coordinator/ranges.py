@@ -1,37 +1,36 @@
-"""Ranges: closed ranges of key hashes, half-open ranges of offsets (rule: half-open-offsets), and their sets.
+"""Ranges: closed ranges of key hashes, half-open ranges of offsets (rule: half-open-offsets), and their sets. Pure.
 
-    hash     lo ------- hi      both belong to it
-    offset   start ---- until   `until` is the next offset to read
-
-Pure integers; knows nothing of topics, lanes or Redis.
+hash     lo ------- hi      both belong to it
+offset   start ---- until   `until` is the next offset to read
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
-from operator import attrgetter
-from typing import NamedTuple, Self
+from itertools import groupby, pairwise
+from operator import attrgetter, itemgetter
+from typing import NamedTuple, Self, TypeVar
 
 from coordinator.errors import StateFormatError
 
+T = TypeVar("T")
 HASH_MAX = 2**63 - 1
 OFFSET_MAX = 2**63 - 1
 NUMBER = "(?:0|[1-9][0-9]{0,18})"
-"""The pattern of a number in Redis: scripts compare texts, so none begins with a zero. It may still pass OFFSET_MAX."""
+"""The pattern of a number in Redis, without leading zeros: scripts compare texts. It may exceed OFFSET_MAX."""
 
 _NUMBER, _OFFSETS = re.compile(NUMBER), re.compile(f"({NUMBER})-({NUMBER})")
 _HASHES = re.compile("([0-9a-f]{16})-([0-9a-f]{16})")
 
 
 def is_number(text: str) -> bool:
-    """Whether scripts take this text for an offset: a number up to OFFSET_MAX without zeros in front."""
+    """Whether scripts accept this text as an offset: a number up to OFFSET_MAX without leading zeros."""
     return bool(_NUMBER.fullmatch(text)) and int(text) <= OFFSET_MAX
 
 
 class _Closed(NamedTuple):
-    """Compares and hashes as a tuple does: of lanes there are very many."""
+    """Compares and hashes like a tuple, which is fast."""
 
     lo: int
     hi: int
@@ -43,7 +42,7 @@ class HashRange(_Closed):
     __slots__ = ()
 
     def __new__(cls, lo: int, hi: int) -> Self:
-        """Raises `StateFormatError` for what is no such range."""
+        """Raises `StateFormatError` for any other range."""
         if not 0 <= lo <= hi <= HASH_MAX:
             raise StateFormatError(f"hash range [{lo}, {hi}] is not within [0, {HASH_MAX}] or is inverted")
         return tuple.__new__(cls, (lo, hi))
@@ -104,6 +103,23 @@ def _parsed(text: str) -> HashRange:
 WHOLE = HashRange(0, HASH_MAX)
 
 
+def runs(values: Iterable[tuple[HashRange, T]]) -> Iterator[tuple[HashRange, T]]:
+    """The values of ascending ranges; neighbours with equal values are one range."""
+    values = tuple(values)
+    if len(values) < 2:  # mostly one range: of a thousand partitions, several times in every batch
+        yield from values
+        return
+    for value, run in groupby(values, key=itemgetter(1)):
+        first, _ = next(run)
+        last = first
+        for hashes, _ in run:  # noqa: B031 - its rest
+            if last.hi + 1 != hashes.lo:
+                yield HashRange(first.lo, last.hi), value
+                first = hashes
+            last = hashes
+        yield HashRange(first.lo, last.hi), value
+
+
 @dataclass(frozen=True, slots=True, order=True)
 class OffsetRange:
     """A non-empty, half-open range [start, until) of offsets."""
@@ -144,12 +160,12 @@ def offsets_of(text: str) -> Offsets:
 
 
 def disjoint(ranges: Sequence[OffsetRange]) -> bool:
-    """Whether they ascend and do not touch: `union` of them is the same."""
+    """Whether ranges ascend and do not touch."""
     return all(left.until < right.start for left, right in pairwise(ranges))
 
 
 def union(ranges: Iterable[OffsetRange]) -> Offsets:
-    """The set that holds exactly the offsets of `ranges`, which may overlap and touch."""
+    """The set of the offsets of `ranges`, which may overlap and touch."""
     merged: list[OffsetRange] = []
     for r in sorted(ranges, key=attrgetter("start")):
         if merged and r.start <= merged[-1].until:
@@ -160,7 +176,7 @@ def union(ranges: Iterable[OffsetRange]) -> Offsets:
 
 
 def parted(offsets: Offsets, at: int) -> tuple[Offsets, Offsets]:
-    """The offsets before `at`, and those from it on."""
+    """The offsets before `at`, and the rest."""
     before = tuple(OffsetRange(r.start, min(r.until, at)) for r in offsets if r.start < at)
     return before, tuple(OffsetRange(max(r.start, at), r.until) for r in offsets if r.until > at)
 

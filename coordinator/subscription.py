@@ -1,6 +1,6 @@
-"""What a query reads: topics by name, by pattern, or given partitions with key ranges.
+"""The subscription of a query: topics by name, by pattern, or given partitions with key ranges.
 
-Values only; who resolves them against a broker is `kafka.log`.
+`kafka.log` resolves them against a broker.
 """
 
 from collections.abc import Mapping
@@ -29,10 +29,7 @@ class Topics:
 
 @dataclass(frozen=True, slots=True)
 class Pattern:
-    """All topics in whose name a regular expression is found (`subscribePattern`).
-
-    Found anywhere in it (`re.search`), as Spark's source does since it asks Kafka's admin client.
-    """
+    """All topics with a match of a regular expression anywhere in their names, as in Spark (`subscribePattern`)."""
 
     regex: str
 
@@ -61,4 +58,4 @@ class Bounds(NamedTuple):
 
     beginning: int
     end: int  # last stable offset under read_committed, else the high watermark
-    epoch: int = -1  # the leader epoch of the broker that told the end; -1 if it told none
+    epoch: int = -1  # the leader epoch of the end; -1 if the broker reported none

@@ -1,6 +1,6 @@
-"""A user's class, named in an option as `module:Class`: the only place that imports a module of the user's.
+"""A user's class, named in an option as `module:Class`. Only this module imports user modules.
 
-What such a class raises stays with it: also `SystemExit`, which must not end a query without a word.
+Its exceptions are caught, also `SystemExit`, which must not end a query without a message.
 """
 
 import re
@@ -13,9 +13,9 @@ _NAME = re.compile(r"(?=.{1,500}$)[\w.]+:[\w.]+")
 _FORM = "as module:Class, at most 500 characters"
 
 FAILURES = (Exception, SystemExit)
-"""What a user's code may raise; Ctrl-C is the user's own."""
+"""The caught exceptions of a user's code, without Ctrl-C."""
 
-MOST = 300  # letters of what it says
+MOST = 300  # characters of its message
 
 
 def said(error: BaseException) -> str:
@@ -33,7 +33,7 @@ def line(text: str) -> str:
 
 
 def found(noun: str, name: str) -> object:
-    """What `module:Class` names; `noun` says in errors what it should be. Raises `InvalidOptionError`."""
+    """The object of the name `module:Class`; `noun` is its kind in errors. Raises `InvalidOptionError`."""
     if not _NAME.fullmatch(name):
         raise InvalidOptionError(f"the {noun} {quoted(name)} is not module:Class", f"name an importable class {_FORM}")
     module, _, cls = name.partition(":")
@@ -47,7 +47,7 @@ def found(noun: str, name: str) -> object:
 
 
 def made(noun: str, name: str) -> object:
-    """An instance of that class, made without arguments; what is no class, as it is. Raises `InvalidOptionError`."""
+    """An instance of that class, made without arguments, or the object if it is no class. `InvalidOptionError`."""
     thing = found(noun, name)
     try:
         return thing() if isinstance(thing, type) else thing

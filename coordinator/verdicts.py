@@ -1,7 +1,4 @@
-"""Answers of the store's scripts that are not OK: what the caller must do next, not what a user did wrong.
-
-`membership` handles every one of them; none leaves the coordinator.
-"""
+"""Refusals of the store's scripts. The caller acts on them: they are no mistakes of users."""
 
 
 class Verdict(Exception):  # noqa: N818 - an answer that the coordinator acts on, not an error
@@ -9,7 +6,7 @@ class Verdict(Exception):  # noqa: N818 - an answer that the coordinator acts on
 
 
 class Lost(Verdict):
-    """Redis lost or went back behind the group's state; `str()` says how it was seen."""
+    """Redis has lost state of the group, or holds an older one; `str()` is the evidence."""
 
 
 class Absent(Lost):
@@ -21,7 +18,7 @@ class Superseded(Verdict):
 
 
 class Recovering(Verdict):
-    """After a loss only assertions are taken, until the session that the others need is over."""
+    """After a loss Redis accepts only assertions, until one session is over."""
 
 
 class Rejoin(Verdict):

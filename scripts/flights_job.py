@@ -3,9 +3,9 @@
     spark-submit --master 'local[4]' flights_job.py --bootstrap HOST:PORT --topic flights \
         --group flights-to-parquet --redis redis://HOST:6379/0 --output OUT --checkpoint CHECKPOINT
 
-Needs this project (`pip install .`) in the interpreter that PYSPARK_PYTHON names. The folder has the names of the
-query id and the batch id, and is overwritten: a batch that is replayed after a crash is not seen twice. The batch id
-alone would not do, since batch ids begin at 0 with each checkpoint.
+Needs this project (`pip install .`) in the interpreter that PYSPARK_PYTHON names. The name of the folder is the query
+id and the batch id. The job overwrites the folder, so a batch that is replayed after a crash does not appear twice. The
+batch id alone is not enough, because batch ids begin at 0 with each checkpoint.
 """
 
 import argparse
@@ -19,12 +19,12 @@ ROW_NUMBER_BITS = 33  # the lower part of monotonically_increasing_id is the row
 
 
 def arguments() -> argparse.Namespace:
-    """What the command line says."""
+    """The arguments of the command line."""
     parser = argparse.ArgumentParser(description="Write a Kafka topic to Parquet, each key in order.")
     parser.add_argument("--bootstrap", required=True, help="Kafka, HOST:PORT")
     parser.add_argument("--topic", required=True)
     parser.add_argument("--group", required=True, help="name under which Redis keeps the positions")
-    redis = os.environ.get("COOP_REDIS")  # rather here than on the command line, if it holds a password
+    redis = os.environ.get("COOP_REDIS")  # better here than on the command line, if it has a password
     parser.add_argument("--redis", default=redis, required=not redis, help="redis://HOST:PORT/DATABASE, or COOP_REDIS")
     parser.add_argument("--output", required=True, help="folder to write to")
     parser.add_argument("--checkpoint", required=True, help="folder of Spark's checkpoint")
@@ -64,7 +64,7 @@ def write_batch(rows: DataFrame, batch_id: int, output: str) -> None:
 
 
 def main() -> None:
-    """Run until the end of the topic, or for ever."""
+    """Run until the end of the topic, or without end."""
     wanted = arguments()
     spark = SparkSession.builder.appName("flights").getOrCreate()
     writer = read(spark, wanted).writeStream.foreachBatch(partial(write_batch, output=wanted.output))

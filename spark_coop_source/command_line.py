@@ -1,4 +1,4 @@
-"""The command `coop-kafka` as it is installed: the coordinator's verbs, and how Kafka's properties are read.
+"""The command `coop-kafka` as it is installed: the coordinator's verbs, and the parser of Kafka's properties.
 
 Needs neither a JVM nor pyspark.
 """
@@ -20,7 +20,7 @@ def app() -> None:
 def of_properties(properties: Mapping[str, str]) -> dict[str, object]:
     """The Kafka arguments of a client's properties under Java's names; raises `ConfigurationError`s.
 
-    Names that Java's client does not know either are told on stderr, and ignored, as Kafka's tools do.
+    Names that Java's client does not know are ignored with a warning on stderr, as Kafka's tools do.
     """
     for name in sorted(properties.keys() - KAFKA_NAMES):
         if remedy(name) is None:

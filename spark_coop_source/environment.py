@@ -1,7 +1,7 @@
-"""A Python that lacks what this project needs, said by name.
+"""Names a package that this project needs and a Python lacks.
 
-Spark's processes run PYSPARK_PYTHON, or whatever `python3` is on their PATH: drivers, planners and
-workers may differ. Imports no more than the standard library and our errors.
+Spark's processes run PYSPARK_PYTHON, or the `python3` on their PATH: drivers, planners and workers may differ.
+Imports only the standard library and our errors.
 """
 
 import sys

@@ -1,10 +1,10 @@
-"""What a user calls to have a function run inside the read; see docs/map-in-read.md.
+"""`map_in_read`: options that run a user's function inside the read; see docs/map-in-read.md.
 
     from spark_coop_source.map_in_read import map_in_read
 
     spark.readStream.format("coop-kafka").options(**map_in_read(enrich, schema="key binary, n long"))
 
-Knows the names of the options; nothing of how the function is run.
+Knows the names of the options; nothing of the calls of the function.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -30,17 +30,17 @@ def map_in_read(
     per_key: bool = False,
     concurrency: int = 1,
 ) -> dict[str, str]:
-    """The options that have `function` run in each task on what it reads, before Spark sees it.
+    """The options that let each task run `function` on its records, before Spark sees them.
 
     Args:
-        function: as for `mapInArrow`, called once a task with an iterator of record batches, and giving one; with
-            `per_key`, called with a key and some of its records, and giving a record batch or None. Either itself,
-            pickled here, or its name as `module:function`.
-        schema: the columns it makes: DDL, or a StructType.
+        function: as for `mapInArrow`: called once in a task, takes and returns an iterator of record batches. With
+            `per_key`: takes a key and some of its records, and returns a record batch or None. Either the function
+            itself, pickled here, or its name as `module:function`.
+        schema: the columns of its output: DDL, or a StructType.
         per_key: which of the two forms it has. A key's records come in order, also from call to call.
         concurrency: keys that a task works on at once, by threads; above 1 only with `per_key`.
 
-    Raises `InvalidOptionError` for a function of another form, one that cannot be pickled, and a schema that is none.
+    Raises `InvalidOptionError` for a function of another form or one that cannot be pickled, and for an invalid schema.
     """
     if not isinstance(function, str):
         check_form(function, per_key=per_key)
@@ -62,7 +62,7 @@ def map_in_read(
 def _pickled(function: Callable[..., object]) -> str:
     try:
         return as_text(function)
-    except Exception as error:  # what a closure holds can raise anything
+    except Exception as error:  # objects in a closure can raise anything
         name = getattr(function, "__qualname__", type(function).__qualname__)
         raise InvalidOptionError(
             f"the function {name:.100} cannot be pickled ({type(error).__name__}: {error!s:.{SHOWN}})",

@@ -1,10 +1,11 @@
-"""`format("coop-kafka")`: what Spark finds, and asks first.
+"""`format("coop-kafka")`: the class that Spark looks up and calls first.
 
-Spark pickles this object and constructs readers from it in several processes; nothing here does IO.
-Executors get it too, behind the reader in a closure of Spark's; they get it without options.
-Options are validated in `schema`, where a message reaches the user intact, and again in each reader,
-since `schema` is skipped when the user gives one. Imports wait until they are needed, so that a
-process whose Python lacks a package can say so.
+Spark pickles this object and constructs readers from it in several processes; nothing here does IO. Executors get it
+too, in the closure of the reader; there it has no options.
+
+`schema` validates the options, because there the user sees the whole message. Each reader validates them again, because
+Spark skips `schema` when the user passes one. Imports wait until they are needed, so that a process whose Python lacks
+a package can name it.
 """
 
 # ruff: noqa: PLC0415 - see the last sentence above
@@ -34,7 +35,7 @@ class CoopKafkaDataSource(DataSource):
         return "coop-kafka"
 
     def schema(self) -> StructType | str:
-        """The row schema of Spark's own Kafka source, or that of `mapInRead`; a wrong option is refused here."""
+        """The row schema of Spark's own Kafka source, or that of `mapInRead`. Refuses invalid options."""
         with needed_packages():
             from spark_coop_source.arrow_output import schema as row_schema
             from spark_coop_source.options.options import validate
@@ -50,7 +51,7 @@ class CoopKafkaDataSource(DataSource):
         return CoopKafkaBatchReader(*self._checked(schema, streaming=False))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        """The reader of `spark.readStream`; what is wrong is said by its first call."""
+        """The reader of `spark.readStream`. If the options are invalid, its first call raises the error."""
         self._has_reader = True
         try:
             with needed_packages():
@@ -73,7 +74,7 @@ class CoopKafkaDataSource(DataSource):
         return options, None
 
     def __getstate__(self) -> dict[str, Any]:
-        """The options, which hold secrets of the driver, until a reader is made; nothing after that.
+        """The options, which contain secrets of the driver, until a reader is made; nothing after that.
 
         Spark pickles this object twice. The process that checks the schema does so for the driver's other processes.
         The process that plans the read makes a reader first, and then pickles both for executors.

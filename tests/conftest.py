@@ -10,6 +10,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 import trustme
@@ -21,10 +22,12 @@ from cryptography.hazmat.primitives.serialization import (
 )
 from hypothesis import settings
 from pyspark.sql import SparkSession
+from xdist.scheduler import LoadGroupScheduling, LoadScopeScheduling
 
 import processes
 import redis_servers
 import servers
+import temporary
 from broker_jars import CONNECTOR, ROOT
 from command_runs import Run
 from coordinator.subscription import TopicPartition
@@ -34,8 +37,11 @@ from store_world import StoreServer, World
 from streams import Stream, keyed
 from topics import Kafka
 
-LONGEST = ("test_drivers", "test_streaming_queries")
+LONGEST = ("test_drivers", "test_demo", "test_simulation", "test_decoding_memory", "test_shared_read")
 """Long files that come late in the alphabet, or, as a single test, could come last."""
+
+SPARK_PROCESSES = 2
+"""So many pytest processes have a Spark session: each takes ten seconds of CPU time until it is warm."""
 
 SERVERS = {"kafka_server", "redis_url", "store_server", "spark", *redis_servers.KINDS}
 """Fixtures that start a server; a test that uses one has the mark `server`, in whatever way it comes to it."""
@@ -50,8 +56,8 @@ os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSeria
 
 @pytest.fixture(scope="session", autouse=True)
 def _end_politely() -> Iterator[None]:
-    """Stop servers and Spark also when the run is ended by SIGTERM."""
-    with processes.ending_politely():
+    """Stop servers and Spark also when the run is ended by SIGTERM; leave no temporary files of theirs."""
+    with processes.ending_politely(), temporary.of_children():
         yield
 
 
@@ -185,10 +191,35 @@ def world(store_server: StoreServer) -> World:
 @pytest.hookimpl(tryfirst=True)  # before pytest leaves out what -m excludes
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark tests that use a server; begin with what takes longest, so that no process waits long for the other."""
+    of_spark = sorted({item.path for item in items if "spark" in getattr(item, "fixturenames", ())})
     for item in items:
         if SERVERS.intersection(getattr(item, "fixturenames", ())):
             item.add_marker("server")
-    items.sort(key=lambda item: item.path.stem not in LONGEST)
+        if item.path in of_spark:
+            item.add_marker(pytest.mark.xdist_group(f"spark-{of_spark.index(item.path) % SPARK_PROCESSES}"))
+    items.sort(
+        key=lambda item: (item.path.stem != LONGEST[0], item.path not in of_spark, item.path.stem not in LONGEST)
+    )
+
+
+def _turn(path: Path, of_spark: list[Path]) -> int:
+    """When a file's turn comes: the longest, those of Spark, other long ones, the rest."""
+    if path.stem == LONGEST[0]:
+        return 0
+    return 1 if path in of_spark else 2 if path.stem in LONGEST else 3
+
+
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling | None:
+    """With `--dist loadgroup`, a file without a group stays in one process too."""
+    return FilesAndGroups(config, log) if config.getoption("dist") == "loadgroup" else None
+
+
+class FilesAndGroups(LoadGroupScheduling):  # type: ignore[misc]
+    """Gives a process whole files, or all files of one group."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        group = super()._split_scope(nodeid)
+        return nodeid.partition("::")[0] if group == nodeid else group
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -1,1 +1,1 @@
-"""Which member owns which key ranges, and what one member gives up. Pure."""
+"""The assignment of key ranges to members, and the ranges that one member releases. Pure."""

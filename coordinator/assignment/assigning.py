@@ -1,11 +1,11 @@
-"""An assignment under the group's policies, checked before anybody uses it (rule: checked-assignment). Pure.
+"""An assignment under the group's policies, checked before a member uses it (rule: checked-assignment). Pure.
 
     a member's assignor --> result --> plain values --> check --> the assignment
              |________________|____________|______________|
                               v
              its failure, and `grouped` with whole partitions instead
 
-A user's class that is broken costs its group the choice of assignor and no query: which member computes is chance.
+A broken user's class costs its group the choice of assignor, and ends no query: any member may compute.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,7 +25,7 @@ class Computed:
     """An assignment that fits the members."""
 
     assignment: Assignment
-    failure: str = ""  # why it is not of the assignor that was asked; one short line
+    failure: str = ""  # of the requested assignor, in one short line
 
 
 def computed(
@@ -35,7 +35,7 @@ def computed(
     previous: Assignment,
     policy: Policy,
 ) -> Computed:
-    """What `assignor` gives to whom, or `grouped` in whole partitions where it fails."""
+    """The assignment of `assignor`, or of `grouped` in whole partitions if it fails."""
     try:
         return Computed(assigned(assignor, members, partitions, previous, policy))
     except InvalidAssignmentError as error:
@@ -50,11 +50,11 @@ def assigned(
     previous: Assignment,
     policy: Policy,
 ) -> Assignment:
-    """What `assignor` gives to whom; topics that may not be shared go out in whole partitions, as if nobody shared.
+    """The assignment of `assignor`, with whole partitions of topics that may not be shared.
 
-    Where a group has topics of both kinds, each kind is assigned for itself: fair within, not over both.
-    Raises `InvalidAssignmentError` where the result does not fit the members, and its code 90 where one
-    that does not share is given a range.
+    If a group has topics of both kinds, each kind is assigned by itself: shares are fair within a kind.
+    Raises `InvalidAssignmentError` if the result does not fit the members; code 90 for a range of one that does not
+    share.
     """
     shared = {t: count for t, count in partitions.items() if policy.may_share(t)}
     apart = {t: count for t, count in partitions.items() if t not in shared}
@@ -78,7 +78,7 @@ def _checked(
 def _asked(
     assignor: Assignor, members: Sequence[Subscriber], partitions: Mapping[str, int], previous: Assignment
 ) -> Assignment:
-    """What the assignor returns for copies of ours, which are its own to change."""
+    """The assignor's result for copies of the arguments, which it may change."""
     before = {member: dict(owned) for member, owned in previous.items()}
     try:
         return plain(assignor.assign(list(members), dict(partitions), before), members, partitions)

@@ -1,4 +1,4 @@
-"""How Redis holds an assignment, and what a member says of itself to assignors. Pure."""
+"""The texts of an assignment and of a member's report to assignors in Redis. Pure."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -24,7 +24,7 @@ def ranges_text(ranges: Ranges) -> str:
     return json.dumps(body, separators=(",", ":"))
 
 
-@lru_cache(maxsize=4)  # a member looks several times a second at what seldom changes
+@lru_cache(maxsize=4)  # a member reads the same text several times a second
 def ranges_of(text: str) -> Ranges:
     """The ranges of that JSON; none for an empty text. Raises `StateFormatError`."""
     try:
@@ -67,7 +67,7 @@ def fields_of(
 
 
 def seniority(members: Iterable[Subscriber]) -> dict[str, Preferences]:
-    """What each member knows, in the order in which they joined."""
+    """The assignors of each member, in the order in which they joined."""
     ordered = sorted(members, key=lambda m: (_joined_at(m), m.member))
     return {m.member: _preferences(m) for m in ordered}
 
@@ -87,7 +87,7 @@ def _joined_at(member: Subscriber) -> int:
 
 
 def subscriber(member: str, fields: Mapping[str, str]) -> Subscriber:
-    """What an assignor may know of a member, from the member's hash."""
+    """The member as an assignor sees it, from the fields of its hash."""
     topics = frozenset(filter(None, fields.get("topics", "").split(",")))
     capacity = fields.get("capacity", "")
     if not (capacity.isascii() and capacity.isdecimal() and int(capacity)):

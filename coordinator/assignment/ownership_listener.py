@@ -1,4 +1,4 @@
-"""The class that a user names in the option `ownership.listener`: told when key ranges change hands.
+"""The class of the option `ownership.listener`: its methods are called when key ranges change their owner.
 
     from coordinator.assignment.ownership_listener import OwnershipListener
 
@@ -6,9 +6,9 @@
         def on_lost(self, ranges):
             forget(ranges)
 
-One is made for each query, without arguments, in the reader process beside the driver; importable there. It is called
-between two batches, on the reader's main thread: while a method runs, nothing is planned, so return quickly. What it
-raises is logged, and changes nothing.
+Each query makes one instance, without arguments, in the reader process beside the driver; it must be importable
+there. Its methods run between two batches, on the reader's main thread: no batch is planned meanwhile, so return
+quickly. Its exceptions are logged, and change nothing.
 """
 
 from collections.abc import Mapping
@@ -26,19 +26,19 @@ METHODS = ("on_assigned", "on_revoked", "on_lost")
 
 
 class OwnershipListener:
-    """Override what you want to hear; the methods here do nothing."""
+    """Override the methods that you need; these do nothing."""
 
     def on_assigned(self, ranges: KeyRanges) -> None:
-        """These ranges are this member's from now on: their records come to this query's next batches."""
+        """This member owns these ranges from now on: this query's next batches read their records."""
 
     def on_revoked(self, ranges: KeyRanges) -> None:
-        """These ranges were given up in order: all that this query read of them is complete in its sink."""
+        """This member has released these ranges: all records of them that it read are in the sink."""
 
     def on_lost(self, ranges: KeyRanges) -> None:
-        """These ranges were taken away: the lease had ended, a batch took too long, or state was lost.
+        """This member has lost these ranges: the lease had ended, a batch took too long, or state was lost.
 
-        Told when this process learns of it, which may be long after another member began to read them. What its
-        sink has not completed of them may come again elsewhere.
+        The call may come long after another member began to read them. Records that are not in the sink may be
+        delivered again elsewhere.
         """
 
 

@@ -1,11 +1,11 @@
-"""Whether members may share partitions: what a group, its topics and a query say of it. Pure.
+"""The policies of a group, its topics and its members on shared partitions. Pure.
 
     accept.individual.commit             of the group: may it share partitions at all
     accept.range.fetch:<topic>           of a topic: may its partitions be shared
     allow.individual.commit              of a query: may this member share a partition
 
-A range of a partition is given out only where all three say true; each is true until somebody says otherwise
-(rule: sharing-policies). Policies rule assignments, so whole partitions too stay cut in lanes within one application.
+A member gets a range of a partition only if all three are true; each is true by default (rule: sharing-policies).
+Policies apply to assignments: one application still cuts whole partitions into lanes.
 """
 
 import re
@@ -41,7 +41,7 @@ class Policy:
 
     @property
     def fields(self) -> dict[str, str]:
-        """All that differs from the defaults, and the group's own, by name; for people."""
+        """The group's policy, and the topics' policies that differ from the default, by name; for people."""
         group = {GROUP_POLICY: _text(self.accept_individual_commit)}
         return group | {f"{TOPIC_POLICY}:{topic}": "false" for topic in sorted(self.refused_topics)}
 
@@ -59,7 +59,7 @@ def policy_of(fields: Mapping[str, str]) -> Policy:
 
 
 def checked(changes: Mapping[str, str]) -> dict[str, str]:
-    """Changes a user wishes, as Redis holds them: true, false, or "" for the default again.
+    """A user's changes in the form of Redis: true, false, or "" for the default.
 
     Raises `UnknownOptionError` for a name and `InvalidOptionError` for a value.
     """
@@ -67,7 +67,7 @@ def checked(changes: Mapping[str, str]) -> dict[str, str]:
 
 
 def not_there(changes: Iterable[str], group: str, topics: Collection[str] | None) -> tuple[str, ...]:
-    """A line for each of these policies that rules nothing now; `topics` are the group's, None if there is no group."""
+    """A line for each of these policies without effect; `topics` are the group's, None if there is no group."""
     if topics is None:
         return (f"group {group!r} does not exist. Redis keeps its policies for seven days. Check the name",)
     named = (name.partition(":")[2] for name in changes if name != GROUP_POLICY)
@@ -79,7 +79,7 @@ def not_there(changes: Iterable[str], group: str, topics: Collection[str] | None
 
 
 def refuse_demand(policy: Policy, group: str, topics: Iterable[str]) -> None:
-    """Raise code 88 or 89 where a query asks for parts of partitions and may not have them."""
+    """Raise code 88 or 89 if a query demands parts of partitions and policies forbid it."""
     remedy = f"remove the option {MEMBER_POLICY}, so that this query reads whole partitions; or change"
     if not policy.accept_individual_commit:
         raise IndividualCommitNotAllowedError(
@@ -95,7 +95,7 @@ def refuse_demand(policy: Policy, group: str, topics: Iterable[str]) -> None:
 
 
 def setting(group: str, policy: str) -> str:
-    """The command that allows what a policy forbids, to be copied."""
+    """The command that sets a policy to true, to be copied."""
     return f"coop-kafka policy {shlex.quote(group)} --set {shlex.quote(f'{policy}=true')}"
 
 

@@ -1,9 +1,9 @@
-"""Which assignor a group uses: members vote for an assignor that all of them know (rule: common-assignor).
+"""Members vote for an assignor that all of them know (rule: common-assignor). Pure.
 
     A: v1 v0    B: v1 v0    C: v0        all know v0 only, so v0
     A: v1 v0    B: v1 v0    C: v1 v0     all know both and vote for v1, so v1
 
-Pure. A protocol is an assignor's name and version.
+A protocol is an assignor's name and version.
 """
 
 from collections import Counter
@@ -16,7 +16,7 @@ from coordinator.errors import StateFormatError
 
 @dataclass(frozen=True, slots=True, order=True)
 class Protocol:
-    """An assignor as members speak of it; orders by name, then version."""
+    """An assignor's name and version."""
 
     name: str
     version: int
@@ -34,19 +34,19 @@ class Protocol:
 
 
 Preferences = Sequence[Protocol]
-"""What a member knows, what it likes best first."""
+"""The assignors that a member knows, in its order of preference."""
 
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """What a group works with, and who cannot work with it, each with the reason."""
+    """The assignor of a group, and the members that do not know it, each with the reason."""
 
     protocol: Protocol
     excluded: Mapping[str, str]
 
 
 def preferences_text(preferences: Preferences) -> str:
-    """The list as a member's hash holds it."""
+    """The list in the form of a member's hash."""
     return ",".join(map(str, preferences))
 
 
@@ -56,9 +56,9 @@ def preferences_of(text: str) -> tuple[Protocol, ...]:
 
 
 def agree(members: Mapping[str, Preferences]) -> Agreement:
-    """The protocol of a group of one member or more, given in the order in which they joined.
+    """The protocol of a group of members, in the order in which they joined; `StateFormatError` if there are none.
 
-    As in Kafka, whoever joins and shares no protocol with those who are there is refused; they go on.
+    As in Kafka, a member that has no protocol in common with the members before it is refused; they go on.
     """
     if not members:
         raise StateFormatError("no member of the group reports its assignors", "restart its queries")
@@ -75,9 +75,9 @@ def agree(members: Mapping[str, Preferences]) -> Agreement:
 
 
 def elected(members: Mapping[str, Preferences]) -> Protocol:
-    """Of the protocols that all members know, which must be one or more, the one that most of them like best.
+    """Of the protocols that all members know, at least one, the protocol with the most votes.
 
-    Each votes for the first in its own list that all know; ties break by name.
+    Each member votes for the first common protocol of its own list; ties break by name.
     """
     candidates = set.intersection(*map(set, members.values()))
     votes = Counter(next(p for p in preferences if p in candidates) for preferences in members.values())
@@ -85,7 +85,7 @@ def elected(members: Mapping[str, Preferences]) -> Protocol:
 
 
 def _reason(member: str, preferences: Preferences, working: Mapping[str, Preferences], known: set[Protocol]) -> str:
-    """Who excludes what."""
+    """The members that do not know the protocols of this one."""
     theirs = [f"{p}, unknown to {', '.join(m for m, of_m in working.items() if p not in of_m)}" for p in preferences]
     others = ", ".join(map(str, sorted(known)))
     return f"{member} knows {'; '.join(theirs)}; all others know {others}, unknown to {member}"

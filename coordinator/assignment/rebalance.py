@@ -1,4 +1,4 @@
-"""What one member must give up, from its owned ranges and the assignment. Pure."""
+"""Sets of hash ranges: which ranges one member must release, from its owned ranges and the assignment. Pure."""
 
 from collections.abc import Iterable
 
@@ -8,7 +8,7 @@ from coordinator.ranges import HashRange
 
 
 def owned_ranges(ownership: Ownership) -> Ranges:
-    """What is owned, whatever its lane epochs."""
+    """The owned ranges, of any lane epoch."""
     return {tp: union(o.hashes for o in owned) for tp, owned in ownership.items() if owned}
 
 
@@ -24,16 +24,12 @@ def union(ranges: Iterable[HashRange]) -> tuple[HashRange, ...]:
 
 
 def difference(some: Ranges, other: Ranges) -> Ranges:
-    """What `some` has and `other` has not."""
+    """The hashes of `some` that are not in `other`."""
     differ = {tp: hashes for tp, hashes in some.items() if hashes != other.get(tp)}
     left = {tp: tuple(m for h in hashes for m in minus(h, other.get(tp, ()))) for tp, hashes in differ.items()}
     return {tp: hashes for tp, hashes in left.items() if hashes}
 
 
 def minus(hashes: HashRange, ranges: Iterable[HashRange]) -> tuple[HashRange, ...]:
-    """What of `hashes` is in none of `ranges`."""
-    return missing(hashes, _clipped(union(ranges), hashes))
-
-
-def _clipped(ranges: tuple[HashRange, ...], within: HashRange) -> tuple[HashRange, ...]:
-    return tuple(part for r in ranges if (part := r.intersection(within)))
+    """The parts of `hashes` that are in none of `ranges`."""
+    return missing(hashes, tuple(part for r in union(ranges) if (part := r.intersection(hashes))))

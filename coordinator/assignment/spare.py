@@ -1,9 +1,9 @@
-"""How much of the group's work a member can take besides the slow keys that it holds. Pure.
+"""The capacity that a member has left besides its slow keys. Pure.
 
-    capacity 4, and one of 2 slots busy all the time with a key that cannot keep up   ->  as good as 2
+    capacity 4, and one of 2 slots always busy with a key that cannot keep up   ->  2
 
-Counted in tenths, and at least one of them is left: a member that wants work is given some. Only an assignment that
-is due anyway looks at it, so that what a member measures never moves ranges by itself.
+Counted in tenths, at least one tenth: so each member gets some work. It counts only in an assignment that is due
+anyway: a member's measurements never move ranges by themselves.
 """
 
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ TENTHS = 10
 
 
 def spared(members: Iterable[Subscriber]) -> list[Subscriber]:
-    """The members with the capacity that is left to each; as they are where nobody holds a slow key."""
+    """The members with their capacity left; unchanged if none has a slow key."""
     found = list(members)
     free = [TENTHS - min(_slow_tenths(m), TENTHS - 1) for m in found]
     if all(tenths == TENTHS for tenths in free):

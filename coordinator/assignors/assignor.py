@@ -1,6 +1,6 @@
-"""What an assignor is: from members, partition counts and the previous assignment to ranges per member.
+"""Assignors: from members, partition counts and the previous assignment to the ranges of each member.
 
-Values only; knows nothing of Redis, leases or lane epochs.
+Values only, without Redis, leases and lane epochs.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,9 +15,8 @@ from coordinator.subscription import TopicPartition
 class Subscriber:
     """A member as an assignor sees it.
 
-    `capacity` is how much of the group's work it wants, 1 or more. `sharing` is its
-    `allow.individual.commit`: without it, it takes whole partitions or nothing. `metadata` is free
-    (host, rack, labels).
+    `capacity` is its share of the group's work, 1 or more. `sharing` is its `allow.individual.commit`: without it, it
+    gets whole partitions or nothing. `metadata` is free (host, rack, labels).
     """
 
     member: str
@@ -32,26 +31,31 @@ Assignment = Mapping[str, Mapping[TopicPartition, tuple[HashRange, ...]]]
 
 
 class Assignor(Protocol):
-    """A strategy, known by its name; a pure function, so that any member as leader computes the same.
+    """A named strategy: a pure function, so that every member computes the same.
 
-    `version` grows when the same input gives another result; members agree on (name, version).
+    A new `version` has other results for the same input; members agree on (name, version).
     """
 
     name: str
     version: int
 
     def assign(self, members: Sequence[Subscriber], partitions: Mapping[str, int], previous: Assignment) -> Assignment:
-        """The whole assignment: each partition of each topic that a member subscribes to, tiled exactly.
+        """The whole assignment: it tiles each partition of each topic that a member subscribes to.
 
-        `partitions` is the number of partitions by topic. `previous` may name members and partitions
-        that are gone; it need not tile anything.
+        `partitions` is the number of partitions by topic. `previous` may name members and partitions that no longer
+        exist, and need not tile anything.
         """
-        ...
 
 
 def ordered(members: Sequence[Subscriber]) -> list[Subscriber]:
-    """The members by id: what comes first never depends on who joined first."""
+    """The members by id: their order does not depend on their joins."""
     return sorted(members, key=lambda m: m.member)
+
+
+def subscribers(members: Sequence[Subscriber]) -> dict[str, list[Subscriber]]:
+    """The subscribers of each topic, by id; topics in order."""
+    found = ordered(members)
+    return {t: [m for m in found if t in m.topics] for t in sorted({t for m in members for t in m.topics})}
 
 
 def topic_partitions(topic: str, count: int) -> list[TopicPartition]:

@@ -1,7 +1,7 @@
-"""The check of every assignment before it is used, whoever computed it (rule: checked-assignment).
+"""The check of every assignment before it is used, of each assignor (rule: checked-assignment).
 
-The ranges of each partition tile its hash space among members that subscribe to its topic, and a
-member that does not share has whole partitions only.
+The ranges of each partition tile its hash space among subscribers of its topic. A member that does not share has whole
+partitions only.
 """
 
 from collections.abc import Mapping, Sequence
@@ -41,8 +41,8 @@ def _check_member(
         raise InvalidAssignmentError(f"the ranges of {member} in {tp} overlap or do not ascend", _REMEDY)
     if ranges and not subscriber.sharing and ranges != (WHOLE,):
         raise ConsumerRangeFetchNotAcceptedError(
-            f"{member} does not share partitions, but the assignor gave it {_text(ranges)} of {tp}",
-            "set allow.individual.commit to true for that member, or choose an assignor that gives it whole partitions",
+            f"{member} does not share partitions, but the assignor assigned it {', '.join(map(str, ranges))} of {tp}",
+            "set allow.individual.commit to true for that member, or an assignor that assigns it whole partitions",
         )
 
 
@@ -58,7 +58,3 @@ def _check_tiles(tp: TopicPartition, pieces: list[tuple[HashRange, str]]) -> Non
         lo, owner = hashes.hi + 1, member
     if lo <= HASH_MAX:
         raise InvalidAssignmentError(f"no member owns the hashes of {tp} from {lo:016x} on", _REMEDY)
-
-
-def _text(ranges: tuple[HashRange, ...]) -> str:
-    return ", ".join(str(h) for h in ranges)

@@ -1,15 +1,14 @@
-"""Fair shares in proportion to capacity, whoever may take from which pool.
+"""Fair shares in proportion to capacity, also if members subscribe to different topics.
 
-A pool is an amount that a set of members may take from: the partitions of all topics with the same
-subscribers. With one pool the shares are plain proportions. With several, a member that may take from
-many pools leaves the narrow ones to those who have nothing else:
+A pool is the partitions of all topics with the same subscribers. With one pool the shares are plain proportions. With
+several, a member of many pools leaves the narrow pools to members that have no other:
 
     pool 1 (6)  A B      fair is 4 each: B 4 and A 2 of pool 1; A 2 and C 4 of pool 2
     pool 2 (6)  A C
 
-The densest pools (most amount per capacity of all who may take from them) come first; their members take
-nothing from the others, which are settled among the rest in the same way. Amounts are whole numbers of a
-unit in which every share is exact, so that nobody is given a splinter by rounding.
+The densest pools, with the most amount for each capacity of their members, come first. Their members take nothing from
+the other pools, which are shared among the rest in the same way. Amounts are whole numbers of a unit in which each
+share is exact: so no member gets a splinter by rounding.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,12 +19,12 @@ from coordinator.ranges import HASH_MAX
 
 SPACE = HASH_MAX + 1
 FINER = 1024
-"""Units in the smallest difference between shares: what was held before need not be a multiple of that."""
+"""Units in the smallest difference between shares: earlier parts need not be a multiple of it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """Some partitions, and who may take from them, by id."""
+    """Some partitions, and the ids of their subscribers."""
 
     partitions: int
     members: tuple[str, ...]
@@ -33,7 +32,7 @@ class Pool:
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """How much of a pool each member gets; a whole partition is `whole` units."""
+    """The amount of a pool for each member; a whole partition is `whole` units."""
 
     given: dict[str, int] = field(default_factory=dict)
     whole: int = 1
@@ -45,9 +44,9 @@ def units(hashes: int, whole: int) -> int:
 
 
 def fair_shares(capacity: Mapping[str, int], pools: Sequence[Pool], held: Held) -> list[Shares]:
-    """The shares of each pool, near what was `held` (hashes, by the number of the pool); as a forest.
+    """The shares of each pool as a forest, near the hashes `held` before, by the number of the pool.
 
-    What a member gets of all pools together does not depend on what was held.
+    A member's total over all pools does not depend on `held`.
     """
     shares = {i: Shares() for i in range(len(pools))}
     left, busy = {i for i, pool in enumerate(pools) if pool.partitions and pool.members}, set[str]()
@@ -106,7 +105,7 @@ class _Flow:
             self.given[i][member] = self.given[i].get(member, 0) + amount
 
     def run(self) -> set[int]:
-        """Give all that can be given; the pools that were searched in vain when nothing more can be."""
+        """Distribute all amounts that can be; the pools whose search for room failed at the end."""
         for i, members in self.takers.items():
             for m in members:
                 self.give(i, m, self.left[i])
@@ -137,7 +136,7 @@ class _Flow:
         path: list[int | str] = [found]
         while (before := came[path[-1]]) is not None:
             path.append(before)
-        path.reverse()  # pool, member, pool, member, ...: each member passes on to the next pool what it had of it
+        path.reverse()  # pool, member, pool, member, ...: each member passes its part on to the next pool
         pools, members = [n for n in path if isinstance(n, int)], [n for n in path if isinstance(n, str)]
         back = list(zip(pools[1:], members, strict=False))
         amount = min(self.left[pools[0]], self.room[found], *(self.given[i][m] for i, m in back))
@@ -152,7 +151,7 @@ class _Flow:
 
 
 def _densest(capacity: Mapping[str, int], pools: Sequence[Pool], left: set[int], busy: set[str]) -> _Level:
-    """The pools with the most amount per capacity of their members: those who can be emptied at no lower level."""
+    """The pools with the most amount for each capacity of their members."""
     chosen = left
     while True:
         takers = {i: [m for m in pools[i].members if m not in busy] for i in sorted(chosen)}
@@ -165,7 +164,7 @@ def _densest(capacity: Mapping[str, int], pools: Sequence[Pool], left: set[int],
 
 
 def _near(level: _Level, held: Held) -> Given:
-    """The level's shares, starting from what is held."""
+    """The level's shares, starting from the parts held before."""
     flow, whole = level.flow(), level.whole
     before = {i: {m: units(hashes, whole) for m, hashes in held.get(i, {}).items()} for i in level.takers}
     for i, members in level.takers.items():

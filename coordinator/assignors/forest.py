@@ -1,28 +1,28 @@
-"""Fewest shares: shifts amounts around circles until who has a part of what is a forest.
+"""Fewest shares: shifts amounts around circles until the graph of members and their things is a forest. Pure.
 
     p0 - A        A and B both have parts of p0 and of p1: a circle. Give A more of p0 and less of
     |    |        p1, B the reverse: all totals stay, until one of the four parts is empty.
     B - p1
 
-A forest of k members has at most k - 1 parts more than it has things to share, and all its parts are
-multiples of what all totals are multiples of. Pure; knows nothing of partitions or hashes.
+A forest of k members has at most k - 1 parts more than things. If all totals are multiples of a number, so are all
+parts.
 """
 
 from collections.abc import Mapping
 from itertools import pairwise
 
 Held = Mapping[int, Mapping[str, int]]
-"""Thing -> member -> how much of the thing it had."""
+"""Thing -> member -> its amount before."""
 
 Given = dict[int, dict[str, int]]
-"""Thing -> member -> how much of the thing it gets, more than 0."""
+"""Thing -> member -> its amount now, more than 0."""
 
 _Edge = tuple[int, str]
 _Node = int | str
 
 
 def prune(given: Given, held: Held) -> None:
-    """Make `given` a forest in place, all totals kept, at little more than what was `held` before."""
+    """Make `given` a forest in place, with the same totals, near the amounts `held` before."""
     tree: dict[_Node, dict[_Node, None]] = {}
     edges = [(-amount, thing, member) for thing, members in given.items() for member, amount in members.items()]
     for _, thing, member in sorted(edges):
@@ -63,7 +63,7 @@ def _edge(a: _Node, b: _Node) -> _Edge:
 
 
 def _turn(given: Given, held: Held, circle: list[_Edge]) -> None:
-    """Shift along the circle, in the direction that takes less from those who held it."""
+    """Shift along the circle, in the direction that takes less from earlier holders."""
     up, down = circle[::2], circle[1::2]
     if _cost(given, held, down, up) < _cost(given, held, up, down):
         up, down = down, up
@@ -77,7 +77,7 @@ def _turn(given: Given, held: Held, circle: list[_Edge]) -> None:
 
 
 def _cost(given: Given, held: Held, up: list[_Edge], down: list[_Edge]) -> int:
-    """How much more moves if each of `up` gets as much as the smallest of `down` has."""
+    """The additional move if each of `up` gets the smallest amount of `down`."""
     amount = min(given[t][m] for t, m in down)
 
     def moved(edge: _Edge, change: int) -> int:

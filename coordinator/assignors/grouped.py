@@ -2,11 +2,11 @@
 
 Three steps, all in integers:
 
-1. `fair`: how much each member gets of which pool, a pool being the partitions with the same subscribers;
-   members that do not share first, in whole partitions, rounded down so that they starve nobody who shares.
-2. Per pool, whole partitions: a member whose share is 3.4 partitions has 3 whole ones, those it had.
-   What is left over is shared by the fractions, as a forest: fewest splits.
-3. `layout`: where in its hash space each member's part of a shared partition lies.
+1. `fair`: the amount of each member in each pool. A pool is the partitions with the same subscribers. Members that do
+   not share come first: whole partitions, rounded down, so that each member that shares gets some.
+2. In each pool, whole partitions: a member with a share of 3.4 partitions has 3 whole ones, those of before. The
+   fractions share the rest, as a forest: fewest splits.
+3. `layout`: the place of each member's part in the hash space of a shared partition.
 
 So a pool of k members has at most k - 1 splits, and none where the shares are whole numbers.
 """
@@ -14,11 +14,10 @@ So a pool of k members has at most k - 1 splits, and none where the shares are w
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from coordinator.assignors.assignor import Assignment, Subscriber, ordered, topic_partitions
+from coordinator.assignors.assignor import Assignment, Subscriber, ordered, subscribers, topic_partitions
 from coordinator.assignors.fair import SPACE, Pool, Shares, fair_shares
 from coordinator.assignors.layout import Piece, lay_out, sizes, tiled
 from coordinator.assignors.shares import partition_shares
-from coordinator.assignors.whole import whole_shares
 from coordinator.ranges import WHOLE, HashRange
 from coordinator.subscription import TopicPartition
 
@@ -45,19 +44,15 @@ class Grouped:
 
 @dataclass(frozen=True, slots=True)
 class _Partitions:
-    """The partitions of all topics with the same subscribers, and how much who held of each."""
+    """The partitions of all topics with the same subscribers, and the members' earlier parts of each."""
 
     subscribers: tuple[str, ...]
     partitions: list[TopicPartition] = field(default_factory=list)
     held: list[dict[str, int]] = field(default_factory=list)
 
-    def held_by(self, member: str) -> int:
-        """How much a member held of all of them."""
-        return sum(held.get(member, 0) for held in self.held)
-
 
 def _before(previous: Assignment, members: Mapping[str, Subscriber]) -> dict[TopicPartition, list[Piece]]:
-    """Who held what, without those who are gone or subscribe to it no more."""
+    """The earlier parts of members that still subscribe to the topic."""
     ranges: dict[TopicPartition, list[tuple[HashRange, str]]] = {}
     for member, owned in previous.items():
         for tp, hashes in owned.items():
@@ -69,13 +64,10 @@ def _before(previous: Assignment, members: Mapping[str, Subscriber]) -> dict[Top
 def _pools(
     members: Sequence[Subscriber], partitions: Mapping[str, int], before: Mapping[TopicPartition, list[Piece]]
 ) -> list[_Partitions]:
-    subscribers: dict[str, list[str]] = {}
-    for m in ordered(members):
-        for topic in m.topics:
-            subscribers.setdefault(topic, []).append(m.member)
     pools: dict[tuple[str, ...], _Partitions] = {}
-    for topic in sorted(subscribers):
-        pool = pools.setdefault(tuple(subscribers[topic]), _Partitions(tuple(subscribers[topic])))
+    for topic, of_topic in subscribers(members).items():
+        names = tuple(m.member for m in of_topic)
+        pool = pools.setdefault(names, _Partitions(names))
         for tp in topic_partitions(topic, partitions.get(topic, 0)):
             pool.partitions.append(tp)
             pool.held.append(sizes(before.get(tp, ())))
@@ -83,19 +75,40 @@ def _pools(
 
 
 def _shares(members: Sequence[Subscriber], pools: Sequence[_Partitions]) -> list[Shares]:
-    """Per pool, how much each member gets; those that do not share a number of whole partitions."""
+    """The amount of each member, pool by pool; members that do not share get whole partitions."""
     capacity = {m.member: m.capacity for m in members}
     sharing = frozenset(m.member for m in members if m.sharing)
-    whole = whole_shares(capacity, sharing, [Pool(len(p.partitions), p.subscribers) for p in pools])
+    whole = _whole(capacity, sharing, [Pool(len(p.partitions), p.subscribers) for p in pools])
     rest = [
         Pool(len(p.partitions) - sum(w.values()), tuple(m for m in p.subscribers if m in sharing))
         for p, w in zip(pools, whole, strict=True)
     ]
-    held = {i: {m: p.held_by(m) for m in rest[i].members} for i, p in enumerate(pools)}
+    held = {i: {m: sum(h.get(m, 0) for h in p.held) for m in rest[i].members} for i, p in enumerate(pools)}
     shared = fair_shares(capacity, rest, held)
     return [
         Shares(s.given | {m: n * s.whole for m, n in w.items()}, s.whole) for s, w in zip(shared, whole, strict=True)
     ]
+
+
+def _whole(capacity: Mapping[str, int], sharing: frozenset[str], pools: Sequence[Pool]) -> list[dict[str, int]]:
+    """For each pool, member that does not share -> its number of whole partitions.
+
+    Its fair share is rounded down, so that it starves no member that shares. If none shares, the largest fractions get
+    the partitions left over.
+    """
+    if all(sharing.issuperset(pool.members) for pool in pools):
+        return [{} for _ in pools]
+    return [_rounded(p, shares, sharing) for p, shares in zip(pools, fair_shares(capacity, pools, {}), strict=True)]
+
+
+def _rounded(pool: Pool, shares: Shares, sharing: frozenset[str]) -> dict[str, int]:
+    fair = {m: amount for m, amount in shares.given.items() if m not in sharing}
+    whole = {m: amount // shares.whole for m, amount in fair.items()}
+    if sharing.isdisjoint(pool.members):
+        largest = sorted(fair, key=lambda m: (-(fair[m] % shares.whole), m))
+        for m in largest[: pool.partitions - sum(whole.values())]:
+            whole[m] += 1
+    return {m: n for m, n in whole.items() if n}
 
 
 def _ranges(before: Sequence[Piece], wanted: Mapping[str, int]) -> dict[str, tuple[HashRange, ...]]:

@@ -1,11 +1,10 @@
-"""Where in the hash space of one partition each member's part lies, given how much it is to have.
+"""Lays out the members' parts in the hash space of one partition, from their sizes.
 
-    before   |  A        |  B        |          C is to have a third:
+    before   |  A        |  B        |          C gets a third:
     after    |  A    |  C    |  B    |          only C's third moves
 
-What a member keeps stays where it is. A new part goes into the space that others gave up, beside the
-member's own if it can; a member may end with several ranges then. More than a few per member are not
-worth it: the partition is then laid out anew, one range each, in the order of before.
+Kept parts stay where they are. New parts go into space that others gave up, beside the member's own part if possible.
+So a member may have several ranges. With too many ranges the partition is laid out anew, one range for each member.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,11 +14,11 @@ from coordinator.assignors.fair import SPACE
 from coordinator.ranges import HashRange
 
 RANGES_PER_MEMBER = 4
-"""Ranges that a partition's members may have of it on average before it is laid out anew."""
+"""The most ranges of a member on average."""
 
 
 class Piece(NamedTuple):
-    """Hashes [lo, until) of one owner, or of nobody."""
+    """Hashes [lo, until) of one owner, or free."""
 
     lo: int
     until: int
@@ -32,7 +31,7 @@ class Piece(NamedTuple):
 
 
 def tiled(ranges: Iterable[tuple[HashRange, str]]) -> list[Piece]:
-    """Pieces that tile the space: the given ones, holes between them; where two overlap the lower one has it."""
+    """Pieces that tile the space: the ranges, and the holes between them. If two overlap, the lower one wins."""
     pieces, at = list[Piece](), 0
     for hashes, owner in sorted(ranges):
         if hashes.hi < at:
@@ -47,7 +46,7 @@ def tiled(ranges: Iterable[tuple[HashRange, str]]) -> list[Piece]:
 
 
 def sizes(pieces: Iterable[Piece]) -> dict[str, int]:
-    """How much each owner has."""
+    """The number of hashes of each owner."""
     total: dict[str, int] = {}
     for piece in pieces:
         if piece.owner is not None:
@@ -56,7 +55,7 @@ def sizes(pieces: Iterable[Piece]) -> dict[str, int]:
 
 
 def lay_out(before: Sequence[Piece], wanted: Mapping[str, int]) -> list[Piece]:
-    """Pieces that tile the space and give each member what it is to have; the wanted sizes sum up to the space."""
+    """Pieces that tile the space, of the wanted sizes, which sum up to the space."""
     if len(wanted) == 1:
         return [Piece(0, SPACE, owner) for owner in wanted]
     kept = _filled(_trimmed(before, wanted), wanted)
@@ -69,38 +68,23 @@ def lay_out(before: Sequence[Piece], wanted: Mapping[str, int]) -> list[Piece]:
 
 
 def _trimmed(before: Sequence[Piece], wanted: Mapping[str, int]) -> list[Piece]:
-    """`before` without what its owners are to have no more: their smallest pieces first, then one end of the next."""
+    """`before` without the surplus of its owners: their smallest pieces first, then one end of the next."""
     have = sizes(before)
     surplus = {owner: size - wanted.get(owner, 0) for owner, size in have.items()}
-    opens = [p.owner is None or p.owner not in wanted or surplus[p.owner] < 0 for p in before]
     pieces: dict[int, list[Piece]] = {}
     for i in sorted(range(len(before)), key=lambda i: (before[i].size, i)):
         owner = before[i].owner
         gone = 0 if owner is None else max(0, min(surplus[owner], before[i].size))
         if owner is not None:
             surplus[owner] -= gone
-        pieces[i] = _without(before[i], gone, at_left=_at_left(opens, i))
+        lo, until, _ = before[i]  # by turns at the right and at the left, so that free parts of neighbours touch
+        cut = lo + gone if i % 2 else until - gone
+        pieces[i] = [Piece(lo, cut, None if i % 2 else owner), Piece(cut, until, owner if i % 2 else None)]
     return _joined(p for i in range(len(before)) for p in pieces[i])
 
 
-def _at_left(opens: Sequence[bool], i: int) -> bool:
-    """Whether piece `i` gives at its left end: if what is there is free, or will be, or goes to who is there.
-
-    Else pieces take turns to give at the right and at the left, so that what neighbours give touches.
-    """
-    left, right = i > 0 and opens[i - 1], i + 1 < len(opens) and opens[i + 1]
-    return left or (i % 2 == 1 and not right)
-
-
-def _without(piece: Piece, gone: int, *, at_left: bool) -> list[Piece]:
-    lo, until, owner = piece
-    if at_left:
-        return [Piece(lo, lo + gone, None), Piece(lo + gone, until, owner)]
-    return [Piece(lo, until - gone, owner), Piece(until - gone, until, None)]
-
-
 def _filled(pieces: Sequence[Piece], wanted: Mapping[str, int]) -> list[Piece]:
-    """The holes of `pieces` given to those who lack something: to neighbours first, then the largest to the largest."""
+    """The holes assigned to members that lack hashes: to neighbours first, then the largest to the largest."""
     have = sizes(pieces)
     lack = {m: size - have.get(m, 0) for m, size in wanted.items() if size > have.get(m, 0)}
     full: list[Piece] = []
@@ -139,28 +123,21 @@ def _handed_out(holes: list[Piece], lack: dict[str, int]) -> list[Piece]:
 
 
 def _in_a_row(before: Sequence[Piece], wanted: Mapping[str, int]) -> list[Piece]:
-    """One piece each: who had something in the order of before, the newcomers together where they disturb least."""
+    """One piece for each member: in the order of before, the newcomers last."""
     first: dict[str, Piece] = {}
     for piece in before:
         owner = piece.owner
         if owner is not None and owner in wanted and (owner not in first or first[owner].size < piece.size):
             first[owner] = piece
-    old = sorted(first, key=lambda m: first[m])
-    new = sorted(m for m in wanted if m not in first)
-    rows = [_row([*old[:i], *new, *old[i:]], wanted) for i in range(len(old) + 1 if new else 1)]
-    return max(rows, key=lambda row: _stays(before, row))
-
-
-def _row(members: Sequence[str], wanted: Mapping[str, int]) -> list[Piece]:
     row, lo = list[Piece](), 0
-    for member in members:
+    for member in (*sorted(first, key=lambda m: first[m]), *sorted(m for m in wanted if m not in first)):
         row.append(Piece(lo, lo + wanted[member], member))
         lo += wanted[member]
     return row
 
 
 def _stays(before: Sequence[Piece], after: Sequence[Piece]) -> int:
-    """How many hashes keep their owner."""
+    """The number of hashes that keep their owner."""
     total, i = 0, 0
     for piece in after:
         while before[i].until <= piece.lo:

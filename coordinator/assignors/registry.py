@@ -9,8 +9,7 @@ from inspect import iscoroutinefunction, isgeneratorfunction, signature
 from coordinator.assignors.assignor import Assignor
 from coordinator.assignors.copartitioned import Copartitioned
 from coordinator.assignors.grouped import Grouped
-from coordinator.assignors.range import Range
-from coordinator.assignors.roundrobin import RoundRobin
+from coordinator.assignors.reverse import Range, RoundRobin
 from coordinator.errors import InvalidOptionError
 from coordinator.quoting import quoted
 from coordinator.user_class import FAILURES, made, said
@@ -21,7 +20,7 @@ NAMES = tuple(_OWN)
 """The names of this project's assignors, the default first."""
 
 MOST = 16
-"""The most assignors of one member: each of them is made, and is recorded with the member."""
+"""The most assignors of one member: each has an instance, and an entry in the member's hash."""
 
 
 def assignors(names: str) -> tuple[Assignor, ...]:
@@ -68,7 +67,7 @@ def _checked(name: str, made: object) -> Assignor:
 
 
 def _problem(made: object) -> str:
-    """What is wrong with it, as far as can be seen before it is asked for an assignment; empty if nothing is."""
+    """The problem that is visible before the first assignment; empty if there is none."""
     name, version, assign = (getattr(made, part, None) for part in ("name", "version", "assign"))
     if not (isinstance(name, str) and re.fullmatch(rf"[^\s,]{{1,{_NAME_MOST}}}", name) and name.isprintable()):
         return "its name cannot be used"
@@ -85,7 +84,7 @@ def _takes_three(assign: Callable[..., object]) -> bool:
     try:
         parameters = signature(assign)
     except ValueError:
-        return True  # nobody can see what a builtin takes
+        return True  # a builtin without a signature
     try:
         parameters.bind((), {}, {})
     except TypeError:

@@ -1,7 +1,7 @@
-"""What a user's assignor returns, as plain values of ours: whatever it is made of, however much of it there is.
+"""The result of a user's assignor as plain values, of any types and any size.
 
-Reading stops at the first value of another kind, and beyond the largest result that Redis and members should carry.
-Whether the values fit the members is for `check`.
+Reading stops at the first value of another kind, and beyond the largest result that Redis and members carry. `check`
+then compares the values with the members.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -18,7 +18,7 @@ _REMEDY = "mend the assignor, or choose another one"
 
 
 def plain(result: object, members: Sequence[Subscriber], partitions: Mapping[str, int]) -> Assignment:
-    """The assignment in `result`; raises `InvalidAssignmentError`, or what reading the result raises."""
+    """The assignment in `result`; raises `InvalidAssignmentError`, or an error of the result itself."""
     count = sum(partitions.values())
     ranges = _Limit("hash ranges", RANGES + RANGES_OF_A_PARTITION * count)
     entries = _Limit("entries", (len(members) + 1) * (count + 1))

@@ -1,50 +1,42 @@
-"""From the shares of a pool to who gets how much of which partition, for members that may all have any of them.
+"""From the shares of a pool to the members' parts of each partition.
 
-Whole partitions first: a member with a share of 3.4 partitions keeps or gets 3 whole ones. The rest is
-shared by the fractions, each member keeping what it held as far as that goes.
+Whole partitions first: a member with a share of 3.4 partitions keeps or gets 3 whole ones. The fractions share the
+rest, and each member keeps its earlier parts as far as possible.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from heapq import heapify, heappop, heappush
 
 from coordinator.assignors.fair import SPACE, Shares, units
 from coordinator.assignors.forest import prune
 
 Held = Sequence[Mapping[str, int]]
-"""Per partition, member -> how much of it it held."""
+"""For each partition, member -> its earlier part."""
 
 
 def partition_shares(shares: Shares, held: Held) -> list[dict[str, int]]:
-    """Per partition, member -> how many hashes of it it gets, near what it held; as a forest."""
-    before = [_units(members, shares.whole) for members in held]
+    """For each partition, member -> its number of hashes, near its earlier part; as a forest."""
+    before = [_scaled(members, lambda hashes: units(hashes, shares.whole)) for members in held]
     rest = {m: amount % shares.whole for m, amount in shares.given.items()}
     owner = _whole(shares, rest, before)
     given = _kept(rest, before, [p for p in range(len(held)) if p not in owner])
     _fill(given, rest, shares.whole)
     prune(given, dict(enumerate(before)))
-    return [{owner[p]: SPACE} if p in owner else _hashes(given[p], shares.whole) for p in range(len(held))]
+    hashes = {p: _scaled(parts, lambda amount: amount * SPACE // shares.whole) for p, parts in given.items()}
+    return [{owner[p]: SPACE} if p in owner else hashes[p] for p in range(len(held))]
 
 
-def _units(held: Mapping[str, int], whole: int) -> dict[str, int]:
-    """The hashes of one partition in units; where nobody is gone they sum up to the whole, as in `_hashes`."""
-    sizes, hashes = dict[str, int](), 0
-    for m in sorted(held):
-        sizes[m] = units(hashes + held[m], whole) - units(hashes, whole)
-        hashes += held[m]
-    return sizes
-
-
-def _hashes(given: Mapping[str, int], whole: int) -> dict[str, int]:
-    """The units of one partition in hashes; they sum up to the space."""
-    sizes, amount = dict[str, int](), 0
-    for m in sorted(given):
-        sizes[m] = (amount + given[m]) * SPACE // whole - amount * SPACE // whole
-        amount += given[m]
+def _scaled(parts: Mapping[str, int], scale: Callable[[int], int]) -> dict[str, int]:
+    """The parts on another scale; their sum is the scaled sum."""
+    sizes, total = dict[str, int](), 0
+    for m in sorted(parts):
+        sizes[m] = scale(total + parts[m]) - scale(total)
+        total += parts[m]
     return sizes
 
 
 def _whole(shares: Shares, rest: Mapping[str, int], held: Held) -> dict[int, str]:
-    """Partition -> the member that gets all of it: first who had it, then where that takes least from others."""
+    """Partition -> the member that gets all of it: first its owner, then the member that takes least from others."""
     owner: dict[int, str] = {}
     wants = {m: amount // shares.whole for m, amount in shares.given.items()}
 
@@ -70,7 +62,7 @@ def _whole(shares: Shares, rest: Mapping[str, int], held: Held) -> dict[int, str
 
 
 def _kept(rest: Mapping[str, int], held: Held, shared: Sequence[int]) -> dict[int, dict[str, int]]:
-    """What each member keeps of the shared partitions, its largest part first, up to its fraction."""
+    """The kept parts of the shared partitions: the largest first, up to each member's fraction."""
     left, kept = dict(rest), {p: dict[str, int]() for p in shared}
     parts = sorted((-amount, p, m) for p in shared for m, amount in held[p].items())
     for amount, p, m in parts:
@@ -81,7 +73,7 @@ def _kept(rest: Mapping[str, int], held: Held, shared: Sequence[int]) -> dict[in
 
 
 def _fill(given: dict[int, dict[str, int]], rest: Mapping[str, int], whole: int) -> None:
-    """Give what is free to those who lack something: more of what they have, then the largest to the largest."""
+    """Assign free units to members that lack some: to parts that they have, then the largest to the largest."""
     free = {p: whole - sum(members.values()) for p, members in given.items()}
     lack = dict(rest)
     for members in given.values():

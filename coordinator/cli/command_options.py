@@ -53,12 +53,7 @@ def connected(redis: str) -> Iterator[RedisClient]:
 
 def print_json(value: object) -> None:
     """One JSON document on stdout."""
-    print_document(json.dumps(value, indent=2))
-
-
-def print_document(text: str) -> None:
-    """Print a JSON document of several lines. JSON itself escapes characters that a terminal could misread."""
-    printing.say(*text.splitlines())
+    printing.say(*json.dumps(value, indent=2).splitlines())
 
 
 def say_how(executed: bool) -> None:
@@ -67,9 +62,7 @@ def say_how(executed: bool) -> None:
         printing.say("Nothing was changed. Add --execute to make the change.")
 
 
-_SWITCHES = {"true": True, "false": False}
-
-
 def typed(fields: Mapping[str, str]) -> dict[str, str | bool]:
     """Texts of Redis, for programs: labels stay text, `true` and `false` of policies are booleans."""
-    return {name: text if name.startswith("label.") else _SWITCHES.get(text, text) for name, text in fields.items()}
+    switches = {"true": True, "false": False}
+    return {name: text if name.startswith("label.") else switches.get(text, text) for name, text in fields.items()}

@@ -1,4 +1,4 @@
-"""The command `coop-kafka`: all verbs, and their exit codes."""
+"""All verbs of the command `coop-kafka`, and their exit codes."""
 
 from collections.abc import Callable
 
@@ -54,7 +54,7 @@ _INTERRUPTED = 130
 
 
 def _wrong_usage(error: Exception) -> int:
-    """Typer's own error in one line; a command without arguments shows its help."""
+    """Print typer's error in one line; a command without arguments has shown its help."""
     if type(error).__name__ != "NoArgsIsHelpError":
         why = " ".join(str(getattr(error, "format_message", lambda: error)()).split()).rstrip(".")
         path = getattr(getattr(error, "ctx", None), "command_path", None) or _NAME

@@ -1,13 +1,13 @@
-"""The verbs of `coop-kafka` that copy a group to a file and back: backup, restore. They need Redis only."""
+"""The verbs of `coop-kafka` that copy a group to a file and back: backup, restore."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from coordinator.cli.command_options import Execute, Group, Json, Redis, connected, print_document, print_json, say_how
+from coordinator.cli.command_options import Execute, Group, Json, Redis, connected, print_json, say_how
 from coordinator.cli.printing import counted, moment, say
-from coordinator.operations import copying
+from coordinator.operations import copies
 from coordinator.operations.copies import GroupCopy
 
 
@@ -18,7 +18,7 @@ def backup(
 ) -> None:
     """Print a copy of the group's state as JSON: positions, policies and parked lanes. Members may go on working."""
     with connected(redis) as client:
-        print_document(copying.backup(client, group).text)
+        say(*copies.backup(client, group).text.splitlines())
 
 
 def restore(
@@ -41,7 +41,7 @@ def restore(
     copy = GroupCopy.parse(file.read_bytes(), group)
     if execute:
         with connected(redis) as client:
-            copying.restore(client, copy)
+            copies.restore(client, copy)
     if as_json:
         print_json({"keys": len(copy.keys), "taken_ms": copy.taken_ms, "executed": execute})
     else:

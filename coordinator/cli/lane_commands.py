@@ -1,4 +1,4 @@
-"""The verbs of `coop-kafka` about lanes: what they do now, what is parked, and its release."""
+"""The verbs of `coop-kafka` about lanes: top, parked, release."""
 
 import math
 import time
@@ -9,13 +9,12 @@ from typing import Annotated
 import typer
 from rich.live import Live
 
-from coordinator import verdicts
 from coordinator.cli.command_options import Group, Json, Redis, connected, print_json
-from coordinator.cli.lane_tables import activity, print_strikes
 from coordinator.cli.printing import say
-from coordinator.cli.tables import stdout
-from coordinator.errors import GroupBusyError, StateFormatError, UnknownStrikeError
-from coordinator.operations.top_view import TopView, top_view
+from coordinator.cli.tables import activity, print_strikes, stdout
+from coordinator.errors import StateFormatError, UnknownStrikeError
+from coordinator.operations.refusals import refused
+from coordinator.operations.top_view import TopView, lane_fields, top_view
 from coordinator.plan.poison import chosen
 from coordinator.ranges import HashRange
 from coordinator.redis.client import RedisClient
@@ -25,11 +24,11 @@ from coordinator.redis.snapshot import read_group
 from coordinator.subscription import TopicPartition
 
 BATCHES = 100
-"""Batches looked back on: more than members have in a second or two."""
+"""Batches that `top` reads: more than members complete in 2 s."""
 
 
 def _a_number(value: float) -> float:
-    """Bounds do not exclude `nan`."""
+    """Refuse `nan`, which passes typer's bounds."""
     if math.isnan(value):
         raise typer.BadParameter("not a number of seconds")
     return value
@@ -54,7 +53,7 @@ def top(
     with connected(redis) as client, suppress(KeyboardInterrupt):
         seen = _top(client, group)
         if as_json:
-            print_json(asdict(seen))
+            print_json(asdict(seen) | {"lanes": [*map(lane_fields, seen.lanes)]})
         elif once:
             stdout().print(activity(seen, lanes))
         else:
@@ -67,12 +66,12 @@ def top(
 def parked(group: Group, redis: Redis, as_json: Json = False) -> None:
     """Show key ranges over which members died or hung: tried alone after one strike, parked after two."""
     with connected(redis) as client:
-        read_group(client, group)  # tells an unknown group from one without strikes
+        read_group(client, group)  # fails for an unknown group, not for one without strikes
         strikes = OperatorVerbs.of_group(client, group).poison.strikes()
     if as_json:
         print_json([s.shown for s in strikes])
     else:
-        print_strikes(strikes, stdout())
+        print_strikes(strikes)
 
 
 def release(
@@ -109,17 +108,9 @@ def release(
         store = OperatorVerbs.of_group(client, group).poison
         found = chosen(store.strikes(), tp, wanted)
         if not found:
-            raise UnknownStrikeError(
-                f"group {group!r} has no strike {_place(tp, wanted)}",
-                "look at the strikes with coop-kafka parked GROUP",
-            )
-        try:
+            raise UnknownStrikeError(f"group {group!r} has no strike {_place(tp, wanted)}")
+        with refused(group):
             store.forgive(found, reason)
-        except verdicts.Verdict as verdict:
-            raise GroupBusyError(
-                f"Redis may have lost progress of group {group!r} ({verdict})",
-                "start a query of the group, which recovers it, then try again",
-            ) from None
     if as_json:
         print_json([s.shown for s in found])
     else:

@@ -1,4 +1,4 @@
-"""The verbs of `coop-kafka` that only look: what each asks Redis, and whether it prints a table or JSON."""
+"""The verbs of `coop-kafka` that only read: groups list, describe, gaps, owner, events."""
 
 import json
 from contextlib import suppress
@@ -8,21 +8,20 @@ from typing import Annotated
 import typer
 
 from coordinator.cli.command_options import Group, Json, Redis, connected, print_json, typed
-from coordinator.cli.lane_tables import print_limited
-from coordinator.cli.printing import say
-from coordinator.cli.tables import print_events, print_gaps, print_group, print_owners, stdout
+from coordinator.cli.printing import moment, say
+from coordinator.cli.tables import print_gaps, print_group, print_limited, print_owners, stdout
 from coordinator.errors import InvalidOptionError
 from coordinator.group_state import Event
 from coordinator.operations.gaps import gaps as gaps_of
 from coordinator.operations.key_owner import key_owners
-from coordinator.operations.top_view import limited_lanes
+from coordinator.operations.top_view import lane_fields, limited_lanes
 from coordinator.operations.views import GroupView, view
 from coordinator.redis.events import follow as follow_events
 from coordinator.redis.events import last_events
 from coordinator.redis.snapshot import list_groups, read_group
 
 MOST_ASKED = 1_000_000
-"""Events that one may ask for: far more than a group keeps, and a number that Redis can count to."""
+"""The limit of `--last`: more events than a group keeps, and a number that Redis accepts."""
 
 
 def list_names(redis: Redis, as_json: Json = False) -> None:
@@ -44,10 +43,10 @@ def describe(group: Group, redis: Redis, as_json: Json = False) -> None:
         state = read_group(client, group)
     seen, limited = view(group, state), limited_lanes(state)
     if as_json:
-        print_json(_told(seen) | {"limited": [asdict(lane) for lane in limited]})
+        print_json(_fields(seen) | {"limited": [*map(lane_fields, limited)]})
     else:
         print_group(seen, stdout())
-        print_limited(limited, stdout())
+        print_limited(limited)
 
 
 def gaps(group: Group, redis: Redis, as_json: Json = False) -> None:
@@ -60,7 +59,7 @@ def gaps(group: Group, redis: Redis, as_json: Json = False) -> None:
     if as_json:
         print_json([asdict(p) for p in found])
     else:
-        print_gaps(found, stdout())
+        print_gaps(found)
 
 
 def owner(
@@ -85,7 +84,7 @@ def owner(
     if as_json:
         print_json([asdict(o) for o in found])
     else:
-        print_owners(found, stdout())
+        print_owners(found)
 
 
 def events(
@@ -99,26 +98,25 @@ def events(
 ) -> None:
     """Show the events of a group, the oldest first. A group keeps about 1,000; docs/reference.md explains them."""
     with connected(redis) as client, suppress(KeyboardInterrupt):
-        read_group(client, group)  # tells an unknown group from one without events
+        read_group(client, group)  # fails for an unknown group, not for one without events
         found = last_events(client, group, last)
-        _print_event_list(found, as_json)
+        say(*(_line(event, as_json) for event in found))
         if follow:
             for more in follow_events(client, group, found[-1].id if found else "$"):
-                _print_event_list(more, as_json)
+                say(*(_line(event, as_json) for event in more))
 
 
-def _told(seen: GroupView) -> dict[str, object]:
-    """The group for programs: what Redis holds as `true` or `false` is a boolean."""
+def _fields(seen: GroupView) -> dict[str, object]:
+    """The group for programs: `true` and `false` of Redis are booleans."""
     members = [asdict(m) | {"fields": typed(m.fields)} for m in seen.members]
     return asdict(seen) | {"policy": typed(seen.policy), "members": members}
 
 
-def _print_event_list(found: list[Event], as_json: bool) -> None:
+def _line(e: Event, as_json: bool) -> str:
+    """An event: when, what, who, why, and the key ranges that changed hands."""
     if as_json:
-        for event in found:
-            say(json.dumps(asdict(event) | {"at_ms": event.at_ms}))
-    else:
-        print_events(found, stdout())
+        return json.dumps(asdict(e) | {"at_ms": e.at_ms})
+    return f"{moment(e.at_ms)} {e.kind:9} {e.member or '-':10} {': '.join(filter(None, (e.why, e.ranges)))}"
 
 
 def _key(text: str, as_hex: bool) -> bytes:
@@ -131,7 +129,7 @@ def _key(text: str, as_hex: bool) -> bytes:
 
 
 def usual_partition(key: bytes, partitions: int) -> int:
-    """Where Kafka's default partitioner puts the key."""
+    """The partition that Kafka's default partitioner chooses for the key."""
     from kafka.partitioner.default import murmur2  # noqa: PLC0415 - the other verbs need no Kafka client
 
     return int((murmur2(key) & 0x7FFFFFFF) % partitions)

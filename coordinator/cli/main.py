@@ -1,7 +1,6 @@
-"""The command `coop-kafka`: where it starts, and how it ends when something is wrong.
+"""The start and the end of the command `coop-kafka`: each error is one line on stderr, and an exit code.
 
-Needs neither a JVM nor pyspark. The verbs are in `commands`, which need the extra `cli`.
-Exit codes: 0 done; 1 an error of ours (refused, not found, out of reach) and 2 wrong usage, each in one line on stderr.
+The verbs are in `commands`, which need the extra `cli`.
 """
 
 import sys
@@ -16,15 +15,15 @@ KafkaArguments = Callable[[Mapping[str, str]], Mapping[str, object]]
 def app(kafka_arguments: KafkaArguments, properties: Collection[str]) -> None:
     """Run the command line of this process, and end it.
 
-    `kafka_arguments` makes a client's arguments of Java's properties, whose names are `properties`.
+    `kafka_arguments` makes a client's arguments from Java's properties, whose names are `properties`.
     """
     printing.encode_all()
     try:
         code = _run(kafka_arguments)
-        printing.flush()
+        sys.stdout.flush()
     except CoopKafkaError as error:
         code = _failed(error, properties)
-    except BrokenPipeError as error:  # `| head` has seen enough
+    except BrokenPipeError as error:  # `| head` has ended
         printing.refused(error)
         code = 1
     except OSError as error:

@@ -1,9 +1,6 @@
-"""The verbs of `coop-kafka` that change a group: policy, reset-offsets, delete.
+"""The verbs of `coop-kafka` that change a group: policy, reset-offsets, delete. The last two need `--execute`."""
 
-The last two show what they would do, and do it on `--execute`.
-"""
-
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
@@ -16,7 +13,7 @@ import typer
 from coordinator.assignment.policies import not_there
 from coordinator.cli.command_options import Execute, Group, Json, Redis, connected, print_json, say_how, typed
 from coordinator.cli.printing import complain, counted, say
-from coordinator.cli.tables import print_moves, print_policy, stdout
+from coordinator.cli.tables import print_moves
 from coordinator.errors import InvalidOptionError
 from coordinator.offset_spec import AtTimestamp, Earliest, Latest, NoMatch
 from coordinator.operations.operations import Executed, Operator, Reset
@@ -71,7 +68,7 @@ def policy(
     if as_json:
         print_json(typed(found.fields))
     else:
-        print_policy(found.fields, stdout())
+        say(*(f"{name}={value}" for name, value in found.fields.items()))
 
 
 def reset_offsets(  # noqa: PLR0913, PLR0917 - an option each
@@ -132,9 +129,8 @@ def delete(
     """
     with _operator(context, group, redis, bootstrap_server, command_config) as operator:
         found = operator.delete() if execute else operator.remains()
-    told = {"keys": found.keys, "mirrored": [*map(str, found.mirrored)], "executed": execute}
     if as_json:
-        print_json(told)
+        print_json({"keys": found.keys, "mirrored": [*map(str, found.mirrored)], "executed": execute})
     else:
         did = "Deleted" if execute else "Would delete"
         partitions = counted(len(found.mirrored), "partition")
@@ -148,8 +144,7 @@ def _operator(
 ) -> Iterator[Operator]:
     from coordinator.kafka.log import KafkaLog  # noqa: PLC0415 - the other verbs need no Kafka client
 
-    to_arguments: Callable[[Mapping[str, str]], Mapping[str, object]] = context.obj
-    arguments = to_arguments({**_properties(command_config), "bootstrap.servers": bootstrap})
+    arguments = context.obj({**_properties(command_config), "bootstrap.servers": bootstrap})
     with (
         closing(KafkaLog(arguments, retries=RETRIES, retry_interval_ms=RETRY_INTERVAL_MS)) as log,
         connected(redis) as client,
@@ -186,7 +181,7 @@ def _time_ms(text: str) -> int:
     except ValueError:
         raise typer.BadParameter(f"--to-datetime {text!r} is not a time such as 2026-01-31T12:00:00.000") from None
     since = (time if time.tzinfo else time.replace(tzinfo=UTC)) - _EPOCH
-    if since < timedelta(0):  # to Kafka the times below 0 are words: -1 is the end of the log
+    if since < timedelta(0):  # Kafka gives times below 0 other meanings: -1 is the end of the log
         raise typer.BadParameter(f"--to-datetime {text!r} is before 1970: Kafka has no records of that time")
     return -(-since // timedelta(milliseconds=1))  # up: a record of the millisecond before is not at or after it
 
@@ -200,10 +195,10 @@ def _change(text: str) -> tuple[str, str]:
 
 def _print_reset(planned: Reset, done: Executed | None, as_json: bool) -> None:
     if as_json:
-        told = {"executed": done is not None, "reset": done.epoch if done else None}
-        print_json(told | {"partitions": [asdict(m) for m in planned.moves]})
+        moves = [asdict(m) for m in planned.moves]
+        print_json({"executed": done is not None, "reset": done.epoch if done else None, "partitions": moves})
     else:
-        print_moves(planned.moves, stdout(), done=done is not None)
+        print_moves(planned.moves, done=done is not None)
         if done:
             say(f"Moved {counted(len(planned.moves), 'partition')}: this is reset epoch {done.epoch}.")
         say_how(done is not None)

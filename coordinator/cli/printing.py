@@ -1,7 +1,7 @@
-"""Prints text that a terminal cannot misread, on streams of any encoding; knows no verb.
+"""Prints text that a terminal cannot misread, on streams of any encoding.
 
-Names, labels, keys and reasons come from others. Characters of them that are not printable are escaped as Python's
-`repr` does. So no escape sequence reaches a terminal, and a line stays a line.
+Names, labels, keys and reasons come from others. Their unprintable characters are escaped as in Python's `repr`. So no
+escape sequence reaches a terminal, and a line stays a line.
 """
 
 import io
@@ -16,7 +16,7 @@ _MS = 1_000
 
 
 def printable(text: str) -> str:
-    """The text with everything escaped that `str.isprintable` excludes: control, format and surrogate characters."""
+    """The text with its unprintable characters escaped: control, format and surrogate characters."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
@@ -29,7 +29,7 @@ def say(*lines: str) -> None:
 
 
 def complain(line: str) -> None:
-    """Print one line on stderr; a stderr that takes nothing is nobody's to report to."""
+    """Print one line on stderr. If stderr fails too, nothing can report it."""
     with suppress(OSError):
         print(printable(line), file=sys.stderr or io.StringIO())
 
@@ -40,7 +40,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def moment(ms: int, timespec: str = "milliseconds") -> str:
-    """The time in UTC of ms since 1970; the number itself where no calendar has it."""
+    """The time in UTC of ms since 1970; the number itself if no calendar has it."""
     try:
         at = datetime.fromtimestamp(ms // _MS, UTC).replace(microsecond=ms % _MS * _MS, tzinfo=None)
     except (ValueError, OverflowError, OSError):
@@ -62,17 +62,8 @@ def encode_all() -> None:
             stream.reconfigure(errors="backslashreplace")
 
 
-def flush() -> None:
-    """Write what is still buffered."""
-    sys.stdout.flush()
-
-
 def refused(error: OSError) -> OutputError:
-    """The error that says what stdout refused; nothing is written there any more, not even at the end."""
+    """The error for a stdout that failed. Later output goes nowhere, so that the end of the process does not fail."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    return OutputError(
-        f"the output cannot be written ({error.strerror or error})",
-        "write the output to another place; a verb that changes a group has made the change: look at the group before "
-        "you run it again",
-    )
+    return OutputError(f"the output cannot be written ({error.strerror or error})")

@@ -1,37 +1,36 @@
 """Views as tables for people; decides widths and words, no numbers."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Literal
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from rich.console import Console
+from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from coordinator.cli.printing import moment, printable, seconds
-from coordinator.group_state import Event
-from coordinator.operations.gaps import PartitionGaps
+from coordinator.cli.printing import counted, moment, printable, say, seconds
+from coordinator.operations.gaps import Gap, PartitionGaps
 from coordinator.operations.key_owner import KeyOwner
 from coordinator.operations.reset_plan import Move
-from coordinator.operations.views import GroupView, GrowthView, LaneView, PartitionView
+from coordinator.operations.top_view import Lane, MemberActivity, TopView
+from coordinator.operations.views import GroupView, GrowthView, PartitionView
+from coordinator.plan.poison import Strike
+from coordinator.reports.lane_lines import CostKind, LaneLine
 
 PIPED_WIDTH = 200
-"""Columns where there is no terminal to ask: every row stays one line, for `grep` and `awk`."""
+"""Columns where there is no terminal: every row stays one line, for `grep` and `awk`."""
 
 WIDE = 120
 """From this width on a hash range stands in one line."""
 
-HALF_RANGE = 17
-"""Columns of `lo-`, so that it is never broken elsewhere."""
-
-MEMBER_ID = 10
-"""Columns of a member's id, the very thing one looks for."""
-
 MOST_RANGES = 1_000
-"""Offset ranges that a cell shows: drawing takes longer than finding them, and nobody reads more."""
+"""Offset ranges that a cell shows: to draw them takes longer than to find them."""
 
-_LEAST = {"HASHES": HALF_RANGE, "MEMBER": MEMBER_ID}
+MOST_LIMITED = 20
+"""Lanes that `describe` shows."""
+
+_LEAST = {"HASHES": 17, "MEMBER": 10}  # a range breaks only behind `lo-`, and a member's id never
 _TEXTS = {"MEMBER", "HOST", "APPLICATION", "LABELS", "STATE", "TOPIC", "HASHES", "MISSING", "KEY HASH", "DONE ABOVE"}
 _TEXTS |= {"AT", "SLOWEST LANE", "WHY"}
+_NO_GAP = Gap("", 0, ("nothing",))
 
 
 def stdout() -> Console:
@@ -42,79 +41,81 @@ def stdout() -> Console:
 
 def print_group(group: GroupView, console: Console) -> None:
     """The group in some lines, a table of its members, a table of its lanes."""
-    for line in _about(group):
-        console.print(line_of(line))
+    console.print(*map(line_of, _about(group)), sep="\n")
     if group.members:
         console.print(_members(group))
     console.print(_lanes(group, console.width >= WIDE) if group.partitions else line_of("No positions yet."))
 
 
-def print_gaps(partitions: Sequence[PartitionGaps], console: Console) -> None:
+def print_gaps(partitions: Sequence[PartitionGaps]) -> None:
     """A row for each gap, and one for a partition without any."""
-    table = table_of("TOPIC", "PARTITION", "STABLE", "HASHES", "MISSING")
-    for p in partitions:
-        for gap in p.gaps:
-            add_row(table, p.topic, str(p.partition), str(p.stable), gap.hashes, _ranges(gap.missing))
-        if not p.gaps:
-            add_row(table, p.topic, str(p.partition), str(p.stable), "", "nothing")
-    console.print(table)
+    rows = (
+        (p.topic, p.partition, p.stable, gap.hashes, _ranges(gap.missing))
+        for p in partitions
+        for gap in p.gaps or (_NO_GAP,)
+    )
+    stdout().print(_table("TOPIC, PARTITION, STABLE, HASHES, MISSING", rows))
 
 
-def print_owners(owners: Sequence[KeyOwner], console: Console) -> None:
+def print_owners(owners: Sequence[KeyOwner]) -> None:
     """A row for each partition that the key may be in."""
-    table = table_of("TOPIC", "PARTITION", "KEY HASH", "HASHES", "POSITION", "DONE ABOVE", "MEMBER", "HOST")
-    for o in owners:
-        cells = (o.key_hash, o.hashes, str(o.position), _ranges(o.done_above) or "-", o.member or "nobody")
-        add_row(table, o.topic, f"{o.partition}{' *' if o.usual else ''}", *cells, o.host or "-")
-    console.print(table)
+    columns = "TOPIC, PARTITION, KEY HASH, HASHES, POSITION, DONE ABOVE, MEMBER, HOST"
+    rows = ((o.topic, _starred(o.partition, o.usual), o.key_hash, o.hashes, o.position, *_of_owner(o)) for o in owners)
+    stdout().print(_table(columns, rows))
     if any(o.usual for o in owners):
-        console.print(line_of("* the partition that Kafka's default partitioner chooses for this key"))
+        say("* the partition that Kafka's default partitioner chooses for this key")
 
 
-def _ranges(offsets: Sequence[str]) -> str:
-    """Offset ranges of one cell, and how many more there are."""
-    more = len(offsets) - MOST_RANGES
-    return " ".join(offsets[:MOST_RANGES]) + (f" and {more} more: --json shows all" if more > 0 else "")
+def _of_owner(o: KeyOwner) -> Sequence[str]:
+    return _ranges(o.done_above) or "-", o.member or "nobody", o.host or "-"
 
 
-def print_events(events: Iterable[Event], console: Console) -> None:
-    """A line for each event: when, what, who, why, and the key ranges that changed hands."""
-    for e in events:
-        said = f"{e.why}: {e.ranges}" if e.why and e.ranges else e.why or e.ranges
-        console.print(line_of(f"{moment(e.at_ms)} {e.kind:9} {e.member or '-':10} {said}"), soft_wrap=True)
-
-
-def print_moves(moves: Sequence[Move], console: Console, *, done: bool) -> None:
+def print_moves(moves: Sequence[Move], *, done: bool) -> None:
     """A row for each partition that a reset would move, or has moved if it is `done`."""
-    table = table_of("TOPIC", "PARTITION", *(("WAS", "IS NOW") if done else ("STABLE", "RESET TO")), "BY")
-    for m in moves:
-        add_row(table, m.topic, str(m.partition), str(m.before), f"{m.after}{' *' if m.clipped else ''}", _by(m))
-    console.print(table)
+    columns = f"TOPIC, PARTITION, {'WAS, IS NOW' if done else 'STABLE, RESET TO'}, BY"
+    rows = ((m.topic, m.partition, m.before, _starred(m.after, m.clipped), f"{m.after - m.before:+d}") for m in moves)
+    stdout().print(_table(columns, rows))
     if any(m.clipped for m in moves):
-        console.print(line_of("* the nearest offset that the log has"))
+        say("* the nearest offset that the log has")
 
 
-def _by(move: Move) -> str:
-    return f"{move.after - move.before:+d}"
+def print_limited(lanes: Sequence[Lane]) -> None:
+    """The first of the lanes that a bound limits; nothing if there are none."""
+    if lanes:
+        more = f", the first {MOST_LIMITED}" if len(lanes) > MOST_LIMITED else ""
+        say(f"{len(lanes)} {'lane is' if len(lanes) == 1 else 'lanes are'} held back{more}:")
+        stdout().print(_activities(lanes[:MOST_LIMITED]))
 
 
-def print_policy(fields: Mapping[str, str], console: Console) -> None:
-    """A line for each policy."""
-    for name, value in fields.items():
-        console.print(line_of(f"{name}={value}"), soft_wrap=True)
+def print_strikes(strikes: Sequence[Strike]) -> None:
+    """A row for each strike."""
+    columns = "TOPIC, PARTITION, HASHES, OFFSET, STRIKES, STATE, AT, MEMBER"
+    state = {True: "parked", False: "tried alone"}
+    rows = (
+        (*s.tp, s.hashes, s.offset, s.count, state[s.parked], moment(s.at_ms, "seconds"), s.member) for s in strikes
+    )
+    stdout().print(_table(columns, rows) if strikes else "Nothing is parked.")
 
 
-def _about(group: GroupView) -> list[str]:
+def activity(seen: TopView, most_lanes: int) -> Group:
+    """A line, a table of members, a table of the first lanes."""
+    rate = sum(m.rate for m in seen.members if m.ago_s is not None and m.state == "working")
+    about = f"Group {seen.group!r}: {seen.state}, {rate:.0f} records/s in the last batches of its members"
+    more = len(seen.lanes) - most_lanes
+    rest = line_of(f"and {counted(more, 'lane')} more" if more > 0 else "")
+    return Group(line_of(about), _at_work(seen.members), _activities(seen.lanes[:most_lanes]), rest)
+
+
+def _about(group: GroupView) -> Iterator[str]:
     made = f", generation {group.generation} by {group.assignor}" if group.generation else ""
-    told = [f"Group {group.group!r}: {group.state}{made}"]
+    yield f"Group {group.group!r}: {group.state}{made}"
     if group.recovering_ms:
-        told.append(f"Recovering from a loss of state; ends in {seconds(group.recovering_ms)}")
+        yield f"Recovering from a loss of state; ends in {seconds(group.recovering_ms)}"
     if group.reset:
-        told.append(f"Reset epoch {group.reset}")
+        yield f"Reset epoch {group.reset}"
     if group.policy:
-        told.append("Policy: " + ", ".join(f"{name}={value}" for name, value in sorted(group.policy.items())))
-    told += [_growth(growth) for growth in group.growths if growth.waiting or not growth.ordered]
-    return told
+        yield "Policy: " + ", ".join(f"{name}={value}" for name, value in sorted(group.policy.items()))
+    yield from (_growth(growth) for growth in group.growths if growth.waiting or not growth.ordered)
 
 
 def _growth(growth: GrowthView) -> str:
@@ -127,13 +128,13 @@ def _growth(growth: GrowthView) -> str:
 
 
 def _members(group: GroupView) -> Table:
-    of_driver = ("HOST", "DRIVER PID", "READER PID", "CAPACITY")
-    table = table_of("MEMBER", "STATE", *of_driver, "LEASE", "APPLICATION", "LABELS")
-    for member in group.members:
-        said = [member.fields.get(name, "-") for name in ("host", "driver_pid", "pid", "capacity", "application")]
-        left = seconds(member.lease_left_ms) if member.lease_left_ms else "ended"
-        add_row(table, member.id, member.state, *said[:-1], left, said[-1], _labels(member.fields))
-    return table
+    columns = "MEMBER, STATE, HOST, DRIVER PID, READER PID, CAPACITY, LEASE, APPLICATION, LABELS"
+    rows = []
+    for m in group.members:
+        *place, application = (m.fields.get(x, "-") for x in ("host", "driver_pid", "pid", "capacity", "application"))
+        lease = seconds(m.lease_left_ms) if m.lease_left_ms else "ended"
+        rows.append((m.id, m.state, *place, lease, application, _labels(m.fields)))
+    return _table(columns, rows)
 
 
 def _labels(fields: Mapping[str, str]) -> str:
@@ -142,39 +143,64 @@ def _labels(fields: Mapping[str, str]) -> str:
 
 
 def _lanes(group: GroupView, in_one_line: bool) -> Table:
-    table = table_of("TOPIC", "PARTITION", "STABLE", "END", "LAG", "GAPS", "HASHES", "POSITION", "LANE LAG", "MEMBER")
-    for partition in group.partitions:
-        for i, lane in enumerate(partition.lanes):
-            cells = _partition_cells(partition) if i == 0 else ("",) * 6
-            hashes = line_of(lane.hashes) if in_one_line else Text("-\n").join(map(line_of, lane.hashes.split("-")))
-            add_row(table, *cells, hashes, *_lane_cells(lane))
-    return table
+    columns = "TOPIC, PARTITION, STABLE, END, LAG, GAPS, HASHES, POSITION, LANE LAG, MEMBER"
+    return _table(columns, (row for partition in group.partitions for row in _lane_rows(partition, in_one_line)))
 
 
-def _partition_cells(p: PartitionView) -> tuple[str, ...]:
-    return p.topic, str(p.partition), str(p.stable), _number(p.end), _number(p.lag), str(p.gaps)
+def _lane_rows(p: PartitionView, in_one_line: bool) -> Iterator[Sequence[object]]:
+    """A row for each lane; the cells of the partition stand in the first."""
+    cells: tuple[object, ...] = (p.topic, p.partition, p.stable, p.end, p.lag, p.gaps)
+    for lane in p.lanes:
+        hashes = lane.hashes if in_one_line else Text("-\n").join(map(Text, lane.hashes.split("-")))
+        yield *cells, hashes, lane.position, lane.lag, lane.member or "nobody"
+        cells = ("",) * len(cells)
 
 
-def _lane_cells(lane: LaneView) -> tuple[str, ...]:
-    return str(lane.position), _number(lane.lag), lane.member or "nobody"
+def _activities(lanes: Iterable[Lane]) -> Table:
+    columns = "TOPIC, PARTITION, HASHES, POSITION, LAG, LAG S, RATE, MS/RECORD, QUOTA, WHY, MEMBER"
+    rows = (
+        (*x.tp, x.hashes, x.position, x.lag, x.behind_s, f"{x.rate:g}", _cost(x), x.quota, x.why, member)
+        for member, x in lanes
+    )
+    return _table(columns, rows)
 
 
-def _number(value: int | None) -> str:
-    return "-" if value is None else str(value)
+def _cost(x: LaneLine) -> str:
+    return "-" if x.cost is CostKind.UNKNOWN else f"{'~' if x.cost is CostKind.GUESSED else ''}{x.record_ms:g}"
 
 
-def table_of(*columns: str) -> Table:
-    """A table without lines; which columns are text is decided here."""
+def _at_work(members: Iterable[MemberActivity]) -> Table:
+    columns = "MEMBER, STATE, LANES, SLOW %, BATCH S, RATE, AGO S, SLOWEST LANE"
+    rows = (
+        (m.id, m.state, m.lanes, m.slow_percent, f"{m.seconds:.1f}", f"{m.rate:g}", _whole(m.ago_s), m.slowest)
+        for m in members
+    )
+    return _table(columns, rows)
+
+
+def _ranges(offsets: Sequence[str]) -> str:
+    """Offset ranges of one cell, and how many more there are."""
+    more = len(offsets) - MOST_RANGES
+    return " ".join(offsets[:MOST_RANGES]) + (f" and {more} more: --json shows all" if more > 0 else "")
+
+
+def _whole(number: float | None) -> str | None:
+    return None if number is None else f"{number:.0f}"
+
+
+def _starred(number: int, star: bool) -> str:
+    return f"{number}{' *' if star else ''}"
+
+
+def _table(columns: str, rows: Iterable[Sequence[object]]) -> Table:
+    """A table without lines, whose cells are made harmless by `line_of`; `-` is a value that is not known."""
     table = Table(box=None, padding=(0, 1, 0, 0), header_style="bold")
-    for column in columns:
-        justify: Literal["left", "right"] = "left" if column in _TEXTS else "right"
-        table.add_column(column, justify=justify, overflow="fold", min_width=_LEAST.get(column))
+    for column in columns.split(", "):
+        least = _LEAST.get(column)
+        table.add_column(column, justify="left" if column in _TEXTS else "right", overflow="fold", min_width=least)
+    for row in rows:
+        table.add_row(*("-" if x is None else x if isinstance(x, Text) else line_of(str(x)) for x in row))
     return table
-
-
-def add_row(table: Table, *cells: str | Text) -> None:
-    """A row; texts are made harmless by `line_of`."""
-    table.add_row(*(cell if isinstance(cell, Text) else line_of(cell) for cell in cells))
 
 
 def line_of(text: str) -> Text:

@@ -1,4 +1,4 @@
-"""Errors in the words of the command: flags and properties in the place of a query's options."""
+"""Errors in the words of the command: flags and properties in place of a query's options."""
 
 import re
 from collections.abc import Collection
@@ -25,9 +25,9 @@ _FLAGS = (
 
 
 def line(error: CoopKafkaError, properties: Collection[str]) -> str:
-    """The error in one line; `properties` are the names of Kafka's client, which a query's options begin with `kafka.`.
+    """The error in one line; `properties` are the names of Kafka's client, which a query writes with `kafka.`.
 
-    Only remedies and what the user wrote are put in other words: elsewhere a name may be that of a group.
+    Only remedies and texts about configuration change: elsewhere the same name may be that of a group.
     """
     what = _as_flags(error.what, properties) if isinstance(error, ConfigurationError) else error.what
     return " ".join(str(type(error)(what, _as_flags(error.remedy, properties))).split())

@@ -1,1 +1,1 @@
-"""The Commit API, for members that acknowledge by themselves."""
+"""The Commit API, for members that acknowledge records by themselves."""

@@ -1,7 +1,4 @@
-"""Collects what was done and commits it when it has become much (`max.num.ranges.to.commit`).
-
-Knows the Commit API only. Safe for several threads: while one commits, the others wait.
-"""
+"""Collects offsets that are done, and commits them once there are many ranges (`max.num.ranges.to.commit`)."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,34 +11,32 @@ from coordinator.subscription import TopicPartition
 
 
 class Acknowledger:
-    """Acknowledge records one by one; `flush` at the end, and whenever what is done should count."""
+    """Acknowledge records one by one, then `flush`. Safe for several threads: one commits, the others wait."""
 
-    def __init__(self, commits: CommitApi, max_ranges: int | None = None) -> None:
-        """Commits to `commits` once more than `max_ranges` ranges are collected (default: as the query said)."""
+    def __init__(self, commits: CommitApi) -> None:
         self._commits = commits
-        self._most = commits.max_ranges if max_ranges is None else max_ranges
         self._done: dict[TopicPartition, list[OffsetRange]] = {}
-        self._lock = Lock()  # of what is collected: a commit replaces it
+        self._lock = Lock()  # of the collected ranges: a commit replaces them
 
     def done(self, tp: TopicPartition, offsets: OffsetRange) -> Committed | None:
-        """Those offsets are done; the answer if this was what had to be committed. Raises what `commit` raises."""
+        """Acknowledge offsets. Returns the answer if this call commits. Raises the errors of `commit`."""
         with self._lock:
             collected = self._done.setdefault(tp, [])
             if collected and collected[-1].until == offsets.start:
                 collected[-1] = OffsetRange(collected[-1].start, offsets.until)
             else:
                 collected.append(offsets)
-            return self._flush(tp) if len(collected) > self._most else None
+            return self._flush(tp) if len(collected) > self._commits.max_ranges else None
 
     def flush(self) -> dict[TopicPartition, Committed]:
-        """Commit all that is collected; what cannot be committed yet stays collected. Raises what `commit` raises."""
+        """Commit all collected ranges; those that Redis refuses stay collected. Raises the errors of `commit`."""
         with self._lock:
             return {tp: self._flush(tp) for tp in list(self._done)}
 
     def _flush(self, tp: TopicPartition) -> Committed:
-        """Commit from the lowest offset on, in as many calls as it takes; at the cap as much as still fits.
+        """Commit from the lowest offset on, in several calls if needed; at the cap, as many ranges as still fit.
 
-        What nobody can have read stays collected, and is refused once all below it is committed.
+        Offsets that the member cannot have read stay collected. The error comes after all lower ones are committed.
         """
         left, most, answers = union(self._done[tp]), RANGES_MAX, list[Committed]()
         beyond, refused = tuple[OffsetRange, ...](), None
@@ -59,7 +54,7 @@ class Acknowledger:
                     raise
                 most = len(now) // 2
                 continue
-            except IndividualCommitTooOldError:  # it counts already
+            except IndividualCommitTooOldError:  # all of it was committed before
                 if now == left and not answers and not refused:
                     del self._done[tp]
                     raise
@@ -72,6 +67,6 @@ class Acknowledger:
 
 
 def _in_one(answers: Sequence[Committed]) -> Committed:
-    """The answer to several commits of one partition, one after the other."""
+    """One answer for several commits of one partition, in their order."""
     refused = sorted({hashes for answer in answers for hashes in answer.refused})
     return replace(answers[-1], duplicates=sum(a.duplicates for a in answers), refused=tuple(refused))

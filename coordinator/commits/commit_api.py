@@ -1,10 +1,7 @@
 """The Commit API: a member that acknowledges records by itself commits offset ranges.
 
-    offsets  |====|    |===|      the ranges of the call
-    hashes                         x what the member owns at the lane epochs it acted for
-
-For any Python that processes a member's records, with or without Spark: the user's driver, a worker,
-a service beside it. Owns no lease and joins nothing; the member's own process does. Knows nothing of Kafka.
+Any Python process can use it, with or without Spark: the user's driver, a worker, a service beside it. It neither
+joins the group nor holds a lease: the member's own process does. It uses no Kafka client.
 """
 
 import json
@@ -13,7 +10,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
-from types import TracebackType
 from typing import Any, NoReturn, Self
 
 from coordinator import verdicts
@@ -45,24 +41,24 @@ from coordinator.subscription import TopicPartition
 _log = logging.getLogger(__name__)
 RANGES_MAX = 60_000  # of one call: 1 MB at 16 bytes a range
 NO_OFFSET = -1
-TIMEOUT_S = 10.0  # no lease hangs on it, and 60,000 ranges take their time
+TIMEOUT_S = 10.0  # of a call of Redis: no lease depends on it, and 60,000 ranges take long
 
 
 @dataclass(frozen=True, slots=True)
 class Committed:
     """The answer to a commit."""
 
-    stable: int  # the partition's stable offset: everything before it is done
+    stable: int  # the partition's stable offset: all records before it are done
     held: int  # individual commits that the partition holds now
-    duplicates: int  # ranges of the call that had been done already
-    refused: tuple[HashRange, ...]  # hashes that the member does not own at that lane epoch any more: not committed
+    duplicates: int  # ranges of the call that were committed before
+    refused: tuple[HashRange, ...]  # not committed: the member no longer owns these hashes at that lane epoch
 
 
 class CommitApi(AbstractContextManager["CommitApi"]):
     """Commits of one life of one member; safe for several threads.
 
-    Lane epochs are as of the moment it was made: make one for each batch (`of_offset`), or again after ranges moved
-    (`of_member`). A commit for lanes that the member has lost since is refused, never misplaced.
+    It keeps the lane epochs of the moment at which you make it. Make one for each batch (`of_offset`), or a new one
+    after ranges moved (`of_member`). Redis refuses commits for lanes that the member has lost since.
     """
 
     def __init__(self, client: RedisClient, verbs: CommitVerbs, standing: Standing, fields: Mapping[str, str]) -> None:
@@ -72,7 +68,7 @@ class CommitApi(AbstractContextManager["CommitApi"]):
 
     @classmethod
     def of_offset(cls, redis_url: str, offset: str | Mapping[str, Any]) -> Self:
-        """For what a batch reads: `offset` is the JSON of its end, as in the checkpoint's `offsets` folder.
+        """For the lanes of a batch: `offset` is the JSON of its end, as in the checkpoint's `offsets` folder.
 
         Raises `CheckpointMismatchError`, `UnknownGroupError`, `StoreError`.
         """
@@ -85,7 +81,7 @@ class CommitApi(AbstractContextManager["CommitApi"]):
 
     @classmethod
     def of_member(cls, redis_url: str, group: str, member: str) -> Self:
-        """For all that a member owns at this moment, up to the log ends that Redis holds.
+        """For all ranges that a member owns at this moment, up to the log ends in Redis.
 
         Raises `UnknownGroupError`, `StoreError`.
         """
@@ -117,15 +113,16 @@ class CommitApi(AbstractContextManager["CommitApi"]):
         offset: int = NO_OFFSET,
         lanes: Iterable[Owned] | None = None,
     ) -> Committed:
-        """Commit offset ranges of a partition, for all lanes of it or for those given; the stable offset after it.
+        """Commit offset ranges of a partition, for the given lanes or for all of them.
 
-        Ranges are half-open and, joined where they touch, at most 60,000. Without any, `offset` says that everything
-        before it is done; with some it must stay -1 (`CorruptCommitError`). All is committed or nothing, but for lanes
-        that were lost since (`refused`). A lane whose batch reads less than its neighbours takes only what it reads.
-        Repeating a commit changes nothing; it is counted and logged.
-        Raises `CommitBeyondReadError` for offsets that nobody can have read, 88 `IndividualCommitNotAllowedError`, 91
-        `IndividualCommitTooOldError` (its `stable` says where to catch up), 92 `MaxIndividualCommitReachedError`,
-        `TooManyRangesError`, `FencedMemberError`, `GroupRecoveringError`, `StoreError`.
+        Ranges are half-open, and at most 60,000 after touching ranges are joined. Without ranges, all offsets before
+        `offset` are done; with ranges, `offset` must be -1 (`CorruptCommitError`). The call commits all or nothing,
+        except for lost lanes (`refused`). A lane takes only offsets that its batch reads.
+        A repeated commit changes nothing; it is counted and logged.
+        Raises `CommitBeyondReadError` for offsets that the member cannot have read, 88
+        `IndividualCommitNotAllowedError`, 91 `IndividualCommitTooOldError` (`stable` is the offset to go on from), 92
+        `MaxIndividualCommitReachedError`, `TooManyRangesError`, `FencedMemberError`, `GroupRecoveringError`,
+        `StoreError`.
         """
         wanted = _offsets(ranges, offset)
         of_lanes = _disjoint(self.lanes.get(tp, ()) if lanes is None else lanes)
@@ -138,7 +135,7 @@ class CommitApi(AbstractContextManager["CommitApi"]):
         return Committed(outcome.stable, outcome.held, outcome.repeated, tuple(x.hashes for x in outcome.refused))
 
     def reserve(self, tp: TopicPartition, worker: str, offsets: OffsetRange, state: str, lease_ms: int) -> Turn:
-        """What `ordered_commits` asks: reserve offsets for a worker, and whether their turn has come."""
+        """Reserve offsets for a worker of `ordered_commits`. The answer says whether their turn has come."""
         with self._verdicts():
             reach = self._standing.reach(tp)
             turn = self._verbs.reserve(self._standing.caller, tp, worker, offsets, state, lease_ms, reach)
@@ -150,12 +147,8 @@ class CommitApi(AbstractContextManager["CommitApi"]):
         """Drop the connections."""
         self._client.close()
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
-
-    # ------------------------------------------------------------------------------------------
 
     @contextmanager
     def _verdicts(self) -> Iterator[None]:
@@ -164,12 +157,12 @@ class CommitApi(AbstractContextManager["CommitApi"]):
             yield
         except verdicts.Fenced:
             raise FencedMemberError(
-                f"member {member} of group {group!r} has joined again since this offset, in another life",
-                "make a new CommitApi from an offset of that life",
+                f"another life of member {member} of group {group!r} has joined",
+                "make a new CommitApi from a later offset of the member",
             ) from None
         except verdicts.Verdict as verdict:
             raise GroupRecoveringError(
-                f"group {group!r} is being recovered after a loss of state ({verdict or 'all members join again'})",
+                f"group {group!r} is recovering from a loss of state ({verdict or 'all members join again'})",
                 "make a new CommitApi from a later offset; commits that Redis still holds stay valid",
             ) from None
 
@@ -186,9 +179,7 @@ class CommitApi(AbstractContextManager["CommitApi"]):
             case "TOO_OLD":
                 _log.warning("%s lies wholly below the stable offset %d", what, outcome.stable)
                 raise IndividualCommitTooOldError(
-                    f"{what} lies wholly below the stable offset {outcome.stable}",
-                    f"nothing is lost; go on from offset {outcome.stable}",
-                    outcome.stable,
+                    f"{what} lies wholly below the stable offset {outcome.stable}", stable=outcome.stable
                 )
             case "FULL":
                 raise MaxIndividualCommitReachedError(
@@ -208,13 +199,8 @@ class CommitApi(AbstractContextManager["CommitApi"]):
                 "commit only offsets of this batch; commit later ones with the offset of the batch that reads them",
                 reach,
             )
-        return CommitBeyondReadError(
-            f"{what} includes offset {reach}, which is not below the log end in Redis"
-            if reach
-            else f"{what}: Redis has no log end of this partition",
-            "commit records that the member has received; the member stores the log ends before it plans a batch",
-            reach,
-        )
+        why = f" includes offset {reach}, which is not below the log end in Redis"
+        return CommitBeyondReadError(what + (why if reach else ": Redis has no log end of this partition"), reach=reach)
 
     def _named(self, tp: TopicPartition) -> str:
         return f"commit of {tp} in group {self._verbs.group!r}"
@@ -239,17 +225,12 @@ def _number(fields: Mapping[str, str], name: str, default: int) -> int:
 
 def _offsets(ranges: Sequence[OffsetRange], offset: int) -> Offsets:
     if ranges and offset != NO_OFFSET:
-        raise CorruptCommitError(f"the commit has offset ranges and also offset {offset}", "leave offset at -1")
+        raise CorruptCommitError(f"the commit has offset ranges and also offset {offset}")
     if not ranges and offset < 1:
-        raise CorruptCommitError(
-            f"the commit has no offset ranges, and {offset} is not an offset", "give ranges or an offset"
-        )
+        raise CorruptCommitError(f"the commit has no offset ranges, and {offset} is not an offset")
     wanted = union(ranges) if ranges else (OffsetRange(0, offset),)
     if len(wanted) > RANGES_MAX:
-        raise TooManyRangesError(
-            f"the commit has {len(wanted)} offset ranges; the limit of one call is {RANGES_MAX}",
-            "divide the list among several calls",
-        )
+        raise TooManyRangesError(f"the commit has {len(wanted)} offset ranges; the limit of one call is {RANGES_MAX}")
     return wanted
 
 

@@ -1,1 +1,1 @@
-"""What lanes cost, and what follows for how much of them is read and where they are cut. Pure."""
+"""Learns the cost of lanes, and decides how much of each lane is read and where lanes are cut. Pure."""

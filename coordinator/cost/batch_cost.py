@@ -1,4 +1,4 @@
-"""One finished batch as the planner learns from it: its lanes, what each read, and how long it took.
+"""The cost of one finished batch: its lanes, the records that each read, and the time that it took.
 
 Pure values. A lane here is a hash range of one partition with the offsets that the batch read of it.
 """
@@ -22,28 +22,28 @@ LaneId = tuple[TopicPartition, HashRange]
 
 
 def touch(some: LaneId, other: LaneId) -> bool:
-    """Whether two lanes have hashes of a partition in common."""
+    """Whether two lanes share hashes of a partition."""
     return some[0] == other[0] and some[1].intersection(other[1]) is not None
 
 
 def cell_in(profiles: Profiles, lane: LaneId) -> Cell:
-    """What is known of a lane."""
+    """The known cost of a lane."""
     return one(profiles.get(lane[0], UNKNOWN), lane[1])
 
 
 class Load(NamedTuple):
-    """What one lane read in a batch: offsets and records; `cost` is what its task reported, if it did."""
+    """The offsets and records of one lane in a batch; `cost` is its task's report, if one came."""
 
     lane: LaneId
     task: int
     span: int
     rows: float
     cost: SliceCost | None = None
-    parts: tuple[HashRange, ...] = ()  # of lanes that are alike and of which nothing was told, if it is all of these
+    parts: tuple[HashRange, ...] = ()  # the lanes, if this load stands for equal lanes without a report
 
     @property
     def lanes(self) -> "tuple[Load, ...]":
-        """Itself, or the lanes that it is."""
+        """This load, or one load for each of its lanes."""
         if not self.parts:
             return (self,)
         tp, per_hash = self.lane[0], self.rows / self.lane[1].size
@@ -51,25 +51,25 @@ class Load(NamedTuple):
 
     @property
     def of_lanes(self) -> int:
-        """How many lanes it is."""
+        """The number of its lanes."""
         return len(self.parts) or 1
 
     def function_ms(self, concurrency: int) -> float | None:
-        """What the user's function in `read` took of the lane's slot; None where it is not known."""
+        """Time of the user's function in `read` within the lane's slot; None where it is unknown."""
         if self.cost is None or not self.cost.function_ms:
             return None
         return max(self.cost.function_ms / concurrency, max((k.ms for k in self.cost.keys), default=0.0))
 
     @property
     def dear_key(self) -> KeyCost | None:
-        """The key for which the lane may be cut, where the lane had other records too."""
+        """The key for which the lane may be cut, if the lane had records of other keys too."""
         if self.cost is None:
             return None
         key = dearest(self.cost.keys, self.cost.function_ms)
         return key if key and 0 < key.rows < self.cost.rows else None
 
     def without(self, key: KeyCost) -> "Load":
-        """The same but for a key's records."""
+        """The same load without the records of a key."""
         if self.cost is None:
             return self
         keys = tuple(k for k in self.cost.keys if k != key)
@@ -79,17 +79,17 @@ class Load(NamedTuple):
 
 
 def proven_in(profiles: Profiles) -> frozenset[TopicPartition]:
-    """The partitions of which something is known for sure."""
+    """The partitions with a proven or measured cost."""
     return frozenset(tp for tp, profile in profiles.items() for cell in profile if cell.sure)
 
 
-@dataclass(frozen=True)  # without slots, for what is told of it again and again
+@dataclass(frozen=True)  # without slots, for its cached properties
 class BatchCost:
-    """A batch that the sink completed. `work_ms` is the time its slowest slot worked, as far as the clock tells.
+    """A batch that the sink completed. `work_ms` is the time that its slowest slot worked, by the clock.
 
-    `clock_tells` is False where the next call came on Spark's trigger, so that waiting may be in it. `warm` is False
-    where Python workers had to start first: no time in it is that of records. `maybe_waited` is True where the next
-    call came as if on a trigger, if only once: what it took beside its records is not learned from it.
+    `clock_tells` is False where the next call came on Spark's trigger, because the time may include waiting. `warm` is
+    False where Python workers had to start first: then no part of the time is due to records. `maybe_waited` is True
+    where the next call came once as if on a trigger: then the model does not learn the time beside the records.
     """
 
     loads: tuple[Load, ...]
@@ -100,8 +100,8 @@ class BatchCost:
 
     @property
     def reading_ms(self) -> float | None:
-        """What a record took to be read, beginning and end of reading included; None where it is not known."""
-        costs = [x.cost for x in self.told if x.cost is not None and x.cost.finished]
+        """Time to read a record, beginning and end of reading included; None where it is unknown."""
+        costs = [x.cost for x in self.reported if x.cost is not None and x.cost.finished]
         rows = sum(c.rows for c in costs)
         return sum(c.read_ms for c in costs) / rows if rows else None
 
@@ -111,36 +111,36 @@ class BatchCost:
         return tuple(lane for load in self.loads for lane in load.lanes)
 
     @cached_property
-    def told(self) -> tuple[Load, ...]:
-        """The lanes of which a task told what they cost."""
+    def reported(self) -> tuple[Load, ...]:
+        """The lanes whose task reported a cost."""
         return tuple(x for x in self.loads if x.cost is not None)
 
     def exact(self, concurrency: int) -> bool:
-        """Whether a task measured what the user's function took."""
-        return any(x.function_ms(concurrency) is not None for x in self.told)
+        """Whether a task measured the time of the user's function."""
+        return any(x.function_ms(concurrency) is not None for x in self.reported)
 
     @property
     def start_ms(self) -> float | None:
-        """Until half of the tasks handed on their first records, as far as was heard; None where nothing was.
+        """Time until half of the tasks passed on their first records, by their reports; None without reports.
 
-        What comes before is Spark's planning, workers that wake up, connections: no record is the reason. Not the last
-        of the tasks: where there are fewer cores than tasks it waits until others have ended.
+        Before that come Spark's planning, worker starts and connections, which do not depend on records. The last task
+        does not count: with fewer cores than tasks, it waits until others have ended.
         """
-        told: dict[int, float] = {}
-        for load in self.told:
+        first_ms: dict[int, float] = {}
+        for load in self.reported:
             if load.cost is not None and load.cost.handed_ms is not None:
-                told[load.task] = min(load.cost.handed_ms, told.get(load.task, inf))
-        return median_low(told.values()) if told else None
+                first_ms[load.task] = min(load.cost.handed_ms, first_ms.get(load.task, inf))
+        return median_low(first_ms.values()) if first_ms else None
 
     @cached_property
     def fullest(self) -> float:
-        """Records of the task that had most."""
+        """Records of the largest task."""
         return max(self._by_task(attrgetter("rows")), default=0.0)
 
     def beside_ms(self, reading_ms: float, concurrency: int) -> float | None:
-        """What the batch took beside the work on its records; None where that is not known.
+        """Time of the batch beside the work on its records; None where it is unknown.
 
-        Spark's own time, workers, the beginning of each reading: what more records do not make more.
+        Spark's own time, workers, the start of each reading. More records do not increase it.
         """
 
         def ms(load: Load) -> float:
@@ -151,12 +151,12 @@ class BatchCost:
         return max(0.0, self.work_ms - max(self._by_task(ms)))
 
     def expected_ms(self, profiles: Profiles, unknown_ms: float, alike: Collection[LaneId] = ()) -> float:
-        """What the slowest task should have taken by what was known.
+        """The expected time of the slowest task, by the known costs.
 
-        A record of unknown cost takes `unknown_ms`, and so does one of the lanes `alike`, whatever is known.
+        A record of unknown cost takes `unknown_ms`. So does a record of the lanes `alike`, whatever their known cost.
         """
         proven = proven_in(profiles)
-        if not proven:  # mostly, and there may be very many lanes
+        if not proven:  # the common case, with very many lanes
             return unknown_ms * self.fullest
 
         def ms(load: Load) -> float:
@@ -173,11 +173,11 @@ class BatchCost:
         return sum(x.rows for x in self.lanes if touch(x.lane, lane))
 
     def span_of(self, lane: LaneId) -> int:
-        """Offsets that were read of a lane; where it was read in parts, of the longest."""
+        """Offsets that were read of a lane; if it was read in parts, those of the longest part."""
         return max((x.span for x in self.lanes if touch(x.lane, lane)), default=0)
 
     def rows_beside(self, load: Load) -> float:
-        """Records of the rest of its task."""
+        """Records of the other lanes of its task."""
         return sum(x.rows for x in self.loads if x.task == load.task) - load.rows
 
     def _by_task(self, of: Callable[[Load], float]) -> Iterable[float]:
@@ -189,7 +189,7 @@ class BatchCost:
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """A batch that the sink completed, and how long it took, Spark's own time included."""
+    """A batch that the sink completed, and its time, Spark's own time included."""
 
     batch: BatchCost
     took_ms: float

@@ -1,6 +1,6 @@
-"""Where a member cuts lanes by cost, from batch to batch: it remembers what it has cut, when, and of what.
+"""Cuts a member's lanes by cost, from batch to batch. Remembers each cut, its time, and the lane it came from.
 
-The decision itself is `lane_cuts`, which is pure.
+`lane_cuts` makes the decision, and is pure.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -20,13 +20,13 @@ from coordinator.cost.lane_cuts import (
 from coordinator.cost.search import Claim, Search
 
 MERGE_EVERY_MS = 60_000
-"""Between two merges, and between two changes at steady load."""
+"""Time between two merges, and between two changes at steady load."""
 
 STEADY = 5
-"""Batches in a row after which nothing was to be changed: from then on lanes are cut only for what cannot be chance."""
+"""After this many batches in a row without a need to change, lanes are cut only for differences beyond chance."""
 
 PART_EVERY = 6
-"""Batches from one search in a lane that is known as slow to the next: each costs all lanes a part of two batches."""
+"""Batches between two searches in a lane that is known as slow: a search slows all lanes for about two batches."""
 
 
 class Cutter:
@@ -37,14 +37,14 @@ class Cutter:
         self.fixed = fixed
         """Whether the user has fixed the number of lanes: then none is cut."""
         self.cuts: Cuts = {}
-        self._parents: dict[LaneId, float] = {}  # what a record of the lane cost that was cut for this one
+        self._parents: dict[LaneId, float] = {}  # cost of a record in the lane that this lane was cut from
         self._quiet_batches = 0  # without a search
         self._merged_at_ms = self._changed_at_ms = now_ms
         self._unchanged = 0  # batches in a row
         self._steady = False
 
     def finely(self, lanes: Collection[LaneId]) -> dict[LaneId, tuple[LaneId, ...]]:
-        """Each lane in parts so that half of all are enough work for all slots."""
+        """Each lane in parts, so that half of all parts are enough work for all slots."""
         if self.fixed:
             return {lane: (lane,) for lane in lanes}
         most = LANES_PER_SLOT * self._slots / max(1, len({tp for tp, _ in lanes}))
@@ -55,14 +55,14 @@ class Cutter:
         self.cuts = cut_between(self.cuts, families.values())
 
     def alone(self, lane: LaneId, record_ms: float | None) -> bool:
-        """Whether a lane was cut, and its records cost no more than before: there is nobody else in it."""
+        """Whether the lane was cut and its records cost no more than before: then it has one key."""
         parent = self._parents.get(lane)
         return parent is not None and (record_ms or 0.0) <= 1.2 * parent
 
     def cut(self, lanes: Sequence[LaneWork], rate_ms: float | None, now_ms: int, *, exact: bool) -> Search:
-        """Cut one of the lanes of a batch if that is worth it, or merge some; the search among halves, if any.
+        """Cut one lane of a batch if that is worth it, or merge some. Returns the search among halves, if any.
 
-        A record of which nothing is known for sure costs `rate_ms`.
+        A record of unknown cost counts as `rate_ms`.
         """
         self._quiet_batches += 1
         patient = None if not exact and self._quiet_batches < PART_EVERY else _mostly_ms(lanes, rate_ms)
@@ -81,7 +81,7 @@ class Cutter:
             self.cuts, self._merged_at_ms = merged, now_ms
 
     def _note(self, now_ms: int, *, changed: bool, waited: bool) -> None:
-        """What is changed although it should have waited is no steady load any more."""
+        """Note the change. If it was too urgent to wait, the load is not steady."""
         if changed:
             self._unchanged, self._changed_at_ms = 0, now_ms
             self._steady &= not waited
@@ -98,6 +98,6 @@ class Cutter:
 
 
 def _mostly_ms(lanes: Iterable[LaneWork], rate_ms: float | None) -> float | None:
-    """What a record of most lanes costs."""
+    """The cost of a record in most lanes."""
     costs = sorted(c for x in lanes if (c := x.cell.record_ms if x.cell.sure else rate_ms) is not None)
     return costs[len(costs) // 2] if costs else None

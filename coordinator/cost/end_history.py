@@ -1,10 +1,11 @@
-"""When a member saw the log ends pass which offsets: how old the oldest unread record of a lane is.
+"""Records when log ends passed which offsets. From this follows the age of the oldest unread record of a lane.
 
     seen     12:00:00 end 100     12:00:10 end 150     12:00:20 end 300
-    position 120  behind since 12:00:10 (then offset 120 was there), within a look
-    position  90  behind since 12:00:00 or longer: at least
+    position 120  behind since 12:00:10 (offset 120 existed then), precise to one look
+    position  90  behind since 12:00:00 or longer: "at least"
 
-Asks nobody. Never tells less than it is; more by the time between two looks, or a sixth of it.
+Makes no request. The reported age is never too small. It may exceed the true age by the time between two looks, or a
+sixth of it.
 """
 
 from bisect import bisect_right
@@ -15,18 +16,18 @@ from operator import itemgetter
 from coordinator.subscription import TopicPartition
 
 MOST_LOOKS = 128
-"""Looks kept of a partition, about as many as a month needs; with more, those that lie close become one."""
+"""Most looks at one partition, about as many as a month needs; beyond that, looks that are close are joined."""
 
 EVERY_MS = 250
-"""Looks of less time are one."""
+"""Looks within this time are joined."""
 
 CLOSE = 1 / 6
-"""Looks are close that lie apart by no more than this part of the time since."""
+"""Two looks are close if the time between them is at most this part of their age."""
 
 
 @dataclass(slots=True)
 class _Looks:
-    """What was seen of one partition's end: when a stretch of offsets began to come, where it ended, and when."""
+    """The looks at one partition's end: start of a stretch of offsets, its end, and the time."""
 
     seen: list[tuple[int, int, int]] = field(default_factory=list)
 
@@ -40,7 +41,7 @@ class _Looks:
             self.seen = self._thinned(now_ms)
 
     def _thinned(self, now_ms: int) -> list[tuple[int, int, int]]:
-        first, *rest = self.seen  # what is older than the first is older by nobody knows how much
+        first, *rest = self.seen  # the age of older offsets is unknown
         kept: list[tuple[int, int, int]] = []
         for began_ms, end, ended_ms in rest:
             close = bool(kept) and ended_ms - kept[-1][0] <= CLOSE * (now_ms - ended_ms)
@@ -55,15 +56,15 @@ class EndHistory:
     _looks: dict[TopicPartition, _Looks] = field(default_factory=dict)
 
     def saw(self, ends: Mapping[TopicPartition, int], now_ms: int) -> None:
-        """The log ends as they are now."""
+        """Record the current log ends."""
         self._looks = {tp: self._looks.get(tp) or _Looks() for tp in ends}
         for tp, end in ends.items():
             self._looks[tp].add(now_ms, end)
 
     def behind_ms(self, tp: TopicPartition, position: int, now_ms: int) -> tuple[int, bool] | None:
-        """Since when there has been something to read at `position`, and whether it may be longer.
+        """The time since when there are records to read at `position`, and whether it may be longer.
 
-        0 where the position is at the end; None for a partition that was never looked at.
+        0 where the position is at the end; None for a partition without a look.
         """
         looks = self._looks.get(tp)
         if looks is None or not looks.seen:

@@ -1,29 +1,29 @@
-"""The quotas of the next batch and of those before it: which lanes fall behind."""
+"""The quotas of the next batch and of the batches before it, to detect lanes that fall behind."""
 
 from coordinator.cost.batch_cost import LaneId
 from coordinator.cost.quotas import Quota
 
 
 class Granted:
-    """The quotas that were given last, however often; one batch after the other they become those of the past."""
+    """The quotas that were set last, however often. At the end of their batch they become those of the past."""
 
     def __init__(self) -> None:
         self.quotas: tuple[Quota, ...] = ()
-        self._bounds: tuple[int, ...] = ()  # where the lanes begin that are in each of them
-        # Both, as they were for the last batch that ended, and for the one before.
+        self._bounds: tuple[int, ...] = ()  # where the lanes in each quota begin
+        # Both, as they were for the last batch that ended, and for the batch before it.
         self._read: tuple[tuple[Quota, ...], tuple[int, ...]] = (), ()
         self._before: tuple[tuple[Quota, ...], tuple[int, ...]] = (), ()
 
     def give(self, quotas: tuple[Quota, ...], bounds: tuple[int, ...] = ()) -> None:
-        """Quotas of lanes, or of pieces in which lanes begin at these bounds."""
+        """Set the quotas of lanes, or of pieces in which lanes begin at these bounds."""
         self.quotas, self._bounds = quotas, bounds
 
     def ended(self) -> None:
-        """Their batch has ended."""
+        """End the batch of these quotas."""
         self._read, self._before = (self.quotas, self._bounds), self._read
 
     def falling_behind(self) -> frozenset[LaneId]:
-        """The lanes whose lag has not become less since the batch before, and is more than they may read."""
+        """The lanes whose lag is no smaller than in the batch before, and larger than their quota."""
         late = [q for q in self.quotas if q.lag > 2 * q.span]
         before, bounds = self._before if late else ((), ())
         lags = {lane.lane: lane.lag for q in before for lane in q.cut(bounds)}

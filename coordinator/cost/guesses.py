@@ -1,6 +1,6 @@
-"""What the trunk asks of the cost model, and nothing more: guesses cost time when they are wrong, never a record.
+"""The cost model's interface to the member. A wrong guess costs time, never a record.
 
-Ends that tasks decide are to replace what is behind this interface.
+The member uses the modules behind it through this interface only.
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,10 +20,10 @@ from coordinator.telemetry import SliceCost
 
 @dataclass(frozen=True, slots=True)
 class Allowance:
-    """How far each lane may read in the next batch."""
+    """The most that each lane may read in the next batch."""
 
     work: OwnedRanges  # under the ceilings of the quotas
-    quotas: tuple[Quota, ...]  # of each lane, or of pieces of which all may be read
+    quotas: tuple[Quota, ...]  # of each lane, or of pieces that may be read to the end
     cutting: Cutting  # how a plan cuts `work`
 
 
@@ -31,7 +31,7 @@ class Guesses(Protocol):
     """Costs of lanes; on the main thread of the reader's process, like the rest of the member."""
 
     history: EndHistory
-    """When log ends passed which offsets: so how old is what waits."""
+    """When log ends passed which offsets: from this follows the age of unread records."""
 
     def grant(
         self,
@@ -42,13 +42,13 @@ class Guesses(Protocol):
         everything: bool,
         anew: Iterable[LaneId],
     ) -> Allowance:
-        """How much of `work` fits the time budget; before a plan."""
+        """The part of `work` that fits the time budget; called before a plan."""
 
     def pack(self, end: StreamOffset, readable: StreamOffset, *, trial: bool) -> tuple[Task, ...]:
         """The tasks of the batch that ends at `end`; the same again for the same batch."""
 
     def learn(self, offset: StreamOffset, reports: Mapping[Slice, SliceCost]) -> Ended | None:
-        """The batch that ends at `offset` is in the sink; None if it was not this process that handed it out."""
+        """Learn from the batch that ends at `offset` and is in the sink; None if another process ran it."""
 
     def offsets_of_a_record(self, lane: LaneId) -> int:
-        """How many offsets hold about one record of a lane."""
+        """The number of offsets that contain about one record of a lane."""

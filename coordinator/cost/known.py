@@ -1,4 +1,4 @@
-"""What is known of the cost of lanes, as of now: profiles by partition, in which very many lanes are looked up."""
+"""The current known costs of lanes: profiles by partition, with a cache for the lookup of very many lanes."""
 
 from functools import lru_cache
 
@@ -9,19 +9,19 @@ from coordinator.subscription import TopicPartition
 
 
 class Known:
-    """See the module; what is learned comes as new `profiles`."""
+    """The profiles, and cells looked up in them. Each batch brings new `profiles`."""
 
     def __init__(self) -> None:
         self.profiles: dict[TopicPartition, Profile] = {}
-        self._cells: dict[LaneId, Cell] = {}  # of lanes that were asked for, as of ...
+        self._cells: dict[LaneId, Cell] = {}  # cells of requested lanes, valid for ...
         self._cells_of = self.profiles
 
     def profile(self, tp: TopicPartition) -> Profile:
-        """What is known of a partition."""
+        """The known costs of a partition."""
         return self.profiles.get(tp, UNKNOWN)
 
     def cell(self, lane: LaneId) -> Cell:
-        """What is known of a lane."""
+        """The known cost of a lane."""
         if lane[0] not in self.profiles:
             return _unknown(lane[1])
         if self._cells_of is not self.profiles:
@@ -34,5 +34,5 @@ class Known:
 
 @lru_cache(maxsize=16_384)
 def _unknown(hashes: HashRange) -> Cell:
-    """The cell of a lane in a partition of which nothing is known; partitions by the thousand are cut alike."""
+    """The cell of a lane in a partition without known costs. Cached, because thousands of partitions are cut alike."""
     return UNKNOWN[0].within(hashes)

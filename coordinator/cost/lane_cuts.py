@@ -1,12 +1,12 @@
-"""Where lanes are cut by cost: a costly key ends alone in its lane, slots end together, cold lanes merge again.
+"""Decides where lanes are cut by cost: an expensive key gets its own lane, slots end together, cheap lanes merge.
 
-The decision is a pure function of what is known of the lanes of the last batch:
+The decision is a pure function of the known costs of the last batch's lanes:
 
     one key is most of a lane's work      cut on both sides of it
     a slow lane, its keys not known       cut in the middle, and search in both halves
-    the fullest slot takes too long       its heaviest lane that can be cut is cut where its work halves
-    two sides of a cut are alike, and     the cut goes, at most once a minute
-    one slot can well take both
+    the fullest slot takes too long       cut the heaviest of its lanes into halves of equal work
+    two sides of a cut are alike, and     remove the cut, at most once a minute
+    one slot has room for both
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -20,22 +20,22 @@ from coordinator.subscription import TopicPartition
 from coordinator.telemetry import KeyCost, dearest
 
 WORTH_MS = 1_000.0
-"""A batch that takes less is not worth cutting for."""
+"""Shorter batches are not worth a cut."""
 
 UNEVEN = 1.1
-"""The fullest slot may take so much longer than the mean of all ..."""
+"""Cut if the fullest slot takes this many times the mean of all slots ..."""
 
 VERY_UNEVEN = 1.3
-"""... and so much at steady load, while another change is not a minute old: a bit more or less is chance."""
+"""... and this many times at steady load, within a minute after another change: smaller differences are chance."""
 
 COSTLY = 1.3
-"""A lane's records are slow when they cost so many times what healthy ones do."""
+"""A lane's records are slow when they cost this many times a healthy record."""
 
 ALIKE = 1.5
 """Lanes whose records differ by less may merge."""
 
 CRUMB = 0.05
-"""A lane with so little of the mean of slots merges with any neighbour that stays below it: its key is slow no more."""
+"""A lane with less than this part of a slot's mean work is not slow. It merges if both lanes are below the mean."""
 
 LANES_PER_SLOT = 4
 """Most lanes of a partition, for each slot."""
@@ -43,14 +43,14 @@ LANES_PER_SLOT = 4
 
 @dataclass(frozen=True, slots=True)
 class LaneWork:
-    """A lane of the last batch: what is known of it, its work in a batch, and its costliest keys if they are known."""
+    """A lane of the last batch: its known cost, its work in a batch, and its most expensive keys if known."""
 
     lane: LaneId
     cell: Cell
     work_ms: float
     keys: tuple[KeyCost, ...] = ()
-    short: bool = False  # its quota leaves records behind
-    alone: bool = False  # it was cut, and its records cost no more than before: there is nobody else in it
+    short: bool = False  # its quota leaves records unread
+    alone: bool = False  # it was cut, and its records cost no more than before: it has one key
 
     @property
     def hashes(self) -> HashRange:
@@ -63,7 +63,7 @@ Cuts = Mapping[TopicPartition, frozenset[int]]
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The new cuts; and the lane that was parted to find its slow key, with its halves."""
+    """The new cuts; and the lane that was cut to find its slow key, with its halves."""
 
     cuts: Cuts
     changed: bool = False
@@ -80,11 +80,11 @@ def more(
     exact: bool,
     uneven: float = UNEVEN,
 ) -> Decision:
-    """The cuts with those added that the lanes of a batch ask for; one lane is cut at a time.
+    """The cuts, with added cuts for the lanes of a batch; one lane is cut at a time.
 
     The fullest slot may take `uneven` times the mean of all.
 
-    Unless costs are `exact`, a slow lane is not cut to even out slots: which half of it is slow would not be known.
+    Unless costs are `exact`, a slow lane is not cut to even out slots: the slow half would be unknown.
     """
     if sum(x.work_ms for x in lanes) < WORTH_MS:
         return Decision(cuts)
@@ -103,7 +103,7 @@ def more(
 
 
 def fewer(cuts: Cuts, lanes: Sequence[LaneWork], *, slots: int) -> Cuts:
-    """The cuts without those that part lanes which are alike, and cold enough for one slot to take both."""
+    """The cuts without those between similar lanes that have little work: one slot has room for both."""
     mean = sum(x.work_ms for x in lanes) / slots
     kept = {tp: set(bounds) for tp, bounds in cuts.items()}
     ordered = iter(sorted(lanes, key=lambda x: x.lane))
@@ -132,12 +132,12 @@ def _merged(low: LaneWork, high: LaneWork) -> LaneWork:
 
 
 def room(cuts: Cuts, lane: LaneWork, slots: int) -> bool:
-    """Whether the lane can be cut at all, and its partition may have more lanes."""
+    """Whether the lane can be cut, and its partition may have more lanes."""
     return lane.hashes.size > 1 and len(cuts.get(lane.lane[0], ())) + 2 < LANES_PER_SLOT * slots
 
 
 def _around_key(lane: LaneWork, mean: float) -> tuple[int, ...]:
-    """The bounds that leave the lane's costliest key alone, if it stands out and the lane has much work."""
+    """The bounds around the lane's most expensive key, if the key stands out and the lane has much work."""
     key = dearest(lane.keys, lane.work_ms)
     if key is None or lane.work_ms < mean / 2:
         return ()
@@ -145,14 +145,14 @@ def _around_key(lane: LaneWork, mean: float) -> tuple[int, ...]:
 
 
 def _slow(lane: LaneWork, healthy_ms: float | None) -> bool:
-    """Whether it cannot keep up since its records cost more than healthy ones, and not yet which keys."""
+    """Whether the lane falls behind because its records are slow, and its slow keys are unknown."""
     if healthy_ms is None or lane.keys or lane.alone or not lane.short or lane.cell.record_ms is None:
         return False
     return lane.cell.record_ms > COSTLY * healthy_ms
 
 
 def _heaviest_of_fullest(lanes: Sequence[LaneWork], slots: int, most_ms: float, *, exact: bool) -> LaneWork | None:
-    """The lane to cut so that slots end together; None if they do, or nothing can be cut."""
+    """The lane to cut so that slots end together; None if they do, or no lane can be cut."""
     loads: list[tuple[float, int, list[LaneWork]]] = [(0.0, i, []) for i in range(slots)]
     for lane in sorted(lanes, key=lambda x: (-x.work_ms, x.lane)):
         total, i, of_slot = loads[0]
@@ -166,7 +166,7 @@ def _heaviest_of_fullest(lanes: Sequence[LaneWork], slots: int, most_ms: float, 
 
 
 def _half(lane: LaneWork) -> int:
-    """The first hash of the upper half of a lane's work: its costliest keys where they lie, the rest spread evenly."""
+    """The hash that halves a lane's work: expensive keys count at their hash, the rest is spread evenly."""
     spread = max(0.0, lane.work_ms - sum(k.ms for k in lane.keys))
     below, most = 0.0, lane.hashes.size - 1
     for key, ms, _ in sorted(lane.keys):
@@ -181,14 +181,14 @@ def _half(lane: LaneWork) -> int:
 
 
 def finely(lane: LaneId, parts: int) -> tuple[LaneId, ...]:
-    """The lane in so many parts of equal size, or whole if it is too small."""
+    """The lane in this many parts of equal size, or whole if it is too small."""
     tp, hashes = lane
     count = max(1, min(parts, hashes.size))
     return tuple((tp, h) for h in hashes.cut(hashes.lo + i * hashes.size // count for i in range(1, count)))
 
 
 def cut_between(cuts: Cuts, families: Iterable[Sequence[LaneId]]) -> Cuts:
-    """The cuts with those added that part the lanes of each family."""
+    """The cuts, with added cuts between the lanes of each family."""
     after = dict(cuts)
     for (tp, _), *others in families:
         after[tp] = after.get(tp, frozenset()) | {h.lo for _, h in others}

@@ -1,6 +1,6 @@
-"""What a finished batch teaches of the cost of its lanes: how dense, how dear a record, how much to allow next.
+"""Learns from a finished batch: the density of its lanes, the cost of their records, the next allowance.
 
-Exact where the user's function runs in `read`; else the clock says only how long all of it took. Pure.
+Exact where the user's function runs in `read`. Elsewhere only the time of the whole batch is known. Pure.
 """
 
 from dataclasses import replace
@@ -13,24 +13,24 @@ from coordinator.subscription import TopicPartition
 from coordinator.telemetry import KeyCost
 
 NEWEST = 0.5
-"""Weight of the newest batch in what is remembered."""
+"""Weight of the newest batch in an average."""
 
 FEW = 10.0
-"""Records that are remembered at least: where they are rare, one batch without any tells little."""
+"""Least number of records in an average: where records are rare, a batch without any proves little."""
 
 FASTEST_GROWTH = 10.0
-"""A lane may read so many times more after a batch that took less than a tenth of the budget; else twice as much."""
+"""Growth of a lane's allowance after a batch that took less than a tenth of the budget; else it doubles."""
 
 
 def learned(
     profiles: dict[TopicPartition, Profile], batch: BatchCost, *, budget_ms: float, concurrency: int, reading_ms: float
 ) -> dict[TopicPartition, Profile]:
-    """The profiles after a batch; a record takes `reading_ms` to be read, whatever lane it is of.
+    """The profiles after a batch. To read a record takes `reading_ms`, in every lane.
 
-    While workers start, a function teaches only what that cannot explain: that it alone took longer than the budget.
+    While workers start, the time of a function counts only if the function alone took longer than the budget.
     """
     growth = _growth(batch, budget_ms)
-    # All lanes may read so much as the first time.
+    # The first time, all lanes may read the same number of records.
     taught = (x for x in batch.loads if x.cost is not None or growth * x.rows > START_RECORDS * x.of_lanes)
     teaching = [lane for load in taught for lane in load.lanes]
     if not teaching:
@@ -51,28 +51,28 @@ def learned(
 
 
 def _growth(batch: BatchCost, budget_ms: float) -> float:
-    """How many times more lanes may read after a batch; no more after one that began workers and went over budget."""
+    """Growth of the allowance after a batch; 1 if the batch started workers and exceeded the budget."""
     if batch.work_ms > budget_ms and not batch.warm:
         return 1.0
     return FASTEST_GROWTH if batch.work_ms < budget_ms / FASTEST_GROWTH else 2.0
 
 
 def proven(profiles: dict[TopicPartition, Profile], lane: LaneId, record_ms: float) -> dict[TopicPartition, Profile]:
-    """The profiles once a lane is proven to cost so much a record."""
+    """The profiles after the cost of a lane's record is proven."""
     tp, hashes = lane
     change = partial(replace, record_ms=record_ms, sure=True)
     return {**profiles, tp: changed(profiles.get(tp, UNKNOWN), hashes, change)}
 
 
 def cleared(profiles: dict[TopicPartition, Profile], lane: LaneId, rows: float) -> dict[TopicPartition, Profile]:
-    """The profiles once a lane has read so many records and was not slow; it begins again from there."""
+    """The profiles after a lane read this many records and was not slow; it starts again from there."""
     tp, hashes = lane
     change = partial(replace, record_ms=None, sure=False, allowance=max(START_RECORDS, 2 * rows))
     return {**profiles, tp: changed(profiles.get(tp, UNKNOWN), hashes, change)}
 
 
 def forgotten(profiles: dict[TopicPartition, Profile], lane: LaneId) -> dict[TopicPartition, Profile]:
-    """The profiles once nothing is known of what a lane costs; it begins as small as any, as dense as it was."""
+    """The profiles with the cost of a lane unknown. Its allowance is that of a new lane; its density stays."""
     tp, hashes = lane
     change = partial(replace, record_ms=None, sure=False, allowance=START_RECORDS)
     return {**profiles, tp: changed(profiles.get(tp, UNKNOWN), hashes, change)}
@@ -81,9 +81,9 @@ def forgotten(profiles: dict[TopicPartition, Profile], lane: LaneId) -> dict[Top
 def reconsidered(
     profiles: dict[TopicPartition, Profile], batch: BatchCost, *, rate_ms: float, healthy_ms: float
 ) -> dict[TopicPartition, Profile]:
-    """The profiles once lanes that were proven slow are looked at again; at `healthy_ms` a record is not slow any more.
+    """The profiles after a new look at proven slow lanes. At `healthy_ms` a record is not slow any more.
 
-    No lane took longer than its batch. A batch that took longer than all that is known of it blames the slowest.
+    No lane took longer than its batch. If a batch took longer than its known costs, the slowest lane gets the excess.
     """
     known = proven_in(profiles)
     slow = [
@@ -115,19 +115,19 @@ def _learned(cell: Cell, load: Load, growth: float, function_ms: float | None, r
     if function_ms is not None and load.cost is not None and load.cost.rows:
         before = cell.record_ms if cell.sure else None
         cell = replace(cell, record_ms=_smoothed(before, reading_ms + function_ms / load.cost.rows), sure=True)
-        growth = FASTEST_GROWTH  # the budget is kept by the cost itself
+        growth = FASTEST_GROWTH  # the cost itself keeps the budget
     allowance = max(cell.allowance, growth * load.rows)
     return cell if allowance == cell.allowance else replace(cell, allowance=allowance)
 
 
 def _of_key(cell: Cell, key: KeyCost, span: int, reading_ms: float) -> Cell:
-    """What is known of a key that was dear in a lane with others, so that its own lane is right from the beginning."""
+    """The cell of a key that was expensive in a lane with others, so that its own lane starts with the right cost."""
     record_ms = reading_ms + key.ms / key.rows
     return replace(_denser(cell, key.rows, span), record_ms=record_ms, sure=True)
 
 
 def _denser(cell: Cell, rows: int, span: int) -> Cell:
-    """The cell once so many records of it were in `span` offsets: as many count as before, but never less than `FEW`.
+    """The cell after a batch with this many records in `span` offsets. Older records count less, but `FEW` at least.
 
     A lane without any may have some in the next batch.
     """

@@ -1,12 +1,12 @@
-"""What a member has learned of the cost of its lanes, and how it cuts them: one guess, made better batch by batch.
+"""A member's model of the cost of its lanes. It decides how lanes are cut, and improves with each batch.
 
-    profiles   how dense, and how dear a record, over the hash space of each partition
-    rate_ms    what a record costs where all lanes are alike
-    search     suspects that are tried in turn, where only the clock tells
-    stalls     suspects of which few records may take very long
-    cutter     where lanes are cut by cost
+    profiles   density and cost of records, over the hash space of each partition
+    rate_ms    cost of a record where all lanes are alike
+    search     suspects that take turns, where only the time of the whole batch is known
+    stalls     suspects with a few very slow records
+    cutter     cuts of lanes by cost
 
-Holds no clock and does no IO: `now` is an argument. Part of `Steering`.
+Has no clock and does no IO: `now` is an argument. Part of `Steering`.
 """
 
 from collections import deque
@@ -30,11 +30,11 @@ from coordinator.progress.slices import Slice
 from coordinator.subscription import TopicPartition
 
 LONGEST_PEACE_MS = 16 * MERGE_EVERY_MS
-"""The longest time without a new search after lanes have turned out to be alike; it doubles from a minute."""
+"""Longest time without a new search after a search proved lanes alike; the time doubles from a minute."""
 
 
 class CostModel:
-    """See the module."""
+    """The cost model of one member; see the module."""
 
     def __init__(self, budget: Budget, concurrency: int, *, fixed: bool, now_ms: int) -> None:
         self._whole, self._concurrency = budget, concurrency
@@ -43,18 +43,18 @@ class CostModel:
         self._granted = Granted()
         self._search = Search()
         self._stalls = Stalls(fixed=fixed)
-        self._found = False  # a slow lane, by the search that goes on or was the last
+        self._any_slow = False  # whether the current or the last search proved a slow lane
         self._peace_ms, self._peace_until_ms = MERGE_EVERY_MS, 0
-        self._reading_ms: float | None = None  # what a record takes to be read
-        self._seen: deque[Point] = deque(maxlen=LOOK_BACK)  # the last batches, of which the clock tells
-        self._untold = 0  # batches in a row of which the clock tells nothing
+        self._reading_ms: float | None = None  # time to read a record
+        self._seen: deque[Point] = deque(maxlen=LOOK_BACK)  # the last batches whose time counts
+        self._unclear = 0  # batches in a row whose time does not count
         self.overhead_ms = 0.0
-        """What Spark itself takes of a batch with all tasks; it is not in `BatchCost.work_ms` ..."""
+        """Spark's own time for a batch with all tasks; `BatchCost.work_ms` excludes it ..."""
         self.start_ms = 0.0
-        """... nor is what it mostly takes until they hand records on, where tasks tell that."""
+        """... and also excludes the usual time until tasks pass on records, where tasks report that."""
         self.noise_ms = 0.0
-        """By so much batches take more or less than is known why: less is no reason to suspect anybody."""
-        self._beside_ms = 0.0  # what else a batch takes beside the work on records, where tasks have measured that
+        """Usual unexplained difference in the time of batches. A smaller excess is no reason to suspect a lane."""
+        self._beside_ms = 0.0  # time of a batch beside the work on records, where tasks have measured it
         self.rate_ms: float | None = None
 
     # -- before a batch ------------------------------------------------------------------------
@@ -62,21 +62,21 @@ class CostModel:
     def grant(
         self, lanes: Sequence[tuple[TopicPartition, OwnedRange]], ends: Mapping[TopicPartition, int], age_ms: AgeMs
     ) -> None:
-        """Give every lane its quota of the next batch; suspects whose turn it is not get none."""
+        """Set the quota of every lane for the next batch. Suspects that wait get none."""
         waiting = [(tp, p.hashes) for tp, p in lanes if p.waits(ends[tp])] if self.trying else []
         if self._search.groups:
             self._search = self._search.only(waiting)
         of = partial(quotas, ends=ends, cell_of=self.cell, rate_ms=self.rate_ms or 0.0, budget=self._budget)
-        found = of(self._limited(lanes, waiting), search=self._search, age_ms=age_ms)
-        if self._search.groups and not any(q.span for q in found):
+        granted = of(self._limited(lanes, waiting), search=self._search, age_ms=age_ms)
+        if self._search.groups and not any(q.span for q in granted):
             self._search = Search()
-            found = of(self._limited(lanes, waiting), search=self._search, age_ms=age_ms)
-        self._granted.give(tuple(self._stalls.named(found)) if self._stalls.groups else found)
+            granted = of(self._limited(lanes, waiting), search=self._search, age_ms=age_ms)
+        self._granted.give(tuple(self._stalls.named(granted)) if self._stalls.groups else granted)
 
     def _limited(
         self, lanes: Sequence[tuple[TopicPartition, OwnedRange]], waiting: Collection[LaneId]
     ) -> Sequence[tuple[TopicPartition, OwnedRange]]:
-        """The pieces up to where suspects of a stall may read them, once it is clear whose turn it is."""
+        """The pieces, limited for suspects of a stall, after their turn is decided."""
         if not self._stalls.groups:
             return lanes
         self._stalls = self._stalls.ready(waiting, [(tp, p.hashes) for tp, p in lanes], nobody=self.searching)
@@ -88,7 +88,7 @@ class CostModel:
         ends: Mapping[TopicPartition, int],
         bounds: tuple[int, ...],
     ) -> bool:
-        """Give the lanes that begin at `bounds` all there is, if nothing bounds any of them; whether that is so."""
+        """Allow all records of the lanes that begin at `bounds`, and return True, if nothing limits a lane."""
         if self.trying or self._search.doubted or self.cuts:
             return False
         granted = all_there_is(pieces, ends, self.cell, self._known.profile, self.rate_ms or 0.0, self._budget)
@@ -98,32 +98,32 @@ class CostModel:
 
     @property
     def quotas(self) -> tuple[Quota, ...]:
-        """What each lane may read of the batch that was planned last, and why; or pieces of which all may be read."""
+        """The quota of each lane in the batch that was planned last, with its reason; or pieces without a limit."""
         return self._granted.quotas
 
     def cell(self, lane: LaneId) -> Cell:
-        """What is known of a lane."""
+        """The known cost of a lane."""
         return self._known.cell(lane)
 
     def forget(self, lanes: Iterable[LaneId]) -> None:
-        """Know no more what records of these lanes cost."""
+        """Forget the cost of the records of these lanes."""
         for lane in lanes:
             if lane[0] in self._known.profiles:
                 self._known.profiles, self._search = forgotten(self._known.profiles, lane), Search()
 
     @property
     def _budget(self) -> Budget:
-        """What is left of the budget for records, at least half of it."""
+        """The budget without Spark's own time, at least half of the budget."""
         whole = self._whole.ms
         return replace(self._whole, ms=max(whole / 2, whole - self.start_ms - self.overhead_ms - self._beside_ms))
 
     @property
     def cuts(self) -> Cuts:
-        """Where lanes are cut by cost."""
+        """The cuts of lanes by cost."""
         return self._cutter.cuts
 
     def bounds(self, tp: TopicPartition) -> frozenset[int]:
-        """Where lanes of a partition are cut, suspects of a stall included."""
+        """The cuts of a partition's lanes, suspects of a stall included."""
         return self.cuts.get(tp, frozenset()) | self._stalls.bounds(tp)
 
     @property
@@ -137,52 +137,52 @@ class CostModel:
         return bool(self._search.groups)
 
     def busy_with_slow(self, batch: BatchCost) -> bool:
-        """Whether lanes that are slow, or are tried, may be why a batch took as long as it did."""
+        """Whether slow lanes, or suspects on trial, may explain the time of a batch."""
         tried = self.searching or self._stalls.turn is not None or batch.work_ms > STALL * self._budget.ms
         return tried or batch.expected_ms(self._known.profiles, 0.0) > self._budget.ms / 4
 
     def work_ms(self, s: Slice) -> float:
-        """What a slice should take; in proportion to its records while nothing is known."""
+        """The expected time of a slice; in proportion to its records while no cost is known."""
         lane, tried = s.lane, self.searching and s.lane in self._search.trial
         if tried and self._search.alone(self._budget.slots):
             return ASIDE * self._budget.ms
         cell = self.cell(lane)
-        ms = self.rate_ms if tried or cell.record_ms is None else cell.record_ms  # on trial it is healthy until then
+        ms = self.rate_ms if tried or cell.record_ms is None else cell.record_ms  # a suspect on trial counts as healthy
         return len(s.offsets) * cell.density * (1.0 if ms is None else max(ms, 1e-6))
 
     def alike(self, tp: TopicPartition) -> bool:
-        """Whether all keys of a partition cost the same, as far as is known."""
+        """Whether all keys of a partition have the same known cost."""
         return not self.trying and len(self._known.profile(tp)) == 1
 
     # -- after a batch -------------------------------------------------------------------------
 
     def quiet(self, work_ms: float) -> bool:
-        """Whether a batch has nothing to teach: it took little, and nobody was kept short."""
+        """Whether nothing can be learned from a batch: it was short, and no quota cut a lane short."""
         learning = self.rate_ms is None or bool(self.trying or self.cuts)
         return not learning and work_ms < self._budget.ms / 10 and all(q.why is Why.NOTHING for q in self.quotas)
 
     def learn(self, batch: BatchCost, now_ms: int) -> None:
-        """Take in what a batch has cost."""
+        """Learn the cost of a batch."""
         self._granted.ended()
         exact = batch.exact(self._concurrency)
         before, trying = self._known.profiles, self.searching or self._stalls.turn is not None
         self._count(batch)
-        self._untold = 0 if batch.clock_tells or exact else self._untold + 1
-        if not batch.warm or self._untold == 1:  # once is chance
+        self._unclear = 0 if batch.clock_tells or exact else self._unclear + 1
+        if not batch.warm or self._unclear == 1:  # a single time is chance
             self._stalls = self._stalls.passed_over()
             return
         if batch.fullest and batch.clock_tells and not exact:
             self._judge(batch, before, now_ms)
         else:
-            self._search = Search()  # a batch that tells nothing: nobody shall wait in vain
+            self._search = Search()  # its time does not count: suspects must not wait for it
             self._stalls = Stalls(fixed=self._cutter.fixed) if exact else self._stalls.after(batch)
             self.rate_ms = self.rate_ms if batch.clock_tells else None
-        # What a batch with suspects on trial was is not what lanes carry, nor while most lanes are suspects.
+        # A trial batch, or a batch mostly of suspects, does not show the work of normal lanes.
         if not self._cutter.fixed and not trying and not self.searching and self._stalls.settled:
             self._cut(batch, now_ms, exact=exact)
 
     def _judge(self, batch: BatchCost, before: Mapping[TopicPartition, Profile], now_ms: int) -> None:
-        """Who is why a batch took long of which only the clock tells, by what was known `before`?"""
+        """Look for the lanes that made a batch slow, by the costs known `before`. Only its whole time is known."""
         expected_ms = batch.expected_ms(before, self.rate_ms or 0.0)
         claimed_ms = self._search.claimed_ms(batch) if self.searching else 0.0
         if self._stalls.turn is not None:
@@ -198,7 +198,7 @@ class CostModel:
             self._stalls = self._stalls if self.searching else self._stalls.passed_over()
 
     def _take_turn(self, batch: BatchCost, expected_ms: float) -> None:
-        """Learn of a group of suspects of a stall that has read."""
+        """Learn from a batch in which a group of suspects of a stall was read."""
         if batch.work_ms > max(FULL * self._budget.ms, 1.5 * expected_ms + NOISE * self.noise_ms):
             self._stalls = self._stalls.after(batch, batch.work_ms / self._budget.ms)
         else:
@@ -208,17 +208,17 @@ class CostModel:
     def _stall(self, batch: BatchCost) -> None:
         """Suspect all lanes of a batch, cut finely so that half of them are enough work for all slots."""
         lanes = [x.lane for x in batch.lanes if x.rows > 0]
-        held = self._search.held  # they were not in it, but may be as slow: a search had begun
+        held = self._search.held  # not in the batch, but a search suspected them already: they may be as slow
         parts = sorted(part for of in self._cutter.finely({*lanes, *held}).values() for part in of)
         self._stalls = self._stalls.suspecting(parts, offsets_of(batch, lanes), batch.work_ms / self._budget.ms)
         self._search = Search()
         self._seen.clear()
 
     def _count(self, batch: BatchCost) -> None:
-        """Learn of records: how dense they are, and of each lane its own what it cost, where a task has measured that.
+        """Learn the density of records and, where a task measured it, the cost of each lane.
 
-        Reading is shared by all lanes, and begins with what no record is the reason for: so the least that was ever
-        seen. What is more counts as beside the records.
+        All lanes share the time to read. It includes a start that does not depend on records: so the minimum of all
+        batches counts. The rest counts as time beside the records.
         """
         if batch.warm and (seen := batch.reading_ms) is not None:
             self._reading_ms = seen if self._reading_ms is None else min(seen, self._reading_ms)
@@ -229,7 +229,7 @@ class CostModel:
         self._known.profiles = of(self._known.profiles, batch, reading_ms=self._reading_ms or 0.0)
 
     def _rate(self, batch: BatchCost) -> float:
-        """What a healthy record takes, by the last batches and what is known by now of Spark's own time."""
+        """The cost of a healthy record, by the last batches and the current estimate of Spark's own time."""
         self._seen.append((batch.fullest, batch.work_ms + self.overhead_ms))
         seen = healthy_ms(self._seen, self.overhead_ms, self.noise_ms)
         return seen if seen is not None else self.rate_ms or batch.work_ms / batch.fullest
@@ -245,8 +245,8 @@ class CostModel:
                 peace=now_ms < self._peace_until_ms,
             )
             self._seek(claims, rate > 0 and batch.work_ms > 1.5 * batch.expected_ms(before, rate))
-            self._found = False
-            if batch.work_ms > self._budget.ms and len(batch.lanes) == 1:  # nobody else is slow: all of it is, by now
+            self._any_slow = False
+            if batch.work_ms > self._budget.ms and len(batch.lanes) == 1:  # a single lane: all of the time is its own
                 self._seen.clear()
                 self.rate_ms = self._rate(batch)
             return
@@ -259,15 +259,15 @@ class CostModel:
         if finding.even:
             self._seen.clear()
             self.rate_ms = self._rate(batch)
-        self._found = self._found or bool(finding.slow)
-        if self._found:
+        self._any_slow = self._any_slow or bool(finding.slow)
+        if self._any_slow:
             self._peace_ms = MERGE_EVERY_MS
         elif not self._search.groups:
             self._peace_until_ms = now_ms + self._peace_ms
             self._peace_ms = min(2 * self._peace_ms, LONGEST_PEACE_MS)
 
     def _clear(self, finding: Finding, batch: BatchCost) -> None:
-        """Clear lanes that were quick; of lanes known as slow none before it is proven which of them it is."""
+        """Clear lanes that were quick. Of lanes known as slow, clear none before the slow lane is proven."""
         quick = (*finding.search.doubted, *finding.quick)
         doubted = () if finding.slow else tuple(x for x in quick if self.cell(x).sure)
         for lane in quick:
@@ -283,7 +283,7 @@ class CostModel:
         self._search = Search.among(claims, some_quick=known)
 
     def _part(self, lane: LaneId, part: LaneId, claim: Claim) -> Claim:
-        """The claim of a lane as that of a part of it."""
+        """The claim of a lane, converted to a part of the lane."""
         return Claim(claim.ms, claim.others + self.cell(lane).density - self.cell(part).density)
 
     def _cut(self, batch: BatchCost, now_ms: int, *, exact: bool) -> None:

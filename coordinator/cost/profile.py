@@ -1,10 +1,10 @@
-"""What is known of the cost of a partition's keys: cells that tile its hash space.
+"""The known costs of a partition's keys: cells that tile its hash space.
 
     hash 2^63 |------------|  0.004 records per offset, 1.1 ms each
               |------------|  0.001 records per offset, 104 ms each: a slow key
             0 |------------|  0.5 records per offset, cost unknown
 
-Guesses for the planner, never facts about positions. Pure values; how they are learned is `learning`.
+Guesses for the planner, never facts about positions. Pure values; `learning` updates them.
 """
 
 from bisect import bisect_right
@@ -16,22 +16,22 @@ from typing import Self
 from coordinator.ranges import WHOLE, HashRange
 
 START_RECORDS = 1_000.0
-"""What a lane of unknown cost reads in its first batch: a second at a millisecond each."""
+"""Records of a lane of unknown cost in its first batch: a second at a millisecond each."""
 
 MOST_CELLS = 1_024
-"""Cells kept of one partition."""
+"""Most cells of one partition."""
 
 START_SEEN = 1_000.0
-"""By so many offsets, as it were, it is known at first that keys are spread evenly."""
+"""Weight, in offsets, of the first assumption that keys are spread evenly."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A hash range whose keys cost about the same, as far as is known.
+    """A hash range whose keys have about the same known cost.
 
-    `sure` is a cost that was measured, or proven by leaving lanes out; else it is a guess that the lanes of a batch
-    share. `allowance` is the most records of a lane that a batch may take: it grows while batches keep to the budget.
-    `seen` are the offsets in which the density was told, of those that still count.
+    `sure` marks a cost that was measured, or proven by batches without the lane. Other costs are a guess, shared by the
+    lanes of a batch. `allowance` is the most records of a lane in a batch; it grows while batches keep to the budget.
+    `seen` counts the offsets behind the density; older ones count less.
     """
 
     hashes: HashRange
@@ -42,14 +42,14 @@ class Cell:
     seen: float = START_SEEN
 
     def within(self, hashes: HashRange) -> Self:
-        """The part of it in `hashes`, which lies within: as dense for each hash, as far as that is known of a part."""
+        """The part of the cell in `hashes`, which lies within. It has the same density for each hash."""
         if hashes == self.hashes:
             return self
         part = hashes.size / self.hashes.size
         return type(self)(hashes, self.density * part, self.record_ms, self.sure, self.allowance, self.seen * part)
 
     def like(self, other: "Cell") -> bool:
-        """Whether the two say the same but for where."""
+        """Whether two cells are equal except for their hashes."""
         mine, its = self.density / self.hashes.size, other.density / other.hashes.size
         same = (self.record_ms, self.sure, self.allowance) == (other.record_ms, other.sure, other.allowance)
         return same and abs(mine - its) <= 0.1 * max(mine, its)
@@ -98,7 +98,7 @@ def changed(profile: Profile, hashes: HashRange, change: Callable[[Cell], Cell])
 
 
 def compacted(profile: Profile) -> Profile:
-    """The profile with neighbours that say the same as one cell; and never more than `MOST_CELLS`."""
+    """The profile with equal neighbours joined; at most `MOST_CELLS` cells."""
     cells: list[Cell] = []
     for cell in profile:
         if cells and cells[-1].like(cell):

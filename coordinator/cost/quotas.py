@@ -1,8 +1,8 @@
-"""How far each lane may read in the next batch, and why no further: the time budget, shared fairly.
+"""Sets how far each lane may read in the next batch, and the reason: lanes share the time budget fairly.
 
-    lane            backlog 9,000 records    quota: what it does within the budget, at least a record
-    all lanes       more than slots x budget? those whose records are oldest come first, each at least with a record
-    slow lanes      wait for one another: together they are given what the others leave, or a part that is theirs
+    lane            backlog 9,000 records    quota: the records that fit the budget, at least one
+    all lanes       more than slots x budget? lanes with the oldest records come first, each with at least one record
+    slow lanes      wait for one another: together they get the time that the others leave, or a reserved part
 
 Pure. A quota becomes a ceiling of the lane's piece; the planner knows nothing else of it.
 """
@@ -23,20 +23,20 @@ from coordinator.plan.planning import OwnedRange
 from coordinator.subscription import TopicPartition
 
 SAFE = 0.9
-"""The part of the budget that a lane of known cost is given."""
+"""The part of the budget for a lane of known cost."""
 
 LEAST = 0.35
-"""Records that a lane may read at least, on average: where they are rare, in one batch of twenty two come at once."""
+"""Mean records of the smallest quota. With rare records, one batch of twenty gets two at once."""
 
 FOR_SLOW = 0.25
-"""The part of the slots that slow lanes are given together, also where the others could fill all of them."""
+"""The part of the slots for all slow lanes together, even if the others could fill all slots."""
 
 SLOW = 2.0
-"""A lane is slow whose records cost more than so many times what most records of a member cost."""
+"""A lane is slow if its records cost more than this many times the cost of most records of the member."""
 
 
 class Why(StrEnum):
-    """What bounds a lane's batch."""
+    """The limit on a lane's batch."""
 
     NOTHING = "all there is"
     BUDGET = "budget"
@@ -49,33 +49,33 @@ class Why(StrEnum):
 
 
 AgeMs = Callable[[TopicPartition, int], float]
-"""How old the record at an offset of a partition is, or the first after it."""
+"""The age of the record at an offset of a partition, or of the first record after it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """The time that a batch should take, on so many slots at once."""
+    """The intended time of a batch, and its number of slots."""
 
     ms: float
     slots: int
 
 
 class Quota(NamedTuple):
-    """A lane's piece with its ceiling, the work it is expected to be, and why no more. There are very many of them.
+    """A lane's piece with its ceiling, its expected work, and the reason of its limit. There are very many quotas.
 
-    Or a piece that is not yet cut in lanes, where nothing bounds them.
+    Or a piece that is not yet cut in lanes, where nothing limits them.
     """
 
     tp: TopicPartition
     piece: OwnedRange
     end: int
     cell: Cell
-    rate_ms: float  # of a record where nothing is known of the lane
+    rate_ms: float  # cost of a record where the lane's cost is unknown
     why: Why = Why.NOTHING
 
     @property
     def lane(self) -> LaneId:
-        """Which lane it is."""
+        """Its lane."""
         return self.tp, self.piece.hashes
 
     @property
@@ -90,30 +90,30 @@ class Quota(NamedTuple):
 
     @property
     def work_ms(self) -> float:
-        """What it should take."""
+        """Its expected time."""
         record_ms = self.record_ms
         return self.span * self.cell.density * record_ms if record_ms else 0.0
 
     @property
     def record_ms(self) -> float:
-        """What a record of it costs, as far as is known."""
+        """The known cost of its records."""
         return self.rate_ms if self.cell.record_ms is None else self.cell.record_ms
 
     def cut(self, bounds: tuple[int, ...]) -> "Iterator[Quota]":
-        """Of each lane, where it is cut in lanes there."""
+        """The quota of each lane, if lanes are cut at these bounds."""
         for hashes in self.piece.hashes.cut(bounds) if bounds else (self.piece.hashes,):
             yield self._replace(piece=self.piece.within(hashes), cell=self.cell.within(hashes))
 
     def within(self, records: float, why: Why) -> "Quota":
-        """The same for so many records, but at least one where they are dense, or a span that seldom holds two.
+        """The same for this many records: at least one where they are dense, or a span that seldom has two.
 
-        Densities are guesses, and those of a lane's parts may add up to more than a record an offset.
+        Densities are guesses. Those of a lane's parts may add up to more than a record for each offset.
         """
         span = max(1.0, max(records, LEAST) / self.cell.density)
         return self if self.piece.position + span >= self.end else self.up_to(span, why)
 
     def up_to(self, span: float, why: Why) -> "Quota":
-        """The same for so many offsets."""
+        """The same for this many offsets."""
         position = self.piece.position
         if position + span >= self.piece.reach(self.end):
             return self
@@ -129,11 +129,11 @@ def all_there_is(
     rate_ms: float,
     budget: Budget,
 ) -> tuple[Quota, ...] | None:
-    """The quotas of whole pieces where nothing bounds any lane of theirs, however they are cut; None if it may.
+    """The quotas of whole pieces, if no lane of theirs can have a limit, however they are cut; else None.
 
-    Lanes may be very many, and mostly there is little to read: then nobody needs to look at each.
+    There may be very many lanes and little to read. Then the model need not visit each lane.
     """
-    found: list[Quota] = []
+    whole: list[Quota] = []
     left = SAFE * budget.slots * budget.ms
     for tp, piece in pieces:
         quota = Quota(tp, piece, ends[tp], cell_of((tp, piece.hashes)), rate_ms)
@@ -141,12 +141,12 @@ def all_there_is(
         left -= worst.work_ms
         if left < 0 or ceiling(piece, quota.end) is not Why.NOTHING or _alone(worst, budget) is not worst:
             return None
-        found.append(quota)
-    return tuple(found)
+        whole.append(quota)
+    return tuple(whole)
 
 
 def _worst(profile: Profile, quota: Quota) -> Quota:
-    """A quota of more records, each as dear as any, and with the least allowance: a lane of this piece has no more."""
+    """An upper bound for the lanes of a piece: more records, the worst cost, the least allowance."""
     if len(profile) == 1:
         return quota
     costs = [quota.rate_ms if cell.record_ms is None else cell.record_ms for cell in profile]
@@ -155,7 +155,7 @@ def _worst(profile: Profile, quota: Quota) -> Quota:
 
 
 def slow_lanes(lanes: Sequence[Quota]) -> tuple[Quota, ...]:
-    """Those that are known to be slow: a record costs a multiple of what most records of these lanes cost."""
+    """The lanes known to be slow: their records cost a multiple of most records of these lanes."""
     known = sorted((q.record_ms, q.cell.density) for q in lanes if q.record_ms)
     half, most_ms = sum(density for _, density in known) / 2, 0.0
     for record_ms, density in known:
@@ -174,7 +174,7 @@ def quotas(
     search: Search,
     age_ms: AgeMs,
 ) -> tuple[Quota, ...]:
-    """The quota of every lane of the next batch; what a search needs goes before what is fair."""
+    """The quota of every lane of the next batch. The needs of a search come before fairness."""
     wanted = (Quota(tp, p, ends[tp], cell_of((tp, p.hashes)), rate_ms, ceiling(p, ends[tp])) for tp, p in lanes)
     if search.groups or search.doubted:
         alone = tuple(_searched(q, budget, search) for q in wanted)
@@ -188,7 +188,7 @@ def quotas(
 
 
 def ceiling(piece: OwnedRange, end: int) -> Why:
-    """Whether its ceiling bounds a piece."""
+    """Whether its ceiling limits a piece."""
     return Why.NOTHING if piece.ceiling is None or piece.ceiling >= end else Why.CEILING
 
 
@@ -209,7 +209,7 @@ def _alone(quota: Quota, budget: Budget) -> Quota:
     records, why = cell.allowance, Why.START if cell.record_ms is None else Why.BUDGET
     if record_ms := quota.record_ms:
         in_budget = SAFE * budget.ms / record_ms
-        in_budget -= sqrt(in_budget)  # few records come as chance will have it
+        in_budget -= sqrt(in_budget)  # the number of rare records varies by chance
         if in_budget <= records:
             records, why = in_budget, Why.BUDGET
     return quota.within(records, why)
@@ -220,7 +220,7 @@ def _one_of(lanes: Iterable[LaneId], lane: LaneId) -> LaneId | None:
 
 
 def _aside(lanes: tuple[Quota, ...], budget: Budget, search: Search) -> Iterator[Quota]:
-    """The lanes in a part of the budget, each by the same share, so that slots end early but for a slow suspect's."""
+    """The lanes in a part of the budget, all by the same share. Slots then end early, except a slow suspect's slot."""
     alone = search.alone(budget.slots)
     lanes = tuple(_short(q, ASIDE * budget.ms) for q in lanes)
     total = sum(q.work_ms for q in lanes if not (alone and q.why is Why.TRIAL))
@@ -241,7 +241,7 @@ def _aside_why(quota: Quota) -> Why:
 
 
 def _together(lanes: tuple[Quota, ...], budget: Budget, age_ms: AgeMs) -> Iterator[Quota]:
-    """The oldest records first, until the slots are full; who waits now is older next time, so nobody starves.
+    """The oldest records first, until the slots are full. A lane that waits is older next time, so none starves.
 
     By age, not by lag: a quiet partition is never many records behind.
     """
@@ -256,9 +256,9 @@ def _together(lanes: tuple[Quota, ...], budget: Budget, age_ms: AgeMs) -> Iterat
 
 
 def _in_turn(lanes: Collection[Quota], left_ms: float, age_ms: AgeMs, *, waits: bool) -> dict[LaneId, Quota]:
-    """The oldest first, so much work of them; of whom there is no time for one record, or none where that `waits`.
+    """The oldest first, up to this much work. A lane without time for one record gets one, or none if it `waits`.
 
-    As old are all whose records were there at the first look: of these the partition that is soon done.
+    Records that existed at the first look are equally old: of these, the partition with the least work comes first.
     """
     granted: dict[LaneId, Quota] = {}
     behind: defaultdict[TopicPartition, int] = defaultdict(int)
@@ -277,7 +277,7 @@ def _in_turn(lanes: Collection[Quota], left_ms: float, age_ms: AgeMs, *, waits: 
 
 
 def _level(lanes: Sequence[Quota], granted: Mapping[LaneId, Quota]) -> dict[LaneId, Quota]:
-    """What is granted to a partition, shared out: small works pack well, and are in few offsets, fetched once."""
+    """A partition's quota, shared among its lanes: small works pack well, and lie in few offsets, fetched once."""
     work_ms: defaultdict[TopicPartition, float] = defaultdict(float)
     for quota in granted.values():
         work_ms[quota.tp] += quota.work_ms
@@ -288,7 +288,7 @@ def _level(lanes: Sequence[Quota], granted: Mapping[LaneId, Quota]) -> dict[Lane
 
 
 def _level_lag(lanes: Iterable[Quota], work_ms: float) -> float:
-    """The lag down to which lanes are read so that it is so much work, each as far as its own quota goes."""
+    """The lag down to which all lanes are read so that the work is `work_ms`, each within its own quota."""
     costs = [(q.lag, q.lag - q.span, q.work_ms / q.span) for q in lanes if q.work_ms]
     turns = sorted([x for lag, least, ms in costs for x in ((lag, ms), (least, -ms))], reverse=True)
     level, offset_ms = float(turns[0][0]) if turns else 0.0, 0.0

@@ -1,18 +1,18 @@
-"""Finds the slow lanes of a batch whose time is known only as a whole: suspects are placed in different batches.
+"""Finds the slow lanes of a batch when only its whole time is known: suspects are placed in different batches.
 
-What runs after `read` cannot be timed from inside it. All that is known is how long a batch took, and
-which lanes were in it. So a group of suspects works while the others wait for a batch:
+`read` cannot measure the work behind it. The member knows only the time of each batch, and its lanes. So a
+group of suspects is read while the others wait for a batch:
 
     batch k    a b c d e f g h   too long: all are suspects
     batch k+1  a b c d           quick: cleared
-    batch k+2  a b c d e f       slow: e or f (had it been quick: g or h, without asking)
+    batch k+2  a b c d e f       slow: e or f (if it were quick: g or h, without another trial)
     batch k+3  a b c d e     g h quick: cleared
-    batch k+4  a b c d e f   g h slow, and its cost is known now
+    batch k+4  a b c d e f   g h slow, so the cost of f is known
 
-Each suspect has a claim: the milliseconds an offset of it takes if it alone is why. A batch that
-took less than the claims of its suspects clears them. The rest of a batch is lanes that are cleared, enough
-to keep the slots busy, little enough that a slow suspect shows. Binary splitting of group testing: it finds
-several slow lanes as well. Pure values.
+Each suspect has a claim: the milliseconds for each of its offsets if it alone is the reason. A batch that took less
+than the claims of its suspects clears them. The rest of a batch are cleared lanes: enough to keep the slots busy, few
+enough that a slow suspect shows. This is binary splitting of group testing; it also finds several slow lanes. Pure
+values.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -22,52 +22,52 @@ from math import inf
 from coordinator.cost.batch_cost import BatchCost, LaneId, Load, touch
 
 ASIDE = 0.55
-"""The part of the budget that every slot is given during a trial, if nobody is slow ..."""
+"""The part of the budget for every slot during a trial, if no lane is slow ..."""
 
 TRIAL = 0.95
-"""... and the part that the slot of a slow suspect takes, which is what a trial looks for."""
+"""... and the part that a slow suspect's slot takes. A trial looks for that."""
 
 CONTRAST = 0.4
-"""So much of what a claim adds must be seen: a claim is an upper bound."""
+"""This part of a claim's added time must show: a claim is an upper bound."""
 
 SAME = 0.1
-"""A claim that adds no more than this part of a healthy batch cannot be told from it, and does no harm."""
+"""A claim that adds less than this part of a healthy batch cannot be distinguished from it, and does no harm."""
 
 ASTRAY = 1.5
-"""A batch that takes so many times more than its budget and its suspects' claims has another reason."""
+"""A batch that takes this many times its budget and its suspects' claims has another reason."""
 
 UNSURE = 0.85
-"""While no batch was quick, one that took so much of what is called healthy is slow: nobody knows what is healthy."""
+"""Before the first quick batch, a batch that takes this part of the healthy time is slow: that time is a guess."""
 
 MOST_TRIALS = 14
-"""A search that goes on for longer looks for what is not there: two slow lanes are found in fewer batches."""
+"""Most batches of a search. Two slow lanes need fewer, so a longer search has no slow lane to find."""
 
 FULL = 0.8
-"""A batch that takes so much of the budget is about as long as one may be."""
+"""A batch that takes this part of the budget is about as long as allowed."""
 
 NOISE = 3.0
-"""So many times the noise is no chance."""
+"""A difference of this many times the noise is not chance."""
 
 ALL_SLOW = 4
-"""So many groups slow and none quick: all lanes are alike, none is slower than the rest."""
+"""With this many slow groups and no quick group, all lanes are alike."""
 
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Why a batch may have taken long: for each offset of the suspect so many milliseconds, all by itself ...
+    """A possible reason of a long batch: each offset of the suspect took this many milliseconds, on its own slot ...
 
-    ... but for `others`, the records for each of these offsets that were read in the same time, if they are healthy.
+    ... together with `others`: healthy records that were read in the same time, for each of these offsets.
     """
 
     ms: float
     others: float = 0.0
 
     def added_ms(self, density: float, rate_ms: float) -> float:
-        """What an offset takes more than if its `density` records were healthy."""
+        """The time that an offset takes beyond that of `density` healthy records."""
         return self.ms - rate_ms * (density + self.others)
 
     def record_ms(self, density: float, rate_ms: float) -> float:
-        """What a record costs if the claim is right: no less than a healthy one."""
+        """The cost of a record if the claim is right: at least that of a healthy record."""
         return rate_ms + max(0.0, self.added_ms(density, rate_ms)) / density
 
 
@@ -80,37 +80,37 @@ class Suspects:
 
     @property
     def halves(self) -> tuple["Suspects", ...]:
-        """The group as two, the second of which is slow if the first is not."""
+        """Two halves of the group. If the first is not slow, the second is."""
         middle = len(self.lanes) // 2
         return Suspects(self.lanes[:middle], else_next=True), Suspects(self.lanes[middle:])
 
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """Groups yet to be tried, the next one first, and the claims of their lanes."""
+    """Groups to try, the next one first, and the claims of their lanes."""
 
     groups: tuple[Suspects, ...] = ()
     claims: Mapping[LaneId, Claim] = field(default_factory=dict)
     slow_groups: int = 0
     trials: int = 0  # batches so far
     some_quick: bool = False
-    doubted: tuple[LaneId, ...] = ()  # quick, but known as slow: they wait until another is proven to be it
+    doubted: tuple[LaneId, ...] = ()  # quick, but known as slow: they wait until another lane is proven slow
 
     @classmethod
     def among(cls, claims: Mapping[LaneId, Claim], *, some_quick: bool = False) -> "Search":
         """A new search among lanes that were slow together; none among fewer than two.
 
-        `some_quick` where it is known what a healthy record takes.
+        `some_quick` where the cost of a healthy record is known.
         """
         return cls(Suspects(tuple(sorted(claims))).halves, claims, some_quick=some_quick) if len(claims) > 1 else cls()
 
     @property
     def trial(self) -> tuple[LaneId, ...]:
-        """The suspects that work in the next batch."""
+        """The suspects in the next batch."""
         return self.groups[0].lanes if self.groups else ()
 
     def alone(self, slots: int) -> bool:
-        """Whether each suspect of the next batch has a slot for itself."""
+        """Whether each suspect of the next batch has a slot of its own."""
         return len(self.trial) <= slots // 2
 
     @property
@@ -119,17 +119,17 @@ class Search:
         return (*self.doubted, *(lane for group in self.groups[1:] for lane in group.lanes))
 
     def astray(self, batch: BatchCost, budget_ms: float) -> bool:
-        """Whether the batch took longer than its suspects can have: who is slow is not among them."""
+        """Whether the batch took longer than its suspects can explain: then the slow lane is another one."""
         return batch.work_ms > ASTRAY * max(budget_ms, self.claimed_ms(batch))
 
     def claimed_ms(self, batch: BatchCost) -> float:
-        """What the batch takes if the slowest of its suspects is as slow as is claimed."""
+        """The time of the batch if the claim of its slowest suspect is right."""
         return max((batch.span_of(x) * self.claims[x].ms for x in self.trial), default=0.0)
 
     def only(self, busy: Collection[LaneId]) -> "Search":
-        """The search without suspects that have nothing to read or are not owned any more: nobody waits for them.
+        """The search without suspects that have nothing to read or were released: no lane waits for them.
 
-        Where none is left to be tried, nobody is held either.
+        Without suspects to try, no lane waits either.
         """
         parts = (replace(g, lanes=tuple(x for x in g.lanes if _touches(x, busy))) for g in self.groups)
         groups = tuple(g for g in parts if g.lanes)
@@ -142,7 +142,7 @@ def _touches(lane: LaneId, others: Collection[LaneId]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What a batch tells: the search that goes on, lanes found slow or cleared, and whether all are alike."""
+    """The result of a batch: the search that goes on, lanes proven slow or cleared, and whether all are alike."""
 
     search: Search
     slow: tuple[LaneId, ...] = ()
@@ -153,10 +153,10 @@ class Finding:
 def suspects(
     batch: BatchCost, budget_ms: float, noise_ms: float, *, known_ms: float, expected_ms: float, peace: bool
 ) -> dict[LaneId, Claim]:
-    """The claims of lanes that may be why a batch took long; none where lanes known as slow, `known_ms`, explain it.
+    """The claims of lanes that may explain a long batch; none if lanes known as slow, `known_ms`, explain it.
 
-    A batch within its budget makes suspects only where others have shown that records need not cost so much, but take
-    `expected_ms`; in times of `peace` only that does.
+    A batch within its budget makes suspects only if other batches have shown that its records should take
+    `expected_ms`. In times of `peace`, only such batches make suspects.
     """
     over = batch.work_ms - noise_ms > FULL * budget_ms and not peace
     dear = batch.work_ms > max(budget_ms / 2, 1.5 * expected_ms + NOISE * noise_ms)
@@ -167,10 +167,10 @@ def suspects(
 
 
 def tried(search: Search, batch: BatchCost, rate_ms: float, healthy_ms: float, noise_ms: float = 0.0) -> Finding:
-    """The search after a batch with its trial group in it, which takes `healthy_ms` if nobody in it is slow.
+    """The search after a batch with its trial group, which takes `healthy_ms` if none of the group is slow.
 
-    A healthy record takes `rate_ms`; `noise_ms` more or less is chance. The search ends where the batch tells nothing,
-    and where it has gone on for long: nobody shall wait in vain.
+    A healthy record takes `rate_ms`; a difference of `noise_ms` is chance. The search ends if the batch proves nothing,
+    or if the search has lasted too long, so that no lane waits without end.
     """
     loads = [x for x in batch.lanes if x.span and _touches(x.lane, search.trial)]
     if not loads or not batch.clock_tells:
@@ -190,7 +190,7 @@ def tried(search: Search, batch: BatchCost, rate_ms: float, healthy_ms: float, n
 
 
 def _claim(search: Search, batch: BatchCost, load: Load, rate_ms: float) -> Claim:
-    """The lower of a suspect's claims, for each is an upper bound; once it is tried alone, what was seen of it."""
+    """The lower of a suspect's claims, because each is an upper bound; after a trial alone, the measured cost."""
     now, density = Claim(batch.work_ms / load.span, batch.rows_beside(load) / load.span), load.rows / load.span
     if len(search.trial) == 1:
         return now
@@ -198,7 +198,7 @@ def _claim(search: Search, batch: BatchCost, load: Load, rate_ms: float) -> Clai
 
 
 def _least(search: Search, batch: BatchCost, rate_ms: float, healthy_ms: float) -> float:
-    """The least that the batch takes if one of its suspects is slow."""
+    """The least time of the batch if one of its suspects is slow."""
     added = [
         x.span * search.claims[x.lane].added_ms(x.rows / x.span, rate_ms) + rate_ms * (x.rows + batch.rows_beside(x))
         for x in batch.lanes

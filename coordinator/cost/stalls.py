@@ -1,20 +1,21 @@
-"""Finds a key whose records are few and take longer than the time budget each, where only the clock tells.
+"""Finds a key with few records that each exceed the time budget, when only the time of whole batches is known.
 
-`search` clears who was in a quick batch. That proves nothing of a key whose records are few: mostly a batch has none
-of them. What tells is a stall, a batch that took a multiple of its budget and of what its records should. Who is to
-blame was in it, so its lanes are suspects, in groups of which each batch reads one, and sometimes none:
+`search` clears the lanes of a quick batch. That proves nothing for a key with few records: most batches have none of
+them. The sign is a stall, a batch that took a multiple of its budget and of its expected time. Its lanes are suspects,
+in groups. Each batch reads one group, and some batches none:
 
-    stall      a b c d e f g h    all are suspects; they read as much less as this took too long, then
+    stall      a b c d e f g h    too long by some factor: all are suspects, read less by that factor, then
     batch 1    a b c d            twice as much each time
     batch 2            e f g h
     batch 3    none of them       (only where there are other lanes)
-    batch 4    a b c d            a stall: they are two groups from now on, which read less again
+    batch 4    a b c d            a stall: from now on two groups, which read less again
     batch 5            e f g h    twice as much again, until they have read enough to be cleared
     batch 6    none of them
     batch 7    a b
 
-A group of one lane that stalls is cut in the middle of its hashes. So the key is soon alone with few others, in a lane
-that reads what mostly fits in the budget, every few batches. If it recovers, its group is cleared like any other. Pure.
+If a group of one lane stalls, its lane is cut in the middle of its hashes. So the key is soon in a lane with few other
+keys, which is read every few batches and mostly fits the budget. If the key recovers, its group is cleared like any
+other. Pure.
 """
 
 from collections import defaultdict
@@ -31,28 +32,28 @@ from coordinator.ranges import HASH_MAX, HashRange
 from coordinator.subscription import TopicPartition
 
 STALL = 2.5
-"""A batch that takes so many times its budget, and what its records should, has stalled ..."""
+"""A batch that takes this many times its budget and its expected time has stalled ..."""
 
 LONG_STALL = 5.0
-"""... and surely, if it is so many times: if many records were slow, batches before it would have been longer too."""
+"""... and certainly at this factor: if many records were slow, earlier batches would have been longer too."""
 
 GROWTH = 2.0
-"""A group reads so many times more after a batch in which it did not stall."""
+"""Growth of a group's offsets after a batch without a stall."""
 
 CLEARED = 3.0
-"""So many times the offsets in which it stalled, on average, a group reads without a stall, and is cleared."""
+"""A group is cleared after this many times the offsets of its stall, on average, without another stall."""
 
 UNBOUND = 6
-"""Or it might have read more in so many turns, and did not stall: cleared it reads no more at once than it does now."""
+"""A group is also cleared after this many turns in which its limit did not bind: then it reads no more than now."""
 
 IDLE = 20
-"""A group that has had nothing to read in so many batches is forgotten: a search does not wait for who went silent."""
+"""A group without anything to read in this many batches is dropped: the search does not wait for it."""
 
 
 def stalled(batch: BatchCost, budget_ms: float, expected_ms: float, seen: Collection[Point]) -> bool:
-    """Whether a batch took long by few of its records.
+    """Whether few records of a batch took most of its time.
 
-    If by many, one that was `seen` before took about as long for its records: `search` finds who that is in less time.
+    If many records were slow, an earlier batch in `seen` took about as long for its records: then `search` is faster.
     """
     each_ms = batch.work_ms / batch.fullest
     many = any(rows * each_ms > budget_ms / 4 and took > rows * each_ms / 2 for rows, took in seen)
@@ -62,31 +63,31 @@ def stalled(batch: BatchCost, budget_ms: float, expected_ms: float, seen: Collec
 
 @dataclass(frozen=True, slots=True)
 class Suspects:
-    """Suspects that read in the same batches, each so many offsets."""
+    """Suspects that are read in the same batches, each up to a number of offsets."""
 
     lanes: tuple[LaneId, ...]
     span: float
     read: float  # offsets that each read until the last stall
     stalls: int = 1
     quiet: float = 0.0  # offsets that each read since then
-    unbound: int = 0  # turns since then in which it might have read more
-    idle: int = 0  # batches in a row in which there was nothing to read for it
+    unbound: int = 0  # turns since then in which the limit did not bind
+    idle: int = 0  # batches in a row without anything to read
 
     def of(self, owned: "Lanes", waiting: "Lanes") -> "Suspects":
-        """The same without lanes that are not owned; it is not idle if one of them is waiting."""
+        """The same without released lanes; not idle if one of its lanes has records to read."""
         lanes = tuple(x for x in self.lanes if among(x, owned))
         return replace(self, lanes=lanes, idle=0 if any(among(x, waiting) for x in lanes) else self.idle)
 
     def stalled(self, offsets: float, times: float, *, fixed: bool) -> tuple["Suspects", ...]:
-        """What becomes of it when it has read so many offsets, and the batch took so many times the budget."""
+        """The groups after a stall in which this group read `offsets`; the batch took `times` the budget."""
         read = self.read + self.quiet + offsets
         return tuple(Suspects(x, _less(offsets, times), read, self.stalls + 1) for x in halves(self.lanes, fixed=fixed))
 
     def passed(self, offsets: float, *, bound: bool) -> tuple["Suspects", ...]:
-        """What becomes of it when it has read so many offsets without a stall, as many as it may if `bound`.
+        """The groups after this group read `offsets` without a stall; `bound` if its limit was reached.
 
-        Nothing if that proves that others are to blame, or it reads all it would anyway; but who waits to read more
-        than it may goes on to double.
+        Empty if that clears the group, or if it reads all there is without a limit. A group that could read more than
+        its limit goes on to double.
         """
         quiet, unbound = self.quiet + offsets, self.unbound + (not bound)
         if not bound and (quiet >= CLEARED * self.read / self.stalls or unbound >= UNBOUND):
@@ -95,27 +96,27 @@ class Suspects:
 
 
 def halves(lanes: tuple[LaneId, ...], *, fixed: bool = False) -> tuple[tuple[LaneId, ...], ...]:
-    """Suspects in two parts; a lane that is alone is cut, unless lanes are fixed or it is one hash."""
+    """Suspects in two parts. A single lane is cut, unless lanes are fixed or it has one hash."""
     parts = lanes if len(lanes) > 1 or fixed else finely(lanes[0], 2)
     middle = len(parts) // 2
     return (parts[:middle], parts[middle:]) if middle else (parts,)
 
 
-@dataclass(frozen=True)  # without slots, for suspects may be very many, and each lane is asked for
+@dataclass(frozen=True)  # without slots, for its cached properties: suspects may be very many
 class Stalls:
-    """The groups in turn, of which the first reads in the next batch; None is the turn of nobody."""
+    """The groups in turn. The first is read in the next batch; None is a turn without suspects."""
 
     groups: tuple[Suspects | None, ...] = ()
     fixed: bool = False  # no lane is cut
 
     @property
     def turn(self) -> Suspects | None:
-        """The suspects that read in the next batch."""
+        """The suspects in the next batch."""
         return self.groups[0] if self.groups else None
 
     @property
     def settled(self) -> bool:
-        """Whether all that is left to find is which key of a lane it is."""
+        """Whether only the slow key within a lane is still unknown."""
         return all(len(group.lanes) == 1 for group in self.groups if group)
 
     @cached_property
@@ -127,16 +128,16 @@ class Stalls:
         return by_partition(self.turn.lanes if self.turn else ())
 
     def bounds(self, tp: TopicPartition) -> frozenset[int]:
-        """Where lanes of a partition begin and end so that each suspect is a lane."""
+        """The bounds of a partition's lanes, so that each suspect is a lane."""
         ends = (bound for hashes in self._suspects.get(tp, ()) for bound in (hashes.lo, hashes.hi + 1))
         return frozenset(bound for bound in ends if 0 < bound <= HASH_MAX)
 
     # -- before a batch ------------------------------------------------------------------------
 
     def ready(self, waiting: Collection[LaneId], owned: Iterable[LaneId], *, nobody: bool) -> "Stalls":
-        """The same without lanes that went to others or silent, from the first turn on in which somebody may read.
+        """The same without released or silent lanes, from the first turn on in which a group has records to read.
 
-        With `nobody` it is nobody's turn, as long as others have something to read.
+        With `nobody` the turn without suspects may come, as long as other lanes have something to read.
         """
         mine, ready = by_partition(owned), by_partition(waiting)
         kept = (g and g.of(mine, ready) for g in self.groups)
@@ -154,19 +155,19 @@ class Stalls:
     def limited(
         self, lanes: Iterable[tuple[TopicPartition, OwnedRange]]
     ) -> Iterator[tuple[TopicPartition, OwnedRange]]:
-        """The pieces, up to where suspects may read them in the next batch."""
+        """The pieces, limited for suspects to their offsets in the next batch."""
         for tp, piece in lanes:
             span = self._span((tp, piece.hashes))
             yield tp, piece if span is None else piece._replace(ceiling=piece.reach(piece.position + span))
 
     def _span(self, lane: LaneId) -> int | None:
-        """How far a lane may read; None if it is no suspect."""
+        """Most offsets of a lane in the next batch; None if it is not a suspect."""
         if self.turn and among(lane, self._on_trial):
             return int(self.turn.span)
         return 0 if among(lane, self._suspects) else None
 
     def named(self, quotas: Iterable[Quota]) -> Iterator[Quota]:
-        """The quotas, with why suspects may read no more."""
+        """The quotas, with the reason for the limits of suspects."""
         for quota in quotas:
             span = self._span(quota.lane) if quota.why is Why.CEILING else None
             yield quota if span is None else quota._replace(why=Why.TRIAL if span else Why.SUSPECT)
@@ -174,21 +175,21 @@ class Stalls:
     # -- after a batch -------------------------------------------------------------------------
 
     def passed_over(self) -> "Stalls":
-        """After a batch that tells nothing, or was nobody's turn."""
+        """After a batch that proves nothing, or without suspects."""
         return self._ended(self.groups[1:] + self.groups[:1])
 
     def suspecting(self, lanes: Sequence[LaneId], offsets: float, times: float) -> "Stalls":
-        """With more suspects; each has read so many offsets of a batch that took so many times the budget."""
+        """With more suspects. Each read `offsets` in a batch that took `times` the budget."""
         new = (Suspects(half, _less(offsets, times), offsets) for half in halves(tuple(lanes), fixed=self.fixed))
         return replace(self, groups=(*new, *(self.groups or (None,))))
 
     def after(self, batch: BatchCost, times: float | None = None) -> "Stalls":
-        """After a batch with the first group in it; if that stalled, it took so many times the budget."""
+        """After a batch with the first group. If it stalled, it took `times` the budget."""
         group, rest = self.turn, self.groups[1:]
         if group is None:
             return self.passed_over()
         offsets = offsets_of(batch, group.lanes)
-        if not offsets:  # others were before them, or Spark's limits: whatever the batch was, it was not they
+        if not offsets:  # other lanes, or Spark's limits, came first: the group does not explain the batch
             return self.passed_over()
         if times is None:
             bound = any(x.span >= int(group.span) for x in batch.lanes if among(x.lane, self._on_trial))
@@ -198,13 +199,13 @@ class Stalls:
         return self._ended((*rest, *after))
 
     def _ended(self, groups: Iterable[Suspects | None]) -> "Stalls":
-        """One batch later; whether there is something to read for a group is looked at before the next."""
+        """One batch later. `ready` checks before the next batch whether a group has something to read."""
         later = tuple(g and replace(g, idle=g.idle + 1) for g in groups)
         return replace(self, groups=later if any(later) else ())
 
 
 def offsets_of(batch: BatchCost, lanes: Iterable[LaneId]) -> float:
-    """How many offsets each of these lanes has read, on average."""
+    """Mean number of offsets that each of these lanes has read."""
     wanted = by_partition(lanes)
     spans = [x.span for x in batch.lanes if among(x.lane, wanted)]
     return sum(spans) / len(spans) if spans else 0.0
@@ -215,14 +216,14 @@ Lanes = Mapping[TopicPartition, Sequence[HashRange]]
 
 def by_partition(lanes: Iterable[LaneId]) -> Lanes:
     """Lanes as ranges of each partition."""
-    found: defaultdict[TopicPartition, list[HashRange]] = defaultdict(list)
+    ranges: defaultdict[TopicPartition, list[HashRange]] = defaultdict(list)
     for tp, hashes in lanes:
-        found[tp].append(hashes)
-    return found
+        ranges[tp].append(hashes)
+    return ranges
 
 
 def among(lane: LaneId, lanes: Lanes) -> bool:
-    """Whether a lane has hashes in common with any of these."""
+    """Whether a lane shares hashes with any of these."""
     tp, hashes = lane
     return any(x.intersection(hashes) is not None for x in lanes.get(tp, ()))
 

@@ -1,12 +1,12 @@
-"""Steers how much each lane reads, so that a batch keeps to its time budget and a slow key holds up only itself.
+"""Steers how much each lane reads, so that a batch keeps to its time budget and a slow key delays only itself.
 
-    grant    before a plan: owned ranges cut in lanes, each with the quota of this batch
-    pack     a batch was authorized: its tasks start now
-    learn    the sink has completed it: what did it cost?
+    grant    before a plan: cuts owned ranges in lanes, each with the quota of this batch
+    pack     after a batch was authorised: its tasks start now
+    learn    after the sink completed it: records its cost
 
-Knows the clock and the batch under way; what it learns is in `CostModel`. Nothing of it touches ownership
-or positions, so a wrong guess costs time only. It lives and dies with the process: a new one starts
-small again. Called on the main thread of the reader's process, by `apply` only.
+Knows the clock and the batch under way; `CostModel` has the learned costs. It never changes ownership or positions, so
+a wrong guess costs time only. It lives as long as the process: a new process starts small again. Only `apply` calls it,
+on the main thread of the reader's process.
 """
 
 from collections import deque
@@ -34,16 +34,16 @@ from coordinator.subscription import TopicPartition
 from coordinator.telemetry import SliceCost
 
 WORKERS_WAIT_MS = 60_000
-"""Spark ends Python workers when none of them has had work for so long."""
+"""Spark ends Python workers after this time without work for any of them."""
 
 TASK_MS = 50.0
-"""A task costs about so much before it reads: less work than that is no reason for one more."""
+"""Fixed cost of a task before it reads: less work than this does not justify another task."""
 
 MANY_SLICES = 16
-"""So many slices for each task are work enough for all tasks, whatever is in them."""
+"""With this many slices for each task, all tasks have enough work, whatever the slices contain."""
 
 ON_THE_SECOND_MS = 60
-"""Spark's triggers fall on whole multiples of their interval: a call so soon after a whole second may be one."""
+"""Spark's triggers fall on whole multiples of their interval. A call this soon after a full second may be a trigger."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,24 +51,24 @@ class _Flight:
     """The batch under way."""
 
     offset: StreamOffset
-    packed: tuple[Task, ...]  # its tasks, with lanes that cost the same as one slice
-    lanes: Mapping[LaneId, tuple[HashRange, ...]]  # those in each of these slices
+    packed: tuple[Task, ...]  # its tasks, with lanes of equal cost as one slice
+    lanes: Mapping[LaneId, tuple[HashRange, ...]]  # the lanes in each of these slices
     tasks: tuple[Task, ...]
     began_ms: int
-    trial: bool  # of a struck lane alone: it teaches nothing of the others, nor do they of it
+    trial: bool  # of a struck lane alone: it is excluded from the cost model
 
 
 class Workers:
-    """The Python workers that Spark keeps from one batch to the next; it ends all of them after a minute without work.
+    """The Python workers that Spark keeps between batches; it ends all of them after a minute without work.
 
-    Starting them takes seconds, which are in the time of a batch, and no record is the reason.
+    Their start takes seconds of a batch's time, and does not depend on records.
     """
 
     def __init__(self) -> None:
         self._most, self._until_ms = 0, 0
 
     def warm(self, tasks: int, began_ms: int, ended_ms: int) -> bool:
-        """Whether a batch found a worker for each of its tasks."""
+        """Whether a batch had a running worker for each of its tasks."""
         before = self._most if began_ms < self._until_ms else 0
         self._most, self._until_ms = max(before, tasks), ended_ms + WORKERS_WAIT_MS
         return tasks <= before
@@ -88,7 +88,7 @@ class Steering:
         self._clock, self._cutting, self._budget = clock, cutting, budget
         self._model = CostModel(budget, concurrency, fixed=cutting.lanes is not None, now_ms=clock.now_ms())
         self._workers = Workers()
-        self._heard: Mapping[Slice, SliceCost] = {}  # of the batch that ended last
+        self._reports: Mapping[Slice, SliceCost] = {}  # reports of the batch that ended last
         self._flight: _Flight | None = None
         self._model.overhead_ms = FIRST_MS
         self._took: deque[Point] = deque(maxlen=LOOK_BACK)
@@ -96,11 +96,11 @@ class Steering:
         self._before: BatchCost | None = None
         self._waits_ms: float | None = None
         self.history = EndHistory()
-        """When log ends passed which offsets: so how old what waits is."""
+        """When log ends passed which offsets: from this follows the age of unread records."""
         self.quotas: tuple[Quota, ...] = ()
-        """What each lane may read of the batch that was planned last, and why; or pieces of which all may be read."""
+        """The quota of each lane in the batch that was planned last, with its reason; or pieces without a limit."""
         self.cutting = cutting.at()
-        """How a plan cuts what was `bounded` last."""
+        """How a plan cuts the last result of `_bounded`."""
 
     def grant(
         self,
@@ -113,9 +113,9 @@ class Steering:
     ) -> Allowance:
         """Owned ranges as lanes, each up to the ceiling of its quota; the lane of a `trial` is not cut.
 
-        Where nothing bounds any lane they are left as they are, to be cut as `cutting` says. A trial is nobody else's
-        turn: what is suspected of lanes is left as it is. With `everything` the time budget bounds nothing. Lanes in
-        `anew` begin small, and double.
+        Where nothing limits any lane, ranges stay whole, and `cutting` decides the cuts. A trial is no turn of other
+        lanes, so it changes no suspicion. With `everything`, the time budget limits nothing. Lanes in `anew` start
+        small, and double.
         """
         self._model.forget(anew)
         limited = self._bounded(work, ends, trial, everything=everything)
@@ -154,8 +154,8 @@ class Steering:
         return self._flight.tasks
 
     def learn(self, offset: StreamOffset, reports: Mapping[Slice, SliceCost]) -> Ended | None:
-        """The sink has completed the batch that ended here, if one did: called with any offset that is a start."""
-        flight, self._flight, self._heard = self._flight, None, reports
+        """Learn from the batch that ended at `offset`, if this process ran one. Any start offset may be passed."""
+        flight, self._flight, self._reports = self._flight, None, reports
         on_trigger = self._on_trigger()
         if flight is None or flight.offset != offset:
             return None
@@ -178,27 +178,27 @@ class Steering:
         healthy = not flight.trial and batch.fullest >= 1 and not self._model.busy_with_slow(batch)
         if warm and not waited and healthy:
             self._took.append((batch.fullest, rest))
-            found = overhead(self._took, self._model.overhead_ms)
-            self._model.overhead_ms = min(found, self._budget.ms / 2)  # what is more may as well be a trigger's waiting
+            estimate = overhead(self._took, self._model.overhead_ms)
+            self._model.overhead_ms = min(estimate, self._budget.ms / 2)  # more may be a wait for a trigger
             self._model.noise_ms = noise(self._took, self._model.overhead_ms)
         return replace(batch, work_ms=max(0.0, rest - self._model.overhead_ms))
 
     def _started(self, batch: BatchCost, took: int) -> float:
-        """How long it took until tasks handed records on; where nobody told, as long as it mostly does."""
-        told, mostly = batch.start_ms, self._model.start_ms
-        if told is not None and batch.warm:
-            if not mostly:  # it was part of what is believed before anything is known
-                self._model.overhead_ms = max(0.0, self._model.overhead_ms - told)
-            self._model.start_ms = min((mostly or told) * (1 - NEWEST) + told * NEWEST, self._budget.ms / 2)
-        return min(self._model.start_ms if told is None else told, float(took))
+        """Time until tasks passed on records; the usual time where no task reported it."""
+        measured, mostly = batch.start_ms, self._model.start_ms
+        if measured is not None and batch.warm:
+            if not mostly:  # the first estimate of the overhead included it
+                self._model.overhead_ms = max(0.0, self._model.overhead_ms - measured)
+            self._model.start_ms = min((mostly or measured) * (1 - NEWEST) + measured * NEWEST, self._budget.ms / 2)
+        return min(self._model.start_ms if measured is None else measured, float(took))
 
     def _on_trigger(self) -> bool:
-        """Whether this call and the one before it came as if by Spark's trigger, so that waiting is in between."""
+        """Whether this call and the one before it came as if by Spark's trigger: then the time includes waiting."""
         before, self._on_the_second = self._on_the_second, self._clock.wall_ms() % 1000 < ON_THE_SECOND_MS
         return before and self._on_the_second
 
     def _waited(self, batch: BatchCost) -> bool:
-        """Whether a batch took as long as one before it with much more to do: that was waiting, for a trigger or so."""
+        """Whether a batch took as long as an earlier one with much more to do: then it waited, for a trigger or so."""
         before, self._before = self._before, batch
         if self._waits_ms is not None and abs(batch.work_ms - self._waits_ms) <= 0.15 * self._waits_ms:
             return True
@@ -210,7 +210,7 @@ class Steering:
         return waited
 
     def offsets_of_a_record(self, lane: LaneId) -> int:
-        """How many offsets hold about one record of a lane."""
+        """The number of offsets that contain about one record of a lane."""
         return max(1, ceil(1 / self._model.cell(lane).density))
 
     def _lanes(
@@ -223,7 +223,7 @@ class Steering:
                     yield tp, piece.within(hashes)
 
     def _packed(self, offset: StreamOffset) -> tuple[tuple[Task, ...], dict[LaneId, tuple[HashRange, ...]]]:
-        """As many tasks as slots, or as the user asks for; fewer where there is little to do."""
+        """As many tasks as slots, or as the user requests; fewer where there is little to do."""
         tasks, most = self._cutting.tasks, self._cutting.max_records_per_partition
         slices, lanes = self._slices(offset)
         if self._model.rate_ms is not None and sum(map(len, lanes.values())) <= MANY_SLICES * tasks:
@@ -233,7 +233,7 @@ class Steering:
         return pack(slices, tasks=tasks, max_weight=most, work=self._model.work_ms, parts=parts), lanes
 
     def _slices(self, offset: StreamOffset) -> tuple[list[Slice], dict[LaneId, tuple[HashRange, ...]]]:
-        """What a batch reads, of lanes that cost the same all together; and which lanes these are."""
+        """The slices of a batch, with lanes of equal cost joined; and the lanes in each."""
         slices: list[Slice] = []
         lanes: dict[LaneId, tuple[HashRange, ...]] = {}
         for tp, rows in offset.rows.items():
@@ -246,26 +246,28 @@ class Steering:
         return slices, lanes
 
     def _loads(self, flight: _Flight) -> Iterator[Load]:
-        """The lanes of a batch with what their tasks reported; records are guessed where a report is missing."""
-        for number, task in enumerate(flight.tasks if self._heard else flight.packed):
+        """The lanes of a batch with the reports of their tasks; without a report, records are a guess."""
+        for number, task in enumerate(flight.tasks if self._reports else flight.packed):
             spans: dict[LaneId, int] = {}
             for tp, hashes, offsets in task:
                 lane = tp, hashes
                 spans[lane] = spans.get(lane, 0) + offsets.until - offsets.start
-            costs = self._costs(task) if self._heard else {}
+            costs = self._costs(task) if self._reports else {}
             for lane, span in spans.items():
                 cost = costs.get(lane)
                 rows = cost.rows if cost else span * self._model.cell(lane).density
-                parts = () if self._heard else flight.lanes.get(lane, ())
+                parts = () if self._reports else flight.lanes.get(lane, ())
                 yield Load(lane, number, span, rows, cost, parts)
 
     def _costs(self, task: Task) -> dict[LaneId, SliceCost]:
-        """What lanes cost of whose slices all were heard of to the end."""
+        """The costs of lanes for whose slices all final reports came."""
         of_lanes: dict[LaneId, list[SliceCost | None]] = {}
         for s in task:
-            of_lanes.setdefault(s.lane, []).append(self._heard.get(s))
-        told = {lane: [c for c in costs if c and c.finished] for lane, costs in of_lanes.items()}
-        return {lane: SliceCost.together(costs) for lane, costs in told.items() if len(costs) == len(of_lanes[lane])}
+            of_lanes.setdefault(s.lane, []).append(self._reports.get(s))
+        finished = {lane: [c for c in costs if c and c.finished] for lane, costs in of_lanes.items()}
+        return {
+            lane: SliceCost.together(costs) for lane, costs in finished.items() if len(costs) == len(of_lanes[lane])
+        }
 
 
 def _parts(s: Slice, lanes: Mapping[LaneId, tuple[HashRange, ...]]) -> Task:

@@ -40,7 +40,7 @@ class RedisConfigurationError(StoreError):
 
 
 class StateFormatError(StoreError):
-    """A key of the group in Redis, or a copy of the group, has a text that cannot be read. Nothing was overwritten."""
+    """A key of the group in Redis, a copy or the mirror has a text that cannot be read. Nothing was overwritten."""
 
     name = "STATE_FORMAT"
     usual_remedy = "look at the keys coop:v1:{group}:*; restore or delete the group's state"

@@ -1,1 +1,1 @@
-"""Kafka as the driver sees it: log ends, offsets of times, a group of the same name."""
+"""Kafka from the driver: topics, log ends, offsets of times, Kafka's group of the same name."""

@@ -1,8 +1,8 @@
-"""From plain values to the arguments of a kafka-python client, on the driver and in executors alike.
+"""Makes the arguments of a kafka-python client from plain values, on the driver and in executors.
 
-A mapping of Kafka arguments is pickled into input partitions, and an `ssl.SSLContext` cannot be: so it holds
-file names and PEM text, and the context is made here, where the client is. Knows no option names but those
-it puts into messages.
+Input partitions contain a pickled mapping of Kafka arguments. An `ssl.SSLContext` cannot be pickled. So the mapping has
+file names and PEM text, and this module makes the context in the client's process. Knows only the option names in its
+messages.
 """
 
 import importlib.util
@@ -18,7 +18,7 @@ from coordinator.quoting import quoted
 
 
 class Secret(str):
-    """A text that no `repr` shows: passwords, keys. Everything else about it is `str`."""
+    """A text that `repr` does not show: passwords, keys. Else a plain `str`."""
 
     __slots__ = ()
 
@@ -40,9 +40,9 @@ _PACKAGES = {"GSSAPI": "gssapi", "AWS_MSK_IAM": "botocore"}
 def client_arguments(kafka: Mapping[str, object]) -> dict[str, Any]:
     """The keyword arguments of a `KafkaConsumer` for the Kafka arguments of a query.
 
-    Reads certificate files, on the host it is called on. Raises `InvalidOptionError` for those that cannot be
-    used and `EnvironmentMismatchError` for a login whose package is missing here. Topics are never created by
-    asking for them, unless the arguments say so.
+    Reads certificate files on the current host. Raises `InvalidOptionError` for unusable files, and
+    `EnvironmentMismatchError` for a login whose package is missing here. A request for a topic does not create it,
+    unless the arguments allow that.
     """
     arguments: dict[str, Any] = {"client_id": "coop-kafka", "allow_auto_create_topics": False}
     arguments |= {name: value for name, value in kafka.items() if not name.startswith("ssl_")}
@@ -62,7 +62,7 @@ def _check_login(mechanism: str) -> None:
 
 
 def tls_context(kafka: Mapping[str, object]) -> ssl.SSLContext:
-    """The TLS settings of the Kafka arguments; raises `InvalidOptionError` for files that cannot be used."""
+    """The TLS settings of the Kafka arguments; raises `InvalidOptionError` for unusable files."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = kafka.get(CHECK_HOSTNAME) is not False
     _limit_versions(context, kafka.get(VERSIONS))
@@ -98,12 +98,12 @@ def _load_trust(context: ssl.SSLContext, kafka: Mapping[str, object]) -> None:
 
 
 def _load_key(context: ssl.SSLContext, path: str, kafka: Mapping[str, object]) -> None:
-    # Without a password argument OpenSSL would ask on the terminal for that of an encrypted key.
+    # Without a password argument OpenSSL would ask for the password of an encrypted key on the terminal.
     context.load_cert_chain(path, password=str(kafka.get(KEY_PASSWORD, "")))
 
 
 def _load_key_text(context: ssl.SSLContext, pem: str, kafka: Mapping[str, object]) -> None:
-    with tempfile.NamedTemporaryFile("w", encoding="ascii", suffix=".pem") as file:  # of mode 0600
+    with tempfile.NamedTemporaryFile("w", encoding="ascii", suffix=".pem") as file:  # with mode 0600
         file.write(pem)
         file.flush()
         _load_key(context, file.name, kafka)
@@ -121,7 +121,7 @@ def _reading(option: str, what: str, load: Callable[[], object]) -> None:
 
 
 def _reason(error: Exception) -> str:
-    """OpenSSL's or the system's word for it; never file contents."""
+    """The reason that OpenSSL or the system reports; never file contents."""
     if isinstance(error, ssl.SSLError):
         return re.sub(r"\s*\(_ssl\.c:\d+\)", "", error.reason or str(error.args[-1]))
     return (error.strerror or type(error).__name__) if isinstance(error, OSError) else type(error).__name__
@@ -133,14 +133,14 @@ _PEM_MARK = re.compile(r"-----(BEGIN|END) ([A-Z0-9 ]+)-----")
 def pem_blocks(text: str, kind: str) -> str:
     """The PEM blocks of `text` whose name ends with `kind`, on lines of their own as OpenSSL wants them.
 
-    Java also reads PEM text whose lines were joined with spaces; so does this. Empty if there is none.
+    Java also reads PEM text whose lines were joined with spaces; so does this function. Empty without such blocks.
     """
     blocks = [(name, body) for name, body in _blocks(text) if name.endswith(kind)]
     return "".join(f"-----BEGIN {name}-----\n{_lines(body)}\n-----END {name}-----\n" for name, body in blocks)
 
 
 def _blocks(text: str) -> Iterator[tuple[str, str]]:
-    """Name and body between each begin and an end of its name that follows at once, in one pass over the text."""
+    """Name and body of each block whose BEGIN and END have the same name, in one pass over the text."""
     for begin, end in pairwise(_PEM_MARK.finditer(text)):
         if (begin[1], end[1]) == ("BEGIN", "END") and begin[2] == end[2]:
             yield begin[2], text[begin.end() : end.start()]

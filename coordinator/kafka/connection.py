@@ -1,7 +1,7 @@
-"""One connection to Kafka: opened when first needed, asked again after a passing failure, closed once.
+"""One connection to Kafka: opened at first use, opened again after a passing failure, closed once.
 
-Knows how kafka-python is opened and how it fails; knows nothing of offsets or groups. Not to be
-used from two threads at once (kafka-python does the IO in a daemon thread of its own).
+Knows how to open kafka-python, and how it fails; nothing of offsets or groups. Only one thread at a time may use it;
+kafka-python does the IO in a daemon thread of its own.
 """
 
 import time
@@ -16,29 +16,29 @@ from kafka.net.connection import KafkaConnection as KafkaNetConnection
 from kafka.net.manager import KafkaConnectionManager
 from kafka.net.selector import NetworkSelector
 
-from coordinator.errors import LogError, UnknownTopicError
+from coordinator.errors import UnknownTopicError
 from coordinator.kafka.client import client_arguments
 from coordinator.kafka.errors import explained, is_refusal, unreachable, unusable_settings
 from coordinator.subscription import TopicPartition
 
 FIRST_CONTACT_MS = 10_000
-"""A wrong address is told within this time, unless `bootstrap_timeout_ms` says otherwise."""
+"""A wrong address fails within this time, unless `bootstrap_timeout_ms` is set."""
 
 RECONNECT_MS = 30_000
-"""Once Kafka has answered its address is right, and a restart of the broker may take as long as this."""
+"""After a first answer the address is right. From then on a restart of the broker may take this long."""
 
 BACKOFF_MS = 1_000
-"""The longest pause between two attempts to connect: Java's default, where kafka-python's is 30 s."""
+"""Longest pause between two attempts to connect. It is Java's default; kafka-python's is 30 s."""
 
 ENDED_LOGINS = 3
-"""So many connections in a row that end during the login mean wrong credentials; fewer may be a broker that stops."""
+"""This many connections in a row that end during the login mean wrong credentials. Fewer may be a broker that stops."""
 
 T = TypeVar("T")
 
 
 @dataclass(slots=True)
 class Session:
-    """An open connection, and which broker leads each partition as far as it was told."""
+    """An open connection, and the known leaders of partitions."""
 
     admin: KafkaAdminClient
     manager: KafkaConnectionManager
@@ -46,7 +46,7 @@ class Session:
 
 
 class KafkaConnection:
-    """Answers questions to Kafka, each retry over a fresh connection (as Spark's offset reader does)."""
+    """Sends requests to Kafka, each retry over a new connection (as Spark's offset reader does)."""
 
     def __init__(self, kafka: Mapping[str, object], *, retries: int, retry_interval_ms: int) -> None:
         self._kafka = kafka
@@ -55,17 +55,11 @@ class KafkaConnection:
         self._session: Session | None = None
         self._answered_before = False
 
-    @property
-    def servers(self) -> str:
-        """The bootstrap servers as text."""
-        return servers_of(self._kafka)
-
     def ask(self, what: str, question: Callable[[Session], T]) -> T:
-        """The answer to `question`; `what` names in errors the thing it asks for.
+        """The result of `question`; `what` names the requested thing in errors.
 
-        A broker that cannot be reached ends it after `FIRST_CONTACT_MS`. A passing error of a
-        broker, and a topic that it does not know (a new topic may not have reached it), is asked
-        again `retries` times.
+        An unreachable broker ends it after `FIRST_CONTACT_MS`. It retries `retries` times after a passing error of a
+        broker. It also retries an unknown topic, because a new topic may not have reached that broker.
         """
         retries_left = self._retries
         while True:
@@ -74,39 +68,37 @@ class KafkaConnection:
                 return question(session)
             except (KafkaError, OSError, UnknownTopicError) as error:
                 self.close()
-                failure = self._explained(error, what)
-                if not retries_left or not _passing(failure):
+                failure = (
+                    error if isinstance(error, UnknownTopicError) else explained(error, what, servers_of(self._kafka))
+                )
+                if not retries_left or not (failure.retriable or isinstance(failure, UnknownTopicError)):
                     raise failure from None
             retries_left -= 1
             time.sleep(self._retry_interval_s)
 
     def close(self) -> None:
-        """Drop the connection; the next question opens another."""
+        """Close the connection; the next request opens another."""
         session, self._session = self._session, None
         if session is not None:
             session.admin.close()
 
     def _open(self) -> Session:
         if self._session is None:
-            self._session = open_session(self._kafka, RECONNECT_MS if self._answered_before else FIRST_CONTACT_MS)
+            # The consumer's settings that an admin client does not have are left out.
+            known = {k: v for k, v in client_arguments(self._kafka).items() if k in KafkaAdminClient.DEFAULT_CONFIG}
+            patience_ms = RECONNECT_MS if self._answered_before else FIRST_CONTACT_MS
+            own = {"bootstrap_timeout_ms": patience_ms, "reconnect_backoff_max_ms": BACKOFF_MS, **known}
+            self._session = Session(*open_client(KafkaAdminClient, own))
             self._answered_before = True
         return self._session
 
-    def _explained(self, error: KafkaError | OSError | UnknownTopicError, what: str) -> LogError:
-        return error if isinstance(error, UnknownTopicError) else explained(error, what, self.servers)
-
-
-def _passing(failure: LogError) -> bool:
-    return failure.retriable or isinstance(failure, UnknownTopicError)
-
 
 class _Manager(KafkaConnectionManager):  # type: ignore[misc]  # kafka-python has no types
-    """kafka-python's connections, which remember why the last attempt failed.
+    """kafka-python's connections, with the reason of the last failed attempt.
 
-    Of a failed start kafka-python says only that time ran out, and until then it repeats wrong
-    credentials, which can lock an account. Here a refusal ends the start at once. Often the
-    refusal itself is lost, for kafka-python drops what was received together with the end of the
-    connection: then several ends during the login are taken for one.
+    If a start fails, kafka-python reports only a timeout. Until then it repeats wrong credentials, which can lock an
+    account. Here a refusal ends the start at once. Often kafka-python drops the refusal, when it arrives together with
+    the end of the connection. So several ends during the login count as a refusal.
     """
 
     def __init__(self, net: NetworkSelector, **settings: object) -> None:
@@ -128,27 +120,17 @@ class _Manager(KafkaConnectionManager):  # type: ignore[misc]  # kafka-python ha
 
     def _remember(self, failure: BaseException, connection: KafkaNetConnection) -> None:
         self.last_failure = failure
-        asked_for_versions = connection.broker_version_data is not None  # what comes before a login
+        asked_for_versions = connection.broker_version_data is not None  # sent before a login
         if connection.sasl_enabled and asked_for_versions and isinstance(failure, KafkaConnectionError):
             self._ended_logins += 1
             if self._ended_logins == ENDED_LOGINS:
                 self.last_failure = SaslAuthenticationFailedError("the broker ends the connection during the login")
 
 
-def open_session(kafka: Mapping[str, object], patience_ms: int) -> Session:
-    """A session that has talked to a broker; else raises what is wrong, after `patience_ms` at most.
-
-    The consumer's settings that an admin client does not have are left out.
-    """
-    known = {k: v for k, v in client_arguments(kafka).items() if k in KafkaAdminClient.DEFAULT_CONFIG}
-    own = {"bootstrap_timeout_ms": patience_ms, "reconnect_backoff_max_ms": BACKOFF_MS, **known}
-    return Session(*open_client(KafkaAdminClient, own))
-
-
 def open_client(kind: Callable[..., T], own: Mapping[str, object]) -> tuple[T, KafkaConnectionManager]:
-    """A client of kafka-python, of class `kind`, that has talked to a broker; `own` are its keyword arguments.
+    """A client of kafka-python, of class `kind`, after a first answer; `own` are its keyword arguments.
 
-    Raises what is wrong after `bootstrap_timeout_ms` at most, a refusal at once.
+    Raises a failure after `bootstrap_timeout_ms` at most, a refusal at once.
     """
     settings = {**kind.DEFAULT_CONFIG, **own}  # type: ignore[attr-defined]
     try:
@@ -156,7 +138,7 @@ def open_client(kind: Callable[..., T], own: Mapping[str, object]) -> tuple[T, K
         manager = _Manager(net, **settings)
     except (KafkaError, ValueError, TypeError) as error:
         raise unusable_settings(error, servers_of(own)) from None
-    # kafka-python 3.0.12 takes this setting and forgets to hand it on; a deleted topic would come back, empty.
+    # kafka-python 3.0.12 does not pass on this setting; without it a deleted topic would be created again, empty.
     manager.cluster.config["allow_auto_create_topics"] = settings.get("allow_auto_create_topics", False)
     client = KafkaNetClient(net, manager)
     try:
@@ -170,6 +152,6 @@ def open_client(kind: Callable[..., T], own: Mapping[str, object]) -> tuple[T, K
 
 
 def servers_of(kafka: Mapping[str, object]) -> str:
-    """The bootstrap servers as text, whether they were given as text or as a list."""
+    """The bootstrap servers as text; the argument may be text or a list."""
     servers = kafka.get("bootstrap_servers", "localhost:9092")
     return ",".join(map(str, servers)) if isinstance(servers, list | tuple) else str(servers)

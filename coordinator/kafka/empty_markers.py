@@ -1,9 +1,9 @@
-"""Lets kafka-python's consumer pass the batch of a transaction's marker that Kafka's cleaner has emptied.
+"""Lets kafka-python's consumer pass a batch of transaction markers that Kafka's cleaner has emptied.
 
-The cleaner keeps the last batch of each producer that may be alive, if need be without a record. kafka-python takes
-the first record of every batch of markers and does not ask whether there is one: under read_committed it would never
-get past. Java's client asks. `PartitionRecords` and its method are private names: where they are not as they were,
-nothing is changed.
+The cleaner keeps the last batch of each producer that may be alive, even without a record. kafka-python reads the first
+record of every batch of markers without a check. So under read_committed it would never get past an empty batch. Java's
+client does check. `PartitionRecords` and its method are private names: if another version lacks them, `install` changes
+nothing.
 """
 
 from functools import cache
@@ -13,7 +13,7 @@ from kafka import KafkaConsumer
 
 
 def install(consumer: KafkaConsumer) -> None:
-    """Have `consumer` pass such batches."""
+    """Let `consumer` pass such batches."""
     fetcher = getattr(consumer, "_fetcher", None)
     if hasattr(fetcher, "PartitionRecords"):
         fetcher.PartitionRecords = passing(fetcher.PartitionRecords)  # type: ignore[union-attr]
@@ -21,7 +21,7 @@ def install(consumer: KafkaConsumer) -> None:
 
 @cache
 def passing(partition_records: Any) -> type:
-    """kafka-python's class of what one answer holds of a partition, but for such batches."""
+    """kafka-python's class for one answer's records of a partition, with this check added."""
 
     class PassingEmptyMarkers(partition_records):  # type: ignore[misc]
         def _contains_abort_marker(self, batch: Any) -> bool:

@@ -1,7 +1,7 @@
-"""kafka-python's errors in this project's words: what Kafka refused, to whom, and what mends it.
+"""Translates kafka-python's errors to this project's: the refused request, and the remedy.
 
-Knows kafka-python's exception classes; does no IO and keeps no state. No message holds a
-credential: only server names, class names and what the broker itself said.
+Knows kafka-python's exception classes; does no IO and keeps no state. Messages never contain credentials: only server
+names, class names and the broker's own text.
 """
 
 import re
@@ -28,18 +28,18 @@ _CREDENTIALS = (
 )
 
 
-def is_refusal(error: BaseException | None) -> bool:
-    """Whether another try with the same settings must end the same way: wrong credentials, an unknown certificate."""
+def is_refusal(error: BaseException) -> bool:
+    """Whether a retry with the same settings must fail again: wrong credentials, an unknown certificate."""
     return isinstance(error, _CREDENTIALS) or _bad_certificate(error)
 
 
-def _bad_certificate(error: BaseException | None) -> bool:
-    """kafka-python raises its own connection error while it handles the one of TLS."""
-    return error is not None and isinstance(error.__context__, ssl.SSLCertVerificationError)
+def _bad_certificate(error: BaseException) -> bool:
+    """kafka-python raises its own connection error while it handles the TLS error."""
+    return isinstance(error.__context__, ssl.SSLCertVerificationError)
 
 
 def explained(error: BaseException, what: str, servers: str) -> LogError:
-    """The error of ours that says the same; `what` is what was asked for, such as `the ends of 3 partitions`."""
+    """This project's error for `error`; `what` is the requested thing, such as `the ends of 3 partitions`."""
     if is_refusal(error):
         return refused_credentials(error, servers)
     if isinstance(error, kafka.AuthorizationError):
@@ -48,18 +48,12 @@ def explained(error: BaseException, what: str, servers: str) -> LogError:
             "give this user READ and DESCRIBE on the topics and READ on the group",
         )
     if isinstance(error, OSError | kafka.UnknownBrokerIdError) or getattr(error, "retriable", False):
-        return KafkaUnavailableError(
-            f"Kafka at {servers} did not answer, asked for {what} ({said(error)})",
-            "check that the brokers are up, then start the query again",
-        )
-    return LogError(
-        f"Kafka at {servers} refused {what} ({said(error)})",
-        "look for the cause in the log of the broker, then try again",
-    )
+        return KafkaUnavailableError(f"Kafka at {servers} did not answer, asked for {what} ({said(error)})")
+    return LogError(f"Kafka at {servers} refused {what} ({said(error)})")
 
 
 def refused_credentials(error: BaseException, servers: str) -> KafkaAccessError:
-    """Wrong credentials, an unknown mechanism, or a certificate that proves nothing."""
+    """Wrong credentials, an unknown mechanism, or an untrusted certificate."""
     if _bad_certificate(error):
         return KafkaAccessError(
             f"the certificate of Kafka at {servers} is not trusted ({said(error)})",
@@ -71,18 +65,15 @@ def refused_credentials(error: BaseException, servers: str) -> KafkaAccessError:
     )
 
 
-def unreachable(servers: str, seconds: float, last: BaseException | None) -> LogError:
-    """No broker could be reached in time; `last` is why the last attempt to connect failed."""
-    if last is not None and is_refusal(last):
+def unreachable(servers: str, seconds: float, last: BaseException) -> LogError:
+    """No broker could be reached in time; `last` is the reason of the last failed attempt to connect."""
+    if is_refusal(last):
         return refused_credentials(last, servers)
-    return KafkaUnavailableError(
-        f"no Kafka broker answered at {servers} within {seconds:g} s ({said(last) if last else 'no connection'})",
-        "check kafka.bootstrap.servers and kafka.security.protocol, and that a broker runs there",
-    )
+    return KafkaUnavailableError(f"no Kafka broker answered at {servers} within {seconds:g} s ({said(last)})")
 
 
 def unusable_settings(error: BaseException, servers: str) -> InvalidOptionError:
-    """Settings that kafka-python cannot use at all, found before any connection."""
+    """Settings that kafka-python cannot use at all, detected before any connection."""
     return InvalidOptionError(
         f"the Kafka client cannot be set up for {servers!r} ({said(error)})",
         "check kafka.bootstrap.servers, which is host:port[,host:port], and the other kafka.* options",
@@ -90,7 +81,7 @@ def unusable_settings(error: BaseException, servers: str) -> InvalidOptionError:
 
 
 def unknown_topics(names: Iterable[str], existing: Iterable[str]) -> UnknownTopicError:
-    """Topics that were named and do not exist, with the nearest names that do."""
+    """Topics that were named but do not exist, with the nearest names that do."""
     missing, known = sorted(names), sorted(existing)
     near = sorted({match for name in missing for match in get_close_matches(name, known, n=2)})
     hint = f"did you mean {', '.join(near)}" if near else "create the topic, or check the spelling"
@@ -98,7 +89,7 @@ def unknown_topics(names: Iterable[str], existing: Iterable[str]) -> UnknownTopi
 
 
 def unknown_partitions(partitions: Iterable[TopicPartition]) -> UnknownTopicError:
-    """Partitions that no broker leads because they are not there."""
+    """Partitions without a leader because they do not exist."""
     return UnknownTopicError(
         f"Kafka has no partition {', '.join(map(str, sorted(partitions)))}",
         "check the partition numbers; after a topic was deleted, its query needs a new checkpoint",
@@ -111,7 +102,7 @@ def forbidden_topic(topic: str) -> KafkaAccessError:
 
 
 def said(error: BaseException) -> str:
-    """Class and text of an error in one line; kafka-python repeats the class, and a number, in the text of some."""
+    """Class and text of an error in one line; kafka-python repeats the class, and a number, in some texts."""
     name, text = type(error).__name__, " ".join(str(error).split())
     text = re.sub(rf"^(\[Error -?\d+\]\s*)?({name}\b:?\s*)?", "", text).rstrip(".")
     return f"{name}: {text}" if text else name

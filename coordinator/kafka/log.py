@@ -1,13 +1,13 @@
 """Kafka as the driver sees it (`ports.Log`): topics, ends, starting offsets, Kafka's own groups.
 
-Knows Spark's rules for starting offsets; how questions travel is told in `offsets` and
-`connection`. Runs in the driver's reader process, one thread at a time.
+Knows Spark's rules for starting offsets; `offsets` and `connection` send the requests. Runs in the driver's reader
+process, one thread at a time.
 """
 
 import logging
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TypeAlias
+from dataclasses import replace
 
 from kafka import errors
 from kafka.protocol.consumer import IsolationLevel
@@ -19,9 +19,8 @@ from coordinator.kafka.connection import KafkaConnection, Session
 from coordinator.kafka.errors import unknown_partitions
 from coordinator.kafka.offsets import (
     NO_OFFSET,
-    Described,
+    LookedUp,
     Offsets,
-    Told,
     Wanted,
     describe,
     describe_matching,
@@ -46,10 +45,8 @@ from coordinator.subscription import Assigned, Bounds, Pattern, Subscription, To
 
 _log = logging.getLogger(__name__)
 
-GroupOffsets: TypeAlias = Mapping[TopicPartition, tuple[int, str]]
-
 LISTED_IN_ERRORS = 10
-"""An error names this many partitions, and counts the rest."""
+"""Most partitions that an error names; it counts the rest."""
 
 _CONSUMERS_LIVE_THERE = {
     errors.UnknownMemberIdError,
@@ -62,10 +59,10 @@ _NOT_THERE = {errors.UnknownTopicOrPartitionError, errors.UnknownTopicIdError}
 
 
 class KafkaLog:
-    """Asks a broker each time it is asked; connects at the first question.
+    """Sends a request to a broker at each call; connects at the first.
 
-    With `fail_on_data_loss` a starting or ending offset outside the log is an error here; without,
-    it is taken as it stands, and whoever plans or reads counts what is lost.
+    With `fail_on_data_loss`, a starting or ending offset outside the log is an error here. Without it, the offset stays
+    as it is, and the planner or the task counts the lost records.
     """
 
     def __init__(
@@ -81,12 +78,12 @@ class KafkaLog:
         self._connection = KafkaConnection(kafka, retries=retries, retry_interval_ms=retry_interval_ms)
         self._isolation = IsolationLevel.build_from(kafka.get("isolation_level", "read_uncommitted"))
         self._fail_on_data_loss = fail_on_data_loss
-        self._warned = False  # that a pattern matches nothing
+        self._warned = False  # that a pattern matches no topic
 
     def topics(self, subscription: Subscription) -> dict[str, Topic]:
         """The topics that `subscription` means now, by name; for `Assigned` with the assigned partitions only."""
         found = self._connection.ask("topics", lambda session: _described(session, subscription))
-        topics = {topic.name: Topic(*topic) for topic in found}
+        topics = {topic.name: topic for topic in found}
         if isinstance(subscription, Pattern) and not topics and not self._warned:
             self._warned = True
             _log.warning(
@@ -101,21 +98,21 @@ class KafkaLog:
     ) -> dict[TopicPartition, Bounds]:
         """Beginning and end of each partition's log; the end is the last stable offset under read_committed.
 
-        Only the ends are asked for where `beginnings` are known.
+        If the caller knows the `beginnings`, only the ends are requested.
         """
         wanted = list(partitions)
         latest = dict.fromkeys(wanted, LATEST)
         if beginnings is None:
-            first, ends = self._told(dict.fromkeys(wanted, EARLIEST), latest)
-            beginnings = {tp: told.offset for tp, told in first.items()}
+            first, ends = self._with_epochs(dict.fromkeys(wanted, EARLIEST), latest)
+            beginnings = {tp: at.offset for tp, at in first.items()}
         else:
-            (ends,) = self._told(latest)
+            (ends,) = self._with_epochs(latest)
         return {tp: Bounds(beginnings[tp], *ends[tp]) for tp in wanted}
 
     def ends_of_epochs(self, epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-        """Where, in each log as it is now, the records of that leader epoch and older ones end (OffsetForLeaderEpoch).
+        """The end, in each current log, of the records of that leader epoch and of older ones (OffsetForLeaderEpoch).
 
-        Partitions whose leader knows nothing of leader epochs are left out.
+        Partitions whose leader does not support leader epochs are left out.
         """
         what = f"leader epochs of {len(epochs)} partitions"
         return self._connection.ask(what, lambda session: ends_of_epochs(session, epochs))
@@ -123,7 +120,7 @@ class KafkaLog:
     def high_watermarks(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """The end of each partition's log, under any isolation level: past the records of open transactions."""
         wanted = list(partitions)
-        return self._look_up(dict.fromkeys(wanted, LATEST), isolation=IsolationLevel.READ_UNCOMMITTED)[0]
+        return self._look_up(dict.fromkeys(wanted, LATEST), IsolationLevel.READ_UNCOMMITTED)
 
     def resolve(self, spec: OffsetSpec, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         """The offset that `spec` means in each partition, by the rules of Spark's Kafka source.
@@ -134,9 +131,9 @@ class KafkaLog:
         wanted = list(partitions)
         match spec:
             case Earliest():
-                return self._look_up(dict.fromkeys(wanted, EARLIEST))[0]
+                return self._look_up(dict.fromkeys(wanted, EARLIEST))
             case Latest():
-                return self._look_up(dict.fromkeys(wanted, LATEST))[0]
+                return self._look_up(dict.fromkeys(wanted, LATEST))
             case AtOffsets():
                 _must_cover(spec.offsets, wanted, "offset", "-2 means its beginning, -1 its end")
                 return self._at_offsets(spec.offsets)
@@ -147,21 +144,19 @@ class KafkaLog:
                 return self._at_times(spec.timestamps_ms, spec.no_match)
 
     def first_times(self, stretches: Mapping[TopicPartition, OffsetRange]) -> dict[TopicPartition, int]:
-        """The time, in milliseconds, of the first record that is left in each stretch; none where there is none."""
-        return self._connection.ask(
-            f"the times of records in {len(stretches)} partitions",
-            lambda _: first_times(self._kafka, stretches),
-        )
+        """The time, in milliseconds, of the first remaining record in each stretch, where there is one."""
+        what = f"the times of records in {len(stretches)} partitions"
+        return self._connection.ask(what, lambda _: first_times(self._kafka, stretches))
 
     def group_offsets(self, group: str) -> dict[TopicPartition, tuple[int, str]]:
-        """What Kafka's own group has committed, offset and metadata text; nothing if there is no such group."""
-        found = self._connection.ask(
+        """The commits of Kafka's own group, offset and metadata text; empty if the group does not exist."""
+        answers = self._connection.ask(
             f"the offsets of group {group!r}", lambda session: session.admin.list_group_offsets(group)[group]
         )
-        return {TopicPartition(*tp): (at.offset, at.metadata) for tp, at in found.items() if at.offset >= 0}
+        return {TopicPartition(*tp): (at.offset, at.metadata) for tp, at in answers.items() if at.offset >= 0}
 
-    def commit_group_offsets(self, group: str, offsets: GroupOffsets) -> bool:
-        """Commit to Kafka's own group; False, with nothing committed, if plain consumers live in it."""
+    def commit_group_offsets(self, group: str, offsets: Mapping[TopicPartition, tuple[int, str]]) -> bool:
+        """Commit to Kafka's own group. False, without a commit, if the group has plain consumers."""
         entries = {KafkaTopicPartition(*tp): OffsetAndMetadata(at, text, -1) for tp, (at, text) in offsets.items()}
         return self._connection.ask(
             f"a commit of offsets to group {group!r}",
@@ -169,7 +164,7 @@ class KafkaLog:
         )
 
     def delete_group_offsets(self, group: str, partitions: Iterable[TopicPartition]) -> None:
-        """Forget what Kafka's own group has committed of `partitions`; the group itself if nothing is left of it."""
+        """Delete the commits of Kafka's own group for `partitions`, and the group itself if no commit remains."""
         unwanted = [KafkaTopicPartition(*tp) for tp in partitions]
         if not unwanted:
             return
@@ -191,33 +186,30 @@ class KafkaLog:
         self._connection.ask(f"to delete offsets of group {group!r}", forget)
 
     def close(self) -> None:
-        """Drop the connection; a later question would open another."""
+        """Close the connection; a later request would open another."""
         self._connection.close()
 
-    def _look_up(self, *questions: Wanted, isolation: IsolationLevel | None = None) -> Sequence[Offsets]:
-        return [
-            {tp: told.offset for tp, told in of_one.items()} for of_one in self._told(*questions, isolation=isolation)
-        ]
+    def _look_up(self, wanted: Wanted, isolation: IsolationLevel | None = None) -> Offsets:
+        (answers,) = self._with_epochs(wanted, isolation=isolation)
+        return {tp: at.offset for tp, at in answers.items()}
 
-    def _told(
+    def _with_epochs(
         self, *questions: Wanted, isolation: IsolationLevel | None = None
-    ) -> Sequence[Mapping[TopicPartition, Told]]:
+    ) -> Sequence[Mapping[TopicPartition, LookedUp]]:
         partitions = len({tp for wanted in questions for tp in wanted})
         level = self._isolation if isolation is None else isolation
-        return self._connection.ask(
-            f"offsets of {partitions} partitions",
-            lambda session: look_up(session, questions, level),
-        )
+        what = f"offsets of {partitions} partitions"
+        return self._connection.ask(what, lambda session: look_up(session, questions, level))
 
     def _at_offsets(self, offsets: Wanted) -> Offsets:
         words = {tp: offset for tp, offset in offsets.items() if offset in (EARLIEST, LATEST)}
         numbers = {tp: offset for tp, offset in offsets.items() if tp not in words}
         if self._fail_on_data_loss:
             _must_be_readable(numbers, self.bounds(numbers))
-        return {**offsets, **self._look_up(words)[0]}
+        return {**offsets, **self._look_up(words)}
 
     def _at_times(self, times_ms: Wanted, no_match: NoMatch) -> Offsets:
-        found = self._look_up(times_ms)[0]
+        found = self._look_up(times_ms)
         later = {tp: time for tp, time in times_ms.items() if found[tp] == NO_OFFSET}
         if later and no_match is NoMatch.ERROR:
             asked = _listed(f"{tp} at {time_ms}" for tp, time_ms in sorted(later.items()))
@@ -225,10 +217,10 @@ class KafkaLog:
                 f"no record has this timestamp or a later one: {asked}",
                 "give an earlier time, or set startingOffsetsByTimestampStrategy=latest to start at the end there",
             )
-        return {**found, **self._look_up(dict.fromkeys(later, LATEST))[0]}
+        return {**found, **self._look_up(dict.fromkeys(later, LATEST))}
 
 
-def _described(session: Session, subscription: Subscription) -> list[Described]:
+def _described(session: Session, subscription: Subscription) -> list[Topic]:
     match subscription:
         case Pattern():
             return describe_matching(session, _compiled(subscription.regex))
@@ -252,12 +244,8 @@ def _only_assigned(topics: Mapping[str, Topic], assigned: Assigned) -> dict[str,
     missing = {tp for tp in assigned.partitions if tp.partition not in topics[tp.topic].partitions}
     if missing:
         raise unknown_partitions(missing)
-    return {
-        name: Topic(
-            name, topic.id, tuple(n for n in topic.partitions if TopicPartition(name, n) in assigned.partitions)
-        )
-        for name, topic in topics.items()
-    }
+    read = {name: tuple(n for n in t.partitions if (name, n) in assigned.partitions) for name, t in topics.items()}
+    return {name: replace(topic, partitions=read[name]) for name, topic in topics.items()}
 
 
 def _committed(results: Mapping[KafkaTopicPartition, type[errors.KafkaError]]) -> bool:

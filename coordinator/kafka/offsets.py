@@ -1,10 +1,11 @@
-"""Kafka's answers about topics and about offsets of partitions, in one request to each broker.
+"""Kafka's answers about topics and about offsets of partitions, with one request to each broker.
 
-kafka-python's own `list_partition_offsets` asks for metadata before every look-up; the coordinator
-looks several times a second, so here leaders are remembered as long as the connection lives. Its `describe_topics`
-makes a dict of everything an answer holds, which takes three times as long as the answer.
-Leader epochs come with the offsets, and where one ends in the log there is now is a question of its own.
-Knows requests and error codes; no rule about what the offsets are for.
+kafka-python's own `list_partition_offsets` requests metadata before every look-up. The coordinator looks several times
+a second, so this module keeps the leaders as long as the connection lives. kafka-python's `describe_topics` makes a
+dict of the whole answer, which takes three times as long as the answer.
+
+Leader epochs come with the offsets. The current end of a leader epoch needs a request of its own. Knows requests and
+error codes; nothing of the use of the offsets.
 """
 
 import re
@@ -19,24 +20,18 @@ from kafka.protocol.metadata import MetadataRequest
 
 from coordinator.kafka.connection import Session
 from coordinator.kafka.errors import forbidden_topic, unknown_partitions, unknown_topics
-from coordinator.subscription import TopicPartition
+from coordinator.subscription import Topic, TopicPartition
 
 Wanted: TypeAlias = Mapping[TopicPartition, int]
-"""What to look up in each partition: a time in ms, or `offset_spec.LATEST` or `EARLIEST`."""
+"""The look-up in each partition: a time in ms, or `offset_spec.LATEST` or `EARLIEST`."""
 
 Offsets: TypeAlias = dict[TopicPartition, int]
+OfTopics: TypeAlias = dict[str, dict[int, int]]
+"""What to look up: topic -> partition -> time or leader epoch."""
 
 
-class Described(NamedTuple):
-    """A topic as a broker knows it; brokers before 2.8 know no id."""
-
-    name: str
-    id: str
-    partitions: tuple[int, ...]
-
-
-class Told(NamedTuple):
-    """An offset, and the leader epoch that was told with it; -1 if none was."""
+class LookedUp(NamedTuple):
+    """An offset, and the leader epoch in the same answer; -1 without one."""
 
     offset: int
     epoch: int
@@ -51,19 +46,19 @@ _EpochTopic = OffsetForLeaderEpochRequest.OffsetForLeaderTopic
 _EpochPartition = _EpochTopic.OffsetForLeaderPartition
 
 NO_OFFSET = -1
-"""The answer where no record is as late as the time."""
+"""The answer where no record has this time or a later one."""
 
 CONSUMER = -1
-"""The replica id of whoever is no replica."""
+"""The replica id of a client that is not a replica."""
 
 TOPIC_IDS_FROM = 10
-"""Versions of Kafka's answer about topics."""
+"""First version of Kafka's answer about topics that has topic ids."""
 
 _NOT_THERE = (errors.UnknownTopicOrPartitionError.errno, errors.InvalidTopicError.errno)
 
 
-def describe(session: Session, names: Iterable[str]) -> list[Described]:
-    """Those topics as a broker knows them now; never creates one.
+def describe(session: Session, names: Iterable[str]) -> list[Topic]:
+    """The current topics of these names, as a broker knows them; never creates one. Brokers before 2.8 know no id.
 
     Raises `UnknownTopicError` with the nearest names that exist.
     """
@@ -73,8 +68,8 @@ def describe(session: Session, names: Iterable[str]) -> list[Described]:
     return [_usable(session, topic, answer.version) for topic in answer.topics]
 
 
-def describe_matching(session: Session, regex: re.Pattern[str]) -> list[Described]:
-    """The topics in whose name `regex` is found, without Kafka's internal ones; costs the metadata of all topics."""
+def describe_matching(session: Session, regex: re.Pattern[str]) -> list[Topic]:
+    """The topics with `regex` in their name, without Kafka's internal ones; costs the metadata of all topics."""
     answer = _metadata(session, None)
     wanted = (topic for topic in answer.topics if not topic.is_internal and regex.search(topic.name))
     return [_usable(session, topic, answer.version) for topic in wanted]
@@ -82,38 +77,41 @@ def describe_matching(session: Session, regex: re.Pattern[str]) -> list[Describe
 
 def look_up(
     session: Session, questions: Sequence[Wanted], isolation: IsolationLevel
-) -> list[dict[TopicPartition, Told]]:
-    """The offsets for each of `questions`, all asked at once; -1 where no record is as late as the time.
+) -> list[dict[TopicPartition, LookedUp]]:
+    """The offsets for each of `questions`, all requested at once; -1 where no record has this time or a later one.
 
-    Under READ_COMMITTED the end is the last stable offset, and no later record is seen.
+    Under READ_COMMITTED the end is the last stable offset, and later records do not count.
     """
     _learn_leaders(session, {tp for wanted in questions for tp in wanted})
-    requests = [list(_requests(wanted, session.leaders, isolation)) for wanted in questions]
+    requests = [
+        [(leader, _of_times(topics, isolation)) for leader, topics in _by_leader(wanted, session.leaders).items()]
+        for wanted in questions
+    ]
     answers = session.manager.run(_answers, session.manager, requests)
-    return [dict(found for answer in of_one for found in _offsets(answer)) for of_one in answers]
+    return [dict(entry for answer in of_one for entry in _offsets(answer)) for of_one in answers]
 
 
 def ends_of_epochs(session: Session, epochs: Mapping[TopicPartition, int]) -> Offsets:
-    """Where, in each log as it is now, the records of that leader epoch and of older ones end, if its leader knows."""
+    """The end, in each current log, of the records of that leader epoch and of older ones, if its leader knows."""
     _learn_leaders(session, set(epochs))
-    requests = list(_epoch_requests(epochs, session.leaders))
+    requests = [(leader, _of_epochs(topics)) for leader, topics in _by_leader(epochs, session.leaders).items()]
     (answers,) = session.manager.run(_answers, session.manager, [requests])
     return {tp: end for answer in answers for tp, end in _epoch_ends(answer)}
 
 
 def _metadata(session: Session, names: Sequence[str] | None) -> Response:
-    """What a broker knows of those topics, or of all."""
+    """A broker's metadata of these topics, or of all."""
     topics = None if names is None else [MetadataRequest.MetadataRequestTopic(name=name) for name in names]
     request = MetadataRequest(topics=topics, allow_auto_topic_creation=False)
     return session.manager.run(_answer, session.manager, request)
 
 
-def _usable(session: Session, topic: Response, version: int) -> Described:
+def _usable(session: Session, topic: Response, version: int) -> Topic:
     _raise_on(topic.error_code, topic.name, None)
     for partition in topic.partitions:
         session.leaders[TopicPartition(topic.name, partition.partition_index)] = partition.leader_id
     numbers = sorted(partition.partition_index for partition in topic.partitions)
-    return Described(topic.name, str(topic.topic_id) if version >= TOPIC_IDS_FROM else "", tuple(numbers))
+    return Topic(topic.name, str(topic.topic_id) if version >= TOPIC_IDS_FROM else "", tuple(numbers))
 
 
 def _learn_leaders(session: Session, partitions: set[TopicPartition]) -> None:
@@ -124,36 +122,26 @@ def _learn_leaders(session: Session, partitions: set[TopicPartition]) -> None:
         raise unknown_partitions(missing)
 
 
-def _requests(
-    wanted: Wanted, leaders: Mapping[TopicPartition, int], isolation: IsolationLevel
-) -> Iterator[tuple[int, Request]]:
-    """One request for each broker that leads any of the partitions."""
-    for leader, topics in _by_leader(wanted, leaders).items():
-        asked = [
-            _Topic(name=t, partitions=[_Partition(partition_index=p, timestamp=time) for p, time in times.items()])
-            for t, times in topics.items()
-        ]
-        least = max(1, ListOffsetsRequest.min_version_for_isolation_level(isolation))
-        yield leader, ListOffsetsRequest(isolation_level=isolation.value, topics=asked, min_version=least)
+def _of_times(topics: OfTopics, isolation: IsolationLevel) -> Request:
+    asked = [
+        _Topic(name=t, partitions=[_Partition(partition_index=p, timestamp=time) for p, time in times.items()])
+        for t, times in topics.items()
+    ]
+    least = max(1, ListOffsetsRequest.min_version_for_isolation_level(isolation))
+    return ListOffsetsRequest(isolation_level=isolation.value, topics=asked, min_version=least)
 
 
-def _epoch_requests(
-    epochs: Mapping[TopicPartition, int], leaders: Mapping[TopicPartition, int]
-) -> Iterator[tuple[int, Request]]:
-    """The same about leader epochs."""
-    for leader, topics in _by_leader(epochs, leaders).items():
-        asked = [
-            _EpochTopic(topic=t, partitions=[_EpochPartition(partition=p, leader_epoch=e) for p, e in of_topic.items()])
-            for t, of_topic in topics.items()
-        ]
-        yield leader, OffsetForLeaderEpochRequest(replica_id=CONSUMER, topics=asked)
+def _of_epochs(topics: OfTopics) -> Request:
+    asked = [
+        _EpochTopic(topic=t, partitions=[_EpochPartition(partition=p, leader_epoch=e) for p, e in epochs.items()])
+        for t, epochs in topics.items()
+    ]
+    return OffsetForLeaderEpochRequest(replica_id=CONSUMER, topics=asked)
 
 
-def _by_leader(
-    wanted: Mapping[TopicPartition, int], leaders: Mapping[TopicPartition, int]
-) -> dict[int, dict[str, dict[int, int]]]:
-    """What is asked of each partition, by the broker that leads it and by topic."""
-    by_leader: dict[int, dict[str, dict[int, int]]] = defaultdict(lambda: defaultdict(dict))
+def _by_leader(wanted: Wanted, leaders: Mapping[TopicPartition, int]) -> dict[int, OfTopics]:
+    """The requested value of each partition, by its leader and by topic."""
+    by_leader: dict[int, OfTopics] = defaultdict(lambda: defaultdict(dict))
     for tp, what in wanted.items():
         if leaders[tp] < 0:
             raise errors.LeaderNotAvailableError(tp.topic)
@@ -169,17 +157,17 @@ async def _answer(manager: KafkaConnectionManager, request: Request) -> Response
 async def _answers(
     manager: KafkaConnectionManager, requests: Sequence[Sequence[tuple[int, Request]]]
 ) -> list[list[Response]]:
-    """Runs in kafka-python's thread: everything is sent before the first answer is awaited."""
+    """Runs in kafka-python's thread. It sends all requests before it awaits the first answer."""
     sent = [[manager.send(request, node_id=leader) for leader, request in of_one] for of_one in requests]
     return [[await answer for answer in of_one] for of_one in sent]
 
 
-def _offsets(answer: Response) -> Iterator[tuple[TopicPartition, Told]]:
+def _offsets(answer: Response) -> Iterator[tuple[TopicPartition, LookedUp]]:
     for topic in answer.topics:
         for partition in topic.partitions:
             tp = TopicPartition(topic.name, partition.partition_index)
             _raise_on(partition.error_code, tp.topic, tp)
-            yield tp, Told(partition.offset, partition.leader_epoch)
+            yield tp, LookedUp(partition.offset, partition.leader_epoch)
 
 
 def _epoch_ends(answer: Response) -> Iterator[tuple[TopicPartition, int]]:
@@ -192,7 +180,7 @@ def _epoch_ends(answer: Response) -> Iterator[tuple[TopicPartition, int]]:
 
 
 def _raise_on(code: int, topic: str, tp: TopicPartition | None) -> None:
-    """Only what concerns one topic is told here; the rest is for `kafka_errors.explained`."""
+    """Raises errors about one topic; `errors.explained` handles all others."""
     if code == errors.NoError.errno:
         return
     if code == errors.TopicAuthorizationFailedError.errno:

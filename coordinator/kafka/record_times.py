@@ -1,7 +1,7 @@
-"""When the records were made that lie at given offsets: the driver's only look into the log itself.
+"""The times of the records at given offsets. The driver reads records nowhere else.
 
-Opens a consumer for each question and closes it: it is asked rarely, and a consumer left idle cannot be trusted.
-Knows how a consumer reads one record of many partitions; nothing of what the times are for.
+Opens a consumer for each call and closes it. Calls are rare, and an idle consumer is not reliable. Knows how a consumer
+reads one record of many partitions; nothing of the use of the times.
 """
 
 import time
@@ -19,13 +19,13 @@ from coordinator.ranges import OffsetRange
 from coordinator.subscription import TopicPartition
 
 WAIT_S = 20.0
-"""How long the records, which the log is known to hold, may take to come."""
+"""Longest wait for the records, which the log is known to have."""
 
 _POLL_MS = 500
 _OURS: Mapping[str, object] = {
     "group_id": None,
     "enable_auto_commit": False,
-    "auto_offset_reset": "earliest",  # what is gone has no time; what follows it is as good
+    "auto_offset_reset": "earliest",  # a deleted record has no time; the next one serves as well
     "allow_auto_create_topics": False,
     "max_partition_fetch_bytes": 64 * 1024,
 }
@@ -34,10 +34,10 @@ _OURS: Mapping[str, object] = {
 def first_times(
     kafka: Mapping[str, object], stretches: Mapping[TopicPartition, OffsetRange]
 ) -> dict[TopicPartition, int]:
-    """The time, in milliseconds, of the first record that is left in each stretch of offsets.
+    """The time, in milliseconds, of the first remaining record in each stretch of offsets.
 
     Stretches without a record (markers only), and records without a time, are left out. Raises kafka-python's
-    errors, `KafkaTimeoutError` if Kafka tells nothing within `WAIT_S`.
+    errors, and `KafkaTimeoutError` if Kafka does not answer within `WAIT_S`.
     """
     consumer, _ = open_client(KafkaConsumer, {**client_arguments(kafka), **_OURS})
     empty_markers.install(consumer)

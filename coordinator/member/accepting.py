@@ -1,7 +1,7 @@
-"""Which offsets of a checkpoint a member accepts: of its group, its topics, and within the logs. Pure.
+"""A member accepts only offsets of its group and its topics, within the logs. Pure.
 
-An offset that reaches beyond a log is of a log that was cut, or of another cluster. `DataLossError` under
-failOnDataLoss, before any of it is used (rule: checkpoint-on-resume).
+An offset beyond a log end is of a log that was cut, or of another cluster: `DataLossError` under failOnDataLoss,
+before any part of it is used (rule: checkpoint-on-resume).
 """
 
 from collections.abc import Iterator
@@ -20,7 +20,7 @@ from coordinator.subscription import Pattern, TopicPartition
 
 
 def accept(state: State, seen: Seen, call: Call) -> Decision:
-    """Refuse another group's or other topics' checkpoint, and take the identity that it names."""
+    """Refuse a checkpoint of another group or other topics, and adopt the member id that it names."""
     offset, settings = call.offset, call.setup.settings
     if offset.group != settings.group:
         raise CheckpointMismatchError(
@@ -55,7 +55,7 @@ def within_logs(
 ) -> tuple[State, StreamOffset, tuple[Request[bool], ...]]:
     """The offset without partitions whose log ends before it, and a warning for each of them.
 
-    Asks Kafka only where the last look at the logs does not show that they reach so far.
+    Reads Kafka only if the last look does not show that the logs reach so far.
     """
     if offset == state.losses.within:
         return state, offset, ()
@@ -66,8 +66,7 @@ def within_logs(
     if settings.fail_on_data_loss:
         raise data_loss.error(next(iter(beyond.values())))
     warnings = tuple(Log(f"group {settings.group}: {loss}; it is not committed") for loss in beyond.values())
-    lanes = {tp: lanes for tp, lanes in offset.lanes.items() if tp not in beyond}
-    return replace(state, evidence=state.evidence.forgotten()), replace(offset, lanes=lanes), warnings
+    return replace(state, evidence=state.evidence.forgotten()), offset.without(beyond), warnings
 
 
 def _beyond(state: State, offset: StreamOffset, seen: Seen, call: Call) -> tuple[State, dict[TopicPartition, Beyond]]:

@@ -21,7 +21,7 @@ from coordinator.plan.packing import Task
 from coordinator.ports import Log, Offsets, Store
 from coordinator.progress.growth import Growth
 from coordinator.progress.leader_epochs import parsed
-from coordinator.progress.mirror import GroupOffsets, entries
+from coordinator.progress.mirror import GroupOffsets, entries, of_this_schema
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.replies import Acquired, Answer, Caller, Joined, Joining, Status
 from coordinator.reports.lane_lines import LanesTold
@@ -113,9 +113,11 @@ class World:
         """Commit the stable offsets to Kafka's own group; False if plain consumers live in it, None if it failed.
 
         A reset between our read and our write would leave an old offset: repeat both (rule: mirror-after-reset).
+        Entries of another schema are not overwritten.
         """
         group, store = self.settings.group, self.store
         try:
+            of_this_schema(self.log.group_offsets(group), group)
             before, allowed = None, True
             while allowed and (status := store.positions.status()).reset != before:
                 before = status.reset

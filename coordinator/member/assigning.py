@@ -1,10 +1,10 @@
-"""What a member does when it is its turn to compute the group's assignment. Pure.
+"""A member computes the group's assignment when it is its turn. Pure.
 
-    look --> not our turn: what is assigned to us
-         --> our turn: agree on an assignor that all know --> compute --> check --> record --> look again
+    look --> not its turn: the ranges assigned to it
+         --> its turn: agree on a common assignor --> compute --> check --> record --> look again
 
-Whoever looks first has the turn; if nothing comes of it another member has it next. The first assignment recorded
-wins, so nothing depends on there being one leader (rule: first-assignment-wins).
+The member that looks first has the turn. If it records nothing, another member has the turn next. The first recorded
+assignment wins, so correctness needs no single leader (rule: first-assignment-wins).
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -36,29 +36,26 @@ Effects = tuple[Request[Any], ...]
 
 
 def look_at_group(state: State, seen: Seen, call: Call) -> tuple[State, Look | None, Effects]:
-    """What is assigned to this member; None if it must look again, for it computed an assignment or must join again.
+    """The assignment as this member sees it. None if it computed one or must join again: then it looks again.
 
-    Raises `InconsistentGroupProtocolError` if it shares no assignor with those who joined before it.
+    Raises `InconsistentGroupProtocolError` if it has no assignor in common with the members before it.
     """
     assignors = {Protocol(a.name, a.version): a for a in call.setup.settings.assignors}
     look = seen.of(LookAtGroup())
+    effects: Effects | None = None
     if look.occasion:
         effects = _assign(state, look, assignors, seen)
-        return (state if effects is not None else _rejoining(state)), None, effects or ()
-    if look.protocol and Protocol.parse(look.protocol) not in assignors:
+    elif look.protocol and Protocol.parse(look.protocol) not in assignors:
         _refuse_if_excluded(state, seen)
-        return _rejoining(state), None, ()
-    return state, look, ()
-
-
-def _rejoining(state: State) -> State:
-    return replace(state, life=state.life.rejoining())
+    else:
+        return state, look, ()
+    return (replace(state, life=state.life.rejoining()) if effects is None else state), None, effects or ()
 
 
 def _assign(state: State, look: Look, assignors: Mapping[Protocol, Assignor], seen: Seen) -> Effects | None:
-    """Compute the assignment and record it; None if this member's entry is another life's, or damaged.
+    """Compute the assignment and record it; None if this member's entry is of another life, or damaged.
 
-    It leaves out members that know none of the assignors that the others share.
+    Leaves out members without an assignor in common with the others.
     """
     me, members = state.life.member, seen.of(ReadSubscribers(look.members))
     if me not in {m.member for m in members}:
@@ -77,14 +74,14 @@ def _assign(state: State, look: Look, assignors: Mapping[Protocol, Assignor], se
 
 
 def _notices(look: Look, members: Collection[str], protocol: str, failure: str) -> Iterator[Request[Any]]:
-    if nobody := set(look.members) - set(members):
-        yield Event("mend", f"a lease without a member is counted no more: {', '.join(sorted(nobody))}")
+    if absent := set(look.members) - set(members):
+        yield Event("mend", f"a lease without a member no longer counts: {', '.join(sorted(absent))}")
     if failure:
         yield Log(f"the assignor {protocol} failed here, grouped assigns whole partitions: {failure}")
 
 
 def _refuse_if_excluded(state: State, seen: Seen) -> None:
-    """Another member computed an assignment without this one; if that has changed since, a new one is due."""
+    """Another member computed an assignment without this one: fail if the assignors still exclude it."""
     me = state.life.member
     names = tuple(sorted({*seen.of(ReadAssignment()), me}))
     if subscribers := seen.of(ReadSubscribers(names)):
@@ -92,7 +89,7 @@ def _refuse_if_excluded(state: State, seen: Seen) -> None:
 
 
 def _agreed(me: str, members: Sequence[Subscriber]) -> Agreement:
-    """The assignor that members agree on; raises `InconsistentGroupProtocolError` if it is without this member."""
+    """The assignor that members agree on; raises `InconsistentGroupProtocolError` if it excludes this member."""
     agreement = agree(seniority(members))
     if me in agreement.excluded:
         raise InconsistentGroupProtocolError(

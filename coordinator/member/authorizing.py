@@ -1,4 +1,4 @@
-"""Before a batch is read, first run or replay: which parts of it this member still owns. Pure.
+"""Authorizes each batch before it is read, first run or replay: the parts that this member still owns. Pure.
 
 rule: authorize-every-batch; rule: omit-what-was-skipped.
 """
@@ -17,12 +17,12 @@ from coordinator.progress.stream_offset import StreamOffset
 
 
 def arrive(state: State, seen: Seen, call: Call) -> Decision:
-    """An offset came as the end of a batch: its slices may be written from now on."""
+    """An offset arrives as the end of a batch: tasks may write its slices from now on."""
     return Decision(replace(state, evidence=state.evidence.seen(call.offset), batch=batch_of(state, call)))
 
 
 def batch_of(state: State, call: Call) -> Batch:
-    """The batch that ends at the offset of this call; one that an earlier life planned is new to this one."""
+    """The batch that ends at the offset of this call; a new one if an earlier life planned it."""
     known = state.batch is not None and state.batch.end == call.offset
     return state.batch if state.batch and known else Batch(call.offset)
 
@@ -38,15 +38,14 @@ def authorize(state: State, seen: Seen, call: Call) -> Decision:
 
 
 def readable(state: State, call: Call) -> tuple[StreamOffset, tuple[Request[bool], ...]]:
-    """The part of the batch that is read, and a warning if that is not all of it."""
+    """The part of the batch to read, and a warning if parts are left out."""
     end, batch, settings = call.offset, batch_of(state, call), call.setup.settings
-    gone = recreated(state.log, end.topic_ids)
     part = narrowed(end, batch.readable or {})
-    part = data_loss.without(part, gone, fail_on_data_loss=settings.fail_on_data_loss)
+    part = data_loss.without(part, recreated(state.log, end.topic_ids), fail_on_data_loss=settings.fail_on_data_loss)
     if part == end:
         return part, ()
-    what = "part of a batch is owned by others by now, or parked, and is left out"
-    return part, (Log(f"group {settings.group}: {what}"),)
+    why = "other members own it, or it is parked"
+    return part, (Log(f"group {settings.group}: part of a batch is left out: {why}"),)
 
 
 def return_readable(state: State, seen: Seen, call: Call) -> Decision:
@@ -56,10 +55,9 @@ def return_readable(state: State, seen: Seen, call: Call) -> Decision:
 
 
 def return_tasks(state: State, seen: Seen, call: Call) -> Decision:
-    """The same, packed into tasks, which begin now; the same tasks again for the same batch."""
+    """The same, packed into tasks, which begin now; a repeated call has the same tasks."""
     batch = batch_of(state, call)
     part, warnings = readable(state, call)
     tasks = seen.of(Pack(batch.end, part, trial=batch.trial))
-    if batch.began_ms is None:
-        batch = replace(batch, began_ms=seen.now_ms)
-    return Decision(replace(state, batch=batch), warnings, Return(tasks))
+    began_ms = seen.now_ms if batch.began_ms is None else batch.began_ms
+    return Decision(replace(state, batch=replace(batch, began_ms=began_ms)), warnings, Return(tasks))

@@ -2,9 +2,9 @@
 
     1 planned      latestOffset has returned `end`
     2 authorized   Redis has answered which ranges of it are still owned at their lane epoch: `granted`
-    3 readable     ranges with a lane that was struck twice meanwhile are left out: `readable`
+    3 readable     without lanes that were struck twice meanwhile: `readable`
     4 under way    Spark has its tasks, since `began_ms`
-    5 in the sink  Spark has given `end` back as the start of the next batch
+    5 in the sink  Spark has passed `end` as the start of the next batch
     6 committed    positions have moved; the batch stays until the next one is planned, for its trial
 
 A batch that an earlier life of the driver planned enters at 2: its `strikes` are empty and it is no trial.
@@ -21,7 +21,7 @@ from coordinator.progress.stream_offset import StreamOffset
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """See the module. Room is left for the ends of its slices: planned, true, sealed."""
+    """See the module."""
 
     end: StreamOffset
     trial_lane: LaneId | None = None  # the struck lane that it reads, while all others wait
@@ -33,7 +33,7 @@ class Batch:
 
     @property
     def under_way(self) -> bool:
-        """Whether Spark has its tasks, and has not asked for the next batch."""
+        """Whether Spark has its tasks, and has not requested the next batch."""
         return self.began_ms is not None and not self.ended
 
     @property

@@ -1,13 +1,12 @@
-"""What the sink has completed becomes progress in Redis. Pure.
+"""Batches that the sink has completed become progress in Redis. Pure.
 
-    witness   Spark gives an offset back as start: it is complete in the sink
-    commit    each lane that is still owned at its lane epoch is committed; Redis refuses the others
-              a refused lane is asserted, if this process has read it to its end
-              (rule: commit-before-plan, rule: verdict-per-hash)
-    learn     the cost model learns what the batch took
+    learn     the cost model learns how long the batch took
+    witness   Spark passes an offset as start: it is complete in the sink
+    commit    Redis commits each lane that is owned at its lane epoch, and refuses the others
+              the member asserts a refused lane if this process has read it to its end
 
-A batch that this member never authorized was read by nobody: a sink that has its batch id already skips it
-(rule: unread-batch).
+rule: commit-before-plan; rule: verdict-per-hash; rule: unread-batch: a sink skips a batch id that it already has, so
+no task read a batch that this member never authorized.
 """
 
 from collections.abc import Iterator
@@ -29,7 +28,7 @@ from coordinator.reports.lane_report import batch_line
 
 
 def learn(state: State, seen: Seen, call: Call) -> Decision:
-    """Once in each call: the batch that ends here, if it was under way, is in the sink."""
+    """Once in each call: the batch that ends here is in the sink."""
     if state.turn.learned:
         return Decision(state)
     batch = replace(state.batch, ended=True) if state.batch else None
@@ -42,7 +41,7 @@ def learn(state: State, seen: Seen, call: Call) -> Decision:
 
 
 def witness(state: State, seen: Seen, call: Call) -> Decision:
-    """Which parts of the start this member commits."""
+    """Decide which parts of the start this member commits."""
     start, batch, commits = call.offset, state.batch, state.commits
     if state.turn.committed:
         return Decision(state)
@@ -60,15 +59,14 @@ def witness(state: State, seen: Seen, call: Call) -> Decision:
 
 
 def commit(state: State, seen: Seen, call: Call) -> Decision:
-    """Commit, and see what Redis refused."""
+    """Commit the start, and handle the lanes that Redis refuses."""
     under_way = state.commits.under_way
     if under_way is None:
         return Decision(state)
     moved = seen.of(under_way.request)
     if moved.unread:
         return _unread(state)
-    witnessed = under_way.witnessed is not None and moved.refused
-    if witnessed and (assertions := facts_within(state.evidence.facts, moved.refused)):
+    if under_way.witnessed is not None and (assertions := facts_within(state.evidence.facts, moved.refused)):
         seen.of(Claim(under_way.offset, assertions))
     owning = _moved(state.owning, under_way, moved)
     state = replace(
@@ -83,7 +81,7 @@ def commit(state: State, seen: Seen, call: Call) -> Decision:
 
 
 def _done(state: State, start: StreamOffset, mine: StreamOffset) -> State:
-    """The start is committed, as far as it is `mine`."""
+    """The part `mine` of the start is committed."""
     return replace(
         state,
         commits=replace(state.commits, whole=start if mine == start else None),
@@ -93,7 +91,7 @@ def _done(state: State, start: StreamOffset, mine: StreamOffset) -> State:
 
 
 def _unread(state: State) -> Decision:
-    """End the query: no slice of the batch was read, so none is unconfirmed, and its ranges are free."""
+    """End the query. No slice of the batch was read, so none is unconfirmed, and its ranges are free."""
     state = replace(
         state, evidence=state.evidence.confirmed(), commits=replace(state.commits, under_way=None, whole=None)
     )
@@ -110,11 +108,11 @@ def _unread(state: State) -> Decision:
 def _fence_event(moved: Moved) -> Iterator[Request[Any]]:
     if moved.refused:
         ranges = {tp: union(f.hashes for f in of_tp) for tp, of_tp in moved.refused.items()}
-        yield Event("fence", "a commit of what is owned no more at its lane epoch", ranges)
+        yield Event("fence", "a commit for ranges that the member does not own at that lane epoch", ranges)
 
 
 def _moved(owning: Owning, committed: CommitUnderWay, moved: Moved) -> Owning:
-    """The owned ranges after the commit. If the batch was all that the member owns, their positions are known."""
+    """The owned ranges after the commit. Their positions are known if the batch had all of them."""
     if not (moved.exactly and _is_all_of(owning.acquired, committed.offset)):
         return replace(owning, stale=True)
     progress = {
@@ -134,7 +132,7 @@ def _is_all_of(acquired: Acquired, offset: StreamOffset) -> bool:
 
 
 def _completed(losses: Losses, offset: StreamOffset, refused: Facts) -> Losses:
-    """The batch is in the sink. A refused lane may long be another member's, and a loss in it dealt with."""
+    """The batch is in the sink. Refused lanes are left out: their new owner handles losses in them."""
     if not refused:
         return replace(losses, completed=offset)
     fenced = {tp: {fact.epoch for fact in of_tp} for tp, of_tp in refused.items()}

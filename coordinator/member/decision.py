@@ -1,21 +1,20 @@
-"""How a step decides: from the state and from what was seen, to the next state, effects and an outcome. Pure.
+"""A step decides: from the state and the answers, to the next state, effects and an outcome. Pure.
 
-    step(state, seen, call) --> Decision      the step has all that it needs
+    step(state, seen, call) --> Decision      the step has all its answers
                             --> a request     `seen` has no answer to it: the step runs again with the answer
-                            --> an error      a named error of the user's, which ends the call of Spark
+                            --> an error      a named error, which ends the call of Spark
 
-A step must not depend on anything else: it runs again after each answer, and comes to the same requests. It sees the
-answers to its own requests only, so nothing that it sees is older than the step; what outlives a step is in the state.
+A step depends on nothing else: it runs again after each answer, and makes the same requests. It sees only the answers
+to its own requests, so no answer is older than the step. The state holds all that outlives a step.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from coordinator.cost.quotas import Budget
 from coordinator.errors import CoopKafkaError
 from coordinator.member.kinds import Request
-from coordinator.member.limits import Limits
 from coordinator.member.state import NOTHING, State
 from coordinator.offset_spec import OffsetSpec
 from coordinator.plan.planning import Cutting
@@ -29,7 +28,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Setup:
-    """What a member is started with; it never changes."""
+    """The constants of a member."""
 
     settings: GroupSettings
     subscription: Subscription
@@ -39,8 +38,21 @@ class Setup:
 
     @property
     def budget(self) -> Budget:
-        """The time that a batch should take, and the slots."""
+        """The time budget of a batch, and the slots."""
         return Budget(self.settings.batch_budget_ms, self.cutting.slots)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Spark's limits for one batch; None: no limit."""
+
+    max_offsets: int | None = None
+    min_offsets: int | None = None
+    max_delay_ms: int = 900_000
+    everything: bool = False  # Trigger.Once: one batch reads all unread records
+
+
+NO_LIMITS = Limits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +61,7 @@ class Call:
 
     setup: Setup
     offset: StreamOffset = NOTHING
-    limits: Limits = field(default_factory=Limits)
+    limits: Limits = NO_LIMITS
 
 
 class NotSeen(Exception):  # noqa: N818 - a request, not an error
@@ -62,17 +74,16 @@ class NotSeen(Exception):  # noqa: N818 - a request, not an error
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """The answers that one step has asked for, and the time in ms of this host's clock."""
+    """The answers to the requests of one step, and the time in ms of this host's clock."""
 
     now_ms: int
     answers: tuple[tuple[Request[Any], Any], ...] = ()
 
     def of(self, request: Request[T]) -> T:
-        """The answer to a request; raises `NotSeen` where there is none yet."""
+        """The answer to a request; raises `NotSeen` if it has none yet."""
         for asked, answer in self.answers:
             if asked == request:
-                found: T = answer
-                return found
+                return cast(T, answer)
         raise NotSeen(request)
 
     def with_answer(self, request: Request[T], answer: T) -> "Seen":

@@ -1,6 +1,6 @@
-"""Keeps lanes within `max.lane.lead` of one another, by the times of records in Kafka. Pure.
+"""Keeps lanes within `max.lane.lead` of each other, by the record times in Kafka. Pure.
 
-Reads nothing unless the option is given and there is something to read.
+Reads nothing without the option, or if there is nothing to read.
 """
 
 from dataclasses import replace
@@ -16,7 +16,7 @@ from coordinator.plan.planning import OwnedRanges
 def keep_lead(
     state: State, work: OwnedRanges, ends: Offsets, most_ms: int | None, seen: Seen
 ) -> tuple[State, OwnedRanges]:
-    """`work` with no lane more than `most_ms` ahead of the one whose next record is oldest."""
+    """`work` with no lane more than `most_ms` ahead of the lane with the oldest next record."""
     if most_ms is None:
         return state, work
     stretches = unread(work, ends)

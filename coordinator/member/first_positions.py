@@ -1,8 +1,7 @@
-"""First positions: of a new group, and of partitions that appear later. Pure.
+"""First positions of a new group, and of partitions that appear later. Pure.
 
-Redis decides, then Kafka's own group offsets, then the starting offsets; a position is set only where there is none,
-so that `latest` cannot be resolved twice (rule: first-positions). A mirror without a group in Redis is a loss, never
-a new group.
+Redis decides, then Kafka's own group offsets, then the starting offsets. A position is set only where none is, so
+`latest` is not resolved twice (rule: first-positions). A mirror without a group in Redis is a loss, not a new group.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -25,8 +24,9 @@ Positions = Mapping[TopicPartition, int]
 
 
 def first_positions(state: State, seen: Seen, call: Call) -> Decision:
-    """Positions for every subscribed partition that has none; then the mirror, where it lacks one."""
-    offsets = mirroring.usable(seen.of(ReadGroupOffsets()), state.log.topics)
+    """Create positions of subscribed partitions that have none; then update the mirror if it lacks one."""
+    offsets = mirroring.of_this_schema(seen.of(ReadGroupOffsets()), call.setup.settings.group)
+    offsets = mirroring.usable(offsets, state.log.topics)
     status = seen.of(ReadStatus())
     if loss := _loss(status, offsets):
         return Decision(replace(state, life=replace(state.life, verdict=loss)), (), LookAgain())
@@ -52,7 +52,7 @@ def _loss(status: Status | None, offsets: mirroring.GroupOffsets) -> Lost | None
 
 
 def _unused_start(topics: Collection[str], state: State, call: Call) -> tuple[Request[bool], ...]:
-    """One line where the user's starting option does not count, because the group has positions."""
+    """One log line if the starting option has no effect, because the group has positions."""
     settings, held = call.setup.settings, sorted(set(topics) & state.log.topics.keys())
     if state.shown.start_used or settings.starting_option is None or not held:
         return ()
@@ -66,19 +66,19 @@ def _unused_start(topics: Collection[str], state: State, call: Call) -> tuple[Re
 
 
 def _wished(new: Sequence[TopicPartition], known_topics: Collection[str], seen: Seen, call: Call) -> Positions:
-    """The starting offsets of new topics; earliest for new partitions of a topic that the group has read before."""
+    """The starting offsets of new topics; earliest for new partitions of topics that the group knows."""
     grown = tuple(tp for tp in new if tp.topic in known_topics)
     added = tuple(tp for tp in new if tp.topic not in known_topics)
-    # Starting offsets for more partitions than there are are a mistake, but not where the others have positions.
+    # Starting offsets for unknown partitions are a mistake, unless these partitions have positions.
     starting = within(call.setup.starting, added) if known_topics else call.setup.starting
     earliest = seen.of(ResolveOffsets(Earliest(), grown)) if grown else {}
     return {**earliest, **(seen.of(ResolveOffsets(starting, added)) if added else {})}
 
 
 def place(state: State, seen: Seen, call: Call) -> State:
-    """Positions for partitions that this life sees first: their stable offset if Redis holds one, else earliest.
+    """Create positions of partitions that this life sees first: the stable offset in Redis, else earliest.
 
-    After a loss of state it sees all of them first: an older copy of the group may not know them.
+    After a loss of state it sees all partitions first: an older copy of the group may not know them.
     """
     owning, nonce = state.owning, state.life.nonce
     placed = owning.placed if owning.placed_at == nonce else frozenset()
@@ -86,12 +86,10 @@ def place(state: State, seen: Seen, call: Call) -> State:
         stable = seen.of(ReadStable(tuple(sorted({tp.topic for tp in new}))))
         earliest = seen.of(ResolveOffsets(Earliest(), new))
         seen.of(creation(state, {tp: stable.get(tp, earliest[tp]) for tp in new}, call))
-    owning = replace(owning, placed=placed | frozenset(new), placed_at=nonce)
-    return replace(state, owning=owning)
+    return replace(state, owning=replace(owning, placed=placed | frozenset(new), placed_at=nonce))
 
 
 def creation(state: State, positions: Positions, call: Call, *, create: bool = False) -> Request[int]:
     """Set positions if absent; a late call must not create the group after a loss (rule: create-once)."""
-    given = partitions_are_given(call.setup.subscription)
-    grace_ms = None if given else call.setup.settings.growth_grace_ms
+    grace_ms = None if partitions_are_given(call.setup.subscription) else call.setup.settings.growth_grace_ms
     return CreatePositions(state.log.topics, positions, grace_ms, create=create)

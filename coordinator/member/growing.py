@@ -1,13 +1,13 @@
-"""New partitions wait for older ones: what a member saw of growing topics, and so how far it may read them. Pure.
+"""New partitions of topics that grew wait for older ones. Pure.
 
-    look       the group's growths, and the time by Redis         `owning.follow`
-    bounds     the ends of all logs: up to where new partitions could be read
-    sight      then the older partitions' high watermarks: what they must be done with first
-    limit      then their positions, and the work on new partitions under ceilings
+    look       the group's growths, and the time of Redis          `owning.follow`
+    bounds     the ends of all logs: limits of new partitions
+    sight      then the high watermarks of the older partitions: they must be done up to there first
+    limit      then the older partitions' positions, and ceilings for the work on new partitions
 
-The order matters (rule: growth-order): a record that was in a new partition when its end was seen came after all
-records of its key that its producer wrote to an older one, and those lie below a watermark seen later. Watermarks,
-not ends: a transaction that is open in an older partition may have been committed in the new one already.
+The order matters (rule: growth-order). A record below a new partition's end is newer than all records of its key in
+older partitions, and those lie below a watermark that is read later. A transaction may be open in an older partition
+and committed in the new one: so watermarks, not ends.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -30,7 +30,7 @@ from coordinator.subscription import TopicPartition
 
 
 def set_targets(state: State, seen: Seen, call: Call) -> Decision:
-    """AvailableNow ends where the logs end now; older partitions, which are looked at a little later, where they do.
+    """AvailableNow ends at the log ends of now; older partitions end at their watermarks, read a little later.
 
     So a new partition can be read up to its target as soon as the older ones are at theirs.
     """
@@ -42,7 +42,7 @@ def set_targets(state: State, seen: Seen, call: Call) -> Decision:
 
 
 def log_growths(state: State, seen: Seen, call: Call) -> Decision:
-    """One line for each growth, when it is seen first."""
+    """Log one line for each growth, at its first sight."""
     new = {replace(g, ends=()) for g in _of_these_topics(state)} - state.growing.logged
     group = call.setup.settings.group
     lines = tuple(Log(f"group {group}: {g}", info=g.kept) for g in sorted(new, key=lambda g: g.field))
@@ -52,7 +52,7 @@ def log_growths(state: State, seen: Seen, call: Call) -> Decision:
 
 
 def older_partitions_first(state: State, work: OwnedRanges, seen: Seen) -> tuple[State, OwnedRanges]:
-    """The work on new partitions, each hash up to where the older ones are done."""
+    """The work with ceilings: each hash of a new partition stops where the older ones are not done."""
     reset = state.owning.acquired.reset
     active = [g for g in _of_these_topics(state) if g.kept and (g, reset) not in state.growing.over]
     closed = frozenset(tp for g in active for tp in g.newer)
@@ -62,12 +62,11 @@ def older_partitions_first(state: State, work: OwnedRanges, seen: Seen) -> tuple
     state = _with_sight(replace(state, growing=replace(state.growing, closed=closed)), older, seen)
     _record(state.growing, [g for g in active if state.owning.looked_at_ms >= g.until_ms and not g.ends], seen)
     positions = _positions(state, older, seen)
-    over = set(state.growing.over)
+    over = state.growing.over
     for growth in active:
         work, done = _limited(growth, work, positions, state.growing.sights)
-        if done:
-            over.add((growth, reset))
-    return replace(state, growing=replace(state.growing, over=frozenset(over))), work
+        over = over | {(growth, reset)} if done else over
+    return replace(state, growing=replace(state.growing, over=over)), work
 
 
 def _of_these_topics(state: State) -> list[Growth]:
@@ -78,7 +77,7 @@ def _of_these_topics(state: State) -> list[Growth]:
 def _limited(
     growth: Growth, work: OwnedRanges, positions: Mapping[TopicPartition, Segments], sights: tuple[Sight, ...]
 ) -> tuple[OwnedRanges, bool]:
-    """The work under the ceilings of one growth, and whether it holds nothing back any more."""
+    """The work under the ceilings of one growth, and whether the growth is over."""
     of_steps = {step: levels(step, positions, sights) for step in growth.steps}
     for step, level in of_steps.items():
         gated = {tp: bounded(work[tp], ceilings(level, tp, sights)) for tp in step.newer if tp in work}
@@ -98,14 +97,14 @@ def _with_sight(state: State, older: Collection[TopicPartition], seen: Seen) -> 
 
 
 def _record(growing: Growing, ended: Sequence[Growth], seen: Seen) -> None:
-    """The grace is over: new partitions wait for the ends that the older ones have now; the first one recorded wins."""
+    """The grace is over: record the ends that the older partitions have now. The first record wins."""
     marks = growing.sights[-1].marks
     if ended:
         seen.of(RecordGrowths(tuple(replace(g, ends=tuple(marks[tp] for tp in g.holding)) for g in ended)))
 
 
 def _positions(state: State, older: Collection[TopicPartition], seen: Seen) -> dict[TopicPartition, Segments]:
-    """How far the older partitions are, of those that this or another member should read."""
+    """The positions of older partitions that this or another member should read."""
     assignment = seen.of(ReadAssignment())
     read = {tp for ranges in assignment.values() for tp in ranges} | set(state.log.partitions)
     return dict(seen.of(ReadPositions(tuple(sorted(tp for tp in older if tp in read)))))

@@ -1,6 +1,6 @@
-"""What the heartbeat thread decides: which slices to report, and when to warn. Pure.
+"""Decisions of the heartbeat thread: which slices to report, and when to warn. Pure.
 
-It reads the state of the member, which the main thread replaces, and remembers only what it has reported.
+It reads the state of the member, which the main thread replaces, and remembers only its own reports.
 """
 
 from collections.abc import Iterable
@@ -20,7 +20,7 @@ SAY_AGAIN_MS = 20_000
 
 @dataclass(frozen=True, slots=True)
 class Pulse:
-    """What the heartbeat thread remembers."""
+    """The memory of the heartbeat thread."""
 
     working: tuple[str, str] = ("", "")  # reported to Redis: slices under way, and the nonce at which
     away: tuple[int, int] | None = None  # since when Redis does not answer, and when that was logged
@@ -28,7 +28,7 @@ class Pulse:
 
 
 def working_news(pulse: Pulse, state: State, slices: Iterable[Slice]) -> tuple[str, str] | None:
-    """The slices under way, if Redis does not know them; after a loss of state all is new."""
+    """The slices under way and the nonce, if Redis does not know them; after a loss of state all is new."""
     batch = state.batch
     news = working_text(slices, alone=batch is not None and batch.under_way and batch.trial), state.life.nonce
     return None if news == pulse.working or not state.life.nonce else news
@@ -37,7 +37,7 @@ def working_news(pulse: Pulse, state: State, slices: Iterable[Slice]) -> tuple[s
 def outage_line(
     pulse: Pulse, error: RedisUnavailableError, what: str, now_ms: int, settings: GroupSettings
 ) -> tuple[Pulse, Request[bool] | None]:
-    """The line of an outage: once, and then seldom."""
+    """The log line of an outage: at once, then every 20 s."""
     since, logged = pulse.away or (now_ms, now_ms - SAY_AGAIN_MS)
     if now_ms - logged < SAY_AGAIN_MS:
         return pulse, None
@@ -47,7 +47,7 @@ def outage_line(
 
 
 def long_batch(pulse: Pulse, state: State, now_ms: int, settings: GroupSettings) -> tuple[Pulse, Request[bool] | None]:
-    """The line of a batch that takes too long, once: it may hang, and then no other thread says so."""
+    """The log line of a batch that takes too long, once: if it hangs, no other thread can report it."""
     batch = state.batch
     began = batch.began_ms if batch and batch.under_way else None
     if began is None or began == pulse.warned_of_ms or now_ms - began <= settings.longest_ms:

@@ -1,10 +1,10 @@
-"""What tasks report of the batch under way: the one object that both threads of a reader process change.
+"""Reports of tasks on the batch under way: the one object that both threads of a reader process change.
 
     heartbeat thread    receive(costs), under_way()
-    main thread         begin(end, tasks) as a batch is handed out, receive(costs), end() once it is in the sink
+    main thread         begin(end, tasks) when Spark takes the tasks, receive(costs), end() once it is in the sink
 
-Each call holds the lock, `receive` also while it takes the reports from where they arrived: so an older report never
-replaces a newer one. A report of another batch's slice is no work under way.
+Each call holds the lock, `receive` also while it reads its iterator: so an older report never replaces a newer one. A
+report of another batch's slice is no work under way.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,14 +24,13 @@ class Inbox:
     def __init__(self) -> None:
         self._lock = Lock()
         self._reports: Reports = {}
-        self._batch: list[tuple[StreamOffset, Sequence[Sequence[Slice]]]] = []  # the one under way, if there is one
+        self._batch: tuple[StreamOffset, Sequence[Sequence[Slice]]] | None = None  # under way
 
     def begin(self, end: StreamOffset, tasks: Sequence[Sequence[Slice]]) -> None:
-        """The batch that ends at `end` is handed out as these tasks; nothing changes if it was before."""
+        """Spark takes these tasks of the batch that ends at `end`; a repeated call changes nothing."""
         with self._lock:
-            if not any(known == end for known, _ in self._batch):
-                self._batch[:] = [(end, tasks)]
-                self._reports.clear()
+            if self._batch is None or self._batch[0] != end:
+                self._batch, self._reports = (end, tasks), {}
 
     def receive(self, costs: Iterable[SliceCost]) -> None:
         """Store reports, the latest last; an iterator is read while the lock is held."""
@@ -41,17 +40,14 @@ class Inbox:
                 self._reports.update(latest)
 
     def end(self) -> Reports:
-        """The batch has ended: all that was reported of it."""
+        """The batch has ended: all its reports."""
         with self._lock:
-            reports = dict(self._reports)
-            self._reports.clear()
-            self._batch.clear()
+            reports, self._reports, self._batch = self._reports, {}, None
             return reports
 
     def under_way(self) -> tuple[Slice, ...]:
-        """Slices, or a key of one, that were begun and have not ended, ascending."""
+        """Slices that tasks have begun and not finished, or one key of a slice, ascending."""
         with self._lock:
             begun = [cost for cost in self._reports.values() if not cost.finished]
-            tasks = chain.from_iterable(tasks for _, tasks in self._batch) if begun else ()
-            ours = frozenset(chain.from_iterable(tasks))
+            ours = frozenset(chain.from_iterable(self._batch[1])) if self._batch and begun else ()
             return tuple(sorted(cost.under_way for cost in begun if cost.slice in ours))

@@ -1,12 +1,12 @@
-"""The life of a member: what its next step is after an outage or a refusal of Redis, and how it joins.
+"""The life of a member: its next step after an outage or a refusal of Redis, and its join.
 
-    no answer    wait and try again, until redis.max.outage           `outage`
-    FENCED       another life has joined: the query ends              `fenced`
-    LOST         recover with what proves positions, then join again  `recovery.recover`
-    RECOVERING   assert positions once, wait, try again               `assert_positions`
-    BUSY         wait for the other member's lease; its end is not    `busy`
-                 waited for if it grows, or if it is of our own query
-    REJOIN       join again                                           `join`
+    no answer    wait and try again, until redis.max.outage             `outage`
+    FENCED       another life has joined: the query ends                `fenced`
+    LOST         recover proven positions, then join again              `recovery.recover`
+    RECOVERING   assert positions once, wait, try again                 `assert_positions`
+    BUSY         wait for the other member's lease, unless it grows     `busy`
+                 or is of the same query: then the query ends
+    REJOIN       join again                                             `join`
 
 Steps of every call, in this order. Pure.
 """
@@ -19,8 +19,7 @@ from coordinator import verdicts
 from coordinator.assignment.assignment_text import fields_of
 from coordinator.assignment.protocols import Protocol
 from coordinator.assignment.spare import SLOW_PERCENT
-from coordinator.errors import FencedMemberError, RedisUnavailableError
-from coordinator.member.busy import same_query, two_queries, two_reads
+from coordinator.errors import FencedMemberError, GroupBusyError, RedisUnavailableError
 from coordinator.member.decision import Call, Decision, Fail, LookAgain, Seen
 from coordinator.member.kinds import Request
 from coordinator.member.requests import Claim, Event, Join, Log, ReadMetadata
@@ -29,7 +28,7 @@ from coordinator.replies import Joining
 
 RETRY_MS = 200
 FIRST_CONTACT_MS = 5_000
-"""How long an address may stay silent that never answered: it is more likely wrong than away."""
+"""The patience with an address that never answered: it is more likely wrong than away."""
 
 
 def outage(state: State, seen: Seen, call: Call) -> Decision:
@@ -40,7 +39,7 @@ def outage(state: State, seen: Seen, call: Call) -> Decision:
     if not life.reached:
         limit = min(limit, FIRST_CONTACT_MS)
     if seen.now_ms - life.away.since_ms >= limit:
-        patience = "redis.max.outage" if life.reached else "what a first contact may take"
+        patience = "redis.max.outage" if life.reached else "the limit of a first contact"
         cause = life.away.error
         error = RedisUnavailableError(f"{cause.what}, for longer than {patience} ({limit} ms)", cause.remedy)
         return Decision(replace(state, life=replace(life, away=None)), (), Fail(error))
@@ -67,7 +66,7 @@ def _by_whom(metadata: Mapping[str, str] | None) -> str:
     if metadata is None:
         return ""
     if not metadata:
-        return ", or somebody deleted its entry in Redis"
+        return ", or its entry in Redis was deleted"
     try:
         at = datetime.fromtimestamp(int(metadata["joined_at"]) / 1000, UTC).isoformat(timespec="seconds")
         return f": pid {metadata.get('driver_pid', 'unknown')} on host {metadata['host']}, at {at}"
@@ -76,10 +75,7 @@ def _by_whom(metadata: Mapping[str, str] | None) -> str:
 
 
 def assert_positions(state: State, seen: Seen, call: Call) -> Decision:
-    """The group recovers from a loss: assert once what this process knows, and wait until it is over.
-
-    rule: recovering-session.
-    """
+    """The group recovers from a loss: assert known positions once, and wait for its end (rule: recovering-session)."""
     if not isinstance(state.life.verdict, verdicts.Recovering):
         return Decision(state)
     life, effects = state.life, tuple[Request[bool], ...]()
@@ -88,7 +84,7 @@ def assert_positions(state: State, seen: Seen, call: Call) -> Decision:
         effects = (
             Log(
                 f"group {settings.group} recovers from a loss of state: members prove their positions, and no batch is "
-                f"planned for up to session.timeout.ms ({settings.session_ms} ms); nothing is to be done"
+                f"planned for up to session.timeout.ms ({settings.session_ms} ms); no action is needed"
             ),
         )
         if facts := state.evidence.facts:
@@ -100,19 +96,39 @@ def assert_positions(state: State, seen: Seen, call: Call) -> Decision:
 def busy(state: State, seen: Seen, call: Call) -> Decision:
     """Another member of this application lives: wait for the end of its lease, unless it renews it.
 
-    A read of our own query lives as long as this one.
+    Spark calls all reads of one query on one thread. So a read of our own query lives as long as this one, and can
+    release nothing meanwhile. Two queries have a thread each (rule: one-member-per-application).
     """
     verdict, group = state.life.verdict, call.setup.settings.group
     if not isinstance(verdict, verdicts.Busy):
         return Decision(state)
     before, other = state.life.other, (verdict.member, verdict.lease_end_ms)
     theirs = seen.of(ReadMetadata(verdict.member))
-    if same_query(call.setup.me.fields, theirs or {}):
-        return Decision(_handled(state), (), Fail(two_reads(group, verdict.member)))
+    query = call.setup.me.fields.get("query")
+    if query and theirs and theirs.get("query") == query:
+        return Decision(_handled(state), (), Fail(_two_reads(group, verdict.member)))
     if before and before[0] == other[0] and other[1] > before[1]:
-        return Decision(_handled(state), (), Fail(two_queries(group, verdict.member)))
+        return Decision(_handled(state), (), Fail(_two_queries(group, verdict.member)))
     waiting = replace(state, life=replace(state.life, other=other))
     return Decision(_handled(waiting), (), LookAgain(min(RETRY_MS, verdict.lease_end_ms - verdict.now_ms + 1)))
+
+
+def _two_reads(group: str, other: str) -> GroupBusyError:
+    return GroupBusyError(
+        f"two reads of one query cannot be members of one group: member {other} of group {group!r} is a read of this "
+        "query too",
+        "use a group for each read, by its own load(). A union can use one DataFrame twice instead, which Spark reads "
+        "once; both sides of a self-join are two reads",
+    )
+
+
+def _two_queries(group: str, other: str) -> GroupBusyError:
+    return GroupBusyError(
+        f"this application already has member {other} at work in group {group!r}, as another query or as another read "
+        "of this query",
+        "for two queries of one application, stop one, or use two groups, or set allow.several.queries=true in both; "
+        "for two reads of one query, use two groups",
+    )
 
 
 def join(state: State, seen: Seen, call: Call) -> Decision:
@@ -121,18 +137,14 @@ def join(state: State, seen: Seen, call: Call) -> Decision:
     if life.nonce:
         return Decision(state)
     answer = seen.of(Join(life.nonce_before, joining(state, call)))
-    nonce, seq = answer.seen.nonce, answer.seen.seq
-    life = replace(
-        life, nonce=nonce, nonce_before=nonce, seq=seq, lease_end_ms=answer.lease_end_ms, verdict=None, other=None
-    )
-    pace = (
-        state.pace if state.pace.targets is None else replace(state.pace, targets=answer.targets or state.pace.targets)
-    )
-    return Decision(replace(state, life=life, pace=pace))
+    joined = replace(life, nonce=answer.seen.nonce, nonce_before=answer.seen.nonce, seq=answer.seen.seq)
+    life = replace(joined, lease_end_ms=answer.lease_end_ms, verdict=None, other=None)
+    targets = state.pace.targets and (answer.targets or state.pace.targets)
+    return Decision(replace(state, life=life, pace=replace(state.pace, targets=targets)))
 
 
 def joining(state: State, call: Call) -> Joining:
-    """What this member reports of itself when it joins."""
+    """The report of this member about itself."""
     settings, me = call.setup.settings, call.setup.me
     protocols = tuple(Protocol(a.name, a.version) for a in settings.assignors)
     subscribes = fields_of(frozenset(state.log.topics), settings.capacity, protocols, sharing=settings.sharing)

@@ -1,4 +1,4 @@
-"""What a member sees of Kafka: topics that are at most a second old, and the bounds of their logs. Pure."""
+"""A member's view of Kafka: topics at most a second old, and the bounds of their logs. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -11,19 +11,18 @@ from coordinator.progress.leader_epochs import Extents
 from coordinator.subscription import Assigned, Subscription, Topic, TopicPartition
 
 TOPICS_MS = 1_000
-"""How old the list of topics and partitions may be."""
 
 
 def see_topics(state: State, seen: Seen, call: Call) -> Decision:
-    """Read the topics, if those that are known are a second old."""
+    """Read the topics if the known ones are a second old; not at each retry while Redis is away."""
     asked = state.log.asked_ms
-    if asked is not None and seen.now_ms - asked < TOPICS_MS:
+    if asked is not None and (state.life.away or seen.now_ms - asked < TOPICS_MS):
         return Decision(state)
     return Decision(replace(state, log=with_topics(state.log, seen.of(ReadTopics()), seen.now_ms)))
 
 
 def with_topics(log: LogView, topics: Mapping[str, Topic], now_ms: int) -> LogView:
-    """The view with topics that were read just now."""
+    """The view with these topics, read now."""
     log = replace(log, asked_ms=now_ms, beginnings=None)
     if topics == log.topics:
         return log
@@ -32,31 +31,27 @@ def with_topics(log: LogView, topics: Mapping[str, Topic], now_ms: int) -> LogVi
 
 
 def topics_again(log: LogView, seen: Seen) -> LogView:
-    """The view with topics that are read now: log ends seen before are of the topic ids seen after."""
+    """The view with topics that are read again: earlier log ends are of these topic ids."""
     return with_topics(log, seen.of(ReadTopics(again=True)), seen.now_ms)
 
 
 def see_logs(state: State, seen: Seen, call: Call) -> Decision:
-    """Read the ends of all logs; the beginnings are as old as the topics, so it is one request to each broker.
+    """Read the ends of all logs, with one request to each broker: the beginnings are as old as the topics.
 
-    A topic of a pattern that vanished meanwhile is left out.
+    Topics of a pattern that vanished meanwhile are left out. Equal bounds stay the same object: quick to compare.
     """
-    return Decision(replace(state, log=with_log_ends(state.log, seen)))
-
-
-def with_log_ends(log: LogView, seen: Seen) -> LogView:
-    """The view with the ends of all logs; equal bounds stay the same object, which makes them quick to compare."""
+    log = state.log
     found = seen.of(ReadLogEnds(log.partitions, log.beginnings))
     if found is None:
         log = topics_again(log, seen)
         found = seen.of(ReadLogEnds(log.partitions, None, strict=True)) or {}
     if log.beginnings is None:
         log = replace(log, beginnings={tp: b.beginning for tp, b in found.items()})
-    return log if found == log.bounds else replace(log, bounds=found)
+    return Decision(replace(state, log=log if found == log.bounds else replace(log, bounds=found)))
 
 
 def with_epoch_ends(log: LogView, extents: Extents, seen: Seen) -> tuple[LogView, dict[TopicPartition, int]]:
-    """Where leader epochs end in logs that have a newer one; each is read once."""
+    """The ends of leader epochs in logs that have a newer one. Each is read once."""
     older = {tp: x.epoch for tp, x in extents.items() if tp in log.bounds and x.epoch < log.bounds[tp].epoch}
     keys = {tp: (log.topics[tp.topic].id, tp, epoch, log.bounds[tp].epoch) for tp, epoch in older.items()}
     if wanted := {tp: epoch for tp, epoch in older.items() if keys[tp] not in log.epoch_ends}:
@@ -67,10 +62,10 @@ def with_epoch_ends(log: LogView, extents: Extents, seen: Seen) -> tuple[LogView
 
 
 def recreated(log: LogView, topic_ids: Mapping[str, str]) -> tuple[data_loss.Recreated, ...]:
-    """The topics that have other ids by now."""
+    """The topics that have other ids now."""
     return tuple(data_loss.recreated(topic_ids, log.topics))
 
 
 def partitions_are_given(subscription: Subscription) -> bool:
-    """Whether a subscription names partitions, so that a topic is not seen to grow."""
+    """Whether a subscription names partitions, so that no growth of a topic is visible."""
     return isinstance(subscription, Assigned)

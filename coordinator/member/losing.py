@@ -1,10 +1,8 @@
-"""What a member can no longer read: found at each look, refused with a named error or accepted. Pure.
+"""Lost records: found at each look, then refused with a named error or accepted. Pure.
 
+Only leader epochs show a log that was cut and has grown again. Its extent under an older leader epoch is known from the
+last batch in the sink; from Redis, for earlier members; and from the mirror, if Redis was lost.
 rule: named-data-loss; rule: leader-epoch-facts.
-
-Of a log that was cut and has grown again only leader epochs tell. How far it reached under an older one is known from
-the batch that the sink completed last, whatever has moved since; from Redis, for members that read before this one;
-and from the mirror, where Redis was lost.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -36,13 +34,12 @@ from coordinator.replies import Acquired
 from coordinator.subscription import Bounds, TopicPartition
 
 RETRY_MS = 200
-"""How long a member waits for topics that fit the ranges that it owns."""
 
 
 def settle_losses(state: State, seen: Seen, call: Call) -> Decision:
-    """Refuse or accept lost records, then store the log ends; the log ends were read after ranges were acquired.
+    """Refuse or accept lost records, then store the log ends. Equal looks are not checked again.
 
-    Nothing is checked again while nothing has changed.
+    The log ends were read after ranges were acquired.
     """
     acquired, bounds = state.owning.acquired, state.log.bounds
     looked_at = (acquired, bounds, state.log.topics, state.life.nonce)
@@ -62,7 +59,7 @@ def settle_losses(state: State, seen: Seen, call: Call) -> Decision:
 def _found(
     state: State, acquired: Acquired, bounds: Mapping[TopicPartition, Bounds], seen: Seen
 ) -> tuple[State, tuple[Loss, ...]]:
-    """Every loss there is; a leader epoch that was checked is not asked about again."""
+    """All losses. A leader epoch that was checked is not read again."""
     own = data_loss.extents(state.losses.completed, acquired.reset, acquired.topic_ids)
     log, own_ends = with_epoch_ends(state.log, own, seen)
     known = _known(state, acquired, bounds, seen)
@@ -76,9 +73,9 @@ def _found(
 def _known(
     state: State, acquired: Acquired, bounds: Mapping[TopicPartition, Bounds], seen: Seen
 ) -> dict[TopicPartition, Extent]:
-    """How far logs reached under older leader epochs, as far as the group has positions there.
+    """The extents of logs under older leader epochs, up to the group's positions.
 
-    Read where a leader epoch is new to this process, or the ranges are.
+    Read if a leader epoch or a range is new to this process.
     """
     new = {
         tp: epoch
@@ -103,11 +100,9 @@ def _known(
 def _checked(
     state: State, acquired: Acquired, bounds: Mapping[TopicPartition, Bounds], cut: set[TopicPartition]
 ) -> Losses:
-    nonce, completed = state.life.nonce, state.losses.completed
-    checked = {tp: (nonce, epoch) for tp, epoch in leader_epochs(_owned(acquired), bounds).items()}
-    if cut:
-        completed = replace(completed, lanes={tp: x for tp, x in completed.lanes.items() if tp not in cut})
-    return replace(state.losses, checked=checked, completed=completed)
+    completed = state.losses.completed
+    checked = {tp: (state.life.nonce, epoch) for tp, epoch in leader_epochs(_owned(acquired), bounds).items()}
+    return replace(state.losses, checked=checked, completed=completed.without(cut) if cut else completed)
 
 
 def _owned(acquired: Acquired) -> tuple[TopicPartition, ...]:
@@ -115,7 +110,7 @@ def _owned(acquired: Acquired) -> tuple[TopicPartition, ...]:
 
 
 def _accept(state: State, acquired: Acquired, found: Sequence[Loss], seen: Seen, call: Call) -> Decision:
-    """failOnDataLoss=false: move on to what is left; it is logged, and an event."""
+    """failOnDataLoss=false: move on to the records that are left, with a log line and an event for each loss."""
     for loss in found:
         for request in _moves(loss, state, acquired, seen, call):
             seen.of(request)
@@ -127,7 +122,7 @@ def _accept(state: State, acquired: Acquired, found: Sequence[Loss], seen: Seen,
 
 
 def _moves(loss: Loss, state: State, acquired: Acquired, seen: Seen, call: Call) -> Iterator[Request[Any]]:
-    """What moves the positions of a loss; lanes ahead of the others may repeat, none of them may skip."""
+    """The requests that move positions past a loss. Lanes ahead of the others may repeat; no lane skips records."""
     topics, bounds = state.log.topics, state.log.bounds
     match loss:
         case Aged(tp, _, beginning):
@@ -141,10 +136,7 @@ def _moves(loss: Loss, state: State, acquired: Acquired, seen: Seen, call: Call)
 
 
 def _store_ends(state: State, acquired: Acquired, bounds: Mapping[TopicPartition, Bounds], seen: Seen) -> State:
-    """Store the log ends, and how far the logs reached of which this member owns something.
-
-    Before anything is planned by these bounds, and after they were checked for logs that were cut.
-    """
+    """Store the log ends, and the extents of logs with owned ranges: after the check for cut logs, before a plan."""
     ids, owned = acquired.topic_ids, {tp: bounds[tp] for tp in _owned(acquired)}
     extents = {tp: x.text(acquired.reset, ids[tp.topic]) for tp, x in extents_of(owned).items()}
     report = ReportEnds({tp: b.end for tp, b in bounds.items()}, extents)

@@ -1,4 +1,4 @@
-"""When the stable offsets are committed to Kafka's own group: at most every ten seconds, and after a jump. Pure."""
+"""Commits the stable offsets to Kafka's own group: at most every 10 s, and after a jump. Pure."""
 
 from dataclasses import replace
 
@@ -8,11 +8,10 @@ from coordinator.member.requests import Mirror
 from coordinator.member.state import State
 
 MIRROR_MS = 10_000
-"""How often Kafka's own group is updated."""
 
 
 def mirror_if_due(state: State, seen: Seen, call: Call) -> Decision:
-    """Update the mirror, if positions have moved and it is old enough."""
+    """Update the mirror if positions have moved and it is 10 s old."""
     m = state.mirrored
     if not m.behind or (m.at_ms is not None and seen.now_ms - m.at_ms < MIRROR_MS):
         return Decision(state)
@@ -29,5 +28,4 @@ def mirror(state: State, seen: Seen) -> State:
 
 def mirror_request(state: State) -> Request[bool | None] | None:
     """The request of an update; None where plain consumers live in Kafka's own group."""
-    log = state.log
-    return Mirror(log.partitions, tuple(log.topics)) if state.mirrored.allowed else None
+    return Mirror(state.log.partitions, tuple(state.log.topics)) if state.mirrored.allowed else None

@@ -1,11 +1,11 @@
-"""What a member owns: it follows the group's assignment, one range at a time, at batch boundaries. Pure.
+"""A member follows the group's assignment, one range at a time, at batch boundaries. Pure.
 
     look at the group  --> an assignment is due? compute it (`assigning`)
-                       --> acquire what this member should own, as soon as it is free or takeable
-                       --> release what others should own, each range only to a member that is there to take it
+                       --> acquire assigned ranges, as soon as they are free or takeable
+                       --> release ranges of others, each range only to a member that lives
 
-No other member waits meanwhile (rule: release-to-a-waiting-owner). A step of latestOffset, while nothing of the member
-is unconfirmed.
+No other member waits meanwhile (rule: release-to-a-waiting-owner). These steps run while no slice of the member is
+unconfirmed.
 """
 
 from dataclasses import replace
@@ -20,12 +20,11 @@ from coordinator.member.log_view import topics_again
 from coordinator.member.ownership_events import notified
 from coordinator.member.requests import Acquire, ReadHeirs, RecordGrowths, Release
 from coordinator.member.state import State
-from coordinator.progress.growth import Growth
 from coordinator.replies import Acquired, Look
 
 
 def report_topics(state: State, seen: Seen, call: Call) -> Decision:
-    """A pattern means other topics than when this member joined: join again, which reports them."""
+    """If a pattern matches other topics than at the join: join again, which reports them."""
     topics, before = frozenset(state.log.topics), state.owning.topics
     state = replace(state, owning=replace(state.owning, topics=topics))
     if before is None or topics == before:
@@ -34,17 +33,15 @@ def report_topics(state: State, seen: Seen, call: Call) -> Decision:
 
 
 def follow(state: State, seen: Seen, call: Call) -> Decision:
-    """Acquire and release until the member owns what it should, as far as that can be now."""
+    """Acquire and release towards the assignment, as far as that is possible now."""
     state = place(state, seen, call)
     state, look, effects = look_at_group(state, seen, call)
     if look is None:
         return Decision(state, effects, LookAgain())
     state = _catch_up(state, look.mine, seen, call)
     state = _with_look(state, look, seen)
-    there = frozenset(state.log.partitions)
-    wanted = {tp: ranges for tp, ranges in look.mine.items() if tp in there}
-    as_of = state.life.nonce, look.generation
-    owning = state.owning
+    wanted = {tp: look.mine[tp] for tp in look.mine.keys() & {*state.log.partitions}}
+    as_of, owning = (state.life.nonce, look.generation), state.owning
     if not owning.stale and owning.as_of == as_of and owning.ranges == wanted:
         return Decision(state)
     return _acquired(state, wanted, as_of, seen)
@@ -60,24 +57,20 @@ def _acquired(state: State, wanted: Ranges, as_of: tuple[str, int], seen: Seen) 
         acquired = seen.of(_request(state, wanted, again=True))
         given_up, shown = notified(shown, acquired.ownership, surplus)
         notices += given_up
-    return Decision(_with_acquired(replace(state, owning=replace(state.owning, shown=shown)), acquired, as_of), notices)
-
-
-def _with_acquired(state: State, acquired: Acquired, as_of: tuple[str, int]) -> State:
     ranges = owned_ranges(acquired.ownership)
-    owning = replace(state.owning, acquired=acquired, ranges=ranges, as_of=as_of, stale=False)
-    return replace(state, owning=owning, turn=replace(state.turn, fresh=True, acquired=True))
+    owning = replace(state.owning, acquired=acquired, ranges=ranges, as_of=as_of, stale=False, shown=shown)
+    return Decision(replace(state, owning=owning, turn=replace(state.turn, fresh=True, acquired=True)), notices)
 
 
 def _request(state: State, wanted: Ranges, *, again: bool = False) -> Request[Acquired]:
-    """All partitions are named: the answer is everything that the member owns."""
+    """A request that names all partitions: the answer is all that the member owns."""
     return Acquire({tp: wanted.get(tp, ()) for tp in state.log.partitions}, again=again)
 
 
 def _catch_up(state: State, mine: Ranges, seen: Seen, call: Call) -> State:
-    """Ask Kafka at once if others have seen more than we: our view of the cluster is older (rule: current-cluster).
+    """Read the topics at once if other members know partitions that this one does not (rule: current-cluster).
 
-    Once for the same partitions: where a broker does not know them yet, the next ordinary look will show them.
+    Once for the same partitions: if a broker does not know them yet, the next ordinary look shows them.
     """
     missing = frozenset(mine.keys() - set(state.log.partitions))
     if missing - state.owning.asked_for:
@@ -86,10 +79,9 @@ def _catch_up(state: State, mine: Ranges, seen: Seen, call: Call) -> State:
 
 
 def _with_look(state: State, look: Look, seen: Seen) -> State:
-    """The growths of the group, with those that Redis has lost and this process knows: they are recorded again."""
+    """The growths of the group. Growths that this process knows and Redis has lost are recorded again."""
     fields = {g.field for g in look.growths}
-    lost: tuple[Growth, ...] = tuple(g for g in state.mirrored.growths if g.field not in fields)
-    if lost:
+    if lost := tuple(g for g in state.mirrored.growths if g.field not in fields):
         seen.of(RecordGrowths(lost))
     growths = look.growths + lost
     owning = replace(state.owning, targets=look.targets, growths=growths, looked_at_ms=look.now_ms)

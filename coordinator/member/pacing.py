@@ -1,12 +1,11 @@
-"""When a batch is planned and how far it reads: log ends, AvailableNow's targets, Spark's limits, idle time. Pure."""
+"""The pace of batches: log ends, AvailableNow's targets, Spark's limits, idle time. Pure."""
 
 from collections.abc import Mapping
 from dataclasses import replace
 
-from coordinator.member.decision import Call, Decision, LookAgain, Seen
-from coordinator.member.limits import Limits
+from coordinator.member.decision import Call, Decision, Limits, LookAgain, Seen
 from coordinator.member.state import Offsets, Pace, State
-from coordinator.plan.planning import OwnedRanges, anything, backlog, backlog_ready, levels
+from coordinator.plan.planning import OwnedRanges, anything, backlog, levels
 from coordinator.subscription import Bounds, TopicPartition
 
 IDLE_MS = 250
@@ -14,7 +13,7 @@ IDLE_MS = 250
 
 
 def rest(state: State, seen: Seen, call: Call) -> Decision:
-    """Wait for something new, until a look that found nothing is a little old."""
+    """Wait until the last look, which found no records, is 250 ms old."""
     idle_ms = state.pace.idle_ms
     if idle_ms is None:
         return Decision(state)
@@ -24,10 +23,10 @@ def rest(state: State, seen: Seen, call: Call) -> Decision:
 
 
 def adopt_targets(state: State, seen: Seen, call: Call) -> Decision:
-    """AvailableNow's targets, but none that the log cannot reach any more.
+    """AvailableNow's targets, lowered to the log ends.
 
-    A partition that has appeared since has no target here. Another member may wait for it, and so it is read up to
-    the target of the others; it is not waited for. So who joined first waits for nothing that others do not read.
+    A partition that appeared later has no target here. It is read up to the target of other members, which may wait
+    for it. This member does not wait for it: so no two members wait for each other.
     """
     pace, bounds = state.pace, state.log.bounds
     if pace.targets is None:
@@ -37,7 +36,7 @@ def adopt_targets(state: State, seen: Seen, call: Call) -> Decision:
 
 
 def ends_of(pace: Pace, bounds: Mapping[TopicPartition, Bounds]) -> dict[TopicPartition, int]:
-    """Where each partition ends for this run."""
+    """The end of each partition in this run."""
     if pace.targets is None:
         return {tp: b.end for tp, b in bounds.items()}
     targets = pace.targets
@@ -45,7 +44,7 @@ def ends_of(pace: Pace, bounds: Mapping[TopicPartition, Bounds]) -> dict[TopicPa
 
 
 def pace_batch(state: State, seen: Seen, call: Call) -> Decision:
-    """How far each partition is read, and whether there is anything to read."""
+    """Set the end of reading of each partition, and whether there is anything to read."""
     work, pace = state.reading.work, state.pace
     until = _until(work, pace, state.log.bounds, call.limits, seen.now_ms)
     state = replace(state, reading=replace(state.reading, until=until))
@@ -59,7 +58,7 @@ def pace_batch(state: State, seen: Seen, call: Call) -> Decision:
 def _until(
     work: OwnedRanges, pace: Pace, bounds: Mapping[TopicPartition, Bounds], limits: Limits, now_ms: int
 ) -> Offsets:
-    """How far each partition is read; 0 everywhere while `minOffsetsPerTrigger` waits for more."""
+    """The end of reading of each partition; 0 while `minOffsetsPerTrigger` waits for more."""
     ends = ends_of(pace, bounds)
     if not _ready(work, ends, pace, limits, now_ms):
         return dict.fromkeys(ends, 0)
@@ -67,9 +66,10 @@ def _until(
 
 
 def _ready(work: OwnedRanges, ends: Offsets, pace: Pace, limits: Limits, now_ms: int) -> bool:
-    """AvailableNow never waits for more: nothing more would come."""
-    if pace.targets is not None or limits.min_offsets is None:
+    """Whether enough waits for a batch: `minOffsetsPerTrigger`, bounded by `maxTriggerDelay` (Spark's rule).
+
+    The first batch of a query never waits, nor does AvailableNow: nothing more would come.
+    """
+    if pace.targets is not None or limits.min_offsets is None or pace.planned_ms is None:
         return True
-    since = None if pace.planned_ms is None else now_ms - pace.planned_ms
-    waiting = backlog(work, ends)
-    return backlog_ready(waiting, min_offsets=limits.min_offsets, since_last_ms=since, max_delay_ms=limits.max_delay_ms)
+    return now_ms - pace.planned_ms >= limits.max_delay_ms or backlog(work, ends) >= limits.min_offsets

@@ -13,11 +13,10 @@ from coordinator.progress.stream_offset import StreamOffset
 
 
 def look_closer(state: State, seen: Seen, call: Call) -> Decision:
-    """If there is something to read: plan only from fresh ranges, within the lease, and of topics that are the same.
+    """If there is something to read: plan only from fresh ranges, within the lease, and if no topic was recreated.
 
+    Ranges of an earlier call are good enough to see that there is nothing to read.
     rule: fresh-positions; rule: plan-within-lease.
-
-    What was acquired in an earlier call is good enough to see that there is nothing to do.
     """
     acquired = state.owning.acquired
     if not _anything(state):
@@ -37,7 +36,7 @@ def _anything(state: State) -> bool:
 def end_run(state: State, seen: Seen, call: Call) -> Decision:
     """If there is nothing to read: AvailableNow ends once every partition is at its target.
 
-    A partition that waits for older ones, or is parked, is left out (rule: available-now).
+    Partitions that wait for older ones, or are parked, do not count (rule: available-now).
     """
     if _anything(state):
         return Decision(state)
@@ -48,7 +47,7 @@ def end_run(state: State, seen: Seen, call: Call) -> Decision:
 
 
 def plan_batch(state: State, seen: Seen, call: Call) -> Decision:
-    """The next batch: the offset that Spark stores in its checkpoint before anything of it is read."""
+    """The next batch: the offset that Spark stores in its checkpoint before it reads the batch."""
     acquired, reading, group = state.owning.acquired, state.reading, call.setup.settings.group
     lanes = plan(reading.work, reading.until, reading.cutting or call.setup.cutting)
     epochs = leader_epochs(lanes, state.log.bounds)

@@ -1,6 +1,6 @@
-"""What a member does about poison: it strikes members that were lost, and keeps away from parked lanes. Pure.
+"""Poison: a member strikes members that died, and leaves parked lanes unread. Pure.
 
-A record whose reading never ends must not walk through the group and stop it member by member.
+A record that hangs its reader must not stop the group member by member.
 
 rule: strike-needs-evidence; rule: trial-alone; rule: parked-until-released.
 """
@@ -15,24 +15,24 @@ from coordinator.plan.planning import OwnedRanges
 from coordinator.plan.poison import forgiven, left_out, quarantined, without_struck
 
 LOOK_MS = 1_000
-"""How old the strikes may be that a plan knows: an operator who releases a lane waits no longer."""
+"""The age of strikes that a plan may use: an operator who releases a lane waits no longer."""
 
 
 def strike_before_join(state: State, seen: Seen, call: Call) -> Decision:
-    """Before it joins: an earlier life of this member may have been lost over a record. Not again while it waits."""
+    """Before a join: an earlier life of this member may have died over a record. Once, not at each wait for a lease."""
     life = state.life
     return Decision(state) if life.nonce or life.other else Decision(_struck(state, seen))
 
 
 def strike_after_acquire(state: State, seen: Seen, call: Call) -> Decision:
-    """Ranges that were acquired now may have been owned by a member that was lost over a record."""
+    """After an acquisition: the earlier owner of these ranges may have died over a record."""
     if not state.turn.acquired:
         return Decision(state)
     return Decision(replace(_struck(state, seen), turn=replace(state.turn, acquired=False)))
 
 
 def _struck(state: State, seen: Seen) -> State:
-    """Redis strikes the slices of each reported member that is lost; then there may be strikes that are new to us."""
+    """Redis strikes the slices of each reported member that died; then the known strikes may be stale."""
     members = sorted(seen.of(ReadWorking()))
     for member in members:
         seen.of(StrikeMember(member))
@@ -40,7 +40,7 @@ def _struck(state: State, seen: Seen) -> State:
 
 
 def see_strikes(state: State, seen: Seen, call: Call) -> Decision:
-    """Read the strikes, if those that are known are a second old."""
+    """Read the strikes if the known ones are a second old."""
     looked_at = state.strikes.looked_at_ms
     if looked_at is not None and seen.now_ms - looked_at < LOOK_MS:
         return Decision(state)
@@ -50,9 +50,9 @@ def see_strikes(state: State, seen: Seen, call: Call) -> Decision:
 def without_parked(
     state: State, work: OwnedRanges, ends: Offsets, seen: Seen
 ) -> tuple[State, OwnedRanges, LaneId | None]:
-    """The work without parked lanes, and the struck lane that is read alone, if there is one.
+    """The work without parked lanes, and the struck lane of a trial, if there is one.
 
-    After a batch in which a lane was tried alone it is the turn of the others. Strikes that were passed are removed.
+    After a trial it is the turn of the other lanes. Strikes that positions have passed are removed.
     """
     strikes = state.strikes.strikes
     if not strikes:
@@ -67,10 +67,10 @@ def without_parked(
 
 
 def leave_out_struck(state: State, seen: Seen, call: Call) -> Decision:
-    """What of a batch is read that was planned before some of its hashes were struck twice.
+    """Leave out hashes that were struck twice since the plan of the batch.
 
-    The rest is given up at its lane epoch, before anything is read: else the next life would take all of the batch
-    for completed.
+    The member releases them at their lane epoch before it reads: else the next life would count the whole batch as
+    completed.
     """
     batch = state.batch
     if batch is None or batch.granted is None or batch.readable is not None:

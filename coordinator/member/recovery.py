@@ -1,8 +1,8 @@
 """Recovery after a loss of state: the group begins again at proven positions (rule: recover-by-proof). Pure.
 
     proof   the mirror in Kafka's own group, and the last offset that reached this process
-    fact    of the highest reset epoch that anybody knows; older facts prove nothing
-    growth  the mirror's, and a growth that came while nobody was there to record it
+    fact    of the highest known reset epoch; older facts prove nothing
+    growth  the mirror's, and growths that no member recorded
 
 A partition without a proof fails the query, or begins at earliest by onStateLoss.
 """
@@ -25,7 +25,7 @@ def recover(state: State, seen: Seen, call: Call) -> Decision:
     verdict, settings = state.life.verdict, call.setup.settings
     if not isinstance(verdict, Lost):
         return Decision(state)
-    offsets, topics = seen.of(ReadGroupOffsets()), state.log.topics
+    offsets, topics = mirroring.of_this_schema(seen.of(ReadGroupOffsets()), settings.group), state.log.topics
     reset = max(seen.of(ReadResetEpoch()), mirroring.latest_reset(offsets), state.evidence.known.reset)
     in_force = mirroring.since_reset(offsets, reset)
     facts = _facts_of_these_topics(state) if state.evidence.known.reset == reset else {}
@@ -38,12 +38,12 @@ def recover(state: State, seen: Seen, call: Call) -> Decision:
     mirrored = replace(state.mirrored, growths=growths, extents=mirroring.extents(in_force, topics))
     life = replace(state.life.rejoining(), verdict=None)
     owning = replace(state.owning, placed=frozenset())  # a partition that nothing proves is placed anew
-    why = Log(f"group {settings.group}: {verdict}; positions are recovered from what proves them")
+    why = Log(f"group {settings.group}: {verdict}; positions are recovered from their proofs")
     return Decision(replace(state, life=life, owning=owning, mirrored=mirrored), (why,), LookAgain())
 
 
 def _facts_of_these_topics(state: State) -> Facts:
-    """A fact of a topic proves nothing of the topic that replaced it."""
+    """The facts of topics that exist: a fact of a topic proves nothing of the topic that replaced it."""
     ids, topics = state.evidence.known.topic_ids, state.log.topics
     return {
         tp: facts
@@ -53,14 +53,14 @@ def _facts_of_these_topics(state: State) -> Facts:
 
 
 def _growths(state: State, offsets: mirroring.GroupOffsets, seen: Seen, call: Call) -> tuple[Growth, ...]:
-    """The growths that this process knows, with those that the mirror shows besides, to be recorded again."""
+    """The growths to record again: those that this process knows, and those of the mirror."""
     known = {g.field for g in state.mirrored.growths}
     shown = mirroring.growths(offsets, state.log.topics) | _unseen(state, offsets, seen, call)
     return state.mirrored.growths + tuple(g for g in sorted(shown, key=lambda g: g.field) if g.field not in known)
 
 
 def _unseen(state: State, offsets: mirroring.GroupOffsets, seen: Seen, call: Call) -> frozenset[Growth]:
-    """Growths that nobody recorded: the mirror is of fewer partitions than there are."""
+    """Growths that no member recorded: the mirror has fewer partitions than the topics."""
     topics = state.log.topics
     grown = tuple(mirroring.outgrown(offsets, topics))
     if not grown or partitions_are_given(call.setup.subscription):

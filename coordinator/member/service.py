@@ -1,24 +1,20 @@
-"""One member of a group: what each call of Spark becomes.
+"""One member of a group: the steps of each call of Spark, which `turns` runs in this order.
 
-    first_positions   before a query's first batch: joins nothing, writes positions where there are none
-    next_offset       start is sink-complete: commit it, then plan the next batch within the lease
-    authorize         before every batch, first run or replay: which parts of it are still owned
+    first_positions   before a query's first batch: does not join, writes positions where there are none
+    next_offset       start is in the sink: commit it, then plan the next batch within the lease
+    authorize         before every batch, first run or replay: the parts of it that are still owned
     tasks             the same, packed into tasks
-    leave             frees what is confirmed
+    leave             frees confirmed ranges
 
-Each call is a list of steps, which `turns` runs in this order. Runs in the stream reader's process, on its main
-thread. The heartbeat thread calls `heartbeat` and `hear` only: it reads the state, and writes to queues.
+The heartbeat thread calls `heartbeat` and `hear` only: it reads the state, and writes to queues.
 """
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
-from coordinator import ports
 from coordinator.assignment.policies import refuse_demand
-from coordinator.clock import Clock
-from coordinator.cost.steering import Steering
 from coordinator.errors import CoopKafkaError, RedisUnavailableError
 from coordinator.member import (
     accepting,
@@ -40,23 +36,12 @@ from coordinator.member import (
     recovery,
     reporting,
 )
-from coordinator.member.apply import World
-from coordinator.member.decision import Call, Decision, Return, Seen, Setup, Step
-from coordinator.member.inbox import Inbox
+from coordinator.member.decision import Call, Decision, Return, Seen, Step
 from coordinator.member.kinds import Request
-from coordinator.member.limits import Limits
+from coordinator.member.query import Query, Steps
 from coordinator.member.requests import CheckServer, Heartbeat, Leave, ReadPolicy, ReportWorking
-from coordinator.member.state import Life, State
-from coordinator.member.turns import Turns
-from coordinator.offset_spec import OffsetSpec
-from coordinator.plan.packing import Task
-from coordinator.plan.planning import Cutting
-from coordinator.progress.stream_offset import StreamOffset
-from coordinator.replies import Joining
+from coordinator.member.state import State
 from coordinator.reports.lane_lines import LanesTold
-from coordinator.settings import GroupSettings
-from coordinator.subscription import Subscription, TopicPartition
-from coordinator.telemetry import SliceCost
 from coordinator.verdicts import Verdict
 
 _log = logging.getLogger(__name__)
@@ -77,7 +62,7 @@ ALIVE: tuple[Step, ...] = (
     life.assert_positions,
     life.busy,
 )
-"""The first steps of every call: what Redis refused last is dealt with."""
+"""The first steps of every call: they handle the last refusal of Redis."""
 
 CHECK_POLICIES = (*ALIVE, _check_policies)
 FIRST_POSITIONS = (*ALIVE, first_positions.first_positions)
@@ -120,36 +105,15 @@ AUTHORIZE = (*_AUTHORIZED, authorizing.return_readable)
 TASKS = (*_AUTHORIZED, authorizing.return_tasks)
 
 
-class Service:
+class Service(Query):
     """One member's work on one group; see the module."""
 
-    def __init__(
-        self,
-        settings: GroupSettings,
-        subscription: Subscription,
-        starting: OffsetSpec,
-        cutting: Cutting,
-        *,
-        store: ports.Store,
-        log: ports.Log,
-        clock: Clock,
-        me: Joining,
-    ) -> None:
-        self.setup = Setup(settings, subscription, starting, cutting, me)
-        self._clock, self._inbox, self._pulse = clock, Inbox(), heartbeat.Pulse()
-        self.guesses = guesses = Steering(clock, cutting, self.setup.budget, concurrency=settings.concurrency)
-        world = World(settings, subscription, store, log, guesses, self._inbox, clock)
-        born = Life(settings.tokens(8), f"m-{settings.tokens(4)}")
-        self._turns = Turns(State(born), world, clock)
-
-    @property
-    def state(self) -> State:
-        """The state of this member."""
-        return self._turns.state
+    steps = Steps(FIRST_POSITIONS, SET_TARGETS, NEXT_OFFSET, AUTHORIZE, TASKS)
+    _pulse = heartbeat.Pulse()
 
     @property
     def member(self) -> str:
-        """This member's id; empty until an offset has reached it."""
+        """The id of this member; empty until an offset has reached it."""
         return self.state.life.member
 
     def check_store(self, check: Callable[[], None]) -> None:
@@ -166,52 +130,24 @@ class Service:
 
     def first_positions(self) -> None:
         """Create the group's first positions where it has none; idempotent, joins nothing."""
-        self._run(FIRST_POSITIONS)
+        self._run(self.steps.first)
 
-    def set_targets(self) -> None:
-        """AvailableNow: this run ends where the log ends now."""
-        self._run(SET_TARGETS)
-
-    def next_offset(self, start: StreamOffset, limits: Limits) -> StreamOffset | None:
-        """Commit `start`, then the offset of the next batch; None if there is nothing to do."""
-        return cast(StreamOffset | None, self._run(NEXT_OFFSET, start, limits))
-
-    def authorize(self, end: StreamOffset) -> StreamOffset:
-        """The part of `end` that this member may read; asks Redis once for each offset."""
-        return cast(StreamOffset, self._run(AUTHORIZE, end))
-
-    def tasks(self, end: StreamOffset) -> tuple[Task, ...]:
-        """The tasks of the batch that ends at `end`, with what of it this member may read."""
-        return cast(tuple[Task, ...], self._run(TASKS, end))
-
-    def _run(self, steps: tuple[Step, ...], offset: StreamOffset | None = None, limits: Limits | None = None) -> object:
-        call = Call(self.setup, offset or Call(self.setup).offset, limits or Limits())
-        return self._turns.run(steps, call)
-
-    # -- what others look at -------------------------------------------------------------------
+    # -- for readers ---------------------------------------------------------------------------
 
     @property
     def trial(self) -> bool:
-        """Whether the batch planned last tries a struck lane, while all others wait."""
+        """Whether the last planned batch is a trial of a struck lane."""
         return self.state.batch is not None and self.state.batch.trial
 
     @property
     def lanes(self) -> LanesTold:
-        """This member's lanes as they were planned last."""
+        """The lanes of the last plan."""
         return self.state.shown.lanes
-
-    def log_ends(self) -> dict[TopicPartition, int]:
-        """The log ends at the last look."""
-        return {tp: b.end for tp, b in self.state.log.bounds.items()}
 
     # -- the heartbeat thread ------------------------------------------------------------------
 
-    def hear(self, costs: Iterable[SliceCost]) -> None:
-        """Receive reports of executors on the batch under way; called on either thread."""
-        self._inbox.receive(costs)
-
     def heartbeat(self) -> None:
-        """One heartbeat: renew the lease, report the slices under way, warn of a batch that takes too long."""
+        """One heartbeat: renew the lease, report the slices under way, warn of a long batch."""
         if self.state.life.nonce:
             self._once(Heartbeat(), "heartbeat")
         news = heartbeat.working_news(self._pulse, self.state, self._inbox.under_way())
@@ -221,7 +157,7 @@ class Service:
         self._show(line)
 
     def _once(self, request: Request[Any], what: str, *, numbered: bool = False) -> bool:
-        """One call: an error is logged, and left for the next call of Spark. Whether it went well."""
+        """One call; whether it succeeded. An error is logged, and left to the next call of Spark."""
         try:
             self._turns.once(request, numbered=numbered)
         except RedisUnavailableError as error:
@@ -243,11 +179,11 @@ class Service:
     # -- the end -------------------------------------------------------------------------------
 
     def leave(self) -> None:
-        """Free every range that has no unconfirmed slice, and leave; errors are left to the end of the lease.
+        """Free every range without an unconfirmed slice, and leave; after errors, the end of the lease frees ranges.
 
-        Spark stops a query at any moment, also in a commit: what the sink has completed is then committed once more.
+        Spark stops a query at any moment, also in a commit: then the batch in the sink is committed once more.
         """
-        self.heartbeat()  # it alone pushes the group's expiry, and a short run has not had one
+        self.heartbeat()  # only heartbeats extend the group's expiry, and a short run has had none
         under_way = self.state.commits.under_way
         if under_way and self.state.life.nonce and self._once(under_way.request, "last commit", numbered=True):
             commits = replace(self.state.commits, under_way=None)
@@ -266,7 +202,7 @@ class Service:
                 self._turns.once(request)
 
     def _warn_of_parked_lanes(self) -> None:
-        """A run that ends leaves parked lanes unread, and ends well."""
+        """Warn that a run ends without the records of parked lanes."""
         group = self.setup.settings.group
         if parked := [s for s in self.state.strikes.strikes if s.parked]:
             _log.warning(

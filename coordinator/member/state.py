@@ -1,20 +1,19 @@
-"""The state of one member: everything it remembers between two calls of Spark, as one frozen value.
+"""The state of one member between two calls of Spark, as one frozen value.
 
-    life        who the member is, its lease, and what Redis refused last
+    life        the identity of the member, its lease, and the last refusal of Redis
     log         Kafka as this member saw it last
-    evidence    which offsets this process has seen, and so may assert
+    evidence    the offsets that this process has seen, and so may assert
     batch       the micro-batch under way
-    commit      the commit under way, and what was committed last
-    ownership   the ranges that the member owns, with their positions
+    commits     the commit under way, and the last commit
+    owning      the owned ranges, with their positions
     ...         one value for each further idea below
 
-`turns` holds the state and replaces it; steps make the next one. The heartbeat thread reads it, never writes it.
-Times are ms of this host's clock unless a name says otherwise.
+`turns` holds and replaces the state; steps make the next one. The heartbeat thread only reads it.
+Times are ms of this host's clock, unless a comment names another.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from coordinator.assignment.assignment_text import Ranges
 from coordinator.assignment.rebalance import union
@@ -25,6 +24,7 @@ from coordinator.member.batch import Batch
 from coordinator.member.kinds import Request
 from coordinator.plan.planning import Cutting, OwnedRanges
 from coordinator.plan.poison import Strike
+from coordinator.progress.data_loss import Loss
 from coordinator.progress.growth import Growth, Sight
 from coordinator.progress.leader_epochs import Extents
 from coordinator.progress.ownership import Facts, Ownership, asserted
@@ -36,13 +36,16 @@ from coordinator.subscription import Bounds, Topic, TopicPartition
 from coordinator.verdicts import Verdict
 
 Offsets = Mapping[TopicPartition, int]
+LookedAt = tuple[object, ...]
+"""The values of a look that a result was computed from. While they are equal, the result stays."""
+
 NOTHING = StreamOffset(None)
 NOT_ACQUIRED = Acquired(0, {}, {}, {}, {})
 
 
 @dataclass(frozen=True, slots=True)
 class Away:
-    """Redis does not answer since then; `waited`: the member has waited since the last try."""
+    """Redis has not answered since then. `waited`: the member has waited since the last try."""
 
     since_ms: int
     error: RedisUnavailableError
@@ -68,17 +71,17 @@ class Life:
 
     @property
     def caller(self) -> Caller:
-        """This life as the scripts of the store see it."""
+        """The identity of this life in calls of the store."""
         return Caller(self.member, self.incarnation, self.nonce, str(self.seq))
 
     def renewed(self, seen: Seen, until_ms: int) -> "Life":
-        """After an answer to this life; one of another nonce is late and changes nothing."""
+        """The life after an answer to it. A late answer, of another nonce, changes nothing."""
         if seen.nonce != self.nonce:
             return self
         return replace(self, seq=max(self.seq, seen.seq), lease_end_ms=max(self.lease_end_ms, until_ms))
 
     def rejoining(self) -> "Life":
-        """It must join again before its next call."""
+        """The life that must join again before its next call."""
         return replace(self, nonce="")
 
 
@@ -101,7 +104,7 @@ class LogView:
 
 @dataclass(frozen=True, slots=True)
 class Evidence:
-    """The offsets that reached this process: what it may assert, and must not free when it leaves."""
+    """The offsets that reached this process: it may assert them, and does not free their slices when it leaves."""
 
     known: StreamOffset = NOTHING  # the last one
     witnessed: Ownership | None = None  # the parts of it that this process read to their end
@@ -117,16 +120,16 @@ class Evidence:
         return replace(self.with_unconfirmed(offset), known=offset, witnessed=witnessed)
 
     def with_unconfirmed(self, offset: StreamOffset) -> "Evidence":
-        """The slices of an offset may be half written."""
+        """The slices of this offset may be half written."""
         known = offset in self.unconfirmed
         return self if known else replace(self, unconfirmed=(*self.unconfirmed, offset))
 
     def confirmed(self) -> "Evidence":
-        """Every offset that had reached this process is committed or refused."""
+        """Each offset that has reached this process is committed or refused."""
         return replace(self, unconfirmed=())
 
     def forgotten(self) -> "Evidence":
-        """Positions were moved on purpose: older offsets prove nothing any more."""
+        """Positions were moved on purpose: older offsets prove nothing."""
         return replace(self, known=NOTHING, witnessed=None)
 
     @property
@@ -163,11 +166,11 @@ class CommitUnderWay:
 
 @dataclass(frozen=True, slots=True)
 class Commits:
-    """What the sink has completed, and what of it is committed."""
+    """The last commits."""
 
     under_way: CommitUnderWay | None = None
     confirmed: StreamOffset | None = None  # the last offset that was committed
-    whole: StreamOffset | None = None  # the same, if no part of it was left out
+    whole: StreamOffset | None = None  # the same, if it was committed whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,17 +193,18 @@ class Owning:
 
 @dataclass(frozen=True, slots=True)
 class Losses:
-    """What was checked for lost records."""
+    """The checks for lost records."""
 
     completed: StreamOffset = NOTHING  # the last batch in the sink
     within: StreamOffset = NOTHING  # the last offset that was found to lie within the logs
     checked: Mapping[TopicPartition, tuple[str, int]] = field(default_factory=dict)  # nonce and leader epoch
-    settled: tuple[object, ...] | None = None  # what was seen when nothing was lost
+    settled: LookedAt | None = None  # the values in which nothing was lost
+    logged: tuple[Loss, ...] = ()  # of a query without a group: losses with a log line
 
 
 @dataclass(frozen=True, slots=True)
 class Mirrored:
-    """The mirror in Kafka's own group, and what it proved at the last recovery."""
+    """The mirror in Kafka's own group, and its proofs at the last recovery."""
 
     at_ms: int | None = None
     allowed: bool = True
@@ -211,7 +215,7 @@ class Mirrored:
 
 @dataclass(frozen=True, slots=True)
 class Growing:
-    """What was seen of topics that grew."""
+    """The sights of topics that grew."""
 
     sights: tuple[Sight, ...] = ()
     number: int = 0  # of the next sight
@@ -233,10 +237,10 @@ class Strikes:
 class Reading:
     """How far owned ranges may be read: the result of the five limits."""
 
-    seen: tuple[Any, ...] | None = None  # what it was computed from; None: compute it again
+    seen: LookedAt | None = None  # the values that it was computed from; None: compute it again
     work: OwnedRanges = field(default_factory=dict)
     trial_lane: LaneId | None = None  # a struck lane that is tried, while all others wait
-    ceilings: tuple[tuple[str, OwnedRanges], ...] = ()  # who lowered them, and the result
+    ceilings: tuple[tuple[str, OwnedRanges], ...] = ()  # the names of limits, and their results
     quotas: tuple[Quota, ...] = ()
     cutting: Cutting | None = None
     owned: Ranges = field(default_factory=dict)  # when it was computed
@@ -258,21 +262,22 @@ class Pace:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What was shown to people."""
+    """The last values shown to people."""
 
-    ends: tuple[object, ...] | None = None  # log ends and leader epochs in Redis, with the nonce
+    ends: tuple[str, Request[None]] | None = None  # log ends and leader epochs in Redis, after their nonce
     ended: Ended | None = None  # the last batch in the sink
     looked_at_ms: int | None = None
     slow_percent: int = 0
     quotas: tuple[Quota, ...] = ()
-    lines: tuple[object, ...] = ()  # lanes in Redis, with the nonce
+    request: Request[bool] | None = None  # the lanes in Redis
+    nonce: str = ""  # of `request`
     lanes: LanesTold = field(default_factory=LanesTold)
     start_used: bool = False  # the line about starting options was logged
 
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """What has happened in this call of Spark; it begins anew with each call."""
+    """The steps done in this call of Spark; it begins anew with each call."""
 
     learned: bool = False
     committed: bool = False

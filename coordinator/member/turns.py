@@ -1,11 +1,11 @@
 """Runs the steps of one call of Spark: look, decide, apply. It holds the one state of a member.
 
-    decide   a step makes the next state, and names effects; it is pure
-    apply    the effects are applied one by one, and each answer goes back to the step
+    decide   a step makes the next state and effects; it is pure
+    apply    the effects are applied one by one, and the step receives each answer
     refused  a verdict or an outage of Redis becomes part of the state, and the call begins with its first step again
 
-`run` runs on the main thread of the reader's process, and only there is the state replaced. `once` runs on the
-heartbeat thread too: it reads the state, and hands what renews the lease to the main thread through a queue.
+`run` runs on the main thread of the reader's process; only this thread replaces the state. `once` also runs on the
+heartbeat thread: it reads the state, and passes renewed leases to the main thread through a queue.
 """
 
 import logging
@@ -29,7 +29,7 @@ _log = logging.getLogger(__name__)
 
 
 class Refused:
-    """Redis has refused a request, or did not answer; the state says which."""
+    """Redis has refused a request, or did not answer; the state holds the reason."""
 
 
 class Turns:
@@ -38,7 +38,7 @@ class Turns:
     def __init__(self, state: State, world: World, clock: Clock) -> None:
         self.state = state
         self._world, self._clock, self._watch = world, clock, world.settings.watch
-        self._numbers = count(1)  # rule: numbered-calls
+        self._numbers = count(1)
         self._renewals: SimpleQueue[tuple[replies.Seen, int]] = SimpleQueue()
 
     def run(self, steps: Sequence[Step], call: Call) -> Any:
@@ -77,9 +77,9 @@ class Turns:
             self._watch(state)
 
     def once(self, request: Request[Any], *, numbered: bool = False) -> Any:
-        """One call without retries, on either thread: its errors and verdicts are the caller's.
+        """One call without retries, on either thread; raises its errors and verdicts.
 
-        `numbered`: it is one of the calls that the main thread makes one after the other.
+        `numbered`: one of the calls that the main thread makes one after the other (rule: numbered-calls).
         """
         asked_ms = self._clock.now_ms()
         reply = self._world.answer(request, self._caller(numbered=numbered))
@@ -120,7 +120,7 @@ class Turns:
 
 
 def refused(life: Life, verdict: Verdict) -> Life:
-    """The life of a member after a verdict: REJOIN forgets the nonce, the others wait for a step that handles them."""
+    """The life of a member after a verdict: REJOIN forgets the nonce; a step handles each other verdict."""
     life = replace(life, reached=True, away=None)
     return life.rejoining() if isinstance(verdict, Rejoin) else replace(life, verdict=verdict)
 

@@ -1,7 +1,7 @@
-"""Whether the hashes of a copy are a group that members and views can read, whole and going on. Pure.
+"""Checks that members and views can read the hashes of a copy, and can go on from them. Pure.
 
-`group_texts.state_of` reads them as `coop-kafka describe` reads Redis. What it does not need is read here: strikes,
-leader epochs. Then the parts must fit: each position has its topic, and counters have room to count on.
+`group_texts.state_of` reads them as `coop-kafka describe` reads Redis. This module also reads strikes and leader
+epochs, and checks that the parts fit: each position has its topic, and counters can still grow.
 """
 
 import re
@@ -21,22 +21,22 @@ LAST_MS = 253_402_300_799_999
 """The last moment that has a date: the end of the year 9999."""
 
 _COUNT_MAX = 10**17
-"""The most that a counter may have: it goes on from there, and has 18 digits at most."""
+"""The limit of a counter: members count on from it, and it has 18 digits at most."""
 
 _TOPIC = "[A-Za-z0-9._-]{1,249}"
 _COPIED = re.compile(
     f"meta|topics|policy|growth|strikes|(?:stable|end|epoch):{_TOPIC}|(?:segments|ics):{_TOPIC}:{NUMBER}"
 )
-"""The keys that are copied, by what follows the group. Leases, owners and members belong to one life."""
+"""The copied keys, by their names after the group. Leases, owners and members belong to one life."""
 
 
 def is_copied(name: str) -> bool:
-    """Whether a key is part of a copy; it is named by what follows the group."""
+    """Whether a key is part of a copy, by its name after the group."""
     return bool(_COPIED.fullmatch(name))
 
 
 def check(hashes: Mapping[str, Mapping[str, object]]) -> None:
-    """Raise `StateFormatError` with the key and the field that are wrong, if one is."""
+    """Raise `StateFormatError`, with key and field, for the first fault."""
     sound = {name: _texts(name, of_one) for name, of_one in hashes.items()}
     if "meta" not in sound:
         raise StateFormatError("it lacks 'meta'")
@@ -66,7 +66,7 @@ def _is_text(word: object) -> bool:
 
 
 def _check_complete(state: GroupState, hashes: Hashes) -> None:
-    """Each topic has positions, each position its segments, and there is nothing beside them."""
+    """Each topic has positions, each position its segments, and nothing belongs to another topic."""
     if not state.topics:
         raise StateFormatError("it lacks 'topics'")
     for topic in state.topics:

@@ -1,4 +1,4 @@
-"""A copy of a group's state, for a file: positions and what people decided, nothing of members. Pure.
+"""A copy of a group's state in a file: positions, policies and strikes, nothing of members. Needs Redis only.
 
 {"coop-kafka": 1, "group": "orders", "taken_ms": 1763748000000, "keys": {"meta": {...}, "segments:orders:0": {...}}}
 """
@@ -8,10 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
+from coordinator import verdicts
 from coordinator.errors import StateFormatError
-from coordinator.group_state import SCHEMA
+from coordinator.group_state import SCHEMA, check_schema
 from coordinator.group_texts import Hashes
-from coordinator.operations.copied_state import LAST_MS, check
+from coordinator.operations.copied_state import LAST_MS, check, is_copied
+from coordinator.operations.refusals import operator, refusal, refused
+from coordinator.redis.client import RedisClient
+from coordinator.redis.operator import OperatorVerbs
 
 _FORM = "coop-kafka"
 _VERSION = 1
@@ -29,14 +33,13 @@ class GroupCopy:
 
     @property
     def text(self) -> str:
-        """The copy as a file holds it."""
+        """The copy as JSON."""
         keys = {name: dict(sorted(of_one.items())) for name, of_one in sorted(self.keys.items())}
-        told = {_FORM: _VERSION, "group": self.group, "taken_ms": self.taken_ms, "keys": keys}
-        return json.dumps(told, indent=1)
+        return json.dumps({_FORM: _VERSION, "group": self.group, "taken_ms": self.taken_ms, "keys": keys}, indent=1)
 
     @classmethod
     def parse(cls, text: str | bytes, group: str) -> Self:
-        """The copy in a file; `StateFormatError` if it is none, of another group, or not sound."""
+        """The copy in a file. Raises `StateFormatError` if it is damaged, or of another group."""
         told = _json(text)
         if not (isinstance(told, dict) and isinstance(told.get("keys"), dict)):
             raise _refused("it is not a JSON object with 'coop-kafka', 'group', 'taken_ms' and 'keys'")
@@ -63,6 +66,28 @@ class GroupCopy:
             raise _refused(error.what) from None
 
 
+def backup(client: RedisClient, group: str) -> GroupCopy:
+    """A copy of the group at one moment, while members work or not. Raises `UnknownGroupError`."""
+    store = OperatorVerbs.of_group(client, group)
+    keys = store.copied(is_copied)
+    if "meta" not in keys:
+        raise refusal(group, verdicts.Absent())
+    check_schema(keys["meta"])
+    return GroupCopy(group, store.now_ms(), keys)
+
+
+def restore(client: RedisClient, copy: GroupCopy) -> None:
+    """Replace the group's whole state by the copy.
+
+    Raises `GroupBusyError` while a member's lease runs, and `StateFormatError` for a damaged copy. The group then
+    stays as it is. The next query finds a loss of state: it raises positions to those that Kafka's group of that name
+    and its checkpoint prove.
+    """
+    copy.check()
+    with refused(copy.group):
+        OperatorVerbs.of_group(client, copy.group).restore(copy.keys, f"by {operator()}: a copy of {copy.taken_ms} ms")
+
+
 def _json(text: str | bytes) -> object:
     try:
         return json.loads(text if isinstance(text, str) else text.decode(), object_pairs_hook=_once)
@@ -72,7 +97,7 @@ def _json(text: str | bytes) -> object:
         raise _refused("it is nested too deeply") from None
     except json.JSONDecodeError as error:
         raise _refused(f"it is not JSON ({error})") from None
-    except ValueError as error:
+    except ValueError as error:  # of `_once`
         raise _refused(f"it is not a copy ({error})") from None
 
 
@@ -84,7 +109,7 @@ def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def _shown(value: object) -> str:
-    """A value for an error; of what is nested only its kind."""
+    """A value for an error; only the kind of a nested value."""
     return f"a {type(value).__name__}" if isinstance(value, list | dict) else repr(value)
 
 

@@ -1,11 +1,11 @@
-"""The gaps of a partition: what is missing to the left of what the furthest lane or individual commit has done.
+"""The gaps of a partition: unread offsets before the end of the furthest lane or individual commit.
 
     stable 8, lanes at 24 and 8, an individual commit [28-29] of the first:
 
     hash  |########################::::##      missing 24-27
           |########::::::::::::::::::::::      missing  8-29
 
-Pure: made from a `GroupState`.
+Pure.
 """
 
 from dataclasses import dataclass
@@ -32,12 +32,12 @@ class PartitionGaps:
     topic: str
     partition: int
     stable: int
-    furthest: int  # everything from here on is missing for every key
+    furthest: int  # no lane has read from here on
     gaps: tuple[Gap, ...]
 
 
 def gaps(state: GroupState) -> tuple[PartitionGaps, ...]:
-    """The gaps of every partition, ascending; without gaps a partition is there all the same."""
+    """The gaps of every partition, ascending; also partitions without gaps."""
     return tuple(_of_partition(tp, progress(state, tp)) for tp in sorted(state.segments) if state.segments[tp])
 
 
@@ -57,12 +57,9 @@ def count(found: Progress) -> int:
 
 def _of_partition(tp: TopicPartition, found: Progress) -> PartitionGaps:
     furthest = _furthest(found)
-    parts = tuple(
-        Gap(str(s.hashes), s.position, tuple(map(str, missing)))
-        for s in found.segments
-        if (missing := _missing(s, furthest))
-    )
-    return PartitionGaps(tp.topic, tp.partition, found.stable, furthest, parts)
+    parts = ((s, _missing(s, furthest)) for s in found.segments)
+    missing = tuple(Gap(str(s.hashes), s.position, tuple(map(str, offsets))) for s, offsets in parts if offsets)
+    return PartitionGaps(tp.topic, tp.partition, found.stable, furthest, missing)
 
 
 def _furthest(found: Progress) -> int:

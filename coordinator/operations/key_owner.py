@@ -1,4 +1,4 @@
-"""Who owns a key now, and how far it is read, in every partition that it may be in. Pure."""
+"""The owner of a key, and the key's position, in each partition that may hold it. Pure."""
 
 from dataclasses import dataclass
 
@@ -14,12 +14,12 @@ class KeyOwner:
 
     topic: str
     partition: int
-    usual: bool  # where Kafka's default partitioner puts the key, at today's number of partitions
+    usual: bool  # whether Kafka's default partitioner chooses it for the key, at today's number of partitions
     key_hash: str  # 16 hex digits
     hashes: str  # the segment that holds it, "lo-hi"
-    position: int  # every record of the key left of it is done
+    position: int  # all records of the key before it are done
     done_above: tuple[str, ...]  # individual commits, inclusive
-    epoch: str | None  # None: nobody owns it
+    epoch: str | None  # lane epoch; None if no member owns the hash
     member: str | None
     host: str | None
 
@@ -29,8 +29,7 @@ def key_owners(
 ) -> tuple[KeyOwner, ...]:
     """The owner of `key` in each partition of the topic that has positions, or in `partition` only.
 
-    `usual` is the partition that Kafka's default partitioner gives. Raises `UnknownTopicError` where
-    the group has no positions.
+    `usual` is the partition that Kafka's default partitioner chooses. Raises `UnknownTopicError` without positions.
     """
     found = tuple(
         _owner(state, tp, key, tp.partition == usual)
@@ -50,15 +49,5 @@ def _owner(state: GroupState, tp: TopicPartition, key: bytes, usual: bool) -> Ke
     epoch, member = next(((e, m) for h, e, m in state.owners.get(tp, ()) if point in h), (None, None))
     done = sorted(r.offsets for r in state.ics.get(tp, ()) if point in r.hashes and r.offsets.until > position)
     host = state.members.get(member, {}).get("host") if member else None
-    return KeyOwner(
-        tp.topic,
-        tp.partition,
-        usual,
-        f"{point:016x}",
-        str(hashes),
-        position,
-        tuple(map(str, done)),
-        epoch,
-        member,
-        host,
-    )
+    lane = (f"{point:016x}", str(hashes), position, tuple(map(str, done)))
+    return KeyOwner(tp.topic, tp.partition, usual, *lane, epoch, member, host)

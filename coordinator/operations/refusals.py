@@ -1,4 +1,4 @@
-"""What an operator is told when a script refuses, and how an event names him."""
+"""The errors of an operator whose call a script refuses, and the operator's name in events."""
 
 import getpass
 import os
@@ -11,7 +11,7 @@ from coordinator.errors import CoopKafkaError, GroupBusyError, StateLostError, U
 
 
 def operator() -> str:
-    """Who does it, for an event; a user id without a name, as in containers, is its number."""
+    """`user@host` of this process, for an event. A user without a name, as in containers, is `uid-<number>`."""
     try:
         user = getpass.getuser()
     except (KeyError, OSError):
@@ -21,7 +21,7 @@ def operator() -> str:
 
 @contextmanager
 def refused(group: str) -> Iterator[None]:
-    """Raise an error of ours where a script refuses what is done within."""
+    """Raise an operator's error if a script refuses a call in the body."""
     try:
         yield
     except verdicts.Verdict as verdict:
@@ -29,12 +29,11 @@ def refused(group: str) -> Iterator[None]:
 
 
 def refusal(group: str, verdict: verdicts.Verdict) -> CoopKafkaError:
-    """The error of ours that says why a script refused what an operator wanted."""
+    """The operator's error for a verdict of a script."""
     match verdict:
         case verdicts.Busy(member=member, lease_end_ms=end, now_ms=now):
-            left = f"{(end - now) / 1e3:.1f} s"
             return GroupBusyError(
-                f"group {group!r} has a live member, {member}: its lease ends in {left}",
+                f"group {group!r} has a live member, {member}: its lease ends in {(end - now) / 1e3:.1f} s",
                 "stop all queries of the group; after a kill, wait for the end of the lease",
             )
         case verdicts.Superseded():
@@ -48,7 +47,7 @@ def refusal(group: str, verdict: verdicts.Verdict) -> CoopKafkaError:
                 "wait a minute, or reset all topics of the group at once",
             )
         case verdicts.Absent():
-            return UnknownGroupError(f"Redis has no group {group!r}", "look at the names with coop-kafka groups list")
+            return UnknownGroupError(f"Redis has no group {group!r}")
         case _:
             return StateLostError(
                 f"Redis may have lost progress of group {group!r} ({verdict})",

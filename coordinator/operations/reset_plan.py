@@ -1,8 +1,8 @@
-"""What an operator's reset would move where, in the forms of Kafka's own tool. Pure."""
+"""The plan of an operator's reset, with the targets of Kafka's own tool. Pure."""
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from coordinator.errors import ConflictingOptionsError, InvalidOptionError, UnknownTopicError
 from coordinator.group_state import GroupState, KnownTopic
@@ -19,25 +19,25 @@ class ToOffset:
 
 @dataclass(frozen=True, slots=True)
 class ShiftBy:
-    """So many offsets on from the stable offset; back if negative."""
+    """A number of offsets after the stable offset; before it if negative."""
 
     offsets: int
 
 
 Target = Earliest | Latest | AtTimestamp | ToOffset | ShiftBy
 Chosen = Mapping[str, frozenset[int] | None]
-"""Topic -> partitions, None for all of it."""
+"""Topic -> partitions, None for all its partitions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """One partition's reset: every position of it becomes `after`."""
+    """The reset of one partition: all its positions become `after`."""
 
     topic: str
     partition: int
     before: int  # the stable offset
     after: int
-    clipped: bool  # what was asked for is not in the log: the nearest offset that is
+    clipped: bool  # the log lacks the wanted offset: `after` is the nearest one
 
     @property
     def tp(self) -> TopicPartition:
@@ -46,32 +46,29 @@ class Move:
 
 
 def chosen(texts: Iterable[str]) -> Chosen:
-    """The topics of `orders` or `orders:0,1`, each text one of them; raises `InvalidOptionError`."""
+    """The topics of texts such as `orders` or `orders:0,1`; raises `InvalidOptionError`."""
     found: dict[str, frozenset[int] | None] = {}
     for text in texts:
         match = re.fullmatch(r"([A-Za-z0-9._-]{1,249})(?::([0-9]{1,9}(?:,[0-9]{1,9})*))?", text)
         if match is None:
             raise InvalidOptionError(
-                f"--topic {text!r} is not TOPIC or TOPIC:P,P",
-                "give topic, or topic:0,1 for some partitions",
+                f"--topic {text!r} is not TOPIC or TOPIC:P,P", "give topic, or topic:0,1 for some partitions"
             )
         before = found.get(match[1], frozenset())
-        numbers = frozenset(map(int, match[2].split(","))) if match[2] else None
-        found[match[1]] = None if numbers is None or before is None else before | numbers
+        numbers = map(int, match[2].split(",")) if match[2] else None
+        found[match[1]] = None if numbers is None or before is None else before.union(numbers)
     return found
 
 
 def partitions_of(wanted: Chosen | None, state: GroupState, topics: Mapping[str, Topic]) -> tuple[TopicPartition, ...]:
-    """The partitions to move: of those that have positions; of a topic that was created again all there are now.
+    """The partitions to move: those with positions; of a topic that was created again, all that it has now.
 
     `wanted` is None for all topics of the group; `topics` are those of them that Kafka has. Raises
-    `UnknownTopicError` for what the group or Kafka has not.
+    `UnknownTopicError` for a topic or partition that the group or Kafka lacks.
     """
-    known = sorted(tp for tp in state.segments if wanted is None or tp.topic in wanted)
-    names = dict.fromkeys(tp.topic for tp in known) if wanted is None else wanted
+    known = sorted(state.segments)
     found: list[TopicPartition] = []
-    for name in names:
-        numbers = None if wanted is None else wanted[name]
+    for name, numbers in (dict.fromkeys(tp.topic for tp in known) if wanted is None else wanted).items():
         placed = [tp for tp in known if tp.topic == name]
         _must_be_known(name, numbers, placed, topics)
         if recreated(state, topics[name]):
@@ -86,7 +83,7 @@ def partitions_of(wanted: Chosen | None, state: GroupState, topics: Mapping[str,
 
 
 def recreated(state: GroupState, topic: Topic) -> bool:
-    """Whether the topic is another one than the group has read."""
+    """Whether the topic was deleted and created again since the group read it."""
     return topic.name in state.topics and state.topics[topic.name].id != topic.id
 
 
@@ -110,7 +107,7 @@ def moves(
     bounds: Mapping[TopicPartition, Bounds],
     by_time: Mapping[TopicPartition, int],
 ) -> tuple[Move, ...]:
-    """Where each partition goes; `by_time` are the offsets of an `AtTimestamp`."""
+    """The move of each partition; `by_time` are the offsets of an `AtTimestamp`."""
 
     def wish(tp: TopicPartition) -> int:
         match target:
@@ -133,11 +130,6 @@ def moves(
 
 
 def known_after(state: GroupState, moved: Iterable[Move], topics: Mapping[str, Topic]) -> dict[str, KnownTopic]:
-    """The topics as the group knows them after a reset: one that was created again is another one then."""
-    named = {m.topic for m in moved}
-    return {
-        name: replace(known, id=topics[name].id, partitions=len(topics[name].partitions))
-        if name in named and recreated(state, topics[name])
-        else known
-        for name, known in state.topics.items()
-    }
+    """The topics as the group records them after a reset: those that were created again, by their new ids."""
+    new = (topics[name] for name in {m.topic for m in moved} if recreated(state, topics[name]))
+    return {**state.topics, **{t.name: KnownTopic(t.id, len(t.partitions)) for t in new}}

@@ -1,44 +1,28 @@
-"""The read model behind `coop-kafka top`: what members and their lanes do now. Pure."""
+"""The read model behind `coop-kafka top`: members and lanes at work. Pure."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from coordinator.group_state import GroupState
 from coordinator.operations.views import view
-from coordinator.reports.lane_lines import NOTHING, BatchLine, LaneLine, interesting
+from coordinator.reports.lane_lines import BatchLine, LaneLine, interesting
 
 Batch = tuple[int, BatchLine]
-"""A batch, and when it was told: ms since 1970 by the clock of Redis."""
+"""The time of a report, in ms since 1970 by the clock of Redis, and the batch."""
 
-
-@dataclass(frozen=True, slots=True)
-class LaneActivity:
-    """A lane as its member planned it last."""
-
-    member: str
-    topic: str
-    partition: int
-    hashes: str
-    position: int
-    lag: int  # records, estimated
-    lag_s: int | None  # age of the oldest unread record; None while it is not known
-    lag_at_least: bool  # whether it may be older
-    rate: float  # records per second
-    record_ms: float  # 0.0 while it is unknown
-    cost: str  # sure, guessed, unknown
-    quota: int  # records of the batch that was planned last
-    why: str  # what bounds it
+Lane = tuple[str, LaneLine]
+"""A member, and one of its lanes as it planned it last."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemberActivity:
-    """A member with what its last batch was."""
+    """A member and its last batch."""
 
     id: str
     state: str  # as `describe` has it
-    lanes: int  # that it tells of
-    slow_percent: int  # of its slots, taken by lanes that cannot keep up
-    ago_s: float | None  # since its last batch ended; None if none is remembered
+    lanes: int  # that it reports
+    slow_percent: int  # share of its slots that slow lanes take
+    ago_s: float | None  # since its last batch ended; None if Redis has none
     seconds: float  # of that batch
     rate: float  # its records per second
     slowest: str  # its slowest lane
@@ -51,11 +35,11 @@ class TopView:
     group: str
     state: str
     members: tuple[MemberActivity, ...]
-    lanes: tuple[LaneActivity, ...]  # the most interesting first
+    lanes: tuple[Lane, ...]  # the most interesting first
 
 
 def top_view(group: str, state: GroupState, batches: Sequence[Batch]) -> TopView:
-    """What there is to see; `batches` are the last ones of all members, the oldest first."""
+    """The view of a group at work; `batches` are the last ones of all members, the oldest first."""
     seen = view(group, state)
     members = tuple(
         _member(m.id, m.state, int(m.fields.get("slow_percent", "0")), state, batches) for m in seen.members
@@ -63,22 +47,23 @@ def top_view(group: str, state: GroupState, batches: Sequence[Batch]) -> TopView
     return TopView(group, seen.state, members, _lanes(state))
 
 
-def limited_lanes(state: GroupState) -> tuple[LaneActivity, ...]:
-    """The lanes that something holds back, the most interesting first."""
-    return tuple(lane for lane in _lanes(state) if lane.why != NOTHING)
+def limited_lanes(state: GroupState) -> tuple[Lane, ...]:
+    """The lanes that a bound limits, the most interesting first."""
+    return tuple((member, line) for member, line in _lanes(state) if line.limited)
 
 
-def _lanes(state: GroupState) -> tuple[LaneActivity, ...]:
+def lane_fields(lane: Lane) -> dict[str, object]:
+    """A lane for programs."""
+    member, line = lane
+    values = asdict(line) | {"hashes": str(line.hashes)}
+    return {"member": member, **values.pop("tp")._asdict(), **values}
+
+
+def _lanes(state: GroupState) -> tuple[Lane, ...]:
     """The lanes of members whose lease runs, the most interesting first."""
     live = {member for member, end in state.leases_ms.items() if end > state.now_ms}
     member_of = {line: member for member, lines in state.lanes.items() if member in live for line in lines}
-    return tuple(_lane(member_of[line], line) for line in interesting(member_of))
-
-
-def _lane(member: str, x: LaneLine) -> LaneActivity:
-    where = (x.tp.topic, x.tp.partition, str(x.hashes), x.position)
-    lag = (x.lag, x.lag_s, x.at_least)
-    return LaneActivity(member, *where, *lag, x.rate, x.record_ms, str(x.cost), x.quota, x.why)
+    return tuple((member_of[line], line) for line in interesting(member_of))
 
 
 def _member(member: str, told: str, slow_percent: int, state: GroupState, batches: Sequence[Batch]) -> MemberActivity:

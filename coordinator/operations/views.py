@@ -1,7 +1,4 @@
-"""The read model behind `coop-kafka describe`: a group as people and programs look at it.
-
-Pure: made from a `GroupState`, knows neither Redis nor how a table is drawn.
-"""
+"""The read model behind `coop-kafka describe`. Pure."""
 
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping
@@ -27,42 +24,42 @@ class LaneView:
     hashes: str  # "lo-hi", inclusive, 16 hex digits each
     position: int  # the next offset to read
     lag: int | None  # records and holes from the position to the end; None while the end is unknown
-    epoch: str | None  # None: nobody owns the range
+    epoch: str | None  # lane epoch; None if no member owns the range
     member: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionView:
-    """A partition: its stable offset, and the lanes that make it."""
+    """A partition with its lanes."""
 
     topic: str
     partition: int
     stable: int
-    end: int | None  # the log's end when a member last looked; None if none has yet
-    lag: int | None  # behind the end of the stable offset
-    gaps: int  # how many there are above the stable offset; `coop-kafka gaps` shows them
+    end: int | None  # the log end at a member's last look; None before the first look
+    lag: int | None  # offsets from the stable offset to the end
+    gaps: int  # number of gaps above the stable offset
     lanes: tuple[LaneView, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class MemberView:
-    """A member that holds a lease, or held one and still owns what nobody has taken over."""
+    """A member with a lease, or whose lease ended while it owned ranges that no member has acquired since."""
 
     id: str
-    lease_left_ms: int  # 0 once the lease has ended: its ranges can be taken
-    state: str  # working, hung (its batch is too long), leaving, ended (its lease is over)
-    fields: Mapping[str, str]  # what it said of itself when it joined
+    lease_left_ms: int  # 0 after the end of the lease: others may acquire its ranges
+    state: str  # working, hung (its batch takes too long), leaving, ended (its lease is over)
+    fields: Mapping[str, str]  # its fields when it joined
 
 
 @dataclass(frozen=True, slots=True)
 class GrowthView:
-    """A topic that grew while the group read it (rule: growth-order)."""
+    """The growth of a topic (rule: growth-order)."""
 
     topic: str
     old: int  # partitions
     new: int
-    ordered: bool  # whether key order across it is promised
-    grace_left_ms: int  # 0 once it is over
+    ordered: bool  # whether key order across the growth is guaranteed
+    grace_left_ms: int  # 0 after the grace
     waiting: bool  # whether new partitions wait for older ones
 
 
@@ -74,16 +71,16 @@ class GroupView:
     state: str  # Kafka's names: Empty, PreparingRebalance, CompletingRebalance, Stable
     generation: int  # of the assignment; 0 before the first
     assignor: str  # name and version, and whether it failed; empty before the first assignment
-    reset: int  # the reset epoch: 0, or when an operator last moved positions, in ms since 1970
-    recovering_ms: int  # how long only assertions are taken, after a loss of state; 0 if not recovering
-    policy: Mapping[str, str]  # what was set; the others are at their defaults
+    reset: int  # the reset epoch: 0, or the time of the last reset in ms since 1970
+    recovering_ms: int  # time left to recover from a loss of state; 0 if the group does not recover
+    policy: Mapping[str, str]  # those that were set; the others have their defaults
     members: tuple[MemberView, ...]
     partitions: tuple[PartitionView, ...]
     growths: tuple[GrowthView, ...] = ()
 
 
 def view(group: str, state: GroupState) -> GroupView:
-    """What there is to see of a group."""
+    """The view of a group."""
     owners = {member for owned in state.owners.values() for _, _, member in owned}
     members = tuple(
         _member(member, end, state)
@@ -106,10 +103,9 @@ def view(group: str, state: GroupState) -> GroupView:
 
 
 def lag(position: int, end: int | None) -> int | None:
-    """How far a position is behind the end, in offsets: `lag(40, 50)` is 10.
+    """Offsets from a position to the end: `lag(40, 50)` is 10.
 
-    Never negative: the end is from a member's last look, and a position may have passed it since.
-    A lane's own records are its share of these offsets.
+    Never negative: the end is of a member's last look, and a position may have passed it since.
     """
     return None if end is None else max(0, end - position)
 
@@ -134,7 +130,7 @@ def _member_state(member: str, lease_left_ms: int, state: GroupState) -> str:
 
 
 def _state(state: GroupState, members: tuple[MemberView, ...]) -> str:
-    """Kafka's name for where the group is; Dead is a group that is not there."""
+    """Kafka's name for the state of the group; `Dead` does not occur, since such a group does not exist."""
     if not any(m.lease_left_ms for m in members):
         return "Empty"
     working = {m.id for m in members if m.state == "working"}
@@ -144,7 +140,7 @@ def _state(state: GroupState, members: tuple[MemberView, ...]) -> str:
 
 
 def _unassigned(state: GroupState) -> bool:
-    """Whether a topic has grown since the assignment was made."""
+    """Whether a topic has grown since the assignment."""
     assigned = {tp for ranges in state.assignment.values() for tp in ranges}
     topics = {tp.topic for tp in assigned}
     return any(tp.topic in topics and tp not in assigned for tp in state.segments)
@@ -183,13 +179,9 @@ def _owned_pieces(segment: HashRange, owners: tuple[Owner, ...]) -> Iterator[tup
     owners     |aaaaaa||bbbbbbbbbbbb|
     pieces   |=|aaaaaa||bbbbbbbb|
     """
-    first, until = (bisect_right(owners, bound, key=_first) for bound in segment)
+    first, until = (bisect_right(owners, bound, key=lambda owner: owner[0].lo) for bound in segment)
     near = owners[max(0, first - 1) : until]
     bounds = (bound for hashes, _, _ in near for bound in (hashes.lo, hashes.hi + 1))
     for piece in segment.cut(bounds):
         owner = next(((epoch, member) for hashes, epoch, member in near if piece.lo in hashes), (None, None))
         yield piece, *owner
-
-
-def _first(owner: Owner) -> int:
-    return owner[0].lo

@@ -19,18 +19,14 @@ from coordinator.subscription import TopicPartition
 def held_back(work: OwnedRanges, whole: Mapping[TopicPartition, Progress], most: int) -> OwnedRanges:
     """`work` with a ceiling for each piece ahead, in partitions with `most` individual commits or more.
 
-    `whole` has the positions of all hashes of each partition, whoever owns them.
+    `whole` has the positions of all hashes of each partition, of all owners.
     """
-    full = {tp: progress.stable for tp, progress in whole.items() if tp in work and _held(progress) >= most}
+    full = {tp: p.stable for tp, p in whole.items() if tp in work and sum(len(s.ics) for s in p.segments) >= most}
     return {**work, **{tp: tuple(_lowered(owned, stable) for owned in work[tp]) for tp, stable in full.items()}}
-
-
-def _held(progress: Progress) -> int:
-    return sum(len(s.ics) for s in progress.segments)
 
 
 def _lowered(owned: OwnedRange, stable: int) -> OwnedRange:
     if owned.position == stable:
         return owned
     ceiling = owned.ics[-1].start if owned.ics else owned.position
-    return owned._replace(ceiling=ceiling if owned.ceiling is None else min(owned.ceiling, ceiling))
+    return owned._replace(ceiling=owned.reach(ceiling))

@@ -1,4 +1,4 @@
-"""How far lanes may be ahead of the oldest unread record, in record time: `max.lane.lead` (rule: lane-lead). Pure.
+"""`max.lane.lead`: the most record time between a lane and the oldest unread record (rule: lane-lead). Pure.
 
     lane behind  |####~~~~~~              its next record is of 12:00
     lane ahead   |##########~~~|          reads up to the first record later than 12:00 + lead
@@ -8,23 +8,17 @@ A lane that may not read now (parked, or behind a growth) holds up no other lane
 has at least one offset to read, however times jump in the log.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 from coordinator.plan.planning import OwnedRanges, bounded
 from coordinator.ranges import OffsetRange
 from coordinator.subscription import TopicPartition
 
-Stretches = Mapping[TopicPartition, OffsetRange]
 
-
-def unread(work: OwnedRanges, ends: Mapping[TopicPartition, int]) -> Stretches:
+def unread(work: OwnedRanges, ends: Mapping[TopicPartition, int]) -> dict[TopicPartition, OffsetRange]:
     """The offsets from the lowest readable position to the end, for partitions with something to read."""
-    lowest = {tp: min(found) for tp in work if (found := list(_readable(work, ends, tp)))}
-    return {tp: OffsetRange(position, ends[tp]) for tp, position in lowest.items()}
-
-
-def _readable(work: OwnedRanges, ends: Mapping[TopicPartition, int], tp: TopicPartition) -> Iterator[int]:
-    return (p.position for p in work[tp] if p.position < p.reach(ends[tp]))
+    readable = {tp: [p.position for p in parts if p.waits(ends[tp])] for tp, parts in work.items()}
+    return {tp: OffsetRange(min(positions), ends[tp]) for tp, positions in readable.items() if positions}
 
 
 def within_lead(

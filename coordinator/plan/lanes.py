@@ -7,18 +7,14 @@ from coordinator.ranges import HASH_MAX, HashRange, OffsetRange
 
 LANES_MAX = 4_096  # of one partition: one script in Redis handles so many well within its time-out
 LANES_OF_A_BATCH = 65_536
-"""The most lanes of a batch that options of a user can make.
-
-They take about 16 MB in the planner, and 3 to 6 MB in an offset.
-"""
+"""The most lanes of a batch, by options: about 16 MB in the planner, and 3 to 6 MB in an offset."""
 
 
 def lane_count(partition_count: int, *, slots: int, lanes: int | None, min_partitions: int | None) -> int:
-    """The number of even lanes for each of `partition_count` partitions that have something to read.
+    """The number of even lanes of each of `partition_count` partitions with unread offsets.
 
-    `lanes` is the number that the user fixed; a batch has LANES_OF_A_BATCH at most. Else it is the smallest number with
-    a lane for each slot, and `minPartitions` lanes in the batch. 1 partition on 4 slots: 4 lanes; 3 partitions on 4
-    slots: 2 each; 9 partitions on 4 slots: 1 each.
+    `lanes`: the user's number, with LANES_OF_A_BATCH at most. Else the smallest number with a lane for each slot, and
+    `minPartitions` lanes in the batch. 1 partition on 4 slots: 4 lanes; 3 on 4: 2 each; 9 on 4: 1 each.
     """
     if lanes is not None:
         return min(lanes, _most_lanes(partition_count))
@@ -27,10 +23,7 @@ def lane_count(partition_count: int, *, slots: int, lanes: int | None, min_parti
 
 
 def finest_piece(partition_count: int) -> int:
-    """The fewest hashes of a piece of `cut_for_records`, if so many partitions have something to read.
-
-    It is a share of the hash space. So many ranges or lanes of a partition make no more pieces than one range does.
-    """
+    """The fewest hashes of a piece of `cut_for_records`, if so many partitions have unread offsets."""
     return -(-(HASH_MAX + 1) // _most_lanes(partition_count))  # up: one of as many even lanes is not cut again
 
 

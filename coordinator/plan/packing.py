@@ -1,24 +1,20 @@
-"""Packs slices into tasks: the longest first, each into the task with the least work.
+"""Packs slices into tasks: the longest first, each into the task with the least work. Pure.
 
-Pure and deterministic. It uses the slices alone, so a replay packs the same batch in the same way.
-Knows nothing of Spark; a task here is a tuple of slices.
+It uses the slices alone, so a replay packs the same batch in the same way. A task is a tuple of slices.
 """
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import heappush, heapreplace
 from itertools import chain, groupby
-from operator import attrgetter, itemgetter
+from operator import attrgetter
 from typing import NamedTuple
 
 from coordinator.progress.slices import Slice, weight
 
 Task = tuple[Slice, ...]
-
-
 Work = Callable[[Slice], float]
-"""The work of a slice: records, or milliseconds where costs are known."""
-
+"""The work of a slice: records, or milliseconds if costs are known."""
 
 Parts = Callable[[Slice], Task]
 """The slices of the lanes that one slice stands for, if these lanes are alike; else the slice itself."""
@@ -38,8 +34,6 @@ class _Bundle(NamedTuple):
 
 
 _Load = list[_Bundle]
-_number = attrgetter("number")
-_slice = itemgetter(0)
 _offset_order = attrgetter("topic_partition", "offsets.start", "hashes.lo")
 
 
@@ -67,12 +61,10 @@ def pack(
     """
     weighed = [(s, work(s)) for s in sorted(slices)]
     little = 0.0 if max_weight is not None else _sum(weighed) / (tasks * LITTLE)
-    bundles = [
-        _Bundle(_sum(found), number, tuple(map(_slice, found)))
-        for number, found in enumerate(_bundles(weighed, little, work, parts))
-    ]
+    found = enumerate(_bundles(weighed, little, work, parts))
+    bundles = [_Bundle(_sum(bundle), number, tuple(s for s, _ in bundle)) for number, bundle in found]
     loads = _gathered(_longest_first(bundles, min(tasks, len(bundles)), max_weight))  # more tasks would be empty
-    most_first = sorted((load for load in loads if load), key=_most_first)
+    most_first = sorted(filter(None, loads), key=lambda load: (-sum(b.work for b in load), [b.number for b in load]))
     return tuple(tuple(sorted(chain.from_iterable(b.slices for b in load), key=_offset_order)) for load in most_first)
 
 
@@ -84,22 +76,17 @@ def _bundles(weighed: Iterable[_Weighed], little: float, work: Work, parts: Part
     """The slices that stay together.
 
     All slices of a partition with little work stay together: it is then fetched once. Else slices of one partition
-    whose hashes overlap, directly or through others. A single offset is little work, whatever its cost: only one of
+    whose hashes overlap, directly or through others. A single offset is little work at any cost: only one of
     its lanes can have the record.
     """
     for _, found in groupby(weighed, key=lambda w: w[0].topic_partition):
         of_partition = list(found)
-        if _sum(of_partition) <= little or _offsets(of_partition) == 1:
+        start, until = min(s.offsets.start for s, _ in of_partition), max(s.offsets.until for s, _ in of_partition)
+        if _sum(of_partition) <= little or until - start == 1:
             yield of_partition
         else:
             each = sorted(chain.from_iterable(parts(s) for s, _ in of_partition))
             yield from _chained((s, work(s)) for s in each)
-
-
-def _offsets(of_partition: Iterable[_Weighed]) -> int:
-    """The number of offsets from the first to the last of all its slices."""
-    spans = [s.offsets for s, _ in of_partition]
-    return max(span.until for span in spans) - min(span.start for span in spans)
 
 
 def _chained(of_partition: Iterable[_Weighed]) -> Iterator[list[_Weighed]]:
@@ -119,7 +106,8 @@ def _longest_first(bundles: Iterable[_Bundle], tasks: int, max_weight: float | N
     least = [(0.0, number) for number in range(tasks)]  # a heap: work, and number of the task
     for bundle in sorted(bundles, key=lambda b: (-b.work, b.number)):
         total, number = least[0]
-        if _too_heavy(loads[number], bundle, max_weight):
+        both = (*loads[number], bundle)
+        if max_weight is not None and len(both) > 1 and sum(weight(b.slices) for b in both) > max_weight:
             number = len(loads)
             loads.append([])
             heappush(least, (bundle.work, number))
@@ -127,10 +115,6 @@ def _longest_first(bundles: Iterable[_Bundle], tasks: int, max_weight: float | N
             heapreplace(least, (total + bundle.work, number))
         loads[number].append(bundle)
     return loads
-
-
-def _too_heavy(load: _Load, more: _Bundle, max_weight: float | None) -> bool:
-    return max_weight is not None and bool(load) and sum(weight(b.slices) for b in (*load, more)) > max_weight
 
 
 def _gathered(loads: Sequence[_Load]) -> list[_Load]:
@@ -141,9 +125,5 @@ def _gathered(loads: Sequence[_Load]) -> list[_Load]:
     pools: defaultdict[float, _Load] = defaultdict(list)
     for bundle in chain.from_iterable(loads):
         pools[bundle.work].append(bundle)
-    handed_out = {work: iter(sorted(pool, key=_number)) for work, pool in pools.items()}
-    return [[next(handed_out[bundle.work]) for bundle in load] for load in loads]
-
-
-def _most_first(load: _Load) -> tuple[float, list[int]]:
-    return -sum(b.work for b in load), [b.number for b in load]
+    in_order = {work: iter(sorted(pool, key=attrgetter("number"))) for work, pool in pools.items()}
+    return [[next(in_order[bundle.work]) for bundle in load] for load in loads]

@@ -1,7 +1,6 @@
-"""The plan of one micro-batch: how owned ranges are cut into lanes, and how far each lane reads.
+"""The plan of one micro-batch: from positions, log ends and limits to the lanes of a stream offset. Pure.
 
-Pure: from positions, log ends and limits to the lanes of a stream offset. `packing` decides later, from the offset
-alone, which slices share a task.
+`packing` decides later, from the offset alone, which slices share a task.
 """
 
 from bisect import bisect_right
@@ -22,7 +21,7 @@ from coordinator.subscription import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class Cutting:
-    """How finely partitions are cut. None means no wish."""
+    """The options that cut partitions into lanes. None: not set."""
 
     slots: int
     lanes: int | None = None
@@ -31,7 +30,7 @@ class Cutting:
     bounds: tuple[int, ...] | None = None  # the first hash of each lane but the first; None: the other fields decide
 
     def at(self, *bounds: int) -> "Cutting":
-        """The same wishes with lanes that begin at these bounds. Only `max_records_per_partition` may cut finer."""
+        """The same options with lanes that begin at these bounds. Only `max_records_per_partition` may cut finer."""
         return replace(self, bounds=bounds)
 
     @property
@@ -41,10 +40,7 @@ class Cutting:
 
 
 class OwnedRange(NamedTuple):
-    """An owned part of a segment: the unit of planning. There are very many of them.
-
-    It may be read up to its `ceiling`. None means up to the end of its partition.
-    """
+    """An owned part of a segment, the unit of planning. `ceiling`: the end of reading; None: the partition's end."""
 
     hashes: HashRange
     position: int
@@ -111,10 +107,10 @@ def backlog(work: OwnedRanges, ends: Mapping[TopicPartition, int]) -> float:
 
 
 def levels(work: OwnedRanges, ends: Mapping[TopicPartition, int], limit: float | None) -> dict[TopicPartition, int]:
-    """How far each partition may be read: its end, or less, so that the sum of weights keeps to `limit`.
+    """The end of reading of each partition: its log end, or less, so that the sum of weights keeps to `limit`.
 
     Partitions share the limit in proportion to their backlogs. Each gets at least one offset, as in Spark's source.
-    Within a partition the lanes furthest behind come first: a level rises over them like water.
+    In a partition the lanes furthest behind come first: a level rises over them like water.
 
         position  |####      ~~~~|          lane a reads up to the level
                   |########  ~~~~|          lane b too
@@ -149,9 +145,8 @@ def even_bounds(work: OwnedRanges, until: Mapping[TopicPartition, int], cutting:
     """The first hash of each lane but the first, if every partition with a backlog is cut evenly."""
     if cutting.bounds is not None:
         return cutting.bounds
-    count = lane_count(
-        _active(work, until), slots=cutting.slots, lanes=cutting.lanes, min_partitions=cutting.min_partitions
-    )
+    active = _active(work, until)
+    count = lane_count(active, slots=cutting.slots, lanes=cutting.lanes, min_partitions=cutting.min_partitions)
     return tuple(cut_bound(i, count) for i in range(1, count))
 
 
@@ -163,8 +158,7 @@ def _active(work: OwnedRanges, until: Mapping[TopicPartition, int]) -> int:
 def plan(work: OwnedRanges, until: Mapping[TopicPartition, int], cutting: Cutting) -> Lanes:
     """The lanes of a batch that reads each partition up to `until`.
 
-    A range with nothing to read is one idle lane, so that the offset still names its owner. A partition without owned
-    ranges is left out.
+    A range without unread offsets is one idle lane, which names its owner. Partitions without ranges are left out.
     """
     bounds = even_bounds(work, until, cutting)
     most = cutting.max_records_per_partition
@@ -194,11 +188,3 @@ def _cut(
         return parts
     offsets = OffsetRange(position, reach)
     return tuple(h for part in parts for h in cut_for_records(part, offsets, max_records, finest))
-
-
-def backlog_ready(waiting: float, *, min_offsets: int | None, since_last_ms: int | None, max_delay_ms: int) -> bool:
-    """Whether enough is waiting for a batch: `minOffsetsPerTrigger`, bounded by `maxTriggerDelay` (Spark's rule).
-
-    The first batch of a query never waits (`since_last_ms` is None).
-    """
-    return min_offsets is None or since_last_ms is None or since_last_ms >= max_delay_ms or waiting >= min_offsets

@@ -1,14 +1,12 @@
-"""Poison: a record whose reading never ends must not stop the group member by member (rule: trial-alone).
+"""Poison: a record that hangs its reader must not stop the group member by member (rule: trial-alone). Pure.
 
-    a member is lost while slices are begun and not ended   each slice gets a strike, with its offsets
-    one strike                                              trials, record by record, until these offsets are read
-    struck again in a trial                                 parked: left unread until an operator releases it
-    ... while the task was at one key's record              that key is parked, at that record
-    its position has passed the offsets                     the strike is removed
+    a member dies with slices under way             each slice gets a strike, with its offsets
+    one strike                                      trials, record by record, until these offsets are read
+    struck again in a trial                         parked: unread until an operator releases it
+    ... while the task was at one key's record      that key is parked, at that record
+    its position has passed the offsets             the strike is removed
 
-Every second batch reads everything else: a strike may cover a thousand records, each tried alone.
-
-Pure: from strikes and work to work. A caller passes how many offsets hold one record: costs are its business.
+Every second batch reads the other lanes: a strike may cover a thousand records, each with a trial.
 """
 
 import re
@@ -16,7 +14,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from operator import attrgetter
 
-from coordinator.assignment.rebalance import minus, union
+from coordinator.assignment.assignment_text import Ranges
+from coordinator.assignment.rebalance import minus, owned_ranges, union
 from coordinator.errors import StateFormatError
 from coordinator.plan.planning import OwnedRange, OwnedRanges
 from coordinator.progress.ownership import Owned, Ownership
@@ -29,8 +28,7 @@ OffsetsOfARecord = Callable[[tuple[TopicPartition, HashRange]], int]
 """How many offsets hold about one record of a lane."""
 
 MOST_TOLD = 64
-"""The most slices that a member writes. With more, nothing shows which of them hangs."""
-
+"""The most slices of a report. Among more, the hung slice is not visible."""
 
 _FIELD = re.compile(rf"(\S+) ({NUMBER}) (\S+)")
 _VALUE = re.compile(rf"(struck|parked) ({NUMBER}) ({NUMBER})-({NUMBER}) ({NUMBER}) (\S*)")
@@ -97,22 +95,15 @@ def struck_ranges(strikes: Iterable[Strike]) -> dict[TopicPartition, tuple[HashR
 
 
 def working_text(slices: Iterable[Slice], *, alone: bool = False) -> str:
-    """The slices that a member's tasks have begun, as Redis holds them; empty if they are too many.
-
-    `alone`: the batch is a trial.
-    """
+    """The slices that a member's tasks have begun, in the form of Redis; empty above MOST_TOLD. `alone`: a trial."""
     texts = [f"{s.topic} {s.partition} {s.hashes} {s.offsets.start}-{s.offsets.until};" for s in slices]
     return "alone; " * (alone and bool(texts)) + "".join(texts) if len(texts) <= MOST_TOLD else ""
 
 
 def forgiven(strikes: Iterable[Strike], work: OwnedRanges) -> tuple[Strike, ...]:
     """The strikes that are over: this member owns all their hashes, and has read them."""
-    return tuple(s for s in strikes if _passed(s, work.get(s.tp, ())))
-
-
-def _passed(strike: Strike, ranges: Iterable[OwnedRange]) -> bool:
-    passed = union(p.hashes for p in ranges if p.position >= strike.offsets.until)
-    return not minus(strike.hashes, passed)
+    read = ((s, [p.hashes for p in work.get(s.tp, ()) if p.position >= s.offsets.until]) for s in strikes)
+    return tuple(s for s, hashes in read if not minus(s.hashes, hashes))
 
 
 def quarantined(
@@ -123,10 +114,10 @@ def quarantined(
     *,
     others: bool = False,
 ) -> tuple[OwnedRanges, tuple[TopicPartition, HashRange] | None]:
-    """The work without parked hashes. While a struck lane has work: that lane alone, with one record.
+    """The work without parked hashes. While a struck lane has work: that lane alone, with one record, and its name.
 
-    The answer names that lane, for it must not be cut: its next strike must be the same. `others` is for the batch
-    after a trial: all lanes that are not struck, if they have something to read.
+    A trial lane is not cut, so that its next strike is for the same hashes. `others`: after a trial, all lanes without
+    a strike, if they have unread offsets.
     """
     of_tp: dict[TopicPartition, list[Strike]] = {}
     for strike in strikes:
@@ -146,9 +137,9 @@ _Part = tuple[TopicPartition, OwnedRange, Strike | None]
 
 
 def _cut(tp: TopicPartition, ranges: Iterable[OwnedRange], strikes: list[Strike]) -> Iterator[_Part]:
-    """The pieces cut at both ends of every strike, each with its strike.
+    """The pieces, cut at both ends of each strike, each with its strike.
 
-    A reset may move a position below a parked offset. There a strike counts up to the parked offset.
+    A reset may move a position below a parked offset. Then a strike counts up to the parked offset.
     """
     bounds = {b for s in strikes for b in (s.hashes.lo, s.hashes.hi + 1)}
     for owned in ranges:
@@ -175,40 +166,36 @@ def _bounded(part: _Part, struck: _Part | None, offsets_of_a_record: OffsetsOfAR
 
 
 def _held(owned: OwnedRange, at: int = 0) -> OwnedRange:
-    """The piece with a ceiling where it must stop: at its position, or at a later offset `at`, as after a reset."""
+    """The piece with a ceiling at its position, or at a later offset `at`, as after a reset."""
     return owned._replace(ceiling=owned.reach(max(at, owned.position)))
 
 
 def without_struck(
     ownership: Ownership, end: StreamOffset, strikes: Iterable[Strike], known: Iterable[Strike] = ()
 ) -> Ownership:
-    """The readable parts of a batch that was planned earlier: without parked lanes, and without those struck twice.
+    """The readable parts of a batch that was planned earlier: without parked lanes, and without lanes struck twice.
 
-    One strike changes nothing, since a life that was killed in a batch replays all of it. A second one may be of any
-    lane that was begun. Each of these gets a trial then, in a batch that was planned with the `known` strikes.
+    One strike changes nothing: a life that was killed in a batch replays all of it. A second strike may be of any lane
+    that was begun. Each of these gets a trial, in a batch that was planned with the `known` strikes.
     """
     left_out = [s for s in strikes if s.parked or (s.count > 1 and s not in known)]
     if not left_out:
         return ownership
-    return {
-        tp: tuple(
-            Owned(h, o.epoch)
-            for o in owned
-            for h in minus(o.hashes, [s.hashes for s in left_out if s.tp == tp and _reads(end, s)])
-        )
-        for tp, owned in ownership.items()
-    }
+    return _less(ownership, struck_ranges(s for s in left_out if _reads(end, s)))
 
 
 def left_out(ownership: Ownership, kept: Ownership) -> Ownership:
     """The parts of `ownership` that are not `kept`."""
     if kept is ownership:
         return {}
-    rest = {
-        tp: tuple(Owned(h, o.epoch) for o in owned for h in minus(o.hashes, [k.hashes for k in kept.get(tp, ())]))
+    return {tp: owned for tp, owned in _less(ownership, owned_ranges(kept)).items() if owned}
+
+
+def _less(ownership: Ownership, gone: Ranges) -> Ownership:
+    return {
+        tp: tuple(Owned(h, o.epoch) for o in owned for h in minus(o.hashes, gone.get(tp, ())))
         for tp, owned in ownership.items()
     }
-    return {tp: owned for tp, owned in rest.items() if owned}
 
 
 def _reads(end: StreamOffset, strike: Strike) -> bool:

@@ -1,6 +1,6 @@
-"""Finds offsets of a batch that several of its tasks read, so that a host may fetch them once.
+"""Finds offsets of a batch that several of its tasks read, so that a host may fetch them once. Pure.
 
-Pure: from the packed tasks of a batch to stretches. How tasks share fetched records is decided on executors.
+Executors decide how tasks share fetched records.
 """
 
 from collections import Counter
@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import nlargest
 from itertools import accumulate, pairwise
+from operator import attrgetter
 
 from coordinator.progress.slices import Slice, merged
 from coordinator.ranges import HashRange, OffsetRange, union
@@ -21,7 +22,7 @@ the CPU time, but records may be large.
 """
 
 MOST_PARTS = 512
-"""The most parts of a partition. One of so many lanes has few records in a block."""
+"""The most parts of a partition. With more lanes, each has few records in a block."""
 
 MOST_STRETCHES = 100
 """The most stretches of a partition, the longest first. They travel to every task."""
@@ -62,13 +63,8 @@ def shared_stretches(tasks: Sequence[Iterable[Slice]]) -> SharedStretches:
         for tp, slices in of_task.items():
             reads.setdefault(tp, []).append(slices)
     few = {tp: tasks for tp, tasks in reads.items() if len(tasks) > 1 and sum(map(len, tasks)) <= MOST_PARTS}
-    found = {tp: _longest(_shared(tasks)) for tp, tasks in few.items()}
-    return {tp: stretches for tp, stretches in found.items() if stretches}
-
-
-def _longest(stretches: Iterable[SharedStretch]) -> tuple[SharedStretch, ...]:
-    most = nlargest(MOST_STRETCHES, stretches, key=lambda stretch: len(stretch.offsets))
-    return tuple(sorted(most, key=lambda stretch: stretch.offsets))
+    longest = {tp: nlargest(MOST_STRETCHES, _shared(tasks), key=lambda x: len(x.offsets)) for tp, tasks in few.items()}
+    return {tp: tuple(sorted(found, key=attrgetter("offsets"))) for tp, found in longest.items() if found}
 
 
 def _shared(tasks: Sequence[Sequence[Slice]]) -> Iterator[SharedStretch]:
@@ -78,7 +74,7 @@ def _shared(tasks: Sequence[Sequence[Slice]]) -> Iterator[SharedStretch]:
     for start, until in pairwise(steps):
         if until - start < WORTH_IT:
             continue
-        readers = sum(_covers(offsets, start) for offsets in whole)
+        readers = sum(any(r.start <= start < r.until for r in offsets) for offsets in whole)
         if readers > 1:
             offsets = OffsetRange(start, until)
             yield SharedStretch(offsets, readers, tuple(once.setdefault(p, p) for p in _parts(tasks, offsets)))
@@ -95,7 +91,3 @@ def _parts(tasks: Iterable[Iterable[Slice]], offsets: OffsetRange) -> Iterator[H
     for (lo, until), readers in zip(pairwise(edges), open_lanes, strict=False):
         if readers:
             yield HashRange(lo, until - 1)
-
-
-def _covers(offsets: Iterable[OffsetRange], offset: int) -> bool:
-    return any(r.start <= offset < r.until for r in offsets)

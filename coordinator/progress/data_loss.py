@@ -1,7 +1,7 @@
 """Records that can no longer be read, and the error for them (failOnDataLoss; rule: named-data-loss). Pure."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import MappingProxyType
 
 from coordinator.errors import DataLossError
@@ -23,7 +23,7 @@ BEYOND_REMEDY = (
 
 @dataclass(frozen=True, slots=True)
 class Aged:
-    """Records below the log's beginning that some hash has not read: retention, or deleted records."""
+    """Records below the log's beginning are unread: retention, or deleted records."""
 
     tp: TopicPartition
     position: int
@@ -45,13 +45,10 @@ class Truncated:
         return f"{self.tp}: the log ends at {self.end}, before the position {self.position} of the group"
 
 
-@dataclass(frozen=True, slots=True)
-class Beyond:
+class Beyond(Truncated):
     """The log ends before an offset of a checkpoint: it was cut, or the checkpoint is of another log."""
 
-    tp: TopicPartition
-    position: int
-    end: int
+    __slots__ = ()
 
     def __str__(self) -> str:
         return f"{self.tp}: the log ends at {self.end}, before the offset {self.position} of the checkpoint"
@@ -91,7 +88,7 @@ class Cut:
     def __str__(self) -> str:
         return (
             f"{self.tp}: records {self.end}-{self.read - 1}, which the group has read (leader epoch {self.epoch}),"
-            " are no more in the log, others may have their offsets"
+            " are no longer in the log, others may have their offsets"
         )
 
 
@@ -99,7 +96,7 @@ Loss = Aged | Truncated | Cut | Recreated
 
 
 def extents(offset: StreamOffset, reset: int, topic_ids: Mapping[str, str]) -> dict[TopicPartition, Extent]:
-    """How far logs reached, by an offset of that reset epoch. Topics that were created again are left out."""
+    """The extents of logs in an offset of that reset epoch, without topics that were created again."""
     return {
         tp: Extent(epoch, max(row.until for row in offset.rows[tp]))
         for tp, epoch in offset.leader_epochs.items()
@@ -129,11 +126,12 @@ def losses(
     cut: Mapping[TopicPartition, Cut] = MappingProxyType({}),
 ) -> Iterator[Loss]:
     """Every topic that was created again. Of the others, every log that was `cut`, or has a position outside it."""
-    gone = tuple(recreated(recorded, topics))
-    yield from gone
-    yield from (loss for tp, loss in cut.items() if tp.topic not in {each.topic for each in gone})
+    again = tuple(recreated(recorded, topics))
+    gone = {loss.topic for loss in again}
+    yield from again
+    yield from (loss for tp, loss in cut.items() if tp.topic not in gone)
     for tp, p in progress.items():
-        if tp.topic in {loss.topic for loss in gone} or tp in cut or not p.segments:
+        if tp.topic in gone or tp in cut or not p.segments:
             continue
         highest = max(s.position for s in p.segments)
         if highest > bounds[tp].end:
@@ -143,7 +141,7 @@ def losses(
 
 
 def further(offset: StreamOffset, bounds: Mapping[TopicPartition, Bounds]) -> dict[TopicPartition, int]:
-    """How far an offset reaches where the log is not known to reach (rule: checkpoint-on-resume)."""
+    """The ends of an offset that lie beyond the known log ends (rule: checkpoint-on-resume)."""
     reach = {tp: max(row.until for row in rows) for tp, rows in offset.rows.items()}
     return {tp: until for tp, until in reach.items() if tp not in bounds or until > bounds[tp].end}
 
@@ -156,14 +154,13 @@ def error(loss: Loss | Deleted | Beyond) -> DataLossError:
 def moved(
     loss: Loss, progress: Mapping[TopicPartition, Progress], bounds: Mapping[TopicPartition, Bounds]
 ) -> dict[TopicPartition, Progress]:
-    """The progress of the partitions of a loss, moved on to the records that are left."""
+    """The progress of the partitions of a loss, moved to the records that are left."""
     match loss:
         case Aged(tp, _, beginning):
             return {tp: Progress(tuple(Segment(s.hashes, max(s.position, beginning)) for s in progress[tp].segments))}
         case Truncated(tp, _, end) | Cut(tp, _, end):
-            first = bounds[tp].beginning  # a position behind the others may be below the beginning
-            left = (Segment(s.hashes, min(max(s.position, first), end)) for s in progress[tp].segments)
-            return {tp: Progress(tuple(left))}
+            first, of_tp = bounds[tp].beginning, progress[tp].segments  # the lowest position may be below the beginning
+            return {tp: Progress(tuple(Segment(s.hashes, min(max(s.position, first), end)) for s in of_tp))}
         case Recreated(topic, _, _):
             return {
                 tp: Progress(tuple(Segment(s.hashes, bounds[tp].beginning) for s in p.segments))
@@ -173,7 +170,7 @@ def moved(
 
 
 def without(offset: StreamOffset, gone: Sequence[Recreated], *, fail_on_data_loss: bool) -> StreamOffset:
-    """The batch without topics that were created again since it was planned: they hold other records now.
+    """The batch without topics that were created again since its plan: they hold other records now.
 
     Raises `DataLossError` for the first of them under failOnDataLoss=true.
     """
@@ -182,4 +179,4 @@ def without(offset: StreamOffset, gone: Sequence[Recreated], *, fail_on_data_los
     if fail_on_data_loss:
         raise error(gone[0])
     topics = {loss.topic for loss in gone}
-    return replace(offset, lanes={tp: lanes for tp, lanes in offset.lanes.items() if tp.topic not in topics})
+    return offset.without({tp for tp in offset.lanes if tp.topic in topics})

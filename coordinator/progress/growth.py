@@ -1,16 +1,14 @@
-"""Partition growth: how far a new partition may be read, so that moved keys stay in order (rule: growth-order).
+"""Partition growth: new partitions wait for older ones, so that moved keys stay in order (rule: growth-order). Pure.
 
-                        t                  the end of the new partition is seen first, then the ends of older ones
-    older   |###########|....              its key-1 records end at or before its end seen after t
+                        t                  a sight: the end of the new partition first, then the ends of older ones
+    older   |###########|....              its records of a moved key end at or before the end that was read after t
     newer       |~~~~~~~|                  may be read up to here once the older one is done up to there
 
-This goes on for a grace after the group saw the growth, since producers refresh their metadata one by one. A member
-remembers some of its sights. Then the ends of the older partitions are recorded, once for the group. A hash that
-has passed them is free.
+This lasts for a grace, since producers refresh their metadata one by one. A member remembers some of its sights. After
+the grace the group records the ends of the older partitions once. A hash that has passed them is free.
 
-A topic that grew from 1 to 4 partitions may have had 2 in between, unseen by the group. Its keys may have moved in two
-steps. So such a growth counts as each growth to 4 that keeps order: from 1, and from 2. Pure.
-`member.growing` decides when a member looks.
+A topic that grew from 1 to 4 partitions may have had 2 in between, unseen by the group, and its keys may have moved in
+two steps. So such a growth counts as each growth to 4 that keeps order: from 1, and from 2.
 """
 
 import re
@@ -27,7 +25,7 @@ OPEN = 2**31
 """The level of a hash that no older partition holds back."""
 
 SIGHTS = 16
-"""The number of sights that a member remembers."""
+"""The most sights of a member."""
 
 Levels = tuple[tuple[int, int], ...]
 """From each first hash on, ascending from 0: the number of passed sights, or OPEN."""
@@ -135,7 +133,7 @@ def older_partitions(
 
 @dataclass(frozen=True, slots=True)
 class Sight:
-    """Log ends as one member saw them: of newer partitions first, then of older ones."""
+    """Log ends in one look of a member: of newer partitions first, then of older ones."""
 
     number: int
     ends: Mapping[TopicPartition, int]  # seen first, of newer partitions
@@ -145,8 +143,7 @@ class Sight:
 def remembered(sights: tuple[Sight, ...], sight: Sight) -> tuple[Sight, ...]:
     """The sights with a new one, at most SIGHTS: the oldest, the newest, and more of the newer ones between them.
 
-    A hash that lags needs a sight that it has passed, and that is not much older than that. After a log was cut, all
-    earlier sights are worthless.
+    A hash that lags needs a recent sight that it has passed. After a log was cut, all earlier sights are worthless.
     """
     if sights and any(sight.marks.get(tp, mark) < mark for tp, mark in sights[-1].marks.items()):
         return (sight,)
@@ -162,10 +159,10 @@ def remembered(sights: tuple[Sight, ...], sight: Sight) -> tuple[Sight, ...]:
 
 
 def levels(growth: Growth, positions: Mapping[TopicPartition, Segments], sights: tuple[Sight, ...]) -> Levels:
-    """How many of `sights` every hash has passed in *every* older partition. OPEN if it has passed the ends.
+    """The number of `sights` that each hash has passed in *every* older partition. OPEN if it has passed the ends.
 
-    It is about one step of a growth. `positions` are of the older partitions that the group reads; others hold nothing
-    back. The last sight must be newer than the record of `growth`.
+    For one step of a growth. `positions` are of older partitions that the group reads; others do not count. The last
+    sight must be newer than the record of `growth`.
     """
     of_each = (_levels_of(growth, i, positions[tp], sights) for i, tp in enumerate(growth.older) if tp in positions)
     return reduce(_lower, of_each, ((0, OPEN),))

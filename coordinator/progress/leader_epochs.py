@@ -1,10 +1,10 @@
-"""How far logs reached under a leader epoch: shows a log that was cut and grew again (rule: leader-epoch-facts). Pure.
+"""The extents of logs under leader epochs show a log that was cut and grew again (rule: leader-epoch-facts). Pure.
 
-    leader epoch 3   |#########|          its end was 9 when a member had read so far; then an unclean election
+    leader epoch 3   |#########|          a member has read up to its end, 9; then an unclean election
     leader epoch 4   |######=======|      now epoch 3 ends at 6 in the log: three of the read records are gone
 
-An end is a fact for ever: a broker reports it with its leader epoch, and no clean election removes records below it.
-So a fact that is old, or written late, may miss a cut. It never reports a cut that did not happen.
+An end stays a fact: a broker reports it with its leader epoch, and no clean election removes records below it. So an
+old or late fact may miss a cut, and never reports a cut that did not happen.
 """
 
 import re

@@ -9,13 +9,17 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 
+from coordinator.errors import StateFormatError
 from coordinator.progress.growth import Growth
 from coordinator.progress.leader_epochs import Extent, Extents
 from coordinator.progress.ownership import Facts
 from coordinator.ranges import HASH_MAX
 from coordinator.subscription import Topic, TopicPartition
 
-_METADATA = re.compile(r"coop-kafka v1 reset=(\d+) topic=(\S+)(?: growth=(\d+)-(\d+)@(\d+)-(\d+))?(?: epoch=(\d+))?")
+SCHEMA = "1"  # rule: schema-number
+_OF_ANY_SCHEMA = re.compile(r"coop-kafka v(\w+) ")
+_GROWTH, _EPOCH = r"(?: growth=(\d+)-(\d+)@(\d+)-(\d+))?", r"(?: epoch=(\d+))?"
+_METADATA = re.compile(rf"coop-kafka v{SCHEMA} reset=(\d+) topic=(\S+){_GROWTH}{_EPOCH}")
 
 GroupOffsets = Mapping[TopicPartition, tuple[int, str]]
 
@@ -29,7 +33,7 @@ def entry(
     """
     grew = f" growth={growth.old}-{growth.new}@{growth.seen_ms}-{growth.until_ms}" if growth else ""
     under = f" epoch={extent.epoch}" if extent and extent.end >= offset else ""
-    return offset, f"coop-kafka v1 reset={reset} topic={topic_id}{grew}{under}"
+    return offset, f"coop-kafka v{SCHEMA} reset={reset} topic={topic_id}{grew}{under}"
 
 
 def entries(
@@ -39,7 +43,7 @@ def entries(
     growths: Iterable[Growth],
     extents: Extents,
 ) -> dict[TopicPartition, tuple[int, str]]:
-    """The entries of stable offsets; those of topics that the group does not know are left out, to be recovered."""
+    """The entries of stable offsets, without topics that the group does not know: these are recovered."""
     known = {tp: o for tp, o in stable.items() if tp.topic in topic_ids}
     waiting = (g for g in growths if g.kept and not g.passed(stable))
     came = {(tp, g.topic_id): g for g in waiting for tp in g.newer}
@@ -50,20 +54,14 @@ def entries(
 
 
 def extents(offsets: GroupOffsets, topics: Mapping[str, Topic]) -> dict[TopicPartition, Extent]:
-    """How far the logs of these topics reached, by the leader epochs in the mirror."""
-    found = {tp: (offset, _METADATA.fullmatch(metadata)) for tp, (offset, metadata) in offsets.items()}
-    ours = mirrored(offsets, topics)
-    return {tp: Extent(int(m[7]), offset) for tp, (offset, m) in found.items() if m and m[7] and tp in ours}
+    """The extents of these topics' logs, by the leader epochs in the mirror."""
+    return {tp: Extent(int(m[7]), offset) for tp, offset, m in _of_topics(offsets, topics) if m[7]}
 
 
 def growths(offsets: GroupOffsets, topics: Mapping[str, Topic]) -> frozenset[Growth]:
     """The growths of these topics whose new partitions waited for older ones when the mirror was written."""
-    found = ((tp.topic, _METADATA.fullmatch(metadata)) for tp, (_, metadata) in offsets.items())
-    return frozenset(
-        Growth(topic, m[2], int(m[3]), int(m[4]), int(m[5]), int(m[6]))
-        for topic, m in found
-        if m and m[3] and topic in topics and m[2] == topics[topic].id
-    )
+    found = (x for x in _of_topics(offsets, topics) if x[2][3])
+    return frozenset(Growth(tp.topic, m[2], int(m[3]), int(m[4]), int(m[5]), int(m[6])) for tp, _, m in found)
 
 
 def outgrown(offsets: GroupOffsets, topics: Mapping[str, Topic]) -> Iterator[tuple[str, int]]:
@@ -73,6 +71,19 @@ def outgrown(offsets: GroupOffsets, topics: Mapping[str, Topic]) -> Iterator[tup
         before = {TopicPartition(name, p) for p in range(count[name])}
         if 0 < count[name] < len(topic.partitions) and before <= offsets.keys():
             yield name, count[name]
+
+
+def of_this_schema(offsets: GroupOffsets, group: str) -> GroupOffsets:
+    """Kafka's group offsets; `StateFormatError` if coop-kafka wrote one in another schema, which may prove more."""
+    for tp, (_, metadata) in sorted(offsets.items()):
+        found = _OF_ANY_SCHEMA.match(metadata)
+        if found and found[1] != SCHEMA:
+            raise StateFormatError(
+                f"Kafka's group {group!r} holds an offset of {tp} in schema {found[1]!r} of the mirror, "
+                f"this coop-kafka reads schema {SCHEMA!r}",
+                "use the version of coop-kafka that wrote it, or delete Kafka's group of that name",
+            )
+    return offsets
 
 
 def is_mirror(offsets: GroupOffsets) -> bool:
@@ -86,7 +97,7 @@ def latest_reset(offsets: GroupOffsets) -> int:
 
 
 def usable(offsets: GroupOffsets, topics: Mapping[str, Topic]) -> GroupOffsets:
-    """Kafka's group offsets without entries of ours for a topic that was created again."""
+    """Kafka's group offsets without entries of coop-kafka for topics that were created again."""
     ours = mirrored(offsets, topics)
     return {tp: (o, m) for tp, (o, m) in offsets.items() if tp in ours or not _METADATA.fullmatch(m)}
 
@@ -102,9 +113,18 @@ def _reset(metadata: str) -> int:
 
 
 def mirrored(offsets: GroupOffsets, topics: Mapping[str, Topic]) -> dict[TopicPartition, int]:
-    """The entries of ours among Kafka's group offsets, for exactly these topics."""
-    found = {tp: (offset, _METADATA.fullmatch(metadata)) for tp, (offset, metadata) in offsets.items()}
-    return {tp: offset for tp, (offset, m) in found.items() if m and tp.topic in topics and m[2] == topics[tp.topic].id}
+    """The entries that coop-kafka wrote among Kafka's group offsets, for exactly these topics."""
+    return {tp: offset for tp, offset, _ in _of_topics(offsets, topics)}
+
+
+def _of_topics(
+    offsets: GroupOffsets, topics: Mapping[str, Topic]
+) -> Iterator[tuple[TopicPartition, int, re.Match[str]]]:
+    """Partition, offset and parsed metadata of the same entries."""
+    for tp, (offset, metadata) in offsets.items():
+        found = _METADATA.fullmatch(metadata)
+        if found and tp.topic in topics and found[2] == topics[tp.topic].id:
+            yield tp, offset, found
 
 
 def proven(
@@ -114,14 +134,6 @@ def proven(
 
     Facts prove a stable offset only if they cover the whole hash space.
     """
-    return {tp: _best(mirror.get(tp), _lowest(facts, tp)) for tp in partitions}
-
-
-def _best(*offsets: int | None) -> int | None:
-    return max((o for o in offsets if o is not None), default=None)
-
-
-def _lowest(facts: Facts, tp: TopicPartition) -> int | None:
-    of_tp = facts.get(tp, ())
-    covers = sum(f.hashes.size for f in of_tp) == HASH_MAX + 1
-    return min(f.position for f in of_tp) if covers else None
+    whole = {tp: of_tp for tp, of_tp in facts.items() if sum(f.hashes.size for f in of_tp) == HASH_MAX + 1}
+    of_facts = {tp: min(f.position for f in of_tp) for tp, of_tp in whole.items()}
+    return {tp: max((p[tp] for p in (mirror, of_facts) if tp in p), default=None) for tp in partitions}

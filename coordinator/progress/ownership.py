@@ -1,21 +1,18 @@
-"""The hash ranges that a member owns, their lane epochs, and the facts that it may commit or assert of an offset.
+"""The owned hash ranges with their lane epochs, and the facts of an offset that a member may commit or assert. Pure.
 
-A verdict is never for a whole lane. It is for the intersections of the lane with the ranges that are owned at its
-lane epoch (rule: verdict-per-hash). Pure.
+A verdict is for the intersections of a lane with the ranges owned at its lane epoch, never for the whole lane
+(rule: verdict-per-hash).
 """
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import groupby, islice, takewhile
-from operator import itemgetter
-from typing import NamedTuple, Self, TypeVar
+from itertools import islice, takewhile
+from typing import NamedTuple, Self
 
 from coordinator.progress.stream_offset import Lane, Row, StreamOffset
-from coordinator.ranges import HashRange, OffsetRange, Offsets
+from coordinator.ranges import HashRange, OffsetRange, Offsets, runs
 from coordinator.subscription import TopicPartition
-
-T = TypeVar("T")
 
 
 class Owned(NamedTuple):
@@ -29,7 +26,7 @@ Ownership = Mapping[TopicPartition, tuple[Owned, ...]]
 
 
 class Fact(NamedTuple):
-    """Everything left of `position` is done in `hashes`, and so are the `offsets` above it. `epoch` is the fence.
+    """All offsets below `position` are done in `hashes`, and the `offsets` above it. `epoch` is the fence.
 
     An assertion has no epoch.
     """
@@ -98,8 +95,8 @@ def narrowed(offset: StreamOffset, ownership: Ownership) -> StreamOffset:
 
 def completed(offset: StreamOffset) -> Facts:
     """The facts that the member may commit through the fence once the sink has completed `offset`."""
-    said = {tp: _runs((x.hashes, (*_done(x), x.epoch)) for x in lanes) for tp, lanes in offset.rows.items()}
-    return {tp: tuple(Fact(h, at, epoch, more) for h, (at, more, epoch) in of_tp) for tp, of_tp in said.items()}
+    done = {tp: runs((x.hashes, (*_done(x), x.epoch)) for x in lanes) for tp, lanes in offset.rows.items()}
+    return {tp: tuple(Fact(h, at, epoch, more) for h, (at, more, epoch) in of_tp) for tp, of_tp in done.items()}
 
 
 def asserted(offset: StreamOffset, witnessed: Ownership | None) -> Facts:
@@ -123,33 +120,16 @@ def lane_ranges(lanes: Sequence[Lane | Row]) -> tuple[Owned, ...]:
     """The hashes of lanes with their lane epochs, ascending. Neighbours of one lane epoch are one range."""
     if len(lanes) == 1:
         return (Owned(lanes[0].hashes, lanes[0].epoch),)
-    return tuple(Owned(h, epoch) for h, epoch in _runs((lane.hashes, lane.epoch) for lane in lanes))
+    return tuple(Owned(h, epoch) for h, epoch in runs((lane.hashes, lane.epoch) for lane in lanes))
 
 
 def coalesced(facts: Iterable[Fact]) -> tuple[Fact, ...]:
     """The same facts; equal facts of neighbours are one."""
-    return tuple(Fact(h, *said) for h, said in _runs((f.hashes, (f.position, f.epoch, f.offsets)) for f in facts))
-
-
-def _runs(said: Iterable[tuple[HashRange, T]]) -> Iterator[tuple[HashRange, T]]:
-    """The values of ascending ranges; equal values of neighbours are one."""
-    said = tuple(said)
-    if len(said) < 2:  # mostly one range: of a thousand partitions, several times in every batch
-        yield from said
-        return
-    for says, run in groupby(said, key=itemgetter(1)):
-        first, _ = next(run)
-        last = first
-        for hashes, _ in run:  # noqa: B031 - its rest
-            if last.hi + 1 != hashes.lo:
-                yield HashRange(first.lo, last.hi), says
-                first = hashes
-            last = hashes
-        yield HashRange(first.lo, last.hi), says
+    return tuple(Fact(h, *rest) for h, rest in runs((f.hashes, (f.position, f.epoch, f.offsets)) for f in facts))
 
 
 def _done(lane: Lane | Row) -> tuple[int, Offsets]:
-    """The position, and the offsets above it, that the lane's slices make done (rule: commit-what-was-read).
+    """The position and the offsets above it after the lane's slices are done (rule: commit-what-was-read).
 
     Individual commits between them are left out: they may have been deleted since.
     """

@@ -1,12 +1,11 @@
 """Progress of one partition: segments, each with a position and the individual commits above it.
 
     hash  |########....####|        a segment: hashes [lo, hi]
-                   ^   ^            position 8: everything left of it is done
+                   ^   ^            position 8: all offsets below it are done
                    |   +-- IC       done, to the right of the position
                    +------ gap      missing before the IC
 
-Progress only grows. `add` may be repeated, and the order of additions does not matter. Everything is a value:
-operations return a new `Progress`.
+Progress only grows. Additions may be repeated, in any order. All are values: operations return a new `Progress`.
 """
 
 from bisect import bisect_left, bisect_right
@@ -76,11 +75,6 @@ class Segment:
             return ()
         return subtract(OffsetRange(max(wanted.start, self.position), wanted.until), self.ics)
 
-    @property
-    def gaps(self) -> Offsets:
-        """The missing offsets before each IC. The first gap begins at the position."""
-        return self.remaining(OffsetRange(self.position, self.ics[-1].start)) if self.ics else ()
-
     def within(self, hashes: HashRange) -> Self:
         """The same state for other hashes. The caller keeps the tiling."""
         return self if hashes == self.hashes else type(self)(hashes, self.position, self.ics)
@@ -100,14 +94,9 @@ class Progress:
             if left.hashes.hi >= right.hashes.lo:
                 raise StateFormatError(f"segments {left.hashes} and {right.hashes} overlap or are out of order")
 
-    @classmethod
-    def starting_at(cls, position: int, hashes: HashRange = WHOLE) -> Self:
-        """One segment over `hashes`, done up to `position`."""
-        return cls((Segment(hashes, position),))
-
     @property
     def stable(self) -> int:
-        """The smallest position: everything left of it is done, for every hash of these segments."""
+        """The lowest position: all offsets below it are done, for every hash of these segments."""
         return min(s.position for s in self.segments)
 
     @property
@@ -126,13 +115,8 @@ class Progress:
         parts = ((s, s.hashes.intersection(hashes)) for s in self.segments)
         return type(self)(tuple(s.within(h) for s, h in parts if h))
 
-    def add(self, done: Rectangle) -> Self:
-        """This progress with everything in `done` done as well; segments are cut at both its ends."""
-        cut = self.cut((done.hashes.lo, done.hashes.hi + 1))
-        return type(self)(tuple(s.add((done.offsets,)) if s.hashes.lo in done.hashes else s for s in cut.segments))
-
     def add_all(self, done: Mapping[HashRange, Iterable[OffsetRange]]) -> Self:
-        """The same as `add` of every rectangle, in one pass. The time grows with the number of ranges."""
+        """This progress with all of `done` done as well. Segments are cut at both ends of each hash range."""
         known = {s.hashes.lo for s in self.segments}
         segments = self.cut({bound for h in done for bound in (h.lo, h.hi + 1)} - known).segments
         firsts, offsets = [s.hashes.lo for s in segments], [list[OffsetRange]() for _ in segments]
@@ -140,34 +124,6 @@ class Progress:
             for of_segment in offsets[bisect_left(firsts, hashes.lo) : bisect_right(firsts, hashes.hi)]:
                 of_segment.extend(ranges)
         return type(self)(tuple(s.add(x) if x else s for s, x in zip(segments, offsets, strict=True)))
-
-    def advance(self, hashes: HashRange, position: int) -> Self:
-        """Everything left of `position` is done in `hashes`: the cumulative form of a commit."""
-        return self.add(Rectangle(hashes, OffsetRange(0, position))) if position else self
-
-    def remaining(self, wanted: Rectangle) -> tuple[Rectangle, ...]:
-        """The parts of `wanted` that lie in these segments and are not done: disjoint rectangles, ascending."""
-        parts = ((s, s.hashes.intersection(wanted.hashes)) for s in self.segments)
-        return tuple(Rectangle(h, r) for s, h in parts if h for r in s.remaining(wanted.offsets))
-
-    def coalesced(self, boundaries: Iterable[int] = ()) -> Self:
-        """The same state in the fewest segments that keep each of `boundaries` the start of one.
-
-        Boundaries are where ownership changes. No segment is merged across them (rule: cut-at-ownership).
-        """
-        kept, merged = frozenset(boundaries), list[Segment]()
-        for s in self.segments:
-            last = merged[-1] if merged else None
-            same = last and last.hashes.hi + 1 == s.hashes.lo and (last.position, last.ics) == (s.position, s.ics)
-            if last and same and s.hashes.lo not in kept:
-                merged[-1] = last.within(HashRange(last.hashes.lo, s.hashes.hi))
-            else:
-                merged.append(s)
-        return type(self)(tuple(merged))
-
-    def positions_text(self) -> dict[str, str]:
-        """The positions in the form of Redis: `lo-hi` -> next offset to read."""
-        return {str(s.hashes): str(s.position) for s in self.segments}
 
     def ics_text(self) -> dict[str, str]:
         """The ICs in the form of Redis: `lo-hi` -> inclusive ranges, `53-60 71-71`. Others are left out."""
@@ -183,9 +139,9 @@ class Progress:
         return progress.add_all(commits_of(ics)) if ics else progress
 
     @classmethod
-    def parse_whole(cls, where: object, positions: Mapping[str, str], ics: Mapping[str, str] | None = None) -> Self:
+    def parse_whole(cls, where: object, positions: Mapping[str, str]) -> Self:
         """The same of a whole partition, named `where` in errors. Its segments, if any, tile (rule: exact-tiling)."""
-        progress = cls.parse(positions, ics)
+        progress = cls.parse(positions)
         if progress.segments and not progress.tiles:
             raise StateFormatError(f"the segments of {where} leave holes, whose records would count as done")
         return progress

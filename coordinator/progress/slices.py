@@ -41,7 +41,7 @@ class Slice(NamedTuple):
 
 
 def weight(slices: Iterable[Slice]) -> float:
-    """The sum of the weights."""
+    """The sum of their weights."""
     return sum(s.weight for s in slices)
 
 

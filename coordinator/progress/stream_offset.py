@@ -4,13 +4,13 @@
            "epochs": {"orders": {"0": <leader epoch under which the log's end was seen when this was planned>}}},
      "orders": {"0": {"<lo>-<hi>": "<lane epoch>@120-160,171-240"}}}
 
-Per lane it has its hashes, its lane epoch and the offset ranges to read, both ends included. A lane with nothing to
-read has its position only: `<lane epoch>@241`. Spark compares offsets as text, so the form is canonical: sorted, and
-equal values have equal text. Knows Spark's rule that leaves are text or whole numbers; knows nothing else of Spark.
+Each lane has its hashes, its lane epoch and the offset ranges to read, both ends included. An idle lane has its
+position only: `<lane epoch>@241`. Spark compares offsets as text, so the form is canonical: sorted, and equal values
+have equal text. Leaves are text or whole numbers, as Spark requires.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from hashlib import blake2b
 from itertools import groupby, pairwise
@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, Self
 from coordinator import identifiers
 from coordinator.errors import CheckpointMismatchError, StateFormatError
 from coordinator.progress.slices import Slice
-from coordinator.ranges import HashRange, OffsetRange, Offsets
+from coordinator.ranges import HashRange, OffsetRange, Offsets, runs
 from coordinator.subscription import TopicPartition
 
 VERSION = 1  # rule: schema-number
@@ -34,9 +34,9 @@ _reads = attrgetter("epoch", "position", "offsets")
 
 
 class Lane(NamedTuple):
-    """A hash range at one lane epoch, its position, and the offsets that a batch reads of it. Lanes are very many.
+    """A hash range at one lane epoch, its position, and the offsets that a batch reads of it.
 
-    `offsets` may be empty; else it begins at the position. Individual commits lie between its ranges.
+    `offsets` is empty or begins at the position. Individual commits lie between its ranges.
     """
 
     hashes: HashRange
@@ -73,10 +73,7 @@ Lanes = Mapping[TopicPartition, tuple[Lane, ...]]
 
 
 class Row(NamedTuple):
-    """Neighbouring lanes with the same lane epoch and the same offsets: their common values, and the hashes of each.
-
-    Mostly there is one row for each partition. Most work on an offset needs no lanes.
-    """
+    """Neighbouring lanes with the same lane epoch and the same offsets. A partition has mostly one row."""
 
     hashes: HashRange  # of all of them
     epoch: str
@@ -99,7 +96,7 @@ Rows = Mapping[TopicPartition, tuple[Row, ...]]
 
 
 class LanesOfRows(Mapping[TopicPartition, tuple[Lane, ...]]):
-    """The lanes of rows. Those of a partition are made when they are read."""
+    """The lanes of rows, made at each access."""
 
     def __init__(self, rows: Rows) -> None:
         self.rows = rows
@@ -143,6 +140,10 @@ class StreamOffset:
         if isinstance(self.lanes, LanesOfRows):
             return self.lanes.rows
         return {tp: tuple(_rows(lanes)) for tp, lanes in self.lanes.items()}
+
+    def without(self, partitions: Collection[TopicPartition]) -> Self:
+        """The offset without the lanes of some partitions."""
+        return replace(self, lanes={tp: lanes for tp, lanes in self.lanes.items() if tp not in partitions})
 
     @property
     def slices(self) -> tuple[Slice, ...]:
@@ -208,7 +209,7 @@ class StreamOffset:
 
 
 def _said(error: Exception) -> str:
-    """The error without its remedy, which is for a damaged Redis."""
+    """The error without its remedy, which is for damaged state in Redis."""
     if isinstance(error, KeyError):
         return f"it has no {error}"
     return error.what if isinstance(error, StateFormatError) else str(error)
@@ -227,13 +228,8 @@ def _rows(lanes: Iterable[Lane]) -> Iterator[Row]:
 
 def _runs(rows: Iterable[Row]) -> Iterator[str]:
     """The offsets of each hash range, as text. Equal neighbours are one, so every cut has the same text."""
-    runs: list[tuple[HashRange, str]] = []
-    for row in sorted(rows, key=attrgetter("hashes")):
-        reads, hashes = f"{row.epoch} {row.position} {row.until}", row.hashes
-        if runs and runs[-1][1] == reads and runs[-1][0].hi + 1 == hashes.lo:
-            hashes = HashRange(runs.pop()[0].lo, hashes.hi)
-        runs.append((hashes, reads))
-    return (f"{hashes.lo} {hashes.hi} {reads}" for hashes, reads in runs)
+    reads = ((row.hashes, f"{row.epoch} {row.position} {row.until}") for row in sorted(rows, key=attrgetter("hashes")))
+    return (f"{hashes.lo} {hashes.hi} {text}" for hashes, text in runs(reads))
 
 
 def row_of(epoch: str, position: int, offsets: Offsets, parts: tuple[HashRange, ...]) -> Row:
@@ -273,7 +269,7 @@ def _optional(parse: Callable[[object], str], value: object) -> str | None:
 
 
 def _check_whose(offset: StreamOffset) -> None:
-    """Refuse lanes that are not of a member of a group, or not of topics with ids; without a group, owned lanes."""
+    """Refuse lanes of topics without ids, lanes without a member of their group, and lane epochs without a group."""
     if unnamed := sorted({tp.topic for tp in offset.lanes} - offset.topic_ids.keys()):
         raise StateFormatError(f"topic {unnamed[0]!r} has lanes, and no topic id")
     if offset.lanes and (offset.group is None) != (offset.member is None):

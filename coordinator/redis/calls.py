@@ -86,7 +86,9 @@ class ScriptCalls:
     def fence(self, what: str, caller: Caller, refused: Ranges) -> None:
         """Add a fence event for ranges that the caller no longer owns, if there are any."""
         if refused:
-            self.event("fence", f"{what} of what is owned no more at its lane epoch", caller.member, refused)
+            self.event(
+                "fence", f"{what} for ranges that the member does not own at that lane epoch", caller.member, refused
+            )
 
     def add(self, stream: str, most: int, fields: Mapping[str, str]) -> None:
         """Add an entry to a stream of the group that keeps about `most` entries."""

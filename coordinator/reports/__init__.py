@@ -1,1 +1,1 @@
-"""What a member tells of its lanes, as values and as text. Pure."""
+"""Reports of members about lanes and batches, as values and as text. Pure."""

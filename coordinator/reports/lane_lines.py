@@ -1,8 +1,8 @@
-"""What a member tells of its lanes and of its batches, as values and as the text that Redis holds. Pure.
+"""A member's reports of its lanes and batches, as values and as text in Redis. Pure.
 
     orders 0 <lo>-<hi> position=5 lag=45 lag_s=12 rate=9.1 record_ms=100 cost=sure quota=90 why=budget
 
-For people and programs to look at; nothing is ever decided by it.
+People and programs read them; they influence no decision.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,15 +14,15 @@ from coordinator.errors import StateFormatError
 from coordinator.ranges import HashRange
 from coordinator.subscription import TopicPartition
 
-MOST_TOLD = 256
-"""Lanes that a member tells of: about 40 KB at most, for Redis is asked to keep them once a second."""
+MOST_REPORTED = 256
+"""Lanes that a member reports once a second: about 40 KB at most."""
 
 
 class CostKind(StrEnum):
-    """How well the cost of a lane's record is known."""
+    """The quality of a lane's cost of a record."""
 
     SURE = "sure"  # measured, or proven by leaving lanes out
-    GUESSED = "guessed"  # what a record of lanes that are alike costs
+    GUESSED = "guessed"  # the cost of a record in lanes that are alike
     UNKNOWN = "unknown"
 
 
@@ -34,36 +34,40 @@ class LaneLine:
     hashes: HashRange
     position: int
     lag: int  # records up to the log end, estimated from the density of the lane's keys
-    lag_s: int | None  # how old its oldest unread record is, in seconds; None while it is not known
-    at_least: bool  # whether `lag_s` is a lower bound, for this member has not looked long enough
+    lag_s: int | None  # age of its oldest unread record in seconds; None if unknown
+    lag_at_least: bool  # whether `lag_s` is a lower bound: the record is older than the member's first look
     rate: float  # records per second of the last batch, waiting for other lanes included
-    record_ms: float  # what a record costs its slot; 0.0 while it is unknown
+    record_ms: float  # slot time of a record; 0.0 if unknown
     cost: CostKind
     quota: int  # records that it may read in the batch that was planned last
-    why: str  # what bounds it: "all there is" if nothing does
+    why: str  # its bound: "all there is" if it has none
 
     @property
     def name(self) -> str:
-        """Which lane it is, as strikes and this text name it."""
+        """The name of the lane, as in strikes."""
         return f"{self.tp.topic} {self.tp.partition} {self.hashes}"
 
     @property
     def limited(self) -> bool:
-        """Whether something bounds it."""
+        """Whether it has a bound."""
         return self.why != NOTHING
 
+    @property
+    def behind_s(self) -> str:
+        """`lag_s` as text: `12`, `>12` or `-`."""
+        return "-" if self.lag_s is None else f"{'>' if self.lag_at_least else ''}{self.lag_s}"
+
     def __str__(self) -> str:
-        lag_s = "-" if self.lag_s is None else f"{'>' if self.at_least else ''}{self.lag_s}"
-        behind = f"position={self.position} lag={self.lag} lag_s={lag_s}"
+        behind = f"position={self.position} lag={self.lag} lag_s={self.behind_s}"
         measured = f"rate={self.rate:.1f} record_ms={self.record_ms:.3g} cost={self.cost}"
         return f"{self.name} {behind} {measured} quota={self.quota} why={self.why}"
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """The lane of that text; raises `StateFormatError`."""
+        """The lane of a text; raises `StateFormatError`."""
         try:
-            told, _, why = text.partition(" why=")
-            topic, partition, hashes, *values = told.split(" ")
+            head, _, why = text.partition(" why=")
+            topic, partition, hashes, *values = head.split(" ")
             of = dict(value.split("=") for value in values)
             return cls(
                 TopicPartition(topic, int(partition)),
@@ -71,7 +75,7 @@ class LaneLine:
                 position=int(of["position"]),
                 lag=int(of["lag"]),
                 lag_s=None if of["lag_s"] == "-" else int(of["lag_s"].removeprefix(">")),
-                at_least=of["lag_s"].startswith(">"),
+                lag_at_least=of["lag_s"].startswith(">"),
                 rate=float(of["rate"]),
                 record_ms=float(of["record_ms"]),
                 cost=CostKind(of["cost"]),
@@ -90,53 +94,53 @@ ROOM, OLDER, LEAD = "individual commits", "older partitions", "max.lane.lead"
 
 
 def lines_text(lanes: Iterable[LaneLine]) -> str:
-    """What Redis holds of a member's lanes: a line for each."""
+    """A member's lanes as text: a line for each."""
     return "\n".join(map(str, lanes))
 
 
 def lines_of(text: str) -> tuple[LaneLine, ...]:
-    """The lanes of that text; raises `StateFormatError`."""
+    """The lanes of a text; raises `StateFormatError`."""
     return tuple(LaneLine.parse(line) for line in text.splitlines())
 
 
 @dataclass(frozen=True, slots=True)
 class LanesTold:
-    """What a member tells of its lanes: how many there are, and the most interesting."""
+    """A member's report of its lanes: counts, and the most interesting lanes."""
 
     lines: tuple[LaneLine, ...] = ()  # the most interesting first
     lanes: int = 0
-    limited: int = 0  # that something bounds
+    limited: int = 0  # those with a bound
     parked: int = 0
     slowest: str = "-"
 
 
 def interesting(lanes: Iterable[LaneLine]) -> list[LaneLine]:
-    """The lanes, first what an operator should see first: parked, tried alone, then by how far behind."""
+    """The lanes in the order of an operator's interest: parked, tried alone, limited, then by lag."""
     order = {PARKED: 0, ALONE: 1}
     return sorted(lanes, key=lambda x: (order.get(x.why, 2), not x.limited, -(x.lag_s or 0), -x.lag, x.tp, x.hashes))
 
 
 @dataclass(frozen=True, slots=True)
 class BatchLine:
-    """One micro-batch that the sink completed, as its member told it."""
+    """A member's report of a micro-batch that the sink completed."""
 
     member: str
     rows: int
-    bytes: int | None  # of keys and values; None where not every task was heard of
+    bytes: int | None  # of keys and values; None if a task sent no report
     seconds: float  # from the authorisation of the batch to the next call
-    lanes: int  # with something to read
-    slowest: str  # the lane that took most, as far as is known: "orders 0 lo-hi"
+    lanes: int  # with records to read
+    slowest: str  # the lane that took longest, if known: "orders 0 lo-hi"
 
     @property
     def fields(self) -> dict[str, str]:
-        """Its entry in the stream."""
+        """The fields of its entry in the stream."""
         counted = {"rows": str(self.rows), "bytes": "-" if self.bytes is None else str(self.bytes)}
         took = {"seconds": f"{self.seconds:.3f}", "lanes": str(self.lanes), "slowest": self.slowest}
         return {"member": self.member, **counted, **took}
 
     @classmethod
     def of(cls, fields: Mapping[str, str]) -> Self:
-        """The batch of those fields; raises `StateFormatError`."""
+        """The batch of an entry's fields; raises `StateFormatError`."""
         try:
             size = None if fields["bytes"] == "-" else int(fields["bytes"])
             rows, seconds, lanes = int(fields["rows"]), float(fields["seconds"]), int(fields["lanes"])

@@ -1,7 +1,4 @@
-"""The report of a member's lanes and of its last batch, made from the plan and the cost model. Pure.
-
-Redis, and the time of a report, are the matter of `reporting`.
-"""
+"""Makes the reports of a member's lanes and of its last batch from the plan and the cost model. Pure."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -19,7 +16,7 @@ from coordinator.plan.poison import Strike
 from coordinator.ranges import HashRange
 from coordinator.reports.lane_lines import (
     ALONE,
-    MOST_TOLD,
+    MOST_REPORTED,
     PARKED,
     WAITS,
     BatchLine,
@@ -34,10 +31,9 @@ LIMITS = "maxOffsetsPerTrigger"
 
 
 class _Rates:
-    """Records per second that a batch read of lanes, of which there may be very many."""
+    """Records per second of the lanes of some partitions in a batch. There may be 65,536 lanes."""
 
     def __init__(self, ended: Ended, partitions: Collection[TopicPartition]) -> None:
-        """Of the lanes of some partitions."""
         self._per_row = 1_000 / max(ended.took_ms, 1.0)
         loads = [load for load in ended.batch.loads if load.lane[0] in partitions]
         self._rows = {load.lane: load.rows for load in loads}
@@ -46,7 +42,7 @@ class _Rates:
             self._loads[load.lane[0]].append(load)
 
     def of(self, lane: LaneId) -> float:
-        """Its own; or its share of those that the lane was cut out of."""
+        """The rate of the lane, or its share of the lanes that it was cut from."""
         rows = self._rows.get(lane)
         if rows is None:
             rows = sum(_part(load.lane[1], lane[1]) * load.rows for load in self._loads.get(lane[0], ()))
@@ -60,25 +56,25 @@ def _part(hashes: HashRange, of: HashRange) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """What the planner has just decided, and what else it looked at."""
+    """The planner's last decision, and its inputs."""
 
     quotas: Sequence[Quota]
-    until: Mapping[TopicPartition, int]  # how far partitions are read, after Spark's limits
+    until: Mapping[TopicPartition, int]  # the end of each partition's reading, after Spark's limits
     strikes: Sequence[Strike]
-    bounds: tuple[int, ...] = ()  # where the lanes begin that are in each quota
+    bounds: tuple[int, ...] = ()  # the first hashes of the lanes in each quota
     alone: LaneId | None = None  # a struck lane that is tried; all others wait
-    ceilings: Sequence[tuple[str, OwnedRanges]] = ()  # who sets some, and the ranges under them, one after another
+    ceilings: Sequence[tuple[str, OwnedRanges]] = ()  # the rules that set ceilings, in order, each with its ranges
 
 
 def lanes_told(planned: Planned, ended: Ended | None, history: EndHistory, now_ms: int) -> LanesTold:
-    """What there is to tell of the lanes of a plan, of which there may be very many; `ended` is the batch before."""
+    """The report of the lanes of a plan; `ended` is the batch before."""
     quotas, struck = planned.quotas, {s.tp for s in planned.strikes}
     first, rest = _apart(quotas, planned, struck)
-    told = _lanes(nsmallest(MOST_TOLD, first, key=lambda q: (q.tp not in struck, -q.lag)), planned)
-    told += _lanes(nsmallest(MOST_TOLD - len(told), rest, key=lambda q: q.piece.position - q.end), planned)
-    told = told[:MOST_TOLD]
-    rates = _Rates(ended, {q.tp for q in told}) if ended else None
-    lines = interesting(_line(q, planned, rates, history, now_ms) for q in told)
+    shown = _lanes(nsmallest(MOST_REPORTED, first, key=lambda q: (q.tp not in struck, -q.lag)), planned)
+    shown += _lanes(nsmallest(MOST_REPORTED - len(shown), rest, key=lambda q: q.piece.position - q.end), planned)
+    shown = shown[:MOST_REPORTED]
+    rates = _Rates(ended, {q.tp for q in shown}) if ended else None
+    lines = interesting(_line(q, planned, rates, history, now_ms) for q in shown)
     parked = sum(x.why == PARKED for x in lines)
     limited = sum(_count(q, planned) for q in first if q.tp not in struck)
     limited += sum(x.limited for x in lines if x.tp in struck)
@@ -87,8 +83,8 @@ def lanes_told(planned: Planned, ended: Ended | None, history: EndHistory, now_m
 
 
 def _lanes(quotas: Iterable[Quota], planned: Planned) -> list[Quota]:
-    """The lanes of quotas, as far as there may be so many."""
-    return list(islice((lane for q in quotas for lane in q.cut(planned.bounds)), MOST_TOLD))
+    """The first `MOST_REPORTED` lanes of quotas."""
+    return list(islice((lane for q in quotas for lane in q.cut(planned.bounds)), MOST_REPORTED))
 
 
 def _count(quota: Quota, planned: Planned) -> int:
@@ -98,7 +94,7 @@ def _count(quota: Quota, planned: Planned) -> int:
 def _apart(
     quotas: Iterable[Quota], planned: Planned, struck: Collection[TopicPartition]
 ) -> tuple[list[Quota], list[Quota]]:
-    """The lanes that are struck or that something bounds, the plan or Spark's limit; and the others."""
+    """The lanes that are struck, or bounded by the plan or by Spark's limit; and the others."""
     first: list[Quota] = []
     rest: list[Quota] = []
     for q in quotas:
@@ -122,7 +118,7 @@ def _line(q: Quota, planned: Planned, rates: _Rates | None, history: EndHistory,
         position,
         lag=ceil(q.lag * q.cell.density),
         lag_s=behind and behind[0] // 1_000,
-        at_least=behind is not None and behind[1] and q.lag > 0,
+        lag_at_least=behind is not None and behind[1] and q.lag > 0,
         rate=round(rates.of(q.lane), 1) if rates else 0.0,
         record_ms=float(f"{q.record_ms:.3g}"),
         cost=CostKind.SURE if q.cell.sure else CostKind.GUESSED if q.record_ms else CostKind.UNKNOWN,
@@ -132,7 +128,7 @@ def _line(q: Quota, planned: Planned, rates: _Rates | None, history: EndHistory,
 
 
 def _why(q: Quota, offsets: int, planned: Planned) -> str:
-    """What bounds a lane, the strongest reason first."""
+    """The bound on a lane; the strongest reason wins."""
     struck = [s for s in planned.strikes if s.tp == q.tp and s.hashes.intersection(q.lane[1])]
     if any(s.parked and q.piece.position <= s.offset for s in struck):
         return PARKED
@@ -146,7 +142,7 @@ def _why(q: Quota, offsets: int, planned: Planned) -> str:
 
 
 def _whose(q: Quota, planned: Planned) -> str:
-    """Who has set the ceiling of a lane: the first under whom it was as low."""
+    """The rule that set the ceiling of a lane: the first with a ceiling as low."""
     for who, work in planned.ceilings:
         ranges = (p for p in work.get(q.tp, ()) if p.hashes.intersection(q.lane[1]))
         if any(p.ceiling is not None and p.ceiling <= q.piece.reach(q.end) for p in ranges):
@@ -155,16 +151,16 @@ def _whose(q: Quota, planned: Planned) -> str:
 
 
 def slow_part(quotas: Sequence[Quota], budget: Budget) -> float:
-    """The part of a member's slots taken by lanes that cannot keep up since they are slow.
+    """The share of a member's slots that slow lanes take, from 0 to 1.
 
-    A backlog of lanes that are all alike is work for everybody, and no reason to be given less of it.
+    A backlog of lanes that are all alike does not count: it is no reason to assign less to this member.
     """
     slow = sum(q.work_ms for q in slow_lanes(quotas) if q.why in (Why.BUDGET, Why.TURN))
     return min(1.0, slow / (budget.ms * budget.slots)) if budget.ms else 0.0
 
 
 def batch_line(member: str, ended: Ended) -> BatchLine:
-    """What there is to tell of a batch."""
+    """The report of a batch."""
     loads = ended.batch.loads
     sizes = [load.cost.bytes for load in loads if load.cost is not None]
     slowest = max(loads, key=_took, default=None)

@@ -1,7 +1,4 @@
-"""What `lastProgress` shows beside the log ends: lag by Spark's own names, lanes, what holds them back. Pure.
-
-Spark takes texts, whole numbers and booleans as leaves; no topic can be named `#`.
-"""
+"""The report in `lastProgress` beside the log ends: lag by Spark's names, lanes and their bounds. Pure."""
 
 from collections.abc import Mapping
 
@@ -10,13 +7,13 @@ from coordinator.reports.lane_lines import LanesTold
 from coordinator.subscription import TopicPartition
 
 MOST_NAMED = 20
-"""Lanes that are named with what holds them back; the others are counted."""
+"""Lanes that the report names, with their bounds; it counts the others."""
 
 
 def behind_latest(offset: StreamOffset, ends: Mapping[TopicPartition, int]) -> dict[str, str]:
-    """How many offsets partitions are behind their log ends once the batch that ends at `offset` is done.
+    """Offsets from the end of a batch to the log ends, by the names of Spark's Kafka source.
 
-    As Spark's Kafka source says it, of the furthest lane back in each partition; nothing if no partition is read.
+    The lane furthest behind counts for its partition. Empty if no partition is read.
     """
     read = {tp: min(row.until for row in rows) for tp, rows in offset.rows.items() if rows and tp in ends}
     behind = [max(0, ends[tp] - position) for tp, position in read.items()]
@@ -27,7 +24,7 @@ def behind_latest(offset: StreamOffset, ends: Mapping[TopicPartition, int]) -> d
 
 
 def lanes_report(told: LanesTold) -> dict[str, object]:
-    """The lanes in few words, from the most interesting on; nothing where none was planned."""
+    """Counts of lanes, and the most interesting limited lanes. Empty if no lane was planned."""
     if not told.lanes:
         return {}
     limited = [line for line in told.lines if line.limited]

@@ -20,28 +20,28 @@ from bench.table import Result, markdown
 from bench.world import World
 
 QUICK = ("P1", "P9", "trigger")
-"""What `--quick` runs by itself, in a few minutes."""
+"""The cases of `--quick` without names; they take a few minutes."""
 
 
 def arguments() -> argparse.Namespace:
-    """What the command line says."""
+    """The arguments of the command line."""
     parser = argparse.ArgumentParser(prog="scripts/bench", description=__doc__)
     parser.add_argument(
         "names",
         nargs="*",
         choices=[[], *CASES],
         metavar="NAME",
-        help=f"of {', '.join(CASES)}; without one, all of them",
+        help=f"one of {', '.join(CASES)}; default: all",
     )
     parser.add_argument(
-        "--quick", action="store_true", help=f"smaller topics, three repetitions; without a NAME, {', '.join(QUICK)}"
+        "--quick", action="store_true", help=f"smaller topics, three repetitions; default cases: {', '.join(QUICK)}"
     )
-    parser.add_argument("--output", type=Path, metavar="FILE", help="write the table in Markdown there too")
+    parser.add_argument("--output", type=Path, metavar="FILE", help="also write the table to FILE, in Markdown")
     return parser.parse_args()
 
 
 def main() -> int:
-    """Run the cases; 0 whatever they find."""
+    """Run the cases; always returns 0."""
     wanted = arguments()
     with tempfile.TemporaryDirectory(prefix="coop-kafka-bench-") as folder, processes.ending_politely():
         stack = ExitStack()
@@ -68,7 +68,7 @@ def _run(names: Iterable[str], world: World) -> Iterator[Result]:
 
 
 def machine() -> str:
-    """Where and with what it was measured."""
+    """Machine and versions of the measurement."""
     java = subprocess.run(["java", "-version"], capture_output=True, text=True, check=False).stderr.split('"')[1:2]  # noqa: S607
     parts = [f"{datetime.now(UTC):%Y-%m-%d}", f"{os.cpu_count()} cores", f"{psutil.virtual_memory().total >> 30} GiB"]
     parts += [

@@ -1,6 +1,6 @@
 """Java programs for tests, the demo and the benchmarks, fetched once by the Ivy that ships inside pyspark.
 
-Standard library only: it also runs before anything is installed.
+Standard library only, because it also runs before anything is installed.
 """
 
 import shutil
@@ -16,7 +16,7 @@ _TRIES = 2
 
 @dataclass(frozen=True, slots=True)
 class JarSet:
-    """The jars that `conf/<wanted>` asks for, in `.cache/<name>`: complete or not there at all."""
+    """The jars that `conf/<wanted>` requests, in `.cache/<name>`: either complete or missing."""
 
     name: str
     wanted: str
@@ -24,7 +24,7 @@ class JarSet:
 
     @property
     def folder(self) -> Path:
-        """Where the jars are."""
+        """The folder of the jars."""
         return CACHE / self.name
 
     @property
@@ -33,12 +33,12 @@ class JarSet:
         return sorted(self.folder.glob("*.jar"))
 
     def present(self) -> bool:
-        """Whether what is asked for now is there."""
+        """Whether the currently requested jars exist."""
         stamp = self.folder / self.wanted
         return stamp.is_file() and stamp.read_bytes() == self._asked.read_bytes()
 
     def fetch(self, java: str, spark_home: Path) -> None:
-        """Fetch them; raises `RuntimeError` with Ivy's last words when every try has failed."""
+        """Fetch them; raises `RuntimeError` with Ivy's last output after the last failed try."""
         CACHE.mkdir(exist_ok=True)
         with tempfile.TemporaryDirectory(dir=CACHE) as folder:
             partial = Path(folder) / self.name

@@ -1,7 +1,7 @@
 """Bytecode for the archives from which Spark's Pythons import pyspark and py4j.
 
-They come before what is installed, and hold sources only: each of the ten processes of a driver would compile them
-anew, a second of CPU time every time. Standard library only.
+Python imports these archives before installed packages, and they contain sources only. Each of a driver's ten processes
+would compile them again, a second of CPU each time. Standard library only.
 """
 
 import importlib.util
@@ -10,11 +10,11 @@ import warnings
 import zipfile
 from pathlib import Path
 
-_UNCHECKED = (1).to_bytes(4, "little")  # a hash of the source that nobody looks at (PEP 552)
+_UNCHECKED = (1).to_bytes(4, "little")  # Python does not check this hash of the source (PEP 552)
 
 
 def add(archive: Path) -> None:
-    """Put a `.pyc` beside each module of an archive; another version of Python passes over it."""
+    """Put a `.pyc` beside each module of an archive; another version of Python ignores it."""
     made = archive.with_suffix(".made")
     with zipfile.ZipFile(archive) as old, zipfile.ZipFile(made, "w") as new, warnings.catch_warnings(action="ignore"):
         for name in old.namelist():

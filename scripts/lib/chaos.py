@@ -14,6 +14,7 @@ from random import Random
 
 import processes
 import servers
+import temporary
 from drivers import points
 from drivers.driver import Driver
 from drivers.fleet import Fleet
@@ -27,14 +28,20 @@ ANY_MOMENT = "at any moment"
 
 
 def arguments() -> argparse.Namespace:
-    """What the command line says."""
+    """The arguments of the command line."""
     parser = argparse.ArgumentParser(
         prog="scripts/chaos",
         description="Three drivers share a topic of one partition, then one of two; each kill is a SIGKILL for all"
         " processes of one of them. At the end every record must be in a sink, each key in order.",
     )
-    parser.add_argument("--kills", type=int, default=30, metavar="N", help="how many, on both topics (default 30)")
-    parser.add_argument("--seed", type=int, default=None, metavar="S", help="decides whom and where; else a new one")
+    parser.add_argument("--kills", type=int, default=30, metavar="N", help="number of kills (default 30)")
+    parser.add_argument(
+        "--seed",
+        type=int,
+        default=None,
+        metavar="S",
+        help="decides each kill (default: random)",
+    )
     return parser.parse_args()
 
 
@@ -47,16 +54,17 @@ def main() -> int:
     say = partial(_say, time.monotonic())
     say(f"{wanted.kills} kills, --seed {seed}")
     with processes.ending_politely(), ExitStack() as stack:
+        stack.enter_context(temporary.of_children())
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="coop-kafka-chaos-")))
         kafka, redis = servers.kafka(folder), servers.valkey(folder)
         stack.callback(kafka.stop)
         stack.callback(redis.stop)
-        good, classes = True, folder / "classes.jsa"
+        good = True
         for partitions, kills in ((1, (wanted.kills + 1) // 2), (2, wanted.kills // 2)):
             name = f"chaos-{uuid.uuid4().hex[:8]}"
             (folder / name).mkdir()
             where = redis.address, name, folder / name
-            fleet = Fleet(Kafka(kafka.address), *where, partitions, pace=_PACE, classes=classes)
+            fleet = Fleet(Kafka(kafka.address), *where, partitions, pace=_PACE)
             stack.callback(fleet.end)
             good &= _kill_and_judge(fleet, kills, random, say)
     return 0 if good else 1
@@ -68,8 +76,6 @@ def _say(began: float, text: str) -> None:
 
 def _kill_and_judge(fleet: Fleet, kills: int, random: Random, say: Callable[[str], None]) -> bool:
     with fleet.producing():
-        if fleet.classes and not fleet.classes.exists():
-            fleet.rehearse(_DRIVERS[0])
         drivers = [fleet.join(name) for name in _DRIVERS]
         _until(fleet, lambda: fleet.working(*drivers), "all drivers share the topic", say)
         for number in range(kills):
@@ -88,7 +94,7 @@ def _kill_and_judge(fleet: Fleet, kills: int, random: Random, say: Callable[[str
 
 
 def _come_to(fleet: Fleet, driver: Driver, point: str, random: Random, say: Callable[[str], None]) -> str:
-    """Wait until the driver works and has come to the point; where it is then."""
+    """Wait until the driver works and has reached the point; returns its place then."""
     _until(fleet, lambda: fleet.working(driver), f"{driver.name} works again", say)
     if point == ANY_MOMENT:
         time.sleep(random.uniform(0, _LONGEST_WAIT_S))
@@ -99,7 +105,7 @@ def _come_to(fleet: Fleet, driver: Driver, point: str, random: Random, say: Call
 
 
 def _until(fleet: Fleet, happened: Callable[[], bool], what: str, say: Callable[[str], None]) -> None:
-    """Wait; records that two drivers were killed over are parked meanwhile (rule: parked-until-released)."""
+    """Wait. Meanwhile release records that were parked because of two kills (rule: parked-until-released)."""
 
     def attended() -> bool:
         for strike in fleet.release_parked():

@@ -1,6 +1,6 @@
 """The demo: one Kafka partition with real records, four Spark tasks on it at once, and a verdict.
 
-Puts the pieces together and talks to the person; each piece is a file of its own beside this one.
+Combines the modules beside this one, and prints the progress.
 """
 
 import argparse
@@ -35,7 +35,7 @@ console = Console(highlight=False, soft_wrap=True)
 
 
 def arguments() -> argparse.Namespace:
-    """What the command line says."""
+    """The arguments of the command line."""
     parser = argparse.ArgumentParser(
         prog="scripts/demo",
         description="Four Spark tasks share one Kafka partition: every flight once, each plane's flights in order.",
@@ -43,7 +43,7 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument("--rows", type=_rows, default=FLIGHTS, metavar="N", help="only the first N flights")
     parser.add_argument("--crash", action="store_true", help="kill the driver with SIGKILL in the middle of a batch")
-    parser.add_argument("--keep", action="store_true", help="leave servers and output, and say how to look at them")
+    parser.add_argument("--keep", action="store_true", help="keep servers and output, and print how to inspect them")
     return parser.parse_args()
 
 
@@ -54,7 +54,7 @@ def _rows(text: str) -> int:
 
 
 def main() -> int:
-    """Run the demo; gives the exit code: 0 for a good verdict, 1 for a bad one or an error, 130 after Ctrl-C."""
+    """Run the demo; returns the exit code: 0 for a good verdict, 1 for a bad one or an error, 130 after Ctrl-C."""
     wanted = arguments()
     stack = ExitStack()
     try:
@@ -100,7 +100,7 @@ def _show(wanted: argparse.Namespace, stack: ExitStack) -> Verdict:
 
 
 def _run(job: Job, crash: bool, rows: int, stack: ExitStack) -> float:
-    """Run the job to the end of the topic; gives the seconds since it wrote its first row."""
+    """Run the job to the end of the topic; returns the seconds since it wrote its first row."""
     with BatchProgress(job.output, rows, console) as bar:
         process = _start(job, stack)
         if crash:
@@ -122,9 +122,7 @@ def _describe(job: Job) -> None:
     """The lanes as `coop-kafka describe` shows them."""
     environment = {**os.environ, "COOP_REDIS": job.redis_url}
     subprocess.run([COMMAND, "describe", job.group], env=environment, check=False)
-    console.print(
-        "One range, since all lanes are done to one offset now, and one position says so. While they were read:"
-    )
+    console.print("One range: all lanes are done to the same offset now, so one position is enough. During the run:")
 
 
 def _report(job: Job, sent: Sequence[Record], seconds: float) -> Verdict:

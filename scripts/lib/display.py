@@ -1,4 +1,4 @@
-"""What the demo draws: a progress bar while the job runs, and the lanes that its rows came by."""
+"""The drawings of the demo: a progress bar while the job runs, and the lanes of its rows."""
 
 import bisect
 import time
@@ -35,7 +35,7 @@ class BatchProgress:
         self._progress.stop()
 
     def update(self) -> None:
-        """Show what is finished now."""
+        """Show the finished rows."""
         if self._began is None and self._output.exists():
             self._began = time.monotonic()
         for batch in job_output.finished_batches(self._output):
@@ -47,7 +47,7 @@ class BatchProgress:
 
 
 def lane_table(received: Collection[Delivery], lanes: int) -> Table:
-    """The rows by lane: the key's hash says which of `lanes` even cuts of the hash space a row belongs to."""
+    """The rows by lane. The hash of the key decides which of `lanes` equal parts of the hash space a row belongs to."""
     table = Table("lane", "key hashes", title="Lanes of the partition", title_justify="left")
     for column in ("flights", "planes", "batches"):
         table.add_column(column, justify="right")

@@ -1,9 +1,8 @@
-"""Runs a command in this checkout's own environment, which is made first where something is missing.
+"""Runs a command in this checkout's own environment, and first makes the parts of it that are missing.
 
-The environment is `.venv` (the package as a wheel, with every extra) and `.cache` (a Kafka broker,
-Spark's own Kafka source).
-Standard library only, since nothing else is there yet. Runs that share a checkout hold a shared lock
-for as long as they live, and changing the environment takes it exclusively: no run sees a half-made one.
+The environment is `.venv` (the package as a wheel, with every extra) and `.cache` (a Kafka broker, Spark's own Kafka
+source). Standard library only, because nothing else is installed yet. Runs that share a checkout hold a shared lock
+while they live. A change of the environment needs the lock exclusively, so no run sees a half-made environment.
 """
 
 import configparser
@@ -20,9 +19,11 @@ from pathlib import Path
 from typing import IO
 
 import bytecode
+import class_archive
 from broker_jars import BROKER, CACHE, CONNECTOR, ROOT
 
 VENV = ROOT / ".venv"
+CLASSES = VENV / "classes.jsa"
 JARS = (BROKER, CONNECTOR)
 EXTRAS = "cli,demo,test,lint"
 SOURCES = ("coordinator", "spark_coop_source")
@@ -31,8 +32,8 @@ INSIDE = "COOP_KAFKA_ENVIRONMENT"
 _NOT_INHERITED = ("PYTHONPATH", "PYTHONHOME", "SPARK_CONF_DIR", "PYSPARK_SUBMIT_ARGS", "PYSPARK_DRIVER_PYTHON_OPTS")
 
 
-def java() -> str:
-    """The java that Spark will run, checked; exits with the remedy if it is missing or too old."""
+def java() -> tuple[str, str]:
+    """The java that Spark will run, checked, and its words on itself; exits with the remedy if missing or too old."""
     home = os.environ.get("JAVA_HOME")
     command = str(Path(home, "bin", "java")) if home else "java"
     try:
@@ -45,9 +46,9 @@ def java() -> str:
         sys.exit(
             f"coop-kafka needs Java {JAVA_AT_LEAST} or 21: {found}.\n"
             "Install one with your system's packages (Debian: openjdk-17-jre-headless), "
-            "or point JAVA_HOME to one that is there."
+            "or set JAVA_HOME to an installed one."
         )
-    return command
+    return command, text[version.start() :]
 
 
 def _digest(texts: Iterable[bytes]) -> str:
@@ -55,7 +56,7 @@ def _digest(texts: Iterable[bytes]) -> str:
 
 
 def _dependencies() -> str:
-    """What the installed packages depend on: our wishes, the interpreter, and where the checkout lies."""
+    """The facts that installed packages depend on: our requirements, the interpreter, the checkout's folder."""
     setup = configparser.ConfigParser(interpolation=None)
     setup.read(ROOT / "setup.cfg")
     wishes = [f"{name}: {dict(setup[name])}" for name in setup.sections() if name.startswith("options")]
@@ -63,7 +64,7 @@ def _dependencies() -> str:
 
 
 def _sources() -> str:
-    """What the installed wheel was made of."""
+    """The sources of the installed wheel."""
     files = [ROOT / "setup.cfg", ROOT / "pyproject.toml"]
     files += sorted(path for name in SOURCES for path in (ROOT / name).rglob("*") if path.suffix in (".py", ".lua"))
     return _digest(part for path in files for part in (str(path.relative_to(ROOT)).encode(), path.read_bytes()))
@@ -81,15 +82,15 @@ def _pip(*arguments: str) -> None:
 
 
 def _make_venv() -> None:
-    told = VENV / "pyvenv.cfg"
-    same = told.is_file() and f"version = {platform.python_version()}" in told.read_text().splitlines()
+    config = VENV / "pyvenv.cfg"
+    same = config.is_file() and f"version = {platform.python_version()}" in config.read_text().splitlines()
     command = [sys.executable, "-m", "venv", *([] if same else ["--clear"]), str(VENV)]
     if subprocess.run(command, stdin=subprocess.DEVNULL, check=False).returncode:
         sys.exit("Python could not make a virtual environment (Debian: install the package python3-venv).")
 
 
 def _install(*arguments: str) -> None:
-    """Install the package from a build folder that holds nothing of an older build."""
+    """Install the package from a build folder without files of an older build."""
     for leftover in (ROOT / "build", ROOT / "coop_kafka.egg-info"):
         shutil.rmtree(leftover, ignore_errors=True)
     _pip(*arguments)
@@ -102,24 +103,26 @@ def _spark_home() -> Path:
     return next(VENV.glob("lib/python3*/site-packages/pyspark"), VENV / "pyspark-is-missing")
 
 
-def _ready() -> bool:
+def _ready(java_version: str) -> bool:
     return (
         _stamped("dependencies", _dependencies())
         and _stamped("sources", _sources())
         and _spark_home().is_dir()
         and _stamped("bytecode", sys.version)
+        and _stamped("classes", java_version)
         and all(each.present() for each in JARS)
     )
 
 
-def _set_up(java_command: str) -> None:
+def _set_up(java_command: str, java_version: str) -> None:
     if not _stamped("dependencies", _dependencies()) or not _spark_home().is_dir():
         print("Installing Python packages into .venv (some minutes the first time) ...", file=sys.stderr)
         _make_venv()
         _pip("setuptools>=77", "wheel")
         _install(f"{ROOT}[{EXTRAS}]")
         (VENV / "dependencies").write_text(_dependencies())
-        (VENV / "bytecode").unlink(missing_ok=True)
+        for stamp in ("bytecode", "classes"):
+            (VENV / stamp).unlink(missing_ok=True)
     if not _stamped("bytecode", sys.version):
         for archive in _spark_home().glob("python/lib/*.zip"):
             bytecode.add(archive)
@@ -130,6 +133,11 @@ def _set_up(java_command: str) -> None:
         if not each.present():
             print(f"Fetching {each.what} into .cache (half a minute) ...", file=sys.stderr)
             each.fetch(java_command, _spark_home())
+    if not _stamped("classes", java_version):
+        print("Making an archive of Spark's classes in .venv (half a minute) ...", file=sys.stderr)
+        if not class_archive.make(CLASSES, variables()):
+            print("This Java makes none: each Spark starts with twice the work.", file=sys.stderr)
+        (VENV / "classes").write_text(java_version)
 
 
 def _lock_exclusively(lock: IO[str]) -> None:
@@ -142,21 +150,21 @@ def _lock_exclusively(lock: IO[str]) -> None:
 
 
 def prepare() -> None:
-    """Make what is missing, and hold the shared lock on it for the life of this process."""
-    java_command = java()
+    """Make the missing parts, and hold the shared lock for the life of this process."""
+    java_command, java_version = java()
     CACHE.mkdir(exist_ok=True)
     lock = (CACHE / "lock").open("w")
     fcntl.flock(lock, fcntl.LOCK_SH)
-    if not _ready():
+    if not _ready(java_version):
         _lock_exclusively(lock)
-        if not _ready():
-            _set_up(java_command)
+        if not _ready(java_version):
+            _set_up(java_command, java_version)
         fcntl.flock(lock, fcntl.LOCK_SH)
     os.set_inheritable(os.dup(lock.fileno()), True)
 
 
 def variables() -> dict[str, str]:
-    """The environment variables of a command: our interpreter and our Spark, whatever the user has set."""
+    """The environment variables of a command: our interpreter and our Spark, whatever the user's settings."""
     python = str(VENV / "bin" / "python")
     kept = {name: value for name, value in os.environ.items() if name not in _NOT_INHERITED}
     return kept | {
@@ -166,12 +174,13 @@ def variables() -> dict[str, str]:
         "PYSPARK_PYTHON": python,
         "PYSPARK_DRIVER_PYTHON": python,
         "SPARK_HOME": str(_spark_home()),
+        "SPARK_SUBMIT_OPTS": class_archive.use(CLASSES, kept.get("SPARK_SUBMIT_OPTS", "")),
         "SPARK_LOCAL_IP": "127.0.0.1",
     }
 
 
 def main(command: list[str]) -> None:
-    """Replace this process by `command`; a run inside a run uses the outer one's environment as it is."""
+    """Replace this process by `command`; a run inside a run uses the environment of the outer one."""
     if os.environ.get(INSIDE) != str(ROOT):
         try:
             prepare()

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Runs a command in this checkout's own environment, which is made first where something is missing:
+# Completes this checkout's own environment, then runs a command in it:
 #   environment.sh COMMAND [ARGUMENT...]
-# It only looks for an interpreter; environment.py beside it does the rest. PYTHON names one to prefer.
+# It only looks for an interpreter; environment.py beside it does the rest. PYTHON names the preferred interpreter.
 set -euo pipefail
 lib="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 

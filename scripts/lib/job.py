@@ -1,6 +1,6 @@
-"""Runs `flights_job.py` the way a user does, by spark-submit, and kills it the way a lost machine does.
+"""Runs `flights_job.py` as a user does, by spark-submit, and kills it as a lost machine does.
 
-Knows the job's arguments and its output folders; knows nothing of what the rows mean.
+Knows the job's arguments and its output folders; knows nothing of the rows.
 """
 
 import os
@@ -23,7 +23,7 @@ FLIGHTS_JOB = ROOT / "scripts" / "flights_job.py"
 class SparkSubmit:
     """A script as spark-submit runs it, on this machine.
 
-    It works in its own folder: Python workers look for modules there first, and must find the installed ones.
+    It works in its own folder: Python workers search there for modules first, and must import the installed modules.
     """
 
     script: Path
@@ -45,23 +45,23 @@ class SparkSubmit:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """One query: started again with the same folder it goes on where it stopped."""
+    """One query. A second start in the same folder continues where the first stopped."""
 
     bootstrap: str
     topic: str
     group: str
-    redis_url: str  # may hold a password: it goes through the environment, where others cannot see it
+    redis_url: str  # it may have a password: the environment hides it from other users
     folder: Path
     per_batch: int
 
     @property
     def output(self) -> Path:
-        """Where the batches are written."""
+        """The folder of the batches."""
         return self.folder / "output"
 
     @property
     def log(self) -> Path:
-        """What the driver says."""
+        """The log of the driver."""
         return self.folder / "driver.log"
 
     def start(self) -> subprocess.Popen[bytes]:
@@ -70,14 +70,14 @@ class Job:
 
     @property
     def words(self) -> list[str]:
-        """What the job is told on its command line."""
+        """The arguments of the job."""
         words = ["--bootstrap", self.bootstrap, "--topic", self.topic, "--group", self.group]
         words += ["--output", str(self.output), "--checkpoint", str(self.folder / "checkpoint")]
         words += ["--slots", str(SLOTS), "--per-batch", str(self.per_batch), "--available-now"]
         return words
 
     def finish(self, process: subprocess.Popen[bytes], meanwhile: Callable[[], None]) -> None:
-        """Wait for a driver's end; raises `RuntimeError` with its last words if it failed."""
+        """Wait for a driver's end; raises `RuntimeError` with the end of its log if it failed."""
         while process.poll() is None:
             meanwhile()
             time.sleep(_POLL_S)
@@ -86,9 +86,9 @@ class Job:
             raise RuntimeError(f"the job ended with code {process.returncode}:\n{processes.tail(self.log)}")
 
     def kill_in_a_batch(self, process: subprocess.Popen[bytes], meanwhile: Callable[[], None]) -> int:
-        """Kill a driver with all its children while they write a batch after the first; gives the batch id.
+        """Kill a driver with all its children while they write a batch after the first; returns the batch id.
 
-        Raises `RuntimeError` if the driver ends before, or if the batch was complete when the kill came.
+        Raises `RuntimeError` if the driver ends before, or if the batch was complete at the kill.
         """
         while process.poll() is None:
             meanwhile()

@@ -1,4 +1,4 @@
-"""Reads what `flights_job.py` wrote: one folder per query and batch id, whole when Spark has put `_SUCCESS` in it."""
+"""Reads the output of `flights_job.py`: a folder for each query and batch id, complete once it has `_SUCCESS`."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,12 +9,12 @@ from verdict import Delivery
 
 
 def finished_batches(output: Path) -> list[Path]:
-    """The folders of the batches that are written completely, in the order of their ids."""
+    """The folders of complete batches, in the order of their ids."""
     return sorted((mark.parent for mark in output.glob("query=*/batch=*/_SUCCESS")), key=batch_id)
 
 
 def batch_being_written(output: Path) -> Path | None:
-    """A folder in which a task has begun to write and the batch is not complete, None if there is none."""
+    """A folder of an incomplete batch that a task has begun to write; None without one."""
     for part in output.glob("query=*/batch=*/_temporary/*/_temporary/*/part-*"):
         folder = part.parents[4]
         if not (folder / "_SUCCESS").exists():

@@ -23,7 +23,7 @@ _EARLIER = re.compile(r"on line (\d+)")
 
 
 def findings(lua: Path = LUA) -> list[str]:
-    """What luacheck finds in the verbs of a folder, as `file:line:column: what`."""
+    """The findings of luacheck in the verbs of a folder, as `file:line:column: what`."""
     texts = {file.stem: file.read_text(encoding="utf-8") for file in sorted(lua.glob("*.lua"))}
     verbs = [name for name in texts if name not in SHARED]
     with tempfile.TemporaryDirectory(prefix="coop-kafka-lua-") as folder:
@@ -37,13 +37,13 @@ def findings(lua: Path = LUA) -> list[str]:
 def _luacheck(folder: Path) -> list[re.Match[str]]:
     options = ("--config", str(_SETTINGS), "--formatter", "plain", "--codes", "--no-color")
     ran = subprocess.run([LUACHECK or "luacheck", str(folder), *options], capture_output=True, text=True, check=False)
-    if ran.returncode > 2:  # not a warning or a syntax error, but luacheck itself
+    if ran.returncode > 2:  # neither a warning nor a syntax error: luacheck itself failed
         raise RuntimeError(ran.stdout + ran.stderr)
     return [finding for line in ran.stdout.splitlines() if (finding := _FINDING.fullmatch(line))]
 
 
 def _placed(finding: re.Match[str], texts: dict[str, str]) -> str:
-    """A finding with lines of the files instead of lines of the joined text."""
+    """A finding with line numbers of the files instead of the joined text."""
     parts = (*SHARED, finding["verb"])
     lines = [f"{part}.lua:{n}" for part in parts for n in range(1, texts[part].count("\n") + 1)]
     what = _EARLIER.sub(lambda earlier: f"in {lines[int(earlier[1]) - 1]}", finding["what"])
@@ -51,7 +51,7 @@ def _placed(finding: re.Match[str], texts: dict[str, str]) -> str:
 
 
 def main() -> int:
-    """Print what is found; 0 if that is nothing, else 1."""
+    """Print the findings; 0 if there are none, else 1."""
     found = findings()
     print("\n".join(found) or "No finding in the Lua of the store.")
     return 1 if found else 0

@@ -1,7 +1,8 @@
-"""The command `scripts/lowest-versions`: with the lower bounds of setup.cfg the tests that need no server pass.
+"""The command `scripts/lowest-versions`: runs the tests that need no server on the lower bounds of setup.cfg.
 
-Only what setup.cfg names is held at its lowest; what these packages need themselves is the newest that they allow, as
-for a user of today. Makes a virtual environment in a temporary folder, and removes it. Standard library only.
+Only the packages that setup.cfg names are at their lowest version. Their own requirements are at the newest version
+that they allow, as for a user of today. Makes a virtual environment in a temporary folder, and removes it. Standard
+library only.
 """
 
 import argparse
@@ -17,7 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 EXTRAS = ("cli", "demo", "test")
-"""Not `lint`: its tools are no part of what runs."""
+"""All extras but `lint`: its tools are not part of the product."""
 _SERVERS = ("COOP_KAFKA", "COOP_REDIS")
 _REQUIREMENT = re.compile(r"(?P<name>[\w.-]+)(?P<extras>\[[\w,]+\])?(?P<bounds>[^;]*)(?P<marker>;.*)?", re.ASCII)
 
@@ -32,7 +33,7 @@ def lowest(requirement: str) -> str:
 
 
 def requirements() -> list[str]:
-    """What the package and its extras need, each at its lowest version, by name."""
+    """The requirements of the package and its extras, each at its lowest version, by name."""
     setup = configparser.ConfigParser(interpolation=None)
     setup.read(ROOT / "setup.cfg")
     texts = [setup["options"]["install_requires"], *(setup["options.extras_require"][extra] for extra in EXTRAS)]
@@ -53,7 +54,7 @@ def _passes(wanted: Iterable[str], tests: Sequence[str]) -> int:
             print("pip could not install these versions; its message is above.", file=sys.stderr)
             return 2
         _run([*pip, "list", "--format=freeze"])
-        quiet = ("-p", "no:cacheprovider", "-W", "ignore::DeprecationWarning")  # old packages say so of newer ones
+        quiet = ("-p", "no:cacheprovider", "-W", "ignore::DeprecationWarning")  # old packages warn of newer ones
         return _run([python, "-m", "pytest", "-q", "-m", "not server", *quiet, *tests], PYTHONDONTWRITEBYTECODE="1")
 
 
@@ -64,7 +65,7 @@ def main() -> int:
         description="Installs the lowest versions that setup.cfg allows, in a temporary folder, and runs the tests that"
         " need no server. Further arguments go to pytest.",
     )
-    parser.add_argument("--list", action="store_true", help="only name the versions")
+    parser.add_argument("--list", action="store_true", help="only print the versions")
     given, tests = parser.parse_known_args()
     wanted = requirements()
     print("\n".join(wanted), flush=True)

@@ -1,4 +1,4 @@
-"""The command `scripts/mutants`: seeded faults, one after the other, and what catches each of them."""
+"""The command `scripts/mutants`: runs seeded faults one by one, and prints the catcher of each."""
 
 import argparse
 import sys
@@ -17,15 +17,15 @@ from mutants.tree import OutOfDateError, copied
 
 
 def arguments() -> argparse.Namespace:
-    """What the command line says."""
+    """The arguments of the command line."""
     parser = argparse.ArgumentParser(
         prog="scripts/mutants",
-        description="Breaks a copy of the code in one seeded way after the other; each must be caught by a test,"
+        description="Breaks a copy of the code in one seeded way after the other. A test must catch each fault,"
         " or by a schedule of the simulation.",
     )
-    parser.add_argument("words", nargs="*", metavar="WORD", help="only faults whose name has one of these words in it")
-    parser.add_argument("--part", type=_part, default=(1, 1), metavar="K/N", help="only each N-th, from the K-th on")
-    parser.add_argument("--list", action="store_true", help="only name the faults")
+    parser.add_argument("words", nargs="*", metavar="WORD", help="only faults whose name contains one of these words")
+    parser.add_argument("--part", type=_part, default=(1, 1), metavar="K/N", help="each N-th fault, from the K-th on")
+    parser.add_argument("--list", action="store_true", help="only print the names of the faults")
     return parser.parse_args()
 
 

@@ -1,6 +1,6 @@
 """Draws one partition of a group as SVG: key hash upwards, offset to the right, a rectangle for each lane.
 
-Pure: made from a `GroupState` with the standard library; knows neither Redis nor the run that it shows.
+Pure: draws a `GroupState` with the standard library; knows neither Redis nor the run.
 """
 
 import xml.etree.ElementTree as ET
@@ -16,7 +16,7 @@ from coordinator.subscription import TopicPartition
 WIDTH, HEIGHT = 800, 470
 LEFT, RIGHT, TOP, BOTTOM = 92, 740, 126, 386
 LEAST = 14.0
-"""A lane is at least so many pixels high, or the lane of a single key could not be seen."""
+"""Least height of a lane in pixels; without it, the lane of a single key would be invisible."""
 
 _STYLE = """
 text { font: 13px system-ui, sans-serif; fill: #1f2933; }
@@ -56,15 +56,15 @@ text { font: 13px system-ui, sans-serif; fill: #1f2933; }
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """What the picture says in words."""
+    """The texts of the picture."""
 
     title: str
     subtitle: str
-    behind: str  # stands beside the lane at the stable offset
+    behind: str  # the text beside the lane at the stable offset
 
 
 def lanes(state: GroupState, tp: TopicPartition) -> tuple[Segment, ...]:
-    """The lanes of a partition from the lowest hash up: its segments, cut where members last planned lanes apart."""
+    """The lanes of a partition from the lowest hash up: its segments, cut where members last planned separate lanes."""
     bounds = {line.hashes.lo for lines in state.lanes.values() for line in lines if line.tp == tp}
     return tuple(
         segment.within(piece) for segment in progress(state, tp).segments for piece in segment.hashes.cut(bounds)
@@ -72,7 +72,7 @@ def lanes(state: GroupState, tp: TopicPartition) -> tuple[Segment, ...]:
 
 
 def heights(found: Sequence[Segment], total: float) -> list[float]:
-    """How high each lane is drawn: by its share of the hashes, and at least `LEAST`."""
+    """The height of each lane: by its share of the hashes, and at least `LEAST`."""
     thin = [lane.hashes.share * total < LEAST for lane in found]
     shares = [0.0 if is_thin else lane.hashes.share for lane, is_thin in zip(found, thin, strict=True)]
     left = total - LEAST * sum(thin)

@@ -1,6 +1,6 @@
 """The command `scripts/picture`: runs a query with one slow key, and draws its group into docs/lanes.svg.
 
-The group is read from Redis as `coop-kafka describe` reads it, between two batches of the running query.
+It reads the group from Redis as `coop-kafka describe` does, between two batches of the running query.
 """
 
 import argparse
@@ -35,18 +35,18 @@ GROUP, SLOTS = "orders-to-lake", 6
 RECORDS, KEYS = 32_000, 101
 SLOW_KEY, SLOW_US, DEAR_US, CHEAP_US = 7, 150_000, 8_000, 1_000
 _PATIENCE_S, _POLL_S = 120.0, 0.1
-_AHEAD = 1.4  # times as far as the last lane: so far is each other one
+_AHEAD = 1.4  # each other lane must be at least this many times as far as the last lane
 
 
 def waited(key: bytes | None, records: pa.RecordBatch) -> pa.RecordBatch:
-    """The work: wait as many microseconds for each record as its value says."""
+    """The work: wait as many microseconds for each record as its value."""
     for value in records.column("value").to_pylist():
         time.sleep(int(value) / 1_000_000)
     return pa.RecordBatch.from_pydict({"key": pa.array([key], pa.binary())})
 
 
 def main() -> int:
-    """Draw the picture anew; 0 if it was written, 1 if the query never came to a state that is worth drawing."""
+    """Draw the picture again; 0 if it was written, 1 if the query never reached a state worth drawing."""
     parser = argparse.ArgumentParser(prog="scripts/picture", description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--output", type=Path, default=PICTURE, help="the SVG to write, default docs/lanes.svg")
     output = parser.parse_args().output.resolve()
@@ -62,7 +62,7 @@ def main() -> int:
 
 
 def _run() -> tuple[GroupState, TopicPartition] | None:
-    """A state of the group that is worth drawing, and its partition; None if there was none."""
+    """A state of the group worth drawing, and its partition; None if there was none."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="coop-kafka-picture-")))
         kafka = servers.kafka(folder)
@@ -78,7 +78,7 @@ def _run() -> tuple[GroupState, TopicPartition] | None:
 
 
 def _records() -> Iterator[Record]:
-    """Keys by turns; one is very slow, each eighth takes longer than the others."""
+    """Keys in turns; one is very slow, each eighth takes longer than the others."""
     for number in range(RECORDS):
         key = number * 7_919 % KEYS
         cost = SLOW_US if key == SLOW_KEY else DEAR_US if key % 8 == 3 else CHEAP_US
@@ -91,8 +91,8 @@ def _key(number: int) -> bytes:
 
 @contextlib.contextmanager
 def _running(options: dict[str, str], folder: Path) -> Iterator[StreamingQuery]:
-    """The query, at work."""
-    with contextlib.chdir(folder):  # where Python workers look for modules first: they must find the installed ones
+    """The running query."""
+    with contextlib.chdir(folder):  # Python workers import from it first, and must import the installed modules
         spark = _session(folder)
         rows = spark.readStream.format("coop-kafka").options(**options)
         rows = rows.options(**map_in_read(waited, schema="key binary", per_key=True))

@@ -1,6 +1,6 @@
-"""Child processes that never outlive the one that wanted them.
+"""Child processes that never outlive their parent.
 
-Knows nothing of what the children are.
+Knows nothing of the programs.
 """
 
 import os
@@ -43,7 +43,7 @@ def start(
 
 
 def stop(process: subprocess.Popen[bytes]) -> None:
-    """End a child and its descendants: politely at first, by force after ten seconds."""
+    """End a child and its descendants: by SIGTERM first, by SIGKILL after ten seconds."""
     family = _family(process)
     for member in family:
         with suppress(psutil.NoSuchProcess):
@@ -57,14 +57,14 @@ def stop(process: subprocess.Popen[bytes]) -> None:
 def kill(process: subprocess.Popen[bytes]) -> None:
     """Kill a child and all its descendants at once with SIGKILL, as a lost machine would.
 
-    The child is frozen first, so that it cannot start another one while they are counted.
+    It freezes the child first, so that the child cannot start another process during the count.
     """
     process.send_signal(signal.SIGSTOP)
     _kill_all(process, _family(process)[1:])
 
 
 def _family(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
-    """The child, then all its descendants; nobody if it has ended."""
+    """The child, then all its descendants; empty if it has ended."""
     if process.poll() is not None:
         return []
     first = psutil.Process(process.pid)

@@ -37,7 +37,7 @@ class Secure:
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """A server that runs, or one of the user's that we may not stop."""
+    """A running server: ours, or one of the user's that we may not stop."""
 
     address: str  # host:port of Kafka, url of Redis
     secure_address: str | None = None
@@ -45,7 +45,7 @@ class Server:
     local_address: str | None = None  # Valkey on its Unix socket, about 1.5 times as fast
 
     def stop(self) -> None:
-        """Stop it, if we started it; may be called again."""
+        """Stop it, if we started it. A second call does nothing."""
         if self.process is not None:
             processes.stop(self.process)
 
@@ -63,7 +63,7 @@ def valkey(folder: Path, *, outlives_parent: bool = False) -> Server:
 
 
 def _tried(start: Callable[[], Server]) -> Server:
-    """Start again when a port that was free a moment ago has been taken meanwhile."""
+    """Try again if another process took a free port in the meantime."""
     for _ in range(_TRIES - 1):
         try:
             return start()
@@ -74,7 +74,7 @@ def _tried(start: Callable[[], Server]) -> Server:
 
 
 def free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on now."""
+    """Ports without a listener now."""
     with ExitStack() as stack:
         sockets = [stack.enter_context(closing(socket.socket())) for _ in range(count)]
         for each in sockets:
@@ -112,7 +112,7 @@ def _java(log: Path) -> list[str]:
 
 
 def _format(folder: Path, properties: Path, secure: Secure | None) -> None:
-    """Write an empty log with a cluster id, and the SCRAM user, who must be there before the first start."""
+    """Write an empty log with a cluster id, and the SCRAM user, who must exist before the first start."""
     command = [*_java(folder / "format.log"), "kafka.tools.StorageTool", "format", "--ignore-formatted"]
     command += ["--cluster-id", "coop-kafka-scripts-one", "--config", str(properties)]
     if secure:
@@ -131,7 +131,7 @@ def _kafka_answers(address: str) -> bool:
 
 
 def start_valkey(folder: Path, port: int, outlives_parent: bool = False, more: Sequence[str] = ()) -> Server:
-    """A Valkey of our own on this port, with the data that `folder` holds from before, and `more` settings."""
+    """A Valkey of our own on this port, with the existing data of `folder`, and `more` settings."""
     log = folder / "valkey.log"
     binary = ValkeyServer(port=port, data_dir=folder)._binary_path  # noqa: SLF001 - it has no public name
     unix_socket = folder / "s"  # a path of more than 107 characters cannot be one

@@ -13,18 +13,18 @@ from simulation.world import Valkey
 
 
 def arguments() -> argparse.Namespace:
-    """What the command line says."""
+    """The arguments of the command line."""
     parser = argparse.ArgumentParser(prog="scripts/simulate", description=__doc__)
-    parser.add_argument("--schedules", type=int, default=500, metavar="N", help="how many (default 500)")
+    parser.add_argument("--schedules", type=int, default=500, metavar="N", help="number of schedules (default 500)")
     parser.add_argument("--seed", type=int, default=0, metavar="S", help="the first seed (default 0)")
-    parser.add_argument("--seconds", type=float, metavar="T", help="begin no schedule later than this")
-    parser.add_argument("--violations", type=int, metavar="N", help="end after N of them")
-    parser.add_argument("--trace", action="store_true", help="print everything that happens in the first schedule")
+    parser.add_argument("--seconds", type=float, metavar="T", help="start no schedule after T seconds")
+    parser.add_argument("--violations", type=int, metavar="N", help="stop after N violations")
+    parser.add_argument("--trace", action="store_true", help="print the whole story of the first schedule")
     return parser.parse_args()
 
 
 def main() -> int:
-    """Run the schedules; 0 if every promise was kept and everything was reached that should be, else 1."""
+    """Run the schedules; 0 if every promise was kept and every wanted event happened, else 1."""
     wanted = arguments()
     logging.getLogger("coordinator").setLevel(logging.CRITICAL)
     with tempfile.TemporaryDirectory(prefix="coop-kafka-simulation-") as folder, processes.ending_politely():

@@ -1,10 +1,10 @@
-"""The command `scripts/state-size`: a partition with one stuck key, and what Redis holds of it.
+"""The command `scripts/state-size`: the memory in Redis for a partition with one stuck key.
 
     lane 0  |#|                       the stuck key's lane: its first record is never done
     lanes   |#####################|   seven others, far ahead
 
-Ours is one position a lane, committed by the real scripts. K holds the same as offset ranges: one for each run of
-records of the other lanes. Both are in a real Valkey, sized by MEMORY USAGE.
+Ours is one position for each lane, committed by the real scripts. The draft KIP stores the same as offset ranges: one
+for each run of records of the other lanes. Both are in a real Valkey, sized by MEMORY USAGE.
 """
 
 import argparse
@@ -40,7 +40,7 @@ STEPS = (1_000, 10_000, 100_000, 1_000_000)
 
 @dataclass(frozen=True, slots=True)
 class Size:
-    """What is held once so many records are ahead of the stuck key's first."""
+    """The state once this many records are ahead of the stuck key's first."""
 
     records: int
     positions: int
@@ -62,7 +62,7 @@ def sizes(url: str, steps: tuple[int, ...] = STEPS) -> Iterator[Size]:
 
 
 class _Partition:
-    """Ours: a member that owns the partition, whose lanes but one go on."""
+    """Ours: a member that owns the partition. All its lanes but one go on."""
 
     def __init__(self, client: RedisClient, plain: redis.Redis) -> None:
         self._redis, self._group = plain, f"state-size-{secrets.token_hex(4)}"
@@ -74,7 +74,7 @@ class _Partition:
         self._epoch = self._store.positions.acquire(self._me, {TP: (WHOLE,)}).value.ownership[TP][0].epoch
 
     def after(self, records: int) -> tuple[int, int]:
-        """Positions held, and their bytes, once every lane but the first is about so many records ahead."""
+        """Positions, and their bytes, once every lane but the first is about this many records ahead."""
         stuck, *others = cuts(LANES)
         moved = (Lane(h, self._epoch, 0, (OffsetRange(0, records - i),)) for i, h in enumerate(others))
         end = StreamOffset(self._group, "m", 0, {TP.topic: "id"}, {TP: (Lane(stuck, self._epoch, 0), *moved)})
@@ -99,7 +99,7 @@ class _Ranges:
         self._offset, self._start, self._held = 0, 0, 0
 
     def after(self, records: int) -> tuple[int, int]:
-        """Ranges held, and their bytes."""
+        """Ranges, and their bytes."""
         found: dict[str, str] = {}
         for stuck in islice(self._records, records - self._offset):
             if stuck:
@@ -131,7 +131,7 @@ def _bytes(plain: redis.Redis, key: str) -> int:
 
 
 def main() -> int:
-    """Print the table; 0 if what we hold stays below its limit, else 1."""
+    """Print the table; 0 if our size stays below its limit, else 1."""
     argparse.ArgumentParser(prog="scripts/state-size", description=__doc__.splitlines()[0]).parse_args()
     with tempfile.TemporaryDirectory(prefix="coop-kafka-state-") as folder, processes.ending_politely():
         server = servers.valkey(Path(folder))

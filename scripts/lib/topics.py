@@ -1,6 +1,6 @@
 """Topics and records on a broker, for tests and the demo.
 
-Writes only; what reads them is what is under test.
+Writes only; the tested code reads.
 """
 
 import uuid
@@ -16,7 +16,7 @@ _TIMEOUT_S = 60
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """What a producer may say of a record; without a partition Kafka's own partitioner chooses by key."""
+    """The fields of a record; without a partition Kafka's own partitioner chooses by key."""
 
     value: bytes | None
     key: bytes | None = None
@@ -27,7 +27,7 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Kafka:
-    """A broker at `bootstrap`; at `secure_bootstrap` the same one over SASL_SSL, if it has that listener."""
+    """A broker at `bootstrap`; `secure_bootstrap` is the same broker over SASL_SSL, if it has that listener."""
 
     bootstrap: str
     secure_bootstrap: str | None = None
@@ -35,7 +35,7 @@ class Kafka:
     def create_topic(
         self, name: str | None = None, partitions: int = 1, config: Mapping[str, str] | None = None
     ) -> str:
-        """Create a topic and give its name, which is unique in this broker (`name` is only its beginning)."""
+        """Create a topic and return its name, which is unique in this broker and begins with `name`."""
         unique = f"{name or 'topic'}-{uuid.uuid4().hex[:8]}"
         self._create(unique, partitions, config or {})
         return unique
@@ -102,7 +102,7 @@ class Kafka:
         return KafkaAdminClient(bootstrap_servers=self.bootstrap)
 
     def _producer(self, **settings: object) -> KafkaProducer:
-        # a flush ends the lingering: what is sent between two is few batches, also on a busy machine
+        # a flush ends the lingering: the records between two flushes are few batches, also on a busy machine
         return KafkaProducer(bootstrap_servers=self.bootstrap, batch_size=262_144, linger_ms=1_000, **settings)
 
     def _transaction(self, compression: str | None) -> KafkaProducer:

@@ -1,14 +1,14 @@
-"""Judges what a sink has received against what was sent. Pure: knows neither files nor Spark nor Kafka."""
+"""Compares the records that a sink received with the sent records. Pure: knows neither files nor Spark nor Kafka."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 Sent = tuple[str | None, str | None]
-"""Key and value of a record that was sent; its offset is its place in the sequence."""
+"""Key and value of a sent record; its offset is its place in the sequence."""
 
 
 class PromiseBrokenError(AssertionError):
-    """Something was lost, altered or out of order."""
+    """A record was lost, altered or out of order."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -25,12 +25,12 @@ class Delivery:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """How a delivery of `sent` records went; each count is of records."""
+    """The result of a delivery of `sent` records; each count is of records."""
 
     sent: int
     repeats: int = 0
     lost: int = 0
-    altered: int = 0  # delivered with another key or value than was sent at that offset
+    altered: int = 0  # delivered with another key or value than the sent ones
     out_of_order: int = 0
 
     @property
@@ -46,7 +46,7 @@ class Verdict:
 
 
 def require(kept: bool, told: object) -> None:
-    """Raise `PromiseBrokenError`, which tells what happened, unless the promise was kept."""
+    """Raise `PromiseBrokenError` with the faults, unless the promise was kept."""
     if not kept:
         raise PromiseBrokenError(str(told))
 
@@ -57,7 +57,7 @@ def require_good(verdict: Verdict) -> None:
 
 
 def judge(sent: Sequence[Sent], deliveries: Iterable[Delivery]) -> Verdict:
-    """Compare what was received with what was sent.
+    """Compare received records with sent records.
 
     Order is that of *first* deliveries (rule: key-order): by batch, within a batch by input partition and place.
     A key in two input partitions of one batch is out of order too: they run at the same time.

@@ -1,6 +1,6 @@
 """Makes the Arrow batches that a task returns to Spark: Spark's Kafka columns, in batches of a useful size.
 
-Knows the row schema of Spark's Kafka source; nothing of Kafka's client, of lanes or of the meaning of offsets.
+Knows the row schema of Spark's Kafka source; nothing of Kafka's client, lanes, or the meaning of offsets.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -17,15 +17,15 @@ from spark_coop_source.decode.chunk import Chunk
 from spark_coop_source.decode.header_column import HEADERS
 
 ROWS = 20_000
-"""Rows of a batch that is worth handing over to the JVM."""
+"""The rows of a full batch: smaller batches are joined before they go to the JVM."""
 
 BYTES = 16 * 1024 * 1024
-"""A batch is handed over earlier when it holds as much as this; one larger record is a batch of its own."""
+"""The bytes of a full batch. One larger record is a batch of its own."""
 
 ENOUGH = 1024 * 1024
-"""A batch of so many bytes is handed over as it is: to join it to others would copy it."""
+"""A batch of this many bytes is not joined to others, because the join would copy it."""
 
-_MOST_WAITING = 1_000  # batches: one of a single row takes kilobytes
+_MOST_WAITING = 1_000  # batches: a batch of one row takes kilobytes
 
 TIMESTAMP = pa.timestamp("us", tz="UTC")
 
@@ -48,11 +48,11 @@ _LATEST_MS = np.iinfo(np.int64).max // 1000
 
 
 def to_arrow(tp: TopicPartition, chunk: Chunk, rows: Rows | None, columns: Collection[str]) -> pa.RecordBatch:
-    """The records of `chunk` in `rows` (all, if it is None; in any order), as Spark's Kafka source shows them.
+    """The records of `chunk` in `rows` (None: all; in any order), as Spark's Kafka source shows them.
 
-    Of its columns those wanted, in its order; for the others nothing is done.
-    Its rules: a time in microseconds, -1 ms where a record has none; headers are null, not empty,
-    where a record has none. Raises `LogError` for a time that Spark cannot hold.
+    The batch has the wanted columns in the source's order; other columns are not built. Rules of the source: times are
+    in microseconds, -1 ms where a record has none; headers are null, not empty, where a record has none. Raises
+    `LogError` for a time that Spark cannot store.
     """
     rows = np.arange(len(chunk)) if rows is None else rows
     made: Mapping[str, Callable[[], pa.Array]] = {
@@ -69,13 +69,13 @@ def to_arrow(tp: TopicPartition, chunk: Chunk, rows: Rows | None, columns: Colle
 
 
 def shared(columns: Collection[str]) -> pa.Schema:
-    """What tasks hand to each other of rows with these columns: what differs in a partition, and always the offset."""
+    """The columns that tasks share: those that differ within a partition, and always the offset."""
     wanted = {*columns, "offset"} - {"topic", "partition"}
     return pa.schema([field for field in EVERY if field.name in wanted])
 
 
 def completed(tp: TopicPartition, batch: pa.RecordBatch, columns: Collection[str]) -> pa.RecordBatch:
-    """Rows of a batch of `shared(columns)`, with all of these columns and no others."""
+    """The rows of a batch of `shared(columns)`, with exactly these columns."""
     made = _of_all(tp, len(batch))
     fields = [field for field in EVERY if field.name in columns]
     arrays = [made[field.name]() if field.name in made else batch.column(field.name) for field in fields]
@@ -83,9 +83,9 @@ def completed(tp: TopicPartition, batch: pa.RecordBatch, columns: Collection[str
 
 
 def regrouped(batches: Iterable[pa.RecordBatch], rows: int = ROWS, size: int = BYTES) -> Iterator[pa.RecordBatch]:
-    """The same rows in the same order, small batches joined and large ones cut; the others as they are.
+    """The same rows in the same order: small batches joined, large batches cut, the others unchanged.
 
-    A batch that comes out has at most `rows` rows and, unless it is a single row, at most `size` bytes.
+    Each batch has at most `rows` rows and, unless it is a single row, at most `size` bytes.
     """
     waiting: list[pa.RecordBatch] = []
     rows_left, size_left = rows, size
@@ -106,7 +106,7 @@ def regrouped(batches: Iterable[pa.RecordBatch], rows: int = ROWS, size: int = B
 
 def _joined(batches: Sequence[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     if batches:
-        yield pa.concat_batches(batches) if len(batches) > 1 else batches[0]  # a single one would be copied
+        yield pa.concat_batches(batches) if len(batches) > 1 else batches[0]  # it would copy a single batch
 
 
 def _cut(batches: Iterable[pa.RecordBatch], rows: int, size: int) -> Iterator[tuple[pa.RecordBatch, int]]:
@@ -116,7 +116,7 @@ def _cut(batches: Iterable[pa.RecordBatch], rows: int, size: int) -> Iterator[tu
 
 
 def _halved(batch: pa.RecordBatch, size: int) -> Iterator[tuple[pa.RecordBatch, int]]:
-    """A batch in pieces of at most `size` bytes, each with its size, which is slow to ask for."""
+    """A batch in pieces of at most `size` bytes. Each comes with its size, because `nbytes` is slow."""
     its_size = batch.nbytes
     if len(batch) == 1 or its_size <= size:
         yield batch, its_size

@@ -35,7 +35,7 @@ _EVERY = StructType([*SCHEMA.fields, StructField("headers", ArrayType(_HEADER))]
 
 PLAIN: tuple[str, ...] = tuple(SCHEMA.names)
 EVERY: tuple[str, ...] = tuple(_EVERY.names)
-"""All columns there are, in their order; `PLAIN` is what a row has unless the user asks for others."""
+"""All columns, in their order. A row has those of `PLAIN` unless the user asks for others."""
 
 
 def schema(columns: Collection[str]) -> StructType:
@@ -47,7 +47,7 @@ def schema(columns: Collection[str]) -> StructType:
 
 
 def check_user_schema(given: StructType, columns: Collection[str]) -> None:
-    """Raise `SchemaMismatchError` unless `given` has our names and types, in our order; nullability is free."""
+    """Raise `SchemaMismatchError` unless `given` has our names and types, in our order. Nullability may differ."""
     ours = schema(columns)
     if _shape(given) != _shape(ours):
         raise SchemaMismatchError(

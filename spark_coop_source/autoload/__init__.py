@@ -1,7 +1,7 @@
-"""What Spark finds by itself: installed as `pyspark_coop_kafka`, it makes `format("coop-kafka")` known.
+"""Spark's autoload: installed as `pyspark_coop_kafka`, this module makes `format("coop-kafka")` known.
 
-Spark imports every installed `pyspark_*` when a session first looks for a Python source, and one that
-raises hides them all. So this file imports nothing of ours until the source is used.
+When a session first looks for a Python source, Spark imports every installed `pyspark_*`. If one of them raises, Spark
+ignores them all. So this file imports nothing of ours until the source is used.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Record batches of one schema as bytes, each of which can be read alone.
+"""Record batches of one schema as bytes. Each batch can be read alone.
 
-    places of the batches, one more than there are | batch | batch | ...      numbers are the machine's own
+    places of the batches, one more than batches | batch | batch | ...      numbers in the machine's byte order
 
-A batch is a message of Arrow's, so that whoever reads one copies its bytes and no others, and decodes nothing.
-An empty one takes none. Knows Arrow; nothing of files, nor of what the batches hold.
+A batch is an Arrow message. A reader copies the bytes of its batch only, and decodes nothing. An empty batch takes no
+bytes. Knows Arrow; nothing of files, nor of the content of batches.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,13 +18,13 @@ _PLACE = np.dtype(np.int64)
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """What is to be written, part after part."""
+    """The parts of a block to write, in order."""
 
     parts: Sequence[memoryview]
 
     @classmethod
     def of(cls, batches: Sequence[pa.RecordBatch]) -> Self:
-        """The batches, in memory of their own; nothing at all if they are all empty."""
+        """The batches, copied to memory of their own; no bytes if all are empty."""
         if not any(map(len, batches)):
             return cls([])
         messages = [memoryview(batch.serialize() if len(batch) else b"") for batch in batches]
@@ -38,16 +38,16 @@ class Packed:
         return sum(part.nbytes for part in self.parts)
 
     def write(self, file: BinaryIO) -> None:
-        """Write them all."""
+        """Write all parts."""
         file.writelines(self.parts)
 
 
 def unpacked(
     read: Callable[[int, int], bytes], wanted: Iterable[int], schema: pa.Schema
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Those of the `wanted` batches (by number, from 0) that are not empty, each with its number.
+    """The `wanted` batches (by number, from 0) that are not empty, each with its number.
 
-    `read` gives so many bytes from a place on. Raises `ValueError` or Arrow's errors for what `Packed` has not written.
+    `read` returns bytes by place and size. Raises `ValueError` or Arrow's errors for bytes that `Packed` did not write.
     """
     for number in wanted:
         start, until = np.frombuffer(read(number * _PLACE.itemsize, 2 * _PLACE.itemsize), _PLACE).tolist()

@@ -1,20 +1,21 @@
-"""Blocks in shared memory, through which the tasks of one host hand each other what one of them has fetched.
+"""Blocks in shared memory: one task of a host fetches records, the other tasks read them from there.
 
-    /dev/shm/coop-kafka-<uid>/                   ours alone: 0700, checked at each opening
-        <stretch>.lock                           locked: who publishes; the kernel drops it with its process
-        <stretch>-<position>.lock                who publishes beside it, from there on
-        <stretch>.<start>.<until>.<size>         a block: what was in the log from `start` to before `until`
-        <stretch>.free.<inode>                   memory of a block that all have read, for the next one
-        <anything>.tmp                           a block that is being written, or whose writer was killed
+    /dev/shm/coop-kafka-<uid>/                   ours alone: mode 0700, checked at each opening
+        <stretch>.lock                           lock of the publisher; the kernel drops it with its process
+        <stretch>-<position>.lock                lock of a second publisher, from that position on
+        <stretch>.<start>.<until>.<size>         a block: the log from `start` to before `until`
+        <stretch>.free.<inode>                   memory of a block that all have read, free for the next block
+        <anything>.tmp                           a block in writing, or left by a killed writer
 
-A block appears whole (rename). At its end is one byte from each task that has read it. Memory is used again, since new
-pages cost more than what is written to them: by whoever locks the file for itself, while each reader holds a shared
-lock on what it reads.
-Everything here may be deleted or cut at any time: whoever misses a block fetches. So an error of the file system means
-"not in the cache". Two are raised, and `shared_fetch` fetches alone then: nobody can publish, a block cannot be read to
-its end.
+A block appears whole (rename). It ends with one byte from each task that has read it. Memory is used again, because new
+pages cost more than the write to them. A reader has a shared lock on its block; a publisher that uses the memory again
+needs an exclusive lock.
 
-Knows files; nothing of Kafka, of chunks or of who reads what.
+Any process may delete or cut these files at any time; a task that misses a block fetches. So an error of the file
+system means "not in the cache". Two errors are raised, and `shared_fetch` then fetches alone: no process can publish,
+or a block cannot be read to its end.
+
+Knows files; nothing of Kafka, of chunks, or of the tasks' slices.
 """
 
 import fcntl
@@ -34,21 +35,21 @@ from spark_coop_source.cache.folder import Folder
 log = logging.getLogger(__name__)
 
 KEPT_S = 600.0
-"""Age at which what nobody took away goes: of a killed task, of a batch whose tasks ran on several hosts."""
+"""Age at which unused files are removed: of a killed task, or of a batch whose tasks ran on several hosts."""
 
 SHARE_OF_DISK = 2
-"""Our part of the file system is at most one in so many bytes: containers often have 64 MiB, and others write too."""
+"""Our share of the file system is at most 1 / this: containers often have 64 MiB, and other programs write too."""
 
 SHARE_OF_BLOCK = 4
-"""A block takes at most one in so many bytes of the cache, or readers would never find the one they need."""
+"""A block takes at most 1 / this of the cache. With larger blocks, readers would rarely find theirs."""
 
 Read = Callable[[int, int], bytes]
-"""So many bytes of a block from this place on, copied."""
+"""Copies so many bytes of a block, from this place on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A file of the cache: the offsets it answers for, and the bytes of its content."""
+    """A file of the cache: the offsets that it covers, and the bytes of its content."""
 
     stretch: str
     offsets: OffsetRange
@@ -56,7 +57,7 @@ class Block:
 
     @property
     def name(self) -> str:
-        """Its file."""
+        """Its file name."""
         return f"{self.stretch}.{self.offsets.start}.{self.offsets.until}.{self.size}"
 
     @classmethod
@@ -71,14 +72,14 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Lock:
-    """A right that is held until it is given back, or its process ends."""
+    """A lock on a file. It lasts until `unlock`, or until its process ends."""
 
     name: str
     fd: int
 
 
 class BlockCache:
-    """The cache of this host and user. Usable from several threads and processes at once."""
+    """The cache of this host and user. Several threads and processes may use it at once."""
 
     def __init__(self, files: Folder, most_bytes: int) -> None:
         self._files = files
@@ -86,11 +87,11 @@ class BlockCache:
 
     @property
     def most_bytes(self) -> int:
-        """Bytes that all blocks together may take: of all queries of this user on this host."""
+        """Bytes that all blocks together may take, over all queries of this user on this host."""
         return self._most
 
     def find(self, stretch: str, position: int) -> Block | None:
-        """A block that holds this offset."""
+        """A block that contains this offset."""
         with suppress(OSError):
             names = self._files.names()
             begins_there = [name for name in names if name.startswith(f"{stretch}.{position}.")]
@@ -102,10 +103,10 @@ class BlockCache:
 
     @contextmanager
     def taken(self, block: Block, readers: int) -> Iterator[Read | None]:
-        """How to read the content, until the end of this context and no longer. None if it is gone.
+        """A function that reads the content, valid until this context ends. None if the block is gone.
 
-        Reading raises `OSError` for a block that was cut. Each of `readers` tasks takes a block once, to the end; after
-        the last of them its memory is free.
+        It raises `OSError` for a block that was cut. Each of `readers` tasks takes a block once and reads it to the
+        end. After the last of them, the memory of the block is free.
         """
         fd = self._held(block)
         if fd is None:
@@ -113,7 +114,7 @@ class BlockCache:
             return
         try:
             yield partial(_read, fd)
-            with suppress(OSError):  # no room for the byte: it goes with its age
+            with suppress(OSError):  # no room for the byte: the block is removed by age
                 os.write(fd, b".")
             found = os.fstat(fd)
         finally:
@@ -123,7 +124,7 @@ class BlockCache:
                 self._files.rename(block.name, f"{block.stretch}.free.{found.st_ino}")
 
     def _held(self, block: Block) -> int | None:
-        """The file of a block, which nobody uses for another one until it is closed; None if somebody does."""
+        """The descriptor of a block, locked against reuse until it is closed; None if its memory is in use again."""
         with suppress(OSError):
             fd = self._files.open(block.name, os.O_RDWR | os.O_APPEND)
             with _closed_on_error(fd):
@@ -134,10 +135,10 @@ class BlockCache:
         return None
 
     def publish(self, block: Block, write: Callable[[BinaryIO], object]) -> bool:
-        """Let others find the block whose content `write` writes; False if there is no room for it."""
+        """Write a block with `write` and make it visible to other tasks; False if there is no room."""
         if block.size * SHARE_OF_BLOCK > self._most:
             return False
-        temporary = f"{block.name}-{secrets.token_hex(4)}.tmp"  # a process id is another's in another container
+        temporary = f"{block.name}-{secrets.token_hex(4)}.tmp"  # containers may share process ids
         try:
             self._make_room(block.size)
             fd = self._freed(block.stretch, temporary)
@@ -155,9 +156,9 @@ class BlockCache:
         return True
 
     def _freed(self, stretch: str, name: str) -> int | None:
-        """A file of this stretch that all have read, ours alone until it is closed, and renamed to `name`."""
+        """A free file of this stretch, locked for us until it is closed, and renamed to `name`."""
         for free in [each for each in self._files.names() if each.startswith(f"{stretch}.free.")]:
-            with suppress(OSError):  # somebody else was quicker
+            with suppress(OSError):  # another process was quicker
                 fd = self._files.open(free, os.O_WRONLY)
                 with _closed_on_error(fd):
                     fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -166,7 +167,7 @@ class BlockCache:
         return None
 
     def forget(self, stretch: str) -> None:
-        """Give free memory back: nothing more of this stretch is published."""
+        """Remove the free memory of this stretch: no more of it is published."""
         with suppress(OSError):
             for name in self._files.names():
                 if name.startswith(f"{stretch}.free."):
@@ -175,20 +176,20 @@ class BlockCache:
     def lock(self, name: str) -> Lock | None:
         """The right to publish under this name; None while a living process has it.
 
-        Raises `OSError` where nobody can have it, as on a file system that is full or may not be written to.
+        Raises `OSError` where no process can get it: the file system is full or read-only.
         """
         try:
             fd = self._files.open(f"{name}.lock", os.O_WRONLY | os.O_CREAT)
             with _closed_on_error(fd):
                 fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if not self._files.is_at(f"{name}.lock", fd):  # given back between the two
+                if not self._files.is_at(f"{name}.lock", fd):  # its owner released it between the two calls
                     raise FileNotFoundError(name)
         except (BlockingIOError, FileNotFoundError):
             return None
         return Lock(name, fd)
 
     def unlock(self, lock: Lock) -> None:
-        """Give a right back. Its file goes, unless somebody has deleted it and it is another's by now."""
+        """Release a right, and remove its file. If another process made a new file of that name, it stays."""
         try:
             with suppress(OSError):
                 if self._files.is_at(f"{lock.name}.lock", lock.fd):
@@ -215,13 +216,13 @@ def _read(fd: int, at: int, size: int) -> bytes:
 
 @contextmanager
 def opened(most_bytes: int) -> Iterator[BlockCache | None]:
-    """The cache of this host; None where it cannot be used safely, which is logged once."""
+    """The cache of this host; None where it is not safe to use, with one log line."""
     with ExitStack() as stack:
         try:
             files = stack.enter_context(folder.opened(folder.SHARED_MEMORY))
             room = files.disk_bytes() // SHARE_OF_DISK
         except OSError as error:
-            _tell(f"tasks on this host do not share what they fetch: {error}")
+            _log_once(f"tasks on this host do not share fetched records: {error}")
             yield None
             return
         files.sweep(KEPT_S)
@@ -229,8 +230,8 @@ def opened(most_bytes: int) -> Iterator[BlockCache | None]:
 
 
 @cache
-def _tell(what: str) -> None:
-    """Once in a process, not in each of its tasks."""
+def _log_once(what: str) -> None:
+    """Log once in a process, not in each of its tasks."""
     log.warning(what)
 
 

@@ -1,6 +1,7 @@
-"""A folder in shared memory that is ours alone, and the plain things that are done with its files.
+"""A folder in shared memory that is ours alone, and operations on its files.
 
-Its descriptor stands for it, so that nobody can put another in its place. Knows files; nothing of blocks.
+All operations use its descriptor, so that no other process can put another folder in its place. Knows files; nothing of
+blocks.
 """
 
 import fcntl
@@ -17,12 +18,12 @@ SHARED_MEMORY = Path("/dev/shm")  # noqa: S108  ours within it is checked: owner
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """An open folder. What is no more there is no error where that means nothing."""
+    """An open folder. A missing file is an error only where the method says so."""
 
     fd: int
 
     def open(self, name: str, flags: int) -> int:
-        """A file of it, as `os.open`; never a link."""
+        """Open a file of the folder, as `os.open`; never follows a link."""
         return os.open(name, flags | os.O_NOFOLLOW, 0o600, dir_fd=self.fd)
 
     def rename(self, name: str, to: str) -> None:
@@ -30,16 +31,16 @@ class Folder:
         os.rename(name, to, src_dir_fd=self.fd, dst_dir_fd=self.fd)
 
     def remove(self, name: str) -> None:
-        """Remove a file, if it is there and can be removed."""
+        """Remove a file, if it exists and can be removed."""
         with suppress(OSError):
             os.unlink(name, dir_fd=self.fd)
 
     def is_at(self, name: str, fd: int) -> bool:
-        """Whether the open file is still the one of this name; raises `FileNotFoundError` if there is none."""
+        """Whether the open file is still the file of this name; raises `FileNotFoundError` if there is none."""
         return os.stat(name, dir_fd=self.fd, follow_symlinks=False).st_ino == os.fstat(fd).st_ino
 
     def names(self) -> list[str]:
-        """All files, by a descriptor of its own: two threads that list by the same one see parts of it each."""
+        """All files. Uses a descriptor of its own: two threads that list by the same descriptor each get a part."""
         listing = os.open(".", os.O_RDONLY | os.O_DIRECTORY, dir_fd=self.fd)
         try:
             return os.listdir(listing)  # noqa: PTH208  a descriptor, not a path
@@ -47,13 +48,13 @@ class Folder:
             os.close(listing)
 
     def files(self) -> Iterator[tuple[str, os.stat_result]]:
-        """All files with what is known of each."""
+        """All files with their `stat`."""
         for name in self.names():
             with suppress(FileNotFoundError):
                 yield name, os.stat(name, dir_fd=self.fd, follow_symlinks=False)
 
     def sweep(self, kept_s: float) -> None:
-        """Remove what was last written longer ago than that, and is not locked."""
+        """Remove the files that were last written longer ago than this and are not locked."""
         with suppress(OSError):
             oldest = time.time() - kept_s
             for name, file in self.files():
@@ -70,14 +71,14 @@ class Folder:
                 os.close(fd)
 
     def disk_bytes(self) -> int:
-        """The size of the file system that it is in."""
+        """The size of its file system."""
         disk = os.fstatvfs(self.fd)
         return disk.f_frsize * disk.f_blocks
 
 
 @contextmanager
 def opened(within: Path) -> Iterator[Folder]:
-    """Our folder; raises `OSError` if it is somebody else's, a link, or open to others."""
+    """Our folder; raises `OSError` if it belongs to another user, is a link, or is open to others."""
     path = within / f"coop-kafka-{os.getuid()}"
     with suppress(FileExistsError):
         path.mkdir(mode=0o700)

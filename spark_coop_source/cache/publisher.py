@@ -1,6 +1,6 @@
-"""Fetches a stretch in a thread of its own and publishes it block by block.
+"""Fetches a stretch in its own thread and publishes it block by block.
 
-So a task that is held up by what comes after it does not hold up the others, up to a bound: it publishes at most
+If the later work of its task is slow, the publisher still goes on for the others, up to a bound: it publishes at most
 `ahead` bytes more than its own task has read. Knows the cache; not where the records come from.
 """
 
@@ -17,18 +17,18 @@ from spark_coop_source.cache.blocks import Block, BlockCache, Lock
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """The records up to an offset, one batch for each part of the stretch; None if they cannot be shared."""
+    """The records up to an offset, one batch for each part of the stretch. None: this process cannot share them."""
 
     until: int
     parts: Sequence[pa.RecordBatch] | None
 
 
 Fetch = Callable[[OffsetRange, Callable[[], bool]], Iterator[Fetched]]
-"""What lies at some offsets, until the function it is given says stop."""
+"""Fetches the records of some offsets, until the given function returns True."""
 
 
 class Publisher:
-    """Publishes a stretch, or what is left of it, until it is done, there is no room, or somebody else has."""
+    """Publishes the rest of a stretch, until it is complete, there is no room, or another task publishes it."""
 
     def __init__(self, cache: BlockCache, lock: Lock, name: str, stretch: OffsetRange, ahead: int) -> None:
         self._cache = cache
@@ -43,13 +43,13 @@ class Publisher:
         self._thread: threading.Thread | None = None
 
     def start(self, fetch: Fetch) -> None:
-        """Begin; `fetch` and what it yields are used in the thread only."""
+        """Start the thread. `fetch` and the values it yields are used in this thread only."""
         thread = threading.Thread(target=self._run, args=(fetch,), name="coop-kafka-publisher", daemon=True)
         thread.start()
         self._thread = thread
 
     def stop(self) -> None:
-        """End it and give the right to publish to others; waits for the thread."""
+        """Stop the thread, wait for it, and release the right to publish."""
         with self._changed:
             self._stopped = True
             self._changed.notify_all()
@@ -63,7 +63,7 @@ class Publisher:
             return self._position > position
 
     def wait(self, position: int) -> bool:
-        """Wait until it has published this offset (True), or will not (False); raises what ended it."""
+        """Wait until it has published this offset (True), or stopped before it (False). Raises the thread's error."""
         with self._changed:
             self._changed.wait_for(lambda: self._position > position or self._stopped)
             if self._position <= position and self._error:
@@ -72,7 +72,7 @@ class Publisher:
 
     @property
     def refused(self) -> bool:
-        """Whether it ended because a block could not be published."""
+        """Whether it stopped because it could not publish a block."""
         return self._refused
 
     def read(self, size: int) -> None:
@@ -85,9 +85,9 @@ class Publisher:
         try:
             for fetched in fetch(OffsetRange(self._position, self._until), lambda: self._stopped):
                 self._publish(fetched)
-            if self._position < self._until:  # no record is left there
+            if self._position < self._until:  # no record remains there
                 self._publish(Fetched(self._until, ()))
-        except Exception as error:  # noqa: BLE001  raised again where the task reads
+        except Exception as error:  # noqa: BLE001  `wait` raises it again
             self._error = error
         finally:
             with self._changed:
@@ -99,7 +99,7 @@ class Publisher:
             self._changed.wait_for(lambda: self._left > 0 or self._stopped)
             if self._stopped:
                 return
-        if self._cache.find(self._name, self._position):  # who lost patience with us has gone ahead
+        if self._cache.find(self._name, self._position):  # a task that waited too long for us has published this
             with self._changed:
                 self._stopped = True
             return

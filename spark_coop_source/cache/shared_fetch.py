@@ -1,15 +1,14 @@
-"""Reads a stretch that several tasks of a batch read: fetched once on a host, by whichever of them comes first.
+"""Reads a stretch that several tasks of a batch need. The first task of a host fetches it for all.
 
-What a task does at each offset of the stretch, in this order:
+At each offset of the stretch, a task does the first of these that applies:
 
-1. A block that holds the offset is in the cache: take it.
-2. This task publishes: wait for its own publisher, whose errors are the task's.
-3. Nobody publishes: become the publisher from here on. The right is a lock, which the kernel takes from the dead.
-4. Somebody publishes: wait, but not for ever. A publisher that has shown nothing for a while gets a second one
-   beside it, from this offset on; where that shows nothing either,
-5. or where there is no room for blocks, or a block is damaged: it fetches the rest alone, as without a cache.
+1. The cache has a block with the offset: read the block.
+2. This task publishes: wait for its own publisher. An error of the publisher is an error of the task.
+3. No task publishes: become the publisher from here on. The right is a file lock, so it ends with its process.
+4. Another task publishes: wait a bounded time. If no block comes, become a second publisher, from this offset on.
+5. No block comes from that either, there is no room for blocks, or a block is damaged: fetch the rest alone.
 
-So no task depends on another to go on. Runs in executor workers; knows the cache, and nothing of Kafka.
+So no task needs another one to make progress. Runs in executor workers; knows the cache, and nothing of Kafka.
 """
 
 import logging
@@ -30,23 +29,23 @@ from spark_coop_source.cache.publisher import Fetch, Publisher
 log = logging.getLogger(__name__)
 
 PATIENCE_S = 2.0
-"""Without a block from a living publisher: it may still be connecting, or its own task may be held up."""
+"""Longest wait for a block of a living publisher: it may still be connecting, or wait for its own task."""
 
 LONGEST_PAUSE_S = 0.02
-"""Between two looks into the cache."""
+"""Pause between two looks into the cache."""
 
 AHEAD = 16
-"""A publisher is ahead of its own task by at most one in so many bytes of the cache: what is used again stays small."""
+"""A publisher is at most 1 / this of the cache ahead of its own task, so that little memory is used again and again."""
 
 
 def stretch_name(batch: str, tp: TopicPartition, stretch: OffsetRange) -> str:
-    """What the files of a stretch are called; `batch` is unique, so that nothing of another batch is ever taken."""
+    """The name of a stretch's files. `batch` is unique, so no task reads a block of another batch."""
     return blake2b(f"{batch}/{tp}/{stretch}".encode(), digest_size=12).hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """The records of some offsets, as far as wanted: for each part that has any its number, and a batch."""
+    """The wanted records of some offsets: the number of each part that has any, with its batch."""
 
     offsets: OffsetRange
     parts: Sequence[tuple[int, pa.RecordBatch]]
@@ -54,13 +53,13 @@ class Found:
 
 @dataclass(slots=True)
 class SharedReading:
-    """The reading of a shared stretch by one of its readers; `position` is the next offset to read."""
+    """One task's reading of a shared stretch; `position` is the next offset to read."""
 
     cache: BlockCache
     name: str
     stretch: SharedStretch
     wanted: Sequence[int]  # numbers of parts of the stretch
-    schema: pa.Schema  # of what is fetched
+    schema: pa.Schema  # of the fetched batches
     fetch: Fetch
     position: int = 0
     _publisher: Publisher | None = None
@@ -70,9 +69,9 @@ class SharedReading:
     _pause_s: float = 0.0
 
     def read(self) -> Generator[Found, None, None]:
-        """What is wanted of the stretch, in offset order, up to `position`: the rest is better fetched alone.
+        """The wanted records in offset order, up to `position`. The caller fetches the rest alone.
 
-        A batch may hold records of other offsets besides those found. Raises what `fetch` raises.
+        A batch may also contain records outside the offsets of `Found`. Raises the errors of `fetch`.
         """
         self._moved(self.stretch.offsets.start)
         try:
@@ -94,7 +93,7 @@ class SharedReading:
 
     def _taken(self, block: Block) -> Iterator[Found]:
         with self.cache.taken(block, self.stretch.readers) as read:
-            if read is None:  # it went between two looks: look once more
+            if read is None:  # it was removed between two looks: look again
                 self._alone = self._missed == self.position
                 self._missed = self.position
                 return
@@ -108,7 +107,7 @@ class SharedReading:
         self._moved(block.offsets.until)
 
     def _unpacked(self, block: Block, read: Read) -> list[tuple[int, pa.RecordBatch]] | None:
-        """What is wanted of a block; None for one that somebody has damaged: the cache fails no task."""
+        """The wanted batches of a block; None for a damaged block, because the cache never fails a task."""
         try:
             return list(block_format.unpacked(read, self.wanted, self.schema)) if block.size else []
         except (OSError, ValueError, EOFError, pa.ArrowException) as error:
@@ -116,20 +115,20 @@ class SharedReading:
             return None
 
     def _await(self, publisher: Publisher, passed: bool) -> None:
-        if passed:  # published and gone already: the cache is too small for all that use it
+        if passed:  # published and already removed: the cache is too small for its users
             self._go_alone()
         elif not publisher.wait(self.position):
             self._alone = publisher.refused
             self._stop_publishing()
 
     def _publishes(self) -> bool:
-        """Whether this task need not wait: it may publish from here on and does, or nobody ever can."""
+        """Whether this task does not wait: it publishes from here on, or no task can."""
         names = [self.name]
         if self._waited_s() > PATIENCE_S:
             names.append(f"{self.name}-{self.position}")
         try:
             lock = next(filter(None, map(self.cache.lock, names)), None)
-        except OSError:  # nor can anybody else
+        except OSError:  # no other task can either
             self._go_alone()
             return True
         if lock is None:
@@ -137,7 +136,7 @@ class SharedReading:
         if self.cache.find(self.name, self.position):  # published between our look and the lock
             self.cache.unlock(lock)
             return True
-        ahead = max(1, self.cache.most_bytes // AHEAD)  # or it would wait for its own task, and that for it
+        ahead = max(1, self.cache.most_bytes // AHEAD)  # at least 1: with 0, it and its task would wait for each other
         left = OffsetRange(self.position, self.stretch.offsets.until)
         self._publisher = Publisher(self.cache, lock, self.name, left, ahead)
         self._publisher.start(self.fetch)

@@ -1,1 +1,1 @@
-"""From Kafka's record batches to columns, all records at once."""
+"""Decodes Kafka's record batches to columns, all records at once."""

@@ -1,7 +1,7 @@
-"""Arrow columns over numpy's memory: numbers, and one text again and again.
+"""Arrow columns over numpy's memory: numbers, and one repeated text.
 
-`pa.array` of numpy's arrays and `pa.scalar` load pandas first, where it is installed: a third of a second of each new
-worker, for batches that may take less.
+`pa.array` of numpy's arrays and `pa.scalar` first load pandas, where it is installed. That takes a third of a second in
+each new worker; a whole batch may take less.
 """
 
 import numpy as np
@@ -12,7 +12,7 @@ _TYPES = {np.dtype(np.int32): pa.int32(), np.dtype(np.int64): pa.int64()}
 
 
 def numbers(values: NDArray[np.int32] | NDArray[np.int64], nulls: NDArray[np.bool_] | None = None) -> pa.Array:
-    """The values as a column over their memory, null where `nulls` says so."""
+    """The values as a column over their memory, null where `nulls` is true."""
     valid = None if nulls is None else pa.py_buffer(np.packbits(~nulls, bitorder="little"))
     parts = [valid, pa.py_buffer(np.ascontiguousarray(values))]
     return pa.Array.from_buffers(_TYPES[values.dtype], len(values), parts)

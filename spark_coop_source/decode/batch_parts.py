@@ -1,10 +1,10 @@
-"""Splits a record batch that is larger than a chunk may be: decodes some of its records at a time.
+"""Splits a large record batch: decodes some of its records at a time.
 
     blocks    |-------|-------|-------|-------|
     records   |a--|b-------|c---|d-----------|        a and b are a part, c is one, d another
 
-So memory holds one part, or one record that is larger: no record is cut. Knows where a record ends, and where its
-offset is; nothing of the rest of a record.
+So memory contains one part, or one record that is larger: no record is cut. Knows the end and the offset of a record;
+nothing of the rest of it.
 """
 
 from collections.abc import Callable, Iterator
@@ -19,25 +19,25 @@ from spark_coop_source.decode.record_places import size_of, whole
 from spark_coop_source.decode.varints import Places
 
 HEAD_BYTES = 32
-"""What is needed to read the length of a record and its offset: a byte and three varints."""
+"""Bytes needed to read the length and the offset of a record: a byte and three varints."""
 
 LONGEST = 2**31 - 1
-"""Bytes of a record: Kafka's lengths have 32 bits."""
+"""Most bytes of a record: Kafka's lengths have 32 bits."""
 
 
 @dataclass(frozen=True, slots=True)
 class BatchPart:
-    """Some records in a row: the places where they begin in `data`, which may hold more."""
+    """Consecutive records: the places where they begin in `data`, which may contain more."""
 
     data: Payload
     places: Places
 
 
 class BatchParts:
-    """The records of one batch, of whose bytes `blocks` are made as they are needed.
+    """The records of one batch, read from `blocks` as they are needed.
 
-    A record of more than `largest` bytes is passed over, once `too_large` was called with its offset delta and its size
-    and has not raised. Raises `ValueError` where records do not end with the last block.
+    For a record of more than `largest` bytes it calls `too_large` with offset delta and size. If that does not raise,
+    it skips the record. Raises `ValueError` if the records do not end with the last block.
     """
 
     def __init__(self, blocks: Blocks, count: int, largest: int, too_large: Callable[[int, int], None]) -> None:
@@ -50,7 +50,7 @@ class BatchParts:
         self._need = 0  # bytes of the next record, if it is larger than a part
 
     def of(self, rows: int, size: int) -> Iterator[BatchPart]:
-        """All of them, in parts of at most `rows` records and, unless it is a single one, about `size` bytes."""
+        """All records, in parts of at most `rows` records and, unless it is a single record, about `size` bytes."""
         while self._left > 0:
             until = min(len(self._data), self._at + max(size, self._need))
             found, end = whole(self._data, self._at, until, min(self._left, rows))
@@ -64,7 +64,7 @@ class BatchParts:
             raise ValueError("there is more in the batch than its records")
 
     def _refill(self, size: int) -> None:
-        """Go on to the next record that may be read, and hold all of it."""
+        """Go to the next readable record, and buffer all of it."""
         self._hold(HEAD_BYTES)
         need = size_of(self._data, self._at)
         if need <= self._largest:
@@ -80,7 +80,7 @@ class BatchParts:
             self._left -= 1
 
     def _hold(self, size: int) -> None:
-        """Have `size` bytes from the next record on, or all that is left."""
+        """Buffer `size` bytes from the next record on, or the rest."""
         if len(self._data) - self._at >= size:
             return
         held = bytearray(memoryview(self._data)[self._at :])

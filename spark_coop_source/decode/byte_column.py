@@ -1,4 +1,4 @@
-"""A column of byte strings that lie somewhere in one buffer; nothing is copied until rows are taken.
+"""A column of byte strings inside one buffer. `take` copies rows; nothing else does.
 
 Knows Arrow's layout of binary arrays; nothing of Kafka.
 """
@@ -18,12 +18,12 @@ Rows = NDArray[np.intp]
 Numbers = NDArray[np.signedinteger]
 
 MOST_BYTES = np.iinfo(np.int32).max
-"""Of a buffer: the offsets of an Arrow binary array have 32 bits."""
+"""Most bytes of a buffer: the offsets of an Arrow binary array have 32 bits."""
 
 
 @dataclass(frozen=True, slots=True)
 class ByteColumn:
-    """Byte strings in the order of the buffer, none overlapping the next; a null one has no bytes."""
+    """Byte strings in the order of the buffer, without overlaps; a null string has no bytes."""
 
     buffer: Payload | pa.Buffer
     starts: Numbers
@@ -35,7 +35,7 @@ class ByteColumn:
 
     @property
     def size(self) -> int:
-        """Bytes of all of them."""
+        """Bytes of all strings."""
         return int(self.lengths.sum())
 
     @classmethod
@@ -70,7 +70,7 @@ class ByteColumn:
         return self._with_gaps().take(even)
 
     def _with_gaps(self) -> pa.Array:
-        """An Arrow array whose even entries are the strings, the odd ones what lies between them."""
+        """An Arrow array: even entries are the strings, odd entries are the bytes between them."""
         bounds = np.empty(2 * len(self), np.int32)
         bounds[::2] = self.starts
         bounds[1::2] = bounds[::2] + self.lengths

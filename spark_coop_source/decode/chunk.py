@@ -1,4 +1,4 @@
-"""A chunk: some records of one partition as columns. `fetch` returns them.
+"""A chunk: some records of one partition as columns. `fetch` returns chunks.
 
 Knows the records of kafka-python; nothing of lanes or Spark.
 """
@@ -16,12 +16,12 @@ from spark_coop_source.decode.byte_column import ByteColumn
 from spark_coop_source.decode.header_column import HEADERS, HeaderColumn
 
 NO_TIMESTAMP = -1
-"""What Kafka says, as time and as type of time, of records older than timestamps (message format v0)."""
+"""Kafka's time, and type of time, for records older than timestamps (message format v0)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Records in ascending order of offset; every column has one entry a record."""
+    """Records in ascending order of offset; every column has one entry for each record."""
 
     keys: ByteColumn
     values: ByteColumn
@@ -40,7 +40,7 @@ class Chunk:
 
     @classmethod
     def of(cls, records: Sequence[ConsumerRecord]) -> Self:
-        """The columns of kafka-python's records, of which there is at least one."""
+        """The columns of at least one record of kafka-python."""
         columns = ConsumerRecord(*zip(*records, strict=True))
         return cls(
             keys=ByteColumn.of(columns.key),
@@ -52,7 +52,7 @@ class Chunk:
         )
 
     def between(self, start: int, until: int) -> Self:
-        """Those records whose offsets lie in [start, until)."""
+        """The records whose offsets lie in [start, until)."""
         first, last = np.searchsorted(self.offsets, [start, until])
         return self if (first, last) == (0, len(self)) else self._slice(int(first), int(last))
 

@@ -1,11 +1,11 @@
-"""The five ways in which Kafka's producers compress a record batch, undone piece by piece.
+"""Decompresses record batches piece by piece, in the five ways of Kafka's producers.
 
 A few bytes can stand for gigabytes, so nothing here makes more than `BLOCK_BYTES` at a time. Snappy is the exception:
-its blocks cannot be cut, so their size is read first.
+its blocks cannot be cut, so this module reads their size first.
 
     payload   |--|  ->  block | block | block ...       made one by one, as the caller asks for them
 
-Knows the numbers that Kafka gives to codecs, and how Kafka frames snappy; nothing of what is inside.
+Knows Kafka's codec numbers, and how Kafka frames snappy; nothing of the content.
 """
 
 import zlib
@@ -22,19 +22,19 @@ Payload: TypeAlias = bytes | bytearray | memoryview
 Blocks: TypeAlias = Iterator[Payload]
 
 BLOCK_BYTES = 4 * 1024 * 1024
-"""The most that is made at a time of gzip, lz4 and zstd: all of most batches, for to join blocks costs a copy."""
+"""Most bytes of one block of gzip, lz4 and zstd. Most batches fit into one, because to join blocks costs a copy."""
 
 FIRST_BYTES = 128 * 1024
-"""What is asked of zstd first, where a frame does not declare its size: most batches are smaller."""
+"""First request to zstd where a frame does not declare its size: most batches are smaller."""
 
 INPUT_BYTES = 256 * 1024
-"""What zlib is given at a time: it copies what it has not used yet."""
+"""Bytes of one call of zlib: it copies its unused input."""
 
 MOST_STREAMS = 1_000
-"""Gzip members or lz4 frames in one batch. Producers write one; each costs time, also an empty one."""
+"""Most gzip members or lz4 frames in one batch. Producers write one; each costs time, also an empty one."""
 
 XERIAL = b"\x82SNAPPY\0"
-"""How the stream of Java's snappy library begins: these 8 bytes, two versions, then blocks, each with its length."""
+"""The first 8 bytes of a stream of Java's snappy library. Two versions follow, then blocks, each with its length."""
 
 SNAPPY_RATIO = 32
 """Three bytes of snappy stand for 64 at most: a block that declares more is damaged."""
@@ -42,19 +42,19 @@ SNAPPY_RATIO = 32
 LZ4_RATIO = 255
 
 ZSTD_BLOCK = 128 * 1024
-"""The most that a block of zstd can hold."""
+"""Most bytes in a block of zstd."""
 
 
 class TooLargeError(Exception):
-    """What is to be made is more than may be made."""
+    """The decompressed bytes would exceed the limit."""
 
 
 def blocks(codec: int, payload: Payload, largest: int) -> Blocks:
-    """The bytes that were compressed with `codec`, the number in a batch's attributes, block by block.
+    """The decompressed bytes of `codec`, the number in a batch's attributes, block by block.
 
-    No block has more than `largest` bytes, and those that can be cut have `BLOCK_BYTES` at most. Raises
-    kafka-python's `UnsupportedCodecError` for a number that Kafka does not use, its `CorruptRecordError` for bytes that
-    were not compressed so, and `TooLargeError` for a block of snappy that is larger.
+    No block has more than `largest` bytes. Blocks that can be cut have at most `BLOCK_BYTES`. Raises kafka-python's
+    `UnsupportedCodecError` for a number that Kafka does not use, and its `CorruptRecordError` for bytes of another
+    format. Raises `TooLargeError` for a larger block of snappy.
     """
     if codec not in _UNDO:
         raise UnsupportedCodecError(f"compression type {codec}")
@@ -63,14 +63,14 @@ def blocks(codec: int, payload: Payload, largest: int) -> Blocks:
         yield from undo(payload, largest)
     except TooLargeError:
         raise
-    except Exception as error:  # each library has its own
+    except Exception as error:  # each library has its own errors
         raise CorruptRecordError(f"not a {name} stream: {error!r}") from error
 
 
 def fits(codec: int, payload: Payload, most: int) -> bool:
-    """Whether `payload` holds at most `most` bytes, as its format shows it: of gzip only as it says itself.
+    """Whether `payload` decompresses to at most `most` bytes, by the sizes in its format. Gzip's size may be wrong.
 
-    Of lz4 and zstd all is made, block by block, where the format leaves it open.
+    Where lz4 or zstd does not declare the size, it decompresses all, block by block.
     """
     if codec == _GZIP:  # modulo 2^32, of the last member
         return int.from_bytes(payload[-4:], "little") <= most
@@ -151,7 +151,7 @@ _Kept = TypeVar("_Kept")
 
 
 def _kept(idle: deque[_Kept], make: Callable[[], _Kept]) -> _Kept:
-    """One that another stream has left, for a decompressor is worth keeping; it is used for one stream at a time."""
+    """An idle decompressor, or a new one: they are slow to make. Each serves one stream at a time."""
     try:
         return idle.pop()
     except IndexError:
@@ -177,7 +177,7 @@ def _from_lz4(payload: Payload, largest: int) -> Blocks:
             elif not read and not ended:
                 raise EOFError("its end is missing")
         if at >= len(payload):
-            _lz4_contexts.append(context)  # at the end of a frame it is as new
+            _lz4_contexts.append(context)  # after the end of a frame it can be used again
             return
     raise ValueError(f"more than {MOST_STREAMS} frames")
 
@@ -196,23 +196,23 @@ def _from_zstd(payload: Payload, largest: int) -> Blocks:
 
 
 def _first_of_zstd(payload: Payload) -> int:
-    """How much to ask for first: all, if the first frame declares its size."""
+    """Size of the first request: the whole content, if the first frame declares its size."""
     try:
         declared = zstandard.frame_content_size(payload)
-    except zstandard.ZstdError:  # the decoder says what is wrong
+    except zstandard.ZstdError:  # the decoder raises its own error
         return FIRST_BYTES
     return min(declared, BLOCK_BYTES) if declared > 0 else FIRST_BYTES
 
 
 def _most_in_zstd(payload: Payload) -> int:
-    """What all blocks of all frames could hold, by their heads alone.
+    """The most bytes of all blocks of all frames, by their headers alone.
 
     frame:  head | block head, block | ... | checksum       RFC 8878; the head of a block has 3 bytes: last, type, size
     """
     at = most = 0
     while at < len(payload):
         magic = int.from_bytes(payload[at : at + 4], "little")
-        if magic >> 4 == 0x184D2A5:  # to be skipped
+        if magic >> 4 == 0x184D2A5:  # a frame to skip
             at += 8 + int.from_bytes(payload[at + 4 : at + 8], "little")
             continue
         has_checksum = len(payload) > at + 4 and payload[at + 4] & 4
@@ -228,11 +228,11 @@ def _most_in_zstd(payload: Payload) -> int:
 
 
 _RAW, _RUN = 0, 1
-"""Types of zstd's blocks whose size in their head is what they hold."""
+"""Types of zstd's blocks whose header has the size of the content."""
 
 
 def _zstd_head(payload: Payload, at: int) -> int:
-    """The size of a frame's head; if it is none, the decoder says so later."""
+    """The size of a frame's header; if it is not a header, the decoder raises later."""
     try:
         return zstandard.frame_header_size(payload[at : at + 18])
     except zstandard.ZstdError:

@@ -1,7 +1,6 @@
-"""The headers of many records, where they lie in a batch; read only when rows are taken.
+"""The headers of many records, by their places in a batch. `take` reads them.
 
-Knows how Kafka writes headers (a key, which is text, and a value, which may be null) and how Spark's
-source shows them.
+Knows how Kafka writes headers (a text key, and a value that may be null) and how Spark's source shows them.
 """
 
 import re
@@ -23,18 +22,18 @@ from spark_coop_source.decode.varints import Places, varints
 HEADERS = pa.list_(pa.struct([("key", pa.string()), ("value", pa.binary())]))
 
 MOST_HEADERS = 100_000
-"""Of one record; and about what is looked at together, for each takes some 200 bytes meanwhile."""
+"""Most headers of one record. Also the headers decoded at once, about 200 bytes of memory each."""
 
 FEW = 32
-"""Headers up to which those of many records are found together; of more, a step costs more than a loop."""
+"""Up to this many headers, one numpy step reads one header of many records. With more, a loop is faster."""
 
 _SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
-"""Half of a pair of UTF-16: Java takes it for one mistake, Python for one a byte; all else they count alike."""
+"""Half of a UTF-16 pair: Java counts it as one error, Python as one for each byte. They count all else alike."""
 
 
 @dataclass(frozen=True, slots=True)
 class HeaderColumn:
-    """For each record the place of its first header, how many there are, and where the record ends."""
+    """For each record: the place of its first header, the number of headers, and the end of the record."""
 
     data: Payload
     places: Places
@@ -49,13 +48,13 @@ class HeaderColumn:
     def take(self, rows: Rows) -> pa.Array:
         """The headers of `rows`, in any order, as `HEADERS`; null, not empty, where a record has none.
 
-        Raises `ValueError` if they cannot be read.
+        Raises `ValueError` for headers that cannot be read.
         """
         counts = self.counts[rows]
         if not counts.any():
             return pa.nulls(len(rows), HEADERS)
         if (most := int(counts.max())) > MOST_HEADERS:
-            raise ValueError(f"a record that says it has {most} headers, more than {MOST_HEADERS}")
+            raise ValueError(f"a record that declares {most} headers, more than {MOST_HEADERS}")
         cuts = np.searchsorted(np.cumsum(counts), np.arange(MOST_HEADERS, int(counts.sum()), MOST_HEADERS))
         parts = [part for part in np.split(rows, np.unique(cuts)) if len(part)]
         return pa.concat_arrays([self._taken_at_once(part) for part in parts])
@@ -84,7 +83,7 @@ class HeaderColumn:
         return self._taken(key_at, key_lengths), self._taken(value_at, value_lengths)
 
     def _steps(self, rows: Rows, counts: NDArray[np.int64], left: Rows) -> Iterator[tuple[NDArray[np.int64], ...]]:
-        """The first header of every record in `left`, then the second ..., where key and value lie."""
+        """Places of key and value: of the first header of every record in `left`, then of the second, and so on."""
         wire = np.frombuffer(self.data, np.uint8)
         at = self.places[rows[left]]
         for step in range(1, int(counts[left].max(initial=0)) + 1):
@@ -98,7 +97,7 @@ class HeaderColumn:
             left, at = left[~done], at[~done]
 
     def _walked(self, rows: Rows, row: int) -> tuple[NDArray[np.int64], ...]:
-        """The headers of one record, one after another."""
+        """The headers of one record, in order."""
         found = array("q")
         at, end = int(self.places[rows[row]]), int(self.ends[rows[row]])
         for _ in range(self.counts[rows[row]]):
@@ -126,7 +125,7 @@ class HeaderColumn:
 
 
 def _text(keys: pa.Array) -> pa.Array:
-    """Keys as Java's client reads them: what is not UTF-8 becomes U+FFFD."""
+    """Keys as Java's client reads them: bytes that are not UTF-8 become U+FFFD."""
     try:
         return keys.cast(pa.string())
     except pa.ArrowInvalid:

@@ -1,4 +1,4 @@
-"""From Kafka's record batches (message format v2) to columns, all records of several batches at once.
+"""Decodes Kafka's record batches (message format v2) to columns, all records of several batches at once.
 
     record:  length | attributes | time delta | offset delta | key | value | number of headers | headers
     numbers are varints (attributes: one byte); a key or value is its length, -1 for null, and its bytes
@@ -29,25 +29,25 @@ from spark_coop_source.decode.varints import Places, Wire, varints
 CREATE_TIME, APPEND_TIME = 0, 1
 
 SMALLEST = 7
-"""Bytes of a record without anything in it: its length and attributes, two deltas, a key and a value, headers."""
+"""Bytes of an empty record: length, attributes, two deltas, key, value, headers."""
 
 UNORDERED = "the offsets of records do not ascend from the first to the last of their batch"
 
 
 @dataclass(frozen=True, slots=True)
 class RawBatch:
-    """A batch as the broker sent it: what its head says, and its records, compressed with `codec`."""
+    """A batch from the broker: the fields of its header, and its records, compressed with `codec`."""
 
     base_offset: int
     last_offset: int
     count: int
     codec: int
     first_timestamp_ms: int
-    append_time_ms: int | None  # the broker's clock, where the topic keeps that instead of the producers'
+    append_time_ms: int | None  # the broker's clock, where the topic stores that instead of the producers' time
     payload: Payload = field(repr=False)
 
     def __len__(self) -> int:
-        """Bytes as sent, without the head."""
+        """Bytes of the compressed records, without the header."""
         return len(self.payload)
 
 
@@ -64,10 +64,12 @@ def decoded(
 ) -> Iterator[Chunk]:
     """The records of `batches` in chunks of about `rows` and `size` bytes.
 
-    Small batches are decoded together, each whole; a batch of more than `size` bytes is decoded in parts. A chunk has
-    more only if it is a single record or a batch of many small ones, or for the last batch turning out larger than it
-    came. What exceeds `sizes` is passed over, once `too_large` was called and has not raised.
-    Raises kafka-python's `CorruptRecordError` or `UnsupportedCodecError`.
+    Small batches are decoded together, each whole. A batch of more than `size` bytes is decoded in parts. A chunk
+    exceeds `size` in three cases: it is a single record, it is a batch of many small records, or its last batch
+    decompresses to more.
+
+    For a batch or record that exceeds `sizes`, it calls `too_large`. If that does not raise, it skips the batch or
+    record. Raises kafka-python's `CorruptRecordError` or `UnsupportedCodecError`.
     """
     group = _Group()
     for batch in batches:
@@ -92,7 +94,7 @@ def decoded(
 
 
 def _opened(batch: RawBatch, size: int, sizes: Sizes) -> tuple[Payload | None, Blocks]:
-    """All bytes of a batch if they are at most `size`; otherwise None, and the blocks to make one by one."""
+    """All bytes of a batch if they are at most `size`; otherwise None, and the blocks to decompress one by one."""
     if batch.codec == 0:
         return (batch.payload, iter(())) if len(batch.payload) <= size else (None, iter([batch.payload]))
     rest = blocks(batch.codec, batch.payload, sizes.record)
@@ -112,7 +114,7 @@ def _opened(batch: RawBatch, size: int, sizes: Sizes) -> tuple[Payload | None, B
 
 
 def _counted(blocks: Blocks, most: int, what: str) -> Blocks:
-    """The same, as far as they are no more than `most` bytes: a gzip stream may lie about its size."""
+    """The same blocks; raises when they exceed `most` bytes, because a gzip stream may declare a wrong size."""
     held = 0
     for block in blocks:
         held += len(block)
@@ -142,7 +144,7 @@ def _in_parts(
 
 @dataclass(slots=True)
 class _Group:
-    """Small batches to be decoded together, and their bytes."""
+    """Small batches that are decoded together, and their bytes."""
 
     batches: list[RawBatch] = field(default_factory=list)
     payloads: list[Payload] = field(default_factory=list)
@@ -151,7 +153,7 @@ class _Group:
 
     def add(self, batch: RawBatch, payload: Payload) -> None:
         if batch.count * SMALLEST > len(payload) or batch.count < 0 or (not batch.count and len(payload)):
-            raise CorruptRecordError(f"a batch of {len(payload)} bytes that says it holds {batch.count} records")
+            raise CorruptRecordError(f"a batch of {len(payload)} bytes that declares {batch.count} records")
         if batch.count:
             self.batches.append(batch)
             self.payloads.append(payload)
@@ -180,7 +182,7 @@ def _refused() -> Iterator[None]:
 
 
 def _places(data: bytes, batches: Sequence[RawBatch], payloads: Sequence[Payload]) -> Places:
-    """Where each record begins: the place of its length."""
+    """The place of each record's length."""
     ends = np.cumsum([len(payload) for payload in payloads])
     begins = np.concatenate([[0], ends[:-1]])
     found = side_by_side(data, begins, np.array([batch.count for batch in batches]))
@@ -201,13 +203,13 @@ def _decoded(data: Payload, places: Places, batches: Sequence[RawBatch], counts:
     wire = np.frombuffer(data, np.uint8)
     lengths, at = varints(wire, places)
     ends = at + lengths
-    time_deltas, at = varints(wire, at + 1)  # 1: attributes, of which there are none yet
+    time_deltas, at = varints(wire, at + 1)  # attributes: Kafka has defined none
     offset_deltas, at = varints(wire, at)
     keys, at = _byte_strings(data, wire, at)
     values, at = _byte_strings(data, wire, at)
     headers, at = varints(wire, at)
     if (lengths < 0).any() or (headers < 0).any() or (at > ends).any() or (at != ends)[headers == 0].any():
-        raise ValueError("a record is longer or shorter than it says")
+        raise ValueError("a record is longer or shorter than its length field")
     of_record = np.repeat(np.arange(len(batches)), counts)
     offsets = np.array([batch.base_offset for batch in batches], np.int64)[of_record] + offset_deltas
     ends_of_batches = np.cumsum(counts) - 1

@@ -1,9 +1,9 @@
-"""Where the records of a batch begin: the one thing that is known only when the record before it was read.
+"""Finds the places of a batch's records. The place of a record is known only after the record before it.
 
-Two ways, by turns, as fits the data: a stretch of records of equal length is found at once by numpy, all
-others one by one, in the only loop in Python over records.
+It alternates between two ways, as fits the data. Numpy finds a run of records of equal length at once. A loop finds
+all others one by one; it is the only loop in Python over records.
 
-Knows that a record is a varint and as many bytes as it says.
+Knows that a record is a varint, and as many bytes as that number.
 """
 
 import numpy as np
@@ -16,17 +16,17 @@ WORTH_IT = 32
 """Records of equal length in a row below which the loop is as fast."""
 
 LONGEST_RUN = 4096
-"""Records looked at in one go: a miss costs no more than that."""
+"""Records that numpy compares at once: a miss costs no more than that."""
 
 FIRST_STRIDE, LONGEST_STRIDE = 64, 512
-"""Records that the loop takes before equal ones are looked for again; doubled after each time in vain."""
+"""Records that the loop reads before numpy looks for equal lengths again. Doubled after each miss."""
 
 
 def chained(data: Payload, at: int, count: int) -> tuple[list[Places], int]:
-    """The places of `count` records that follow one another from `at`, in pieces, and where the last one ends.
+    """The places of `count` consecutive records from `at`, in pieces, and the end of the last record.
 
-    Raises `IndexError` for a chain that leaves `data` (but not for its last record), `ValueError` for a
-    length of more than 64 bits.
+    Raises `IndexError` for a chain that leaves `data` (but not for its last record), `ValueError` for a length of more
+    than 64 bits.
     """
     places = []
     stride = FIRST_STRIDE
@@ -48,7 +48,7 @@ def chained(data: Payload, at: int, count: int) -> tuple[list[Places], int]:
 
 
 def whole(data: Payload, at: int, until: int, count: int) -> tuple[list[Places], int]:
-    """As `chained`, as far as records end before `until`: the end is where the first one begins that does not.
+    """As `chained`, but only records that end before `until`. The end is the place of the first record that does not.
 
     Raises `ValueError` for a length of more than 64 bits.
     """
@@ -70,7 +70,7 @@ def whole(data: Payload, at: int, until: int, count: int) -> tuple[list[Places],
 
 
 def size_of(data: Payload, at: int) -> int:
-    """Bytes of the record at `at`, with its length; `ValueError` if `data` ends before its length does."""
+    """Bytes of the record at `at`, with its length field; `ValueError` if `data` ends within that field."""
     try:
         return _end(data, at) - at
     except IndexError as error:
@@ -87,7 +87,7 @@ def _step(data: Payload, at: int, until: int) -> int | None:
 
 
 def _equal(data: Payload, at: int, step: int, most: int) -> int:
-    """How many records from `at` on have the length of the first, whose size with its length is `step`."""
+    """Number of records from `at` on with the length of the first, whose size with its length field is `step`."""
     size = _varint_size(step)
     if data[at : at + size] != data[at + step : at + step + size]:
         return 1
@@ -102,12 +102,12 @@ def _equal(data: Payload, at: int, step: int, most: int) -> int:
 
 
 def _varint_size(step: int) -> int:
-    """Bytes of the length of a record that takes `step` bytes with it, or more, which does no harm."""
+    """Bytes of the length field of a record of `step` bytes. It may be one too large, which does no harm."""
     return 1 if step <= 64 else 2 if step <= 8193 else min(step, 5)
 
 
 def _walked(data: Payload, at: int, count: int, places: list[int]) -> int:
-    """Adds to `places`, and returns where the last record ends."""
+    """Adds to `places`, and returns the end of the last record."""
     append = places.append
     for _ in range(count):
         append(at)
@@ -124,11 +124,11 @@ def _walked(data: Payload, at: int, count: int, places: list[int]) -> int:
 
 
 def _walked_within(data: Payload, at: int, until: int, count: int) -> tuple[list[int], int]:
-    """Those of the next `count` records that end before `until`, and where the last one does."""
+    """The places of the next `count` records that end before `until`, and the end of the last of them."""
     places: list[int] = []
     try:
         at = _walked(data, at, count, places)
-    except IndexError:  # its length lies beyond
+    except IndexError:  # its length field lies beyond
         at = places.pop()
     while at > until:
         at = places.pop()
@@ -136,6 +136,6 @@ def _walked_within(data: Payload, at: int, until: int, count: int) -> tuple[list
 
 
 def _end(data: Payload, at: int) -> int:
-    """Where the record at `at` ends; a negative length, which is refused later, counts as a positive one."""
+    """The end of the record at `at`. A negative length, which is refused later, counts as a positive one."""
     size, after = decode_varint(data, at)
     return int(after + abs(size))

@@ -1,4 +1,4 @@
-"""How much a compressed batch may become, and what is known of one that would become more.
+"""Limits on the size of decompressed batches, and the description of a batch that exceeds them.
 
 Values only; knows nothing of formats.
 """
@@ -12,23 +12,23 @@ from spark_coop_source.decode.byte_column import MOST_BYTES
 
 
 class Whole(Enum):
-    """What is too large: it is decoded as a whole or not at all."""
+    """The unit that is too large: it is decoded whole or not at all."""
 
     BATCH = auto()
-    RECORD = auto()  # or a block of snappy: neither is cut
+    RECORD = auto()  # or a block of snappy: neither can be cut
     MESSAGE_SET = auto()  # of a format before v2
 
 
 @dataclass(frozen=True, slots=True)
 class Sizes:
-    """What a compressed batch may hold, in bytes: in all, decoded piece by piece; and in a record."""
+    """Limits in bytes: of all records of a compressed batch, which are decoded piece by piece, and of one record."""
 
     batch: int = MOST_BYTES
     record: int = MOST_BYTES // 2
 
 
 UNBOUNDED = Sizes()
-"""As much as Arrow can hold."""
+"""The most that Arrow can hold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,5 +42,5 @@ class TooLarge:
 
 
 def refuse(too_large: TooLarge) -> None:
-    """What becomes of it where nobody knows better."""
+    """Raises an error: the default for callers without a handler of their own."""
     raise CorruptRecordError(f"offsets {too_large.start} to {too_large.until - 1}: {too_large.what}")

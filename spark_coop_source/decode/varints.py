@@ -1,6 +1,6 @@
 """Kafka's variable-length integers (zigzag, 7 bits a byte, lowest first), many at once.
 
-Knows nothing of what they count.
+Knows nothing of their meaning.
 """
 
 import numpy as np
@@ -17,7 +17,7 @@ def _unzigzagged(raw: NDArray[np.uint64]) -> NDArray[np.int64]:
 
 
 def _of_every_pair() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """For each two bytes, the first one the lower, the integer they begin with, and its size; 0 if it is longer."""
+    """For each pair of bytes, the lower one first: the integer at its start, and its size; 0 for longer integers."""
     first, second = np.arange(1 << 16) & 0xFF, np.arange(1 << 16) >> 8
     raw = np.where(first < 0x80, first, first & 0x7F | (second & 0x7F) << 7)
     sizes = np.where(first < 0x80, 1, np.where(second < 0x80, 2, 0))
@@ -28,7 +28,7 @@ _VALUES, _SIZES = _of_every_pair()
 
 
 def varints(wire: Wire, at: Places) -> tuple[NDArray[np.int64], Places]:
-    """The integers that begin at each of `at`, and where each ends; three ways, the quickest that the data allows.
+    """The integers that begin at each of `at`, and their ends. It uses the fastest of three ways that the data allows.
 
     Raises `ValueError` for more bytes than 64 bits need, `IndexError` beyond the end.
     """

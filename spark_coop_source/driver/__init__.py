@@ -1,1 +1,1 @@
-"""Beside the driver: Spark's calls turned into the coordinator's."""
+"""The driver's side: translates Spark's calls to the coordinator's."""

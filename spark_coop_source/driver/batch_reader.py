@@ -1,4 +1,4 @@
-"""`spark.read`: fixed offset ranges, cut in lanes by key hash and packed into tasks.
+"""`spark.read`: reads fixed offset ranges. Cuts them in lanes by key hash, and packs the lanes into tasks.
 
 Runs in Spark's short-lived planning process on the driver host; executors get a `TaskReader` instead. Joins
 no group, commits nothing, needs no Redis: a batch is one plan from given positions.
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 Offsets = Mapping[TopicPartition, int]
-_EPOCH = "-"  # the lane epoch of what nobody can take away
+_EPOCH = "-"  # the lane epoch of a slice that no other member can take
 
 
 class CoopKafkaBatchReader(DataSourceReader):
-    """The reader of one `spark.read`; talks to Kafka in `partitions` only."""
+    """The reader of one `spark.read`. Only `partitions` connects to Kafka."""
 
     def __init__(self, options: SourceOptions, function: UserFunction | None = None) -> None:
         self._options = options
@@ -43,7 +43,7 @@ class CoopKafkaBatchReader(DataSourceReader):
     def partitions(self) -> list[InputPartition]:
         """The tasks of the batch; none if there is nothing to read.
 
-        Raises `LogError`s: an unknown topic, offsets that are not there, no broker.
+        Raises `LogError`s: an unknown topic, offsets outside the log, no broker.
         """
         o = self._options
         for notice in o.notices:
@@ -62,9 +62,9 @@ class CoopKafkaBatchReader(DataSourceReader):
 
 
 def slices(options: SourceOptions, opened: Log) -> Iterator[Slice]:
-    """What the batch reads: from the starting to the ending offsets, cut as the options ask.
+    """The slices of the batch: from the starting to the ending offsets, cut as the options ask.
 
-    A partition whose range is empty or inverted has none, as in Spark's Kafka source.
+    A partition with an empty or inverted range has none, as in Spark's Kafka source.
     """
     hashes = _hashes(options.subscription, opened)
     starts, ends = _offsets(options, opened, tuple(hashes))
@@ -81,22 +81,22 @@ def _hashes(subscription: Subscription, opened: Log) -> dict[TopicPartition, tup
 
 
 def _offsets(options: SourceOptions, opened: Log, partitions: tuple[TopicPartition, ...]) -> tuple[Offsets, Offsets]:
-    """First and last + 1 offset of each partition; with `failOnDataLoss` the log itself has checked them."""
+    """First and last + 1 offset of each partition. With `failOnDataLoss` the log has already checked them."""
     starts = opened.resolve(options.starting, partitions)
     ends = opened.resolve(options.ending, partitions)
     if options.fail_on_data_loss:
         return starts, ends
     bounds = opened.bounds(partitions)
     for tp in partitions:
-        _tell_losses(tp, starts[tp], ends[tp], bounds[tp])
+        _log_losses(tp, starts[tp], ends[tp], bounds[tp])
     return (
         {tp: max(start, bounds[tp].beginning) for tp, start in starts.items()},
         {tp: min(end, bounds[tp].end) for tp, end in ends.items()},
     )
 
 
-def _tell_losses(tp: TopicPartition, start: int, end: int, bounds: Bounds) -> None:
-    # asked for      |====================|
+def _log_losses(tp: TopicPartition, start: int, end: int, bounds: Bounds) -> None:
+    # requested      |====================|
     # log                 |=========|
     # lost           |====|         |=====|
     for lost, until in ((start, min(end, bounds.beginning)), (max(start, bounds.end), end)):

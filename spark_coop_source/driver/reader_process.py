@@ -1,14 +1,15 @@
-"""What lives in the reader process beside the driver: connections, the heartbeat thread, the end of the process.
+"""The reader process beside the driver: its connections, its heartbeat thread, and its end.
 
-However the process ends, Spark's runner calls `stop()`, and the member leaves its group:
+The process can end in three ways. In each, Spark's runner calls `stop()`, and the member leaves its group:
 
     query.stop()   SIGTERM, twice; `exit_on_sigterm` turns the first into SystemExit
     the JVM dies   the runner's input ends (EOFError); in a call, the heartbeat thread sends SIGTERM
     Ctrl-C         KeyboardInterrupt
 
 `query.stop()` may also end the input just before its SIGTERM. So no signal interrupts a leave.
+
 Tasks of a dead JVM may still write. A leave is safe nevertheless: it keeps ranges with an unconfirmed slice until the
-lease ends. After a SIGKILL of this process all its ranges wait for that.
+lease ends. After a SIGKILL of this process all its ranges wait until the lease ends.
 """
 
 import os
@@ -23,7 +24,7 @@ from typing import Protocol
 from coordinator.clock import BootClock
 from coordinator.errors import MissingOptionError
 from coordinator.kafka.connection import servers_of
-from coordinator.member.limits import Limits
+from coordinator.member.decision import Limits
 from coordinator.member.service import Service
 from coordinator.member.standalone import Standalone
 from coordinator.plan.packing import Task
@@ -45,31 +46,31 @@ from spark_coop_source.telemetry.report import ReportTo
 
 
 class Session(Protocol):
-    """What a stream reader asks, with a group or without."""
+    """The calls of a stream reader, with a group or without."""
 
     def initial(self) -> StreamOffset:
         """The offset before the first batch."""
 
     def set_targets(self) -> None:
-        """AvailableNow: end where the log ends now."""
+        """AvailableNow: fix the current log ends as the targets of this run."""
 
     def next_offset(self, start: StreamOffset, limits: Limits) -> StreamOffset | None:
         """The end of the next batch; None if there is nothing to do."""
 
     def tasks(self, end: StreamOffset) -> tuple[Task, ...]:
-        """The tasks of a batch, with the part of it that may be read."""
+        """The tasks of a batch, with the slices that may be read."""
 
     def report_to(self, slices: Iterable[Slice]) -> ReportTo | None:
-        """Where the tasks that read `slices` tell what they cost, if anybody wants to know."""
+        """The address for cost reports of the tasks that read `slices`; None if no reports are wanted."""
 
     def log_ends(self) -> Mapping[TopicPartition, int]:
         """The log ends at the last look."""
 
     def lanes(self) -> LanesTold:
-        """The lanes of the last plan, if anybody looked at them."""
+        """The lanes of the last plan, if they were recorded."""
 
     def close(self) -> None:
-        """Give back what is held."""
+        """Release ranges and close connections."""
 
 
 def exit_on_sigterm() -> None:
@@ -129,7 +130,7 @@ class GroupSession:
         )
 
     def initial(self) -> StreamOffset:
-        """A constant; the group's first positions exist when it returns."""
+        """A constant offset. First positions of the group exist when it returns."""
         self._ready()
         self._service.first_positions()
         return StreamOffset(self._group)
@@ -190,7 +191,7 @@ class GroupSession:
             self._service.heartbeat()
 
     def _reports(self) -> Iterator[SliceCost]:
-        """Reports that have come, taken when they are read: both threads take them, and the inbox keeps their order."""
+        """New reports, taken one by one. Both threads call this, and the inbox keeps the order of reports."""
         yield from self._telemetry.take()
 
 
@@ -207,12 +208,12 @@ class StandaloneSession:
         self._kafka = kafka_log(options)
         self._telemetry = TelemetryReceiver(servers_of(options.kafka).split(","), options.function_concurrency)
         self._standalone = Standalone(
+            standalone_settings(options),
             options.subscription,
             options.starting,
             cutting(options),
             log=self._kafka,
             clock=BootClock(),
-            settings=standalone_settings(options),
         )
         self.initial = self._standalone.initial
         self.set_targets = self._standalone.set_targets
@@ -224,7 +225,7 @@ class StandaloneSession:
         return self._telemetry.report_to(slices)
 
     def lanes(self) -> LanesTold:
-        """Nobody looks at them: they are told to groups."""
+        """No lanes: only groups report them."""
         return LanesTold()
 
     def next_offset(self, start: StreamOffset, limits: Limits) -> StreamOffset | None:

@@ -1,8 +1,7 @@
-"""The stream reader of options that are refused: it says so when Spark first asks it something.
+"""The stream reader of invalid options: its first call raises the error.
 
-Spark's runner stumbles over an error that making a reader raises, and ends the message with a fault of its own
-(UnboundLocalError); what a call raises is shown as it is. Runs in the reader process; imports nothing that a
-process may lack.
+If the construction of a reader raises, Spark's runner ends the message with a fault of its own (UnboundLocalError). It
+shows an error of a call unchanged. Runs in the reader process; imports nothing that a process may lack.
 """
 
 from typing import Any, NoReturn
@@ -14,7 +13,7 @@ from coordinator.errors import CoopKafkaError
 
 
 class RefusedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Raises the error in whichever call comes first: of a new query, of a restart, of AvailableNow."""
+    """Raises the error in the first call: of a new query, of a restart, of AvailableNow."""
 
     def __init__(self, error: CoopKafkaError) -> None:
         self._error = error

@@ -1,17 +1,17 @@
-"""Spark's streaming calls, turned into the coordinator's. Owns no rule.
+"""Spark's streaming calls, translated to the coordinator's. Contains no rule.
 
-Spark's order of calls for one batch, and what each becomes:
+Spark's order of calls for one batch, and the coordinator's action:
 
-    initialOffset()              a constant; first positions are written where there are none
+    initialOffset()              a constant; writes first positions where there are none
     latestOffset(start, limit)   start is sink-complete: commit it, plan the next batch
         -> Spark writes the answer to its WAL
     partitions(start, end)       authorise `end`, pack its slices into input partitions
     read(partition)              on executors, which get a `TaskReader` instead
     stop()                       leave
 
-Runs in the reader process that Spark starts beside the driver (`python_streaming_source_runner`),
-one for each `load()`. Constructed several times, also where it never runs: everything opens lazily, and what speaks
-to Kafka and Redis is imported then.
+Runs in the reader process that Spark starts beside the driver (`python_streaming_source_runner`), one for each
+`load()`. Spark also constructs readers that never run. So the reader connects, and imports the clients of Kafka and
+Redis, at its first call.
 """
 
 import gc
@@ -28,7 +28,7 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
-from coordinator.member.limits import Limits
+from coordinator.member.decision import Limits
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.reports.progress_report import behind_latest, lanes_report
 from spark_coop_source.driver.tasks import deadline, input_partitions
@@ -49,7 +49,7 @@ NO_LIMIT = 2**63 - 1
 """Rows of a batch where no option bounds them."""
 
 GARBAGE = 100_000
-"""Objects to come until Python looks for cycles among them: a plan of 10,000 lanes makes fewer, and no cycles."""
+"""New objects between two garbage collections. A plan of 10,000 lanes makes fewer, and no cycles."""
 
 
 class CoopKafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -62,13 +62,13 @@ class CoopKafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
         self._planned: tuple[dict[str, Any], StreamOffset] | None = None
 
     def initialOffset(self) -> dict[str, Any]:
-        """Where a new query begins: a constant for a group, the resolved offsets in standalone mode."""
+        """The start of a new query: a constant for a group, the resolved offsets in standalone mode."""
         return self._open().initial().to_json()
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        """The limit that the options name; both bounds are applied whichever of them Spark passes back.
+        """The limit that the options name. Both bounds apply, whichever of them Spark passes back.
 
-        Never `ReadAllAvailable`: Spark passes that for `Trigger.Once` alone, whatever is returned here.
+        Never `ReadAllAvailable`: Spark passes that for `Trigger.Once` alone, whatever this method returns.
         """
         if self._options.max_offsets_per_trigger is not None:
             return ReadMaxRows(self._options.max_offsets_per_trigger)
@@ -77,7 +77,7 @@ class CoopKafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
         return ReadMaxRows(NO_LIMIT)
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """This run ends where the log ends now."""
+        """AvailableNow: this run ends at the current log ends."""
         self._open().set_targets()
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
@@ -97,8 +97,8 @@ class CoopKafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
         for tp, end in sorted(ends.items()):
             report.setdefault(tp.topic, {})[str(tp.partition)] = end
         behind = behind_latest(self._planned[1], ends) if self._planned else {}
-        told = behind | lanes_report(self._session.lanes())
-        return report | ({"#": told} if told else {}) or None
+        state = behind | lanes_report(self._session.lanes())
+        return report | ({"#": state} if state else {}) or None
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[SlicePartition]:
         """The input partitions of the batch that ends at `end`; `start` is not needed (rule: self-contained-offset)."""
@@ -115,7 +115,7 @@ class CoopKafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
         """Nothing: Spark calls it late, never for the last batch. `latestOffset` commits (rule: commit-before-plan)."""
 
     def stop(self) -> None:
-        """Leave the group, free what is confirmed."""
+        """Leave the group, and release the confirmed ranges."""
         if self._session:
             self._session.close()
 
@@ -127,12 +127,12 @@ class CoopKafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
             self._session = made(self._options)
             for notice in self._options.notices:
                 log.warning("%s", notice)
-            gc.freeze()  # modules live as long as the process: a plan of many lanes must not have them looked at again
+            gc.freeze()  # modules live as long as the process: no collection need visit them again
             gc.set_threshold(GARBAGE, 10, 10)
         return self._session
 
     def _parsed(self, offset: dict[str, Any]) -> StreamOffset:
-        """The value of an offset: mostly of the one just planned, which is then not parsed again."""
+        """The value of an offset. It is mostly the last planned offset, which needs no parsing."""
         if self._planned and self._planned[0] == offset:
             return self._planned[1]
         return StreamOffset.from_json(offset)

@@ -15,7 +15,7 @@ from spark_coop_source.telemetry.report import ReportTo
 def input_partitions(
     options: SourceOptions, tasks: Iterable[Task], report: ReportTo | None = None, *, deadline_ms: int | None = None
 ) -> list[SlicePartition]:
-    """The input partitions of a batch; what several of its tasks read, they may fetch together."""
+    """The input partitions of a batch. Tasks that need the same stretch may fetch it together."""
     packed = tuple(tasks)
     shared = shared_stretches(packed) if options.cache_bytes else {}
     batch = uuid.uuid4().hex
@@ -37,9 +37,10 @@ def input_partitions(
 
 
 def deadline(options: SourceOptions) -> int | None:
-    """When a task of a batch that is authorised now may begin at the latest (rule: task-deadline), in ms since 1970.
+    """The latest start of a task of a batch that is authorised now, in ms since 1970 (rule: task-deadline).
 
-    The longest batch and one session, for clocks may differ; none without a group, where nobody else can own anything.
+    The longest batch plus one session, because clocks may differ. None without a group: no other member can own its
+    ranges.
     """
     if options.standalone:
         return None

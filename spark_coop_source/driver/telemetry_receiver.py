@@ -19,7 +19,7 @@ from spark_coop_source.telemetry.report import MOST_BYTES, ReportTo, decoded
 
 log = logging.getLogger(__name__)
 
-_BUFFER = 4 * 1024 * 1024  # or what the system allows: the reports of many small slices come at once
+_BUFFER = 4 * 1024 * 1024  # or the system's limit: the reports of many small slices come at once
 
 
 class TelemetryReceiver:
@@ -91,9 +91,9 @@ class TelemetryReceiver:
 
 
 def announced(towards: Iterable[str]) -> tuple[str, socket.AddressFamily]:
-    """The address of this host that others reach it by: Spark's own choice, or the one that leads to a server.
+    """An address at which others reach this host: Spark's own choice, or the address on the route to a server.
 
-    Asks the routing table; nothing is sent. Raises `OSError` if no server's name can be resolved.
+    Asks the routing table and sends nothing. Raises `OSError` if it can resolve no server's name.
     """
     chosen = os.environ.get("SPARK_LOCAL_IP")
     places = [(chosen, "9")] if chosen else [_split(server) for server in towards]

@@ -1,6 +1,6 @@
 """Decides which reports count: for each slice of the last plans, the newest report of the newest attempt.
 
-Clamps what a report claims to what is possible. Pure: no socket, no clock. Not for two threads at once.
+Clamps the values of a report to the possible range. Pure: no socket, no clock. Not for two threads at once.
 """
 
 from collections import OrderedDict
@@ -21,7 +21,7 @@ class _Plan:
 
     slices: frozenset[Slice]
     began_ms: float
-    heard: dict[Slice, Report] = field(default_factory=dict)
+    newest: dict[Slice, Report] = field(default_factory=dict)
     handed_ms: dict[Slice, float] = field(default_factory=dict)  # when the first report came that records go to Spark
 
 
@@ -50,10 +50,10 @@ class LatestReports:
         """Count a report if its slice is planned here and it is newer than the one before."""
         plan = self._plans.get(report.plan)
         of = report.cost.slice
-        if plan is not None and of in plan.slices and _is_news(report, plan.heard.get(of)):
-            plan.heard[of] = report
+        if plan is not None and of in plan.slices and _is_news(report, plan.newest.get(of)):
+            plan.newest[of] = report
             after_ms = now_ms - plan.began_ms
-            if report.cost.handed_ms is not None:  # by the task's clock, which began later
+            if report.cost.handed_ms is not None:  # by the task's clock, which started later
                 plan.handed_ms.setdefault(of, after_ms)
             cost = report.cost.clamped(after_ms, self._concurrency)
             self._news[of] = replace(cost, handed_ms=plan.handed_ms.get(of))
@@ -65,7 +65,7 @@ class LatestReports:
 
 
 def _is_news(report: Report, before: Report | None) -> bool:
-    """Whether a report counts: a later one of the newest attempt, or the first by which any attempt has finished.
+    """Whether a report counts: a later one of the newest attempt, or the first that any attempt has finished.
 
     Two attempts may run at once: Spark speculates, or the executor of an abandoned attempt is still alive.
     """

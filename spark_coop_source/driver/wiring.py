@@ -1,10 +1,10 @@
-"""From options to the coordinator's values: the one place where the two meet. Driver side; does no IO."""
+"""Translates options to the coordinator's values. No other module knows both. Driver side; does no IO."""
 
 from coordinator.assignment.ownership_listener import OwnershipListener, listener
 from coordinator.assignors import registry
 from coordinator.kafka.log import KafkaLog
 from coordinator.plan.planning import Cutting
-from coordinator.settings import GroupSettings, StandaloneSettings
+from coordinator.settings import GroupSettings
 from spark_coop_source.options.options import SourceOptions
 
 
@@ -19,20 +19,21 @@ def kafka_log(options: SourceOptions) -> KafkaLog:
 
 
 def cutting(options: SourceOptions) -> Cutting:
-    """How finely these options cut."""
+    """The limits on lanes and tasks in these options."""
     return Cutting(options.slots, options.lanes, options.min_partitions, options.max_records_per_partition)
 
 
 def member_fields(options: SourceOptions) -> dict[str, str]:
-    """What a member says of itself that users chose: its rack and labels."""
+    """The member's fields that users choose: its rack and labels."""
     rack = options.kafka.get("client_rack")
     labels = {f"label.{name}": value for name, value in options.labels.items()}
     return labels if rack is None else {"rack": str(rack)} | labels
 
 
-def standalone_settings(options: SourceOptions) -> StandaloneSettings:
+def standalone_settings(options: SourceOptions) -> GroupSettings:
     """The settings of a query without a group."""
-    return StandaloneSettings(
+    return GroupSettings(
+        "",
         fail_on_data_loss=options.fail_on_data_loss,
         batch_budget_ms=options.batch_budget_ms,
         max_lead_ms=options.max_lead_ms,

@@ -1,1 +1,1 @@
-"""Raw record batches from Kafka, by consumers that are kept between tasks."""
+"""Fetches raw record batches from Kafka, with consumers that stay open between tasks."""

@@ -1,9 +1,9 @@
-"""Works ahead in a thread: what comes next is made while what came before is used.
+"""Works ahead in a thread: it makes the next items while the caller uses an item.
 
     thread    |=a=|=b=|=c=|     |=d=|         at most `DEPTH` ahead
-    caller        |==use a==|==use b==|==     handing over to the JVM, or the user's function
+    caller        |==use a==|==use b==|==     output to the JVM, or the user's function
 
-Knows iterators; nothing of what they give. Runs in executor workers.
+Knows iterators; nothing of their items. Runs in executor workers.
 """
 
 from collections import deque
@@ -15,13 +15,13 @@ from typing import TypeVar
 Item = TypeVar("Item")
 
 DEPTH = 2
-"""Items that are made, or being made, while one is used."""
+"""Most items finished or in work while the caller uses one."""
 
 
 def ahead(making: Callable[[Callable[[], bool]], Generator[Item, None, None]]) -> Iterator[Item]:
-    """What `making` yields, in order, made in one thread of its own, which has ended when this ends or is closed.
+    """The items of `making`, in order, made in a separate thread, which ends with this iterator.
 
-    `making` is given a function that tells when no more is wanted. Raises what it raises, after all that came before.
+    `making` gets a function that returns True when no more items are wanted. Its error is raised after its items.
     """
     stopped = Event()
     items = making(stopped.is_set)

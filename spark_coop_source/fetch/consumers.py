@@ -1,7 +1,7 @@
 """Kafka consumers of one Python worker, kept open from task to task.
 
-Connecting costs more than a small batch, and Spark's workers outlive their tasks. Knows how a
-consumer is opened for reading given offsets; nothing of which offsets.
+A connection costs more than a small batch, and Spark's workers outlive their tasks. Knows how to open a consumer for
+given offsets; nothing of the choice of offsets.
 """
 
 import atexit
@@ -21,13 +21,13 @@ from coordinator.subscription import TopicPartition
 from spark_coop_source.fetch import large_reads, raw_batches
 
 MOST_IDLE = 4
-"""Consumers kept while no task uses them: one for each set of client settings, so rarely more than one."""
+"""Most idle consumers: one for each set of client settings, so rarely more than one."""
 
 IDLE_S = 60.0
 """A consumer that was idle for longer is not used again.
 
-The broker closes idle connections after some minutes, and so may what lies between; kafka-python then
-asked nobody for 20 seconds and more. A new connection costs a fraction of a second.
+The broker closes idle connections after some minutes, and so may network devices on the way. After that, kafka-python
+waited 20 seconds and more. A new connection costs a fraction of a second.
 """
 
 OURS: Mapping[str, object] = {
@@ -36,7 +36,7 @@ OURS: Mapping[str, object] = {
     "auto_offset_reset": "none",
     "allow_auto_create_topics": False,
 }
-"""What the promises rest on: positions are ours alone, and an offset that is gone is never replaced in silence."""
+"""Settings that the promises need: only this project sets positions, and no offset is replaced silently."""
 
 UNLESS_SET: Mapping[str, object] = {
     "max_poll_records": 65_536,
@@ -44,35 +44,35 @@ UNLESS_SET: Mapping[str, object] = {
     "max_partition_fetch_bytes": 4 * 1024 * 1024,
     "reconnect_backoff_max_ms": 1_000,
 }
-"""Better defaults for reading offsets that are known to be there, by a task that others wait for.
+"""Better defaults to read known offsets, in a task that others wait for.
 
 Answers of 4 MB instead of 1 MB took a third off the CPU time of reading (records of 100 bytes, no codec).
 
-kafka-python asks ahead for what follows a range, and while such a question waits at the end of the
-log no other partition of that broker is fetched: so it must not wait long.
+kafka-python requests the records after a range ahead of time. While that request waits at the end of the log, no other
+partition of the same broker is fetched. So it must not wait long.
 """
 
-_idle: OrderedDict[bytes, tuple[KafkaConsumer, float]] = OrderedDict()  # with the time it was given back
+_idle: OrderedDict[bytes, tuple[KafkaConsumer, float]] = OrderedDict()  # with the time of its return
 
 
 MOST_UNFILTERED = 100 * 1024 * 1024
-"""Bytes that a task may hold of what it has fetched, unless it is told otherwise."""
+"""Default for the bytes that a task may hold fetched."""
 
 
 def answer_bytes(most_unfiltered: int) -> int:
-    """How large an answer, or what is decoded of it at a time, may be.
+    """Most bytes of one answer, and of the part of it that is decoded at a time.
 
-    A task holds the answer in work, the next one, which kafka-python asks for ahead, and copies of parts of both.
+    A task holds the answer in work, the next one, which kafka-python requests ahead, and copies of parts of both.
     """
     return most_unfiltered // 4
 
 
 LEAST_RECORD_BYTES = 16 * 1024 * 1024
-"""Of a record that was compressed, however little a task may hold unfiltered."""
+"""Least limit for a compressed record, however small the limit of a task."""
 
 
 def record_bytes(most_unfiltered: int) -> int:
-    """How large a record may be that was compressed: it is decoded as a whole."""
+    """Most bytes of a compressed record: it is decoded whole."""
     return max(most_unfiltered, LEAST_RECORD_BYTES)
 
 
@@ -80,12 +80,12 @@ def record_bytes(most_unfiltered: int) -> int:
 def borrowed(
     kafka: Mapping[str, object], partitions: Iterable[TopicPartition], most_unfiltered: int = MOST_UNFILTERED
 ) -> Iterator[KafkaConsumer]:
-    """A consumer with these settings, nobody else's while it is borrowed; after an error it is closed.
+    """A consumer with these settings. Its borrower alone uses it; after an error it is closed.
 
-    It is assigned to `partitions`, so that their leaders are learned in one request (for one topic
-    after another each would take kafka-python 100 ms); it has no position in them yet.
+    It is assigned to `partitions`, so that one request gets all their leaders. For one topic after another,
+    kafka-python would take 100 ms each. It has no position in them yet.
     """
-    key = pickle.dumps((sorted(kafka.items()), most_unfiltered))  # not repr, which hides what differs: passwords
+    key = pickle.dumps((sorted(kafka.items()), most_unfiltered))  # not repr, which hides passwords
     consumer = _fresh(key) or _opened(kafka, most_unfiltered)
     try:
         consumer.assign([KafkaTopicPartition(*tp) for tp in partitions])
@@ -93,7 +93,7 @@ def borrowed(
     except Exception:
         consumer.close()
         raise
-    except GeneratorExit:  # the task ended early, as under a LIMIT; the consumer is sound
+    except GeneratorExit:  # the task ended early, as under a LIMIT; the consumer is usable
         _keep(key, consumer)
         raise
     _keep(key, consumer)
@@ -109,7 +109,7 @@ atexit.register(close_idle)
 
 
 def _fresh(key: bytes) -> KafkaConsumer | None:
-    """The idle consumer of these settings, if its connections can be trusted still."""
+    """The idle consumer of these settings, if it was not idle for too long."""
     consumer, since = _idle.pop(key, (None, 0.0))
     if consumer is not None and monotonic() - since > IDLE_S:
         consumer.close()

@@ -2,13 +2,15 @@
 
 The life of a stretch [start, until):
 
-1. The consumer seeks to `start`; after each poll its *position* says how far the log has been read.
-2. A stretch ends when the position reaches `until`, whether or not a record was there: compaction
-   and transaction markers leave holes, also at its end.
-3. No progress for a while: does the topic still exist? If the log holds what is waited for, the consumer
-   begins again. For `poll_timeout_ms`: is the log as long as the stretch says? If so, it is a `FetchTimeoutError`.
-4. Offsets that Kafka no longer has are a `DataLossError`, those that would take too much memory a
-   `BatchTooLargeError`; without `failOnDataLoss` both are skipped and logged.
+1. The consumer seeks to `start`. After each poll its *position* is the end of the log that it has read.
+2. A stretch ends when the position reaches `until`, with or without a record there. Compaction and transaction markers
+   leave holes, also at its end.
+3. After a short time without progress, it checks whether the topic still exists. If the log has the next offset, the
+   consumer starts again.
+4. After `poll_timeout_ms` without progress, it checks whether the log reaches the end of the stretch. If so, it raises
+   a `FetchTimeoutError`.
+5. Offsets that Kafka no longer has are a `DataLossError`; those that would take too much memory are a
+   `BatchTooLargeError`. Without `failOnDataLoss` it skips and logs both.
 
 Runs in executor workers. Knows Kafka and offsets; nothing of lanes, hashes, Arrow or Spark.
 """
@@ -55,17 +57,17 @@ from spark_coop_source.fetch.several import FIRST_POLL, POLL_MS, Begun
 log = logging.getLogger(__name__)
 
 STALL_S = 1.0
-"""Without progress for so long, Kafka is asked whether the topic is still there; then at doubling intervals."""
+"""After this time without progress, it asks Kafka whether the topic still exists; then at doubling intervals."""
 
 BEGIN_AGAIN_S = 5.0
-"""Without progress for so long, though the log goes on, the consumer forgets what it knows of the partition: very
-rarely kafka-python does not ask for it any more."""
+"""After this time without progress, although the log goes on, the consumer drops its state of the partition. Very
+rarely kafka-python stops to request it."""
 
 EVERY_BATCH = 100_000
-"""Record batches of a poll: all that came with an answer, for they are in memory, so that the next is asked for."""
+"""Most record batches of a poll: all of an answer. They are in memory, and then kafka-python requests the next one."""
 
 CHUNK_BYTES = 4 * 1024 * 1024
-"""About what a chunk may hold; records are larger in memory than on the wire when they were compressed.
+"""About the size of a chunk. Records are larger in memory than on the wire if they were compressed.
 
 The more record batches are decoded together, the less each costs; but a few chunks should fit into a processor's cache.
 """
@@ -75,13 +77,13 @@ REMEDY = "set failOnDataLoss=false to go on with what is left; to keep records l
 
 @dataclass(frozen=True, slots=True)
 class FetchSettings:
-    """How to read: the client's settings, how long to wait for a record, what to do when records are gone."""
+    """How to read: the client's settings, the longest wait for a record, the action on lost records."""
 
     kafka: Mapping[str, object]
     poll_timeout_ms: int
     fail_on_data_loss: bool
     chunk_bytes: int = CHUNK_BYTES  # at most; a single record may be larger
-    sizes: Sizes = UNBOUNDED  # of a batch that was compressed, and of a record in it
+    sizes: Sizes = UNBOUNDED  # limits of a compressed batch, and of a record in it
 
 
 def fetch(
@@ -92,16 +94,16 @@ def fetch(
     stopped: Callable[[], bool] = lambda: False,
     begun: Begun | None = None,
 ) -> Iterator[Chunk]:
-    """The records of `stretch` that Kafka still has, in offset order; transaction markers are no records.
+    """The records of `stretch` that Kafka still has, in offset order, without transaction markers.
 
-    Under `isolation_level=read_committed` records of aborted transactions are none either. What has `begun` of the
-    stretch is not asked for again; for the rest the consumer is assigned to `tp`, whatever it was assigned to before.
-    Ends early once `stopped`.
+    Under `isolation_level=read_committed` also without records of aborted transactions. `begun` has the first records
+    of the stretch, which are not requested again. For the rest it assigns the consumer to `tp` alone. Ends early once
+    `stopped` returns True.
 
     Raises:
-        DataLossError: offsets are gone and `fail_on_data_loss` says that this matters.
-        BatchTooLargeError: a batch exceeds `settings.sizes`, and `fail_on_data_loss` says that this matters.
-        FetchTimeoutError: nothing came for `poll_timeout_ms` (the time between two chunks does not count).
+        DataLossError: offsets are lost, and `fail_on_data_loss` is set.
+        BatchTooLargeError: a batch exceeds `settings.sizes`, and `fail_on_data_loss` is set.
+        FetchTimeoutError: no progress for `poll_timeout_ms` (the time between two chunks does not count).
         LogError: Kafka refuses, or a record cannot be decoded; one of its subclasses where it fits.
     """
     return _Stretch(consumer, tp, stretch, settings).read(stopped, begun)
@@ -155,7 +157,7 @@ class _Stretch:
             return
         except LogTruncationError as error:
             self._report_loss(f"{self._tp}: the log was cut before offset {self._position} ({said(error)})")
-            self._consumer.seek(self._at, self._position)  # records polled with the error are polled again
+            self._consumer.seek(self._at, self._position)  # a new poll returns the records that came with the error
             return
         except Exception as error:
             raise self._explained(error) from error
@@ -167,20 +169,20 @@ class _Stretch:
         self._position = position
 
     def _polled(self) -> list[ConsumerRecord]:
-        """What has come; what follows within the stretch is asked for, so that it comes while this is decoded.
+        """The records of a poll. It also requests the next records of the stretch, which then come during decoding.
 
-        kafka-python asks ahead only if a poll finds what it gives, and not if it has to wait for it.
+        kafka-python requests ahead only if a poll returns records at once, and not if the poll has to wait.
         """
         records: list[ConsumerRecord] = self._consumer.poll(POLL_MS, self._next_poll).get(self._at, [])
         if records and self._consumer.position(self._at) < self._until:
             try:
                 records += self._consumer.poll(0, self._next_poll).get(self._at, [])
-            except MessageSetTooLargeError:  # met again, with nothing before it
+            except MessageSetTooLargeError:  # the next poll raises it again, with nothing before it
                 self._consumer.seek(self._at, records[-1].offset + 1)
         return records
 
     def _wanted(self, records: Sequence[ConsumerRecord]) -> Iterator[Chunk]:
-        """What of a poll lies within the stretch; the position moves chunk by chunk."""
+        """The chunks of a poll within the stretch; the position moves chunk by chunk."""
         try:
             for polled in self._columns(records):
                 for chunk in polled.between(self._position, self._until).split(self._most):
@@ -196,7 +198,7 @@ class _Stretch:
             raise self._explained(error) from error
 
     def _columns(self, records: Sequence[ConsumerRecord]) -> Iterator[Chunk]:
-        """A poll's record batches are decoded as they are asked for; records it learns from, how many to poll next."""
+        """Decodes the record batches of a poll on demand. From records it computes the size of the next poll."""
         for raw, same in groupby(records, lambda record: isinstance(record.value, RawBatch)):
             if raw:
                 batches = (record.value for record in same)
@@ -217,7 +219,7 @@ class _Stretch:
         self._next_look = self._last_progress + STALL_S
 
     def _stalled(self) -> None:
-        """Nothing new: time to look why, or to give up."""
+        """Nothing new: look for the reason, or stop with an error."""
         now = monotonic()
         waited = now - self._last_progress
         if waited * 1000 >= self._settings.poll_timeout_ms:
@@ -241,7 +243,7 @@ class _Stretch:
             )
 
     def _bounds(self) -> Bounds | None:
-        """What the log holds now; None, and nothing of the stretch is left, if the partition is gone."""
+        """The bounds of the log now. If the partition is gone, None, and the stretch is over."""
         kafka_log = KafkaLog(self._settings.kafka, retries=2, retry_interval_ms=500)
         try:
             kafka_log.topics(Topics((self._tp.topic,)))
@@ -256,7 +258,7 @@ class _Stretch:
         # stretch      |=============|
         # log             |---------------      goes on at its beginning
         # log   ------|                         nothing is left
-        # log      -----------                  it came back meanwhile: goes on where it was
+        # log      -----------                  it came back meanwhile: goes on at the same position
         if bounds is None:
             return
         if self._position < bounds.beginning:
@@ -267,7 +269,7 @@ class _Stretch:
             self._consumer.seek(self._at, self._position)
 
     def _pass_over(self, too_large: TooLarge) -> None:
-        """What is too large and lies within the stretch is an error, or skipped."""
+        """Offsets that are too large and within the stretch: an error, or a skip."""
         start, until = max(self._position, too_large.start), min(too_large.until, self._until)
         if start >= until:
             return
@@ -275,7 +277,7 @@ class _Stretch:
         if self._settings.fail_on_data_loss:
             raise error
         count = until - start
-        log.warning("%s: %s; skipped %d offsets, as failOnDataLoss=false says", error.name, error.what, count)
+        log.warning("%s: %s; skipped %d offsets, because failOnDataLoss=false", error.name, error.what, count)
         self._position = until
         self._moved()
 
@@ -287,7 +289,7 @@ class _Stretch:
     def _report_loss(self, what: str) -> None:
         if self._settings.fail_on_data_loss:
             raise DataLossError(what, REMEDY)
-        log.warning("%s: %s; skipped, as failOnDataLoss=false says", DataLossError.name, what)
+        log.warning("%s: %s; skipped, because failOnDataLoss=false", DataLossError.name, what)
 
     def _explained(self, error: Exception) -> CoopKafkaError:
         what = f"the records of {self._tp} from offset {self._position}"

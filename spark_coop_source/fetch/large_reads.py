@@ -1,7 +1,8 @@
-"""Lets kafka-python take what has come from a broker in large pieces; by itself it takes 4 KiB at a time.
+"""Lets kafka-python read from a broker in large pieces instead of 4 KiB.
 
-Half of the CPU time of fetching went to those calls, and to joining what they gave. `_build_transport` and `_sock`
-are private names of kafka-python: where they are not as they were, nothing is changed and fetching is slower.
+With 4 KiB, half of the CPU time of fetching goes to these calls, and to the join of their results. `_build_transport`
+and `_sock` are private names of kafka-python. If another version lacks them, `install` changes nothing, and fetching is
+slower.
 """
 
 import logging
@@ -15,14 +16,14 @@ from kafka import KafkaConsumer
 log = logging.getLogger(__name__)
 
 READ_BYTES = 1024 * 1024
-"""Of one read. Larger answers come in several, so that memory of this size is used again and again."""
+"""Bytes of one read. Larger answers come in several reads, which use the same memory again."""
 
 TLS_BYTES = 16 * 1024
-"""The most that one read of an encrypted connection gives."""
+"""Most bytes of one read of an encrypted connection."""
 
 
 class LargeReads:
-    """A socket whose `recv` gives more than it is asked for; all else is the socket's."""
+    """A socket whose `recv` returns more than requested; all else is the socket's."""
 
     def __init__(self, sock: Any) -> None:
         self._sock = sock
@@ -34,10 +35,10 @@ class LargeReads:
         return getattr(self._sock, name)
 
     def recv(self, size: int) -> bytes:
-        """What has come; each second call says that nothing is left.
+        """The received bytes; each second call reports that no bytes are left.
 
-        kafka-python calls until then, and joins. What is left is told again by the selector, but what OpenSSL
-        has decrypted is not: there every call gives what there is.
+        kafka-python calls until then, and joins the results. The selector reports a socket with more bytes again. But
+        it does not see bytes that OpenSSL has decrypted, so on encrypted connections every call returns them all.
         """
         if self._has_given and not self._encrypted:
             self._has_given = False
@@ -48,7 +49,7 @@ class LargeReads:
 
 
 def install(consumer: KafkaConsumer) -> bool:
-    """Have the connections that `consumer` opens from now on read in large pieces; False if it cannot be."""
+    """Let connections that `consumer` opens from now on read large pieces; False if kafka-python does not allow it."""
     manager = getattr(consumer, "_manager", None)
     build: Callable[..., Awaitable[Any]] | None = getattr(manager, "_build_transport", None)
     if build is None:

@@ -1,7 +1,7 @@
-"""Bounds what kafka-python decompresses by itself: message formats v0 and v1, which it gives record by record.
+"""Bounds kafka-python's own decompression of message formats v0 and v1, which it decodes record by record.
 
-It decompresses a message set as a whole and lists all its messages, each of which takes some 300 bytes. So a set is
-measured block by block before kafka-python sees it. Kafka has not written these formats since version 4.
+kafka-python decompresses a message set whole and lists all its messages, each about 300 bytes. So this module first
+measures a set block by block. Kafka has not written these formats since version 4.
 
     message     offset 8 | size 4 | crc 4 | magic 1 | attributes 1 | v1: time 8 | key | value = compressed messages
 
@@ -17,10 +17,10 @@ from kafka.record import default_records, legacy_records
 from spark_coop_source.decode.decompression import Payload, TooLargeError, blocks
 
 MOST_BYTES = 32 * 1024 * 1024
-"""Of a message set, decompressed."""
+"""Most bytes of a decompressed message set."""
 
 OVERHEAD, SMALLEST = 12, 14
-"""Bytes of a message before its crc; the least that can follow."""
+"""Bytes of a message before its crc, and the least number of bytes after that."""
 
 MAGIC_AT, ATTRIBUTES_AT = 16, 17
 
@@ -36,7 +36,7 @@ class MessageSetTooLargeError(Exception):
 
 
 def check(message: memoryview) -> None:
-    """Raises `MessageSetTooLargeError`, or `CorruptRecordError` for what kafka-python would list for ever."""
+    """Raises `MessageSetTooLargeError`; or `CorruptRecordError` for a set that kafka-python would list forever."""
     codec = len(message) > ATTRIBUTES_AT and message[ATTRIBUTES_AT] & 0x07
     if not codec:
         return
@@ -64,7 +64,7 @@ def _value(message: memoryview) -> memoryview:
 
 
 def whole(codec: int, payload: Payload) -> bytes:
-    """All that was compressed; raises `TooLargeError` beyond `MOST_BYTES`, before more is made."""
+    """All decompressed bytes; raises `TooLargeError` at `MOST_BYTES`, before it makes more."""
     made: list[Payload] = []
     held = 0
     for block in blocks(codec, payload, MOST_BYTES):
@@ -76,7 +76,7 @@ def whole(codec: int, payload: Payload) -> bytes:
 
 
 def bound_codecs() -> None:
-    """Let kafka-python decompress no more than `MOST_BYTES` at a time: where it decodes all formats by itself."""
+    """Bound kafka-python's decompression to `MOST_BYTES`, where it decodes all formats itself."""
     for module in (default_records, legacy_records):
         for name, codec in _CODECS.items():
             if hasattr(module, f"{name}_decode"):

@@ -1,12 +1,12 @@
-"""Lets kafka-python's consumer hand out whole record batches, still compressed, instead of records.
+"""Lets kafka-python's consumer return whole record batches, still compressed, instead of records.
 
-kafka-python's fetcher makes one `PartitionRecords` of each answer; ours differs in one thing: a batch of
-message format v2 is walked as if it held a single record, whose value is the batch. What kafka-python does
-around a record then holds for a batch: CRC check, aborted transactions, markers, position, prefetch, errors.
-Older formats still come record by record, once `older_formats` has checked what they decompress to.
+kafka-python's fetcher makes one `PartitionRecords` of each answer. Ours differs in one thing: a batch of message
+format v2 looks like a batch of one record, whose value is the batch. So kafka-python's work on a record applies to a
+batch: CRC check, aborted transactions, markers, position, prefetch, errors. Older formats still come record by record,
+after `older_formats` has checked their decompressed size.
 
-These are private names of kafka-python: `install` tries them first and leaves the consumer as it is where
-they no longer fit. Nothing here knows what is inside a batch.
+These are private names of kafka-python. `install` first tests them; if they do not fit, it leaves the consumer as it
+is. Nothing here knows the content of a batch.
 """
 
 import logging
@@ -30,8 +30,8 @@ from spark_coop_source.fetch import older_formats
 log = logging.getLogger(__name__)
 
 HEAD = struct.Struct(">qiibIhiqqqhii")
-"""Of a batch: base offset, length, leader epoch, magic, crc, attributes, last offset delta, first and largest time,
-producer id, its epoch, its sequence, number of records."""
+"""Header of a batch: base offset, length, leader epoch, magic, crc, attributes, last offset delta, first and largest
+time, producer id, its epoch, its sequence, number of records."""
 
 MAGIC_AT, ATTRIBUTES_AT = 16, 21
 
@@ -40,9 +40,9 @@ _CODEC, _APPEND_TIME, _TRANSACTIONAL, _CONTROL = 0x07, 0x08, 0x10, 0x20
 
 
 def install(consumer: KafkaConsumer) -> bool:
-    """Let `poll` give records whose `value` is a `RawBatch` and whose `offset` is the batch's last.
+    """Let `poll` return records whose `value` is a `RawBatch` and whose `offset` is the last of the batch.
 
-    False, after a warning, if this kafka-python cannot: then `poll` gives records as ever.
+    False, after a warning, if this kafka-python does not allow it: then `poll` returns plain records.
     """
     if not fits(Fetcher.PartitionRecords):
         log.warning("kafka-python %s does not hand out record batches: reading is slower", kafka.__version__)
@@ -54,7 +54,7 @@ def install(consumer: KafkaConsumer) -> bool:
 
 @cache
 def fits(partition_records: type) -> bool:
-    """Whether our subclass of `partition_records` gives a batch that kafka-python itself has built."""
+    """Whether our subclass of `partition_records` can read a batch that kafka-python itself has built."""
     try:
         builder = MemoryRecordsBuilder(magic=2, compression_type=0, batch_size=1000, offset=0)
         builder.append(timestamp=1, key=b"k", value=b"v")
@@ -78,7 +78,7 @@ def _hooked(partition_records: Any) -> type:
 
 @dataclass(frozen=True, slots=True)
 class _Batches:
-    """kafka-python's batches of one answer, those of format v2 that hold a user's records as single records."""
+    """kafka-python's batches of one answer. Batches of format v2 with a user's records become single records."""
 
     records: MemoryRecords
 
@@ -100,7 +100,7 @@ class _Batches:
 
 
 class _OneRecord:
-    """What kafka-python's fetcher looks at of a batch, read once and without copying the batch, as it would."""
+    """The fields of a batch that kafka-python's fetcher reads, parsed once, without a copy of the batch."""
 
     magic = _V2
     is_control_batch = False
@@ -127,7 +127,7 @@ class _OneRecord:
 
     def __iter__(self) -> Iterator["_Record"]:
         if not 0 <= self.count <= self.last_offset - self.base_offset + 1:
-            what = f"says it holds {self.count} records of the offsets up to {self.last_offset}"
+            what = f"declares {self.count} records of the offsets up to {self.last_offset}"
             raise CorruptRecordError(f"the batch at offset {self.base_offset} {what}")
         if self.count or len(self.wire) > HEAD.size:  # compaction may leave a batch without records
             yield _Record(self._raw(), self.last_offset, len(self.wire))
@@ -146,7 +146,7 @@ class _OneRecord:
 
 @dataclass(frozen=True, slots=True)
 class _Record:
-    """A batch that passes for a record."""
+    """A batch in the form of a record."""
 
     value: RawBatch
     offset: int
@@ -158,4 +158,4 @@ class _Record:
     headers: tuple[()] = field(default=())
 
     def validate_crc(self) -> bool:
-        return True  # that of the batch has been checked
+        return True  # the CRC of the batch has been checked

@@ -1,6 +1,6 @@
-"""The error for a batch that is too large to be decompressed: which offsets it costs, and what to do about it.
+"""The error for a batch that is too large to decompress: its offsets, and the remedy.
 
-Knows options by name; nothing of how batches are read.
+Knows options by name; nothing of the reading of batches.
 """
 
 from collections.abc import Mapping
@@ -16,9 +16,9 @@ ROOM: Mapping[Whole, str] = {
     Whole.RECORD: f"raise max.bytes.fetcher.filtering and the memory of Python workers, {_OR_SKIP}",
     Whole.MESSAGE_SET: f"have it written again with message format v2, {_OR_SKIP}",
 }
-"""What to do about each kind of what is too large."""
+"""The remedy for each kind of unit."""
 
 
 def refusal(tp: TopicPartition, offsets: OffsetRange, too_large: TooLarge) -> BatchTooLargeError:
-    """The error that names these offsets, which are those of `too_large` that somebody wants."""
+    """The error for these offsets, which are the wanted ones of `too_large`."""
     return BatchTooLargeError(f"{tp}: offsets {offsets}: {too_large.what}", ROOM[too_large.of])

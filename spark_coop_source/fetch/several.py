@@ -1,13 +1,14 @@
-"""The beginnings of several short stretches, by as few requests as may be.
+"""Fetches the beginnings of several short stretches with as few requests as possible.
 
-One after another each takes a request, and waits for the one before it that kafka-python asked ahead for what follows:
-14 ms a partition, however little is in it. Here all are asked for at once, and who is through is not asked for again.
+A stretch that is read alone costs a request. It also waits for the end of kafka-python's request ahead for the previous
+stretch. That takes 14 ms for each partition, however small. Here one round requests all stretches together, and
+leaves out those that are complete.
 
     orders-0  |==========|
-    orders-1  |==========|        what one answer holds of them
-    orders-2  |=====  ....        `fetch` goes on here, and meets again what went wrong meanwhile
+    orders-1  |==========|        the part of each in one answer
+    orders-2  |=====  ....        `fetch` goes on here, and raises any error again
 
-Runs in executor workers. Knows Kafka and offsets; nothing of what is in a record, and of no error.
+Runs in executor workers. Knows Kafka and offsets; nothing of the content of a record, and of no error.
 """
 
 import logging
@@ -25,34 +26,34 @@ from coordinator.subscription import TopicPartition
 log = logging.getLogger(__name__)
 
 SHORT = 10_000
-"""Offsets. Of a longer stretch the next answer comes while this one is decoded, if it is read alone."""
+"""Most offsets. Of a longer stretch that is read alone, the next answer comes while this one is decoded."""
 
 POLL_MS = 20
-"""One poll, between two looks at positions: kafka-python's goes on waiting when it has passed markers only."""
+"""Time of one poll, between two looks at positions: kafka-python's poll waits on after markers only."""
 
 FIRST_POLL = 100
-"""Records of a poll while it is not known how large they are, where kafka-python gives record by record."""
+"""Records of a poll while their size is unknown, where kafka-python returns record by record."""
 
 MOST_AT_ONCE = 64
-"""Stretches, however small their answers: kafka-python looks at each of them again and again."""
+"""Most stretches, however small their answers: kafka-python visits each of them again and again."""
 
 RECORD_BYTES = 1_000
-"""About what a record takes in memory besides its key and value, where they come record by record; a batch, too."""
+"""About the memory of a record, or of a batch, besides its key and value."""
 
 PATIENCE_S = 0.5
-"""Without progress for so long, each stretch goes on alone, which finds out why."""
+"""After this time without progress, each stretch goes on alone, and `fetch` looks for the reason."""
 
 
 @dataclass(slots=True)
 class Begun:
-    """What has come of one stretch: records as `poll` gives them, and the next offset to read."""
+    """The fetched beginning of one stretch: records as `poll` returns them, and the next offset to read."""
 
     position: int
     records: list[ConsumerRecord] = field(default_factory=list)
 
 
 def at_once(consumer: KafkaConsumer, most_bytes: int) -> int:
-    """How many stretches may be begun together, if one round of answers may hold `most_bytes`."""
+    """The number of stretches to begin together, if one round of answers may hold `most_bytes`."""
     fits = most_bytes // max(1, int(consumer.config["max_partition_fetch_bytes"]))
     return max(1, min(MOST_AT_ONCE, fits))
 
@@ -60,41 +61,41 @@ def at_once(consumer: KafkaConsumer, most_bytes: int) -> int:
 def begun(
     consumer: KafkaConsumer, stretches: Mapping[TopicPartition, OffsetRange], most_bytes: int
 ) -> dict[TopicPartition, Begun]:
-    """The beginning of each of `stretches`, or all of it; of none if Kafka refuses one, or its log was cut meanwhile.
+    """The beginning of each of `stretches`, or all of it. Empty if Kafka refuses one, or its log was cut meanwhile.
 
-    Asks no more when `most_bytes` are held. Leaves the consumer assigned to these partitions; raises nothing: whoever
-    reads one of them alone is told.
+    Requests no more once it holds `most_bytes`. Leaves the consumer assigned to these partitions. Raises nothing:
+    `fetch` raises the error again when it reads that partition alone.
     """
-    found = {tp: Begun(stretch.start) for tp, stretch in stretches.items()}
+    beginnings = {tp: Begun(stretch.start) for tp, stretch in stretches.items()}
     try:
-        _ask(consumer, stretches, found, most_bytes)
-    except Exception as error:  # noqa: BLE001  whatever it is, it is met again
+        _ask(consumer, stretches, beginnings, most_bytes)
+    except Exception as error:  # noqa: BLE001  `fetch` meets any error again
         log.debug("each of %s is read alone: %r", [str(tp) for tp in stretches], error)
         return {}
-    return found
+    return beginnings
 
 
 def _ask(
     consumer: KafkaConsumer,
     stretches: Mapping[TopicPartition, OffsetRange],
-    found: Mapping[TopicPartition, Begun],
+    beginnings: Mapping[TopicPartition, Begun],
     most_bytes: int,
 ) -> None:
     missing = {KafkaTopicPartition(*tp): tp for tp in stretches}
     consumer.assign(list(missing))
     for at, tp in missing.items():
-        consumer.seek(at, found[tp].position)
+        consumer.seek(at, beginnings[tp].position)
     held, last_progress = 0, monotonic()
     while missing and held < most_bytes and monotonic() - last_progress < PATIENCE_S:
         polled = consumer.poll(POLL_MS, FIRST_POLL)
         for at, tp in missing.items():
             position = consumer.position(at)
-            if position > found[tp].position:
+            if position > beginnings[tp].position:
                 last_progress = monotonic()
-                found[tp].position = position
-                found[tp].records += polled.get(at, [])
+                beginnings[tp].position = position
+                beginnings[tp].records += polled.get(at, [])
                 held += sum(map(_bytes_of, polled.get(at, [])))
-        missing = {at: tp for at, tp in missing.items() if found[tp].position < stretches[tp].until}
+        missing = {at: tp for at, tp in missing.items() if beginnings[tp].position < stretches[tp].until}
         if missing:
             consumer.assign(list(missing))
 

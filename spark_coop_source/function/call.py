@@ -1,6 +1,6 @@
-"""Calls the user's function of `mapInRead`: checks its output against its schema, and names the records in its errors.
+"""Calls the user's function of `mapInRead`. Checks its output against its schema; its errors name the records.
 
-Knows the function and its output schema; nothing of when it is called, or with which records. Runs in executor workers.
+Knows the function and its output schema; nothing of the order or the choice of calls. Runs in executor workers.
 """
 
 import traceback
@@ -16,13 +16,13 @@ from spark_coop_source.function.slice_batches import SliceBatch
 from spark_coop_source.function.user_function import IMPORT_REMEDY, UnimportableError, UserFunction, loaded
 
 RAISED = (Exception, SystemExit)
-"""What a function may raise; `sys.exit()` would end the worker, and nobody would know over which record."""
+"""Exceptions of a function that become errors. `sys.exit()` would end the worker, and not name the record."""
 
 _OURS = str(Path(__file__).parent)
 
 
 class FunctionCall:
-    """The function in this process. Its errors name topic, partition and offsets of the records it was given."""
+    """The function in this process. Its errors name topic, partition and offsets of its input records."""
 
     def __init__(self, function: Callable[..., object], schema: pa.Schema) -> None:
         self.function = function
@@ -31,7 +31,7 @@ class FunctionCall:
 
     @classmethod
     def of(cls, function: UserFunction) -> Self:
-        """Load it; raises `EnvironmentMismatchError` where that cannot be done."""
+        """Load the function; raises `EnvironmentMismatchError` if this process cannot."""
         try:
             return cls(loaded(function.text), to_arrow_schema(function.output, timezone="UTC"))
         except UnimportableError as error:
@@ -45,15 +45,15 @@ class FunctionCall:
             ) from None
 
     def on_key(self, batch: SliceBatch) -> pa.RecordBatch | None:
-        """What the function makes of one key's records; None if that is nothing. Raises `MapInReadError`."""
+        """The function's output for one key's records; None if it is empty. Raises `MapInReadError`."""
         try:
             made = self.function(batch.key, batch.records)
         except RAISED as error:
-            raise self.failure(error, batch) from None  # its frames are in the message, once
+            raise self.failure(error, batch) from None  # the message already shows the frames
         return None if made is None else self.checked(made, batch)
 
     def checked(self, made: object, batch: SliceBatch | None) -> pa.RecordBatch:
-        """What the function made, with our columns in our order. Raises `MapInReadError`."""
+        """The function's output, with our columns in our order. Raises `MapInReadError`."""
         wrong = self._wrong(made)
         if wrong or not isinstance(made, pa.RecordBatch):
             raise MapInReadError(
@@ -65,14 +65,14 @@ class FunctionCall:
         return pa.RecordBatch.from_arrays(columns, schema=self._schema)
 
     def failure(self, error: BaseException, batch: SliceBatch | None) -> MapInReadError:
-        """What the function raised, as an error that says where it was, and shows the user's own frames."""
+        """The function's exception as an error that names the records, and shows the user's own frames."""
         return MapInReadError(
             f"the function {self._name} raised {type(error).__name__}, {_where(batch)}:\n\n{_frames(error)}\n",
             "mend the function, or let it catch what it can ignore; a restarted query reads these records again",
         )
 
     def unfinished(self, batch: SliceBatch | None) -> MapInReadError:
-        """It ended, and has not asked for all its records."""
+        """The error for a function that ended before it read all its records."""
         return MapInReadError(
             f"the function {self._name} ended before it had asked for all its records, {_where(batch)}",
             "ask for every batch, since the rest would be lost; to drop a record, make no row of it",
@@ -93,7 +93,7 @@ class FunctionCall:
 
 
 def _typed(column: pa.Array, field: pa.Field) -> pa.Array:
-    """A column of nothing but None has a type of its own in Arrow."""
+    """The column in the field's type: Arrow has a separate type for a column of nothing but None."""
     return column.cast(field.type) if pa.types.is_null(column.type) else column
 
 
@@ -107,6 +107,6 @@ def _where(batch: SliceBatch | None) -> str:
 
 def _frames(error: BaseException) -> str:
     """The traceback without the frames of this project."""
-    told = traceback.TracebackException.from_exception(error)
-    told.stack = traceback.StackSummary.from_list([f for f in told.stack if not f.filename.startswith(_OURS)])
-    return "".join(told.format()).rstrip()
+    shown = traceback.TracebackException.from_exception(error)
+    shown.stack = traceback.StackSummary.from_list([f for f in shown.stack if not f.filename.startswith(_OURS)])
+    return "".join(shown.format()).rstrip()

@@ -6,13 +6,13 @@
 
 The life of a batch of one key:
 
-1. It is copied out of the batch that the task read. From here on it counts against the window.
+1. The task copies it out of its larger batch. From here on it counts against the window.
 2. It waits for the earlier batches of its key. Batches that wait for the same key become one.
 3. A thread calls the function on it.
-4. Its result is handed on. It no longer counts.
+4. The task returns its result. It no longer counts.
 
-So a slow key holds up other keys only once its waiting records fill the window. Memory is bounded by the window and
-the results of what it holds.
+So a slow key delays other keys only once its waiting records fill the window. Memory is bounded by the window and
+the results of its batches.
 
 Knows batches and threads; nothing of the function, of Arrow schemas, or of costs. Runs in executor workers.
 """
@@ -35,7 +35,7 @@ Work = Callable[[SliceBatch], pa.RecordBatch | None]
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The most that may be taken in and not yet be handed on; one batch may always be."""
+    """The most batches that are taken and not yet returned. One batch is always allowed."""
 
     rows: int = 100_000
     bytes: int = 64 * 1024 * 1024
@@ -43,7 +43,7 @@ class Window:
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """A batch that was worked on: what came of it, and how long that took by the wall clock."""
+    """A finished batch: its result, and the time of the work by the wall clock."""
 
     batch: SliceBatch
     made: pa.RecordBatch | None
@@ -51,18 +51,18 @@ class Done:
 
 
 def timed(work: Work, batch: SliceBatch) -> Done:
-    """Do the work on a batch here and now."""
+    """Work on a batch here and now."""
     began = perf_counter()
     made = work(batch)
     return Done(batch, made, (perf_counter() - began) * 1000)
 
 
 def keyed_work(batches: Iterator[SliceBatch], work: Work, concurrency: int, window: Window) -> Iterator[Done]:
-    """What was made of all batches, each key's in order, the keys in any; what waited together is one.
+    """The results of all batches, each key's in order, the keys in any. Batches of a key that wait together are joined.
 
-    `work` is called by `concurrency` threads; `batches`, which were cut by key, are taken by the caller's.
-    What `work` raises is raised here: nothing new is begun then, calls that run are waited for, so that
-    none goes on behind the back of a task that is read again.
+    `concurrency` threads call `work`; the caller's thread reads `batches`, which were cut by key. An error of `work` is
+    raised here. Then no new call begins, and running calls are awaited. So no call still runs when Spark retries the
+    task.
     """
     with closing(_Threads(work, concurrency, window)) as threads:
         for batch in batches:
@@ -76,7 +76,7 @@ def keyed_work(batches: Iterator[SliceBatch], work: Work, concurrency: int, wind
 
 @dataclass(frozen=True, slots=True)
 class _Load:
-    """What some batches count for."""
+    """The size of some batches."""
 
     batches: int
     rows: int
@@ -94,17 +94,17 @@ class _Load:
 
 
 class _Threads:
-    """The threads and what waits for them. `add`, `done` and the counts belong to the task's own thread."""
+    """The threads and their queue. Only the task's own thread uses `add`, `done` and the counts."""
 
     def __init__(self, work: Work, concurrency: int, window: Window) -> None:
         self._work = work
         self._window = window
         self._pool = ThreadPoolExecutor(concurrency, "coop-kafka-key")
         self._lock = Lock()
-        self._waiting: dict[object, list[SliceBatch]] = {}  # of every key that is worked on; guarded by the lock
+        self._waiting: dict[object, list[SliceBatch]] = {}  # of each key in work; guarded by the lock
         self._closed = False  # guarded by the lock
         self._results: SimpleQueue[tuple[_Load, Done] | BaseException] = SimpleQueue()
-        self._load = _Load(0, 0, 0)  # taken in, not yet handed on
+        self._load = _Load(0, 0, 0)  # taken, not yet returned
 
     @property
     def busy(self) -> bool:
@@ -125,7 +125,7 @@ class _Threads:
                 behind.append(batch)
 
     def done(self, *, wait: bool = False) -> Iterator[Done]:
-        """All that is done by now; with `wait`, at least one."""
+        """All finished batches; with `wait`, at least one."""
         while wait or not self._results.empty():
             result = self._results.get()
             if isinstance(result, BaseException):
@@ -144,11 +144,11 @@ class _Threads:
         try:
             load = sum(map(_Load.of, batches), _Load(0, 0, 0))
             batch = batches[0].joined(batches[1:]) if len(batches) > 1 else batches[0]
-            batches.clear()  # the pool keeps the list while the work goes on
+            batches.clear()  # the pool keeps the list during the work
             self._results.put((load, timed(self._work, batch)))
             self._go_on_behind(batch)
-        except BaseException as error:  # noqa: BLE001 - SystemExit too: nobody else would hear of it
-            self._results.put(error)  # and nothing more of this key is begun
+        except BaseException as error:  # noqa: BLE001  SystemExit too: the pool would hide it
+            self._results.put(error)  # and no more of this key starts
 
     def _go_on_behind(self, batch: SliceBatch) -> None:
         with self._lock:
@@ -159,5 +159,5 @@ class _Threads:
 
 
 def _key(batch: SliceBatch) -> object:
-    """What must be in order; a record without a key hardly ever waits for another."""
+    """The key whose batches stay in order. A record without a key gets its own, and hardly ever waits."""
     return (batch.of.topic_partition, batch.key, batch.key_hash)

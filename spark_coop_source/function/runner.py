@@ -27,50 +27,50 @@ class Listener:
         """The function has returned from a batch."""
 
 
-NOBODY = Listener()
+SILENT = Listener()
 
 
 def run(
     function: UserFunction,
     batches: Iterator[pa.RecordBatch],
     slices: Tables,
-    heard: Listener = NOBODY,
+    listener: Listener = SILENT,
     *,
     by_record: bool = False,
 ) -> Iterator[pa.RecordBatch]:
-    """What `function` makes of `batches`, each of one partition; with `by_record` keys come one record at a time.
+    """The output of `function` for `batches`, each of one partition; with `by_record` keys come one record at a time.
 
     Raises:
-        MapInReadError: the function raised, or made something else than its schema says.
-        EnvironmentMismatchError: the function cannot be loaded in this process.
+        MapInReadError: the function raised, or its output does not fit its schema.
+        EnvironmentMismatchError: this process cannot load the function.
     """
     call = FunctionCall.of(function)
     cut = (each_record if by_record else by_key) if function.per_key else by_slice
     cuts = (each for batch in batches if len(batch) for each in cut(batch, slices[partition_of(batch)]))
     if not function.per_key:
-        yield from _over_all(call, cuts, heard)
+        yield from _over_all(call, cuts, listener)
     elif by_record or function.concurrency == 1:
-        yield from _made(_one_by_one(cuts, call, heard), heard)
+        yield from _made(_one_by_one(cuts, call, listener), listener)
     else:
-        yield from _made(keyed_work(cuts, call.on_key, function.concurrency, Window()), heard)
+        yield from _made(keyed_work(cuts, call.on_key, function.concurrency, Window()), listener)
 
 
-def _one_by_one(batches: Iterator[SliceBatch], call: FunctionCall, heard: Listener) -> Iterator[Done]:
+def _one_by_one(batches: Iterator[SliceBatch], call: FunctionCall, listener: Listener) -> Iterator[Done]:
     for batch in batches:
-        heard.begins(batch)
+        listener.begins(batch)
         yield timed(call.on_key, batch)
 
 
-def _made(work: Iterator[Done], heard: Listener) -> Iterator[pa.RecordBatch]:
+def _made(work: Iterator[Done], listener: Listener) -> Iterator[pa.RecordBatch]:
     for done in work:
-        heard.worked(done)
+        listener.worked(done)
         if done.made is not None and len(done.made):
             yield done.made
 
 
-def _over_all(call: FunctionCall, batches: Iterator[SliceBatch], heard: Listener) -> Iterator[pa.RecordBatch]:
-    """As `mapInArrow`: one call, which is given an iterator and gives one."""
-    feed = _Feed(batches, heard)
+def _over_all(call: FunctionCall, batches: Iterator[SliceBatch], listener: Listener) -> Iterator[pa.RecordBatch]:
+    """As `mapInArrow`: one call, which takes an iterator and returns one."""
+    feed = _Feed(batches, listener)
     made = _steps(call, feed)
     while True:
         try:
@@ -98,19 +98,19 @@ def _steps(call: FunctionCall, feed: "_Feed") -> Iterator[object]:
 
 
 class _Feed:
-    """The function's input. What passes between a batch is given and the next is asked for, is the cost of that batch.
+    """The function's input. The time from the yield of a batch to the next request is the cost of that batch.
 
-    The clock runs while the function does, and stands while records are read or its output is handed on.
+    The clock runs only in the function. It stops while records are read, and while output goes to Spark.
     """
 
-    def __init__(self, batches: Iterator[SliceBatch], heard: Listener) -> None:
+    def __init__(self, batches: Iterator[SliceBatch], listener: Listener) -> None:
         self._batches = batches
-        self._heard = heard
+        self._listener = listener
         self._ms = 0.0
         self._since = 0.0
-        self._open = False  # a batch is given whose cost is not told yet
-        self.at: SliceBatch | None = None  # given last
-        self._failure: Exception | None = None  # of reading
+        self._open = False  # the function has a batch whose cost is not reported yet
+        self.at: SliceBatch | None = None  # the last batch of the function
+        self._failure: Exception | None = None  # an error of reading
 
     @contextmanager
     def clock(self) -> Iterator[None]:
@@ -121,12 +121,12 @@ class _Feed:
             self._ms += (perf_counter() - self._since) * 1000
 
     def check(self) -> None:
-        """Raise what went wrong in reading, which the function may have swallowed, and cannot mend."""
+        """Raise an error of reading. The function may have swallowed it, and cannot repair it."""
         if self._failure is not None:
             raise self._failure
 
     def has_more(self) -> bool:
-        """Whether there are records that the function has not asked for."""
+        """Whether there are records that the function has not requested."""
         self._since = perf_counter()
         return next(self, None) is not None
 
@@ -142,7 +142,7 @@ class _Feed:
 
     def _following(self) -> SliceBatch:
         if self._open and self.at is not None:
-            self._heard.worked(Done(self.at, None, self._ms))
+            self._listener.worked(Done(self.at, None, self._ms))
         self._open, self._ms = False, 0.0
         self.check()
         try:
@@ -153,5 +153,5 @@ class _Feed:
             self._failure = error
             raise
         self._open = True
-        self._heard.begins(self.at)
+        self._listener.begins(self.at)
         return self.at

@@ -1,4 +1,4 @@
-"""Cuts a batch of one partition for the user's function: the records of one slice, or of one key.
+"""Cuts a batch of one partition for the user's function: into records of one slice, or of one key.
 
 Knows Spark's columns, slices and key hashes; nothing of the calls of the function. Runs in executor workers.
 """
@@ -18,7 +18,7 @@ from spark_coop_source.select.hash_column import hashes_of, offsets_of, without_
 
 @dataclass(frozen=True, slots=True)
 class SliceBatch:
-    """Some records of a slice, at least one, in offset order."""
+    """One record or more of a slice, in offset order."""
 
     records: pa.RecordBatch
     of: Slice
@@ -26,20 +26,20 @@ class SliceBatch:
 
     @property
     def key(self) -> bytes | None:
-        """The key of the first record; of a batch that was cut by key, of all."""
+        """The key of the first record; in a batch that was cut by key, of all records."""
         key: bytes | None = self.records.column("key")[0].as_py()
         return key
 
     def copied(self) -> "SliceBatch":
-        """The same in memory of its own, so that it does not keep alive what it was cut from."""
+        """The same in memory of its own, so that the larger batch can be freed."""
         return SliceBatch(pa.concat_batches([self.records]), self.of, self.key_hash)
 
     def joined(self, later: "Sequence[SliceBatch]") -> "SliceBatch":
-        """One batch of this one and what comes after it of the same key."""
+        """One batch of this batch and later batches of the same key."""
         return SliceBatch(pa.concat_batches([self.records, *(each.records for each in later)]), self.of, self.key_hash)
 
     def __str__(self) -> str:
-        """The record, or the first and the last one, and the hash of their key if they have one key."""
+        """The record, or the first and the last record, and the hash of their key if they have one key."""
         offsets = self.records.column("offset")
         first, last = offsets[0].as_py(), offsets[-1].as_py()
         key = "" if self.key_hash is None else f" (key hash {self.key_hash:016x})"
@@ -49,14 +49,14 @@ class SliceBatch:
 
 
 class SliceTable:
-    """The slices of one partition in one task: finds the one in which a record lies."""
+    """The slices of one partition in one task, to look up the slice of a record."""
 
     def __init__(self, slices: Iterable[Slice]) -> None:
         self.slices = tuple(sorted(slices, key=lambda s: (s.hashes, s.offsets)))
         self._lanes, self._first = np.unique([s.hashes.lo for s in self.slices], return_index=True)
 
     def numbers(self, offsets: NDArray[np.int64], hashes: NDArray[np.int64]) -> NDArray[np.intp]:
-        """For each record the place of its slice in `slices`; each must lie in one of them."""
+        """For each record, the index of its slice in `slices`; each record must lie in one of them."""
         lanes = np.searchsorted(self._lanes, hashes, "right") - 1
         numbers: NDArray[np.intp] = self._first[lanes]
         ends = [*self._first[1:], len(self.slices)]
@@ -80,12 +80,12 @@ def tables(slices: Iterable[Slice]) -> Tables:
 
 
 def partition_of(batch: pa.RecordBatch) -> TopicPartition:
-    """The one partition whose records a batch holds; it has at least one."""
+    """The partition of a batch, which has at least one record of one partition."""
     return TopicPartition(batch.column("topic")[0].as_py(), batch.column("partition")[0].as_py())
 
 
 def by_slice(batch: pa.RecordBatch, table: SliceTable) -> Iterator[SliceBatch]:
-    """The records of each slice. A single slice needs no hashes, and nothing is copied for it."""
+    """The records of each slice. For a single slice it needs no hashes, and copies nothing."""
     if len(table.slices) == 1:
         yield SliceBatch(without_hashes(batch), table.slices[0], None)
         return
@@ -99,7 +99,7 @@ def by_slice(batch: pa.RecordBatch, table: SliceTable) -> Iterator[SliceBatch]:
 def by_key(batch: pa.RecordBatch, table: SliceTable) -> Iterator[SliceBatch]:
     """The records of each key, the key with the most records first; each record without a key is alone.
 
-    A batch belongs to the slice of its first record, also where its key's lane has further slices.
+    A batch belongs to the slice of its first record, even if its key's lane has further slices.
     """
     hashes, keys = hashes_of(batch), _key_numbers(batch.column("key"))
     order = np.argsort(keys, kind="stable")
@@ -116,7 +116,7 @@ def each_record(batch: pa.RecordBatch, table: SliceTable) -> Iterator[SliceBatch
 
 
 def _key_numbers(keys: pa.Array) -> NDArray[np.intp]:
-    """The same number for equal keys, another for each null one. Hashes would not do: unlike keys may hash alike."""
+    """Equal numbers for equal keys, an own number for each null. Hashes do not serve: different keys may share one."""
     found = keys.dictionary_encode()
     nulls = found.indices.is_null().to_numpy(zero_copy_only=False)
     numbers = np.frombuffer(found.indices.buffers()[1], np.int32, len(keys), found.indices.offset * 4)
@@ -124,6 +124,6 @@ def _key_numbers(keys: pa.Array) -> NDArray[np.intp]:
 
 
 def _runs(ordered: NDArray[np.intp]) -> list[tuple[int, int]]:
-    """Where each run of equal entries begins, and how many it has."""
+    """The start and the length of each run of equal entries."""
     firsts = [0, *(np.flatnonzero(ordered[1:] != ordered[:-1]) + 1).tolist()]
     return [(first, end - first) for first, end in zip(firsts, [*firsts[1:], len(ordered)], strict=True)]

@@ -1,7 +1,7 @@
-"""The user's function of `mapInRead`: as text in an option, as a value on its way, as something to call.
+"""The user's function of `mapInRead`: as text in an option, as a value in transit, and as a callable.
 
-Knows how a function travels, and what it must look like; nothing of records. Used where the user writes
-(`map_in_read`), where options are checked, and in executors.
+Knows how a function travels, and its allowed forms; nothing of records. Used by `map_in_read`, by the check of options,
+and by executors.
 """
 
 import base64
@@ -19,7 +19,7 @@ from pyspark.sql.types import StructType
 
 from coordinator.errors import InvalidOptionError
 
-SHOWN = 300  # characters that a message repeats of another error
+SHOWN = 300  # characters of another error in a message
 
 IMPORT_REMEDY = (
     "install the module as a package where driver and executors run, ship it in an archive (spark.archives), or, for a"
@@ -32,12 +32,12 @@ class UnloadableError(ValueError):
 
 
 class UnimportableError(UnloadableError):
-    """... since a module that it needs is missing here, or is another version; `IMPORT_REMEDY` says what to do."""
+    """A function whose module is missing here, or is another version; `IMPORT_REMEDY` is the remedy."""
 
 
 @dataclass(frozen=True, slots=True)
 class UserFunction:
-    """What runs inside `read`: the function, the rows it makes, and how it is called."""
+    """The function inside `read`: its code, the columns of its output, and its form of call."""
 
     text: str = field(repr=False)  # module:function, or a pickle in base64
     output: StructType
@@ -46,7 +46,7 @@ class UserFunction:
 
 
 def as_text(function: Callable[..., object]) -> str:
-    """The function pickled by Spark's cloudpickle, in base64: what `loaded` takes. Raises what pickling raises."""
+    """The function pickled by Spark's cloudpickle, in base64: the input of `loaded`. Raises the errors of pickling."""
     return base64.b64encode(cloudpickle.dumps(function)).decode()  # type: ignore[no-untyped-call]
 
 
@@ -56,15 +56,15 @@ def is_name(text: str) -> bool:
 
 
 def loaded(text: str) -> Callable[..., object]:
-    """The function of a text. Runs the code of whoever wrote it; `UnloadableError` says why there is none here."""
-    found = _named(text) if is_name(text) else _unpickled(text)
-    if not callable(found):
-        raise UnloadableError(f"it is of type {type(found).__name__}, which cannot be called")
-    return found
+    """The function of a text. Runs its author's code. `UnloadableError` names the reason if it cannot be loaded."""
+    function = _named(text) if is_name(text) else _unpickled(text)
+    if not callable(function):
+        raise UnloadableError(f"it is of type {type(function).__name__}, which cannot be called")
+    return function
 
 
 def check_form(function: object, *, per_key: bool) -> None:
-    """Raise `InvalidOptionError` for what `mapInRead` cannot call; passes what Python knows no signature of."""
+    """Raise `InvalidOptionError` for a form that `mapInRead` cannot call. Accepts functions without a signature."""
     called = "(key, records)" if per_key else "(batches)"
     if why := _unfit(function, called):
         raise InvalidOptionError(

@@ -1,1 +1,1 @@
-"""What the user writes: one table of all options, and one value of those given."""
+"""The options of a query: one table of all options, and one checked value of the user's options."""

@@ -1,7 +1,7 @@
-"""Which functions of `mapInRead` the administrator of the driver's host allows.
+"""Checks whether the administrator of the driver's host allows a function of `mapInRead`.
 
-Whoever may write a query's options names or pickles a function, and so runs code. `COOP_KAFKA_FUNCTIONS` limits that to
-functions of some modules. It is read from the driver's environment, where no option reaches. Driver side.
+A user who writes a query's options can name or pickle a function, and so run code. `COOP_KAFKA_FUNCTIONS` limits that
+to functions of some modules. The driver reads it from its environment, which no option can change. Driver side.
 """
 
 import os
@@ -11,13 +11,13 @@ from coordinator.errors import FunctionNotAllowedError
 from spark_coop_source.function.user_function import is_name, loaded
 
 VARIABLE = "COOP_KAFKA_FUNCTIONS"
-"""Names of modules and packages, separated by commas; set and empty, it allows no function; not set, it allows any."""
+"""Names of modules and packages, separated by commas. Empty, it allows no function; not set, it allows any."""
 
 
 def loaded_if_allowed(text: str) -> Callable[..., object]:
-    """The function of a text; raises `FunctionNotAllowedError`, before anything of it runs, and what `loaded` raises.
+    """The function of a text. Raises `FunctionNotAllowedError` before any of its code runs, and the errors of `loaded`.
 
-    A function that its module has only imported is not one of that module.
+    A function that its module only imports does not count as one of that module.
     """
     allowed = os.environ.get(VARIABLE)
     if allowed is None:

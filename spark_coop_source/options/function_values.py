@@ -1,4 +1,4 @@
-"""The kinds of option value of `mapInRead`: a function as text, and the schema of the rows it makes."""
+"""The kinds of option value of `mapInRead`: a function as text, and the schema of its rows."""
 
 import json
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from spark_coop_source.options.allowed_functions import loaded_if_allowed
 
 @dataclass(frozen=True, slots=True)
 class FunctionText:
-    """A function as text, tried here: what the driver's host cannot load, a task could not either."""
+    """A function as text, loaded here as a test: if the driver's host cannot load it, a task cannot either."""
 
     limit: str = "the result of map_in_read(function, schema=...), or the name of a function as module:function"
 
@@ -35,7 +35,7 @@ class RowSchema:
     limit: str = "columns like key binary, n long, or the json() of a StructType"
 
     def parse(self, text: str) -> StructType | str:
-        """The schema; DDL stays text, for Spark alone can parse it, and does so when the query is made."""
+        """The schema. DDL stays text: only Spark can parse it, and does so when it builds the query."""
         if not text.strip():
             raise ValueError("it names no column")
         if not text.lstrip().startswith("{"):
@@ -45,6 +45,6 @@ class RowSchema:
             to_arrow_schema(schema, timezone="UTC")
             if not schema.fields:
                 raise ValueError("it has no field")
-        except Exception as error:  # what pyspark raises for JSON that is no schema is of many types
+        except Exception as error:  # pyspark raises many types for JSON that is not a schema
             raise ValueError(f"it is not the json() of a StructType whose types Arrow has ({error})") from error
         return schema

@@ -2,8 +2,8 @@
 
     org.apache.kafka.common.security.plain.PlainLoginModule required username="u" password="p";
 
-Reads what Java's `StreamTokenizer` reads: words, quoted text with its escapes, comments. No message repeats any
-part of the text, which holds a password.
+Accepts the syntax of Java's `StreamTokenizer`: words, quoted text with its escapes, comments. Messages never repeat
+the text, because it contains a password.
 """
 
 import re
@@ -42,7 +42,7 @@ class _Token(NamedTuple):
 
 
 def parse(text: str) -> LoginModule:
-    """The login module that the text configures; a `ValueError` says why there is none."""
+    """The login module that the text configures; a `ValueError` names the fault."""
     tokens = list(_tokens(text))
     if not tokens or tokens[0].mark:
         raise ValueError("it names no login module")

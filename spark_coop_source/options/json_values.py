@@ -1,7 +1,7 @@
 """The kinds of option value that are JSON: offsets, timestamps and assignments by topic and partition.
 
-Stricter than Spark's where Spark silently reads something else than what is written: a fraction, null,
-a number beyond 64 bits, a partition given twice, text behind the JSON.
+Stricter than Spark's where Spark silently changes the meaning: a fraction, null, a number beyond 64 bits, a partition
+twice, text after the JSON.
 """
 
 import json
@@ -82,7 +82,7 @@ class Offsets:
     limit: str = 'earliest, latest or JSON with an offset for each partition, for example {"orders":{"0":23,"1":-2}}'
 
     def parse(self, text: str) -> Earliest | Latest | AtOffsets:
-        """What it means; the words in any case."""
+        """The parsed value. Words may have any case."""
         word = text.strip().lower()
         if word in ("earliest", "latest"):
             return Earliest() if word == "earliest" else Latest()
@@ -102,7 +102,7 @@ class Timestamps:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """Given partitions: Spark's form, or ours with the key ranges of each."""
+    """Fixed partitions: Spark's form, or ours with the key ranges of each."""
 
     limit: str = (
         'JSON with partitions, {"orders":[0,1]}, or with the key ranges of each, '

@@ -1,7 +1,7 @@
-"""From `kafka.*` under Java's names to the arguments of a kafka-python consumer.
+"""Translates `kafka.*` options, under Java's names, to the arguments of a kafka-python consumer.
 
 The result is plain and picklable; `coordinator.kafka.client.client_arguments` makes a client's arguments of it.
-Group membership is no part of it: `kafka.group.id` is the option `group`.
+Group membership is not part of it: `kafka.group.id` is the option `group`.
 """
 
 import re
@@ -43,7 +43,7 @@ def _argument(name: str) -> str:
 
 
 def _has_effect(name: str, text: str) -> bool:
-    """Java's -1 for a buffer and its empty client id mean what kafka-python does by default."""
+    """Java's -1 for a buffer, and its empty client id, are kafka-python's defaults."""
     return name in PASSED and text != "" and not (name.endswith(".buffer.bytes") and text == "-1")
 
 
@@ -88,7 +88,7 @@ def _is_ipv6(host: str) -> bool:
 
 
 def _check_times(arguments: Mapping[str, object]) -> None:
-    """kafka-python's own rule, said before it is met on an executor."""
+    """kafka-python's own rule, checked before an executor would break it."""
     wait, request, idle = (arguments.get(name, default) for name, default in _TIME_DEFAULTS.items())
     if not int(str(wait)) < int(str(request)) < int(str(idle)):
         raise ConflictingOptionsError(

@@ -1,7 +1,7 @@
-"""TLS and login: from Java's `kafka.security.*`, `kafka.ssl.*` and `kafka.sasl.*` to plain arguments.
+"""TLS and login: translates Java's `kafka.security.*`, `kafka.ssl.*` and `kafka.sasl.*` to plain arguments.
 
-Store types and files are judged as Java's client judges them, whether or not `security.protocol` uses them;
-they become arguments only if it does, as in Java. No IO: files are read by `coordinator.kafka.client`.
+As in Java's client, store types and files are always checked, but become arguments only if `security.protocol` uses
+them. No IO: `coordinator.kafka.client` reads the files.
 """
 
 from collections.abc import Mapping
@@ -89,7 +89,7 @@ def _keystore(texts: Mapping[str, str]) -> dict[str, object]:
 
 
 def _location(texts: Mapping[str, str], store: str, inline: str | None) -> str | None:
-    """The file of a store that is known to be PEM."""
+    """The file of a store whose type is PEM."""
     location, kind = _plain(texts, f"ssl.{store}.location"), texts.get(f"ssl.{store}.type")
     if location is not None and inline is not None:
         raise ConflictingOptionsError(
@@ -113,7 +113,7 @@ def _location(texts: Mapping[str, str], store: str, inline: str | None) -> str |
 
 
 def _plain(texts: Mapping[str, str], name: str) -> str | None:
-    """A text that messages repeat, and OpenSSL or Kerberos take as it is."""
+    """A text that messages repeat, and OpenSSL or Kerberos use unchanged."""
     text = texts.get(name)
     try:
         return None if text is None else Text().parse(text)

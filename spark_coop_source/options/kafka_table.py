@@ -1,4 +1,4 @@
-"""What becomes of each `kafka.*` option: Java's consumer configuration (Kafka 4.2) under kafka-python.
+"""The treatment of each `kafka.*` option: Java's consumer configuration (Kafka 4.2) under kafka-python.
 
 Every name of Java's `ConsumerConfig` is in exactly one of the tables below.
 """
@@ -30,24 +30,24 @@ PASSED: Mapping[str, Kind[object]] = {
     "retry.backoff.ms": Integer(0, LONG),
     "send.buffer.bytes": Integer(-1, INT),
 }
-"""Handed to kafka-python under the same name with _ for the dots."""
+"""Passed to kafka-python under the same name with _ for the dots."""
 
 UNDERSTOOD: Mapping[str, str] = {
     "bootstrap.servers": "Required. `host:port`, several separated by commas.",
     "group.id": "The same as `group`.",
     "security.protocol": "PLAINTEXT (default), SSL, SASL_PLAINTEXT or SASL_SSL.",
     "ssl.truststore.type": "PEM, required with a location. JKS (Java's default) and PKCS12 are refused.",
-    "ssl.truststore.location": "File with the certificates to trust, there on the driver and on every executor. "
-    "Without it and without certificates: those the system trusts.",
+    "ssl.truststore.location": "File with the certificates to trust, on the driver and on every executor. "
+    "Without it and without `ssl.truststore.certificates`: the certificates that the system trusts.",
     "ssl.truststore.certificates": "The certificates themselves, as PEM text.",
     "ssl.truststore.password": "Refused, as Java refuses it with PEM.",
     "ssl.keystore.type": "PEM, required with a location. JKS (Java's default) and PKCS12 are refused.",
-    "ssl.keystore.location": "File with the client's key and certificate chain, there on the driver and on every "
+    "ssl.keystore.location": "File with the client's key and certificate chain, on the driver and on every "
     "executor. Unlike in Java, its key may be unencrypted.",
     "ssl.keystore.certificate.chain": "The client's certificate chain itself, as PEM text; with `ssl.keystore.key`.",
     "ssl.keystore.key": "The client's key itself, as PEM text.",
     "ssl.keystore.password": "Refused, as Java refuses it with PEM.",
-    "ssl.key.password": "What the key is encrypted with.",
+    "ssl.key.password": "The password of the encrypted key.",
     "ssl.endpoint.identification.algorithm": "https (default), or empty to accept a certificate of any host.",
     "ssl.enabled.protocols": "TLSv1.2, TLSv1.3 or both (default).",
     "sasl.mechanism": "PLAIN, SCRAM-SHA-256, SCRAM-SHA-512; GSSAPI (Java's default) with the ticket cache of the "
@@ -59,13 +59,13 @@ UNDERSTOOD: Mapping[str, str] = {
 
 _NO_GROUP = "tasks join no Kafka group"
 _PYTHON = "concerns Java's client only"
-_SASL = "no login of this project is renewed"
+_SASL = "this project renews no login"
 
 NO_EFFECT: Mapping[str, str] = {
-    "auto.commit.interval.ms": "nothing is committed automatically",
+    "auto.commit.interval.ms": "this project does not use Kafka's automatic commits",
     "default.api.timeout.ms": "see `request.timeout.ms`, `kafkaConsumer.pollTimeoutMs`, `fetchOffset.numRetries`",
     "enable.metrics.push": _PYTHON,
-    "exclude.internal.topics": "a pattern never finds Kafka's internal topics, as in Spark's source",
+    "exclude.internal.topics": "a pattern never matches Kafka's internal topics, as in Spark's source",
     "group.instance.id": _NO_GROUP,
     "group.protocol": _NO_GROUP,
     "group.remote.assignor": _NO_GROUP,
@@ -96,20 +96,20 @@ NO_EFFECT: Mapping[str, str] = {
     "socket.connection.setup.timeout.max.ms": "kafka-python has a fixed one",
     "socket.connection.setup.timeout.ms": "kafka-python has a fixed one",
     "ssl.keymanager.algorithm": _PYTHON,
-    "ssl.protocol": "the highest version that both sides enable is used",
+    "ssl.protocol": "TLS uses the highest version that both sides enable",
     "ssl.secure.random.implementation": _PYTHON,
     "ssl.trustmanager.algorithm": _PYTHON,
 }
-"""Accepted, since leaving them out harms nothing; the value says why they have no effect."""
+"""Accepted, because no promise depends on them; the value is the reason why they have no effect."""
 
 _LOGIN = "remove it: this project logs in with PLAIN, SCRAM, the Kerberos ticket cache or AWS_MSK_IAM, without Java"
-_TLS = "remove it: TLS is Python's here, and no Java class can be plugged in"
+_TLS = "remove it: TLS here is Python's, which cannot use Java classes"
 
 REFUSED: dict[str, str] = {
-    "auto.offset.reset": "say where to start with startingOffsets",
-    "config.providers": "resolve secrets in the job and give their values: no Java class is loaded here",
-    "enable.auto.commit": "remove it: offsets are committed when the sink has finished a micro-batch",
-    "interceptor.classes": "remove it: interceptors can change records, and no Java class is loaded here",
+    "auto.offset.reset": "set the start with startingOffsets",
+    "config.providers": "resolve secrets in the job and pass their values: this project loads no Java class",
+    "enable.auto.commit": "remove it: this project commits when the sink has finished a micro-batch",
+    "interceptor.classes": "remove it: interceptors can change records, and this project loads no Java class",
     "key.deserializer": "remove it: keys arrive as bytes; convert them with DataFrame operations",
     "sasl.client.callback.handler.class": _LOGIN,
     "sasl.login.callback.handler.class": _LOGIN,
@@ -120,19 +120,19 @@ REFUSED: dict[str, str] = {
     "ssl.provider": _TLS,
     "value.deserializer": "remove it: values arrive as bytes; convert them with DataFrame operations",
 }
-"""Refused; the value is the remedy. Five of them Spark refuses too: where to start, commits, interceptors, bytes."""
+"""Refused; the value is the remedy. Spark refuses five of them too: start, commits, interceptors, (de)serializers."""
 
 REFUSED_FAMILIES: Mapping[str, str] = {
     "config.providers.": REFUSED["config.providers"],
     "sasl.oauthbearer.": _LOGIN,
 }
-"""The same for all names that begin so."""
+"""The same for all names with this prefix."""
 
 KAFKA_NAMES = frozenset((*PASSED, *UNDERSTOOD, *NO_EFFECT, *REFUSED))
 """Every name of Java's consumer configuration."""
 
 
 def remedy(name: str) -> str | None:
-    """What to do instead of a refused option (its name without `kafka.`); None for one that is not refused."""
+    """The remedy for a refused option (its name without `kafka.`); None for an accepted one."""
     family = next((remedy for start, remedy in REFUSED_FAMILIES.items() if name.startswith(start)), None)
     return REFUSED.get(name, family)

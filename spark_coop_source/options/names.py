@@ -1,4 +1,4 @@
-"""Every name of an option, and what an unknown one is answered with. Knows no values."""
+"""Every name of an option, and the error for an unknown name. Knows no values."""
 
 import difflib
 
@@ -7,22 +7,22 @@ from spark_coop_source.options.kafka_table import KAFKA_NAMES, REFUSED_FAMILIES
 from spark_coop_source.options.table import OPTIONS
 from spark_coop_source.options.values import named
 
-_LONGEST_NAME = 100  # of which a near one is looked for
+_LONGEST_NAME = 100  # characters up to which a near name is looked for
 
 NAMES = {option.name.lower(): option.name for option in OPTIONS} | {
     f"kafka.{name}": f"kafka.{name}" for name in KAFKA_NAMES
 }
 """Every known name, by its lower-case form, as the docs spell it."""
 
-# Spark adds the first two for load(path), the next two for CREATE TABLE (measured on PySpark 4.3);
-# the last is an option of Spark's Kafka sink.
-_TABLE = "use CREATE TEMPORARY VIEW ... USING instead of CREATE TABLE: Spark hands a table's options on to no reader"
+# Spark adds the first two for load(path), and the next two for CREATE TABLE (measured on PySpark 4.3).
+# The last is an option of Spark's Kafka sink.
+_TABLE = "use CREATE TEMPORARY VIEW ... USING instead of CREATE TABLE: Spark passes a table's options to no reader"
 _MISPLACED = {
-    "path": "call load() without a path: topics are named by the option subscribe",
-    "paths": "call load() without paths: topics are named by the option subscribe",
+    "path": "call load() without a path: the option subscribe names the topics",
+    "paths": "call load() without paths: the option subscribe names the topics",
     "owner": _TABLE,
     "provider": _TABLE,
-    "topic": "topics to read are named by the option subscribe; topic is for writing with Spark's Kafka sink",
+    "topic": "the option subscribe names the topics to read; topic is an option of Spark's Kafka sink",
 }
 
 
@@ -34,12 +34,12 @@ def check_name(name: str) -> None:
     remedy = _TABLE if given.startswith("option.") else _MISPLACED.get(given)
     if remedy is None:
         near = _nearest(given)
-        remedy = f"did you mean {near}" if near else "see docs/options.md for the options there are"
+        remedy = f"did you mean {near}" if near else "see docs/options.md for all options"
     raise UnknownOptionError(f"option {named(name)} does not exist", remedy)
 
 
 def _nearest(given: str) -> str | None:
-    """The known name that looks most like it; one of Kafka's without the prefix counts, which says nothing itself."""
+    """The most similar known name. The prefix `kafka.` does not count for the similarity."""
     if len(given) > _LONGEST_NAME:
         return None
     if f"kafka.{given}" in NAMES:

@@ -1,6 +1,6 @@
-"""What a query was given without effect, or probably by mistake: a line each, logged once when the query starts.
+"""Warnings about options without effect, or probable mistakes: one line each, logged when the query starts.
 
-Nothing here refuses: the query runs. Pure; the readers log.
+The query runs all the same. Pure; the readers log.
 """
 
 from collections.abc import Iterator, Mapping
@@ -31,7 +31,7 @@ def _without_effect(texts: Mapping[str, str]) -> Iterator[str]:
 
 
 def _in_seconds(names: tuple[str, str], spec: OffsetSpec) -> Iterator[str]:
-    """A time before 2001 is one in seconds, since there was no Kafka; 0 is a way to write "from the first record"."""
+    """A time before 2001 is probably in seconds: Kafka did not exist then. 0 means "from the first record"."""
     match spec:
         case AtTimestamp(time_ms, _):
             name, times = names[0], [time_ms]

@@ -1,4 +1,4 @@
-"""Where to start and where to end: the precedence of the six options, and what a stream and a batch refuse.
+"""The start and the end: the precedence of the six options, and the values that a stream or a batch refuses.
 
 The rules are those of Spark's Kafka source (KafkaSourceProvider, measured on version 4.2.0).
 """
@@ -24,7 +24,7 @@ _ENDING = (table.ENDING_TIMESTAMP, table.ENDING_OFFSETS_BY_TIMESTAMP, table.ENDI
 
 
 def starting(given: Given, default: OffsetSpec) -> OffsetSpec:
-    """Where to start: one timestamp before timestamps by partition before offsets; what is passed over is not read."""
+    """The start: one timestamp before timestamps by partition before offsets. Options of lower rank are not read."""
     no_match = NoMatch(given.need(table.STARTING_STRATEGY))
     if (timestamp := given.get(table.STARTING_TIMESTAMP)) is not None:
         return AtTimestamp(timestamp, no_match)
@@ -34,12 +34,12 @@ def starting(given: Given, default: OffsetSpec) -> OffsetSpec:
 
 
 def starting_option(given: Given) -> str | None:
-    """The name of the option that `starting` reads; None where its default counts."""
+    """The name of the option that `starting` reads; None if the default counts."""
     return next((option.name for option in _STARTING if option in given), None)
 
 
 def ending(given: Given) -> OffsetSpec:
-    """Where a batch ends, by the same precedence; a time without a later record means latest."""
+    """The end of a batch, by the same precedence; a time without a later record means latest."""
     if (timestamp := given.get(table.ENDING_TIMESTAMP)) is not None:
         return AtTimestamp(timestamp, NoMatch.LATEST)
     if table.ENDING_OFFSETS_BY_TIMESTAMP in given:
@@ -48,7 +48,7 @@ def ending(given: Given) -> OffsetSpec:
 
 
 def check_stream(given: Given) -> None:
-    """Refuse an end, which a stream has not; also `endingTimestamp`, which Spark overlooks."""
+    """Refuse an end, because a stream has none; also `endingTimestamp`, which Spark ignores."""
     for option in _ENDING:
         if option.name.lower() in given.texts:
             raise InvalidOptionError(

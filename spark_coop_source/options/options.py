@@ -1,7 +1,7 @@
-"""All that a user says about a query, as one checked value.
+"""The options of a query as one checked value.
 
-`validate` is called in `DataSource.schema()` and again in the readers, in short-lived processes of the driver
-host. It does no IO and starts nothing. Rules of single options are in `table`; those between options here.
+`DataSource.schema()` calls `validate`, and each reader calls it again, in short-lived processes of the driver host. It
+does no IO and starts nothing. `table` has the rules of single options; this module has the rules between options.
 """
 
 import os
@@ -32,12 +32,12 @@ _SLOTS_MAX = 1_024
 class SourceOptions:
     """The checked options of a query. Times are milliseconds; picklable; `repr` shows no secret."""
 
-    kafka: Mapping[str, object]  # for coordinator.kafka.client.client_arguments; secrets in it hide themselves
+    kafka: Mapping[str, object]  # for coordinator.kafka.client.client_arguments; `repr` hides secrets
     subscription: Subscription
     group: str | None  # None: a standalone stream or a batch
     redis_url: str | None = field(repr=False)
     starting: OffsetSpec
-    starting_option: str | None  # that the user gave; None: the default
+    starting_option: str | None  # the user's; None: the default
     ending: OffsetSpec  # of a batch; Latest() for a stream
     fail_on_data_loss: bool
     max_offsets_per_trigger: int | None
@@ -49,19 +49,19 @@ class SourceOptions:
     fetch_retries: int
     fetch_retry_interval_ms: int
     poll_timeout_ms: int
-    most_unfiltered: int  # bytes of a task, fetched and not yet looked through
+    most_unfiltered: int  # bytes of a task, fetched and not yet filtered
     most_uncompressed: int  # bytes that a compressed record batch may hold
     cache_bytes: int  # of shared memory on a host; 0: none
     slots: int
     capacity: int
     assignor: str  # a name of coordinator.assignors.registry
     listener: str | None  # module:Class, of coordinator.assignment.ownership_listener
-    labels: Mapping[str, str]  # what the member says of itself
-    sharing: bool | None  # whether it may get parts of partitions; None: where policies allow it
+    labels: Mapping[str, str]  # of the member
+    sharing: bool | None  # whether it may own parts of partitions; None: where policies allow it
     several_queries: bool  # of one application, in one group
-    unread_batches: bool  # count as done where the sink completes them
+    unread_batches: bool  # whether they count as done once the sink completes them
     max_ranges: int  # see coordinator.commits.acknowledger
-    max_individual_commits: int  # that a partition may hold
+    max_individual_commits: int  # of a partition
     lanes: int | None  # fixed number for every partition
     session_ms: int
     heartbeat_ms: int
@@ -72,7 +72,7 @@ class SourceOptions:
     redis_max_outage_ms: int
     growth_grace_ms: int
     on_state_loss: str  # fail | earliest
-    function: str | None = field(repr=False)  # what runs inside the read, as `user_function.loaded` takes it
+    function: str | None = field(repr=False)  # the text for `user_function.loaded`
     function_output: StructType | str | None  # its rows; text (DDL) is for Spark to parse
     function_per_key: bool
     function_concurrency: int
@@ -80,7 +80,7 @@ class SourceOptions:
 
     @property
     def standalone(self) -> bool:
-        """Whether it reads without a group: positions are in the checkpoint only."""
+        """Whether it reads without a group. Then positions are in the checkpoint only."""
         return self.group is None
 
 
@@ -88,9 +88,9 @@ def validate(options: Mapping[str, str], *, streaming: bool | None) -> SourceOpt
     """The options as one value; raises `ConfigurationError`s.
 
     Args:
-        options: what the user gave, names in any case, values verbatim.
-        streaming: None while it is not known (`DataSource.schema()`): then only what neither a stream nor a
-            batch could use is refused.
+        options: the user's, names in any case, values verbatim.
+        streaming: None where it is unknown (`DataSource.schema()`): then only options that are invalid for both a
+            stream and a batch are refused.
     """
     for name in options:
         check_name(name)
@@ -184,7 +184,7 @@ def _columns(given: Given) -> tuple[str, ...]:
         return EVERY if given.need(table.INCLUDE_HEADERS) else PLAIN
     for other, remedy in (
         (table.INCLUDE_HEADERS, "name headers among the columns instead"),
-        (table.MAP_IN_READ, "the function is given every column, and its own schema says what rows there are"),
+        (table.MAP_IN_READ, "the function gets every column, and its own schema has the columns of its rows"),
     ):
         if other in given:
             raise ConflictingOptionsError(
@@ -233,7 +233,7 @@ def _check_function(checked: SourceOptions) -> None:
             f"the option {given} is given, but not {missing}",
             "give both, by map_in_read(function, schema=...)",
         )
-    if checked.function is not None and is_name(checked.function):  # map_in_read has checked what it pickled
+    if checked.function is not None and is_name(checked.function):  # map_in_read has checked a pickled function
         check_form(loaded(checked.function), per_key=checked.function_per_key)
     if checked.function_concurrency > 1 and not checked.function_per_key:
         raise ConflictingOptionsError(

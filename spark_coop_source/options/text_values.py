@@ -1,6 +1,6 @@
 """The kinds of option value that are text with rules: topic names, patterns, group names, Redis urls.
 
-No message repeats a Redis url: whoever forgets to escape a password would read it in a log.
+Messages never repeat a Redis url: if a user forgets to escape a password, the log must not show it.
 """
 
 import re
@@ -43,7 +43,7 @@ class TopicNames:
 
 @dataclass(frozen=True, slots=True)
 class TopicPattern:
-    """A regular expression, searched for in the names of topics."""
+    """A regular expression that matches anywhere in the names of topics."""
 
     limit: str = (
         f"a regular expression that Python understands, at most {PATTERN_MAX} characters, for example orders-.*"
@@ -71,7 +71,7 @@ class ColumnNames:
     limit: str = f"some of {', '.join(EVERY)}, separated by commas"
 
     def parse(self, text: str) -> tuple[str, ...]:
-        """Those named, in the order of a row."""
+        """The named columns, in the order of a row."""
         names = {name.strip() for name in text.split(",")}
         unknown = ", ".join(sorted(names - set(EVERY)))
         if unknown or not text.strip():
@@ -103,7 +103,7 @@ class RedisUrl:
     limit: str = urls.LIMIT
 
     def parse(self, text: str) -> str:
-        """The url itself, known to be one that redis-py can parse."""
+        """The url itself, if redis-py can parse it."""
         urls.check_url(text)
         return text
 
@@ -147,7 +147,7 @@ class AssignorNames:
     )
 
     def parse(self, text: str) -> str:
-        """The names, tried."""
+        """The names, after a test that each can be loaded."""
         try:
             registry.assignors(text)
         except InvalidOptionError as error:
@@ -164,7 +164,7 @@ class ListenerName:
     )
 
     def parse(self, text: str) -> str:
-        """The name of a class that is there; no instance is made."""
+        """The name of an existing class; it makes no instance."""
         try:
             ownership_listener.check(text)
         except InvalidOptionError as error:

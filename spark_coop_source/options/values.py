@@ -1,7 +1,7 @@
-"""What an option is, and the plain kinds of value: whole numbers, switches, durations, words, text.
+"""The class of an option, and the plain kinds of value: whole numbers, switches, durations, words, text.
 
-A kind parses the text of an option or says why it cannot; an `Option` turns that into an error that
-names option, value, limit and remedy. Knows no option by name.
+A kind parses the text of an option, or raises the reason why it cannot. `Option` turns that into an error with option,
+value, limit and remedy. Knows no option by name.
 """
 
 import re
@@ -16,21 +16,21 @@ from coordinator.quoting import NOT_SHOWN, has_control_character, may_hold_secre
 INT = 2**31 - 1
 LONG = 2**63 - 1
 CHARACTERS = 1_000_000
-"""The most of a value, unless its kind says less: the offsets of 40,000 partitions, parsed within a second."""
+"""Most characters of a value, unless its kind allows less: offsets of 40,000 partitions, parsed within a second."""
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
 
 class Kind(Protocol[T_co]):
-    """What the text of an option can mean."""
+    """A kind of option value: the parser of its text."""
 
     @property
     def limit(self) -> str:
-        """What a value must be, as the end of the sentence "give ..."."""
+        """The allowed values, as the end of the sentence "give ..."."""
 
     def parse(self, text: str) -> T_co:
-        """The value; a `ValueError` says why there is none."""
+        """The value; a `ValueError` names the fault."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +161,7 @@ class Section(StrEnum):
 
 
 class Where(StrEnum):
-    """The queries an option has an effect on."""
+    """The queries in which an option has an effect."""
 
     BOTH = "stream, batch"
     STREAM = "stream"
@@ -170,7 +170,7 @@ class Where(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Option(Generic[T_co]):
-    """An option: its name, what its text can mean, and what it does."""
+    """An option: its name, its kind of value, and its meaning."""
 
     name: str
     kind: Kind[T_co]
@@ -183,7 +183,7 @@ class Option(Generic[T_co]):
     most: int = CHARACTERS
 
     def parse(self, text: str) -> T_co:
-        """The value of a given text; raises `InvalidOptionError`."""
+        """The value of a text; raises `InvalidOptionError`."""
         check_length(self.name, text, self.kind.limit, self.most)
         try:
             return self.kind.parse(text)
@@ -192,7 +192,7 @@ class Option(Generic[T_co]):
 
 
 def check_length(name: str, text: str, limit: str, most: int = CHARACTERS) -> None:
-    """Refuse a value that would take long to parse, before anything looks at it; its content is not repeated."""
+    """Refuse a value that would take long to parse. The message does not repeat it."""
     if len(text) > most:
         raise InvalidOptionError(
             f"option {named(name)} has {len(text)} characters; the limit is {most}", f"give {limit}"
@@ -200,14 +200,14 @@ def check_length(name: str, text: str, limit: str, most: int = CHARACTERS) -> No
 
 
 def named(name: str) -> str:
-    """An option's name in a message: as it is if it could be one."""
+    """An option's name for a message: unchanged if it is a possible name."""
     return name if re.fullmatch(r"[\w.-]{1,100}", name) else shown(name)
 
 
 def invalid(name: str, text: str, why: str, limit: str, *, secret: bool = False) -> InvalidOptionError:
-    """The error for a value that cannot be used.
+    """The error for an invalid value.
 
-    A secret value is not repeated, nor is one that looks as if it held a secret: then `why` may repeat it too.
+    The message does not repeat a secret value. If a value may contain a secret, the message leaves out `why` too.
     """
     if not secret and may_hold_secret(text):
         secret, why = True, "it cannot be used, and may hold a password (user:password@) or a key"
@@ -216,7 +216,7 @@ def invalid(name: str, text: str, why: str, limit: str, *, secret: bool = False)
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """The options a user gave. Spark hands their names on in lower case, so any case finds them."""
+    """A user's options. Spark passes their names in lower case, so a lookup ignores case."""
 
     texts: Mapping[str, str] = field(repr=False)
 
@@ -229,7 +229,7 @@ class Given:
         return option.name.lower() in self.texts
 
     def get(self, option: Option[T]) -> T | None:
-        """The value, the default's value, or None where there is neither; raises `InvalidOptionError`."""
+        """The value, the default's value, or None without either; raises `InvalidOptionError`."""
         text = self.texts.get(option.name.lower(), option.default)
         return None if text is None else option.parse(text)
 

@@ -16,10 +16,10 @@ from spark_coop_source.select.hashing import Hashes, hash_records
 
 
 def within(chunk: Chunk, slices: Iterable[Slice]) -> tuple[Rows | None, Hashes | None]:
-    """The rows whose records lie in one of `slices`, all of the chunk's partition; None if all do.
+    """The rows whose records lie in one of `slices`, all of the chunk's partition. None: all rows.
 
-    And the hash of each record of the chunk, not only of those rows. A slice that spans the whole hash space needs no
-    hashes: None.
+    It also returns the hash of each record of the chunk, not only of those rows. None: a slice that spans the whole
+    hash space needs no hashes.
     """
     first, last = int(chunk.offsets[0]), int(chunk.offsets[-1])
     near = [s for s in slices if s.offsets.start <= last and first < s.offsets.until]
@@ -43,6 +43,6 @@ def by_part(hashes: Hashes, parts: Sequence[HashRange]) -> tuple[Rows, NDArray[n
     numbers = np.searchsorted([part.lo for part in parts], hashes, "right") - 1
     numbers[hashes > np.array([part.hi for part in parts])[numbers]] = len(parts)
     numbers[numbers < 0] = len(parts)
-    few = numbers.astype(np.uint8 if len(parts) < 256 else np.uint16)  # which numpy sorts by radix; more are not shared
+    few = numbers.astype(np.uint8 if len(parts) < 256 else np.uint16)  # numpy sorts small integers by radix
     bounds = np.concatenate([[0], np.cumsum(np.bincount(few, minlength=len(parts))[: len(parts)])])
     return np.argsort(few, kind="stable")[: bounds[-1]], bounds

@@ -1,6 +1,6 @@
 """MurmurHash3 x64 128 with seed 0, the first 64 bits of it, of many byte strings at once.
 
-Austin Appleby's algorithm, bit by bit what mmh3 gives. Knows bytes only; what is hashed is `hashing`'s matter.
+Austin Appleby's algorithm, equal to mmh3 bit by bit. Knows bytes only; `hashing` chooses the input.
 """
 
 import mmh3
@@ -11,7 +11,7 @@ Words = NDArray[np.uint64]
 Numbers = NDArray[np.signedinteger]
 
 LONGEST = 256
-"""Strings longer than this (bytes) are hashed by mmh3, one by one: it is as fast there, whatever their number."""
+"""Longer strings (bytes) are hashed by mmh3, one by one: there it is as fast, whatever their number."""
 
 _C1 = np.uint64(0x87C37B91114253D5)
 _C2 = np.uint64(0x4CF5AD432745937F)
@@ -47,7 +47,7 @@ def _of_short(data: NDArray[np.uint8], starts: Numbers, lengths: Numbers) -> Wor
 
 
 def _words(data: NDArray[np.uint8], until: int) -> Words:
-    """The 8 bytes from every place on, as a number: a view where `data` reaches to `until`, else a padded copy."""
+    """The 8 bytes at each place, as a number: a view where `data` reaches to `until`, else a padded copy."""
     if len(data) < until:
         data = np.concatenate([data, np.zeros(until - len(data), np.uint8)])
     return np.ndarray((len(data) - 7,), "<u8", data.data, strides=(1,))

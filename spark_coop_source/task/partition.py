@@ -1,6 +1,6 @@
 """The input partition of one Spark task: its slices, and the settings to read them.
 
-A value that the driver pickles. It holds Kafka's settings; nothing of Redis, of the group or of the offset JSON.
+A value that the driver pickles. It has Kafka's settings; nothing of Redis, of the group or of the offset JSON.
 """
 
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ from spark_coop_source.telemetry.report import ReportTo
 
 @dataclass(frozen=True, slots=True)
 class Sharing:
-    """How a task fetches together with others on its host."""
+    """The task's part in a shared fetch with other tasks of its host."""
 
     batch: str  # unique: of this plan of this reader
     most_bytes: int  # of the cache
@@ -34,8 +34,8 @@ class SlicePartition(InputPartition):
     columns: tuple[str, ...]  # of arrow_output.schema.EVERY
     poll_timeout_ms: int
     fail_on_data_loss: bool
-    most_unfiltered: int = 100 * 1024 * 1024  # bytes fetched and not yet looked through
+    most_unfiltered: int = 100 * 1024 * 1024  # bytes fetched and not yet filtered
     most_uncompressed: int = 1024 * 1024 * 1024  # bytes that a compressed record batch may hold
-    report: ReportTo | None = None  # where the task reports the costs of its slices
-    sharing: Sharing | None = None  # None: no other task reads what this one reads
+    report: ReportTo | None = None  # address for the costs of its slices
+    sharing: Sharing | None = None  # None: no other task reads these records
     deadline_ms: int | None = None  # since 1970: a task that begins later reads nothing; None in a batch query

@@ -23,29 +23,29 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class TaskReader:
-    """What a reader becomes on its way to executors: it can read, and holds nothing that only the driver needs."""
+    """The part of a reader that executors get. It can read, and has nothing that only the driver needs."""
 
     function: UserFunction | None
 
     def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
         """The rows of one task as Arrow batches.
 
-        Where the driver plans no task, Spark reads a partition of its own making: it is empty.
+        Where the driver plans no task, Spark reads a partition of its own: it is empty.
         """
         return read_slices(partition, self.function) if isinstance(partition, SlicePartition) else iter(())
 
 
 def read_slices(partition: SlicePartition, function: UserFunction | None = None) -> "Iterator[pa.RecordBatch]":
-    """The records whose point (offset, key hash) lies in one of the slices, each once, or what `function` makes.
+    """The records whose point (offset, key hash) lies in one of the slices, each once, or the output of `function`.
 
     Partition by partition, each in offset order; the schema is that of Spark's Kafka source, or the
-    function's. Each stretch of offsets is fetched once, however many slices share it.
+    function's. It fetches each stretch of offsets once, however many slices share it.
 
     Raises:
         EnvironmentMismatchError: this worker's Python lacks a package.
         DeadlinePassedError: the task begins later than its batch may last (rule: task-deadline).
-        LogError: Kafka refuses, lost records, or does not answer; the subclass says which.
-        MapInReadError: the function raised, or made something else than its schema says.
+        LogError: Kafka refuses, lost records, or does not answer; the subclass names the case.
+        MapInReadError: the function raised, or its output does not fit its schema.
     """
     _refuse_if_late(partition.deadline_ms)
     with needed_packages(), without_collection():
@@ -55,7 +55,7 @@ def read_slices(partition: SlicePartition, function: UserFunction | None = None)
 
 
 def _refuse_if_late(deadline_ms: int | None) -> None:
-    """A task of a driver that is gone may be begun, or tried again, when others own what it reads."""
+    """A dead driver's task may start, or be retried, when other members own its ranges. Such a task fails."""
     if deadline_ms is not None and (late := time.time_ns() // 1_000_000 - deadline_ms) > 0:
         raise DeadlinePassedError(
             f"a task began {late / 1000:.1f} s after its batch should have ended; another member may own its key ranges"

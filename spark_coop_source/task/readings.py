@@ -1,10 +1,10 @@
-"""Reads the records of some slices of a partition: alone, or together with the other tasks of the host that read it.
+"""Reads the records of some slices of a partition: alone, or together with other tasks of the host.
 
-    alone     fetch | which rows lie in the slices | those as a batch
+    alone     fetch | the rows in the slices | those as a batch
     shared    fetch | the rows of each part of the stretch, as a batch each | the cache      by one task for all
               the cache | the batches of this task's parts | in offset order                 by each task
 
-Adds the key hash as a column where the function's batches are cut by it. `fetch` and `cache` find the records, `select`
+Adds the key hash as a column where the function's batches are cut by it. `fetch` and `cache` get the records, `select`
 chooses the rows, `arrow_output` makes the columns. Runs in executor workers.
 """
 
@@ -46,12 +46,12 @@ Slices = Mapping[TopicPartition, Sequence[Slice]]
 
 @dataclass(slots=True)
 class Readings:
-    """What one task reads with: a consumer, opened when it is first needed, and the cache of the host."""
+    """The means of one task to read: a consumer, opened at its first use, and the cache of the host."""
 
     task: SlicePartition
     columns: Collection[str]
     partitions: Iterable[TopicPartition]
-    hashed: Collection[TopicPartition] | None = None  # their batches carry key hashes; None: in no task
+    hashed: Collection[TopicPartition] | None = None  # partitions whose batches carry key hashes; None: in no task
     _stack: ExitStack = field(default_factory=ExitStack)
     _borrowing: ExitStack = field(default_factory=ExitStack)
     _consumer: KafkaConsumer | None = None
@@ -68,7 +68,7 @@ class Readings:
         self._stack.__exit__(*error)  # type: ignore[arg-type]
 
     def each(self, slices: Slices) -> Iterator[tuple[TopicPartition, Iterator[pa.RecordBatch]]]:
-        """Each partition with its records; those of which little is read come first, several begun by one request."""
+        """Each partition with its records. Short partitions come first; one request begins several of them."""
         firsts = {tp: _first(of_one) for tp, of_one in slices.items()}
         short = [tp for tp, first in firsts.items() if self._is_short(tp, first)]
         long = slices.keys() - set(short)
@@ -85,7 +85,7 @@ class Readings:
     def _short(
         self, tp: TopicPartition, slices: Sequence[Slice], begin: Callable[[], None] | None
     ) -> Iterator[pa.RecordBatch]:
-        if begin:  # here, for whoever measures the reading
+        if begin:  # here, so that the meter counts this time
             begin()
         yield from self.of(tp, slices)
 
@@ -94,9 +94,9 @@ class Readings:
             self._begun = begun(self._opened(), stretches, answer_bytes(self.task.most_unfiltered))
 
     def of(self, tp: TopicPartition, slices: Sequence[Slice]) -> Iterator[pa.RecordBatch]:
-        """The records that lie in `slices`, all of this partition; those that Kafka still has.
+        """The records of this partition that lie in `slices` and that Kafka still has.
 
-        In offset order; raises what `fetch` raises.
+        In offset order; raises the errors of `fetch`.
         """
         sharing = self.task.sharing
         for read in union(s.offsets for s in slices):
@@ -157,7 +157,7 @@ class Readings:
         )
         try:
             yield from fetch(self._opened(), tp, offsets, settings, stopped, self._begun.pop(tp, None))
-        except Exception as error:  # which another task's blocks may make up for: the consumer is dropped all the same
+        except Exception as error:  # another task may fetch instead; the consumer is closed
             self._consumer = None
             self._borrowing.__exit__(type(error), error, error.__traceback__)
             raise
@@ -174,7 +174,7 @@ def _first(slices: Iterable[Slice]) -> OffsetRange:
 
 
 _Mine = dict[int, list[OffsetRange]]
-"""Numbers of parts, and which of their offsets are this task's."""
+"""Numbers of parts, and for each the offsets of this task."""
 
 
 def _parts_of(slices: Iterable[Slice], stretch: SharedStretch) -> _Mine:
@@ -189,7 +189,7 @@ def _parts_of(slices: Iterable[Slice], stretch: SharedStretch) -> _Mine:
 def _in_parts(
     tp: TopicPartition, chunk: Chunk, parts: Sequence[HashRange], schema: pa.Schema
 ) -> list[pa.RecordBatch] | None:
-    """A batch for each part; None where a record, maybe of a lane that nobody here reads, cannot be shown."""
+    """A batch for each part. None if a record cannot be shown; its lane may belong to another task."""
     hashes = hash_records(chunk.keys, chunk.offsets)
     rows, bounds = by_part(hashes, parts)
     try:
@@ -213,14 +213,14 @@ def _joined(found: Found, mine: _Mine) -> pa.RecordBatch | None:
 
 
 def _of(batch: pa.RecordBatch, offsets: OffsetRange, found: Found) -> pa.RecordBatch:
-    """The records that were found and lie in `offsets`."""
+    """The records of the batch that lie in `found` and in `offsets`."""
     bounds = max(offsets.start, found.offsets.start), min(offsets.until, found.offsets.until)
     first, end = np.searchsorted(offsets_of(batch), bounds).tolist()
     return batch.slice(first, max(0, end - first))
 
 
 def parted(stretch: OffsetRange, others: Iterable[SharedStretch]) -> Iterator[tuple[OffsetRange, SharedStretch | None]]:
-    """`stretch` cut at those of `others`, which are shared, that lie within it; None for what is not shared.
+    """`stretch` cut at the shared stretches in `others` that lie within it. Parts that are not shared have None.
 
     stretch     |=======================|
     others          |----|  |----|          |----|

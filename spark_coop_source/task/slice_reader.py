@@ -12,7 +12,7 @@ import pyarrow as pa
 from coordinator.progress.slices import merged
 from coordinator.subscription import TopicPartition
 from spark_coop_source.arrow_output.record_batch import regrouped
-from spark_coop_source.function.runner import NOBODY, run
+from spark_coop_source.function.runner import SILENT, run
 from spark_coop_source.function.slice_batches import tables
 from spark_coop_source.function.user_function import UserFunction
 from spark_coop_source.task.partition import SlicePartition
@@ -23,7 +23,7 @@ from spark_coop_source.telemetry.sender import ReportSender
 
 
 def batches(task: SlicePartition, function: UserFunction | None) -> Iterator[pa.RecordBatch]:
-    """The Arrow batches of `read_slices`, which says what they hold."""
+    """The Arrow batches of `read_slices`, which describes their content."""
     if task.report is None:
         return regrouped(_made(task, function, None))
     return _metered(task, task.report, function)
@@ -35,14 +35,14 @@ def _metered(task: SlicePartition, report: ReportTo, function: UserFunction | No
         meter = SliceMeter(tables(task.slices), sender.send, with_function=function is not None, trial=report.trial)
         made = _made(task, function, meter)
         if function is None:
-            made = (batch.select(list(task.columns)) for batch in made)  # the meter needed more of them
+            made = (batch.select(list(task.columns)) for batch in made)  # the meter needed more columns
         for batch in regrouped(made):
             meter.hands_on()
             yield batch
 
 
 def _made(task: SlicePartition, function: UserFunction | None, meter: SliceMeter | None) -> Iterator[pa.RecordBatch]:
-    """The batches that are read, or the function's output. A function of batches gets small batches joined."""
+    """The records, or the function's output. Small batches are joined for a function of batches."""
     read = _partitions(task, _hashed(task, function))
     if function is not None and not function.per_key:
         read = ((tp, regrouped(batches)) for tp, batches in read)
@@ -52,11 +52,11 @@ def _made(task: SlicePartition, function: UserFunction | None, meter: SliceMeter
     if function is None:
         return every
     trial = task.report is not None and task.report.trial
-    return run(function, every, tables(task.slices), meter or NOBODY, by_record=trial)
+    return run(function, every, tables(task.slices), meter or SILENT, by_record=trial)
 
 
 def _hashed(task: SlicePartition, function: UserFunction | None) -> Collection[TopicPartition] | None:
-    """The partitions whose records are cut by hash for the function. None without a function, so in all tasks alike."""
+    """The partitions whose records are cut by hash for the function. None without a function."""
     if function is None:
         return None
     slices = Counter(s.topic_partition for s in task.slices)

@@ -1,8 +1,8 @@
-"""What a Python worker is set up with when its first task reads: memory that was used is kept and used again.
+"""Sets up a Python worker at its first task: it keeps freed memory and uses it again.
 
-Buffers of megabytes come and go with every answer of Kafka. glibc gives each back to the kernel, which clears its pages
-before it gives them out again: a quarter of the CPU time of reading, on the machine of docs/benchmarks.md.
-Knows the process; nothing of what it reads.
+Each answer of Kafka needs buffers of megabytes. By default glibc returns each to the kernel, which clears the pages
+before their next use. That is a quarter of the CPU time of reading, on the machine of docs/benchmarks.md.
+Knows the process; nothing of the records.
 """
 
 import ctypes
@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from functools import cache
 
 KEPT_BYTES = 32 * 1024 * 1024
-"""The largest buffer that malloc takes from memory it has kept, the most that glibc lets it be; twice that is kept."""
+"""The largest buffer that malloc takes from kept memory: glibc's maximum. Malloc keeps twice as much."""
 
 # malloc.h
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
@@ -21,28 +21,28 @@ _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
 
 @cache
 def settle() -> None:
-    """Once in a process, when what a task needs is imported.
+    """Run once in a process, after the imports of a task.
 
-    What was imported stays: the garbage collector need not look at it again. Malloc keeps what is freed, and Arrow
-    takes its memory from there, unless the user has told them what to do (`MALLOC_...`,
-    `ARROW_DEFAULT_MEMORY_POOL`), or it is not glibc's.
+    Imported objects stay, so the garbage collector need not visit them again. Malloc keeps freed memory, and Arrow uses
+    malloc. An exception is another malloc than glibc's, or settings of the user (`MALLOC_...`,
+    `ARROW_DEFAULT_MEMORY_POOL`).
     """
     gc.freeze()
     if any(name.startswith("MALLOC_") or name == "ARROW_DEFAULT_MEMORY_POOL" for name in os.environ):
         return
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
-        mallopt(_M_ARENA_MAX, 1)  # memory of other threads comes from arenas that are always given back
+        mallopt(_M_ARENA_MAX, 1)  # arenas of other threads always return their memory
         mallopt(_M_MMAP_THRESHOLD, KEPT_BYTES)
         mallopt(_M_TRIM_THRESHOLD, 2 * KEPT_BYTES)
-        import pyarrow as pa  # noqa: PLC0415  # where it is missing, a task says so first
+        import pyarrow as pa  # noqa: PLC0415  # noqa: PLC0415  where it is missing, a task has reported so
 
         pa.set_memory_pool(pa.system_memory_pool())
 
 
 @contextmanager
 def without_collection() -> Iterator[None]:
-    """Imports make only things that stay: looking for garbage among them takes a sixth of their time."""
+    """Pauses the garbage collector during imports, which make no garbage. The collector takes a sixth of their time."""
     enabled = gc.isenabled()
     gc.disable()
     try:

@@ -5,7 +5,7 @@
     reports    ^begun                      ^finished, and a sign of life each second between them
     first rows          ^when the first records go to Spark; reported for one slice of a task without a function
 
-When a struck lane is tried, the meter reports the record before the function gets it, if the batch has one key only. So
+In a trial of a struck lane, the meter reports the record before the function gets it, if the batch has one key only. So
 if the task never ends, the driver knows the key.
 A slice is finished when its partition is read to the end and the function has returned from its records.
 Knows slices and clocks; nothing of the receiver, or of Kafka. Runs in executor workers, on the task's own thread.
@@ -37,33 +37,33 @@ SAMPLE = 1_024
 """Without a function, about so many records of a batch are hashed to guess how its rows are spread over slices."""
 
 MEASURED = ("key", "offset")
-"""The columns of a batch by which its records are shared out among slices."""
+"""The columns that the meter needs to share out the records of a batch among slices."""
 
 _MOST_KEYS_KEPT = 2_048
 
-Tell = Callable[[SliceCost], None]
+Send = Callable[[SliceCost], None]
 Lane = tuple[TopicPartition, HashRange]
 
 
 class SliceMeter(Listener):
     """The costs of one attempt of a task."""
 
-    def __init__(self, slices: Tables, tell: Tell, *, with_function: bool, trial: bool = False) -> None:
+    def __init__(self, slices: Tables, send: Send, *, with_function: bool, trial: bool = False) -> None:
         """`trial`: a struck lane is tried with a record or a few (rule: trial-alone)."""
         self._tables = slices
-        self._tell = tell
+        self._send = send
         self._with_function, self._trial = with_function, trial
         self._accounts = {s: _Account(s) for table in slices.values() for s in table.slices}
-        self._unworked: dict[Lane, int] = {}  # records given to the function, or to be
-        self._read: set[TopicPartition] = set()  # to the end
+        self._unworked: dict[Lane, int] = {}  # records in or before the function
+        self._read: set[TopicPartition] = set()  # partitions that were read to the end
         self._began = perf_counter()
-        self._hands_on = with_function  # or has told that it does
+        self._hands_on = with_function  # or has reported that it does
 
     def reading(self, tp: TopicPartition, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The same batches of one partition, and their reading measured."""
         table = self._tables[tp]
         for s in table.slices:
-            self._say(self._accounts[s], perf_counter())
+            self._report(self._accounts[s], perf_counter())
         while (batch := self._timed(table, batches)) is not None:
             yield batch
         self._read.add(tp)
@@ -78,14 +78,14 @@ class SliceMeter(Listener):
         if account is not None:
             self._hands_on, now = True, perf_counter()
             account.handed_ms = (now - self._began) * 1000
-            self._say(account, now)
+            self._report(account, now)
 
     def begins(self, batch: SliceBatch) -> None:
         """In a trial, report the record that the function gets next, if the batch has one key only."""
         if self._trial:
             account = self._accounts[batch.of]
             account.at = _only_key(batch)
-            self._say(account, perf_counter())
+            self._report(account, perf_counter())
 
     def worked(self, done: Done) -> None:
         """Add the time of the function to the slice, and to the key."""
@@ -121,21 +121,21 @@ class SliceMeter(Listener):
         left = self._unworked.get(_lane(of), 0) if self._with_function else 0
         if left == 0 and of.topic_partition in self._read and not account.finished:
             account.finished, account.at = True, None
-            self._say(account, perf_counter())
+            self._report(account, perf_counter())
 
     def _alive(self, account: "_Account") -> None:
         now = perf_counter()
         if now - account.told_at >= ALIVE_S and not account.finished:
-            self._say(account, now)
+            self._report(account, now)
 
-    def _say(self, account: "_Account", now: float) -> None:
+    def _report(self, account: "_Account", now: float) -> None:
         account.told_at = now
-        self._tell(account.cost())
+        self._send(account.cost())
 
 
 @dataclass(slots=True)
 class _Account:
-    """What one slice has cost so far."""
+    """The cost of one slice so far."""
 
     of: Slice
     at: RecordAt | None = None
@@ -149,7 +149,7 @@ class _Account:
     told_at: float = 0.0
 
     def add_key(self, key: KeyCost) -> None:
-        """Bounded: when there are too many, the cheap ones are forgotten."""
+        """Add the cost of a key. With too many keys, the cheap ones are dropped."""
         before = self.keys.get(key.key_hash, KeyCost(key.key_hash, 0.0, 0))
         self.keys[key.key_hash] = KeyCost(key.key_hash, before.ms + key.ms, before.rows + key.rows)
         if len(self.keys) > _MOST_KEYS_KEPT:
@@ -181,7 +181,7 @@ def _lane(of: Slice) -> Lane:
 
 
 def _counts(table: SliceTable, batch: pa.RecordBatch | None, *, exact: bool) -> NDArray[np.int64]:
-    """How many of the batch's records each slice has, or a guess that sums up to about all."""
+    """The number of the batch's records in each slice, or a guess that sums up to about all."""
     if batch is None or not len(batch) or len(table.slices) == 1:
         return np.array([len(batch or ())] * len(table.slices), np.int64)
     step = 1 if exact else max(1, len(batch) // SAMPLE)
@@ -191,7 +191,7 @@ def _counts(table: SliceTable, batch: pa.RecordBatch | None, *, exact: bool) -> 
 
 
 def _only_key(batch: SliceBatch) -> RecordAt | None:
-    """The first record of a batch that holds records of one key, and no others."""
+    """The first record of a batch whose records all have one key; else None."""
     hashes = hashes_of(batch.records)
     return RecordAt(int(hashes[0]), int(offsets_of(batch.records)[0])) if (hashes == hashes[0]).all() else None
 

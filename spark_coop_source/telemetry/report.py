@@ -18,26 +18,26 @@ from coordinator.subscription import TopicPartition
 from coordinator.telemetry import MOST_KEYS, KeyCost, RecordAt, SliceCost
 
 MOST_BYTES = 4_096
-"""Of a datagram: what is longer is junk."""
+"""Most bytes of a datagram; a longer one is dropped."""
 
 _SIGNED = 16
-_MOST_LISTS = 5 + MOST_KEYS  # the report, its place, its cost, the record it is at, its keys, and each of these
+_MOST_LISTS = 5 + MOST_KEYS  # the report, its place, its cost, the current record, its keys, and each of these
 
 
 @dataclass(frozen=True, slots=True)
 class ReportTo:
-    """Where a task reports to, and as part of which plan. Travels with the input partition."""
+    """The address of the receiver, and the number of the plan. Travels with the input partition."""
 
     host: str  # an address
     port: int
     plan: int
     key: bytes = field(repr=False)  # random, of one reader process
-    trial: bool = False  # a struck lane is tried: before each call of the user's function its record is told
+    trial: bool = False  # a struck lane is tried: each record is reported before its call of the function
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """A cost, and what orders reports of one slice: plan, attempt (Spark's id, which grows), number within it."""
+    """A cost, and the order of reports of one slice: plan, attempt (Spark's id, which grows), number within it."""
 
     plan: int
     attempt: int
@@ -56,7 +56,7 @@ def encoded(report: Report, key: bytes) -> bytes:
 
 
 def decoded(datagram: bytes, key: bytes) -> Report | None:
-    """The report of a datagram; None for anything that this key did not sign, or that is none."""
+    """The report of a datagram; None if it is not a report, or not signed by this key."""
     signature, text = datagram[:_SIGNED], datagram[_SIGNED:]
     if len(datagram) > MOST_BYTES or not hmac.compare_digest(signature, _signature(text, key)):
         return None
@@ -64,12 +64,12 @@ def decoded(datagram: bytes, key: bytes) -> Report | None:
         return None
     try:
         return _parsed(json.loads(text))
-    except (ValueError, TypeError, OverflowError, CoopKafkaError):  # another version of ours, at worst
+    except (ValueError, TypeError, OverflowError, CoopKafkaError):  # at worst, another version of ours
         return None
 
 
-def _parsed(told: list[Any]) -> Report:
-    plan, attempt, number, (topic, partition, lo, hi, start, until), cost, keys = told
+def _parsed(fields: list[Any]) -> Report:
+    plan, attempt, number, (topic, partition, lo, hi, start, until), cost, keys = fields
     rows, size, read_ms, function_ms, finished, at, handed_ms = cost
     return Report(
         _whole(plan),
@@ -92,14 +92,14 @@ def _parsed(told: list[Any]) -> Report:
 
 
 def _whole(number: object) -> int:
-    """A number that an offset, a hash or a count can have; JSON knows longer ones."""
+    """A number in the range of an offset, a hash or a count; JSON allows longer ones."""
     if not isinstance(number, int) or not 0 <= number <= HASH_MAX:
         raise ValueError("not a number of ours")
     return number
 
 
 def _finite(ms: float | str) -> float:
-    """Milliseconds that one can count with; JSON knows others."""
+    """A finite number of milliseconds; JSON allows others."""
     if not isfinite(value := float(ms)):
         raise ValueError(f"{ms} ms")
     return value

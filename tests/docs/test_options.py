@@ -40,7 +40,7 @@ def test_a_row_names_a_test_that_exists(row: str) -> None:
 
 
 def test_a_row_without_a_test_says_why_it_cannot_apply() -> None:
-    lines = [line for line in PARITY.split("## What the options")[0].splitlines() if line.startswith("| ")]
+    lines = [line for line in PARITY.split("## Options of Spark's")[0].splitlines() if line.startswith("| ")]
     without = [line for line in lines if line not in ROWS and not line.endswith("| test |")]
     assert len(without) == 1
     assert "Cannot apply: " in without[0]

@@ -8,15 +8,15 @@ import pytest
 
 from broker_jars import ROOT
 from coordinator.errors import CoopKafkaError
-from coordinator.reports.event_kinds import EVENT_KINDS, EventKind
-from coordinator.reports.metrics import BATCH, COUNTERS, LANE, PROGRESS, REASONS, Metric, Reason
+from pages.event_kinds import EVENT_KINDS, EventKind
+from pages.metrics import BATCH, COUNTERS, LANE, PROGRESS, REASONS, Metric
 from pages.reference import markdown, raised
 
 PAGE = (ROOT / "docs" / "reference.md").read_text(encoding="utf-8")
-TABLES: dict[str, tuple[EventKind | Metric | Reason, ...]] = {
+TABLES: dict[str, tuple[EventKind | Metric, ...]] = {
     "events": EVENT_KINDS,
     "metrics": PROGRESS + LANE + BATCH + COUNTERS,
-    "bounds": REASONS,
+    "bounds": tuple(Metric(why, "-", meaning) for why, meaning in REASONS.items()),
 }
 
 

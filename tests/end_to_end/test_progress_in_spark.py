@@ -73,13 +73,22 @@ def test_the_lane_of_a_slow_key_is_named_with_the_budget_and_what_its_record_cos
     limits = {"batch.time.budget": "400ms", "maxOffsetsPerTrigger": "60", "lanes": "4"}
     ours = [source["latestOffset"]["#"] for source in sources("coop-kafka", stream.options | inside | limits)]
     assert set(ours[0]["limited"].values()) == {"maxOffsetsPerTrigger"}, "nothing is known yet"
-    held_back = [one for one in ours if "budget" in one["limited"].values()]
-    (slow,) = {name for one in held_back for name, why in one["limited"].items() if why == "budget"}
-    assert hash_key(SLOW) in HashRange.parse(slow.split()[-1])
+    held_back = [one for one in ours if slow_lane_of(one, "budget")]
     assert int(held_back[0]["maxOffsetsBehindLatest"]) > 0
-    lane, _, cost = held_back[0]["slowestLane"].partition(": ")
-    assert (lane, cost.endswith(" ms a record")) == (slow, True)
-    assert 10 < float(cost.split()[0]) < 100, "half of its records take 50 ms"
+    costs = [one["slowestLane"].partition(": ") for one in held_back]
+    (cost, *_) = [cost for one, (lane, _, cost) in zip(held_back, costs, strict=True) if lane in slow_lane_of(one)]
+    number, unit = cost.split(maxsplit=1)
+    assert (10 < float(number) < 500, unit) == (True, "ms a record"), "half of its records take 50 ms, a batch over 500"
+
+
+def slow_lane_of(report: Mapping[str, Any], *reasons: str) -> list[str]:
+    """The limited lane with the slow key, if it is limited for one of these reasons; for any reason without them.
+
+    The time of a record is that of the clock. On a busy machine another lane may be over the budget too.
+    """
+    limited = report["limited"].items()
+    named = [name for name, why in limited if not reasons or why in reasons]
+    return [name for name in named if hash_key(SLOW) in HashRange.parse(name.split()[-1])]
 
 
 def test_a_parked_lane_is_counted_and_named_while_the_others_go_on(

@@ -11,7 +11,7 @@ from coordinator.cli.look_commands import usual_partition
 from coordinator.errors import CoopKafkaError, StateFormatError
 from coordinator.group_state import GroupState
 from coordinator.key_hash import cuts
-from coordinator.operations import copying
+from coordinator.operations import copies
 from coordinator.operations.gaps import gaps
 from coordinator.operations.key_owner import key_owners
 from coordinator.operations.top_view import limited_lanes, top_view
@@ -299,7 +299,7 @@ def test_who_looks_at_a_sound_group_is_shown_it(lived: World) -> None:
 
 @pytest.mark.each_server
 def test_state_of_a_newer_version_is_shown_by_nobody_and_neither_replaced_nor_deleted(lived: World) -> None:
-    copy = copying.backup(lived.client, lived.group)
+    copy = copies.backup(lived.client, lived.group)
     lived.redis.hset(key_of(lived, "meta"), "schema", "2")
     lived.redis.delete(key_of(lived, "leases"))  # nobody is alive
     refused = look(lived)
@@ -307,8 +307,8 @@ def test_state_of_a_newer_version_is_shown_by_nobody_and_neither_replaced_nor_de
     assert all("schema '2'" in told for told in refused.values())
     before, operator = dump(lived), OperatorVerbs.of_group(lived.client, lived.group)
     for verb in (
-        lambda: copying.restore(lived.client, copy),
-        lambda: copying.backup(lived.client, lived.group),
+        lambda: copies.restore(lived.client, copy),
+        lambda: copies.backup(lived.client, lived.group),
         lambda: operator.delete(operator.names()),
         lambda: operator.policies.set_policy({"accept.individual.commit": "false"}),
     ):
@@ -319,12 +319,12 @@ def test_state_of_a_newer_version_is_shown_by_nobody_and_neither_replaced_nor_de
 
 @pytest.mark.parametrize("name", ["meta", "leases", "topics", "segments"])
 def test_a_key_of_another_kind_is_neither_replaced_by_a_copy_nor_deleted(lived: World, name: str) -> None:
-    copy = copying.backup(lived.client, lived.group)
+    copy = copies.backup(lived.client, lived.group)
     for of_members in ("leases", name):
         lived.redis.delete(key_of(lived, of_members))
     lived.redis.set(key_of(lived, name), "somebody else's")
     before, operator = dump(lived), OperatorVerbs.of_group(lived.client, lived.group)
-    for verb in (lambda: copying.restore(lived.client, copy), lambda: operator.delete(operator.names())):
+    for verb in (lambda: copies.restore(lived.client, copy), lambda: operator.delete(operator.names())):
         with pytest.raises(StateFormatError):
             verb()
     assert dump(lived) == before

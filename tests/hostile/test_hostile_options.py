@@ -96,7 +96,7 @@ NAMES = [
     Row("five million characters of a name", {"x" * 5_000_000: "y"}, UNKNOWN, "(5000000 characters)", "docs"),
     Row("a name ten thousand times", {"kafka." + "group.id" * 10_000: "y"}, UNKNOWN, "(80006 characters)", "docs"),
     Row("a path given to load", {"path": "/data"}, UNKNOWN, "path", "load() without a path"),
-    Row("the topic of Spark's sink", {"topic": "orders"}, UNKNOWN, "topic", "by the option subscribe"),
+    Row("the topic of Spark's sink", {"topic": "orders"}, UNKNOWN, "topic", "the option subscribe names"),
     Row("an option of CREATE TABLE", {"option.subscribe": "t"}, UNKNOWN, "option.subscribe", "CREATE TEMPORARY VIEW"),
     Row("commits by Kafka", {"kafka.enable.auto.commit": "true"}, INVALID, "auto.commit is not supported", "remove it"),
     Row("a class of Java", {"kafka.key.deserializer": "a.B"}, INVALID, "is not supported", "keys arrive as bytes"),

@@ -205,10 +205,10 @@ FORGED = [
     # work without content
     ("150,000 empty gzip members", lambda: sealed("gzip", 1, gzip.compress(b"", mtime=0) * 150_000), "KAFKA_ERROR", "more than 1000 members", CHECKED),
     ("100,000 empty lz4 frames", lambda: sealed("lz4", 1, lz4.frame.compress(b"") * 100_000), "KAFKA_ERROR", "more than 1000 frames", CHECKED),
-    ("100,000 empty zstd frames", lambda: sealed("zstd", 1, zstandard.compress(b"") * 100_000), "KAFKA_ERROR", "a batch of 0 bytes that says it holds 1 records", CHECKED),
+    ("100,000 empty zstd frames", lambda: sealed("zstd", 1, zstandard.compress(b"") * 100_000), "KAFKA_ERROR", "a batch of 0 bytes that declares 1 records", CHECKED),
     ("100,000 zstd frames that are to be skipped", lambda: sealed("zstd", 1, skippable(3) * 100_000), "KAFKA_ERROR", "a batch of 0 bytes", CHECKED),
     ("200,000 empty blocks of snappy", lambda: sealed("snappy", 1, XERIAL_HEAD + b"\0\0\0\1\0" * 200_000), "KAFKA_ERROR", "a batch of 0 bytes", CHECKED),
-    ("a record with a million headers", lambda: bomb("zstd", 1, 1, varint(1_000_000) + b"\0\0" * 1_000_000), "KAFKA_ERROR", "has 1000000 headers, more than 100000", "set includeHeaders=false"),
+    ("a record with a million headers", lambda: bomb("zstd", 1, 1, varint(1_000_000) + b"\0\0" * 1_000_000), "KAFKA_ERROR", "declares 1000000 headers, more than 100000", "set includeHeaders=false"),
     ("a record that says it has 2^40 headers", lambda: sealed("none", 1, record(0, b"", varint(2**40))), "KAFKA_ERROR", "headers", "set includeHeaders=false"),
     # cut
     *((f"a {codec} stream without its end", lambda codec=codec: sealed(codec, 40, COMPRESS[codec](records(40, 3_000))[:-60]), "KAFKA_ERROR", "", CHECKED) for codec in CODECS),
@@ -220,13 +220,13 @@ FORGED = [
     ("an lz4 frame that declares 2^62 bytes", lambda: sealed("lz4", 1, _lz4_of_size(2**62)), "KAFKA_ERROR", "not a lz4 stream", CHECKED),
     ("a zstd frame that declares 2^62 bytes", lambda: sealed("zstd", 1, b"\x28\xb5\x2f\xfd\xe0" + (2**62).to_bytes(8, "little") + b"\1\0\0"), "KAFKA_ERROR", "", CHECKED),
     # heads that lie
-    *((f"no records by the head, one in it, {codec}", lambda codec=codec: sealed(codec, 0, COMPRESS[codec]([ONE]), last_delta=0), "KAFKA_ERROR", "holds 0 records", CHECKED) for codec in CODECS),
+    *((f"no records by the head, one in it, {codec}", lambda codec=codec: sealed(codec, 0, COMPRESS[codec]([ONE]), last_delta=0), "KAFKA_ERROR", "declares 0 records", CHECKED) for codec in CODECS),
     ("two records by the head, one in it", lambda: sealed("none", 2, ONE), "KAFKA_ERROR", "", CHECKED),
     ("one record by the head, two in it", lambda: sealed("none", 1, ONE + record(1)), "KAFKA_ERROR", "do not end where their batch does", CHECKED),
-    ("2^31 - 1 records by the heads of 16 batches", lambda: sealed("none", 2**31 - 1, ONE) * 16, "KAFKA_ERROR", "says it holds 2147483647 records", CHECKED),
-    ("fewer than no records", lambda: sealed("none", -5, ONE, last_delta=0), "KAFKA_ERROR", "says it holds -5 records", CHECKED),
+    ("2^31 - 1 records by the heads of 16 batches", lambda: sealed("none", 2**31 - 1, ONE) * 16, "KAFKA_ERROR", "declares 2147483647 records", CHECKED),
+    ("fewer than no records", lambda: sealed("none", -5, ONE, last_delta=0), "KAFKA_ERROR", "declares -5 records", CHECKED),
     ("a last offset before the first", lambda: sealed("none", 1, ONE, last_delta=-9), "KAFKA_ERROR", "of the offsets up to -9", CHECKED),
-    ("more records than offsets", lambda: sealed("none", 2, ONE + record(1), last_delta=0), "KAFKA_ERROR", "says it holds 2 records", CHECKED),
+    ("more records than offsets", lambda: sealed("none", 2, ONE + record(1), last_delta=0), "KAFKA_ERROR", "declares 2 records", CHECKED),
     ("markers that are compressed", lambda: resealed(bomb("zstd", 1, 64)[:22] + b"\x24" + bomb("zstd", 1, 64)[23:]), "KAFKA_ERROR", "markers that is compressed", CHECKED),
     # records that lie
     ("a record of a negative length", lambda: sealed("none", 1, b"\1" + bytes(7)), "KAFKA_ERROR", "do not end where their batch does", CHECKED),

@@ -126,7 +126,7 @@ ROWS = [
         "leave holes",
     ),
     Row("positions of another kind", other_kind("segments"), KIND, KIND),
-    Row("no owners", delete("owners"), "fence: a commit of what is owned no more"),
+    Row("no owners", delete("owners"), "fence: a commit for ranges that the member does not own"),
     Row(
         "an owner who is nobody",
         hset("owners", str(WHOLE), "nobody"),
@@ -183,7 +183,7 @@ ROWS = [
         "no entry of the member",
         delete("member"),
         "FENCED_MEMBER: another driver with the same checkpoint "
-        "has taken over member $MEMBER of group '$NAME', or somebody deleted its entry in Redis",
+        "has taken over member $MEMBER of group '$NAME', or its entry in Redis was deleted",
     ),
     Row("no entry of the member at a start", delete("member"), GOES_ON, restart=True),
     Row("another life in the entry", hset("member", "incarnation", "x"), "FENCED_MEMBER: another driver"),
@@ -209,7 +209,7 @@ ROWS = [
     Row(
         "a lease without an entry",
         zadd("leases", "ghost", 9e15),
-        "mend: a lease without a member is counted no more: ghost",
+        "mend: a lease without a member no longer counts: ghost",
     ),
     Row("no leases", delete("leases"), GOES_ON),
     Row("leases of another kind", other_kind("leases"), ":leases, a string, is damaged", KIND),

@@ -15,7 +15,7 @@ import redis
 
 from command_runs import Run
 from coordinator.errors import StateFormatError
-from coordinator.operations import copying
+from coordinator.operations import copies
 from coordinator.operations.copies import GroupCopy
 from coordinator.ranges import WHOLE as WHOLE_RANGE
 from coordinator.redis.operator import OperatorVerbs
@@ -206,7 +206,7 @@ class SoundGroup:
 
     def __init__(self, world: World) -> None:
         live_richly(world)
-        self.world, self.copy = world, copying.backup(world.client, world.group)
+        self.world, self.copy = world, copies.backup(world.client, world.group)
         self._bytes = redis.Redis.from_url(world.url)
         self.sound = self.dump()
 
@@ -262,7 +262,7 @@ def test_a_file_that_is_no_copy_is_refused_by_name(
 def test_a_program_that_makes_its_own_copy_is_refused_too(group_there: SoundGroup) -> None:
     keys = {**group_there.copy.keys, "topics": {"orders": "id-1 0"}}
     with pytest.raises(StateFormatError, match="'topics'"):
-        copying.restore(group_there.world.client, replace(group_there.copy, keys=keys))
+        copies.restore(group_there.world.client, replace(group_there.copy, keys=keys))
     assert group_there.dump() == group_there.sound
 
 

@@ -5,7 +5,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from coordinator.errors import CoopKafkaError, StateFormatError
-from coordinator.operations import copying
+from coordinator.operations import copies
 from coordinator.operations.copies import GroupCopy
 from coordinator.operations.gaps import gaps
 from coordinator.operations.views import view
@@ -72,7 +72,7 @@ def live_on(world: World) -> None:
 def test_a_member_can_live_on_with_every_copy_that_is_taken(world: World) -> None:
     """One letter is changed at a time: what is not refused is read, recovered and committed to without an error."""
     live_richly(world)
-    sound, chance, taken = copying.backup(world.client, world.group), random.Random(14), 0
+    sound, chance, taken = copies.backup(world.client, world.group), random.Random(14), 0
     for _ in range(250):
         copy = one_letter_wrong(sound, chance)
         with suppress(StateFormatError):
@@ -83,7 +83,7 @@ def test_a_member_can_live_on_with_every_copy_that_is_taken(world: World) -> Non
 
 
 def live_on_with(world: World, copy: GroupCopy) -> None:
-    copying.restore(world.client, copy)
+    copies.restore(world.client, copy)
     try:
         live_on(world)
     except CoopKafkaError as error:

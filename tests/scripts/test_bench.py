@@ -10,7 +10,7 @@ from bench.cases.hot_key import Course
 from bench.loader import Load, produce
 from bench.runner import Pair, Sample, alternate, timed
 from bench.table import Result, duration, markdown, result
-from bench.waiting_stream import Done, lanes_told
+from bench.waiting_stream import Done, lanes_of
 from topics import Kafka
 
 
@@ -79,7 +79,7 @@ def test_a_duration_has_three_digits_in_a_unit_that_suits_it(seconds: float, tex
     ],
 )
 def test_the_lanes_of_a_batch_come_from_its_progress(told: object, lanes: int) -> None:
-    assert lanes_told(json.dumps({"sources": [{"latestOffset": told}]})) == lanes
+    assert lanes_of(json.dumps({"sources": [{"latestOffset": told}]})) == lanes
 
 
 def test_lanes_are_told_before_with_and_after_the_slow_key() -> None:

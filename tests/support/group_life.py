@@ -6,7 +6,7 @@ from importlib.resources import files
 
 from coordinator import verdicts
 from coordinator.key_hash import cuts
-from coordinator.operations import copying
+from coordinator.operations import copies
 from coordinator.progress.growth import Growth
 from coordinator.progress.ownership import Fact, Owned, completed
 from coordinator.progress.stream_offset import Lane
@@ -148,9 +148,9 @@ class Life:
         assert {e.kind for e in events} == EVENTS
         world.store.reports.event("fence", "the last")
         assert [e.why for e in next(follow(world.client, world.group, events[-1].id))] == ["the last"]
-        copy = copying.backup(world.client, world.group)
-        copying.restore(world.client, copy)
-        restored = copying.backup(world.client, world.group).keys
+        copy = copies.backup(world.client, world.group)
+        copies.restore(world.client, copy)
+        restored = copies.backup(world.client, world.group).keys
         assert {**restored, "meta": {}} == {**copy.keys, "meta": {}}
         operator = OperatorVerbs.of_group(world.client, world.group)
         assert operator.delete(operator.names()) > 5

@@ -14,22 +14,21 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from coordinator.assignment.rebalance import owned_ranges
-from coordinator.member.decision import Ask, Call, Decision, Fail, Seen, Setup, Step, decide
+from coordinator.member.decision import Ask, Call, Decision, Fail, Limits, Seen, Setup, Step, decide
 from coordinator.member.invariants import check
 from coordinator.member.kinds import Request
-from coordinator.member.limits import Limits
 from coordinator.member.state import NOTHING, Life, LogView, Owning, State
 from coordinator.offset_spec import Latest, OffsetSpec
 from coordinator.plan.planning import Cutting
 from coordinator.plan.poison import Strike
 from coordinator.progress.ownership import Owned, Ownership
-from coordinator.progress.segments import Progress
 from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.ranges import WHOLE, HashRange, OffsetRange
 from coordinator.replies import Acquired, Joining, Look
 from coordinator.settings import GroupSettings
 from coordinator.subscription import Bounds, Subscription, Topic, TopicPartition, Topics
 from coordinator.verdicts import Verdict
+from progresses import starting_at
 
 NOW = 100_000
 MEMBER, NONCE, EPOCH, NEXT_EPOCH = "m-1", "n-1", "a1.1", "a1.2"
@@ -62,7 +61,7 @@ def owned(hashes: HashRange = WHOLE, epoch: str = EPOCH) -> Ownership:
 
 def held(position: int = 10, hashes: HashRange = WHOLE, epoch: str = EPOCH) -> Acquired:
     """What Redis answers to an acquisition: one range of the partition, at one position."""
-    mine, whole = Progress.starting_at(position, hashes), Progress.starting_at(position)
+    mine, whole = starting_at(position, hashes), starting_at(position)
     return Acquired(0, {"orders": "id-1"}, owned(hashes, epoch), {TP: mine}, {TP: whole})
 
 

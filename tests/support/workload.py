@@ -18,12 +18,13 @@ from coordinator.plan.packing import Task
 from coordinator.plan.planning import Cutting, plan, with_positions
 from coordinator.plan.poison import Strike, quarantined
 from coordinator.progress.ownership import Owned
-from coordinator.progress.segments import Progress, Rectangle
+from coordinator.progress.segments import Rectangle
 from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import WHOLE
 from coordinator.subscription import TopicPartition
 from coordinator.telemetry import MOST_KEYS, KeyCost, SliceCost
+from progresses import added, coalesced, starting_at
 
 TP = TopicPartition("t", 0)
 SPARK_MS = 200  # what a batch takes besides its tasks
@@ -87,7 +88,7 @@ class Workload:
         self.drawn = self.chance.integers(0, len(keys), ENOUGH)
         self.hashes: NDArray[np.int64] = np.array([hash_key(k) for k in keys])[self.drawn]
         self.costs: NDArray[np.float64] = np.array([self.cost_ms[k] for k in keys])[self.drawn]
-        self.progress = Progress.starting_at(0)
+        self.progress = starting_at(0)
         cutting = Cutting(self.slots, lanes=self.lanes)
         self.steering = Steering(self.clock, cutting, Budget(self.budget_ms, self.slots))
         self._started = self.clock.now
@@ -140,8 +141,8 @@ class Workload:
         rows = sum(len(self._points(s)) for task in tasks for s in task)
         self.batches.append(Batch(took, slots_ms, rows, tuple(s for task in tasks for s in task)))
         for s in offset.slices:
-            self.progress = self.progress.add(Rectangle(s.hashes, s.offsets))
-        self.progress = self.progress.coalesced()
+            self.progress = added(self.progress, Rectangle(s.hashes, s.offsets))
+        self.progress = coalesced(self.progress)
         self.steering.learn(offset, self._reports)
 
     def _points(self, s: Slice) -> NDArray[np.int64]:

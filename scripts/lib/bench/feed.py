@@ -1,4 +1,4 @@
-"""Records that come at a steady rate while a query runs, each with the microseconds that its work takes as its value.
+"""Feeds records at a steady rate while a query runs. The value of each is the microseconds of its work.
 
 Knows Kafka's producer; nothing of Spark.
 """
@@ -20,12 +20,12 @@ Work = Mapping[bytes, int]
 
 
 def keys(count: int, us: int, **slow_us: int) -> Work:
-    """So many keys whose records take `us`, but for those named."""
+    """This many keys whose records take `us`, except the keys in the arguments."""
     return {b"k%d" % i: us for i in range(count)} | {key.encode(): us for key, us in slow_us.items()}
 
 
 def backlog(bootstrap: str, topic: str, work: Work, records: int) -> None:
-    """So many records at once, of keys at random."""
+    """This many records at once, of random keys."""
     producer = _producer(bootstrap)
     for key in random.Random(_SEED).choices(list(work), k=records):  # noqa: S311  not for secrets
         producer.produce(topic, b"%d" % work[key], key)
@@ -34,7 +34,7 @@ def backlog(bootstrap: str, topic: str, work: Work, records: int) -> None:
 
 
 class Feed:
-    """Gives records at a rate, of keys at random, all alike or by their `weights`; `work` may be changed as it goes."""
+    """Feeds records of random keys at a rate, all alike or by their `weights`. `work` may change during the run."""
 
     def __init__(
         self, bootstrap: str, topic: str, work: Work, per_second: float, weights: Sequence[float] | None = None

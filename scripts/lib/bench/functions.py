@@ -1,4 +1,4 @@
-"""What a user's Python code does in the benchmarks; light, since Python workers import it."""
+"""User functions of the benchmarks; imports little, because Python workers import it."""
 
 import time
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ _WORKED = pa.schema([("key", pa.binary()), ("us", pa.int64())])
 
 
 def wait_all(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """What `wait` does, for a whole batch at a time: one row for each key."""
+    """The work of `wait` for a whole batch at a time: one row for each key."""
     for batch in batches:
         waits = pc.cast(pc.cast(batch.column("value"), pa.string()), pa.int64())
         time.sleep((pc.sum(waits).as_py() or 0) / 1_000_000)
@@ -32,7 +32,7 @@ def wait_all(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def spin_all(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """The same with a core busy all the while: for each record as many microseconds of CPU as its value says."""
+    """The same with a busy core: each record takes as many microseconds of CPU as its value."""
     for batch in batches:
         total = sum(int(value) for value in batch.column("value").to_pylist()) / 1_000_000
         until = time.thread_time() + total
@@ -44,7 +44,7 @@ def spin_all(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def letters(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """A little work on every record, all of it in Arrow: the size of its value, and the first letters of it."""
+    """A little work on every record, all in Arrow: the size of its value, and the first letters of it."""
     for batch in batches:
         value = batch.column("value")
         columns = [batch.column("key"), pc.binary_length(value), pc.binary_slice(value, 0, 8)]
@@ -52,7 +52,7 @@ def letters(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 
 
 def wait(key: bytes | None, records: pa.RecordBatch) -> pa.RecordBatch:
-    """One key's records, one after another: for each a wait of as many microseconds as its value says."""
+    """One key's records, one after another: for each a wait of as many microseconds as its value."""
     for value in records.column("value").to_pylist():
         time.sleep(int(value) / 1_000_000)
     return pa.RecordBatch.from_arrays(
@@ -61,7 +61,7 @@ def wait(key: bytes | None, records: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def wait_clocked(key: bytes | None, records: pa.RecordBatch) -> pa.RecordBatch:
-    """The same; tells when it began and ended, in nanoseconds since 1970."""
+    """The same; returns its start and end, in nanoseconds since 1970."""
     began = time.time_ns()
     waited = wait(key, records)
     clock = [pa.array([at], pa.int64()) for at in (began, time.time_ns())]
@@ -69,7 +69,7 @@ def wait_clocked(key: bytes | None, records: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def wait_told(key: bytes | None, records: pa.RecordBatch) -> pa.RecordBatch:
-    """The same; tells how long it was to wait."""
+    """The same; returns the time that it should wait."""
     waits = [int(value) for value in records.column("value").to_pylist()]
     time.sleep(sum(waits) / 1_000_000)
     return pa.RecordBatch.from_arrays(
@@ -78,7 +78,7 @@ def wait_told(key: bytes | None, records: pa.RecordBatch) -> pa.RecordBatch:
 
 
 def wait_and_pass(key: bytes | None, records: pa.RecordBatch) -> pa.RecordBatch:
-    """One key's records as they came, each after 15 ms; one whose value is `HANG` never comes to an end."""
+    """One key's records unchanged, each after 15 ms; a record with the value `HANG` never ends."""
     for value in records.column("value").to_pylist():
         time.sleep(1_000_000 if value == HANG else 0.015)
     return records.select(["partition", "offset", "key", "value"])

@@ -1,6 +1,6 @@
 """Topics with millions of records, written in seconds by librdkafka.
 
-Knows Kafka's producer; nothing of Spark, of lanes or of what is measured.
+Knows Kafka's producer; nothing of Spark, of lanes or of the cases.
 """
 
 import random
@@ -17,7 +17,7 @@ _VALUES = 4_096
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What a topic holds: `records` in all, keys spread evenly, values half of which compress."""
+    """The content of a topic: `records` in all, keys spread evenly, values half of which compress."""
 
     records: int
     size: int = 100  # bytes of a value
@@ -28,9 +28,9 @@ class Load:
 
 
 def produce(bootstrap: str, topic: str, load: Load) -> None:
-    """Write the records, acknowledged when this returns; with several partitions, equally many to each.
+    """Write the records; all are acknowledged when this returns. Each partition gets the same number.
 
-    Raises `RuntimeError` if the broker did not take them all.
+    Raises `RuntimeError` if the broker did not accept them all.
     """
     refused: list[KafkaError] = []
     producer = Producer(_settings(bootstrap, load) | {"on_delivery": lambda error, _: refused.append(error)})

@@ -1,6 +1,6 @@
-"""A Python source that does nothing but hand over Arrow batches made before: the limit of any Python source.
+"""A Python source that only passes prebuilt Arrow batches to the JVM: the limit of any Python source.
 
-Light, since Python workers import it.
+Imports little, because Python workers import it.
 """
 
 from collections.abc import Iterator
@@ -14,7 +14,7 @@ from spark_coop_source.arrow_output.schema import PLAIN, schema
 
 
 def write(folder: Path, number: int, batches: Iterator[pa.RecordBatch]) -> None:
-    """Write what task `number` will hand over."""
+    """Write the batches of task `number`."""
     first = next(batches)
     with pa.OSFile(str(folder / f"{number}.arrow"), "wb") as file, pa.ipc.new_file(file, first.schema) as writer:
         writer.write_batch(first)
@@ -23,7 +23,7 @@ def write(folder: Path, number: int, batches: Iterator[pa.RecordBatch]) -> None:
 
 
 class Prebuilt(DataSource):
-    """`format("prebuilt")`: option `folder` holds a file of batches for each task."""
+    """`format("prebuilt")`: option `folder` has a file of batches for each task."""
 
     @classmethod
     def name(cls) -> str:

@@ -1,6 +1,6 @@
-"""Two ways of doing one piece of work, run by turns, and how they compare.
+"""Runs two ways to do the same work in turns, and compares them.
 
-Pure but for the clock; knows nothing of Spark or Kafka.
+Pure except for the clock; knows nothing of Spark or Kafka.
 """
 
 from collections.abc import Callable, Sequence
@@ -14,7 +14,7 @@ Cpu = Callable[[], float]
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One run: wall-clock seconds, and CPU seconds of every process that took part but the servers."""
+    """One run: wall-clock seconds, and CPU seconds of every process except the servers."""
 
     seconds: float
     cpu: float = 0.0
@@ -22,14 +22,14 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Runs of two ways, equally many, in the order in which they alternated."""
+    """Runs of two ways, the same number of each, in the order of their turns."""
 
     ours: tuple[Sample, ...]
     theirs: tuple[Sample, ...]
 
     @property
     def ratio(self) -> float:
-        """Median of our seconds / median of theirs: below 1 we are quicker."""
+        """Median of our seconds / median of theirs: below 1 ours is faster."""
         return seconds(self.ours) / seconds(self.theirs)
 
     @property
@@ -40,7 +40,7 @@ class Pair:
 
     @property
     def spread(self) -> tuple[float, float]:
-        """The smallest and the largest ratio of two runs that stood side by side."""
+        """The smallest and the largest ratio of two neighbouring runs."""
         ratios = [a.seconds / b.seconds for a, b in zip(self.ours, self.theirs, strict=True)]
         return min(ratios), max(ratios)
 
@@ -51,14 +51,14 @@ def seconds(samples: Sequence[Sample]) -> float:
 
 
 def timed(work: Work, cpu: Cpu) -> Sample:
-    """One run of `work`; `cpu` gives the CPU seconds used so far."""
+    """One run of `work`; `cpu` returns the CPU seconds used so far."""
     before, began = cpu(), perf_counter()
     work()
     return Sample(perf_counter() - began, cpu() - before)
 
 
 def alternate(ours: Work, theirs: Work, *, times: int, cpu: Cpu, warm: int = 1) -> Pair:
-    """Both `warm` times unmeasured, then `times` times by turns; who goes first changes from turn to turn."""
+    """Both `warm` times unmeasured, then `times` times in turns. Each turn starts with the other way."""
     for _ in range(warm):
         ours()
         theirs()

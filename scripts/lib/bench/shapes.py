@@ -1,4 +1,4 @@
-"""The three ways in which users of Spark's own source have several slots work on one partition."""
+"""The three ways in which users of Spark's own source put several slots to work on one partition."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,11 +10,11 @@ from bench.sources import TUNED
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Options for the source, and what is done to its rows before the work."""
+    """Options for the source, and the change of its rows before the work."""
 
     name: str
     options: Mapping[str, str]
-    tasks: int = 0  # rows are brought into so many by their keys; 0: left as they come
+    tasks: int = 0  # rows are shuffled by key into this many tasks; 0: not shuffled
 
     def of(self, rows: DataFrame) -> DataFrame:
         """The rows as the work gets them."""
@@ -22,7 +22,7 @@ class Shape:
 
 
 def shapes(slots: int) -> tuple[Shape, ...]:
-    """As it comes, cut by offsets, and shuffled by key."""
+    """Unchanged, cut by offsets, and shuffled by key."""
     plain = {name: value for name, value in TUNED.items() if name != "minPartitions"}
     return (
         Shape("plain", plain),

@@ -1,4 +1,4 @@
-"""The tasks of a batch of ours, without Spark: what `spark.read` would send to its workers."""
+"""The tasks of one of our batches, without Spark: the same that `spark.read` would send to its workers."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""The two sources with both tuned: which options each is given, and how a query of it is run to its end."""
+"""The two sources, both tuned: the options of each, and how to run a query to its end."""
 
 from collections.abc import Mapping
 
@@ -11,16 +11,16 @@ TUNED: Mapping[str, str] = {
     "kafka.fetch.max.bytes": "52428800",
     "minPartitions": str(SLOTS),
 }
-"""Spark's source at its quickest: its default of 500 records a poll halves it."""
+"""Spark's source at its fastest: its default of 500 records a poll doubles the time."""
 
 OURS: Mapping[str, str] = {"slots": str(SLOTS)}
 
 ONE_LANE: Mapping[str, str] = {"lanes": "1"}
-"""Ours at its quickest where one partition is read and little is done with it: else it is cut for as many tasks."""
+"""Ours at its fastest for one partition and little work; by default it makes as many lanes as there are slots."""
 
 
 def reader(world: World, topic: str) -> dict[str, str]:
-    """What both sources are told."""
+    """The options of both sources."""
     return {"kafka.bootstrap.servers": world.broker.address, "subscribe": topic, "startingOffsets": "earliest"}
 
 
@@ -35,5 +35,5 @@ def theirs(world: World, topic: str, options: Mapping[str, str] = TUNED) -> Data
 
 
 def drained(rows: DataFrame) -> None:
-    """Run it to its end; nothing is done with the rows."""
+    """Run it to its end; its rows are dropped."""
     rows.write.format("noop").mode("overwrite").save()

@@ -1,4 +1,4 @@
-"""Streaming queries of both sources: started, fed round by round, and timed by what Spark reports of its triggers."""
+"""Streaming queries of both sources: started, fed round by round, and timed by Spark's report of its triggers."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -16,19 +16,19 @@ EVERY = "200 milliseconds"
 
 
 def our_stream(world: World, topic: str, **options: str) -> Mapping[str, str]:
-    """What a stream of ours is told: a group of its own."""
+    """The options of a stream of ours, with its own group."""
     group = {"group": f"bench-{uuid4().hex[:8]}", "redis.url": world.redis.address}
     return {**reader(world, topic), **OURS, **group, "startingOffsets": "latest", **options}
 
 
 def their_stream(world: World, topic: str, tuned: Mapping[str, str] = TUNED) -> Mapping[str, str]:
-    """What a stream of Spark's source is told."""
+    """The options of a stream of Spark's source."""
     return {**reader(world, topic), **tuned, "startingOffsets": "latest"}
 
 
 @contextmanager
 def running(world: World, source: str, options: Mapping[str, str]) -> Iterator[StreamingQuery]:
-    """A query into a sink that does nothing, which has seen where the log ends."""
+    """A query into a sink that does nothing, after its first look at the log end."""
     rows = world.spark.readStream.format(source).options(**options).load()
     checkpoint = world.folder / f"checkpoint-{uuid4().hex[:8]}"
     writer = rows.writeStream.format("noop").option("checkpointLocation", str(checkpoint))
@@ -41,22 +41,22 @@ def running(world: World, source: str, options: Mapping[str, str]) -> Iterator[S
 
 
 def trigger_seconds(query: StreamingQuery, feed: Callable[[], object], rows: int) -> float:
-    """Feed the query with `rows` records and give the seconds of the triggers that it took to read them."""
+    """Feed the query `rows` records; returns the seconds of the triggers that read them."""
     seen = _batches(query)
     feed()
 
     def new() -> list[Mapping[str, object]]:
-        return [told for batch, told in _batches(query).items() if batch not in seen]
+        return [progress for batch, progress in _batches(query).items() if batch not in seen]
 
-    _until(lambda: sum(int(str(told["rows"])) for told in new()) >= rows, query)
-    return sum(float(str(told["ms"])) for told in new()) / 1000
+    _until(lambda: sum(int(str(progress["rows"])) for progress in new()) >= rows, query)
+    return sum(float(str(progress["ms"])) for progress in new()) / 1000
 
 
 def _batches(query: StreamingQuery) -> dict[int, Mapping[str, object]]:
     return {
-        told["batchId"]: {"rows": told["numInputRows"], "ms": told["durationMs"]["triggerExecution"]}
-        for told in query.recentProgress
-        if told["numInputRows"]
+        progress["batchId"]: {"rows": progress["numInputRows"], "ms": progress["durationMs"]["triggerExecution"]}
+        for progress in query.recentProgress
+        if progress["numInputRows"]
     }
 
 

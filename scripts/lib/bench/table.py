@@ -1,4 +1,4 @@
-"""What a run has found, as lines for a terminal and as a table for docs/benchmarks.md. Pure."""
+"""The results of a run, as lines for a terminal and as a table for docs/benchmarks.md. Pure."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -10,20 +10,20 @@ HEAD = ("id", "work", "against", "ours", "theirs", "ratio", "aim", "met")
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """One line: a figure of ours beside the one it is measured by."""
+    """One line: a figure of ours and its reference."""
 
     id: str
     work: str
     against: str
     ours: str
     theirs: str
-    ratio: float | None = None  # None: a figure without a counterpart
-    aim: float | None = None  # the largest ratio that is wanted; None: only shown
+    ratio: float | None = None  # None: a figure without a reference
+    aim: float | None = None  # the largest wanted ratio; None: only shown
     note: str = ""
 
     @property
     def met(self) -> str:
-        """Whether the aim is reached, as a word; empty where there is none."""
+        """Whether the aim is reached, as a word; empty without an aim."""
         if self.ratio is None or self.aim is None:
             return ""
         return "met" if self.ratio <= self.aim else "not met"
@@ -56,7 +56,7 @@ def result(
 
 
 def duration(value: float) -> str:
-    """Seconds with three digits, in a unit that suits them."""
+    """Seconds with three digits, in a fitting unit."""
     return f"{value * 1000:.3g} ms" if value < 1 else f"{value:.3g} s" if value < 1000 else f"{value:.0f} s"
 
 

@@ -1,4 +1,4 @@
-"""A streaming query of ours whose work waits, inside the read or behind it, and what each of its batches did."""
+"""A streaming query of ours whose work waits, inside the read or behind it, and the figures of each batch."""
 
 import json
 import time
@@ -24,17 +24,17 @@ _POLL_S = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """One batch: when it began, in seconds; how long it took; records of slow keys and of all others; its lanes."""
+    """One batch: its start in seconds, its time, the records of slow keys and of all others, its lanes."""
 
     at: float
     seconds: float
     healthy: int
     slow: int
-    lanes: int = 0  # of our own source, as it last told, up to a second before
+    lanes: int = 0  # of our own source, at most a second old
 
     @property
     def end(self) -> float:
-        """When it was complete."""
+        """Its end."""
         return self.at + self.seconds
 
 
@@ -45,13 +45,13 @@ def inside(world: World, topic: str, **options: str) -> DataFrame:
 
 
 def behind(world: World, topic: str, **options: str) -> DataFrame:
-    """The work in `mapInArrow`, of which only the clock tells."""
+    """The work in `mapInArrow`; the planner knows only the time of whole batches."""
     rows = world.spark.readStream.format("coop-kafka").options(**our_stream(world, topic, **options)).load()
     return rows.select("key", "value").mapInArrow(wait_all, WAITED)
 
 
 def spinning_inside(world: World, topic: str, **options: str) -> DataFrame:
-    """Work that takes a core, in `read`."""
+    """Work that needs a core, in `read`."""
     given = our_stream(world, topic, **map_in_read(spin_all, schema=WAITED), **options)
     return world.spark.readStream.format("coop-kafka").options(**given).load()
 
@@ -83,7 +83,7 @@ def counted(world: World, rows: DataFrame, slow: str = "") -> Iterator[Streaming
 
 
 class NoBatchError(RuntimeError):
-    """None ended in the time that was given: the work is more than the query can do."""
+    """No batch ended in the given time: the work is too much for the query."""
 
 
 class Story:
@@ -94,11 +94,11 @@ class Story:
 
     @property
     def batches(self) -> list[Done]:
-        """Those so far that read something."""
+        """The batches so far that read something."""
         return [done for _, done in sorted(self._seen.items())]
 
     def watch(self, batches: int, seconds: float) -> list[Done]:
-        """Look on for so many batches, but not for longer; gives those.
+        """Wait for this many batches, but not longer than `seconds`; returns them.
 
         Raises `NoBatchError` if there is none, `RuntimeError` if the query fails.
         """
@@ -106,23 +106,27 @@ class Story:
         while time.monotonic() < until and len(self._seen) < before + batches:
             if self._query.exception() is not None:
                 raise RuntimeError(f"the query failed: {self._query.exception()}")
-            self._seen |= {told["batchId"]: _done(told) for told in self._query.recentProgress if told["numInputRows"]}
+            self._seen |= {
+                progress["batchId"]: _done(progress)
+                for progress in self._query.recentProgress
+                if progress["numInputRows"]
+            }
             time.sleep(_POLL_S)
         if not self.batches[before:]:
-            raise NoBatchError(f"no batch ended in {seconds:g} s; the query said last: {self._query.lastProgress}")
+            raise NoBatchError(f"no batch ended in {seconds:g} s; last progress: {self._query.lastProgress}")
         return self.batches[before:]
 
 
-def lanes_told(progress: str) -> int:
-    """How many lanes the JSON of a batch's progress tells of; 0 for a source without lanes."""
-    told = json.loads(progress)["sources"][0]["latestOffset"] or {}
-    return int(told.get("#", {}).get("lanes", 0))
+def lanes_of(progress: str) -> int:
+    """Number of lanes in the JSON of a batch's progress; 0 for a source without lanes."""
+    latest = json.loads(progress)["sources"][0]["latestOffset"] or {}
+    return int(latest.get("#", {}).get("lanes", 0))
 
 
-def _done(told: StreamingQueryProgress) -> Done:
-    row = told["observedMetrics"]["work"]
+def _done(progress: StreamingQueryProgress) -> Done:
+    row = progress["observedMetrics"]["work"]
     counts = row if isinstance(row, Mapping) else row.asDict()
-    at = datetime.fromisoformat(told["timestamp"]).timestamp()
+    at = datetime.fromisoformat(progress["timestamp"]).timestamp()
     slow = int(counts["slow"])
-    took = told["durationMs"]["triggerExecution"] / 1000
-    return Done(at, took, int(counts["all"]) - slow, slow, lanes_told(told.json))
+    took = progress["durationMs"]["triggerExecution"] / 1000
+    return Done(at, took, int(counts["all"]) - slow, slow, lanes_of(progress.json))

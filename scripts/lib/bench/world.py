@@ -1,6 +1,6 @@
-"""Servers, Spark session and topics of one run; each comes up when it is first asked for.
+"""Servers, Spark session and topics of one run; each starts at its first use.
 
-Spark is set up as a user would on a machine of two cores, and knows both sources.
+Spark is set up as a user would on a machine of two cores, with both sources.
 """
 
 import os
@@ -23,7 +23,7 @@ _LIB = Path(__file__).resolve().parents[1]
 
 
 class World:
-    """What cases share."""
+    """The shared servers and session of all cases."""
 
     def __init__(self, folder: Path, stack: ExitStack, *, quick: bool) -> None:
         self.folder, self.quick = folder, quick
@@ -34,7 +34,7 @@ class World:
 
     @property
     def times(self) -> int:
-        """How often a comparison is repeated."""
+        """The number of repetitions of a comparison."""
         return 3 if self.quick else 5
 
     @cached_property
@@ -54,7 +54,7 @@ class World:
 
     @cached_property
     def spark(self) -> SparkSession:
-        """A session of two slots, or of as many as were asked for."""
+        """A session of two slots, or of the requested number."""
         os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
         os.environ["PYTHONPATH"] = str(_LIB)  # for the sources and functions of the cases
         log = f"-Dlog4j2.configurationFile={ROOT / 'conf' / 'log4j2.properties'} -Dcoop.log={self.folder / 'spark.log'}"
@@ -72,26 +72,26 @@ class World:
             .config("spark.sql.shuffle.partitions", str(SLOTS))
             .config("spark.sql.warehouse.dir", str(self.folder / "warehouse"))
         )
-        with chdir(self.folder):  # where Python workers look for modules first: they must find the installed ones
+        with chdir(self.folder):  # Python workers import from it first, and must import the installed modules
             session = builder.getOrCreate()
         self._stack.callback(session.stop)
         return session
 
     @contextmanager
     def widened(self, cores: int) -> Iterator[None]:
-        """Meanwhile a session of so many slots, so that as many tasks run at once."""
+        """Within the block, a session of this many slots, so that as many tasks run at once."""
         before = self._cores
         self.widen(cores)
         yield
         self.widen(before)
 
     def widen(self, cores: int) -> None:
-        """From now on a session of so many slots, for work that waits and takes no core."""
+        """From now on, a session of this many slots, for work that waits and needs no core."""
         self._end_session()
         self._cores = cores
 
     def talk(self, *, unix_sockets: bool) -> None:
-        """From now on a session whose Python workers talk to the JVM by Unix sockets, or by TCP."""
+        """From now on, a session whose Python workers use Unix sockets to the JVM, or TCP."""
         self._end_session()
         self._unix_sockets = unix_sockets
 
@@ -101,7 +101,7 @@ class World:
             del self.spark
 
     def topic(self, load: Load) -> str:
-        """A topic that holds `load`; loaded once."""
+        """A topic with the content `load`; loaded once."""
         if load not in self._topics:
             print(f"  loading {load.records:,} records of {load.size:,} bytes, {load.codec} ...", flush=True)
             limit = {"max.message.bytes": str(2 * load.size)} if load.size > 500_000 else {}
@@ -110,7 +110,7 @@ class World:
         return self._topics[load]
 
     def fetch(self, wanted: JarSet) -> None:
-        """Have the jars of a program that only one case needs."""
+        """Fetch the jars of a program that only one case needs."""
         if not wanted.present():
             print(f"  fetching {wanted.what} ...", flush=True)
             wanted.fetch("java", Path(os.environ["SPARK_HOME"]))
@@ -125,7 +125,7 @@ class World:
         return psutil.Process(int(self.spark.sparkContext._gateway.proc.pid))  # type: ignore[union-attr]  # noqa: SLF001
 
     def cpu(self) -> float:
-        """CPU seconds so far of Spark's JVM and of all Python processes under it, also those that have ended."""
+        """CPU seconds so far of Spark's JVM and of all its Python processes, ended ones included."""
         return _cpu([self.jvm, *self.jvm.children(recursive=True)])
 
     def python_cpu(self) -> float:
@@ -146,7 +146,7 @@ def _cpu(family: list[psutil.Process]) -> float:
     total = 0.0
     for each in family:
         try:
-            total += sum(each.cpu_times()[:4])  # its own, and that of children it has waited for
+            total += sum(each.cpu_times()[:4])  # its own, and those of children that it has waited for
         except psutil.NoSuchProcess:
             continue
     return total

@@ -1,1 +1,1 @@
-"""Several real Spark drivers in one group, which are killed, stopped, frozen and started again."""
+"""Several real Spark drivers in one group, which tests kill, stop, freeze and start again."""

@@ -1,4 +1,4 @@
-"""One application as a person runs it, by spark-submit, with a folder that outlives its drivers."""
+"""One application as a user runs it, by spark-submit, with a folder that outlives its drivers."""
 
 import json
 import os
@@ -19,37 +19,34 @@ from job import SparkSubmit
 
 _JOB, _HOOK = Path(__file__).with_name("job.py"), Path(__file__).parent / "hook"
 _SLOTS = 2
-_SHORT_LIFE = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # it starts with half the work
+_SHORT_LIFE = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # a JVM starts with half the CPU time
 
 
 @dataclass(slots=True)
 class Driver:
-    """An application and its driver of the moment."""
+    """An application and its current driver."""
 
     folder: Path
     options: Mapping[str, str]
-    pace: str = "0 seconds"  # how often a batch may begin
-    java: str = ""  # options of its JVM
+    pace: str = "0 seconds"  # the interval of its trigger
     process: subprocess.Popen[bytes] | None = None
     member: str = ""
-    disturbed: list[int] = field(
-        default_factory=list
-    )  # how many batches it had finished whenever something was done to it
-    had: int = 0  # how many batches it had finished when it was started the last time
+    disturbed: list[int] = field(default_factory=list)  # number of finished batches at each disturbance
+    had: int = 0  # number of finished batches at its last start
 
     @property
     def name(self) -> str:
-        """What people call it."""
+        """Its name in messages."""
         return self.folder.name
 
     @property
     def log(self) -> Path:
-        """What it says."""
+        """Its log."""
         return self.folder / "driver.log"
 
     @property
     def lines(self) -> list[str]:
-        """The batches it has finished, one line each."""
+        """Its finished batches, one line each."""
         with suppress(FileNotFoundError):
             text = (self.folder / "output").read_text()
             return text.splitlines() if text.endswith("\n") else text.splitlines()[:-1]
@@ -62,8 +59,8 @@ class Driver:
         points.disarm(self.folder)
         path = os.pathsep.join(map(str, (_HOOK, ROOT / "scripts" / "lib")))
         self.had = len(self.lines)
-        environment = {points.FOLDER: str(self.folder), "PYTHONPATH": path, "JDK_JAVA_OPTIONS": _SHORT_LIFE}
-        environment["SPARK_SUBMIT_OPTS"] = self.java
+        java = f"{_SHORT_LIFE} {os.environ.get('JDK_JAVA_OPTIONS', '')}"
+        environment = {points.FOLDER: str(self.folder), "PYTHONPATH": path, "JDK_JAVA_OPTIONS": java}
         words = [str(self.folder), json.dumps(dict(self.options)), self.pace]
         submit = SparkSubmit(_JOB, words, self.folder, self.log, _SLOTS)
         self.process = submit.start(environment)
@@ -76,22 +73,22 @@ class Driver:
         return self.process
 
     def works(self, state: GroupState) -> bool:
-        """Whether it is a member that owns something; remembers which member it is."""
+        """Whether it is a member that owns a range; remembers the member id."""
         running = self.running.pid
         mine = [m for m, fields in state.members.items() if running in _ancestors(int(fields.get("pid", "0")))]
         self.member = mine[0] if mine else self.member
         return bool(mine) and self.member in owners(state)
 
     def stands(self) -> bool:
-        """Whether it has come to the point that was armed; raises `RuntimeError` if it failed before."""
+        """Whether it has reached the armed point; raises `RuntimeError` if it failed before."""
         return self.running is self.process and points.reached(self.folder)
 
     @property
     def finished(self) -> int:
-        """How many batches it has finished since it was started the last time."""
+        """Number of batches finished since its last start."""
         return len(self.lines) - self.had
 
-    # -- what is done to it --------------------------------------------------------------------
+    # -- disturbances --------------------------------------------------------------------------
 
     def kill(self) -> None:
         """SIGKILL for all of its processes, as a lost machine would."""
@@ -105,11 +102,11 @@ class Driver:
         self.disturbed.append(len(self.lines))
 
     def ask_to_stop(self) -> None:
-        """A polite stop, as `query.stop()` is; it goes on for a moment."""
+        """Request a normal stop, as `query.stop()` does; it runs on for a moment."""
         (self.folder / "stop").touch()
 
     def stopped(self) -> bool:
-        """Whether it has come to its polite end; raises `RuntimeError` if it failed instead."""
+        """Whether it has stopped normally; raises `RuntimeError` if it failed instead."""
         if self.process is None or self.process.poll() is None:
             return False
         if self.process.returncode:
@@ -118,17 +115,17 @@ class Driver:
         return True
 
     def freeze(self) -> None:
-        """SIGSTOP for all of its processes: its heart stands still too."""
+        """SIGSTOP for all of its processes, the heartbeat included."""
         self._signal(signal.SIGSTOP)
         self.disturbed.append(len(self.lines))
 
     def wake(self) -> None:
         """SIGCONT."""
-        self.disturbed.append(len(self.lines) + 1)  # the batch it was frozen in comes late
+        self.disturbed.append(len(self.lines) + 1)  # the frozen batch finishes late
         self._signal(signal.SIGCONT)
 
     def end(self) -> None:
-        """Leave nothing running."""
+        """Kill everything that still runs."""
         if self.process is not None:
             with suppress(RuntimeError, psutil.NoSuchProcess):
                 self._signal(signal.SIGCONT)
@@ -142,12 +139,12 @@ class Driver:
 
 
 def _ancestors(pid: int) -> set[int]:
-    """The processes that started this one, directly or not; none if it is gone."""
+    """The processes that started this one, directly or not; empty if it has ended."""
     with suppress(psutil.NoSuchProcess):
         return {p.pid for p in psutil.Process(pid).parents()}
     return set()
 
 
 def owners(state: GroupState) -> set[str]:
-    """The members that own something."""
+    """The members that own a range."""
     return {member for of_tp in state.owners.values() for _, _, member in of_tp}

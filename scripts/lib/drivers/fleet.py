@@ -1,4 +1,4 @@
-"""Drivers of one group on one topic, to which records come all the time; and the verdict on all of them together."""
+"""Drivers of one group on one topic with a steady flow of records; and the verdict on all of them together."""
 
 import threading
 import time
@@ -24,23 +24,23 @@ from verdict import Sent
 
 SESSION_S = 5.0
 _EVERY_S = 0.25
-_POLL_S, _PATIENCE_S = 0.25, 240.0  # a look reads all outputs and the group: it takes the drivers' cores
-_ABOUT = 1.5  # times as much is about as much
+_POLL_S, _PATIENCE_S = 0.25, 240.0  # a look reads all outputs and the group, which takes CPU from the drivers
+_ABOUT = 1.5  # up to this factor counts as about the same
 _MANY, _LAST = 1_000, 30
 
 
 @dataclass(frozen=True, slots=True)
 class Feeding:
-    """What comes four times a second, to all partitions by turns: records of some keys, and of none."""
+    """The records that are sent four times a second, to all partitions in turns: of some keys, and without a key."""
 
     keys: int = 20
     at_once: int = 20
-    every_keyless: int = 7  # every so many-th record has no key
+    every_keyless: int = 7  # each record with this number has no key
 
 
 @dataclass(slots=True)
 class Fleet:
-    """The drivers by name, and what was sent."""
+    """The drivers by name, and the sent records."""
 
     kafka: Kafka
     redis_url: str
@@ -49,10 +49,9 @@ class Fleet:
     partitions: int = 1
     topic: str = ""
     feeding: Feeding = Feeding()
-    options: Mapping[str, str] = field(default_factory=dict)  # besides those that every driver has
-    pace: str = "0 seconds"  # how often a batch may begin: drivers that work leave the cores to one that starts
-    classes: Path | None = None  # what a JVM had loaded, for the next ones to start from
-    odd: list[Record] = field(default_factory=list)  # to be sent in between
+    options: Mapping[str, str] = field(default_factory=dict)  # in addition to those of every driver
+    pace: str = "0 seconds"  # the interval of triggers: drivers at work leave the cores to one that starts
+    odd: list[Record] = field(default_factory=list)  # to send in between
     drivers: dict[str, Driver] = field(default_factory=dict)
     sent: list[list[Sent]] = field(default_factory=list)
 
@@ -61,7 +60,7 @@ class Fleet:
         self.sent = [[] for _ in range(self.partitions)]
 
     def start(self, name: str) -> Driver:
-        """Start a driver; on the checkpoint that it left, if it has run before."""
+        """Start a driver, on its old checkpoint if it has run before."""
         options = {
             "kafka.bootstrap.servers": self.kafka.bootstrap,
             "subscribe": self.topic,
@@ -74,39 +73,23 @@ class Fleet:
             **self.options,
         }
         driver = self.drivers.setdefault(name, Driver(self.folder / name, options, self.pace))
-        driver.java = self._java
         driver.start()
         return driver
 
-    @property
-    def _java(self) -> str:
-        if self.classes is None:
-            return ""
-        return f"-XX:{'SharedArchiveFile' if self.classes.exists() else 'ArchiveClassesAtExit'}={self.classes}"
-
-    def rehearse(self, name: str) -> None:
-        """Have a driver finish two batches and end politely: it leaves `classes`, which halve a JVM's start."""
-        driver = self.start(name)
-        self.until(lambda: driver.finished > 1, f"{name} works alone")
-        driver.ask_to_stop()
-        self.until(driver.stopped, "a polite stop")
-        if self.classes and not self.classes.exists():
-            self.classes = None
-
     def join(self, name: str) -> Driver:
-        """Start a driver and wait until it works: several that start at once take each other's cores."""
+        """Start a driver and wait until it works: several that start at once compete for the cores."""
         driver = self.start(name)
         self.until(lambda: self.working(driver), f"{name} works")
         return driver
 
     def end(self) -> None:
-        """Leave nothing running."""
+        """Stop everything that still runs."""
         for driver in self.drivers.values():
             driver.end()
 
     @contextmanager
     def producing(self) -> Iterator[None]:
-        """Records come while the body of `with` runs."""
+        """Send records while the body of `with` runs."""
         stop = threading.Event()
         thread = threading.Thread(target=self._produce, args=(stop,))
         thread.start()
@@ -133,19 +116,19 @@ class Fleet:
         return Record(str(number).encode(), key, partition)
 
     def release_parked(self) -> tuple[Strike, ...]:
-        """Do as an operator does with lanes that are parked, for drivers were killed over them; what was released."""
+        """Release lanes that were parked because drivers were killed, as an operator would; returns them."""
         with closing(RedisClient(self.redis_url)) as client:
             store = OperatorVerbs.of_group(client, self.group)
             parked = tuple(s for s in store.poison.strikes() if s.parked)
             if parked:
-                store.poison.forgive(parked, "the drivers were killed, no record is to blame")
+                store.poison.forgive(parked, "drivers were killed on purpose")
         return parked
 
-    # -- what can be seen ------------------------------------------------------------------------
+    # -- observations ----------------------------------------------------------------------------
 
     @property
     def state(self) -> GroupState | None:
-        """The group in Redis; None while there is none."""
+        """The group in Redis; None if it does not exist."""
         with closing(RedisClient(self.redis_url)) as client:
             try:
                 return read_group(client, self.group)
@@ -153,19 +136,19 @@ class Fleet:
                 return None
 
     def working(self, *drivers: Driver) -> bool:
-        """Whether each of these owns something."""
+        """Whether each of these drivers owns a range."""
         state = self.state
         return state is not None and all(d.works(state) for d in drivers)
 
     def shared(self, *drivers: Driver) -> bool:
-        """Whether these own everything, each about as much as the others."""
+        """Whether these drivers own everything, each about as much as the others."""
         if not self.working(*drivers):
             return False
         sizes = [self.held(d).size for d in drivers]
         return sum(sizes) == self.partitions * WHOLE.size and max(sizes) <= _ABOUT * min(sizes)
 
     def held(self, driver: Driver) -> output.Held:
-        """What a driver that has worked owns at this moment."""
+        """The current ranges of a driver that has worked."""
         state = self.state
         owners = state.owners if state else {}
         mine = {tp.partition: [x for x in of_tp if x[2] == driver.member] for tp, of_tp in owners.items()}
@@ -174,7 +157,7 @@ class Fleet:
         return output.Held(time.monotonic_ns(), driver.name, ranges, epochs)
 
     def told(self, driver: Driver) -> list[Event]:
-        """What the events stream tells of a driver that has worked."""
+        """The events about a driver that has worked."""
         with closing(RedisClient(self.redis_url)) as client:
             return [e for e in last_events(client, self.group, _MANY) if e.member == driver.member]
 
@@ -183,28 +166,28 @@ class Fleet:
             return [f"{e.at_ms} {e.kind} {e.member}: {e.why}" for e in last_events(client, self.group, _LAST)]
 
     def delivered(self, held: output.Held) -> float:
-        """Wait until others have delivered records of what this driver held; how many seconds after that moment."""
+        """Wait until others have delivered records of this driver's ranges; returns the seconds that it took."""
         self.until(lambda: held.elsewhere_after_s(self._finished()) is not None, f"others do the work of {held.driver}")
         return held.elsewhere_after_s(self._finished()) or 0.0
 
     def without(self, member: str) -> bool:
-        """Whether everything is owned, and nothing of it by this member."""
+        """Whether everything is owned, and nothing by this member."""
         state = self.state
         return state is not None and bool(owners(state) - {member}) and member not in owners(state)
 
     @property
     def arrived(self) -> set[tuple[int, int]]:
-        """Partition and offset of every record that is in some finished batch."""
+        """Partition and offset of every record in a finished batch."""
         return {(p, d.offset) for batch in self._finished() for p, d in batch.deliveries}
 
     @property
     def everything_arrived(self) -> bool:
-        """Whether every record that was sent is in some finished batch."""
+        """Whether every sent record is in a finished batch."""
         return len(self.arrived) == sum(map(len, self.sent))
 
     @property
     def everything_confirmed(self) -> bool:
-        """Whether the group's stable offsets say of every record that was sent that it is done."""
+        """Whether the group's stable offsets are behind every sent record."""
         state = self.state
         return state is not None and sorted(state.stable.values()) == sorted(map(len, self.sent))
 
@@ -215,7 +198,7 @@ class Fleet:
         return max((after - before for of_one in clocks for before, after in pairwise(of_one)), default=0) / 1e9
 
     def until(self, happened: Callable[[], bool], what: str, seconds: float = _PATIENCE_S) -> float:
-        """Wait until something has happened; the seconds it took. `RuntimeError` if a driver fails or time runs out."""
+        """Wait for a condition; returns the seconds. `RuntimeError` if a driver fails or the time runs out."""
         began = time.monotonic()
         while not happened():
             if time.monotonic() - began > seconds:
@@ -227,7 +210,7 @@ class Fleet:
         return time.monotonic() - began
 
     def outcome(self) -> output.Outcome:
-        """The verdict on everything that was sent so far."""
+        """The verdict on all records sent so far."""
         disturbed = {d.name: d.disturbed for d in self.drivers.values()}
         return output.outcome(self.sent, self._finished(), disturbed)
 

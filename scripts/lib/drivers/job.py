@@ -1,6 +1,6 @@
-"""The job of a driver that is killed: one member of a group, which appends each finished batch to a file as one line.
+"""The job of a driver that tests kill: one member of a group, which appends each finished batch to a file as one line.
 
-Arguments: its folder, its options as JSON, and how often a batch may begin. It ends politely when the file `stop`
+Arguments: its folder, its options as JSON, and the interval of its trigger. It stops normally when the file `stop`
 appears in its folder.
 """
 
@@ -34,7 +34,7 @@ def _text(value: bytes | None) -> str | None:
 
 
 def main() -> None:
-    """Run until the query fails or is asked to stop."""
+    """Run until the query fails or a stop is requested."""
     folder, options, pace = Path(sys.argv[1]), json.loads(sys.argv[2]), sys.argv[3]
     builder = SparkSession.builder.appName(folder.name).config("spark.sql.codegen.wholeStage", "false")
     spark = builder.config("spark.sql.codegen.factoryMode", "NO_CODEGEN").getOrCreate()  # it has a short life

@@ -17,13 +17,13 @@ class Batch:
 
     clock: int
     driver: str
-    number: int  # how many the driver had finished, this one included
-    deliveries: tuple[tuple[int, Delivery], ...]  # with partition; their batch is not yet known
+    number: int  # number of the driver's finished batches, this one included
+    deliveries: tuple[tuple[int, Delivery], ...]  # with partition; their batch is not known yet
 
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What a driver owned at a moment, by the clock that all share."""
+    """The ranges of a driver at a moment, by the clock that all share."""
 
     clock: int
     driver: str
@@ -32,11 +32,11 @@ class Held:
 
     @property
     def size(self) -> int:
-        """How many key hashes these are, of all partitions."""
+        """The number of key hashes in all partitions."""
         return sum(hashes.size for of_partition in self.ranges.values() for hashes in of_partition)
 
     def elsewhere_after_s(self, finished: Iterable[Batch]) -> float | None:
-        """After how many seconds another driver had finished a batch with records of these key hashes, if ever."""
+        """Seconds until another driver finished a batch with records of these key hashes; None if none did."""
         later = sorted(b for b in finished if b.clock > self.clock and b.driver != self.driver)
         return next(
             ((b.clock - self.clock) / 1e9 for b in later if any(self._holds(p, d) for p, d in b.deliveries)), None
@@ -49,14 +49,14 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How the delivery to all sinks together went."""
+    """The verdict on the delivery to all sinks together."""
 
     verdicts: tuple[Verdict, ...]  # of each partition
-    unexplained: tuple[str, ...]  # repeats of batches to whose drivers nothing was done
+    unexplained: tuple[str, ...]  # repeats of batches of undisturbed drivers
 
     @property
     def good(self) -> bool:
-        """Nothing lost or altered, first deliveries in order, repeats only of what was not confirmed."""
+        """Nothing lost or altered, first deliveries in order, repeats only of unconfirmed records."""
         return not self.unexplained and not any(v.lost or v.altered or v.out_of_order for v in self.verdicts)
 
     def __str__(self) -> str:
@@ -77,7 +77,7 @@ def batches(driver: str, lines: Iterable[str]) -> list[Batch]:
 def outcome(
     sent: Sequence[Sequence[Sent]], finished: Iterable[Batch], disturbed: Mapping[str, Iterable[int]]
 ) -> Outcome:
-    """Judge what was sent to each partition; `disturbed` says after how many batches something was done to a driver."""
+    """Judge the sent records of each partition. `disturbed`: numbers of batches after which a driver was disturbed."""
     in_order = sorted(finished)
     per_partition: defaultdict[int, list[Delivery]] = defaultdict(list)
     for place, batch in enumerate(in_order):
@@ -88,7 +88,7 @@ def outcome(
 
 
 def _unexplained(in_order: Iterable[Batch], disturbed: Mapping[str, set[int]]) -> Iterable[str]:
-    """Records that more than one batch held whose driver was left in peace after it: those were all confirmed."""
+    """Records in more than one batch whose driver was not disturbed after it: so all those batches were confirmed."""
     quiet: dict[tuple[int, int], str] = {}
     for batch in in_order:
         if batch.number not in disturbed.get(batch.driver, ()):

@@ -1,10 +1,10 @@
-"""Named points of the commit cycle at which a driver can be halted, to be killed exactly there.
+"""Named points of the commit cycle. A test halts a driver at a point, and kills it exactly there.
 
     commit log  ->  BEFORE_COMMIT  ->  commit  ->  AFTER_COMMIT  ->  plan, WAL  ->  BEFORE_PARTITIONS
         ->  authorize  ->  AFTER_PARTITIONS  ->  READ (some rows)  ->  BEFORE_SINK  ->  AFTER_SINK  ->  commit log
 
-A point is armed by a file; whoever comes there writes another, and goes on when the first is gone. Installed from
-outside in the reader process, in the workers and in the job itself: nothing in the product knows of it.
+A file arms a point. A driver that reaches the point writes another file, and waits until the first file is gone.
+Tests install the points from outside, in the reader process, the workers and the job: the product has no code for them.
 """
 
 import os
@@ -25,13 +25,13 @@ _OF_VERBS = {"commit": (BEFORE_COMMIT, AFTER_COMMIT), "authorize": (BEFORE_PARTI
 
 
 def arm(folder: Path, point: str) -> None:
-    """Halt the driver that works in `folder` when it comes to this point the next time."""
+    """Halt the driver that works in `folder` the next time it reaches this point."""
     (folder / "reached").unlink(missing_ok=True)
     (folder / "armed").write_text(point)
 
 
 def reached(folder: Path) -> bool:
-    """Whether the driver has come to the point that was armed, and stands there."""
+    """Whether the driver has reached the armed point, and waits there."""
     return (folder / "reached").exists()
 
 
@@ -42,7 +42,7 @@ def disarm(folder: Path) -> None:
 
 
 def halt(point: str) -> None:
-    """Stand still as long as this point is armed; called by the driver that comes to it."""
+    """Wait while this point is armed; the driver calls this at the point."""
     folder = Path(os.environ[FOLDER])
     while _armed(folder) == point:
         (folder / "reached").touch()
@@ -57,7 +57,7 @@ def _armed(folder: Path) -> str:
 
 
 def install() -> None:
-    """Put the points around what a reader and its tasks do; of Spark's other Pythons, ten a driver, import nothing."""
+    """Put the points around the work of readers and tasks. Spark's other Pythons, ten a driver, import nothing here."""
     if _READER in sys.orig_argv:
         from coordinator.redis.client import RedisClient  # noqa: PLC0415 - only the reader process needs it
 

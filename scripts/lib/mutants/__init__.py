@@ -1,1 +1,1 @@
-"""Seeded faults, each of which some test or schedule must catch: the tests are tested."""
+"""Seeded faults, each of which a test or a schedule must catch: they test the tests."""

@@ -1,11 +1,11 @@
-"""A seeded fault: what a hurried change could have broken, and who should notice."""
+"""A seeded fault: a mistake that a hurried change could make, and the tests that should catch it."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """One place of one file; `old` stands there exactly once, or the fault is out of date."""
+    """One place of one file; the file contains `old` exactly once, or the fault is out of date."""
 
     path: str
     old: str
@@ -14,7 +14,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A mistake in the code, as edits, and the tests that are asked about it: first the tests, then the simulation."""
+    """A mistake in the code, as edits, and its catchers: first the tests, then the simulation."""
 
     name: str
     edits: tuple[Edit, ...]
@@ -24,7 +24,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Find:
-    """How a fault was met: what caught it, empty if nothing did."""
+    """The result for a fault: its catcher, empty if there was none."""
 
     fault: str
     caught_by: str

@@ -1,4 +1,4 @@
-"""Runs what should catch a fault, in a scratch copy, and says what did."""
+"""Runs the catchers of a fault in a scratch copy, and returns the first that fails."""
 
 import os
 import re
@@ -19,18 +19,18 @@ _VIOLATION = re.compile(r"^seed (\d+): (.*)", re.MULTILINE)
 
 
 class UnsoundError(Exception):
-    """A catcher fails without a fault, or does not run: what it says of faults means nothing."""
+    """A catcher fails without a fault, or does not run: its result on faults has no meaning."""
 
 
 @dataclass(frozen=True, slots=True)
 class Hunt:
-    """A scratch copy, and the servers that all its tests share (the simulation has a Valkey of its own each time)."""
+    """A scratch copy, and the servers that all its tests share (each simulation has a Valkey of its own)."""
 
     tree: Path
     servers: Mapping[str, str] = field(default_factory=dict)  # environment variables that name them
 
     def sound(self, faults: Iterable[Fault]) -> Find:
-        """Everything that is to catch something, once without a fault; raises `UnsoundError` if it fails."""
+        """Run every catcher once without a fault; raises `UnsoundError` if one fails."""
         began = time.monotonic()
         wanted = list(faults)
         tests = sorted({test for fault in wanted for test in fault.tests})
@@ -40,7 +40,7 @@ class Hunt:
         return Find("(no fault)", "", time.monotonic() - began)
 
     def find(self, fault: Fault) -> Find:
-        """What catches this fault."""
+        """The catcher of this fault."""
         began = time.monotonic()
         with broken(self.tree, fault):
             caught = self._tests(fault.tests) or self._simulation(fault.schedules)
@@ -49,25 +49,25 @@ class Hunt:
     def _tests(self, tests: Sequence[str]) -> str:
         if not tests:
             return ""
-        code, told = self._run(self.servers, "-m", "pytest", "-x", "-q", "-rfE", "--tb=line", *tests)
+        code, output = self._run(self.servers, "-m", "pytest", "-x", "-q", "-rfE", "--tb=line", *tests)
         if code in (0, None):
             return "" if code == 0 else "a test that hangs"
-        if code == 1 and (name := _FAILED.search(told)):
+        if code == 1 and (name := _FAILED.search(output)):
             return name[1].removeprefix("tests/")
-        raise UnsoundError(f"pytest ended with code {code}:\n{told[-2000:]}")
+        raise UnsoundError(f"pytest ended with code {code}:\n{output[-2000:]}")
 
     def _simulation(self, schedules: int) -> str:
         if not schedules:
             return ""
-        code, told = self._run({}, "scripts/lib/simulate.py", "--schedules", str(schedules), "--violations", "1")
+        code, output = self._run({}, "scripts/lib/simulate.py", "--schedules", str(schedules), "--violations", "1")
         if code in (0, None):
             return "" if code == 0 else "a simulation that hangs"
-        if code == 1 and (violation := _VIOLATION.search(told)):
+        if code == 1 and (violation := _VIOLATION.search(output)):
             return f"simulation, seed {violation[1]}: {violation[2].partition(':')[0]}"
-        return f"simulation ended: {told.splitlines()[-1][:60]}"
+        return f"simulation ended: {output.splitlines()[-1][:60]}"
 
     def _run(self, environment: Mapping[str, str], *words: str) -> tuple[int | None, str]:
-        """Run Python in the tree, whose packages go before installed ones; the code is None if it had to be killed."""
+        """Run Python in the tree, whose packages come before installed ones; the code is None after a kill."""
         process = subprocess.Popen(
             [sys.executable, *words],
             cwd=self.tree,
@@ -79,8 +79,8 @@ class Hunt:
             start_new_session=True,
         )
         try:
-            told, _ = process.communicate(timeout=_PATIENCE_S)
+            output, _ = process.communicate(timeout=_PATIENCE_S)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             return None, process.communicate()[0]
-        return process.returncode, told
+        return process.returncode, output

@@ -1,9 +1,13 @@
-"""Faults in what a member commits by itself: individual commits, their cap, their order."""
+"""Faults in the commits that users make: individual commits, their cap, their order."""
 
 from mutants.fault import Edit, Fault
 
 _LUA = "coordinator/redis/lua/"
-_API = ("tests/coordinator/commits/test_commit_api.py", "tests/coordinator/commits/test_commit_fences.py")
+_API = (
+    "tests/coordinator/commits/test_commit_api.py",
+    "tests/coordinator/commits/test_commit_api_refusals.py",
+    "tests/coordinator/commits/test_commit_fences.py",
+)
 _PROGRESS = ("tests/coordinator/redis/test_commits.py",)
 _SKIPPED = ("tests/end_to_end/test_skipped_batches.py",)
 
@@ -24,27 +28,31 @@ FAULTS = (
         _API,
     ),
     Fault(
-        "a commit wholly below the stable offset is taken for a repeated one",
+        "a commit wholly below the stable offset counts as a repeated one",
         (Edit(_LUA + "commit_ranges.lua", "if not less(stable, done[#done][2]) then", "if false then"),),
         _API,
     ),
     Fault(
-        "a commit beyond what the batch reads is taken",
+        "the store accepts a commit beyond the batch",
         (Edit(_LUA + "commit_ranges.lua", "if less(reach, done[#done][2]) then return outcome('BEYOND') end\n", ""),),
         _API,
     ),
     Fault(
-        "a lane takes commits of what only its neighbour reads",
+        "a lane accepts commits of its neighbour's records",
         (Edit(_LUA + "commit_ranges.lua", "done_below(s.fact.value)", "done"),),
         _API,
     ),
     Fault(
         "a commit of a member does not end at the log end",
         (Edit(_LUA + "commit_ranges.lua", "a = log_end }", "a = OFFSET_MAX }"),),
-        ("tests/coordinator/commits/test_commit_api.py", "tests/coordinator/commits/test_acknowledging_members.py"),
+        (
+            "tests/coordinator/commits/test_commit_api.py",
+            "tests/coordinator/commits/test_commit_api_refusals.py",
+            "tests/coordinator/commits/test_acknowledging_members.py",
+        ),
     ),
     Fault(
-        "a batch commits its end over what individual commits had done",
+        "a batch commits its end over individual commits",
         (
             Edit(
                 "coordinator/progress/ownership.py",

@@ -9,7 +9,7 @@ _RECOVERY = ("tests/coordinator/redis/test_recovery.py",)
 
 FAULTS = (
     Fault(
-        "what was timed by a clock that was ahead holds for that long",
+        "times of a clock that was ahead stay valid for that long",
         (Edit(_LEASES, "  if not at or tonumber(at) <= most then", "  if true then"),),
         ("tests/coordinator/redis/test_clock_set_back.py",),
     ),
@@ -61,7 +61,7 @@ FAULTS = (
                 "owning.as_of and owning.as_of[1] == look.generation and",
             ),
         ),
-        ("tests/coordinator/member/test_service_losses.py",),
+        ("tests/coordinator/member/test_service_redis_losses.py",),
     ),
     Fault(
         "lane epochs of an older nonce stay valid",
@@ -81,7 +81,7 @@ FAULTS = (
         schedules=100,
     ),
     Fault(
-        "what a living member owns is taken from it",
+        "a living member loses ranges that it owns",
         (
             Edit(
                 "coordinator/redis/lua/acquire.lua",
@@ -149,10 +149,10 @@ FAULTS = (
                 "life = life.renewed(reply.seen, self._clock.now_ms() + self._world.settings.session_ms)",
             ),
         ),
-        ("tests/coordinator/member/test_hand_over.py",),
+        ("tests/coordinator/member/test_turns.py",),
     ),
     Fault(
-        "stopping frees everything, also what killed tasks may still write",
+        "a stop frees all ranges, also those that killed tasks may still write",
         (
             Edit(
                 "coordinator/redis/lua/leave.lua",

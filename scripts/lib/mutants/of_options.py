@@ -1,4 +1,4 @@
-"""Faults between the user and the coordinator: options that do not reach it, codes that it does not show."""
+"""Faults between the user and the coordinator: options that do not reach it, codes that the user does not see."""
 
 from mutants.fault import Edit, Fault
 

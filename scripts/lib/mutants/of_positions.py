@@ -1,4 +1,4 @@
-"""Faults in what is done: offsets, hashes, segments, positions, and the scripts that move them."""
+"""Faults in positions: offsets, hashes, segments, and the scripts that move them."""
 
 from mutants.fault import Edit, Fault
 
@@ -79,7 +79,7 @@ FAULTS = (
         schedules=100,
     ),
     Fault(
-        "a batch is planned from what its commit said, though positions were further",
+        "a plan starts at its own commit, although positions are further",
         (
             Edit(
                 "coordinator/redis/lua/commit.lua",
@@ -136,12 +136,12 @@ FAULTS = (
         _PROGRESS,
     ),
     Fault(
-        "what is done to the right of the position is read again",
+        "done records to the right of the position are read again",
         (Edit("coordinator/progress/segments.py", "wanted.until), self.ics)", "wanted.until), ())"),),
         _PROGRESS,
     ),
     Fault(
-        "what lay between the slices of a lane is committed with them",
+        "records between the slices of a lane are committed with them",
         (
             Edit(
                 "coordinator/progress/ownership.py",
@@ -184,7 +184,7 @@ FAULTS = (
         ("tests/coordinator/progress/test_ownership.py",),
     ),
     Fault(
-        "a hole among the segments is noticed by nobody",
+        "no check detects a hole among the segments",
         (Edit(_PRELUDE, "  if pattern == OFFSET then check_tiling(ranges, key) end\n", ""),),
         ("tests/hostile/test_damaged_state.py",),
     ),

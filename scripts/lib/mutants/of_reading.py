@@ -1,4 +1,4 @@
-"""Faults on Spark's side: the reader's life, tasks, hashes, and which records a slice holds."""
+"""Faults on Spark's side: the reader's life, tasks, hashes, and the records of a slice."""
 
 from mutants.fault import Edit, Fault
 
@@ -94,7 +94,7 @@ FAULTS = (
         _READ,
     ),
     Fault(
-        "a record that nobody here reads is given to the last part",
+        "a record that no task here reads goes to the last part",
         (Edit(_LANES, "    numbers[hashes > np.array([part.hi for part in parts])[numbers]] = len(parts)\n", ""),),
         ("tests/spark_coop_source/select/test_lanes.py",),
     ),

@@ -1,4 +1,4 @@
-"""Faults in what an operator's reset makes void."""
+"""Faults in the effects of an operator's reset."""
 
 from mutants.fault import Edit, Fault
 
@@ -37,7 +37,7 @@ FAULTS = (
         _SCRIPTS,
     ),
     Fault(
-        "a reset leaves what was done ahead",
+        "a reset keeps individual commits",
         (Edit("coordinator/redis/lua/reset.lua", "    redis.call('DEL', KEYS[k + 2], KEYS[k + 3])\n", ""),),
         _SCRIPTS,
     ),

@@ -1,11 +1,11 @@
-"""Faults in the order of things: when it commits, what a restart asserts, what a loss of state leaves."""
+"""Faults in the order of steps: the commit, the asserts of a restart, the recovery after a loss of state."""
 
 from mutants.fault import Edit, Fault
 
 _PRELUDE = "coordinator/redis/lua/prelude.lua"
 _RECOVERY, _LOSSES = (
     ("tests/coordinator/redis/test_recovery.py",),
-    ("tests/coordinator/member/test_service_losses.py",),
+    ("tests/coordinator/member/test_service_redis_losses.py",),
 )
 
 
@@ -59,10 +59,10 @@ FAULTS = (
                 "{*self.state.log.bounds, *unconfirmed}",
             ),
         ),
-        ("tests/coordinator/member/test_service_arrows.py",),
+        ("tests/coordinator/member/test_service.py",),
     ),
     Fault(
-        "what is planned is not asked for again before it is read",
+        "a planned batch is not authorised again before it is read",
         (
             Edit(
                 "coordinator/member/authorizing.py",
@@ -85,7 +85,7 @@ FAULTS = (
         ("tests/coordinator/progress/test_ownership.py",),
     ),
     Fault(
-        "what was skipped stays in the next offset",
+        "skipped slices stay in the next offset",
         (
             Edit(
                 "coordinator/member/committing.py",
@@ -125,6 +125,11 @@ FAULTS = (
             ),
         ),
         schedules=300,
+    ),
+    Fault(
+        "a mirror of another schema is taken for offsets of plain consumers",
+        (Edit("coordinator/progress/mirror.py", "if found and found[1] != SCHEMA:", "if False:"),),
+        ("tests/coordinator/progress/test_mirror.py",),
     ),
     Fault(
         "a mirror without Redis is a new group",
@@ -170,7 +175,7 @@ FAULTS = (
         ("tests/coordinator/redis/test_store.py",),
     ),
     Fault(
-        "the mirror is told the highest positions",
+        "the mirror gets the highest positions",
         (
             Edit(
                 "coordinator/progress/mirror.py",
@@ -181,12 +186,12 @@ FAULTS = (
         schedules=100,
     ),
     Fault(
-        "a group is kept for ever until somebody's first heartbeat",
+        "a group never expires before its first heartbeat",
         (Edit("coordinator/redis/lua/create_positions.lua", "  keep()\n", ""),),
         ("tests/coordinator/redis/test_expiry.py",),
     ),
     Fault(
-        "what a verb has made does not expire with the group",
+        "keys that a verb creates do not expire with the group",
         (Edit(_PRELUDE, "  expire_what_is_new()\n  return", "  return"),),
         ("tests/coordinator/redis/test_expiry.py",),
     ),

@@ -1,4 +1,4 @@
-"""Faults in what keeps slow and hung records to themselves: quotas, cuts, costs, strikes, parking; and in policies."""
+"""Faults in the isolation of slow and hung records: quotas, cuts, costs, strikes, parking; and in policies."""
 
 from mutants.fault import Edit, Fault
 
@@ -6,7 +6,12 @@ _POISON, _QUOTAS, _CUTS = "coordinator/plan/poison.py", "coordinator/cost/quotas
 _STRIKING, _JOIN = "coordinator/redis/lua/striking.lua", "coordinator/redis/lua/join.lua"
 _ASSIGNMENT, _REPORTS = "coordinator/assignment/", "spark_coop_source/driver/telemetry_reports.py"
 _OF_POISON, _OF_QUOTAS, _OF_CUTS = (
-    ("tests/coordinator/member/test_poison.py",),
+    (
+        "tests/coordinator/plan/test_poison.py",
+        "tests/coordinator/member/test_poison.py",
+        "tests/coordinator/redis/test_poison.py",
+        "tests/coordinator/member/test_poison_trials.py",
+    ),
     ("tests/coordinator/cost/test_quotas.py",),
     ("tests/coordinator/cost/test_lane_cuts.py",),
 )
@@ -40,11 +45,11 @@ FAULTS = (
     ),
     Fault(
         "a strike is forgiven with the first record that is read of it",
-        (Edit(_POISON, "if p.position >= strike.offsets.until", "if p.position > strike.offset"),),
+        (Edit(_POISON, "if p.position >= s.offsets.until", "if p.position > s.offset"),),
         _OF_POISON,
     ),
     Fault(
-        "what was parked meanwhile is replayed",
+        "lanes parked in the meantime are replayed",
         (
             Edit(
                 _POISON,
@@ -55,7 +60,7 @@ FAULTS = (
         schedules=300,
     ),
     Fault(
-        "what is left out of a batch keeps its lane epoch",
+        "lanes left out of a batch keep their lane epoch",
         (
             Edit(
                 "coordinator/member/poison.py",
@@ -66,12 +71,12 @@ FAULTS = (
         _OF_POISON,
     ),
     Fault(
-        "what was struck twice is replayed for ever",
+        "a lane with two strikes is replayed without end",
         (Edit(_POISON, "if s.parked or (s.count > 1 and s not in known)]", "if s.parked]"),),
         _OF_POISON,
     ),
     Fault(
-        "what is planned to be tried alone is left out when it is read",
+        "the lane of a trial is left out of its batch",
         (Edit(_POISON, "(s.count > 1 and s not in known)]", "s.count > 1]"),),
         _OF_POISON,
     ),
@@ -86,7 +91,7 @@ FAULTS = (
         _OF_POISON,
     ),
     Fault(
-        "what is struck beside others is parked",
+        "a lane that is struck beside others is parked",
         (Edit(_STRIKING, "count > 1 and alone and", "count > 1 and"),),
         _OF_POISON,
     ),
@@ -96,12 +101,12 @@ FAULTS = (
         schedules=400,
     ),
     Fault(
-        "damaged work strikes what nobody can read",
+        "a damaged work record strikes ranges that no member can read",
         (Edit(_STRIKING, "if whole and some then slices", "if true then slices"),),
         ("tests/hostile/test_damaged_state.py",),
     ),
     Fault(
-        "what was struck of a topic holds for another of that name",
+        "strikes of a topic hold for a new topic of that name",
         (Edit(_STRIKING, "if position ~= '-' and known and known ~= id then", "if false then"),),
         ("tests/coordinator/redis/test_recovery.py",),
     ),
@@ -172,7 +177,7 @@ FAULTS = (
             Edit("coordinator/cost/steering.py", "if warm and not waited and ", "if warm and "),
             Edit("coordinator/cost/model.py", "batch.warm and not batch.maybe_waited", "batch.warm"),
         ),
-        ("tests/coordinator/cost/test_steering.py",),
+        ("tests/coordinator/cost/test_steering_turns.py",),
     ),
     Fault(
         "a cut beside a key leaves another with it",
@@ -191,7 +196,7 @@ FAULTS = (
         _OF_REPORTS,
     ),
     Fault(
-        "a report of what was never planned is believed",
+        "a report of a slice that was never planned counts",
         (Edit(_REPORTS, "if plan is not None and of in plan.slices and", "if plan is not None and"),),
         _OF_REPORTS,
     ),
@@ -224,7 +229,7 @@ FAULTS = (
     Fault(
         "the cap of individual commits is never enforced",
         (Edit("coordinator/redis/lua/commit_ranges.lua", "if after > limit then", "if false then"),),
-        ("tests/coordinator/commits/test_commit_api.py",),
+        ("tests/coordinator/commits/test_commit_api_refusals.py",),
     ),
     Fault(
         "a log that was cut and has grown again passes for the old one",

@@ -1,4 +1,4 @@
-"""Faults in how batches are steered by the clock: Spark's own time, chance, and the search for slow lanes."""
+"""Faults in the steering of batches by the clock: Spark's own time, chance, and the search for slow lanes."""
 
 from mutants.fault import Edit, Fault
 
@@ -10,17 +10,17 @@ _OF_OVERHEAD = ("tests/coordinator/cost/test_overhead.py",)
 
 FAULTS = (
     Fault(
-        "Spark's own time is taken for that of records",
+        "Spark's own time counts as work on records",
         (Edit(_STEERING, "work_ms=max(0.0, rest - self._model.overhead_ms)", "work_ms=float(took)"),),
         _OF_STEERING,
     ),
     Fault(
-        "what passes until tasks hand records on is taken for work",
+        "time until tasks pass on records counts as work",
         (Edit(_STEERING, "rest = took - self._started(batch, took)", "rest = float(took)"),),
         _OF_STEERING,
     ),
     Fault(
-        "a single batch tells how much Spark's own time is",
+        "a single batch decides the estimate of Spark's own time",
         (Edit(_OVERHEAD, "median(met)), GROWTH * max(before_ms, LEAST_MS))", "median(met)), max(met))"),),
         _OF_OVERHEAD,
     ),
@@ -30,22 +30,22 @@ FAULTS = (
         _OF_OVERHEAD,
     ),
     Fault(
-        "a batch that is nearly all Spark's own time tells what a record takes",
+        "a batch of mostly Spark's own time decides the cost of a record",
         (Edit(_OVERHEAD, " if took > 1.25 * overhead_ms]", "]"),),
         _OF_OVERHEAD,
     ),
     Fault(
-        "workers that start are taken for work",
-        (Edit(_MODEL, "if not batch.warm or self._untold == 1:", "if self._untold == 1:"),),
+        "the start of workers counts as work",
+        (Edit(_MODEL, "if not batch.warm or self._unclear == 1:", "if self._unclear == 1:"),),
         _OF_STEERING,
     ),
     Fault(
-        "waiting for a trigger is taken for work",
+        "a wait for a trigger counts as work",
         (Edit(_STEERING, "if warm and (on_trigger or self._waited(batch)):", "if False:"),),
         _OF_STEERING,
     ),
     Fault(
-        "a batch that is much longer than one with more to do is taken for waiting",
+        "a batch that is much longer than one with more work counts as a wait",
         (
             Edit(
                 _STEERING,
@@ -66,7 +66,7 @@ FAULTS = (
             Edit(_STEERING, "if budgeted and whole is None:", "if self._budget.ms:"),
             Edit(_STEERING, "or flight.trial or (warm", "or (warm"),
         ),
-        _OF_STEERING,
+        ("tests/coordinator/cost/test_steering_turns.py",),
     ),
     Fault(
         "suspects of a stall are cleared while much of theirs waits to be read",
@@ -89,7 +89,7 @@ FAULTS = (
         _OF_SEARCH,
     ),
     Fault(
-        "a suspect's claim grows with what held up its batch",
+        "a suspect's claim grows with other delays of its batch",
         (
             Edit(
                 _SEARCH, "    return min(search.claims.get(load.lane, now), now, key=", "    return max(now, now, key="
@@ -98,12 +98,12 @@ FAULTS = (
         _OF_SEARCH,
     ),
     Fault(
-        "a search goes on for as long as nobody is quick",
+        "a search goes on as long as no group is quick",
         (Edit(_SEARCH, "if search.trials >= MOST_TRIALS:", "if False:"),),
         _OF_SEARCH,
     ),
     Fault(
-        "a batch that tells nothing goes on with the search",
+        "a batch without evidence goes on with the search",
         (Edit(_SEARCH, "    if not loads or not batch.clock_tells:", "    if not loads:"),),
         _OF_SEARCH,
     ),

@@ -1,4 +1,4 @@
-"""A scratch copy of the checkout in which faults are switched on and off; the checkout itself is never touched."""
+"""A scratch copy of the checkout in which faults are switched on and off; the checkout itself never changes."""
 
 import shutil
 from collections.abc import Iterator
@@ -11,11 +11,11 @@ _PARTS = ("coordinator", "spark_coop_source", "scripts", "tests", "conf", "setup
 
 
 class OutOfDateError(Exception):
-    """A fault's text is not in the code any more: the fault must be written anew."""
+    """The code does not contain a fault's text any more: the fault needs a new text."""
 
 
 def copied(root: Path, tree: Path) -> Path:
-    """A copy of what the tests need of the checkout, as it is now; git is not asked."""
+    """A copy of the parts of the current checkout that tests need, without git."""
     for name in _PARTS:
         if (root / name).is_dir():
             shutil.copytree(root / name, tree / name, ignore=shutil.ignore_patterns("__pycache__"))
@@ -40,7 +40,7 @@ def broken(tree: Path, fault: Fault) -> Iterator[None]:
 
 
 def edited(text: str, fault: Fault, edit: Edit) -> str:
-    """The text with the edit; `OutOfDateError` unless its old text is there exactly once."""
+    """The text with the edit; `OutOfDateError` unless it contains the old text exactly once."""
     if (count := text.count(edit.old)) != 1:
         raise OutOfDateError(f"{fault.name}: {edit.path} holds {count} times, not once: {edit.old!r}")
     return text.replace(edit.old, edit.new)

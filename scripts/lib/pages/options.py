@@ -11,10 +11,10 @@ _HEAD = """# Options
 
 <!-- Made by scripts/reference-pages from the option tables of the code. Do not edit. -->
 
-Names are looked up in any case. An option that is not here is refused, with the nearest name if there is one.
+Names may have any case. An unknown option is an error, which names the nearest option.
 A value has at most 1,000,000 characters, unless its row names another limit; `mapInRead` has no limit.
-Accepted options that have no effect cost one WARN line when the query starts.
-How they compare with those of Spark's Kafka source: [parity.md](parity.md).
+An option without effect logs one WARN line when the query starts.
+[parity.md](parity.md) compares the options with those of Spark's Kafka source.
 """
 _KAFKA = """
 ## Kafka's own options
@@ -42,7 +42,7 @@ def _default(option: Option[object]) -> str:
 
 
 def _values(kind: Kind[object]) -> str:
-    """The limit, short where it is only the range of a number type."""
+    """The allowed values; short for a plain range of a number type."""
     if isinstance(kind, Integer) and kind.most in (INT, LONG):
         return f"whole number, at least {kind.least}"
     return kind.limit
@@ -53,7 +53,7 @@ def _kafka() -> Iterable[str]:
     passed = ((f"`kafka.{name}`", _values(kind)) for name, kind in PASSED.items())
     refused = REFUSED | {f"{start}*": remedy for start, remedy in REFUSED_FAMILIES.items()}
     yield "\n### Understood here\n\n" + table(("option", "meaning"), understood)
-    yield "\n### Handed to kafka-python\n\n" + table(("option", "values"), passed)
+    yield "\n### Passed to kafka-python\n\n" + table(("option", "values"), passed)
     yield "\n### Accepted, without effect\n\n" + table(("options", "why"), _by_reason(NO_EFFECT))
     yield "\n### Refused\n\n" + table(("options", "what to do"), _by_reason(refused))
 

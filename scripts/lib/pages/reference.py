@@ -5,9 +5,9 @@ from inspect import cleandoc
 
 from coordinator import errors
 from coordinator.errors import CodedError, CoopKafkaError
-from coordinator.reports.event_kinds import EVENT_KINDS
-from coordinator.reports.metrics import BATCH, COUNTERS, LANE, PROGRESS, REASONS, Metric
+from pages.event_kinds import EVENT_KINDS
 from pages.markdown import table
+from pages.metrics import BATCH, COUNTERS, LANE, PROGRESS, REASONS, Metric
 
 Kind = type[CoopKafkaError]
 
@@ -15,18 +15,18 @@ _HEAD = """# Errors, events and metrics
 
 <!-- Made by scripts/reference-pages from the code. Do not edit. -->
 
-- [Errors](#errors): what a query, the command `coop-kafka` or the Commit API raises.
-- [Events](#events): what a group records of its own life.
-- [Metrics](#metrics): what a query and a group report of lanes and batches.
+- [Errors](#errors) of a query, of the command `coop-kafka` and of the Commit API.
+- [Events](#events) that a group records.
+- [Metrics](#metrics) of lanes and batches, from a query and a group.
 
-What to do step by step: [operations.md](operations.md#troubleshooting).
+Remedies step by step: [operations.md](operations.md#troubleshooting).
 
 ## Errors
 
 An error is one line: `NAME: what. Remedy: what to do.` Spark prints it among its own lines: search the driver log for
 `Remedy:`. The message names the values; the remedy below is the general one. Programs can rely on names and codes.
 
-*Retriable* means that the same call can succeed later although nobody changed anything. For all other errors, follow
+*Retriable* means that the same call can succeed later without a change. For all other errors, follow
 the remedy first.
 
 In Python all classes are in `coordinator.errors`. The base class of a section catches all its errors, and
@@ -120,7 +120,7 @@ def _metrics() -> Iterable[str]:
     for title, where, metrics in _REPORTS:
         rows = ((f"`{m.name}`", m.unit, m.meaning) for m in metrics)
         yield f"\n### {title}\n\n{where}\n\n" + table(("name", "unit", "meaning"), rows)
-    yield _REASONS + table(("bound", "meaning"), ((f"`{r.text}`", r.meaning) for r in REASONS))
+    yield _REASONS + table(("bound", "meaning"), ((f"`{why}`", meaning) for why, meaning in REASONS.items()))
 
 
 def _sentence(remedy: str) -> str:

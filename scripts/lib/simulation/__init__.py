@@ -1,1 +1,1 @@
-"""Simulation of the real coordinator: real service, store and Lua, with time, crashes and Kafka of its own."""
+"""Simulates the real coordinator: real service, store and Lua, with simulated time, crashes and Kafka."""

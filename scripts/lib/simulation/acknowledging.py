@@ -1,6 +1,6 @@
-"""A driver whose user acknowledges by itself what the running batch has written, and an operator who deletes that.
+"""A driver whose user acknowledges records of the running batch, and an operator who deletes these commits.
 
-What is acknowledged is in the sink already: nobody needs to read it again, but for an exact replay.
+Acknowledged records are in the sink already: only an exact replay reads them again.
 """
 
 from coordinator.commits.commit_api import CommitApi
@@ -21,7 +21,7 @@ from simulation.world import World
 def acknowledge(world: World, line: Line, end: StreamOffset, batch: tuple[str, int]) -> None:
     """Commit some offsets of one lane of the running batch, all of whose records are in the sink.
 
-    Or an operator deletes what was committed so, while the batch runs.
+    Or an operator deletes such commits during the batch.
     """
     if world.chance(0.3):
         _delete(world)
@@ -55,7 +55,7 @@ def acknowledge(world: World, line: Line, end: StreamOffset, batch: tuple[str, i
 
 
 def _acknowledge_beyond(world: World, line: Line, end: StreamOffset, tp: TopicPartition, lane: Lane) -> None:
-    """Commit offsets of a lane that its batch does not read, most of them not written yet: never allowed."""
+    """Commit offsets of a lane that its batch does not read, mostly of unwritten records: never allowed."""
     start = lane.until + world.random.randint(-1, 3)
     offsets = OffsetRange(max(start, 0), lane.until + world.random.randint(4, 9))
     try:
@@ -69,7 +69,7 @@ def _acknowledge_beyond(world: World, line: Line, end: StreamOffset, tp: TopicPa
 
 
 def _commits(world: World, line: Line, end: StreamOffset) -> CommitApi:
-    """The Commit API of the batch that ends there."""
+    """The Commit API of the batch that ends at this offset."""
     verbs = CommitVerbs(ScriptCalls.of(line, GroupSettings(world.group), now=lambda: world.server.now_ms))
     caller, fields = verbs.member(str(end.member))
     return CommitApi(line, verbs, Standing.of_batch(caller, end), fields)

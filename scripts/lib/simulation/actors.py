@@ -1,8 +1,8 @@
-"""Actors that take turns: whatever has a life of its own in the simulation, one step at a time, on virtual time.
+"""Actors that take turns: each part of the simulation with a life of its own, one step at a time, on virtual time.
 
-Service, store and heartbeat are synchronous code; each actor runs in a greenlet, and `turn` inside
-it is a scheduling point: others run, time passes, or the actor is killed there. One random generator
-decides everything, so a seed replays exactly. Knows nothing of what the actors do.
+Service, store and heartbeat are synchronous code, so each actor runs in a greenlet. A call of `turn` is a scheduling
+point: other actors run, time passes, or the actor is killed there. One random generator decides everything, so a seed
+replays exactly. Knows nothing of the actors' work.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,11 +16,11 @@ _STEPS_MS = (0, 0, 0, 1, 10, 60, 250)
 
 
 class Stopped(BaseException):
-    """Thrown into an actor that is asked to end politely."""
+    """Raised in an actor that must end normally."""
 
 
 class Actor:
-    """One life; `pause` and `throw` come from outside of it."""
+    """One life; `pause` and `throw` are called from outside."""
 
     def __init__(self, name: str, body: Callable[[], None]) -> None:
         self.name, self.wakes_at = name, 0
@@ -33,7 +33,7 @@ class Actor:
 
 
 class Scheduler:
-    """Gives turns to actors and moves time."""
+    """Runs the actors in turns, and moves time."""
 
     def __init__(self, random: Random) -> None:
         self._random, self._hub = random, greenlet.getcurrent()
@@ -42,14 +42,14 @@ class Scheduler:
         self._current: Actor | None = None
 
     def spawn(self, name: str, body: Callable[[], None]) -> Actor:
-        """A new actor, not yet begun."""
+        """A new actor that has not begun."""
         actor = Actor(name, body)
         actor.greenlet.parent = self._hub
         self.actors.append(actor)
         return actor
 
     def turn(self, ms: int = 0) -> None:
-        """A scheduling point of the actor that runs: it goes on `ms` later at the earliest."""
+        """A scheduling point of the running actor: it goes on `ms` later at the earliest."""
         if self._current is None:
             return
         self._current.wakes_at = self.now_ms + ms
@@ -65,11 +65,11 @@ class Scheduler:
             self.now_ms += 1_000
 
     def kill(self, actor: Actor) -> None:
-        """End it where it is; nothing of it runs any more. An actor may end itself so."""
+        """End the actor at its scheduling point; no more of its code runs. An actor may end itself so."""
         if self.runs(actor):
             raise greenlet.GreenletExit
         if actor.alive:
-            actor.greenlet.parent = greenlet.getcurrent()  # where to go on once it has ended
+            actor.greenlet.parent = greenlet.getcurrent()  # the next greenlet to run after its end
             actor.greenlet.throw(greenlet.GreenletExit)
 
     def runs(self, actor: Actor) -> bool:
@@ -85,7 +85,7 @@ class Scheduler:
         try:
             if request is None:
                 actor.greenlet.switch()
-            elif actor.greenlet:  # has begun
+            elif actor.greenlet:  # it has begun
                 actor.greenlet.throw(request)
             else:
                 self.kill(actor)
@@ -94,7 +94,7 @@ class Scheduler:
 
 
 class Jvm:
-    """What calls a reader process. If it dies in a call, that process stops once the call has returned."""
+    """The caller of a reader process. If it dies during a call, that process stops once the call has returned."""
 
     def __init__(self) -> None:
         self.calls = self.dead = False
@@ -118,11 +118,11 @@ class VirtualClock:
         self._scheduler = scheduler
 
     def now_ms(self) -> int:
-        """The virtual time since some fixed moment."""
+        """The virtual time since a fixed moment."""
         return self._scheduler.now_ms
 
     def wall_ms(self) -> int:
-        """The same: nobody in the simulation looks at a calendar."""
+        """The same: the simulation needs no calendar."""
         return self._scheduler.now_ms
 
     def wait(self, ms: int) -> None:

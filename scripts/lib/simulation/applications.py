@@ -1,4 +1,4 @@
-"""The applications of the group: their checkpoints, the drivers that live on them, and how drivers end."""
+"""The applications of the group: their checkpoints, the drivers on these, and the ends of drivers."""
 
 from dataclasses import replace
 
@@ -65,21 +65,21 @@ class Applications:
         self.drivers[-1].trace(f"starts: {wishes}")
 
     def orphan(self, driver: Driver) -> None:
-        """The driver is gone: its tasks are killed, or write on."""
+        """The driver is dead: its tasks are killed, or write on."""
         for task in driver.tasks:
             if self.world.chance(0.5):
                 for actor in task.actors:
                     self.world.scheduler.kill(actor)
 
     def kill(self, driver: Driver) -> None:
-        """SIGKILL of JVM and reader process, where they are."""
+        """SIGKILL of JVM and reader process at their scheduling points."""
         driver.trace("CRASH")
         self.orphan(driver)
-        for actor in sorted(driver.actors, key=self.world.scheduler.runs):  # itself last
+        for actor in sorted(driver.actors, key=self.world.scheduler.runs):  # the running actor last
             self.world.scheduler.kill(actor)
 
     def stop(self, driver: Driver) -> None:
-        """End its query politely, wherever it is."""
+        """Stop its query normally, at any point."""
         self.world.scheduler.throw(driver.main, Stopped())
         if not driver.ended:
             for actor in driver.actors:
@@ -87,7 +87,7 @@ class Applications:
         self.orphan(driver)
 
     def _settings(self, wishes: Wishes, checkpoint: Checkpoint) -> GroupSettings:
-        """The settings of a driver, whose operator has read how the last one on this checkpoint failed."""
+        """The settings of a driver, after its operator read the error of the last driver on this checkpoint."""
         return GroupSettings(
             self.world.group,
             watch=check,

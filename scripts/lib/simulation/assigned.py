@@ -1,4 +1,4 @@
-"""What an assignment may hold: what policies allow to be shared, and what members' assignors know."""
+"""Checks assignments: which partitions policies allow to share, and which assignors members know."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -19,7 +19,7 @@ class Assigned:
         self._text, self._keys, self._seen, self._protocol = text, keys, seen, ""
 
     def check(self, assignment: Mapping[str, str], policy: Policy) -> None:
-        """Raise `Violation` unless a new assignment obeys the policies and assignors that are in force."""
+        """Raise `Violation` unless a new assignment obeys the policies and assignors in force."""
         if _obeyed(assignment, policy, self._shares):
             self._seen["shared"] += 1
         protocol = str(self._text.hget(self._keys.meta, "protocol"))
@@ -36,7 +36,7 @@ class Assigned:
 
 
 def _obeyed(assignment: Mapping[str, str], policy: Policy, shares: Callable[[str], bool]) -> bool:
-    """Whether a partition is shared; raises `Violation` where one is shared that may not be."""
+    """Whether a partition is shared; raises `Violation` if a policy forbids that."""
     shared = False
     for member, text in assignment.items():
         for tp, hashes in ranges_of(text).items():

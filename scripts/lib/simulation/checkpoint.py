@@ -1,4 +1,4 @@
-"""A checkpoint folder, and what its operator has learned from the drivers that failed on it."""
+"""A checkpoint folder, and the facts that its operator learned from the errors of its drivers."""
 
 from dataclasses import dataclass, field
 
@@ -13,8 +13,8 @@ class Checkpoint:
     wal: list[str] = field(default_factory=list)
     committed: set[int] = field(default_factory=set)
     attempts: dict[int, Attempt] = field(default_factory=dict)
-    shared: bool = False  # two drivers have had it at once: Spark promises nothing then but to end one of them
-    lost: bool = False  # a driver found that nothing proves a position: its operator goes on at earliest
-    taken: int = 0  # batch ids from 0 on that the sink has from another checkpoint: it skips them
+    shared: bool = False  # two drivers used it at once: then Spark only promises to end one of them
+    lost: bool = False  # a driver failed because nothing proves a position: its operator goes on at earliest
+    taken: int = 0  # number of batch ids from 0 on that the sink has from another checkpoint: it skips them
     skipped: bool = False  # the sink skipped one of them: its operator gives the query an output of its own
-    aged: bool = False  # a driver found that records are gone: its operator goes on without them
+    aged: bool = False  # a driver failed because records are gone: its operator goes on without them

@@ -1,8 +1,8 @@
-"""A Spark driver: its calls to the source in Spark's order, with WAL, commit log, tasks and a sink that crashes leave.
+"""A Spark driver: its calls to the source in Spark's order, with WAL, commit log, tasks and sink, which survive it.
 
     start      no WAL: initialOffset. A WAL without its commit: the last batch again
     loop       latestOffset(start) -> WAL -> partitions -> tasks write -> sink complete -> commit log
-    end        polite, or the JVM dies: leave. All is killed: nothing. Tasks may write on for a while in all cases
+    end        a normal stop, or the JVM dies: leave. A kill of all: nothing. Tasks may always write on for a while
 
 Each actor's code reads like Spark's; every call of the service has scheduling points inside it.
 """
@@ -45,14 +45,14 @@ class Driver:
         self.line.ran = self._ran
         self.ended = ""
         self._resets = world.invariants.reset
-        self.founding = False  # it may have seen that there is no group, and be about to found one
-        self._planned: list[str] = []  # the offsets it knows, as the offset log held them when it started
+        self.creating = False  # it may have looked before there was a group, and be about to create one
+        self._planned: list[str] = []  # the offsets in the offset log at its start
         self.tasks: list[Task] = []
         self.jvm = Jvm()
-        self.hangs_since: int | None = None  # when its batch met a record that never ends
+        self.hangs_since: int | None = None  # the time when its batch met a record that never ends
         self._planned_since, self._asked_ms, self._cuts = len(world.invariants.states) - 1, 0, 0
-        self._ended_at = world.invariants.state  # when it asked last whether AvailableNow is done
-        self._before_leaving = world.invariants.state  # when it began to end
+        self._ended_at = world.invariants.state  # the state when AvailableNow was last checked
+        self._before_leaving = world.invariants.state  # the state when it began to end
         store = store_of(ScriptCalls.of(self.line, settings, now=lambda: world.server.now_ms))
         self._heartbeat_ms = settings.heartbeat_ms
         self.service = Service(
@@ -69,7 +69,7 @@ class Driver:
         self.heart: Actor | None = None
 
     def trace(self, what: object) -> None:
-        """One line of the story."""
+        """Write one line of the story."""
         self.world.trace(f"{self.name}({self.checkpoint.name}) {what}")
 
     @property
@@ -79,7 +79,7 @@ class Driver:
 
     @property
     def member(self) -> str:
-        """The member it is; empty until it knows."""
+        """Its member id; empty until it has one."""
         return self.service.member
 
     @property
@@ -89,7 +89,7 @@ class Driver:
         if self.heart:
             yield self.heart
 
-    # -- its life ------------------------------------------------------------------------------
+    # -- life ----------------------------------------------------------------------------------
 
     def _life(self) -> None:
         try:
@@ -173,11 +173,11 @@ class Driver:
 
     def _initial(self) -> None:
         self._open()
-        self.founding = True
+        self.creating = True
         for _ in range(self.wishes.initial_calls):
             with self.jvm.calling():
                 self.service.first_positions()
-        self.founding = False
+        self.creating = False
 
     def _latest(self, start: str) -> str | None:
         self._open()
@@ -195,7 +195,7 @@ class Driver:
         seen["tried alone"] += promises.keeps_away(planned, struck, before, now)
         quotas = self.service.state.reading.quotas
         seen.update(f"quota: {why}" for why in {q.why for q in quotas})
-        cuts = sum(map(len, self.service.guesses._model.cuts.values()))  # noqa: SLF001 - to be counted
+        cuts = sum(map(len, self.service.guesses._model.cuts.values()))  # noqa: SLF001 - only counted
         seen["cut by cost"] += cuts > self._cuts
         seen["merged by cost"] += cuts < self._cuts
         self._cuts = cuts
@@ -241,7 +241,7 @@ class Driver:
         return True
 
     def _skipped(self, n: int) -> bool:
-        """Whether the sink has batch `n` already, of this or another checkpoint: Spark then asks for no partitions."""
+        """Whether the sink has batch `n` already, of this or another checkpoint: then Spark requests no partitions."""
         ck, world = self.checkpoint, self.world
         if not (n < ck.taken or world.sink.skips(ck.name, n)):
             return False

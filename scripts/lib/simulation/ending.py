@@ -1,4 +1,4 @@
-"""The end of a schedule: no more faults, and all must arrive; then once more with a member that is alone."""
+"""The end of a schedule: no more faults, and all records must arrive; then once more with a single member."""
 
 from simulation import operating
 from simulation.applications import Applications
@@ -7,12 +7,12 @@ from simulation.sink import Violation
 from simulation.wishes import EXCLUSIVE
 from simulation.world import MOST_RECORDS, SESSION_MS, World
 
-_QUIET_STEPS = 40_000  # a search among many suspects that are all empty took 15,000
-_MOST_HELD_UP = 6  # in a batch, its replay and a trial; again where nobody heard of it in time
+_QUIET_STEPS = 40_000  # a search among many suspects without records took 15,000
+_MOST_HELD_UP = 6  # in a batch, its replay and a trial; again if no report of it came in time
 
 
 def quietly(world: World, apps: Applications) -> None:
-    """Run the rest of a schedule; raises `Violation` if something is missing, or does not come to rest."""
+    """Run the rest of a schedule; raises `Violation` if a record is missing, or the schedule does not come to rest."""
     _calm(world, apps)
     if apps.work.endless or world.invariants.state.strikes:
         _park(world, apps)
@@ -37,7 +37,7 @@ def _calm(world: World, apps: Applications) -> None:
 
 
 def _park(world: World, apps: Applications) -> None:
-    """What never ends is parked once some drivers were lost over it, and all else arrives; then it is released."""
+    """An endless record is parked after some drivers hung on it. All else arrives; then the record is released."""
     world.trace("--- endless")
     apps.work.held_up.clear()
     free_at_ms = 0
@@ -47,7 +47,7 @@ def _park(world: World, apps: Applications) -> None:
         free_at_ms = _supervise(world, apps, free_at_ms)
         world.scheduler.step()
     else:
-        raise Violation(f"STUCK: nothing arrives beside what never ends; strikes {world.invariants.state.strikes}")
+        raise Violation(f"STUCK: nothing arrives beside endless records; strikes {world.invariants.state.strikes}")
     world.server.seen["all but parked"] += 1
     for record, times in apps.work.held_up.items():
         world.server.seen[f"held up {times} times"] += 1
@@ -58,10 +58,10 @@ def _park(world: World, apps: Applications) -> None:
 
 
 def _supervise(world: World, apps: Applications, free_at_ms: int) -> int:
-    """Somebody stops a driver that hangs, and starts another; an operator releases what is parked for nothing.
+    """Stop a driver that hangs, and start another; an operator releases records that were parked wrongly.
 
-    Another one starts when the lease of the last that hung has ended, which is what tells that it was lost over a
-    record: after `free_at_ms`, which is given back as it is by then.
+    The next driver starts when the lease of the last hung driver has ended, because only then the group knows that it
+    hung. So it waits until `free_at_ms`, and returns the new value.
     """
     now_ms = world.scheduler.now_ms
     for driver in apps.running:
@@ -86,7 +86,7 @@ def _all_but_parked(world: World) -> bool:
 
 
 def _leave_one(world: World, apps: Applications) -> None:
-    """Nobody is there to help: a member that is alone must not stand in its own way (rule: lease-end)."""
+    """A member without others must not block itself (rule: lease-end)."""
     world.trace("--- alone")
     for driver in apps.running[1:]:
         apps.kill(driver)
@@ -100,7 +100,7 @@ def _arrive(world: World, apps: Applications) -> None:
         if _arrived(world, apps):
             break
         if any(s.parked for s in world.invariants.state.strikes):
-            operating.release(world, apps.work, healed=True)  # a loss that was noticed late
+            operating.release(world, apps.work, healed=True)  # a hung driver that was reported late
         world.scheduler.step()
     else:
         state = world.invariants.state

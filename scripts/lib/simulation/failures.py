@@ -1,4 +1,4 @@
-"""Which errors may end a driver, after what has happened in its schedule."""
+"""The errors that may end a driver, after the events of its schedule."""
 
 from collections import Counter
 
@@ -19,7 +19,7 @@ from simulation.world import World
 
 
 def expect(world: World, checkpoint: Checkpoint, error: CoopKafkaError) -> None:
-    """Raise `Violation` unless what happened in this schedule may end a driver so."""
+    """Raise `Violation` unless an event of this schedule explains the end of the driver."""
     seen: Counter[str] = world.server.seen
     match error:
         case GroupBusyError():

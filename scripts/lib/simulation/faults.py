@@ -1,4 +1,4 @@
-"""What goes wrong, and how often: a fault is a function of the world; where it finds no victim it does nothing."""
+"""The faults, and their frequency. A fault is a function of the world; without a victim it does nothing."""
 
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -26,14 +26,14 @@ def draw(world: World, apps: Applications, mixture: Mixture) -> None:
 
 
 def mixture(random: Random, *, peaceful: bool) -> Mixture:
-    """How often each fault comes in one schedule: some never, some far more often, so that rare ones meet too."""
+    """The frequency of each fault in one schedule. Some never come, some very often, so that rare faults also meet."""
     if peaceful:
         return {_start: 26, _produce: 20, _resplit: 10, _policy: 6, _slow_key: 4}
     return {fault: weight * random.choice((0, 1, 1, 1, 6)) for fault, weight in FAULTS.items()} | {_start: 26}
 
 
 def upgrading(mixture: Mixture) -> Mixture:
-    """The same, with policies that change often enough to come to the upgrade's end."""
+    """The same, with policies that change often enough to complete the upgrade."""
     return {**mixture, _policy: 60}
 
 
@@ -43,7 +43,7 @@ def _crash(world: World, apps: Applications) -> None:
 
 
 def _doom(world: World, apps: Applications) -> None:
-    """A driver will be killed right after its next script of some kind, before its caller hears of it."""
+    """Kill a driver right after its next script of some kind, before its caller gets the answer."""
     if apps.running:
         driver = world.random.choice(apps.running)
         verb = world.random.choice(_VERBS)
@@ -52,7 +52,7 @@ def _doom(world: World, apps: Applications) -> None:
 
 
 def _stop(world: World, apps: Applications) -> None:
-    """query.stop(), wherever the driver is."""
+    """query.stop(), at any point of the driver."""
     if working := [d for d in apps.running if not d.ended]:
         driver = world.random.choice(working)
         driver.trace("SIGTERM")
@@ -95,7 +95,7 @@ def _pause_task(world: World, apps: Applications) -> None:
 
 
 def _start(world: World, apps: Applications) -> None:
-    """A driver starts: mostly on the checkpoint of one that ended, else an application of its own."""
+    """A driver starts: mostly on the checkpoint of an ended driver, else as a new application."""
     if len(apps.running) < MOST_DRIVERS:
         idle = apps.idle_checkpoints()
         old = idle and world.chance(0.85)
@@ -114,7 +114,7 @@ def _produce(world: World, apps: Applications) -> None:
 
 
 def _grow(world: World, apps: Applications) -> None:
-    """To a multiple mostly, else to one partition more."""
+    """Mostly to a multiple, else to one partition more."""
     now = len(world.kafka.logs)
     wanted = world.random.choice((2 * now, 2 * now, 3 * now, now + 1))
     if wanted <= MOST_PARTITIONS:
@@ -128,7 +128,7 @@ def _resplit(world: World, apps: Applications) -> None:
         driver = world.random.choice(apps.running)
         cutting = drawn_cutting(world.random)
         driver.trace(f"cuts otherwise: {cutting}")
-        driver.service.guesses._cutting = cutting  # noqa: SLF001 - what measured costs will do
+        driver.service.guesses._cutting = cutting  # noqa: SLF001 - as measured costs would do
 
 
 def _policy(world: World, apps: Applications) -> None:
@@ -155,7 +155,7 @@ def _time_passes(world: World, apps: Applications) -> None:
 
 
 def _retention(world: World, apps: Applications) -> None:
-    """The oldest records of a partition are gone, read or not."""
+    """Retention removes the oldest records of a partition, read or not."""
     tp = world.random.choice(list(world.kafka.logs))
     beginning, end = world.kafka.beginnings[tp], len(world.kafka.logs[tp])
     if beginning < end:
@@ -185,7 +185,7 @@ def _ghost(world: World, apps: Applications) -> None:
 
 
 def _operator_resets(world: World, apps: Applications) -> None:
-    """An operator moves positions, mostly after he has killed all drivers; where members live he is refused."""
+    """An operator moves positions, mostly after he has killed all drivers; if members live, the reset is refused."""
     if world.invariants.state.nonce:
         if world.chance(0.7):
             for driver in apps.running:
@@ -223,14 +223,14 @@ def _restore_redis(world: World, apps: Applications) -> None:
 
 
 def _empty_redis(world: World, apps: Applications) -> None:
-    """Everything in Redis is lost, once the mirror can prove positions.
+    """Redis loses everything, once the mirror can prove positions.
 
-    Not while somebody founds a group that was absent when he looked: `latest` would be resolved twice.
+    Not while a driver creates a group that did not exist at its look: it would resolve `latest` twice.
     """
-    founding = any(d.founding for d in apps.running) or any(
+    creating = any(d.creating for d in apps.running) or any(
         verb == "create_positions" for verb, _, _ in world.server.ghosts
     )
-    if world.invariants.mirrored_everywhere and not founding:
+    if world.invariants.mirrored_everywhere and not creating:
         world.trace("REDIS EMPTIED")
         world.server.empty()
         world.invariants.check()

@@ -1,4 +1,4 @@
-"""What must hold of the state in Redis after every step."""
+"""Conditions that the state in Redis meets after every step."""
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
@@ -20,31 +20,31 @@ from simulation.state import Owners, Segments, State
 
 _LOOK = (Path(__file__).parent / "look.lua").read_text()
 
-_FIXED = 5  # what the look gives before what it gives of each partition
+_FIXED = 5  # number of values in the reply before those of partitions
 
 
 class Invariants:
-    """Looks at the group and compares it with Kafka and the sink."""
+    """Reads the group and compares it with Kafka and the sink."""
 
     def __init__(self, look: Callable[..., Any], keys: GroupKeys, kafka: SimulatedKafka, sink: Sink) -> None:
         self._look, self._keys, self._kafka, self._sink = look, keys, kafka, sink
-        self._epochs: dict[str, set[tuple[str, TopicPartition, int]]] = {}  # the cells of each when last seen
+        self._epochs: dict[str, set[tuple[str, TopicPartition, int]]] = {}  # the cells of each at the last look
         self.last_owner: dict[tuple[TopicPartition, int], str] = {}  # the latest lane epoch of each hash
         self._tps: tuple[TopicPartition, ...] = ()
         self._names: list[str] = []
         self._before: object = None
         self.assigned: Callable[[Mapping[str, str], Policy], None] = lambda _, __: None
-        self.reset = 0  # the latest reset epoch that ever was in force
+        self.reset = 0  # the latest reset epoch that was ever in force
         self.base: dict[TopicPartition, int] = {}  # the group's first position of each partition
-        self.states = [State()]  # each that was seen, in order
+        self.states = [State()]  # all states so far, in order
 
     @property
     def state(self) -> State:
-        """The group as it was seen last."""
+        """The group at the last look."""
         return self.states[-1]
 
     def check(self) -> None:
-        """Look, and raise `Violation` if something does not hold."""
+        """Read the group, and raise `Violation` if a condition fails."""
         tps = tuple(self._kafka.logs)
         if tps != self._tps:
             k = self._keys
@@ -72,7 +72,7 @@ class Invariants:
             elif owners or str(tp.partition) in stable:
                 raise Violation(f"NO SEGMENTS: {tp} has owners or a stable offset and no positions")
             current[tp] = tuple(o for o in owners if o[1].startswith(f"{nonce}."))
-        if run_id != "0":  # else an old copy, of which no script says yes to anything
+        if run_id != "0":  # else an old copy, in which no script succeeds
             self._one_ownership_an_epoch(current)
         if "0" != run_id == self.state.run_id and (nonce, assignment) != (self.state.nonce, self.state.assignment):
             self.assigned(assignment, policy_of(policy))
@@ -84,14 +84,14 @@ class Invariants:
             self._reset(epoch)
 
     def _reset(self, epoch: int) -> None:
-        """An operator's reset is in force for the first time."""
+        """Note the first look with an operator's reset in force."""
         self.reset = epoch
         for tp, segments in self.state.segments.items():
             self.base[tp] = min(self.base[tp], *(p for _, p in segments))
             self._sink.reset(self._kafka.logs[tp], self.state.done)
 
     def _one_ownership_an_epoch(self, owners: Mapping[TopicPartition, Owners]) -> None:
-        """An epoch is of one member, and what has left it never comes back to it."""
+        """An epoch belongs to one member. A cell that left it never returns."""
         held: dict[str, set[tuple[str, TopicPartition, int]]] = {}
         for tp, of_tp in owners.items():
             for hashes, epoch, member in of_tp:
@@ -116,7 +116,7 @@ class Invariants:
                     raise Violation(f"AHEAD: the mirror is at {mirrored}, {record} is not in the sink")
 
     def _mirrored(self, tp: TopicPartition) -> int:
-        """The mirror's offset of the latest reset epoch; one of an older reset epoch is no fact (rule: reset-epoch)."""
+        """The mirror's offset at the latest reset epoch; older reset epochs prove nothing (rule: reset-epoch)."""
         return since_reset(self._kafka.group_offsets, self.reset).get(tp, (0, ""))[0]
 
     @property
@@ -135,7 +135,7 @@ def _parsed(flat: Sequence[str]) -> Segments:
 
 
 def _ics(tp: TopicPartition, segments: Sequence[str], ics: Sequence[str]) -> tuple[Segment, ...]:
-    """The segments with individual commits; each key must be a segment's, and hold what `progress` would write."""
+    """The segments with individual commits. Each key must be a segment's, with the text that `progress` would write."""
     if not ics:
         return ()
     positions, text = (dict(zip(flat[::2], flat[1::2], strict=True)) for flat in (segments, ics))
@@ -165,5 +165,5 @@ def _stable(tp: TopicPartition, segments: Segments, stable: str | None) -> None:
 
 
 def look_script(client: redis.Redis) -> Callable[..., Any]:
-    """The script that looks, on a client that decodes replies."""
+    """The script of a look, on a client that decodes replies."""
     return client.register_script(_LOOK)

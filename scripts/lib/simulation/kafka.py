@@ -1,4 +1,4 @@
-"""Kafka in memory: topics that grow, and Kafka's own group; each driver sees it through a `SimulatedLog`."""
+"""Kafka in memory: topics that grow, and Kafka's own group. Each driver uses it through a `SimulatedLog`."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -15,7 +15,7 @@ SECOND_MS = 1_000
 
 
 def _spread_keys(count: int) -> tuple[bytes, ...]:
-    """Keys whose hashes lie about evenly in the hash space, so that every cut parts some of them."""
+    """Keys whose hashes are spread about evenly, so that every cut separates some of them."""
     candidates = sorted((b"key-%d" % i for i in range(64)), key=hash_key)
     return (b"", *(candidates[i * len(candidates) // (count - 1)] for i in range(count - 1)))
 
@@ -26,7 +26,7 @@ HASHES = tuple(hash_key(key) for key in KEYS)
 
 @dataclass(frozen=True, slots=True, order=True)
 class Record:
-    """A record and the point it is on the plane; `key` is None where it has no order."""
+    """A record with its point on the plane; `key` is None where it has no order."""
 
     tp: TopicPartition
     offset: int
@@ -41,12 +41,12 @@ class Record:
 
 
 class SimulatedKafka:
-    """One topic's logs, and what Kafka's own group has committed."""
+    """One topic's logs, and the commits of Kafka's own group."""
 
     def __init__(self, partitions: int) -> None:
         self.logs: dict[TopicPartition, list[Record]] = {}
         self.beginnings: dict[TopicPartition, int] = {}
-        self.elected: dict[TopicPartition, list[int]] = {}  # where each new leader began
+        self.elected: dict[TopicPartition, list[int]] = {}  # the first offset of each new leader
         self.group_offsets: dict[TopicPartition, tuple[int, str]] = {}
         for _ in range(partitions):
             self.add_partition()
@@ -57,21 +57,21 @@ class SimulatedKafka:
         self.logs[tp], self.beginnings[tp], self.elected[tp] = [], 0, []
 
     def produce(self, tp: TopicPartition, key: bytes | None, producer: str = "", number: int = 0) -> None:
-        """Append one record; every few another broker leads the partition, which has all there is."""
+        """Append one record. After every few records another broker leads the partition, without loss."""
         log = self.logs[tp]
         if len(log) % RECORDS_A_LEADER == RECORDS_A_LEADER - 1:
             self.elected[tp].append(len(log))
         log.append(Record(tp, len(log), hash_record(key, len(log)), key, producer, number))
 
     def read(self, wanted: Slice) -> list[Record]:
-        """The records of a slice that are still there, in offset order."""
+        """The remaining records of a slice, in offset order."""
         log = self.logs[wanted.topic_partition]
         return [
             r for r in log[wanted.offsets.start : wanted.offsets.until] if r.hash in wanted.hashes and not self.aged(r)
         ]
 
     def aged(self, record: Record) -> bool:
-        """Whether retention has taken a record: nothing is promised of it any more."""
+        """Whether retention has removed a record: then no promise covers it."""
         return record.offset < self.beginnings[record.tp]
 
     def ends(self) -> dict[TopicPartition, int]:
@@ -99,7 +99,7 @@ class SimulatedLog:
         return {tp: Bounds(first[tp], len(self._kafka.logs[tp]), len(self._kafka.elected[tp])) for tp in partitions}
 
     def ends_of_epochs(self, epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-        """Where the next leader began."""
+        """The first offset of the next leader."""
         self._turn()
         return {tp: [*self._kafka.elected[tp], len(self._kafka.logs[tp])][epoch] for tp, epoch in epochs.items()}
 
@@ -109,7 +109,7 @@ class SimulatedLog:
         return {tp: len(self._kafka.logs[tp]) for tp in partitions}
 
     def resolve(self, spec: OffsetSpec, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """The first or the last offset, or that of a time."""
+        """The first or the last offset, or the offset of a time."""
         self._turn()
         match spec:
             case Earliest():
@@ -127,7 +127,7 @@ class SimulatedLog:
         return {tp: max(s.start, self._kafka.beginnings[tp]) * SECOND_MS for tp, s in stretches.items()}
 
     def group_offsets(self, _: str) -> dict[TopicPartition, tuple[int, str]]:
-        """What the mirror holds."""
+        """The mirror's offsets."""
         self._turn()
         return dict(self._kafka.group_offsets)
 
@@ -138,10 +138,10 @@ class SimulatedLog:
         return True
 
     def delete_group_offsets(self, _: str, partitions: Iterable[TopicPartition]) -> None:
-        """Forget the mirror of these partitions."""
+        """Delete the mirror of these partitions."""
         self._turn()
         for tp in partitions:
             self._kafka.group_offsets.pop(tp, None)
 
     def close(self) -> None:
-        """There is nothing to close."""
+        """Does nothing: there is no connection."""

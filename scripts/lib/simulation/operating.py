@@ -1,4 +1,4 @@
-"""An operator of the simulation: resets the group with the real code, and may be interrupted at every step of it."""
+"""An operator of the simulation: resets the group with the real code. A fault may interrupt every step."""
 
 from coordinator.errors import CoopKafkaError
 from coordinator.operations.operations import Operator
@@ -12,7 +12,7 @@ from simulation.world import World
 
 
 def release(world: World, work: Work, *, healed: bool) -> None:
-    """Release what is parked, all of it; `healed` if the user's function ends now. Else only what never was endless."""
+    """Release all parked lanes; `healed` if the user's function ends now. Else only lanes that were never endless."""
     if healed:
         work.endless.clear()
     line = Line(world.server, world.trace)

@@ -1,4 +1,4 @@
-"""Policies of the group that change while it lives, and an upgrade from a plain Kafka source to sharing in four steps.
+"""Policies of the group that change during its life, and an upgrade from a plain Kafka source to sharing in four steps.
 
 1 the group's policy    2 the topic's    3 queries that start may share    4 the others are restarted, one by one
 """
@@ -19,7 +19,7 @@ _ON_TOPIC = f"{TOPIC_POLICY}:{TOPIC}"
 
 
 def begin_plain(world: World, apps: Applications) -> None:
-    """Nobody may share anything, as with a plain Kafka source."""
+    """Forbid sharing everywhere, as with a plain Kafka source."""
     apps.upgrade = 0
     _set(world, {GROUP_POLICY: "false", _ON_TOPIC: "false"})
 

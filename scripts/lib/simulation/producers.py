@@ -1,7 +1,7 @@
-"""Producers of the simulated topic: each writes a key to the partition that its idea of the topic says.
+"""Producers of the simulated topic: each writes a key to the partition by the partition count that it knows.
 
-When the topic grows they learn of it one by one, as producers do that refresh their metadata; until then one
-writes to the old partitions what another already writes to the new ones. Knows which order is promised
+When the topic grows they learn of it one by one, as producers do that refresh their metadata. Until then one producer
+writes to the old partitions while another already writes to the new ones. Knows the promised order
 (rule: growth-order).
 """
 
@@ -11,34 +11,34 @@ from random import Random
 from coordinator.subscription import TopicPartition
 from simulation.kafka import KEYS, TOPIC, Record, SimulatedKafka
 
-LEARN_MS = 3_000  # how long a producer may write by an old idea of the topic
+LEARN_MS = 3_000  # how long a producer may use an old partition count
 
 
 @dataclass(slots=True)
 class Producer:
-    """One producer, and how many partitions it knows from when on."""
+    """One producer, and the partition counts that it knows, by time."""
 
     name: str
     learns: list[tuple[int, int]]
     written: dict[bytes | None, int] = field(default_factory=dict)
 
     def partitions(self, now_ms: int) -> int:
-        """How many partitions it knows now."""
+        """The number of partitions that it knows now."""
         return max(count for at, count in self.learns if at <= now_ms)
 
 
 class Producers:
-    """All that is written to the topic; a quarter of the schedules choose partitions at random, as some people do."""
+    """All producers of the topic. A quarter of the schedules choose partitions at random, as some users do."""
 
     def __init__(self, kafka: SimulatedKafka, random: Random) -> None:
         self._kafka, self._random = kafka, random
         self._by_key = random.random() < 0.75
         self._all = [Producer(name, [(0, len(kafka.logs))]) for name in "xyz"]
         self._promised = self._by_key
-        self.founded = 0  # how many partitions the group was founded with
+        self.founded = 0  # number of partitions at the creation of the group
 
     def grow(self, partitions: int, now_ms: int) -> None:
-        """The topic grows; producers learn of it when they do."""
+        """The topic grows; each producer learns of it later."""
         self._promised &= partitions % len(self._kafka.logs) == 0
         while len(self._kafka.logs) < partitions:
             self._kafka.add_partition()
@@ -46,7 +46,7 @@ class Producers:
             producer.learns.append((now_ms + self._random.randint(0, LEARN_MS), partitions))
 
     def break_promise(self) -> None:
-        """A grace may end before producers have learned: nothing is promised across growth any more."""
+        """A grace may end before producers have learned of the growth: then no order is promised across it."""
         self._promised = False
 
     def write(self, now_ms: int, most: int) -> None:
@@ -62,6 +62,6 @@ class Producers:
     def ordered(self, earlier: Record, later: Record) -> bool:
         """Whether order is promised between two records of a key that one producer wrote to different partitions.
 
-        Of a growth before the group was founded the group knows nothing.
+        The group knows nothing of a growth before its creation.
         """
         return self._promised and later.tp.partition >= self.founded > 0 and earlier.tp != later.tp

@@ -1,4 +1,4 @@
-"""What one driver may see, and what it may do: compared with what Redis held before and after each of its calls."""
+"""Checks the reads of one driver against the state in Redis before and after each of its calls."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,24 +15,24 @@ Cells = frozenset[tuple[TopicPartition, int, str]]  # with lane epoch
 
 @dataclass(slots=True)
 class Attempt:
-    """What the attempts at one batch had in common so far."""
+    """The common facts of the attempts at one batch so far."""
 
-    asked: int = 0  # the script that authorised one the latest
-    cells: Cells | None = None  # that were authorised every time up to it
-    records: list[Record] | None = None  # of an attempt at the whole of it
+    asked: int = 0  # the script that authorised the latest attempt
+    cells: Cells | None = None  # the cells authorised at every attempt so far
+    records: list[Record] | None = None  # the records of a complete attempt
 
 
 def reads_what_is_owned(end: StreamOffset, readable: StreamOffset, before: State, after: State) -> None:
-    """Only owned ranges may be read; those owned all the time must be read (rule: authorize-every-batch)."""
+    """A driver reads only owned ranges, and all that it owned all the time (rule: authorize-every-batch)."""
     cells, owned = cells_of(readable), _owned(end, before)
     if strange := cells - owned:
-        raise Violation(f"FENCE: it may read what it did not own: {min(strange)}")
+        raise Violation(f"FENCE: it may read cells that it did not own: {min(strange)}")
     if missing := (owned & _owned(end, after)) - cells:
-        raise Violation(f"RESUME: it owns what it may not read: {min(missing)}")
+        raise Violation(f"RESUME: it owns cells that it may not read: {min(missing)}")
 
 
 def reads_nothing_parked(readable: StreamOffset, before: State, after: State) -> None:
-    """No batch holds a lane that is parked all the time, whenever it was planned (rule: parked-until-released)."""
+    """No batch contains a lane that is parked all the time, whenever it was planned (rule: parked-until-released)."""
     for tp, lane in readable:
         for strike in (s for s in before.strikes & after.strikes if s.parked and s.tp == tp):
             if lane.position <= strike.offset < lane.until and lane.hashes.intersection(strike.hashes):
@@ -40,7 +40,7 @@ def reads_nothing_parked(readable: StreamOffset, before: State, after: State) ->
 
 
 def keeps_away(planned: Collection[Record], struck: Iterable[Strike], before: State, now: State) -> bool:
-    """Whether a struck lane is tried; nothing is planned with it, and nothing of what is parked (rule: trial-alone)."""
+    """Whether a struck lane is on trial. A trial is planned alone, a parked lane never (rule: trial-alone)."""
     tried = False
     for strike in struck:
         until = strike.offsets.until
@@ -57,7 +57,7 @@ def keeps_away(planned: Collection[Record], struck: Iterable[Strike], before: St
 
 
 def holds_back(planned: Iterable[Record], before: State, now: State, most: int) -> bool:
-    """Whether a partition is at its cap; then lanes ahead read gaps only (rule: individual-commit-cap)."""
+    """Whether a partition is at its cap. Then lanes ahead read gaps only (rule: individual-commit-cap)."""
     full = [tp for tp in before.ics if min(before.held(tp), now.held(tp)) >= most]
     for record in (r for r in planned if r.tp in full and before.position(r) > now.stable(r.tp)):
         if record.offset >= max(before.last_gap(record), now.last_gap(record)):
@@ -75,7 +75,7 @@ def same_as_before(
 ) -> None:
     """A replay that owns everything has the same records (rule: exact-resume); no attempt gets more than one before.
 
-    `asked`: the number of the script that authorised it, since who was asked first may begin last.
+    `asked`: the number of the script that authorised it, because the first request may start last.
     """
     _no_more_than_before(before, asked, cells_of(readable))
     if _width(readable) == _width(end):
@@ -93,7 +93,7 @@ def _no_more_than_before(before: Attempt, asked: int, cells: Cells) -> None:
 
 
 def nothing_confirmed(planned: Iterable[Record], states: Sequence[State]) -> None:
-    """A batch holds no record that was confirmed all the time (rule: bounded-repeats); a loss may undo some."""
+    """A batch contains no record that was confirmed all the time (rule: bounded-repeats); a loss may undo some."""
     for record in planned:
         if record.offset < min(s.position(record) for s in states):
             raise Violation(f"REPEAT: {record} was confirmed and is planned again")
@@ -104,9 +104,9 @@ def nothing_confirmed(planned: Iterable[Record], states: Sequence[State]) -> Non
 def kept_what_may_be_written(
     end: StreamOffset, before: State, after: State, last_owner: Mapping[tuple[TopicPartition, int], str]
 ) -> None:
-    """Who leaves frees nothing of a batch that the sink may not have completed: killed tasks may write it (4.2).
+    """A leave frees no range of a batch that the sink may not have completed, because killed tasks may still write it.
 
-    A commit that was interrupted is said again by who leaves: what it confirms is not at stake.
+    A member that leaves repeats an interrupted commit. So ranges that this commit confirms may be freed.
     """
     if before.nonce != after.nonce:
         return
@@ -117,7 +117,7 @@ def kept_what_may_be_written(
 
 
 def _width(offset: StreamOffset) -> int:
-    """How many hashes its lanes have: hashes of records without a key are no cells."""
+    """The number of cells of its lanes; hashes of records without a key are no cells."""
     return sum(lane.hashes.size for _, lane in offset)
 
 
@@ -126,5 +126,5 @@ def _owned(end: StreamOffset, state: State) -> Cells:
 
 
 def cells_of(offset: StreamOffset) -> Cells:
-    """What the lanes of an offset are, hash by hash of the keys there are."""
+    """The cells of an offset's lanes, for each hash of an existing key."""
     return frozenset((tp, h, lane.epoch) for tp, lane in offset for h in HASHES if h in lane.hashes)

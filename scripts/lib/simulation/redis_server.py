@@ -1,7 +1,7 @@
-"""The real Valkey as the simulation sees it: scripts that are watched, copies, losses, and a line with faults to it.
+"""The real Valkey of the simulation: watched scripts, copies, losses, and connections with faults.
 
-A `Line` is what a driver has instead of a `RedisClient`: every call is a scheduling point, and may
-get no answer, an answer that is lost, late or given twice, or be executed long after it was given up.
+A `Line` replaces a driver's `RedisClient`. Every call is a scheduling point. It may get no answer, or an answer that is
+lost, late or repeated, or run long after its caller gave up.
 """
 
 import json
@@ -19,10 +19,10 @@ from coordinator.redis.keys import GROUPS, GroupKeys
 from simulation.actors import Scheduler
 from simulation.sink import Violation
 
-_QUIET_VERBS = ("status", "heartbeat", "authorize")  # move no position and no owner
+_QUIET_VERBS = ("status", "heartbeat", "authorize")  # these move no position and no owner
 _TIMEOUT_MS = (0, 1_000)
 FATES = ("refused", "lost", "lost", "late", "repeated", "ghost")
-PEACEFUL_FATES = ("late", "repeated")  # what nobody should notice
+PEACEFUL_FATES = ("late", "repeated")  # faults without a visible effect
 
 
 @dataclass(slots=True)
@@ -45,11 +45,11 @@ class Server:
 
     @property
     def now_ms(self) -> int:
-        """What Redis TIME would be."""
+        """The simulated Redis TIME."""
         return self.scheduler.now_ms + self.skew_ms
 
     def run(self, verb: str, keys: Sequence[str], args: Sequence[str]) -> Reply:
-        """Execute a script now, and look at what it left."""
+        """Run a script now, and check the state after it."""
         call = json.loads(args[0]) | {"now": str(self.now_ms)}
         self.seen["scripts"] += 1
         try:
@@ -59,15 +59,15 @@ class Server:
                 self.watch()
 
     def run_ghost(self) -> None:
-        """Execute a script that its caller gave up long ago."""
+        """Run a script whose caller gave up long ago."""
         verb, keys, args = self.ghosts.pop(self.random.randrange(len(self.ghosts)))
         try:
             self.run(verb, keys, args)
-        except Exception as answer:  # noqa: BLE001 - nobody hears it
+        except Exception as answer:  # noqa: BLE001 - its caller has gone
             self.seen[f"ghost {type(answer).__name__}"] += 1
 
     def copy(self) -> None:
-        """Keep a copy of the group as it is."""
+        """Keep a copy of the current group."""
         names = sorted(self._names())
         together = self.raw.pipeline(transaction=True)
         for name in names:
@@ -75,7 +75,7 @@ class Server:
         self.copies.append(dict(zip(names, together.execute(), strict=True)))
 
     def restore(self) -> None:
-        """Another server with an old copy answers from now on: restarted from it, or a stale replica."""
+        """From now on another server with an old copy answers: restarted from it, or a stale replica."""
         self.empty()
         together = self.raw.pipeline(transaction=True)
         for name, dump in self.random.choice(self.copies).items():
@@ -88,7 +88,7 @@ class Server:
         self.raw.hset(self.keys.meta, "run_id", "0")
 
     def empty(self) -> None:
-        """Drop the whole group."""
+        """Delete the whole group."""
         if names := self._names():
             self.raw.delete(*names)
 
@@ -106,9 +106,9 @@ class Line(RedisClient):
 
     def __init__(self, server: Server, trace: Callable[[str], None]) -> None:
         self._server, self.trace = server, trace
-        self.ran: Callable[[str], None] = lambda verb: None  # right after a script said yes, whatever becomes of that
-        self.doom: tuple[str, Callable[[], None]] | None = None  # a verb, and what happens right after its next script
-        self.done: dict[str, int] = {}  # the number of each verb's latest script that said yes, of all the group's
+        self.ran: Callable[[str], None] = lambda verb: None  # called right after a script succeeded
+        self.doom: tuple[str, Callable[[], None]] | None = None  # a verb, and the action right after its next script
+        self.done: dict[str, int] = {}  # number of each verb's latest successful script
 
     def run(self, verb: str, keys: Sequence[str], args: Sequence[str]) -> Reply:
         """The script's reply, if it arrives."""
@@ -152,7 +152,7 @@ class Line(RedisClient):
             yield plain
 
     def close(self) -> None:
-        """The connection is the simulation's."""
+        """Does nothing: the simulation owns the connection."""
 
     def _before(self) -> str:
         server = self._server

@@ -1,4 +1,4 @@
-"""Runs schedules, seed after seed, and tells of those that break a promise."""
+"""Runs schedules, seed after seed, and reports those that break a promise."""
 
 import gc
 import time
@@ -13,11 +13,11 @@ from simulation.sink import Violation
 from simulation.world import MOST_RECORDS, Valkey, World
 
 ENOUGH = 1_000
-"""Schedules after which all of `REACHED` must have happened."""
+"""Number of schedules in which all of `REACHED` must have happened."""
 
 REACHED = frozenset(
     {f.__name__.removeprefix("_") for f in faults.FAULTS}
-    | {f"quota: {why}" for why in Why if why is not Why.START}  # which needs a thousand records
+    | {f"quota: {why}" for why in Why if why is not Why.START}  # needs a thousand records
     | {"acknowledged", "deletions", "back-pressure", "IndividualCommitTooOldError", "MaxIndividualCommitReachedError"}
     | {
         "shared",
@@ -40,11 +40,11 @@ REACHED = frozenset(
     }
     | {"SinkSkippedBatchError", "the sink had it"}
 )
-"""What schedules are for: a run that never comes to it proves nothing of it."""
+"""Events that the schedules must reach: a run without one proves nothing about it."""
 
 
 class Schedule:
-    """Faults for a while, then a quiet end in which all must arrive; the seed decides all of it."""
+    """Faults for a while, then a quiet end in which all records must arrive; the seed decides all of it."""
 
     def __init__(self, valkey: Valkey, seed: int) -> None:
         self.world = World(valkey, seed)
@@ -79,13 +79,13 @@ class Failure:
 
     @property
     def command(self) -> str:
-        """What replays it."""
+        """The command that replays it."""
         return f"scripts/simulate --schedules 1 --seed {self.seed} --trace"
 
 
 @dataclass(slots=True)
 class Outcome:
-    """What a number of schedules did."""
+    """The events of a number of schedules."""
 
     schedules: int = 0
     seconds: float = 0.0
@@ -94,7 +94,7 @@ class Outcome:
 
     @property
     def never(self) -> list[str]:
-        """What should have happened in so many schedules, and did not."""
+        """The events that this many schedules should have reached, and did not."""
         return sorted(REACHED - {what for what, n in self.seen.items() if n}) if self.schedules >= ENOUGH else []
 
     def __str__(self) -> str:
@@ -124,7 +124,7 @@ def run(
 
 
 def story(valkey: Valkey, seed: int) -> tuple[str, ...]:
-    """Everything that happens in one schedule, whether it fails or not."""
+    """The whole story of one schedule, failed or not."""
     schedule = Schedule(valkey, seed)
     world = schedule.world
     try:
@@ -143,7 +143,7 @@ def _run_one(valkey: Valkey, seed: int, outcome: Outcome) -> Failure | None:
         schedule.run()
     except Violation as violation:
         return Failure(seed, str(violation), tuple(world.story))
-    except Exception as error:  # noqa: BLE001 - an error that is not ours is a violation too, with a seed to it
+    except Exception as error:  # noqa: BLE001 - any other error is a violation too, with its seed
         return Failure(seed, f"{type(error).__name__}: {error}", tuple(world.story))
     finally:
         world.close()

@@ -1,7 +1,7 @@
-"""The sink, and what it may never see: a key's first deliveries out of order (rule: key-order).
+"""The sink, which checks that a key's first deliveries come in order (rule: key-order).
 
 BATCH    a batch's records appear at once, when it completes, and never again for the same batch id
-TASK     a task's records appear at once, when it ends: of a batch that was killed some are there, others not
+TASK     a task's records appear at once, when it ends; of a killed batch some tasks' records are there
 RECORD   each record appears when a task writes it; a task may begin again, or outlive its driver
 """
 
@@ -17,7 +17,7 @@ class Violation(AssertionError):  # noqa: N818 - what was violated stands in the
 
 
 class Visible(Enum):
-    """What of a batch is seen at once."""
+    """The records that appear at once."""
 
     BATCH = auto()
     TASK = auto()
@@ -25,7 +25,7 @@ class Visible(Enum):
 
 
 class Sink:
-    """Receives records, and knows which of them a completed batch held."""
+    """Receives records, and knows which of them a completed batch had."""
 
     def __init__(
         self,
@@ -35,15 +35,15 @@ class Sink:
         *,
         remembers: bool = False,
     ) -> None:
-        self._remembers = remembers  # the batches that it has, as Spark's file sink does
+        self._remembers = remembers  # the batch ids that it has, as Spark's file sink does
         self.visible, self._aged, self._ordered = visible, aged, ordered
         self._of_producer: dict[tuple[str, bytes | None], list[Record]] = {}
         self.delivered: set[Record] = set()
-        self.completed: dict[Record, list[tuple[str, int]]] = {}  # the batches that say it is done
-        self.skipped: set[Record] = set()  # that an operator's reset went past: owed no more
-        self.excused: set[Record] = set()  # that had not come when a reset moved positions: they may come out of order
+        self.completed: dict[Record, list[tuple[str, int]]] = {}  # the batches that confirm each record
+        self.skipped: set[Record] = set()  # an operator's reset skipped these: the group owes them no more
+        self.excused: set[Record] = set()  # missing when a reset moved positions: they may come out of order
         self.repeated: Record | None = None  # a record that two batches completed
-        self.highest: dict[bytes | None, dict[TopicPartition, int]] = {}  # as a highest-offset-per-key sink keeps it
+        self.highest: dict[bytes | None, dict[TopicPartition, int]] = {}  # highest offset of each key
         self._batches: set[tuple[str, int]] = set()
 
     def write(self, record: Record) -> None:
@@ -58,37 +58,37 @@ class Sink:
                 self._deliver(record)
 
     def complete(self, checkpoint: str, batch: int, records: Iterable[Record]) -> None:
-        """The batch is complete, as its driver is told."""
+        """The batch is complete; its driver gets the answer."""
         records = list(records)
         if self.visible is Visible.BATCH and (checkpoint, batch) not in self._batches:
             for record in records:
                 self._deliver(record)
             self._batches.add((checkpoint, batch))
-        # A repeated batch id with other records would be dropped: what was not delivered is not complete.
+        # A repeated batch id with other records would be dropped: so records that were not delivered are not complete.
         done = [r for r in records if r in self.delivered]
         self.say_done(done, (checkpoint, batch))
         self.repeated = next((r for r in done if self.completed[r][0] != (checkpoint, batch)), self.repeated)
 
     def skips(self, checkpoint: str, batch: int) -> bool:
-        """Whether it has this batch of an earlier life, and so reads nothing of its replay."""
+        """Whether it has this batch of an earlier life. Then it reads nothing of the replay."""
         return self._remembers and (checkpoint, batch) in self._batches
 
     def say_done(self, records: Iterable[Record], batch: tuple[str, int]) -> None:
-        """This batch says that records are done: it is complete, or is about to acknowledge them."""
+        """This batch confirms the records: it is complete, or is about to acknowledge them."""
         for record in records:
             self.completed.setdefault(record, []).append(batch)
 
     def take_back(self, records: Iterable[Record], batch: tuple[str, int]) -> None:
-        """It was not allowed to acknowledge them; what else says that they are done stands."""
+        """The acknowledgement was refused; other confirmations of these records stay."""
         for record in records:
-            said = self.completed.get(record, [])  # none after a reset
-            if batch in said:
-                said.remove(batch)
-            if not said:
+            batches = self.completed.get(record, [])  # none after a reset
+            if batch in batches:
+                batches.remove(batch)
+            if not batches:
                 self.completed.pop(record, None)
 
     def reset(self, records: Iterable[Record], done: Callable[[Record], bool]) -> None:
-        """An operator has moved positions: what is not done now must come again, what is done need not come."""
+        """An operator has moved positions: unfinished records must come again, finished records need not come."""
         for record in records:
             if record not in self.delivered:
                 self.excused.add(record)

@@ -1,4 +1,4 @@
-"""The group in Redis as one look of the simulation saw it, and what may be asked of that."""
+"""The group in Redis at one look of the simulation, with queries on it."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -17,39 +17,39 @@ Owners = tuple[tuple[HashRange, str, str], ...]  # with lane epoch and member
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """The group in Redis, as one script saw it."""
+    """The group in Redis, read by one script."""
 
-    nonce: str | None = None  # None: Redis holds nothing
+    nonce: str | None = None  # None: Redis has no group
     run_id: str = ""
     recovering_until: int = 0
     reset: int = 0
     segments: Mapping[TopicPartition, Segments] = field(default_factory=dict)
-    ics: Mapping[TopicPartition, tuple[Segment, ...]] = field(default_factory=dict)  # segments that have some
+    ics: Mapping[TopicPartition, tuple[Segment, ...]] = field(default_factory=dict)  # segments with individual commits
     owners: Mapping[TopicPartition, Owners] = field(default_factory=dict)  # without those of an older nonce
     assignment: Mapping[str, str] = field(default_factory=dict)  # member -> JSON of its ranges
     strikes: frozenset[Strike] = frozenset()
 
     def position(self, record: Record) -> int:
-        """The position of the segment that a record is in; 0 where there is none."""
+        """The position of the segment of a record; 0 without a segment."""
         return self.at_hash(record.tp, record.hash)
 
     def at_hash(self, tp: TopicPartition, key_hash: int) -> int:
-        """The position of a hash; 0 where there is none."""
+        """The position of a hash; 0 without a segment."""
         return next((position for hashes, position in self.segments.get(tp, ()) if key_hash in hashes), 0)
 
     def acknowledged(self, record: Record) -> bool:
-        """Whether an individual commit above its position holds a record."""
+        """Whether an individual commit above the position contains a record."""
         return any(
             record.hash in s.hashes and any(r.start <= record.offset < r.until for r in s.ics)
             for s in self.ics.get(record.tp, ())
         )
 
     def done(self, record: Record) -> bool:
-        """Whether nobody will read a record: it is left of its position, or acknowledged."""
+        """Whether no member will read a record: it is left of its position, or acknowledged."""
         return record.offset < self.position(record) or self.acknowledged(record)
 
     def epoch(self, tp: TopicPartition, key_hash: int) -> str | None:
-        """The lane epoch at which a hash is owned; None if nobody owns it."""
+        """The lane epoch of a hash's owner; None without an owner."""
         return next((epoch for hashes, epoch, _ in self.owners.get(tp, ()) if key_hash in hashes), None)
 
     def parked(self, record: Record) -> bool:
@@ -58,7 +58,7 @@ class State:
         return any(s.offset <= record.offset if s.tp == record.tp else s.tp < record.tp for s in of_hash)
 
     def held(self, tp: TopicPartition) -> int:
-        """How many individual commits a partition holds."""
+        """The number of individual commits of a partition."""
         return sum(len(s.ics) for s in self.ics.get(tp, ()))
 
     def stable(self, tp: TopicPartition) -> int:
@@ -66,12 +66,12 @@ class State:
         return min((position for _, position in self.segments.get(tp, ())), default=0)
 
     def last_gap(self, record: Record) -> int:
-        """Where the last gap of a record's segment ends; its position if it has none."""
+        """The end of the last gap in a record's segment; its position without a gap."""
         ends = (s.ics[-1].start for s in self.ics.get(record.tp, ()) if record.hash in s.hashes)
         return next(ends, self.position(record))
 
     def settled(self, members: Iterable[str]) -> bool:
-        """Whether exactly these members own everything, each what was assigned to it."""
+        """Whether exactly these members own everything, each its assigned ranges."""
         owned: dict[str, dict[TopicPartition, list[HashRange]]] = {m: {} for m in members}
         for tp, owners in self.owners.items():
             for hashes, _, member in owners:

@@ -1,6 +1,6 @@
 """A Spark task that works on its slices: late, retried, twice at once, or on after its driver's end; it may hang.
 
-It tells its driver what the slices cost, as executors do: not every word arrives.
+It reports the costs of the slices to its driver, as executors do. Some reports are lost.
 """
 
 from collections import Counter
@@ -47,7 +47,7 @@ class Task:
         """One slice to its end; False if the task failed in it."""
         world, keys = self._world, Counter[int]()
         self._tell(SliceCost.nothing(s))
-        by_key = self._driver.wishes.in_read and world.chance(0.5)  # the function is given record by record
+        by_key = self._driver.wishes.in_read and world.chance(0.5)  # the function gets single records
         for record in records:
             if by_key:
                 self._tell(replace(SliceCost.nothing(s), at=RecordAt(record.hash, record.offset)))
@@ -59,7 +59,7 @@ class Task:
         return True
 
     def _cost(self, s: Slice, rows: Counter[int], keys: Counter[int]) -> SliceCost:
-        """Exact where the function runs in `read`; else no more than that the slice is read."""
+        """Exact where the function runs in `read`; else only a report that the slice was read."""
         exact = self._driver.wishes.in_read
         costs = tuple(KeyCost(h, float(ms), rows[h]) for h, ms in keys.most_common(8)) if exact else ()
         return SliceCost(

@@ -1,11 +1,11 @@
-"""What the user of one application wished: drawn at random, so that every option meets every fault."""
+"""The options of one application's user: drawn at random, so that every option meets every fault."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
 from coordinator.assignors.assignor import Assignment, Assignor, Subscriber
-from coordinator.member.limits import Limits
+from coordinator.member.decision import Limits
 from coordinator.plan.planning import Cutting
 
 ASSIGNORS = (
@@ -17,23 +17,23 @@ ASSIGNORS = (
     "grouped,range",
     "copartitioned,grouped",
 )
-EXCLUSIVE = "roundrobin"  # knows nothing that all others know
+EXCLUSIVE = "roundrobin"  # an assignor that not every member names
 
 
 class Broken:
-    """An assignor that all know by its name, and that fails on this host."""
+    """An assignor whose name all members know, and that fails on this host."""
 
     def __init__(self, assignor: Assignor) -> None:
         self.name, self.version = assignor.name, assignor.version
 
     def assign(self, members: Sequence[Subscriber], partitions: Mapping[str, int], previous: Assignment) -> Assignment:
-        """Fail, as a user's class may; half of them would end the process."""
+        """Fail, as a user's class may. Half of the failures would end the process."""
         raise SystemExit(1) if len(members) % 2 else KeyError("rack")
 
 
 @dataclass(frozen=True, slots=True)
 class Wishes:
-    """Options of one query, and habits of the Spark that runs it."""
+    """Options of one query, and behaviour of its Spark."""
 
     cutting: Cutting
     limits: Limits
@@ -45,14 +45,14 @@ class Wishes:
     max_lead_ms: int | None
     fail_on_data_loss: bool
     acknowledges: bool  # its user commits offset ranges while a batch runs
-    sharing: bool  # whether it may be given parts of partitions
+    sharing: bool  # whether it may own parts of partitions
     assignors: str  # by preference
     broken: bool  # whether each of them fails here
     in_read: bool  # its function runs in `read`, where its cost is exact
 
     @classmethod
     def drawn(cls, random: Random, *, available_now: bool, sharing: bool | None, assignors: str) -> "Wishes":
-        """Wishes of a query that may end by itself; `sharing` is drawn too where it is None."""
+        """Options of a query that may end by itself; draws `sharing` too, if it is None."""
         interval_ms = random.choice((0, 0, 0, 500, 9_000))
         return cls(
             drawn_cutting(random),
@@ -73,6 +73,6 @@ class Wishes:
 
 
 def drawn_cutting(random: Random) -> Cutting:
-    """How finely partitions are cut: other lanes than before, where a driver draws it again."""
+    """How finely partitions are cut. A new draw changes the lanes of a driver."""
     lanes, max_records = random.choice((None, None, 1, 3, 4)), random.choice((None, None, None, 2))
     return Cutting(random.randint(1, 4), lanes, random.choice((None, None, 5)), max_records)

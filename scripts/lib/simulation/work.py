@@ -1,4 +1,4 @@
-"""What a user's function does with records: at once, slowly for some keys, and for some records it never ends."""
+"""The user's function: quick, slow for some keys, and endless for some records."""
 
 from collections import Counter
 from typing import Protocol
@@ -13,7 +13,7 @@ _LOOK_MS = 1_000
 class Worker(Protocol):
     """The driver whose task works on a record."""
 
-    hangs_since: int | None  # when its batch met a record that never ends
+    hangs_since: int | None  # the time when its batch met a record that never ends
 
     @property
     def running(self) -> bool:
@@ -24,7 +24,7 @@ class Worker(Protocol):
 
 
 class Work:
-    """Which keys are slow, which records hang, and whom they have held up."""
+    """The slow keys, the endless records, and the drivers that hung on them."""
 
     def __init__(self, world: World) -> None:
         self._world = world
@@ -33,13 +33,13 @@ class Work:
         self.held_up: Counter[Record] = Counter()  # drivers, since this was cleared
 
     def turn_slow(self) -> None:
-        """A key's records take long from now on, or no longer."""
+        """A key's records become slow, or quick again."""
         key = self._world.random.choice(KEYS)
         self.slow ^= {key}
         self._world.trace(f"key {KEYS.index(key)} is {'slow' if key in self.slow else 'quick again'}")
 
     def turn_endless(self) -> None:
-        """A record that nobody has read yet will never end."""
+        """Make an unread record endless."""
         unread = [r for log in self._world.kafka.logs.values() for r in log if r not in self._world.sink.delivered]
         if unread:
             record = self._world.random.choice(unread)
@@ -47,7 +47,7 @@ class Work:
             self._world.trace(f"{record} will never end")
 
     def do(self, driver: Worker, record: Record) -> int:
-        """Work on a record of this driver's batch, for as long as it takes; how long it should take, in ms."""
+        """Work on a record of this driver's batch, for its full time. Returns the expected time in ms."""
         ms = SLOW_MS if record.key in self.slow else self._world.random.choice((0, 0, 5, 40))
         self._world.scheduler.turn(ms)
         if record in self.endless:

@@ -1,6 +1,6 @@
-"""What the actors of one schedule share: chance, time, a topic, a group in a real Valkey, the sink, the story.
+"""The shared state of one schedule: random choices, time, a topic, a group in a real Valkey, the sink, the story.
 
-The world knows no driver. Drivers, faults and the ending of a schedule are above it.
+The world knows no driver. Drivers, faults and the end of a schedule are in higher modules.
 """
 
 from collections.abc import Callable
@@ -38,13 +38,13 @@ class Valkey:
         self.look = look_script(self.text)
 
     def close(self) -> None:
-        """Drop the connections."""
+        """Close the connections."""
         with closing(self.raw), closing(self.text):
             self.client.close()
 
 
 class World:
-    """Everything that the actors of one schedule share; the seed decides all of it."""
+    """The state that the actors of one schedule share; the seed decides all of it."""
 
     def __init__(self, valkey: Valkey, seed: int) -> None:
         self.random = Random(seed)  # noqa: S311 - it must replay
@@ -75,13 +75,13 @@ class World:
         self.invariants.assigned = Assigned(valkey.text, keys, self.server.seen).check
 
     def close(self) -> None:
-        """End every actor, drop the group."""
+        """End every actor, delete the group."""
         for actor in self.scheduler.actors:
             self.scheduler.kill(actor)
         self.server.forget()
 
     def trace(self, what: str) -> None:
-        """One line of the story."""
+        """Write one line of the story."""
         self.story.append(f"{self.scheduler.now_ms - BEGINNING_MS:7} {what}")
 
     def chance(self, probability: float) -> bool:
@@ -89,7 +89,7 @@ class World:
         return self.random.random() < probability
 
     def tokens(self, size: int) -> str:
-        """Hex digits that nobody else is given."""
+        """Hex digits that are unique in this schedule."""
         self._tokens += 1
         return f"{self._tokens:0{2 * size}x}"
 
@@ -118,7 +118,7 @@ class World:
             self.producers.founded = len(self.invariants.base)
 
     def needed(self, tp: TopicPartition, end: int) -> list[Record]:
-        """The records below `end` that no completed batch held, and should have."""
+        """The records below `end` that should be in a completed batch, and are not."""
         return [r for r in self.promised(tp, end) if r not in self.sink.completed]
 
     def promised(self, tp: TopicPartition, end: int) -> list[Record]:
@@ -132,9 +132,9 @@ class World:
     def in_peace(self) -> None:
         """Raise `Violation` if a record was done twice without a fault that allows it (rule: bounded-repeats)."""
         if self.peaceful and self.sink.repeated and not self.server.seen["crash"] and not self._lapsed():
-            raise Violation(f"REPEAT: {self.sink.repeated} was completed twice, and nobody crashed, stopped or hung")
+            raise Violation(f"REPEAT: {self.sink.repeated} was completed twice, and no driver crashed, stopped or hung")
 
     def _lapsed(self) -> bool:
-        """Whether a lease has ended, as it may where one of many threads is given no turn for long."""
+        """Whether a lease has ended, as it may if one of many threads gets no turn for long."""
         entries = cast(list[tuple[str, dict[str, str]]], self._text.xrange(self.server.keys.events))
         return any(fields["event"] == "expire" for _, fields in entries)

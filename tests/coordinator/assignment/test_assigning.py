@@ -13,8 +13,7 @@ from coordinator.assignment.policies import Policy
 from coordinator.assignors.assignor import Assignment, Assignor, Subscriber
 from coordinator.assignors.copartitioned import Copartitioned
 from coordinator.assignors.grouped import Grouped
-from coordinator.assignors.range import Range
-from coordinator.assignors.roundrobin import RoundRobin
+from coordinator.assignors.reverse import Range, RoundRobin
 from coordinator.errors import ConsumerRangeFetchNotAcceptedError, StateFormatError
 from coordinator.key_hash import cuts
 from coordinator.ranges import WHOLE, HashRange
@@ -146,7 +145,7 @@ BROKEN = [
 
 
 @pytest.mark.parametrize(("made", "what"), BROKEN)
-def test_a_broken_assignor_costs_the_group_its_choice_and_nobody_else_anything(
+def test_a_broken_assignor_is_a_named_failure_and_whole_partitions_are_assigned(
     made: Callable[..., object], what: str
 ) -> None:
     members, partitions, previous = some_members(2, "t"), {"t": 1}, {"m0": {TP: (WHOLE,)}}

@@ -42,14 +42,14 @@ def test_all_members_vote_among_what_all_know(members: dict[str, list[Protocol]]
         pytest.param({"A": [V0], "B": [V1], "C": [V0]}, V0, {"B"}, id="who is refused excludes nobody who comes later"),
     ],
 )
-def test_who_shares_nothing_with_those_who_were_there_is_excluded(
+def test_a_new_member_that_shares_no_assignor_with_earlier_members_is_excluded(
     members: dict[str, list[Protocol]], chosen: Protocol, excluded: set[str]
 ) -> None:
     agreement = agree(members)
     assert (agreement.protocol, set(agreement.excluded)) == (chosen, excluded)
 
 
-def test_the_reason_names_who_excludes_what() -> None:
+def test_the_reason_names_the_members_that_exclude_an_assignor() -> None:
     reason = agree({"A": [V1, V0], "B": [V0], "C": [V1, RANGE]}).excluded["C"]
     assert reason == "C knows mine 1, unknown to B; range 1, unknown to A, B; all others know mine 0, unknown to C"
 

@@ -169,7 +169,9 @@ def histories(
 
 @pytest.mark.parametrize("all_share", [True, False], ids=["all share", "some do not share"])
 @pytest.mark.parametrize("equal", [True, False], ids=["equal subscriptions", "unequal subscriptions"])
-def test_any_group_is_tiled_the_same_again_and_starves_nobody_who_shares(*, equal: bool, all_share: bool) -> None:
+def test_any_group_is_tiled_the_same_again_and_each_sharing_member_gets_a_share(
+    *, equal: bool, all_share: bool
+) -> None:
     for group, _, after in histories(range(500), 4, equal=equal, all_share=all_share):
         check(after, group.members, group.partitions)
         assert GROUPED.assign(group.members[::-1], group.partitions, after) == after
@@ -284,7 +286,7 @@ def test_unequal_capacities_change_by_what_a_capacity_changes() -> None:
     assert moved(before, after) == Fraction(1, 4)
 
 
-def test_nobody_reads_a_partition_for_a_splinter_of_it() -> None:
+def test_no_member_gets_a_splinter_of_a_partition() -> None:
     for group, _, after in histories(range(5000, 5500), 4, equal=False, all_share=False):
         least = SPACE // sum(s.capacity for s in group.members)
         for owned in after.values():

@@ -26,7 +26,7 @@ from terminal import on_a_terminal
 TP, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)
 LOWER, UPPER = cuts(2)
 SLOW = LaneLine(TP, LOWER, 5, 9, 12, True, 3.5, 100.0, CostKind.SURE, 9, "budget")
-QUICK = replace(SLOW, hashes=UPPER, position=14, lag=0, lag_s=0, at_least=False, why=NOTHING)
+QUICK = replace(SLOW, hashes=UPPER, position=14, lag=0, lag_s=0, lag_at_least=False, why=NOTHING)
 STRIKES = (
     Strike(TP, LOWER, OffsetRange(5, 6), 2, 1_000, "m-0", parked=True),
     Strike(OTHER, WHOLE, OffsetRange(7, 9), 1, 2_000, "m-0"),
@@ -112,7 +112,7 @@ def test_describe_shows_what_holds_lanes_back(run: Run, redis_url: str, group: s
     assert (limited["hashes"], limited["why"]) == (str(LOWER), "budget")
 
 
-def test_what_is_parked_is_shown_with_the_record_and_who_was_lost(run: Run, redis_url: str, group: str) -> None:
+def test_a_parked_lane_is_shown_with_its_record_and_the_lost_member(run: Run, redis_url: str, group: str) -> None:
     code, out, _ = run("parked", group, "--redis", redis_url)
     assert code == 0
     assert rows(out)[1:] == [

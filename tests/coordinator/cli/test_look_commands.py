@@ -109,7 +109,7 @@ def test_a_table_shows_a_thousand_offset_ranges_a_cell_and_json_all(run: Run, re
 
 
 @pytest.mark.parametrize("key", [("order-1",), ("6f726465722d31", "--hex")], ids=["as text", "as hex digits"])
-def test_the_owner_of_a_key_is_told_with_its_position(
+def test_the_owner_of_a_key_is_shown_with_its_position(
     run: Run, redis_url: str, known_group: str, key: tuple[str, ...]
 ) -> None:
     code, out, _ = run("owner", known_group, "orders", *key, "--redis", redis_url)
@@ -137,14 +137,16 @@ def test_the_usual_partition_of_a_key_is_kafkas_own_choice(
         assert [o["partition"] for o in json.loads(out) if o["usual"]] == [partition]
 
 
-def test_a_key_that_is_no_hex_and_a_topic_that_is_not_read_are_told(run: Run, redis_url: str, known_group: str) -> None:
+def test_a_key_that_is_no_hex_and_a_topic_that_is_not_read_are_refused(
+    run: Run, redis_url: str, known_group: str
+) -> None:
     code, _, err = run("owner", known_group, "orders", "xyz", "--hex", "--redis", redis_url)
     assert (code, err.startswith("INVALID_OPTION")) == (2, True)
     code, _, err = run("owner", known_group, "returns", "k", "--redis", redis_url)
     assert (code, err.startswith("UNKNOWN_TOPIC_OR_PARTITION")) == (1, True)
 
 
-def test_events_are_told_in_order_the_last_ones_first_asked(run: Run, redis_url: str, known_group: str) -> None:
+def test_the_last_events_are_shown_in_order(run: Run, redis_url: str, known_group: str) -> None:
     code, out, _ = run("events", known_group, "--json", "--redis", redis_url)
     told = [json.loads(line) for line in out.splitlines()]
     assert code == 0

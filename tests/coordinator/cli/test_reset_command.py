@@ -31,7 +31,7 @@ def test_wrong_usage_ends_with_2(run: Run, members: Group, arguments: list[str],
     assert told in err
 
 
-def test_what_the_group_does_not_read_is_told(run: Run, members: Group, tp: TopicPartition) -> None:
+def test_a_topic_that_the_group_does_not_read_is_named(run: Run, members: Group, tp: TopicPartition) -> None:
     assert reset(run, members, "--all-topics", "--to-latest")[2].startswith("UNKNOWN_GROUP")
     run_query(members, subscribed(tp))
     for topic, named, expected in (("other", "other", 1), (f"{tp.topic}:0,7", f"{tp.topic}-7", 1), ("a b", "a b", 2)):

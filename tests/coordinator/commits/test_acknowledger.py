@@ -98,7 +98,7 @@ def test_an_acknowledger_loses_nothing_that_is_done_while_another_thread_commits
 
 @pytest.mark.one_server
 def test_an_acknowledger_that_has_collected_more_than_one_call_takes_cuts_it(world: World) -> None:
-    collected = Acknowledger(api(world, 0, max_individual_commits=3), RANGES_MAX)
+    collected = Acknowledger(api(world, 0, max_individual_commits=3, max_num_ranges_to_commit=RANGES_MAX))
     *most, last = (OffsetRange(2 * i + 1, 2 * i + 2) for i in range(RANGES_MAX + 1))
     assert not any(collected.done(TP, one) for one in most)
     with pytest.raises(MaxIndividualCommitReachedError, match="the limit of 3 individual"):

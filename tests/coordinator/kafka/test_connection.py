@@ -108,7 +108,7 @@ def test_over_tls_with_the_right_password_it_answers(kafka: Kafka, secure_listen
 
 @pytest.mark.filterwarnings("ignore:unclosed <(socket|ssl):ResourceWarning")
 @pytest.mark.usefixtures("_sockets_collected")
-def test_a_wrong_password_is_told_before_time_runs_out_and_never_shown(secure_listener: SecureListener) -> None:
+def test_a_wrong_password_is_an_error_before_the_timeout_and_is_never_shown(secure_listener: SecureListener) -> None:
     began = time.monotonic()
     settings = secure_settings(secure_listener) | {"sasl_plain_password": "pa55word"}
 
@@ -121,7 +121,7 @@ def test_a_wrong_password_is_told_before_time_runs_out_and_never_shown(secure_li
 
 @pytest.mark.filterwarnings("ignore:unclosed <(socket|ssl):ResourceWarning")
 @pytest.mark.usefixtures("_sockets_collected")
-def test_a_certificate_of_an_unknown_authority_is_told_at_once(secure_listener: SecureListener) -> None:
+def test_a_certificate_of_an_unknown_authority_is_an_error_at_once(secure_listener: SecureListener) -> None:
     settings = secure_settings(secure_listener)
     del settings["ssl_cafile"]
 

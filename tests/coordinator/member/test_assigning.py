@@ -105,7 +105,7 @@ def assigned(
 
 
 def test_a_lease_without_a_member__is_counted_no_more() -> None:
-    event = Event("mend", "a lease without a member is counted no more: m-3")
+    event = Event("mend", "a lease without a member no longer counts: m-3")
     assert assigned((*ALL, "m-3"), BOTH, HALVES, 2) == Decision(STATE, (event,), LookAgain())
 
 

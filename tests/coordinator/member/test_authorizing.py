@@ -20,7 +20,7 @@ END = end_of(10, 20)
 PLANNED, GRANTED = Batch(END), Batch(END, granted=owned())
 READABLE = Batch(END, granted=owned(), readable=owned())
 TASKS = ((Slice(TP, WHOLE, OffsetRange(10, 20)),),)
-PART = Log("group g: part of a batch is owned by others by now, or parked, and is left out")
+PART = Log("group g: part of a batch is left out: other members own it, or it is parked")
 
 
 def arrived(batch: Batch, **changes: Any) -> State:

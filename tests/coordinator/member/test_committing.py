@@ -13,11 +13,11 @@ from coordinator.member.decision import Decision
 from coordinator.member.requests import Claim, Commit, Event, Learn, ShowBatch
 from coordinator.member.state import Commits, CommitUnderWay, Evidence, Losses, Mirrored, Shown, State, Turn
 from coordinator.progress.ownership import Fact, Facts, Owned, Ownership, completed
-from coordinator.progress.segments import Progress
 from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.ranges import OffsetRange
 from coordinator.replies import Acquired, Moved
 from coordinator.reports.lane_lines import BatchLine
+from progresses import starting_at
 from states import (
     EPOCH,
     FIRST,
@@ -181,7 +181,7 @@ def test_unread__the_query_ends_and_its_ranges_are_free() -> None:
 
 
 REFUSED: Facts = {TP: (Fact(LEFT, 20, EPOCH),)}
-FENCE = Event("fence", "a commit of what is owned no more at its lane epoch", {TP: (LEFT,)})
+FENCE = Event("fence", "a commit for ranges that the member does not own at that lane epoch", {TP: (LEFT,)})
 LEFT_LANE = {TP: (Lane(RIGHT, NEXT_EPOCH, 10, (OffsetRange(10, 20),)),)}
 
 
@@ -227,7 +227,7 @@ def test_part_of_the_start_is_mine__the_rest_must_vanish_from_the_next_offset() 
 
 def test_other_ranges_are_owned_beside_the_batch__their_positions_stay() -> None:
     both = {TP: (Owned(LEFT, EPOCH), Owned(RIGHT, NEXT_EPOCH))}
-    progress = {TP: Progress.starting_at(10).cut((RIGHT.lo,))}
+    progress = {TP: starting_at(10).cut((RIGHT.lo,))}
     acquired = replace(held(10), ownership=both, progress=progress)
     state = under_way(end_of(10, 20, LEFT), owning=owning(acquired))
     request = Commit(end_of(10, 20, LEFT), completed(end_of(10, 20, LEFT)), end_of(10, 20, LEFT).digest)

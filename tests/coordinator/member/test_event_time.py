@@ -12,9 +12,9 @@ from coordinator.member.state import Reading, State
 from coordinator.offset_spec import AtTimestamps, NoMatch
 from coordinator.plan.planning import Cutting, OwnedRange
 from coordinator.progress.ownership import Owned
-from coordinator.progress.segments import Progress
 from coordinator.ranges import WHOLE, OffsetRange
 from coordinator.replies import Acquired
+from progresses import starting_at
 from states import EPOCH, GROWN_LOG, TP, TP1, Answer, asks, call, decided, joined, owning
 
 ENDS = {TP: 100, TP1: 50}
@@ -25,7 +25,7 @@ TIMES: Answer = FIRST_TIMES, {TP: 5_000, TP1: 9_000}
 
 def member(at: int = 10, at_1: int = 20, **changes: Any) -> State:
     """The member owns both partitions, at these positions."""
-    progress = {TP: Progress.starting_at(at), TP1: Progress.starting_at(at_1)}
+    progress = {TP: starting_at(at), TP1: starting_at(at_1)}
     acquired = Acquired(
         0, {"orders": "id-1"}, {TP: (Owned(WHOLE, EPOCH),), TP1: (Owned(WHOLE, EPOCH),)}, progress, progress
     )

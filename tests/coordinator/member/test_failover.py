@@ -59,7 +59,7 @@ def pair(tmp_path: Path) -> Iterator[Pair]:
     started, ports = list[servers.Server](), servers.free_ports(2)
     for name, port in zip(("one", "two"), ports, strict=True):
         (tmp_path / name).mkdir()
-        started.append(servers.start_valkey(tmp_path / name, port))
+        started.append(servers.start_valkey(tmp_path / name, port, more=("--repl-diskless-sync-delay", "0")))
     link = tmp_path / "current"
     link.symlink_to(str(started[0].local_address).removeprefix("unix://"))
     made = Pair(started[0], started[1], link)

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from coordinator.errors import StateFormatError
 from coordinator.group_state import KnownTopic
 from coordinator.member.decision import Decision, LookAgain, Return
 from coordinator.member.first_positions import first_positions
@@ -42,6 +43,7 @@ from states import (
     asks,
     call,
     decided,
+    fails,
     joined,
     like,
     look,
@@ -96,6 +98,12 @@ def test_a_mirror_without_a_group_in_redis__a_loss_and_never_a_new_group() -> No
     assert decision == Decision(
         joined(life=replace(FRESH, verdict=like(Absent, "Redis holds nothing of this group"))), (), LookAgain()
     )
+
+
+def test_a_mirror_of_another_schema__refuse() -> None:
+    newer = {TP: (42, "coop-kafka v2 reset=0 topic=id-1")}
+    decision = decided(first_positions, NEW, call(), (ReadGroupOffsets(), newer))
+    assert decision == Decision(NEW, (), fails(StateFormatError, "schema '2' of the mirror"))
 
 
 def test_a_mirror_of_a_later_reset_than_redis_knows__a_loss() -> None:

@@ -23,9 +23,9 @@ from coordinator.member.state import Growing, Pace, State
 from coordinator.plan.planning import Cutting, OwnedRange, OwnedRanges
 from coordinator.progress.growth import Growth, Sight
 from coordinator.progress.ownership import Owned
-from coordinator.progress.segments import Progress
 from coordinator.ranges import WHOLE
 from coordinator.replies import Acquired
+from progresses import starting_at
 from states import (
     EPOCH,
     GROWN_LOG,
@@ -112,7 +112,7 @@ def pieces(position: int, ceiling: int | None) -> OwnedRanges:
 
 def grown(position: int, growth: Growth = GROWTH, **growing: Any) -> State:
     """The member owns both partitions, the older one at this position."""
-    progress = {TP: Progress.starting_at(position), TP1: Progress.starting_at(0)}
+    progress = {TP: starting_at(position), TP1: starting_at(0)}
     ownership = {TP: (Owned(WHOLE, EPOCH),), TP1: (Owned(WHOLE, EPOCH),)}
     known = owning(Acquired(0, IDS, ownership, progress, progress), growths=(growth,), looked_at_ms=NOW)
     return joined(log=GROWN_LOG, owning=known, growing=Growing(topic_ids=IDS, **growing))

@@ -40,7 +40,7 @@ def test_what_a_replay_skipped_is_no_more_in_the_next_offset_though_nothing_else
     assert records(then) == set()
 
 
-def test_each_call_of_who_has_lost_its_ranges_is_an_event_once(members: Group, tp: TopicPartition) -> None:
+def test_each_refused_call_of_a_member_that_lost_its_ranges_is_one_event(members: Group, tp: TopicPartition) -> None:
     slow, other = members.service(subscribed(tp)), members.service(subscribed(tp), session_ms=60_000)
     slow.first_positions()
     end = batch(slow, StreamOffset(members.name))
@@ -54,8 +54,8 @@ def test_each_call_of_who_has_lost_its_ranges_is_an_event_once(members: Group, t
     fences = [(e.member, e.why, e.ranges) for e in last_events(members.client, members.name, 100) if e.kind == "fence"]
     whole, member = f"{tp.topic}-0 whole", end.member
     assert fences == [
-        (member, "a commit of what is owned no more at its lane epoch", whole),
-        (member, "a batch of what is owned no more at its lane epoch", whole),
+        (member, "a commit for ranges that the member does not own at that lane epoch", whole),
+        (member, "a batch for ranges that the member does not own at that lane epoch", whole),
         (member, "another life of this member has joined", ""),
     ]
 

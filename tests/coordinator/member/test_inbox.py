@@ -1,89 +1,118 @@
-"""Reports of the batch under way, which arrive on one thread and are taken on another."""
+"""The inbox: reports of the tasks of the batch under way, which come on one thread and are taken on another."""
 
 from collections.abc import Iterator
 from dataclasses import replace
 from threading import Thread
 
+import pytest
+
 from coordinator.member.inbox import Inbox
 from coordinator.progress.slices import Slice
-from coordinator.progress.stream_offset import StreamOffset
-from coordinator.ranges import WHOLE, OffsetRange
-from coordinator.subscription import TopicPartition
-from coordinator.telemetry import SliceCost
+from coordinator.ranges import HashRange, OffsetRange
+from coordinator.telemetry import RecordAt, SliceCost
+from states import LEFT, RIGHT, TP, end_of
 
-SLICES = [Slice(TopicPartition("orders", p), WHOLE, OffsetRange(10, 20)) for p in range(3)]
-BATCHES = [StreamOffset("g", reset=number) for number in range(2)]
+ONE, OTHER = (Slice(TP, hashes, OffsetRange(10, 20)) for hashes in (LEFT, RIGHT))
 
 
-def began(s: Slice) -> SliceCost:
-    return SliceCost.nothing(s)
+END, TASKS = end_of(10, 20), ((ONE,), (OTHER,))
 
 
-def ended(s: Slice) -> SliceCost:
-    return replace(SliceCost.nothing(s), finished=True)
+def began(of: Slice) -> SliceCost:
+    return SliceCost.nothing(of)
 
 
-def test_begun_to_reported_what_has_not_ended_is_under_way() -> None:
-    inbox = Inbox()
-    inbox.begin(BATCHES[0], [SLICES])
-    inbox.receive([began(SLICES[1]), began(SLICES[0]), ended(SLICES[2])])
-    assert inbox.under_way() == (SLICES[0], SLICES[1])
+def ended(of: Slice) -> SliceCost:
+    return replace(began(of), finished=True)
 
 
-def test_reported_to_ended_the_latest_report_of_each_slice_is_given_once() -> None:
-    inbox = Inbox()
-    inbox.begin(BATCHES[0], [SLICES])
-    inbox.receive([began(SLICES[0])])
-    inbox.receive([ended(SLICES[0])])
-    assert inbox.end() == {SLICES[0]: ended(SLICES[0])}
+@pytest.fixture
+def inbox() -> Inbox:
+    """An inbox with a batch of two slices under way."""
+    under_way = Inbox()
+    under_way.begin(END, TASKS)
+    return under_way
+
+
+def test_begun__under_way_in_order(inbox: Inbox) -> None:
+    inbox.receive([began(OTHER), began(ONE)])
+    assert inbox.under_way() == (ONE, OTHER)
+
+
+def test_begun_on_one_key__only_its_record_is_under_way(inbox: Inbox) -> None:
+    inbox.receive([replace(began(ONE), at=RecordAt(7, 12))])
+    assert inbox.under_way() == (Slice(TP, HashRange(7, 7), OffsetRange(12, 13)),)
+
+
+def test_ended__under_way_no_more(inbox: Inbox) -> None:
+    inbox.receive([began(ONE), began(OTHER)])
+    inbox.receive([ended(ONE)])
+    assert inbox.under_way() == (OTHER,)
+
+
+def test_a_slice_of_another_batch__is_no_work_under_way(inbox: Inbox) -> None:
+    inbox.receive([began(ONE._replace(offsets=OffsetRange(0, 10)))])
+    assert inbox.under_way() == ()
+
+
+def test_handed_out_again__reports_stay(inbox: Inbox) -> None:
+    inbox.receive([began(ONE)])
+    inbox.begin(END, TASKS)
+    assert inbox.under_way() == (ONE,)
+
+
+def test_the_next_batch_is_handed_out__older_reports_are_dropped(inbox: Inbox) -> None:
+    inbox.receive([began(ONE)])
+    inbox.begin(end_of(20, 30), TASKS)
+    assert inbox.under_way() == ()
+
+
+def test_in_the_sink__the_latest_report_of_each_slice_once(inbox: Inbox) -> None:
+    inbox.receive([began(ONE), began(OTHER)])
+    inbox.receive([ended(ONE)])
+    assert inbox.end() == {ONE: ended(ONE), OTHER: began(OTHER)}
     assert inbox.end() == {}
 
 
-def test_ended_to_begun_a_late_report_says_nothing_of_the_next_batch() -> None:
-    inbox = Inbox()
-    inbox.begin(BATCHES[0], [SLICES])
-    inbox.end()
-    inbox.receive([began(SLICES[0])])
-    assert inbox.under_way() == ()
-    inbox.begin(BATCHES[1], [SLICES])
-    assert inbox.under_way() == ()
+def test_no_batch__reports_are_taken_and_dropped() -> None:
+    inbox, come = Inbox(), iter([began(ONE)])
+    inbox.receive(come)
+    assert next(come, None) is None
+    inbox.begin(END, TASKS)
+    assert (inbox.under_way(), inbox.end()) == ((), {})
 
 
-def test_a_batch_that_ends_while_another_thread_receives_is_not_brought_back() -> None:
-    inbox = Inbox()
+def test_the_batch_ends_while_another_thread_receives__it_is_not_brought_back(inbox: Inbox) -> None:
     main = Thread(target=inbox.end)
 
     def reports() -> Iterator[SliceCost]:
-        yield began(SLICES[0])
+        yield began(ONE)
         main.start()
-        main.join(0.2)  # it waits for the lock, or has come in between
-        yield began(SLICES[1])
+        main.join(0.05)  # it waits for the lock, or has come in between
+        yield began(OTHER)
 
-    inbox.begin(BATCHES[0], [SLICES])
     inbox.receive(reports())
     main.join()
     assert inbox.under_way() == ()
 
 
-def test_begun_to_begun_a_late_report_of_the_batch_before_is_no_work_under_way() -> None:
-    inbox = Inbox()
-    inbox.begin(BATCHES[0], [SLICES[:1]])
+def test_the_batch_is_in_the_sink__a_late_report_counts_for_nothing(inbox: Inbox) -> None:
     inbox.end()
-    inbox.begin(BATCHES[1], [SLICES[1:]])
-    inbox.receive([began(SLICES[0]), began(SLICES[1])])
-    assert inbox.under_way() == (SLICES[1],)
-
-
-def test_reports_that_come_between_two_batches_are_taken_and_dropped() -> None:
-    inbox, come = Inbox(), iter([began(SLICES[0])])
-    inbox.receive(come)
-    assert next(come, None) is None
-    inbox.begin(BATCHES[0], [SLICES])
+    inbox.receive([began(ONE)])
+    assert inbox.under_way() == ()
+    inbox.begin(end_of(20, 30), TASKS)
     assert inbox.under_way() == ()
 
 
-def test_reports_are_taken_in_turn_so_that_an_older_one_replaces_no_newer() -> None:
-    inbox, waiting = Inbox(), [began(SLICES[0]), ended(SLICES[0])]
+def test_the_next_batch_has_begun__a_late_report_of_the_last_one_is_dropped(inbox: Inbox) -> None:
+    inbox.end()
+    inbox.begin(end_of(20, 30), ((OTHER,),))
+    inbox.receive([began(ONE), began(OTHER)])
+    assert inbox.under_way() == (OTHER,)
+
+
+def test_two_threads_receive__an_older_report_never_replaces_a_newer_one(inbox: Inbox) -> None:
+    waiting = [began(ONE), ended(ONE)]
     main = Thread(target=lambda: inbox.receive(take()))
 
     def take() -> Iterator[SliceCost]:
@@ -93,7 +122,6 @@ def test_reports_are_taken_in_turn_so_that_an_older_one_replaces_no_newer() -> N
             main.join(0.2)  # it waits for the lock, or takes the newer report before this one is stored
         yield taken
 
-    inbox.begin(BATCHES[0], [SLICES])
     inbox.receive(take())
     main.join()
-    assert inbox.end() == {SLICES[0]: ended(SLICES[0])}
+    assert inbox.end() == {ONE: ended(ONE)}

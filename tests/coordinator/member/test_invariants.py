@@ -22,8 +22,9 @@ from coordinator.member.state import (
 from coordinator.plan.planning import OwnedRange
 from coordinator.progress.growth import Sight
 from coordinator.progress.ownership import Owned
-from coordinator.progress.segments import Progress, Segment
+from coordinator.progress.segments import Segment
 from coordinator.ranges import WHOLE, HashRange
+from progresses import starting_at
 from states import (
     EPOCH,
     FIRST,
@@ -47,7 +48,7 @@ END = end_of(10, 20)
 BEGUN = Batch(END, granted=owned(), readable=owned(), began_ms=1)
 UNCONFIRMED = Evidence(END, None, (END,))
 UNDER_WAY = CommitUnderWay(END, Commit(END, {}, ""), None)
-MORE = {TP: Progress.starting_at(10), TP1: Progress.starting_at(10)}
+MORE = {TP: starting_at(10), TP1: starting_at(10)}
 HALVES = {TP: (Owned(LEFT, EPOCH), Owned(RIGHT, NEXT_EPOCH))}
 SIGHT = Sight(0, {}, {})
 SIGHTS = tuple(replace(SIGHT, number=i) for i in range(17))
@@ -111,7 +112,7 @@ def test_a_sound_state__nothing_is_broken(state: State) -> None:
         pytest.param(joined(commits=Commits(None, None, END)), "whole that was not confirmed", id="whole"),
         pytest.param(joined(turn=Turn(skipped=True)), "skipped before it was committed", id="skipped"),
         pytest.param(
-            joined(owning=owning(replace(held(), progress={TP: Progress.starting_at(10, LEFT)}))),
+            joined(owning=owning(replace(held(), progress={TP: starting_at(10, LEFT)}))),
             "not of exactly the owned ranges",
             id="positions of less",
         ),

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from coordinator.errors import DataLossError, StateFormatError
-from coordinator.member.limits import Limits
+from coordinator.member.decision import Limits
 from coordinator.member.service import Service
 from coordinator.member.standalone import Standalone
 from coordinator.offset_spec import Earliest
@@ -20,7 +20,7 @@ from coordinator.progress.leader_epochs import Extent, Extents, extents_of, pars
 from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.ranges import WHOLE, OffsetRange
 from coordinator.redis.keys import GroupKeys
-from coordinator.settings import StandaloneSettings
+from coordinator.settings import GroupSettings
 from coordinator.subscription import Assigned, Bounds, TopicPartition
 from group_services import UNLIMITED, Group, batch, batches, read, records, run, subscribed
 from kafka_logs import Through, kafka_log
@@ -207,12 +207,12 @@ def test_standalone_knows_it_from_the_checkpoint(kafka: Kafka, tp: TopicPartitio
 
     def query(*, fail_on_data_loss: bool) -> Standalone:
         return Standalone(
+            GroupSettings("", fail_on_data_loss=fail_on_data_loss),
             given,
             Earliest(),
             Cutting(2),
             log=elected,
             clock=members.clock,
-            settings=StandaloneSettings(fail_on_data_loss=fail_on_data_loss),
         )
 
     first = query(fail_on_data_loss=True)

@@ -45,8 +45,8 @@ def test_just_before_redis_max_outage__wait() -> None:
     ("of", "max_outage_ms", "for_ms", "words"),
     [
         pytest.param(LIFE, 60_000, 60_000, "for longer than redis.max.outage (60000 ms)", id="reached before"),
-        pytest.param(FRESH, 60_000, 5_000, "than what a first contact may take (5000 ms)", id="never reached"),
-        pytest.param(FRESH, 1_000, 1_000, "a first contact may take (1000 ms)", id="never reached, impatient"),
+        pytest.param(FRESH, 60_000, 5_000, "than the limit of a first contact (5000 ms)", id="never reached"),
+        pytest.param(FRESH, 1_000, 1_000, "the limit of a first contact (1000 ms)", id="never reached, impatient"),
     ],
 )
 def test_no_answer_for_too_long__the_query_fails(of: Life, max_outage_ms: int, for_ms: int, words: str) -> None:
@@ -79,7 +79,7 @@ def test_verdict__only_its_own_step_handles_it(kind: type[Verdict], verdict: Ver
 @pytest.mark.parametrize(
     ("metadata", "by_whom"),
     [
-        pytest.param({}, ", or somebody deleted its entry in Redis", id="no entry"),
+        pytest.param({}, ", or its entry in Redis was deleted", id="no entry"),
         pytest.param(None, "of group 'g'. Remedy", id="Redis does not answer"),
         pytest.param(
             {"host": "h", "driver_pid": "7", "joined_at": "1000"},
@@ -100,7 +100,7 @@ def test_fenced__the_query_ends(metadata: Mapping[str, str] | None, by_whom: str
 
 RECOVERS = Log(
     "group g recovers from a loss of state: members prove their positions, and no batch is planned for up to "
-    "session.timeout.ms (45000 ms); nothing is to be done"
+    "session.timeout.ms (45000 ms); no action is needed"
 )
 ASSERTED = replace(LIFE, asserted_at=LIFE.nonce)
 

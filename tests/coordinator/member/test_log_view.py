@@ -2,13 +2,14 @@
 
 from dataclasses import replace
 
+from coordinator.errors import RedisUnavailableError
 from coordinator.member import log_view
 from coordinator.member.decision import Decision, Seen
 from coordinator.member.requests import ReadEpochEnds, ReadLogEnds, ReadTopics
-from coordinator.member.state import LogView
+from coordinator.member.state import Away, LogView
 from coordinator.progress.leader_epochs import Extent
 from coordinator.subscription import Bounds
-from states import GROWN, GROWN_LOG, LOG, NOW, ORDERS, RECREATED, TP, TP1, asks, call, decided, joined
+from states import GROWN, GROWN_LOG, LIFE, LOG, NOW, ORDERS, RECREATED, TP, TP1, asks, call, decided, joined
 
 OLD = replace(LOG, asked_ms=NOW - 1_000)
 ENDS = {TP: Bounds(5, 120)}
@@ -22,6 +23,12 @@ def test_topics_are_fresh__keep_them() -> None:
 def test_topics_were_never_read__read_them() -> None:
     state = joined(log=LogView())
     assert decided(log_view.see_topics, state, call()) == asks(state, ReadTopics())
+
+
+def test_topics_are_old_while_redis_is_away__read_nothing_at_each_retry() -> None:
+    silent = Away(NOW - 2_000, RedisUnavailableError("redis:6379 does not answer", "start it"), waited=True)
+    state = joined(log=OLD, life=replace(LIFE, away=silent))
+    assert decided(log_view.see_topics, state, call()) == Decision(state)
 
 
 def test_topics_are_a_second_old__read_them_and_the_beginnings_again() -> None:

@@ -157,7 +157,7 @@ def test_recreated__begin_at_the_beginning_of_the_new_logs() -> None:
 
 EARLIER = replace(end_of(10, 20), leader_epochs={TP: 3})
 CUT = (
-    "orders-0: records 15-19, which the group has read (leader epoch 3), are no more in the log, others may have "
+    "orders-0: records 15-19, which the group has read (leader epoch 3), are no longer in the log, others may have "
     "their offsets"
 )
 KEY = ("id-1", TP, 3, 4)

@@ -29,9 +29,58 @@ from coordinator.subscription import Topic, TopicPartition
 from coordinator.verdicts import Lost
 from group_services import Group, batches, subscribed
 from heard import Heard
+from states import EPOCH, LEFT, NEXT_EPOCH, RIGHT, owned
 from store_world import LONGEST, NOBODY, OTHER, SESSION, TOPICS, TP, WANTED, World, lane, offset
 
 ON_EACH_SERVER = True
+
+
+NOTHING: Ownership = {}
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "released", "notices"),
+    [
+        pytest.param(NOTHING, NOTHING, None, (), id="nothing__nothing"),
+        pytest.param(owned(), owned(), None, (), id="owned__owned"),
+        pytest.param(NOTHING, owned(), None, (Notify({}, {}, {TP: (WHOLE,)}),), id="not_owned__assigned"),
+        pytest.param(owned(), NOTHING, None, (Notify({}, {TP: (WHOLE,)}, {}),), id="owned__lost"),
+        pytest.param(owned(), NOTHING, {TP: (WHOLE,)}, (Notify({TP: (WHOLE,)}, {}, {}),), id="released__revoked"),
+        pytest.param(
+            owned(),
+            owned(epoch=NEXT_EPOCH),
+            None,
+            (Notify({}, {TP: (WHOLE,)}, {TP: (WHOLE,)}),),
+            id="another_had_it_in_between__lost_and_assigned",
+        ),
+        pytest.param(owned(), owned(LEFT), {TP: (RIGHT,)}, (Notify({TP: (RIGHT,)}, {}, {}),), id="part__revoked"),
+        pytest.param(
+            owned(),
+            NOTHING,
+            {TP: (RIGHT,)},
+            (Notify({TP: (RIGHT,)}, {TP: (LEFT,)}, {}),),
+            id="part_released__the_rest_is_lost",
+        ),
+        pytest.param(
+            owned(),
+            {TP: (Owned(LEFT, EPOCH), Owned(RIGHT, EPOCH))},
+            None,
+            (),
+            id="the_same_hashes_cut_differently__nothing",
+        ),
+    ],
+)
+def test_owned__notified(before: Ownership, now: Ownership, released: Ranges | None, notices: object) -> None:
+    assert notified(before, now, released) == (notices, now)
+
+
+def test_left__what_is_half_written_is_lost_and_the_rest_revoked() -> None:
+    assert left(owned(), {TP: (LEFT,)}) == (Notify({TP: (RIGHT,)}, {TP: (LEFT,)}, {}),)
+
+
+def test_left_without_ranges__nothing() -> None:
+    assert left(NOTHING, {}) == ()
+
 
 LOWER, UPPER = cuts(2)
 
@@ -39,6 +88,8 @@ LOWER, UPPER = cuts(2)
 # -- the listener ----------------------------------------------------------------------------------
 
 OWNED: Ownership = {TP: (Owned(LOWER, "n.1"), Owned(UPPER, "n.2")), OTHER: (Owned(WHOLE, "n.3"),)}
+
+
 AFTER: dict[str, tuple[Ownership, Ranges | None, Request[Any] | None]] = {
     "nothing changes": (OWNED, None, None),
     "more is acquired": (
@@ -126,7 +177,7 @@ def test_a_users_listener_is_made_by_name(own_module: str) -> None:
         pytest.param("my_listeners:Needy", "TypeError", id="a class that needs arguments"),
     ],
 )
-def test_a_name_that_is_no_listener_is_told(own_module: str, name: str, told: str) -> None:
+def test_a_name_that_is_no_listener_is_refused(own_module: str, name: str, told: str) -> None:
     with pytest.raises(InvalidOptionError, match=told):
         listener(name)
 
@@ -179,9 +230,7 @@ def test_what_a_leaving_member_may_have_half_written_is_not_revoked(world: World
 @pytest.mark.parametrize(
     ("hangs", "why"), [(False, "lease has ended"), (True, "batch takes longer")], ids=["a dead member", "a hung batch"]
 )
-def test_a_member_that_expires_is_told_once_and_what_is_taken_from_it_is_lost(
-    world: World, hangs: bool, why: str
-) -> None:
+def test_an_expired_member_is_one_event_and_ranges_taken_from_it_are_lost(world: World, hangs: bool, why: str) -> None:
     world.found()
     one, two = world.join(), world.join("m-2", "i2")
     assign(world, one, {"m-1": WANTED, "m-2": {}})

@@ -142,7 +142,7 @@ def test_surplus_without_an_heir__keep_it() -> None:
     assert decision == Decision(joined(owning=looked(owning(held(10)), as_of=(NONCE, 2)), turn=ACQUIRED))
 
 
-def test_surplus_that_nobody_is_there_to_take__keep_it() -> None:
+def test_surplus_without_a_member_to_take_it__keep_it() -> None:
     decision = decided(
         follow,
         joined(owning=owning()),

@@ -1,13 +1,13 @@
-"""How far a batch reads: log ends, AvailableNow's targets, and the limits that Spark passes."""
+"""How far a batch reads, and when it is planned: log ends, AvailableNow's targets, and the limits that Spark passes."""
 
 from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from coordinator.key_hash import cuts
-from coordinator.member.decision import Call, Decision, LookAgain, Seen, Setup, Step, decide
-from coordinator.member.limits import Limits
+from coordinator.member.decision import Call, Decision, Limits, LookAgain, Seen, Setup, Step, decide
 from coordinator.member.pacing import IDLE_MS, adopt_targets, ends_of, pace_batch, rest
 from coordinator.member.state import Life, LogView, Owning, Pace, Reading, State
 from coordinator.offset_spec import Earliest
@@ -16,15 +16,19 @@ from coordinator.ranges import WHOLE
 from coordinator.replies import Joining
 from coordinator.settings import GroupSettings
 from coordinator.subscription import Bounds, TopicPartition, Topics
+from states import EPOCH, GROWN_LOG, NOW, TP, TP1, call, decided, joined
 
-TP, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)
-LOG = {TP: Bounds(0, 100), OTHER: Bounds(0, 100)}
+LOG = {TP: Bounds(0, 100), TP1: Bounds(0, 100)}
+
+
 LOWER, UPPER = cuts(2)
+
+
 UNLIMITED = Limits()
 
 
 def at(position: int, other: int) -> OwnedRanges:
-    return {TP: (OwnedRange(WHOLE, position, "a.1"),), OTHER: (OwnedRange(WHOLE, other, "a.1"),)}
+    return {TP: (OwnedRange(WHOLE, position, "a.1"),), TP1: (OwnedRange(WHOLE, other, "a.1"),)}
 
 
 SETUP = Setup(GroupSettings("g"), Topics(("orders",)), Earliest(), Cutting(2), Joining({}))
@@ -54,16 +58,14 @@ def after(step: Step, before: State, now_ms: int = 1_000, limits: Limits = UNLIM
 @pytest.mark.parametrize(
     ("targets", "limits", "expected"),
     [
-        pytest.param(None, UNLIMITED, {TP: 100, OTHER: 100}, id="without limits to the end of the log"),
-        pytest.param({TP: 70, OTHER: 80}, UNLIMITED, {TP: 70, OTHER: 80}, id="AvailableNow ends at its targets"),
-        pytest.param({TP: 300, OTHER: 80}, UNLIMITED, {TP: 100, OTHER: 80}, id="never beyond the log"),
-        pytest.param({TP: 70}, UNLIMITED, {TP: 70, OTHER: 0}, id="a partition that came after the start is not read"),
-        pytest.param(None, Limits(max_offsets=60), {TP: 60, OTHER: 80}, id="a limit is shared by backlog"),
-        pytest.param(
-            {TP: 20, OTHER: 90}, Limits(max_offsets=10), {TP: 20, OTHER: 70}, id="targets leave more to others"
-        ),
-        pytest.param(None, Limits(max_offsets=1), {TP: 21, OTHER: 61}, id="each partition reads at least one offset"),
-        pytest.param(None, Limits(max_offsets=120), {TP: 100, OTHER: 100}, id="a limit of the whole backlog is none"),
+        pytest.param(None, UNLIMITED, {TP: 100, TP1: 100}, id="without limits to the end of the log"),
+        pytest.param({TP: 70, TP1: 80}, UNLIMITED, {TP: 70, TP1: 80}, id="AvailableNow ends at its targets"),
+        pytest.param({TP: 300, TP1: 80}, UNLIMITED, {TP: 100, TP1: 80}, id="never beyond the log"),
+        pytest.param({TP: 70}, UNLIMITED, {TP: 70, TP1: 0}, id="a partition that came after the start is not read"),
+        pytest.param(None, Limits(max_offsets=60), {TP: 60, TP1: 80}, id="a limit is shared by backlog"),
+        pytest.param({TP: 20, TP1: 90}, Limits(max_offsets=10), {TP: 20, TP1: 70}, id="targets leave more to others"),
+        pytest.param(None, Limits(max_offsets=1), {TP: 21, TP1: 61}, id="each partition reads at least one offset"),
+        pytest.param(None, Limits(max_offsets=120), {TP: 100, TP1: 100}, id="a limit of the whole backlog is none"),
     ],
 )
 def test_until(
@@ -88,7 +90,7 @@ WAITING = Limits(min_offsets=500, max_delay_ms=60_000)
         pytest.param(WAITING, 60_000, None, 100, id="but not longer than maxTriggerDelay"),
         pytest.param(Limits(min_offsets=120), 1, None, 100, id="enough is read at once"),
         pytest.param(Limits(min_offsets=121), 1, None, 0, id="one offset too few waits"),
-        pytest.param(WAITING, 1, {TP: 100, OTHER: 100}, 100, id="AvailableNow waits for nothing"),
+        pytest.param(WAITING, 1, {TP: 100, TP1: 100}, 100, id="AvailableNow waits for nothing"),
         pytest.param(
             Limits(min_offsets=120, max_offsets=2), 1, None, 21, id="maxOffsets bounds what minOffsets let go"
         ),
@@ -107,9 +109,9 @@ def test_min_offsets(
     ("own", "bounds", "expected"),
     [
         pytest.param(None, LOG, None, id="a member that runs for ever takes no targets of others"),
-        pytest.param({TP: 50, OTHER: 60}, LOG, {TP: 50, OTHER: 60}, id="alone it keeps its own"),
-        pytest.param({TP: 50, OTHER: 60}, LOG | {TP: Bounds(0, 30)}, {TP: 30, OTHER: 60}, id="a cut log lowers its"),
-        pytest.param({TP: 50, OTHER: 60}, {TP: Bounds(0, 100)}, {TP: 50}, id="a topic that is gone has no target"),
+        pytest.param({TP: 50, TP1: 60}, LOG, {TP: 50, TP1: 60}, id="alone it keeps its own"),
+        pytest.param({TP: 50, TP1: 60}, LOG | {TP: Bounds(0, 30)}, {TP: 30, TP1: 60}, id="a cut log lowers its"),
+        pytest.param({TP: 50, TP1: 60}, {TP: Bounds(0, 100)}, {TP: 50}, id="a topic that is gone has no target"),
     ],
 )
 def test_adopt(
@@ -131,14 +133,115 @@ def test_an_idle_query_waits_before_its_next_look_and_others_do_not() -> None:
 
 
 def test_a_partition_that_appeared_later_is_read_for_the_other_members_and_not_waited_for() -> None:
-    adopting = after(adopt_targets, state({}, Pace({TP: 20}), others={TP: 90, OTHER: 30}))
+    adopting = after(adopt_targets, state({}, Pace({TP: 20}), others={TP: 90, TP1: 30}))
     assert adopting.pace.targets == {TP: 20}
-    assert ends_of(adopting.pace, LOG) == {TP: 20, OTHER: 30}
+    assert ends_of(adopting.pace, LOG) == {TP: 20, TP1: 30}
 
 
 def test_members_that_ask_for_more_one_after_the_other_never_wait_for_each_other() -> None:
-    targets: list[dict[TopicPartition, int]] = [{TP: 8}, {TP: 10, OTHER: 0}, {TP: 22, OTHER: 3}]
-    members = [after(adopt_targets, state({}, Pace(t), others={TP: 22, OTHER: 3})).pace for t in targets]
+    targets: list[dict[TopicPartition, int]] = [{TP: 8}, {TP: 10, TP1: 0}, {TP: 22, TP1: 3}]
+    members = [after(adopt_targets, state({}, Pace(t), others={TP: 22, TP1: 3})).pace for t in targets]
     for n, waits in enumerate(members):
         for reads in members[n:]:  # those before it have ended
             assert all(ends_of(reads, LOG)[tp] >= target for tp, target in (waits.targets or {}).items())
+
+
+WORK: OwnedRanges = {TP: (OwnedRange(WHOLE, 10, EPOCH),)}
+
+
+DONE: OwnedRanges = {TP: (OwnedRange(WHOLE, 100, EPOCH),)}
+
+
+END, NO_FURTHER = {TP: 100}, {TP: 0}
+
+
+@pytest.mark.parametrize(
+    ("idle_ms", "outcome"),
+    [
+        pytest.param(NOW, LookAgain(250), id="just now"),
+        pytest.param(NOW - 249, LookAgain(1), id="almost long enough"),
+    ],
+)
+def test_a_look_found_nothing__rest(idle_ms: int, outcome: LookAgain) -> None:
+    decision = decided(rest, joined(pace=Pace(idle_ms=idle_ms)), call())
+    assert decision == Decision(joined(), (), outcome)
+
+
+@pytest.mark.parametrize("idle_ms", [pytest.param(None, id="not idle"), pytest.param(NOW - 250, id="long enough")])
+def test_rested__go_on(idle_ms: int | None) -> None:
+    assert decided(rest, joined(pace=Pace(idle_ms=idle_ms)), call()) == Decision(joined())
+
+
+def test_no_targets__adopt_none() -> None:
+    state = joined(owning=Owning(targets={TP: 50}))
+    assert decided(adopt_targets, state, call()) == Decision(state)
+
+
+@pytest.mark.parametrize(
+    ("target", "then"),
+    [
+        pytest.param({TP: 50}, {TP: 50}, id="within the log"),
+        pytest.param({TP: 150}, {TP: 100}, id="the log was cut since"),
+        pytest.param({TP: 50, TP1: 7}, {TP: 50}, id="a partition that is gone"),
+    ],
+)
+def test_targets__none_that_the_log_cannot_reach(target: Any, then: Any) -> None:
+    state = joined(pace=Pace(target), owning=Owning(targets={TP1: 9}))
+    decision = decided(adopt_targets, state, call())
+    assert decision == Decision(replace(state, pace=Pace(then, {TP1: 9})))
+
+
+@pytest.mark.parametrize(
+    ("pace", "ends"),
+    [
+        pytest.param(Pace(), {TP: 100, TP1: 50}, id="no targets: the log ends"),
+        pytest.param(Pace({TP: 70, TP1: 60}), {TP: 70, TP1: 50}, id="the targets, at most the log ends"),
+        pytest.param(Pace({TP: 70}, {TP1: 20}), {TP: 70, TP1: 20}, id="a new partition: the target of others"),
+        pytest.param(Pace({TP: 70}), {TP: 70, TP1: 0}, id="a new partition that nobody waits for: nothing"),
+    ],
+)
+def test_partition__ends_for_this_run(pace: Pace, ends: Any) -> None:
+    assert ends_of(pace, GROWN_LOG.bounds) == ends
+
+
+def reading(work: OwnedRanges, **changes: Any) -> State:
+    return joined(reading=Reading(work=work), **changes)
+
+
+def paced(state: State, until: Any, **pace: Any) -> Decision:
+    """The decision to read each partition so far."""
+    return Decision(replace(state, reading=replace(state.reading, until=until), pace=replace(state.pace, **pace)))
+
+
+def test_something_to_read__up_to_the_log_end() -> None:
+    state = reading(WORK, pace=Pace(idle=(DONE, END)))
+    assert decided(pace_batch, state, call()) == paced(state, END, idle=None)
+
+
+def test_nothing_to_read__idle() -> None:
+    state = reading(DONE)
+    assert decided(pace_batch, state, call()) == paced(state, END, idle=(DONE, END), idle_ms=NOW)
+
+
+def test_still_nothing_to_read__idle_since_now() -> None:
+    state = reading(DONE, pace=Pace(idle=(DONE, END)))
+    assert decided(pace_batch, state, call()) == paced(state, END, idle_ms=NOW)
+
+
+def test_max_offsets_per_trigger__no_further() -> None:
+    state = reading(WORK)
+    assert decided(pace_batch, state, call(limits=Limits(max_offsets=30))) == paced(state, {TP: 40})
+
+
+def test_the_target_is_reached__idle() -> None:
+    state = reading(WORK, pace=Pace({TP: 10}))
+    assert decided(pace_batch, state, call()) == paced(state, {TP: 10}, idle=(WORK, {TP: 10}), idle_ms=NOW)
+
+
+WAITS = Limits(min_offsets=91, max_delay_ms=1_000)
+
+
+def test_min_offsets_per_trigger_is_not_reached__wait_for_more() -> None:
+    state = reading(WORK, pace=Pace(planned_ms=NOW - 999))
+    decision = decided(pace_batch, state, call(limits=WAITS))
+    assert decision == paced(state, NO_FURTHER, idle=(WORK, NO_FURTHER), idle_ms=NOW)

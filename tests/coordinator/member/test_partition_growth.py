@@ -11,7 +11,7 @@ from typing import Self, cast
 
 import pytest
 
-from coordinator.member.limits import Limits
+from coordinator.member.decision import Limits
 from coordinator.member.service import Service
 from coordinator.ports import Log
 from coordinator.progress.stream_offset import StreamOffset
@@ -257,7 +257,7 @@ def test_members_record_again_what_a_loss_of_state_took(members: Group, kafka: K
     assert members.state.growths == before
 
 
-def test_the_mirror_tells_of_a_growth_that_nobody_remembers(members: Group, kafka: Kafka) -> None:
+def test_the_mirror_shows_a_growth_that_no_member_remembers(members: Group, kafka: Kafka) -> None:
     topic = topic_of_two(kafka)
     run(members, Topics((topic,)))
     kafka.add_partitions(topic, 4)
@@ -269,7 +269,7 @@ def test_the_mirror_tells_of_a_growth_that_nobody_remembers(members: Group, kafk
     assert members.state.growths == before
 
 
-def test_a_growth_that_came_while_redis_was_empty_and_nobody_there_is_seen_by_the_mirror(
+def test_the_mirror_shows_a_growth_that_came_while_redis_was_empty_and_no_member_ran(
     members: Group, kafka: Kafka
 ) -> None:
     topic = topic_of_two(kafka)

@@ -11,7 +11,7 @@ import pytest
 from applications import Application, all_whole, application, owners, restarted, take_turns, times_read
 from coordinator.assignors.assignor import Assignment, Assignor, Subscriber
 from coordinator.assignors.grouped import Grouped
-from coordinator.assignors.roundrobin import RoundRobin
+from coordinator.assignors.reverse import RoundRobin
 from coordinator.errors import InconsistentGroupProtocolError
 from coordinator.ranges import WHOLE
 from coordinator.subscription import TopicPartition, Topics

@@ -1,168 +1,248 @@
-"""One member's work between micro-batches, on a real broker and a real Redis, without Spark."""
+"""A member's service: the policies at its start, its heartbeat and its leave, on a world with written answers."""
 
-from collections.abc import Sequence
+import logging
+from dataclasses import replace
+from typing import Any, cast
 
 import pytest
 
-import kafka_groups
+from coordinator.assignment.policies import Policy
 from coordinator.errors import (
-    CheckpointMismatchError,
-    StartingOffsetError,
+    IndividualCommitNotAllowedError,
+    RedisUnavailableError,
+    TopicRangeFetchNotAllowedError,
 )
-from coordinator.offset_spec import AtOffsets, Earliest, Latest, OffsetSpec
-from coordinator.progress.ownership import Fact
-from coordinator.progress.stream_offset import StreamOffset
+from coordinator.member.batch import Batch
+from coordinator.member.decision import Decision, Return
+from coordinator.member.heartbeat import Pulse
+from coordinator.member.requests import (
+    Commit,
+    Heartbeat,
+    Leave,
+    Log,
+    Mirror,
+    Notify,
+    ReadPolicy,
+    ReportWorking,
+)
+from coordinator.member.service import AUTHORIZE, CHECK_POLICIES, NEXT_OFFSET, TASKS, Service
+from coordinator.member.state import Commits, CommitUnderWay, Evidence, Mirrored, State, Strikes
+from coordinator.offset_spec import Latest
+from coordinator.plan.planning import Cutting
 from coordinator.ranges import WHOLE
-from coordinator.redis.client import RedisClient, Reply
-from coordinator.subscription import TopicPartition, Topics
-from group_services import UNLIMITED, Group, batch, batches, read, records, run, subscribed
-from streams import keyed
+from coordinator.replies import Joining, Moved
+from coordinator.settings import GroupSettings
+from coordinator.subscription import Topics
+from coordinator.verdicts import Rejoin
+from states import FRESH, LIFE, NONCE, NOW, TP, call, decided, end_of, fails, joined, owned, owns, struck
+from written_worlds import Hands, Script, answered, turns
 
-# -- first positions ---------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("starting", "committed", "expected"),
-    [
-        pytest.param(Earliest(), None, 0, id="a new group begins where it says: the beginning"),
-        pytest.param(Latest(), None, 5, id="a new group begins where it says: the end"),
-        pytest.param(None, None, 2, id="a new group begins where it says: an offset"),
-        pytest.param(Earliest(), 3, 3, id="Kafka's own group goes before the starting offsets"),
-        pytest.param(Latest(), 0, 0, id="also where it is at offset 0"),
-    ],
-)
-def test_a_new_group_begins(
-    members: Group, tp: TopicPartition, starting: OffsetSpec | None, committed: int | None, expected: int
-) -> None:
-    if committed is not None:
-        kafka_groups.commit(members.kafka.bootstrap, members.name, tp.topic, {0: committed})
-    members.service(subscribed(tp), starting or AtOffsets({tp: 2})).first_positions()
-    assert members.state.stable == {tp: expected}
-    assert members.events == ["found"]
-    assert kafka_groups.committed(members.kafka.bootstrap, members.name, tp.topic) == {0: expected}
+POLICIES = CHECK_POLICIES[-1]
 
 
-def test_redis_goes_before_everything(members: Group, tp: TopicPartition) -> None:
-    members.service(subscribed(tp), AtOffsets({tp: 2})).first_positions()
-    kafka_groups.commit(members.kafka.bootstrap, members.name, tp.topic, {0: 4})
-    members.service(subscribed(tp), Latest()).first_positions()
-    assert members.state.stable == {tp: 2}
-
-
-def test_first_positions_are_given_once_though_the_log_grows(members: Group, tp: TopicPartition) -> None:
-    service = members.service(subscribed(tp), Latest())
-    service.first_positions()
-    members.kafka.produce(tp.topic, keyed(5))
-    service.first_positions()
-    assert members.state.stable == {tp: 5}
-
-
-def test_a_topic_that_is_added_begins_where_it_is_said_and_the_others_stay(members: Group, tp: TopicPartition) -> None:
-    run(members, subscribed(tp))
-    added = TopicPartition(members.kafka.create_topic("added"), 0)
-    members.kafka.produce(added.topic, keyed(4))
-    members.service(Topics((tp.topic, added.topic)), AtOffsets({tp: 0, added: 1})).first_positions()
-    assert members.state.stable == {tp: 5, added: 1}
-
-
-def test_a_partition_that_is_added_begins_at_its_beginning(members: Group, tp: TopicPartition) -> None:
-    run(members, subscribed(tp))
-    members.kafka.add_partitions(tp.topic, 2)
-    members.service(subscribed(tp), Latest()).first_positions()
-    assert members.state.stable == {tp: 5, TopicPartition(tp.topic, 1): 0}
-
-
-def test_starting_offsets_outside_the_log_found_no_group(members: Group, tp: TopicPartition) -> None:
-    with pytest.raises(StartingOffsetError):
-        members.service(subscribed(tp), AtOffsets({tp: 6})).first_positions()
-    assert members.keys == []
-
-
-# -- what is asked of Redis between two batches ------------------------------------------------
-
-
-class Listening(RedisClient):
-    """Notes which scripts are run."""
-
-    verbs: list[str]
-
-    def run(self, verb: str, keys: Sequence[str], args: Sequence[str]) -> Reply:
-        self.verbs.append(verb)
-        return super().run(verb, keys, args)
+def test_nothing_is_demanded__policies_are_not_read() -> None:
+    assert decided(POLICIES, joined(), call()) == Decision(joined(), (), Return(None))
 
 
 @pytest.mark.parametrize(
-    ("raised", "asked", "first"),
+    ("policy", "outcome"),
     [
-        pytest.param(None, False, 5, id="not where the commit has told them"),
-        pytest.param(7, True, 7, id="where an earlier owner has asserted more meanwhile"),
+        pytest.param(Policy(), Return(None), id="allowed"),
+        pytest.param(Policy(refused_topics=frozenset({"other"})), Return(None), id="refused for another topic"),
+        pytest.param(
+            Policy(accept_individual_commit=False),
+            fails(IndividualCommitNotAllowedError, "accept.individual.commit=false"),
+            id="code 88",
+        ),
+        pytest.param(
+            Policy(refused_topics=frozenset({"orders"})),
+            fails(TopicRangeFetchNotAllowedError, "accept.range.fetch=false"),
+            id="code 89",
+        ),
     ],
 )
-def test_after_a_commit_positions_are_asked_for(
-    members: Group, tp: TopicPartition, raised: int | None, *, asked: bool, first: int
-) -> None:
-    members.client = listening = Listening(members.redis_url)
-    listening.verbs = []
-    running = batches(members.service(subscribed(tp)), StreamOffset(members.name))
-    members.service(subscribed(tp)).first_positions()
-    before = next(running)
-    members.kafka.produce(tp.topic, keyed(5))
-    if raised is not None:
-        members.store.positions.claim(before, {tp: (Fact(WHOLE, raised),)})
-    listening.verbs.clear()
-    assert records(next(running)) == read(tp, first, 10)
-    assert ("commit" in listening.verbs, "acquire" in listening.verbs) == (True, asked)
+def test_parts_of_partitions_are_demanded__as_policies_allow(policy: Policy, outcome: Any) -> None:
+    decision = decided(POLICIES, joined(), call(demanding=True), (ReadPolicy(), policy))
+    assert decision == Decision(joined(), (), outcome)
 
 
-# -- checkpoints, AvailableNow, expiry -----------------------------------------------------------
+ORDER = {
+    NEXT_OFFSET: "accept strike_before_join witness join commit follow see_logs settle_losses limit pace_batch "
+    "look_closer end_run plan_batch",
+    AUTHORIZE: "accept strike_before_join arrive join authorize leave_out_struck return_readable",
+    TASKS: "accept strike_before_join arrive join authorize leave_out_struck return_tasks",
+}
 
 
-def test_a_topic_that_is_not_subscribed_to_is_another_checkpoints(members: Group, tp: TopicPartition) -> None:
-    end = run(members, subscribed(tp))
-    other = TopicPartition(members.kafka.create_topic("other"), 0)
-    with pytest.raises(CheckpointMismatchError, match=tp.topic):
-        members.service(subscribed(other)).next_offset(end, UNLIMITED)
-    with pytest.raises(CheckpointMismatchError, match="group 'elsewhere'"):
-        members.service(subscribed(tp)).next_offset(StreamOffset("elsewhere"), UNLIMITED)
+@pytest.mark.parametrize(("steps", "names"), ORDER.items(), ids=["next_offset", "authorize", "tasks"])
+def test_steps__come_in_this_order(steps: Any, names: str) -> None:
+    """Positions move before ranges are released; log ends are read after ranges were acquired."""
+    wanted = names.split()
+    assert [name for step in steps if (name := step.__name__) in wanted] == wanted
 
 
-def test_available_now_leaves_what_came_after_its_start_to_the_next_run(members: Group, tp: TopicPartition) -> None:
-    service = members.service(subscribed(tp))
-    service.first_positions()
-    service.set_targets()
-    members.kafka.produce(tp.topic, keyed(4))
-    assert records(*batches(service, StreamOffset(members.name))) == read(tp, 0, 5)
-    service.leave()
-    assert records(run(members, subscribed(tp))) == read(tp, 5, 9)
+def service(state: State, world: Script) -> Service:
+    """A service in this state, which calls this world; Redis knows that it works on nothing."""
+    clock = Hands()
+    parts = GroupSettings("g"), Topics(("orders",)), Latest(), Cutting(1)
+    made = Service(*parts, store=cast(Any, None), log=cast(Any, None), clock=clock, me=Joining({}))
+    made._turns = turns(world, state, clock)
+    made._pulse = Pulse(("", NONCE))
+    return made
 
 
-def expiries_ms(members: Group) -> dict[str, int]:
-    """How long each key of the group still lives; -1 for ever."""
-    with members.redis.pipeline() as pipeline:
-        for key in members.keys:
-            pipeline.pttl(key)
-        return dict(zip(members.keys, pipeline.execute(), strict=True))
+RENEWED = answered(None)
 
 
-def test_every_key_keeps_the_groups_expiry_over_a_commit(members: Group, tp: TopicPartition) -> None:
-    service = members.service(subscribed(tp))
-    service.first_positions()
-    end = batch(service, StreamOffset(members.name))
-    service.heartbeat()
-    members.kafka.produce(tp.topic, keyed(4))
-    batch(service, end)
-    assert members.state.stable == {tp: 5}
-    left = expiries_ms(members)
-    assert {key.split(":")[3] for key in left} >= {"meta", "segments", "owners", "stable", "leases", "topics", "end"}
-    assert min(left.values()) > 10_080 * 60_000 - 60_000, left
-    assert max(left.values()) - min(left.values()) <= 2, left
+SILENT = RedisUnavailableError("redis:6379 does not answer", "start it")
 
 
-def test_a_run_shorter_than_a_heartbeat_pushes_the_groups_expiry_too(members: Group, tp: TopicPartition) -> None:
-    run(members, subscribed(tp))
-    for key in members.keys:
-        members.redis.pexpire(key, 60_000)  # as if the group had lain idle for nearly its retention
-    members.kafka.produce(tp.topic, keyed(4))
-    assert records(run(members, subscribed(tp))) == read(tp, 5, 9)
-    left = expiries_ms(members)
-    assert min(left.values()) > 10_080 * 60_000 - 60_000, left
+REVOKED = Notify({TP: (WHOLE,)}, {}, {})
+
+
+MIRROR = Mirror((TP,), ("orders",))
+
+
+def test_heartbeat__renew_the_lease() -> None:
+    world = Script(RENEWED)
+    service(joined(), world).heartbeat()
+    assert world.requests == [Heartbeat()]
+
+
+def test_heartbeat_before_it_has_joined__ask_nothing() -> None:
+    world = Script()
+    service(joined(life=FRESH), world).heartbeat()
+    assert world.requests == []
+
+
+@pytest.mark.parametrize("error", [pytest.param(Rejoin(), id="a verdict"), pytest.param(SILENT, id="an outage")])
+def test_heartbeat_is_refused__it_is_left_to_the_next_call_of_spark(error: Exception) -> None:
+    world = Script(error, True)
+    member = service(joined(), world)
+    member.heartbeat()
+    assert member.state == joined()
+    assert world.requests[0] == Heartbeat()
+
+
+def test_outage__one_line_for_several_heartbeats() -> None:
+    world = Script(SILENT, True, SILENT)
+    member = service(joined(), world)
+    member.heartbeat()
+    member.heartbeat()
+    assert [request.kind for request in world.requests] == [Heartbeat, Log, Heartbeat]
+
+
+def test_first_heartbeat_at_a_nonce__report_that_nothing_is_under_way() -> None:
+    world = Script(RENEWED, RENEWED)
+    member = service(joined(), world)
+    member._pulse = Pulse()
+    member.heartbeat()
+    assert world.requests == [Heartbeat(), ReportWorking("")]
+
+
+def test_slices_that_were_reported__are_withdrawn_once() -> None:
+    """Redis holds slices of this member, none of which is under way any more."""
+    world = Script(RENEWED, RENEWED, RENEWED)
+    member = service(joined(), world)
+    member._pulse = replace(member._pulse, working=("orders 0 ...", NONCE))
+    member.heartbeat()
+    member.heartbeat()
+    assert world.requests == [Heartbeat(), ReportWorking(""), Heartbeat()]
+
+
+BEGUN = Batch(end_of(10, 20), (TP, WHOLE), (), owned(), owned(), began_ms=NOW - 300_001)
+
+
+def test_a_batch_takes_too_long__the_heartbeat_warns() -> None:
+    world = Script(RENEWED, True)
+    service(joined(batch=BEGUN, evidence=Evidence(unconfirmed=(BEGUN.end,))), world).heartbeat()
+    assert [request.kind for request in world.requests] == [Heartbeat, Log]
+
+
+@pytest.mark.parametrize(
+    ("batch", "trial"),
+    [
+        pytest.param(Batch(end_of(10, 20), (TP, WHOLE)), True, id="of a struck lane"),
+        pytest.param(Batch(end_of(10, 20)), False, id="of all lanes"),
+        pytest.param(None, False, id="no batch"),
+    ],
+)
+def test_trial__the_batch_planned_last(batch: Batch | None, trial: bool) -> None:
+    assert service(joined(batch=batch), Script()).trial is trial
+
+
+def test_leave__free_all_ranges_and_mirror() -> None:
+    world = Script(RENEWED, 0, True, True)
+    member = service(owns(), world)
+    member.leave()
+    assert world.requests == [Heartbeat(), Leave({TP: ()}), REVOKED, MIRROR]
+    assert (member.state.life, member.state.owning.shown) == (replace(LIFE, nonce=""), {})
+
+
+def test_leave_before_it_has_looked_at_logs__free_the_ranges_of_its_earlier_life() -> None:
+    """A sink that skipped the last batch of the earlier life ends this one in its first call."""
+    world = Script(RENEWED, 0, True)
+    service(joined(log=replace(joined().log, bounds={})), world).leave()
+    assert world.requests == [Heartbeat(), Leave({TP: ()}), MIRROR]
+
+
+def test_leave_with_an_unconfirmed_slice__keep_its_range() -> None:
+    world = Script(RENEWED, 1, True, True)
+    service(owns(evidence=Evidence(unconfirmed=(end_of(10, 20),))), world).leave()
+    assert world.requests == [Heartbeat(), Leave({TP: (WHOLE,)}), Notify({}, {TP: (WHOLE,)}, {}), MIRROR]
+
+
+START = end_of(10, 20)
+
+
+COMMIT = Commit(START, {}, "")
+
+
+COMMITTING = owns(commits=Commits(CommitUnderWay(START, COMMIT, None)), evidence=Evidence(START, None, (START,)))
+
+
+def test_leave_in_a_commit__commit_once_more_and_free_its_range() -> None:
+    world = Script(RENEWED, answered(Moved({}, exactly=True)), 0, True, True)
+    service(COMMITTING, world).leave()
+    assert world.requests == [Heartbeat(), COMMIT, Leave({TP: ()}), REVOKED, MIRROR]
+    assert world.numbers[:2] == ["", "1"]
+
+
+def test_leave_in_a_commit_but_it_must_join_again__commit_nothing() -> None:
+    world = Script(True)
+    service(replace(COMMITTING, life=LIFE.rejoining()), world).leave()
+    assert world.requests == [Notify({}, {TP: (WHOLE,)}, {})]
+
+
+def test_leave_in_a_commit_that_fails_again__keep_its_range() -> None:
+    world = Script(RENEWED, SILENT, True, 1, True, True)
+    service(COMMITTING, world).leave()
+    assert [r for r in world.requests if r.kind is Leave] == [Leave({TP: (WHOLE,)})]
+
+
+def test_leave_fails__the_listener_has_lost_its_ranges_and_the_lease_ends_by_itself() -> None:
+    world = Script(RENEWED, Rejoin(), True)
+    member = service(owns(), world)
+    member.leave()
+    assert world.requests == [Heartbeat(), Leave({TP: ()}), Notify({}, {TP: (WHOLE,)}, {})]
+    assert member.state.life == LIFE
+
+
+def test_leave_before_it_has_joined__ask_nothing() -> None:
+    world = Script()
+    service(joined(life=FRESH), world).leave()
+    assert world.requests == []
+
+
+def test_leave_beside_plain_consumers__do_not_mirror() -> None:
+    world = Script(RENEWED, 0, True)
+    service(owns(mirrored=Mirrored(allowed=False)), world).leave()
+    assert world.requests == [Heartbeat(), Leave({TP: ()}), REVOKED]
+
+
+def test_leave_with_parked_lanes__warn(caplog: pytest.LogCaptureFixture) -> None:
+    parked = struck(12, 20, count=2, parked=True)
+    with caplog.at_level(logging.WARNING):
+        service(joined(life=FRESH, strikes=Strikes((parked,), NOW)), Script()).leave()
+    (line,) = caplog.messages
+    assert line.startswith("group g: parked lanes stay unread: 1, of them orders-0 at offset 12; `coop-kafka parked g`")

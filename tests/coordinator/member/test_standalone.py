@@ -1,217 +1,226 @@
-"""Standalone mode on a real broker: positions live in the offsets alone."""
+"""The steps of a query without a group: its checkpoint holds its positions."""
 
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing
+from dataclasses import replace
+from typing import Any, cast
 
 import pytest
 
+from coordinator.clock import Clock
+from coordinator.cost.guesses import Allowance
 from coordinator.errors import CheckpointMismatchError, DataLossError
-from coordinator.key_hash import cuts
-from coordinator.member.limits import Limits
-from coordinator.member.standalone import Standalone
-from coordinator.offset_spec import AtOffsets, Earliest, Latest, OffsetSpec
+from coordinator.member import standalone
+from coordinator.member.apply import World
+from coordinator.member.decision import Call, Decision, LookAgain, Return
+from coordinator.member.kinds import Request
+from coordinator.member.requests import (
+    Grant,
+    Learn,
+    Log,
+    Pack,
+    ReadEpochEnds,
+    ReadLogEnds,
+    ReadTopics,
+    ResolveOffsets,
+)
+from coordinator.member.state import Evidence, Life, Losses, Owning, Pace, State, Turn
+from coordinator.member.turns import Turns
+from coordinator.offset_spec import Latest
 from coordinator.plan.planning import Cutting
-from coordinator.progress.stream_offset import StreamOffset
-from coordinator.ranges import WHOLE, HashRange
-from coordinator.settings import StandaloneSettings
-from coordinator.subscription import Assigned, TopicPartition
-from group_services import TestClock, records, whole
-from kafka_logs import delete_records, kafka_log
-from streams import keyed
-from topics import Kafka, Record
+from coordinator.progress.data_loss import Aged
+from coordinator.progress.ownership import Owned
+from coordinator.progress.segments import Progress, Segment
+from coordinator.progress.stream_offset import ALONE, Lane, StreamOffset
+from coordinator.ranges import WHOLE, HashRange, OffsetRange
+from coordinator.replies import Acquired
+from coordinator.settings import GroupSettings
+from coordinator.subscription import Assigned, Bounds
+from progresses import starting_at
+from states import LEFT, LOG, NOW, ORDERS, RECREATED, RIGHT, TP, TP1, asks, call, decided, fails
 
-LOWER, UPPER = cuts(2)
-UNLIMITED = Limits()
-
-
-@pytest.fixture
-def tp(kafka: Kafka) -> TopicPartition:
-    """The one partition of a new topic with ten records."""
-    topic = kafka.create_topic("standalone")
-    kafka.produce(topic, keyed(10))
-    return TopicPartition(topic, 0)
+GIVEN = Assigned({TP: (WHOLE,)})
 
 
-Make = Callable[..., Standalone]
+QUERY = State(Life(""), LOG)
 
 
-@pytest.fixture
-def standalone(kafka: Kafka, clock: TestClock) -> Iterator[Make]:
-    """Makes queries, each as a new process would."""
-    with ExitStack() as stack:
-
-        def make(
-            assigned: Assigned, starting: OffsetSpec | None = None, *, fail_on_data_loss: bool = True
-        ) -> Standalone:
-            log = stack.enter_context(closing(kafka_log(kafka.bootstrap, fail_on_data_loss=fail_on_data_loss)))
-            return Standalone(
-                assigned,
-                starting or Earliest(),
-                Cutting(2),
-                log=log,
-                clock=clock,
-                settings=StandaloneSettings(fail_on_data_loss=fail_on_data_loss),
-            )
-
-        yield make
+def at(start: int, until: int | None = None, hashes: HashRange = WHOLE, **changes: Any) -> StreamOffset:
+    """An offset without a group, that reads from `start` to `until`."""
+    reads = (OffsetRange(start, until),) if until else ()
+    lanes = {TP: (Lane(hashes, ALONE, start, reads),)}
+    return replace(StreamOffset(None, topic_ids={"orders": "id-1"}, lanes=lanes), **changes)
 
 
-@pytest.fixture
-def clock() -> TestClock:
-    return TestClock()
+def ours(offset: StreamOffset | None = None, given: Assigned = GIVEN, **settings: Any) -> Call:
+    """A call of Spark on a query without a group."""
+    of = call(offset or StreamOffset(None), subscription=given)
+    return replace(of, setup=replace(of.setup, settings=GroupSettings("", **settings)))
 
 
-def following(query: Standalone, start: StreamOffset) -> StreamOffset:
-    """The next offset, which must be there; nobody narrows it."""
-    end = query.next_offset(start, UNLIMITED)
-    assert end is not None
-    assert query.authorize(end) == end
-    return end
+def owns(position: int, **changes: Any) -> State:
+    """The query is at this position."""
+    progress = {TP: starting_at(position)}
+    acquired = Acquired(0, {"orders": "id-1"}, {TP: (Owned(WHOLE, ALONE),)}, progress, {})
+    return replace(QUERY, owning=Owning(acquired), **changes)
 
 
-def read(tp: TopicPartition, first: int, until: int) -> set[tuple[str, int]]:
-    return {(tp.topic, offset) for offset in range(first, until)}
+def test_first__resolve_the_starting_offsets() -> None:
+    decision = decided(standalone.initial, QUERY, ours(), (ResolveOffsets(Latest(), (TP,)), {TP: 100}))
+    assert decision == Decision(replace(QUERY, initial=at(100)), (), Return(at(100)))
 
 
-def test_every_batch_begins_where_the_last_one_ended(kafka: Kafka, standalone: Make, tp: TopicPartition) -> None:
-    query = standalone(whole(tp))
-    first = following(query, query.initial())
-    assert records(first) == read(tp, 0, 10)
-    assert query.next_offset(first, UNLIMITED) is None
-    kafka.produce(tp.topic, keyed(3))
-    assert records(following(query, first)) == read(tp, 10, 13)
-    assert records(following(standalone(whole(tp)), first)) == read(tp, 10, 13)
-    assert query.log_ends() == {tp: 13}
+def test_first_of_two_ranges__each_begins_there() -> None:
+    halves = Assigned({TP: (LEFT, RIGHT)})
+    decision = decided(standalone.initial, QUERY, ours(given=halves), (ResolveOffsets(Latest(), (TP,)), {TP: 100}))
+    lanes = {TP: (Lane(LEFT, ALONE, 100), Lane(RIGHT, ALONE, 100))}
+    assert decision.outcome == Return(at(100, lanes=lanes))
 
 
-def test_latest_is_one_moment(kafka: Kafka, standalone: Make, tp: TopicPartition) -> None:
-    query = standalone(whole(tp), Latest())
-    start = query.initial()
-    kafka.produce(tp.topic, keyed(3))
-    assert query.initial() == start
-    assert records(following(query, start)) == read(tp, 10, 13)
+def test_resolved__once_in_a_process() -> None:
+    state = replace(QUERY, initial=at(90))
+    assert decided(standalone.initial, state, ours()) == Decision(state, (), Return(at(90)))
 
 
-def test_starting_offsets_are_those_of_each_partition(kafka: Kafka, standalone: Make) -> None:
-    topic = kafka.create_topic("two", partitions=2)
-    one, two = TopicPartition(topic, 0), TopicPartition(topic, 1)
-    kafka.produce(topic, [Record(b"v", partition=p) for p in (0, 0, 1, 1, 1)])
-    query = standalone(whole(one, two), AtOffsets({one: -2, two: -1}))
-    assert {tp: lane.position for tp, lane in query.initial()} == {one: 0, two: 3}
-    assert {tp.partition for tp, lane in following(query, query.initial()) if lane.offsets} == {0}
-
-
-def test_key_ranges_are_read_and_the_rest_of_a_partition_is_not(standalone: Make, tp: TopicPartition) -> None:
-    query = standalone(Assigned({tp: (UPPER,)}))
-    end = following(query, query.initial())
-    assert {lane.hashes.lo >= UPPER.lo for _, lane in end} == {True}
-    assert sum(lane.hashes.size for _, lane in end) == UPPER.size
-
-
-def test_a_partition_without_key_ranges_is_not_read_and_stops_nothing(kafka: Kafka, standalone: Make) -> None:
-    topic = kafka.create_topic("two", partitions=2)
-    kafka.produce(topic, keyed(20))
-    query = standalone(Assigned({TopicPartition(topic, 0): (WHOLE,), TopicPartition(topic, 1): ()}))
-    assert {s.partition for s in following(query, query.initial()).slices} == {0}
+def test_available_now__the_targets_are_the_log_ends() -> None:
+    decision = decided(standalone.set_targets, QUERY, ours())
+    assert decision == Decision(replace(QUERY, pace=Pace({TP: 100})), (), Return(None))
 
 
 @pytest.mark.parametrize(
-    "others",
+    ("offset", "words"),
     [
-        pytest.param((UPPER,), id="the other half, of the same size"),
-        pytest.param((WHOLE,), id="more keys than before"),
-        pytest.param((cuts(4)[0],), id="fewer keys than before"),
+        pytest.param(at(10, group="g"), "belongs to group 'g'", id="of a group"),
+        pytest.param(at(10, hashes=LEFT), "belongs to other partitions or key ranges", id="of fewer hashes"),
+        pytest.param(at(10, lanes={TP1: at(10).lanes[TP]}), "belongs to other partitions", id="of another partition"),
     ],
 )
-def test_changed_key_ranges_are_refused(standalone: Make, tp: TopicPartition, others: tuple[HashRange, ...]) -> None:
-    query = standalone(Assigned({tp: (LOWER,)}))
-    end = following(query, query.initial())
-    changed = standalone(Assigned({tp: others}))
-    with pytest.raises(CheckpointMismatchError, match="key ranges"):
-        changed.next_offset(end, UNLIMITED)
-    with pytest.raises(CheckpointMismatchError, match="key ranges"):
-        changed.authorize(end)
+def test_a_checkpoint_of_another_query__refuse(offset: StreamOffset, words: str) -> None:
+    decision = decided(standalone.refuse_others, QUERY, ours(offset))
+    assert decision == Decision(QUERY, (), fails(CheckpointMismatchError, words))
 
 
-def test_other_partitions_and_groups_are_refused(kafka: Kafka, standalone: Make, tp: TopicPartition) -> None:
-    other = TopicPartition(kafka.create_topic("other"), 0)
-    start = standalone(whole(tp)).initial()
-    for query in (standalone(whole(other)), standalone(whole(tp, other))):
-        with pytest.raises(CheckpointMismatchError, match="other partitions"):
-            query.next_offset(start, UNLIMITED)
-    with pytest.raises(CheckpointMismatchError, match="group 'g'"):
-        standalone(whole(tp)).next_offset(StreamOffset("g"), UNLIMITED)
+def test_a_checkpoint_of_this_query__however_it_was_cut() -> None:
+    cut = at(10, lanes={TP: (Lane(LEFT, ALONE, 10), Lane(RIGHT, ALONE, 12))})
+    assert decided(standalone.refuse_others, QUERY, ours(cut)) == Decision(QUERY)
 
 
-def test_the_same_keys_in_other_ranges_are_the_same(standalone: Make, tp: TopicPartition) -> None:
-    start = standalone(Assigned({tp: (LOWER, UPPER)})).initial()
-    assert records(following(standalone(whole(tp)), start)) == read(tp, 0, 10)
+def test_in_the_sink__learn_once_and_nothing_is_unconfirmed() -> None:
+    state = replace(QUERY, evidence=Evidence(unconfirmed=(at(10, 20),)))
+    decision = decided(standalone.learn, state, ours(at(10, 20)), (Learn(at(10, 20)), None))
+    then = replace(QUERY, turn=Turn(learned=True))
+    assert decision == Decision(then)
+    assert decided(standalone.learn, then, ours(at(10, 20))) == Decision(then)
 
 
-def test_a_recreated_topic_is_a_data_loss_by_default(kafka: Kafka, standalone: Make, tp: TopicPartition) -> None:
-    query = standalone(whole(tp))
-    end = following(query, query.initial())
-    kafka.recreate_topic(tp.topic)
-    kafka.produce(tp.topic, keyed(20))  # so that every position is within the new log
-    with pytest.raises(DataLossError, match="created again"):
-        standalone(whole(tp)).next_offset(end, UNLIMITED)
-    with pytest.raises(DataLossError, match="created again"):
-        standalone(whole(tp)).authorize(end)
+def test_start__its_ends_are_the_positions() -> None:
+    start = at(10, lanes={TP: (Lane(LEFT, ALONE, 10, (OffsetRange(10, 20),)), Lane(RIGHT, ALONE, 15))})
+    decision = decided(standalone.take_positions, QUERY, ours(start))
+    progress = {TP: Progress((Segment(LEFT, 20), Segment(RIGHT, 15)))}
+    acquired = Acquired(0, {"orders": "id-1"}, {TP: (Owned(WHOLE, ALONE),)}, progress, {})
+    assert decision == Decision(replace(QUERY, owning=Owning(acquired)))
 
 
-def test_a_recreated_topic_is_read_from_its_beginning_on_request(
-    kafka: Kafka, standalone: Make, clock: TestClock, tp: TopicPartition
-) -> None:
-    query = standalone(whole(tp), fail_on_data_loss=False)
-    end = following(query, query.initial())
-    kafka.recreate_topic(tp.topic)
-    kafka.produce(tp.topic, keyed(4))
-    clock.skip(2_000)
-    assert records(query.authorize(end)) == set()
-    assert records(following(query, end)) == read(tp, 0, 4)
+AGED = replace(LOG, bounds={TP: Bounds(30, 100)})
 
 
-def test_aged_records_are_a_data_loss_by_default_and_skipped_on_request(
-    kafka: Kafka, standalone: Make, tp: TopicPartition
-) -> None:
-    start = standalone(whole(tp)).initial()
-    delete_records(kafka, tp, 6)
-    with pytest.raises(DataLossError, match="records 0-5"):
-        standalone(whole(tp)).next_offset(start, UNLIMITED)
-    assert records(following(standalone(whole(tp), fail_on_data_loss=False), start)) == read(tp, 6, 10)
+AGED_TEXT = "orders-0: records 20-29 are gone before they were read"
 
 
-def test_available_now_ends_where_the_log_ended(kafka: Kafka, standalone: Make, tp: TopicPartition) -> None:
-    query = standalone(whole(tp))
-    start = query.initial()
-    query.set_targets()
-    kafka.produce(tp.topic, keyed(5))
-    end = following(query, start)
-    assert records(end) == read(tp, 0, 10)
-    assert query.next_offset(end, UNLIMITED) is None
-    again = standalone(whole(tp))
-    again.set_targets()
-    assert records(following(again, end)) == read(tp, 10, 15)
+def test_lost_under_fail_on_data_loss__the_query_ends() -> None:
+    state = replace(QUERY, log=AGED)
+    assert decided(standalone.take_positions, state, ours(at(10, 20))) == Decision(
+        state, (), fails(DataLossError, AGED_TEXT)
+    )
 
 
-def test_available_now_ends_when_its_topic_was_recreated_shorter(
-    kafka: Kafka, standalone: Make, clock: TestClock, tp: TopicPartition
-) -> None:
-    query = standalone(whole(tp), fail_on_data_loss=False)
-    query.set_targets()
-    end = following(query, query.initial())
-    kafka.recreate_topic(tp.topic)
-    kafka.produce(tp.topic, keyed(4))
-    clock.skip(2_000)
-    last = following(query, end)
-    assert records(last) == read(tp, 0, 4)
-    assert query.next_offset(last, UNLIMITED) is None
+def test_lost__move_on_and_warn() -> None:
+    decision = decided(standalone.take_positions, replace(QUERY, log=AGED), ours(at(10, 20), fail_on_data_loss=False))
+    logged = Losses(logged=(Aged(TP, 20, 30),))
+    assert decision == Decision(owns(30, log=AGED, losses=logged), (Log(f"lost records: {AGED_TEXT}"),))
 
 
-def test_limits_bound_a_batch(standalone: Make, tp: TopicPartition) -> None:
-    query = standalone(whole(tp))
-    end = query.next_offset(query.initial(), Limits(max_offsets=4))
-    assert end is not None
-    assert records(end) == read(tp, 0, 4)
-    assert query.next_offset(end, Limits(min_offsets=7)) is None
-    assert query.next_offset(end, Limits(min_offsets=6)) is not None
+def test_lost_again_while_the_query_is_idle__no_second_line() -> None:
+    state = replace(QUERY, log=AGED, losses=Losses(logged=(Aged(TP, 20, 30),)))
+    decision = decided(standalone.take_positions, state, ours(at(10, 20), fail_on_data_loss=False))
+    assert decision == Decision(owns(30, log=AGED, losses=state.losses))
+
+
+def test_the_log_was_cut_under_an_older_leader_epoch__move_back() -> None:
+    state = replace(QUERY, log=replace(LOG, bounds={TP: Bounds(0, 100, 4)}))
+    start = at(10, 20, leader_epochs={TP: 3})
+    answer = (ReadEpochEnds({TP: 3}), {TP: 15})
+    decision = decided(standalone.take_positions, state, ours(start, fail_on_data_loss=False), answer)
+    assert decision.state.owning == owns(15).owning
+
+
+def test_nothing_to_read__no_offset() -> None:
+    state = owns(100, pace=Pace(idle=({}, {})))
+    assert decided(standalone.look_closer, state, ours()) == Decision(state, (), Return(None))
+
+
+@pytest.mark.parametrize(
+    ("topic", "outcome"),
+    [
+        pytest.param(ORDERS, Decision(QUERY).outcome, id="the same: plan"),
+        pytest.param(RECREATED, LookAgain(), id="recreated: look again"),
+    ],
+)
+def test_something_to_read__look_at_the_topics_first(topic: Any, outcome: Any) -> None:
+    decision = decided(standalone.look_closer, owns(10), ours(), (ReadTopics(again=True), {"orders": topic}))
+    log = replace(LOG, topics={"orders": topic}, beginnings=None)
+    assert decision == Decision(owns(10, log=log), (), outcome)
+
+
+def test_before_a_batch_is_read__look_at_the_topics() -> None:
+    decision = decided(standalone.see_topics_again, QUERY, ours(), (ReadTopics(again=True), {"orders": ORDERS}))
+    assert decision == Decision(replace(QUERY, log=replace(LOG, beginnings=None)))
+
+
+RECREATED_QUERY = replace(QUERY, log=replace(LOG, topics={"orders": RECREATED}))
+
+
+def test_all_of_a_batch__is_readable() -> None:
+    assert decided(standalone.return_readable, QUERY, ours(at(10, 20))) == Decision(QUERY, (), Return(at(10, 20)))
+
+
+def test_a_topic_was_recreated_since_the_plan__data_loss() -> None:
+    decision = decided(standalone.return_readable, RECREATED_QUERY, ours(at(10, 20)))
+    assert decision == Decision(RECREATED_QUERY, (), fails(DataLossError, "was deleted and created again"))
+
+
+def test_a_topic_was_recreated_without_fail_on_data_loss__it_is_left_out() -> None:
+    decision = decided(standalone.return_readable, RECREATED_QUERY, ours(at(10, 20), fail_on_data_loss=False))
+    assert decision.outcome == Return(at(10, 20, lanes={}))
+
+
+def test_a_batch__is_packed() -> None:
+    offset = at(10, 20)
+    assert decided(standalone.return_tasks, QUERY, ours(offset)) == asks(QUERY, Pack(offset, offset, trial=False))
+
+
+class EndlessLog:
+    """A world without Redis, whose log has ten more records at each look; the clock stands still."""
+
+    def __init__(self) -> None:
+        self.settings, self.end = GroupSettings(""), 0
+
+    def now_ms(self) -> int:
+        return NOW
+
+    def answer(self, request: Request[Any], caller: object) -> Any:
+        if request.kind is ReadTopics:
+            return {"orders": ORDERS}
+        if request.kind is ReadLogEnds:
+            self.end += 10
+            return {TP: Bounds(0, self.end)}
+        if request.kind is Grant:
+            return Allowance(request.arguments["work"], (), Cutting(1))
+        return None
+
+
+def test_many_batches__only_the_last_one_is_unconfirmed() -> None:
+    """What the sink has completed is not kept: a query runs for months."""
+    world, start = EndlessLog(), at(0)
+    turns = Turns(replace(QUERY, log=replace(LOG, bounds={})), cast(World, world), cast(Clock, world))
+    for _ in range(3):
+        start = turns.run(standalone.NEXT_OFFSET, ours(start))
+    assert turns.state.evidence.unconfirmed == (at(20, 30),)

@@ -197,8 +197,21 @@ def test_the_caller__is_this_life_as_the_store_saw_it_last() -> None:
     ]
 
 
+class Late(Script):
+    """A world whose answers come seven seconds after the question."""
+
+    def __init__(self, clock: Hands, *answers: Any) -> None:
+        super().__init__(*answers)
+        self.clock = clock
+
+    def answer(self, request: Request[Any], caller: Caller) -> Any:
+        self.clock.now += 7_000
+        return super().answer(request, caller)
+
+
 def test_an_answer_of_redis__renews_the_lease_from_the_moment_of_the_call() -> None:
-    member = turns(Script(answered(True)), joined(life=replace(LIFE, lease_end_ms=NOW)))
+    clock = Hands()
+    member = turns(Late(clock, answered(True)), joined(life=replace(LIFE, lease_end_ms=NOW)), clock)
     member.run([asking(Finish({}))], call())
     assert member.state.life == replace(LIFE, seq=9, lease_end_ms=NOW + SESSION_MS)
 
@@ -210,8 +223,8 @@ def test_an_answer_of_another_nonce__is_late_and_renews_nothing() -> None:
 
 
 def test_a_renewal_of_the_heartbeat_thread__reaches_the_state_of_the_main_thread() -> None:
-    over = joined(life=replace(LIFE, lease_end_ms=NOW))
-    member = turns(Script(answered(None)), over)
+    over, clock = joined(life=replace(LIFE, lease_end_ms=NOW)), Hands()
+    member = turns(Late(clock, answered(None)), over, clock)
     member.once(Heartbeat())
     assert member.state == over
     member.run([asking()], call())

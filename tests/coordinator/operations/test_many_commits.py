@@ -19,6 +19,7 @@ from coordinator.operations.views import view
 from coordinator.progress.segments import Progress, Rectangle
 from coordinator.ranges import WHOLE, OffsetRange
 from coordinator.subscription import TopicPartition
+from progresses import added, positions_text, starting_at
 
 TP = TopicPartition("orders", 0)
 FEW, TIMES = 200, 4
@@ -58,7 +59,7 @@ def picture(lanes: int, commits: list[tuple[int, int]]) -> GroupState:
 def parsed(state: GroupState) -> Progress:
     """As a member reads it."""
     found = progress(state, TP)
-    return Progress.parse(found.positions_text(), found.ics_text())
+    return Progress.parse(positions_text(found), found.ics_text())
 
 
 VIEWS: dict[str, Callable[[GroupState], object]] = {
@@ -81,9 +82,9 @@ def test_the_work_is_counted() -> None:
     """The count sees a square where there is one: commits that are added one by one."""
 
     def one_by_one(state: GroupState) -> None:
-        found = Progress.starting_at(5, WHOLE)
+        found = starting_at(5, WHOLE)
         for rectangle in state.ics[TP]:
-            found = found.add(rectangle)
+            found = added(found, rectangle)
 
     few, many = (lines(one_by_one, on_one_segment(n)) for n in (20, 80))
     assert many > 10 * few

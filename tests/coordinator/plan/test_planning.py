@@ -10,7 +10,6 @@ from coordinator.plan.planning import (
     OwnedRange,
     OwnedRanges,
     backlog,
-    backlog_ready,
     bounded,
     levels,
     plan,
@@ -22,6 +21,7 @@ from coordinator.progress.segments import Progress, Segment
 from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.ranges import WHOLE, HashRange, OffsetRange
 from coordinator.subscription import TopicPartition
+from progresses import starting_at
 
 A, B = TopicPartition("t", 0), TopicPartition("t", 1)
 LOWER, UPPER = cuts(2)
@@ -31,7 +31,7 @@ def work(**positions: int) -> OwnedRanges:
     """Partitions a and b, each owned whole, at one position."""
     tps = {"a": A, "b": B}
     ownership = {tps[n]: (Owned(WHOLE, "e.1"),) for n in positions}
-    return with_positions(ownership, {tps[n]: Progress.starting_at(p) for n, p in positions.items()})
+    return with_positions(ownership, {tps[n]: starting_at(p) for n, p in positions.items()})
 
 
 def halves(lower: int, upper: int) -> OwnedRanges:
@@ -131,19 +131,6 @@ def test_an_idle_range_is_one_lane_however_many_lanes_are_asked_for() -> None:
 
 def test_one_partition_is_cut_in_as_many_lanes_as_the_slots_need() -> None:
     assert [lane.hashes for lane in plan(work(a=0), {A: 10}, Cutting(slots=4))[A]] == list(cuts(4))
-
-
-@pytest.mark.parametrize(
-    ("waiting", "since_last_ms", "ready"),
-    [
-        pytest.param(5, None, True, id="the first batch never waits"),
-        pytest.param(5, 100, False, id="too little waits for more"),
-        pytest.param(10, 100, True, id="enough goes at once"),
-        pytest.param(5, 900, True, id="the longest delay ends the wait"),
-    ],
-)
-def test_min_offsets_per_trigger(waiting: int, since_last_ms: int | None, ready: bool) -> None:
-    assert backlog_ready(waiting, min_offsets=10, since_last_ms=since_last_ms, max_delay_ms=900) is ready
 
 
 def test_a_piece_is_read_up_to_its_ceiling_and_is_idle_above_it() -> None:

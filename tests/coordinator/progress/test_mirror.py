@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from coordinator.errors import StateFormatError
 from coordinator.key_hash import cuts
 from coordinator.progress.growth import Growth
 from coordinator.progress.leader_epochs import Extent
@@ -15,6 +16,7 @@ from coordinator.progress.mirror import (
     growths,
     is_mirror,
     mirrored,
+    of_this_schema,
     outgrown,
     proven,
     usable,
@@ -68,6 +70,18 @@ def test_what_kafkas_own_group_tells(
     assert (is_mirror(offsets), usable(offsets, TOPICS), mirrored(offsets, TOPICS)) == (is_ours, may_use, proof)
 
 
+@pytest.mark.parametrize("schema", ["0", "2", "10"])
+def test_an_entry_of_another_schema_is_refused_by_name(schema: str) -> None:
+    other = {TP: OURS, OTHER: (7, f"coop-kafka v{schema} other words")}
+    with pytest.raises(StateFormatError, match=f"'g' holds an offset of orders-1 in schema '{schema}'"):
+        of_this_schema(other, "g")
+
+
+def test_entries_of_this_schema_and_of_plain_consumers_are_accepted() -> None:
+    offsets = {TP: OURS, OTHER: PLAIN, STRANGE: (3, "coop-kafka is what I use")}
+    assert of_this_schema(offsets, "g") == offsets
+
+
 @pytest.mark.parametrize(
     ("mirror", "facts", "expected"),
     [
@@ -92,7 +106,7 @@ def test_the_mirror_tells_of_growths_whose_partitions_still_wait() -> None:
     assert growths({STRANGE: GROWN}, TOPICS) == set(), "of a topic that is not subscribed to"
 
 
-def test_the_mirror_tells_of_topics_that_have_more_partitions_than_it_has_heard_of() -> None:
+def test_the_mirror_shows_which_topics_have_more_partitions_than_it_has() -> None:
     assert dict(outgrown({TP: OURS}, TOPICS)) == {"orders": 1}
     assert not dict(outgrown({TP: OURS, OTHER: OURS}, TOPICS)), "it knows them all"
     assert not dict(outgrown({OTHER: OURS}, TOPICS)), "of some partitions only: nobody knows how many there were"
@@ -126,7 +140,7 @@ def slow_members(members: Group) -> Group:
     return members
 
 
-def test_kafkas_own_group_is_told_at_most_every_ten_seconds(slow_members: Group, tp: TopicPartition) -> None:
+def test_the_mirror_is_written_at_most_every_ten_seconds(slow_members: Group, tp: TopicPartition) -> None:
     service, end, told = slow_members.service(subscribed(tp), session_ms=60_000), StreamOffset(slow_members.name), []
     service.first_positions()
     for passes_ms in (0, 1_000, 8_000, 1_000):

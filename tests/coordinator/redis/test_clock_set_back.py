@@ -14,7 +14,7 @@ from coordinator.redis.keys import GroupKeys
 from coordinator.redis.operator import OperatorVerbs
 from coordinator.redis.snapshot import read_group
 from coordinator.redis.store import store_of
-from coordinator.replies import Caller
+from coordinator.replies import Caller, Joining
 from store_world import LONGEST, NOBODY, SESSION, TOPICS, TP, WANTED, World, lane, offset
 
 ON_EACH_SERVER = True
@@ -68,6 +68,18 @@ def test_a_member_with_a_short_session_does_not_cut_a_recovery_that_others_need(
             short.positions.acquire(me, WANTED)
     world.now += 1
     short.positions.acquire(me, WANTED)
+
+
+def test_a_member_that_joins_with_a_short_session_does_not_cut_the_lease_of_another(world: World) -> None:
+    world.found(p0=5)
+    world.store.positions.acquire(world.join(), WANTED)
+    short = other_store(world, session_ms=SESSION // 10)
+    joined = short.members.join(Caller("m-2", "i2"), "", Joining({}))
+    other = Caller("m-2", "i2", joined.seen.nonce, str(joined.seen.seq))
+    leases = GroupKeys(world.group).leases
+    before = world.redis.zscore(leases, "m-1")
+    assert short.positions.acquire(other, WANTED).value.ownership == {TP: ()}
+    assert world.redis.zscore(leases, "m-1") == before
 
 
 def test_a_recovery_of_another_version_which_kept_no_session_is_cut_too(world: World) -> None:

@@ -113,7 +113,7 @@ def test_nothing_expires_while_a_member_lives(client: RedisClient, group: str) -
         pytest.param(lambda store: store.positions.report_ends({TP: 9}, {}), id="log ends"),
     ],
 )
-def test_what_is_told_of_a_group_that_is_gone_makes_no_key(world: World, tell: Callable[[Store], None]) -> None:
+def test_a_report_about_a_deleted_group_makes_no_key(world: World, tell: Callable[[Store], None]) -> None:
     tell(world.store)
     assert OperatorVerbs.of_group(world.client, world.group).names() == []
 

@@ -105,7 +105,7 @@ def test_who_recovers_the_group_records_the_growths_it_knows_in_the_same_step(fo
     assert set(founded.positions()) == set(founded.positions(OTHER)) == {str(WHOLE)}
 
 
-def test_positions_are_those_of_every_owner_and_of_nobody(founded: World) -> None:
+def test_positions_cover_owned_and_unowned_hashes(founded: World) -> None:
     lower, upper = cuts(2)
     caller = founded.join()
     founded.store.positions.acquire(caller, {TP: (lower,)})

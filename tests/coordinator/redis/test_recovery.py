@@ -7,13 +7,13 @@ from coordinator.errors import StateFormatError, StateLostError
 from coordinator.group_state import KnownTopic
 from coordinator.plan.poison import Strike
 from coordinator.progress.ownership import Fact, Owned, completed
-from coordinator.progress.segments import Progress
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import WHOLE, OffsetRange
 from coordinator.redis.keys import GroupKeys
 from coordinator.redis.operator import OperatorVerbs
 from coordinator.replies import Caller
 from coordinator.subscription import Topic, TopicPartition
+from progresses import starting_at
 from store_world import NOBODY, OTHER, SESSION, TOPICS, TP, WANTED, World, lane, offset
 
 ON_EACH_SERVER = True
@@ -86,7 +86,7 @@ def test_recovering_to_working_gives_new_epochs_and_refuses_the_old(world: World
     assert world.store.positions.commit(me, end, completed(end)).value.refused == completed(end)
     acquired = world.store.positions.acquire(me, WANTED).value
     assert acquired.ownership == {TP: (Owned(WHOLE, "bb.1"),)}
-    assert acquired.progress == {TP: Progress.starting_at(5)}
+    assert acquired.progress == {TP: starting_at(5)}
 
 
 def test_epochs_of_partitions_that_the_recovering_member_does_not_read_are_void_too(world: World) -> None:

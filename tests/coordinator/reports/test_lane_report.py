@@ -16,7 +16,7 @@ from coordinator.ranges import WHOLE, OffsetRange
 from coordinator.reports.lane_lines import (
     ALONE,
     LEAD,
-    MOST_TOLD,
+    MOST_REPORTED,
     NOTHING,
     OLDER,
     PARKED,
@@ -65,7 +65,7 @@ def lines(until: int = 1_000, strikes: tuple[Strike, ...] = ()) -> list[LaneLine
     return list(told.lines)
 
 
-def test_a_lane_is_told_with_rate_cost_lag_quota_and_why() -> None:
+def test_a_lane_line_has_rate_cost_lag_quota_and_reason() -> None:
     assert lines() == [
         LINE,  # its half of the 18 records per second of the lane that it was cut out of; behind since 8 s
         LaneLine(TP, UPPER, 1_000, 0, 0, False, 9.0, 1.0, CostKind.GUESSED, 0, NOTHING),
@@ -82,7 +82,7 @@ def test_a_lane_is_told_with_rate_cost_lag_quota_and_why() -> None:
         pytest.param(1_000, (replace(STRUCK, hashes=UPPER, parked=True),), "budget", id="another is parked"),
     ],
 )
-def test_a_lane_is_told_with_what_bounds_it(until: int, strikes: tuple[Strike, ...], why: str) -> None:
+def test_a_lane_line_has_the_reason_that_bounds_it(until: int, strikes: tuple[Strike, ...], why: str) -> None:
     assert lines(until, strikes)[0].why == why
 
 
@@ -93,7 +93,7 @@ def test_a_lane_is_told_with_what_bounds_it(until: int, strikes: tuple[Strike, .
         pytest.param(None, [ALONE, "ceiling"], id="it waits when it is the turn of the others"),
     ],
 )
-def test_while_a_struck_lane_is_tried_the_others_are_told_to_wait_for_it(alone: LaneId | None, whys: list[str]) -> None:
+def test_during_a_trial_the_lines_of_other_lanes_say_that_they_wait(alone: LaneId | None, whys: list[str]) -> None:
     at = 101 if alone else 100
     struck = SLOW._replace(piece=OwnedRange(LOWER, 100, "e.1", at), why=Why.CEILING)
     other = QUICK._replace(piece=OwnedRange(UPPER, 100, "e.1", 100), why=Why.CEILING)
@@ -110,7 +110,7 @@ def test_while_a_struck_lane_is_tried_the_others_are_told_to_wait_for_it(alone: 
         pytest.param((None, None, None), "ceiling", id="nobody of these"),
     ],
 )
-def test_a_ceiling_is_told_with_who_has_set_it(ceilings: tuple[int | None, ...], why: str) -> None:
+def test_a_ceiling_is_shown_with_the_limit_that_set_it(ceilings: tuple[int | None, ...], why: str) -> None:
     bound = SLOW._replace(piece=OwnedRange(LOWER, 100, "e.1", 200), why=Why.CEILING)
     other = OwnedRange(UPPER, 1_000, "e.1", 100)
     work = [{TP: (OwnedRange(LOWER, 100, "e.1", ceiling), other)} for ceiling in ceilings]
@@ -123,7 +123,7 @@ def test_a_ceiling_is_told_with_who_has_set_it(ceilings: tuple[int | None, ...],
     [
         LINE,
         replace(LINE, lag_s=None),
-        replace(LINE, at_least=True, why="suspect, on trial", record_ms=0.0, cost=CostKind.UNKNOWN),
+        replace(LINE, lag_at_least=True, why="suspect, on trial", record_ms=0.0, cost=CostKind.UNKNOWN),
     ],
     ids=["known", "its age is not known", "at least so old, a reason of several words"],
 )
@@ -139,7 +139,7 @@ def test_a_damaged_line_is_a_named_error(text: str) -> None:
         BatchLine.of({"member": "m", "rows": text})
 
 
-def test_of_very_many_lanes_all_are_counted_and_those_are_told_that_are_bounded_or_furthest_behind() -> None:
+def test_of_very_many_lanes_all_are_counted_and_the_limited_and_furthest_behind_are_shown() -> None:
     whole = cuts(10_000)
     near = [QUICK._replace(piece=OwnedRange(h, 999, "e.1"), cell=Cell(h, 0.5)) for h in whole]
     far, bounded = (
@@ -148,17 +148,17 @@ def test_of_very_many_lanes_all_are_counted_and_those_are_told_that_are_bounded_
     )
     quotas = [*near[:7_000], far, *near[7_001:9_000], bounded, *near[9_001:]]
     told = lanes_told(Planned(quotas, {TP: 1_000}, ()), None, EndHistory(), 20_000)
-    assert (told.lanes, told.limited, len(told.lines)) == (10_000, 1, MOST_TOLD)
+    assert (told.lanes, told.limited, len(told.lines)) == (10_000, 1, MOST_REPORTED)
     assert [line.hashes for line in told.lines[:2]] == [whole[9_000], whole[7_000]]
 
 
-def test_what_is_parked_or_limited_and_far_behind_is_told_first() -> None:
+def test_parked_lanes_and_limited_lanes_far_behind_are_shown_first() -> None:
     quick, parked = replace(LINE, why=NOTHING), replace(LINE, why=PARKED, lag_s=0)
     further = replace(LINE, lag_s=99)
     assert interesting([quick, LINE, further, parked]) == [parked, further, LINE, quick]
 
 
-def test_a_batch_is_told_with_its_slowest_lane() -> None:
+def test_a_batch_is_shown_with_its_slowest_lane() -> None:
     def load(task: int, rows: int, ms: float) -> Load:
         cost = SliceCost(TP, cuts(2)[task], OffsetRange(0, 9), rows, 10 * rows, 1.0, ms, (), finished=True)
         return Load((TP, cuts(2)[task]), task, 9, rows, cost)

@@ -236,7 +236,7 @@ def test_a_folder_that_is_not_ours_alone_is_not_used(folder: Path, trap: str, ca
         folder.touch()
     with opened(ROOM) as cache:
         assert cache is None
-    assert "do not share what they fetch" in caplog.text
+    assert "do not share fetched records" in caplog.text
 
 
 def test_a_link_in_place_of_a_block_is_not_followed(cache: BlockCache, folder: Path, tmp_path: Path) -> None:

@@ -263,7 +263,7 @@ def test_before_the_kind_of_query_is_known_only_what_neither_could_use_is_refuse
         pytest.param(
             STREAM | {"columns": "key", "mapInRead": "os:getcwd", "mapInRead.schema": "a int"},
             ConflictingOptionsError,
-            ["columns and mapInRead", "is given every column"],
+            ["columns and mapInRead", "gets every column"],
             id="columns of a function that makes its own",
         ),
         pytest.param(STREAM | {"includeHeaders": "yes"}, InvalidOptionError, ["'yes'", "true or false"], id="yes"),

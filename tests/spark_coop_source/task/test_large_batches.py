@@ -98,7 +98,7 @@ def test_a_batch_beyond_the_bound_is_skipped_and_counted(
     assert read == [offset for offset in range(start, until) if not SMALL <= offset < SMALL + 20]
     (warning,) = (message for message in caplog.messages if message.startswith(BatchTooLargeError.name))
     assert warning.startswith(f"BATCH_TOO_LARGE: {topic}-0: offsets {skipped}: a record batch of ")
-    assert warning.endswith(f"; skipped {count} offsets, as failOnDataLoss=false says")
+    assert warning.endswith(f"; skipped {count} offsets, because failOnDataLoss=false")
 
 
 LARGE_RECORD = [100, 17 * MIB, 200]
@@ -123,7 +123,7 @@ def test_a_record_too_large_to_be_held_is_skipped_and_the_rest_of_its_batch_is_r
         assert offsets(little) == [0, 1, 2, 3, 5, 6, 7, 8]
     (warning,) = (message for message in caplog.messages if message.startswith(BatchTooLargeError.name))
     assert "offsets 4-4: a record of 178258" in warning
-    assert warning.endswith("; skipped 1 offsets, as failOnDataLoss=false says")
+    assert warning.endswith("; skipped 1 offsets, because failOnDataLoss=false")
 
 
 def test_a_record_that_was_not_compressed_is_read_whatever_its_size(kafka: Kafka) -> None:

@@ -1,4 +1,4 @@
-"""What is measured, one file an idea; `CASES` finds each by its name on the command line."""
+"""The cases of the benchmark, one file for each idea; `CASES` maps names of the command line to them."""
 
 from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType

@@ -1,4 +1,4 @@
-"""What the broker sends, as the kernel counts it, for many lanes of one partition on one host."""
+"""Measures the bytes that the broker sends, by the kernel's count, for many lanes of one partition on one host."""
 
 from collections.abc import Iterator
 
@@ -15,7 +15,7 @@ LARGE = Load(100, size=1_000_000, keys=100)
 
 
 def p9(world: World) -> Iterator[Result]:
-    """Eight lanes, eight slots: one fetch for all of them is the aim, however few the records."""
+    """Eight lanes, eight slots. The aim is one fetch for all of them, however few the records."""
     broker = world.broker.process
     if broker is None:
         yield Result("P9", "bytes that the broker sends", "", "skipped: COOP_KAFKA is not ours to look into", "")

@@ -1,4 +1,4 @@
-"""Three applications in one group: what becomes of the others when one stands still, or comes upon poison."""
+"""Three applications in one group: the effect on the others when one stops, or meets a poison record."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -59,7 +59,7 @@ def frozen(world: World) -> Iterator[Result]:
 
 
 def poison(world: World) -> Iterator[Result]:
-    """P7d: one record never ends. Applications that it holds up are killed and started again, as somebody would."""
+    """P7d: one record never ends. An application that hangs on it is killed and started again, as an operator would."""
     with _fleet(world, Feeding(keys=20, at_once=20), partitions=1) as fleet:
         with fleet.producing():
             drivers = _together(fleet)
@@ -109,31 +109,31 @@ def _together(fleet: Fleet) -> list[Driver]:
 
 
 def _watched(fleet: Fleet, seconds: float) -> tuple[int, int]:
-    """Look on for so long, as long as no driver fails; from when to when, by the drivers' clock."""
+    """Watch for this time, while no driver fails. Returns start and end, by the drivers' clock."""
     began, ends = time.monotonic_ns(), time.monotonic() + seconds
     fleet.until(lambda: time.monotonic() > ends and fleet.working(), "time passes", seconds + 60)
     return began, time.monotonic_ns()
 
 
 def _windows(began: int, ended: int) -> list[tuple[int, int]]:
-    """A span of time in whole parts of `WINDOW_S`."""
+    """A time span in whole parts of `WINDOW_S`."""
     each = WINDOW_S * 1_000_000_000
     return [(start, start + each) for start in range(began, ended - each + 1, each)]
 
 
 def _held_up(fleet: Fleet, driver: Driver) -> int:
-    """How often others took over what a driver's batch did not end in time; told by what they wrote down."""
+    """Number of times that others took over a driver's unfinished batch, by the group's records."""
     return sum(event.kind == "expire" and "longest" in event.why for event in fleet.told(driver))
 
 
 def _rate(driver: Driver, began: int, ended: int) -> float:
-    """Records a second that a driver finished in a span of time."""
+    """Records a second that a driver finished in a time span."""
     done = [b for b in output.batches(driver.name, driver.lines) if began <= b.clock < ended]
     return sum(len(b.deliveries) for b in done) / (ended - began) * 1e9
 
 
 def _parked(fleet: Fleet) -> Strike:
-    """The range that the group has parked, as soon as there is one."""
+    """The parked range of the group; waits until there is one."""
     with closing(RedisClient(fleet.redis_url)) as client:
         verbs = OperatorVerbs.of_group(client, fleet.group)
         fleet.until(lambda: any(s.parked for s in verbs.poison.strikes()), "what hangs is parked")
@@ -141,7 +141,7 @@ def _parked(fleet: Fleet) -> Strike:
 
 
 def _silent(drivers: Sequence[Driver]) -> list[Driver]:
-    """The drivers that end no batch for a while, though records come."""
+    """The drivers that end no batch for a while, although records arrive."""
     seen = {d.name: len(d.lines) for d in drivers}
     time.sleep(AFTER_S)
     return [d for d in drivers if len(d.lines) == seen[d.name]]

@@ -1,4 +1,4 @@
-"""One key a hundred times slower than a thousand others: what becomes of the others, and of the batches."""
+"""One key a hundred times slower than a thousand others: the effect on the others, and on the batches."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from bench.world import World
 
 SLOTS = 8
 INSIDE_S, CLOCK_S = 5.0, 10.0
-"""The budgets: 10 s is the default; the clock needs it, where Spark itself takes one or two of a batch."""
+"""The budgets. 10 s is the default. The clock alone needs it, because Spark takes one or two seconds of a batch."""
 
 SLOW, SLOW_US = "k7", 100 * WORK_US
 LOAD = 0.7
@@ -26,7 +26,7 @@ Rows = Callable[..., DataFrame]
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """What a query did at 70 % of what its slots can do here and now: before, while and after the key was slow."""
+    """A query at 70 % of the measured capacity of its slots: before, while and after the key is slow."""
 
     budget_s: float
     per_second: float
@@ -36,31 +36,31 @@ class Course:
 
     @property
     def found(self) -> int:
-        """The first batch over the budget: from then on the slow key may be known."""
+        """The first batch over the budget. From then on the planner may know the slow key."""
         return next((i for i, b in enumerate(self.slow) if b.seconds > self.budget_s), 0)
 
     @property
     def recovered(self) -> Sequence[Done]:
-        """The batches in which the key has to be even again."""
+        """The batches after the key recovered."""
         return self.after[: FOUND_WITHIN + 1]
 
     @property
     def lanes(self) -> str:
-        """How many lanes there were: the one of the slow key should be cut out, and merge again."""
+        """Numbers of lanes. The slow key should get its own lane, and the lane should merge again."""
         most = max((b.lanes for b in self.slow), default=0)
         before, slow, after = (x[-1].lanes if x else 0 for x in (self.before, self.slow, self.recovered))
         return f"lanes: {before} before, {slow} with the slow key (at most {most}), {after} after"
 
 
 def hotkey(world: World) -> Iterator[Result]:
-    """The work in the read, by key: its cost is known."""
+    """The work in the read, by key, with a known cost."""
     course = _course(world, inside, INSIDE_S)
     yield from _judged("P7 mapInRead", course)
     yield _recovered(course)
 
 
 def hotkey_clock(world: World) -> Iterator[Result]:
-    """The work behind the read, of which only the clock tells."""
+    """The work behind the read, with only the time of whole batches known."""
     course = _course(world, behind, CLOCK_S)
     yield from _judged("P7 mapInArrow", course)
     for shape in shapes(SLOTS):
@@ -85,7 +85,7 @@ def _course(world: World, rows: Rows, budget_s: float) -> Course:
 
 
 def _theirs(world: World, shape: Shape, per_second: float) -> Result:
-    """Spark's own source at the same load: what it has done of the healthy keys when the time is over."""
+    """Spark's own source at the same load: the share of healthy records that it processed in the time."""
     topic = world.kafka.create_topic("theirs")
     feed = Feed(world.broker.address, topic, keys(KEYS, WORK_US), per_second)
     with counted(world, theirs_behind(world, topic, shape), SLOW) as query, feed.running():
@@ -94,7 +94,7 @@ def _theirs(world: World, shape: Shape, per_second: float) -> Result:
         feed.work[SLOW.encode()] = SLOW_US
         try:
             slow = story.watch(10 * BATCHES, THEIRS_S)
-        except NoBatchError:  # each batch is as long as what came during the one before takes
+        except NoBatchError:  # each batch takes as long as the arrivals during the last one need
             slow = []
     work = f"{shape.name}, mapInArrow, {per_second:.0f}/s arrive: healthy keys"
     if not slow:

@@ -1,4 +1,4 @@
-"""Many partitions with little in each: what a task costs counts, not what a record costs."""
+"""Many partitions with little in each: here the cost of tasks counts, not the cost of records."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -16,7 +16,7 @@ def _partitions(world: World) -> int:
 
 
 def p4(world: World) -> Iterator[Result]:
-    """A batch of 200 records from each; theirs takes minutes, so once."""
+    """A batch of 200 records from each; runs Spark's source once, because it takes minutes."""
     count = _partitions(world)
     load = Load(200 * count, partitions=count)
     topic = world.topic(load)

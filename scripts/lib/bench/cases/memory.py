@@ -1,4 +1,4 @@
-"""Whether memory stays bounded whatever the topic holds: the largest Python process under Spark while it is read."""
+"""Whether memory stays bounded for any topic: the largest Python process under Spark during the read."""
 
 import threading
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ _EVERY_S = 0.02
 
 
 def memory(world: World) -> Iterator[Result]:
-    """Ten times the records, and records of 10 MB; streams, so that a reader process is among what is measured."""
+    """Ten times the records, and records of 10 MB. They are streams, so that a reader process is measured too."""
     few, many = (1_000_000, 4_000_000) if world.quick else (1_000_000, 10_000_000)
     base = _peak(world, Load(few))
     yield _result(f"{many:,} x 100 B", _peak(world, Load(many)), f"{few:,} x 100 B", base)
@@ -40,7 +40,7 @@ def _peak(world: World, load: Load) -> int:
 
 
 class _Sampler:
-    """Looks at the resident memory of all Python processes, often."""
+    """Polls the resident memory of all Python processes."""
 
     def __init__(self, jvm: psutil.Process) -> None:
         self.peak = 0

@@ -1,4 +1,4 @@
-"""Keys of very different frequency and cost: how evenly the planner shares them out on the slots."""
+"""Keys of very different frequency and cost: how evenly the planner spreads them over the slots."""
 
 import random
 import time
@@ -20,10 +20,8 @@ from bench.world import World
 from spark_coop_source.map_in_read import map_in_read
 
 SLOTS, KEYS, ZIPF = 8, 10_000, 1.1
-COSTS_US = (1_000, 2_000, 4_000, 8_000, 16_000)  # each as frequent as the others, whatever the frequency of its keys
-COMMONEST_US = (
-    4_000  # so that the commonest key, 15 % of all records, is work for three quarters of a slot, and for one only
-)
+COSTS_US = (1_000, 2_000, 4_000, 8_000, 16_000)  # each cost equally frequent, independent of key frequency
+COMMONEST_US = 4_000  # so that the most frequent key, 15 % of all records, fills three quarters of exactly one slot
 LOAD = 0.6
 BATCHES, SETTLED = 15, 5
 THEIR_BATCHES, EVERY = 6, "5 seconds"
@@ -33,7 +31,7 @@ _SEED, _POLL_S = 11, 0.2
 
 @dataclass
 class Shares:
-    """What each batch gave its slots to do, by the nominal work of its records; a sink for `foreachBatch`."""
+    """The work of each slot in each batch, by the nominal work of its records; a sink for `foreachBatch`."""
 
     ratios: list[float] = field(default_factory=list)
 
@@ -69,7 +67,7 @@ def skew(world: World) -> Iterator[Result]:
 
 
 def _theirs(world: World, shape: Shape, work: Work, per_second: float, weights: list[float]) -> Result:
-    """Spark's own source, a batch every five seconds: who would do what. Nothing waits, for some could not keep up."""
+    """Spark's own source, a batch every five seconds: the work of each slot. Nothing waits, as some cannot keep up."""
     topic = world.kafka.create_topic("skew")
     source = world.spark.readStream.format("kafka").options(**their_stream(world, topic, shape.options)).load()
     rows = shape.of(source).select("key", f.col("value").cast("string").cast("long").alias("us"))
@@ -82,7 +80,7 @@ def _theirs(world: World, shape: Shape, work: Work, per_second: float, weights: 
 
 
 def _watched(world: World, rows: DataFrame, feed: Feed, batches: int, **trigger: str) -> list[float]:
-    """The ratios of so many batches."""
+    """The ratios of this many batches."""
     shares, checkpoint = Shares(), world.folder / f"skew-{uuid4().hex[:8]}"
     writer = rows.writeStream.foreachBatch(shares.see).option("checkpointLocation", str(checkpoint))
     query = (writer.trigger(**trigger) if trigger else writer).start()

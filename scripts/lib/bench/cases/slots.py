@@ -1,4 +1,4 @@
-"""How much more slots do of work that waits, or that takes a core: one partition, a thousand even keys, in order."""
+"""How throughput grows with slots, for work that waits or needs a core: one partition, a thousand even keys."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -18,7 +18,7 @@ WAITING, BUSY = (1, 2, 4, 8), (1, 2)
 KEYS, WORK_US = 1_000, 1_000
 BATCHES, MOST_S = 12, 240.0
 BUDGET, QUICK_BUDGET = "10s", "3s"
-"""The default; and one that is too short where Spark itself takes a second or two of a batch."""
+"""The default; and a budget that is too short where Spark itself takes a second or two of a batch."""
 
 RECORDS = 16_000  # for Spark's own source, once
 
@@ -26,7 +26,7 @@ Rows = Callable[..., DataFrame]
 
 
 def waiting_inside(world: World) -> Iterator[Result]:
-    """Ours as a stream with a backlog, once the planner has settled: work that waits, in the read."""
+    """Ours as a stream with a backlog, after the planner has settled: work that waits, in the read."""
     yield from _scaling(world, "P6 mapInRead", inside, WAITING)
 
 
@@ -37,7 +37,7 @@ def waiting_behind(world: World) -> Iterator[Result]:
 
 
 def busy(world: World) -> Iterator[Result]:
-    """Work that takes a core, in the read and behind it."""
+    """Work that needs a core, in the read and behind it."""
     yield from _scaling(world, "P6 CPU", spinning_inside, BUSY)
     yield from _scaling(world, "P6 CPU mapInArrow", spinning_behind, BUSY)
 

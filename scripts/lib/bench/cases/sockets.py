@@ -1,4 +1,4 @@
-"""What Unix sockets between Python workers and the JVM gain over TCP."""
+"""The gain of Unix sockets over TCP between Python workers and the JVM."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -12,7 +12,7 @@ from bench.world import World
 
 TASKS = 64
 _ROUNDS = 2
-"""Sessions of each kind, by turns: how they talk is settled when a session begins."""
+"""Sessions of each kind, in turns: a session keeps its kind of socket."""
 
 
 def sockets(world: World) -> Iterator[Result]:

@@ -31,7 +31,7 @@ MOST_BYTES = 200 * 1024 * 1024
 
 
 def stages(world: World) -> Iterator[Result]:
-    """Fetch from a broker; the others on what was fetched, in memory."""
+    """Fetch from a broker; run the other stages on the fetched data, in memory."""
     load = small(world)
     tp = TopicPartition(world.topic(load), 0)
     raw = _fetched(world, tp)

@@ -1,4 +1,4 @@
-"""How long it takes to read a topic into a sink that does nothing."""
+"""Time to read a topic into a sink that does nothing."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
@@ -22,7 +22,7 @@ def small(world: World) -> Load:
 
 
 def p1(world: World) -> Iterator[Result]:
-    """One partition: in one lane, which decodes beside the JVM's work, and in as many as cores."""
+    """One partition: in one lane, which decodes beside the JVM's work, and in one lane for each core."""
     yield _compared(world, "P1", small(world), 1.0, ours_too=ONE_LANE)
     yield _compared(world, f"P1 {SLOTS} lanes", small(world), 1.0)
 
@@ -45,14 +45,14 @@ def p3(world: World) -> Iterator[Result]:
 
 
 def codec(world: World) -> Iterator[Result]:
-    """One partition, compressed in every way, and in the small batches that Java's producer makes unless told."""
+    """One partition in every codec, and in the small batches that Java's producer makes by default."""
     for name in CODECS:
         yield _compared(world, f"codec {name}", replace(small(world), codec=name), None, ours_too=ONE_LANE)
     yield _compared(world, "codec 16k", replace(small(world), batch_bytes=16_384), None, ours_too=ONE_LANE)
 
 
 def lanes(world: World) -> Iterator[Result]:
-    """One partition cut in more and more lanes, all at once: what each costs in CPU of the Python workers."""
+    """One partition cut in more and more lanes, all at once: the CPU of the Python workers for each lane."""
     with world.widened(max(LANES)):
         yield from _lanes(world)
 

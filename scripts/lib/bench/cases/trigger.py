@@ -1,4 +1,4 @@
-"""What a trigger costs the driver: a stream reader of ours, called as Spark does, on 1,000 partitions x 10 lanes."""
+"""The cost of a trigger for the driver: our stream reader, called as Spark does, on 1,000 partitions x 10 lanes."""
 
 import json
 import logging
@@ -25,7 +25,7 @@ IDLE_S = 10.0
 class _Round:
     """One trigger."""
 
-    latest: float  # seconds of `latestOffset`: commit what is done, look at the log, plan
+    latest: float  # seconds of `latestOffset`: commit, look at the log, plan
     partitions: float  # seconds of `partitions`: authorise, pack
     cpu: float  # CPU seconds of both, of this process alone
     to_redis: int  # bytes
@@ -33,7 +33,7 @@ class _Round:
 
 
 def trigger(world: World) -> Iterator[Result]:
-    """Every lane has something to read in every round."""
+    """Every lane has records to read in every round."""
     count = 200 if world.quick else 1_000
     topic = world.kafka.create_topic("wide", count)
     options = our_stream(world, topic, lanes=str(LANES), startingOffsets="earliest", **{"fetchOffset.numRetries": "30"})
@@ -72,7 +72,7 @@ def _figures(work: str, rounds: list[_Round]) -> Iterator[Result]:
 
 
 def _idle(reader: CoopKafkaStreamReader, start: dict[str, Any], client: redis.Redis, count: int) -> Result:
-    start = reader.latestOffset(start, reader.getDefaultReadLimit())  # commits what is done
+    start = reader.latestOffset(start, reader.getDefaultReadLimit())  # this call commits
     requests = _Requests()
     asked, began, cpu = _requests(client), time.perf_counter(), time.process_time()
     while time.perf_counter() - began < IDLE_S:
@@ -86,7 +86,7 @@ def _idle(reader: CoopKafkaStreamReader, start: dict[str, Any], client: redis.Re
 
 
 class _Requests(logging.Handler):
-    """Counts what kafka-python sends, by what it logs."""
+    """Counts the requests that kafka-python sends, by its log lines."""
 
     def __init__(self) -> None:
         super().__init__(logging.DEBUG)
@@ -102,7 +102,7 @@ class _Requests(logging.Handler):
         self.count += " Request " in str(record.msg)
 
     def close(self) -> None:
-        """Count no more."""
+        """Stop counting."""
         self._logger.removeHandler(self)
         self._logger.setLevel(self._level)
         self._logger.propagate = self._spreads

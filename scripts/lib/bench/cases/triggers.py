@@ -1,4 +1,4 @@
-"""What a trigger costs that has next to nothing to read."""
+"""The cost of a trigger with almost nothing to read."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -40,7 +40,7 @@ def _block(world: World, source: str, options: dict[str, str], topic: str) -> li
 
 
 def _sample(world: World, query: StreamingQuery, topic: str) -> Sample:
-    """One trigger; its CPU includes that of looking for news until they came."""
+    """One trigger. Its CPU includes the polls until records came."""
     before = world.cpu()
     seconds = trigger_seconds(query, partial(produce, world.broker.address, topic, TEN), TEN.records)
     return Sample(seconds, world.cpu() - before)

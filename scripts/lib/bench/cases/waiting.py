@@ -1,6 +1,6 @@
 """Work that waits, each key in order: `mapInRead.concurrency` beside parallel-consumer, a Java library.
 
-Its Java program is compiled by `java` itself as it starts, which takes a JDK, not only a JRE.
+`java` compiles its Java program at the start, which needs a JDK; a JRE is not enough.
 """
 
 import random
@@ -31,9 +31,9 @@ _PROGRAM = Path(__file__).with_name("WaitingConsumer.java")
 
 
 def p12(world: World) -> Iterator[Result]:
-    """The same waits on both sides, timed from the first record that the function is given to the end of the last.
+    """The same waits on both sides, timed from the function's first record to the end of its last.
 
-    A record's value says how long it takes. How long our whole query takes, planning included, is told besides.
+    A record's value is its time of work. The note has the time of our whole query, planning included.
     """
     if not _java_compiles():
         yield Result(
@@ -62,7 +62,7 @@ def _topic(world: World) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Theirs:
-    """Their program, and the lines that it takes and gives."""
+    """Their program, and its lines of input and output."""
 
     asked: IO[str]
     said: IO[str]
@@ -76,7 +76,7 @@ class _Theirs:
     def line(self) -> str:
         line = self.said.readline().strip()
         if not line:
-            raise RuntimeError("parallel-consumer's program has ended; what it said is above")
+            raise RuntimeError("parallel-consumer's program has ended; its output is above")
         return line
 
 

@@ -1,4 +1,4 @@
-"""How close we are to the limit: a Python source that only hands over batches made before."""
+"""Our distance to the limit: a Python source that only passes prebuilt batches to the JVM."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""Loaded by every Python of a driver that may be halted, since this folder is on its PYTHONPATH."""
+"""Every Python of a driver that may be halted imports this module, because its folder is on the PYTHONPATH."""
 
 from drivers import points
 

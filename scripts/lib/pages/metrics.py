@@ -1,4 +1,4 @@
-"""Every number that a query or a group reports of itself, for docs/reference.md. Pure.
+"""Every number that a query or a group reports of itself, for docs/reference.md.
 
 A test compares each table with the keys of the report that it describes.
 """
@@ -14,14 +14,6 @@ class Metric:
 
     name: str
     unit: str
-    meaning: str
-
-
-@dataclass(frozen=True, slots=True)
-class Reason:
-    """A bound on what a lane may read in one batch, as `why` names it."""
-
-    text: str
     meaning: str
 
 
@@ -74,20 +66,21 @@ COUNTERS = (
     ),
 )
 
-REASONS = (
-    Reason(NOTHING, "No bound: the lane reads up to the log end."),
-    Reason("budget", "The lane reads only the records that it can finish within `batch.time.budget`."),
-    Reason("slow start", "The cost of the lane is still unknown, so its quota starts small and grows."),
-    Reason("suspect, on trial", "A slow lane is searched for, and this lane reads as part of the test."),
-    Reason("suspect, waits", "A slow lane is searched for, and this lane waits for its turn in the test."),
-    Reason("aside of a trial", "A slow lane is searched for, and this lane is no suspect. It reads beside the test."),
-    Reason("older lanes first", "The batch cannot hold all lanes, and lanes with older records come first."),
-    Reason("maxOffsetsPerTrigger", "Spark's limit on a batch bounds the lane."),
-    Reason("ceiling", "Another rule of the planner bounds the lane."),
-    Reason(f"ceiling: {OLDER}", "A new partition waits for the records of the older partitions."),
-    Reason(f"ceiling: {ROOM}", "The partition holds `max.individual.commits`, and the lane is ahead of the others."),
-    Reason(f"ceiling: {LEAD}", "The lane is `max.lane.lead` ahead of the lane furthest behind."),
-    Reason(ALONE, "A member died or hung over this lane. It is tried alone, in every second batch."),
-    Reason(WAITS, "Another lane is tried alone in this batch."),
-    Reason(PARKED, "A record of the lane hung twice. No member reads the lane until an operator releases it."),
-)
+REASONS = {
+    NOTHING: "No bound: the lane reads up to the log end.",
+    "budget": "The lane reads only the records that it can finish within `batch.time.budget`.",
+    "slow start": "The cost of the lane is still unknown, so its quota starts small and grows.",
+    "suspect, on trial": "A slow lane is searched for, and this lane reads as part of the test.",
+    "suspect, waits": "A slow lane is searched for, and this lane waits for its turn in the test.",
+    "aside of a trial": "A slow lane is searched for, and this lane is no suspect. It reads beside the test.",
+    "older lanes first": "The batch cannot hold all lanes, and lanes with older records come first.",
+    "maxOffsetsPerTrigger": "Spark's limit on a batch bounds the lane.",
+    "ceiling": "Another rule of the planner bounds the lane.",
+    f"ceiling: {OLDER}": "A new partition waits for the records of the older partitions.",
+    f"ceiling: {ROOM}": "The partition holds `max.individual.commits`, and the lane is ahead of the others.",
+    f"ceiling: {LEAD}": "The lane is `max.lane.lead` ahead of the lane furthest behind.",
+    ALONE: "A member died or hung over this lane. It is tried alone, in every second batch.",
+    WAITS: "Another lane is tried alone in this batch.",
+    PARKED: "A record of the lane hung twice. No member reads the lane until an operator releases it.",
+}
+"""The bounds on what a lane may read in one batch, as `why` names them."""

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from broker_jars import ROOT
-from coordinator.reports.event_kinds import EVENT_KINDS
+from pages.event_kinds import EVENT_KINDS
 
 CODE = ROOT / "coordinator"
 WRITES = re.compile(r"(?<!function )\bevent\([^,]+, (?:'(?P<kind>\w+)'|(?P<variable>\w+)),")

@@ -1,13 +1,12 @@
-"""What Redis or Kafka lost, and what a member makes of it: on real servers, without Spark."""
+"""Redis lost state: a member recovers it, or refuses to go on. On real servers, without Spark."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pytest
 
 import kafka_groups
 import servers
-from command_runs import Run
 from coordinator.errors import (
     DataLossError,
     KafkaUnavailableError,
@@ -15,31 +14,17 @@ from coordinator.errors import (
     UnknownGroupError,
 )
 from coordinator.kafka.log import KafkaLog
-from coordinator.member.limits import Limits
-from coordinator.member.service import Service
 from coordinator.offset_spec import Latest
 from coordinator.ports import Log
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.ranges import WHOLE, OffsetRange
+from coordinator.ranges import WHOLE
 from coordinator.redis.keys import GroupKeys
 from coordinator.settings import GroupSettings
-from coordinator.subscription import Pattern, TopicPartition
-from group_services import UNLIMITED, Group, batch, batches, read, records, run, subscribed
+from coordinator.subscription import TopicPartition
+from group_services import UNLIMITED, Group, batch, read, records, run, subscribed
 from heard import Heard
-from kafka_logs import Through, delete_records
+from kafka_logs import Through
 from streams import eventually, keyed
-from topics import Kafka
-
-
-@dataclass(frozen=True)
-class Replay:
-    """A service that did not plan a batch, and its end."""
-
-    service: Service
-    end: StreamOffset
-
-
-# -- what Redis lost ---------------------------------------------------------------------------
 
 
 def test_a_mirror_without_redis_is_a_recovery_not_a_new_group(members: Group, tp: TopicPartition) -> None:
@@ -110,7 +95,8 @@ def test_latest_is_not_where_a_group_begins_that_has_lost_its_meta(members: Grou
 
 def test_a_mirror_that_cannot_be_read_founds_no_group(members: Group, tp: TopicPartition) -> None:
     (port,) = servers.free_ports(1)
-    nowhere = KafkaLog({"bootstrap_servers": f"127.0.0.1:{port}"}, retries=0, retry_interval_ms=0)
+    address = {"bootstrap_servers": f"127.0.0.1:{port}", "bootstrap_timeout_ms": 1_000}
+    nowhere = KafkaLog(address, retries=0, retry_interval_ms=0)
     service = members.service(subscribed(tp), log=TwoRoads(members.log(), nowhere))
     with pytest.raises(KafkaUnavailableError, match=str(port)):
         service.first_positions()
@@ -198,127 +184,6 @@ def test_what_a_member_knows_of_a_topic_proves_nothing_of_the_one_that_replaced_
     members.clock.skip(2_000)
     with pytest.raises(StateLostError, match=f"{tp.topic}-0"):
         service.next_offset(end, UNLIMITED)
-
-
-# -- what Kafka lost ---------------------------------------------------------------------------
-
-
-def recreated_during_a_batch(members: Group, tp: TopicPartition, count: int, *, fail_on_data_loss: bool) -> Replay:
-    """A batch of five records, planned and authorised by a member that died; then another topic of that name."""
-    planner = members.service(subscribed(tp), fail_on_data_loss=fail_on_data_loss)
-    planner.first_positions()
-    end = batch(planner, StreamOffset(members.name))
-    members.kafka.recreate_topic(tp.topic)
-    members.kafka.produce(tp.topic, keyed(count))
-    return Replay(members.service(subscribed(tp), fail_on_data_loss=fail_on_data_loss), end)
-
-
-def test_the_replay_of_a_batch_onto_a_recreated_topic_is_a_data_loss(members: Group, tp: TopicPartition) -> None:
-    replay = recreated_during_a_batch(members, tp, 8, fail_on_data_loss=True)
-    with pytest.raises(DataLossError, match="created again"):
-        replay.service.authorize(replay.end)
-
-
-def test_the_replay_of_a_batch_onto_a_recreated_topic_reads_nothing_on_request(
-    members: Group, tp: TopicPartition
-) -> None:
-    replay = recreated_during_a_batch(members, tp, 8, fail_on_data_loss=False)
-    assert replay.end.slices != ()
-    assert replay.service.authorize(replay.end).slices == ()
-    assert records(batch(replay.service, replay.end)) == read(tp, 0, 8)
-
-
-@pytest.mark.parametrize("left", [0, 3])
-def test_available_now_ends_when_its_topic_was_recreated_shorter(members: Group, tp: TopicPartition, left: int) -> None:
-    service = members.service(subscribed(tp), fail_on_data_loss=False)
-    service.first_positions()
-    service.set_targets()
-    end = batch(service, StreamOffset(members.name))
-    members.kafka.recreate_topic(tp.topic)
-    members.kafka.produce(tp.topic, keyed(left))
-    members.clock.skip(2_000)
-    assert records(*batches(service, end)) == read(tp, 0, left)
-    assert members.state.stable == {tp: left}
-
-
-def test_aged_records_are_a_data_loss_by_default_and_skipped_on_request(members: Group, tp: TopicPartition) -> None:
-    members.service(subscribed(tp)).first_positions()
-    delete_records(members.kafka, tp, 2)
-    service = members.service(subscribed(tp))
-    with pytest.raises(DataLossError, match="records 0-1"):
-        service.next_offset(StreamOffset(members.name), UNLIMITED)
-    service.leave()
-    assert members.state.stable == {tp: 0}
-    assert records(run(members, subscribed(tp), fail_on_data_loss=False)) == read(tp, 2, 5)
-    assert "loss" in members.events
-
-
-@pytest.fixture
-def two(kafka: Kafka) -> tuple[TopicPartition, TopicPartition]:
-    """Topics that one pattern means, with five records each."""
-    first = kafka.create_topic("pattern")
-    second = kafka.create_topic(first)
-    for topic in (first, second):
-        kafka.produce(topic, keyed(5))
-    return TopicPartition(first, 0), TopicPartition(second, 0)
-
-
-def test_a_deleted_topic_of_a_pattern_is_a_data_loss_by_default(
-    members: Group, two: tuple[TopicPartition, TopicPartition]
-) -> None:
-    kept, deleted = two
-    service = members.service(Pattern(f"^{kept.topic}"))
-    service.first_positions()
-    end = batch(service, StreamOffset(members.name))
-    assert records(end) == read(kept, 0, 5) | read(deleted, 0, 5)
-    members.kafka.produce(deleted.topic, keyed(3))
-    members.kafka.delete_topic(deleted.topic)
-    members.clock.skip(2_000)
-    with pytest.raises(DataLossError, match=f"{deleted.topic}.*was deleted"):
-        service.next_offset(end, UNLIMITED)
-
-
-@pytest.mark.parametrize("available_now", [True, False])
-def test_a_deleted_topic_of_a_pattern_is_skipped_on_request(
-    members: Group, two: tuple[TopicPartition, TopicPartition], available_now: bool
-) -> None:
-    kept, deleted = two
-    service = members.service(Pattern(f"^{kept.topic}"), fail_on_data_loss=False)
-    service.first_positions()
-    members.kafka.produce(kept.topic, keyed(2))
-    if available_now:
-        service.set_targets()
-    end = service.next_offset(StreamOffset(members.name), Limits(max_offsets=4))
-    assert end is not None
-    service.authorize(end)
-    members.kafka.delete_topic(deleted.topic)
-    members.clock.skip(2_000)
-    later = list(batches(service, end))
-    assert {tp.topic for each in later for tp in each.lanes} == {kept.topic}
-    assert records(end, *later) >= read(kept, 0, 7)
-    assert members.state.stable[kept] == 7
-
-
-def test_a_checkpoint_beyond_the_log_goes_on_once_an_operator_has_reset_the_group(
-    members: Group, tp: TopicPartition, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    service = members.service(subscribed(tp))
-    service.first_positions()
-    end = batch(service, StreamOffset(members.name))
-    assert service.next_offset(end, UNLIMITED) is None
-    service.leave()
-    lanes = {tp: tuple(x._replace(offsets=(OffsetRange(x.position, 99),)) for x in end.lanes[tp])}
-    beyond = replace(end, lanes=lanes)
-    with pytest.raises(DataLossError, match="reset-offsets"):
-        members.service(subscribed(tp)).next_offset(beyond, UNLIMITED)
-    place = ("--redis", members.redis_url, "--bootstrap-server", members.kafka.bootstrap)
-    code, _, err = Run(monkeypatch, capsys)(
-        "reset-offsets", members.name, "--all-topics", "--to-earliest", "--execute", *place
-    )
-    assert code == 0, err
-    plan = members.service(subscribed(tp)).next_offset(beyond, UNLIMITED)
-    assert plan is not None
-    assert records(plan) == read(tp, 0, 5)
 
 
 def test_after_redis_was_emptied_log_ends_are_reported_again_though_no_record_came(

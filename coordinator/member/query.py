@@ -1,0 +1,92 @@
+"""The calls of Spark on one streaming query, with and without a group. Each call is a list of steps for `turns`.
+
+Runs in the stream reader's process, on its main thread. `hear` runs on the heartbeat thread too.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, ClassVar, cast
+
+from coordinator import ports
+from coordinator.clock import Clock
+from coordinator.cost.steering import Steering
+from coordinator.member.apply import World
+from coordinator.member.decision import NO_LIMITS, Call, Limits, Setup, Step
+from coordinator.member.inbox import Inbox
+from coordinator.member.state import NOTHING, Life, State
+from coordinator.member.turns import Turns
+from coordinator.offset_spec import OffsetSpec
+from coordinator.plan.packing import Task
+from coordinator.plan.planning import Cutting
+from coordinator.progress.stream_offset import StreamOffset
+from coordinator.replies import Joining
+from coordinator.settings import GroupSettings
+from coordinator.subscription import Subscription, TopicPartition
+from coordinator.telemetry import SliceCost
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """The steps of each call."""
+
+    first: tuple[Step, ...]
+    set_targets: tuple[Step, ...]
+    next_offset: tuple[Step, ...]
+    authorize: tuple[Step, ...]
+    tasks: tuple[Step, ...]
+
+
+class Query:
+    """One streaming query; see the module."""
+
+    steps: ClassVar[Steps]
+
+    def __init__(
+        self,
+        settings: GroupSettings,
+        subscription: Subscription,
+        starting: OffsetSpec,
+        cutting: Cutting,
+        *,
+        log: ports.Log,
+        clock: Clock,
+        store: ports.Store | None = None,
+        me: Joining | None = None,
+    ) -> None:
+        self.setup = Setup(settings, subscription, starting, cutting, me or Joining({}))
+        self._clock, self._inbox = clock, Inbox()
+        self.guesses = guesses = Steering(clock, cutting, self.setup.budget, concurrency=settings.concurrency)
+        world = World(settings, subscription, store, log, guesses, self._inbox, clock)
+        self._turns = Turns(State(Life(settings.tokens(8), f"m-{settings.tokens(4)}")), world, clock)
+
+    @property
+    def state(self) -> State:
+        """The state of this query."""
+        return self._turns.state
+
+    def set_targets(self) -> None:
+        """AvailableNow: this run ends where the log ends now."""
+        self._run(self.steps.set_targets)
+
+    def next_offset(self, start: StreamOffset, limits: Limits) -> StreamOffset | None:
+        """Commit `start`, then the offset of the next batch; None if there is nothing to do."""
+        return cast(StreamOffset | None, self._run(self.steps.next_offset, start, limits))
+
+    def authorize(self, end: StreamOffset) -> StreamOffset:
+        """The part of `end` that this query may read; asks Redis once for each offset."""
+        return cast(StreamOffset, self._run(self.steps.authorize, end))
+
+    def tasks(self, end: StreamOffset) -> tuple[Task, ...]:
+        """The tasks of the batch that ends at `end`, with the parts that this query may read."""
+        return cast(tuple[Task, ...], self._run(self.steps.tasks, end))
+
+    def hear(self, costs: Iterable[SliceCost]) -> None:
+        """Receive reports of executors on the batch under way."""
+        self._inbox.receive(costs)
+
+    def log_ends(self) -> dict[TopicPartition, int]:
+        """The log ends at the last look."""
+        return {tp: b.end for tp, b in self.state.log.bounds.items()}
+
+    def _run(self, steps: tuple[Step, ...], offset: StreamOffset = NOTHING, limits: Limits = NO_LIMITS) -> Any:
+        return self._turns.run(steps, Call(self.setup, offset, limits))

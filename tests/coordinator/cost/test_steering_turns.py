@@ -1,0 +1,49 @@
+"""Batches that teach the cost model nothing: trials of struck lanes, and those that waited for a trigger."""
+
+import pytest
+
+from coordinator.cost.overhead import FIRST_MS
+from coordinator.cost.quotas import Budget, Why
+from coordinator.cost.stalls import Stalls
+from coordinator.cost.steering import Steering
+from coordinator.key_hash import cuts
+from coordinator.plan.planning import Cutting, OwnedRange, OwnedRanges
+from coordinator.progress.stream_offset import Lane, StreamOffset
+from coordinator.ranges import OffsetRange
+from coordinator.telemetry import SliceCost
+from workload import SPARK_MS, TP, WorkClock, Workload
+
+STRUCK, SUSPECT = cuts(2)
+WORK: OwnedRanges = {TP: (OwnedRange(STRUCK, 0, "e.1", 1), OwnedRange(SUSPECT, 0, "e.1", 0))}
+TRIAL = StreamOffset("g", "m", lanes={TP: (Lane(STRUCK, "e.1", 0, (OffsetRange(0, 1),)),)})
+
+
+@pytest.fixture
+def steering() -> Steering:
+    """The half of the hashes that is not struck is a suspect of a stall, and has the next turn."""
+    made = Steering(WorkClock(), Cutting(2), Budget(10_000, 2))
+    made._model._stalls = Stalls().suspecting([(TP, SUSPECT)], 100.0, 3.0)
+    return made
+
+
+def test_a_trial_of_a_struck_lane_does_not_end_the_turn_of_a_suspect(steering: Steering) -> None:
+    before = steering._model._stalls
+    ((trial,),) = steering.pack(TRIAL, TRIAL, trial=True)
+    steering._clock.wait(60_000)
+    cost = SliceCost(TP, trial.hashes, trial.offsets, 1, 0, 0.0, 60_000.0, (), finished=True)
+    steering.learn(TRIAL, {trial: cost})
+    assert steering._model._stalls == before
+
+
+def test_a_trial_of_a_struck_lane_names_no_lane_a_suspect(steering: Steering) -> None:
+    steering.grant(WORK, {TP: 100}, (TP, STRUCK))
+    assert {q.why for q in steering.quotas} == {Why.CEILING}
+
+
+def test_the_time_that_batches_wait_for_a_trigger_is_not_overhead() -> None:
+    """Batches of very different size take as long as the trigger's interval."""
+    work = Workload({b"k%d" % i: 0.01 for i in range(100)}, slots=2, per_second=500, trigger_ms=4_000)
+    for batch in range(30):
+        work.backlog += 4_000 * (batch % 3)
+        work.run(1)
+    assert work.steering._model.overhead_ms <= max(FIRST_MS, SPARK_MS)

@@ -1,0 +1,43 @@
+"""The times of the first unread records of partitions, from a real log."""
+
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+
+from coordinator.kafka.log import KafkaLog
+from coordinator.ranges import OffsetRange
+from coordinator.subscription import TopicPartition
+from kafka_logs import delete_records, kafka_log
+from lane_leads import FIRST_MS, MINUTE, minutes
+from log_fixtures import emptied_marker_log, end
+from topics import Kafka, Record
+
+
+@pytest.fixture
+def log(kafka: Kafka) -> Iterator[KafkaLog]:
+    with closing(kafka_log(kafka.bootstrap)) as log:
+        yield log
+
+
+@pytest.fixture
+def tps(kafka: Kafka) -> tuple[TopicPartition, TopicPartition]:
+    return minutes(kafka)
+
+
+def test_what_is_gone_or_no_record_has_no_time(
+    kafka: Kafka, log: KafkaLog, tps: tuple[TopicPartition, TopicPartition]
+) -> None:
+    one, two = tps
+    delete_records(kafka, one, 5)
+    with kafka.open_transaction(two.topic, [Record(b"first", b"k", 1)]):
+        pass
+    found = log.first_times({one: OffsetRange(0, 10), two: OffsetRange(11, 12)})
+    assert found == {one: FIRST_MS + 5 * MINUTE}, "the marker at the end of a transaction is no record"
+
+
+def test_a_marker_that_the_cleaner_has_emptied_is_passed(kafka: Kafka) -> None:
+    topic = emptied_marker_log(kafka)
+    tp = TopicPartition(topic, 0)
+    with closing(kafka_log(kafka.bootstrap, {"isolation_level": "read_committed"})) as log:
+        assert log.first_times({tp: OffsetRange(0, end(kafka, topic))}).keys() == {tp}

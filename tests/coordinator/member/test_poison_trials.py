@@ -1,0 +1,136 @@
+"""Members of one group try a struck lane alone, park it, and read it once it is released."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+
+from command_runs import Run
+from coordinator.assignment.rebalance import union
+from coordinator.key_hash import cuts
+from coordinator.member.service import Service
+from coordinator.operations.top_view import limited_lanes
+from coordinator.plan.poison import Strike
+from coordinator.progress.stream_offset import StreamOffset
+from coordinator.ranges import OffsetRange
+from coordinator.redis.keys import GroupKeys
+from coordinator.reports import lane_lines
+from coordinator.subscription import TopicPartition
+from coordinator.telemetry import SliceCost
+from group_services import UNLIMITED, Group, batch, records, subscribed
+from streams import eventually
+
+ON_EACH_SERVER = True
+
+
+LOWER, UPPER = cuts(2)
+
+
+def hang(service: Service, end: StreamOffset) -> None:
+    """Its tasks begin every slice of a batch and end none; then nothing is heard of it any more."""
+    service.tasks(end)
+    service.hear(SliceCost.nothing(s) for s in end.slices)
+    service.heartbeat()
+
+
+def until_planned(service: Service, start: StreamOffset, wanted: Callable[[StreamOffset], bool]) -> StreamOffset:
+    """Batch after batch, until one is as wanted; the sink completes those before it."""
+    at = [start]
+
+    def there() -> bool:
+        end = service.next_offset(at[-1], UNLIMITED)
+        if end is not None and not wanted(end):
+            service.authorize(end)
+        at.extend([end] if end is not None else [])
+        return wanted(at[-1])
+
+    eventually(there, "such a batch")
+    return at[-1]
+
+
+def test_a_member_reports_its_begun_slices_again_until_redis_stores_them(members: Group, tp: TopicPartition) -> None:
+    one = members.service(subscribed(tp))
+    one.first_positions()
+    end = batch(one, StreamOffset(members.name))
+    keys = GroupKeys(members.name)
+    run_id = members.redis.hget(keys.meta, "run_id")
+    members.restart_redis()
+    one.tasks(end)
+    one.hear(SliceCost.nothing(s) for s in end.slices)
+    one.heartbeat()
+    assert not members.redis.exists(keys.working)
+    members.redis.hset(keys.meta, "run_id", str(run_id))
+    one.heartbeat()
+    assert members.redis.exists(keys.working)
+
+
+def test_available_now_reads_what_an_operator_has_just_released(members: Group, tp: TopicPartition) -> None:
+    parked = Strike(tp, LOWER, OffsetRange(0, 1), 2, parked=True)
+    members.redis.hset(GroupKeys(members.name).strikes, parked.field, parked.text)
+    one = members.service(subscribed(tp))
+    one.first_positions()
+    one.set_targets()
+    first = batch(one, StreamOffset(members.name))
+    assert members.store.poison.forgive([parked], "by hand") == 1
+    rest = one.next_offset(first, UNLIMITED)
+    assert rest is not None, "it has ended by what it saw parked before"
+    assert union(s.hashes for s in rest.slices) == (LOWER,)
+
+
+def test_a_record_that_never_ends_holds_up_each_member_once_and_is_parked(
+    members: Group, tp: TopicPartition, run: Run
+) -> None:
+    nothing = StreamOffset(members.name)
+    one, two, three = (members.service(subscribed(tp)) for _ in range(3))
+    one.first_positions()
+    whole = batch(one, nothing)
+    hung = whole.slices[0].hashes
+    one.tasks(whole)
+    one.hear([replace(SliceCost.nothing(s), finished=s.hashes != hung) for s in whole.slices])
+    one.heartbeat()
+
+    def tried(end: StreamOffset) -> bool:
+        return any(s.hashes.intersection(hung) for s in end.slices)
+
+    alone = until_planned(two, nothing, tried)
+    assert {s.hashes for s in alone.slices} == {hung}, "two takes over, and tries the struck lane alone"
+    assert two.trial, "its tasks are to tell of each record"
+    hang(two, alone)
+
+    def parked(end: StreamOffset) -> bool:
+        assert not tried(end), "three goes on without it"
+        return any(s.parked for s in members.store.poison.strikes())
+
+    last = until_planned(three, nothing, parked)
+    three.authorize(last)
+    (strike,) = members.store.poison.strikes()
+    assert (strike.tp, strike.offset) == (tp, 0)
+    assert members.state.stable[tp] == 0
+    assert [e for e in members.events if e in ("strike", "parked", "release")] == ["strike", "parked"]
+    members.clock.skip(1_000)
+    last = three.next_offset(last, UNLIMITED) or last
+    three.authorize(last)
+    seen = limited_lanes(members.state)
+    assert [(x.hashes, x.position, x.why, member) for member, x in seen] == [(hung, 0, lane_lines.PARKED, three.member)]
+    assert three.lanes.parked == 1
+
+    redis_of = ("--redis", members.redis_url)
+    (shown,) = json.loads(run("parked", members.name, "--json", *redis_of)[1])
+    assert (shown["topic"], shown["partition"], shown["offset"], shown["parked"]) == (*tp, 0, True)
+    assert run("release", members.name, tp.topic, str(tp.partition), "--reason", "mended", *redis_of)[0] == 0
+    assert json.loads(run("parked", members.name, "--json", *redis_of)[1]) == []
+    members.clock.skip(1_000)
+    released = until_planned(three, last, tried)
+    assert records(released) == {(tp.topic, offset) for offset in range(5)}, "what was released is read"
+
+
+def test_the_life_after_a_replay_without_a_parked_lane_does_not_take_that_for_read(
+    members: Group, tp: TopicPartition
+) -> None:
+    one, two, three = (members.service(subscribed(tp)) for _ in range(3))
+    one.first_positions()
+    whole = batch(one, StreamOffset(members.name))
+    hung = whole.slices[0].hashes
+    members.redis.hset(GroupKeys(members.name).strikes, f"{tp.topic} 0 {hung}", "parked 2 0-5 1 m-1")
+    assert hung not in {s.hashes for s in two.authorize(whole).slices}
+    three.next_offset(whole, UNLIMITED)
+    assert members.state.stable[tp] == 0, "two was killed once the sink had the batch; three knows the checkpoint only"

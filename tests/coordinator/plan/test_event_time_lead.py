@@ -1,0 +1,47 @@
+"""No lane reads records that are more than `max.lane.lead` ahead of the oldest unread one (rule: lane-lead)."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coordinator.plan.event_time_lead import unread, within_lead
+from coordinator.ranges import OffsetRange
+from coordinator.subscription import TopicPartition
+from lane_leads import lanes, reads
+
+A, B = TopicPartition("t", 0), TopicPartition("t", 1)
+
+
+@pytest.mark.parametrize(
+    ("positions", "later", "expected"),
+    [
+        pytest.param((10, 40), 60, [60, 60], id="both read up to the first record that is too late"),
+        pytest.param((10, 70), 60, [60, 70], id="a lane that is beyond it waits"),
+        pytest.param((10, 70), 100, [100, 100], id="no record is too late"),
+        pytest.param((10, 70), 3, [11, 70], id="times jump back: the lane furthest behind reads one offset"),
+        pytest.param((100, 70), 80, [100, 80], id="a lane with nothing to read holds nobody up"),
+    ],
+)
+def test_how_far_two_lanes_read(positions: tuple[int, ...], later: int, expected: list[int]) -> None:
+    work, ends = {A: lanes(*positions)}, {A: 100}
+    assert reads(within_lead(work, {A: later}, unread(work, ends)), ends) == {A: expected}
+
+
+def test_a_lane_that_may_not_read_does_not_hold_up_others() -> None:
+    parked, other = lanes(10, 40)
+    work = {A: (parked._replace(ceiling=10), other), B: lanes(100)}
+    assert unread(work, {A: 100, B: 100}) == {A: OffsetRange(40, 100)}
+
+
+@given(st.lists(st.integers(0, 50), min_size=1, max_size=4), st.lists(st.integers(0, 30), min_size=50, max_size=50))
+def test_no_lane_reads_what_is_too_late_and_somebody_always_reads(positions: list[int], times: list[int]) -> None:
+    work, ends, lead = {A: lanes(*positions)}, {A: len(times)}, 5
+    stretches = unread(work, ends)
+    if not stretches:
+        return
+    oldest = times[stretches[A].start]
+    later = next((o for o, t in enumerate(times) if t > oldest + lead), len(times))
+    until = reads(within_lead(work, {A: later}, stretches), ends)[A]
+    read = [range(p, u) for p, u in zip(positions, until, strict=True)]
+    assert any(read)
+    assert all(times[o] <= oldest + lead for offsets in read for o in offsets if o != stretches[A].start)

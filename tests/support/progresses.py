@@ -1,0 +1,31 @@
+"""A `Progress` as a model of what scripts write: additions one by one, in the fewest segments."""
+
+from coordinator.progress.segments import Progress, Rectangle, Segment
+from coordinator.ranges import WHOLE, HashRange
+
+
+def starting_at(position: int, hashes: HashRange = WHOLE) -> Progress:
+    """One segment over `hashes`, done up to `position`."""
+    return Progress((Segment(hashes, position),))
+
+
+def added(progress: Progress, done: Rectangle) -> Progress:
+    """The progress with everything in `done` done as well."""
+    return progress.add_all({done.hashes: (done.offsets,)})
+
+
+def coalesced(progress: Progress) -> Progress:
+    """The same state in the fewest segments."""
+    merged = list[Segment]()
+    for s in progress.segments:
+        last = merged[-1] if merged else None
+        if last and last.hashes.hi + 1 == s.hashes.lo and (last.position, last.ics) == (s.position, s.ics):
+            merged[-1] = last.within(HashRange(last.hashes.lo, s.hashes.hi))
+        else:
+            merged.append(s)
+    return Progress(tuple(merged))
+
+
+def positions_text(progress: Progress) -> dict[str, str]:
+    """The positions in the form of Redis: `lo-hi` -> next offset to read."""
+    return {str(s.hashes): str(s.position) for s in progress.segments}
