@@ -1,13 +1,34 @@
-"""The edges the coordinator needs, as protocols: the log (Kafka), the store (Redis), the clock."""
+"""The edges the coordinator needs, as protocols: the log (Kafka), and the store (Redis) in four parts.
 
-from collections.abc import Iterable, Mapping
+    Members     who is in the group, and which ranges are assigned to whom
+    Positions   positions, and the lane epochs that guard them
+    Poison      slices under way, and strikes of those that a lost member left
+    Reports     what people see; nothing is decided by it (rule: reports-decide-nothing)
+
+Every verb of the store may raise a `verdicts.Verdict`. An error of Redis itself is a `StoreError`, and an unreadable
+value in Redis a `StateFormatError`. An `Answer` also means that the caller's lease was renewed.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
+from coordinator.assignment.assignment_text import Ranges
+from coordinator.assignment.policies import Policy
+from coordinator.assignors.assignor import Assignment, Subscriber
 from coordinator.offset_spec import OffsetSpec
-from coordinator.ranges import OffsetRange
+from coordinator.plan.poison import Strike
+from coordinator.progress.growth import Growth, Segments
+from coordinator.progress.ownership import Facts, Ownership
+from coordinator.progress.stream_offset import StreamOffset
+from coordinator.ranges import HashRange, OffsetRange
+from coordinator.replies import Acquired, Answer, Caller, Joining, Look, Moved, Status
+from coordinator.reports.lane_lines import BatchLine, LaneLine
 from coordinator.subscription import Bounds, Subscription, Topic, TopicPartition
 
 Offsets = Mapping[TopicPartition, int]
+Heirs = Mapping[TopicPartition, Sequence[tuple[HashRange, str]]]
+"""Parts of ranges, each with the member that it is assigned to."""
 
 
 class Log(Protocol):
@@ -52,3 +73,174 @@ class Log(Protocol):
 
     def close(self) -> None:
         """Drop the connections."""
+
+
+class Members(Protocol):
+    """The members of one group."""
+
+    def join(self, caller: Caller, joined_nonce: str, joining: Joining) -> Answer[dict[TopicPartition, int]]:
+        """Join with this incarnation. The answer is the targets, raised to those of the other members.
+
+        Raises `Busy` while another member of the same application, or of the same query, lives.
+        """
+
+    def heartbeat(self, caller: Caller) -> Answer[None]:
+        """Renew the lease. Push the expiry of all keys of the group, including topics of other members."""
+
+    def look(self, caller: Caller) -> Answer[Look]:
+        """The ranges that the member should own, and whether an assignment is due."""
+
+    def subscribers(self, members: Sequence[str]) -> tuple[Subscriber, ...]:
+        """The fields of these members that an assignor may read. Members that have left are missing."""
+
+    def assignment(self) -> Assignment:
+        """The assignment in force."""
+
+    def heirs(self, ranges: Ranges) -> Heirs:
+        """The parts of `ranges` that are assigned to other members. Partitions without such parts are missing."""
+
+    def partition_counts(self) -> Mapping[str, int]:
+        """The group's topics with their partition counts."""
+
+    def policy(self) -> Policy:
+        """The policies in force; the defaults if none is set."""
+
+    def assign(
+        self, caller: Caller, occasion: str, protocol: str, assignment: Assignment, failure: str = ""
+    ) -> Answer[int]:
+        """Record an assignment. The answer is its generation, or 0 if its occasion has passed.
+
+        `failure` is the error of this protocol's assignor, if another one made the assignment.
+        """
+
+    def release(self, caller: Caller, ranges: Heirs) -> Answer[int]:
+        """Release ranges, each to its assigned member. The answer is the number of released ranges."""
+
+    def leave(self, caller: Caller, unconfirmed: Ranges) -> int:
+        """Free every range without an unconfirmed slice. The answer is the number of ranges kept."""
+
+    def finish(self, caller: Caller, targets: Offsets) -> Answer[bool]:
+        """AvailableNow: whether every hash of every partition is at its target, or parked at its position."""
+
+
+class Positions(Protocol):
+    """The positions of one group."""
+
+    def now_ms(self) -> int:
+        """Redis TIME in ms."""
+
+    def status(self) -> Status:
+        """Identity and topics of the group. Raises `Absent` if Redis holds nothing of it."""
+
+    def create(
+        self, nonce: str, topics: Mapping[str, Topic], positions: Offsets, *, grace_ms: int | None = None
+    ) -> int:
+        """Write first positions where there are none; how many. With a `nonce`, create the group if it is absent.
+
+        A topic with more partitions than recorded has grown. The growth is recorded with its grace. With a grace of
+        None it is not recorded: the caller reads given partitions, and does not see a topic grow.
+        """
+
+    def acquire(self, caller: Caller, wanted: Ranges) -> Answer[Acquired]:
+        """Acquire the free or takeable parts of `wanted`. The answer is all owned ranges with their positions.
+
+        Raises `Lost` if a wanted partition has no positions: `create` has written them at this nonce.
+        """
+
+    def authorize(self, caller: Caller, end: StreamOffset) -> Answer[Ownership]:
+        """The parts of the lanes of `end` that the member still owns (rule: authorize-every-batch)."""
+
+    def commit(self, caller: Caller, offset: StreamOffset, facts: Facts, digest: str = "") -> Answer[Moved]:
+        """Move positions through the fence. With a digest, only if this member authorised that batch."""
+
+    def claim(self, offset: StreamOffset, facts: Facts) -> None:
+        """Assert positions without the fence (rule: assert-beginnings).
+
+        Facts of an older reset epoch or of another topic id are ignored.
+        """
+
+    def recreate(self, topics: Mapping[str, Topic], positions: Offsets) -> None:
+        """Write new positions for partitions whose log was replaced or cut. Every lane epoch on them is void."""
+
+    def recover(
+        self,
+        caller: Caller,
+        nonce: str,
+        why: str,
+        reset: int,
+        topics: Mapping[str, Topic],
+        proven: Mapping[TopicPartition, int | None],
+        growths: Sequence[Growth] = (),
+    ) -> None:
+        """Recover from a loss of state, at `nonce` (rule: recover-by-proof). Does nothing if that was done already.
+
+        `proven` are positions of the reset epoch `reset`. If it is newer than the one in Redis, positions in Redis
+        prove nothing. `growths` are recorded if Redis has none of that name. Raises `StateLostError` if a partition
+        has no position, in Redis or in `proven`.
+        """
+
+    def reset_epoch(self) -> int:
+        """The reset epoch in Redis, also before a recovery; 0 if Redis holds nothing."""
+
+    def stable(self, topics: Sequence[str]) -> Offsets:
+        """The stable offset of every partition of `topics`."""
+
+    def extents(self, topics: Sequence[str]) -> Mapping[TopicPartition, str]:
+        """How far the logs of `topics` reached under which leader epoch, as `Extent` texts."""
+
+    def report_ends(self, ends: Offsets, extents: Mapping[TopicPartition, str]) -> None:
+        """Write the log ends, for people and for commits, and `extents`, which are `Extent` texts."""
+
+    def positions(self, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, Segments]:
+        """The positions of all hashes of those `partitions` that have positions, whoever owns them."""
+
+    def growths(self) -> tuple[Growth, ...]:
+        """Every recorded growth; none if there is no group."""
+
+    def grow(self, growths: Sequence[Growth]) -> None:
+        """Record growths that are missing, and ends of growths that have none."""
+
+
+class Poison(Protocol):
+    """The calls that keep a hung record from stopping the group member by member."""
+
+    def at_work(self) -> frozenset[str]:
+        """The members that have written slices."""
+
+    def working(self, caller: Caller, text: str) -> Answer[None]:
+        """Write the slices that are begun and not ended, as `poison.working_text` has them; empty after a batch."""
+
+    def strike(self, member: str) -> None:
+        """Strike the slices of `member` if its lease or its longest batch is over. Any member may call this."""
+
+    def strikes(self) -> tuple[Strike, ...]:
+        """Every strike in force."""
+
+    def forgive(self, strikes: Sequence[Strike], why: str = "") -> int:
+        """Remove strikes; `why` is the reason of an operator. The answer is their number."""
+
+    def abandon(self, caller: Caller, ranges: Ownership) -> Answer[None]:
+        """Free ranges at their lane epochs: a batch that leaves them out can never commit them."""
+
+
+class Reports(Protocol):
+    """What a group shows to people and programs."""
+
+    def event(self, kind: str, why: str, member: str = "", ranges: Ranges | None = None) -> None:
+        """Add an event to the events stream."""
+
+    def batch(self, line: BatchLine) -> None:
+        """Add a batch to the group's history."""
+
+    def lanes(self, caller: Caller, lines: Sequence[LaneLine], slow_percent: int) -> Answer[None]:
+        """Replace the member's lane lines. Also write which percentage of its slots slow lanes take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Store:
+    """The state of one group. Safe for two threads (the reader's and its heartbeat)."""
+
+    members: Members
+    positions: Positions
+    poison: Poison
+    reports: Reports

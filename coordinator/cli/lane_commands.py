@@ -67,7 +67,7 @@ def parked(group: Group, redis: Redis, as_json: Json = False) -> None:
     """Show key ranges over which members died or hung: tried alone after one strike, parked after two."""
     with connected(redis) as client:
         read_group(client, group)  # fails for an unknown group, not for one without strikes
-        strikes = OperatorVerbs.of_group(client, group).strikes()
+        strikes = OperatorVerbs.of_group(client, group).poison.strikes()
     if as_json:
         print_json([s.shown for s in strikes])
     else:
@@ -105,7 +105,7 @@ def release(
     wanted = None if hashes is None else _range(hashes)
     with connected(redis) as client:
         read_group(client, group)
-        store = OperatorVerbs.of_group(client, group)
+        store = OperatorVerbs.of_group(client, group).poison
         found = chosen(store.strikes(), tp, wanted)
         if not found:
             raise UnknownStrikeError(f"group {group!r} has no strike {_place(tp, wanted)}")

@@ -59,7 +59,7 @@ def policy(
     Members apply a change within seconds, without a restart.
     """
     with connected(redis) as client:
-        store = OperatorVerbs.of_group(client, group)
+        store = OperatorVerbs.of_group(client, group).policies
         wanted = dict(map(_change, changes or ()))
         found = store.set_policy(wanted) if wanted else store.policy()
         strange = not_there(wanted, group, store.topics()) if wanted else ()

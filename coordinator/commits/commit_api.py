@@ -31,9 +31,10 @@ from coordinator.errors import (
 from coordinator.progress.ownership import Owned, Ownership
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import HashRange, OffsetRange, Offsets, union
-from coordinator.redis.calls import Caller
+from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.client import RedisClient
 from coordinator.redis.commits import CommitVerbs, Outcome, Standing, Turn
+from coordinator.replies import Caller
 from coordinator.settings import MAX_INDIVIDUAL_COMMITS, MAX_RANGES, GroupSettings
 from coordinator.subscription import TopicPartition
 
@@ -91,7 +92,7 @@ class CommitApi(AbstractContextManager["CommitApi"]):
         cls, redis_url: str, group: str, member: str, standing: Callable[[CommitVerbs, Caller], Standing]
     ) -> Self:
         client = RedisClient(redis_url, TIMEOUT_S)
-        verbs = CommitVerbs.of(client, GroupSettings(group))
+        verbs = CommitVerbs(ScriptCalls.of(client, GroupSettings(group)))
         with ExitStack() as opened:
             opened.callback(client.close)
             caller, fields = verbs.member(member)

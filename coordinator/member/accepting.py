@@ -9,6 +9,7 @@ from dataclasses import replace
 
 from coordinator.errors import CheckpointMismatchError
 from coordinator.member.decision import Call, Decision, Seen
+from coordinator.member.kinds import Request
 from coordinator.member.log_view import partitions_are_given, topics_again
 from coordinator.member.requests import Log, ReadHighWatermarks, ReadResetEpoch
 from coordinator.member.state import State
@@ -33,7 +34,7 @@ def accept(state: State, seen: Seen, call: Call) -> Decision:
     return Decision(replace(state, life=life), warnings)
 
 
-def _unknown_topics(state: State, call: Call) -> Iterator[Log]:
+def _unknown_topics(state: State, call: Call) -> Iterator[Request[bool]]:
     settings = call.setup.settings
     unknown = sorted({tp.topic for tp in call.offset.lanes} - state.log.topics.keys())
     if not unknown:
@@ -51,7 +52,7 @@ def _unknown_topics(state: State, call: Call) -> Iterator[Log]:
 
 def within_logs(
     state: State, offset: StreamOffset, seen: Seen, call: Call
-) -> tuple[State, StreamOffset, tuple[Log, ...]]:
+) -> tuple[State, StreamOffset, tuple[Request[bool], ...]]:
     """The offset without partitions whose log ends before it, and a warning for each of them.
 
     Reads Kafka only if the last look does not show that the logs reach so far.

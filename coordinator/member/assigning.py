@@ -17,6 +17,7 @@ from coordinator.assignment.spare import spared
 from coordinator.assignors.assignor import Assignor, Subscriber
 from coordinator.errors import InconsistentGroupProtocolError
 from coordinator.member.decision import Call, Seen
+from coordinator.member.kinds import Request
 from coordinator.member.requests import (
     Assign,
     Compute,
@@ -27,10 +28,9 @@ from coordinator.member.requests import (
     ReadPartitionCounts,
     ReadPolicy,
     ReadSubscribers,
-    Request,
 )
 from coordinator.member.state import State
-from coordinator.redis.membership import Look
+from coordinator.replies import Look
 
 Effects = tuple[Request[Any], ...]
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from coordinator.member.batch import Batch
 from coordinator.member.decision import Call, Decision, Return, Seen
+from coordinator.member.kinds import Request
 from coordinator.member.log_view import recreated
 from coordinator.member.requests import Authorize, Log, Pack
 from coordinator.member.state import State
@@ -36,7 +37,7 @@ def authorize(state: State, seen: Seen, call: Call) -> Decision:
     return Decision(replace(state, batch=replace(batch, granted=granted), owning=owning))
 
 
-def readable(state: State, call: Call) -> tuple[StreamOffset, tuple[Log, ...]]:
+def readable(state: State, call: Call) -> tuple[StreamOffset, tuple[Request[bool], ...]]:
     """The part of the batch to read, and a warning if parts are left out."""
     end, batch, settings = call.offset, batch_of(state, call), call.setup.settings
     part = narrowed(end, batch.readable or {})
@@ -57,6 +58,6 @@ def return_tasks(state: State, seen: Seen, call: Call) -> Decision:
     """The same, packed into tasks, which begin now; a repeated call has the same tasks."""
     batch = batch_of(state, call)
     part, warnings = readable(state, call)
-    tasks = seen.of(Pack(batch.end, part, batch.trial))
+    tasks = seen.of(Pack(batch.end, part, trial=batch.trial))
     began_ms = seen.now_ms if batch.began_ms is None else batch.began_ms
     return Decision(replace(state, batch=replace(batch, began_ms=began_ms)), warnings, Return(tasks))

@@ -17,12 +17,13 @@ from coordinator.assignment.rebalance import union
 from coordinator.errors import SinkSkippedBatchError
 from coordinator.member.accepting import within_logs
 from coordinator.member.decision import Call, Decision, Fail, Seen
-from coordinator.member.requests import Claim, Commit, Event, Learn, Request, ShowBatch
+from coordinator.member.kinds import Request
+from coordinator.member.requests import Claim, Commit, Event, Learn, ShowBatch
 from coordinator.member.state import Commits, CommitUnderWay, Losses, Owning, State
 from coordinator.progress.ownership import Facts, completed, facts_within, lane_ranges, narrowed
 from coordinator.progress.segments import Progress, Segment
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.redis.store import Acquired, Moved
+from coordinator.replies import Acquired, Moved
 from coordinator.reports.lane_report import batch_line
 
 
@@ -62,22 +63,21 @@ def commit(state: State, seen: Seen, call: Call) -> Decision:
     under_way = state.commits.under_way
     if under_way is None:
         return Decision(state)
-    request = under_way.request
-    moved = seen.of(request)
+    moved = seen.of(under_way.request)
     if moved.unread:
         return _unread(state)
     if under_way.witnessed is not None and (assertions := facts_within(state.evidence.facts, moved.refused)):
-        seen.of(Claim(request.offset, assertions))
-    owning = _moved(state.owning, request, moved)
+        seen.of(Claim(under_way.offset, assertions))
+    owning = _moved(state.owning, under_way, moved)
     state = replace(
         state,
         commits=Commits(None, under_way.start),
         owning=owning,
-        losses=_completed(state.losses, request.offset, moved.refused),
+        losses=_completed(state.losses, under_way.offset, moved.refused),
         mirrored=replace(state.mirrored, behind=True),
         turn=replace(state.turn, fresh=not owning.stale),
     )
-    return Decision(_done(state, under_way.start, request.offset), tuple(_fence_event(moved)))
+    return Decision(_done(state, under_way.start, under_way.offset), tuple(_fence_event(moved)))
 
 
 def _done(state: State, start: StreamOffset, mine: StreamOffset) -> State:
@@ -111,12 +111,12 @@ def _fence_event(moved: Moved) -> Iterator[Request[Any]]:
         yield Event("fence", "a commit for ranges that the member does not own at that lane epoch", ranges)
 
 
-def _moved(owning: Owning, request: Commit, moved: Moved) -> Owning:
+def _moved(owning: Owning, committed: CommitUnderWay, moved: Moved) -> Owning:
     """The owned ranges after the commit. Their positions are known if the batch had all of them."""
-    if not (moved.exactly and _is_all_of(owning.acquired, request.offset)):
+    if not (moved.exactly and _is_all_of(owning.acquired, committed.offset)):
         return replace(owning, stale=True)
     progress = {
-        tp: Progress(tuple(Segment(f.hashes, f.position) for f in of_tp)) for tp, of_tp in request.facts.items()
+        tp: Progress(tuple(Segment(f.hashes, f.position) for f in of_tp)) for tp, of_tp in committed.facts.items()
     }
     held = owning.acquired
     acquired = replace(held, progress={**held.progress, **progress}, whole={**held.whole, **progress})

@@ -14,12 +14,12 @@ from typing import Any, TypeVar, cast
 
 from coordinator.cost.quotas import Budget
 from coordinator.errors import CoopKafkaError
-from coordinator.member.requests import Request
+from coordinator.member.kinds import Request
 from coordinator.member.state import NOTHING, State
 from coordinator.offset_spec import OffsetSpec
 from coordinator.plan.planning import Cutting
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.redis.membership import Joining
+from coordinator.replies import Joining
 from coordinator.settings import GroupSettings
 from coordinator.subscription import Subscription
 
@@ -82,7 +82,7 @@ class Seen:
     def of(self, request: Request[T]) -> T:
         """The answer to a request; raises `NotSeen` if it has none yet."""
         for asked, answer in self.answers:
-            if type(asked) is type(request) and asked == request:
+            if asked == request:
                 return cast(T, answer)
         raise NotSeen(request)
 

@@ -8,6 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from coordinator.member.decision import Call, Decision, LookAgain, Return, Seen
+from coordinator.member.kinds import Request
 from coordinator.member.log_view import partitions_are_given
 from coordinator.member.mirroring import mirror
 from coordinator.member.requests import CreatePositions, Log, ReadGroupOffsets, ReadStable, ReadStatus, ResolveOffsets
@@ -15,7 +16,7 @@ from coordinator.member.state import State
 from coordinator.offset_spec import Earliest, within
 from coordinator.progress import mirror as mirroring
 from coordinator.quoting import VALUE, bounded
-from coordinator.redis.store import Status
+from coordinator.replies import Status
 from coordinator.subscription import TopicPartition
 from coordinator.verdicts import Absent, Lost
 
@@ -50,7 +51,7 @@ def _loss(status: Status | None, offsets: mirroring.GroupOffsets) -> Lost | None
     return None
 
 
-def _unused_start(topics: Collection[str], state: State, call: Call) -> tuple[Log, ...]:
+def _unused_start(topics: Collection[str], state: State, call: Call) -> tuple[Request[bool], ...]:
     """One log line if the starting option has no effect, because the group has positions."""
     settings, held = call.setup.settings, sorted(set(topics) & state.log.topics.keys())
     if state.shown.start_used or settings.starting_option is None or not held:
@@ -88,7 +89,7 @@ def place(state: State, seen: Seen, call: Call) -> State:
     return replace(state, owning=replace(owning, placed=placed | frozenset(new), placed_at=nonce))
 
 
-def creation(state: State, positions: Positions, call: Call, *, create: bool = False) -> CreatePositions:
+def creation(state: State, positions: Positions, call: Call, *, create: bool = False) -> Request[int]:
     """Set positions if absent; a late call must not create the group after a loss (rule: create-once)."""
     grace_ms = None if partitions_are_given(call.setup.subscription) else call.setup.settings.growth_grace_ms
-    return CreatePositions(state.log.topics, positions, grace_ms, create)
+    return CreatePositions(state.log.topics, positions, grace_ms, create=create)

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
 from coordinator.errors import RedisUnavailableError
+from coordinator.member.kinds import Request
 from coordinator.member.requests import Log
 from coordinator.member.state import State
 from coordinator.plan.poison import working_text
@@ -35,7 +36,7 @@ def working_news(pulse: Pulse, state: State, slices: Iterable[Slice]) -> tuple[s
 
 def outage_line(
     pulse: Pulse, error: RedisUnavailableError, what: str, now_ms: int, settings: GroupSettings
-) -> tuple[Pulse, Log | None]:
+) -> tuple[Pulse, Request[bool] | None]:
     """The log line of an outage: at once, then every 20 s."""
     since, logged = pulse.away or (now_ms, now_ms - SAY_AGAIN_MS)
     if now_ms - logged < SAY_AGAIN_MS:
@@ -45,7 +46,7 @@ def outage_line(
     return replace(pulse, away=(since, now_ms)), line
 
 
-def long_batch(pulse: Pulse, state: State, now_ms: int, settings: GroupSettings) -> tuple[Pulse, Log | None]:
+def long_batch(pulse: Pulse, state: State, now_ms: int, settings: GroupSettings) -> tuple[Pulse, Request[bool] | None]:
     """The log line of a batch that takes too long, once: if it hangs, no other thread can report it."""
     batch = state.batch
     began = batch.began_ms if batch and batch.under_way else None

@@ -21,9 +21,10 @@ from coordinator.assignment.protocols import Protocol
 from coordinator.assignment.spare import SLOW_PERCENT
 from coordinator.errors import FencedMemberError, GroupBusyError, RedisUnavailableError
 from coordinator.member.decision import Call, Decision, Fail, LookAgain, Seen
-from coordinator.member.requests import Claim, Event, Join, Log, ReadMetadata, Request
+from coordinator.member.kinds import Request
+from coordinator.member.requests import Claim, Event, Join, Log, ReadMetadata
 from coordinator.member.state import State
-from coordinator.redis.membership import Joining
+from coordinator.replies import Joining
 
 RETRY_MS = 200
 FIRST_CONTACT_MS = 5_000

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from coordinator.member.decision import Call, Decision, LookAgain, Seen
+from coordinator.member.kinds import Request
 from coordinator.member.log_view import with_epoch_ends
 from coordinator.member.mirroring import mirror
 from coordinator.member.requests import (
@@ -21,7 +22,6 @@ from coordinator.member.requests import (
     ReadStable,
     Recreate,
     ReportEnds,
-    Request,
 )
 from coordinator.member.state import Losses, State
 from coordinator.progress import data_loss
@@ -30,7 +30,7 @@ from coordinator.progress.leader_epochs import Extent, extents_of, leader_epochs
 from coordinator.progress.ownership import Fact
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import WHOLE
-from coordinator.redis.store import Acquired
+from coordinator.replies import Acquired
 from coordinator.subscription import Bounds, TopicPartition
 
 RETRY_MS = 200

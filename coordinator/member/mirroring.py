@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from coordinator.member.decision import Call, Decision, Seen
+from coordinator.member.kinds import Request
 from coordinator.member.requests import Mirror
 from coordinator.member.state import State
 
@@ -25,6 +26,6 @@ def mirror(state: State, seen: Seen) -> State:
     return state if allowed is None else replace(state, mirrored=replace(state.mirrored, allowed=allowed, behind=False))
 
 
-def mirror_request(state: State) -> Mirror | None:
+def mirror_request(state: State) -> Request[bool | None] | None:
     """The request of an update; None where plain consumers live in Kafka's own group."""
     return Mirror(state.log.partitions, tuple(state.log.topics)) if state.mirrored.allowed else None

@@ -9,11 +9,14 @@ The events stream is written by the scripts themselves, with the same words.
 
 from coordinator.assignment.assignment_text import Ranges
 from coordinator.assignment.rebalance import difference, owned_ranges, union
+from coordinator.member.kinds import Request
 from coordinator.member.requests import Notify
 from coordinator.progress.ownership import Ownership, not_owned
 
 
-def notified(before: Ownership, now: Ownership, released: Ranges | None = None) -> tuple[tuple[Notify, ...], Ownership]:
+def notified(
+    before: Ownership, now: Ownership, released: Ranges | None = None
+) -> tuple[tuple[Request[bool], ...], Ownership]:
     """The notice of a change, if there is one, and the ranges that the listener then knows."""
     if now == before:
         return (), before
@@ -23,7 +26,7 @@ def notified(before: Ownership, now: Ownership, released: Ranges | None = None) 
     return (notice,) if gone or gained else (), now
 
 
-def left(before: Ownership, kept: Ranges) -> tuple[Notify, ...]:
+def left(before: Ownership, kept: Ranges) -> tuple[Request[bool], ...]:
     """The notice of a leave. It releases all but `kept`, which may be half written."""
     return notified(before, {}, difference(owned_ranges(before), kept))[0]
 

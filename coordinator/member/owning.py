@@ -15,11 +15,12 @@ from coordinator.assignment.rebalance import difference, owned_ranges
 from coordinator.member.assigning import look_at_group
 from coordinator.member.decision import Call, Decision, LookAgain, Seen
 from coordinator.member.first_positions import place
+from coordinator.member.kinds import Request
 from coordinator.member.log_view import topics_again
 from coordinator.member.ownership_events import notified
 from coordinator.member.requests import Acquire, ReadHeirs, RecordGrowths, Release
 from coordinator.member.state import State
-from coordinator.redis.membership import Look
+from coordinator.replies import Acquired, Look
 
 
 def report_topics(state: State, seen: Seen, call: Call) -> Decision:
@@ -61,11 +62,9 @@ def _acquired(state: State, wanted: Ranges, as_of: tuple[str, int], seen: Seen) 
     return Decision(replace(state, owning=owning, turn=replace(state.turn, fresh=True, acquired=True)), notices)
 
 
-def _request(state: State, wanted: Ranges, *, again: bool = False) -> Acquire:
+def _request(state: State, wanted: Ranges, *, again: bool = False) -> Request[Acquired]:
     """A request that names all partitions: the answer is all that the member owns."""
-    owning, partitions = state.owning, state.log.partitions
-    placed = owning.placed_at == state.life.nonce and owning.placed.issuperset(partitions)
-    return Acquire({tp: wanted.get(tp, ()) for tp in partitions}, placed, again)
+    return Acquire({tp: wanted.get(tp, ()) for tp in state.log.partitions}, again=again)
 
 
 def _catch_up(state: State, mine: Ranges, seen: Seen, call: Call) -> State:

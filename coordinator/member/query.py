@@ -19,8 +19,7 @@ from coordinator.offset_spec import OffsetSpec
 from coordinator.plan.packing import Task
 from coordinator.plan.planning import Cutting
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.redis.membership import Joining
-from coordinator.redis.store import RedisStore
+from coordinator.replies import Joining
 from coordinator.settings import GroupSettings
 from coordinator.subscription import Subscription, TopicPartition
 from coordinator.telemetry import SliceCost
@@ -51,7 +50,7 @@ class Query:
         *,
         log: ports.Log,
         clock: Clock,
-        store: RedisStore | None = None,
+        store: ports.Store | None = None,
         me: Joining | None = None,
     ) -> None:
         self.setup = Setup(settings, subscription, starting, cutting, me or Joining({}))

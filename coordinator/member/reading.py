@@ -55,7 +55,7 @@ def _granted(state: State, work: OwnedRanges, ends: Offsets, seen: Seen, call: C
     before = state.reading
     owned, struck = owned_ranges(state.owning.acquired.ownership), struck_ranges(state.strikes.strikes)
     back = (*_lanes(difference(owned, before.owned)), *_lanes(difference(before.struck, struck)))
-    granted = seen.of(Grant(work, ends, before.trial_lane, call.limits.everything, back))
+    granted = seen.of(Grant(work, ends, before.trial_lane, everything=call.limits.everything, anew=back))
     return replace(
         before, work=granted.work, quotas=granted.quotas, cutting=granted.cutting, owned=owned, struck=struck
     )

@@ -37,8 +37,9 @@ from coordinator.member import (
     reporting,
 )
 from coordinator.member.decision import Call, Decision, Return, Seen, Step
+from coordinator.member.kinds import Request
 from coordinator.member.query import Query, Steps
-from coordinator.member.requests import CheckServer, Heartbeat, Leave, Log, ReadPolicy, ReportWorking, Request
+from coordinator.member.requests import CheckServer, Heartbeat, Leave, ReadPolicy, ReportWorking
 from coordinator.member.state import State
 from coordinator.reports.lane_lines import LanesTold
 from coordinator.verdicts import Verdict
@@ -171,7 +172,7 @@ class Service(Query):
         self._pulse = replace(self._pulse, away=None)
         return True
 
-    def _show(self, line: Log | None) -> None:
+    def _show(self, line: Request[bool] | None) -> None:
         if line:
             self._turns.once(line)
 

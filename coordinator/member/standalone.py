@@ -21,7 +21,7 @@ from coordinator.progress.leader_epochs import leader_epochs
 from coordinator.progress.ownership import Owned, Ownership
 from coordinator.progress.segments import Progress, Segment
 from coordinator.progress.stream_offset import ALONE, StreamOffset
-from coordinator.redis.store import Acquired
+from coordinator.replies import Acquired
 from coordinator.subscription import Assigned, TopicPartition
 
 

@@ -21,7 +21,7 @@ from coordinator.cost.batch_cost import Ended, LaneId
 from coordinator.cost.quotas import Quota
 from coordinator.errors import RedisUnavailableError
 from coordinator.member.batch import Batch
-from coordinator.member.requests import Commit, ReportEnds, ShowLanes
+from coordinator.member.kinds import Request
 from coordinator.plan.planning import Cutting, OwnedRanges
 from coordinator.plan.poison import Strike
 from coordinator.progress.data_loss import Loss
@@ -30,8 +30,7 @@ from coordinator.progress.leader_epochs import Extents
 from coordinator.progress.ownership import Facts, Ownership, asserted
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import HashRange
-from coordinator.redis.calls import Caller, Seen
-from coordinator.redis.store import Acquired
+from coordinator.replies import Acquired, Caller, Moved, Seen
 from coordinator.reports.lane_lines import LanesTold
 from coordinator.subscription import Bounds, Topic, TopicPartition
 from coordinator.verdicts import Verdict
@@ -149,8 +148,20 @@ class CommitUnderWay:
     """A commit that Redis has not acknowledged yet."""
 
     start: StreamOffset
-    request: Commit
+    request: Request[Moved]
     witnessed: Ownership | None
+
+    @property
+    def offset(self) -> StreamOffset:
+        """The part of the start that is committed."""
+        offset: StreamOffset = self.request.arguments["offset"]
+        return offset
+
+    @property
+    def facts(self) -> Facts:
+        """The facts that are committed."""
+        facts: Facts = self.request.arguments["facts"]
+        return facts
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,12 +264,12 @@ class Pace:
 class Shown:
     """The last values shown to people."""
 
-    ends: tuple[str, ReportEnds] | None = None  # log ends and leader epochs in Redis, after their nonce
+    ends: tuple[str, Request[None]] | None = None  # log ends and leader epochs in Redis, after their nonce
     ended: Ended | None = None  # the last batch in the sink
     looked_at_ms: int | None = None
     slow_percent: int = 0
     quotas: tuple[Quota, ...] = ()
-    request: ShowLanes | None = None  # the lanes in Redis
+    request: Request[bool] | None = None  # the lanes in Redis
     nonce: str = ""  # of `request`
     lanes: LanesTold = field(default_factory=LanesTold)
     start_used: bool = False  # the line about starting options was logged

@@ -15,14 +15,14 @@ from itertools import count
 from queue import SimpleQueue
 from typing import Any
 
+from coordinator import replies
 from coordinator.clock import Clock
 from coordinator.errors import RedisUnavailableError
 from coordinator.member.apply import World
 from coordinator.member.decision import Ask, Call, Fail, LookAgain, Next, Return, Seen, Step, decide
-from coordinator.member.requests import Redis, Request
+from coordinator.member.kinds import Request
 from coordinator.member.state import Away, Life, State, Turn
-from coordinator.redis import calls
-from coordinator.redis.calls import Answer, Caller
+from coordinator.replies import Answer, Caller
 from coordinator.verdicts import Rejoin, Verdict
 
 _log = logging.getLogger(__name__)
@@ -39,7 +39,7 @@ class Turns:
         self.state = state
         self._world, self._clock, self._watch = world, clock, world.settings.watch
         self._numbers = count(1)
-        self._renewals: SimpleQueue[tuple[calls.Seen, int]] = SimpleQueue()
+        self._renewals: SimpleQueue[tuple[replies.Seen, int]] = SimpleQueue()
 
     def run(self, steps: Sequence[Step], call: Call) -> Any:
         """The value of a call of Spark; raises the named errors of its steps."""
@@ -100,18 +100,18 @@ class Turns:
             self.become(replace(self.state, life=life))
 
     def _apply(self, request: Request[Any]) -> Any:
-        of_redis, asked_ms = isinstance(request, Redis), self._clock.now_ms()
+        kind, asked_ms = request.kind, self._clock.now_ms()
         try:
-            reply = self._world.answer(request, self._caller(numbered=isinstance(request, Redis) and request.numbered))
+            reply = self._world.answer(request, self._caller(numbered=kind.numbered))
         except Verdict as verdict:
             self.become(replace(self.state, life=refused(self.state.life, verdict)))
             return Refused()
         except RedisUnavailableError as error:
-            if not of_redis:
+            if not kind.of_redis:
                 raise
             self.become(replace(self.state, life=unanswered(self.state.life, error, asked_ms)))
             return Refused()
-        life = replace(self.state.life, reached=True, away=None) if of_redis else self.state.life
+        life = replace(self.state.life, reached=True, away=None) if kind.of_redis else self.state.life
         if isinstance(reply, Answer):
             life = life.renewed(reply.seen, asked_ms + self._world.settings.session_ms)
             reply = reply.value

@@ -1,18 +1,19 @@
-"""Callers, answers, and how a script is run: the part that all verbs share.
+"""Runs scripts and reads hashes of one group: all classes of verbs share it.
 
 Redis TIME decides leases. A simulation passes its own time as `now`.
 """
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any, Generic, Self, TypeVar
+from dataclasses import asdict
+from typing import Self, TypeVar
 
 from coordinator.assignment.assignment_text import Ranges, told
 from coordinator.progress.ownership import Owned
 from coordinator.ranges import HashRange
-from coordinator.redis.client import RedisClient
-from coordinator.redis.keys import GroupKeys
+from coordinator.redis.client import RedisClient, Reply
+from coordinator.redis.keys import GROUPS, GroupKeys
+from coordinator.replies import NOBODY, Answer, Caller, Seen
 from coordinator.settings import GroupSettings
 
 T = TypeVar("T")
@@ -20,108 +21,88 @@ MOST_EVENTS = 1_000
 """The number of events that a group keeps, roughly."""
 
 
-@dataclass(frozen=True, slots=True)
-class Caller:
-    """The caller: the member, its incarnation, and the state that it saw last."""
-
-    member: str = ""
-    incarnation: str = ""
-    nonce: str = ""
-    seq: str = ""
-    number: str = ""  # of this call, in the order of its member's calls; empty where the order does not matter
-
-
-NOBODY = Caller()
-"""Who calls, where no member does."""
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """Identity and age of the state that answered. A smaller `seq` later means a loss of state."""
-
-    nonce: str
-    seq: int
-
-
-@dataclass(frozen=True, slots=True)
-class Answer(Generic[T]):
-    """The value of a verb, and the state that it came from."""
-
-    seen: Seen
-    value: T
-
-
 class ScriptCalls:
-    """Runs verbs for one group. Safe for two threads (the reader's and its heartbeat)."""
+    """Calls of Redis for one group. Safe for two threads (the reader's and its heartbeat)."""
 
     def __init__(
         self,
         client: RedisClient,
         group: str,
         *,
-        session_ms: int,
-        longest_ms: int,
-        retention_ms: int,
+        session_ms: int = 0,
+        longest_ms: int = 0,
+        retention_ms: int = 0,
         now: Callable[[], int] | None = None,
     ) -> None:
-        self._client = client
-        self._keys = GroupKeys(group)
-        self._session_ms, self._longest_ms = session_ms, longest_ms
-        self._retention_ms = retention_ms
-        self._now = now
+        """The times are options of a member; 0 for somebody who is no member."""
+        self.keys = GroupKeys(group)
+        self.session_ms, self.retention_ms = session_ms, retention_ms
+        self.client, self._longest_ms, self._now = client, longest_ms, now
 
     @classmethod
     def of(cls, client: RedisClient, settings: GroupSettings, now: Callable[[], int] | None = None) -> Self:
-        """The verbs for the group of these settings."""
-        return cls(
-            client,
-            settings.group,
-            session_ms=settings.session_ms,
-            longest_ms=settings.longest_ms,
-            retention_ms=settings.retention_ms,
-            now=now,
-        )
-
-    @property
-    def group(self) -> str:
-        """The group's name."""
-        return self._keys.group
+        """The calls for the group of these settings."""
+        times = {"session_ms": settings.session_ms, "longest_ms": settings.longest_ms}
+        return cls(client, settings.group, **times, retention_ms=settings.retention_ms, now=now)
 
     def now_ms(self) -> int:
         """Redis TIME in ms."""
         if self._now:
             return self._now()
-        with self._client.reading() as redis:
+        with self.client.reading() as redis:
             seconds, microseconds = redis.time()
         return seconds * 1_000 + microseconds // 1_000
 
-    def _run(self, verb: str, caller: Caller, keys: Sequence[str], *args: str) -> list[Any]:
+    def run(self, verb: str, keys: Sequence[str], *args: str, caller: Caller = NOBODY) -> Reply:
+        """The named fields of a script's reply. Raises a `Verdict`, `StoreError` or `StateFormatError`."""
         now = str(self._now()) if self._now else ""
-        times = {"session": self._session_ms, "longest": self._longest_ms, "retention": self._retention_ms}
+        times = {"session": self.session_ms, "longest": self._longest_ms, "retention": self.retention_ms}
         call = asdict(caller) | {"now": now} | {name: str(ms) for name, ms in times.items()}
-        return self._client.run(verb, keys, [json.dumps(call), *args])
+        return self.client.run(verb, keys, [json.dumps(call), *args])
+
+    def hash(self, key: str) -> dict[str, str]:
+        """All fields of a hash."""
+        with self.client.reading() as redis:
+            return redis.hgetall(key)
+
+    def hashes(self, keys: Iterable[str]) -> list[dict[str, str]]:
+        """All fields of each hash, in one round trip."""
+        with self.client.reading() as redis:
+            pipeline = redis.pipeline(transaction=False)
+            for key in keys:
+                pipeline.hgetall(key)
+            return pipeline.execute()
+
+    def list_group(self) -> None:
+        """Add the group to the list of groups."""
+        with self.client.reading() as redis:
+            redis.sadd(GROUPS, self.keys.group)
 
     def event(self, kind: str, why: str, member: str = "", ranges: Ranges | None = None) -> None:
         """Add an event to the events stream."""
         fields = {"event": kind, "member": member, "why": why}
-        self._tell(self._keys.events, MOST_EVENTS, fields | ({"ranges": told(ranges)} if ranges else {}))
+        self.add(self.keys.events, MOST_EVENTS, fields | ({"ranges": told(ranges)} if ranges else {}))
 
-    def _fence(self, what: str, caller: Caller, refused: Ranges) -> None:
-        """Write a fence event for ranges that the caller no longer owns, if there are any."""
+    def fence(self, what: str, caller: Caller, refused: Ranges) -> None:
+        """Add a fence event for ranges that the caller no longer owns, if there are any."""
         if refused:
             self.event(
                 "fence", f"{what} for ranges that the member does not own at that lane epoch", caller.member, refused
             )
 
-    def _tell(self, stream: str, most: int, fields: Mapping[str, str]) -> None:
+    def add(self, stream: str, most: int, fields: Mapping[str, str]) -> None:
         """Add an entry to a stream of the group that keeps about `most` entries."""
-        flat = (text for field in fields.items() for text in field)
-        self._run("tell", NOBODY, [self._keys.meta, stream], str(most), *flat)
+        self.run("tell", [self.keys.meta, stream], str(most), *flat(fields))
 
 
-def pairs(flat: Sequence[str]) -> dict[str, str]:
-    """The hash of a reply: field, value, field, value ..."""
-    return dict(zip(flat[::2], flat[1::2], strict=True))
+def flat(fields: Mapping[str, str]) -> list[str]:
+    """Field, value, field, value ... as scripts read a hash."""
+    return [text for field in fields.items() for text in field]
+
+
+def pairs(flat_texts: Sequence[str]) -> dict[str, str]:
+    """The hash of such a list."""
+    return dict(zip(flat_texts[::2], flat_texts[1::2], strict=True))
 
 
 def owned_text(owned: Iterable[Owned]) -> str:
@@ -134,6 +115,16 @@ def owned_of(text: str) -> tuple[Owned, ...]:
     return tuple(Owned(HashRange.parse(h), epoch) for h, epoch in (x.split() for x in text.split(";") if x))
 
 
-def answer(reply: list[Any], value: T) -> Answer[T]:
+def ranges_text(hashes: Iterable[HashRange]) -> str:
+    """Ranges as scripts read them: `lo-hi ;` for each."""
+    return "".join(f"{h} ;" for h in hashes)
+
+
+def seen_in(reply: Reply) -> Seen:
+    """The state that a reply came from."""
+    return Seen(reply["nonce"], int(reply["seq"]))
+
+
+def answer(reply: Reply, value: T) -> Answer[T]:
     """The value of a reply, with the state that it came from."""
-    return Answer(Seen(reply[0], int(reply[1])), value)
+    return Answer(seen_in(reply), value)

@@ -45,6 +45,9 @@ def script(verb: str) -> str:
     return "".join((lua / f"{part}.lua").read_text() for part in (*SHARED, verb))
 
 
+Reply = Mapping[str, Any]
+"""The named fields of a script's reply: texts, and lists of texts."""
+
 Entries = list[tuple[str, dict[str, str]]]
 """Entries of a stream: id and fields."""
 
@@ -106,8 +109,8 @@ class RedisClient:
         self._opening = Lock()
         self._redis: redis.Redis | RedisCluster | None = None
 
-    def run(self, verb: str, keys: Sequence[str], args: Sequence[str]) -> list[Any]:
-        """The reply of a script after its verdict. Raises a `Verdict`, `StoreError` or `StateFormatError`."""
+    def run(self, verb: str, keys: Sequence[str], args: Sequence[str]) -> Reply:
+        """The named fields of a script's reply. Raises a `Verdict`, `StoreError` or `StateFormatError`."""
         with errors_as_ours(self._shown):
             reply = self._opened().register_script(script(verb))(keys=list(keys), args=list(args))
         return _accepted(reply)
@@ -153,10 +156,10 @@ class RedisClient:
             return self._redis
 
 
-def _accepted(reply: list[Any]) -> list[Any]:
+def _accepted(reply: list[Any]) -> Reply:
     match reply:
-        case ["OK", *rest]:
-            return rest
+        case ["OK", *fields]:
+            return dict(zip(fields[::2], fields[1::2], strict=True))
         case ["ABSENT"]:
             raise verdicts.Absent("Redis holds nothing of this group")
         case ["LOST", why]:

@@ -13,8 +13,9 @@ from coordinator.identifiers import LANE_EPOCH
 from coordinator.progress.ownership import Owned, Ownership
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import HashRange, OffsetRange, Offsets
-from coordinator.redis.calls import Caller, ScriptCalls, owned_of, owned_text
+from coordinator.redis.calls import ScriptCalls, owned_of, owned_text
 from coordinator.redis.errors import sound
+from coordinator.replies import Caller
 from coordinator.subscription import TopicPartition
 
 Reads = Mapping[TopicPartition, tuple[tuple[HashRange, int], ...]]
@@ -76,16 +77,22 @@ class Turn:
     who: str  # the worker in the way, as "worker 40-44"; for BEYOND, the first offset that is refused; or empty
 
 
-class CommitVerbs(ScriptCalls):
+class CommitVerbs:
     """The calls of a member that acknowledges records itself."""
 
-    _fenced: frozenset[tuple[TopicPartition, Owned]] = frozenset()  # lanes whose refusal is an event already
+    def __init__(self, calls: ScriptCalls) -> None:
+        self._calls = calls
+        self._fenced: frozenset[tuple[TopicPartition, Owned]] = frozenset()  # lanes whose refusal is an event already
+
+    @property
+    def group(self) -> str:
+        """The group's name."""
+        return self._calls.keys.group
 
     def member(self, member: str) -> tuple[Caller, Mapping[str, str]]:
         """A member and its fields, as of its last join. Raises `UnknownGroupError` if there is none."""
-        k = self._keys
-        with self._client.reading() as redis:
-            meta, fields = redis.hgetall(k.meta), redis.hgetall(k.member(member))
+        k = self._calls.keys
+        meta, fields = self._calls.hashes((k.meta, k.member(member)))
         if "nonce" not in meta or "incarnation" not in fields:
             raise UnknownGroupError(
                 f"group {k.group!r} has no member {member!r} in this Redis",
@@ -96,8 +103,8 @@ class CommitVerbs(ScriptCalls):
     @sound
     def standing(self, caller: Caller) -> Standing:
         """The ranges that the member owns now, in every partition of the group."""
-        k = self._keys
-        with self._client.reading() as redis:
+        k = self._calls.keys
+        with self._calls.client.reading() as redis:
             meta, topics = redis.hgetall(k.meta), redis.hgetall(k.topics)
             try:
                 known = {topic: KnownTopic.parse(topic, text) for topic, text in topics.items()}
@@ -115,17 +122,17 @@ class CommitVerbs(ScriptCalls):
         self, standing: Standing, tp: TopicPartition, lanes: Sequence[Owned], offsets: Offsets, most: int
     ) -> Outcome:
         """Commit `offsets` in those lanes. The partition may hold `most` individual commits."""
-        k, caller = self._keys, standing.caller
+        k, caller = self._calls.keys, standing.caller
         keys = [k.meta, k.member(caller.member), k.topics, k.policy, k.events]
         keys += [k.owners(tp), k.segments(tp), k.ics(tp), k.stable(tp.topic), k.end(tp.topic)]
         what = [str(standing.reset), tp.topic, standing.topic_ids.get(tp.topic, "-"), str(tp.partition)]
         texts = owned_text(lanes), " ".join(map(str, offsets)), str(most)
-        said = self._run("commit_ranges", caller, keys, *what, *texts, standing.reads_of(tp))
-        _, _, word, stable, held, repeated, refused, reach = said
-        outcome = Outcome(word, int(stable), int(held), int(repeated), owned_of(refused), int(reach))
+        reply = self._calls.run("commit_ranges", keys, *what, *texts, standing.reads_of(tp), caller=caller)
+        stable, held, repeated, reach = (int(reply[name]) for name in ("stable", "held", "repeated", "reach"))
+        outcome = Outcome(reply["outcome"], stable, held, repeated, owned_of(reply["refused"]), reach)
         news = [x.hashes for x in outcome.refused if (tp, x) not in self._fenced]
         self._fenced |= {(tp, x) for x in outcome.refused}
-        self._fence("an individual commit", caller, {tp: tuple(news)} if news else {})
+        self._calls.fence("an individual commit", caller, {tp: tuple(news)} if news else {})
         return outcome
 
     @sound
@@ -143,11 +150,11 @@ class CommitVerbs(ScriptCalls):
 
         `reach` is a `Standing.reach`: offsets beyond it are refused.
         """
-        k = self._keys
+        k = self._calls.keys
         keys = [k.meta, k.member(caller.member), k.reserved(tp), k.stable(tp.topic), k.end(tp.topic)]
         what = str(tp.partition), worker, str(offsets), state, str(lease_ms), reach
-        reply = self._run("reserve", caller, keys, *what)
-        return Turn(int(reply[2]), reply[3], reply[4])
+        reply = self._calls.run("reserve", keys, *what, caller=caller)
+        return Turn(int(reply["stable"]), reply["turn"], reply["who"])
 
 
 def _lanes(member: str, owners: Mapping[str, str]) -> tuple[Owned, ...]:

@@ -1,48 +1,44 @@
-"""The verbs of poison: slices that tasks are reading, strikes of a lost member, and their removal."""
+"""Slices under way and strikes in Redis. `ports.Poison` describes each verb."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from coordinator.plan.poison import Strike
 from coordinator.progress.ownership import Ownership
-from coordinator.redis.calls import NOBODY, Answer, Caller, ScriptCalls, answer, owned_text
+from coordinator.redis.calls import ScriptCalls, answer, owned_text
 from coordinator.redis.errors import sound
+from coordinator.replies import Answer, Caller
 
 
-class PoisonVerbs(ScriptCalls):
-    """The calls that keep a hung record from stopping the group member by member."""
+@dataclass(frozen=True, slots=True)
+class RedisPoison:
+    """The calls about slices that tasks are reading, and about strikes."""
 
-    def working(self, caller: Caller, text: str) -> Answer[None]:
-        """Write the slices that are begun and not ended, as `poison.working_text` has them; empty after a batch."""
-        k = self._keys
-        keys = [k.meta, k.leases, k.member(caller.member), k.working]
-        return answer(self._run("working", caller, keys, text), None)
-
-    def abandon(self, caller: Caller, ranges: Ownership) -> Answer[None]:
-        """Free ranges at their lane epochs: a batch that leaves them out can never commit them."""
-        k = self._keys
-        keys = [k.meta, k.member(caller.member), k.events, *map(k.owners, ranges)]
-        return answer(self._run("abandon", caller, keys, *map(owned_text, ranges.values())), None)
+    calls: ScriptCalls
 
     def at_work(self) -> frozenset[str]:
-        """The members that have written slices."""
-        with self._client.reading() as redis:
-            return frozenset(redis.hgetall(self._keys.working))
+        return frozenset(self.calls.hash(self.calls.keys.working))
+
+    def working(self, caller: Caller, text: str) -> Answer[None]:
+        k = self.calls.keys
+        keys = [k.meta, k.leases, k.member(caller.member), k.working]
+        return answer(self.calls.run("working", keys, text, caller=caller), None)
 
     def strike(self, member: str) -> None:
-        """Strike the slices of `member` if its lease or its longest batch is over. Any member may call this."""
-        k = self._keys
-        keys = [k.meta, k.leases, k.batches, k.events, k.working, k.strikes]
-        self._run("strike", NOBODY, keys, member)
+        k = self.calls.keys
+        self.calls.run("strike", [k.meta, k.leases, k.batches, k.events, k.working, k.strikes], member)
 
     @sound
     def strikes(self) -> tuple[Strike, ...]:
-        """Every strike in force."""
-        with self._client.reading() as redis:
-            found = redis.hgetall(self._keys.strikes)
+        found = self.calls.hash(self.calls.keys.strikes)
         return tuple(sorted(Strike.parse(field, value) for field, value in found.items()))
 
-    def forgive(self, strikes: Iterable[Strike], why: str = "") -> int:
-        """Remove strikes; `why` is the reason of an operator. The answer is their number."""
-        k = self._keys
-        reply = self._run("forgive", NOBODY, [k.meta, k.events, k.strikes], why, *(s.field for s in strikes))
-        return int(reply[2])
+    def forgive(self, strikes: Sequence[Strike], why: str = "") -> int:
+        k = self.calls.keys
+        reply = self.calls.run("forgive", [k.meta, k.events, k.strikes], why, *(s.field for s in strikes))
+        return int(reply["forgiven"])
+
+    def abandon(self, caller: Caller, ranges: Ownership) -> Answer[None]:
+        k = self.calls.keys
+        keys = [k.meta, k.member(caller.member), k.events, *map(k.owners, ranges)]
+        return answer(self.calls.run("abandon", keys, *map(owned_text, ranges.values()), caller=caller), None)

@@ -1,29 +1,36 @@
-"""The verbs of reports: lanes of members, and batches that ended (rule: reports-decide-nothing)."""
+"""Events, lanes and batches in Redis (rule: reports-decide-nothing). `ports.Reports` describes each verb."""
 
-from collections.abc import Iterable
+from collections.abc import Sequence
+from dataclasses import dataclass
 
-from coordinator.redis.calls import Answer, Caller, ScriptCalls, answer
+from coordinator.assignment.assignment_text import Ranges
+from coordinator.redis.calls import ScriptCalls, answer
 from coordinator.redis.client import RedisClient
 from coordinator.redis.errors import sound
 from coordinator.redis.keys import GroupKeys
+from coordinator.replies import Answer, Caller
 from coordinator.reports.lane_lines import BatchLine, LaneLine, lines_text
 
 MOST_BATCHES = 1_000
 """The number of batches in the history, of all members together, roughly."""
 
 
-class ReportVerbs(ScriptCalls):
+@dataclass(frozen=True, slots=True)
+class RedisReports:
     """The reports of a member, for people and programs."""
 
-    def report(self, caller: Caller, lanes: Iterable[LaneLine], slow_percent: int) -> Answer[None]:
-        """Replace the member's lane lines. Also write which percentage of its slots slow lanes take."""
-        k = self._keys
-        keys = [k.meta, k.leases, k.member(caller.member), k.lanes]
-        return answer(self._run("report", caller, keys, lines_text(lanes), str(slow_percent)), None)
+    calls: ScriptCalls
 
-    def tell_batch(self, line: BatchLine) -> None:
-        """Add a batch to the group's history."""
-        self._tell(self._keys.history, MOST_BATCHES, line.fields)
+    def event(self, kind: str, why: str, member: str = "", ranges: Ranges | None = None) -> None:
+        self.calls.event(kind, why, member, ranges)
+
+    def batch(self, line: BatchLine) -> None:
+        self.calls.add(self.calls.keys.history, MOST_BATCHES, line.fields)
+
+    def lanes(self, caller: Caller, lines: Sequence[LaneLine], slow_percent: int) -> Answer[None]:
+        k = self.calls.keys
+        keys, args = [k.meta, k.leases, k.member(caller.member), k.lanes], (lines_text(lines), str(slow_percent))
+        return answer(self.calls.run("report", keys, *args, caller=caller), None)
 
 
 @sound

@@ -26,10 +26,10 @@ from coordinator.key_hash import cuts, hash_key
 from coordinator.progress.ownership import completed
 from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.ranges import WHOLE, OffsetRange
-from coordinator.redis.calls import Caller
+from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.client import RedisClient
-from coordinator.redis.membership import Joining
-from coordinator.redis.store import RedisStore
+from coordinator.redis.store import store_of
+from coordinator.replies import Caller, Joining
 from coordinator.settings import GroupSettings
 from coordinator.subscription import Topic, TopicPartition
 
@@ -66,20 +66,20 @@ class _Partition:
 
     def __init__(self, client: RedisClient, plain: redis.Redis) -> None:
         self._redis, self._group = plain, f"state-size-{secrets.token_hex(4)}"
-        self._store = RedisStore.of(client, GroupSettings(self._group))
+        self._store = store_of(ScriptCalls.of(client, GroupSettings(self._group)))
         self._topics = {TP.topic: Topic(TP.topic, "id", (TP.partition,))}
-        self._store.create_positions(Caller(), "aa", self._topics, {TP: 0})
-        seen = self._store.join(Caller("m", "i"), "", Joining({"topics": TP.topic, "capacity": "1"})).seen
+        self._store.positions.create("aa", self._topics, {TP: 0})
+        seen = self._store.members.join(Caller("m", "i"), "", Joining({"topics": TP.topic, "capacity": "1"})).seen
         self._me = Caller("m", "i", seen.nonce, str(seen.seq))
-        self._epoch = self._store.acquire(self._me, {TP: (WHOLE,)}).value.ownership[TP][0].epoch
+        self._epoch = self._store.positions.acquire(self._me, {TP: (WHOLE,)}).value.ownership[TP][0].epoch
 
     def after(self, records: int) -> tuple[int, int]:
         """Positions, and their bytes, once every lane but the first is about this many records ahead."""
         stuck, *others = cuts(LANES)
         moved = (Lane(h, self._epoch, 0, (OffsetRange(0, records - i),)) for i, h in enumerate(others))
         end = StreamOffset(self._group, "m", 0, {TP.topic: "id"}, {TP: (Lane(stuck, self._epoch, 0), *moved)})
-        self._store.commit(self._me, end, completed(end))
-        self._store.report_ends({TP: records}, {TP: f"3 {records} 0 id"})
+        self._store.positions.commit(self._me, end, completed(end))
+        self._store.positions.report_ends({TP: records}, {TP: f"3 {records} 0 id"})
         prefix = f"coop:v1:{{{self._group}}}"
         keys = [*self._redis.scan_iter(f"{prefix}:*:{TP.topic}"), *self._redis.scan_iter(f"{prefix}:*:{TP.topic}:*")]
         positions = self._redis.hlen(f"{prefix}:segments:{TP.topic}:{TP.partition}")

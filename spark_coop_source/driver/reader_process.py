@@ -30,9 +30,10 @@ from coordinator.member.standalone import Standalone
 from coordinator.plan.packing import Task
 from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import StreamOffset
+from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.client import RedisClient
-from coordinator.redis.membership import Joining
-from coordinator.redis.store import RedisStore
+from coordinator.redis.store import store_of
+from coordinator.replies import Joining
 from coordinator.reports.lane_lines import LanesTold
 from coordinator.subscription import Assigned, TopicPartition
 from coordinator.telemetry import SliceCost
@@ -105,7 +106,7 @@ class GroupSession:
         self._checked = False
         self._kafka = kafka_log(options)
         settings = group_settings(options, self._group)
-        store = RedisStore.of(self._client, settings)
+        store = store_of(ScriptCalls.of(self._client, settings))
         self._driver = os.getppid()
         host, driver = socket.gethostname(), str(self._driver)
         self._service = Service(

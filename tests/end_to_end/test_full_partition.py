@@ -12,8 +12,9 @@ from coordinator.plan.planning import Cutting
 from coordinator.progress.ownership import Owned
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import HashRange, OffsetRange
-from coordinator.redis.membership import Joining
-from coordinator.redis.store import RedisStore
+from coordinator.redis.calls import ScriptCalls
+from coordinator.redis.store import store_of
+from coordinator.replies import Joining
 from coordinator.settings import GroupSettings
 from coordinator.subscription import TopicPartition
 from coordinator.telemetry import SliceCost
@@ -57,7 +58,7 @@ def worker(members: Group, tp: TopicPartition) -> Worker:
     settings = GroupSettings(
         members.name, capacity=4, session_ms=60_000, batch_budget_ms=1_000, max_individual_commits=1
     )
-    store, me = RedisStore.of(members.client, settings), Joining({"host": "h"})
+    store, me = store_of(ScriptCalls.of(members.client, settings)), Joining({"host": "h"})
     log, clock = members.log(), members.clock
     service = Service(settings, subscribed(tp), Earliest(), Cutting(4), store=store, log=log, clock=clock, me=me)
     return Worker(service, StreamOffset(members.name))
@@ -84,7 +85,7 @@ def halves(hashes: HashRange, beside: HashRange) -> list[HashRange]:
 def acknowledge(members: Group, tp: TopicPartition, member: str, hashes: HashRange, from_end: int) -> int:
     """A member commits one offset for some of its hashes; returns the individual commits that the partition holds."""
     end = members.log().bounds([tp])[tp].end
-    members.store.report_ends({tp: end})
+    members.store.positions.report_ends({tp: end}, {})
     done = OffsetRange(end - from_end, end - from_end + 1)
     with CommitApi.of_member(members.redis_url, members.name, member) as commits:
         (lane,) = commits.lanes[tp]

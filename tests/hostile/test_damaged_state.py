@@ -18,16 +18,16 @@ from coordinator.operations.top_view import limited_lanes, top_view
 from coordinator.operations.views import view
 from coordinator.progress.ownership import Fact, Owned, completed
 from coordinator.ranges import WHOLE, OffsetRange
-from coordinator.redis.calls import Caller
+from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.commits import CommitVerbs
 from coordinator.redis.events import last_events
 from coordinator.redis.keys import GroupKeys
-from coordinator.redis.membership import Joining
 from coordinator.redis.operator import OperatorVerbs
 from coordinator.redis.reports import last_batches
 from coordinator.redis.snapshot import read_group
+from coordinator.replies import Caller, Joining
 from coordinator.subscription import Topic, TopicPartition
-from store_world import NOBODY, OTHER, SESSION, TOPICS, TP, WANTED, StoreServer, World, lane, offset
+from store_world import OTHER, SESSION, TOPICS, TP, WANTED, StoreServer, World, lane, offset
 
 LOWER, UPPER = (str(h) for h in cuts(2))
 TOO_LARGE = "9223372036854775808"
@@ -41,13 +41,13 @@ def lived(world: World) -> World:
     world.found(p0=5, p1=5)
     world.logs_reach(20)
     me = world.join()
-    look = world.store.look(me).value
-    world.store.assign(me, look.occasion, "test 1", {"m-1": WANTED})
-    world.store.acquire(me, WANTED)
+    look = world.store.members.look(me).value
+    world.store.members.assign(me, look.occasion, "test 1", {"m-1": WANTED})
+    world.store.positions.acquire(me, WANTED)
     world.set_ics({str(WHOLE): "12-13"})
     more = {"orders": Topic("orders", "id-1", (0, 1, 2, 3))}
-    world.store.create_positions(NOBODY, "", more, {TopicPartition("orders", 2): 0}, grace_ms=9)
-    world.store.working(me, f"orders 0 {WHOLE} 5-9;")
+    world.store.positions.create("", more, {TopicPartition("orders", 2): 0}, grace_ms=9)
+    world.store.poison.working(me, f"orders 0 {WHOLE} 5-9;")
     world.redis.hset(GroupKeys(world.group).strikes, f"orders 0 {WHOLE}", "struck 1 5-6 9 m-1")
     return world
 
@@ -77,34 +77,34 @@ def dump(world: World) -> dict[str, object]:
 def verbs(world: World) -> Iterator[tuple[str, Callable[[], object]]]:
     """What members, operators and tools ask of a group."""
     store, me, end = world.store, Caller("m-1", "i1", "aa", "0"), offset(lane("aa.1", 5, 10))
-    commits = CommitVerbs(world.client, world.group, session_ms=SESSION, longest_ms=1, retention_ms=1)
+    commits = CommitVerbs(ScriptCalls(world.client, world.group, session_ms=SESSION, longest_ms=1, retention_ms=1))
     yield "read_group", lambda: read_group(world.client, world.group)
-    yield "status", lambda: store.status(NOBODY)
-    yield "stable", lambda: store.stable(["orders"])
-    yield "growths", store.growths
-    yield "policy", store.policy
-    yield "strikes", store.strikes
-    yield "strike", lambda: store.strike("m-1")
-    yield "assignment", store.assignment
-    yield "subscribers", lambda: store.subscribers(["m-1"])
-    yield "positions", lambda: store.positions([TP])
-    yield "create_positions", lambda: store.create_positions(NOBODY, "aa", TOPICS, {TP: 0, OTHER: 0})
-    yield "look", lambda: store.look(me)
-    yield "heirs", lambda: store.heirs(WANTED)
-    yield "acquire", lambda: store.acquire(me, {OTHER: (WHOLE,), TP: (WHOLE,)})
-    yield "heartbeat", lambda: store.heartbeat(me)
-    yield "authorize", lambda: store.authorize(me, end)
+    yield "status", store.positions.status
+    yield "stable", lambda: store.positions.stable(["orders"])
+    yield "growths", store.positions.growths
+    yield "policy", store.members.policy
+    yield "strikes", store.poison.strikes
+    yield "strike", lambda: store.poison.strike("m-1")
+    yield "assignment", store.members.assignment
+    yield "subscribers", lambda: store.members.subscribers(["m-1"])
+    yield "positions", lambda: store.positions.positions([TP])
+    yield "create_positions", lambda: store.positions.create("aa", TOPICS, {TP: 0, OTHER: 0})
+    yield "look", lambda: store.members.look(me)
+    yield "heirs", lambda: store.members.heirs(WANTED)
+    yield "acquire", lambda: store.positions.acquire(me, {OTHER: (WHOLE,), TP: (WHOLE,)})
+    yield "heartbeat", lambda: store.members.heartbeat(me)
+    yield "authorize", lambda: store.positions.authorize(me, end)
     yield (
         "commit_ranges",
         lambda: commits.commit_ranges(commits.standing(me), TP, (Owned(WHOLE, "aa.1"),), (OffsetRange(14, 15),), 9),
     )
     yield "reserve", lambda: commits.reserve(me, TP, "w-2", OffsetRange(5, 8), "held", SESSION)
-    yield "extents", lambda: store.extents(["orders"])
-    yield "claim", lambda: store.claim(NOBODY, end, {OTHER: (Fact(WHOLE, 6),), TP: (Fact(WHOLE, 6),)})
-    yield "commit", lambda: store.commit(me, end, completed(end))
-    yield "finish", lambda: store.finish(me, {TP: 5})
-    yield "release", lambda: store.release(me, {TP: [(WHOLE, "m-1")]})
-    yield "leave", lambda: store.leave(me, {OTHER: (), TP: (WHOLE,)})
+    yield "extents", lambda: store.positions.extents(["orders"])
+    yield "claim", lambda: store.positions.claim(end, {OTHER: (Fact(WHOLE, 6),), TP: (Fact(WHOLE, 6),)})
+    yield "commit", lambda: store.positions.commit(me, end, completed(end))
+    yield "finish", lambda: store.members.finish(me, {TP: 5})
+    yield "release", lambda: store.members.release(me, {TP: [(WHOLE, "m-1")]})
+    yield "leave", lambda: store.members.leave(me, {OTHER: (), TP: (WHOLE,)})
 
 
 @contextmanager
@@ -234,9 +234,9 @@ def looks(world: World) -> Iterator[tuple[str, Callable[[], object]]]:
         lambda: key_owners(state(), "orders", key, usual_partition(key, state().topics["orders"].partitions), None),
     )
     yield "top", lambda: top_view(group, state(), last_batches(client, group, 9))
-    yield "parked", lambda: (state(), world.store.strikes())
+    yield "parked", lambda: (state(), world.store.poison.strikes())
     yield "events", lambda: (state(), last_events(client, group, 9))
-    yield "policy", lambda: OperatorVerbs.of_group(client, group).policy()
+    yield "policy", OperatorVerbs.of_group(client, group).policies.policy
 
 
 def look(world: World) -> dict[str, str]:
@@ -310,7 +310,7 @@ def test_state_of_a_newer_version_is_shown_by_nobody_and_neither_replaced_nor_de
         lambda: copies.restore(lived.client, copy),
         lambda: copies.backup(lived.client, lived.group),
         lambda: operator.delete(operator.names()),
-        lambda: operator.set_policy({"accept.individual.commit": "false"}),
+        lambda: operator.policies.set_policy({"accept.individual.commit": "false"}),
     ):
         with pytest.raises(StateFormatError, match="schema '2'"):
             verb()
@@ -371,9 +371,9 @@ def test_what_only_helps_to_decide_is_refused_by_name_or_does_no_harm(
     assert meet(lived) == [refuser] * bool(refuser)
     lived.redis.hset(key_of(lived, name), field, damage)
     lived.now += 6 * SESSION
-    lived.store.strike("m-1")
-    lived.store.strike("m-gone")
-    assert all(s.hashes in (WHOLE, *cuts(2)) for s in lived.store.strikes()), "a strike that nobody can read"
+    lived.store.poison.strike("m-1")
+    lived.store.poison.strike("m-gone")
+    assert all(s.hashes in (WHOLE, *cuts(2)) for s in lived.store.poison.strikes()), "a strike that nobody can read"
     assert lived.positions().keys() == before.keys()
 
 
@@ -392,10 +392,8 @@ def test_a_time_that_never_comes_harms_no_member(lived: World, name: str, score:
 
 def test_the_state_of_another_group_under_our_keys_is_refused_and_stays(lived: World) -> None:
     other = World(StoreServer(lived.url, lived.client))
-    other.store.create_positions(
-        NOBODY, "bb", {"clicks": Topic("clicks", "id-9", (0,))}, {TopicPartition("clicks", 0): 7}
-    )
-    other.store.join(Caller("m-9", "i9"), "", Joining({"host": "h", "topics": "clicks", "capacity": "1"}))
+    other.store.positions.create("bb", {"clicks": Topic("clicks", "id-9", (0,))}, {TopicPartition("clicks", 0): 7})
+    other.store.members.join(Caller("m-9", "i9"), "", Joining({"host": "h", "topics": "clicks", "capacity": "1"}))
     for name in lived.redis.scan_iter(GroupKeys(lived.group).meta.removesuffix("meta") + "*"):
         lived.redis.delete(name)
     for name in other.redis.scan_iter(GroupKeys(other.group).meta.removesuffix("meta") + "*"):
@@ -407,7 +405,7 @@ def test_the_state_of_another_group_under_our_keys_is_refused_and_stays(lived: W
     assert {"look", "acquire", "heartbeat", "authorize", "commit", "commit_ranges", "leave", "release", "finish"} <= {
         *refused
     }
-    assert lived.store.stable(["clicks"]) == {TopicPartition("clicks", 0): 7}
+    assert lived.store.positions.stable(["clicks"]) == {TopicPartition("clicks", 0): 7}
 
 
 @pytest.mark.each_server
@@ -416,4 +414,4 @@ def test_the_error_says_where_the_damage_is(lived: World) -> None:
     with pytest.raises(
         StateFormatError, match=r"the entry 0{16}-7f{15} of .*owners:orders:0 is damaged\. Remedy: look at"
     ):
-        lived.store.acquire(Caller("m-1", "i1", "aa", "0"), WANTED)
+        lived.store.positions.acquire(Caller("m-1", "i1", "aa", "0"), WANTED)

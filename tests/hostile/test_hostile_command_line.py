@@ -19,11 +19,11 @@ from command_runs import Run
 from coordinator.errors import InvalidOptionError, RedisConfigurationError, StoreError
 from coordinator.plan.poison import Strike
 from coordinator.ranges import WHOLE, OffsetRange
-from coordinator.redis.calls import Caller
+from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.client import RedisClient
 from coordinator.redis.keys import GROUPS, GroupKeys
-from coordinator.redis.membership import Joining
-from coordinator.redis.store import RedisStore
+from coordinator.redis.store import store_of
+from coordinator.replies import Caller, Joining
 from coordinator.reports.lane_lines import CostKind, LaneLine
 from coordinator.subscription import Topic, TopicPartition
 from topics import Kafka
@@ -40,14 +40,14 @@ def seeded(url: str, name: str, topic: str, told: str) -> None:
     tp, member = TopicPartition("topic-to-name", 0), "member-to-name"
     keys, lane = GroupKeys(name), LaneLine(tp, WHOLE, 5, 9, 12, True, 3.5, 100.0, CostKind.SURE, 9, f"budget{told}")
     with closing(RedisClient(url)) as client, closing(redis.Redis.from_url(url, decode_responses=True)) as plain:
-        store = RedisStore(client, name, session_ms=60_000, longest_ms=60_000, retention_ms=60_000)
-        store.create_positions(Caller(), "aa", {tp.topic: Topic(tp.topic, "id-1", (0,))}, {tp: 5})
+        store = store_of(ScriptCalls(client, name, session_ms=60_000, longest_ms=60_000, retention_ms=60_000))
+        store.positions.create("aa", {tp.topic: Topic(tp.topic, "id-1", (0,))}, {tp: 5})
         fields = {"host": f"h{told}", "driver_pid": f"7{told}", "label.zone": told, "topics": tp.topic}
-        seen = store.join(Caller(member, "i1"), "", Joining(fields, f"app{told}")).seen
+        seen = store.members.join(Caller(member, "i1"), "", Joining(fields, f"app{told}")).seen
         me = Caller(member, "i1", seen.nonce, str(seen.seq))
-        store.acquire(me, {tp: (WHOLE,)})
-        store.report(me, [lane], 45)
-        store.event(f"loss{told}", told)
+        store.positions.acquire(me, {tp: (WHOLE,)})
+        store.reports.lanes(me, [lane], 45)
+        store.reports.event(f"loss{told}", told)
         plain.hset(keys.growth, f"{tp.topic} 1 3", "id-1 1 99999999999999")
         strike = Strike(tp, WHOLE, OffsetRange(5, 6), 2, 1_000, member, parked=True)
         plain.hset(keys.strikes, strike.field, strike.text)
@@ -412,9 +412,9 @@ def test_a_group_name_in_redis_that_is_not_utf_8_is_named(redis_url: str, run: R
 def test_what_a_script_cannot_take_is_not_damage(redis_url: str, known: str) -> None:
     labels = {f"label.{i}": "x" for i in range(4_000)}
     with closing(RedisClient(redis_url)) as client:
-        store = RedisStore(client, known, session_ms=60_000, longest_ms=60_000, retention_ms=60_000)
+        store = store_of(ScriptCalls(client, known, session_ms=60_000, longest_ms=60_000, retention_ms=60_000))
         with pytest.raises(StoreError, match="too many results to unpack") as refused:
-            store.join(Caller("m-many", "i1"), "", Joining(labels))
+            store.members.join(Caller("m-many", "i1"), "", Joining(labels))
     assert refused.value.name == "REDIS_ERROR"
     assert "nothing shows that the group's state is damaged" in refused.value.remedy
 

@@ -13,12 +13,11 @@ from coordinator.errors import CheckpointMismatchError
 from coordinator.progress.ownership import Fact, Facts
 from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.ranges import OFFSET_MAX, WHOLE, OffsetRange
-from coordinator.redis.calls import Caller
 from coordinator.redis.keys import GroupKeys
-from coordinator.redis.membership import Joining
+from coordinator.replies import Caller, Joining
 from coordinator.subscription import Topic
 from group_dump import dump
-from store_world import NOBODY, TOPICS, TP, WANTED, World
+from store_world import TOPICS, TP, WANTED, World
 
 Ask = Callable[[World, Caller], object]
 OWNED = StreamOffset("g", "m-1", 0, {"orders": "id-1"}, {TP: (Lane(WHOLE, "aa.1", 5, (OffsetRange(5, 9),)),)})
@@ -27,11 +26,11 @@ SPACED = {"orders": Topic("orders", "id-1 5", (0, 1))}
 
 
 def commit(offset: StreamOffset, facts: Facts) -> Ask:
-    return lambda world, me: world.store.commit(me, offset, facts)
+    return lambda world, me: world.store.positions.commit(me, offset, facts)
 
 
 def claim(offset: StreamOffset, facts: Facts) -> Ask:
-    return lambda world, me: world.store.claim(NOBODY, offset, facts)
+    return lambda world, me: world.store.positions.claim(offset, facts)
 
 
 def asserted(position: int) -> Facts:
@@ -41,18 +40,18 @@ def asserted(position: int) -> Facts:
 def recover(reset: int, topics: dict[str, Topic], position: int) -> Ask:
     def ask(world: World, me: Caller) -> None:
         world.restart()
-        world.store.recover(me, "bb", "a loss", reset, topics, {TP: position})
+        world.store.positions.recover(me, "bb", "a loss", reset, topics, {TP: position})
 
     return ask
 
 
 GOOD_FACTS: Facts = {TP: (Fact(WHOLE, 9, "aa.1"),)}
 WRITES: list[Any] = [
-    pytest.param(lambda w, _: w.store.join(Caller("m 1", "i1"), "", Joining({"host": "h"})), "member m 1",
+    pytest.param(lambda w, _: w.store.members.join(Caller("m 1", "i1"), "", Joining({"host": "h"})), "member m 1",
                  id="a member with a space joins"),
-    pytest.param(lambda w, _: w.store.join(Caller("m:1", "i1"), "", Joining({"host": "h"})), "member m:1",
+    pytest.param(lambda w, _: w.store.members.join(Caller("m:1", "i1"), "", Joining({"host": "h"})), "member m:1",
                  id="a member with a colon joins"),
-    pytest.param(lambda w, me: w.store.acquire(replace(me, member="m 1"), WANTED), "member m 1",
+    pytest.param(lambda w, me: w.store.positions.acquire(replace(me, member="m 1"), WANTED), "member m 1",
                  id="a member with a space takes ranges"),
     pytest.param(commit(replace(OWNED, reset=2**63), GOOD_FACTS), "reset epoch 9223372036854775808",
                  id="a commit after a reset of 2^63"),
@@ -71,17 +70,17 @@ WRITES: list[Any] = [
                  id="an assertion of a position behind every log"),
     pytest.param(claim(replace(OWNED, topic_ids={"orders": "id-1 5"}), asserted(9)), "lanes 0 0000",
                  id="an assertion with a topic id that names a partition"),
-    pytest.param(lambda w, me: w.store.authorize(me, replace(OWNED, reset=2**63)), "reset epoch",
+    pytest.param(lambda w, me: w.store.positions.authorize(me, replace(OWNED, reset=2**63)), "reset epoch",
                  id="a batch after a reset of 2^63 is begun"),
-    pytest.param(lambda w, me: w.store.authorize(me, replace(OWNED, topic_ids={"orders": "id-1 5"})), "lanes 5 0000",
-                 id="a batch with a topic id of two words is begun"),
+    pytest.param(lambda w, me: w.store.positions.authorize(me, replace(OWNED, topic_ids={"orders": "id-1 5"})),
+                 "lanes 5 0000", id="a batch with a topic id of two words is begun"),
     pytest.param(recover(2**63, TOPICS, 9), "reset epoch", id="a recovery to a reset epoch of 2^63"),
     pytest.param(recover(0, SPACED, 9), "position orders id-1 5", id="a recovery with a topic id of two words"),
     pytest.param(recover(0, TOPICS, OFFSET_MAX), "position orders id-1",
                  id="a recovery to a position behind every log"),
-    pytest.param(lambda w, _: w.store.create_positions(NOBODY, "", SPACED, {TP: 5}), "position orders id-1 5",
+    pytest.param(lambda w, _: w.store.positions.create("", SPACED, {TP: 5}), "position orders id-1 5",
                  id="first positions of a topic with an id of two words"),
-    pytest.param(lambda w, _: w.store.recreate(NOBODY, TOPICS, {TP: 2**63}), "position orders id-1",
+    pytest.param(lambda w, _: w.store.positions.recreate(TOPICS, {TP: 2**63}), "position orders id-1",
                  id="a topic that was created again, at 2^63"),
 ]  # fmt: skip
 
@@ -90,7 +89,7 @@ WRITES: list[Any] = [
 def test_what_nobody_could_read_again_is_refused_by_the_script_that_writes(world: World, ask: Ask, piece: str) -> None:
     world.found(p0=5)
     me = world.join()
-    world.store.acquire(me, WANTED)
+    world.store.positions.acquire(me, WANTED)
     before = dump(world.redis, world.group)
     with pytest.raises(CheckpointMismatchError) as refused:
         ask(world, me)

@@ -10,6 +10,7 @@ from coordinator.operations.copies import GroupCopy
 from coordinator.operations.gaps import gaps
 from coordinator.operations.views import view
 from coordinator.ranges import WHOLE, OffsetRange
+from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.commits import CommitVerbs
 from coordinator.redis.snapshot import read_group
 from coordinator.subscription import Topic
@@ -42,19 +43,30 @@ def live_on(world: World) -> None:
     """What views, then a member, do with the group: recover it, found what is new, join, acquire, commit."""
     store, now = world.store, read_group(world.client, world.group)
     topics = {name: Topic(name, known.id, tuple(range(known.partitions))) for name, known in now.topics.items()}
-    view(world.group, now), gaps(now), store.strikes(), store.growths(), store.policy(), store.extents(topics)
-    store.recover(NOBODY, "bb", "a copy was loaded", store.reset_epoch(), topics, dict.fromkeys(now.stable))
+    (
+        view(world.group, now),
+        gaps(now),
+        store.poison.strikes(),
+        store.positions.growths(),
+        store.members.policy(),
+        store.positions.extents(list(topics)),
+    )
+    store.positions.recover(
+        NOBODY, "bb", "a copy was loaded", store.positions.reset_epoch(), topics, dict.fromkeys(now.stable)
+    )
     world.now += SESSION + 1
     me = world.join(incarnation=f"i-{world.now}")
-    store.create_positions(NOBODY, "", topics, dict.fromkeys(now.stable, 0))
-    store.look(me)
-    for tp, owned in store.acquire(me, dict.fromkeys(now.stable, (WHOLE,))).value.ownership.items():
+    store.positions.create("", topics, dict.fromkeys(now.stable, 0))
+    store.members.look(me)
+    for tp, owned in store.positions.acquire(me, dict.fromkeys(now.stable, (WHOLE,))).value.ownership.items():
         commits = CommitVerbs(
-            world.client, world.group, session_ms=SESSION, longest_ms=1, retention_ms=1, now=lambda: world.now
+            ScriptCalls(
+                world.client, world.group, session_ms=SESSION, longest_ms=1, retention_ms=1, now=lambda: world.now
+            )
         )
         commits.commit_ranges(commits.standing(me), tp, owned, (OffsetRange(90, 91),), 9)
-    store.strike(me.member)
-    store.leave(me, dict.fromkeys(now.stable, ()))
+    store.poison.strike(me.member)
+    store.members.leave(me, dict.fromkeys(now.stable, ()))
 
 
 def test_a_member_can_live_on_with_every_copy_that_is_taken(world: World) -> None:

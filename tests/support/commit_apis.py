@@ -15,7 +15,7 @@ def api(world: World, position: int = 43, ics: str = "", **limits: int) -> Commi
     world.found(p0=position)
     world.logs_reach()
     world.set_ics({str(WHOLE): ics} if ics else {})
-    world.store.acquire(world.join(**{name.replace("_", "."): str(n) for name, n in limits.items()}), WANTED)
+    world.store.positions.acquire(world.join(**{name.replace("_", "."): str(n) for name, n in limits.items()}), WANTED)
     return CommitApi.of_member(world.url, world.group, "m-1")
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import cast
 
 import redis
 
@@ -14,7 +14,7 @@ from coordinator.operations.top_view import top_view
 from coordinator.operations.views import view
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import WHOLE
-from coordinator.redis.client import RedisClient
+from coordinator.redis.client import RedisClient, Reply
 from coordinator.redis.keys import GroupKeys
 from coordinator.redis.reports import last_batches
 from coordinator.redis.snapshot import read_group
@@ -36,7 +36,7 @@ class Counting(RedisClient):
         super().__init__(url)
         self.ran = 0
 
-    def run(self, verb: str, keys: Sequence[str], args: Sequence[str]) -> list[Any]:
+    def run(self, verb: str, keys: Sequence[str], args: Sequence[str]) -> Reply:
         self.ran += 1
         assert self.ran < SCRIPTS, f"a loop: {self.ran} scripts, {verb} again"
         return super().run(verb, keys, args)

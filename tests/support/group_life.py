@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from contextlib import closing
 from importlib.resources import files
-from typing import Any
 
 from coordinator import verdicts
 from coordinator.key_hash import cuts
@@ -12,7 +11,8 @@ from coordinator.progress.growth import Growth
 from coordinator.progress.ownership import Fact, Owned, completed
 from coordinator.progress.stream_offset import Lane
 from coordinator.ranges import WHOLE, OffsetRange
-from coordinator.redis.client import SHARED, RedisClient
+from coordinator.redis.calls import ScriptCalls
+from coordinator.redis.client import SHARED, RedisClient, Reply
 from coordinator.redis.commits import CommitVerbs
 from coordinator.redis.events import follow, last_events
 from coordinator.redis.keys import GroupKeys
@@ -20,7 +20,7 @@ from coordinator.redis.operator import OperatorVerbs
 from coordinator.redis.snapshot import list_groups, read_group
 from coordinator.reports.lane_lines import BatchLine
 from coordinator.subscription import Topic
-from store_world import NOBODY, OTHER, SESSION, TOPICS, TP, WANTED, StoreServer, World, lane, offset
+from store_world import OTHER, SESSION, TOPICS, TP, WANTED, StoreServer, World, lane, offset
 
 VERBS = {script.name[:-4] for script in (files("coordinator.redis") / "lua").iterdir()} - {*SHARED}
 LOWER, UPPER = cuts(2)
@@ -40,7 +40,7 @@ class Recorded(RedisClient):
         super().__init__(url)
         self.calls: dict[str, tuple[Sequence[str], Sequence[str]]] = {}
 
-    def run(self, verb: str, keys: Sequence[str], args: Sequence[str]) -> list[Any]:
+    def run(self, verb: str, keys: Sequence[str], args: Sequence[str]) -> Reply:
         self.calls.setdefault(verb, (keys, args))
         return super().run(verb, keys, args)
 
@@ -68,77 +68,77 @@ class Life:
         world.client.require_noeviction()
         world.found(p0=5)
         store = world.store
-        store.create_positions(NOBODY, "", {"orders": Topic("orders", "id-1", (0, 1, 2, 3))}, {OTHER: 0}, grace_ms=9)
-        (growth,) = store.growths()
+        store.positions.create("", {"orders": Topic("orders", "id-1", (0, 1, 2, 3))}, {OTHER: 0}, grace_ms=9)
+        (growth,) = store.positions.growths()
         assert (growth.old, growth.new) == (2, 4)
-        store.grow([Growth("orders", "id-1", 4, 8, 1, 2)])
-        assert store.set_policy({"accept.range.fetch:orders": "true"}) == store.policy()
-        assert dict(store.positions([TP])) == {TP: ((WHOLE, 5),)}
+        store.positions.grow([Growth("orders", "id-1", 4, 8, 1, 2)])
+        assert world.policies.set_policy({"accept.range.fetch:orders": "true"}) == store.members.policy()
+        assert dict(store.positions.positions([TP])) == {TP: ((WHOLE, 5),)}
 
     def _shared(self, world: World) -> None:
         store, one, two = world.store, world.join(targets_of_orders="9"), world.join("m-2", "i2")
-        look = store.look(one).value
-        assert [s.member for s in store.subscribers(look.members)] == ["m-1", "m-2"]
+        look = store.members.look(one).value
+        assert [s.member for s in store.members.subscribers(look.members)] == ["m-1", "m-2"]
         wanted = {"m-1": {TP: (LOWER,)}, "m-2": {TP: (UPPER,)}}
-        assert store.assign(one, look.occasion, "test 1", wanted).value == 1
-        assert store.assignment() == wanted
-        assert store.acquire(one, WANTED).value.ownership == {TP: (Owned(WHOLE, "aa.1"),)}
-        assert store.heirs(WANTED) == {TP: ((LOWER, "m-1"), (UPPER, "m-2"))}
-        assert store.release(one, {TP: [(UPPER, "m-2")]}).value == 1
-        assert store.acquire(two, {TP: (UPPER,)}).value.ownership == {TP: (Owned(UPPER, "aa.2"),)}
-        store.heartbeat(one)
+        assert store.members.assign(one, look.occasion, "test 1", wanted).value == 1
+        assert store.members.assignment() == wanted
+        assert store.positions.acquire(one, WANTED).value.ownership == {TP: (Owned(WHOLE, "aa.1"),)}
+        assert store.members.heirs(WANTED) == {TP: ((LOWER, "m-1"), (UPPER, "m-2"))}
+        assert store.members.release(one, {TP: [(UPPER, "m-2")]}).value == 1
+        assert store.positions.acquire(two, {TP: (UPPER,)}).value.ownership == {TP: (Owned(UPPER, "aa.2"),)}
+        store.members.heartbeat(one)
 
     def _committed(self, world: World) -> None:
         store, one = world.store, world.caller("m-1")
-        store.report_ends({TP: 20})
+        store.positions.report_ends({TP: 20}, {})
         end = offset(Lane(LOWER, "aa.1", 5, (OffsetRange(5, 10),)))
-        assert store.authorize(one, end).value == {TP: (Owned(LOWER, "aa.1"),)}
-        assert store.commit(one, end, completed(end)).value.refused == {}
-        commits = CommitVerbs(world.client, world.group, session_ms=SESSION, longest_ms=1, retention_ms=1)
+        assert store.positions.authorize(one, end).value == {TP: (Owned(LOWER, "aa.1"),)}
+        assert store.positions.commit(one, end, completed(end)).value.refused == {}
+        commits = CommitVerbs(ScriptCalls(world.client, world.group, session_ms=SESSION, longest_ms=1, retention_ms=1))
         caller, _ = commits.member("m-1")
         standing = commits.standing(caller)
         done = commits.commit_ranges(standing, TP, standing.lanes[TP], (OffsetRange(12, 14),), 10)
         assert (done.word, done.stable, world.ics()) == ("COMMITTED", 5, {str(LOWER): "12-13"})
         assert commits.reserve(caller, TP, "A", OffsetRange(5, 8), "held", SESSION).word == "TURN"
-        assert not store.finish(one, {TP: 10}).value
-        assert store.stable(["orders"])[TP] == 5
+        assert not store.members.finish(one, {TP: 10}).value
+        assert store.positions.stable(["orders"])[TP] == 5
 
     def _poisoned(self, world: World) -> None:
         store, two = world.store, world.caller("m-2")
-        store.report(two, (), 0)
-        store.tell_batch(BatchLine("m-2", 1, None, 1.0, 1, ""))
+        store.reports.lanes(two, (), 0)
+        store.reports.batch(BatchLine("m-2", 1, None, 1.0, 1, ""))
         for _ in range(2):
-            store.working(two, f"alone; orders 0 {UPPER} 5-6;")
-            assert store.at_work() == {"m-2"}
+            store.poison.working(two, f"alone; orders 0 {UPPER} 5-6;")
+            assert store.poison.at_work() == {"m-2"}
             world.now += 2 * SESSION
-            store.strike("m-2")
-            store.heartbeat(two)
-        (strike,) = store.strikes()
+            store.poison.strike("m-2")
+            store.members.heartbeat(two)
+        (strike,) = store.poison.strikes()
         assert strike.parked
-        assert store.forgive([strike], "an operator") == 1
-        store.abandon(world.caller("m-1"), {TP: (Owned(UPPER, "aa.99"),)})
+        assert store.poison.forgive([strike], "an operator") == 1
+        store.poison.abandon(world.caller("m-1"), {TP: (Owned(UPPER, "aa.99"),)})
 
     def _handed_over(self, world: World) -> None:
         store, one = world.store, world.join()
         world.now += 2 * SESSION
         three = world.join("m-3", "i3")
-        assert store.acquire(three, {TP: (UPPER,)}).value.ownership == {TP: (Owned(UPPER, "aa.3"),)}
-        look = store.look(three).value
-        assert store.assign(three, look.occasion, "test 1", {"m-3": WANTED}).value == 2
-        store.claim(NOBODY, offset(lane("aa.1", 0, 9)), {TP: (Fact(WHOLE, 9),)})
-        assert store.leave(three, {TP: ()}) == 0
-        store.heartbeat(one)
-        store.recreate(NOBODY, {"orders": Topic("orders", "id-2", (0, 1, 2, 3))}, {TP: 7})
+        assert store.positions.acquire(three, {TP: (UPPER,)}).value.ownership == {TP: (Owned(UPPER, "aa.3"),)}
+        look = store.members.look(three).value
+        assert store.members.assign(three, look.occasion, "test 1", {"m-3": WANTED}).value == 2
+        store.positions.claim(offset(lane("aa.1", 0, 9)), {TP: (Fact(WHOLE, 9),)})
+        assert store.members.leave(three, {TP: ()}) == 0
+        store.members.heartbeat(one)
+        store.positions.recreate({"orders": Topic("orders", "id-2", (0, 1, 2, 3))}, {TP: 7})
 
     def _lost_and_reset(self, world: World) -> None:
         world.restart()
         store, caller = world.store, world.caller("m-1")
-        store.recover(caller, "bb", "restarted", 0, TOPICS, {TP: None, OTHER: None})
+        store.positions.recover(caller, "bb", "restarted", 0, TOPICS, {TP: None, OTHER: None})
         operator = OperatorVerbs.of_group(world.client, world.group, lambda: world.now)
         world.now += 2 * SESSION
         operator.check()
-        operator.reset("cc", 4, 0, "by hand", store.status(NOBODY).topics, {TP: 3, OTHER: None})
-        assert store.reset_epoch() == 4
+        operator.reset("cc", 4, 0, "by hand", store.positions.status().topics, {TP: 3, OTHER: None})
+        assert store.positions.reset_epoch() == 4
         assert operator.now_ms() == world.now
 
     def _seen_and_deleted(self, world: World) -> None:
@@ -146,7 +146,7 @@ class Life:
         assert read_group(world.client, world.group).stable[TP] == 3
         events = last_events(world.client, world.group, 1_000)
         assert {e.kind for e in events} == EVENTS
-        world.store.event("fence", "the last")
+        world.store.reports.event("fence", "the last")
         assert [e.why for e in next(follow(world.client, world.group, events[-1].id))] == ["the last"]
         copy = copies.backup(world.client, world.group)
         copies.restore(world.client, copy)
@@ -156,7 +156,7 @@ class Life:
         assert operator.delete(operator.names()) > 5
         assert operator.names() == []
         try:
-            world.store.status(NOBODY)
+            world.store.positions.status()
         except verdicts.Absent:
             return
         raise AssertionError(f"{GroupKeys(world.group).meta} is still there")

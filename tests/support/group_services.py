@@ -14,14 +14,16 @@ from coordinator.member.invariants import check
 from coordinator.member.service import Service
 from coordinator.offset_spec import Earliest, OffsetSpec
 from coordinator.plan.planning import Cutting
-from coordinator.ports import Log
+from coordinator.ports import Log, Store
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import WHOLE
+from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.client import RedisClient
 from coordinator.redis.keys import GroupKeys
-from coordinator.redis.membership import Joining
+from coordinator.redis.policies import RedisPolicies
 from coordinator.redis.snapshot import read_group
-from coordinator.redis.store import RedisStore
+from coordinator.redis.store import store_of
+from coordinator.replies import Joining
 from coordinator.settings import GroupSettings
 from coordinator.subscription import Assigned, Subscription, TopicPartition, Topics
 from kafka_logs import kafka_log
@@ -83,7 +85,7 @@ class Group:
         """A member to be, in a process of its own: it knows nothing yet."""
         if settings is None:
             settings = GroupSettings(self.name, capacity=2, session_ms=session_ms, fail_on_data_loss=fail_on_data_loss)
-        store = RedisStore.of(self.client, settings)
+        store = store_of(ScriptCalls.of(self.client, settings))
         return Service(
             replace(settings, watch=check),
             subscription,
@@ -99,9 +101,13 @@ class Group:
         return self._stack.enter_context(closing(kafka_log(self.kafka.bootstrap)))
 
     @property
-    def store(self) -> RedisStore:
+    def store(self) -> Store:
         """The verbs, for somebody who is no member."""
-        return RedisStore.of(self.client, GroupSettings(self.name))
+        return store_of(ScriptCalls.of(self.client, GroupSettings(self.name)))
+
+    @property
+    def policies(self) -> RedisPolicies:
+        return RedisPolicies(ScriptCalls.of(self.client, GroupSettings(self.name)))
 
     @property
     def state(self) -> GroupState:

@@ -5,11 +5,12 @@ from coordinator.progress.leader_epochs import Extent
 from coordinator.progress.ownership import completed
 from coordinator.progress.stream_offset import Lane
 from coordinator.ranges import OffsetRange
-from coordinator.redis.calls import Caller
+from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.commits import CommitVerbs
-from coordinator.redis.store import RedisStore
+from coordinator.redis.store import store_of
+from coordinator.replies import Caller
 from coordinator.subscription import Topic, TopicPartition
-from store_world import LONGEST, NOBODY, OTHER, SESSION, TP, World, offset
+from store_world import LONGEST, OTHER, SESSION, TP, World, offset
 
 LOWER, UPPER = cuts(2)
 RETURNS = TopicPartition("returns", 0)
@@ -18,40 +19,49 @@ KEPT_MS = 3_600_000
 
 def live_richly(world: World) -> None:
     """Two topics, one grew; lanes apart, individual commits, leader epochs, policies; a lane struck, one parked."""
-    world.store = RedisStore(
-        world.client, world.group, session_ms=SESSION, longest_ms=LONGEST, retention_ms=KEPT_MS, now=lambda: world.now
+    world.store = store_of(
+        ScriptCalls(
+            world.client,
+            world.group,
+            session_ms=SESSION,
+            longest_ms=LONGEST,
+            retention_ms=KEPT_MS,
+            now=lambda: world.now,
+        )
     )
     world.found(p0=5, p1=6)
-    world.store.create_positions(NOBODY, "", {"returns": Topic("returns", "id-2", (0,))}, {RETURNS: 7})
+    world.store.positions.create("", {"returns": Topic("returns", "id-2", (0,))}, {RETURNS: 7})
     more = {"orders": Topic("orders", "id-1", (0, 1, 2, 3))}
-    world.store.create_positions(
-        NOBODY, "", more, {TopicPartition("orders", 2): 0, TopicPartition("orders", 3): 0}, grace_ms=9
-    )
-    (growth,) = world.store.growths()
-    world.store.grow([growth.__class__.parse(growth.field, f"{growth.value} 20,30")])
+    world.store.positions.create("", more, {TopicPartition("orders", 2): 0, TopicPartition("orders", 3): 0}, grace_ms=9)
+    (growth,) = world.store.positions.growths()
+    world.store.positions.grow([growth.__class__.parse(growth.field, f"{growth.value} 20,30")])
     _work(world, world.join())
     _be_lost_over(world, f"orders 1 {LOWER} 6-9;")
     for _ in range(2):
         _be_lost_over(world, f"alone; orders 1 {UPPER} 6-9;")
-    world.store.set_policy({"accept.individual.commit": "true", "accept.range.fetch:returns": "false"})
+    world.policies.set_policy({"accept.individual.commit": "true", "accept.range.fetch:returns": "false"})
     ends = {TP: 20, OTHER: 30, RETURNS: 40}
-    world.store.report_ends(ends, {tp: Extent(3, end).text(0, "id-1") for tp, end in ends.items() if tp != RETURNS})
-    world.store.leave(world.join(incarnation="i-last"), {TP: (), OTHER: ()})
+    world.store.positions.report_ends(
+        ends, {tp: Extent(3, end).text(0, "id-1") for tp, end in ends.items() if tp != RETURNS}
+    )
+    world.store.members.leave(world.join(incarnation="i-last"), {TP: (), OTHER: ()})
 
 
 def _work(world: World, me: Caller) -> None:
     wanted = {TP: (LOWER,), OTHER: (LOWER, UPPER)}
-    world.store.assign(me, world.store.look(me).value.occasion, "test 1", {me.member: wanted})
-    world.store.acquire(me, wanted)
+    world.store.members.assign(me, world.store.members.look(me).value.occasion, "test 1", {me.member: wanted})
+    world.store.positions.acquire(me, wanted)
     end = offset(Lane(LOWER, "aa.1", 5, (OffsetRange(5, 10),)))
-    world.store.commit(me, end, completed(end))
+    world.store.positions.commit(me, end, completed(end))
     commits = CommitVerbs(
-        world.client,
-        world.group,
-        session_ms=SESSION,
-        longest_ms=LONGEST,
-        retention_ms=KEPT_MS,
-        now=lambda: world.now,
+        ScriptCalls(
+            world.client,
+            world.group,
+            session_ms=SESSION,
+            longest_ms=LONGEST,
+            retention_ms=KEPT_MS,
+            now=lambda: world.now,
+        )
     )
     standing = commits.standing(me)
     world.logs_reach()
@@ -61,6 +71,6 @@ def _work(world: World, me: Caller) -> None:
 
 def _be_lost_over(world: World, work: str) -> None:
     me = world.join(incarnation=f"i-{world.now}")
-    world.store.working(me, work)
+    world.store.poison.working(me, work)
     world.now += LONGEST + SESSION
-    world.store.strike(me.member)
+    world.store.poison.strike(me.member)

@@ -16,7 +16,7 @@ from typing import Any
 from coordinator.assignment.rebalance import owned_ranges
 from coordinator.member.decision import Ask, Call, Decision, Fail, Limits, Seen, Setup, Step, decide
 from coordinator.member.invariants import check
-from coordinator.member.requests import Request
+from coordinator.member.kinds import Request
 from coordinator.member.state import NOTHING, Life, LogView, Owning, State
 from coordinator.offset_spec import Latest, OffsetSpec
 from coordinator.plan.planning import Cutting
@@ -24,8 +24,7 @@ from coordinator.plan.poison import Strike
 from coordinator.progress.ownership import Owned, Ownership
 from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.ranges import WHOLE, HashRange, OffsetRange
-from coordinator.redis.membership import Joining, Look
-from coordinator.redis.store import Acquired
+from coordinator.replies import Acquired, Joining, Look
 from coordinator.settings import GroupSettings
 from coordinator.subscription import Bounds, Subscription, Topic, TopicPartition, Topics
 from coordinator.verdicts import Verdict

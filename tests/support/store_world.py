@@ -8,13 +8,14 @@ from typing import cast
 from coordinator.assignment.assignment_text import Ranges
 from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.ranges import WHOLE, HashRange, OffsetRange
-from coordinator.redis.calls import Caller
+from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.client import RedisClient
 from coordinator.redis.connection import opened
 from coordinator.redis.keys import GroupKeys
-from coordinator.redis.membership import Joining
 from coordinator.redis.operator import OperatorVerbs
-from coordinator.redis.store import RedisStore
+from coordinator.redis.policies import RedisPolicies
+from coordinator.redis.store import store_of
+from coordinator.replies import Caller, Joining
 from coordinator.subscription import Topic, TopicPartition
 
 TP, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)
@@ -43,18 +44,18 @@ class World:
         self.url, self.client, self.redis = server.url, server.client, server.redis
         self.group = f"{name} {secrets.token_hex(4)}"
         self.now = time.time_ns() // 1_000_000
-        self.store = RedisStore(
-            self.client, self.group, session_ms=SESSION, longest_ms=LONGEST, retention_ms=60_000, now=lambda: self.now
-        )
+        times = {"session_ms": SESSION, "longest_ms": LONGEST, "retention_ms": 60_000}
+        calls = ScriptCalls(self.client, self.group, **times, now=lambda: self.now)
+        self.store, self.policies = store_of(calls), RedisPolicies(calls)
 
     def found(self, **positions: int) -> None:
         tps = {"p0": TP, "p1": OTHER}
-        self.store.create_positions(NOBODY, "aa", TOPICS, {tps[n]: p for n, p in positions.items()} or {TP: 0})
+        self.store.positions.create("aa", TOPICS, {tps[n]: p for n, p in positions.items()} or {TP: 0})
 
     def join(
         self, member: str = "m-1", incarnation: str = "i1", before: str = "", application: str = "", **fields: str
     ) -> Caller:
-        answer = self.store.join(
+        answer = self.store.members.join(
             Caller(member, incarnation),
             before,
             Joining({"host": "h", "topics": "orders", "capacity": "1", **fields}, application),
@@ -63,7 +64,7 @@ class World:
 
     def logs_reach(self, end: int = 2**62) -> None:
         """What a member stores when it has looked at the logs."""
-        self.store.report_ends({TP: end, OTHER: end})
+        self.store.positions.report_ends({TP: end, OTHER: end}, {})
 
     def caller(self, member: str) -> Caller:
         """A member as it joined last."""

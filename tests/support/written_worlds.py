@@ -1,7 +1,7 @@
 """Worlds whose answers are written down: what `turns` asks them is compared.
 
     Script   the next answer to each call; answers that are errors are raised
-    ByType   an answer for each kind of request
+    ByKind   an answer for each kind of request
     Hands    a clock that only waiting moves
 
 Each state that the turns make is checked for its invariants.
@@ -10,13 +10,14 @@ Each state that the turns make is checked for its invariants.
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
+from coordinator import replies
+from coordinator.member import requests
 from coordinator.member.apply import World
 from coordinator.member.invariants import check
-from coordinator.member.requests import Request
+from coordinator.member.kinds import Kind, Request
 from coordinator.member.state import State
 from coordinator.member.turns import Turns
-from coordinator.redis import calls
-from coordinator.redis.calls import Answer, Caller
+from coordinator.replies import Answer, Caller
 from coordinator.settings import GroupSettings
 from states import NONCE, NOW, joined
 
@@ -67,15 +68,15 @@ class Script:
         return [caller.number for _, caller in self.asked]
 
 
-class ByType(Script):
+class ByKind(Script):
     """A world that has an answer for each kind of request; a list is answered one after the other."""
 
-    def __init__(self, answers: Mapping[type, Any]) -> None:
+    def __init__(self, answers: Mapping[Kind[..., Any], Any]) -> None:
         super().__init__()
         self.of = {kind: list(a) if isinstance(a, list) else a for kind, a in answers.items()}
 
     def answer(self, request: Request[Any], caller: Caller) -> Any:
-        answer = self.of[type(request)]
+        answer = self.of[request.kind]
         if isinstance(answer, list):
             answer = answer.pop(0) if len(answer) > 1 else answer[0]
         self.answers.append(answer(request) if isinstance(answer, Callable) else answer)  # type: ignore[arg-type]
@@ -83,7 +84,8 @@ class ByType(Script):
 
     def names(self) -> str:
         """What was asked since the last time, by name."""
-        found = " ".join(type(request).__name__ for request in self.requests)
+        names = {kind: name for name, kind in vars(requests).items() if isinstance(kind, Kind)}
+        found = " ".join(names[request.kind] for request in self.requests)
         self.asked.clear()
         return found
 
@@ -95,4 +97,4 @@ def turns(world: Script, state: State | None = None, clock: Hands | None = None)
 
 def answered(value: Any, nonce: str = NONCE, seq: int = 9) -> Answer[Any]:
     """An answer of Redis, which renews the lease."""
-    return Answer(calls.Seen(nonce, seq), value)
+    return Answer(replies.Seen(nonce, seq), value)

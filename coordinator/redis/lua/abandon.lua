@@ -2,7 +2,7 @@
 -- them, not even by a next life that knows only its checkpoint (rule: omit-what-was-skipped).
 -- KEYS meta member events, then owners of each partition
 -- ARGV[2..] "lo-hi epoch;..." of each partition
--- Reply {OK, nonce, seq} | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
+-- Reply OK | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
 local bad = lost() or recovering() or fenced(KEYS[2])
 if bad then return bad end
 local ranges = free(2, function(asked_of, epoch) return asked_of and epoch == asked_of.a end)

@@ -1,14 +1,14 @@
 -- Acquires wanted hash ranges that are free or takeable, at a new lane epoch (rule: no-epoch-twice). Ranges that the
 -- member owns already keep theirs. Cuts segments and ICs where ownership changes (rule: cut-at-ownership).
 -- KEYS meta leases member events topics batches, then owners segments ics of each partition
--- ARGV[2] "placed" if the caller has seen positions of all these partitions at this nonce, else ""
--- ARGV[3..] "lo-hi ;..." wanted of each partition
--- Reply {OK, nonce, seq, lease end, reset_epoch, topics, [{"lo-hi epoch;...", segments, ics} of each partition]};
+-- ARGV[2..] "lo-hi ;..." wanted of each partition, which has positions
+-- Reply reset, topics as HGETALL, and of each partition: owned "lo-hi epoch;...", segments and ics as HGETALL
 --   all segments of a partition with ICs, else those of owned ranges (rule: owner-reads-own-segments)
 --   | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
 local bad = lost() or recovering() or fenced(KEYS[3])
 if bad then return bad end
-local epoch, taken, acquired, gained, lost_to_us, gone = nil, {}, {}, {}, {}, nil
+local epoch, taken, gained, lost_to_us, gone = nil, {}, {}, {}, nil
+local owned_of, segments_of, ics_of = {}, {}, {}  -- each partition
 
 local function new_owner()
   if not epoch then epoch = call.nonce .. '.' .. ms(redis.call('HGET', META, 'epochs') + 1) end
@@ -38,8 +38,8 @@ for i = 1, #topics, 2 do recorded[topics[i]] = check_topic(topics[i + 1], topics
 
 local function acquire(owners_key, segments_key, ics_key, wanted)
   if redis.call('EXISTS', segments_key) == 0 then
-    gone = gone or (ARGV[2] ~= '' or redis.call('EXISTS', owners_key) == 1) and positions_gone(segments_key)
-    return ''  -- not placed yet
+    gone = gone or positions_gone(segments_key)
+    return ''
   end
   local topic = string.match(segments_key, ':segments:(.+):%d+$')
   gone = gone or not recorded[topic] and { 'LOST', topic .. ' of ' .. KEYS[5] .. ' is gone' }
@@ -83,24 +83,25 @@ local function within(key, owned)  -- what lies in it of a hash, as HGETALL give
   return flat
 end
 
-for i = 3, #ARGV do
-  local owners_key, segments_key, ics_key = KEYS[3 * i - 2], KEYS[3 * i - 1], KEYS[3 * i]
-  local mine = acquire(owners_key, segments_key, ics_key, from_text(ARGV[i]))
-  acquired[#acquired + 1] = { mine, segments_key, ics_key }
+for i = 2, #ARGV do
+  owned_of[i - 1] = acquire(KEYS[3 * i + 1], KEYS[3 * i + 2], KEYS[3 * i + 3], from_text(ARGV[i]))
 end
 if gone then return gone end
 for _, hash in ipairs(taken) do
   if hash[2] then replace(hash[1], hash[2]) end
 end
 if epoch then redis.call('HINCRBY', META, 'epochs', 1) end
-for i, of in ipairs(acquired) do
-  local mine, segments_key, ics_key = of[1], of[2], of[3]
-  if redis.call('EXISTS', ics_key) == 1 then  -- who owns a part must see whether the lane behind is another's
-    acquired[i] = { mine, redis.call('HGETALL', segments_key), redis.call('HGETALL', ics_key) }
+for i, mine in ipairs(owned_of) do
+  local segments_key, ics_key = KEYS[3 * i + 5], KEYS[3 * i + 6]
+  ics_of[i] = redis.call('HGETALL', ics_key)
+  if #ics_of[i] > 0 then  -- who owns a part must see whether the lane behind is another's
+    segments_of[i] = redis.call('HGETALL', segments_key)
   else
-    acquired[i] = { mine, within(segments_key, from_text(mine)), {} }
+    segments_of[i] = within(segments_key, from_text(mine))
   end
 end
 tell_lost(KEYS[4], lost_to_us, 'acquired by ' .. call.member .. ' after the end of the lease, or of longest.batch.ms')
 if epoch then event(KEYS[4], 'assigned', 'lane epoch ' .. epoch, told(gained)) end
-return reply(ms(renew(KEYS[2])), redis.call('HGET', META, 'reset_epoch'), topics, acquired)
+renew(KEYS[2])
+local reset = redis.call('HGET', META, 'reset_epoch')
+return reply('reset', reset, 'topics', topics, 'owned', owned_of, 'segments', segments_of, 'ics', ics_of)

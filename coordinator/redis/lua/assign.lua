@@ -2,11 +2,11 @@
 -- KEYS meta leases member events batches leaving topics policy assignment
 -- ARGV[2] its occasion, ARGV[3] protocol, ARGV[4] the error of its assignor ("" if there was none),
 --   ARGV[5..] member JSON-of-its-ranges ...
--- Reply {OK, nonce, seq, generation, or 0 if the occasion has passed} | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
+-- Reply generation, 0 if the occasion has passed | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
 local bad = lost() or recovering() or fenced(KEYS[3])
 if bad then return bad end
 local now_due = occasion({ leases = KEYS[2], batches = KEYS[5], leaving = KEYS[6], topics = KEYS[7], policy = KEYS[8] })
-if now_due ~= ARGV[2] or now_due == redis.call('HGET', META, 'occasion') then return reply(0) end
+if now_due ~= ARGV[2] or now_due == redis.call('HGET', META, 'occasion') then return reply('generation', 0) end
 local generation = redis.call('HINCRBY', META, 'generation', 1)
 redis.call('HSET', META, 'occasion', now_due, 'leader', call.member, 'protocol', ARGV[3])
 local assigned_before = redis.call('HKEYS', KEYS[9])
@@ -29,4 +29,4 @@ else
   event(KEYS[4], 'assignor', ARGV[3] .. ' of ' .. call.member .. ' failed: ' .. ARGV[4] .. '; grouped assigns whole partitions'
     .. ' until members, their assignors, topics or policies change')
 end
-return reply(generation)
+return reply('generation', generation)

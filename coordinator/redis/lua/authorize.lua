@@ -3,7 +3,7 @@
 -- KEYS meta leases member topics batches, then owners of each partition
 -- ARGV[2] reset epoch of the offset, ARGV[3] its digest, which the member's hash keeps,
 --   ARGV[4..] "topic id lo-hi epoch;..." of each partition
--- Reply {OK, nonce, seq, lease end, "lo-hi epoch;..." of each partition, or "all" of the asked ones, a line each}
+-- Reply owned: "lo-hi epoch;..." of each partition, or "all" of the asked ones, a line each
 --   | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
 local bad = lost() or before_reset(ARGV[2]) or recovering() or fenced(KEYS[3])
 if bad then return bad end
@@ -25,4 +25,5 @@ for i = 4, #ARGV do
 end
 redis.call('HSET', KEYS[3], 'authorized', ARGV[3])
 redis.call('ZADD', KEYS[5], ms(now_ms() + tonumber(call.longest)), call.member)
-return reply(ms(renew(KEYS[2])), table.concat(verdicts, '\n'))
+renew(KEYS[2])
+return reply('owned', table.concat(verdicts, '\n'))

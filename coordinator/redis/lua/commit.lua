@@ -5,14 +5,14 @@
 -- ARGV[2] reset epoch of the offset, ARGV[3] digest of the batch ("": do not check that it was authorised),
 --   ARGV[4..] "topic id partition lo-hi epoch position[,first-last...];..." of each partition: everything left of the
 --   position is done, and those offsets above it
--- Reply {OK, nonce, seq, lease end, refused "lo-hi epoch position[,first-last...];..." of each partition, a line each,
---   "exactly" if each position is now that of its fact, and there is no individual commit, else "",
---   "unread" if positions would move though the member never authorised this batch (rule: unread-batch), else ""}
+-- Reply refused: "lo-hi epoch position[,first-last...];..." of each partition, a line each
+--   exactly: 1 if each position is now that of its fact, and there is no individual commit, else ""
+--   unread: 1 if positions would move though the member never authorised this batch (rule: unread-batch), else ""
 --   | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
 local bad = lost() or before_reset(ARGV[2]) or recovering() or fenced(KEYS[3])
 if bad then return bad end
 local refusals, moved, current = {}, {}, redis.call('HGET', META, 'reset_epoch') == ARGV[2]
-local ids, exactly, moves = {}, 'exactly', false
+local ids, exactly, moves = {}, '1', false
 for i = 4, #ARGV do
   local topic, id, partition, lanes = lanes_asked(ARGV[i])
   ids[topic] = ids[topic] or string.match(redis.call('HGET', KEYS[4], topic) or '', '^(%S+)') or ''
@@ -40,10 +40,12 @@ for i = 4, #ARGV do
 end
 local authorized = redis.call('HGET', KEYS[3], 'authorized')
 if moves and ARGV[3] ~= '' and authorized ~= ARGV[3] and authorized ~= 'unknown' then
-  return reply(ms(renew(KEYS[2])), '', '', 'unread')
+  renew(KEYS[2])
+  return reply('refused', '', 'exactly', '', 'unread', '1')
 end
 local stable = {}
 for _, m in ipairs(moved) do write_progress(m.keys, m.partition, m.segments, stable) end
 write_stable(stable)
 redis.call('ZREM', KEYS[5], call.member)
-return reply(ms(renew(KEYS[2])), table.concat(refusals, '\n'), exactly, '')
+renew(KEYS[2])
+return reply('refused', table.concat(refusals, '\n'), 'exactly', exactly, 'unread', '')

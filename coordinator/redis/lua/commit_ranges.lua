@@ -4,7 +4,7 @@
 -- ARGV[2] reset epoch, ARGV[3] topic, ARGV[4] topic id, ARGV[5] partition, ARGV[6] "lo-hi epoch;..." lanes,
 --   ARGV[7] "45-47 50-50" offsets, ascending and not touching, ARGV[8] ICs that a partition may hold,
 --   ARGV[9] "lo-hi until;..." how far the caller's batch reads, "-" without a batch: then the log end decides
--- Reply {OK, nonce, seq, outcome, stable offset, ICs held, ranges done already, refused "lo-hi epoch;...", reach}
+-- Reply outcome, stable offset, held ICs, repeated: ranges done already, refused "lo-hi epoch;...", reach
 --   outcome: COMMITTED, NOT_ALLOWED (88), TOO_OLD (91), FULL (92), NOT_OWNED, BEYOND; all but the first wrote nothing
 --   BEYOND: no lane of the call has read the offsets from `reach` on; to count them as done would lose records
 --   | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
@@ -18,7 +18,8 @@ local log_end = redis.call('HGET', KEYS[10], ARGV[5]) or '0'
 check(number(log_end), ARGV[5] .. ' of ' .. KEYS[10])
 
 local function outcome(word, held, repeated)
-  return reply(word, stable, held or 0, repeated or 0, table.concat(refused), reach)
+  return reply('outcome', word, 'stable', stable, 'held', held or 0, 'repeated', repeated or 0,
+    'refused', table.concat(refused), 'reach', reach)
 end
 
 -- The lanes of the call {lo, hi, a = lane epoch, b = first offset that may not be committed}.

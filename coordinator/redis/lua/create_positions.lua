@@ -4,7 +4,7 @@
 -- ARGV[2] nonce of a new group ("" if the group must be there, rule: create-once),
 --   ARGV[3] partition.growth.grace in ms ("" if the caller reads given partitions and does not see a growth),
 --   ARGV[4..] "topic id count partition position" of each partition
--- Reply {OK, nonce, seq, number of partitions with new positions} | ABSENT | LOST | SCHEMA
+-- Reply placed: number of partitions with new positions | ABSENT | LOST | SCHEMA
 local places = positions_asked(4)
 if redis.call('EXISTS', META) == 1 then
   local bad = lost()
@@ -54,4 +54,4 @@ for i = 4, #ARGV do
     placed = placed + 1
   end
 end
-return reply(placed)
+return reply('placed', placed)

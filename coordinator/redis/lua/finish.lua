@@ -2,7 +2,7 @@
 -- leaving (rule: available-now). Parked lanes are read here: an operator may have released one a moment ago.
 -- KEYS meta leases member leaving strikes, then segments ics of each partition
 -- ARGV[2..] "topic partition target" of each partition
--- Reply {OK, nonce, seq, 1 or 0} | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
+-- Reply finished: 1 or 0 | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
 local bad = lost() or recovering() or fenced(KEYS[3])
 if bad then return bad end
 
@@ -36,8 +36,8 @@ for i = 2, #ARGV do
   local segments = raised({ segments = KEYS[2 * i + 2], ics = KEYS[2 * i + 3] }, NOTHING)
   if #segments == 0 then return positions_gone(KEYS[2 * i + 2]) end
   for _, s in ipairs(segments) do
-    if less(s.position, target) and not all_parked(tp, s) then return reply(0) end
+    if less(s.position, target) and not all_parked(tp, s) then return reply('finished', 0) end
   end
 end
 redis.call('SADD', KEYS[4], call.member)
-return reply(1)
+return reply('finished', 1)

@@ -1,7 +1,7 @@
 -- Records growths that a loss of state removed, and the ends of older partitions after a grace. The first record wins.
 -- KEYS meta growth events
 -- ARGV[2..] "topic old new", "id seen until[ end,...]" of each growth
--- Reply {OK, nonce, seq} | ABSENT | LOST | SCHEMA
+-- Reply OK | ABSENT | LOST | SCHEMA
 local bad = lost()
 if bad then return bad end
 for i = 2, #ARGV, 2 do

@@ -2,7 +2,7 @@
 -- Answers for these ranges alone (rule: owner-reads-own-segments).
 -- KEYS meta assignment
 -- ARGV[2..] "topic partition lo-hi ;..." of each partition
--- Reply {OK, nonce, seq, ["lo-hi member;..." of each partition]} | ABSENT | LOST | SCHEMA
+-- Reply heirs: ["lo-hi member;..." of each partition] | ABSENT | LOST | SCHEMA
 local bad = lost()
 if bad then return bad end
 local assigned, flat, answers = {}, redis.call('HGETALL', KEYS[2]), {}
@@ -29,4 +29,4 @@ for i = 2, #ARGV do
   answers[#answers + 1] = table.concat(heirs)
 end
 local m = redis.call('HMGET', META, 'nonce', 'commit_seq')
-return { 'OK', m[1], m[2], answers }
+return answered(m[1], m[2], 'heirs', answers)

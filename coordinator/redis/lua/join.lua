@@ -4,7 +4,7 @@
 -- ARGV[2] nonce at which this life joined before ("" if never),
 --   ARGV[3] "name\n..." names that may have one live member: application and query (rule: one-member-per-application),
 --   ARGV[4] "topic partition offset;..." targets of AvailableNow ("" if none), ARGV[5..] field value ... of the member's hash
--- Reply {OK, nonce, seq, lease end, targets raised to those of the others} | FENCED | BUSY other lease_end now
+-- Reply targets, raised to those of the others | FENCED | BUSY other lease_end now
 --   | ABSENT | LOST | SCHEMA
 local bad = lost()
 if bad then return bad end
@@ -66,4 +66,5 @@ remember_times()
 redis.call('HINCRBY', META, 'joins', 1)  -- an assignment is due: it may want more or other topics than before
 local application = redis.call('HGET', KEYS[3], 'application')
 event(KEYS[4], 'join', (application and 'application ' .. application .. ', ' or '') .. 'incarnation ' .. call.incarnation)
-return reply(ms(renew(KEYS[2])), targets)
+renew(KEYS[2])
+return reply('targets', targets)

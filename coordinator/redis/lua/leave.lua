@@ -2,7 +2,7 @@
 -- (rule: leave-keeps-unconfirmed).
 -- KEYS meta leases member events batches leaving targets, then owners of each partition
 -- ARGV[2..] "lo-hi ;..." unconfirmed of each partition
--- Reply {OK, nonce, seq, number of ranges kept} | REJOIN | FENCED | ABSENT | LOST | SCHEMA
+-- Reply kept: number of ranges | REJOIN | FENCED | ABSENT | LOST | SCHEMA
 local bad = lost() or fenced(KEYS[3])
 if bad then return bad end
 local kept = 0
@@ -21,4 +21,4 @@ redis.call('ZREM', KEYS[5], call.member)
 redis.call('HDEL', KEYS[7], call.member)
 if #freed > 0 then event(KEYS[4], 'revoked', 'released in order: the member leaves', told(freed)) end
 event(KEYS[4], 'leave', kept == 0 and 'all its batches are confirmed' or 'unconfirmed ranges wait for the end of the lease')
-return reply(kept)
+return reply('kept', kept)

@@ -2,13 +2,13 @@
 -- One member at a time computes it, and only that member receives the list of members (traffic linear in members). If
 -- there is no new assignment after a third of a session, another member has the turn (rule: first-assignment-wins).
 -- KEYS meta leases member batches leaving topics policy assignment targets growth
--- Reply {OK, nonce, seq, lease end, generation, its protocol or "" if it is out of date, JSON of the member's ranges or "",
+-- Reply now: Redis TIME in ms, generation, its protocol or "" if it is out of date, mine: JSON of the member's ranges or "",
 --   occasion of the assignment that it should compute or "", for which members,
---   AvailableNow's targets of the working members if this one has any, growths as HGETALL}
+--   AvailableNow's targets of the working members if this one has any, growths as HGETALL
 --   | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
 local bad = lost() or recovering() or fenced(KEYS[3])
 if bad then return bad end
-local lease_end = ms(renew(KEYS[2]))
+renew(KEYS[2])
 local keys = { leases = KEYS[2], batches = KEYS[4], leaving = KEYS[5], topics = KEYS[6], policy = KEYS[7] }
 local now_due, members = occasion(keys)
 local made_for = redis.call('HGET', META, 'occasion')
@@ -35,5 +35,6 @@ if redis.call('HEXISTS', KEYS[9], call.member) == 1 then
   for _, other in ipairs(members) do targets[#targets + 1] = redis.call('HGET', KEYS[9], other) or '' end
 end
 local m = redis.call('HMGET', META, 'generation', 'protocol')
-return reply(lease_end, m[1] or '0', now_due == made_for and m[2] or '', mine, due and now_due or '', due and members or {},
-  table.concat(targets), redis.call('HGETALL', KEYS[10]))
+return reply('now', ms(now_ms()), 'generation', m[1] or '0', 'protocol', now_due == made_for and m[2] or '', 'mine', mine,
+  'occasion', due and now_due or '', 'members', due and members or {}, 'targets', table.concat(targets),
+  'growths', redis.call('HGETALL', KEYS[10]))

@@ -2,7 +2,7 @@
 -- member follows at its next look: policies are part of the occasion of an assignment.
 -- KEYS meta policy events
 -- ARGV[2] ms that they are kept without a group, ARGV[3..] name value ...: true, false, or "" for the default
--- Reply {OK, policies as HGETALL} | SCHEMA
+-- Reply policies as HGETALL, without nonce and seq | SCHEMA
 local bad = other_schema()
 if bad then return bad end
 check_kinds()
@@ -23,4 +23,4 @@ else
   redis.call('PEXPIRE', KEYS[2], ARGV[2])
   redis.call('PEXPIRE', KEYS[3], ARGV[2])
 end
-return { 'OK', redis.call('HGETALL', KEYS[2]) }
+return { 'OK', 'policies', redis.call('HGETALL', KEYS[2]) }

@@ -3,7 +3,8 @@
 --   session, longest, retention          ms, options of the caller
 --   member, incarnation                  of the caller ("" if it is no member)
 --   number                               of this call among those that the member makes one after the other ("" if not)
--- A verb replies {verdict, ...}. Numbers stay text (rule: numbers-as-text).
+-- A verb replies {'OK', name, value, name, value, ...} or {verdict, ...}. The first names are nonce and seq, and the
+-- comment of the verb has the others. Numbers stay text (rule: numbers-as-text).
 local call = cjson.decode(ARGV[1])
 local META = KEYS[1]
 local SCHEMA = '1'  -- of the layout of all keys; coordinator/group_state.py has it too
@@ -217,10 +218,14 @@ local function fenced(member_key)
   return nil
 end
 
-local function reply(...)
+local function answered(nonce, seq, ...)  -- a reply: the state that answered, then name, value, ...
+  return { 'OK', 'nonce', nonce, 'seq', seq, ... }
+end
+
+local function reply(...)  -- of a verb that writes
   if numbered then redis.call('HSET', numbered, 'called', call.number) end
   local seq = redis.call('HINCRBY', META, 'commit_seq', 1)
   redis.call('HSET', META, 'updated_at', ms(now_ms()))
   expire_what_is_new()
-  return { 'OK', redis.call('HGET', META, 'nonce'), tostring(seq), ... }
+  return answered(redis.call('HGET', META, 'nonce'), tostring(seq), ...)
 end

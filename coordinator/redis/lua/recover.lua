@@ -7,7 +7,7 @@
 -- ARGV[2] new nonce, ARGV[3] why, ARGV[4] reset epoch of the proofs,
 --   ARGV[5] "topic old new|id seen until[ end,...];..." growths that the caller knows of,
 --   ARGV[6..] "topic id count partition position" of each partition, "-" for no proof
--- Reply {OK, nonce, seq} | UNPROVEN partition | SCHEMA. Does nothing if another member has recovered the group already.
+-- Reply OK | UNPROVEN partition | SCHEMA. Does nothing if another member has recovered the group already.
 local bad = lost()
 local places = positions_asked(6)
 check_reset(ARGV[4])

@@ -2,7 +2,7 @@
 -- (rule: named-data-loss). The old log end is deleted, since it is not that of the new log.
 -- KEYS meta topics events strikes, then owners segments ics stable end of each partition
 -- ARGV[2..] "topic id count partition position" of each partition
--- Reply {OK, nonce, seq} | ABSENT | LOST | SCHEMA
+-- Reply OK | ABSENT | LOST | SCHEMA
 local bad = lost()
 if bad then return bad end
 local places = positions_asked(2)

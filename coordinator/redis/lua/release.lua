@@ -2,7 +2,7 @@
 -- (rule: release-to-a-waiting-owner).
 -- KEYS meta leases member events batches leaving, then owners of each partition
 -- ARGV[2..] "lo-hi new_owner;..." of each partition
--- Reply {OK, nonce, seq, number of ranges released} | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
+-- Reply released: number of ranges | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
 local bad = lost() or recovering() or fenced(KEYS[3])
 if bad then return bad end
 local released = 0
@@ -17,4 +17,4 @@ local ranges = free(5, function(asked_of)
   return yes
 end)
 if released > 0 then event(KEYS[4], 'revoked', 'released in order', told(ranges)) end
-return reply(released)
+return reply('released', released)

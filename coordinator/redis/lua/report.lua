@@ -1,14 +1,14 @@
 -- Writes a member's lane lines, for people; and the percentage of its slots that slow lanes take, for assignments.
 -- KEYS meta leases member lanes
 -- ARGV[2] a line for each lane, ARGV[3] percent of the member's slots taken by lanes that cannot keep up
--- Reply {OK, nonce, seq, lease end} | REJOIN | FENCED | ABSENT | LOST | SCHEMA
+-- Reply OK | REJOIN | FENCED | ABSENT | LOST | SCHEMA
 local bad = lost() or fenced(KEYS[3])
 if bad then return bad end
-local lease_end = ms(renew(KEYS[2]))
+renew(KEYS[2])
 for _, member in ipairs(redis.call('HKEYS', KEYS[4])) do
   local its_end = redis.call('ZSCORE', KEYS[2], member)
   if not its_end or tonumber(its_end) < now_ms() then redis.call('HDEL', KEYS[4], member) end
 end
 redis.call('HSET', KEYS[3], 'slow_percent', ARGV[3])
 redis.call('HSET', KEYS[4], call.member, ARGV[2])
-return reply(lease_end)
+return reply()

@@ -3,18 +3,19 @@
 -- KEYS meta member reserved stable end
 -- ARGV[2] partition, ARGV[3] worker, ARGV[4] "40-44" offsets, ARGV[5] held or parked, for people, ARGV[6] lease in ms,
 --   ARGV[7] the offset up to which the caller's batch reads, "-" without a batch: then the log end decides
--- Reply {OK, nonce, seq, stable offset, TURN | WAIT | ALONE | TAKEN | BEYOND, "worker 40-44" in the way or ""}
+-- Reply stable offset, turn: TURN | WAIT | ALONE | TAKEN | BEYOND, who: "worker 40-44" in the way or ""
 --   ALONE: no worker holds the missing offsets; a parked one is dropped then. TAKEN: another worker holds some
---   BEYOND: the offsets from the last value on were not read
+--   BEYOND: the offsets from `who` on were not read
 --   | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
 local bad = lost() or recovering() or fenced(KEYS[2])
 if bad then return bad end
 local now, stable = now_ms(), redis.call('HGET', KEYS[4], ARGV[2]) or '0'
 local mine, reserved = offsets_of(ARGV[4])[1], redis.call('HGETALL', KEYS[3])
 local before, taken
+local function turned(word, who) return reply('stable', stable, 'turn', word, 'who', who) end
 local reach = ARGV[7] ~= '-' and ARGV[7] or redis.call('HGET', KEYS[5], ARGV[2]) or '0'
 check(number(reach), ARGV[2] .. ' of ' .. KEYS[5])
-if less(reach, mine[2]) and less(stable, mine[2]) then return reply(stable, 'BEYOND', reach) end
+if less(reach, mine[2]) and less(stable, mine[2]) then return turned('BEYOND', reach) end
 
 for i = 1, #reserved, 2 do
   local theirs = offsets_of(reserved[i])[1]
@@ -29,7 +30,7 @@ for i = 1, #reserved, 2 do
   end
 end
 
-if taken then return reply(stable, 'TAKEN', taken) end
+if taken then return turned('TAKEN', taken) end
 local turn = not less(stable, mine[1])
 if ARGV[5] == 'parked' and not turn and not before then
   redis.call('HDEL', KEYS[3], ARGV[4])
@@ -37,4 +38,4 @@ else
   redis.call('HSET', KEYS[3], ARGV[4], ARGV[3] .. ' ' .. ARGV[5] .. ' until ' .. ms(now + tonumber(ARGV[6])) .. ' for ' .. ARGV[6])
   expire_with_group(KEYS[3])
 end
-return reply(stable, turn and 'TURN' or (before and 'WAIT' or 'ALONE'), not turn and before or '')
+return turned(turn and 'TURN' or (before and 'WAIT' or 'ALONE'), not turn and before or '')

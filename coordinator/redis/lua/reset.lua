@@ -4,7 +4,7 @@
 --   then owners segments ics reserved stable of each partition that the group has positions of
 -- ARGV[2] new nonce, ARGV[3] new reset epoch, ARGV[4] the one that was in force when it was planned, ARGV[5] why,
 --   ARGV[6..] "topic id count partition position" of each partition, "-" where positions stay
--- Reply {OK, nonce, seq} | BUSY member lease_end now | SUPERSEDED reset epoch in force | RECOVERING | ABSENT | LOST | SCHEMA
+-- Reply OK | BUSY member lease_end now | SUPERSEDED reset epoch in force | RECOVERING | ABSENT | LOST | SCHEMA
 local bad, whole, places = lost(), true, positions_asked(6)
 check_reset(ARGV[3])
 for i = 6, #ARGV do whole = whole and string.match(ARGV[i], '(%S+)$') ~= '-' end

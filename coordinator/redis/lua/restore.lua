@@ -3,7 +3,7 @@
 -- Refused while a member's lease runs.
 -- KEYS meta leases events, then every other key of the group, then those of the copy
 -- ARGV[2] why, ARGV[3] how many of KEYS are the copy's, ARGV[4] ms that they are kept, ARGV[5..] JSON [field, value, ...] of each
--- Reply {OK} | BUSY member lease_end now | SCHEMA
+-- Reply {OK} alone | BUSY member lease_end now | SCHEMA
 local bad = other_schema() or busy(KEYS[2])
 if bad then return bad end
 check_kinds(true)

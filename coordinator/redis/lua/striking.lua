@@ -3,7 +3,7 @@
 -- A slice that is struck again in a trial is parked, and the strikes around it are removed. Outside a trial nothing is
 -- parked: a member that is killed twice in one batch, for any reason, would leave healthy lanes parked.
 local function strike(working_key, strikes, events, member)
-  local struck, slices, text = {}, {}, redis.call('HGET', working_key, member) or ''
+  local slices, text = {}, redis.call('HGET', working_key, member) or ''
   local alone = string.sub(text, 1, 6) == 'alone;'
   for tp, lo, hi, start, stop in string.gmatch(text, '(%S+ %d+) (%x+)-(%x+) (%d+)-(%d+);') do
     local whole = #lo == 16 and #hi == 16 and lo <= hi and hi < '8'  -- a hint: what is damaged strikes nobody
@@ -28,10 +28,8 @@ local function strike(working_key, strikes, events, member)
     if kind == 'parked' then redis.call('HDEL', strikes, unpack(around)) end
     redis.call('HSET', strikes, name, table.concat(value, ' '))
     event(events, kind, name .. ' from offset ' .. s.start .. ': ' .. member .. ' did not end it; strike ' .. count)
-    struck[#struck + 1] = name
   end
   redis.call('HDEL', working_key, member)
-  return struck
 end
 
 -- Removes strikes of topics that were created again: other records have those offsets now. If a log was only cut, or an

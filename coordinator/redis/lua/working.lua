@@ -1,13 +1,13 @@
 -- Writes the slices that a member's tasks have begun and not ended, so that a hung record leaves evidence.
 -- KEYS meta leases member working
 -- ARGV[2] "topic partition lo-hi from-until;..." of these slices, after "alone; " in a trial; "" if there are none
--- Reply {OK, nonce, seq, lease end} | REJOIN | FENCED | ABSENT | LOST | SCHEMA
+-- Reply OK | REJOIN | FENCED | ABSENT | LOST | SCHEMA
 local bad = lost() or fenced(KEYS[3])
 if bad then return bad end
-local lease_end = ms(renew(KEYS[2]))
+renew(KEYS[2])
 if ARGV[2] == '' then
   redis.call('HDEL', KEYS[4], call.member)
 else
   redis.call('HSET', KEYS[4], call.member, ARGV[2])
 end
-return reply(lease_end)
+return reply()

@@ -119,9 +119,9 @@ class Fleet:
         """Release lanes that were parked because drivers were killed, as an operator would; returns them."""
         with closing(RedisClient(self.redis_url)) as client:
             store = OperatorVerbs.of_group(client, self.group)
-            parked = tuple(s for s in store.strikes() if s.parked)
+            parked = tuple(s for s in store.poison.strikes() if s.parked)
             if parked:
-                store.forgive(parked, "drivers were killed on purpose")
+                store.poison.forgive(parked, "drivers were killed on purpose")
         return parked
 
     # -- observations ----------------------------------------------------------------------------

@@ -10,7 +10,7 @@ Tests install the points from outside, in the reader process, the workers and th
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -68,8 +68,8 @@ def install() -> None:
         read.read_slices = _within(read.read_slices)
 
 
-def _around(run: Callable[..., list[Any]]) -> Callable[..., list[Any]]:
-    def halting(self: object, verb: str, keys: Sequence[str], args: Sequence[str]) -> list[Any]:
+def _around(run: Callable[..., Mapping[str, Any]]) -> Callable[..., Mapping[str, Any]]:
+    def halting(self: object, verb: str, keys: Sequence[str], args: Sequence[str]) -> Mapping[str, Any]:
         before, after = _OF_VERBS.get(verb, ("", ""))
         halt(before)
         reply = run(self, verb, keys, args)

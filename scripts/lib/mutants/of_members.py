@@ -202,7 +202,13 @@ FAULTS = (
     ),
     Fault(
         "a partition whose positions and owners are gone is waited for",
-        (Edit("coordinator/redis/lua/acquire.lua", "(ARGV[2] ~= '' or redis.call", "(redis.call"),),
+        (
+            Edit(
+                "coordinator/redis/lua/acquire.lua",
+                "gone or positions_gone(segments_key)",
+                "gone or redis.call('EXISTS', owners_key) == 1 and positions_gone(segments_key)",
+            ),
+        ),
         ("tests/hostile/test_hostile_redis.py",),
     ),
     Fault(

@@ -8,6 +8,7 @@ from coordinator.errors import CoopKafkaError, IndividualCommitTooOldError, Redi
 from coordinator.progress.ownership import Owned
 from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.ranges import OffsetRange
+from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.commits import CommitVerbs, Standing
 from coordinator.settings import GroupSettings
 from coordinator.subscription import TopicPartition
@@ -69,7 +70,7 @@ def _acknowledge_beyond(world: World, line: Line, end: StreamOffset, tp: TopicPa
 
 def _commits(world: World, line: Line, end: StreamOffset) -> CommitApi:
     """The Commit API of the batch that ends at this offset."""
-    verbs = CommitVerbs.of(line, GroupSettings(world.group), now=lambda: world.server.now_ms)
+    verbs = CommitVerbs(ScriptCalls.of(line, GroupSettings(world.group), now=lambda: world.server.now_ms))
     caller, fields = verbs.member(str(end.member))
     return CommitApi(line, verbs, Standing.of_batch(caller, end), fields)
 

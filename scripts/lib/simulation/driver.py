@@ -15,8 +15,9 @@ from coordinator.member.poison import LOOK_MS
 from coordinator.member.service import Service
 from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.redis.membership import Joining
-from coordinator.redis.store import RedisStore
+from coordinator.redis.calls import ScriptCalls
+from coordinator.redis.store import store_of
+from coordinator.replies import Joining
 from coordinator.settings import GroupSettings
 from coordinator.subscription import Topics
 from simulation import acknowledging, failures, promises
@@ -52,7 +53,7 @@ class Driver:
         self._planned_since, self._asked_ms, self._cuts = len(world.invariants.states) - 1, 0, 0
         self._ended_at = world.invariants.state  # the state when AvailableNow was last checked
         self._before_leaving = world.invariants.state  # the state when it began to end
-        store = RedisStore.of(self.line, settings, now=lambda: world.server.now_ms)
+        store = store_of(ScriptCalls.of(self.line, settings, now=lambda: world.server.now_ms))
         self._heartbeat_ms = settings.heartbeat_ms
         self.service = Service(
             settings,

@@ -3,8 +3,8 @@
 from coordinator.errors import CoopKafkaError
 from coordinator.operations.operations import Operator
 from coordinator.operations.reset_plan import Chosen, ToOffset
-from coordinator.redis.store import RedisStore
-from coordinator.settings import GroupSettings
+from coordinator.redis.calls import ScriptCalls
+from coordinator.redis.poison import RedisPoison
 from simulation.kafka import TOPIC, SimulatedLog
 from simulation.redis_server import Line
 from simulation.work import Work
@@ -15,11 +15,12 @@ def release(world: World, work: Work, *, healed: bool) -> None:
     """Release all parked lanes; `healed` if the user's function ends now. Else only lanes that were never endless."""
     if healed:
         work.endless.clear()
-    store = RedisStore.of(Line(world.server, world.trace), GroupSettings(world.group), now=lambda: world.server.now_ms)
+    line = Line(world.server, world.trace)
+    poison = RedisPoison(ScriptCalls(line, world.group, now=lambda: world.server.now_ms))
     try:
-        parked = [s for s in store.strikes() if s.parked]
+        parked = [s for s in poison.strikes() if s.parked]
         wanted = [s for s in parked if not any(s.tp == r.tp and r.hash in s.hashes for r in work.endless)]
-        if wanted and store.forgive(wanted, "by an operator"):
+        if wanted and poison.forgive(wanted, "by an operator"):
             world.trace(f"operator RELEASES {[s.field for s in wanted]}")
             world.server.seen["released"] += 1
     except CoopKafkaError as error:

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 from coordinator.assignment.policies import GROUP_POLICY, TOPIC_POLICY
 from coordinator.errors import CoopKafkaError
-from coordinator.redis.store import RedisStore
-from coordinator.settings import GroupSettings
+from coordinator.redis.calls import ScriptCalls
+from coordinator.redis.policies import RedisPolicies
 from simulation.actors import Stopped
 from simulation.applications import UPGRADED, Applications
 from simulation.kafka import TOPIC
@@ -63,9 +63,10 @@ def _restart_one(world: World, apps: Applications) -> None:
 
 
 def _set(world: World, changes: Mapping[str, str]) -> bool:
-    store = RedisStore.of(Line(world.server, world.trace), GroupSettings(world.group), now=lambda: world.server.now_ms)
+    line = Line(world.server, world.trace)
+    policies = RedisPolicies(ScriptCalls(line, world.group, now=lambda: world.server.now_ms))
     try:
-        world.trace(f"POLICY {store.set_policy(changes)}")
+        world.trace(f"POLICY {policies.set_policy(changes)}")
     except CoopKafkaError as error:
         world.trace(f"an operator could not set {changes}: {error}")
         return False

@@ -10,12 +10,11 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from random import Random
-from typing import Any
 
 import redis
 
 from coordinator.errors import RedisUnavailableError
-from coordinator.redis.client import RedisClient, TextRedis
+from coordinator.redis.client import RedisClient, Reply, TextRedis
 from coordinator.redis.keys import GROUPS, GroupKeys
 from simulation.actors import Scheduler
 from simulation.sink import Violation
@@ -49,7 +48,7 @@ class Server:
         """The simulated Redis TIME."""
         return self.scheduler.now_ms + self.skew_ms
 
-    def run(self, verb: str, keys: Sequence[str], args: Sequence[str]) -> list[Any]:
+    def run(self, verb: str, keys: Sequence[str], args: Sequence[str]) -> Reply:
         """Run a script now, and check the state after it."""
         call = json.loads(args[0]) | {"now": str(self.now_ms)}
         self.seen["scripts"] += 1
@@ -111,7 +110,7 @@ class Line(RedisClient):
         self.doom: tuple[str, Callable[[], None]] | None = None  # a verb, and the action right after its next script
         self.done: dict[str, int] = {}  # number of each verb's latest successful script
 
-    def run(self, verb: str, keys: Sequence[str], args: Sequence[str]) -> list[Any]:
+    def run(self, verb: str, keys: Sequence[str], args: Sequence[str]) -> Reply:
         """The script's reply, if it arrives."""
         server = self._server
         fate = self._before()
@@ -129,7 +128,7 @@ class Line(RedisClient):
             if fate == "lost" and not isinstance(answer, Violation):
                 raise self._no_answer(verb, fate) from None
             raise
-        self.trace(f"{verb} {' | '.join(args[1:])} -> {reply[2:]}" + (f" ({fate})" if fate else ""))
+        self.trace(f"{verb} {' | '.join(args[1:])} -> {list(reply.values())[2:]}" + (f" ({fate})" if fate else ""))
         if self.doom and self.doom[0] == verb:
             self.doom[1]()
         if fate == "lost":
@@ -138,7 +137,7 @@ class Line(RedisClient):
             server.scheduler.turn(server.random.choice((100, 900)))
         return reply
 
-    def _execute(self, verb: str, keys: Sequence[str], args: Sequence[str]) -> list[Any]:
+    def _execute(self, verb: str, keys: Sequence[str], args: Sequence[str]) -> Reply:
         reply = self._server.run(verb, keys, args)
         self.done[verb] = self._server.seen["scripts"]
         self.ran(verb)

@@ -60,30 +60,30 @@ def test_junk_in_redis_is_a_named_error(fields: dict[str, str]) -> None:
 
 def test_a_policy_is_set_and_set_back_while_the_group_runs(world: World) -> None:
     world.found()
-    assert world.store.policy() == Policy()
-    assert world.store.set_policy({ICS: "false", ORDERS: "FALSE"}) == Policy(False, frozenset({"orders"}))
-    assert world.store.set_policy({ICS: ""}) == Policy(True, frozenset({"orders"})), "what is not named stays"
-    assert world.store.set_policy({ORDERS: "true"}) == world.store.policy() == Policy()
+    assert world.store.members.policy() == Policy()
+    assert world.policies.set_policy({ICS: "false", ORDERS: "FALSE"}) == Policy(False, frozenset({"orders"}))
+    assert world.policies.set_policy({ICS: ""}) == Policy(True, frozenset({"orders"})), "what is not named stays"
+    assert world.policies.set_policy({ORDERS: "true"}) == world.store.members.policy() == Policy()
 
 
 def test_one_wrong_change_changes_nothing(world: World) -> None:
     world.found()
     with pytest.raises(InvalidOptionError):
-        world.store.set_policy({ICS: "false", ORDERS: "perhaps"})
-    assert world.store.policy() == Policy()
+        world.policies.set_policy({ICS: "false", ORDERS: "perhaps"})
+    assert world.store.members.policy() == Policy()
 
 
 def test_each_change_is_an_event_and_no_change_is_none(world: World) -> None:
     world.found()
     for _ in range(2):
-        world.store.set_policy({ICS: "false"})
-    world.store.set_policy({ICS: ""})
+        world.policies.set_policy({ICS: "false"})
+    world.policies.set_policy({ICS: ""})
     entries = cast(list[tuple[str, dict[str, str]]], world.redis.xrange(GroupKeys(world.group).events))
     told = [fields["why"] for _, fields in entries if fields["event"] == "policy"]
     assert told == [f"{ICS} is false", f"{ICS} is at its default"]
 
 
 def test_a_policy_may_be_set_before_the_group_is_founded_and_holds_then(world: World) -> None:
-    world.store.set_policy({ICS: "false"})
+    world.policies.set_policy({ICS: "false"})
     world.found()
-    assert world.store.policy() == Policy(accept_individual_commit=False)
+    assert world.store.members.policy() == Policy(accept_individual_commit=False)

@@ -13,12 +13,12 @@ from command_runs import Run
 from coordinator.key_hash import cuts
 from coordinator.plan.poison import Strike
 from coordinator.ranges import WHOLE, OffsetRange
-from coordinator.redis.calls import Caller
+from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.client import RedisClient
 from coordinator.redis.events import last_events
 from coordinator.redis.keys import GroupKeys
-from coordinator.redis.membership import Joining
-from coordinator.redis.store import RedisStore
+from coordinator.redis.store import store_of
+from coordinator.replies import Caller, Joining
 from coordinator.reports.lane_lines import NOTHING, BatchLine, CostKind, LaneLine
 from coordinator.subscription import Topic, TopicPartition
 from terminal import on_a_terminal
@@ -38,15 +38,15 @@ def group(redis_url: str) -> Iterator[str]:
     """A group with one member at work, whose lower lane is slow, one that is gone, and two strikes."""
     name = f"top [red] {secrets.token_hex(4)}"
     with closing(RedisClient(redis_url)) as client, closing(redis.Redis.from_url(redis_url)) as plain:
-        store = RedisStore(client, name, session_ms=60_000, longest_ms=60_000, retention_ms=60_000)
-        store.create_positions(Caller(), "aa", {"orders": Topic("orders", "id-1", (0, 1))}, {TP: 5, OTHER: 7})
-        seen = store.join(Caller("m-1", "i1"), "", Joining({"host": "h1", "topics": "orders"})).seen
+        store = store_of(ScriptCalls(client, name, session_ms=60_000, longest_ms=60_000, retention_ms=60_000))
+        store.positions.create("aa", {"orders": Topic("orders", "id-1", (0, 1))}, {TP: 5, OTHER: 7})
+        seen = store.members.join(Caller("m-1", "i1"), "", Joining({"host": "h1", "topics": "orders"})).seen
         me = Caller("m-1", "i1", seen.nonce, str(seen.seq))
-        store.acquire(me, {TP: (WHOLE,)})
-        store.report(me, [QUICK, SLOW], 45)
+        store.positions.acquire(me, {TP: (WHOLE,)})
+        store.reports.lanes(me, [QUICK, SLOW], 45)
         plain.hset(GroupKeys(name).lanes, "m-gone", str(SLOW))
         for rows in (1, 30):
-            store.tell_batch(BatchLine("m-1", rows, None, 10.0, 2, SLOW.name))
+            store.reports.batch(BatchLine("m-1", rows, None, 10.0, 2, SLOW.name))
         for s in STRIKES:
             plain.hset(GroupKeys(name).strikes, s.field, s.text)
         yield name

@@ -13,12 +13,12 @@ from command_runs import Run
 from coordinator.assignment.assignment_text import Ranges
 from coordinator.key_hash import hash_key
 from coordinator.ranges import WHOLE
-from coordinator.redis.calls import Caller
+from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.client import RedisClient
 from coordinator.redis.events import follow, last_events
 from coordinator.redis.keys import GroupKeys
-from coordinator.redis.membership import Joining
-from coordinator.redis.store import RedisStore
+from coordinator.redis.store import store_of
+from coordinator.replies import Caller, Joining
 from coordinator.subscription import Topic, TopicPartition
 from topics import Kafka
 
@@ -36,14 +36,14 @@ def known_group(redis_url: str) -> Iterator[str]:
     """A group with one member that owns two partitions; a name that a terminal or a template could misread."""
     group = f"my [red]group[/] {{1}} {secrets.token_hex(4)}"
     with closing(RedisClient(redis_url)) as client:
-        store = RedisStore(client, group, session_ms=60_000, longest_ms=60_000, retention_ms=60_000)
-        store.create_positions(Caller(), "aa", {"orders": Topic("orders", "id-1", (0, 1))}, {FIRST: 5, SECOND: 7})
-        seen = store.join(Caller("m-1", "i1"), "", Joining(SAID)).seen
+        store = store_of(ScriptCalls(client, group, session_ms=60_000, longest_ms=60_000, retention_ms=60_000))
+        store.positions.create("aa", {"orders": Topic("orders", "id-1", (0, 1))}, {FIRST: 5, SECOND: 7})
+        seen = store.members.join(Caller("m-1", "i1"), "", Joining(SAID)).seen
         me = Caller("m-1", "i1", seen.nonce, str(seen.seq))
         everything: Ranges = {FIRST: (WHOLE,), SECOND: (WHOLE,)}
-        store.assign(me, store.look(me).value.occasion, "test 1", {"m-1": everything})
-        store.acquire(me, everything)
-        store.report_ends({FIRST: 50})
+        store.members.assign(me, store.members.look(me).value.occasion, "test 1", {"m-1": everything})
+        store.positions.acquire(me, everything)
+        store.positions.report_ends({FIRST: 50}, {})
         yield group
 
 
@@ -159,11 +159,11 @@ def test_the_last_events_are_shown_in_order(run: Run, redis_url: str, known_grou
 
 def test_events_are_followed_as_they_come(redis_url: str, known_group: str) -> None:
     with closing(RedisClient(redis_url)) as client:
-        store = RedisStore(client, known_group, session_ms=60_000, longest_ms=60_000, retention_ms=60_000)
+        store = store_of(ScriptCalls(client, known_group, session_ms=60_000, longest_ms=60_000, retention_ms=60_000))
         coming = follow(client, known_group, last_events(client, known_group, 1)[-1].id)
-        store.event("loss", "one")
+        store.reports.event("loss", "one")
         assert [(e.kind, e.why) for e in next(coming)] == [("loss", "one")]
-        store.event("loss", "two")
+        store.reports.event("loss", "two")
         assert [(e.kind, e.why) for e in next(coming)] == [("loss", "two")]
 
 

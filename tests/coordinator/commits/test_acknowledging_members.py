@@ -21,7 +21,7 @@ def ranges(text: str) -> list[OffsetRange]:
 
 def acknowledge(members: Group, end: StreamOffset, tp: TopicPartition, text: str) -> Committed:
     """The member of the batch that ends at `end` commits these offsets, inclusive, of all that the log holds."""
-    members.store.report_ends({tp: members.log().bounds([tp])[tp].end})
+    members.store.positions.report_ends({tp: members.log().bounds([tp])[tp].end}, {})
     with CommitApi.of_member(members.redis_url, members.name, str(end.member)) as commits:
         return commits.commit(tp, ranges(text))
 

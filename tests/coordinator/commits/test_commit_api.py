@@ -17,7 +17,7 @@ from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.ranges import WHOLE, OffsetRange
 from coordinator.redis.keys import GroupKeys
 from coordinator.subscription import Topic
-from store_world import BIG, NOBODY, OTHER, TP, WANTED, World, lane
+from store_world import BIG, OTHER, TP, WANTED, World, lane
 
 ON_EACH_SERVER = True
 
@@ -49,7 +49,7 @@ def test_worked_examples(world: World, stable: int, ics: str, commit: str, then_
     answer = api(world, stable, ics).commit(TP, ranges(commit))
     assert answer == Committed(then_stable, len(then_ics.split()), 0, ())
     assert state(world) == ({str(WHOLE): str(then_stable)}, {str(WHOLE): then_ics} if then_ics else {})
-    assert world.store.stable(["orders"])[TP] == then_stable
+    assert world.store.positions.stable(["orders"])[TP] == then_stable
 
 
 def test_a_commit_without_ranges_says_that_everything_before_its_offset_is_done(world: World) -> None:
@@ -147,8 +147,8 @@ def test_without_a_log_end_in_redis_a_commit_of_a_member_is_refused(world: World
 
 def test_the_log_end_of_a_topic_that_was_replaced_is_no_bound_for_commits(world: World) -> None:
     api(world).close()
-    world.store.recreate(NOBODY, {"orders": Topic("orders", "id-2", (0, 1))}, {TP: 0})
-    world.store.acquire(world.caller("m-1"), WANTED)
+    world.store.positions.recreate({"orders": Topic("orders", "id-2", (0, 1))}, {TP: 0})
+    world.store.positions.acquire(world.caller("m-1"), WANTED)
     with (
         CommitApi.of_member(world.url, world.group, "m-1") as commits,
         pytest.raises(CommitBeyondReadError, match="Redis has no log end"),

@@ -22,7 +22,6 @@ from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.ranges import WHOLE, OffsetRange
 from coordinator.redis.events import last_events
 from coordinator.redis.keys import GroupKeys
-from coordinator.redis.policy import PolicyVerbs
 from store_world import SESSION, TP, World
 
 ON_EACH_SERVER = True
@@ -75,20 +74,20 @@ def test_at_the_cap_only_commits_that_would_grow_the_set_are_refused(world: Worl
 
 def test_reaching_the_cap_is_one_event_with_why_and_makes_an_assignment_due(world: World) -> None:
     commits = api(world, 43, "45-45 47-47", max_individual_commits=2)
-    due = world.store.look(world.caller("m-1")).value.occasion
+    due = world.store.members.look(world.caller("m-1")).value.occasion
     for _ in range(2):
         with pytest.raises(MaxIndividualCommitReachedError):
             commits.commit(TP, ranges("50-50"))
     (why,) = world.events("cap")
     assert why == "orders-0 holds 2 of 2 individual commits: only lanes at stable offset 43 and gaps are read"
-    assert world.store.look(world.caller("m-1")).value.occasion not in ("", due)
+    assert world.store.members.look(world.caller("m-1")).value.occasion not in ("", due)
 
 
 def test_the_cap_is_held_over_all_members_of_a_partition(world: World) -> None:
     world.found(p0=43)
     world.logs_reach()
-    world.store.acquire(world.join("m-1", **{"max.individual.commits": "2"}), {TP: (LOWER,)})
-    world.store.acquire(world.join("m-2", "i2", **{"max.individual.commits": "2"}), {TP: (UPPER,)})
+    world.store.positions.acquire(world.join("m-1", **{"max.individual.commits": "2"}), {TP: (LOWER,)})
+    world.store.positions.acquire(world.join("m-2", "i2", **{"max.individual.commits": "2"}), {TP: (UPPER,)})
     lower, upper = (CommitApi.of_member(world.url, world.group, m) for m in ("m-1", "m-2"))
     assert lower.commit(TP, ranges("45-45 47-47")).held == 2
     with pytest.raises(MaxIndividualCommitReachedError):
@@ -98,7 +97,7 @@ def test_the_cap_is_held_over_all_members_of_a_partition(world: World) -> None:
 
 def test_a_policy_that_forbids_individual_commits_refuses_them_at_once(world: World) -> None:
     commits = api(world)
-    policies = PolicyVerbs(world.client, world.group, session_ms=SESSION, longest_ms=SESSION, retention_ms=SESSION)
+    policies = world.policies
     policies.set_policy({"accept.individual.commit": "false"})
     with pytest.raises(IndividualCommitNotAllowedError) as refused:
         commits.commit(TP, ranges("43-44"))
@@ -111,7 +110,7 @@ def test_a_policy_that_forbids_individual_commits_refuses_them_at_once(world: Wo
 def test_a_commit_for_lanes_that_were_lost_is_an_event_once(world: World) -> None:
     commits = api(world)
     world.now += 2 * SESSION
-    world.store.acquire(world.join("m-2", "i2"), {TP: (LOWER,)})
+    world.store.positions.acquire(world.join("m-2", "i2"), {TP: (LOWER,)})
     for given in ("50-50", "60-60"):
         assert commits.commit(TP, ranges(given)).refused == (LOWER,)
     (fence,) = (e for e in last_events(world.client, world.group, 100) if e.kind == "fence")

@@ -24,9 +24,9 @@ def test_takeable_to_taken_fences_the_commits_of_the_old_owner(world: World) -> 
     commits = api(world)
     world.now += 10 * SESSION
     assert commits.commit(TP, ranges("43-43")).stable == 44  # a lease's end alone takes nothing away (rule: lease-end)
-    world.store.acquire(world.join("m-2", "i2"), {TP: (UPPER,)})
+    world.store.positions.acquire(world.join("m-2", "i2"), {TP: (UPPER,)})
     assert commits.commit(TP, ranges("44-44")) == Committed(44, 0, 0, (UPPER,))
-    world.store.acquire(world.join("m-2", "i2"), WANTED)
+    world.store.positions.acquire(world.join("m-2", "i2"), WANTED)
     with pytest.raises(FencedMemberError, match="owns none of these hashes"):
         commits.commit(TP, ranges("45-45"))
 

@@ -15,7 +15,7 @@ from coordinator.progress.ownership import Fact, Facts, Owned
 from coordinator.progress.segments import Progress
 from coordinator.ranges import HASH_MAX, HashRange, OffsetRange, union
 from progresses import positions_text
-from store_world import BIG, NOBODY, TP, WANTED, StoreServer, World, offset
+from store_world import BIG, TP, WANTED, StoreServer, World, offset
 
 ON_EACH_SERVER = True
 
@@ -83,7 +83,7 @@ class Run:
         world.found(p0=base)
         world.logs_reach()
         self.me = world.join()
-        world.store.acquire(self.me, WANTED)
+        world.store.positions.acquire(self.me, WANTED)
 
     def take(self, step: Step) -> None:
         match step.kind:
@@ -94,7 +94,7 @@ class Run:
             case "assertion":
                 self._facts(step, fenced=False)
             case "acquired":
-                self.world.store.acquire(self.me, {TP: (step.hashes,)})
+                self.world.store.positions.acquire(self.me, {TP: (step.hashes,)})
             case "deleted":
                 self.world.delete_ics()
                 self.oracle.delete_ics()
@@ -124,16 +124,16 @@ class Run:
         self.oracle.done |= step.points | {(o, c) for o in below for c in range(step.first, step.last + 1)}
         facts: Facts = {TP: (Fact(step.hashes, ranges[0].start, "aa.1" if fenced else "", ranges),)}
         if fenced:
-            assert self.world.store.commit(self.me, offset(), facts).value.refused == {}
+            assert self.world.store.positions.commit(self.me, offset(), facts).value.refused == {}
         else:
-            self.world.store.claim(NOBODY, offset(), facts)
+            self.world.store.positions.claim(offset(), facts)
 
     def check(self) -> None:
         progress = Progress.parse(self.world.positions(), self.world.ics())
         assert progress.tiles
         assert (positions_text(progress), progress.ics_text()) == (self.world.positions(), self.world.ics())
         assert self._done(progress) == self.oracle.done
-        assert self.world.store.stable(["orders"])[TP] == self.base + self.oracle.stable
+        assert self.world.store.positions.stable(["orders"])[TP] == self.base + self.oracle.stable
 
     def _done(self, progress: Progress) -> Points:
         points: Points = set()

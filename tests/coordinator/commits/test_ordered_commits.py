@@ -29,7 +29,7 @@ class Purgatory:
         self.world = world
         world.found(p0=40)
         world.logs_reach()
-        world.store.acquire(world.join(), WANTED)
+        world.store.positions.acquire(world.join(), WANTED)
         self.commits = CommitApi.of_member(world.url, world.group, "m-1")
         self._threads = ThreadPoolExecutor()
 
@@ -49,7 +49,7 @@ class Purgatory:
     @property
     def stable(self) -> int:
         """The last offset done."""
-        return self.world.store.stable(["orders"])[TP] - 1
+        return self.world.store.positions.stable(["orders"])[TP] - 1
 
     def close(self) -> None:
         self._threads.shutdown()

@@ -43,7 +43,9 @@ def test_a_member_with_an_older_view_records_no_older_count_and_catches_up(membe
     newcomer = application(members, Topics((tp.topic,)))  # now an assignment is due, and who is behind computes it
     newcomer.service.authorize(newcomer.done)
     take_turns([late], lambda: members.state.meta["generation"] != generation, "who is behind computes")
-    assert {tp.partition for r in members.store.assignment().values() for tp in r} == {0, 1}, "of what the group knows"
+    assert {tp.partition for r in members.store.members.assignment().values() for tp in r} == {0, 1}, (
+        "of what the group knows"
+    )
     newcomer.service.leave()
     behind.held = False
     take_turns(both, lambda: sum(members.state.stable.values()) == 25, "and then it reads its part of both")

@@ -15,7 +15,7 @@ from coordinator.member.state import Commits, CommitUnderWay, Evidence, Losses, 
 from coordinator.progress.ownership import Fact, Facts, Owned, Ownership, completed
 from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.ranges import OffsetRange
-from coordinator.redis.store import Acquired, Moved
+from coordinator.replies import Acquired, Moved
 from coordinator.reports.lane_lines import BatchLine
 from progresses import starting_at
 from states import (

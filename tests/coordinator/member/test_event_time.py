@@ -5,6 +5,7 @@ from typing import Any
 
 from coordinator.cost.guesses import Allowance
 from coordinator.member.decision import Decision
+from coordinator.member.kinds import Request
 from coordinator.member.reading import limit
 from coordinator.member.requests import Grant, ReadFirstTimes, ResolveOffsets
 from coordinator.member.state import Reading, State
@@ -12,7 +13,7 @@ from coordinator.offset_spec import AtTimestamps, NoMatch
 from coordinator.plan.planning import Cutting, OwnedRange
 from coordinator.progress.ownership import Owned
 from coordinator.ranges import WHOLE, OffsetRange
-from coordinator.redis.store import Acquired
+from coordinator.replies import Acquired
 from progresses import starting_at
 from states import EPOCH, GROWN_LOG, TP, TP1, Answer, asks, call, decided, joined, owning
 
@@ -31,12 +32,12 @@ def member(at: int = 10, at_1: int = 20, **changes: Any) -> State:
     return joined(log=GROWN_LOG, owning=owning(acquired), **changes)
 
 
-def grant(ceiling: int | None, ceiling_1: int | None, at: int = 10, at_1: int = 20) -> Grant:
+def grant(ceiling: int | None, ceiling_1: int | None, at: int = 10, at_1: int = 20) -> Request[Any]:
     work = {TP: (OwnedRange(WHOLE, at, EPOCH, ceiling),), TP1: (OwnedRange(WHOLE, at_1, EPOCH, ceiling_1),)}
-    return Grant(work, ENDS, None, False, ((TP, WHOLE), (TP1, WHOLE)))
+    return Grant(work, ENDS, None, everything=False, anew=((TP, WHOLE), (TP1, WHOLE)))
 
 
-def too_late(after_ms: int) -> ResolveOffsets:
+def too_late(after_ms: int) -> Request[Any]:
     """Where the first record lies that is too late."""
     return ResolveOffsets(AtTimestamps(dict.fromkeys(ENDS, after_ms), NoMatch.LATEST), (TP, TP1))
 

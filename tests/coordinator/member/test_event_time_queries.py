@@ -42,10 +42,10 @@ def limit(
             return keep_lead(state, work, ends, most_ms, seen)
         except NotSeen as missing:
             request = missing.request
-            if isinstance(request, ReadFirstTimes):
-                seen = seen.with_answer(request, log.first_times(request.stretches))
-            elif isinstance(request, ResolveOffsets):
-                seen = seen.with_answer(request, log.resolve(request.spec, request.partitions))
+            if request.kind is ReadFirstTimes:
+                seen = seen.with_answer(request, log.first_times(request.arguments["stretches"]))
+            elif request.kind is ResolveOffsets:
+                seen = seen.with_answer(request, log.resolve(**request.arguments))
 
 
 @pytest.fixture

@@ -1,6 +1,7 @@
 """First positions: of a new group, and of partitions that appear later."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -8,6 +9,7 @@ from coordinator.errors import StateFormatError
 from coordinator.group_state import KnownTopic
 from coordinator.member.decision import Decision, LookAgain, Return
 from coordinator.member.first_positions import first_positions
+from coordinator.member.kinds import Request
 from coordinator.member.owning import follow
 from coordinator.member.requests import (
     CreatePositions,
@@ -23,8 +25,7 @@ from coordinator.member.state import LogView, Mirrored, Owning, Shown, State
 from coordinator.offset_spec import AtOffsets, Earliest, Latest
 from coordinator.progress.mirror import entry
 from coordinator.ranges import WHOLE
-from coordinator.redis.calls import Seen
-from coordinator.redis.store import Status
+from coordinator.replies import Seen, Status
 from coordinator.subscription import Assigned, TopicPartition
 from coordinator.verdicts import Absent, Lost
 from states import (
@@ -223,7 +224,7 @@ NOT_USED = Log(
         pytest.param(Shown(start_used=True), (), id="once only"),
     ],
 )
-def test_the_users_start_does_not_count__warn(before: Shown, warnings: tuple[Log, ...]) -> None:
+def test_the_users_start_does_not_count__warn(before: Shown, warnings: tuple[Request[Any], ...]) -> None:
     state = replace(NEW, shown=before)
     decision = decided(
         first_positions,

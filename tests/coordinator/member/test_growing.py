@@ -24,7 +24,7 @@ from coordinator.plan.planning import Cutting, OwnedRange, OwnedRanges
 from coordinator.progress.growth import Growth, Sight
 from coordinator.progress.ownership import Owned
 from coordinator.ranges import WHOLE
-from coordinator.redis.store import Acquired
+from coordinator.replies import Acquired
 from progresses import starting_at
 from states import (
     EPOCH,

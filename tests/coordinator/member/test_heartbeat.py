@@ -91,7 +91,7 @@ def test_a_batch_takes_too_long__warn_once() -> None:
     pulse, line = long_batch(Pulse(), under_way(), LATE, SETTINGS)
     assert pulse == Pulse(warned_of_ms=NOW)
     assert line is not None
-    assert line.text.startswith("group g: a batch takes longer than longest.batch.ms (300000 ms)")
+    assert line.arguments["text"].startswith("group g: a batch takes longer than longest.batch.ms (300000 ms)")
     assert long_batch(pulse, under_way(), LATE, SETTINGS) == (pulse, None)
 
 

@@ -9,12 +9,11 @@ import pytest
 from coordinator.errors import FencedMemberError, GroupBusyError, RedisUnavailableError
 from coordinator.member import life, recovery
 from coordinator.member.decision import Decision, LookAgain, Step
-from coordinator.member.requests import Claim, Event, Join, Joined, Log, ReadMetadata
+from coordinator.member.requests import Claim, Event, Join, Log, ReadMetadata
 from coordinator.member.state import Away, Evidence, Life, Offsets, Pace, Shown, State
 from coordinator.progress.ownership import Fact
 from coordinator.ranges import WHOLE
-from coordinator.redis.calls import Seen
-from coordinator.redis.membership import Joining
+from coordinator.replies import Joined, Joining, Seen
 from coordinator.verdicts import Busy, Fenced, Lost, Recovering, Superseded, Verdict
 from states import FRESH, LIFE, MEMBER, NOW, TP, asks, call, decided, end_of, fails, joined, refused
 

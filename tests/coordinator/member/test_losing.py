@@ -7,6 +7,7 @@ import pytest
 
 from coordinator.errors import DataLossError
 from coordinator.member.decision import Decision, LookAgain
+from coordinator.member.kinds import Request
 from coordinator.member.losing import RETRY_MS, settle_losses
 from coordinator.member.requests import (
     Claim,
@@ -53,7 +54,7 @@ MIRROR = Mirror((TP,), ("orders",)), True
 ACCEPT = call(fail_on_data_loss=False)
 
 
-def settled(state: State, report: ReportEnds = ENDS, **losses: Any) -> State:
+def settled(state: State, report: Request[Any] = ENDS, **losses: Any) -> State:
     """The state once nothing is lost and the log ends are stored."""
     looked_at = (state.owning.acquired, state.log.bounds, state.log.topics, NONCE)
     return replace(state, losses=Losses(settled=looked_at, **losses), shown=Shown(ends=(NONCE, report)))
@@ -84,7 +85,7 @@ def test_something_has_changed__check_again(change: dict[str, Any]) -> None:
     state = replace(settled(owns()), **change)
     again = replace(state, shown=Shown())
     (request,) = decided(settle_losses, again, call()).effects
-    assert isinstance(request, ReportEnds)
+    assert request.kind is ReportEnds
 
 
 def test_the_same_log_ends_as_stored_before__are_not_stored_again() -> None:

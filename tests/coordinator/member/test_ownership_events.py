@@ -4,6 +4,7 @@ import logging
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -13,17 +14,19 @@ from coordinator.assignors.assignor import Assignment
 from coordinator.errors import InvalidOptionError
 from coordinator.group_state import Event
 from coordinator.key_hash import cuts
+from coordinator.member.kinds import Request
 from coordinator.member.ownership_events import left, notified
 from coordinator.member.requests import Notify
 from coordinator.progress.ownership import Owned, Ownership
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import WHOLE
-from coordinator.redis.calls import Caller
 from coordinator.redis.events import last_events
 from coordinator.redis.keys import GroupKeys
 from coordinator.redis.operator import OperatorVerbs
+from coordinator.replies import Caller
 from coordinator.settings import GroupSettings
 from coordinator.subscription import Topic, TopicPartition
+from coordinator.verdicts import Lost
 from group_services import Group, batches, subscribed
 from heard import Heard
 from states import EPOCH, LEFT, NEXT_EPOCH, RIGHT, owned
@@ -87,7 +90,7 @@ LOWER, UPPER = cuts(2)
 OWNED: Ownership = {TP: (Owned(LOWER, "n.1"), Owned(UPPER, "n.2")), OTHER: (Owned(WHOLE, "n.3"),)}
 
 
-AFTER: dict[str, tuple[Ownership, Ranges | None, Notify | None]] = {
+AFTER: dict[str, tuple[Ownership, Ranges | None, Request[Any] | None]] = {
     "nothing changes": (OWNED, None, None),
     "more is acquired": (
         {**OWNED, TP._replace(partition=7): (Owned(UPPER, "n.4"),)},
@@ -116,7 +119,9 @@ AFTER: dict[str, tuple[Ownership, Ranges | None, Notify | None]] = {
 
 
 @pytest.mark.parametrize(("now", "released", "expected"), AFTER.values(), ids=AFTER)
-def test_a_change_of_ownership_is_one_notice(now: Ownership, released: Ranges | None, expected: Notify | None) -> None:
+def test_a_change_of_ownership_is_one_notice(
+    now: Ownership, released: Ranges | None, expected: Request[Any] | None
+) -> None:
     assert notified(OWNED, now, released) == ((expected,) if expected else (), now)
 
 
@@ -190,17 +195,17 @@ def _events(world: World) -> list[Event]:
 
 
 def assign(world: World, caller: Caller, assignment: Assignment) -> None:
-    world.store.assign(caller, world.store.look(caller).value.occasion, "test 1", assignment)
+    world.store.members.assign(caller, world.store.members.look(caller).value.occasion, "test 1", assignment)
 
 
 def test_a_range_that_is_handed_over_is_assigned_revoked_and_assigned(world: World) -> None:
     world.found(p0=0, p1=0)
     one, two = world.join(), world.join("m-2", "i2")
-    world.store.acquire(one, {TP: (WHOLE,), OTHER: (WHOLE,)})
-    world.store.release(one, {TP: ((UPPER, "m-2"),)})
-    world.store.acquire(two, {TP: (UPPER,)})
-    world.store.acquire(two, {TP: (UPPER,)})
-    world.store.leave(two, {TP: ()})
+    world.store.positions.acquire(one, {TP: (WHOLE,), OTHER: (WHOLE,)})
+    world.store.members.release(one, {TP: ((UPPER, "m-2"),)})
+    world.store.positions.acquire(two, {TP: (UPPER,)})
+    world.store.positions.acquire(two, {TP: (UPPER,)})
+    world.store.members.leave(two, {TP: ()})
 
     assert events(world) == [
         ("found", "", ""),
@@ -217,8 +222,8 @@ def test_a_range_that_is_handed_over_is_assigned_revoked_and_assigned(world: Wor
 def test_what_a_leaving_member_may_have_half_written_is_not_revoked(world: World) -> None:
     world.found()
     me = world.join()
-    world.store.acquire(me, WANTED)
-    world.store.leave(me, {TP: (UPPER,)})
+    world.store.positions.acquire(me, WANTED)
+    world.store.members.leave(me, {TP: (UPPER,)})
     assert events(world)[-2:] == [("revoked", "m-1", f"orders-0 {LOWER}"), ("leave", "m-1", "")]
 
 
@@ -229,15 +234,15 @@ def test_an_expired_member_is_one_event_and_ranges_taken_from_it_are_lost(world:
     world.found()
     one, two = world.join(), world.join("m-2", "i2")
     assign(world, one, {"m-1": WANTED, "m-2": {}})
-    world.store.acquire(one, WANTED)
-    world.store.authorize(one, offset(lane("aa.1", 0, 10)))
+    world.store.positions.acquire(one, WANTED)
+    world.store.positions.authorize(one, offset(lane("aa.1", 0, 10)))
     for _ in range(LONGEST // (SESSION - 1) + 1 if hangs else 2):
         world.now += SESSION - 1
-        world.store.heartbeat(two)
+        world.store.members.heartbeat(two)
         if hangs:
-            world.store.heartbeat(one)
+            world.store.members.heartbeat(one)
     assign(world, two, {"m-2": WANTED})
-    world.store.acquire(two, WANTED)
+    world.store.positions.acquire(two, WANTED)
     world.join("m-3", "i3")
     assign(world, two, {"m-2": WANTED, "m-3": {}})
 
@@ -257,17 +262,17 @@ def test_an_expired_member_is_one_event_and_ranges_taken_from_it_are_lost(world:
 def test_ranges_whose_lane_epochs_become_void_are_lost(world: World, how: str) -> None:
     world.found(p0=0, p1=0)
     one, two = world.join(), world.join("m-2", "i2")
-    world.store.acquire(one, {TP: (LOWER,)})
-    world.store.acquire(two, {TP: (UPPER,), OTHER: (WHOLE,)})
+    world.store.positions.acquire(one, {TP: (LOWER,)})
+    world.store.positions.acquire(two, {TP: (UPPER,), OTHER: (WHOLE,)})
     if how == "recover":
         world.restart()
-        world.store.recover(NOBODY, "bb", "restarted", 0, TOPICS, {TP: None, OTHER: None})
+        world.store.positions.recover(NOBODY, "bb", "restarted", 0, TOPICS, {TP: None, OTHER: None})
     elif how == "recreate":
         again = {"orders": Topic("orders", "id-2", (0, 1))}
-        world.store.recreate(NOBODY, again, {TP: 3, OTHER: 3})
+        world.store.positions.recreate(again, {TP: 3, OTHER: 3})
     else:
         world.redis.delete(GroupKeys(world.group).leases)
-        known = world.store.status(NOBODY).topics
+        known = world.store.positions.status().topics
         OperatorVerbs.of_group(world.client, world.group).reset("bb", 1, 0, "why", known, {TP: 3, OTHER: None})
 
     lost = [("lost", "m-1", f"orders-0 {LOWER}"), ("lost", "m-2", f"orders-0 {UPPER}, orders-1 whole")]
@@ -275,8 +280,9 @@ def test_ranges_whose_lane_epochs_become_void_are_lost(world: World, how: str) -
     assert [e.why for e in _events(world) if e.kind == "reset"] == (["why"] if how == "reset" else [])
 
 
-def test_acquiring_what_has_no_positions_yet_is_no_event(world: World) -> None:
+def test_acquiring_what_has_no_positions_is_a_loss_of_state_and_no_event(world: World) -> None:
     world.found()
     me = world.join()
-    world.store.acquire(me, {OTHER: (WHOLE,)})
+    with pytest.raises(Lost, match="segments:orders:1 is gone"):
+        world.store.positions.acquire(me, {OTHER: (WHOLE,)})
     assert [kind for kind, _, _ in events(world)] == ["found", "join"]

@@ -71,7 +71,7 @@ def test_nothing_owned_yet__acquire_what_is_assigned() -> None:
         joined(owning=NOTHING_YET),
         call(),
         (LookAtGroup(), look()),
-        (Acquire({TP: (WHOLE,)}, placed=True), held(10)),
+        (Acquire({TP: (WHOLE,)}), held(10)),
     )
     then = joined(owning=looked(owning(held(10))), turn=ACQUIRED)
     assert decision == Decision(then, (Notify({}, {}, {TP: (WHOLE,)}),))
@@ -84,7 +84,7 @@ def test_all_is_as_it_was__one_look_and_nothing_more() -> None:
 
 def test_stale_ranges__acquire_again() -> None:
     state = joined(owning=owning(held(10), stale=True))
-    decision = decided(follow, state, call(), (LookAtGroup(), look()), (Acquire({TP: (WHOLE,)}, placed=True), held(20)))
+    decision = decided(follow, state, call(), (LookAtGroup(), look()), (Acquire({TP: (WHOLE,)}), held(20)))
     assert decision == Decision(joined(owning=looked(owning(held(20))), turn=ACQUIRED))
 
 
@@ -94,7 +94,7 @@ def test_another_generation__acquire_again() -> None:
         joined(owning=owning()),
         call(),
         (LookAtGroup(), look(generation=2)),
-        (Acquire({TP: (WHOLE,)}, placed=True), held(10)),
+        (Acquire({TP: (WHOLE,)}), held(10)),
     )
     assert decision == Decision(joined(owning=looked(owning(), as_of=(NONCE, 2)), turn=ACQUIRED))
 
@@ -102,14 +102,12 @@ def test_another_generation__acquire_again() -> None:
 def test_another_nonce__acquire_again() -> None:
     state = joined(owning=owning(as_of=("n-0", 1)))
     decision = decided(follow, state, call(), (LookAtGroup(), look()))
-    assert decision == asks(state, Acquire({TP: (WHOLE,)}, placed=True))
+    assert decision == asks(state, Acquire({TP: (WHOLE,)}))
 
 
 def test_less_is_free_than_assigned__try_again_at_the_next_look() -> None:
     state = joined(owning=owning(held(10, LEFT)))
-    decision = decided(
-        follow, state, call(), (LookAtGroup(), look()), (Acquire({TP: (WHOLE,)}, placed=True), held(10, LEFT))
-    )
+    decision = decided(follow, state, call(), (LookAtGroup(), look()), (Acquire({TP: (WHOLE,)}), held(10, LEFT)))
     assert decision == Decision(joined(owning=looked(owning(held(10, LEFT))), turn=ACQUIRED))
 
 
@@ -123,10 +121,10 @@ def test_surplus_with_an_heir__release() -> None:
         joined(owning=owning()),
         call(),
         (LookAtGroup(), SURPLUS),
-        (Acquire({TP: (LEFT,)}, placed=True), held(10)),
+        (Acquire({TP: (LEFT,)}), held(10)),
         (ReadHeirs({TP: (RIGHT,)}), HEIRS),
         (Release(HEIRS), 1),
-        (Acquire({TP: (LEFT,)}, placed=True, again=True), held(10, LEFT)),
+        (Acquire({TP: (LEFT,)}, again=True), held(10, LEFT)),
     )
     then = joined(owning=looked(owning(held(10, LEFT)), as_of=(NONCE, 2)), turn=ACQUIRED)
     assert decision == Decision(then, (Notify({TP: (RIGHT,)}, {}, {}),))
@@ -138,7 +136,7 @@ def test_surplus_without_an_heir__keep_it() -> None:
         joined(owning=owning()),
         call(),
         (LookAtGroup(), SURPLUS),
-        (Acquire({TP: (LEFT,)}, placed=True), held(10)),
+        (Acquire({TP: (LEFT,)}), held(10)),
         (ReadHeirs({TP: (RIGHT,)}), {}),
     )
     assert decision == Decision(joined(owning=looked(owning(held(10)), as_of=(NONCE, 2)), turn=ACQUIRED))
@@ -150,7 +148,7 @@ def test_surplus_without_a_member_to_take_it__keep_it() -> None:
         joined(owning=owning()),
         call(),
         (LookAtGroup(), SURPLUS),
-        (Acquire({TP: (LEFT,)}, placed=True), held(10)),
+        (Acquire({TP: (LEFT,)}), held(10)),
         (ReadHeirs({TP: (RIGHT,)}), HEIRS),
         (Release(HEIRS), 0),
     )
@@ -163,7 +161,7 @@ def test_another_owned_the_range_in_between__lost_and_assigned() -> None:
         joined(owning=owning(held(10), stale=True)),
         call(),
         (LookAtGroup(), look()),
-        (Acquire({TP: (WHOLE,)}, placed=True), held(30, epoch=NEXT_EPOCH)),
+        (Acquire({TP: (WHOLE,)}), held(30, epoch=NEXT_EPOCH)),
     )
     assert decision.effects == (Notify({}, {TP: (WHOLE,)}, {TP: (WHOLE,)}),)
     assert decision.state.owning.shown == owned(epoch=NEXT_EPOCH)

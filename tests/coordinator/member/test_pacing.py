@@ -13,7 +13,7 @@ from coordinator.member.state import Life, LogView, Owning, Pace, Reading, State
 from coordinator.offset_spec import Earliest
 from coordinator.plan.planning import Cutting, OwnedRange, OwnedRanges
 from coordinator.ranges import WHOLE
-from coordinator.redis.membership import Joining
+from coordinator.replies import Joining
 from coordinator.settings import GroupSettings
 from coordinator.subscription import Bounds, TopicPartition, Topics
 from states import EPOCH, GROWN_LOG, NOW, TP, TP1, call, decided, joined

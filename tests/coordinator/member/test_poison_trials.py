@@ -70,7 +70,7 @@ def test_available_now_reads_what_an_operator_has_just_released(members: Group, 
     one.first_positions()
     one.set_targets()
     first = batch(one, StreamOffset(members.name))
-    assert members.store.forgive([parked], "by hand") == 1
+    assert members.store.poison.forgive([parked], "by hand") == 1
     rest = one.next_offset(first, UNLIMITED)
     assert rest is not None, "it has ended by what it saw parked before"
     assert union(s.hashes for s in rest.slices) == (LOWER,)
@@ -98,11 +98,11 @@ def test_a_record_that_never_ends_holds_up_each_member_once_and_is_parked(
 
     def parked(end: StreamOffset) -> bool:
         assert not tried(end), "three goes on without it"
-        return any(s.parked for s in members.store.strikes())
+        return any(s.parked for s in members.store.poison.strikes())
 
     last = until_planned(three, nothing, parked)
     three.authorize(last)
-    (strike,) = members.store.strikes()
+    (strike,) = members.store.poison.strikes()
     assert (strike.tp, strike.offset) == (tp, 0)
     assert members.state.stable[tp] == 0
     assert [e for e in members.events if e in ("strike", "parked", "release")] == ["strike", "parked"]

@@ -17,10 +17,10 @@ def test_a_policy_switched_off_and_on_while_two_members_share(members: Group, tp
     both = (one, two)
     take_turns(both, lambda: len(owners(members.state).get(tp, ())) == 2, "both own a part")
     for policy in (GROUP, f"{TOPIC}:{tp.topic}"):
-        members.store.set_policy({policy: "false"})
+        members.policies.set_policy({policy: "false"})
         take_turns(both, lambda: all_whole(members.state), f"{policy} is off: one of them owns it whole")
         members.kafka.produce(tp.topic, keyed(10))
-        members.store.set_policy({policy: "true"})
+        members.policies.set_policy({policy: "true"})
         take_turns(both, lambda: len(owners(members.state).get(tp, ())) == 2, f"{policy} is on: both own a part again")
     take_turns(both, lambda: members.state.stable == {tp: 25}, "everything is done")
     assert times_read(both, tp) == 25, "nothing was read twice, nothing left out"
@@ -30,7 +30,7 @@ def test_a_policy_switched_off_and_on_while_two_members_share(members: Group, tp
 def test_a_topic_that_is_not_shared_goes_out_whole_beside_one_that_is(members: Group, tp: TopicPartition) -> None:
     other = TopicPartition(members.kafka.create_topic("private"), 0)
     topics = Topics((tp.topic, other.topic))
-    members.store.set_policy({f"{TOPIC}:{other.topic}": "false"})
+    members.policies.set_policy({f"{TOPIC}:{other.topic}": "false"})
     both = [application(members, topics) for _ in range(2)]
     take_turns(both, lambda: {t: len(o) for t, o in owners(members.state).items()} == {tp: 2, other: 1}, "as allowed")
 
@@ -46,7 +46,7 @@ def test_a_query_that_asks_for_parts_where_they_are_forbidden_fails_at_its_start
     members: Group, tp: TopicPartition, policy: str, error: type[Exception]
 ) -> None:
     asking = application(members, subscribed(tp), demanding=True)
-    members.store.set_policy({policy.format(tp.topic): "false"})
+    members.policies.set_policy({policy.format(tp.topic): "false"})
     take_turns([asking], lambda: members.state.stable == {tp: 5}, "who runs already goes on")
     with pytest.raises(error, match=r"allow\.individual\.commit=true is given") as refused:
         application(members, subscribed(tp), demanding=True)
@@ -69,7 +69,7 @@ def test_a_member_that_does_not_share_gets_a_whole_partition_or_nothing(members:
 def test_the_upgrade_in_four_steps_is_a_plain_kafka_source_until_the_last(members: Group) -> None:
     topic = members.kafka.create_topic("orders", partitions=1)
     tp, both_topics = TopicPartition(topic, 0), Topics((topic,))
-    members.store.set_policy({GROUP: "false", f"{TOPIC}:{topic}": "false"})
+    members.policies.set_policy({GROUP: "false", f"{TOPIC}:{topic}": "false"})
     one, two = (application(members, both_topics, sharing=False) for _ in range(2))
     sent = 0
 
@@ -82,9 +82,9 @@ def test_the_upgrade_in_four_steps_is_a_plain_kafka_source_until_the_last(member
         assert times_read((one, two), tp) == sent
 
     works_as_a_plain_source()
-    members.store.set_policy({GROUP: "true"})  # step 1: the group
+    members.policies.set_policy({GROUP: "true"})  # step 1: the group
     works_as_a_plain_source()
-    members.store.set_policy({f"{TOPIC}:{topic}": "true"})  # step 2: the topic
+    members.policies.set_policy({f"{TOPIC}:{topic}": "true"})  # step 2: the topic
     works_as_a_plain_source()
     one = restarted(members, one, both_topics, demanding=True)  # steps 3 and 4: the option, one after the other
     works_as_a_plain_source()

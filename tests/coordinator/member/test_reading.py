@@ -9,6 +9,7 @@ from coordinator.cost.guesses import Allowance
 from coordinator.cost.profile import Cell
 from coordinator.cost.quotas import Quota
 from coordinator.member.decision import Decision, Limits
+from coordinator.member.kinds import Request
 from coordinator.member.reading import limit
 from coordinator.member.requests import Grant, ReadHighWatermarks
 from coordinator.member.state import Pace, Reading, State, Strikes
@@ -17,7 +18,7 @@ from coordinator.progress.growth import Growth
 from coordinator.progress.ownership import Owned
 from coordinator.progress.segments import Progress, Segment
 from coordinator.ranges import WHOLE, OffsetRange
-from coordinator.redis.store import Acquired
+from coordinator.replies import Acquired
 from states import EPOCH, LEFT, NOW, RIGHT, TP, Answer, asks, call, decided, held, joined, owning, owns, struck
 
 ENDS = {TP: 100}
@@ -26,8 +27,8 @@ GRANTED = OwnedRange(WHOLE, 10, EPOCH, 60)
 QUOTA = Quota(TP, GRANTED, 100, Cell(WHOLE, 1.0), 0.0)
 
 
-def grant(*pieces: OwnedRange, ends: Any = None, everything: bool = False, anew: Any = ()) -> Grant:
-    return Grant({TP: pieces}, ends or ENDS, None, everything, anew)
+def grant(*pieces: OwnedRange, ends: Any = None, everything: bool = False, anew: Any = ()) -> Request[Any]:
+    return Grant({TP: pieces}, ends or ENDS, None, everything=everything, anew=anew)
 
 
 def limited(state: State, *pieces: OwnedRange) -> Reading:
@@ -64,7 +65,7 @@ def test_nothing_has_changed__compute_nothing() -> None:
         ),
     ],
 )
-def test_something_has_changed__ask_the_cost_model_again(change: dict[str, Any], asked: Grant) -> None:
+def test_something_has_changed__ask_the_cost_model_again(change: dict[str, Any], asked: Request[Any]) -> None:
     state = replace(owns(reading=limited(owns(), GRANTED)), **change)
     assert decided(limit, state, call()) == asks(state, asked)
 

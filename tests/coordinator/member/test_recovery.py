@@ -9,6 +9,7 @@ import pytest
 from coordinator.errors import StateFormatError
 from coordinator.member.batch import Batch
 from coordinator.member.decision import Decision, LookAgain
+from coordinator.member.kinds import Request
 from coordinator.member.recovery import recover
 from coordinator.member.requests import (
     Log,
@@ -58,11 +59,11 @@ def lost(**changes: Any) -> State:
     return refused(LOST, **changes)
 
 
-def recovered(mirror: GroupOffsets, state: State, reset: int = 0, **settings: Any) -> Recover:
+def recovered(mirror: GroupOffsets, state: State, reset: int = 0, **settings: Any) -> Request[Any]:
     """What is recovered with this mirror, when Redis holds this reset epoch."""
     decision = decided(recover, state, call(**settings), (ReadGroupOffsets(), mirror), (ReadResetEpoch(), reset))
     (request,) = decision.effects
-    assert isinstance(request, Recover)
+    assert request.kind is Recover
     return request
 
 
@@ -111,7 +112,7 @@ def test_absent__recover_too() -> None:
     ],
 )
 def test_lost__a_position_is_proven_by(mirror: GroupOffsets, evidence: Evidence, position: int | None) -> None:
-    assert recovered(mirror, lost(evidence=evidence)).proven == {TP: position}
+    assert recovered(mirror, lost(evidence=evidence)).arguments["proven"] == {TP: position}
 
 
 @pytest.mark.parametrize(
@@ -128,17 +129,17 @@ def test_facts_of_an_older_reset_epoch__prove_nothing(
 ) -> None:
     state = lost(evidence=Evidence(end_of(10, 20, reset=in_offset), owned()))
     request = recovered({TP: entry(15, in_mirror, "id-1")}, state, reset=in_redis)
-    assert (request.reset, request.proven[TP]) == then
+    assert (request.arguments["reset"], request.arguments["proven"][TP]) == then
 
 
 def test_a_topic_that_was_recreated__its_old_offset_proves_nothing() -> None:
     state = lost(evidence=READ, log=replace(LOG, topics={"orders": RECREATED}))
-    assert recovered({}, state).proven == {TP: None}
+    assert recovered({}, state).arguments["proven"] == {TP: None}
 
 
 def test_a_topic_that_is_read_no_more__proves_nothing() -> None:
     state = lost(evidence=READ, log=LogView(asked_ms=NOW))
-    assert recovered({}, state).proven == {}
+    assert recovered({}, state).arguments["proven"] == {}
 
 
 def test_on_state_loss_earliest__begin_there_where_nothing_is_proven() -> None:
@@ -152,8 +153,8 @@ def test_on_state_loss_earliest__begin_there_where_nothing_is_proven() -> None:
         (ReadRedisTime(), NOW),
     )
     (request,) = decision.effects
-    assert isinstance(request, Recover)
-    assert request.proven == {TP: 15, TP1: 3}
+    assert request.kind is Recover
+    assert request.arguments["proven"] == {TP: 15, TP1: 3}
 
 
 GROWTH = Growth("orders", "id-1", 1, 2, 5, 600_005)
@@ -161,14 +162,14 @@ GROWTH = Growth("orders", "id-1", 1, 2, 5, 600_005)
 
 def test_growths_that_this_process_knows__are_recorded_again() -> None:
     state = lost(mirrored=Mirrored(growths=(GROWTH,)))
-    assert recovered({}, state).growths == (GROWTH,)
+    assert recovered({}, state).arguments["growths"] == (GROWTH,)
 
 
 def test_a_growth_that_the_mirror_shows__is_recorded_again_once() -> None:
     mirror = {TP: entry(15, 0, "id-1"), TP1: entry(0, 0, "id-1", GROWTH)}
-    assert recovered(mirror, lost(log=GROWN_LOG)).growths == (GROWTH,)
+    assert recovered(mirror, lost(log=GROWN_LOG)).arguments["growths"] == (GROWTH,)
     known = lost(log=GROWN_LOG, mirrored=Mirrored(growths=(replace(GROWTH, ends=(50,)),)))
-    assert recovered(mirror, known).growths == (replace(GROWTH, ends=(50,)),)
+    assert recovered(mirror, known).arguments["growths"] == (replace(GROWTH, ends=(50,)),)
 
 
 def test_a_growth_that_nobody_recorded__waits_for_a_grace_from_now() -> None:

@@ -250,18 +250,18 @@ def batches_until(
 def test_the_lanes_of_members_that_are_gone_vanish_with_the_next_report(world: World) -> None:
     world.found()
     one = world.join("m-1")
-    world.store.report(one, [LINE], 0)
+    world.store.reports.lanes(one, [LINE], 0)
     world.now += SESSION + 1
     two = world.join("m-2")
-    world.store.report(two, [LINE], 45)
+    world.store.reports.lanes(two, [LINE], 45)
     assert world.redis.hgetall(GroupKeys(world.group).lanes) == {"m-2": str(LINE)}
-    assert [s.metadata["slow_percent"] for s in world.store.subscribers(["m-2"])] == ["45"]
+    assert [s.metadata["slow_percent"] for s in world.store.members.subscribers(["m-2"])] == ["45"]
 
 
 def test_what_a_member_measures_is_no_occasion_for_an_assignment(world: World) -> None:
     world.found()
     me = world.join("m-1")
-    occasion = world.store.look(me).value.occasion
-    world.store.assign(me, occasion, "test 1", {"m-1": {TP: (WHOLE,)}})
-    world.store.report(me, [LINE], 90)
-    assert world.store.look(me).value.occasion == ""
+    occasion = world.store.members.look(me).value.occasion
+    world.store.members.assign(me, occasion, "test 1", {"m-1": {TP: (WHOLE,)}})
+    world.store.reports.lanes(me, [LINE], 90)
+    assert world.store.members.look(me).value.occasion == ""

@@ -30,8 +30,7 @@ from coordinator.member.state import Commits, CommitUnderWay, Evidence, Mirrored
 from coordinator.offset_spec import Latest
 from coordinator.plan.planning import Cutting
 from coordinator.ranges import WHOLE
-from coordinator.redis.membership import Joining
-from coordinator.redis.store import Moved
+from coordinator.replies import Joining, Moved
 from coordinator.settings import GroupSettings
 from coordinator.subscription import Topics
 from coordinator.verdicts import Rejoin
@@ -130,7 +129,7 @@ def test_outage__one_line_for_several_heartbeats() -> None:
     member = service(joined(), world)
     member.heartbeat()
     member.heartbeat()
-    assert [type(request) for request in world.requests] == [Heartbeat, Log, Heartbeat]
+    assert [request.kind for request in world.requests] == [Heartbeat, Log, Heartbeat]
 
 
 def test_first_heartbeat_at_a_nonce__report_that_nothing_is_under_way() -> None:
@@ -157,7 +156,7 @@ BEGUN = Batch(end_of(10, 20), (TP, WHOLE), (), owned(), owned(), began_ms=NOW - 
 def test_a_batch_takes_too_long__the_heartbeat_warns() -> None:
     world = Script(RENEWED, True)
     service(joined(batch=BEGUN, evidence=Evidence(unconfirmed=(BEGUN.end,))), world).heartbeat()
-    assert [type(request) for request in world.requests] == [Heartbeat, Log]
+    assert [request.kind for request in world.requests] == [Heartbeat, Log]
 
 
 @pytest.mark.parametrize(
@@ -218,7 +217,7 @@ def test_leave_in_a_commit_but_it_must_join_again__commit_nothing() -> None:
 def test_leave_in_a_commit_that_fails_again__keep_its_range() -> None:
     world = Script(RENEWED, SILENT, True, 1, True, True)
     service(COMMITTING, world).leave()
-    assert [r for r in world.requests if isinstance(r, Leave)] == [Leave({TP: (WHOLE,)})]
+    assert [r for r in world.requests if r.kind is Leave] == [Leave({TP: (WHOLE,)})]
 
 
 def test_leave_fails__the_listener_has_lost_its_ranges_and_the_lease_ends_by_itself() -> None:

@@ -1,7 +1,6 @@
 """Where members begin, and what they keep in Redis: a real broker and a real Redis, without Spark."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import pytest
 
@@ -14,10 +13,9 @@ from coordinator.offset_spec import AtOffsets, Earliest, Latest, OffsetSpec
 from coordinator.progress.ownership import Fact
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import WHOLE
-from coordinator.redis.client import RedisClient
+from coordinator.redis.client import RedisClient, Reply
 from coordinator.subscription import TopicPartition, Topics
 from group_services import UNLIMITED, Group, batch, batches, read, records, run, subscribed
-from store_world import NOBODY
 from streams import keyed
 
 # -- first positions ---------------------------------------------------------------------------
@@ -88,7 +86,7 @@ class Listening(RedisClient):
 
     verbs: list[str]
 
-    def run(self, verb: str, keys: Sequence[str], args: Sequence[str]) -> list[Any]:
+    def run(self, verb: str, keys: Sequence[str], args: Sequence[str]) -> Reply:
         self.verbs.append(verb)
         return super().run(verb, keys, args)
 
@@ -110,7 +108,7 @@ def test_after_a_commit_positions_are_asked_for(
     before = next(running)
     members.kafka.produce(tp.topic, keyed(5))
     if raised is not None:
-        members.store.claim(NOBODY, before, {tp: (Fact(WHOLE, raised),)})
+        members.store.positions.claim(before, {tp: (Fact(WHOLE, raised),)})
     listening.verbs.clear()
     assert records(next(running)) == read(tp, first, 10)
     assert ("commit" in listening.verbs, "acquire" in listening.verbs) == (True, asked)

@@ -11,6 +11,7 @@ from coordinator.errors import CheckpointMismatchError, DataLossError
 from coordinator.member import standalone
 from coordinator.member.apply import World
 from coordinator.member.decision import Call, Decision, LookAgain, Return
+from coordinator.member.kinds import Request
 from coordinator.member.requests import (
     Grant,
     Learn,
@@ -19,7 +20,6 @@ from coordinator.member.requests import (
     ReadEpochEnds,
     ReadLogEnds,
     ReadTopics,
-    Request,
     ResolveOffsets,
 )
 from coordinator.member.state import Evidence, Life, Losses, Owning, Pace, State, Turn
@@ -31,7 +31,7 @@ from coordinator.progress.ownership import Owned
 from coordinator.progress.segments import Progress, Segment
 from coordinator.progress.stream_offset import ALONE, Lane, StreamOffset
 from coordinator.ranges import WHOLE, HashRange, OffsetRange
-from coordinator.redis.store import Acquired
+from coordinator.replies import Acquired
 from coordinator.settings import GroupSettings
 from coordinator.subscription import Assigned, Bounds
 from progresses import starting_at
@@ -207,16 +207,14 @@ class EndlessLog:
         return NOW
 
     def answer(self, request: Request[Any], caller: object) -> Any:
-        match request:
-            case ReadTopics():
-                return {"orders": ORDERS}
-            case ReadLogEnds():
-                self.end += 10
-                return {TP: Bounds(0, self.end)}
-            case Grant(work):
-                return Allowance(work, (), Cutting(1))
-            case _:
-                return None
+        if request.kind is ReadTopics:
+            return {"orders": ORDERS}
+        if request.kind is ReadLogEnds:
+            self.end += 10
+            return {TP: Bounds(0, self.end)}
+        if request.kind is Grant:
+            return Allowance(request.arguments["work"], (), Cutting(1))
+        return None
 
 
 def test_many_batches__only_the_last_one_is_unconfirmed() -> None:

@@ -9,6 +9,7 @@ from coordinator.errors import KafkaUnavailableError, RedisUnavailableError
 from coordinator.member import life
 from coordinator.member.decision import Call, Decision, Fail, LookAgain, Return, Seen, Step
 from coordinator.member.invariants import BrokenInvariantError
+from coordinator.member.kinds import Request
 from coordinator.member.requests import (
     Acquire,
     Event,
@@ -20,12 +21,11 @@ from coordinator.member.requests import (
     ReadStatus,
     ReadStrikes,
     ReadTopics,
-    Request,
 )
 from coordinator.member.state import Away, Life, State, Turn
 from coordinator.member.turns import refused, unanswered
 from coordinator.ranges import WHOLE
-from coordinator.redis.calls import Caller
+from coordinator.replies import Caller
 from coordinator.verdicts import Fenced, Lost, Recovering, Rejoin
 from states import (
     LIFE,
@@ -60,7 +60,7 @@ def going_on(*effects: Request[Any]) -> Step:
     return step
 
 
-ACQUIRE = Acquire({TP: (WHOLE,)}, placed=True)
+ACQUIRE = Acquire({TP: (WHOLE,)})
 TOPICS = {"orders": ORDERS}
 
 

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+from coordinator import replies
 from coordinator.cost.guesses import Allowance
 from coordinator.member import requests
 from coordinator.member.decision import Limits
@@ -11,7 +12,6 @@ from coordinator.member.service import ALIVE, NEXT_OFFSET
 from coordinator.member.state import State
 from coordinator.member.turns import Turns
 from coordinator.plan.planning import Cutting
-from coordinator.redis import calls
 from coordinator.reports.lane_lines import LanesTold
 from coordinator.subscription import Bounds
 from coordinator.verdicts import Lost
@@ -27,18 +27,18 @@ from states import (
     held,
     look,
 )
-from written_worlds import SESSION_MS, ByType, Hands, answered, turns
+from written_worlds import SESSION_MS, ByKind, Hands, answered, turns
 
 TOPICS = {"orders": ORDERS}
-JOINED = requests.Joined(calls.Seen(NONCE, 1), NOW + SESSION_MS, {})
+JOINED = replies.Joined(replies.Seen(NONCE, 1), NOW + SESSION_MS, {})
 
 
 def granted(request: Any) -> Allowance:
     """All of it, in one lane."""
-    return Allowance(request.work, (), Cutting(1))
+    return Allowance(request.arguments["work"], (), Cutting(1))
 
 
-def group(**changes: Any) -> ByType:
+def group(**changes: Any) -> ByKind:
     """A group of one member, whose partition has positions at 10 and a log end of 100."""
     answers = {
         "ReadTopics": TOPICS,
@@ -60,7 +60,7 @@ def group(**changes: Any) -> ByType:
         "Log": True,
         **changes,
     }
-    return ByType({getattr(requests, name): answer for name, answer in answers.items()})
+    return ByKind({getattr(requests, name): answer for name, answer in answers.items()})
 
 
 def test_the_first_call_of_a_member__joins_acquires_and_plans() -> None:
@@ -74,7 +74,7 @@ def test_the_first_call_of_a_member__joins_acquires_and_plans() -> None:
     )
 
 
-def idle() -> tuple[ByType, Hands, Turns]:
+def idle() -> tuple[ByKind, Hands, Turns]:
     """A member that has found nothing to read."""
     world, clock = group(Acquire=answered(held(100), seq=3)), Hands()
     member = turns(world, State(FRESH), clock)
@@ -101,7 +101,7 @@ def test_new_records_after_an_idle_look__acquire_again_before_the_plan() -> None
 def test_lost_in_the_middle_of_a_look__recover_join_again_and_plan() -> None:
     world = group(
         Acquire=[Lost("the run id of Redis has changed"), answered(held(10), "n-2", 3)],
-        Join=[JOINED, replace(JOINED, seen=calls.Seen("n-2", 1))],
+        Join=[JOINED, replace(JOINED, seen=replies.Seen("n-2", 1))],
         LookAtGroup=[answered(look(), seq=2), answered(look(), "n-2", 2)],
         ReadGroupOffsets={},
         ReadResetEpoch=0,
@@ -145,6 +145,6 @@ def test_alive__a_verdict_is_handled_before_anything_else() -> None:
 def test_trigger_once__reads_everything() -> None:
     world = group()
     turns(world, State(FRESH)).run(NEXT_OFFSET, call(FIRST, Limits(everything=True)))
-    (asked,) = [r for r in world.requests if isinstance(r, requests.Grant)]
-    assert asked.everything
-    assert Join not in {type(r) for r in world.requests[:3]}
+    (asked,) = [r for r in world.requests if r.kind is requests.Grant]
+    assert asked.arguments["everything"]
+    assert Join not in {r.kind for r in world.requests[:3]}

@@ -5,15 +5,16 @@ from collections.abc import Callable
 import pytest
 
 from coordinator import verdicts
+from coordinator.ports import Store
 from coordinator.progress.ownership import Owned
 from coordinator.ranges import WHOLE, OffsetRange
-from coordinator.redis.calls import Caller
+from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.commits import CommitVerbs
 from coordinator.redis.keys import GroupKeys
-from coordinator.redis.membership import Joining
 from coordinator.redis.operator import OperatorVerbs
 from coordinator.redis.snapshot import read_group
-from coordinator.redis.store import RedisStore
+from coordinator.redis.store import store_of
+from coordinator.replies import Caller, Joining
 from store_world import LONGEST, NOBODY, SESSION, TOPICS, TP, WANTED, World, lane, offset
 
 ON_EACH_SERVER = True
@@ -27,21 +28,23 @@ def ahead(world: World, step: Callable[[], object]) -> None:
     world.now -= AHEAD
 
 
-def store_of(world: World, *, session_ms: int) -> RedisStore:
+def other_store(world: World, *, session_ms: int) -> Store:
     """What a member with another session asks."""
-    return RedisStore(
-        world.client,
-        world.group,
-        session_ms=session_ms,
-        longest_ms=LONGEST,
-        retention_ms=60_000,
-        now=lambda: world.now,
+    return store_of(
+        ScriptCalls(
+            world.client,
+            world.group,
+            session_ms=session_ms,
+            longest_ms=LONGEST,
+            retention_ms=60_000,
+            now=lambda: world.now,
+        )
     )
 
 
-def recovered(world: World, store: RedisStore) -> None:
+def recovered(world: World, store: Store) -> None:
     world.restart()
-    ahead(world, lambda: store.recover(NOBODY, "bb", "restarted", 0, TOPICS, {TP: None}))
+    ahead(world, lambda: store.positions.recover(NOBODY, "bb", "restarted", 0, TOPICS, {TP: None}))
 
 
 def test_recovering_to_working_takes_one_session_though_the_clock_was_ahead(world: World) -> None:
@@ -49,33 +52,33 @@ def test_recovering_to_working_takes_one_session_though_the_clock_was_ahead(worl
     recovered(world, world.store)
     me = world.join()
     with pytest.raises(verdicts.Recovering):
-        world.store.acquire(me, WANTED)
+        world.store.positions.acquire(me, WANTED)
     world.now += SESSION
-    assert world.store.acquire(me, WANTED).value.ownership == {TP: (Owned(WHOLE, "bb.1"),)}
+    assert world.store.positions.acquire(me, WANTED).value.ownership == {TP: (Owned(WHOLE, "bb.1"),)}
     assert world.events("clock") == ["the recovery was cut: the clock of Redis was ahead"]
 
 
 def test_a_member_with_a_short_session_does_not_cut_a_recovery_that_others_need(world: World) -> None:
     world.found(p0=5)
     recovered(world, world.store)
-    short, me = store_of(world, session_ms=SESSION // 10), world.join()
+    short, me = other_store(world, session_ms=SESSION // 10), world.join()
     for passed in (0, SESSION - 1):
         world.now += passed
         with pytest.raises(verdicts.Recovering):
-            short.acquire(me, WANTED)
+            short.positions.acquire(me, WANTED)
     world.now += 1
-    short.acquire(me, WANTED)
+    short.positions.acquire(me, WANTED)
 
 
 def test_a_member_that_joins_with_a_short_session_does_not_cut_the_lease_of_another(world: World) -> None:
     world.found(p0=5)
-    world.store.acquire(world.join(), WANTED)
-    short = store_of(world, session_ms=SESSION // 10)
-    joined = short.join(Caller("m-2", "i2"), "", Joining({}))
+    world.store.positions.acquire(world.join(), WANTED)
+    short = other_store(world, session_ms=SESSION // 10)
+    joined = short.members.join(Caller("m-2", "i2"), "", Joining({}))
     other = Caller("m-2", "i2", joined.seen.nonce, str(joined.seen.seq))
     leases = GroupKeys(world.group).leases
     before = world.redis.zscore(leases, "m-1")
-    assert short.acquire(other, WANTED).value.ownership == {TP: ()}
+    assert short.positions.acquire(other, WANTED).value.ownership == {TP: ()}
     assert world.redis.zscore(leases, "m-1") == before
 
 
@@ -83,60 +86,60 @@ def test_a_recovery_of_another_version_which_kept_no_session_is_cut_too(world: W
     world.found(p0=5)
     world.redis.hset(GroupKeys(world.group).meta, "recovering_until", str(world.now + AHEAD))
     with pytest.raises(verdicts.Recovering):
-        world.store.acquire(world.join(), WANTED)
+        world.store.positions.acquire(world.join(), WANTED)
     world.now += SESSION
-    world.store.acquire(world.join(), WANTED)
+    world.store.positions.acquire(world.join(), WANTED)
 
 
 def test_a_clock_that_is_set_back_a_little_is_not_worth_an_event(world: World) -> None:
     world.found(p0=5)
     me = world.join()
     world.now -= 20
-    world.store.look(me)
+    world.store.members.look(me)
     assert world.events("clock") == []
 
 
 def test_what_a_dead_member_owns_is_taken_a_session_after_the_clock_is_right(world: World) -> None:
     world.found(p0=5)
-    ahead(world, lambda: world.store.acquire(world.join("dead"), WANTED))
+    ahead(world, lambda: world.store.positions.acquire(world.join("dead"), WANTED))
     me = world.join()
-    assert world.store.acquire(me, WANTED).value.ownership == {TP: ()}
+    assert world.store.positions.acquire(me, WANTED).value.ownership == {TP: ()}
     world.now += SESSION + 1
-    assert world.store.acquire(me, WANTED).value.ownership == {TP: (Owned(WHOLE, "aa.2"),)}
+    assert world.store.positions.acquire(me, WANTED).value.ownership == {TP: (Owned(WHOLE, "aa.2"),)}
 
 
 def test_a_living_member_keeps_what_it_owns_when_the_clock_is_set_back(world: World) -> None:
     world.found(p0=5)
-    ahead(world, lambda: world.store.acquire(world.join(), WANTED))
+    ahead(world, lambda: world.store.positions.acquire(world.join(), WANTED))
     other = world.join("m-2", "i2")
     for _ in range(5):
-        world.store.heartbeat(world.caller("m-1"))
-        assert world.store.acquire(other, WANTED).value.ownership == {TP: ()}
+        world.store.members.heartbeat(world.caller("m-1"))
+        assert world.store.positions.acquire(other, WANTED).value.ownership == {TP: ()}
         world.now += SESSION
 
 
 def test_what_hangs_is_taken_when_the_longest_batch_is_over_by_the_right_clock(world: World) -> None:
     world.found(p0=5)
     hangs, me = world.join("hangs"), world.join()
-    world.store.acquire(hangs, WANTED)
-    ahead(world, lambda: world.store.authorize(hangs, offset(lane("aa.1", 5, 10))))
+    world.store.positions.acquire(hangs, WANTED)
+    ahead(world, lambda: world.store.positions.authorize(hangs, offset(lane("aa.1", 5, 10))))
     for _ in range(LONGEST // SESSION):
-        world.store.heartbeat(hangs)
-        assert world.store.acquire(me, WANTED).value.ownership == {TP: ()}
+        world.store.members.heartbeat(hangs)
+        assert world.store.positions.acquire(me, WANTED).value.ownership == {TP: ()}
         world.now += SESSION
-    world.store.heartbeat(hangs)
+    world.store.members.heartbeat(hangs)
     world.now += 1
-    assert world.store.acquire(me, WANTED).value.ownership == {TP: (Owned(WHOLE, "aa.2"),)}
+    assert world.store.positions.acquire(me, WANTED).value.ownership == {TP: (Owned(WHOLE, "aa.2"),)}
 
 
 def test_the_turn_of_a_member_that_died_before_it_computed_passes_to_the_next(world: World) -> None:
     world.found(p0=5)
     two = world.join("m-2", "i2")
     world.join()
-    ahead(world, lambda: [world.store.heartbeat(world.caller(m)) for m in ("m-1", "m-2")])
-    ahead(world, lambda: world.store.look(world.caller("m-1")))
-    world.store.heartbeat(world.caller("m-1"))
-    assert world.store.look(two).value.occasion, "nobody computes an assignment for a month"
+    ahead(world, lambda: [world.store.members.heartbeat(world.caller(m)) for m in ("m-1", "m-2")])
+    ahead(world, lambda: world.store.members.look(world.caller("m-1")))
+    world.store.members.heartbeat(world.caller("m-1"))
+    assert world.store.members.look(two).value.occasion, "nobody computes an assignment for a month"
 
 
 def test_another_member_of_an_application_starts_a_session_after_the_clock_is_right(world: World) -> None:
@@ -153,7 +156,7 @@ def test_an_operator_waits_for_one_session(world: World) -> None:
     world.found(p0=5)
     ahead(world, lambda: world.join("dead"))
     operator = OperatorVerbs.of_group(world.client, world.group, lambda: world.now)
-    known = world.store.status(NOBODY).topics
+    known = world.store.positions.status().topics
     with pytest.raises(verdicts.Busy):
         operator.reset("cc", 9, 0, "why", known, {TP: 3})
     world.now += SESSION + 1
@@ -165,7 +168,9 @@ def test_offsets_that_a_dead_worker_reserved_are_free_a_lease_after_the_clock_is
     world.logs_reach()
     me = world.join()
     commits = CommitVerbs(
-        world.client, world.group, session_ms=SESSION, longest_ms=LONGEST, retention_ms=1, now=lambda: world.now
+        ScriptCalls(
+            world.client, world.group, session_ms=SESSION, longest_ms=LONGEST, retention_ms=1, now=lambda: world.now
+        )
     )
 
     def reserve(worker: str, offsets: OffsetRange, caller: Caller = me) -> str:
@@ -178,7 +183,7 @@ def test_offsets_that_a_dead_worker_reserved_are_free_a_lease_after_the_clock_is
 
 
 def test_who_looks_sees_the_times_that_hold(world: World) -> None:
-    world.now = world.store.now_ms()
+    world.now = world.store.positions.now_ms()
     world.found(p0=5)
     recovered(world, world.store)
     ahead(world, lambda: world.join("dead"))
@@ -192,7 +197,9 @@ def test_the_reservation_of_a_worker_with_a_longer_lease_is_not_cut_by_another(w
     world.logs_reach()
     me = world.join()
     commits = CommitVerbs(
-        world.client, world.group, session_ms=SESSION, longest_ms=LONGEST, retention_ms=1, now=lambda: world.now
+        ScriptCalls(
+            world.client, world.group, session_ms=SESSION, longest_ms=LONGEST, retention_ms=1, now=lambda: world.now
+        )
     )
     assert commits.reserve(me, TP, "patient", OffsetRange(5, 8), "held", 100 * SESSION).word == "TURN"
     assert commits.reserve(me, TP, "w", OffsetRange(8, 9), "held", SESSION).word == "WAIT"

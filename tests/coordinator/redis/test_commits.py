@@ -8,8 +8,8 @@ from coordinator.plan.planning import Cutting, plan, with_positions
 from coordinator.progress.ownership import Fact, completed
 from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.ranges import WHOLE, OffsetRange
-from coordinator.redis.calls import Caller
 from coordinator.redis.keys import GroupKeys
+from coordinator.replies import Caller
 from store_world import BIG, NOBODY, SESSION, TOPICS, TP, WANTED, World, lane, offset
 
 ON_EACH_SERVER = True
@@ -22,18 +22,18 @@ def owner_of(world: World, position: int, **ics: str) -> Caller:
     world.found(p0=position)
     world.set_ics(ics)
     me = world.join()
-    world.store.acquire(me, WANTED)
+    world.store.positions.acquire(me, WANTED)
     return me
 
 
 def planned(world: World, me: Caller, until: int) -> StreamOffset:
     """The offset of one lane that reads what is missing up to `until`."""
-    acquired = world.store.acquire(me, WANTED).value
+    acquired = world.store.positions.acquire(me, WANTED).value
     return offset(*plan(with_positions(acquired.ownership, acquired.progress), {TP: until}, Cutting(1))[TP])
 
 
 def commit(world: World, me: Caller, end: StreamOffset) -> None:
-    assert world.store.commit(me, end, completed(end)).value.refused == {}
+    assert world.store.positions.commit(me, end, completed(end)).value.refused == {}
 
 
 def test_a_lane_reads_and_commits_exactly_what_its_individual_commits_leave(world: World) -> None:
@@ -43,7 +43,7 @@ def test_a_lane_reads_and_commits_exactly_what_its_individual_commits_leave(worl
     assert completed(end) == {TP: (Fact(WHOLE, 43, "aa.1", (OffsetRange(46, 48), OffsetRange(50, 51))),)}
     commit(world, me, end)
     assert (world.positions(), world.ics()) == ({str(WHOLE): "51"}, {})
-    assert world.store.stable(["orders"])[TP] == 51
+    assert world.store.positions.stable(["orders"])[TP] == 51
 
 
 def test_individual_commits_deleted_before_a_plan_are_read_again(world: World) -> None:
@@ -78,12 +78,12 @@ def test_a_position_that_moves(world: World, until: int, position: str, ics: str
     commit(world, me, offset(lane("aa.1", 43, until)))
     assert world.positions() == {str(WHOLE): position}
     assert world.ics() == ({str(WHOLE): ics} if ics else {})
-    assert world.store.stable(["orders"])[TP] == int(position)
+    assert world.store.positions.stable(["orders"])[TP] == int(position)
 
 
 def test_an_assertion_moves_through_individual_commits_too(world: World) -> None:
     owner_of(world, 43, **{str(WHOLE): "45-47 50-50"})
-    world.store.claim(NOBODY, offset(), {TP: (Fact(LOWER, 45), Fact(UPPER, 43, "", (OffsetRange(48, 50),)))})
+    world.store.positions.claim(offset(), {TP: (Fact(LOWER, 45), Fact(UPPER, 43, "", (OffsetRange(48, 50),)))})
     assert world.positions() == {str(LOWER): "48", str(UPPER): "43"}
     assert world.ics() == {str(LOWER): "50-50", str(UPPER): "45-50"}
 
@@ -92,7 +92,7 @@ def test_acquiring_cuts_individual_commits_where_ownership_changes(world: World)
     owner_of(world, 43, **{str(WHOLE): "45-47"})
     world.now += 10 * SESSION
     other = world.join("m-2", "i2")
-    acquired = world.store.acquire(other, {TP: (LOWER,)}).value
+    acquired = world.store.positions.acquire(other, {TP: (LOWER,)}).value
     assert world.ics() == {str(LOWER): "45-47", str(UPPER): "45-47"}
     assert [str(r) for s in acquired.progress[TP].segments for r in s.ics] == ["45-47"]
     commit(world, other, offset(Lane(LOWER, "aa.2", 43, (OffsetRange(43, 45),))))
@@ -101,16 +101,16 @@ def test_acquiring_cuts_individual_commits_where_ownership_changes(world: World)
 
 def test_available_now_ends_where_individual_commits_reach_the_target(world: World) -> None:
     me = owner_of(world, 43, **{str(WHOLE): "45-50"})
-    assert not world.store.finish(me, {TP: 51}).value
+    assert not world.store.members.finish(me, {TP: 51}).value
     world.set_ics({str(WHOLE): "43-50"})
-    assert not world.store.finish(me, {TP: 52}).value
-    assert world.store.finish(me, {TP: 51}).value
+    assert not world.store.members.finish(me, {TP: 52}).value
+    assert world.store.members.finish(me, {TP: 51}).value
 
 
 def test_a_loss_of_state_keeps_what_redis_still_has_of_individual_commits(world: World) -> None:
     owner_of(world, 43, **{str(WHOLE): "45-47 50-50"})
     world.restart()
-    world.store.recover(NOBODY, "bb", "restarted", 0, TOPICS, {TP: 45})
+    world.store.positions.recover(NOBODY, "bb", "restarted", 0, TOPICS, {TP: 45})
     assert (world.positions(), world.ics()) == ({str(WHOLE): "48"}, {str(WHOLE): "50-50"})
 
 

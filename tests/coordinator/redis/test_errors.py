@@ -24,7 +24,7 @@ def test_a_damaged_group_whose_name_is_a_code_is_damaged(store_server: StoreServ
     with pytest.raises(
         StateFormatError, match=r"did not write: the entry .* of coop:v1:.*:owners:orders:0 is damaged\. Rem"
     ):
-        world.store.acquire(me, WANTED)
+        world.store.positions.acquire(me, WANTED)
 
 
 def test_a_topic_whose_name_is_a_code_is_damaged(world: World) -> None:
@@ -32,7 +32,7 @@ def test_a_topic_whose_name_is_a_code_is_damaged(world: World) -> None:
     me = world.join()
     world.redis.hset(GroupKeys(world.group).topics, "OOM ", "junk")
     with pytest.raises(StateFormatError, match=r"OOM .*is damaged"):
-        world.store.acquire(me, WANTED)
+        world.store.positions.acquire(me, WANTED)
 
 
 @contextmanager

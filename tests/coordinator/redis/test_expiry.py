@@ -7,14 +7,15 @@ from dataclasses import dataclass
 
 import pytest
 
-from coordinator.redis.calls import Caller
+from coordinator.ports import Store
+from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.client import RedisClient
-from coordinator.redis.membership import Joining
 from coordinator.redis.operator import OperatorVerbs
-from coordinator.redis.policy import KEPT_MS
-from coordinator.redis.store import RedisStore
+from coordinator.redis.policies import KEPT_MS
+from coordinator.redis.store import store_of
+from coordinator.replies import Caller, Joining
 from coordinator.reports.lane_lines import BatchLine
-from store_world import LONGEST, NOBODY, OTHER, TOPICS, TP, WANTED, World, lane, offset
+from store_world import LONGEST, OTHER, TOPICS, TP, WANTED, World, lane, offset
 from streams import eventually
 
 SESSION_MS, RETENTION_MS = 300, 1_500
@@ -28,10 +29,10 @@ class Kept:
     group: str
 
     def __post_init__(self) -> None:
-        self.store = RedisStore(
-            self.client, self.group, session_ms=SESSION_MS, longest_ms=LONGEST, retention_ms=RETENTION_MS
+        self.store = store_of(
+            ScriptCalls(self.client, self.group, session_ms=SESSION_MS, longest_ms=LONGEST, retention_ms=RETENTION_MS)
         )
-        self.store.create_positions(NOBODY, "aa", TOPICS, {TP: 0})
+        self.store.positions.create("aa", TOPICS, {TP: 0})
 
     @property
     def keys(self) -> set[str]:
@@ -39,21 +40,21 @@ class Kept:
 
     def join(self, member: str = "m-1") -> Caller:
         says = {"host": "h", "topics": "orders", "capacity": "1"}
-        self.store.join(Caller(member, "i1"), "", Joining(says, f"application of {member}"))
+        self.store.members.join(Caller(member, "i1"), "", Joining(says, f"application of {member}"))
         return Caller(member, "i1", "aa", "0")
 
     def work(self, member: str = "m-1") -> Caller:
         """What a member does before its first heartbeat, and after it."""
         me = self.join(member)
-        occasion = self.store.look(me).value.occasion
-        self.store.assign(me, occasion, "test 1", {member: WANTED})
-        self.store.acquire(me, WANTED)
-        self.store.authorize(me, offset(lane("aa.1", 0, 9)))
-        self.store.report_ends({TP: 9}, {TP: "1@9 reset=0 topic=id-1"})
-        self.store.working(me, "orders 0 0000000000000000-7fffffffffffffff 0-9;")
-        self.store.report(me, (), 0)
-        self.store.tell_batch(BatchLine(member, 1, None, 1.0, 1, ""))
-        self.store.event("loss", "for the test")
+        occasion = self.store.members.look(me).value.occasion
+        self.store.members.assign(me, occasion, "test 1", {member: WANTED})
+        self.store.positions.acquire(me, WANTED)
+        self.store.positions.authorize(me, offset(lane("aa.1", 0, 9)))
+        self.store.positions.report_ends({TP: 9}, {TP: "1@9 reset=0 topic=id-1"})
+        self.store.poison.working(me, "orders 0 0000000000000000-7fffffffffffffff 0-9;")
+        self.store.reports.lanes(me, (), 0)
+        self.store.reports.batch(BatchLine(member, 1, None, 1.0, 1, ""))
+        self.store.reports.event("loss", "for the test")
         return me
 
 
@@ -66,15 +67,15 @@ def killed_before_its_first_heartbeat(group: Kept) -> None:
 
 
 def killed(group: Kept) -> None:
-    group.store.heartbeat(group.work())
+    group.store.members.heartbeat(group.work())
 
 
 def killed_as_it_joined_others(group: Kept) -> None:
-    group.store.heartbeat(group.work())
-    group.store.create_positions(NOBODY, "", TOPICS, {OTHER: 0})
+    group.store.members.heartbeat(group.work())
+    group.store.positions.create("", TOPICS, {OTHER: 0})
     me = group.join("m-2")
-    group.store.leave(me, {TP: ()})
-    group.store.finish(group.join("m-3"), {TP: 0})
+    group.store.members.leave(me, {TP: ()})
+    group.store.members.finish(group.join("m-3"), {TP: 0})
 
 
 LIVES = [founded, killed_before_its_first_heartbeat, killed, killed_as_it_joined_others]
@@ -100,25 +101,25 @@ def test_nothing_expires_while_a_member_lives(client: RedisClient, group: str) -
         me = kept.work()
         at_first, end = kept.keys, time.monotonic() + (SESSION_MS + 2 * RETENTION_MS) / 1000
         while time.monotonic() < end:
-            kept.store.heartbeat(me)
+            kept.store.members.heartbeat(me)
         assert kept.keys == at_first
 
 
 @pytest.mark.parametrize(
     "tell",
     [
-        pytest.param(lambda store: store.event("loss", "late"), id="an event"),
-        pytest.param(lambda store: store.tell_batch(BatchLine("m-1", 1, None, 1.0, 1, "")), id="a batch"),
-        pytest.param(lambda store: store.report_ends({TP: 9}), id="log ends"),
+        pytest.param(lambda store: store.reports.event("loss", "late"), id="an event"),
+        pytest.param(lambda store: store.reports.batch(BatchLine("m-1", 1, None, 1.0, 1, "")), id="a batch"),
+        pytest.param(lambda store: store.positions.report_ends({TP: 9}, {}), id="log ends"),
     ],
 )
-def test_a_report_about_a_deleted_group_makes_no_key(world: World, tell: Callable[[RedisStore], None]) -> None:
+def test_a_report_about_a_deleted_group_makes_no_key(world: World, tell: Callable[[Store], None]) -> None:
     tell(world.store)
     assert OperatorVerbs.of_group(world.client, world.group).names() == []
 
 
 def test_a_policy_of_a_group_that_never_comes_goes_after_a_week(world: World) -> None:
-    world.store.set_policy({"accept.individual.commit": "false"})
+    world.policies.set_policy({"accept.individual.commit": "false"})
     names = OperatorVerbs.of_group(world.client, world.group).names()
     assert [name.rpartition(":")[2] for name in names] == ["events", "policy"]
     assert all(0 < world.redis.pttl(name) <= KEPT_MS for name in names)

@@ -22,7 +22,7 @@ def topic_of(partitions: int, topic_id: str = "id-1") -> dict[str, Topic]:
 
 
 def place(world: World, partitions: int, *tps: TopicPartition, grace_ms: int | None = GRACE) -> None:
-    world.store.create_positions(NOBODY, "", topic_of(partitions), dict.fromkeys(tps, 0), grace_ms=grace_ms)
+    world.store.positions.create("", topic_of(partitions), dict.fromkeys(tps, 0), grace_ms=grace_ms)
 
 
 def grown(world: World, old: int, new: int, grace_ms: int = GRACE) -> Growth:
@@ -32,13 +32,13 @@ def grown(world: World, old: int, new: int, grace_ms: int = GRACE) -> Growth:
 @pytest.fixture
 def founded(world: World) -> World:
     """A group on a topic of one partition."""
-    world.store.create_positions(NOBODY, "aa", topic_of(1), {TP: 0}, grace_ms=GRACE)
+    world.store.positions.create("aa", topic_of(1), {TP: 0}, grace_ms=GRACE)
     return world
 
 
 def test_a_new_group_has_seen_no_growth(founded: World) -> None:
-    assert founded.store.growths() == ()
-    assert founded.store.partition_counts() == {"orders": 1}
+    assert founded.store.positions.growths() == ()
+    assert founded.store.members.partition_counts() == {"orders": 1}
 
 
 def test_a_growth_is_recorded_when_it_is_first_seen_and_no_more(founded: World) -> None:
@@ -47,75 +47,77 @@ def test_a_growth_is_recorded_when_it_is_first_seen_and_no_more(founded: World) 
     founded.now += 5_000
     place(founded, 3, OTHER, THIRD)
     place(founded, 1, TP)  # a member with an older view
-    assert founded.store.growths() == (first,)
+    assert founded.store.positions.growths() == (first,)
     founded.now += 5_000
     place(founded, 6, TopicPartition("orders", 3))
-    assert founded.store.growths() == (first, grown(founded, 3, 6))
+    assert founded.store.positions.growths() == (first, grown(founded, 3, 6))
 
 
 def test_the_grace_is_that_of_the_member_that_saw_it_first(founded: World) -> None:
     place(founded, 2, OTHER, grace_ms=0)
     place(founded, 2, OTHER, grace_ms=GRACE)
-    assert founded.store.growths() == (grown(founded, 1, 2, 0),)
-    assert not founded.store.growths()[0].kept
+    assert founded.store.positions.growths() == (grown(founded, 1, 2, 0),)
+    assert not founded.store.positions.growths()[0].kept
 
 
 def test_a_member_that_reads_given_partitions_sees_no_growth(founded: World) -> None:
     place(founded, 2, OTHER, grace_ms=None)
-    assert founded.store.growths() == ()
-    assert founded.store.partition_counts() == {"orders": 2}
+    assert founded.store.positions.growths() == ()
+    assert founded.store.members.partition_counts() == {"orders": 2}
 
 
 def test_a_topic_that_was_created_again_did_not_grow(founded: World) -> None:
-    founded.store.create_positions(NOBODY, "", topic_of(2, "id-2"), {OTHER: 0}, grace_ms=GRACE)
-    assert founded.store.growths() == ()
+    founded.store.positions.create("", topic_of(2, "id-2"), {OTHER: 0}, grace_ms=GRACE)
+    assert founded.store.positions.growths() == ()
 
 
 def test_the_ends_of_older_partitions_are_recorded_once(founded: World) -> None:
     place(founded, 2, OTHER)
-    (seen,) = founded.store.growths()
-    founded.store.grow([replace(seen, ends=(7,))])
-    founded.store.grow([replace(seen, ends=(9,)), seen])
-    assert founded.store.growths() == (replace(seen, ends=(7,)),)
+    (seen,) = founded.store.positions.growths()
+    founded.store.positions.grow([replace(seen, ends=(7,))])
+    founded.store.positions.grow([replace(seen, ends=(9,)), seen])
+    assert founded.store.positions.growths() == (replace(seen, ends=(7,)),)
 
 
 def test_the_ends_of_another_growth_of_this_name_change_nothing(founded: World) -> None:
     place(founded, 2, OTHER)
-    (seen,) = founded.store.growths()
-    founded.store.grow([replace(seen, seen_ms=1, ends=(7,))])
-    assert founded.store.growths() == (seen,)
+    (seen,) = founded.store.positions.growths()
+    founded.store.positions.grow([replace(seen, seen_ms=1, ends=(7,))])
+    assert founded.store.positions.growths() == (seen,)
 
 
 def test_what_a_loss_took_is_recorded_again_but_founds_no_group(founded: World) -> None:
     place(founded, 2, OTHER)
-    (seen,) = founded.store.growths()
+    (seen,) = founded.store.positions.growths()
     founded.redis.delete(*founded.redis.scan_iter(f"coop:v1:{{{founded.group.replace(' ', '%20')}}}:*"))
     with pytest.raises(Absent):
-        founded.store.grow([seen])
-    founded.store.create_positions(NOBODY, "bb", topic_of(2), {TP: 0, OTHER: 0}, grace_ms=GRACE)
-    founded.store.grow([seen])
-    assert founded.store.growths() == (seen,)
+        founded.store.positions.grow([seen])
+    founded.store.positions.create("bb", topic_of(2), {TP: 0, OTHER: 0}, grace_ms=GRACE)
+    founded.store.positions.grow([seen])
+    assert founded.store.positions.growths() == (seen,)
 
 
 def test_who_recovers_the_group_records_the_growths_it_knows_in_the_same_step(founded: World) -> None:
     seen = grown(founded, 1, 2)
     founded.restart()
-    founded.store.recover(NOBODY, "bb", "restarted", 0, topic_of(2), {TP: None, OTHER: 0}, [seen])
-    assert founded.store.growths() == (seen,)
+    founded.store.positions.recover(NOBODY, "bb", "restarted", 0, topic_of(2), {TP: None, OTHER: 0}, [seen])
+    assert founded.store.positions.growths() == (seen,)
     assert set(founded.positions()) == set(founded.positions(OTHER)) == {str(WHOLE)}
 
 
 def test_positions_cover_owned_and_unowned_hashes(founded: World) -> None:
     lower, upper = cuts(2)
     caller = founded.join()
-    founded.store.acquire(caller, {TP: (lower,)})
-    assert founded.store.positions([TP, OTHER]) == {TP: ((lower, 0), (upper, 0))}, "the other has no positions yet"
+    founded.store.positions.acquire(caller, {TP: (lower,)})
+    assert founded.store.positions.positions([TP, OTHER]) == {TP: ((lower, 0), (upper, 0))}, (
+        "the other has no positions yet"
+    )
     place(founded, 2, OTHER)
-    assert founded.store.positions([OTHER]) == {OTHER: ((WHOLE, 0),)}
-    assert founded.store.positions([]) == {}
+    assert founded.store.positions.positions([OTHER]) == {OTHER: ((WHOLE, 0),)}
+    assert founded.store.positions.positions([]) == {}
 
 
 def test_a_look_tells_of_growths_and_what_time_it_is(founded: World) -> None:
     place(founded, 2, OTHER)
-    look = founded.store.look(founded.join()).value
+    look = founded.store.members.look(founded.join()).value
     assert (look.growths, look.now_ms) == ((grown(founded, 1, 2),), founded.now)

@@ -10,12 +10,11 @@ from coordinator.assignors.assignor import Assignment
 from coordinator.key_hash import cuts
 from coordinator.progress.ownership import Owned, completed
 from coordinator.ranges import WHOLE
-from coordinator.redis.calls import Caller
 from coordinator.redis.keys import GroupKeys
-from coordinator.redis.membership import Joining, Look
 from coordinator.redis.snapshot import read_group
+from coordinator.replies import Caller, Joining, Look
 from coordinator.subscription import Topic, TopicPartition
-from store_world import BIG, NOBODY, OTHER, SESSION, TP, WANTED, World, lane, offset
+from store_world import BIG, OTHER, SESSION, TP, WANTED, World, lane, offset
 
 ON_EACH_SERVER = True
 ABSENT = -2  # what PTTL says of a key that is not there
@@ -38,99 +37,99 @@ def test_a_second_member_of_one_application_is_busy_until_the_lease_ends(world: 
 
 
 def assigned(world: World, caller: Caller, assignment: Assignment) -> int:
-    look = world.store.look(caller).value
-    return world.store.assign(caller, look.occasion, "test 1", assignment).value
+    look = world.store.members.look(caller).value
+    return world.store.members.assign(caller, look.occasion, "test 1", assignment).value
 
 
 def test_an_assignment_is_due_when_members_or_topics_have_changed_and_then_no_more(world: World) -> None:
     world.found()
     one = world.join()
-    look = world.store.look(one).value
+    look = world.store.members.look(one).value
     assert (look.members, look.mine, look.generation) == (("m-1",), {}, 0)
     assert assigned(world, one, {"m-1": WANTED}) == 1
-    assert world.store.look(one).value == Look(1, WANTED, "", (), protocol="test 1")
+    assert world.store.members.look(one).value == Look(1, WANTED, "", (), protocol="test 1")
     world.join("m-2", "i2")
-    assert world.store.look(one).value.members == ("m-1", "m-2")
+    assert world.store.members.look(one).value.members == ("m-1", "m-2")
     lower, upper = cuts(2)
     assert assigned(world, one, {"m-1": {TP: (lower,)}, "m-2": {TP: (upper,)}}) == 2
     world.found(p1=0)
-    assert world.store.look(one).value.occasion == "", "a partition that was counted before changes nothing"
+    assert world.store.members.look(one).value.occasion == "", "a partition that was counted before changes nothing"
     more = {"orders": Topic("orders", "id-1", (0, 1, 2))}
-    world.store.create_positions(NOBODY, "aa", more, {TopicPartition("orders", 2): 0})
-    assert world.store.look(one).value.occasion != ""
+    world.store.positions.create("aa", more, {TopicPartition("orders", 2): 0})
+    assert world.store.members.look(one).value.occasion != ""
 
 
 def test_the_first_assignment_recorded_wins(world: World) -> None:
     world.found()
     one, two = world.join(), world.join("m-2", "i2")
-    occasion = world.store.look(one).value.occasion
-    assert world.store.assign(two, occasion, "test 1", {"m-2": WANTED}).value == 1
-    assert world.store.assign(one, occasion, "test 1", {"m-1": WANTED}).value == 0
-    assert world.store.assignment() == {"m-2": WANTED}
+    occasion = world.store.members.look(one).value.occasion
+    assert world.store.members.assign(two, occasion, "test 1", {"m-2": WANTED}).value == 1
+    assert world.store.members.assign(one, occasion, "test 1", {"m-1": WANTED}).value == 0
+    assert world.store.members.assignment() == {"m-2": WANTED}
 
 
 def test_an_assignment_for_members_of_which_one_has_left_since_is_not_recorded(world: World) -> None:
     world.found()
     one, two = world.join(), world.join("m-2", "i2")
-    look = world.store.look(one).value
-    world.store.leave(two, {})
-    assert world.store.assign(one, look.occasion, "test 1", {"m-1": {}, "m-2": WANTED}).value == 0
-    assert world.store.assignment() == {}
+    look = world.store.members.look(one).value
+    world.store.members.leave(two, {})
+    assert world.store.members.assign(one, look.occasion, "test 1", {"m-1": {}, "m-2": WANTED}).value == 0
+    assert world.store.members.assignment() == {}
 
 
 def test_no_assignment_counts_on_a_member_that_leaves_and_waits_for_the_end_of_its_lease(world: World) -> None:
     world.found()
     one, two = world.join(), world.join("m-2", "i2")
-    world.store.acquire(two, WANTED)
-    assert world.store.leave(two, {TP: (WHOLE,)}) == 1
-    assert world.store.look(one).value.members == ("m-1",)
+    world.store.positions.acquire(two, WANTED)
+    assert world.store.members.leave(two, {TP: (WHOLE,)}) == 1
+    assert world.store.members.look(one).value.members == ("m-1",)
 
 
 def test_owned_to_released_to_acquired_one_range_at_a_time(world: World) -> None:
     world.found()
     one = world.join()
-    world.store.acquire(one, WANTED)
+    world.store.positions.acquire(one, WANTED)
     two = world.join("m-2", "i2")
     lower, upper = cuts(2)
-    assert world.store.acquire(two, {TP: (upper,)}).value.ownership == {TP: ()}, "its owner is alive"
-    assert world.store.release(one, {TP: ((upper, "m-2"),)}).value == 1
-    assert world.store.acquire(two, {TP: (upper,)}).value.ownership == {TP: (Owned(upper, "aa.2"),)}
-    assert world.store.acquire(one, {TP: (lower,)}).value.ownership == {TP: (Owned(lower, "aa.1"),)}
+    assert world.store.positions.acquire(two, {TP: (upper,)}).value.ownership == {TP: ()}, "its owner is alive"
+    assert world.store.members.release(one, {TP: ((upper, "m-2"),)}).value == 1
+    assert world.store.positions.acquire(two, {TP: (upper,)}).value.ownership == {TP: (Owned(upper, "aa.2"),)}
+    assert world.store.positions.acquire(one, {TP: (lower,)}).value.ownership == {TP: (Owned(lower, "aa.1"),)}
     assert list(world.positions()) == [str(lower), str(upper)], "segments are cut where ownership changes"
 
 
 def test_nothing_is_released_to_a_member_that_is_gone_or_leaving(world: World) -> None:
     world.found()
     one = world.join()
-    world.store.acquire(one, WANTED)
-    assert world.store.release(one, {TP: ((WHOLE, "m-9"),)}).value == 0
+    world.store.positions.acquire(one, WANTED)
+    assert world.store.members.release(one, {TP: ((WHOLE, "m-9"),)}).value == 0
     two = world.join("m-2", "i2")
-    assert world.store.finish(two, {TP: 0}).value is True
-    assert world.store.release(one, {TP: ((WHOLE, "m-2"),)}).value == 0
+    assert world.store.members.finish(two, {TP: 0}).value is True
+    assert world.store.members.release(one, {TP: ((WHOLE, "m-2"),)}).value == 0
 
 
 def test_a_batch_longer_than_the_longest_makes_ranges_takeable_though_the_heart_beats(world: World) -> None:
     world.found()
     one, two = world.join(), world.join("m-2", "i2")
-    world.store.acquire(one, WANTED)
+    world.store.positions.acquire(one, WANTED)
     end = offset(lane("aa.1", 0, 10))
-    world.store.authorize(one, end)
+    world.store.positions.authorize(one, end)
     for _ in range(6):
         world.now += SESSION - 1
-        world.store.heartbeat(one)
-        world.store.heartbeat(two)
-    assert world.store.look(two).value.members == ("m-2",), "the assignor passes over a hung member"
-    assert world.store.acquire(two, WANTED).value.ownership == {TP: (Owned(WHOLE, "aa.2"),)}
-    assert world.store.commit(one, end, completed(end)).value.refused == completed(end)
+        world.store.members.heartbeat(one)
+        world.store.members.heartbeat(two)
+    assert world.store.members.look(two).value.members == ("m-2",), "the assignor passes over a hung member"
+    assert world.store.positions.acquire(two, WANTED).value.ownership == {TP: (Owned(WHOLE, "aa.2"),)}
+    assert world.store.positions.commit(one, end, completed(end)).value.refused == completed(end)
 
 
 def test_targets_of_available_now_are_raised_to_those_of_the_others(world: World) -> None:
     world.found()
     first = Joining({}, targets={TP: 10, OTHER: 30})
     second = Joining({}, targets={TP: 20, OTHER: BIG})
-    assert world.store.join(Caller("m-1", "i1"), "", first).value == {TP: 10, OTHER: 30}
-    assert world.store.join(Caller("m-2", "i2"), "", second).value == {TP: 20, OTHER: BIG}
-    assert world.store.join(Caller("m-3", "i3"), "", first).value == {TP: 20, OTHER: BIG}
+    assert world.store.members.join(Caller("m-1", "i1"), "", first).value == {TP: 10, OTHER: 30}
+    assert world.store.members.join(Caller("m-2", "i2"), "", second).value == {TP: 20, OTHER: BIG}
+    assert world.store.members.join(Caller("m-3", "i3"), "", first).value == {TP: 20, OTHER: BIG}
 
 
 def test_a_call_that_arrives_after_the_members_next_one_changes_nothing(world: World) -> None:
@@ -139,16 +138,16 @@ def test_a_call_that_arrives_after_the_members_next_one_changes_nothing(world: W
     me = world.join()
     first, second, third, later = (replace(me, number=str(n)) for n in (8, 9, 10, 11))
     world.join("m-2", "i2")
-    world.store.acquire(second, WANTED)
-    world.store.acquire(second, WANTED)  # the client itself may send one twice
+    world.store.positions.acquire(second, WANTED)
+    world.store.positions.acquire(second, WANTED)  # the client itself may send one twice
     end = offset(lane("aa.1", 0, 10))
-    world.store.commit(third, end, completed(end))
+    world.store.positions.commit(third, end, completed(end))
     with pytest.raises(verdicts.Rejoin):
-        world.store.authorize(second, end)  # no batch begins that would never end
-    assert world.store.release(later, {TP: ((WHOLE, "m-2"),)}).value == 1
+        world.store.positions.authorize(second, end)  # no batch begins that would never end
+    assert world.store.members.release(later, {TP: ((WHOLE, "m-2"),)}).value == 1
     with pytest.raises(verdicts.Rejoin):
-        world.store.acquire(first, WANTED)
-    world.store.heartbeat(me)  # made meanwhile: it has no number
+        world.store.positions.acquire(first, WANTED)
+    world.store.members.heartbeat(me)  # made meanwhile: it has no number
     assert read_group(world.client, world.group).owners[TP] == (), "nothing is owned that nobody knows of"
     assert not world.redis.exists(GroupKeys(world.group).batches)
 
@@ -156,16 +155,16 @@ def test_a_call_that_arrives_after_the_members_next_one_changes_nothing(world: W
 def test_a_new_life_fences_the_old_one_in_every_verb(world: World) -> None:
     world.found()
     old = world.join()
-    world.store.acquire(old, WANTED)
+    world.store.positions.acquire(old, WANTED)
     world.join("m-1", "i2")
     end = offset(lane("aa.1", 0, 10))
     for verb in (
-        lambda: world.store.heartbeat(old),
-        lambda: world.store.acquire(old, WANTED),
-        lambda: world.store.authorize(old, end),
-        lambda: world.store.commit(old, end, completed(end)),
-        lambda: world.store.finish(old, {TP: 0}),
-        lambda: world.store.leave(old, {TP: ()}),
+        lambda: world.store.members.heartbeat(old),
+        lambda: world.store.positions.acquire(old, WANTED),
+        lambda: world.store.positions.authorize(old, end),
+        lambda: world.store.positions.commit(old, end, completed(end)),
+        lambda: world.store.members.finish(old, {TP: 0}),
+        lambda: world.store.members.leave(old, {TP: ()}),
         lambda: world.join("m-1", "i1", before="aa"),
     ):
         with pytest.raises(verdicts.Fenced):
@@ -176,9 +175,9 @@ def test_a_new_life_fences_the_old_one_in_every_verb(world: World) -> None:
 def test_leaving_keeps_unconfirmed_ranges_until_the_lease_ends(world: World) -> None:
     world.found()
     me = world.join()
-    world.store.acquire(me, WANTED)
+    world.store.positions.acquire(me, WANTED)
     _, upper = cuts(2)
-    assert world.store.leave(me, {TP: (upper,)}) == 1
+    assert world.store.members.leave(me, {TP: (upper,)}) == 1
     state = read_group(world.client, world.group)
     assert state.owners == {TP: ((upper, "aa.1", "m-1"),)}
     assert state.leases_ms == {"m-1": world.now + SESSION}
@@ -187,16 +186,16 @@ def test_leaving_keeps_unconfirmed_ranges_until_the_lease_ends(world: World) -> 
 def test_finish_looks_at_every_hash_whoever_owns_it(world: World) -> None:
     world.found(p0=5, p1=7)
     me = world.join()
-    assert world.store.finish(me, {TP: 5, OTHER: 8}).value is False
-    assert world.store.finish(me, {TP: 5, OTHER: 7}).value is True
+    assert world.store.members.finish(me, {TP: 5, OTHER: 8}).value is False
+    assert world.store.members.finish(me, {TP: 5, OTHER: 7}).value is True
 
 
 def test_the_whole_group_expires_at_one_moment_after_the_lease(world: World) -> None:
     world.found()
     me = world.join()
-    world.store.acquire(me, WANTED)
-    world.store.report_ends({TP: 9})
-    world.store.heartbeat(me)
+    world.store.positions.acquire(me, WANTED)
+    world.store.positions.report_ends({TP: 9}, {})
+    world.store.members.heartbeat(me)
     keys = GroupKeys(world.group).all(["m-1"], [TP])
     seconds, microseconds, *left = cast(list[int], world.redis.eval(AT_ONE_MOMENT, len(keys), *keys))
     moments = {ms + int(seconds) * 1000 + int(microseconds) // 1000 for ms in left if ms != ABSENT}
@@ -207,7 +206,7 @@ def test_the_whole_group_expires_at_one_moment_after_the_lease(world: World) -> 
 def test_a_member_that_leaves_computes_nothing_for_the_others(world: World) -> None:
     world.found()
     one, two = world.join("m-1"), world.join("m-2", "i2")
-    world.store.acquire(one, WANTED)
-    world.store.leave(one, {TP: (WHOLE,)})
-    assert world.store.look(one).value.occasion == ""
-    assert world.store.look(two).value.members == ("m-2",)
+    world.store.positions.acquire(one, WANTED)
+    world.store.members.leave(one, {TP: (WHOLE,)})
+    assert world.store.members.look(one).value.occasion == ""
+    assert world.store.members.look(two).value.members == ("m-2",)

@@ -10,7 +10,7 @@ from coordinator.progress.ownership import Owned
 from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.ranges import WHOLE, HashRange, OffsetRange
 from coordinator.redis.keys import GroupKeys
-from coordinator.redis.membership import Joining
+from coordinator.replies import Joining
 from store_world import LONGEST, OTHER, SESSION, TP, WANTED, World
 
 ON_EACH_SERVER = True
@@ -34,15 +34,15 @@ PARKED = replace(TWICE, parked=True)
 def test_only_a_lost_member_with_a_begun_slice_strikes_it(world: World) -> None:
     world.found()
     one = world.join("m-1")
-    world.store.working(one, f"orders 0 {LOWER} 10-12;")
-    world.store.strike("m-1")
-    assert world.store.strikes() == (), "its lease has not ended"
+    world.store.poison.working(one, f"orders 0 {LOWER} 10-12;")
+    world.store.poison.strike("m-1")
+    assert world.store.poison.strikes() == (), "its lease has not ended"
     world.now += SESSION + 1
-    world.store.strike("m-2")
-    assert world.store.strikes() == (), "nothing is known of another"
-    world.store.strike("m-1")
-    world.store.strike("m-1")
-    (struck,) = world.store.strikes()
+    world.store.poison.strike("m-2")
+    assert world.store.poison.strikes() == (), "nothing is known of another"
+    world.store.poison.strike("m-1")
+    world.store.poison.strike("m-1")
+    (struck,) = world.store.poison.strikes()
     assert struck == replace(ONCE, at_ms=world.now, member="m-1")
     assert world.events("strike") == [f"orders 0 {LOWER} from offset 10: m-1 did not end it; strike 1"]
 
@@ -51,23 +51,23 @@ def test_a_report_of_begun_slices_renews_the_lease(world: World) -> None:
     world.found()
     me = world.join("m-1")
     world.now += SESSION - 1
-    world.store.working(me, f"orders 0 {LOWER} 10-12;")
+    world.store.poison.working(me, f"orders 0 {LOWER} 10-12;")
     world.now += SESSION - 1
-    world.store.strike("m-1")
-    assert world.store.strikes() == ()
+    world.store.poison.strike("m-1")
+    assert world.store.poison.strikes() == ()
 
 
 def test_a_second_strike_of_a_lane_tried_alone_parks_it_and_an_operator_releases(world: World) -> None:
     world.found()
     for member, alone in (("m-1", ""), ("m-2", "alone; ")):
-        world.store.working(world.join(member), f"{alone}orders 0 {LOWER} 10-12;")
+        world.store.poison.working(world.join(member), f"{alone}orders 0 {LOWER} 10-12;")
         world.now += SESSION + 1
-        world.store.strike(member)
-    (parked,) = world.store.strikes()
+        world.store.poison.strike(member)
+    (parked,) = world.store.poison.strikes()
     assert parked.parked
     assert len(world.events("parked")) == 1
-    assert world.store.forgive([parked], "looked into by hand") == 1
-    assert world.store.strikes() == ()
+    assert world.store.poison.forgive([parked], "looked into by hand") == 1
+    assert world.store.poison.strikes() == ()
     assert world.events("release") == [f"{parked.field}: looked into by hand"]
 
 
@@ -102,17 +102,17 @@ def test_available_now_leaves_out_what_is_parked_only_where_it_is_parked(
     me = world.join()
     for strike in strikes:
         world.redis.hset(GroupKeys(world.group).strikes, strike.field, strike.text)
-    assert world.store.finish(me, {TP: target}).value is done
+    assert world.store.members.finish(me, {TP: target}).value is done
 
 
 def test_tried_alone_a_lane_tells_which_of_its_keys_it_was_and_only_that_is_parked(world: World) -> None:
     world.found()
     key = HashRange(LOWER.lo + 5, LOWER.lo + 5)
     for member, at in (("m-1", f"orders 0 {LOWER} 10-20;"), ("m-2", f"alone; orders 0 {key} 13-14;")):
-        world.store.working(world.join(member), at)
+        world.store.poison.working(world.join(member), at)
         world.now += SESSION + 1
-        world.store.strike(member)
-    assert [(s.hashes, s.offset, s.parked) for s in world.store.strikes()] == [(key, 13, True)]
+        world.store.poison.strike(member)
+    assert [(s.hashes, s.offset, s.parked) for s in world.store.poison.strikes()] == [(key, 13, True)]
 
 
 @pytest.mark.parametrize(
@@ -127,10 +127,10 @@ def test_a_strike_is_not_taken_for_that_of_a_key(world: World, other: str) -> No
     world.found()
     key = HashRange(LOWER.lo + 5, LOWER.lo + 5)
     for member, at in (("m-1", other), ("m-2", f"orders 0 {key} 13-14;")):
-        world.store.working(world.join(member), at)
+        world.store.poison.working(world.join(member), at)
         world.now += SESSION + 1
-        world.store.strike(member)
-    assert [s.count for s in world.store.strikes()] == [1, 1]
+        world.store.poison.strike(member)
+    assert [s.count for s in world.store.poison.strikes()] == [1, 1]
 
 
 @pytest.mark.parametrize(
@@ -157,41 +157,41 @@ def test_a_second_strike_counts_up_or_parks_only_the_hashes_and_offsets_struck_b
     world.found()
     for life, slices in enumerate(begun):
         alone, _, what = slices.rpartition("; ")
-        world.store.working(world.join("m-1", f"i{life}"), f"{alone and 'alone; '}orders 0 {what};")
+        world.store.poison.working(world.join("m-1", f"i{life}"), f"{alone and 'alone; '}orders 0 {what};")
         world.now += SESSION + 1
-        world.store.strike("m-1")
-    assert sorted(s.text.rpartition(" ")[0].rsplit(" ", 2)[0] for s in world.store.strikes()) == expected
+        world.store.poison.strike("m-1")
+    assert sorted(s.text.rpartition(" ")[0].rsplit(" ", 2)[0] for s in world.store.poison.strikes()) == expected
 
 
 def test_a_life_that_ended_in_a_slice_is_evidence_however_soon_the_next_one_joins(world: World) -> None:
     world.found()
     me = world.join("m-1", "i1")
-    world.store.working(me, f"orders 0 {LOWER} 10-12;")
-    world.store.join(me, me.nonce, Joining({}))
-    assert world.store.strikes() == (), "the same life has only joined again"
+    world.store.poison.working(me, f"orders 0 {LOWER} 10-12;")
+    world.store.members.join(me, me.nonce, Joining({}))
+    assert world.store.poison.strikes() == (), "the same life has only joined again"
     world.join("m-1", "i2")
-    assert [s.count for s in world.store.strikes()] == [1]
+    assert [s.count for s in world.store.poison.strikes()] == [1]
 
 
 def test_a_batch_beyond_the_longest_is_evidence_though_the_member_beats(world: World) -> None:
     world.found()
     me = world.join("m-1")
-    world.store.acquire(me, {TP: (WHOLE,)})
-    world.store.authorize(me, StreamOffset(world.group, "m-1", lanes={TP: (Lane(LOWER, "x", 0),)}))
-    world.store.working(me, f"orders 0 {LOWER} 10-12;")
+    world.store.positions.acquire(me, {TP: (WHOLE,)})
+    world.store.positions.authorize(me, StreamOffset(world.group, "m-1", lanes={TP: (Lane(LOWER, "x", 0),)}))
+    world.store.poison.working(me, f"orders 0 {LOWER} 10-12;")
     world.now += LONGEST + 1
-    world.store.heartbeat(me)
-    world.store.strike("m-1")
-    assert [s.count for s in world.store.strikes()] == [1]
+    world.store.members.heartbeat(me)
+    world.store.poison.strike("m-1")
+    assert [s.count for s in world.store.poison.strikes()] == [1]
 
 
 def test_only_abandoned_hashes_lose_their_lane_epoch(world: World) -> None:
     world.found()
     me = world.join()
-    (owned,) = world.store.acquire(me, WANTED).value.ownership[TP]
-    world.store.abandon(me, {TP: (Owned(LOWER, owned.epoch), Owned(UPPER, "aa.77"))})
+    (owned,) = world.store.positions.acquire(me, WANTED).value.ownership[TP]
+    world.store.poison.abandon(me, {TP: (Owned(LOWER, owned.epoch), Owned(UPPER, "aa.77"))})
     end = StreamOffset(world.group, "m-1", topic_ids={"orders": "id-1"}, lanes={TP: (Lane(WHOLE, owned.epoch, 0),)})
-    assert world.store.authorize(me, end).value == {TP: (Owned(UPPER, owned.epoch),)}
-    again = world.store.acquire(me, WANTED).value.ownership[TP]
+    assert world.store.positions.authorize(me, end).value == {TP: (Owned(UPPER, owned.epoch),)}
+    again = world.store.positions.acquire(me, WANTED).value.ownership[TP]
     assert again[0].hashes == LOWER
     assert again[0].epoch != owned.epoch

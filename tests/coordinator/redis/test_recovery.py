@@ -9,9 +9,9 @@ from coordinator.plan.poison import Strike
 from coordinator.progress.ownership import Fact, Owned, completed
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import WHOLE, OffsetRange
-from coordinator.redis.calls import Caller
 from coordinator.redis.keys import GroupKeys
 from coordinator.redis.operator import OperatorVerbs
+from coordinator.replies import Caller
 from coordinator.subscription import Topic, TopicPartition
 from progresses import starting_at
 from store_world import NOBODY, OTHER, SESSION, TOPICS, TP, WANTED, World, lane, offset
@@ -22,36 +22,36 @@ ON_EACH_SERVER = True
 def test_restarted_to_recovering_voids_epochs_and_takes_assertions_only(world: World) -> None:
     world.found(p0=5)
     me = world.join()
-    world.store.acquire(me, WANTED)
+    world.store.positions.acquire(me, WANTED)
     end = offset(lane("aa.1", 5, 10))
     world.restart()
     with pytest.raises(verdicts.Lost):
-        world.store.commit(me, end, completed(end))
-    world.store.recover(me, "bb", "restarted", 0, TOPICS, {TP: None, OTHER: 3})
+        world.store.positions.commit(me, end, completed(end))
+    world.store.positions.recover(me, "bb", "restarted", 0, TOPICS, {TP: None, OTHER: 3})
     with pytest.raises(verdicts.Rejoin):
-        world.store.heartbeat(me)
+        world.store.members.heartbeat(me)
     me = world.join(before="aa")
     with pytest.raises(verdicts.Recovering):
-        world.store.commit(me, end, completed(end))
-    world.store.claim(NOBODY, end, {TP: (Fact(WHOLE, 8),)})
-    assert world.store.stable(["orders"]) == {TP: 8, OTHER: 3}
+        world.store.positions.commit(me, end, completed(end))
+    world.store.positions.claim(end, {TP: (Fact(WHOLE, 8),)})
+    assert world.store.positions.stable(["orders"]) == {TP: 8, OTHER: 3}
 
 
 def test_positions_that_were_deleted_under_an_owner_are_a_loss(world: World) -> None:
     world.found(p0=5)
     me = world.join()
-    world.store.acquire(me, WANTED)
+    world.store.positions.acquire(me, WANTED)
     end = offset(lane("aa.1", 5, 10))
     world.redis.delete(GroupKeys(world.group).segments(TP))
     for verb in (
-        lambda: world.store.commit(me, end, completed(end)),
-        lambda: world.store.acquire(me, WANTED),
-        lambda: world.store.finish(me, {TP: 100}),
+        lambda: world.store.positions.commit(me, end, completed(end)),
+        lambda: world.store.positions.acquire(me, WANTED),
+        lambda: world.store.members.finish(me, {TP: 100}),
     ):
         with pytest.raises(verdicts.Lost, match="is gone"):
             verb()
-    world.store.recover(me, "bb", "deleted", 0, TOPICS, {TP: 7})
-    assert world.store.stable(["orders"])[TP] == 7
+    world.store.positions.recover(me, "bb", "deleted", 0, TOPICS, {TP: 7})
+    assert world.store.positions.stable(["orders"])[TP] == 7
 
 
 @pytest.mark.parametrize("survivor", ["segments:orders:0", "stable:orders", "topics"])
@@ -62,29 +62,29 @@ def test_what_is_left_without_meta_is_a_loss_never_a_new_group(world: World, sur
         if name != prefix + survivor:
             world.redis.delete(name)
     with pytest.raises(verdicts.Lost, match=f"meta is gone, and .*{survivor} is not"):
-        world.store.create_positions(NOBODY, "bb", TOPICS, {TP: 99})
+        world.store.positions.create("bb", TOPICS, {TP: 99})
     assert OperatorVerbs.of_group(world.client, world.group).names() == [prefix + survivor]
 
 
 def test_positions_that_outlived_meta_are_recovered(world: World) -> None:
     world.found(p0=5)
     world.redis.delete(GroupKeys(world.group).meta)
-    world.store.recover(NOBODY, "bb", "meta is gone", 0, TOPICS, {TP: None})
-    assert world.store.stable(["orders"]) == {TP: 5}
+    world.store.positions.recover(NOBODY, "bb", "meta is gone", 0, TOPICS, {TP: None})
+    assert world.store.positions.stable(["orders"]) == {TP: 5}
     assert not world.kept_for_ever()
 
 
 def test_recovering_to_working_gives_new_epochs_and_refuses_the_old(world: World) -> None:
     world.found(p0=5)
     me = world.join()
-    world.store.acquire(me, WANTED)
+    world.store.positions.acquire(me, WANTED)
     world.restart()
-    world.store.recover(me, "bb", "restarted", 0, TOPICS, {TP: None})
+    world.store.positions.recover(me, "bb", "restarted", 0, TOPICS, {TP: None})
     world.now += SESSION + 1
     me = world.join(before="aa")
     end = offset(lane("aa.1", 5, 10))
-    assert world.store.commit(me, end, completed(end)).value.refused == completed(end)
-    acquired = world.store.acquire(me, WANTED).value
+    assert world.store.positions.commit(me, end, completed(end)).value.refused == completed(end)
+    acquired = world.store.positions.acquire(me, WANTED).value
     assert acquired.ownership == {TP: (Owned(WHOLE, "bb.1"),)}
     assert acquired.progress == {TP: starting_at(5)}
 
@@ -92,14 +92,14 @@ def test_recovering_to_working_gives_new_epochs_and_refuses_the_old(world: World
 def test_epochs_of_partitions_that_the_recovering_member_does_not_read_are_void_too(world: World) -> None:
     world.found(p0=5, p1=5)
     me = world.join()
-    world.store.acquire(me, {OTHER: (WHOLE,)})
+    world.store.positions.acquire(me, {OTHER: (WHOLE,)})
     end = StreamOffset("g", "m-1", 0, {"orders": "id-1"}, {OTHER: (lane("aa.1", 5, 10),)})
     world.restart()
-    world.store.recover(NOBODY, "bb", "restarted", 0, TOPICS, {TP: None})
+    world.store.positions.recover(NOBODY, "bb", "restarted", 0, TOPICS, {TP: None})
     world.now += SESSION + 1
     me = world.join(before="aa")
-    assert world.store.authorize(me, end).value == {OTHER: ()}
-    assert world.store.commit(me, end, completed(end)).value.refused == completed(end)
+    assert world.store.positions.authorize(me, end).value == {OTHER: ()}
+    assert world.store.positions.commit(me, end, completed(end)).value.refused == completed(end)
 
 
 def test_an_earlier_copy_is_seen_by_its_commit_sequence(world: World) -> None:
@@ -107,19 +107,19 @@ def test_an_earlier_copy_is_seen_by_its_commit_sequence(world: World) -> None:
     me = world.join()
     newer = Caller(me.member, me.incarnation, me.nonce, str(int(me.seq) + 100))
     with pytest.raises(verdicts.Lost, match="earlier"):
-        world.store.heartbeat(newer)
+        world.store.members.heartbeat(newer)
 
 
 def test_proofs_of_a_newer_reset_replace_what_redis_has_and_those_of_an_older_one_are_ignored(world: World) -> None:
     world.found(p0=50, p1=60)
-    world.store.recover(NOBODY, "bb", "a newer reset", 7, TOPICS, {TP: 5, OTHER: 70})
-    assert world.store.stable(["orders"]) == {TP: 5, OTHER: 70}
-    assert world.store.status(NOBODY).reset == world.store.reset_epoch() == 7
+    world.store.positions.recover(NOBODY, "bb", "a newer reset", 7, TOPICS, {TP: 5, OTHER: 70})
+    assert world.store.positions.stable(["orders"]) == {TP: 5, OTHER: 70}
+    assert world.store.positions.status().reset == world.store.positions.reset_epoch() == 7
     world.restart()
-    world.store.recover(NOBODY, "cc", "an older reset", 6, TOPICS, {TP: 40, OTHER: 80})
-    assert world.store.stable(["orders"]) == {TP: 5, OTHER: 70}
+    world.store.positions.recover(NOBODY, "cc", "an older reset", 6, TOPICS, {TP: 40, OTHER: 80})
+    assert world.store.positions.stable(["orders"]) == {TP: 5, OTHER: 70}
     with pytest.raises(StateLostError, match="orders-1"):
-        world.store.recover(NOBODY, "dd", "a newer reset", 8, TOPICS, {TP: 9, OTHER: None})
+        world.store.positions.recover(NOBODY, "dd", "a newer reset", 8, TOPICS, {TP: 9, OTHER: None})
 
 
 def test_a_reset_drops_what_was_done_ahead_where_positions_move_and_keeps_it_elsewhere(world: World) -> None:
@@ -128,9 +128,9 @@ def test_a_reset_drops_what_was_done_ahead_where_positions_move_and_keeps_it_els
     for tp in (TP, OTHER):
         world.redis.hset(keys.ics(tp), str(WHOLE), "20-29")
         world.redis.hset(keys.reserved(tp), "40-44", "w held until 1")
-    known = world.store.status(NOBODY).topics
+    known = world.store.positions.status().topics
     OperatorVerbs.of_group(world.client, world.group).reset("bb", 9, 0, "why", known, {TP: 3, OTHER: None})
-    assert world.store.stable(["orders"]) == {TP: 3, OTHER: 7}
+    assert world.store.positions.stable(["orders"]) == {TP: 3, OTHER: 7}
     assert (world.positions(TP), world.positions(OTHER)) == ({str(WHOLE): "3"}, {str(WHOLE): "7"})
     assert not world.redis.exists(keys.ics(TP), keys.reserved(TP))
     assert world.redis.exists(keys.ics(OTHER), keys.reserved(OTHER)) == 2
@@ -140,28 +140,28 @@ def test_a_second_recovery_of_the_same_loss_does_nothing(world: World) -> None:
     world.found()
     me = world.join()
     world.restart()
-    world.store.recover(me, "bb", "restarted", 0, TOPICS, {TP: None})
-    world.store.recover(me, "cc", "restarted", 0, TOPICS, {TP: None})
-    assert world.store.status(NOBODY).seen.nonce == "bb"
+    world.store.positions.recover(me, "bb", "restarted", 0, TOPICS, {TP: None})
+    world.store.positions.recover(me, "cc", "restarted", 0, TOPICS, {TP: None})
+    assert world.store.positions.status().seen.nonce == "bb"
 
 
 def test_a_partition_that_nothing_proves_stops_the_recovery_before_it_writes(world: World) -> None:
     with pytest.raises(StateLostError, match="orders-1"):
-        world.store.recover(Caller("m", "i", "aa", "9"), "bb", "gone", 0, TOPICS, {TP: 5, OTHER: None})
+        world.store.positions.recover(Caller("m", "i", "aa", "9"), "bb", "gone", 0, TOPICS, {TP: 5, OTHER: None})
     with pytest.raises(verdicts.Absent):
-        world.store.status(NOBODY)
+        world.store.positions.status()
 
 
 def test_a_recreated_topic_gets_new_positions_and_void_epochs(world: World) -> None:
     world.found(p0=50)
     me = world.join()
-    world.store.acquire(me, WANTED)
+    world.store.positions.acquire(me, WANTED)
     again = {"orders": Topic("orders", "id-2", (0,))}
-    world.store.recreate(NOBODY, again, {TP: 3})
+    world.store.positions.recreate(again, {TP: 3})
     end = offset(lane("aa.1", 50, 60))
-    assert world.store.commit(me, end, completed(end)).value.refused == completed(end)
-    assert world.store.acquire(me, WANTED).value.ownership == {TP: (Owned(WHOLE, "aa.2"),)}
-    assert world.store.stable(["orders"])[TP] == 3
+    assert world.store.positions.commit(me, end, completed(end)).value.refused == completed(end)
+    assert world.store.positions.acquire(me, WANTED).value.ownership == {TP: (Owned(WHOLE, "aa.2"),)}
+    assert world.store.positions.stable(["orders"])[TP] == 3
 
 
 @pytest.mark.parametrize(
@@ -188,8 +188,8 @@ def test_strikes_outlive_positions_that_move_and_no_topic(
         moved = {"orders": KnownTopic(topic_id, 1)}
         OperatorVerbs.of_group(world.client, world.group).reset("bb", 9, 0, "why", moved, {TP: 3})
     else:
-        world.store.recreate(NOBODY, {"orders": Topic("orders", topic_id, (0,))}, {TP: 3})
-    assert [s.tp.topic for s in world.store.strikes()] == left
+        world.store.positions.recreate({"orders": Topic("orders", topic_id, (0,))}, {TP: 3})
+    assert [s.tp.topic for s in world.store.poison.strikes()] == left
     assert world.events("release") == [f"orders 0 {WHOLE}: its topic was created again"] * (2 - len(left))
 
 
@@ -197,11 +197,11 @@ def test_state_of_a_newer_schema_is_refused_and_kept(world: World) -> None:
     world.found()
     world.redis.hset(GroupKeys(world.group).meta, "schema", "2")
     with pytest.raises(StateFormatError, match="schema '2'"):
-        world.store.create_positions(NOBODY, "bb", TOPICS, {TP: 9})
+        world.store.positions.create("bb", TOPICS, {TP: 9})
     assert world.positions() == {str(WHOLE): "0"}
 
 
 def test_a_key_of_another_type_is_refused_by_name(world: World) -> None:
     world.redis.set(GroupKeys(world.group).meta, "somebody else's")
     with pytest.raises(StateFormatError, match="did not write"):
-        world.store.status(NOBODY)
+        world.store.positions.status()

@@ -9,68 +9,70 @@ from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.ranges import WHOLE, OffsetRange
 from coordinator.redis.keys import GroupKeys
 from coordinator.redis.snapshot import list_groups
-from store_world import BIG, NOBODY, OTHER, SESSION, TOPICS, TP, WANTED, World, lane, offset
+from store_world import BIG, OTHER, SESSION, TOPICS, TP, WANTED, World, lane, offset
 
 ON_EACH_SERVER = True
 
 
 def test_nothing_to_founded_sets_first_positions_once(world: World) -> None:
     with pytest.raises(verdicts.Absent):
-        world.store.status(NOBODY)
-    assert world.store.create_positions(NOBODY, "aa", TOPICS, {TP: 5}) == 1
-    assert world.store.create_positions(NOBODY, "bb", TOPICS, {TP: 9, OTHER: 7}) == 1
-    assert world.store.status(NOBODY).seen.nonce == "aa"
-    assert world.store.stable(["orders"]) == {TP: 5, OTHER: 7}
+        world.store.positions.status()
+    assert world.store.positions.create("aa", TOPICS, {TP: 5}) == 1
+    assert world.store.positions.create("bb", TOPICS, {TP: 9, OTHER: 7}) == 1
+    assert world.store.positions.status().seen.nonce == "aa"
+    assert world.store.positions.stable(["orders"]) == {TP: 5, OTHER: 7}
     assert world.group in list_groups(world.client)
 
 
 def test_free_to_owned_gives_a_new_epoch_and_owned_to_owned_keeps_it(world: World) -> None:
     world.found()
     me = world.join()
-    first = world.store.acquire(me, WANTED).value
+    first = world.store.positions.acquire(me, WANTED).value
     assert first.ownership == {TP: (Owned(WHOLE, "aa.1"),)}
-    assert world.store.acquire(me, WANTED).value.ownership == first.ownership
+    assert world.store.positions.acquire(me, WANTED).value.ownership == first.ownership
 
 
 def test_released_to_owned_takes_an_epoch_never_used_before(world: World) -> None:
     world.found()
     me = world.join()
-    world.store.acquire(me, WANTED)
-    assert world.store.leave(me, {TP: ()}) == 0
-    assert world.store.acquire(world.join("m-1", "i2"), WANTED).value.ownership == {TP: (Owned(WHOLE, "aa.2"),)}
+    world.store.positions.acquire(me, WANTED)
+    assert world.store.members.leave(me, {TP: ()}) == 0
+    assert world.store.positions.acquire(world.join("m-1", "i2"), WANTED).value.ownership == {
+        TP: (Owned(WHOLE, "aa.2"),)
+    }
 
 
 def test_commit_moves_positions_and_repeats_change_nothing(world: World) -> None:
     world.found()
     me = world.join()
-    world.store.acquire(me, WANTED)
+    world.store.positions.acquire(me, WANTED)
     lower, upper = cuts(2)
     end = offset(lane("aa.1", 0, 10, lower), lane("aa.1", 0, 20, upper))
     for _ in range(2):
-        assert world.store.commit(me, end, completed(end)).value.refused == {}
+        assert world.store.positions.commit(me, end, completed(end)).value.refused == {}
         assert world.positions() == {str(lower): "10", str(upper): "20"}
-        assert world.store.stable(["orders"])[TP] == 10
+        assert world.store.positions.stable(["orders"])[TP] == 10
 
 
 def test_an_older_commit_never_moves_a_position_back(world: World) -> None:
     world.found()
     me = world.join()
-    world.store.acquire(me, WANTED)
+    world.store.positions.acquire(me, WANTED)
     for until in (20, 10):
         end = offset(lane("aa.1", 0, until))
-        world.store.commit(me, end, completed(end))
+        world.store.positions.commit(me, end, completed(end))
     assert world.positions() == {str(WHOLE): "20"}
 
 
 def test_a_commit_says_whether_all_is_done_exactly_as_far_as_it_says(world: World) -> None:
     world.found()
     me = world.join()
-    world.store.acquire(me, WANTED)
+    world.store.positions.acquire(me, WANTED)
     lower, upper = cuts(2)
 
     def exactly(*lanes: Lane) -> bool:
         end = offset(*lanes)
-        return world.store.commit(me, end, completed(end)).value.exactly
+        return world.store.positions.commit(me, end, completed(end)).value.exactly
 
     assert exactly(lane("aa.1", 0, 10, lower), lane("aa.1", 0, 20, upper))
     assert exactly(lane("aa.1", 0, 20)), "one segment again"
@@ -85,10 +87,10 @@ def test_a_commit_says_whether_all_is_done_exactly_as_far_as_it_says(world: Worl
 def test_equal_neighbours_become_one_segment_again(world: World) -> None:
     world.found()
     me = world.join()
-    world.store.acquire(me, WANTED)
+    world.store.positions.acquire(me, WANTED)
     for n in (2, 7, 3):
         end = offset(*(lane("aa.1", 0, 10 * n, h) for h in cuts(n)))
-        world.store.commit(me, end, completed(end))
+        world.store.positions.commit(me, end, completed(end))
     assert world.positions() == {str(WHOLE): "70"}
 
 
@@ -96,30 +98,30 @@ def test_neighbours_of_two_owners_stay_two_segments_though_their_positions_are_e
     world.found()
     lower, upper = cuts(2)
     for caller, hashes, epoch in ((world.join(), lower, "aa.1"), (world.join("m-2", "i2"), upper, "aa.2")):
-        world.store.acquire(caller, {TP: (hashes,)})
+        world.store.positions.acquire(caller, {TP: (hashes,)})
         end = offset(lane(epoch, 0, 10, hashes))
-        world.store.commit(caller, end, completed(end))
+        world.store.positions.commit(caller, end, completed(end))
     assert world.positions() == {str(lower): "10", str(upper): "10"}
 
 
 def test_positions_beyond_what_a_double_holds_are_compared_exactly(world: World) -> None:
     world.found(p0=BIG - 1)
     me = world.join()
-    world.store.acquire(me, WANTED)
+    world.store.positions.acquire(me, WANTED)
     end = offset(lane("aa.1", BIG - 1, BIG))
-    world.store.commit(me, end, completed(end))
-    assert world.store.stable(["orders"])[TP] == BIG
-    world.store.claim(NOBODY, end, {TP: (Fact(WHOLE, BIG - 1),)})
-    assert world.store.stable(["orders"])[TP] == BIG
+    world.store.positions.commit(me, end, completed(end))
+    assert world.store.positions.stable(["orders"])[TP] == BIG
+    world.store.positions.claim(end, {TP: (Fact(WHOLE, BIG - 1),)})
+    assert world.store.positions.stable(["orders"])[TP] == BIG
 
 
 def test_a_commit_of_another_epoch_is_refused_and_does_not_block_what_is_owned(world: World) -> None:
     world.found()
     me = world.join()
-    world.store.acquire(me, WANTED)
+    world.store.positions.acquire(me, WANTED)
     lower, upper = cuts(2)
     end = offset(lane("aa.1", 0, 10, lower), lane("aa.9", 0, 20, upper))
-    assert world.store.commit(me, end, completed(end)).value.refused == {TP: (Fact(upper, 20, "aa.9"),)}
+    assert world.store.positions.commit(me, end, completed(end)).value.refused == {TP: (Fact(upper, 20, "aa.9"),)}
     assert world.positions() == {str(lower): "10", str(upper): "0"}
 
 
@@ -134,22 +136,22 @@ def test_facts_of_another_world_are_refused_and_ignored(world: World, end: Strea
     world.found()
     world.redis.hset(GroupKeys(world.group).meta, "reset_epoch", "9")
     me = world.join()
-    world.store.acquire(me, WANTED)
-    assert world.store.commit(me, end, completed(end)).value.refused == completed(end)
-    world.store.claim(NOBODY, end, {TP: (Fact(WHOLE, 10),)})
-    assert world.store.authorize(me, end).value == {TP: ()}
+    world.store.positions.acquire(me, WANTED)
+    assert world.store.positions.commit(me, end, completed(end)).value.refused == completed(end)
+    world.store.positions.claim(end, {TP: (Fact(WHOLE, 10),)})
+    assert world.store.positions.authorize(me, end).value == {TP: ()}
     assert world.positions() == {str(WHOLE): "0"}
 
 
 def test_a_fact_of_a_newer_reset_epoch_than_redis_has_is_a_loss_of_state(world: World) -> None:
     world.found()
     me = world.join()
-    world.store.acquire(me, WANTED)
+    world.store.positions.acquire(me, WANTED)
     end = offset(lane("aa.1", 0, 10), reset=1)
     for verb in (
-        lambda: world.store.commit(me, end, completed(end)),
-        lambda: world.store.claim(NOBODY, end, {TP: (Fact(WHOLE, 10),)}),
-        lambda: world.store.authorize(me, end),
+        lambda: world.store.positions.commit(me, end, completed(end)),
+        lambda: world.store.positions.claim(end, {TP: (Fact(WHOLE, 10),)}),
+        lambda: world.store.positions.authorize(me, end),
     ):
         with pytest.raises(verdicts.Lost, match="before a reset"):
             verb()
@@ -159,31 +161,31 @@ def test_a_fact_of_a_newer_reset_epoch_than_redis_has_is_a_loss_of_state(world: 
 def test_authorisation_names_the_parts_still_owned(world: World) -> None:
     world.found()
     me = world.join()
-    world.store.acquire(me, WANTED)
+    world.store.positions.acquire(me, WANTED)
     lower, upper = cuts(2)
     end = offset(lane("aa.1", 0, 10, lower), lane("aa.7", 0, 10, upper))
-    assert world.store.authorize(me, end).value == {TP: (Owned(lower, "aa.1"),)}
+    assert world.store.positions.authorize(me, end).value == {TP: (Owned(lower, "aa.1"),)}
 
 
 def test_live_to_takeable_keeps_the_owner_until_another_member_acquires(world: World) -> None:
     world.found()
     me = world.join()
-    world.store.acquire(me, WANTED)
+    world.store.positions.acquire(me, WANTED)
     world.now += 10 * SESSION
     end = offset(lane("aa.1", 0, 10))
-    assert world.store.authorize(me, end).value == {TP: (Owned(WHOLE, "aa.1"),)}
+    assert world.store.positions.authorize(me, end).value == {TP: (Owned(WHOLE, "aa.1"),)}
     world.now += 10 * SESSION
-    assert world.store.commit(me, end, completed(end)).value.refused == {}
+    assert world.store.positions.commit(me, end, completed(end)).value.refused == {}
 
 
 def test_takeable_to_taken_fences_the_old_owner(world: World) -> None:
     world.found()
     me = world.join()
-    world.store.acquire(me, WANTED)
+    world.store.positions.acquire(me, WANTED)
     world.now += 10 * SESSION
     other = world.join("m-2", "i2")
-    assert world.store.acquire(other, WANTED).value.ownership == {TP: (Owned(WHOLE, "aa.2"),)}
+    assert world.store.positions.acquire(other, WANTED).value.ownership == {TP: (Owned(WHOLE, "aa.2"),)}
     end = offset(lane("aa.1", 0, 10))
-    assert world.store.authorize(me, end).value == {TP: ()}
-    assert world.store.commit(me, end, completed(end)).value.refused == completed(end)
+    assert world.store.positions.authorize(me, end).value == {TP: ()}
+    assert world.store.positions.commit(me, end, completed(end)).value.refused == completed(end)
     assert world.positions() == {str(WHOLE): "0"}

@@ -8,9 +8,9 @@ import pytest
 from coordinator.errors import RedisUnavailableError
 from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.ranges import WHOLE, OffsetRange
-from coordinator.redis.calls import Caller
-from coordinator.redis.membership import Joining
-from coordinator.redis.store import RedisStore
+from coordinator.redis.calls import ScriptCalls
+from coordinator.redis.store import store_of
+from coordinator.replies import Caller, Joining
 from coordinator.settings import GroupSettings
 from coordinator.subscription import Topic, TopicPartition
 from coordinator.verdicts import Fenced
@@ -93,15 +93,15 @@ def test_a_goodbye_that_was_refused_is_no_leave_and_one_whose_answer_was_lost_is
     with closing(Valkey(redis_url)) as valkey, closing(World(valkey, seed=0)) as world:
         server, settings, joining = world.server, GroupSettings(world.group), Joining({"topics": TOPIC})
         first, second = (Line(server, lambda _: None) for _ in range(2))
-        stores = [RedisStore.of(line, settings, now=lambda: server.now_ms) for line in (first, second)]
+        stores = [store_of(ScriptCalls.of(line, settings, now=lambda: server.now_ms)) for line in (first, second)]
         server.unreliable = 0.0
-        stores[0].create_positions(Caller(), "aa", {TOPIC: Topic(TOPIC, "id-1", (0,))}, {TP: 0})
-        stores[0].join(Caller("m-1", "one"), "", joining)
-        stores[1].join(Caller("m-1", "two"), "", joining)
+        stores[0].positions.create("aa", {TOPIC: Topic(TOPIC, "id-1", (0,))}, {TP: 0})
+        stores[0].members.join(Caller("m-1", "one"), "", joining)
+        stores[1].members.join(Caller("m-1", "two"), "", joining)
         with pytest.raises(Fenced):
-            stores[0].leave(Caller("m-1", "one", "aa"), {})
+            stores[0].members.leave(Caller("m-1", "one", "aa"), {})
         server.unreliable, server.fates = 1.0, ("lost",)
         with pytest.raises(RedisUnavailableError):
-            stores[1].leave(Caller("m-1", "two", "aa"), {})
+            stores[1].members.leave(Caller("m-1", "two", "aa"), {})
         assert "leave" not in first.done
         assert second.done["leave"] == server.seen["scripts"]

@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from coordinator.redis.keys import GroupKeys
 from spark_coop_source.driver.identity import application
 from store_world import SESSION, World
 
@@ -51,9 +52,9 @@ def test_applications_that_have_ended_leave_no_name_in_redis(world: World) -> No
     for life in ("i1", "i2"):
         world.join("m-1", life, application=f"driver of {life}")
     two = world.join("m-2", "i1", application="another driver")
-    applications = world.store._keys.applications
+    applications = GroupKeys(world.group).applications
     assert world.redis.hgetall(applications) == {"driver of i2": "m-1", "another driver": "m-2"}
-    world.store.leave(two, {})
+    world.store.members.leave(two, {})
     world.now += SESSION + 1
     world.join("m-3", "i1", application="the next driver")
     assert world.redis.hgetall(applications) == {"driver of i2": "m-1", "the next driver": "m-3"}

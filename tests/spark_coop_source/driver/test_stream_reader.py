@@ -15,8 +15,9 @@ from coordinator.errors import UnknownGroupError
 from coordinator.group_state import GroupState
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.client import RedisClient
+from coordinator.redis.members import RedisMembers
+from coordinator.redis.positions import RedisPositions
 from coordinator.redis.snapshot import read_group
-from coordinator.redis.store import RedisStore
 from coordinator.subscription import TopicPartition
 from spark_coop_source.driver import reader_process
 from spark_coop_source.driver.reader_process import exit_on_sigterm
@@ -135,19 +136,19 @@ def test_a_polite_stop_in_a_batch_commits_nothing_and_keeps_what_tasks_may_still
 def test_a_polite_stop_in_a_commit_confirms_what_the_sink_completed_and_leaves_at_once(
     calls: Calls, tp: TopicPartition, monkeypatch: pytest.MonkeyPatch, arrived: bool
 ) -> None:
-    commit = RedisStore.commit
+    commit = RedisPositions.commit
 
-    def interrupted(*arguments: Any) -> None:
+    def interrupted(*arguments: Any, **named: Any) -> None:
         if arrived:
-            commit(*arguments)
+            commit(*arguments, **named)
         raise SystemExit  # what SIGTERM becomes
 
     end = calls.batch(calls.reader.initialOffset())
     calls.reader.partitions({}, end)
-    monkeypatch.setattr(RedisStore, "commit", interrupted)
+    monkeypatch.setattr(RedisPositions, "commit", interrupted)
     with pytest.raises(SystemExit):
         calls.batch(end)
-    monkeypatch.setattr(RedisStore, "commit", commit)
+    monkeypatch.setattr(RedisPositions, "commit", commit)
     calls.reader.stop()
     assert (calls.state.stable, calls.state.leases_ms, calls.state.owners.get(tp, ())) == ({tp: 5}, {}, ())
 
@@ -165,7 +166,7 @@ def test_a_call_that_does_not_return_ends_when_the_jvm_is_dead(
     calls: Calls, handlers: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     end = calls.batch(calls.reader.initialOffset())
-    monkeypatch.setattr(RedisStore, "authorize", lambda *_: threading.Event().wait())
+    monkeypatch.setattr(RedisPositions, "authorize", lambda *_, **__: threading.Event().wait())
     monkeypatch.setattr(os, "getppid", lambda: 1)
     with pytest.raises(SystemExit):
         calls.reader.partitions({}, end)
@@ -177,17 +178,17 @@ def test_a_call_that_does_not_return_ends_when_the_jvm_is_dead(
 def test_no_signal_interrupts_a_leave(
     calls: Calls, tp: TopicPartition, handlers: None, monkeypatch: pytest.MonkeyPatch, number: signal.Signals
 ) -> None:
-    leave = RedisStore.leave
+    leave = RedisMembers.leave
 
-    def signalled(*arguments: Any) -> int:
-        monkeypatch.setattr(RedisStore, "leave", leave)
+    def signalled(*arguments: Any, **named: Any) -> int:
+        monkeypatch.setattr(RedisMembers, "leave", leave)
         signal.raise_signal(number)
-        return leave(*arguments)
+        return leave(*arguments, **named)
 
     end = calls.batch(calls.reader.initialOffset())
     calls.reader.partitions({}, end)
     calls.batch(end)
-    monkeypatch.setattr(RedisStore, "leave", signalled)
+    monkeypatch.setattr(RedisMembers, "leave", signalled)
     with suppress(SystemExit, KeyboardInterrupt):
         calls.reader.stop()
     assert (calls.state.leases_ms, calls.state.owners.get(tp, ())) == ({}, ())

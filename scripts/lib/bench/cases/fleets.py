@@ -136,8 +136,8 @@ def _parked(fleet: Fleet) -> Strike:
     """The parked range of the group; waits until there is one."""
     with closing(RedisClient(fleet.redis_url)) as client:
         verbs = OperatorVerbs.of_group(client, fleet.group)
-        fleet.until(lambda: any(s.parked for s in verbs.strikes()), "what hangs is parked")
-        return next(s for s in verbs.strikes() if s.parked)
+        fleet.until(lambda: any(s.parked for s in verbs.poison.strikes()), "what hangs is parked")
+        return next(s for s in verbs.poison.strikes() if s.parked)
 
 
 def _silent(drivers: Sequence[Driver]) -> list[Driver]:

@@ -1,0 +1,101 @@
+"""A request, and the kinds of requests: each kind names one method of the edge, once.
+
+    Release = member_call(Members.release)    the kind
+    Release(ranges)                           a request: a frozen value with the method's arguments, less the caller
+    seen.of(Release(ranges))                  the answer, of the type that the method returns
+
+Requests are equal if they name the same method with equal arguments. `apply` calls the method.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from inspect import Signature, signature
+from typing import Any, Concatenate, Generic, ParamSpec, TypeVar
+
+from coordinator.replies import Answer, Caller
+
+P = ParamSpec("P")
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Kind(Generic[P, T_co]):
+    """One method of the edge, and what `turns` and `apply` must know of a call of it."""
+
+    method: Callable[..., Any]
+    parameters: Signature  # of a request: without the part of the edge and the caller
+    by_caller: bool = False  # the method's first argument is the caller
+    of_redis: bool = False  # a verdict or an outage sends the member back to its first step
+    numbered: bool = False  # one of the member's own calls, which it makes one after the other
+    notice: bool = False  # shows something: it never fails, and nothing is decided by it
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> "Request[T_co]":
+        """A request with these arguments of the method."""
+        bound = self.parameters.bind(*args, **kwargs)
+        bound.apply_defaults()
+        return Request(self, bound.arguments)
+
+    @property
+    def part(self) -> str:
+        """The part of the edge that has the method; empty for a plain function."""
+        return self.method.__qualname__.rpartition(".")[0]
+
+    @property
+    def verb(self) -> str:
+        """The method's name."""
+        return self.method.__name__
+
+    def __repr__(self) -> str:
+        return self.method.__qualname__
+
+
+@dataclass(frozen=True, slots=True)
+class Request(Generic[T_co]):
+    """A call of the edge, whose answer is a `T_co`."""
+
+    kind: Kind[..., Any]
+    arguments: Mapping[str, Any]
+
+    def __repr__(self) -> str:
+        return f"{self.kind}({', '.join(f'{name}={value!r}' for name, value in self.arguments.items())})"
+
+
+def function(method: Callable[P, T]) -> Kind[P, T]:
+    """A call of a plain function of this process."""
+    return Kind(method, signature(method))
+
+
+def call(method: Callable[Concatenate[Any, P], T]) -> Kind[P, T]:
+    """A call of Kafka, of the cost model or of this process; its errors end the call of Spark."""
+    return Kind(method, _without(method, 1))
+
+
+def redis_call(method: Callable[Concatenate[Any, P], T]) -> Kind[P, T]:
+    """A call of Redis that anyone may make."""
+    return Kind(method, _without(method, 1), of_redis=True)
+
+
+def own_call(method: Callable[Concatenate[Any, Caller, P], T]) -> Kind[P, T]:
+    """A call of Redis by this member that does not renew its lease."""
+    return Kind(method, _without(method, 2), by_caller=True, of_redis=True)
+
+
+def member_call(method: Callable[Concatenate[Any, Caller, P], Answer[T]]) -> Kind[P, T]:
+    """A call of Redis by this member; its answer renews the lease."""
+    return Kind(method, _without(method, 2), by_caller=True, of_redis=True, numbered=True)
+
+
+def notice(method: Callable[Concatenate[Any, P], object]) -> Kind[P, bool]:
+    """Something to show; the answer is whether it was shown."""
+    return Kind(method, _without(method, 1), notice=True)
+
+
+def own_notice(method: Callable[Concatenate[Any, Caller, P], object]) -> Kind[P, bool]:
+    """Something that this member shows of itself."""
+    return Kind(method, _without(method, 2), by_caller=True, notice=True)
+
+
+def _without(method: Callable[..., Any], first: int) -> Signature:
+    """The parameters of a request: the method's, without the `first` ones."""
+    return Signature(list(signature(method).parameters.values())[first:])

@@ -1,0 +1,140 @@
+"""The members of a group in Redis: join, lease, assignment, hand-over, leave. `ports.Members` describes each verb."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from coordinator.assignment.assignment_text import Ranges, ranges_of, subscriber
+from coordinator.assignment.assignment_text import ranges_text as assignment_text
+from coordinator.assignment.policies import Policy
+from coordinator.assignors.assignor import Assignment, Subscriber
+from coordinator.errors import StateFormatError
+from coordinator.group_state import KnownTopic
+from coordinator.ports import Heirs, Offsets
+from coordinator.progress.growth import parsed
+from coordinator.ranges import HashRange
+from coordinator.redis.calls import ScriptCalls, answer, flat, pairs, ranges_text
+from coordinator.redis.errors import sound
+from coordinator.redis.policies import RedisPolicies
+from coordinator.replies import Answer, Caller, Joining, Look
+from coordinator.subscription import TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class RedisMembers:
+    """The calls of a member about its group."""
+
+    calls: ScriptCalls
+
+    @sound
+    def join(self, caller: Caller, joined_nonce: str, joining: Joining) -> Answer[dict[TopicPartition, int]]:
+        k = self.calls.keys
+        keys = [k.meta, k.leases, k.member(caller.member), k.events, k.batches, k.leaving, k.applications, k.targets]
+        keys += [k.working, k.strikes]
+        targets = "".join(f"{tp.topic} {tp.partition} {offset};" for tp, offset in joining.targets.items())
+        args = joined_nonce, joining.alone_as, targets, *flat(joining.shown)
+        reply = self.calls.run("join", keys, *args, caller=caller)
+        return answer(reply, _targets(reply["targets"]))
+
+    @sound
+    def heartbeat(self, caller: Caller) -> Answer[None]:
+        k = self.calls.keys
+        own = (k.meta, k.leases, k.member(caller.member))
+        keys = [*own, *(x for x in k.all((), self._placed()) if x not in own)]
+        return answer(self.calls.run("heartbeat", keys, str(self.calls.retention_ms), caller=caller), None)
+
+    @sound
+    def look(self, caller: Caller) -> Answer[Look]:
+        k = self.calls.keys
+        keys = [k.meta, k.leases, k.member(caller.member), k.batches, k.leaving, k.topics, k.policy, k.assignment]
+        reply = self.calls.run("look", [*keys, k.targets, k.growth], caller=caller)
+        look = Look(
+            generation=int(reply["generation"]),
+            mine=ranges_of(reply["mine"]),
+            occasion=reply["occasion"],
+            members=tuple(reply["members"]),
+            targets=_targets(reply["targets"]),
+            protocol=reply["protocol"],
+            growths=parsed(pairs(reply["growths"])),
+            now_ms=int(reply["now"]),
+        )
+        return answer(reply, look)
+
+    @sound
+    def subscribers(self, members: Sequence[str]) -> tuple[Subscriber, ...]:
+        found = self.calls.hashes(map(self.calls.keys.member, members))
+        return tuple(subscriber(name, fields) for name, fields in zip(members, found, strict=True) if fields)
+
+    @sound
+    def assignment(self) -> Assignment:
+        return {member: ranges_of(text) for member, text in self.calls.hash(self.calls.keys.assignment).items()}
+
+    @sound
+    def heirs(self, ranges: Ranges) -> Heirs:
+        k = self.calls.keys
+        texts = (f"{tp.topic} {tp.partition} {ranges_text(hashes)}" for tp, hashes in ranges.items())
+        reply = self.calls.run("heirs", [k.meta, k.assignment], *texts)
+        found = zip(ranges, (tuple(_heir(x) for x in text.split(";") if x) for text in reply["heirs"]), strict=True)
+        return {tp: heirs for tp, heirs in found if heirs}
+
+    @sound
+    def partition_counts(self) -> dict[str, int]:
+        topics = self.calls.hash(self.calls.keys.topics)
+        return {topic: KnownTopic.parse(topic, text).partitions for topic, text in topics.items()}
+
+    def policy(self) -> Policy:
+        return RedisPolicies(self.calls).policy()
+
+    def assign(
+        self, caller: Caller, occasion: str, protocol: str, assignment: Assignment, failure: str = ""
+    ) -> Answer[int]:
+        k = self.calls.keys
+        fixed = [k.meta, k.leases, k.member(caller.member), k.events, k.batches, k.leaving]
+        entries = flat({member: assignment_text(ranges) for member, ranges in assignment.items()})
+        keys, made_by = [*fixed, k.topics, k.policy, k.assignment], (occasion, protocol, failure)
+        reply = self.calls.run("assign", keys, *made_by, *entries, caller=caller)
+        return answer(reply, int(reply["generation"]))
+
+    def release(self, caller: Caller, ranges: Heirs) -> Answer[int]:
+        k = self.calls.keys
+        keys = [k.meta, k.leases, k.member(caller.member), k.events, k.batches, k.leaving, *map(k.owners, ranges)]
+        texts = ("".join(f"{hashes} {member};" for hashes, member in pieces) for pieces in ranges.values())
+        reply = self.calls.run("release", keys, *texts, caller=caller)
+        return answer(reply, int(reply["released"]))
+
+    def leave(self, caller: Caller, unconfirmed: Ranges) -> int:
+        k = self.calls.keys
+        fixed = [k.meta, k.leases, k.member(caller.member), k.events, k.batches, k.leaving, k.targets]
+        keys = [*fixed, *map(k.owners, unconfirmed)]
+        return int(self.calls.run("leave", keys, *map(ranges_text, unconfirmed.values()), caller=caller)["kept"])
+
+    def finish(self, caller: Caller, targets: Offsets) -> Answer[bool]:
+        k = self.calls.keys
+        progress = (x for tp in targets for x in (k.segments(tp), k.ics(tp)))
+        keys = [k.meta, k.leases, k.member(caller.member), k.leaving, k.strikes, *progress]
+        texts = (f"{tp.topic} {tp.partition} {target}" for tp, target in targets.items())
+        reply = self.calls.run("finish", keys, *texts, caller=caller)
+        return answer(reply, bool(reply["finished"]))
+
+    def _placed(self) -> list[TopicPartition]:
+        """The partitions of all topics that have a stable offset, and so keys of their own."""
+        k = self.calls.keys
+        with self.calls.client.reading() as redis:
+            stable = {topic: redis.hgetall(k.stable(topic)) for topic in redis.hgetall(k.topics)}
+        return [TopicPartition(topic, int(p)) for topic, offsets in stable.items() for p in offsets]
+
+
+def _heir(text: str) -> tuple[HashRange, str]:
+    hashes, member = text.split()
+    return HashRange.parse(hashes), member
+
+
+def _targets(text: str) -> dict[TopicPartition, int]:
+    """The targets of "topic partition offset;...". The highest counts if a partition occurs twice."""
+    try:
+        found = ((TopicPartition(t, int(p)), int(o)) for t, p, o in (x.split() for x in text.split(";") if x))
+        return dict(sorted(found))
+    except ValueError:
+        raise StateFormatError(
+            f"the targets {text[:80]!r} of AvailableNow are not topics, partitions and offsets",
+            "delete the key coop:v1:{group}:targets, and restart the queries with AvailableNow",
+        ) from None

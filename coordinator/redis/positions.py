@@ -1,0 +1,176 @@
+"""Positions in Redis: first ones, acquisition, commit, assertion, recovery. `ports.Positions` describes each verb."""
+
+import json
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from coordinator.assignment.assignment_text import Ranges
+from coordinator.group_state import KnownTopic
+from coordinator.group_texts import offsets_at
+from coordinator.ports import Offsets
+from coordinator.progress.growth import Growth, Segments, parsed
+from coordinator.progress.ownership import Fact, Facts, Ownership, coalesced, lane_ranges, not_owned
+from coordinator.progress.segments import Progress
+from coordinator.progress.stream_offset import StreamOffset
+from coordinator.redis.calls import ScriptCalls, answer, flat, owned_of, owned_text, pairs, ranges_text, seen_in
+from coordinator.redis.errors import sound
+from coordinator.replies import Acquired, Answer, Caller, Moved, Status
+from coordinator.subscription import Topic, TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class RedisPositions:
+    """The calls about positions, and about the lane epochs that guard them."""
+
+    calls: ScriptCalls
+
+    def now_ms(self) -> int:
+        return self.calls.now_ms()
+
+    @sound
+    def status(self) -> Status:
+        k = self.calls.keys
+        reply = self.calls.run("status", [k.meta, k.topics])
+        return Status(seen_in(reply), int(reply["reset"]), _topics(reply["topics"]))
+
+    @sound
+    def create(
+        self, nonce: str, topics: Mapping[str, Topic], positions: Offsets, *, grace_ms: int | None = None
+    ) -> int:
+        k = self.calls.keys
+        per_partition = (x for tp in positions for x in (k.segments(tp), k.ics(tp), k.stable(tp.topic)))
+        keys, grace = [k.meta, k.topics, k.events, k.growth, *per_partition], "" if grace_ms is None else str(grace_ms)
+        reply = self.calls.run("create_positions", keys, nonce, grace, *_placed(topics, positions))
+        self.calls.list_group()
+        return int(reply["placed"])
+
+    @sound
+    def acquire(self, caller: Caller, wanted: Ranges) -> Answer[Acquired]:
+        k = self.calls.keys
+        per_partition = (x for tp in wanted for x in (k.owners(tp), k.segments(tp), k.ics(tp)))
+        keys = [k.meta, k.leases, k.member(caller.member), k.events, k.topics, k.batches, *per_partition]
+        reply = self.calls.run("acquire", keys, *map(ranges_text, wanted.values()), caller=caller)
+        ownership, progress, whole = {}, {}, {}
+        found = zip(wanted, reply["owned"], reply["segments"], reply["ics"], strict=True)
+        for tp, mine, segments, ics in found:
+            ownership[tp] = owned_of(mine)
+            whole[tp] = Progress.parse(pairs(segments), pairs(ics))
+            progress[tp] = Progress(tuple(x for o in ownership[tp] for x in whole[tp].within(o.hashes).segments))
+        ids = {topic: known.id for topic, known in _topics(reply["topics"]).items()}
+        return answer(reply, Acquired(int(reply["reset"]), ids, ownership, progress, whole))
+
+    @sound
+    def authorize(self, caller: Caller, end: StreamOffset) -> Answer[Ownership]:
+        k, partitions = self.calls.keys, tuple(end.lanes)
+        asked = {tp: lane_ranges(lanes) for tp, lanes in end.rows.items()}
+        keys = [k.meta, k.leases, k.member(caller.member), k.topics, k.batches, *map(k.owners, partitions)]
+        lanes = (f"{tp.topic} {end.topic_ids.get(tp.topic, '-')} {owned_text(asked[tp])}" for tp in partitions)
+        reply = self.calls.run("authorize", keys, str(end.reset), end.digest, *lanes, caller=caller)
+        held = zip(partitions, reply["owned"].split("\n"), strict=False)
+        told = {tp: asked[tp] if text == "all" else owned_of(text) for tp, text in held}
+        refused = {tp: not_owned(asked[tp], told[tp]) for tp in told if told[tp] is not asked[tp]}
+        self.calls.fence("a batch", caller, refused)
+        return answer(reply, told)
+
+    @sound
+    def commit(self, caller: Caller, offset: StreamOffset, facts: Facts, digest: str = "") -> Answer[Moved]:
+        k = self.calls.keys
+        keys = [k.meta, k.leases, k.member(caller.member), k.topics, k.batches, *self._progress_keys(facts)]
+        args = str(offset.reset), digest, *_fact_texts(offset, facts)
+        reply = self.calls.run("commit", keys, *args, caller=caller)
+        refused = {tp: _facts(text) for tp, text in zip(facts, reply["refused"].split("\n"), strict=False) if text}
+        return answer(reply, Moved(refused, exactly=bool(reply["exactly"]), unread=bool(reply["unread"])))
+
+    def claim(self, offset: StreamOffset, facts: Facts) -> None:
+        k = self.calls.keys
+        fewer = {tp: coalesced(of_tp) for tp, of_tp in facts.items()}
+        keys = [k.meta, k.topics, *self._progress_keys(facts)]
+        self.calls.run("claim", keys, str(offset.reset), *_fact_texts(offset, fewer))
+
+    def recreate(self, topics: Mapping[str, Topic], positions: Offsets) -> None:
+        k = self.calls.keys
+        per_partition = (x for tp in positions for x in (*self._progress_keys((tp,)), k.end(tp.topic)))
+        keys = [k.meta, k.topics, k.events, k.strikes, *per_partition]
+        self.calls.run("recreate", keys, *_placed(topics, positions))
+
+    def recover(
+        self,
+        caller: Caller,
+        nonce: str,
+        why: str,
+        reset: int,
+        topics: Mapping[str, Topic],
+        proven: Mapping[TopicPartition, int | None],
+        growths: Sequence[Growth] = (),
+    ) -> None:
+        k = self.calls.keys
+        fixed = [k.meta, k.leases, k.topics, k.events, k.batches, k.leaving, k.applications, k.targets, k.assignment]
+        keys = [*fixed, k.growth, *self._progress_keys(proven)]
+        grew = "".join(f"{growth.field}|{growth.value};" for growth in growths)
+        self.calls.run("recover", keys, nonce, why, str(reset), grew, *_placed(topics, proven), caller=caller)
+
+    @sound
+    def reset_epoch(self) -> int:
+        return int(self.calls.hash(self.calls.keys.meta).get("reset_epoch", "0"))
+
+    @sound
+    def stable(self, topics: Sequence[str]) -> dict[TopicPartition, int]:
+        found = zip(topics, self.calls.hashes(map(self.calls.keys.stable, topics)), strict=True)
+        return {tp: o for topic, offsets in found for tp, o in offsets_at(topic, offsets).items()}
+
+    @sound
+    def extents(self, topics: Sequence[str]) -> dict[TopicPartition, str]:
+        found = zip(topics, self.calls.hashes(map(self.calls.keys.epoch, topics)), strict=True)
+        return {TopicPartition(t, int(p)): text for t, texts in found for p, text in texts.items()}
+
+    def report_ends(self, ends: Offsets, extents: Mapping[TopicPartition, str]) -> None:
+        k, told = self.calls.keys, defaultdict[str, dict[str, str]](dict)
+        for tp, end in ends.items():
+            told[k.end(tp.topic)][str(tp.partition)] = str(end)
+        for tp, text in extents.items():
+            told[k.epoch(tp.topic)][str(tp.partition)] = text
+        self.calls.run("show", [k.meta, *told], *(json.dumps(flat(texts)) for texts in told.values()))
+
+    @sound
+    def positions(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, Segments]:
+        found = zip(partitions, self.calls.hashes(map(self.calls.keys.segments, partitions)), strict=True)
+        segments = {tp: Progress.parse_whole(tp, text).segments for tp, text in found if text}
+        return {tp: tuple((s.hashes, s.position) for s in of_tp) for tp, of_tp in segments.items()}
+
+    @sound
+    def growths(self) -> tuple[Growth, ...]:
+        return parsed(self.calls.hash(self.calls.keys.growth))
+
+    def grow(self, growths: Sequence[Growth]) -> None:
+        k = self.calls.keys
+        self.calls.run("grow", [k.meta, k.growth, k.events], *(x for g in growths for x in (g.field, g.value)))
+
+    def _progress_keys(self, partitions: Iterable[TopicPartition]) -> list[str]:
+        k = self.calls.keys
+        return [x for tp in partitions for x in (k.owners(tp), k.segments(tp), k.ics(tp), k.stable(tp.topic))]
+
+
+def _topics(texts: Sequence[str]) -> dict[str, KnownTopic]:
+    return {topic: KnownTopic.parse(topic, text) for topic, text in pairs(texts).items()}
+
+
+def _facts(text: str) -> tuple[Fact, ...]:
+    return tuple(Fact.parse(*x.split()) for x in text.split(";") if x)
+
+
+def _fact_texts(offset: StreamOffset, facts: Facts) -> list[str]:
+    return [
+        f"{tp.topic} {offset.topic_ids.get(tp.topic, '-')} {tp.partition} "
+        + "".join(f"{f.hashes} {f.epoch} {f.done};" if f.epoch else f"{f.hashes} {f.done} ;" for f in of_tp)
+        for tp, of_tp in facts.items()
+    ]
+
+
+def _placed(topics: Mapping[str, Topic], positions: Mapping[TopicPartition, int | None]) -> list[str]:
+    """The positions as scripts read them; "-" where there is none."""
+    return [
+        f"{tp.topic} {topics[tp.topic].id} {topics[tp.topic].partitions[-1] + 1} {tp.partition} "
+        f"{'-' if position is None else position}"
+        for tp, position in positions.items()
+    ]

@@ -1,0 +1,123 @@
+"""Values that cross the edge between a member and the store: who calls, and what the store answers."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from coordinator.assignment.assignment_text import Ranges
+from coordinator.group_state import KnownTopic
+from coordinator.progress.growth import Growth
+from coordinator.progress.ownership import Facts, Ownership
+from coordinator.progress.segments import Progress
+from coordinator.subscription import TopicPartition
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """The caller: the member, its incarnation, and the state that it saw last."""
+
+    member: str = ""
+    incarnation: str = ""
+    nonce: str = ""
+    seq: str = ""
+    number: str = ""  # of this call, in the order of its member's calls; empty where the order does not matter
+
+
+NOBODY = Caller()
+"""The caller of a verb that is not called as a member."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Identity and age of the state that answered. A smaller `seq` later means a loss of state."""
+
+    nonce: str
+    seq: int
+
+
+@dataclass(frozen=True, slots=True)
+class Answer(Generic[T]):
+    """The value of a verb that renewed the lease, and the state that it came from."""
+
+    seen: Seen
+    value: T
+
+
+@dataclass(frozen=True, slots=True)
+class Joining:
+    """The fields that a member reports when it joins."""
+
+    fields: Mapping[str, str]  # for people, and for assignors
+    application: str = ""  # may have one live member; empty: any number
+    targets: Mapping[TopicPartition, int] = field(default_factory=dict)  # targets of its AvailableNow
+
+    @property
+    def alone_as(self) -> str:
+        """The names that may have one live member (rule: one-member-per-application), a line each."""
+        return "\n".join(filter(None, (self.application, self.fields.get("query"))))
+
+    @property
+    def shown(self) -> dict[str, str]:
+        """The fields, with the application: by name, or by host and driver if it may have several members."""
+        host_and_driver = "/".join(self.fields[name] for name in ("host", "driver_pid") if name in self.fields)
+        application = self.application or host_and_driver
+        return ({"application": application} if application else {}) | dict(self.fields)
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """The answer to a join."""
+
+    seen: Seen  # the state of the group
+    lease_end_ms: int  # of this host's clock
+    targets: Mapping[TopicPartition, int]  # AvailableNow's, raised to those of the other members
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """The assignment as one member sees it."""
+
+    generation: int
+    mine: Ranges
+    occasion: str  # of the assignment that this member should compute; empty if there is none
+    members: tuple[str, ...]  # the members to assign ranges to
+    targets: Mapping[TopicPartition, int] = field(default_factory=dict)  # of AvailableNow: the highest of all members
+    protocol: str = ""  # of the assignment in force; empty if another assignment is due
+    growths: tuple[Growth, ...] = ()  # of all topics of the group
+    now_ms: int = field(default=0, compare=False)  # of Redis TIME
+
+
+@dataclass(frozen=True, slots=True)
+class Status:
+    """Identity, reset epoch and topics of a group."""
+
+    seen: Seen
+    reset: int
+    topics: Mapping[str, KnownTopic]
+
+
+@dataclass(frozen=True, slots=True)
+class Acquired:
+    """The ranges that a member owns now, and their positions."""
+
+    reset: int
+    topic_ids: Mapping[str, str]  # as recorded by the group
+    ownership: Ownership
+    progress: Mapping[TopicPartition, Progress]  # of the owned ranges
+    whole: Mapping[TopicPartition, Progress]  # of all hashes, whoever owns them, if the partition has ICs
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """The result of a commit: the refused facts, empty if there are none.
+
+    `unread`: nothing was written, for the member never authorised this batch (rule: unread-batch).
+    `exactly`: no partition has individual commits, and each position is that of the facts. Then the member knows
+    its positions without another look (rule: fresh-positions).
+    """
+
+    refused: Facts
+    exactly: bool
+    unread: bool = False
