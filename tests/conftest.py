@@ -55,9 +55,9 @@ os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSeria
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _end_politely() -> Iterator[None]:
+def _end_politely(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Stop servers and Spark also when the run is ended by SIGTERM; leave no temporary files of theirs."""
-    with processes.ending_politely(), temporary.of_children():
+    with processes.ending_politely(), temporary.of_children(tmp_path_factory.getbasetemp()):
         yield
 
 

@@ -6,14 +6,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+_SHORT = 50  # the folder's name takes 14 characters, the name of a socket of Spark 43
+
 
 @contextmanager
-def of_children() -> Iterator[Path]:
+def of_children(parent: Path | None = None) -> Iterator[Path]:
     """Let Python, Java and Spark in children write below one folder, which goes at the end.
 
-    Its path is short: the path of a Unix socket has at most 107 characters.
+    It lies in `parent` if that has a short path: the path of a Unix socket has at most 107 characters.
     """
-    with tempfile.TemporaryDirectory(prefix="coop-", ignore_cleanup_errors=True) as folder:
+    inside = parent if len(str(parent)) <= _SHORT else None
+    with tempfile.TemporaryDirectory(prefix="coop-", dir=inside, ignore_cleanup_errors=True) as folder:
         java = f"{os.environ.get('JDK_JAVA_OPTIONS', '')} -Djava.io.tmpdir={folder}".strip()
         ours = {"TMPDIR": folder, "SPARK_LOCAL_DIRS": folder, "JDK_JAVA_OPTIONS": java}
         before = {name: os.environ.get(name) for name in ours}

@@ -26,6 +26,16 @@ def test_a_child_writes_below_a_folder_that_goes_at_the_end(command: list[str]) 
     assert not folder.exists()
 
 
+@pytest.mark.parametrize(
+    ("name", "inside"), [pytest.param("p", True, id="short"), pytest.param("p" * 60, False, id="long")]
+)
+def test_the_folder_lies_in_another_one_whose_path_is_short(name: str, inside: bool) -> None:
+    with tempfile.TemporaryDirectory() as parent:
+        (Path(parent) / name).mkdir()
+        with temporary.of_children(Path(parent) / name) as folder:
+            assert (folder.parent == Path(parent) / name) is inside
+
+
 def test_spark_leaves_nothing_in_the_hosts_temporary_folder(spark: SparkSession, tmp_path: Path) -> None:
     assert spark.sparkContext._jvm is not None
     folder = Path(spark.sparkContext._jvm.System.getProperty("java.io.tmpdir"))

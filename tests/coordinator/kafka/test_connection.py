@@ -47,7 +47,11 @@ UNREACHABLE: Mapping[str, tuple[Mapping[str, object], type[CoopKafkaError], str]
         "no-such-host.invalid:9092",
     ),
     "the port is not a number": ({"bootstrap_servers": "localhost:http"}, InvalidOptionError, "localhost:http"),
-    "the broker wants no TLS": ({"security_protocol": "SSL"}, KafkaUnavailableError, "Handshake failed"),
+    "the broker wants no TLS": (
+        {"security_protocol": "SSL", "bootstrap_timeout_ms": 2_000},
+        KafkaUnavailableError,
+        "Handshake failed",
+    ),
     "the broker wants no login": (
         {
             "security_protocol": "SASL_PLAINTEXT",
