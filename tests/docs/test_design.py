@@ -10,7 +10,7 @@ import pytest
 from broker_jars import ROOT
 
 PAGE = (ROOT / "DESIGN.md").read_text(encoding="utf-8")
-MOST_WORDS, MOST_LINES, QUESTIONS = 3_500, 6, 10
+MOST_WORDS, MOST_LINES, QUESTIONS = 3_700, 6, 10
 PATH = re.compile(r"`((?:[\w.-]+/)+(?:[\w-]+\.\w+)?)`")
 """A folder or a file, from the top of the repository."""
 
