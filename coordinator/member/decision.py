@@ -15,6 +15,7 @@ from typing import Any, TypeVar, cast
 from coordinator.cost.quotas import Budget
 from coordinator.errors import CoopKafkaError
 from coordinator.member.kinds import Request
+from coordinator.member.limits import NO_LIMITS, Limits
 from coordinator.member.state import NOTHING, State
 from coordinator.offset_spec import OffsetSpec
 from coordinator.plan.planning import Cutting
@@ -40,19 +41,6 @@ class Setup:
     def budget(self) -> Budget:
         """The time budget of a batch, and the slots."""
         return Budget(self.settings.batch_budget_ms, self.cutting.slots)
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """Spark's limits for one batch; None: no limit."""
-
-    max_offsets: int | None = None
-    min_offsets: int | None = None
-    max_delay_ms: int = 900_000
-    everything: bool = False  # Trigger.Once: one batch reads all unread records
-
-
-NO_LIMITS = Limits()
 
 
 @dataclass(frozen=True, slots=True)

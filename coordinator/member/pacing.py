@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from coordinator.member.decision import Call, Decision, Limits, LookAgain, Seen
+from coordinator.member.decision import Call, Decision, LookAgain, Seen
+from coordinator.member.limits import Limits
 from coordinator.member.state import Offsets, Pace, State
 from coordinator.plan.planning import OwnedRanges, anything, backlog, levels
 from coordinator.subscription import Bounds, TopicPartition

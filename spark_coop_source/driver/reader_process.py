@@ -24,7 +24,7 @@ from typing import Protocol
 from coordinator.clock import BootClock
 from coordinator.errors import MissingOptionError
 from coordinator.kafka.connection import servers_of
-from coordinator.member.decision import Limits
+from coordinator.member.limits import Limits
 from coordinator.member.service import Service
 from coordinator.member.standalone import Standalone
 from coordinator.plan.packing import Task

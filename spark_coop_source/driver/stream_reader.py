@@ -28,7 +28,7 @@ from pyspark.sql.streaming.datasource import (
     SupportsTriggerAvailableNow,
 )
 
-from coordinator.member.decision import Limits
+from coordinator.member.limits import Limits
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.reports.progress_report import behind_latest, lanes_report
 from spark_coop_source.driver.tasks import deadline, input_partitions

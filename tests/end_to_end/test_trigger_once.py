@@ -3,7 +3,7 @@
 import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, ReadMaxRows
 
-from coordinator.member.decision import Limits
+from coordinator.member.limits import Limits
 from spark_coop_source.driver.stream_reader import CoopKafkaStreamReader
 from spark_coop_source.options.options import validate
 from streams import DEADLINE_S, Stream, keyed, stable

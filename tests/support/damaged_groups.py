@@ -8,7 +8,7 @@ import redis
 
 from applications import Application
 from coordinator.errors import CoopKafkaError
-from coordinator.member.decision import Limits
+from coordinator.member.limits import Limits
 from coordinator.operations.gaps import gaps
 from coordinator.operations.top_view import top_view
 from coordinator.operations.views import view

@@ -9,8 +9,8 @@ from typing import cast
 import redis
 
 from coordinator.group_state import GroupState
-from coordinator.member.decision import Limits
 from coordinator.member.invariants import check
+from coordinator.member.limits import Limits
 from coordinator.member.service import Service
 from coordinator.offset_spec import Earliest, OffsetSpec
 from coordinator.plan.planning import Cutting

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from random import Random
 
 from coordinator.assignors.assignor import Assignment, Assignor, Subscriber
-from coordinator.member.decision import Limits
+from coordinator.member.limits import Limits
 from coordinator.plan.planning import Cutting
 
 ASSIGNORS = (

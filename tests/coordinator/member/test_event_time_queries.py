@@ -5,8 +5,9 @@ from contextlib import closing
 
 import pytest
 
-from coordinator.member.decision import Limits, NotSeen, Seen
+from coordinator.member.decision import NotSeen, Seen
 from coordinator.member.event_time import keep_lead
+from coordinator.member.limits import Limits
 from coordinator.member.requests import ReadFirstTimes, ResolveOffsets
 from coordinator.member.standalone import Standalone
 from coordinator.member.state import Life, State

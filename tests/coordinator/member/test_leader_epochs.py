@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from coordinator.errors import DataLossError, StateFormatError
-from coordinator.member.decision import Limits
+from coordinator.member.limits import Limits
 from coordinator.member.service import Service
 from coordinator.member.standalone import Standalone
 from coordinator.offset_spec import Earliest

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from coordinator.key_hash import cuts
-from coordinator.member.decision import Call, Decision, Limits, LookAgain, Seen, Setup, Step, decide
+from coordinator.member.decision import Call, Decision, LookAgain, Seen, Setup, Step, decide
+from coordinator.member.limits import Limits
 from coordinator.member.pacing import IDLE_MS, adopt_targets, ends_of, pace_batch, rest
 from coordinator.member.state import Life, LogView, Owning, Pace, Reading, State
 from coordinator.offset_spec import Earliest

@@ -11,7 +11,7 @@ from typing import Self, cast
 
 import pytest
 
-from coordinator.member.decision import Limits
+from coordinator.member.limits import Limits
 from coordinator.member.service import Service
 from coordinator.ports import Log
 from coordinator.progress.stream_offset import StreamOffset

@@ -8,8 +8,9 @@ import pytest
 from coordinator.cost.guesses import Allowance
 from coordinator.cost.profile import Cell
 from coordinator.cost.quotas import Quota
-from coordinator.member.decision import Decision, Limits
+from coordinator.member.decision import Decision
 from coordinator.member.kinds import Request
+from coordinator.member.limits import Limits
 from coordinator.member.reading import limit
 from coordinator.member.requests import Grant, ReadHighWatermarks
 from coordinator.member.state import Pace, Reading, State, Strikes

@@ -8,7 +8,7 @@ from command_runs import Run
 from coordinator.errors import (
     DataLossError,
 )
-from coordinator.member.decision import Limits
+from coordinator.member.limits import Limits
 from coordinator.member.service import Service
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import OffsetRange

@@ -7,7 +7,7 @@ import pytest
 
 from coordinator.errors import CheckpointMismatchError, DataLossError
 from coordinator.key_hash import cuts
-from coordinator.member.decision import Limits
+from coordinator.member.limits import Limits
 from coordinator.member.standalone import Standalone
 from coordinator.offset_spec import AtOffsets, Earliest, Latest, OffsetSpec
 from coordinator.plan.planning import Cutting

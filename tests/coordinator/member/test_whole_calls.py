@@ -6,7 +6,7 @@ from typing import Any
 from coordinator import replies
 from coordinator.cost.guesses import Allowance
 from coordinator.member import requests
-from coordinator.member.decision import Limits
+from coordinator.member.limits import Limits
 from coordinator.member.requests import Join
 from coordinator.member.service import ALIVE, NEXT_OFFSET
 from coordinator.member.state import State
