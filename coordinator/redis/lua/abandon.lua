@@ -5,6 +5,6 @@
 -- Reply OK | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
 local bad = lost() or recovering() or fenced(KEYS[2])
 if bad then return bad end
-local ranges = free(2, function(asked_of, epoch) return asked_of and epoch == asked_of.a end)
-if #ranges > 0 then event(KEYS[3], 'revoked', 'left out of a batch: members died or hung over it', told(ranges)) end
+local ranges = free_ranges(2, function(wanted, epoch) return wanted and epoch == wanted.a end)
+if #ranges > 0 then event(KEYS[3], 'revoked', 'left out of a batch: members died or hung over it', ranges_text(ranges)) end
 return reply()

@@ -49,10 +49,10 @@ local function acquire(owners_key, segments_key, ics_key, wanted)
     local _, member = owner(value)
     if not member or (member ~= call.member and takeable(KEYS[2], KEYS[6], member)) then
       value = new_owner()
-      note(gained, owners_key, piece.lo, piece.hi)
+      note_range(gained, owners_key, piece.lo, piece.hi)
       if member then
         lost_to_us[member] = lost_to_us[member] or {}
-        note(lost_to_us[member], owners_key, piece.lo, piece.hi)
+        note_range(lost_to_us[member], owners_key, piece.lo, piece.hi)
       end
     end
     after[#after + 1] = { lo = piece.lo, hi = piece.hi, value = value }
@@ -100,8 +100,8 @@ for i, mine in ipairs(owned_of) do
     segments_of[i] = within(segments_key, from_text(mine))
   end
 end
-tell_lost(KEYS[4], lost_to_us, 'acquired by ' .. call.member .. ' after the end of the lease, or of longest.batch.ms')
-if epoch then event(KEYS[4], 'assigned', 'lane epoch ' .. epoch, told(gained)) end
+write_lost_events(KEYS[4], lost_to_us, 'acquired by ' .. call.member .. ' after the end of the lease, or of longest.batch.ms')
+if epoch then event(KEYS[4], 'assigned', 'lane epoch ' .. epoch, ranges_text(gained)) end
 renew(KEYS[2])
 local reset = redis.call('HGET', META, 'reset_epoch')
 return reply('reset', reset, 'topics', topics, 'owned', owned_of, 'segments', segments_of, 'ics', ics_of)

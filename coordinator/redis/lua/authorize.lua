@@ -10,7 +10,7 @@ if bad then return bad end
 local verdicts, ids, current = {}, {}, redis.call('HGET', META, 'reset_epoch') == ARGV[2]
 for i = 4, #ARGV do
   local topic, id, lanes = string.match(ARGV[i], '^([%w._-]+) ([%w._-]+) (.*)$')
-  asked(topic, 'lanes', ARGV[i])
+  require_argument(topic, 'lanes', ARGV[i])
   ids[topic] = ids[topic] or string.match(redis.call('HGET', KEYS[4], topic) or '', '^(%S+)') or ''
   local held, all = {}, true
   for _, piece in ipairs(overlay(from_text(lanes), ranges_at(KEYS[i + 2], OWNER))) do

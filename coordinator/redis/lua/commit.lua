@@ -14,11 +14,11 @@ if bad then return bad end
 local refusals, moved, current = {}, {}, redis.call('HGET', META, 'reset_epoch') == ARGV[2]
 local ids, exactly, moves = {}, '1', false
 for i = 4, #ARGV do
-  local topic, id, partition, lanes = lanes_asked(ARGV[i])
+  local topic, id, partition, lanes = lanes_of_argument(ARGV[i])
   ids[topic] = ids[topic] or string.match(redis.call('HGET', KEYS[4], topic) or '', '^(%S+)') or ''
   local keys = { owners = KEYS[4 * i - 10], segments = KEYS[4 * i - 9], ics = KEYS[4 * i - 8], stable = KEYS[4 * i - 7] }
   local facts, refused = {}, {}
-  for _, piece in ipairs(overlay(from_text(lanes), found(keys, 'owners', OWNER))) do
+  for _, piece in ipairs(overlay(from_text(lanes), ranges_of(keys, 'owners', OWNER))) do
     local epoch, member = owner(piece.right and piece.right.value)
     if current and ids[topic] == id and member == call.member and epoch == piece.left.a then
       local position, offsets = fact_of(piece.left.b)

@@ -49,7 +49,7 @@ end
 if redis.call('HGET', KEYS[4], 'accept.individual.commit') == 'false' then return outcome('NOT_ALLOWED') end
 local known = string.match(redis.call('HGET', KEYS[3], ARGV[3]) or '', '^(%S+)')
 local current = known == ARGV[4] and redis.call('HGET', META, 'reset_epoch') == ARGV[2]
-for _, piece in ipairs(overlay(lanes_of_call(), found(keys, 'owners', OWNER))) do
+for _, piece in ipairs(overlay(lanes_of_call(), ranges_of(keys, 'owners', OWNER))) do
   local epoch, member = owner(piece.right and piece.right.value)
   if current and member == call.member and epoch == piece.left.a then
     owned[#owned + 1] = { lo = piece.lo, hi = piece.hi, value = piece.left.b }

@@ -5,7 +5,7 @@
 --   ARGV[3] partition.growth.grace in ms ("" if the caller reads given partitions and does not see a growth),
 --   ARGV[4..] "topic id count partition position" of each partition
 -- Reply placed: number of partitions with new positions | ABSENT | LOST | SCHEMA
-local places = positions_asked(4)
+local places = positions_of_arguments(4)
 if redis.call('EXISTS', META) == 1 then
   local bad = lost()
   if bad then return bad end

@@ -29,4 +29,4 @@ for i = 2, #ARGV do
   answers[#answers + 1] = table.concat(heirs)
 end
 local m = redis.call('HMGET', META, 'nonce', 'commit_seq')
-return answered(m[1], m[2], 'heirs', answers)
+return reply_as_of(m[1], m[2], 'heirs', answers)

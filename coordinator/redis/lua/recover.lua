@@ -9,7 +9,7 @@
 --   ARGV[6..] "topic id count partition position" of each partition, "-" for no proof
 -- Reply OK | UNPROVEN partition | SCHEMA. Does nothing if another member has recovered the group already.
 local bad = lost()
-local places = positions_asked(6)
+local places = positions_of_arguments(6)
 check_reset(ARGV[4])
 if bad and bad[1] == 'SCHEMA' then return bad end
 if bad and bad[1] == 'ABSENT' then check_kinds() end
@@ -18,7 +18,7 @@ local newer, older = less(reset, ARGV[4]), less(ARGV[4], reset)
 local survived, gone = redis.call('EXISTS', META) == 1, false
 
 -- One partition: the record of its topic, and whether it had positions that are missing now.
-local function looked_at(i)
+local function state_of_partition(i)
   local topic, id, count, partition, position = unpack(places[i])
   local k = 4 * i - 13
   local recorded, recorded_count = check_topic(redis.call('HGET', KEYS[3], topic), topic, KEYS[3])
@@ -31,11 +31,11 @@ local function looked_at(i)
     gone = (there and not recorded) or (not there and (not never_read or (position ~= '-' and not older))) }
 end
 
-for i = 6, #ARGV do gone = gone or looked_at(i).gone end
+for i = 6, #ARGV do gone = gone or state_of_partition(i).gone end
 if not bad and not newer and not gone then return reply() end
 local placed, lost_by = {}, {}
 for i = 6, #ARGV do
-  local p = looked_at(i)
+  local p = state_of_partition(i)
   local topic, id, count, partition, recorded, missing, k = p.topic, p.id, p.count, p.partition, p.recorded, p.missing, p.k
   local of_another = recorded and recorded ~= id and not newer
   local position = older and '-' or p.position
@@ -52,7 +52,7 @@ for i = 6, #ARGV do
       partition = partition, segments = missing and { whole } or raised(keys, { whole }) }
   end
 end
-for _, p in ipairs(placed) do note_owners(lost_by, p.keys.owners) end
+for _, p in ipairs(placed) do note_ranges_of_owners(lost_by, p.keys.owners) end
 redis.call('DEL', KEYS[2], KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9])
 redis.call('HSET', META, 'reset_epoch', newer and ARGV[4] or reset)
 redis.call('HSETNX', META, 'commit_seq', '0')
@@ -67,5 +67,5 @@ for _, p in ipairs(placed) do
 end
 for growth, text in string.gmatch(ARGV[5], '([^|;]+)|([^;]+);') do redis.call('HSETNX', KEYS[10], growth, text) end
 event(KEYS[4], 'recover', ARGV[3])
-tell_lost(KEYS[4], lost_by, 'a loss of state makes every lane epoch void')
+write_lost_events(KEYS[4], lost_by, 'a loss of state makes every lane epoch void')
 return reply()

@@ -5,9 +5,9 @@
 -- Reply OK | ABSENT | LOST | SCHEMA
 local bad = lost()
 if bad then return bad end
-local places = positions_asked(2)
+local places = positions_of_arguments(2)
 local lost_by = {}
-for i = 2, #ARGV do note_owners(lost_by, KEYS[5 * i - 5]) end
+for i = 2, #ARGV do note_ranges_of_owners(lost_by, KEYS[5 * i - 5]) end
 forgive_replaced(KEYS[2], KEYS[4], KEYS[3], 2)
 for i = 2, #ARGV do
   local topic, id, count, partition, position = unpack(places[i])
@@ -18,5 +18,5 @@ for i = 2, #ARGV do
   redis.call('HDEL', KEYS[k + 4], partition)
   redis.call('HSET', KEYS[2], topic, id .. ' ' .. count)
 end
-tell_lost(KEYS[3], lost_by, 'the log is another one, or was cut')
+write_lost_events(KEYS[3], lost_by, 'the log is another one, or was cut')
 return reply()

@@ -5,7 +5,7 @@
 -- ARGV[2] new nonce, ARGV[3] new reset epoch, ARGV[4] the one that was in force when it was planned, ARGV[5] why,
 --   ARGV[6..] "topic id count partition position" of each partition, "-" where positions stay
 -- Reply OK | BUSY member lease_end now | SUPERSEDED reset epoch in force | RECOVERING | ABSENT | LOST | SCHEMA
-local bad, whole, places = lost(), true, positions_asked(6)
+local bad, whole, places = lost(), true, positions_of_arguments(6)
 check_reset(ARGV[3])
 for i = 6, #ARGV do whole = whole and string.match(ARGV[i], '(%S+)$') ~= '-' end
 -- If every position is moved, a loss of old ones does not matter.
@@ -16,7 +16,7 @@ if live then return live end
 local reset_in_force = redis.call('HGET', META, 'reset_epoch') or '0'
 if reset_in_force ~= ARGV[4] then return { 'SUPERSEDED', reset_in_force } end
 local lost_by = {}
-for i = 6, #ARGV do note_owners(lost_by, KEYS[5 * i - 19]) end
+for i = 6, #ARGV do note_ranges_of_owners(lost_by, KEYS[5 * i - 19]) end
 redis.call('DEL', KEYS[2], KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9])
 redis.call('HDEL', META, 'recovering_until', 'occasion')
 redis.call('HSET', META, 'nonce', ARGV[2], 'epochs', '0', 'reset_epoch', ARGV[3], 'run_id', run_id())
@@ -33,5 +33,5 @@ for i = 6, #ARGV do
   end
 end
 event(KEYS[4], 'reset', ARGV[5])
-tell_lost(KEYS[4], lost_by, 'a reset makes every lane epoch void')
+write_lost_events(KEYS[4], lost_by, 'a reset makes every lane epoch void')
 return reply()

@@ -5,4 +5,4 @@ local bad = lost()
 if bad then return bad end
 local m = redis.call('HMGET', META, 'nonce', 'commit_seq', 'reset_epoch')
 recovering()
-return answered(m[1], m[2], 'reset', m[3], 'topics', redis.call('HGETALL', KEYS[2]))
+return reply_as_of(m[1], m[2], 'reset', m[3], 'topics', redis.call('HGETALL', KEYS[2]))

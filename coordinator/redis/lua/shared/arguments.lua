@@ -4,34 +4,34 @@
 local NAME = '^[%w._-]+$'
 local RESET_DIGITS = 15
 
-local function asked(right, what, text)
-  if not right then error('ASKED ' .. what .. ' ' .. string.sub(text, 1, 200)) end
+local function require_argument(right, what, text)
+  if not right then error('ARGUMENT ' .. what .. ' ' .. string.sub(text, 1, 200)) end
 end
 
-local function check_call(call)
-  asked((call.member or '') == '' or string.find(call.member, NAME), 'member', call.member)
+local function check_call(caller)
+  require_argument((caller.member or '') == '' or string.find(caller.member, NAME), 'member', caller.member)
 end
 
 local function check_reset(reset)
-  asked(number(reset) and #reset <= RESET_DIGITS, 'reset epoch', reset)
+  require_argument(number(reset) and #reset <= RESET_DIGITS, 'reset epoch', reset)
 end
 
 local function is_position(text) return number(text) and text ~= OFFSET_MAX end
 
 -- "topic id partition lanes" -> its four parts
-local function lanes_asked(text)
+local function lanes_of_argument(text)
   local topic, id, partition, lanes = string.match(text, '^([%w._-]+) ([%w._-]+) (%d+) (.*)$')
-  asked(topic and number(partition), 'lanes', text)
+  require_argument(topic and number(partition), 'lanes', text)
   return topic, id, partition, lanes
 end
 
 -- "topic id count partition position" in ARGV from `first` on -> {topic, id, count, partition, position}, by index
-local function positions_asked(first)
+local function positions_of_arguments(first)
   local places = {}
   for i = first, #ARGV do
     local topic, id, count, partition, position = string.match(ARGV[i], '^([%w._-]+) ([%w._-]+) (%d+) (%d+) (%S+)$')
     local right = topic and number(count) and number(partition) and tonumber(partition) < tonumber(count)
-    asked(right and (position == '-' or is_position(position)), 'position', ARGV[i])
+    require_argument(right and (position == '-' or is_position(position)), 'position', ARGV[i])
     places[i] = { topic, id, count, partition, position }
   end
   return places

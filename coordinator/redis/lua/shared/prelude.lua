@@ -62,7 +62,7 @@ local function from_text(text)
   for _, r in ipairs(ascending(ranges)) do
     right, last = right and last < r.lo, r.hi
   end
-  asked(right and read == #text + 1, 'lanes', text)
+  require_argument(right and read == #text + 1, 'lanes', text)
   return ranges
 end
 
@@ -218,7 +218,7 @@ local function fenced(member_key)
   return nil
 end
 
-local function answered(nonce, seq, ...)  -- a reply: the state that answered, then name, value, ...
+local function reply_as_of(nonce, seq, ...)  -- a reply: the state that answered, then name, value, ...
   return { 'OK', 'nonce', nonce, 'seq', seq, ... }
 end
 
@@ -227,5 +227,5 @@ local function reply(...)  -- of a verb that writes
   local seq = redis.call('HINCRBY', META, 'commit_seq', 1)
   redis.call('HSET', META, 'updated_at', ms(now_ms()))
   expire_what_is_new()
-  return answered(redis.call('HGET', META, 'nonce'), tostring(seq), ...)
+  return reply_as_of(redis.call('HGET', META, 'nonce'), tostring(seq), ...)
 end

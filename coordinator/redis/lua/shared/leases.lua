@@ -2,14 +2,14 @@
 -- was written: none holds for longer than the group's members ask for, from now on (rule: clock-ahead).
 -- A lease is cut and does not end at once: its member may be alive, and its own clock ends it no later.
 local EVENTS = string.gsub(META, 'meta$', 'events')  -- of every group, also where a verb does not name it
-local WORTH_TELLING = 1000  -- ms: clocks are set back by less all the time
+local EVENT_ABOVE = 1000  -- ms: clocks are set back by less all the time
 
-local given = {}
+local longest_known = {}
 local UNKNOWN = 2 ^ 52  -- ms: nothing is cut where no member has joined yet
-local function longest(name)  -- the longest session, or longest batch, that the caller or a member of the group was given
+local function longest(name)  -- the longest session, or longest batch, that the caller or a member of the group has
   local known = redis.call('HGET', META, name .. '_ms')
-  given[name] = given[name] or (known and math.max(tonumber(call[name]), tonumber(known)) or UNKNOWN)
-  return given[name]
+  longest_known[name] = longest_known[name] or (known and math.max(tonumber(call[name]), tonumber(known)) or UNKNOWN)
+  return longest_known[name]
 end
 
 local function remember_times()  -- of who joins
@@ -21,7 +21,7 @@ end
 
 local function cut_to(most, at, what, write)  -- the time that holds of `at`; written where it lay too far ahead
   if not at or tonumber(at) <= most then return at or nil end
-  if tonumber(at) - most > WORTH_TELLING then
+  if tonumber(at) - most > EVENT_ABOVE then
     event(EVENTS, 'clock', what .. ' was cut: the clock of Redis was ahead')
     expire_with_group(EVENTS)
   end
@@ -66,7 +66,7 @@ local function takeable(leases, batches, member)
 end
 
 -- The working members, ascending: their ranges are not takeable, and they do not leave.
-local function working(leases, batches, leaving)
+local function working_members(leases, batches, leaving)
   local members = {}
   for _, member in ipairs(redis.call('ZRANGE', leases, 0, -1)) do
     if redis.call('SISMEMBER', leaving, member) == 0 and not takeable(leases, batches, member) then
@@ -85,7 +85,7 @@ local function occasion(keys)
     table.sort(words)
     return table.concat(words, ';')
   end
-  local members = working(keys.leases, keys.batches, keys.leaving)
+  local members = working_members(keys.leases, keys.batches, keys.leaving)
   local lives = redis.call('HMGET', META, 'nonce', 'joins')
   local text = { lives[1], lives[2] or '0', table.concat(members, ' '), sorted_fields(keys.topics),
     sorted_fields(keys.policy) }

@@ -66,18 +66,18 @@ local function joined(position, ics, done, fresh)
 end
 
 -- A hash of a partition, by its name in `keys`, as this script found it.
-local function found(keys, name, pattern)
-  keys.found = keys.found or {}
-  keys.found[name] = keys.found[name] or ranges_at(keys[name], pattern)
-  return keys.found[name]
+local function ranges_of(keys, name, pattern)
+  keys.read = keys.read or {}
+  keys.read[name] = keys.read[name] or ranges_at(keys[name], pattern)
+  return keys.read[name]
 end
 
 -- The segments of a partition, cut where `facts` {lo, hi, position, offsets} begin and end:
 -- {lo, hi, position, ics, fact or nil}, before anything of the facts is done.
 local function cut_segments(keys, facts)
-  local ics, cut = found(keys, 'ics', '.'), {}
+  local ics, cut = ranges_of(keys, 'ics', '.'), {}
   for _, r in ipairs(ics) do r.offsets = offsets_of(r.value) end
-  for _, p in ipairs(overlay(overlay(found(keys, 'segments', OFFSET), ics), facts)) do
+  for _, p in ipairs(overlay(overlay(ranges_of(keys, 'segments', OFFSET), ics), facts)) do
     local held = p.left.right
     cut[#cut + 1] = { lo = p.lo, hi = p.hi, position = p.left.left.value, ics = held and held.offsets or NOTHING,
       fact = p.right }
@@ -100,7 +100,7 @@ end
 
 -- Writes the whole hash of a partition; only the values if its ranges stay the same.
 local function rewrite(keys, name, after)
-  local before = keys.found and keys.found[name]
+  local before = keys.read and keys.read[name]
   if not before or #before ~= #after then return replace(keys[name], after) end
   local changed = {}
   for i, r in ipairs(after) do
@@ -121,7 +121,7 @@ end
 -- Writes the stable offset, or adds it to `later` for `write_stable`.
 local function write_progress(keys, partition, segments, later)
   local boundaries, stable, positions, ics = {}, nil, {}, {}
-  for _, o in ipairs(#segments > 1 and found(keys, 'owners', OWNER) or NOTHING) do
+  for _, o in ipairs(#segments > 1 and ranges_of(keys, 'owners', OWNER) or NOTHING) do
     boundaries[o.lo], boundaries[step(o.hi, 1)] = true, true
   end
   for _, s in ipairs(segments) do
@@ -147,7 +147,7 @@ end
 -- "43,45-47,50-50" -> the position 43, and the offsets above it that are done
 local function fact_of(text)
   local position, offsets = string.match(text, '^(%d+),?(.*)$')
-  asked(position and is_position(position), 'position', text)
+  require_argument(position and is_position(position), 'position', text)
   if offsets == '' then return position, NOTHING end
   return position, offsets_of(offsets or '')
 end
