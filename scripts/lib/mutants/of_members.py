@@ -205,8 +205,8 @@ FAULTS = (
         (
             Edit(
                 "coordinator/redis/lua/acquire.lua",
-                "gone or positions_gone(segments_key)",
-                "gone or redis.call('EXISTS', owners_key) == 1 and positions_gone(segments_key)",
+                "loss or positions_gone(segments_key)",
+                "loss or redis.call('EXISTS', owners_key) == 1 and positions_gone(segments_key)",
             ),
         ),
         ("tests/hostile/test_hostile_redis.py",),
