@@ -1,7 +1,8 @@
--- Raises positions to asserted ones, without the fence (rule: assert-beginnings). Checks no lease and no lane epoch.
+-- Raises positions to asserted ones, without the fence (rule: assert-beginnings). Checks neither lease nor lane epoch.
 -- KEYS meta topics, then owners segments ics stable of each partition
 -- ARGV[2] reset epoch of the offset, ARGV[3..] "topic id partition lo-hi position[,first-last...] ;..." of each partition
 -- Reply OK | ABSENT | LOST | SCHEMA
+-- Uses arguments, damage, prelude, progress
 local bad = lost() or before_reset(ARGV[2])
 if bad then return bad end
 if redis.call('HGET', META, 'reset_epoch') ~= ARGV[2] then return reply() end

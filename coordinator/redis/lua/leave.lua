@@ -1,8 +1,9 @@
--- A member leaves: ranges without an unconfirmed slice are free at once, the others when the lease ends
+-- A member leaves. Its ranges without an unconfirmed slice are free at once, its other ranges when the lease ends
 -- (rule: leave-keeps-unconfirmed).
 -- KEYS meta leases member events batches leaving targets, then owners of each partition
 -- ARGV[2..] "lo-hi ;..." unconfirmed of each partition
 -- Reply kept: number of ranges | REJOIN | FENCED | ABSENT | LOST | SCHEMA
+-- Uses events, ownership, prelude
 local bad = lost() or fenced(KEYS[3])
 if bad then return bad end
 local kept = 0

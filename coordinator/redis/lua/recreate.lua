@@ -1,8 +1,9 @@
--- A topic was deleted and created again, or its log was cut: new positions, and their lane epochs are void
--- (rule: named-data-loss). The old log end is deleted, since it is not that of the new log.
+-- Writes new positions after a topic was deleted and created again, or after its log was cut. The lane epochs become
+-- void (rule: named-data-loss). Deletes the stored log end, since the new log has another.
 -- KEYS meta topics events strikes, then owners segments ics stable end of each partition
 -- ARGV[2..] "topic id count partition position" of each partition
 -- Reply OK | ABSENT | LOST | SCHEMA
+-- Uses arguments, ownership, prelude, strikes
 local bad = lost()
 if bad then return bad end
 local places = positions_of_arguments(2)

@@ -1,8 +1,8 @@
--- Frees ranges that are assigned to other members, each only while its new owner works
--- (rule: release-to-a-waiting-owner).
+-- Frees ranges that are assigned to other members, if the new owner of a range works (rule: release-to-a-waiting-owner).
 -- KEYS meta leases member events batches leaving, then owners of each partition
 -- ARGV[2..] "lo-hi new_owner;..." of each partition
 -- Reply released: number of ranges | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
+-- Uses events, leases, ownership, prelude
 local bad = lost() or recovering() or fenced(KEYS[3])
 if bad then return bad end
 local released = 0

@@ -1,4 +1,7 @@
--- Collects key ranges that change hands, ascending: "orders-0 whole, orders-1 lo-hi" in the events stream.
+-- Changes of ownership: notes and frees ranges, and writes their events (rule: ownership-events).
+-- Uses damage, events, prelude
+
+-- Adds a range that changes its owner to `ranges`, ascending. It joins the range to its neighbour.
 local function note_range(ranges, owners_key, lo, hi)
   local last = ranges[#ranges]
   if last and last.key == owners_key and step(last.hi, 1) == lo then
@@ -8,8 +11,8 @@ local function note_range(ranges, owners_key, lo, hi)
   end
 end
 
--- Frees pieces of the caller's ranges, those for which `frees(asked, epoch)`; returns them as `note` does. What is asked of
--- each partition stands in ARGV from 2 on, its owners in KEYS as many places further on.
+-- Frees the pieces of the caller's ranges for which `frees(wanted, epoch)` is true. Returns them in the form of
+-- `note_range`. ARGV[i] has the wanted ranges of a partition, from 2 on. KEYS[i + places] is its owners.
 local function free_ranges(places, frees)
   local ranges, left = {}, {}
   for i = 2, #ARGV do
@@ -28,6 +31,7 @@ local function free_ranges(places, frees)
   return ranges
 end
 
+-- Ranges as text for the events stream: "orders-0 whole, orders-1 lo-hi".
 local function ranges_text(ranges)
   local words = {}
   for i, r in ipairs(ranges) do
@@ -38,7 +42,7 @@ local function ranges_text(ranges)
   return table.concat(words, ', ')
 end
 
--- Adds the ranges of these owners to `lost_by`, by member: their lane epochs are about to be void.
+-- Adds the ranges of all owners of a partition to `lost_by`, by member. The caller makes their lane epochs void.
 local function note_ranges_of_owners(lost_by, owners_key)
   for _, o in ipairs(ranges_at(owners_key, OWNER)) do
     local _, member = owner(o.value)
@@ -49,6 +53,7 @@ local function note_ranges_of_owners(lost_by, owners_key)
   end
 end
 
+-- Writes one event for each member in `lost_by`, in the order of their names.
 local function write_lost_events(key, lost_by, why)
   local members = {}
   for member in pairs(lost_by) do members[#members + 1] = member end
