@@ -15,7 +15,7 @@ from coordinator.reports.lane_lines import LaneLine
 from coordinator.subscription import TopicPartition
 
 SCHEMA = "1"
-"""The schema number of the state in Redis; `lua/prelude.lua` has it too (rule: schema-number)."""
+"""The schema number of the state in Redis; `lua/shared/prelude.lua` has it too (rule: schema-number)."""
 
 _TOPIC = re.compile(r"([A-Za-z0-9._-]{1,64}) ([1-9][0-9]{0,9})")
 

@@ -7,7 +7,7 @@
     reset epoch  1763900000000    the time of an operator's reset in ms, or one more than the last; 0 before the first
     position     241              the next offset to read
 
-The scripts refuse the same texts (`asked.lua`).
+The scripts refuse the same texts (`arguments.lua`).
 """
 
 import re

@@ -34,15 +34,16 @@ _PLAIN: Mapping[object, type[verdicts.Verdict]] = {
 }
 
 
-SHARED = ("damage", "asked", "prelude", "events", "leases", "progress", "striking")
-"""The Lua that stands before each verb, in this order."""
+SHARED = ("damage", "arguments", "prelude", "events", "ownership", "leases", "progress", "strikes")
+"""The files of `lua/shared/`, in the order in which they precede each verb."""
 
 
 @cache
 def script(verb: str) -> str:
-    """The Lua text of a verb, behind the parts that all verbs share."""
+    """The Lua text of a verb, behind the files that all verbs share."""
     lua = files("coordinator.redis") / "lua"
-    return "".join((lua / f"{part}.lua").read_text() for part in (*SHARED, verb))
+    parts = [*(lua / "shared" / f"{name}.lua" for name in SHARED), lua / f"{verb}.lua"]
+    return "".join(part.read_text() for part in parts)
 
 
 Reply = Mapping[str, Any]

@@ -41,7 +41,7 @@ _UNAVAILABLE_CODE = re.compile("(LOADING|READONLY|MASTERDOWN|CLUSTERDOWN|BUSY|OO
 _DENIAL_CODE = re.compile("NOAUTH |NOPERM |ACL failure|The user executing the script can't ")
 _CALL = re.compile(r"(ERR )?(Error running script \(call to \w+\): @user_script:\d+: )?(@user_script: ?\d+: -?)?")
 _OURS = re.compile(r"user_script:\d+: ")  # an error that a script of this project raised
-_ASKED = "ASKED "  # the prefix of an error about the caller's arguments: see asked.lua
+_ARGUMENT = "ARGUMENT "  # the prefix of an error about the caller's arguments: see arguments.lua
 _TAIL = re.compile(r",? script: (\w+, )?on @user_script:\d+\.?$")
 _DAMAGE = re.compile(
     "is damaged$|^WRONGTYPE |^(ERR )?hash value is not |^(ERR )?increment or decrement would overflow"
@@ -107,8 +107,8 @@ def _refused(said: str, shown: str) -> StoreError | CheckpointMismatchError:
     if said.startswith(_NO_DATABASE):
         return _no_database(shown)
     what = _OURS.sub("", said, count=1).removesuffix(".")
-    if what.startswith(_ASKED):
-        return _unwritable(what.removeprefix(_ASKED))
+    if what.startswith(_ARGUMENT):
+        return _unwritable(what.removeprefix(_ARGUMENT))
     if _DAMAGE.search(what):
         return StateFormatError(
             f"the Redis at {shown} holds a value under our keys that coop-kafka did not write: {what}"

@@ -20,18 +20,22 @@ LUA = ROOT / "coordinator" / "redis" / "lua"
 _SETTINGS = ROOT / "conf" / "luacheck.lua"
 _FINDING = re.compile(r"(?:.*/)?(?P<verb>\w+)\.lua:(?P<line>\d+):(?P<column>\d+): (?P<what>.*)")
 _EARLIER = re.compile(r"on line (\d+)")
+_SHARED = tuple(f"shared/{name}.lua" for name in SHARED)
 
 
 def findings(lua: Path = LUA) -> list[str]:
     """The findings of luacheck in the verbs of a folder, as `file:line:column: what`."""
-    texts = {file.stem: file.read_text(encoding="utf-8") for file in sorted(lua.glob("*.lua"))}
-    verbs = [name for name in texts if name not in SHARED]
+    shared = {name: _text(lua / name) for name in _SHARED}
+    verbs = {file.name: _text(file) for file in sorted(lua.glob("*.lua"))}
     with tempfile.TemporaryDirectory(prefix="coop-kafka-lua-") as folder:
-        for verb in verbs:
-            Path(folder, f"{verb}.lua").write_text("".join(texts[part] for part in (*SHARED, verb)), encoding="utf-8")
-        found = Counter(_placed(finding, texts) for finding in _luacheck(Path(folder)))
-    shared = tuple(f"{name}.lua:" for name in SHARED)
-    return sorted(each for each, times in found.items() if not each.startswith(shared) or times == len(verbs))
+        for name, text in verbs.items():
+            Path(folder, name).write_text("".join((*shared.values(), text)), encoding="utf-8")
+        found = Counter(_placed(finding, shared | verbs) for finding in _luacheck(Path(folder)))
+    return sorted(each for each, times in found.items() if not each.startswith(_SHARED) or times == len(verbs))
+
+
+def _text(file: Path) -> str:
+    return file.read_text(encoding="utf-8")
 
 
 def _luacheck(folder: Path) -> list[re.Match[str]]:
@@ -44,8 +48,8 @@ def _luacheck(folder: Path) -> list[re.Match[str]]:
 
 def _placed(finding: re.Match[str], texts: dict[str, str]) -> str:
     """A finding with line numbers of the files instead of the joined text."""
-    parts = (*SHARED, finding["verb"])
-    lines = [f"{part}.lua:{n}" for part in parts for n in range(1, texts[part].count("\n") + 1)]
+    parts = (*_SHARED, f"{finding['verb']}.lua")
+    lines = [f"{part}:{n}" for part in parts for n in range(1, texts[part].count("\n") + 1)]
     what = _EARLIER.sub(lambda earlier: f"in {lines[int(earlier[1]) - 1]}", finding["what"])
     return f"{lines[int(finding['line']) - 1]}:{finding['column']}: {what}"
 

@@ -11,7 +11,6 @@ import pytest
 from coordinator.group_state import SCHEMA
 from coordinator.progress.stream_offset import VERSION
 from coordinator.redis import keys
-from coordinator.redis.client import SHARED
 
 ROOT = next(folder for folder in Path(__file__).parents if (folder / "setup.cfg").exists())
 PAGE = "docs/protocol.md"
@@ -19,7 +18,7 @@ TEXT = (ROOT / PAGE).read_text(encoding="utf-8")
 RULES = re.findall(r'<a id="([a-z]+(?:-[a-z]+)+)"></a>\*\*rule: \1\.\*\*', TEXT)
 CITED = re.compile(r"\brule: ([a-z]+(?:-[a-z]+)+)")
 LUA = ROOT / "coordinator" / "redis" / "lua"
-VERBS = {path.stem: path.read_text(encoding="utf-8") for path in LUA.glob("*.lua") if path.stem not in SHARED}
+VERBS = {path.stem: path.read_text(encoding="utf-8") for path in LUA.glob("*.lua")}
 GROUP = {"ABSENT", "LOST", "SCHEMA"}
 VERDICTS = {
     "group": GROUP,

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 import lint_lua
-from coordinator.redis.client import SHARED
 
 pytestmark = pytest.mark.skipif(lint_lua.LUACHECK is None, reason=lint_lua.NO_LUACHECK)
 
@@ -15,7 +14,8 @@ pytestmark = pytest.mark.skipif(lint_lua.LUACHECK is None, reason=lint_lua.NO_LU
 @pytest.fixture
 def lua(tmp_path: Path) -> Path:
     """The files that all verbs share, and two verbs."""
-    for name in (*SHARED, "heirs", "look"):
+    shutil.copytree(lint_lua.LUA / "shared", tmp_path / "shared")
+    for name in ("heirs", "look"):
         shutil.copy(lint_lua.LUA / f"{name}.lua", tmp_path)
     return tmp_path
 
@@ -26,7 +26,7 @@ def put_first(file: Path, *lines: str) -> None:
 
 def test_each_fault_is_found_where_it_is(lua: Path) -> None:
     faults = {
-        "local found = META; call.a = found": r"W411.*'found'.* in progress\.lua:\d+",  # a shared function is shadowed
+        "local raised = META; call.a = raised": r"W411.*'raised'.* in shared/progress\.lua:\d+",  # shadows a function
         "local never = 1": r"W211.*'never'",
         "call.a = strange": r"W113.*'strange'",
         "also_strange = 1": r"W111.*'also_strange'",
@@ -40,11 +40,11 @@ def test_each_fault_is_found_where_it_is(lua: Path) -> None:
 
 
 def test_a_shared_function_that_no_verb_uses_is_found_and_no_other(lua: Path) -> None:
-    put_first(lua / "striking.lua", "local function nobody_calls_it(less) return less end")
-    found = [each for each in lint_lua.findings(lua) if each.startswith("striking.lua:1:")]
+    put_first(lua / "shared" / "strikes.lua", "local function nobody_calls_it(less) return less end")
+    found = [each for each in lint_lua.findings(lua) if each.startswith("shared/strikes.lua:1:")]
     assert len(found) == 2, found
     assert "nobody_calls_it" in found[0]
-    assert re.search(r"shadowing upvalue 'less' in prelude\.lua:\d+", found[1])
+    assert re.search(r"shadowing upvalue 'less' in shared/prelude\.lua:\d+", found[1])
 
 
 def test_lua_that_cannot_be_read_is_found(lua: Path) -> None:

@@ -12,7 +12,7 @@ from coordinator.progress.ownership import Fact, Owned, completed
 from coordinator.progress.stream_offset import Lane
 from coordinator.ranges import WHOLE, OffsetRange
 from coordinator.redis.calls import ScriptCalls
-from coordinator.redis.client import SHARED, RedisClient, Reply
+from coordinator.redis.client import RedisClient, Reply
 from coordinator.redis.commits import CommitVerbs
 from coordinator.redis.events import follow, last_events
 from coordinator.redis.keys import GroupKeys
@@ -22,7 +22,7 @@ from coordinator.reports.lane_lines import BatchLine
 from coordinator.subscription import Topic
 from store_world import OTHER, SESSION, TOPICS, TP, WANTED, StoreServer, World, lane, offset
 
-VERBS = {script.name[:-4] for script in (files("coordinator.redis") / "lua").iterdir()} - {*SHARED}
+VERBS = {script.name[:-4] for script in (files("coordinator.redis") / "lua").iterdir() if script.is_file()}
 LOWER, UPPER = cuts(2)
 EVENTS = {"found", "mend", "growth", "policy", "join", "plan", "assigned", "revoked", "parked", "release", "lost"} | {
     "expire",

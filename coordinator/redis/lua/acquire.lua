@@ -1,24 +1,25 @@
 -- Acquires wanted hash ranges that are free or takeable, at a new lane epoch (rule: no-epoch-twice). Ranges that the
--- member owns already keep theirs. Cuts segments and ICs where ownership changes (rule: cut-at-ownership).
+-- member owns already keep their lane epochs. Cuts segments and ICs at each change of ownership (rule: cut-at-ownership).
 -- KEYS meta leases member events topics batches, then owners segments ics of each partition
--- ARGV[2..] "lo-hi ;..." wanted of each partition, which has positions
+-- ARGV[2..] "lo-hi ;..." wanted of each partition; each partition has positions
 -- Reply reset, topics as HGETALL, and of each partition: owned "lo-hi epoch;...", segments and ics as HGETALL
---   all segments of a partition with ICs, else those of owned ranges (rule: owner-reads-own-segments)
+--   segments: all if the partition has ICs, else those of owned ranges (rule: owner-reads-own-segments)
 --   | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
+-- Uses damage, events, leases, ownership, prelude, progress
 local bad = lost() or recovering() or fenced(KEYS[3])
 if bad then return bad end
-local epoch, taken, gained, lost_to_us, gone = nil, {}, {}, {}, nil
-local owned_of, segments_of, ics_of = {}, {}, {}  -- each partition
+local epoch, taken, gained, lost_to_us, loss = nil, {}, {}, {}, nil
+local owned_of, segments_of, ics_of = {}, {}, {}  -- by index of the partition
 
 local function new_owner()
   if not epoch then epoch = call.nonce .. '.' .. ms(redis.call('HGET', META, 'epochs') + 1) end
   return epoch .. ' ' .. call.member
 end
 
-local function cut(key, pattern, owned)  -- nil where nothing is to be cut
+local function cut(key, pattern, owned)  -- the pieces of a hash; nil if no piece is new
   local whole, pieces = ranges_at(key, pattern), {}
   for _, piece in ipairs(overlay(whole, owned)) do
-    if pattern ~= OFFSET then offsets_of(piece.left.value) end  -- an error where they are damaged
+    if pattern ~= OFFSET then offsets_of(piece.left.value) end  -- fails if they are damaged
     pieces[#pieces + 1] = { lo = piece.lo, hi = piece.hi, value = piece.left.value }
   end
   return #pieces > #whole and pieces or nil
@@ -38,21 +39,21 @@ for i = 1, #topics, 2 do recorded[topics[i]] = check_topic(topics[i + 1], topics
 
 local function acquire(owners_key, segments_key, ics_key, wanted)
   if redis.call('EXISTS', segments_key) == 0 then
-    gone = gone or positions_gone(segments_key)
+    loss = loss or positions_gone(segments_key)
     return ''
   end
   local topic = string.match(segments_key, ':segments:(.+):%d+$')
-  gone = gone or not recorded[topic] and { 'LOST', topic .. ' of ' .. KEYS[5] .. ' is gone' }
+  loss = loss or not recorded[topic] and { 'LOST', topic .. ' of ' .. KEYS[5] .. ' is gone' }
   local before, after = ranges_at(owners_key, OWNER), {}
   for _, piece in ipairs(overlay(wanted, before)) do
     local value = piece.right and piece.right.value
     local _, member = owner(value)
     if not member or (member ~= call.member and takeable(KEYS[2], KEYS[6], member)) then
       value = new_owner()
-      note(gained, owners_key, piece.lo, piece.hi)
+      note_range(gained, owners_key, piece.lo, piece.hi)
       if member then
         lost_to_us[member] = lost_to_us[member] or {}
-        note(lost_to_us[member], owners_key, piece.lo, piece.hi)
+        note_range(lost_to_us[member], owners_key, piece.lo, piece.hi)
       end
     end
     after[#after + 1] = { lo = piece.lo, hi = piece.hi, value = value }
@@ -72,7 +73,7 @@ local function acquire(owners_key, segments_key, ics_key, wanted)
   return table.concat(mine)
 end
 
-local function within(key, owned)  -- what lies in it of a hash, as HGETALL gives it
+local function within(key, owned)  -- the pieces of a hash in these ranges, in the form of HGETALL
   local flat = {}
   for _, piece in ipairs(overlay(from_hash(redis.call('HGETALL', key)), owned)) do
     if piece.right then
@@ -86,7 +87,7 @@ end
 for i = 2, #ARGV do
   owned_of[i - 1] = acquire(KEYS[3 * i + 1], KEYS[3 * i + 2], KEYS[3 * i + 3], from_text(ARGV[i]))
 end
-if gone then return gone end
+if loss then return loss end
 for _, hash in ipairs(taken) do
   if hash[2] then replace(hash[1], hash[2]) end
 end
@@ -94,14 +95,14 @@ if epoch then redis.call('HINCRBY', META, 'epochs', 1) end
 for i, mine in ipairs(owned_of) do
   local segments_key, ics_key = KEYS[3 * i + 5], KEYS[3 * i + 6]
   ics_of[i] = redis.call('HGETALL', ics_key)
-  if #ics_of[i] > 0 then  -- who owns a part must see whether the lane behind is another's
+  if #ics_of[i] > 0 then  -- an owner checks whether another member owns the lane behind
     segments_of[i] = redis.call('HGETALL', segments_key)
   else
     segments_of[i] = within(segments_key, from_text(mine))
   end
 end
-tell_lost(KEYS[4], lost_to_us, 'acquired by ' .. call.member .. ' after the end of the lease, or of longest.batch.ms')
-if epoch then event(KEYS[4], 'assigned', 'lane epoch ' .. epoch, told(gained)) end
+write_lost_events(KEYS[4], lost_to_us, 'acquired by ' .. call.member .. ' after the end of the lease, or of longest.batch.ms')
+if epoch then event(KEYS[4], 'assigned', 'lane epoch ' .. epoch, ranges_text(gained)) end
 renew(KEYS[2])
 local reset = redis.call('HGET', META, 'reset_epoch')
 return reply('reset', reset, 'topics', topics, 'owned', owned_of, 'segments', segments_of, 'ics', ics_of)

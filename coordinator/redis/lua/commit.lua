@@ -1,24 +1,25 @@
--- Moves positions of lanes whose batch the sink completed, as far as they are still owned at their lane epoch
--- (rule: fence-by-lane-epoch);
--- the rest is refused, neither blocks the other (rule: verdict-per-hash). It may be repeated (rule: cumulative-commit).
+-- Moves positions of lanes that the sink completed, if the member still owns them at their lane epochs
+-- (rule: fence-by-lane-epoch). Refuses the other lanes; the owned lanes move all the same (rule: verdict-per-hash).
+-- A repeated commit changes nothing (rule: cumulative-commit).
 -- KEYS meta leases member topics batches, then owners segments ics stable of each partition
--- ARGV[2] reset epoch of the offset, ARGV[3] digest of the batch ("": do not check that it was authorised),
---   ARGV[4..] "topic id partition lo-hi epoch position[,first-last...];..." of each partition: everything left of the
---   position is done, and those offsets above it
+-- ARGV[2] reset epoch of the offset, ARGV[3] digest of the batch ("": do not check that the member authorised it),
+--   ARGV[4..] "topic id partition lo-hi epoch position[,first-last...];..." of each partition: all offsets left of the
+--   position are done, and the offsets first-last above it
 -- Reply refused: "lo-hi epoch position[,first-last...];..." of each partition, a line each
---   exactly: 1 if each position is now that of its fact, and there is no individual commit, else ""
---   unread: 1 if positions would move though the member never authorised this batch (rule: unread-batch), else ""
+--   exactly: 1 if each position is now that of its fact, and the segments have no individual commit, else ""
+--   unread: 1 if positions would move but the member never authorised this batch (rule: unread-batch), else ""
 --   | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
+-- Uses arguments, damage, leases, prelude, progress
 local bad = lost() or before_reset(ARGV[2]) or recovering() or fenced(KEYS[3])
 if bad then return bad end
 local refusals, moved, current = {}, {}, redis.call('HGET', META, 'reset_epoch') == ARGV[2]
 local ids, exactly, moves = {}, '1', false
 for i = 4, #ARGV do
-  local topic, id, partition, lanes = lanes_asked(ARGV[i])
+  local topic, id, partition, lanes = lanes_of_argument(ARGV[i])
   ids[topic] = ids[topic] or string.match(redis.call('HGET', KEYS[4], topic) or '', '^(%S+)') or ''
   local keys = { owners = KEYS[4 * i - 10], segments = KEYS[4 * i - 9], ics = KEYS[4 * i - 8], stable = KEYS[4 * i - 7] }
   local facts, refused = {}, {}
-  for _, piece in ipairs(overlay(from_text(lanes), found(keys, 'owners', OWNER))) do
+  for _, piece in ipairs(overlay(from_text(lanes), ranges_of(keys, 'owners', OWNER))) do
     local epoch, member = owner(piece.right and piece.right.value)
     if current and ids[topic] == id and member == call.member and epoch == piece.left.a then
       local position, offsets = fact_of(piece.left.b)

@@ -3,11 +3,13 @@
 -- KEYS meta member topics policy events owners segments ics stable end
 -- ARGV[2] reset epoch, ARGV[3] topic, ARGV[4] topic id, ARGV[5] partition, ARGV[6] "lo-hi epoch;..." lanes,
 --   ARGV[7] "45-47 50-50" offsets, ascending and not touching, ARGV[8] ICs that a partition may hold,
---   ARGV[9] "lo-hi until;..." how far the caller's batch reads, "-" without a batch: then the log end decides
--- Reply outcome, stable offset, held ICs, repeated: ranges done already, refused "lo-hi epoch;...", reach
---   outcome: COMMITTED, NOT_ALLOWED (88), TOO_OLD (91), FULL (92), NOT_OWNED, BEYOND; all but the first wrote nothing
---   BEYOND: no lane of the call has read the offsets from `reach` on; to count them as done would lose records
+--   ARGV[9] "lo-hi until;..." ends of the caller's batch, "-" without a batch: then the log end is the end
+-- Reply outcome, stable offset, held: number of ICs, repeated: number of ranges that were done before,
+--   refused "lo-hi epoch;...", reach
+--   outcome: COMMITTED, NOT_ALLOWED (88), TOO_OLD (91), FULL (92), NOT_OWNED, BEYOND; only COMMITTED writes
+--   BEYOND: no lane of the call has read the offsets from `reach` on; a commit of them would lose records
 --   | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
+-- Uses damage, events, leases, prelude, progress
 local bad = lost() or recovering() or fenced(KEYS[2])
 if bad then return bad end
 local keys = { owners = KEYS[6], segments = KEYS[7], ics = KEYS[8], stable = KEYS[9] }
@@ -22,7 +24,7 @@ local function outcome(word, held, repeated)
     'refused', table.concat(refused), 'reach', reach)
 end
 
--- The lanes of the call {lo, hi, a = lane epoch, b = first offset that may not be committed}.
+-- The lanes of the call {lo, hi, a = lane epoch, b = the first offset that the call may not commit}.
 local function lanes_of_call()
   local lanes, everywhere = {}, { lo = '0000000000000000', hi = '7fffffffffffffff', a = log_end }
   for _, piece in ipairs(overlay(from_text(ARGV[6]), ARGV[9] == '-' and { everywhere } or from_text(ARGV[9]))) do
@@ -34,7 +36,7 @@ local function lanes_of_call()
 end
 
 local below = {}
-local function done_below(offset)  -- what of the call lies there: a lane may read less than its neighbours
+local function done_below(offset)  -- ranges of the call before `offset`: a lane may read less than its neighbours
   if not below[offset] then
     local some = {}
     for i, r in ipairs(done) do
@@ -49,7 +51,7 @@ end
 if redis.call('HGET', KEYS[4], 'accept.individual.commit') == 'false' then return outcome('NOT_ALLOWED') end
 local known = string.match(redis.call('HGET', KEYS[3], ARGV[3]) or '', '^(%S+)')
 local current = known == ARGV[4] and redis.call('HGET', META, 'reset_epoch') == ARGV[2]
-for _, piece in ipairs(overlay(lanes_of_call(), found(keys, 'owners', OWNER))) do
+for _, piece in ipairs(overlay(lanes_of_call(), ranges_of(keys, 'owners', OWNER))) do
   local epoch, member = owner(piece.right and piece.right.value)
   if current and member == call.member and epoch == piece.left.a then
     owned[#owned + 1] = { lo = piece.lo, hi = piece.hi, value = piece.left.b }
@@ -70,7 +72,7 @@ for _, s in ipairs(segments) do
   after = after + #s.ics
   if after > limit then
     if redis.call('HSETNX', META, full, '1') == 1 then
-      redis.call('HINCRBY', META, 'joins', 1)  -- an assignment is due: the lane behind may need another owner
+      redis.call('HINCRBY', META, 'joins', 1)  -- makes an assignment due: the lane behind may need another owner
       event(KEYS[5], 'cap', ARGV[3] .. '-' .. ARGV[5] .. ' holds ' .. before .. ' of ' .. ARGV[8]
         .. ' individual commits: only lanes at stable offset ' .. stable .. ' and gaps are read')
     end

@@ -1,11 +1,13 @@
 -- Writes first positions of partitions that have none. Creates the group if it does not exist (rule: first-positions).
--- A topic with more partitions than recorded has grown: recorded here, once for the group (rule: growth-order).
+-- A topic with more partitions than recorded has grown. The script records the growth, once for the group
+-- (rule: growth-order).
 -- KEYS meta topics events growth, then segments ics stable of each partition
--- ARGV[2] nonce of a new group ("" if the group must be there, rule: create-once),
+-- ARGV[2] nonce of a new group ("": do not create a group, rule: create-once),
 --   ARGV[3] partition.growth.grace in ms ("" if the caller reads given partitions and does not see a growth),
 --   ARGV[4..] "topic id count partition position" of each partition
 -- Reply placed: number of partitions with new positions | ABSENT | LOST | SCHEMA
-local places = positions_asked(4)
+-- Uses arguments, damage, events, prelude
+local places = positions_of_arguments(4)
 if redis.call('EXISTS', META) == 1 then
   local bad = lost()
   if bad then return bad end
@@ -13,7 +15,7 @@ elseif ARGV[2] == '' then
   return { 'ABSENT' }
 else
   check_kinds()
-  for _, key in ipairs(KEYS) do  -- not a new group, but one that has lost part of its state
+  for _, key in ipairs(KEYS) do  -- a key without meta: the group lost part of its state
     if key ~= KEYS[3] and redis.call('EXISTS', key) == 1 then return { 'LOST', META .. ' is gone, and ' .. key .. ' is not' } end
   end
   redis.call('HSET', META, 'schema', SCHEMA, 'nonce', ARGV[2], 'run_id', run_id(), 'commit_seq', '0',
@@ -38,7 +40,7 @@ for i = 4, #ARGV do
   if not known and redis.call('EXISTS', segments) == 1 then
     event(KEYS[3], 'mend', 'topic ' .. topic .. ' was missing in Redis: it was written again, with ' .. count .. ' partitions')
   elseif known == id and less(partition, partitions) and redis.call('EXISTS', segments) == 0 then
-    -- who reads whole topics gave positions to all these; who reads given partitions may come to this one now
+    -- A reader of whole topics placed all these partitions. A reader of given partitions may add this one now.
     local had = ARGV[3] ~= '' or redis.call('HEXISTS', stable, partition) == 1
     if had then event(KEYS[3], 'mend', topic .. '-' .. partition .. ' had no positions: it begins at ' .. position) end
   end

@@ -1,12 +1,13 @@
--- AvailableNow: whether every hash is at its target, or parked at its position, whoever owns it. If so the member is
--- leaving (rule: available-now). Parked lanes are read here: an operator may have released one a moment ago.
+-- AvailableNow: checks whether every hash is at its target, or parked at its position, in ranges of any owner. If so, the
+-- member is leaving (rule: available-now). The script reads parked lanes itself: an operator may have just released one.
 -- KEYS meta leases member leaving strikes, then segments ics of each partition
 -- ARGV[2..] "topic partition target" of each partition
 -- Reply finished: 1 or 0 | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
+-- Uses damage, leases, prelude, progress
 local bad = lost() or recovering() or fenced(KEYS[3])
 if bad then return bad end
 
-local parked = {}  -- by partition, {lo, hi, start, stop}; one may lie within another that begins at other offsets
+local parked = {}  -- by partition: {lo, hi, start, stop}; hash ranges may overlap at other offsets
 local strikes = redis.call('HGETALL', KEYS[5])
 for i = 1, #strikes, 2 do
   local tp, lo, hi = string.match(strikes[i], '^(%S+ %d+) (%x+)-(%x+)$')
@@ -17,7 +18,7 @@ for i = 1, #strikes, 2 do
   if word == 'parked' then table.insert(parked[tp], { lo = lo, hi = hi, start = start, stop = stop }) end
 end
 
-local function all_parked(tp, segment)  -- at its position; below what is parked it is still read
+local function all_parked(tp, segment)  -- at its position; members still read the offsets before a parked slice
   local rest = { segment }
   for _, p in ipairs(parked[tp] or NOTHING) do
     if not less(segment.position, p.start) and less(segment.position, p.stop) then

@@ -2,6 +2,7 @@
 -- KEYS meta growth events
 -- ARGV[2..] "topic old new", "id seen until[ end,...]" of each growth
 -- Reply OK | ABSENT | LOST | SCHEMA
+-- Uses events, prelude
 local bad = lost()
 if bad then return bad end
 for i = 2, #ARGV, 2 do

@@ -1,8 +1,9 @@
--- Returns the assigned members of some ranges. Writes nothing.
--- Answers for these ranges alone (rule: owner-reads-own-segments).
+-- Returns the assigned members of the ranges of the call, and of no others (rule: owner-reads-own-segments).
+-- Writes nothing.
 -- KEYS meta assignment
 -- ARGV[2..] "topic partition lo-hi ;..." of each partition
 -- Reply heirs: ["lo-hi member;..." of each partition] | ABSENT | LOST | SCHEMA
+-- Uses prelude
 local bad = lost()
 if bad then return bad end
 local assigned, flat, answers = {}, redis.call('HGETALL', KEYS[2]), {}
@@ -29,4 +30,4 @@ for i = 2, #ARGV do
   answers[#answers + 1] = table.concat(heirs)
 end
 local m = redis.call('HMGET', META, 'nonce', 'commit_seq')
-return answered(m[1], m[2], 'heirs', answers)
+return reply_as_of(m[1], m[2], 'heirs', answers)

@@ -1,11 +1,13 @@
--- A member joins, or a new life of it: later calls of the old life are fenced (rule: one-life).
--- Slices that its earlier life had begun and not ended get a strike, however soon the next life joins.
+-- A member joins, or joins again. The fence refuses later calls of its other incarnations (rule: one-life).
+-- If the incarnation is new, the script strikes slices that the earlier incarnation began and did not end. The time
+-- between the two does not matter.
 -- KEYS meta leases member events batches leaving applications targets working strikes
--- ARGV[2] nonce at which this life joined before ("" if never),
+-- ARGV[2] nonce at which this incarnation joined before ("" if never),
 --   ARGV[3] "name\n..." names that may have one live member: application and query (rule: one-member-per-application),
 --   ARGV[4] "topic partition offset;..." targets of AvailableNow ("" if none), ARGV[5..] field value ... of the member's hash
--- Reply targets, raised to those of the others | FENCED | BUSY other lease_end now
+-- Reply targets, raised to the targets of the other live members | FENCED | BUSY other lease_end now
 --   | ABSENT | LOST | SCHEMA
+-- Uses events, leases, prelude, strikes
 local bad = lost()
 if bad then return bad end
 local nonce, now = redis.call('HGET', META, 'nonce'), now_ms()
@@ -42,13 +44,14 @@ local function raised_targets(targets)
 end
 
 local targets = ARGV[4] ~= '' and raised_targets(ARGV[4]) or ''
--- A member that joins again keeps its place behind earlier members.
+-- An incarnation that joins again keeps its place behind earlier members.
 local before = redis.call('HMGET', KEYS[3], 'incarnation', 'joined_at', 'authorized')
 local joined_at = before[1] == call.incarnation and before[2] or ms(now)
 if before[1] and before[1] ~= call.incarnation then strike(KEYS[9], KEYS[10], KEYS[4], call.member) end
 redis.call('DEL', KEYS[3])
 redis.call('HSET', KEYS[3], 'incarnation', call.incarnation, 'joined_at', joined_at, unpack(ARGV, 5))
--- Its next life commits the batch that it authorised. The batch is unknown if the member's hash was deleted by hand.
+-- A new incarnation commits the batch that the earlier one authorised. If somebody deleted the member's hash by hand,
+-- the batch is unknown.
 local lived = before[1] or redis.call('ZSCORE', KEYS[2], call.member)
 local authorized = before[3] or (lived and 'unknown' or 'none')
 redis.call('HSET', KEYS[3], 'authorized', authorized)
@@ -57,13 +60,13 @@ redis.call('ZREM', KEYS[5], call.member)
 redis.call('HDEL', KEYS[8], call.member)
 if targets ~= '' then redis.call('HSET', KEYS[8], call.member, targets) end
 local applications = redis.call('HGETALL', KEYS[7])
-for i = 1, #applications, 2 do  -- an application ends with its member, or with this member's earlier life
+for i = 1, #applications, 2 do  -- removes the earlier names of this member, and names of members without a lease
   local member = applications[i + 1]
   if member == call.member or not redis.call('ZSCORE', KEYS[2], member) then redis.call('HDEL', KEYS[7], applications[i]) end
 end
 for name in string.gmatch(ARGV[3], '[^\n]+') do redis.call('HSET', KEYS[7], name, call.member) end
 remember_times()
-redis.call('HINCRBY', META, 'joins', 1)  -- an assignment is due: it may want more or other topics than before
+redis.call('HINCRBY', META, 'joins', 1)  -- makes an assignment due: the member may subscribe to other topics than before
 local application = redis.call('HGET', KEYS[3], 'application')
 event(KEYS[4], 'join', (application and 'application ' .. application .. ', ' or '') .. 'incarnation ' .. call.incarnation)
 renew(KEYS[2])

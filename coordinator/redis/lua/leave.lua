@@ -1,12 +1,13 @@
--- A member leaves: ranges without an unconfirmed slice are free at once, the others when the lease ends
+-- A member leaves. Its ranges without an unconfirmed slice are free at once, its other ranges when the lease ends
 -- (rule: leave-keeps-unconfirmed).
 -- KEYS meta leases member events batches leaving targets, then owners of each partition
 -- ARGV[2..] "lo-hi ;..." unconfirmed of each partition
 -- Reply kept: number of ranges | REJOIN | FENCED | ABSENT | LOST | SCHEMA
+-- Uses events, ownership, prelude
 local bad = lost() or fenced(KEYS[3])
 if bad then return bad end
 local kept = 0
-local freed = free(6, function(unconfirmed)
+local freed = free_ranges(6, function(unconfirmed)
   if unconfirmed then kept = kept + 1 end
   return not unconfirmed
 end)
@@ -19,6 +20,6 @@ else
 end
 redis.call('ZREM', KEYS[5], call.member)
 redis.call('HDEL', KEYS[7], call.member)
-if #freed > 0 then event(KEYS[4], 'revoked', 'released in order: the member leaves', told(freed)) end
+if #freed > 0 then event(KEYS[4], 'revoked', 'released in order: the member leaves', ranges_text(freed)) end
 event(KEYS[4], 'leave', kept == 0 and 'all its batches are confirmed' or 'unconfirmed ranges wait for the end of the lease')
 return reply('kept', kept)

@@ -1,11 +1,12 @@
 -- Returns the assigned ranges of a member, and whether it should compute a new assignment. Renews the lease.
--- One member at a time computes it, and only that member receives the list of members (traffic linear in members). If
--- there is no new assignment after a third of a session, another member has the turn (rule: first-assignment-wins).
+-- One member at a time computes it, and only that member receives the list of members. So traffic is linear in members.
+-- If no new assignment comes in a third of a session, another member has the turn (rule: first-assignment-wins).
 -- KEYS meta leases member batches leaving topics policy assignment targets growth
 -- Reply now: Redis TIME in ms, generation, its protocol or "" if it is out of date, mine: JSON of the member's ranges or "",
---   occasion of the assignment that it should compute or "", for which members,
+--   occasion of the assignment that the member should compute or "", members of that assignment,
 --   AvailableNow's targets of the working members if this one has any, growths as HGETALL
 --   | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
+-- Uses leases, prelude
 local bad = lost() or recovering() or fenced(KEYS[3])
 if bad then return bad end
 renew(KEYS[2])
@@ -23,7 +24,7 @@ local function turn()
   return true
 end
 
-local function counted()  -- who leaves, or hangs, may know nothing of what the others agree on
+local function counted()  -- a member that leaves or hangs does not compute assignments for the others
   for _, member in ipairs(members) do
     if member == call.member then return true end
   end

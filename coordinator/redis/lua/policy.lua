@@ -1,8 +1,9 @@
--- Sets policies of the group and of its topics, also of a group that does not exist yet (rule: sharing-policies). Each
--- member follows at its next look: policies are part of the occasion of an assignment.
+-- Sets policies of the group and of its topics, also before the group exists (rule: sharing-policies). Each member
+-- follows at its next look: policies are part of the occasion of an assignment.
 -- KEYS meta policy events
--- ARGV[2] ms that they are kept without a group, ARGV[3..] name value ...: true, false, or "" for the default
+-- ARGV[2] ms until policies without a group expire, ARGV[3..] name value ...: true, false, or "" for the default
 -- Reply policies as HGETALL, without nonce and seq | SCHEMA
+-- Uses damage, events, prelude
 local bad = other_schema()
 if bad then return bad end
 check_kinds()

@@ -1,45 +1,60 @@
--- After a loss of state: a new nonce, all lane epochs, incarnations and leases void, and for one session only
--- assertions (rule: recover-by-proof). Positions that Redis still has stay; proofs from elsewhere raise them.
--- Proofs of an older reset epoch are ignored. If they are of a newer one, Redis is from before a reset, and its own
--- positions prove nothing.
+-- Recovers after a loss of state: a new nonce, and for one session only assertions (rule: recover-by-proof). All lane
+-- epochs and leases become void. Every member joins again; a living process keeps its incarnation.
+-- Positions that Redis still has stay. Proofs from the caller raise them.
+-- Proofs of an older reset epoch do not count. If the proofs are of a newer reset epoch, Redis is from before a reset.
+-- Its own positions prove nothing then.
 -- KEYS meta leases topics events batches leaving applications targets assignment growth,
 --   then owners segments ics stable of each partition
 -- ARGV[2] new nonce, ARGV[3] why, ARGV[4] reset epoch of the proofs,
---   ARGV[5] "topic old new|id seen until[ end,...];..." growths that the caller knows of,
+--   ARGV[5] "topic old new|id seen until[ end,...];..." growths that the caller knows,
 --   ARGV[6..] "topic id count partition position" of each partition, "-" for no proof
 -- Reply OK | UNPROVEN partition | SCHEMA. Does nothing if another member has recovered the group already.
+-- Uses arguments, damage, events, ownership, prelude, progress
 local bad = lost()
-local places = positions_asked(6)
+local places = positions_of_arguments(6)
 check_reset(ARGV[4])
 if bad and bad[1] == 'SCHEMA' then return bad end
 if bad and bad[1] == 'ABSENT' then check_kinds() end
 local reset = redis.call('HGET', META, 'reset_epoch') or '0'
 local newer, older = less(reset, ARGV[4]), less(ARGV[4], reset)
-local survived, gone = redis.call('EXISTS', META) == 1, false
+local survived, any_loss = redis.call('EXISTS', META) == 1, false
 
--- One partition: the record of its topic, and whether it had positions that are missing now.
-local function looked_at(i)
+-- One partition: the record of its topic, its stable offset, and its losses.
+local function state_of_partition(i)
   local topic, id, count, partition, position = unpack(places[i])
   local k = 4 * i - 13
   local recorded, recorded_count = check_topic(redis.call('HGET', KEYS[3], topic), topic, KEYS[3])
   local there, stable = redis.call('EXISTS', KEYS[k + 1]) == 1, redis.call('HGET', KEYS[k + 3], partition)
-  -- What the group had not read yet had no position to lose: a new topic, a topic that grew. It is placed later.
-  local never_read = survived and not stable and redis.call('EXISTS', KEYS[k]) == 0
-    and (not recorded or (recorded == id and tonumber(partition) >= tonumber(recorded_count)))
-  return { topic = topic, id = id, count = count, partition = partition, position = position, k = k,
-    recorded = recorded, missing = newer or not there, never_read = never_read, stable = stable,
-    gone = (there and not recorded) or (not there and (not never_read or (position ~= '-' and not older))) }
+  local owned = redis.call('EXISTS', KEYS[k]) == 1
+  -- Redis has no record of the topic. The group has not placed it yet, or Redis lost the record.
+  local new_topic = not recorded
+  -- The topic grew, and the group has not placed the new partition yet.
+  local new_partition = recorded == id and tonumber(partition) >= tonumber(recorded_count)
+  -- Neither a stable offset nor an owner shows that the group read the partition. `create_positions` places it later.
+  local never_read = survived and not stable and not owned and (new_topic or new_partition)
+  -- The caller proves a position, and no later reset made the proof void: the group has read the partition.
+  local proven = position ~= '-' and not older
+  -- Redis lost the record of the topic and kept the positions.
+  local lost_topic = there and not recorded
+  -- Redis has no positions. That is no loss only if the group never read the partition and the caller proves no position.
+  local lost_positions = not there and (not never_read or proven)
+  -- `missing`: Redis has no positions, or positions from before a reset.
+  return { topic = topic, id = id, count = count, partition = partition, position = position, k = k, recorded = recorded,
+    missing = newer or not there, never_read = never_read, stable = stable, loss = lost_topic or lost_positions }
 end
 
-for i = 6, #ARGV do gone = gone or looked_at(i).gone end
-if not bad and not newer and not gone then return reply() end
+for i = 6, #ARGV do any_loss = any_loss or state_of_partition(i).loss end
+if not bad and not newer and not any_loss then return reply() end
 local placed, lost_by = {}, {}
 for i = 6, #ARGV do
-  local p = looked_at(i)
+  local p = state_of_partition(i)
   local topic, id, count, partition, recorded, missing, k = p.topic, p.id, p.count, p.partition, p.recorded, p.missing, p.k
+  -- Redis recorded an earlier topic of this name. Proofs and its stable offset do not count; `recreate` follows later.
   local of_another = recorded and recorded ~= id and not newer
   local position = older and '-' or p.position
-  if missing and survived and not newer and not of_another and p.stable then  -- all before it was done
+  -- Redis lost the positions and kept the stable offset of the same topic: all records before that offset are done.
+  local stable_proves = missing and survived and not newer and not of_another and p.stable
+  if stable_proves then
     check(number(p.stable), partition .. ' of ' .. KEYS[k + 3])
     if position == '-' or less(position, p.stable) then position = p.stable end
   end
@@ -52,7 +67,7 @@ for i = 6, #ARGV do
       partition = partition, segments = missing and { whole } or raised(keys, { whole }) }
   end
 end
-for _, p in ipairs(placed) do note_owners(lost_by, p.keys.owners) end
+for _, p in ipairs(placed) do note_ranges_of_owners(lost_by, p.keys.owners) end
 redis.call('DEL', KEYS[2], KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9])
 redis.call('HSET', META, 'reset_epoch', newer and ARGV[4] or reset)
 redis.call('HSETNX', META, 'commit_seq', '0')
@@ -67,5 +82,5 @@ for _, p in ipairs(placed) do
 end
 for growth, text in string.gmatch(ARGV[5], '([^|;]+)|([^;]+);') do redis.call('HSETNX', KEYS[10], growth, text) end
 event(KEYS[4], 'recover', ARGV[3])
-tell_lost(KEYS[4], lost_by, 'a loss of state makes every lane epoch void')
+write_lost_events(KEYS[4], lost_by, 'a loss of state makes every lane epoch void')
 return reply()

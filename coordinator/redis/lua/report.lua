@@ -1,7 +1,8 @@
--- Writes a member's lane lines, for people; and the percentage of its slots that slow lanes take, for assignments.
+-- Writes a member's lane lines for people, and the percentage of its slots that slow lanes take for assignments.
 -- KEYS meta leases member lanes
--- ARGV[2] a line for each lane, ARGV[3] percent of the member's slots taken by lanes that cannot keep up
+-- ARGV[2] a line for each lane, ARGV[3] percent of the member's slots that slow lanes take
 -- Reply OK | REJOIN | FENCED | ABSENT | LOST | SCHEMA
+-- Uses leases, prelude
 local bad = lost() or fenced(KEYS[3])
 if bad then return bad end
 renew(KEYS[2])

@@ -1,12 +1,13 @@
--- Reserves offsets of a partition for a worker, or renews the reservation (rule: ordered-commit). Returns whether it is
--- their turn: all offsets before them are done. Else it returns the worker in the way. Drops reservations that are over.
+-- Reserves offsets of a partition for a worker, or renews the reservation (rule: ordered-commit). Returns whether the
+-- worker has its turn: all offsets before its own are done. Else returns the worker in the way. Drops ended reservations.
 -- KEYS meta member reserved stable end
 -- ARGV[2] partition, ARGV[3] worker, ARGV[4] "40-44" offsets, ARGV[5] held or parked, for people, ARGV[6] lease in ms,
---   ARGV[7] the offset up to which the caller's batch reads, "-" without a batch: then the log end decides
+--   ARGV[7] end of the caller's batch, "-" without a batch: then the log end is the end
 -- Reply stable offset, turn: TURN | WAIT | ALONE | TAKEN | BEYOND, who: "worker 40-44" in the way or ""
---   ALONE: no worker holds the missing offsets; a parked one is dropped then. TAKEN: another worker holds some
---   BEYOND: the offsets from `who` on were not read
+--   ALONE: no worker holds the missing offsets; the script drops a parked reservation. TAKEN: another worker holds some
+--   BEYOND: the caller's batch does not read the offsets from `who` on
 --   | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
+-- Uses damage, leases, prelude, progress
 local bad = lost() or recovering() or fenced(KEYS[2])
 if bad then return bad end
 local now, stable = now_ms(), redis.call('HGET', KEYS[4], ARGV[2]) or '0'

@@ -1,14 +1,15 @@
--- An operator's reset: his positions, a new reset epoch and a new nonce. So all lane epochs, incarnations and leases
--- are void (rule: reset-epoch). Refused while a member's lease runs. The caller has written the mirror before.
+-- Resets the group to an operator's positions, at a new reset epoch and a new nonce. So all lane epochs, incarnations and
+-- leases become void (rule: reset-epoch). Refused while a member's lease runs. The caller has written the mirror before.
 -- KEYS meta leases topics events batches leaving applications targets assignment strikes,
 --   then owners segments ics reserved stable of each partition that the group has positions of
--- ARGV[2] new nonce, ARGV[3] new reset epoch, ARGV[4] the one that was in force when it was planned, ARGV[5] why,
+-- ARGV[2] new nonce, ARGV[3] new reset epoch, ARGV[4] the reset epoch in force when the operator planned, ARGV[5] why,
 --   ARGV[6..] "topic id count partition position" of each partition, "-" where positions stay
 -- Reply OK | BUSY member lease_end now | SUPERSEDED reset epoch in force | RECOVERING | ABSENT | LOST | SCHEMA
-local bad, whole, places = lost(), true, positions_asked(6)
+-- Uses arguments, events, leases, ownership, prelude, strikes
+local bad, whole, places = lost(), true, positions_of_arguments(6)
 check_reset(ARGV[3])
 for i = 6, #ARGV do whole = whole and string.match(ARGV[i], '(%S+)$') ~= '-' end
--- If every position is moved, a loss of old ones does not matter.
+-- If the reset moves every position, a loss of old positions does not matter.
 if bad and not (whole and bad[1] == 'LOST') then return bad end
 if not whole and recovering() then return recovering() end
 local live = busy(KEYS[2])
@@ -16,7 +17,7 @@ if live then return live end
 local reset_in_force = redis.call('HGET', META, 'reset_epoch') or '0'
 if reset_in_force ~= ARGV[4] then return { 'SUPERSEDED', reset_in_force } end
 local lost_by = {}
-for i = 6, #ARGV do note_owners(lost_by, KEYS[5 * i - 19]) end
+for i = 6, #ARGV do note_ranges_of_owners(lost_by, KEYS[5 * i - 19]) end
 redis.call('DEL', KEYS[2], KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9])
 redis.call('HDEL', META, 'recovering_until', 'occasion')
 redis.call('HSET', META, 'nonce', ARGV[2], 'epochs', '0', 'reset_epoch', ARGV[3], 'run_id', run_id())
@@ -33,5 +34,5 @@ for i = 6, #ARGV do
   end
 end
 event(KEYS[4], 'reset', ARGV[5])
-tell_lost(KEYS[4], lost_by, 'a reset makes every lane epoch void')
+write_lost_events(KEYS[4], lost_by, 'a reset makes every lane epoch void')
 return reply()

@@ -1,9 +1,9 @@
--- An operator loads a copy of the group in the place of its keys. The run id of a copy is no server's. So the next
--- member finds a loss of state, and recovers (rule: recover-by-proof).
--- Refused while a member's lease runs.
+-- Replaces the keys of the group by a copy that an operator loads. No server has the run id of a copy. So the next member
+-- finds a loss of state, and recovers (rule: recover-by-proof). Refused while a member's lease runs.
 -- KEYS meta leases events, then every other key of the group, then those of the copy
--- ARGV[2] why, ARGV[3] how many of KEYS are the copy's, ARGV[4] ms that they are kept, ARGV[5..] JSON [field, value, ...] of each
+-- ARGV[2] why, ARGV[3] number of the copy's KEYS, ARGV[4] ms until they expire, ARGV[5..] JSON [field, value, ...] of each
 -- Reply {OK} alone | BUSY member lease_end now | SCHEMA
+-- Uses damage, events, leases, prelude
 local bad = other_schema() or busy(KEYS[2])
 if bad then return bad end
 check_kinds(true)

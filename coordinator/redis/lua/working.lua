@@ -1,7 +1,8 @@
 -- Writes the slices that a member's tasks have begun and not ended, so that a hung record leaves evidence.
 -- KEYS meta leases member working
--- ARGV[2] "topic partition lo-hi from-until;..." of these slices, after "alone; " in a trial; "" if there are none
+-- ARGV[2] "topic partition lo-hi from-until;..." of these slices, after "alone; " in a trial; "" if the tasks have none
 -- Reply OK | REJOIN | FENCED | ABSENT | LOST | SCHEMA
+-- Uses leases, prelude
 local bad = lost() or fenced(KEYS[3])
 if bad then return bad end
 renew(KEYS[2])

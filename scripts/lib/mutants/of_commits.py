@@ -14,7 +14,7 @@ _SKIPPED = ("tests/end_to_end/test_skipped_batches.py",)
 FAULTS = (
     Fault(
         "individual commits that touch are not joined",
-        (Edit(_LUA + "progress.lua", "not less(last[2], r[1]) then", "less(r[1], last[2]) then"),),
+        (Edit(_LUA + "shared/progress.lua", "not less(last[2], r[1]) then", "less(r[1], last[2]) then"),),
         _API,
     ),
     Fault(

@@ -2,7 +2,7 @@
 
 from mutants.fault import Edit, Fault
 
-_PRELUDE, _LEASES = "coordinator/redis/lua/prelude.lua", "coordinator/redis/lua/leases.lua"
+_PRELUDE, _LEASES = "coordinator/redis/lua/shared/prelude.lua", "coordinator/redis/lua/shared/leases.lua"
 _STORE = ("tests/coordinator/redis/test_store.py",)
 _MEMBERSHIP = ("tests/coordinator/redis/test_membership.py",)
 _RECOVERY = ("tests/coordinator/redis/test_recovery.py",)
@@ -164,7 +164,7 @@ FAULTS = (
     ),
     Fault(
         "ranges are released to members that are gone",
-        (Edit("coordinator/redis/lua/release.lua", "asked_of and waiting(asked_of.a)", "asked_of"),),
+        (Edit("coordinator/redis/lua/release.lua", "wanted and waiting(wanted.a)", "wanted"),),
         _MEMBERSHIP,
     ),
     Fault(
@@ -205,8 +205,8 @@ FAULTS = (
         (
             Edit(
                 "coordinator/redis/lua/acquire.lua",
-                "gone or positions_gone(segments_key)",
-                "gone or redis.call('EXISTS', owners_key) == 1 and positions_gone(segments_key)",
+                "loss or positions_gone(segments_key)",
+                "loss or redis.call('EXISTS', owners_key) == 1 and positions_gone(segments_key)",
             ),
         ),
         ("tests/hostile/test_hostile_redis.py",),

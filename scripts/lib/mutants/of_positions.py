@@ -2,7 +2,7 @@
 
 from mutants.fault import Edit, Fault
 
-_PRELUDE, _PROGRESS_LUA = "coordinator/redis/lua/prelude.lua", "coordinator/redis/lua/progress.lua"
+_PRELUDE, _PROGRESS_LUA = "coordinator/redis/lua/shared/prelude.lua", "coordinator/redis/lua/shared/progress.lua"
 _RAISED = "if fact.position and less(s.position, fact.position) then s.position, more = fact.position, true end"
 _STABLE = "if not stable or less(s.position, stable) then stable = s.position end"
 _SCRIPTS = ("tests/coordinator/redis/test_store.py", "tests/coordinator/redis/test_commits.py")
@@ -23,7 +23,13 @@ FAULTS = (
     ),
     Fault(
         "a script writes a topic id that names a partition too",
-        (Edit("coordinator/redis/lua/prelude.lua", "  asked(right and read == #text + 1, 'lanes', text)\n", ""),),
+        (
+            Edit(
+                "coordinator/redis/lua/shared/prelude.lua",
+                "  require_argument(right and read == #text + 1, 'lanes', text)\n",
+                "",
+            ),
+        ),
         ("tests/hostile/test_hostile_requests.py",),
     ),
     Fault(
@@ -69,7 +75,7 @@ FAULTS = (
         (
             Edit(
                 _PROGRESS_LUA,
-                "in ipairs(overlay(overlay(found(keys, 'segments', OFFSET), ics), facts)) do\n",
+                "in ipairs(overlay(overlay(ranges_of(keys, 'segments', OFFSET), ics), facts)) do\n",
                 "in ipairs(overlay(found(keys, 'segments', OFFSET), ics)) do\n"
                 "    local by_start = {}\n"
                 "    for _, fact in ipairs(facts) do by_start[fact.lo] = fact end\n"

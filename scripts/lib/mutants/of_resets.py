@@ -24,7 +24,7 @@ FAULTS = (
         "a fact of a newer reset epoch than Redis has is no loss",
         (
             Edit(
-                "coordinator/redis/lua/prelude.lua",
+                "coordinator/redis/lua/shared/prelude.lua",
                 "  if less(redis.call('HGET', META, 'reset_epoch') or '0', reset) then",
                 "  if false then",
             ),

@@ -2,7 +2,7 @@
 
 from mutants.fault import Edit, Fault
 
-_PRELUDE = "coordinator/redis/lua/prelude.lua"
+_PRELUDE = "coordinator/redis/lua/shared/prelude.lua"
 _RECOVERY, _LOSSES = (
     ("tests/coordinator/redis/test_recovery.py",),
     ("tests/coordinator/member/test_service_redis_losses.py",),
@@ -156,7 +156,7 @@ FAULTS = (
         "work goes on at once after a loss of state",
         (
             Edit(
-                "coordinator/redis/lua/leases.lua",
+                "coordinator/redis/lua/shared/leases.lua",
                 "if not until_ms or now_ms() >= tonumber(until_ms) then return nil end",
                 "if true then return nil end",
             ),

@@ -3,7 +3,7 @@
 from mutants.fault import Edit, Fault
 
 _POISON, _QUOTAS, _CUTS = "coordinator/plan/poison.py", "coordinator/cost/quotas.py", "coordinator/cost/lane_cuts.py"
-_STRIKING, _JOIN = "coordinator/redis/lua/striking.lua", "coordinator/redis/lua/join.lua"
+_STRIKES, _JOIN = "coordinator/redis/lua/shared/strikes.lua", "coordinator/redis/lua/join.lua"
 _ASSIGNMENT, _REPORTS = "coordinator/assignment/", "spark_coop_source/driver/telemetry_reports.py"
 _OF_POISON, _OF_QUOTAS, _OF_CUTS = (
     (
@@ -82,17 +82,17 @@ FAULTS = (
     ),
     Fault(
         "strikes do not count up",
-        (Edit(_STRIKING, "count = math.max(count, tonumber(before) + 1)", "count = 1"),),
+        (Edit(_STRIKES, "count = math.max(count, tonumber(before) + 1)", "count = 1"),),
         schedules=300,
     ),
     Fault(
         "one loss of a member strikes again and again",
-        (Edit(_STRIKING, "  redis.call('HDEL', working_key, member)\n", ""),),
+        (Edit(_STRIKES, "  redis.call('HDEL', working_key, member)\n", ""),),
         _OF_POISON,
     ),
     Fault(
         "a lane that is struck beside others is parked",
-        (Edit(_STRIKING, "count > 1 and alone and", "count > 1 and"),),
+        (Edit(_STRIKES, "count > 1 and alone and", "count > 1 and"),),
         _OF_POISON,
     ),
     Fault(
@@ -102,12 +102,12 @@ FAULTS = (
     ),
     Fault(
         "a damaged work record strikes ranges that no member can read",
-        (Edit(_STRIKING, "if whole and some then slices", "if true then slices"),),
+        (Edit(_STRIKES, "if whole and some then slices", "if true then slices"),),
         ("tests/hostile/test_damaged_state.py",),
     ),
     Fault(
         "strikes of a topic hold for a new topic of that name",
-        (Edit(_STRIKING, "if position ~= '-' and known and known ~= id then", "if false then"),),
+        (Edit(_STRIKES, "if position ~= '-' and known and known ~= id then", "if false then"),),
         ("tests/coordinator/redis/test_recovery.py",),
     ),
     Fault(

@@ -24,7 +24,13 @@ COPY = GroupCopy(
         "segments:orders:0": {str(WHOLE): "5"},
     },
 )
-LUA = {script.name: script.read_text() for script in (files("coordinator.redis") / "lua").iterdir()}
+FOLDER = files("coordinator.redis") / "lua"
+LUA = {
+    script.name: script.read_text()
+    for folder in (FOLDER, FOLDER / "shared")
+    for script in folder.iterdir()
+    if script.is_file()
+}
 
 
 @pytest.fixture(scope="module")

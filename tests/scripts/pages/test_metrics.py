@@ -38,7 +38,7 @@ def test_a_batch() -> None:
 
 
 def test_a_counter_is_a_field_that_a_script_writes() -> None:
-    scripts = "".join(f.read_text(encoding="utf-8") for f in (ROOT / "coordinator/redis/lua").glob("*.lua"))
+    scripts = "".join(f.read_text(encoding="utf-8") for f in (ROOT / "coordinator/redis/lua").rglob("*.lua"))
     written = re.findall(r"redis\.call\('H(?:SET|INCRBY)', [^,]+, '(\w+)'", scripts)
     assert [name for name in names(COUNTERS) if name not in written] == []
 

@@ -1,12 +1,14 @@
--- Put after the prelude, for the verbs that find a member lost, or another topic of the same name.
--- Strikes slices that a member's tasks had not ended when it was lost, once (rule: strike-needs-evidence).
--- A slice that is struck again in a trial is parked, and the strikes around it are removed. Outside a trial nothing is
--- parked: a member that is killed twice in one batch, for any reason, would leave healthy lanes parked.
+-- Strikes of slices whose record may be too slow or may crash a task.
+-- Uses damage, events, prelude
+
+-- Strikes slices that a lost member's tasks had not ended, once for each loss (rule: strike-needs-evidence).
+-- If a trial strikes a slice again, the script parks it and removes the strikes around it. Outside a trial it parks
+-- nothing: two deaths of a member in one batch may have any cause, and would park healthy lanes.
 local function strike(working_key, strikes, events, member)
   local slices, text = {}, redis.call('HGET', working_key, member) or ''
   local alone = string.sub(text, 1, 6) == 'alone;'
   for tp, lo, hi, start, stop in string.gmatch(text, '(%S+ %d+) (%x+)-(%x+) (%d+)-(%d+);') do
-    local whole = #lo == 16 and #hi == 16 and lo <= hi and hi < '8'  -- a hint: what is damaged strikes nobody
+    local whole = #lo == 16 and #hi == 16 and lo <= hi and hi < '8'  -- a hint: a damaged entry strikes no slice
     local some = less(start, stop) and #stop < 20 and not less(OFFSET_MAX, stop)
     if whole and some then slices[#slices + 1] = { tp = tp, lo = lo, hi = hi, start = start, stop = stop } end
   end
@@ -32,8 +34,8 @@ local function strike(working_key, strikes, events, member)
   redis.call('HDEL', working_key, member)
 end
 
--- Removes strikes of topics that were created again: other records have those offsets now. If a log was only cut, or an
--- operator moved positions, parked lanes stay parked (rule: parked-until-released).
+-- Removes strikes of topics that were created again: their offsets belong to other records now. If a log was only cut,
+-- or an operator moved positions, parked lanes stay parked (rule: parked-until-released).
 -- ARGV[first..] "topic id count partition position" of each partition, "-" where positions stay
 local function forgive_replaced(topics, strikes, events, first)
   local replaced = {}

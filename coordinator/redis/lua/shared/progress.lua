@@ -1,7 +1,7 @@
--- Put after the prelude: positions and individual commits (ICs), as `coordinator/progress/segments.py` defines them
--- (rule: ics-may-vanish).
--- Offsets are decimal texts. A set of offsets is {{start, until}, ...}: half-open, ascending, not touching;
--- in Redis it is inclusive: "53-60 71-71".
+-- Positions and individual commits (ICs), as `coordinator/progress/segments.py` defines them (rule: ics-may-vanish).
+-- Offsets are decimal texts. A set of offsets is {{start, until}, ...}: half-open, ascending, not touching.
+-- In Redis a set is inclusive: "53-60 71-71".
+-- Uses arguments, damage, prelude
 local NOTHING = {}
 
 local function shifted(offset, by)  -- the offset before (-1) or after (1) this one; exact beyond 2^53
@@ -44,7 +44,7 @@ local function beyond(offsets, i, offset)  -- the first index from i on whose ra
   return i
 end
 
--- A segment with `done` as well; the index of each range of `done` that was not done already is put in `fresh`.
+-- Adds the offsets of `done` to a segment. Puts the index of each range of `done` that adds offsets in `fresh`.
 -- position 43, ICs 45-47 50-50, done 43-44  ->  position 48, ICs 50-50
 local function joined(position, ics, done, fresh)
   if #ics == 0 and #done == 0 then return position, NOTHING end
@@ -65,19 +65,19 @@ local function joined(position, ics, done, fresh)
   return position, above
 end
 
--- A hash of a partition, by its name in `keys`, as this script found it.
-local function found(keys, name, pattern)
-  keys.found = keys.found or {}
-  keys.found[name] = keys.found[name] or ranges_at(keys[name], pattern)
-  return keys.found[name]
+-- A hash of a partition, by its name in `keys`. The script reads it once, before it writes.
+local function ranges_of(keys, name, pattern)
+  keys.read = keys.read or {}
+  keys.read[name] = keys.read[name] or ranges_at(keys[name], pattern)
+  return keys.read[name]
 end
 
--- The segments of a partition, cut where `facts` {lo, hi, position, offsets} begin and end:
--- {lo, hi, position, ics, fact or nil}, before anything of the facts is done.
+-- The segments of a partition, cut at the ends of `facts` {lo, hi, position, offsets}:
+-- {lo, hi, position, ics, fact or nil}. Positions and ICs are those from before the facts.
 local function cut_segments(keys, facts)
-  local ics, cut = found(keys, 'ics', '.'), {}
+  local ics, cut = ranges_of(keys, 'ics', '.'), {}
   for _, r in ipairs(ics) do r.offsets = offsets_of(r.value) end
-  for _, p in ipairs(overlay(overlay(found(keys, 'segments', OFFSET), ics), facts)) do
+  for _, p in ipairs(overlay(overlay(ranges_of(keys, 'segments', OFFSET), ics), facts)) do
     local held = p.left.right
     cut[#cut + 1] = { lo = p.lo, hi = p.hi, position = p.left.left.value, ics = held and held.offsets or NOTHING,
       fact = p.right }
@@ -85,8 +85,8 @@ local function cut_segments(keys, facts)
   return cut
 end
 
--- The segments with `facts`: everything left of `position`, and `offsets`, are done. Nothing is undone.
--- The second value: whether a fact adds anything.
+-- The segments with `facts`: all offsets left of `position` are done, and so are `offsets`. Done offsets stay done.
+-- The second value is true if a fact adds offsets.
 local function raised(keys, facts)
   local after, more = cut_segments(keys, facts), false
   for _, s in ipairs(after) do
@@ -100,7 +100,7 @@ end
 
 -- Writes the whole hash of a partition; only the values if its ranges stay the same.
 local function rewrite(keys, name, after)
-  local before = keys.found and keys.found[name]
+  local before = keys.read and keys.read[name]
   if not before or #before ~= #after then return replace(keys[name], after) end
   local changed = {}
   for i, r in ipairs(after) do
@@ -110,18 +110,18 @@ local function rewrite(keys, name, after)
   set(keys[name], changed)
 end
 
--- Stable offsets that are still to be written: key -> {partition, offset, ...}
+-- Writes stable offsets: key -> {partition, offset, ...}.
 local function write_stable(offsets)
   for key, flat in pairs(offsets) do
     for i = 1, #flat, 1000 do redis.call('HSET', key, unpack(flat, i, math.min(i + 999, #flat))) end
   end
 end
 
--- Writes segments and ICs, equal neighbours as one, but never across a change of ownership (rule: cut-at-ownership).
+-- Writes segments and ICs. Joins equal neighbours, but not across a change of ownership (rule: cut-at-ownership).
 -- Writes the stable offset, or adds it to `later` for `write_stable`.
 local function write_progress(keys, partition, segments, later)
   local boundaries, stable, positions, ics = {}, nil, {}, {}
-  for _, o in ipairs(#segments > 1 and found(keys, 'owners', OWNER) or NOTHING) do
+  for _, o in ipairs(#segments > 1 and ranges_of(keys, 'owners', OWNER) or NOTHING) do
     boundaries[o.lo], boundaries[step(o.hi, 1)] = true, true
   end
   for _, s in ipairs(segments) do
@@ -144,10 +144,10 @@ local function write_progress(keys, partition, segments, later)
   return stable
 end
 
--- "43,45-47,50-50" -> the position 43, and the offsets above it that are done
+-- "43,45-47,50-50" -> the position 43, and the done offsets above it
 local function fact_of(text)
   local position, offsets = string.match(text, '^(%d+),?(.*)$')
-  asked(position and is_position(position), 'position', text)
+  require_argument(position and is_position(position), 'position', text)
   if offsets == '' then return position, NOTHING end
   return position, offsets_of(offsets or '')
 end

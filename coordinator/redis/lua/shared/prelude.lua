@@ -1,13 +1,14 @@
--- Put before every verb. KEYS[1] is the group's meta, ARGV[1] a JSON object:
---   now     ms, "" for Redis TIME        nonce, seq  that the caller saw last ("" if none)
+-- Calls, ranges, and the checks and replies of every verb. KEYS[1] is the group's meta, ARGV[1] a JSON object:
+--   now     ms, "" for Redis TIME        nonce, seq  of the caller's last reply ("" if none)
 --   session, longest, retention          ms, options of the caller
 --   member, incarnation                  of the caller ("" if it is no member)
---   number                               of this call among those that the member makes one after the other ("" if not)
+--   number                               of this call among the member's ordered calls ("" if it is not ordered)
 -- A verb replies {'OK', name, value, name, value, ...} or {verdict, ...}. The first names are nonce and seq, and the
 -- comment of the verb has the others. Numbers stay text (rule: numbers-as-text).
+-- Uses arguments, damage
 local call = cjson.decode(ARGV[1])
 local META = KEYS[1]
-local SCHEMA = '1'  -- of the layout of all keys; coordinator/group_state.py has it too
+local SCHEMA = '1'  -- of the layout of all keys; also in coordinator/group_state.py
 local COPIED = 'none: a copy was loaded'  -- in place of a run id
 check_call(call)
 
@@ -23,7 +24,7 @@ end
 
 local function ms(time) return string.format('%.0f', time) end
 
-local neighbours = { [-1] = {}, [1] = {} }  -- most partitions are cut alike
+local neighbours = { [-1] = {}, [1] = {} }  -- a cache: most partitions have the same cuts
 local function step(hash, by)  -- the hash (16 hex digits) before (-1) or after (1) this one
   local known = neighbours[by][hash]
   if known then return known end
@@ -62,14 +63,14 @@ local function from_text(text)
   for _, r in ipairs(ascending(ranges)) do
     right, last = right and last < r.lo, r.hi
   end
-  asked(right and read == #text + 1, 'lanes', text)
+  require_argument(right and read == #text + 1, 'lanes', text)
   return ranges
 end
 
--- Cuts `left` where `right` begins and ends: pieces {lo, hi, left, right or nil}. Both ascend and are disjoint.
+-- Cuts `left` at the ends of `right`: pieces {lo, hi, left, right or nil}. Both ascend and are disjoint.
 local function overlay(left, right)
   local pieces, j, whole, same = {}, 1, left[1], right[1]
-  if #left == 1 and (not same or (#right == 1 and whole.lo == same.lo and whole.hi == same.hi)) then  -- mostly
+  if #left == 1 and (not same or (#right == 1 and whole.lo == same.lo and whole.hi == same.hi)) then  -- the most frequent case
     return { { lo = whole.lo, hi = whole.hi, left = whole, right = same } }
   end
   for _, l in ipairs(left) do
@@ -94,21 +95,21 @@ local function expire_with_group(key)  -- the whole group expires at one moment
   if left_ms > 0 then redis.call('PEXPIRE', key, left_ms) end
 end
 
--- A group begins to be kept: until heartbeats push its expiry, also if no member ever sends one (KIP-211).
+-- Sets the first expiry of a group. Heartbeats push it later; a group without heartbeats expires too (KIP-211).
 local function keep() redis.call('PEXPIREAT', META, ms(now_ms() + tonumber(call.session) + tonumber(call.retention))) end
 
--- New keys of a verb expire with their group (rule: group-expiry); `replace` does it for keys of a partition.
+-- Lets new keys of a verb expire with their group (rule: group-expiry). `replace` does so for keys of a partition.
 local function expire_what_is_new()
   for _, key in ipairs(fixed) do
     if redis.call('PTTL', key) == -1 then expire_with_group(key) end
   end
 end
 
-local function fill(key, flat)  -- the hash at `key` with {field, value, ...}, as many as there are
+local function fill(key, flat)  -- writes {field, value, ...} of any length to the hash at `key`
   for i = 1, #flat, 500 do redis.call('HSET', key, unpack(flat, i, math.min(i + 499, #flat))) end
 end
 
-local function set(key, ranges)  -- of the hash at `key`
+local function set(key, ranges)  -- adds ranges to the hash at `key`
   local flat = {}
   for _, r in ipairs(ranges) do
     flat[#flat + 1] = r.lo .. '-' .. r.hi
@@ -117,13 +118,13 @@ local function set(key, ranges)  -- of the hash at `key`
   fill(key, flat)
 end
 
-local function replace(key, ranges)  -- the whole hash at `key`
+local function replace(key, ranges)  -- writes the whole hash at `key`
   redis.call('DEL', key)
   set(key, ranges)
   expire_with_group(key)
 end
 
--- Neighbours with one value become one range; each `lo` in `kept` stays the beginning of one.
+-- Joins neighbours that have the same value. A range that begins at a `lo` in `kept` stays separate from the one before.
 local function coalesce(ranges, kept)
   local merged = {}
   for _, r in ipairs(ranges) do
@@ -137,9 +138,9 @@ local function coalesce(ranges, kept)
   return merged
 end
 
--- "<nonce>.<counter> <member>" -> lane epoch, member; nothing where the nonce is an older one: its epochs are void
+-- "<nonce>.<counter> <member>" -> lane epoch, member; nil if the nonce is not in force: its lane epochs are void
 local in_force
-local owners = {}  -- many partitions are acquired at once
+local owners = {}  -- a cache: one call acquires many partitions
 local function owner(value)
   local known = owners[value or '']
   if not known then
@@ -153,14 +154,15 @@ end
 
 local function run_id() return string.match(redis.call('INFO', 'server'), 'run_id:(%w+)') end
 
--- No call overwrites the state of another version (rule: schema-number).
+-- Returns a verdict if the state has another schema: no call overwrites it (rule: schema-number).
 local function other_schema()
   local schema = redis.call('HGET', META, 'schema')
   if schema and schema ~= SCHEMA then return { 'SCHEMA', schema } end
   return nil
 end
 
--- Every verb asks this before anything else (rule: loss-of-state). nil: go on; else the verdict.
+-- Each verb checks for a loss of state before anything else (rule: loss-of-state).
+-- Returns the verdict; nil without a loss.
 local function lost()
   local m = redis.call('HMGET', META, 'nonce', 'run_id', 'commit_seq', 'schema')
   if not m[1] then return { 'ABSENT' } end
@@ -173,12 +175,13 @@ local function lost()
   return nil
 end
 
--- An owned range has no position: it was deleted.
+-- The verdict for an owned range without positions: somebody deleted them.
 local function positions_gone(segments_key)
   return { 'LOST', segments_key .. ' is gone' }
 end
 
--- A fact of a newer reset epoch than Redis has: Redis is from before an operator's reset (rule: reset-epoch).
+-- Returns a verdict if a fact has a newer reset epoch than Redis. Redis is from before an operator's reset then
+-- (rule: reset-epoch).
 local function before_reset(reset)
   check_reset(reset)
   if less(redis.call('HGET', META, 'reset_epoch') or '0', reset) then
@@ -187,7 +190,7 @@ local function before_reset(reset)
   return nil
 end
 
--- The segments of a partition tile its hash space: the hashes of a hole would count as done (rule: exact-tiling).
+-- The segments of a partition tile its hash space. Hashes in a hole would count as done (rule: exact-tiling).
 local function check_tiling(segments, key)
   local lo = '0000000000000000'
   for _, s in ipairs(segments) do
@@ -197,15 +200,15 @@ local function check_tiling(segments, key)
   if lo ~= '8000000000000000' then check(#segments == 0, 'a hole from ' .. lo .. ' on: ' .. key) end
 end
 
--- The ranges of a hash in Redis, sound: {lo, hi, value}, ascending and disjoint.
+-- Reads and checks a hash of ranges in Redis: {lo, hi, value}, ascending and disjoint.
 local function ranges_at(key, pattern)
   local ranges = check_ranges(from_hash(redis.call('HGETALL', key)), key, pattern)
   if pattern == OFFSET then check_tiling(ranges, key) end
   return ranges
 end
 
--- The member's own fence: it has joined since the last loss, and no other life of it has joined since. A call that
--- arrives after a later one of the same member changes nothing (rule: numbered-calls).
+-- The fence of incarnations: the caller has joined since the last loss, and no other incarnation has joined later.
+-- A call that arrives after a later one of the same member changes nothing (rule: numbered-calls).
 local numbered
 local function fenced(member_key)
   if call.nonce ~= redis.call('HGET', META, 'nonce') then return { 'REJOIN' } end
@@ -218,14 +221,14 @@ local function fenced(member_key)
   return nil
 end
 
-local function answered(nonce, seq, ...)  -- a reply: the state that answered, then name, value, ...
+local function reply_as_of(nonce, seq, ...)  -- a reply: nonce and seq, then name, value, ...
   return { 'OK', 'nonce', nonce, 'seq', seq, ... }
 end
 
-local function reply(...)  -- of a verb that writes
+local function reply(...)  -- the reply of a verb that writes
   if numbered then redis.call('HSET', numbered, 'called', call.number) end
   local seq = redis.call('HINCRBY', META, 'commit_seq', 1)
   redis.call('HSET', META, 'updated_at', ms(now_ms()))
   expire_what_is_new()
-  return answered(redis.call('HGET', META, 'nonce'), tostring(seq), ...)
+  return reply_as_of(redis.call('HGET', META, 'nonce'), tostring(seq), ...)
 end

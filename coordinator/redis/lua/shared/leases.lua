@@ -1,27 +1,28 @@
--- Put after the events: leases, hung batches, recoveries. Redis TIME decides them all. It may have been ahead when one
--- was written: none holds for longer than the group's members ask for, from now on (rule: clock-ahead).
--- A lease is cut and does not end at once: its member may be alive, and its own clock ends it no later.
-local EVENTS = string.gsub(META, 'meta$', 'events')  -- of every group, also where a verb does not name it
-local WORTH_TELLING = 1000  -- ms: clocks are set back by less all the time
+-- Leases, hung batches and recoveries. Redis TIME decides them all. Its clock may have been ahead of time at a write.
+-- So a stored time counts for at most the longest session or batch of the group's members, from now on (rule: clock-ahead).
+-- The script cuts a lease and does not end it: its member may be alive, and its own clock ends the lease no later.
+-- Uses events, prelude
+local EVENTS = string.gsub(META, 'meta$', 'events')  -- not every verb has it in KEYS
+local EVENT_ABOVE = 1000  -- ms: small corrections of a clock are frequent and write no event
 
-local given = {}
-local UNKNOWN = 2 ^ 52  -- ms: nothing is cut where no member has joined yet
-local function longest(name)  -- the longest session, or longest batch, that the caller or a member of the group was given
+local longest_known = {}
+local UNKNOWN = 2 ^ 52  -- ms: before the first member joins, the script cuts no time
+local function longest(name)  -- ms: the longest session or batch of the caller and the group's members
   local known = redis.call('HGET', META, name .. '_ms')
-  given[name] = given[name] or (known and math.max(tonumber(call[name]), tonumber(known)) or UNKNOWN)
-  return given[name]
+  longest_known[name] = longest_known[name] or (known and math.max(tonumber(call[name]), tonumber(known)) or UNKNOWN)
+  return longest_known[name]
 end
 
-local function remember_times()  -- of who joins
+local function remember_times()  -- of the member that joins
   for _, name in ipairs({ 'session', 'longest' }) do
     local known = tonumber(redis.call('HGET', META, name .. '_ms') or 0)
     redis.call('HSET', META, name .. '_ms', ms(math.max(tonumber(call[name]), known)))
   end
 end
 
-local function cut_to(most, at, what, write)  -- the time that holds of `at`; written where it lay too far ahead
+local function cut_to(most, at, what, write)  -- the earlier of `at` and `most`; `write` stores `most` if it is earlier
   if not at or tonumber(at) <= most then return at or nil end
-  if tonumber(at) - most > WORTH_TELLING then
+  if tonumber(at) - most > EVENT_ABOVE then
     event(EVENTS, 'clock', what .. ' was cut: the clock of Redis was ahead')
     expire_with_group(EVENTS)
   end
@@ -38,13 +39,13 @@ local function recovering()
   return { 'RECOVERING', until_ms, redis.call('HGET', META, 'nonce') }
 end
 
-local function end_of_lease(leases, member)  -- nil if it has none
+local function end_of_lease(leases, member)  -- nil without a lease
   return cut_to(now_ms() + longest('session'), redis.call('ZSCORE', leases, member), 'the lease of ' .. member, function(at)
     redis.call('ZADD', leases, at, member)
   end)
 end
 
-local function end_of_batch(batches, member)  -- when it counts as hung; nil between batches
+local function end_of_batch(batches, member)  -- the time from which the batch counts as hung; nil between batches
   return cut_to(now_ms() + longest('longest'), redis.call('ZSCORE', batches, member), 'the batch of ' .. member, function(at)
     redis.call('ZADD', batches, at, member)
   end)
@@ -59,14 +60,14 @@ local function busy(leases)
   return nil
 end
 
--- Whether others may acquire the member's ranges: its lease is over, or its batch hangs (rule: lease-end).
+-- Whether others may acquire the member's ranges: its lease has ended, or its batch hangs (rule: lease-end).
 local function takeable(leases, batches, member)
   local its_end, hung, now = end_of_lease(leases, member), end_of_batch(batches, member), now_ms()
   return not its_end or tonumber(its_end) < now or (hung and tonumber(hung) < now)
 end
 
--- The working members, ascending: their ranges are not takeable, and they do not leave.
-local function working(leases, batches, leaving)
+-- The working members, ascending: members whose ranges are not takeable, and that do not leave.
+local function working_members(leases, batches, leaving)
   local members = {}
   for _, member in ipairs(redis.call('ZRANGE', leases, 0, -1)) do
     if redis.call('SISMEMBER', leaving, member) == 0 and not takeable(leases, batches, member) then
@@ -85,14 +86,14 @@ local function occasion(keys)
     table.sort(words)
     return table.concat(words, ';')
   end
-  local members = working(keys.leases, keys.batches, keys.leaving)
+  local members = working_members(keys.leases, keys.batches, keys.leaving)
   local lives = redis.call('HMGET', META, 'nonce', 'joins')
   local text = { lives[1], lives[2] or '0', table.concat(members, ' '), sorted_fields(keys.topics),
     sorted_fields(keys.policy) }
   return redis.sha1hex(table.concat(text, ';')), members
 end
 
-local function renew(leases)  -- the new lease end
+local function renew(leases)  -- renews the caller's lease; returns its end
   local its_end = now_ms() + tonumber(call.session)
   redis.call('ZADD', leases, ms(its_end), call.member)
   return its_end

@@ -1,9 +1,10 @@
--- Put before every verb, in front of the prelude: keys of the group may have been damaged by hand. A verb checks all
--- that it reads before it writes anything (rule: check-then-write). The error names the key.
+-- Checks all state that a verb reads before the verb writes anything (rule: check-then-write). Somebody may have damaged
+-- keys of the group by hand. The error names the key.
+-- Uses no shared file
 local KINDS = {  -- all others are hashes
   leases = 'zset', batches = 'zset', leaving = 'set', events = 'stream', history = 'stream',
 }
-local READ_FIRST = { segments = true, owners = true, ics = true, reserved = true }  -- whose kind reading them tells
+local READ_FIRST = { segments = true, owners = true, ics = true, reserved = true }  -- reading one fails if its kind is wrong
 local NUMBERS = { 'commit_seq', 'reset_epoch', 'epochs', 'joins', 'generation', 'recovering_until', 'computing_until',
   'duplicate_commits', 'session_ms', 'longest_ms' }
 local OFFSET, OWNER = '^%d+$', '^%x+%.%d+ %S+$'
@@ -13,13 +14,13 @@ local function check(right, what)
   if not right then error(what .. ' is damaged') end
 end
 
-local function number(text)  -- as `less` compares them, and no larger than an offset may be
+local function number(text)  -- in the form that `less` compares, at most OFFSET_MAX
   return string.find(text, OFFSET) and not string.find(text, '^0%d') and (#text < 19 or (#text == 19 and text <= OFFSET_MAX))
 end
 
 local PARTITIONS_MAX = 100000  -- of a topic; progress/growth.py has it too
 
--- "<topic id> <partition count>" of a topic -> id, count; nothing where `text` is nil.
+-- "<topic id> <partition count>" of a topic -> id, count; nil if `text` is nil.
 local function check_topic(text, topic, key)
   if not text then return nil end
   local id, count = string.match(text, '^(%S+) ([1-9]%d*)$')
@@ -28,9 +29,9 @@ local function check_topic(text, topic, key)
   return id, count
 end
 
-local fixed = {}  -- the keys that were looked at, each once
-local function check_kinds(every)  -- those of partitions only if `every` one is asked for
-  local seen = {}  -- partitions name their topic's keys by the thousand
+local fixed = {}  -- the keys that `check_kinds` has read, each once
+local function check_kinds(every)  -- READ_FIRST too if `every`
+  local seen = {}  -- thousands of partitions name the same keys of their topic
   for _, key in ipairs(KEYS) do
     local name = string.match(key, '}:(%a+)') or ''
     if (every or not READ_FIRST[name]) and not seen[key] then
@@ -45,12 +46,12 @@ end
 local function check_meta()
   check(string.match(redis.call('HGET', KEYS[1], 'nonce') or '', '^%x+$'), 'nonce of ' .. KEYS[1])
   for i, value in ipairs(redis.call('HMGET', KEYS[1], unpack(NUMBERS))) do
-    local optional = i > 3  -- what `create_positions` did not write
+    local optional = i > 3  -- `create_positions` writes only the first three
     check((not value and optional) or (value and #value < 19 and number(value)), NUMBERS[i] .. ' of ' .. KEYS[1])
   end
 end
 
-local fields = {}  -- most partitions are cut alike
+local fields = {}  -- a cache: most partitions have the same cuts
 local function hashes_of(field)  -- "lo-hi" -> {lo, hi, sound}
   local known = fields[field]
   if known then return known end
@@ -68,7 +69,7 @@ local function check_ranges(ranges, key, pattern)
     local sound = r.sound and not (last and r.lo <= last)
     local right
     if pattern == OFFSET then right = number(r.value) else right = string.find(r.value, pattern) end
-    if not (sound and right) then  -- a text for each range would take long
+    if not (sound and right) then  -- builds texts only for damage: a text for each range is slow
       check(sound, r.lo .. '-' .. r.hi .. ' of ' .. key)
       check(string.find(r.value, pattern), 'the entry ' .. r.lo .. '-' .. r.hi .. ' of ' .. key)
       check(right, 'position ' .. r.value .. ' of ' .. key)

@@ -1,12 +1,8 @@
--- Put after the prelude: writes events, above all changes of ownership (rule: ownership-events).
--- `ranges`: of changes of ownership only. `member`: whom the event is about, if not the caller.
-local function event(key, kind, why, ranges, member)
-  local more = ranges and { 'ranges', ranges } or {}
-  redis.call('XADD', key, 'MAXLEN', '~', 1000, '*', 'event', kind, 'member', member or call.member, 'why', why, unpack(more))
-end
+-- Changes of ownership: notes and frees ranges, and writes their events (rule: ownership-events).
+-- Uses damage, events, prelude
 
--- Collects key ranges that change hands, ascending: "orders-0 whole, orders-1 lo-hi" in the events stream.
-local function note(ranges, owners_key, lo, hi)
+-- Adds a range that changes its owner to `ranges`, ascending. It joins the range to its neighbour.
+local function note_range(ranges, owners_key, lo, hi)
   local last = ranges[#ranges]
   if last and last.key == owners_key and step(last.hi, 1) == lo then
     last.hi = hi
@@ -15,16 +11,16 @@ local function note(ranges, owners_key, lo, hi)
   end
 end
 
--- Frees pieces of the caller's ranges, those for which `frees(asked, epoch)`; returns them as `note` does. What is asked of
--- each partition stands in ARGV from 2 on, its owners in KEYS as many places further on.
-local function free(places, frees)
+-- Frees the pieces of the caller's ranges for which `frees(wanted, epoch)` is true. Returns them in the form of
+-- `note_range`. ARGV[i] has the wanted ranges of a partition, from 2 on. KEYS[i + places] is its owners.
+local function free_ranges(places, frees)
   local ranges, left = {}, {}
   for i = 2, #ARGV do
     local owners_key, after = KEYS[i + places], {}
     for _, piece in ipairs(overlay(ranges_at(owners_key, OWNER), from_text(ARGV[i]))) do
       local epoch, member = owner(piece.left.value)
       if member == call.member and frees(piece.right, epoch) then
-        note(ranges, owners_key, piece.lo, piece.hi)
+        note_range(ranges, owners_key, piece.lo, piece.hi)
       else
         after[#after + 1] = { lo = piece.lo, hi = piece.hi, value = piece.left.value }
       end
@@ -35,7 +31,8 @@ local function free(places, frees)
   return ranges
 end
 
-local function told(ranges)
+-- Ranges as text for the events stream: "orders-0 whole, orders-1 lo-hi".
+local function ranges_text(ranges)
   local words = {}
   for i, r in ipairs(ranges) do
     local topic, partition = string.match(r.key, ':owners:(.+):(%d+)$')
@@ -45,20 +42,21 @@ local function told(ranges)
   return table.concat(words, ', ')
 end
 
--- Adds the ranges of these owners to `lost_by`, by member: their lane epochs are about to be void.
-local function note_owners(lost_by, owners_key)
+-- Adds the ranges of all owners of a partition to `lost_by`, by member. The caller makes their lane epochs void.
+local function note_ranges_of_owners(lost_by, owners_key)
   for _, o in ipairs(ranges_at(owners_key, OWNER)) do
     local _, member = owner(o.value)
     if member then
       lost_by[member] = lost_by[member] or {}
-      note(lost_by[member], owners_key, o.lo, o.hi)
+      note_range(lost_by[member], owners_key, o.lo, o.hi)
     end
   end
 end
 
-local function tell_lost(key, lost_by, why)
+-- Writes one event for each member in `lost_by`, in the order of their names.
+local function write_lost_events(key, lost_by, why)
   local members = {}
   for member in pairs(lost_by) do members[#members + 1] = member end
   table.sort(members)
-  for _, member in ipairs(members) do event(key, 'lost', why, told(lost_by[member]), member) end
+  for _, member in ipairs(members) do event(key, 'lost', why, ranges_text(lost_by[member]), member) end
 end
