@@ -63,7 +63,7 @@ def refusals(administrator: redis.Redis) -> set[str]:
 
 def calls_in_scripts() -> set[str]:
     """The commands of the Lua scripts."""
-    texts = [script.read_text() for script in (files("coordinator.redis") / "lua").iterdir()]
+    texts = [script.read_text() for script in Path(str(files("coordinator.redis"))).rglob("*.lua")]
     return {name.lower() for text in texts for name in re.findall(r"redis\.p?call\([^)]*?'([A-Z]+)'", text)} | {"del"}
 
 
