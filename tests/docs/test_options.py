@@ -17,7 +17,7 @@ ROWS = [line for line in PARITY.splitlines() if line.startswith("| ") and "`test
 OURS = {Section.GROUP, Section.TIMES, Section.CACHE, Section.FUNCTION}
 
 
-def test_the_page_of_options_is_what_the_code_says() -> None:
+def test_the_page_of_options_is_fresh() -> None:
     assert markdown() == OPTION_PAGE, "docs/options.md is stale: run scripts/reference-pages"
 
 

@@ -83,7 +83,7 @@ def freeze_in_a_batch(fleet: Fleet, driver: Driver) -> None:
 
 
 @pytest.mark.timeout(900)
-def test_three_drivers_on_one_partition_survive_what_is_done_to_them_and_keep_every_key_in_order(
+def test_three_drivers_on_one_partition_survive_kills_and_freezes_and_keep_every_key_in_order(
     fleets: Fleets,
 ) -> None:
     fleet = fleets(1)

@@ -80,7 +80,7 @@ def test_committed_to_committed_again_a_repeated_commit_is_no_skipped_batch(memb
 
 
 @pytest.mark.parametrize("lost", ["the field", "the entry"])
-def test_unknown_to_committed_a_member_whose_entry_was_lost_is_believed(
+def test_unknown_to_committed_a_batch_counts_as_read_where_the_members_entry_was_lost(
     members: Group, tp: TopicPartition, lost: str
 ) -> None:
     end = batch(started(members, tp), StreamOffset(members.name))

@@ -246,7 +246,7 @@ USAGE = {
 
 
 @pytest.mark.parametrize(("arguments", "code", "name", "what", "remedy"), USAGE.values(), ids=USAGE)
-def test_what_cannot_be_used_is_one_line(
+def test_an_unusable_argument_is_one_line(
     run: Run,
     fill: Callable[..., list[str]],
     redis_url: str,
@@ -369,7 +369,7 @@ STRANGE: dict[str, tuple[str, str | None, str, tuple[str, ...], str]] = {
 
 
 @pytest.mark.parametrize(("kind", "field", "value", "arguments", "told"), STRANGE.values(), ids=STRANGE)
-def test_what_redis_should_not_hold_is_shown_or_named(  # noqa: PLR0913, PLR0917 - a row
+def test_unexpected_content_of_redis_is_shown_or_named(  # noqa: PLR0913, PLR0917 - a row
     run: Run,
     fill: Callable[..., list[str]],
     redis_url: str,
@@ -409,7 +409,7 @@ def test_a_group_name_in_redis_that_is_not_utf_8_is_named(redis_url: str, run: R
     check_line(err, "STATE_FORMAT", "not UTF-8", "look at the keys coop:v1:")
 
 
-def test_what_a_script_cannot_take_is_not_damage(redis_url: str, known: str) -> None:
+def test_arguments_too_long_for_a_script_are_no_damage(redis_url: str, known: str) -> None:
     labels = {f"label.{i}": "x" for i in range(4_000)}
     with closing(RedisClient(redis_url)) as client:
         store = store_of(ScriptCalls(client, known, session_ms=60_000, longest_ms=60_000, retention_ms=60_000))
@@ -482,7 +482,7 @@ def test_a_broker_that_is_not_there_is_one_line(redis_url: str) -> None:
     check_line(err.decode(), "KAFKA_UNAVAILABLE", "127.0.0.1:1", "--bootstrap-server and security.protocol")
 
 
-def test_who_joins_names_its_application(run: Run, redis_url: str, known: str) -> None:
+def test_a_joining_member_names_its_application(run: Run, redis_url: str, known: str) -> None:
     _, out, _ = run("events", known, "--json", "--redis", redis_url)
     why = [event["why"] for event in map(json.loads, out.splitlines()) if event["kind"] == "join"]
     assert why == ["application app-x, incarnation i1"]

@@ -172,7 +172,7 @@ def test_waiting_work_on_many_keys_takes_little_more_than_its_share(kafka: Kafka
     assert max(together) <= 16
 
 
-def test_the_function_is_given_records_of_several_partitions_one_partition_a_batch(kafka: Kafka) -> None:
+def test_the_function_receives_records_of_several_partitions_one_partition_a_batch(kafka: Kafka) -> None:
     topic = kafka.create_topic(partitions=3)
     kafka.produce(topic, [Record(b"v", b"%d" % i, partition=i % 3) for i in range(300)])
 

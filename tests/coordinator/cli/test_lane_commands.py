@@ -104,7 +104,7 @@ def test_top_prints_json_for_programs(run: Run, redis_url: str, group: str) -> N
     }
 
 
-def test_describe_shows_what_holds_lanes_back(run: Run, redis_url: str, group: str) -> None:
+def test_describe_shows_why_lanes_are_held_back(run: Run, redis_url: str, group: str) -> None:
     out = run("describe", group, "--redis", redis_url)[1]
     assert "1 lane is held back:" in out
     assert rows(out)[-1][-2:] == ["budget", "m-1"]

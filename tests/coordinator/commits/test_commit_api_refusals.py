@@ -168,6 +168,6 @@ def test_damaged_contents_of_redis_are_a_named_error(world: World, key: str, fie
 
 
 @pytest.mark.parametrize("offset", ["", "{", "[1]", '"x"', "{}", '{"#": 1}'])
-def test_what_is_not_an_offset_is_a_named_error(world: World, offset: str) -> None:
+def test_a_text_that_is_no_stream_offset_is_a_named_error(world: World, offset: str) -> None:
     with pytest.raises(CheckpointMismatchError):
         CommitApi.of_offset(world.url, offset)

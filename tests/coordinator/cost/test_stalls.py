@@ -77,7 +77,7 @@ def test_suspects_read_less_after_a_stall_and_twice_as_much_after_each_turn_with
     assert [g.span for g in halves if g] == [first.span / 6] * 2
 
 
-def test_who_has_not_read_all_it_may_is_cleared_after_some_turns() -> None:
+def test_a_suspect_that_reads_less_than_its_turn_allows_is_cleared_after_some_turns() -> None:
     stalls, turns = begun(), 0
     while stalls.groups:
         turns += 1
@@ -85,7 +85,7 @@ def test_who_has_not_read_all_it_may_is_cleared_after_some_turns() -> None:
     assert 2 * CLEARED < turns < 30
 
 
-def test_who_stalled_in_a_large_batch_and_has_little_to_read_since_then_is_cleared_by_turns() -> None:
+def test_a_suspect_of_a_large_batch_that_now_reads_little_is_cleared_by_turns() -> None:
     """A batch that caught up had 100,000 offsets of each lane, and now a hundred come at a time."""
     stalls, turns = Stalls().suspecting(EIGHT, 100_000.0, 3.0), 0
     while stalls.groups:
@@ -101,7 +101,7 @@ def test_a_group_that_stalls_again_has_its_turns_before_it_again() -> None:
     assert [g.unbound for g in read(stalls, 3.0).groups if g] == [UNBOUND - 1, 0, 0]
 
 
-def test_nobody_is_cleared_who_would_read_much_more_then() -> None:
+def test_a_suspect_that_would_then_read_much_more_is_not_cleared() -> None:
     """A lane that waited for long may have very many slow records to read: it goes on to double."""
     stalls = begun()
     for _ in range(3 * 8):
@@ -110,7 +110,7 @@ def test_nobody_is_cleared_who_would_read_much_more_then() -> None:
 
 
 @pytest.mark.parametrize("times", [None, 3.0])
-def test_a_batch_in_which_a_group_read_nothing_tells_nothing_of_it(times: float | None) -> None:
+def test_a_batch_in_which_a_group_read_nothing_is_no_evidence_about_it(times: float | None) -> None:
     stalls = begun(EIGHT[:4])
     for _ in range(3 * 4):  # enough to be cleared, but for what still waits
         stalls = stalls.passed_over() if stalls.turn is None else read(stalls)

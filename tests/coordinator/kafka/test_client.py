@@ -184,7 +184,7 @@ def test_a_login_whose_package_is_missing_is_said_before_connecting(monkeypatch:
         client_arguments(kafka)
 
 
-def test_a_plain_client_gets_what_the_query_said_and_creates_no_topics() -> None:
+def test_a_plain_client_gets_the_settings_of_the_query_and_creates_no_topics() -> None:
     assert client_arguments({"bootstrap_servers": ["h:1"], "security_protocol": "PLAINTEXT"}) == {
         "bootstrap_servers": ["h:1"],
         "security_protocol": "PLAINTEXT",

@@ -133,7 +133,7 @@ def test_a_partition_that_its_topic_does_not_have__refuse() -> None:
     assert decision == Decision(joined(), (), fails(CheckpointMismatchError, "reads orders-1, a partition that"))
 
 
-def test_a_partition_that_given_partitions_leave_out__accept() -> None:
+def test_a_partition_is_not_in_assign__accept() -> None:
     decision = decided(
         accept,
         joined(),

@@ -79,7 +79,7 @@ def done(start: StreamOffset = START, **changes: Any) -> State:
     return joined(**{**known, **changes})
 
 
-def test_start_is_sink_complete__commit_what_was_authorized() -> None:
+def test_start_is_sink_complete__commit_the_authorized_batch() -> None:
     batch = Batch(START, granted=owned(), readable=owned(LEFT))
     mine = end_of(10, 20, LEFT)
     decision = decided(witness, joined(batch=batch), call(START))

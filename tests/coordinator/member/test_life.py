@@ -192,7 +192,7 @@ def test_rejoin__join_again_at_the_nonce_before() -> None:
     assert decision == Decision(joined(life=there))
 
 
-def test_join__report_what_assignors_and_the_commit_api_read() -> None:
+def test_join__report_the_fields_for_assignors_and_the_commit_api() -> None:
     me = Joining({"host": "h", "query": "q"}, "app")
     state = joined(life=LIFE.rejoining(), shown=Shown(slow_percent=40))
     ours = call(me=me, capacity=3, sharing=False, max_individual_commits=7, max_ranges=8)

@@ -237,7 +237,7 @@ def test_others_read_less_than_the_log_was_cut__nothing_is_lost() -> None:
         pytest.param("3@80 reset=0 topic=id-2", id="another topic id"),
     ],
 )
-def test_an_extent_that_tells_nothing__is_left_out(text: str) -> None:
+def test_an_extent_without_evidence__is_left_out(text: str) -> None:
     state, extents = known(text)
     assert decided(settle_losses, state, call(), extents) == asks(state, WITH_EPOCH)
 

@@ -63,7 +63,7 @@ def test_a_member_reports_its_begun_slices_again_until_redis_stores_them(members
     assert members.redis.exists(keys.working)
 
 
-def test_available_now_reads_what_an_operator_has_just_released(members: Group, tp: TopicPartition) -> None:
+def test_available_now_reads_a_lane_that_an_operator_has_just_released(members: Group, tp: TopicPartition) -> None:
     parked = Strike(tp, LOWER, OffsetRange(0, 1), 2, parked=True)
     members.redis.hset(GroupKeys(members.name).strikes, parked.field, parked.text)
     one = members.service(subscribed(tp))

@@ -49,7 +49,7 @@ def test_redis_goes_before_everything(members: Group, tp: TopicPartition) -> Non
     assert members.state.stable == {tp: 2}
 
 
-def test_first_positions_are_given_once_though_the_log_grows(members: Group, tp: TopicPartition) -> None:
+def test_first_positions_are_set_once_though_the_log_grows(members: Group, tp: TopicPartition) -> None:
     service = members.service(subscribed(tp), Latest())
     service.first_positions()
     members.kafka.produce(tp.topic, keyed(5))
@@ -126,7 +126,7 @@ def test_a_topic_that_is_not_subscribed_to_is_another_checkpoints(members: Group
         members.service(subscribed(tp)).next_offset(StreamOffset("elsewhere"), UNLIMITED)
 
 
-def test_available_now_leaves_what_came_after_its_start_to_the_next_run(members: Group, tp: TopicPartition) -> None:
+def test_available_now_leaves_later_records_to_the_next_run(members: Group, tp: TopicPartition) -> None:
     service = members.service(subscribed(tp))
     service.first_positions()
     service.set_targets()

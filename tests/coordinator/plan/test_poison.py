@@ -82,7 +82,7 @@ def test_a_struck_lane_is_one_lane_so_that_its_next_strike_is_the_same() -> None
     assert [p.hashes for p in limited[TP]] == [QUARTERS[0], QUARTERS[1], UPPER]
 
 
-def test_after_a_trial_it_is_the_turn_of_what_was_not_struck() -> None:
+def test_after_a_trial_the_lanes_without_a_strike_have_their_turn() -> None:
     limited, alone = quarantined(work(10, 20), ENDS, [ONCE], lambda lane: 7, others=True)
     assert (reach(limited), alone) == ([0, 80], None)
     limited, alone = quarantined(work(10, 100), ENDS, [ONCE], lambda lane: 7, others=True)

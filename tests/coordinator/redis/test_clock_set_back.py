@@ -99,7 +99,7 @@ def test_a_clock_that_is_set_back_a_little_is_not_worth_an_event(world: World) -
     assert world.events("clock") == []
 
 
-def test_what_a_dead_member_owns_is_taken_a_session_after_the_clock_is_right(world: World) -> None:
+def test_ranges_of_a_dead_member_are_takeable_a_session_after_the_clock_is_set_back(world: World) -> None:
     world.found(p0=5)
     ahead(world, lambda: world.store.positions.acquire(world.join("dead"), WANTED))
     me = world.join()
@@ -108,7 +108,7 @@ def test_what_a_dead_member_owns_is_taken_a_session_after_the_clock_is_right(wor
     assert world.store.positions.acquire(me, WANTED).value.ownership == {TP: (Owned(WHOLE, "aa.2"),)}
 
 
-def test_a_living_member_keeps_what_it_owns_when_the_clock_is_set_back(world: World) -> None:
+def test_a_living_member_keeps_its_ranges_when_the_clock_is_set_back(world: World) -> None:
     world.found(p0=5)
     ahead(world, lambda: world.store.positions.acquire(world.join(), WANTED))
     other = world.join("m-2", "i2")
@@ -118,7 +118,7 @@ def test_a_living_member_keeps_what_it_owns_when_the_clock_is_set_back(world: Wo
         world.now += SESSION
 
 
-def test_what_hangs_is_taken_when_the_longest_batch_is_over_by_the_right_clock(world: World) -> None:
+def test_hung_ranges_are_takeable_after_the_longest_batch_by_the_corrected_clock(world: World) -> None:
     world.found(p0=5)
     hangs, me = world.join("hangs"), world.join()
     world.store.positions.acquire(hangs, WANTED)
@@ -182,7 +182,7 @@ def test_offsets_that_a_dead_worker_reserved_are_free_a_lease_after_the_clock_is
     assert reserve("w", OffsetRange(8, 9)) == "ALONE"
 
 
-def test_who_looks_sees_the_times_that_hold(world: World) -> None:
+def test_a_reader_of_the_group_sees_the_times_in_force(world: World) -> None:
     world.now = world.store.positions.now_ms()
     world.found(p0=5)
     recovered(world, world.store)

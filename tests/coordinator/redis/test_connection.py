@@ -63,7 +63,7 @@ def refused(url: str) -> CoopKafkaError:
     return error.value
 
 
-def test_a_node_of_a_cluster_without_the_argument_is_told_to_add_it(cluster_url: str) -> None:
+def test_the_error_of_a_cluster_node_asks_for_the_argument_cluster(cluster_url: str) -> None:
     with closing(opened(cluster_url, 5.0)) as client:
         names = {node.connection_pool.connection_kwargs["port"] for node in redis_servers.nodes_of(client)}
         elsewhere = names - {int(redis_servers.node_of(client)(GROUPS).rpartition(":")[2])}
@@ -108,7 +108,7 @@ def test_a_cluster_has_no_second_database() -> None:
         ),
     ],
 )
-def test_what_is_wrong_about_tls_is_named(
+def test_a_fault_in_tls_is_named(
     tls_url: str, certificates: Path, change: tuple[str, str], kind: type[CoopKafkaError], words: str
 ) -> None:
     trustme.CA().cert_pem.write_to_path(certificates / "other.pem")

@@ -24,7 +24,7 @@ def test_nothing_to_founded_sets_first_positions_once(world: World) -> None:
     assert world.group in list_groups(world.client)
 
 
-def test_free_to_owned_gives_a_new_epoch_and_owned_to_owned_keeps_it(world: World) -> None:
+def test_free_to_owned_sets_a_new_lane_epoch_and_owned_to_owned_keeps_it(world: World) -> None:
     world.found()
     me = world.join()
     first = world.store.positions.acquire(me, WANTED).value
@@ -104,7 +104,7 @@ def test_neighbours_of_two_owners_stay_two_segments_though_their_positions_are_e
     assert world.positions() == {str(lower): "10", str(upper): "10"}
 
 
-def test_positions_beyond_what_a_double_holds_are_compared_exactly(world: World) -> None:
+def test_positions_too_large_for_a_double_are_compared_exactly(world: World) -> None:
     world.found(p0=BIG - 1)
     me = world.join()
     world.store.positions.acquire(me, WANTED)
@@ -115,7 +115,7 @@ def test_positions_beyond_what_a_double_holds_are_compared_exactly(world: World)
     assert world.store.positions.stable(["orders"])[TP] == BIG
 
 
-def test_a_commit_of_another_epoch_is_refused_and_does_not_block_what_is_owned(world: World) -> None:
+def test_a_refused_lane_epoch_does_not_block_the_commit_of_owned_lanes(world: World) -> None:
     world.found()
     me = world.join()
     world.store.positions.acquire(me, WANTED)

@@ -28,7 +28,7 @@ def test_a_partition_is_behind_by_its_lane_furthest_back() -> None:
     assert behind_latest(StreamOffset("g"), {TP: 30}) == {}
 
 
-def test_lanes_are_counted_and_what_holds_them_back_is_named() -> None:
+def test_the_report_counts_lanes_and_names_their_limits() -> None:
     assert lanes_report(LanesTold((replace(SLOW, why=PARKED), QUICK), 2, 1, 1, "orders 0: 100 ms a record")) == {
         "lanes": 2,
         "limitedLanes": 1,
@@ -41,5 +41,5 @@ def test_lanes_are_counted_and_what_holds_them_back_is_named() -> None:
     assert lanes_report(LanesTold(many, 9_000, 800))["limited"] == {x.name: "budget" for x in many[:MOST_NAMED]}
 
 
-def test_without_lanes_there_is_nothing_to_tell() -> None:
+def test_without_lanes_the_report_is_empty() -> None:
     assert lanes_report(LanesTold()) == {}

@@ -66,7 +66,7 @@ def test_keys_that_hash_alike_are_pieces_of_their_own() -> None:
         pytest.param([*lanes(2, (0, 10))[:1], *lanes(2, (10, 100))[1:]], id="lanes far apart"),
     ],
 )
-def test_pieces_by_slice_are_what_lies_in_each(slices: list[Slice]) -> None:
+def test_pieces_by_slice_hold_exactly_the_records_of_each_slice(slices: list[Slice]) -> None:
     whole = batch([b"%d" % (i % 13) for i in range(100)])
     inside = [(s, key, o) for key, o in points([whole]) for s in slices if _in(s, key, o)]
     mask = [any(_in(s, key, o) for s in slices) for key, o in points([whole])]
