@@ -202,6 +202,6 @@ def refused(own: OwnValkey, user: AclUser, command: str) -> None:
         pytest.param("appendfsync", "everysec", id="what is written down is synced once a second"),
     ],
 )
-def test_valkey_runs_as_its_conf_says(own: OwnValkey, setting: str, value: str) -> None:
+def test_valkey_runs_with_the_settings_of_its_conf(own: OwnValkey, setting: str, value: str) -> None:
     with redis.Redis.from_url(own.address, decode_responses=True) as client:
         assert client.config_get(setting) == {setting: value}

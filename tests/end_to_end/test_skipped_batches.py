@@ -100,7 +100,7 @@ def test_a_later_batch_is_skipped_though_the_first_one_was_read(members: Group, 
     assert members.state.stable == {tp: 5}
 
 
-def test_a_query_that_leaves_out_batches_on_purpose_says_so(members: Group, tp: TopicPartition) -> None:
+def test_a_query_that_allows_unread_batches_continues_after_a_skipped_batch(members: Group, tp: TopicPartition) -> None:
     service = started(members, tp, unread_batches=True)
     assert service.next_offset(planned(service, StreamOffset(members.name)), UNLIMITED) is None
     assert members.state.stable == {tp: 5}

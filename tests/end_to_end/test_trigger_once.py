@@ -34,7 +34,7 @@ def test_limits_of_a_batch_under_each_trigger(
     assert reader._limits(limit or reader.getDefaultReadLimit()) == expected
 
 
-def test_no_default_limit_is_taken_for_once() -> None:
+def test_no_default_limit_counts_as_once() -> None:
     assert isinstance(CoopKafkaStreamReader(validate(OPTIONS, streaming=True)).getDefaultReadLimit(), ReadMaxRows)
 
 

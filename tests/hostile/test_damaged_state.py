@@ -409,7 +409,7 @@ def test_the_state_of_another_group_under_our_keys_is_refused_and_stays(lived: W
 
 
 @pytest.mark.each_server
-def test_the_error_says_where_the_damage_is(lived: World) -> None:
+def test_the_error_names_the_damaged_entry(lived: World) -> None:
     lived.redis.hset(key_of(lived, "owners"), str(WHOLE), "nobody")
     with pytest.raises(
         StateFormatError, match=r"the entry 0{16}-7f{15} of .*owners:orders:0 is damaged\. Remedy: look at"

@@ -134,7 +134,7 @@ def test_a_parked_lane_is_shown_with_its_record_and_the_lost_member(run: Run, re
         pytest.param(("orders", "1", str(WHOLE)), 1, id="one range"),
     ],
 )
-def test_a_release_takes_strikes_back_and_says_why(
+def test_a_release_removes_strikes_and_records_its_reason(
     run: Run, redis_url: str, group: str, which: tuple[str, ...], left: int
 ) -> None:
     code, out, _ = run("release", group, *which, "--reason", "mended", "--redis", redis_url)

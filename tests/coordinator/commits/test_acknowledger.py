@@ -19,7 +19,7 @@ from store_world import TP, World
 ON_EACH_SERVER = True
 
 
-def test_an_acknowledger_commits_when_more_ranges_than_the_query_said_are_collected(world: World) -> None:
+def test_an_acknowledger_commits_once_more_ranges_are_collected_than_the_query_allows(world: World) -> None:
     collected = Acknowledger(api(world, 43, max_num_ranges_to_commit=2))
     assert collected.done(TP, OffsetRange(45, 46)) is None
     assert collected.done(TP, OffsetRange(46, 47)) is None  # goes on where the last one ended: still one range

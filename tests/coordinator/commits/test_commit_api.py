@@ -52,7 +52,7 @@ def test_worked_examples(world: World, stable: int, ics: str, commit: str, then_
     assert world.store.positions.stable(["orders"])[TP] == then_stable
 
 
-def test_a_commit_without_ranges_says_that_everything_before_its_offset_is_done(world: World) -> None:
+def test_a_commit_without_ranges_completes_all_records_before_its_offset(world: World) -> None:
     assert api(world, 43, "45-47").commit(TP, [], offset=45).stable == 48
 
 

@@ -45,7 +45,7 @@ def test_a_repeated_commit_is_no_error_but_counted_and_logged(world: World, capl
     assert world.redis.hget(GroupKeys(world.group).meta, "duplicate_commits") == "1"
 
 
-def test_a_commit_wholly_below_the_stable_offset_is_too_old_and_says_where_to_go_on(
+def test_a_commit_wholly_below_the_stable_offset_is_too_old_and_names_the_stable_offset(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     with (

@@ -42,7 +42,7 @@ def test_an_unknown_part_does_not_dilute_the_known_cost_of_another() -> None:
     assert (both.record_ms, both.sure) == (4.0, False)
 
 
-def test_neighbours_that_say_the_same_become_one_cell() -> None:
+def test_equal_neighbours_become_one_cell() -> None:
     assert compacted((Cell(LOWER, 0.5, 1.0), Cell(UPPER, 0.5, 1.0))) == (Cell(WHOLE, 1.0, 1.0),)
     assert len(compacted((Cell(LOWER, 0.5, 1.0), Cell(UPPER, 0.5, 2.0)))) == 2
 

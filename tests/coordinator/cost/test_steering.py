@@ -302,7 +302,7 @@ def test_by_the_clock_alone_a_single_lane_soon_learns_that_all_records_are_slowe
     assert max(b.ms for b in work.run(30)[2:]) <= 1.2 * BUDGET_MS
 
 
-def test_a_long_trigger_is_not_taken_for_work() -> None:
+def test_the_wait_for_a_long_trigger_does_not_count_as_work() -> None:
     """Batches of a minute, most of it waiting: everything is read all the same."""
     work = Workload(HEALTHY, slots=8, per_second=500, trigger_ms=60_000)
     after = work.run(12)[-3:]
@@ -316,7 +316,7 @@ def test_waiting_for_a_trigger_as_long_as_the_budget_takes_nothing_from_it(exact
     assert work.lag(healthy) <= 3 * 5_000 * BUDGET_MS / 1000
 
 
-def test_an_odd_pause_between_batches_is_not_taken_for_work_for_long() -> None:
+def test_an_odd_pause_between_batches_soon_does_not_count_as_work() -> None:
     work = Workload(HEALTHY, slots=8, per_second=500, trigger_ms=23_457)
     work.run(30)
     assert work.lag(healthy) <= 3 * 500 * 24
@@ -335,7 +335,7 @@ def test_without_a_budget_a_batch_reads_all_there_is() -> None:
 
 
 @pytest.mark.parametrize("exact", [pytest.param(True, id="costs are known"), pytest.param(False, id="the clock alone")])
-def test_workers_that_start_are_not_taken_for_work(exact: bool) -> None:
+def test_the_start_of_workers_does_not_count_as_work(exact: bool) -> None:
     """The first batch takes a budget and more, with ten records in it; the second reads as if nothing had been."""
     work = Workload(HEALTHY, slots=8, per_second=1, backlog=10, exact=exact, cold_ms=15_000, budget_ms=10_000)
     work.run(1)

@@ -40,7 +40,7 @@ def test_slices_of_a_trial__report_that_nothing_else_is_read() -> None:
         pytest.param(replace(BATCH, trial_lane=(TP, WHOLE), ended=True), id="has ended"),
     ],
 )
-def test_a_trial_that_is_not_under_way__says_nothing_of_slices(batch: Batch) -> None:
+def test_a_trial_that_is_not_under_way__report_slices_as_of_an_ordinary_batch(batch: Batch) -> None:
     assert working_news(Pulse(), under_way(batch), [SLICE]) == (TEXT, NONCE)
 
 

@@ -88,7 +88,7 @@ def test_an_answer_without_a_leader_epoch_proves_nothing() -> None:
     assert extents_of({TP: Bounds(0, 9), OTHER: Bounds(0, 9, epoch=2)}) == {OTHER: Extent(2, 9)}
 
 
-def test_a_broker_says_where_a_leader_epoch_ends(kafka: Kafka) -> None:
+def test_a_broker_returns_the_end_of_a_leader_epoch(kafka: Kafka) -> None:
     log, tp = kafka_log(kafka.bootstrap), TopicPartition(kafka.create_topic(partitions=2), 0)
     other = TopicPartition(tp.topic, 1)
     kafka.produce(tp.topic, keyed(5))

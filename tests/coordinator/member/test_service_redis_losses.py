@@ -93,7 +93,7 @@ def test_latest_is_not_where_a_group_begins_that_has_lost_its_meta(members: Grou
     assert members.events == ["found", "recover"]
 
 
-def test_a_mirror_that_cannot_be_read_founds_no_group(members: Group, tp: TopicPartition) -> None:
+def test_an_unreadable_mirror_creates_no_group(members: Group, tp: TopicPartition) -> None:
     (port,) = servers.free_ports(1)
     address = {"bootstrap_servers": f"127.0.0.1:{port}", "bootstrap_timeout_ms": 1_000}
     nowhere = KafkaLog(address, retries=0, retry_interval_ms=0)

@@ -123,7 +123,7 @@ def test_a_trial_finds_the_key_that_kills_tasks_and_parks_only_that_key(world: W
         pytest.param(f"orders 0 {WHOLE} 14-20;", id="begun later"),
     ],
 )
-def test_a_strike_is_not_taken_for_that_of_a_key(world: World, other: str) -> None:
+def test_a_strike_of_other_hashes_does_not_count_for_a_key(world: World, other: str) -> None:
     world.found()
     key = HashRange(LOWER.lo + 5, LOWER.lo + 5)
     for member, at in (("m-1", other), ("m-2", f"orders 0 {key} 13-14;")):

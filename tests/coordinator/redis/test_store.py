@@ -14,7 +14,7 @@ from store_world import BIG, OTHER, SESSION, TOPICS, TP, WANTED, World, lane, of
 ON_EACH_SERVER = True
 
 
-def test_nothing_to_founded_sets_first_positions_once(world: World) -> None:
+def test_nothing_to_created_sets_first_positions_once(world: World) -> None:
     with pytest.raises(verdicts.Absent):
         world.store.positions.status()
     assert world.store.positions.create("aa", TOPICS, {TP: 5}) == 1
@@ -64,7 +64,7 @@ def test_an_older_commit_never_moves_a_position_back(world: World) -> None:
     assert world.positions() == {str(WHOLE): "20"}
 
 
-def test_a_commit_says_whether_all_is_done_exactly_as_far_as_it_says(world: World) -> None:
+def test_a_commit_is_exact_only_if_all_is_done_exactly_up_to_its_end(world: World) -> None:
     world.found()
     me = world.join()
     world.store.positions.acquire(me, WANTED)

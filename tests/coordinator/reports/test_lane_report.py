@@ -93,7 +93,7 @@ def test_a_lane_line_has_the_reason_that_bounds_it(until: int, strikes: tuple[St
         pytest.param(None, [ALONE, "ceiling"], id="it waits when it is the turn of the others"),
     ],
 )
-def test_during_a_trial_the_lines_of_other_lanes_say_that_they_wait(alone: LaneId | None, whys: list[str]) -> None:
+def test_during_a_trial_the_other_lanes_wait_for_it(alone: LaneId | None, whys: list[str]) -> None:
     at = 101 if alone else 100
     struck = SLOW._replace(piece=OwnedRange(LOWER, 100, "e.1", at), why=Why.CEILING)
     other = QUICK._replace(piece=OwnedRange(UPPER, 100, "e.1", 100), why=Why.CEILING)

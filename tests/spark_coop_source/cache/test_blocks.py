@@ -87,7 +87,7 @@ def test_a_reader_that_ends_early_does_not_count(cache: BlockCache) -> None:
     assert take(cache, block(0, 5), readers=1) == CONTENT
 
 
-def test_a_block_may_say_that_there_are_no_records(cache: BlockCache) -> None:
+def test_a_block_without_records_is_stored(cache: BlockCache) -> None:
     assert publish(cache, 0, 5, b"")
     assert take(cache, block(0, 5, b"")) == b""
 

@@ -23,7 +23,7 @@ def lanes(count: int, *spans: tuple[int, int]) -> list[Slice]:
 
 
 @given(keys, st.integers(0, 30), st.integers(1, 30))
-def test_a_batch_is_hashed_as_the_definition_says(keys: list[bytes | None], start: int, length: int) -> None:
+def test_a_batch_is_hashed_by_the_definition(keys: list[bytes | None], start: int, length: int) -> None:
     part = batch(keys, first=7).slice(start, length)
     assert hashes_of(part).tolist() == [hash_record(key, offset) for key, offset in points([part])]
 

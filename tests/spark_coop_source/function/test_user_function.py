@@ -170,7 +170,7 @@ def test_a_module_beside_the_job_travels_where_the_remedy_is_followed(
         pytest.param("", "json:dumps", "leave mapInRead out", id="no function at all"),
     ],
 )
-def test_an_administrator_says_which_functions_may_run(
+def test_an_administrator_allows_certain_functions(
     monkeypatch: pytest.MonkeyPatch, allowed: str | None, text: str, words: str
 ) -> None:
     given = BATCH | {"mapInRead": text, "mapInRead.schema": "n long"}

@@ -242,7 +242,7 @@ def test_an_input_partition_travels_and_shows_no_credentials(kafka: Kafka) -> No
 
 
 @pytest.mark.parametrize("missing", ["kafka", "pyarrow", "mmh3", "numpy"])
-def test_a_worker_without_a_package_says_so(missing: str) -> None:
+def test_a_worker_without_a_package_names_it(missing: str) -> None:
     program = f"""
 import sys
 sys.modules[{missing!r}] = None  # importing it fails as if it were not installed
