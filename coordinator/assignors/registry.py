@@ -12,7 +12,7 @@ from coordinator.assignors.grouped import Grouped
 from coordinator.assignors.reverse import Range, RoundRobin
 from coordinator.errors import InvalidOptionError
 from coordinator.quoting import quoted
-from coordinator.user_class import FAILURES, made, said
+from coordinator.user_class import FAILURES, error_text, made
 
 _OWN: dict[str, type[Assignor]] = {a.name: a for a in (Grouped, Range, RoundRobin, Copartitioned)}
 _NAME_MOST = 100
@@ -56,7 +56,7 @@ def _checked(name: str, made: object) -> Assignor:
     try:
         problem = _problem(made)
     except FAILURES as error:
-        problem = said(error)
+        problem = error_text(error)
     if problem:
         raise InvalidOptionError(
             f"{quoted(name)} is not an assignor: {problem}",

@@ -11,8 +11,8 @@ import javaproperties
 import typer
 
 from coordinator.assignment.policies import not_there
-from coordinator.cli.command_options import Execute, Group, Json, Redis, connected, print_json, say_how, typed
-from coordinator.cli.printing import complain, counted, say
+from coordinator.cli.command_options import Execute, Group, Json, Redis, connected, print_json, print_next_step, typed
+from coordinator.cli.printing import complain, counted, print_lines
 from coordinator.cli.tables import print_moves
 from coordinator.errors import InvalidOptionError
 from coordinator.offset_spec import AtTimestamp, Earliest, Latest, NoMatch
@@ -68,7 +68,7 @@ def policy(
     if as_json:
         print_json(typed(found.fields))
     else:
-        say(*(f"{name}={value}" for name, value in found.fields.items()))
+        print_lines(*(f"{name}={value}" for name, value in found.fields.items()))
 
 
 def reset_offsets(  # noqa: PLR0913, PLR0917 - an option each
@@ -134,8 +134,8 @@ def delete(
     else:
         did = "Deleted" if execute else "Would delete"
         partitions = counted(len(found.mirrored), "partition")
-        say(f"{did} {counted(found.keys, 'key')} in Redis, and the offsets of {partitions} in Kafka.")
-        say_how(execute)
+        print_lines(f"{did} {counted(found.keys, 'key')} in Redis, and the offsets of {partitions} in Kafka.")
+        print_next_step(execute)
 
 
 @contextmanager
@@ -200,7 +200,7 @@ def _print_reset(planned: Reset, done: Executed | None, as_json: bool) -> None:
     else:
         print_moves(planned.moves, done=done is not None)
         if done:
-            say(f"Moved {counted(len(planned.moves), 'partition')}: this is reset epoch {done.epoch}.")
-        say_how(done is not None)
+            print_lines(f"Moved {counted(len(planned.moves), 'partition')}: this is reset epoch {done.epoch}.")
+        print_next_step(done is not None)
     if done and not done.mirrored:
         complain("warning: plain consumers use Kafka's group of the same name, so its offsets were not moved")

@@ -135,7 +135,7 @@ class CommitApi(AbstractContextManager["CommitApi"]):
         return Committed(outcome.stable, outcome.held, outcome.repeated, tuple(x.hashes for x in outcome.refused))
 
     def reserve(self, tp: TopicPartition, worker: str, offsets: OffsetRange, state: str, lease_ms: int) -> Turn:
-        """Reserve offsets for a worker of `ordered_commits`. The answer says whether their turn has come."""
+        """Reserve offsets for a worker of `ordered_commits`. The answer contains whether their turn has come."""
         with self._verdicts():
             reach = self._standing.reach(tp)
             turn = self._verbs.reserve(self._standing.caller, tp, worker, offsets, state, lease_ms, reach)

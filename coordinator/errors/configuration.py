@@ -27,7 +27,7 @@ class ConflictingOptionsError(ConfigurationError):
     """Two options exclude one another."""
 
     name = "CONFLICTING_OPTIONS"
-    usual_remedy = "remove one of the two options, or change it as the message says"
+    usual_remedy = "remove one of the two options, or change it as the message describes"
 
 
 class MissingOptionError(ConfigurationError):

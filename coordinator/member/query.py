@@ -1,6 +1,6 @@
 """The calls of Spark on one streaming query, with and without a group. Each call is a list of steps for `turns`.
 
-Runs in the stream reader's process, on its main thread. `hear` runs on the heartbeat thread too.
+Runs in the stream reader's process, on its main thread. `receive` runs on the heartbeat thread too.
 """
 
 from collections.abc import Iterable
@@ -81,7 +81,7 @@ class Query:
         """The tasks of the batch that ends at `end`, with the parts that this query may read."""
         return cast(tuple[Task, ...], self._run(self.steps.tasks, end))
 
-    def hear(self, costs: Iterable[SliceCost]) -> None:
+    def receive(self, costs: Iterable[SliceCost]) -> None:
         """Receive reports of executors on the batch under way."""
         self._inbox.receive(costs)
 

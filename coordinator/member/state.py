@@ -31,7 +31,7 @@ from coordinator.progress.ownership import Facts, Ownership, asserted
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import HashRange
 from coordinator.replies import Acquired, Caller, Moved, Seen
-from coordinator.reports.lane_lines import LanesTold
+from coordinator.reports.lane_lines import LaneReport
 from coordinator.subscription import Bounds, Topic, TopicPartition
 from coordinator.verdicts import Verdict
 
@@ -271,7 +271,7 @@ class Shown:
     quotas: tuple[Quota, ...] = ()
     request: Request[bool] | None = None  # the lanes in Redis
     nonce: str = ""  # of `request`
-    lanes: LanesTold = field(default_factory=LanesTold)
+    lanes: LaneReport = field(default_factory=LaneReport)
     start_used: bool = False  # the line about starting options was logged
 
 

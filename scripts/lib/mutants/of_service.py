@@ -164,7 +164,7 @@ FAULTS = (
         _RECOVERY,
     ),
     Fault(
-        "first positions are given twice",
+        "first positions are set twice",
         (
             Edit(
                 "coordinator/redis/lua/create_positions.lua",

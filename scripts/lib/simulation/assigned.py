@@ -24,14 +24,14 @@ class Assigned:
             self._seen["shared"] += 1
         protocol = str(self._text.hget(self._keys.meta, "protocol"))
         self._seen["broken assignor"] += bool(self._text.hexists(self._keys.meta, "failure"))
-        _agreed(assignment, protocol, lambda member: self._said(member, "protocols"))
+        _agreed(assignment, protocol, lambda member: self._field(member, "protocols"))
         self._seen["another assignor"] += protocol != self._protocol != ""
         self._protocol = protocol
 
     def _shares(self, member: str) -> bool:
-        return self._said(member, MEMBER_POLICY) != "false"
+        return self._field(member, MEMBER_POLICY) != "false"
 
-    def _said(self, member: str, field: str) -> str:
+    def _field(self, member: str, field: str) -> str:
         return str(self._text.hget(self._keys.member(member), field))
 
 

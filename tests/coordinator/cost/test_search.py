@@ -80,7 +80,7 @@ def test_quick_lanes_stop_waiting_when_the_last_suspect_is_gone() -> None:
 @pytest.mark.parametrize(
     "batch",
     [
-        pytest.param(BatchCost((Load(LANES[0], 0, SPAN, SPAN),), 8_000.0, clock_tells=False), id="waited"),
+        pytest.param(BatchCost((Load(LANES[0], 0, SPAN, SPAN),), 8_000.0, clock_valid=False), id="waited"),
         pytest.param(BatchCost((Load(LANES[7], 0, SPAN, SPAN),), 8_000.0), id="had no suspect in it"),
     ],
 )

@@ -119,7 +119,7 @@ def test_a_batch_in_which_a_group_read_nothing_is_no_evidence_about_it(times: fl
 
 
 @pytest.mark.parametrize(
-    ("waiting", "nobody", "turn"),
+    ("waiting", "empty_turn", "turn"),
     [
         pytest.param(EIGHT, False, EIGHT[:2], id="the first group"),
         pytest.param(EIGHT[2:], False, EIGHT[2:4], id="or the first that has something to read"),
@@ -129,26 +129,26 @@ def test_a_batch_in_which_a_group_read_nothing_is_no_evidence_about_it(times: fl
         pytest.param([], False, EIGHT[:2], id="whoever it is where there is nothing to read"),
     ],
 )
-def test_whose_turn_it_is(waiting: list[LaneId], nobody: bool, turn: list[LaneId]) -> None:
-    ready = begun(EIGHT[:4]).ready(waiting, EIGHT, nobody=nobody)
+def test_whose_turn_it_is(waiting: list[LaneId], empty_turn: bool, turn: list[LaneId]) -> None:
+    ready = begun(EIGHT[:4]).ready(waiting, EIGHT, empty_turn=empty_turn)
     assert list(reading(ready)) == turn
 
 
 def test_suspects_that_went_to_others_are_none_any_more() -> None:
-    ready = begun(EIGHT[:4]).ready(EIGHT, EIGHT[1:2], nobody=False)
+    ready = begun(EIGHT[:4]).ready(EIGHT, EIGHT[1:2], empty_turn=False)
     assert [g.lanes if g else () for g in ready.groups] == [(EIGHT[1],), ()]
-    assert not ready.ready(EIGHT, EIGHT[4:], nobody=False).groups
+    assert not ready.ready(EIGHT, EIGHT[4:], empty_turn=False).groups
 
 
 def test_suspects_that_have_nothing_to_read_for_long_are_none_any_more() -> None:
     """Their topic went silent: a search does not wait for them for ever."""
     stalls, busy = begun(), EIGHT[:4]
     for _ in range(IDLE):
-        stalls = stalls.ready(busy, EIGHT, nobody=False)
+        stalls = stalls.ready(busy, EIGHT, empty_turn=False)
         assert [len(g.lanes) for g in stalls.groups if g] == [4, 4]
         stalls = read(stalls) if stalls.turn else stalls.passed_over()
-    assert len([g for g in stalls.ready(EIGHT, EIGHT, nobody=False).groups if g]) == 2, "it has something again"
-    assert [g.lanes for g in stalls.ready(busy, EIGHT, nobody=False).groups if g] == [tuple(busy)]
+    assert len([g for g in stalls.ready(EIGHT, EIGHT, empty_turn=False).groups if g]) == 2, "it has something again"
+    assert [g.lanes for g in stalls.ready(busy, EIGHT, empty_turn=False).groups if g] == [tuple(busy)]
 
 
 @pytest.mark.parametrize("fixed", [False, True])

@@ -30,7 +30,7 @@ from coordinator.verdicts import Lost
 from group_services import Group, batches, subscribed
 from heard import Heard
 from states import EPOCH, LEFT, NEXT_EPOCH, RIGHT, owned
-from store_world import LONGEST, NOBODY, OTHER, SESSION, TOPICS, TP, WANTED, World, lane, offset
+from store_world import LONGEST, NO_MEMBER, OTHER, SESSION, TOPICS, TP, WANTED, World, lane, offset
 
 ON_EACH_SERVER = True
 
@@ -266,7 +266,7 @@ def test_ranges_whose_lane_epochs_become_void_are_lost(world: World, how: str) -
     world.store.positions.acquire(two, {TP: (UPPER,), OTHER: (WHOLE,)})
     if how == "recover":
         world.restart()
-        world.store.positions.recover(NOBODY, "bb", "restarted", 0, TOPICS, {TP: None, OTHER: None})
+        world.store.positions.recover(NO_MEMBER, "bb", "restarted", 0, TOPICS, {TP: None, OTHER: None})
     elif how == "recreate":
         again = {"orders": Topic("orders", "id-2", (0, 1))}
         world.store.positions.recreate(again, {TP: 3, OTHER: 3})

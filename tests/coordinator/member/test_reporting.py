@@ -17,7 +17,7 @@ from coordinator.plan.planning import Cutting, OwnedRange
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import WHOLE
 from coordinator.redis.keys import GroupKeys
-from coordinator.reports.lane_lines import CostKind, LaneLine, LanesTold, lines_of
+from coordinator.reports.lane_lines import CostKind, LaneLine, LaneReport, lines_of
 from coordinator.reports.lane_report import Planned
 from coordinator.settings import GroupSettings
 from coordinator.subscription import TopicPartition
@@ -36,12 +36,12 @@ READING = Reading(quotas=(QUOTA,), until={TP: 100})
 DESCRIBE = DescribeLanes(Planned((QUOTA,), {TP: 100}, ()), None)
 
 
-def lanes(lag: int) -> LanesTold:
+def lanes(lag: int) -> LaneReport:
     line = LaneLine(TP, WHOLE, 10, lag, None, False, 0.0, 0.0, CostKind.UNKNOWN, lag, "all there is")
-    return LanesTold((line,), 1)
+    return LaneReport((line,), 1)
 
 
-def shown(told: LanesTold, looked_at_ms: int | None = NOW, nonce: str = NONCE, **changes: Any) -> Shown:
+def shown(told: LaneReport, looked_at_ms: int | None = NOW, nonce: str = NONCE, **changes: Any) -> Shown:
     known = Shown(looked_at_ms=looked_at_ms, quotas=(QUOTA,), request=ShowLanes(told.lines, 0), nonce=nonce, lanes=told)
     return replace(known, **changes)
 
@@ -135,7 +135,7 @@ def work(service: Service, end: StreamOffset, lower_ms: float = 1.0, upper_ms: f
     """All tasks of a batch end, and report what each record took, by the half of the hash space that it is in."""
     for s in (s for task in service.tasks(end) for s in task):
         ms = len(s.offsets) * (upper_ms if s.hashes.lo in UPPER else lower_ms)
-        service.hear([SliceCost(s.topic_partition, s.hashes, s.offsets, len(s.offsets), 10, 0.0, ms, (), True)])
+        service.receive([SliceCost(s.topic_partition, s.hashes, s.offsets, len(s.offsets), 10, 0.0, ms, (), True)])
 
 
 def warmed_up(service: Service, members: Group, tp: TopicPartition) -> StreamOffset:

@@ -7,7 +7,7 @@ import pytest
 from coordinator.errors import StateFormatError
 from coordinator.key_hash import cuts
 from coordinator.plan.planning import OwnedRange, OwnedRanges
-from coordinator.plan.poison import MOST_TOLD, Strike, forgiven, quarantined, without_struck, working_text
+from coordinator.plan.poison import MOST_SLICES, Strike, forgiven, quarantined, without_struck, working_text
 from coordinator.progress.ownership import Owned
 from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import Lane, StreamOffset
@@ -115,7 +115,7 @@ def test_a_batch_planned_before_its_hashes_were_parked_or_struck_twice_leaves_th
 
 
 def test_a_member_with_too_many_begun_slices_reports_none() -> None:
-    many = [Slice(TopicPartition("t", 0), h, OffsetRange(0, 9)) for h in cuts(MOST_TOLD + 1)]
+    many = [Slice(TopicPartition("t", 0), h, OffsetRange(0, 9)) for h in cuts(MOST_SLICES + 1)]
     assert working_text(many) == ""
     assert working_text(many[:1]) == f"t 0 {many[0].hashes} 0-9;"
     assert working_text(many[:1], alone=True) == f"alone; t 0 {many[0].hashes} 0-9;"

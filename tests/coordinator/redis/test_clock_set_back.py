@@ -15,7 +15,7 @@ from coordinator.redis.operator import OperatorVerbs
 from coordinator.redis.snapshot import read_group
 from coordinator.redis.store import store_of
 from coordinator.replies import Caller, Joining
-from store_world import LONGEST, NOBODY, SESSION, TOPICS, TP, WANTED, World, lane, offset
+from store_world import LONGEST, NO_MEMBER, SESSION, TOPICS, TP, WANTED, World, lane, offset
 
 ON_EACH_SERVER = True
 AHEAD = 30 * 24 * 3_600_000
@@ -44,7 +44,7 @@ def other_store(world: World, *, session_ms: int) -> Store:
 
 def recovered(world: World, store: Store) -> None:
     world.restart()
-    ahead(world, lambda: store.positions.recover(NOBODY, "bb", "restarted", 0, TOPICS, {TP: None}))
+    ahead(world, lambda: store.positions.recover(NO_MEMBER, "bb", "restarted", 0, TOPICS, {TP: None}))
 
 
 def test_recovering_to_working_takes_one_session_though_the_clock_was_ahead(world: World) -> None:

@@ -10,7 +10,7 @@ from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.ranges import WHOLE, OffsetRange
 from coordinator.redis.keys import GroupKeys
 from coordinator.replies import Caller
-from store_world import BIG, NOBODY, SESSION, TOPICS, TP, WANTED, World, lane, offset
+from store_world import BIG, NO_MEMBER, SESSION, TOPICS, TP, WANTED, World, lane, offset
 
 ON_EACH_SERVER = True
 
@@ -110,7 +110,7 @@ def test_available_now_ends_where_individual_commits_reach_the_target(world: Wor
 def test_a_loss_of_state_keeps_the_individual_commits_that_redis_still_has(world: World) -> None:
     owner_of(world, 43, **{str(WHOLE): "45-47 50-50"})
     world.restart()
-    world.store.positions.recover(NOBODY, "bb", "restarted", 0, TOPICS, {TP: 45})
+    world.store.positions.recover(NO_MEMBER, "bb", "restarted", 0, TOPICS, {TP: 45})
     assert (world.positions(), world.ics()) == ({str(WHOLE): "48"}, {str(WHOLE): "50-50"})
 
 

@@ -9,7 +9,7 @@ from coordinator.progress.growth import Growth
 from coordinator.ranges import WHOLE
 from coordinator.subscription import Topic, TopicPartition
 from coordinator.verdicts import Absent
-from store_world import NOBODY, OTHER, TP, World
+from store_world import NO_MEMBER, OTHER, TP, World
 
 ON_EACH_SERVER = True
 
@@ -100,7 +100,7 @@ def test_a_lost_growth_is_recorded_again_but_creates_no_group(founded: World) ->
 def test_a_recovery_records_the_known_growths_in_the_same_step(founded: World) -> None:
     seen = grown(founded, 1, 2)
     founded.restart()
-    founded.store.positions.recover(NOBODY, "bb", "restarted", 0, topic_of(2), {TP: None, OTHER: 0}, [seen])
+    founded.store.positions.recover(NO_MEMBER, "bb", "restarted", 0, topic_of(2), {TP: None, OTHER: 0}, [seen])
     assert founded.store.positions.growths() == (seen,)
     assert set(founded.positions()) == set(founded.positions(OTHER)) == {str(WHOLE)}
 

@@ -73,7 +73,7 @@ def test_a_later_attempt_reads_no_more_than_an_earlier_one() -> None:
 def test_a_record_of_a_completed_batch_stays_done_when_an_acknowledgement_is_refused() -> None:
     sink = Sink(Visible.RECORD, lambda _: False, lambda _, __: False)
     sink.write(RECORD)
-    sink.say_done([RECORD], BATCH)
+    sink.confirm([RECORD], BATCH)
     sink.complete(*BATCH, [RECORD])
     sink.take_back([RECORD], BATCH)
     assert RECORD in sink.completed
@@ -83,7 +83,7 @@ def test_a_record_of_a_completed_batch_stays_done_when_an_acknowledgement_is_ref
 def test_a_record_that_only_a_refused_batch_acknowledged_is_not_done() -> None:
     sink = Sink(Visible.RECORD, lambda _: False, lambda _, __: False)
     sink.write(RECORD)
-    sink.say_done([RECORD], BATCH)
+    sink.confirm([RECORD], BATCH)
     sink.take_back([RECORD], BATCH)
     sink.take_back([RECORD], OTHER_BATCH)
     assert RECORD not in sink.completed
