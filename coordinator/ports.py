@@ -138,7 +138,7 @@ class Positions(Protocol):
         """Write first positions where there are none; how many. With a `nonce`, create the group if it is absent.
 
         A topic with more partitions than recorded has grown. The growth is recorded with its grace. With a grace of
-        None it is not recorded: the caller reads given partitions, and does not see a topic grow.
+        None it is not recorded: the caller reads assigned partitions, and does not see a topic grow.
         """
 
     def acquire(self, caller: Caller, wanted: Ranges) -> Answer[Acquired]:

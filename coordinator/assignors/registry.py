@@ -31,7 +31,7 @@ def assignors(names: str) -> tuple[Assignor, ...]:
     known = Counter((a.name, a.version) for a in made)
     if twice := [f"{name} {version}" for (name, version), times in known.items() if times > 1]:
         raise InvalidOptionError(
-            f"the assignor {twice[0]} is named twice", "name each assignor once; give each version a name of its own"
+            f"the assignor {twice[0]} is named twice", "name each assignor once; use a different name for each version"
         )
     return made
 

@@ -98,9 +98,9 @@ def release(
     A record that hangs twice again is parked again.
     """
     if (topic is None) != (partition is None):
-        raise typer.BadParameter("give both TOPIC and PARTITION, or neither")
+        raise typer.BadParameter("pass both TOPIC and PARTITION, or neither")
     if not reason.strip():
-        raise typer.BadParameter("--reason is empty: give the reason")
+        raise typer.BadParameter("--reason is empty: pass the reason")
     tp = None if topic is None or partition is None else TopicPartition(topic, partition)
     wanted = None if hashes is None else _range(hashes)
     with connected(redis) as client:

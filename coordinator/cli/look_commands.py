@@ -124,7 +124,7 @@ def _key(text: str, as_hex: bool) -> bytes:
         return bytes.fromhex(text) if as_hex else text.encode(errors="surrogateescape")
     except ValueError:
         raise InvalidOptionError(
-            f"KEY {text!r} is not in hex digits, two for each byte", "give 6f7264 for ord"
+            f"KEY {text!r} is not in hex digits, two for each byte", "pass 6f7264 for ord"
         ) from None
 
 

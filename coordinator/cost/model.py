@@ -71,7 +71,7 @@ class CostModel:
         if self._search.groups and not any(q.span for q in granted):
             self._search = Search()
             granted = of(self._limited(lanes, waiting), search=self._search, age_ms=age_ms)
-        self._granted.give(tuple(self._stalls.named(granted)) if self._stalls.groups else granted)
+        self._granted.set(tuple(self._stalls.named(granted)) if self._stalls.groups else granted)
 
     def _limited(
         self, lanes: Sequence[tuple[TopicPartition, OwnedRange]], waiting: Collection[LaneId]
@@ -93,7 +93,7 @@ class CostModel:
             return False
         granted = all_there_is(pieces, ends, self.cell, self._known.profile, self.rate_ms or 0.0, self._budget)
         if granted is not None:
-            self._granted.give(granted, bounds)
+            self._granted.set(granted, bounds)
         return granted is not None
 
     @property

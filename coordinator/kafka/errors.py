@@ -45,7 +45,7 @@ def explained(error: BaseException, what: str, servers: str) -> LogError:
     if isinstance(error, kafka.AuthorizationError):
         return KafkaAccessError(
             f"Kafka at {servers} does not permit {what} ({error_text(error)})",
-            "give this user READ and DESCRIBE on the topics and READ on the group",
+            "grant this user READ and DESCRIBE on the topics and READ on the group",
         )
     if isinstance(error, OSError | kafka.UnknownBrokerIdError) or getattr(error, "retriable", False):
         return KafkaUnavailableError(f"Kafka at {servers} did not answer, asked for {what} ({error_text(error)})")
@@ -98,7 +98,7 @@ def unknown_partitions(partitions: Iterable[TopicPartition]) -> UnknownTopicErro
 
 def forbidden_topic(topic: str) -> KafkaAccessError:
     """The user may not describe or read a topic."""
-    return KafkaAccessError(f"Kafka does not permit to read topic {topic!r}", "give this user READ and DESCRIBE on it")
+    return KafkaAccessError(f"Kafka does not permit to read topic {topic!r}", "grant this user READ and DESCRIBE on it")
 
 
 def error_text(error: BaseException) -> str:

@@ -19,7 +19,7 @@ from coordinator.redis.operator import OperatorVerbs
 
 _FORM = "coop-kafka"
 _VERSION = 1
-_REMEDY = "give a file that coop-kafka backup wrote for this group"
+_REMEDY = "pass a file that coop-kafka backup wrote for this group"
 _LONGEST = 400  # characters of an error
 
 

@@ -182,7 +182,7 @@ class StreamOffset:
         except (StateFormatError, AttributeError, TypeError, ValueError, KeyError) as error:
             raise CheckpointMismatchError(
                 f"the checkpoint holds an offset that coop-kafka did not write: {_error_text(error)[:_SHOWN]}",
-                "give the query its own, new checkpointLocation and output; positions of the group stay in Redis",
+                "start the query with a new checkpointLocation and a new output; positions of the group stay in Redis",
             ) from None
 
     @classmethod

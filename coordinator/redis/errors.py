@@ -119,7 +119,7 @@ def _refused(reply: str, shown: str) -> StoreError | CheckpointMismatchError:
 def _unwritable(what: str) -> CheckpointMismatchError:
     return CheckpointMismatchError(
         f"the checkpoint holds a value that no script writes: {what!r}; nothing was written",
-        "give the query its own, new checkpointLocation and output; the group's positions stay in Redis",
+        "start the query with a new checkpointLocation and a new output; the group's positions stay in Redis",
     )
 
 

@@ -153,7 +153,7 @@ def test_an_unreadable_checkpoint_is_refused_when_it_is_parsed(shared: Lived, da
         message = str(refused.value)
         assert message.startswith("CHECKPOINT_MISMATCH: ")
         assert piece in message
-        assert "Remedy: give the query its own, new checkpointLocation" in message
+        assert "Remedy: start the query with a new checkpointLocation" in message
         assert "delete" not in message
         assert len(message) < 600
         assert message.isprintable()

@@ -157,7 +157,7 @@ USAGE = {
         ("release", "GROUP", "orders", "--reason", "x", *AT, "--", "-1"), 2, "WRONG_USAGE", "PARTITION",
         "release --help"),
     "a topic without a partition": (
-        ("release", "GROUP", "orders", "--reason", "x", *AT), 2, "WRONG_USAGE", "give both TOPIC", "release --help"),
+        ("release", "GROUP", "orders", "--reason", "x", *AT), 2, "WRONG_USAGE", "pass both TOPIC", "release --help"),
     "no reason": (("release", "GROUP", "--reason", "\t", *AT), 2, "WRONG_USAGE", "is empty", "release --help"),
     "a policy that there is not": (
         ("policy", "GROUP", "--set", "x=true", *AT), 2, "UNKNOWN_OPTION", "policy 'x' does", "individual.commit"),
@@ -166,7 +166,7 @@ USAGE = {
         "accept.range.fetch:TOPIC"),
     "a policy that is neither true nor false": (
         ("policy", "GROUP", "--set", "accept.individual.commit=maybe", *AT), 2, "INVALID_OPTION", "'maybe'",
-        "give true"),
+        "to true, false"),
     "a policy without a value": (
         ("policy", "GROUP", "--set", "accept.individual.commit", *AT), 2, "WRONG_USAGE", "is not NAME=VALUE", "--help"),
     "a time before 1970, which to Kafka is the end of the log": (
@@ -210,30 +210,30 @@ USAGE = {
         "name another one in --redis"),
     "a client name with a space": (
         ("describe", "GROUP", "--redis", "SERVER/0?client_name=a%20b"), 2, "INVALID_OPTION",
-        "client_name holds more than visible ASCII characters", "give redis://"),
+        "client_name holds more than visible ASCII characters", "set redis.url to redis://"),
     "a host with an empty part": (
         ("describe", "GROUP", "--redis", "redis://my..host:1"), 2, "INVALID_OPTION", "not a host name",
-        "give redis://"),
+        "set redis.url to redis://"),
     "a host with a part of 300 letters": (
         ("describe", "GROUP", "--redis", f"redis://{'h' * 300}:1"), 2, "INVALID_OPTION", "not a host name",
-        "give redis://"),
+        "set redis.url to redis://"),
     "an argument that redis-py does not know": (
         ("describe", "GROUP", "--redis", "REDIS?foo=secret"), 2, "INVALID_OPTION", "none of client_name",
-        "give redis://"),
+        "set redis.url to redis://"),
     "an encoding of its own": (
         ("describe", "GROUP", "--redis", "REDIS?encoding=utf-16"), 2, "INVALID_OPTION", "none of client_name",
-        "give redis"),
+        "set redis.url to redis"),
     "a protocol that there is not": (
         ("describe", "GROUP", "--redis", "REDIS?protocol=9"), 2, "INVALID_OPTION", "protocol is none of 2, 3",
-        "give redis"),
+        "set redis.url to redis"),
     "a database that is no number": (
         ("describe", "GROUP", "--redis", "SERVER/abc"), 2, "INVALID_OPTION", "not the number of a database",
-        "give redis"),
+        "set redis.url to redis"),
     "a password with a slash": (
         ("describe", "GROUP", "--redis", "redis://:12/secret@h:1"), 2, "INVALID_OPTION", "percent-encoded", "%2F"),
     "a web server": (
         ("describe", "GROUP", "--redis", "http://h"), 2, "INVALID_OPTION", "does not begin with redis://",
-        "give redis"),
+        "set redis.url to redis"),
     "a broker in the place of Redis": (
         ("describe", "GROUP", "--redis", "redis://KAFKA"), 1, "REDIS_UNAVAILABLE", "not answer", "correct --redis"),
     "a server that is no cluster": (

@@ -107,7 +107,7 @@ def test_an_error_of_the_function_reaches_the_user_of_spark(spark: SparkSession,
         rows.load().collect()
     message = str(failed.value)
     assert "MAP_IN_READ_FAILED: the function " in message
-    assert re.search(rf"raised KeyError, given {topic}-0 offsets? [0-9-]+ \(key hash [0-9a-f]{{16}}\):", message)
+    assert re.search(rf"raised KeyError, called with {topic}-0 offsets? [0-9-]+ \(key hash [0-9a-f]{{16}}\):", message)
     assert 'raise KeyError("no such customer")' in message
 
     with pytest.raises(PySparkException) as refused:

@@ -151,8 +151,8 @@ def test_a_release_removes_strikes_and_records_its_reason(
             ("orders", "9", "--reason", "x"), 1, "has no strike in orders-9", id="a partition without strikes"
         ),
         pytest.param(("orders", "0", "x", "--reason", "x"), 2, "'x' is not", id="no range"),
-        pytest.param(("orders", "--reason", "x"), 2, "give both TOPIC and PARTITION", id="a topic without a partition"),
-        pytest.param(("--reason", " "), 2, "give the reason", id="no reason"),
+        pytest.param(("orders", "--reason", "x"), 2, "pass both TOPIC and PARTITION", id="a topic without a partition"),
+        pytest.param(("--reason", " "), 2, "pass the reason", id="no reason"),
     ],
 )
 def test_a_release_of_nothing_is_refused(

@@ -193,7 +193,7 @@ def test_an_error_names_the_records_and_shows_the_users_frames_only(of: UserFunc
     with pytest.raises(MapInReadError) as caught:
         made(of, batch([b"a"] * 5), batch([b"b"] * count, first=5))
     message = str(caught.value)
-    assert f"raised KeyError, given orders-0 {where}:" in message
+    assert f"raised KeyError, called with orders-0 {where}:" in message
     shown = "".join(traceback.format_exception(caught.value))
     assert shown.count('raise KeyError("no such customer")') == 1, "told once"
     assert message.count("  File ") == 1, "no frame is ours"
@@ -214,7 +214,7 @@ def key_leaves(key: bytes | None, batch: pa.RecordBatch) -> None:
     "of", [function(leaves), function(key_leaves, per_key=True), function(key_leaves, per_key=True, concurrency=4)]
 )
 def test_an_exit_does_not_end_the_worker_without_a_word(of: UserFunction) -> None:
-    with pytest.raises(MapInReadError, match="raised SystemExit, given orders-0 offsets 0-4"):
+    with pytest.raises(MapInReadError, match="raised SystemExit, called with orders-0 offsets 0-4"):
         made(of, batch([b"a"] * 5))
 
 
@@ -238,7 +238,7 @@ def test_output_must_match_the_schema(result: dict[str, object], words: str) -> 
 
     with pytest.raises(MapInReadError) as caught:
         made(function(wrong), batch([b"a", b"b"], first=7))
-    assert caught.value.what.endswith(f"wrong made {words}, given orders-0 offsets 7-8")
+    assert caught.value.what.endswith(f"wrong made {words}, called with orders-0 offsets 7-8")
 
 
 @pytest.mark.parametrize(

@@ -223,8 +223,8 @@ def pickled(code: str) -> str:
         pytest.param({"mapInRead.schema": " "}, "it names no column", id="an empty schema"),
         pytest.param({"mapInRead.schema": '{"type":'}, "it is not the json() of a StructType", id="broken JSON"),
         pytest.param({"mapInRead.schema": StructType().json()}, "it has no field", id="a schema without columns"),
-        pytest.param({"mapInRead.schema": None}, "mapInRead is given, but not mapInRead.schema", id="no schema"),
-        pytest.param({"mapInRead": None}, "mapInRead.schema is given, but not mapInRead", id="a schema alone"),
+        pytest.param({"mapInRead.schema": None}, "mapInRead is set, but not mapInRead.schema", id="no schema"),
+        pytest.param({"mapInRead": None}, "mapInRead.schema is set, but not mapInRead", id="a schema alone"),
         pytest.param({"mapInRead.concurrency": "0"}, "too small", id="no keys at once"),
         pytest.param(
             {"mapInRead.concurrency": "4"}, "there is no function of one key", id="batches of many keys at once"

@@ -39,7 +39,7 @@ def notices(options: Mapping[str, str], *, streaming: bool = True) -> tuple[str,
         pytest.param(
             {"startingTimestamp": "1700000000"},
             "option startingTimestamp: 1700000000 is 1970-01-20 16:13:20 UTC, because times are milliseconds. "
-            "Remedy: give milliseconds, 1700000000000 if this is a time in seconds.",
+            "Remedy: set startingTimestamp to milliseconds, 1700000000000 if this is a time in seconds.",
             id="a start in seconds",
         ),
         pytest.param(
