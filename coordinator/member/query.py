@@ -12,9 +12,10 @@ from coordinator.clock import Clock
 from coordinator.cost.steering import Steering
 from coordinator.member.apply import World
 from coordinator.member.decision import Call, Setup, Step
+from coordinator.member.evidence import NOTHING
 from coordinator.member.inbox import Inbox
 from coordinator.member.limits import NO_LIMITS, Limits
-from coordinator.member.state import NOTHING, Life, State
+from coordinator.member.state import Life, State
 from coordinator.member.turns import Turns
 from coordinator.offset_spec import OffsetSpec
 from coordinator.plan.packing import Task

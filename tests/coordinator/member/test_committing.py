@@ -10,8 +10,9 @@ from coordinator.errors import SinkSkippedBatchError
 from coordinator.member.batch import Batch
 from coordinator.member.committing import commit, learn, witness
 from coordinator.member.decision import Decision
+from coordinator.member.evidence import Evidence
 from coordinator.member.requests import Claim, Commit, Event, Learn, ShowBatch
-from coordinator.member.state import Commits, CommitUnderWay, Evidence, Losses, Mirrored, Shown, State, Turn
+from coordinator.member.state import Commits, CommitUnderWay, Losses, Mirrored, Shown, State, Turn
 from coordinator.progress.ownership import Fact, Facts, Owned, Ownership, completed
 from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.ranges import OffsetRange

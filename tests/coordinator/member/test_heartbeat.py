@@ -6,9 +6,10 @@ import pytest
 
 from coordinator.errors import RedisUnavailableError
 from coordinator.member.batch import Batch
+from coordinator.member.evidence import Evidence
 from coordinator.member.heartbeat import Pulse, long_batch, outage_line, unreported_work
 from coordinator.member.requests import Log
-from coordinator.member.state import Evidence, State
+from coordinator.member.state import State
 from coordinator.progress.slices import Slice
 from coordinator.ranges import WHOLE, OffsetRange
 from coordinator.settings import GroupSettings

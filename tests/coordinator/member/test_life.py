@@ -9,8 +9,9 @@ import pytest
 from coordinator.errors import FencedMemberError, GroupBusyError, RedisUnavailableError
 from coordinator.member import life, recovery
 from coordinator.member.decision import Decision, LookAgain, Step
+from coordinator.member.evidence import Evidence
 from coordinator.member.requests import Claim, Event, Join, Log, ReadMetadata
-from coordinator.member.state import Away, Evidence, Life, Offsets, Pace, Shown, State
+from coordinator.member.state import Away, Life, Offsets, Pace, Shown, State
 from coordinator.progress.ownership import Fact
 from coordinator.ranges import WHOLE
 from coordinator.replies import Joined, Joining, Seen

@@ -7,6 +7,7 @@ import pytest
 
 from coordinator.errors import DataLossError
 from coordinator.member.decision import Decision, LookAgain
+from coordinator.member.evidence import Evidence
 from coordinator.member.kinds import Request
 from coordinator.member.losing import RETRY_MS, settle_losses
 from coordinator.member.requests import (
@@ -21,7 +22,7 @@ from coordinator.member.requests import (
     Recreate,
     ReportEnds,
 )
-from coordinator.member.state import Evidence, Losses, Mirrored, Shown, State
+from coordinator.member.state import Losses, Mirrored, Shown, State
 from coordinator.progress.leader_epochs import Extent
 from coordinator.progress.ownership import Fact
 from coordinator.progress.stream_offset import StreamOffset

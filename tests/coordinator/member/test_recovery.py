@@ -9,6 +9,7 @@ import pytest
 from coordinator.errors import StateFormatError
 from coordinator.member.batch import Batch
 from coordinator.member.decision import Decision, LookAgain
+from coordinator.member.evidence import Evidence
 from coordinator.member.kinds import Request
 from coordinator.member.recovery import recover
 from coordinator.member.requests import (
@@ -19,7 +20,7 @@ from coordinator.member.requests import (
     Recover,
     ResolveOffsets,
 )
-from coordinator.member.state import Evidence, LogView, Mirrored, State
+from coordinator.member.state import LogView, Mirrored, State
 from coordinator.offset_spec import Earliest
 from coordinator.progress.growth import Growth
 from coordinator.progress.leader_epochs import Extent
