@@ -210,30 +210,30 @@ USAGE = {
         "name another one in --redis"),
     "a client name with a space": (
         ("describe", "GROUP", "--redis", "SERVER/0?client_name=a%20b"), 2, "INVALID_OPTION",
-        "client_name holds more than visible ASCII characters", "set redis.url to redis://"),
+        "client_name holds more than visible ASCII characters", "set --redis to redis://"),
     "a host with an empty part": (
         ("describe", "GROUP", "--redis", "redis://my..host:1"), 2, "INVALID_OPTION", "not a host name",
-        "set redis.url to redis://"),
+        "set --redis to redis://"),
     "a host with a part of 300 letters": (
         ("describe", "GROUP", "--redis", f"redis://{'h' * 300}:1"), 2, "INVALID_OPTION", "not a host name",
-        "set redis.url to redis://"),
+        "set --redis to redis://"),
     "an argument that redis-py does not know": (
         ("describe", "GROUP", "--redis", "REDIS?foo=secret"), 2, "INVALID_OPTION", "none of client_name",
-        "set redis.url to redis://"),
+        "set --redis to redis://"),
     "an encoding of its own": (
         ("describe", "GROUP", "--redis", "REDIS?encoding=utf-16"), 2, "INVALID_OPTION", "none of client_name",
-        "set redis.url to redis"),
+        "set --redis to redis"),
     "a protocol that there is not": (
         ("describe", "GROUP", "--redis", "REDIS?protocol=9"), 2, "INVALID_OPTION", "protocol is none of 2, 3",
-        "set redis.url to redis"),
+        "set --redis to redis"),
     "a database that is no number": (
         ("describe", "GROUP", "--redis", "SERVER/abc"), 2, "INVALID_OPTION", "not the number of a database",
-        "set redis.url to redis"),
+        "set --redis to redis"),
     "a password with a slash": (
         ("describe", "GROUP", "--redis", "redis://:12/secret@h:1"), 2, "INVALID_OPTION", "percent-encoded", "%2F"),
     "a web server": (
         ("describe", "GROUP", "--redis", "http://h"), 2, "INVALID_OPTION", "does not begin with redis://",
-        "set redis.url to redis"),
+        "set --redis to redis"),
     "a broker in the place of Redis": (
         ("describe", "GROUP", "--redis", "redis://KAFKA"), 1, "REDIS_UNAVAILABLE", "not answer", "correct --redis"),
     "a server that is no cluster": (
