@@ -1,9 +1,9 @@
 """The edges the coordinator needs, as protocols: the log (Kafka), and the store (Redis) in four parts.
 
-    Members     who is in the group, and which ranges are assigned to whom
+    Members     the members of the group, and the ranges assigned to each
     Positions   positions, and the lane epochs that guard them
     Poison      slices under way, and strikes of those that a lost member left
-    Reports     what people see; nothing is decided by it (rule: reports-decide-nothing)
+    Reports     values for people, without influence on any decision (rule: reports-decide-nothing)
 
 Every verb of the store may raise a `verdicts.Verdict`. An error of Redis itself is a `StoreError`, and an unreadable
 value in Redis a `StateFormatError`. An `Answer` also means that the caller's lease was renewed.
@@ -45,7 +45,7 @@ class Log(Protocol):
     def bounds(
         self, partitions: Iterable[TopicPartition], beginnings: Offsets | None = None
     ) -> dict[TopicPartition, Bounds]:
-        """Beginning and end of each partition's log, with the leader epoch under which the end was told.
+        """Beginning and end of each partition's log, with the leader epoch from the same answer as the end.
 
         Only the ends are asked for where `beginnings` are known.
         """
@@ -138,7 +138,7 @@ class Positions(Protocol):
         """Write first positions where there are none; how many. With a `nonce`, create the group if it is absent.
 
         A topic with more partitions than recorded has grown. The growth is recorded with its grace. With a grace of
-        None it is not recorded: the caller reads given partitions, and does not see a topic grow.
+        None it is not recorded: the caller reads assigned partitions, and does not see a topic grow.
         """
 
     def acquire(self, caller: Caller, wanted: Ranges) -> Answer[Acquired]:
@@ -192,7 +192,7 @@ class Positions(Protocol):
         """Write the log ends, for people and for commits, and `extents`, which are `Extent` texts."""
 
     def positions(self, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, Segments]:
-        """The positions of all hashes of those `partitions` that have positions, whoever owns them."""
+        """The positions of all hashes of those `partitions` that have positions, of every owner."""
 
     def growths(self) -> tuple[Growth, ...]:
         """Every recorded growth; none if there is no group."""

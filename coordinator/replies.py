@@ -25,7 +25,7 @@ class Caller:
     number: str = ""  # of this call, in the order of its member's calls; empty where the order does not matter
 
 
-NOBODY = Caller()
+NO_MEMBER = Caller()
 """The caller of a verb that is not called as a member."""
 
 
@@ -106,7 +106,7 @@ class Acquired:
     topic_ids: Mapping[str, str]  # as recorded by the group
     ownership: Ownership
     progress: Mapping[TopicPartition, Progress]  # of the owned ranges
-    whole: Mapping[TopicPartition, Progress]  # of all hashes, whoever owns them, if the partition has ICs
+    whole: Mapping[TopicPartition, Progress]  # of all hashes, of every owner, if the partition has ICs
 
 
 @dataclass(frozen=True, slots=True)

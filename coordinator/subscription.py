@@ -1,4 +1,4 @@
-"""The subscription of a query: topics by name, by pattern, or given partitions with key ranges.
+"""The subscription of a query: topics by name, by pattern, or assigned partitions with key ranges.
 
 `kafka.log` resolves them against a broker.
 """
@@ -36,7 +36,7 @@ class Pattern:
 
 @dataclass(frozen=True, slots=True)
 class Assigned:
-    """Given partitions, each with the hash ranges to read (`assign`): the whole space in Spark's own form."""
+    """Assigned partitions, each with the hash ranges to read (`assign`): the whole space in Spark's own form."""
 
     partitions: Mapping[TopicPartition, tuple[HashRange, ...]]
 

@@ -39,10 +39,10 @@ class RecordAt(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SliceCost:
-    """What is known of the work on one slice of a batch; times are wall clock milliseconds of its task.
+    """The known work on one slice of a batch. Times are wall clock milliseconds of its task.
 
-    `finished` is False while only the beginning of the work, or a sign of life in it, was heard of: the
-    numbers then say how far it was. A report can be lost; no report means that nothing is known.
+    `finished` is False in a report of the beginning of the work and in a sign of life: then the numbers count the work
+    so far. A report can be lost. Without a report, nothing is known.
     """
 
     tp: TopicPartition
@@ -54,12 +54,12 @@ class SliceCost:
     function_ms: float  # of the user's function inside `read`; with many keys at once, the sum over its threads
     keys: tuple[KeyCost, ...]  # the costliest first; empty unless the function is called key by key
     finished: bool
-    at: RecordAt | None = None  # the first record of what is worked on, where that is one key's only
-    handed_ms: float | None = None  # from the plan until its task handed its first records on, if it told of this slice
+    at: RecordAt | None = None  # the first record under way, if only one key is under way
+    handed_ms: float | None = None  # from the plan until its task passed its first records on, if it reported that
 
     @property
     def under_way(self) -> Slice:
-        """What the task is at: the slice, or of it only the key that is known to be worked on."""
+        """The slice under way, or only its key under way if that is known."""
         if self.at is None:
             return self.slice
         key_hash, offset = self.at

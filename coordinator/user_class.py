@@ -18,7 +18,7 @@ FAILURES = (Exception, SystemExit)
 MOST = 300  # characters of its message
 
 
-def said(error: BaseException) -> str:
+def error_text(error: BaseException) -> str:
     """An error of a user's code, its type and its message, in one short line."""
     try:
         text = error.what if isinstance(error, CoopKafkaError) else str(error)
@@ -57,6 +57,6 @@ def made(noun: str, name: str) -> object:
 
 def _unusable(noun: str, name: str, error: BaseException) -> InvalidOptionError:
     return InvalidOptionError(
-        f"the {noun} {quoted(name)} cannot be created: {said(error)}",
+        f"the {noun} {quoted(name)} cannot be created: {error_text(error)}",
         "name an importable class as module:Class that needs no arguments",
     )

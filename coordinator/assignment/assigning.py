@@ -17,7 +17,7 @@ from coordinator.assignors.check import check
 from coordinator.assignors.grouped import Grouped
 from coordinator.assignors.result import plain
 from coordinator.errors import InvalidAssignmentError
-from coordinator.user_class import FAILURES, line, said
+from coordinator.user_class import FAILURES, error_text, line
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,5 +84,5 @@ def _asked(
         return plain(assignor.assign(list(members), dict(partitions), before), members, partitions)
     except FAILURES as error:
         raise InvalidAssignmentError(
-            f"the assignor {assignor.name!r} failed: {said(error)}", "mend the assignor, or choose another one"
+            f"the assignor {assignor.name!r} failed: {error_text(error)}", "mend the assignor, or choose another one"
         ) from error

@@ -43,8 +43,8 @@ def _ascending(hashes: tuple[HashRange, ...]) -> tuple[HashRange, ...]:
     return hashes
 
 
-def told(ranges: Ranges) -> str:
-    """Key ranges as the events stream has them: `orders-0 whole, orders-1 <lo>-<hi>`."""
+def event_text(ranges: Ranges) -> str:
+    """Key ranges in an entry of the events stream: `orders-0 whole, orders-1 <lo>-<hi>`."""
     return ", ".join(f"{tp} {'whole' if h == WHOLE else h}" for tp, hashes in sorted(ranges.items()) for h in hashes)
 
 

@@ -83,12 +83,12 @@ def refuse_demand(policy: Policy, group: str, topics: Iterable[str]) -> None:
     remedy = f"remove the option {MEMBER_POLICY}, so that this query reads whole partitions; or change"
     if not policy.accept_individual_commit:
         raise IndividualCommitNotAllowedError(
-            f"{MEMBER_POLICY}=true is given, but the policy of group {group!r} is {GROUP_POLICY}=false",
+            f"{MEMBER_POLICY}=true is set, but the policy of group {group!r} is {GROUP_POLICY}=false",
             f"{remedy} the policy: {setting(group, GROUP_POLICY)}",
         )
     if refused := sorted(policy.refused_topics.intersection(topics)):
         raise TopicRangeFetchNotAllowedError(
-            f"{MEMBER_POLICY}=true is given, but in group {group!r} the policy of topic {refused[0]!r} is "
+            f"{MEMBER_POLICY}=true is set, but in group {group!r} the policy of topic {refused[0]!r} is "
             f"{TOPIC_POLICY}=false",
             f"{remedy} the policy: {setting(group, f'{TOPIC_POLICY}:{refused[0]}')}",
         )
@@ -110,7 +110,8 @@ def _checked(name: str, text: str) -> str:
             else f"set {known}",
         )
     if text not in ("true", "false", ""):
-        raise InvalidOptionError(f"policy {name} = {text!r}: neither true nor false", "give true, false, or nothing")
+        remedy = f"set {name} to true, false, or nothing for the default"
+        raise InvalidOptionError(f"policy {name} = {text!r}: neither true nor false", remedy)
     return text
 
 

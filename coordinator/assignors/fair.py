@@ -61,7 +61,7 @@ def fair_shares(capacity: Mapping[str, int], pools: Sequence[Pool], held: Held) 
 
 @dataclass(frozen=True, slots=True)
 class _Level:
-    """Pools that give all their members the same amount per capacity."""
+    """Pools whose members all get the same amount per capacity."""
 
     partitions: Mapping[int, int]
     capacity: Mapping[str, int]
@@ -73,7 +73,7 @@ class _Level:
         return sum(self.capacity.values()) * FINER
 
     def flow(self) -> "_Flow":
-        """Nothing given yet; room for each member's exact proportion."""
+        """Nothing assigned yet; room for each member's exact proportion."""
         partitions, whole = sum(self.partitions.values()), self.whole
         room = {m: c * partitions * FINER for m, c in self.capacity.items()}
         return _Flow({i: n * whole for i, n in self.partitions.items()}, room, self.takers)
@@ -96,8 +96,8 @@ class _Flow:
             for m in members:
                 self.pools_of[m].append(i)
 
-    def give(self, i: int, member: str, amount: int) -> None:
-        """Give as much of `amount` as the pool has left and the member has room for."""
+    def assign(self, i: int, member: str, amount: int) -> None:
+        """Assign as much of `amount` as the pool has left and the member has room for."""
         amount = min(amount, self.left[i], self.room[member])
         if amount > 0:
             self.left[i] -= amount
@@ -108,7 +108,7 @@ class _Flow:
         """Distribute all amounts that can be; the pools whose search for room failed at the end."""
         for i, members in self.takers.items():
             for m in members:
-                self.give(i, m, self.left[i])
+                self.assign(i, m, self.left[i])
         while True:
             came, found = self._search()
             if found is None:
@@ -169,7 +169,7 @@ def _near(level: _Level, held: Held) -> Given:
     before = {i: {m: units(hashes, whole) for m, hashes in held.get(i, {}).items()} for i in level.takers}
     for i, members in level.takers.items():
         for m in members:
-            flow.give(i, m, before[i].get(m, 0))
+            flow.assign(i, m, before[i].get(m, 0))
     flow.run()
     prune(flow.given, before)
     return flow.given

@@ -1,6 +1,6 @@
 """Fewest shares: shifts amounts around circles until the graph of members and their things is a forest. Pure.
 
-    p0 - A        A and B both have parts of p0 and of p1: a circle. Give A more of p0 and less of
+    p0 - A        A and B both have parts of p0 and of p1: a circle. Assign to A more of p0 and less of
     |    |        p1, B the reverse: all totals stay, until one of the four parts is empty.
     B - p1
 

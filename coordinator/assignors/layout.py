@@ -3,7 +3,7 @@
     before   |  A        |  B        |          C gets a third:
     after    |  A    |  C    |  B    |          only C's third moves
 
-Kept parts stay where they are. New parts go into space that others gave up, beside the member's own part if possible.
+Kept parts stay where they are. New parts go into space that others release, beside the member's own part if possible.
 So a member may have several ranges. With too many ranges the partition is laid out anew, one range for each member.
 """
 

@@ -12,7 +12,7 @@ from coordinator.assignors.grouped import Grouped
 from coordinator.assignors.reverse import Range, RoundRobin
 from coordinator.errors import InvalidOptionError
 from coordinator.quoting import quoted
-from coordinator.user_class import FAILURES, made, said
+from coordinator.user_class import FAILURES, error_text, made
 
 _OWN: dict[str, type[Assignor]] = {a.name: a for a in (Grouped, Range, RoundRobin, Copartitioned)}
 _NAME_MOST = 100
@@ -31,7 +31,7 @@ def assignors(names: str) -> tuple[Assignor, ...]:
     known = Counter((a.name, a.version) for a in made)
     if twice := [f"{name} {version}" for (name, version), times in known.items() if times > 1]:
         raise InvalidOptionError(
-            f"the assignor {twice[0]} is named twice", "name each assignor once; give each version a name of its own"
+            f"the assignor {twice[0]} is named twice", "name each assignor once; use a different name for each version"
         )
     return made
 
@@ -56,7 +56,7 @@ def _checked(name: str, made: object) -> Assignor:
     try:
         problem = _problem(made)
     except FAILURES as error:
-        problem = said(error)
+        problem = error_text(error)
     if problem:
         raise InvalidOptionError(
             f"{quoted(name)} is not an assignor: {problem}",

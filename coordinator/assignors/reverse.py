@@ -35,7 +35,7 @@ Choice = dict[tuple[str, int], str]
 """(topic, partition) -> its one member."""
 
 Whole = Callable[[Sequence[TopicMembers]], Choice]
-"""Gives each partition to one member."""
+"""Assigns each partition to one member."""
 
 Chosen = Callable[[Sequence[str], int], list[Sequence[str]]]
 """Of more members than partitions, the members of each partition."""

@@ -53,13 +53,13 @@ def connected(redis: str) -> Iterator[RedisClient]:
 
 def print_json(value: object) -> None:
     """One JSON document on stdout."""
-    printing.say(*json.dumps(value, indent=2).splitlines())
+    printing.print_lines(*json.dumps(value, indent=2).splitlines())
 
 
-def say_how(executed: bool) -> None:
+def print_next_step(executed: bool) -> None:
     """Print after a dry run how to make the change."""
     if not executed:
-        printing.say("Nothing was changed. Add --execute to make the change.")
+        printing.print_lines("Nothing was changed. Add --execute to make the change.")
 
 
 def typed(fields: Mapping[str, str]) -> dict[str, str | bool]:

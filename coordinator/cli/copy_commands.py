@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from coordinator.cli.command_options import Execute, Group, Json, Redis, connected, print_json, say_how
-from coordinator.cli.printing import counted, moment, say
+from coordinator.cli.command_options import Execute, Group, Json, Redis, connected, print_json, print_next_step
+from coordinator.cli.printing import counted, moment, print_lines
 from coordinator.operations import copies
 from coordinator.operations.copies import GroupCopy
 
@@ -18,7 +18,7 @@ def backup(
 ) -> None:
     """Print a copy of the group's state as JSON: positions, policies and parked lanes. Members may go on working."""
     with connected(redis) as client:
-        say(*copies.backup(client, group).text.splitlines())
+        print_lines(*copies.backup(client, group).text.splitlines())
 
 
 def restore(
@@ -47,5 +47,5 @@ def restore(
     else:
         did = "Restored" if execute else "Would restore"
         taken = moment(copy.taken_ms, "seconds")
-        say(f"{did} {counted(len(copy.keys), 'key')} of group {group!r} as of {taken}.")
-        say_how(execute)
+        print_lines(f"{did} {counted(len(copy.keys), 'key')} of group {group!r} as of {taken}.")
+        print_next_step(execute)

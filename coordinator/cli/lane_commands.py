@@ -10,7 +10,7 @@ import typer
 from rich.live import Live
 
 from coordinator.cli.command_options import Group, Json, Redis, connected, print_json
-from coordinator.cli.printing import say
+from coordinator.cli.printing import print_lines
 from coordinator.cli.tables import activity, print_strikes, stdout
 from coordinator.errors import StateFormatError, UnknownStrikeError
 from coordinator.operations.refusals import refused
@@ -98,9 +98,9 @@ def release(
     A record that hangs twice again is parked again.
     """
     if (topic is None) != (partition is None):
-        raise typer.BadParameter("give both TOPIC and PARTITION, or neither")
+        raise typer.BadParameter("pass both TOPIC and PARTITION, or neither")
     if not reason.strip():
-        raise typer.BadParameter("--reason is empty: give the reason")
+        raise typer.BadParameter("--reason is empty: pass the reason")
     tp = None if topic is None or partition is None else TopicPartition(topic, partition)
     wanted = None if hashes is None else _range(hashes)
     with connected(redis) as client:
@@ -114,7 +114,7 @@ def release(
     if as_json:
         print_json([s.shown for s in found])
     else:
-        say(*(f"Released {s.field}" for s in found))
+        print_lines(*(f"Released {s.field}" for s in found))
 
 
 def _range(text: str) -> HashRange:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from coordinator.cli.command_options import Group, Json, Redis, connected, print_json, typed
-from coordinator.cli.printing import moment, say
+from coordinator.cli.printing import moment, print_lines
 from coordinator.cli.tables import print_gaps, print_group, print_limited, print_owners, stdout
 from coordinator.errors import InvalidOptionError
 from coordinator.group_state import Event
@@ -31,7 +31,7 @@ def list_names(redis: Redis, as_json: Json = False) -> None:
     if as_json:
         print_json(names)
     else:
-        say(*names)
+        print_lines(*names)
 
 
 def describe(group: Group, redis: Redis, as_json: Json = False) -> None:
@@ -100,10 +100,10 @@ def events(
     with connected(redis) as client, suppress(KeyboardInterrupt):
         read_group(client, group)  # fails for an unknown group, not for one without events
         found = last_events(client, group, last)
-        say(*(_line(event, as_json) for event in found))
+        print_lines(*(_line(event, as_json) for event in found))
         if follow:
             for more in follow_events(client, group, found[-1].id if found else "$"):
-                say(*(_line(event, as_json) for event in more))
+                print_lines(*(_line(event, as_json) for event in more))
 
 
 def _fields(seen: GroupView) -> dict[str, object]:
@@ -124,7 +124,7 @@ def _key(text: str, as_hex: bool) -> bytes:
         return bytes.fromhex(text) if as_hex else text.encode(errors="surrogateescape")
     except ValueError:
         raise InvalidOptionError(
-            f"KEY {text!r} is not in hex digits, two for each byte", "give 6f7264 for ord"
+            f"KEY {text!r} is not in hex digits, two for each byte", "pass 6f7264 for ord"
         ) from None
 
 

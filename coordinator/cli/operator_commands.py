@@ -11,8 +11,8 @@ import javaproperties
 import typer
 
 from coordinator.assignment.policies import not_there
-from coordinator.cli.command_options import Execute, Group, Json, Redis, connected, print_json, say_how, typed
-from coordinator.cli.printing import complain, counted, say
+from coordinator.cli.command_options import Execute, Group, Json, Redis, connected, print_json, print_next_step, typed
+from coordinator.cli.printing import complain, counted, print_lines
 from coordinator.cli.tables import print_moves
 from coordinator.errors import InvalidOptionError
 from coordinator.offset_spec import AtTimestamp, Earliest, Latest, NoMatch
@@ -68,7 +68,7 @@ def policy(
     if as_json:
         print_json(typed(found.fields))
     else:
-        say(*(f"{name}={value}" for name, value in found.fields.items()))
+        print_lines(*(f"{name}={value}" for name, value in found.fields.items()))
 
 
 def reset_offsets(  # noqa: PLR0913, PLR0917 - an option each
@@ -105,7 +105,7 @@ def reset_offsets(  # noqa: PLR0913, PLR0917 - an option each
     Checkpoints of the group's queries stay valid: members ignore their positions from before the reset.
     """
     if bool(topic) == all_topics:
-        raise typer.BadParameter("give either --topic, once or more, or --all-topics")
+        raise typer.BadParameter("pass either --topic, once or more, or --all-topics")
     target = _target(to_earliest, to_latest, to_datetime, to_offset, shift_by)
     wanted = None if all_topics else chosen(topic or ())
     with _operator(context, group, redis, bootstrap_server, command_config) as operator:
@@ -134,8 +134,8 @@ def delete(
     else:
         did = "Deleted" if execute else "Would delete"
         partitions = counted(len(found.mirrored), "partition")
-        say(f"{did} {counted(found.keys, 'key')} in Redis, and the offsets of {partitions} in Kafka.")
-        say_how(execute)
+        print_lines(f"{did} {counted(found.keys, 'key')} in Redis, and the offsets of {partitions} in Kafka.")
+        print_next_step(execute)
 
 
 @contextmanager
@@ -158,7 +158,7 @@ def _properties(file: Path | None) -> dict[str, str]:
     except (OSError, ValueError) as error:
         raise InvalidOptionError(
             f"--command-config {str(file)!r} cannot be read ({type(error).__name__})",
-            "give a readable file of Java properties in UTF-8, with name=value on each line",
+            "pass a readable file of Java properties in UTF-8, with name=value on each line",
         ) from None
 
 
@@ -170,7 +170,7 @@ def _target(earliest: bool, latest: bool, at: str | None, offset: int | None, sh
     targets += [ShiftBy(shift)] if shift is not None else []
     if len(targets) != 1:
         raise typer.BadParameter(
-            "give exactly one of --to-earliest, --to-latest, --to-datetime, --to-offset, --shift-by"
+            "pass exactly one of --to-earliest, --to-latest, --to-datetime, --to-offset, --shift-by"
         )
     return targets[0]
 
@@ -181,7 +181,7 @@ def _time_ms(text: str) -> int:
     except ValueError:
         raise typer.BadParameter(f"--to-datetime {text!r} is not a time such as 2026-01-31T12:00:00.000") from None
     since = (time if time.tzinfo else time.replace(tzinfo=UTC)) - _EPOCH
-    if since < timedelta(0):  # Kafka gives times below 0 other meanings: -1 is the end of the log
+    if since < timedelta(0):  # to Kafka, times below 0 are not times: -1 is the end of the log
         raise typer.BadParameter(f"--to-datetime {text!r} is before 1970: Kafka has no records of that time")
     return -(-since // timedelta(milliseconds=1))  # up: a record of the millisecond before is not at or after it
 
@@ -200,7 +200,7 @@ def _print_reset(planned: Reset, done: Executed | None, as_json: bool) -> None:
     else:
         print_moves(planned.moves, done=done is not None)
         if done:
-            say(f"Moved {counted(len(planned.moves), 'partition')}: this is reset epoch {done.epoch}.")
-        say_how(done is not None)
+            print_lines(f"Moved {counted(len(planned.moves), 'partition')}: this is reset epoch {done.epoch}.")
+        print_next_step(done is not None)
     if done and not done.mirrored:
         complain("warning: plain consumers use Kafka's group of the same name, so its offsets were not moved")

@@ -22,7 +22,7 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
-def say(*lines: str) -> None:
+def print_lines(*lines: str) -> None:
     """Print these lines on stdout."""
     for line in lines:
         print(printable(line))  # noqa: T201 - the one place that prints results

@@ -6,7 +6,7 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from coordinator.cli.printing import counted, moment, printable, say, seconds
+from coordinator.cli.printing import counted, moment, print_lines, printable, seconds
 from coordinator.operations.gaps import Gap, PartitionGaps
 from coordinator.operations.key_owner import KeyOwner
 from coordinator.operations.reset_plan import Move
@@ -63,7 +63,7 @@ def print_owners(owners: Sequence[KeyOwner]) -> None:
     rows = ((o.topic, _starred(o.partition, o.usual), o.key_hash, o.hashes, o.position, *_of_owner(o)) for o in owners)
     stdout().print(_table(columns, rows))
     if any(o.usual for o in owners):
-        say("* the partition that Kafka's default partitioner chooses for this key")
+        print_lines("* the partition that Kafka's default partitioner chooses for this key")
 
 
 def _of_owner(o: KeyOwner) -> Sequence[str]:
@@ -76,14 +76,14 @@ def print_moves(moves: Sequence[Move], *, done: bool) -> None:
     rows = ((m.topic, m.partition, m.before, _starred(m.after, m.clipped), f"{m.after - m.before:+d}") for m in moves)
     stdout().print(_table(columns, rows))
     if any(m.clipped for m in moves):
-        say("* the nearest offset that the log has")
+        print_lines("* the nearest offset that the log has")
 
 
 def print_limited(lanes: Sequence[Lane]) -> None:
     """The first of the lanes that a bound limits; nothing if there are none."""
     if lanes:
         more = f", the first {MOST_LIMITED}" if len(lanes) > MOST_LIMITED else ""
-        say(f"{len(lanes)} {'lane is' if len(lanes) == 1 else 'lanes are'} held back{more}:")
+        print_lines(f"{len(lanes)} {'lane is' if len(lanes) == 1 else 'lanes are'} held back{more}:")
         stdout().print(_activities(lanes[:MOST_LIMITED]))
 
 

@@ -75,7 +75,7 @@ class CommitApi(AbstractContextManager["CommitApi"]):
         end = _parsed(offset)
         if not end.group or not end.member:
             raise UnknownGroupError(
-                "this offset names no group or no member", "give the offset of a batch of a query with a group"
+                "this offset names no group or no member", "pass the offset of a batch of a query with a group"
             )
         return cls._opened(redis_url, end.group, end.member, lambda _, caller: Standing.of_batch(caller, end))
 
@@ -113,7 +113,7 @@ class CommitApi(AbstractContextManager["CommitApi"]):
         offset: int = NO_OFFSET,
         lanes: Iterable[Owned] | None = None,
     ) -> Committed:
-        """Commit offset ranges of a partition, for the given lanes or for all of them.
+        """Commit offset ranges of a partition, for `lanes` or for all lanes.
 
         Ranges are half-open, and at most 60,000 after touching ranges are joined. Without ranges, all offsets before
         `offset` are done; with ranges, `offset` must be -1 (`CorruptCommitError`). The call commits all or nothing,
@@ -135,7 +135,7 @@ class CommitApi(AbstractContextManager["CommitApi"]):
         return Committed(outcome.stable, outcome.held, outcome.repeated, tuple(x.hashes for x in outcome.refused))
 
     def reserve(self, tp: TopicPartition, worker: str, offsets: OffsetRange, state: str, lease_ms: int) -> Turn:
-        """Reserve offsets for a worker of `ordered_commits`. The answer says whether their turn has come."""
+        """Reserve offsets for a worker of `ordered_commits`. The answer contains whether their turn has come."""
         with self._verdicts():
             reach = self._standing.reach(tp)
             turn = self._verbs.reserve(self._standing.caller, tp, worker, offsets, state, lease_ms, reach)
@@ -188,7 +188,7 @@ class CommitApi(AbstractContextManager["CommitApi"]):
                     "or raise max.individual.commits",
                 )
         raise FencedMemberError(
-            f"{what}: member {self._standing.caller.member} owns none of these hashes at the lane epochs given",
+            f"{what}: member {self._standing.caller.member} owns none of these hashes at the lane epochs of the call",
             "leave them to their new owner, or make a new CommitApi for what the member owns now",
         )
 
@@ -212,7 +212,7 @@ def _parsed(offset: str | Mapping[str, Any]) -> StreamOffset:
     except (ValueError, RecursionError):
         raise CheckpointMismatchError(
             f"{str(offset)[:80]!r} is not the JSON of an offset",
-            "give the last line of the file offsets/<batch id> in the query's checkpoint",
+            "pass the last line of the file offsets/<batch id> in the query's checkpoint",
         ) from None
 
 

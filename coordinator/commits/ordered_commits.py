@@ -33,7 +33,7 @@ class OrderedCommits:
 
     def __post_init__(self) -> None:
         if not _WORKER.fullmatch(self.worker):
-            raise CommitError(f"{self.worker!r} is not the name of a worker", "give 1 to 200 visible ASCII letters")
+            raise CommitError(f"{self.worker!r} is not the name of a worker", "pass 1 to 200 visible ASCII letters")
 
     def reserve(self, tp: TopicPartition, offsets: OffsetRange) -> None:
         """Reserve offsets that this worker reads. Repeat the call within `lease_ms` while it works on them.

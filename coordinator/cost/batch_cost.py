@@ -87,14 +87,14 @@ def proven_in(profiles: Profiles) -> frozenset[TopicPartition]:
 class BatchCost:
     """A batch that the sink completed. `work_ms` is the time that its slowest slot worked, by the clock.
 
-    `clock_tells` is False where the next call came on Spark's trigger, because the time may include waiting. `warm` is
+    `clock_valid` is False where the next call came on Spark's trigger, because the time may include waiting. `warm` is
     False where Python workers had to start first: then no part of the time is due to records. `maybe_waited` is True
     where the next call came once as if on a trigger: then the model does not learn the time beside the records.
     """
 
     loads: tuple[Load, ...]
     work_ms: float
-    clock_tells: bool = True
+    clock_valid: bool = True
     warm: bool = True
     maybe_waited: bool = False
 

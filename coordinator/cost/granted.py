@@ -14,7 +14,7 @@ class Granted:
         self._read: tuple[tuple[Quota, ...], tuple[int, ...]] = (), ()
         self._before: tuple[tuple[Quota, ...], tuple[int, ...]] = (), ()
 
-    def give(self, quotas: tuple[Quota, ...], bounds: tuple[int, ...] = ()) -> None:
+    def set(self, quotas: tuple[Quota, ...], bounds: tuple[int, ...] = ()) -> None:
         """Set the quotas of lanes, or of pieces in which lanes begin at these bounds."""
         self.quotas, self._bounds = quotas, bounds
 

@@ -31,23 +31,23 @@ def learned(
     """
     growth = _growth(batch, budget_ms)
     # The first time, all lanes may read the same number of records.
-    taught = (x for x in batch.loads if x.cost is not None or growth * x.rows > START_RECORDS * x.of_lanes)
-    teaching = [lane for load in taught for lane in load.lanes]
-    if not teaching:
+    informative = (x for x in batch.loads if x.cost is not None or growth * x.rows > START_RECORDS * x.of_lanes)
+    loads = [lane for load in informative for lane in load.lanes]
+    if not loads:
         return profiles
     after = dict(profiles)
-    for load in teaching:
+    for load in loads:
         tp, hashes = load.lane
-        teaches = batch.warm or (load.function_ms(concurrency) or 0.0) > budget_ms
-        key = load.dear_key if teaches else None
+        timed = batch.warm or (load.function_ms(concurrency) or 0.0) > budget_ms
+        key = load.dear_key if timed else None
         rest = load.without(key) if key else load
-        function_ms = rest.function_ms(concurrency) if teaches else None
+        function_ms = rest.function_ms(concurrency) if timed else None
         change = partial(_learned, load=rest, growth=growth, function_ms=function_ms, reading_ms=reading_ms)
         after[tp] = changed(after.get(tp, UNKNOWN), hashes, change)
         if key:
             known = partial(_of_key, key=key, span=load.span, reading_ms=reading_ms)
             after[tp] = changed(after[tp], HashRange(key.key_hash, key.key_hash), known)
-    return after | {tp: compacted(after[tp]) for tp in {load.lane[0] for load in teaching}}
+    return after | {tp: compacted(after[tp]) for tp in {load.lane[0] for load in loads}}
 
 
 def _growth(batch: BatchCost, budget_ms: float) -> float:

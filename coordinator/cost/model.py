@@ -71,7 +71,7 @@ class CostModel:
         if self._search.groups and not any(q.span for q in granted):
             self._search = Search()
             granted = of(self._limited(lanes, waiting), search=self._search, age_ms=age_ms)
-        self._granted.give(tuple(self._stalls.named(granted)) if self._stalls.groups else granted)
+        self._granted.set(tuple(self._stalls.named(granted)) if self._stalls.groups else granted)
 
     def _limited(
         self, lanes: Sequence[tuple[TopicPartition, OwnedRange]], waiting: Collection[LaneId]
@@ -79,7 +79,7 @@ class CostModel:
         """The pieces, limited for suspects of a stall, after their turn is decided."""
         if not self._stalls.groups:
             return lanes
-        self._stalls = self._stalls.ready(waiting, [(tp, p.hashes) for tp, p in lanes], nobody=self.searching)
+        self._stalls = self._stalls.ready(waiting, [(tp, p.hashes) for tp, p in lanes], empty_turn=self.searching)
         return tuple(self._stalls.limited(lanes))
 
     def grant_all(
@@ -93,7 +93,7 @@ class CostModel:
             return False
         granted = all_there_is(pieces, ends, self.cell, self._known.profile, self.rate_ms or 0.0, self._budget)
         if granted is not None:
-            self._granted.give(granted, bounds)
+            self._granted.set(granted, bounds)
         return granted is not None
 
     @property
@@ -167,16 +167,16 @@ class CostModel:
         exact = batch.exact(self._concurrency)
         before, trying = self._known.profiles, self.searching or self._stalls.turn is not None
         self._count(batch)
-        self._unclear = 0 if batch.clock_tells or exact else self._unclear + 1
+        self._unclear = 0 if batch.clock_valid or exact else self._unclear + 1
         if not batch.warm or self._unclear == 1:  # a single time is chance
             self._stalls = self._stalls.passed_over()
             return
-        if batch.fullest and batch.clock_tells and not exact:
+        if batch.fullest and batch.clock_valid and not exact:
             self._judge(batch, before, now_ms)
         else:
             self._search = Search()  # its time does not count: suspects must not wait for it
             self._stalls = Stalls(fixed=self._cutter.fixed) if exact else self._stalls.after(batch)
-            self.rate_ms = self.rate_ms if batch.clock_tells else None
+            self.rate_ms = self.rate_ms if batch.clock_valid else None
         # A trial batch, or a batch mostly of suspects, does not show the work of normal lanes.
         if not self._cutter.fixed and not trying and not self.searching and self._stalls.settled:
             self._cut(batch, now_ms, exact=exact)

@@ -173,7 +173,7 @@ def tried(search: Search, batch: BatchCost, rate_ms: float, healthy_ms: float, n
     or if the search has lasted too long, so that no lane waits without end.
     """
     loads = [x for x in batch.lanes if x.span and _touches(x.lane, search.trial)]
-    if not loads or not batch.clock_tells:
+    if not loads or not batch.clock_valid:
         return Finding(Search())
     if search.trials >= MOST_TRIALS:
         return Finding(Search(), even=True)

@@ -134,10 +134,10 @@ class Stalls:
 
     # -- before a batch ------------------------------------------------------------------------
 
-    def ready(self, waiting: Collection[LaneId], owned: Iterable[LaneId], *, nobody: bool) -> "Stalls":
+    def ready(self, waiting: Collection[LaneId], owned: Iterable[LaneId], *, empty_turn: bool) -> "Stalls":
         """The same without released or silent lanes, from the first turn on in which a group has records to read.
 
-        With `nobody` the turn without suspects may come, as long as other lanes have something to read.
+        With `empty_turn`, the turn without suspects may come, as long as other lanes have something to read.
         """
         mine, ready = by_partition(owned), by_partition(waiting)
         kept = (g and g.of(mine, ready) for g in self.groups)
@@ -146,7 +146,7 @@ class Stalls:
             return replace(self, groups=())
         others = any(not among(x, self._suspects) for x in waiting)
         turns = [i for i, g in enumerate(groups) if (any(among(x, ready) for x in g.lanes) if g else others)]
-        first = next((i for i in turns if nobody and groups[i] is None), turns[0] if turns else 0)
+        first = next((i for i in turns if empty_turn and groups[i] is None), turns[0] if turns else 0)
         return self._in_turn(groups[first:] + groups[:first])
 
     def _in_turn(self, groups: tuple[Suspects | None, ...]) -> "Stalls":

@@ -166,7 +166,7 @@ class Steering:
         if not self._budget.ms or flight.trial or (warm and self._model.quiet(batch.work_ms)):
             return ended
         if warm and (on_trigger or self._waited(batch)):
-            batch = replace(batch, clock_tells=False)
+            batch = replace(batch, clock_valid=False)
         self._model.learn(batch, self._clock.now_ms())
         return ended
 

@@ -8,8 +8,8 @@ from coordinator.quoting import bounded
 class CoopKafkaError(Exception):
     """Any error of coop-kafka.
 
-    Programs and log searches rely on `name`. `retriable` tells whether the same call can succeed later although nobody
-    changed anything. `usual_remedy` stands where the code that raises the error names no remedy of its own.
+    Programs and log searches rely on `name`. `retriable` is True if the same call can succeed later without any change.
+    `usual_remedy` stands where the code that raises the error names no remedy of its own.
     `what` and `remedy` have at most `quoting.MESSAGE` characters: a longer text is cut in its middle.
     """
 

@@ -14,7 +14,7 @@ class CorruptCommitError(CommitError):
     """A commit names both ranges and a plain offset, or neither."""
 
     name = "CORRUPT_COMMIT"
-    usual_remedy = "give offset ranges, or one offset and no ranges"
+    usual_remedy = "pass offset ranges, or one offset and no ranges"
 
 
 class CommitBeyondReadError(CommitError):

@@ -20,14 +20,14 @@ class InvalidOptionError(ConfigurationError):
     """A known option has a value that cannot be used."""
 
     name = "INVALID_OPTION"
-    usual_remedy = "give a value within the limit that the message names"
+    usual_remedy = "set the option to a value within the limit that the message names"
 
 
 class ConflictingOptionsError(ConfigurationError):
     """Two options exclude one another."""
 
     name = "CONFLICTING_OPTIONS"
-    usual_remedy = "remove one of the two options, or change it as the message says"
+    usual_remedy = "remove one of the two options, or change it as the message describes"
 
 
 class MissingOptionError(ConfigurationError):
@@ -55,7 +55,7 @@ class CheckpointMismatchError(ConfigurationError):
     """The checkpoint belongs to another group, to other topics or to a newer version, or its offset is damaged."""
 
     name = "CHECKPOINT_MISMATCH"
-    usual_remedy = "give the query a new checkpoint and an output of its own; the group's positions stay in Redis"
+    usual_remedy = "start the query with a new checkpointLocation and a new output; the group's positions stay in Redis"
 
 
 class SinkSkippedBatchError(ConfigurationError):
@@ -63,7 +63,7 @@ class SinkSkippedBatchError(ConfigurationError):
 
     name = "SINK_SKIPPED_BATCH"
     usual_remedy = (
-        "give the query an output of its own: the old output has this batch id already. If the query drops records "
+        "set a new output for the query: the old output has this batch id already. If the query drops records "
         "unread on purpose, set allow.unread.batches=true"
     )
 

@@ -28,8 +28,8 @@ class GroupBusyError(GroupError):
 
     name = "GROUP_BUSY"
     usual_remedy = (
-        "for an operation, stop all queries of the group and wait session.timeout.ms; for a query, give each read and "
-        "each query a group of its own, or set allow.several.queries=true in both queries"
+        "for an operation, stop all queries of the group and wait session.timeout.ms; for a query, set a group of its "
+        "own for each read and each query, or set allow.several.queries=true in both queries"
     )
 
 
@@ -37,7 +37,7 @@ class FencedMemberError(GroupError):
     """Another driver with the same checkpoint replaced this member, or another member owns its key ranges now."""
 
     name = "FENCED_MEMBER"
-    usual_remedy = "give each query a checkpoint of its own, or start the query again"
+    usual_remedy = "set a checkpointLocation of its own for each query, or start the query again"
 
 
 class GroupRecoveringError(GroupError):

@@ -22,7 +22,7 @@ class KafkaAccessError(LogError):
     """Kafka refused the credentials, the certificate or the permission."""
 
     name = "KAFKA_ACCESS_DENIED"
-    usual_remedy = "check the kafka.sasl.* and kafka.ssl.* options; give the user READ and DESCRIBE on topics and group"
+    usual_remedy = "check the kafka.sasl.* and kafka.ssl.* options; grant READ and DESCRIBE on topics and group"
 
 
 class UnknownTopicError(LogError):

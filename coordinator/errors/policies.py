@@ -38,11 +38,11 @@ class TopicRangeFetchNotAllowedError(CodedError):
 
 
 class ConsumerRangeFetchNotAcceptedError(CodedError, InvalidAssignmentError):
-    """An assignor gave a part of a partition to a member that accepts whole partitions only. No query fails by it."""
+    """An assignor assigned a part of a partition to a member that accepts only whole partitions. No query fails."""
 
     name = "CONSUMER_RANGE_FETCH_NOT_ACCEPTED"
     code = 90
-    usual_remedy = "set allow.individual.commit=true for that member, or choose an assignor that gives whole partitions"
+    usual_remedy = "set allow.individual.commit=true for that member, or choose an assignor of whole partitions"
 
 
 class IndividualCommitTooOldError(CodedError):

@@ -115,7 +115,7 @@ def _reading(option: str, what: str, load: Callable[[], object]) -> None:
     except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
         raise InvalidOptionError(
             f"{what} of option {option} cannot be used on this host ({_reason(error)})",
-            "give PEM with the certificates or the key that the option needs, and kafka.ssl.key.password if the key is "
+            "set PEM with the certificates or the key that the option needs, and kafka.ssl.key.password if the key is "
             "encrypted; a file must be readable on the driver and on every executor",
         ) from None
 

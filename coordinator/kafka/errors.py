@@ -44,23 +44,23 @@ def explained(error: BaseException, what: str, servers: str) -> LogError:
         return refused_credentials(error, servers)
     if isinstance(error, kafka.AuthorizationError):
         return KafkaAccessError(
-            f"Kafka at {servers} does not permit {what} ({said(error)})",
-            "give this user READ and DESCRIBE on the topics and READ on the group",
+            f"Kafka at {servers} does not permit {what} ({error_text(error)})",
+            "grant this user READ and DESCRIBE on the topics and READ on the group",
         )
     if isinstance(error, OSError | kafka.UnknownBrokerIdError) or getattr(error, "retriable", False):
-        return KafkaUnavailableError(f"Kafka at {servers} did not answer, asked for {what} ({said(error)})")
-    return LogError(f"Kafka at {servers} refused {what} ({said(error)})")
+        return KafkaUnavailableError(f"Kafka at {servers} did not answer, asked for {what} ({error_text(error)})")
+    return LogError(f"Kafka at {servers} refused {what} ({error_text(error)})")
 
 
 def refused_credentials(error: BaseException, servers: str) -> KafkaAccessError:
     """Wrong credentials, an unknown mechanism, or an untrusted certificate."""
     if _bad_certificate(error):
         return KafkaAccessError(
-            f"the certificate of Kafka at {servers} is not trusted ({said(error)})",
+            f"the certificate of Kafka at {servers} is not trusted ({error_text(error)})",
             "check kafka.ssl.truststore.location, and that the certificate names the host in kafka.bootstrap.servers",
         )
     return KafkaAccessError(
-        f"Kafka at {servers} refused the credentials ({said(error)})",
+        f"Kafka at {servers} refused the credentials ({error_text(error)})",
         "check kafka.security.protocol, kafka.sasl.mechanism and kafka.sasl.jaas.config",
     )
 
@@ -69,13 +69,13 @@ def unreachable(servers: str, seconds: float, last: BaseException) -> LogError:
     """No broker could be reached in time; `last` is the reason of the last failed attempt to connect."""
     if is_refusal(last):
         return refused_credentials(last, servers)
-    return KafkaUnavailableError(f"no Kafka broker answered at {servers} within {seconds:g} s ({said(last)})")
+    return KafkaUnavailableError(f"no Kafka broker answered at {servers} within {seconds:g} s ({error_text(last)})")
 
 
 def unusable_settings(error: BaseException, servers: str) -> InvalidOptionError:
     """Settings that kafka-python cannot use at all, detected before any connection."""
     return InvalidOptionError(
-        f"the Kafka client cannot be set up for {servers!r} ({said(error)})",
+        f"the Kafka client cannot be set up for {servers!r} ({error_text(error)})",
         "check kafka.bootstrap.servers, which is host:port[,host:port], and the other kafka.* options",
     )
 
@@ -98,10 +98,10 @@ def unknown_partitions(partitions: Iterable[TopicPartition]) -> UnknownTopicErro
 
 def forbidden_topic(topic: str) -> KafkaAccessError:
     """The user may not describe or read a topic."""
-    return KafkaAccessError(f"Kafka does not permit to read topic {topic!r}", "give this user READ and DESCRIBE on it")
+    return KafkaAccessError(f"Kafka does not permit to read topic {topic!r}", "grant this user READ and DESCRIBE on it")
 
 
-def said(error: BaseException) -> str:
+def error_text(error: BaseException) -> str:
     """Class and text of an error in one line; kafka-python repeats the class, and a number, in some texts."""
     name, text = type(error).__name__, " ".join(str(error).split())
     text = re.sub(rf"^(\[Error -?\d+\]\s*)?({name}\b:?\s*)?", "", text).rstrip(".")

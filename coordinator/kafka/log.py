@@ -140,7 +140,7 @@ class KafkaLog:
             case AtTimestamp():
                 return self._at_times(dict.fromkeys(wanted, spec.timestamp_ms), spec.no_match)
             case AtTimestamps():
-                _must_cover(spec.timestamps_ms, wanted, "timestamp", "startingTimestamp gives one time to all")
+                _must_cover(spec.timestamps_ms, wanted, "timestamp", "startingTimestamp is one time for all")
                 return self._at_times(spec.timestamps_ms, spec.no_match)
 
     def first_times(self, stretches: Mapping[TopicPartition, OffsetRange]) -> dict[TopicPartition, int]:
@@ -215,7 +215,7 @@ class KafkaLog:
             asked = _listed(f"{tp} at {time_ms}" for tp, time_ms in sorted(later.items()))
             raise StartingOffsetError(
                 f"no record has this timestamp or a later one: {asked}",
-                "give an earlier time, or set startingOffsetsByTimestampStrategy=latest to start at the end there",
+                "set an earlier time, or set startingOffsetsByTimestampStrategy=latest to start at the end there",
             )
         return {**found, **self._look_up(dict.fromkeys(later, LATEST))}
 
@@ -236,7 +236,7 @@ def _compiled(regex: str) -> re.Pattern[str]:
     except re.error as error:
         raise InvalidOptionError(
             f"subscribePattern {regex!r} is not a regular expression ({error})",
-            "give a regular expression of Python's `re`",
+            "set subscribePattern to a regular expression of Python's `re`",
         ) from None
 
 
@@ -267,20 +267,20 @@ def _must_cover(given: Wanted, wanted: Sequence[TopicPartition], noun: str, hint
         which = "; ".join(f"{why}: {_listed(tps)}" for why, tps in wrong.items() if tps)
         raise StartingOffsetError(
             f"the {noun}s do not name exactly the partitions that the query reads ({which})",
-            f"give one {noun} for each of these partitions; {hint}",
+            f"set one {noun} for each of these partitions; {hint}",
         )
 
 
 def _must_be_readable(offsets: Wanted, bounds: Mapping[TopicPartition, Bounds]) -> None:
     outside = [
-        f"{tp} at {offset}, where {bounds[tp].beginning} to {bounds[tp].end} can be given"
+        f"{tp} at {offset}, where {bounds[tp].beginning} to {bounds[tp].end} are possible"
         for tp, offset in sorted(offsets.items())
         if not bounds[tp].beginning <= offset <= bounds[tp].end
     ]
     if outside:
         raise StartingOffsetError(
             f"an offset is not in the log: {_listed(outside)}",
-            "give an offset within the log, or -2 for its beginning and -1 for its end",
+            "set an offset within the log, or -2 for its beginning and -1 for its end",
         )
 
 

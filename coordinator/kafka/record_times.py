@@ -1,4 +1,4 @@
-"""The times of the records at given offsets. The driver reads records nowhere else.
+"""The times of the records at some offsets. The driver reads records nowhere else.
 
 Opens a consumer for each call and closes it. Calls are rare, and an idle consumer is not reliable. Knows how a consumer
 reads one record of many partitions; nothing of the use of the times.

@@ -24,8 +24,8 @@ from coordinator.progress.leader_epochs import parsed
 from coordinator.progress.mirror import GroupOffsets, entries, of_this_schema
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.replies import Acquired, Answer, Caller, Joined, Joining, Status
-from coordinator.reports.lane_lines import LanesTold
-from coordinator.reports.lane_report import Planned, lanes_told
+from coordinator.reports.lane_lines import LaneReport
+from coordinator.reports.lane_report import Planned, lane_report
 from coordinator.settings import GroupSettings
 from coordinator.subscription import Bounds, Subscription, Topic, TopicPartition
 from coordinator.verdicts import Absent, Verdict
@@ -123,7 +123,7 @@ class World:
                 before = status.reset
                 allowed = self.log.commit_group_offsets(group, _mirror_entries(store, partitions, topics, status))
         except (CoopKafkaError, Verdict) as error:
-            _log.warning("Kafka's own group %s was not told the stable offsets: %s", group, error)
+            _log.warning("the stable offsets were not mirrored to Kafka's own group %s: %s", group, error)
             return None
         if not allowed:
             _log.warning("plain Kafka consumers live in group %s: stable offsets are not mirrored", group)
@@ -197,9 +197,9 @@ class World:
         """The batch that ends at `start` is in the sink; see `Guesses.learn`."""
         return self.guesses.learn(start, self.inbox.end())
 
-    def describe_lanes(self, planned: Planned, ended: Ended | None) -> LanesTold:
+    def describe_lanes(self, planned: Planned, ended: Ended | None) -> LaneReport:
         """The lanes of a plan, for people."""
-        return lanes_told(planned, ended, self.guesses.history, self.clock.now_ms())
+        return lane_report(planned, ended, self.guesses.history, self.clock.now_ms())
 
     # -- notices -----------------------------------------------------------------------------------
 

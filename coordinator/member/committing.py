@@ -99,7 +99,7 @@ def _unread(state: State) -> Decision:
     error = SinkSkippedBatchError(
         "the sink completed a batch without reading it, so its records are unread and not committed: a sink skips "
         "a batch id that it has already, and batch ids begin at 0 with each new checkpoint",
-        "give each checkpoint an output of its own, and start again with a new checkpointLocation (the group keeps "
+        "set an output of its own for each checkpoint, and start again with a new checkpointLocation (the group keeps "
         "its positions); or set allow.unread.batches=true if the query drops batches unread on purpose",
     )
     return Decision(state, (Event("skipped", why),), Fail(error))

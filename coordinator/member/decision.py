@@ -14,9 +14,10 @@ from typing import Any, TypeVar, cast
 
 from coordinator.cost.quotas import Budget
 from coordinator.errors import CoopKafkaError
+from coordinator.member.evidence import NOTHING
 from coordinator.member.kinds import Request
 from coordinator.member.limits import NO_LIMITS, Limits
-from coordinator.member.state import NOTHING, State
+from coordinator.member.state import State
 from coordinator.offset_spec import OffsetSpec
 from coordinator.plan.planning import Cutting
 from coordinator.progress.stream_offset import StreamOffset

@@ -14,7 +14,7 @@ from coordinator.plan.poison import working_text
 from coordinator.progress.slices import Slice
 from coordinator.settings import GroupSettings
 
-SAY_AGAIN_MS = 20_000
+LOG_AGAIN_MS = 20_000
 """How often a line about the same outage is logged."""
 
 
@@ -27,19 +27,19 @@ class Pulse:
     warned_of_ms: int | None = None  # when the last batch began that took too long
 
 
-def working_news(pulse: Pulse, state: State, slices: Iterable[Slice]) -> tuple[str, str] | None:
+def unreported_work(pulse: Pulse, state: State, slices: Iterable[Slice]) -> tuple[str, str] | None:
     """The slices under way and the nonce, if Redis does not know them; after a loss of state all is new."""
     batch = state.batch
-    news = working_text(slices, alone=batch is not None and batch.under_way and batch.trial), state.life.nonce
-    return None if news == pulse.working or not state.life.nonce else news
+    work = working_text(slices, alone=batch is not None and batch.under_way and batch.trial), state.life.nonce
+    return None if work == pulse.working or not state.life.nonce else work
 
 
 def outage_line(
     pulse: Pulse, error: RedisUnavailableError, what: str, now_ms: int, settings: GroupSettings
 ) -> tuple[Pulse, Request[bool] | None]:
     """The log line of an outage: at once, then every 20 s."""
-    since, logged = pulse.away or (now_ms, now_ms - SAY_AGAIN_MS)
-    if now_ms - logged < SAY_AGAIN_MS:
+    since, logged = pulse.away or (now_ms, now_ms - LOG_AGAIN_MS)
+    if now_ms - logged < LOG_AGAIN_MS:
         return pulse, None
     patience = f"the query fails once it has needed Redis for redis.max.outage ({settings.max_outage_ms} ms)"
     line = Log(f"{what}: {error} For {(now_ms - since) // 1000} s now; {patience}")

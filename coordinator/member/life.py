@@ -56,7 +56,7 @@ def fenced(state: State, seen: Seen, call: Call) -> Decision:
     error = FencedMemberError(
         f"another driver with the same checkpoint has taken over member {member} of group "
         f"{call.setup.settings.group!r}{by_whom}",
-        "give each query a checkpoint of its own; this one has lost nothing and can be stopped",
+        "set a checkpointLocation of its own for each query; this one has lost nothing and can be stopped",
     )
     return Decision(_handled(state), (Event("fence", "another life of this member has joined"),), Fail(error))
 

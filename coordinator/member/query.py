@@ -1,6 +1,6 @@
 """The calls of Spark on one streaming query, with and without a group. Each call is a list of steps for `turns`.
 
-Runs in the stream reader's process, on its main thread. `hear` runs on the heartbeat thread too.
+Runs in the stream reader's process, on its main thread. `receive` runs on the heartbeat thread too.
 """
 
 from collections.abc import Iterable
@@ -12,9 +12,10 @@ from coordinator.clock import Clock
 from coordinator.cost.steering import Steering
 from coordinator.member.apply import World
 from coordinator.member.decision import Call, Setup, Step
+from coordinator.member.evidence import NOTHING
 from coordinator.member.inbox import Inbox
 from coordinator.member.limits import NO_LIMITS, Limits
-from coordinator.member.state import NOTHING, Life, State
+from coordinator.member.state import Life, State
 from coordinator.member.turns import Turns
 from coordinator.offset_spec import OffsetSpec
 from coordinator.plan.packing import Task
@@ -81,7 +82,7 @@ class Query:
         """The tasks of the batch that ends at `end`, with the parts that this query may read."""
         return cast(tuple[Task, ...], self._run(self.steps.tasks, end))
 
-    def hear(self, costs: Iterable[SliceCost]) -> None:
+    def receive(self, costs: Iterable[SliceCost]) -> None:
         """Receive reports of executors on the batch under way."""
         self._inbox.receive(costs)
 

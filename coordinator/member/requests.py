@@ -1,7 +1,7 @@
-"""What a member asks of the world: each name is a call of Kafka, Redis, the cost model, or something to show.
+"""The requests of a member: each name is a call of Kafka, Redis or the cost model, or a line to show.
 
-A step names a request, `apply` makes the call, and `Seen` holds the answer. The method that is named here says in
-its docstring what it does; `kinds` says what the kinds of calls are.
+A step names a request, `apply` makes the call, and `Seen` holds the answer. The docstring of the named
+method describes the call; `kinds` describes the kinds of calls.
 """
 
 from coordinator.assignment.assigning import computed

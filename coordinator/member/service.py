@@ -6,7 +6,7 @@
     tasks             the same, packed into tasks
     leave             frees confirmed ranges
 
-The heartbeat thread calls `heartbeat` and `hear` only: it reads the state, and writes to queues.
+The heartbeat thread calls `heartbeat` and `receive` only: it reads the state, and writes to queues.
 """
 
 import logging
@@ -41,7 +41,7 @@ from coordinator.member.kinds import Request
 from coordinator.member.query import Query, Steps
 from coordinator.member.requests import CheckServer, Heartbeat, Leave, ReadPolicy, ReportWorking
 from coordinator.member.state import State
-from coordinator.reports.lane_lines import LanesTold
+from coordinator.reports.lane_lines import LaneReport
 from coordinator.verdicts import Verdict
 
 _log = logging.getLogger(__name__)
@@ -140,7 +140,7 @@ class Service(Query):
         return self.state.batch is not None and self.state.batch.trial
 
     @property
-    def lanes(self) -> LanesTold:
+    def lanes(self) -> LaneReport:
         """The lanes of the last plan."""
         return self.state.shown.lanes
 
@@ -150,9 +150,9 @@ class Service(Query):
         """One heartbeat: renew the lease, report the slices under way, warn of a long batch."""
         if self.state.life.nonce:
             self._once(Heartbeat(), "heartbeat")
-        news = heartbeat.working_news(self._pulse, self.state, self._inbox.under_way())
-        if news and self._once(ReportWorking(news[0]), "heartbeat"):
-            self._pulse = replace(self._pulse, working=news)
+        work = heartbeat.unreported_work(self._pulse, self.state, self._inbox.under_way())
+        if work and self._once(ReportWorking(work[0]), "heartbeat"):
+            self._pulse = replace(self._pulse, working=work)
         self._pulse, line = heartbeat.long_batch(self._pulse, self.state, self._clock.now_ms(), self.setup.settings)
         self._show(line)
 

@@ -1,4 +1,4 @@
-"""Standalone mode: given partitions with key ranges, without a group and without Redis.
+"""Standalone mode: assigned partitions with key ranges, without a group and without Redis.
 
 Positions live in the checkpoint only: `start` is in the sink, so the ends of its lanes are the positions. All lanes
 have the same lane epoch, and every batch may be read whole.
@@ -30,7 +30,7 @@ def _given(call: Call) -> Assigned:
 
 
 def _owned(call: Call, partitions: Iterable[TopicPartition]) -> Ownership:
-    """The given key ranges. No other query can acquire them, so they have one lane epoch."""
+    """The assigned key ranges. No other query can acquire them, so they have one lane epoch."""
     return {tp: tuple(Owned(h, ALONE) for h in _given(call).partitions[tp]) for tp in partitions}
 
 
@@ -60,7 +60,7 @@ def refuse_others(state: State, seen: Seen, call: Call) -> Decision:
     if offset.group is not None or ranges != given:
         whose = f"group {offset.group!r}" if offset.group is not None else "other partitions or key ranges"
         raise CheckpointMismatchError(
-            f"the checkpoint belongs to {whose}, this query reads given partitions without a group",
+            f"the checkpoint belongs to {whose}, this query reads assigned partitions without a group",
             "use a new checkpointLocation, or the options that this checkpoint was made with",
         )
     return Decision(state)

@@ -16,22 +16,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from coordinator.assignment.assignment_text import Ranges
-from coordinator.assignment.rebalance import union
 from coordinator.cost.batch_cost import Ended, LaneId
 from coordinator.cost.quotas import Quota
 from coordinator.errors import RedisUnavailableError
 from coordinator.member.batch import Batch
+from coordinator.member.evidence import NOTHING, Evidence
 from coordinator.member.kinds import Request
 from coordinator.plan.planning import Cutting, OwnedRanges
 from coordinator.plan.poison import Strike
 from coordinator.progress.data_loss import Loss
 from coordinator.progress.growth import Growth, Sight
 from coordinator.progress.leader_epochs import Extents
-from coordinator.progress.ownership import Facts, Ownership, asserted
+from coordinator.progress.ownership import Facts, Ownership
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.ranges import HashRange
 from coordinator.replies import Acquired, Caller, Moved, Seen
-from coordinator.reports.lane_lines import LanesTold
+from coordinator.reports.lane_lines import LaneReport
 from coordinator.subscription import Bounds, Topic, TopicPartition
 from coordinator.verdicts import Verdict
 
@@ -39,7 +38,6 @@ Offsets = Mapping[TopicPartition, int]
 LookedAt = tuple[object, ...]
 """The values of a look that a result was computed from. While they are equal, the result stays."""
 
-NOTHING = StreamOffset(None)
 NOT_ACQUIRED = Acquired(0, {}, {}, {}, {})
 
 
@@ -100,47 +98,6 @@ class LogView:
     def topic_ids(self) -> dict[str, str]:
         """The topic ids by name."""
         return {name: topic.id for name, topic in self.topics.items()}
-
-
-@dataclass(frozen=True, slots=True)
-class Evidence:
-    """The offsets that reached this process: it may assert them, and does not free their slices when it leaves."""
-
-    known: StreamOffset = NOTHING  # the last one
-    witnessed: Ownership | None = None  # the parts of it that this process read to their end
-    unconfirmed: tuple[StreamOffset, ...] = ()  # with slices that the sink may not have completed
-
-    @property
-    def facts(self) -> Facts:
-        """The facts that the last offset proves (rule: assert-beginnings)."""
-        return asserted(self.known, self.witnessed)
-
-    def seen(self, offset: StreamOffset, witnessed: Ownership | None = None) -> "Evidence":
-        """An offset has reached this process."""
-        return replace(self.with_unconfirmed(offset), known=offset, witnessed=witnessed)
-
-    def with_unconfirmed(self, offset: StreamOffset) -> "Evidence":
-        """The slices of this offset may be half written."""
-        known = offset in self.unconfirmed
-        return self if known else replace(self, unconfirmed=(*self.unconfirmed, offset))
-
-    def confirmed(self) -> "Evidence":
-        """Each offset that has reached this process is committed or refused."""
-        return replace(self, unconfirmed=())
-
-    def forgotten(self) -> "Evidence":
-        """Positions were moved on purpose: older offsets prove nothing."""
-        return replace(self, known=NOTHING, witnessed=None)
-
-    @property
-    def unconfirmed_ranges(self) -> dict[TopicPartition, tuple[HashRange, ...]]:
-        """Hash ranges with an unconfirmed slice, disjoint and ascending."""
-        hashes: dict[TopicPartition, list[HashRange]] = {}
-        for offset in self.unconfirmed:
-            for tp, lane in offset:
-                if lane.offsets:
-                    hashes.setdefault(tp, []).append(lane.hashes)
-        return {tp: union(ranges) for tp, ranges in hashes.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,7 +228,7 @@ class Shown:
     quotas: tuple[Quota, ...] = ()
     request: Request[bool] | None = None  # the lanes in Redis
     nonce: str = ""  # of `request`
-    lanes: LanesTold = field(default_factory=LanesTold)
+    lanes: LaneReport = field(default_factory=LaneReport)
     start_used: bool = False  # the line about starting options was logged
 
 
@@ -292,7 +249,7 @@ class State:
 
     life: Life
     log: LogView = LogView()
-    evidence: Evidence = Evidence()
+    evidence: Evidence = field(default_factory=Evidence)
     batch: Batch | None = None
     commits: Commits = Commits()
     owning: Owning = Owning()

@@ -19,7 +19,7 @@ from coordinator.redis.operator import OperatorVerbs
 
 _FORM = "coop-kafka"
 _VERSION = 1
-_REMEDY = "give a file that coop-kafka backup wrote for this group"
+_REMEDY = "pass a file that coop-kafka backup wrote for this group"
 _LONGEST = 400  # characters of an error
 
 
@@ -40,17 +40,17 @@ class GroupCopy:
     @classmethod
     def parse(cls, text: str | bytes, group: str) -> Self:
         """The copy in a file. Raises `StateFormatError` if it is damaged, or of another group."""
-        told = _json(text)
-        if not (isinstance(told, dict) and isinstance(told.get("keys"), dict)):
+        body = _json(text)
+        if not (isinstance(body, dict) and isinstance(body.get("keys"), dict)):
             raise _refused("it is not a JSON object with 'coop-kafka', 'group', 'taken_ms' and 'keys'")
-        if type(version := told.get(_FORM)) is not int or version != _VERSION:
+        if type(version := body.get(_FORM)) is not int or version != _VERSION:
             raise _refused(f"it is of version {_shown(version)}, this coop-kafka reads {_VERSION}")
-        if told.get("group") != group:
-            raise _refused(f"it is of group {_shown(told.get('group'))}, not {group!r}")
-        taken_ms = told.get("taken_ms")
+        if body.get("group") != group:
+            raise _refused(f"it is of group {_shown(body.get('group'))}, not {group!r}")
+        taken_ms = body.get("taken_ms")
         if type(taken_ms) is not int or not 0 <= taken_ms <= LAST_MS:
             raise _refused(f"'taken_ms' is {_shown(taken_ms)}, not a time in ms from 1970 to the year 9999")
-        copy = cls(group, taken_ms, told["keys"])
+        copy = cls(group, taken_ms, body["keys"])
         copy.check()
         return copy
 

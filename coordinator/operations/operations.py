@@ -77,7 +77,7 @@ class Operator:
         now: Callable[[], int] | None = None,
         tokens: Callable[[int], str] = secrets.token_hex,
     ) -> None:
-        """A simulation gives `now` in place of Redis TIME, and `tokens` in place of random hex digits."""
+        """A simulation passes `now` in place of Redis TIME, and `tokens` in place of random hex digits."""
         self._client, self._log, self._group, self._tokens = client, log, group, tokens
         self._store = OperatorVerbs.of_group(client, group, now)
 

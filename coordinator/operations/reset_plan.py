@@ -52,7 +52,7 @@ def chosen(texts: Iterable[str]) -> Chosen:
         match = re.fullmatch(r"([A-Za-z0-9._-]{1,249})(?::([0-9]{1,9}(?:,[0-9]{1,9})*))?", text)
         if match is None:
             raise InvalidOptionError(
-                f"--topic {text!r} is not TOPIC or TOPIC:P,P", "give topic, or topic:0,1 for some partitions"
+                f"--topic {text!r} is not TOPIC or TOPIC:P,P", "pass topic, or topic:0,1 for some partitions"
             )
         before = found.get(match[1], frozenset())
         numbers = map(int, match[2].split(",")) if match[2] else None

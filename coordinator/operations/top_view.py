@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from coordinator.group_state import GroupState
-from coordinator.operations.views import view
+from coordinator.operations.views import MemberView, view
 from coordinator.reports.lane_lines import BatchLine, LaneLine, interesting
 
 Batch = tuple[int, BatchLine]
@@ -41,9 +41,7 @@ class TopView:
 def top_view(group: str, state: GroupState, batches: Sequence[Batch]) -> TopView:
     """The view of a group at work; `batches` are the last ones of all members, the oldest first."""
     seen = view(group, state)
-    members = tuple(
-        _member(m.id, m.state, int(m.fields.get("slow_percent", "0")), state, batches) for m in seen.members
-    )
+    members = tuple(_member(m, state, batches) for m in seen.members)
     return TopView(group, seen.state, members, _lanes(state))
 
 
@@ -66,10 +64,10 @@ def _lanes(state: GroupState) -> tuple[Lane, ...]:
     return tuple((member_of[line], line) for line in interesting(member_of))
 
 
-def _member(member: str, told: str, slow_percent: int, state: GroupState, batches: Sequence[Batch]) -> MemberActivity:
-    lanes = len(state.lanes.get(member, ()))
-    at_ms, last = next(((at, b) for at, b in reversed(batches) if b.member == member), (0, None))
+def _member(m: MemberView, state: GroupState, batches: Sequence[Batch]) -> MemberActivity:
+    lanes, slow_percent = len(state.lanes.get(m.id, ())), int(m.fields.get("slow_percent", "0"))
+    at_ms, last = next(((at, b) for at, b in reversed(batches) if b.member == m.id), (0, None))
     if last is None:
-        return MemberActivity(member, told, lanes, slow_percent, None, 0.0, 0.0, "-")
+        return MemberActivity(m.id, m.state, lanes, slow_percent, None, 0.0, 0.0, "-")
     ago_s, rate = max(0, state.now_ms - at_ms) / 1_000, last.rows / max(last.seconds, 0.001)
-    return MemberActivity(member, told, lanes, slow_percent, ago_s, last.seconds, round(rate, 1), last.slowest)
+    return MemberActivity(m.id, m.state, lanes, slow_percent, ago_s, last.seconds, round(rate, 1), last.slowest)

@@ -27,7 +27,7 @@ from coordinator.subscription import TopicPartition
 OffsetsOfARecord = Callable[[tuple[TopicPartition, HashRange]], int]
 """How many offsets hold about one record of a lane."""
 
-MOST_TOLD = 64
+MOST_SLICES = 64
 """The most slices of a report. Among more, the hung slice is not visible."""
 
 _FIELD = re.compile(rf"(\S+) ({NUMBER}) (\S+)")
@@ -66,8 +66,8 @@ class Strike:
     def shown(self) -> dict[str, object]:
         """The strike for programs."""
         where = {"topic": self.tp.topic, "partition": self.tp.partition, "hashes": str(self.hashes)}
-        told = {"strikes": self.count, "parked": self.parked, "at_ms": self.at_ms, "member": self.member}
-        return {**where, "offset": self.offset, **told}
+        counted = {"strikes": self.count, "parked": self.parked, "at_ms": self.at_ms, "member": self.member}
+        return {**where, "offset": self.offset, **counted}
 
     @classmethod
     def parse(cls, field: str, value: str) -> "Strike":
@@ -95,9 +95,9 @@ def struck_ranges(strikes: Iterable[Strike]) -> dict[TopicPartition, tuple[HashR
 
 
 def working_text(slices: Iterable[Slice], *, alone: bool = False) -> str:
-    """The slices that a member's tasks have begun, in the form of Redis; empty above MOST_TOLD. `alone`: a trial."""
+    """The slices that a member's tasks have begun, in the form of Redis; empty above MOST_SLICES. `alone`: a trial."""
     texts = [f"{s.topic} {s.partition} {s.hashes} {s.offsets.start}-{s.offsets.until};" for s in slices]
-    return "alone; " * (alone and bool(texts)) + "".join(texts) if len(texts) <= MOST_TOLD else ""
+    return "alone; " * (alone and bool(texts)) + "".join(texts) if len(texts) <= MOST_SLICES else ""
 
 
 def forgiven(strikes: Iterable[Strike], work: OwnedRanges) -> tuple[Strike, ...]:

@@ -15,8 +15,8 @@ REMEDY = (
     " to keep records longer, raise the topic's retention"
 )
 BEYOND_REMEDY = (
-    "nothing was committed; the log was cut, or the checkpoint is damaged or of another cluster: give the query a new"
-    " checkpointLocation and an output of its own, the group's positions stay in Redis; or move positions with"
+    "nothing was committed; the log was cut, or the checkpoint is damaged or of another cluster: start the query with"
+    " a new checkpointLocation and a new output, the group's positions stay in Redis; or move positions with"
     " coop-kafka reset-offsets; or set failOnDataLoss=false, which ignores the checkpoint for this partition"
 )
 

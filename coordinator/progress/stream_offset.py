@@ -181,8 +181,8 @@ class StreamOffset:
             return cls._from_json(body)
         except (StateFormatError, AttributeError, TypeError, ValueError, KeyError) as error:
             raise CheckpointMismatchError(
-                f"the checkpoint holds an offset that coop-kafka did not write: {_said(error)[:_SHOWN]}",
-                "give the query its own, new checkpointLocation and output; positions of the group stay in Redis",
+                f"the checkpoint holds an offset that coop-kafka did not write: {_error_text(error)[:_SHOWN]}",
+                "start the query with a new checkpointLocation and a new output; positions of the group stay in Redis",
             ) from None
 
     @classmethod
@@ -208,7 +208,7 @@ class StreamOffset:
         return offset
 
 
-def _said(error: Exception) -> str:
+def _error_text(error: Exception) -> str:
     """The error without its remedy, which is for damaged state in Redis."""
     if isinstance(error, KeyError):
         return f"it has no {error}"

@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Self, TypeVar
 
-from coordinator.assignment.assignment_text import Ranges, told
+from coordinator.assignment.assignment_text import Ranges, event_text
 from coordinator.progress.ownership import Owned
 from coordinator.ranges import HashRange
 from coordinator.redis.client import RedisClient, Reply
 from coordinator.redis.keys import GROUPS, GroupKeys
-from coordinator.replies import NOBODY, Answer, Caller, Seen
+from coordinator.replies import NO_MEMBER, Answer, Caller, Seen
 from coordinator.settings import GroupSettings
 
 T = TypeVar("T")
@@ -34,7 +34,7 @@ class ScriptCalls:
         retention_ms: int = 0,
         now: Callable[[], int] | None = None,
     ) -> None:
-        """The times are options of a member; 0 for somebody who is no member."""
+        """The times are options of a member; 0 for a caller that is no member."""
         self.keys = GroupKeys(group)
         self.session_ms, self.retention_ms = session_ms, retention_ms
         self.client, self._longest_ms, self._now = client, longest_ms, now
@@ -53,7 +53,7 @@ class ScriptCalls:
             seconds, microseconds = redis.time()
         return seconds * 1_000 + microseconds // 1_000
 
-    def run(self, verb: str, keys: Sequence[str], *args: str, caller: Caller = NOBODY) -> Reply:
+    def run(self, verb: str, keys: Sequence[str], *args: str, caller: Caller = NO_MEMBER) -> Reply:
         """The named fields of a script's reply. Raises a `Verdict`, `StoreError` or `StateFormatError`."""
         now = str(self._now()) if self._now else ""
         times = {"session": self.session_ms, "longest": self._longest_ms, "retention": self.retention_ms}
@@ -81,7 +81,7 @@ class ScriptCalls:
     def event(self, kind: str, why: str, member: str = "", ranges: Ranges | None = None) -> None:
         """Add an event to the events stream."""
         fields = {"event": kind, "member": member, "why": why}
-        self.add(self.keys.events, MOST_EVENTS, fields | ({"ranges": told(ranges)} if ranges else {}))
+        self.add(self.keys.events, MOST_EVENTS, fields | ({"ranges": event_text(ranges)} if ranges else {}))
 
     def fence(self, what: str, caller: Caller, refused: Ranges) -> None:
         """Add a fence event for ranges that the caller no longer owns, if there are any."""
@@ -92,7 +92,7 @@ class ScriptCalls:
 
     def add(self, stream: str, most: int, fields: Mapping[str, str]) -> None:
         """Add an entry to a stream of the group that keeps about `most` entries."""
-        self.run("tell", [self.keys.meta, stream], str(most), *flat(fields))
+        self.run("append", [self.keys.meta, stream], str(most), *flat(fields))
 
 
 def flat(fields: Mapping[str, str]) -> list[str]:

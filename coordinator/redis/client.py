@@ -145,10 +145,10 @@ class RedisClient:
         with errors_as_ours(self._shown):
             client = self._opened()
             if isinstance(client, RedisCluster):
-                told = [client.info("memory", target_nodes=node) for node in client.get_primaries()]  # type: ignore[no-untyped-call]
+                answers = [client.info("memory", target_nodes=node) for node in client.get_primaries()]  # type: ignore[no-untyped-call]
             else:
-                told = [client.info("memory")]
-        return {str(memory.get("maxmemory_policy", "noeviction")) for memory in told}
+                answers = [client.info("memory")]
+        return {str(memory.get("maxmemory_policy", "noeviction")) for memory in answers}
 
     def _opened(self) -> redis.Redis | RedisCluster:
         with self._opening:

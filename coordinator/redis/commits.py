@@ -130,9 +130,9 @@ class CommitVerbs:
         reply = self._calls.run("commit_ranges", keys, *what, *texts, standing.reads_of(tp), caller=caller)
         stable, held, repeated, reach = (int(reply[name]) for name in ("stable", "held", "repeated", "reach"))
         outcome = Outcome(reply["outcome"], stable, held, repeated, owned_of(reply["refused"]), reach)
-        news = [x.hashes for x in outcome.refused if (tp, x) not in self._fenced]
+        unreported = [x.hashes for x in outcome.refused if (tp, x) not in self._fenced]
         self._fenced |= {(tp, x) for x in outcome.refused}
-        self._calls.fence("an individual commit", caller, {tp: tuple(news)} if news else {})
+        self._calls.fence("an individual commit", caller, {tp: tuple(unreported)} if unreported else {})
         return outcome
 
     @sound

@@ -38,7 +38,7 @@ def check(url: str) -> None:
 
 
 def _unusable(why: str) -> InvalidOptionError:
-    return InvalidOptionError(f"option 'redis.url' cannot be used: {why}", f"give {LIMIT}")
+    return InvalidOptionError(f"option 'redis.url' cannot be used: {why}", f"set redis.url to {LIMIT}")
 
 
 def opened(url: str, timeout_s: float) -> "redis.Redis | RedisCluster":
@@ -72,5 +72,5 @@ def _check_files(url: str) -> None:
         if name in _FILES and not Path(value).is_file():
             raise InvalidOptionError(
                 f"option 'redis.url' has {name}={value}, and there is no such file here",
-                "give the path of a PEM file that is there on the driver's host",
+                f"set {name} to the path of a PEM file on the driver's host",
             )

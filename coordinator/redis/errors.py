@@ -95,18 +95,18 @@ def _named(error: Exception, shown: str) -> StoreError | CheckpointMismatchError
     misconfigured = _of_the_wrong_kind(chain, shown)
     if misconfigured:
         return misconfigured
-    if isinstance(error, _UNAVAILABLE) or _UNAVAILABLE_CODE.match(_said(error)):
+    if isinstance(error, _UNAVAILABLE) or _UNAVAILABLE_CODE.match(_reply_text(error)):
         return _unavailable(error, shown)
-    return _refused(_said(error), shown)
+    return _refused(_reply_text(error), shown)
 
 
-def _refused(said: str, shown: str) -> StoreError | CheckpointMismatchError:
+def _refused(reply: str, shown: str) -> StoreError | CheckpointMismatchError:
     """The error for an answer of a working server. It is damage only if nothing else can cause that answer."""
-    if _DENIAL_CODE.match(said):
-        return _denied(said, shown)
-    if said.startswith(_NO_DATABASE):
+    if _DENIAL_CODE.match(reply):
+        return _denied(reply, shown)
+    if reply.startswith(_NO_DATABASE):
         return _no_database(shown)
-    what = _OURS.sub("", said, count=1).removesuffix(".")
+    what = _OURS.sub("", reply, count=1).removesuffix(".")
     if what.startswith(_ARGUMENT):
         return _unwritable(what.removeprefix(_ARGUMENT))
     if _DAMAGE.search(what):
@@ -119,11 +119,11 @@ def _refused(said: str, shown: str) -> StoreError | CheckpointMismatchError:
 def _unwritable(what: str) -> CheckpointMismatchError:
     return CheckpointMismatchError(
         f"the checkpoint holds a value that no script writes: {what!r}; nothing was written",
-        "give the query its own, new checkpointLocation and output; the group's positions stay in Redis",
+        "start the query with a new checkpointLocation and a new output; the group's positions stay in Redis",
     )
 
 
-def _said(error: Exception) -> str:
+def _reply_text(error: Exception) -> str:
     """The answer of Redis without the place in the script. An error of a command begins with its code.
 
     Redis 6.2: Error running script (call to f_91): @user_script:7: @user_script: 7: -OOM command not allowed ...

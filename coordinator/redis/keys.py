@@ -59,7 +59,7 @@ class _Fixed:
 
 @dataclass(frozen=True, slots=True)
 class GroupKeys:
-    """The keys of one group; the module says what each of them holds."""
+    """The keys of one group; the module describes the content of each."""
 
     group: str
     meta = _Fixed()

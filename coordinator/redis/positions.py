@@ -68,10 +68,10 @@ class RedisPositions:
         lanes = (f"{tp.topic} {end.topic_ids.get(tp.topic, '-')} {owned_text(asked[tp])}" for tp in partitions)
         reply = self.calls.run("authorize", keys, str(end.reset), end.digest, *lanes, caller=caller)
         held = zip(partitions, reply["owned"].split("\n"), strict=False)
-        told = {tp: asked[tp] if text == "all" else owned_of(text) for tp, text in held}
-        refused = {tp: not_owned(asked[tp], told[tp]) for tp in told if told[tp] is not asked[tp]}
+        owned = {tp: asked[tp] if text == "all" else owned_of(text) for tp, text in held}
+        refused = {tp: not_owned(asked[tp], owned[tp]) for tp in owned if owned[tp] is not asked[tp]}
         self.calls.fence("a batch", caller, refused)
-        return answer(reply, told)
+        return answer(reply, owned)
 
     @sound
     def commit(self, caller: Caller, offset: StreamOffset, facts: Facts, digest: str = "") -> Answer[Moved]:
@@ -125,12 +125,12 @@ class RedisPositions:
         return {TopicPartition(t, int(p)): text for t, texts in found for p, text in texts.items()}
 
     def report_ends(self, ends: Offsets, extents: Mapping[TopicPartition, str]) -> None:
-        k, told = self.calls.keys, defaultdict[str, dict[str, str]](dict)
+        k, fields = self.calls.keys, defaultdict[str, dict[str, str]](dict)
         for tp, end in ends.items():
-            told[k.end(tp.topic)][str(tp.partition)] = str(end)
+            fields[k.end(tp.topic)][str(tp.partition)] = str(end)
         for tp, text in extents.items():
-            told[k.epoch(tp.topic)][str(tp.partition)] = text
-        self.calls.run("show", [k.meta, *told], *(json.dumps(flat(texts)) for texts in told.values()))
+            fields[k.epoch(tp.topic)][str(tp.partition)] = text
+        self.calls.run("show", [k.meta, *fields], *(json.dumps(flat(texts)) for texts in fields.values()))
 
     @sound
     def positions(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, Segments]:

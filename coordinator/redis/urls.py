@@ -12,7 +12,7 @@ LIMIT = (
     "unix:///path/to.sock, ?cluster=true for a cluster, "
     "with / ? # @ : in user and password percent-encoded (%2F %3F %23 %40 %3A)"
 )
-"""The form of a url, as the end of the sentence "give ..."."""
+"""The form of a url, as the end of the sentence "set redis.url to ..."."""
 
 _ARGUMENTS = {"db", "username", "password", "client_name", "protocol", "cluster"}
 _TLS_ARGUMENTS = {"ssl_ca_certs", "ssl_ca_path", "ssl_certfile", "ssl_keyfile", "ssl_cert_reqs", "ssl_check_hostname"}

@@ -104,7 +104,7 @@ def lines_of(text: str) -> tuple[LaneLine, ...]:
 
 
 @dataclass(frozen=True, slots=True)
-class LanesTold:
+class LaneReport:
     """A member's report of its lanes: counts, and the most interesting lanes."""
 
     lines: tuple[LaneLine, ...] = ()  # the most interesting first

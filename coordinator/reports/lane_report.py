@@ -22,7 +22,7 @@ from coordinator.reports.lane_lines import (
     BatchLine,
     CostKind,
     LaneLine,
-    LanesTold,
+    LaneReport,
     interesting,
 )
 from coordinator.subscription import TopicPartition
@@ -66,7 +66,7 @@ class Planned:
     ceilings: Sequence[tuple[str, OwnedRanges]] = ()  # the rules that set ceilings, in order, each with its ranges
 
 
-def lanes_told(planned: Planned, ended: Ended | None, history: EndHistory, now_ms: int) -> LanesTold:
+def lane_report(planned: Planned, ended: Ended | None, history: EndHistory, now_ms: int) -> LaneReport:
     """The report of the lanes of a plan; `ended` is the batch before."""
     quotas, struck = planned.quotas, {s.tp for s in planned.strikes}
     first, rest = _apart(quotas, planned, struck)
@@ -79,7 +79,7 @@ def lanes_told(planned: Planned, ended: Ended | None, history: EndHistory, now_m
     limited = sum(_count(q, planned) for q in first if q.tp not in struck)
     limited += sum(x.limited for x in lines if x.tp in struck)
     slowest = max(quotas, key=attrgetter("record_ms"), default=None)
-    return LanesTold(tuple(lines), sum(_count(q, planned) for q in quotas), limited, parked, _slowest(slowest))
+    return LaneReport(tuple(lines), sum(_count(q, planned) for q in quotas), limited, parked, _slowest(slowest))
 
 
 def _lanes(quotas: Iterable[Quota], planned: Planned) -> list[Quota]:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.reports.lane_lines import LanesTold
+from coordinator.reports.lane_lines import LaneReport
 from coordinator.subscription import TopicPartition
 
 MOST_NAMED = 20
@@ -23,15 +23,15 @@ def behind_latest(offset: StreamOffset, ends: Mapping[TopicPartition, int]) -> d
     return {f"{name}OffsetsBehindLatest": str(value) for name, value in found.items()}
 
 
-def lanes_report(told: LanesTold) -> dict[str, object]:
+def lane_progress(report: LaneReport) -> dict[str, object]:
     """Counts of lanes, and the most interesting limited lanes. Empty if no lane was planned."""
-    if not told.lanes:
+    if not report.lanes:
         return {}
-    limited = [line for line in told.lines if line.limited]
+    limited = [line for line in report.lines if line.limited]
     return {
-        "lanes": told.lanes,
-        "limitedLanes": told.limited,
+        "lanes": report.lanes,
+        "limitedLanes": report.limited,
         "limited": {line.name: line.why for line in limited[:MOST_NAMED]},
-        "parkedLanes": told.parked,
-        "slowestLane": told.slowest,
+        "parkedLanes": report.parked,
+        "slowestLane": report.slowest,
     }

@@ -51,8 +51,8 @@ def main() -> int:
     logging.getLogger("kafka").setLevel(logging.CRITICAL)
     seed = wanted.seed if wanted.seed is not None else time.time_ns() % 100_000
     random = Random(seed)  # noqa: S311 - it must replay
-    say = partial(_say, time.monotonic())
-    say(f"{wanted.kills} kills, --seed {seed}")
+    log = partial(_log, time.monotonic())
+    log(f"{wanted.kills} kills, --seed {seed}")
     with processes.ending_politely(), ExitStack() as stack:
         stack.enter_context(temporary.of_children())
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="coop-kafka-chaos-")))
@@ -66,50 +66,50 @@ def main() -> int:
             where = redis.address, name, folder / name
             fleet = Fleet(Kafka(kafka.address), *where, partitions, pace=_PACE)
             stack.callback(fleet.end)
-            good &= _kill_and_judge(fleet, kills, random, say)
+            good &= _kill_and_judge(fleet, kills, random, log)
     return 0 if good else 1
 
 
-def _say(began: float, text: str) -> None:
+def _log(began: float, text: str) -> None:
     print(f"{time.monotonic() - began:5.0f} s  {text}", flush=True)
 
 
-def _kill_and_judge(fleet: Fleet, kills: int, random: Random, say: Callable[[str], None]) -> bool:
+def _kill_and_judge(fleet: Fleet, kills: int, random: Random, log: Callable[[str], None]) -> bool:
     with fleet.producing():
         drivers = [fleet.join(name) for name in _DRIVERS]
-        _until(fleet, lambda: fleet.working(*drivers), "all drivers share the topic", say)
+        _until(fleet, lambda: fleet.working(*drivers), "all drivers share the topic", log)
         for number in range(kills):
             driver, point = random.choice(drivers), random.choice((*points.POINTS, ANY_MOMENT))
-            where = _come_to(fleet, driver, point, random, say)
-            say(f"{fleet.partitions} partitions, kill {number + 1}: {driver.name} {where}")
+            where = _come_to(fleet, driver, point, random, log)
+            log(f"{fleet.partitions} partitions, kill {number + 1}: {driver.name} {where}")
             driver.kill()
             driver.start()
-        _until(fleet, lambda: fleet.working(*drivers), "all drivers are back", say)
-    _until(fleet, lambda: fleet.everything_arrived, "every record is in a sink", say)
+        _until(fleet, lambda: fleet.working(*drivers), "all drivers are back", log)
+    _until(fleet, lambda: fleet.everything_arrived, "every record is in a sink", log)
     fleet.end()
-    say(str(fleet.outcome()))
+    log(str(fleet.outcome()))
     for repeat in fleet.outcome().unexplained[:10]:
-        say(f"  {repeat}")
+        log(f"  {repeat}")
     return fleet.outcome().good
 
 
-def _come_to(fleet: Fleet, driver: Driver, point: str, random: Random, say: Callable[[str], None]) -> str:
+def _come_to(fleet: Fleet, driver: Driver, point: str, random: Random, log: Callable[[str], None]) -> str:
     """Wait until the driver works and has reached the point; returns its place then."""
-    _until(fleet, lambda: fleet.working(driver), f"{driver.name} works again", say)
+    _until(fleet, lambda: fleet.working(driver), f"{driver.name} works again", log)
     if point == ANY_MOMENT:
         time.sleep(random.uniform(0, _LONGEST_WAIT_S))
     else:
         points.arm(driver.folder, point)
-        _until(fleet, driver.stands, f"{driver.name} comes {point}", say)
+        _until(fleet, driver.stands, f"{driver.name} comes {point}", log)
     return point
 
 
-def _until(fleet: Fleet, happened: Callable[[], bool], what: str, say: Callable[[str], None]) -> None:
+def _until(fleet: Fleet, happened: Callable[[], bool], what: str, log: Callable[[str], None]) -> None:
     """Wait. Meanwhile release records that were parked because of two kills (rule: parked-until-released)."""
 
     def attended() -> bool:
         for strike in fleet.release_parked():
-            say(f"released, as an operator would: {strike}")
+            log(f"released, as an operator would: {strike}")
         return happened()
 
     fleet.until(attended, what, _PATIENCE_S)

@@ -95,7 +95,7 @@ def _show(wanted: argparse.Namespace, stack: ExitStack) -> Verdict:
     verdict = _report(job, sent, seconds)
     if wanted.keep:
         stack.pop_all()
-        _say_how_to_look(job, kafka, redis)
+        _print_how_to_look(job, kafka, redis)
     return verdict
 
 
@@ -141,7 +141,7 @@ def _text(data: bytes | None) -> str | None:
     return None if data is None else data.decode()
 
 
-def _say_how_to_look(job: Job, kafka: servers.Server, redis: servers.Server) -> None:
+def _print_how_to_look(job: Job, kafka: servers.Server, redis: servers.Server) -> None:
     own = [str(server.process.pid) for server in (kafka, redis) if server.process is not None]
     named = {"COOP_KAFKA": kafka, "COOP_REDIS": redis}
     ours = [f"{name}={server.address}" for name, server in named.items() if server.process is not None]

@@ -100,4 +100,4 @@ class Job:
                 raise RuntimeError(f"the kill came too late, {batch.name} was just complete: try again")
             time.sleep(_POLL_S)
         self.finish(process, meanwhile)
-        raise RuntimeError("the job was done before it could be killed: give it more rows")
+        raise RuntimeError("the job was done before it could be killed: run it with more rows")

@@ -73,7 +73,7 @@ def _run() -> tuple[GroupState, TopicPartition] | None:
         Kafka(kafka.address).produce(tp.topic, _records())
         query = stack.enter_context(_running(_options(kafka.address, redis.address, tp.topic), folder))
         client = stack.enter_context(closing(RedisClient(redis.address)))
-        state = _telling_state(client, tp, query)
+        state = _state_to_draw(client, tp, query)
         return (state, tp) if state else None
 
 
@@ -125,19 +125,19 @@ def _options(bootstrap: str, redis_url: str, topic: str) -> dict[str, str]:
     }
 
 
-def _telling_state(client: RedisClient, tp: TopicPartition, query: StreamingQuery) -> GroupState | None:
+def _state_to_draw(client: RedisClient, tp: TopicPartition, query: StreamingQuery) -> GroupState | None:
     """The first state in which the slow key's lane is last, and the others are at different offsets."""
     deadline = time.monotonic() + _PATIENCE_S
     while query.isActive and time.monotonic() < deadline:
         with contextlib.suppress(UnknownGroupError):
             state = read_group(client, GROUP)
-            if _tells(state, tp):
+            if _worth_drawing(state, tp):
                 return state
         time.sleep(_POLL_S)
     return None
 
 
-def _tells(state: GroupState, tp: TopicPartition) -> bool:
+def _worth_drawing(state: GroupState, tp: TopicPartition) -> bool:
     found = lanes(state, tp) if tp in state.segments else ()
     positions = sorted({lane.position for lane in found})
     if len(positions) < SLOTS - 1:

@@ -45,10 +45,10 @@ class Verdict:
         return f"{once}: {faults}{altered}"
 
 
-def require(kept: bool, told: object) -> None:
+def require(kept: bool, faults: object) -> None:
     """Raise `PromiseBrokenError` with the faults, unless the promise was kept."""
     if not kept:
-        raise PromiseBrokenError(str(told))
+        raise PromiseBrokenError(str(faults))
 
 
 def require_good(verdict: Verdict) -> None:

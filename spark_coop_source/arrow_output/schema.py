@@ -51,7 +51,7 @@ def check_user_schema(given: StructType, columns: Collection[str]) -> None:
     ours = schema(columns)
     if _shape(given) != _shape(ours):
         raise SchemaMismatchError(
-            f"the schema given is <{given.simpleString()[7:-1]}>, but the schema of this source is "
+            f"the query's schema is <{given.simpleString()[7:-1]}>, but the schema of this source is "
             f"<{ours.simpleString()[7:-1]}>",
             "remove .schema(...) and select or cast columns after load()"
             + ("" if "headers" in columns else "; the column headers needs .option('includeHeaders', 'true')"),

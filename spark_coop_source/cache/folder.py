@@ -18,7 +18,7 @@ SHARED_MEMORY = Path("/dev/shm")  # noqa: S108  ours within it is checked: owner
 
 @dataclass(frozen=True, slots=True)
 class Folder:
-    """An open folder. A missing file is an error only where the method says so."""
+    """An open folder. A missing file is an error only if the method's docstring names it."""
 
     fd: int
 

@@ -24,7 +24,7 @@ class Fetched:
 
 
 Fetch = Callable[[OffsetRange, Callable[[], bool]], Iterator[Fetched]]
-"""Fetches the records of some offsets, until the given function returns True."""
+"""Fetches the records of some offsets, until the function returns True."""
 
 
 class Publisher:

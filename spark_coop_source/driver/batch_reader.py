@@ -1,7 +1,7 @@
 """`spark.read`: reads fixed offset ranges. Cuts them in lanes by key hash, and packs the lanes into tasks.
 
 Runs in Spark's short-lived planning process on the driver host; executors get a `TaskReader` instead. Joins
-no group, commits nothing, needs no Redis: a batch is one plan from given positions.
+no group, commits nothing, needs no Redis: a batch is one plan from fixed positions.
 """
 
 import logging

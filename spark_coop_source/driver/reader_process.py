@@ -34,7 +34,7 @@ from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.client import RedisClient
 from coordinator.redis.store import store_of
 from coordinator.replies import Joining
-from coordinator.reports.lane_lines import LanesTold
+from coordinator.reports.lane_lines import LaneReport
 from coordinator.subscription import Assigned, TopicPartition
 from coordinator.telemetry import SliceCost
 from spark_coop_source.driver.identity import application
@@ -66,7 +66,7 @@ class Session(Protocol):
     def log_ends(self) -> Mapping[TopicPartition, int]:
         """The log ends at the last look."""
 
-    def lanes(self) -> LanesTold:
+    def lanes(self) -> LaneReport:
         """The lanes of the last plan, if they were recorded."""
 
     def close(self) -> None:
@@ -143,7 +143,7 @@ class GroupSession:
     def next_offset(self, start: StreamOffset, limits: Limits) -> StreamOffset | None:
         """See `Service.next_offset`."""
         self._ready()
-        self._service.hear(self._reports())
+        self._service.receive(self._reports())
         return self._service.next_offset(start, limits)
 
     def tasks(self, end: StreamOffset) -> tuple[Task, ...]:
@@ -159,7 +159,7 @@ class GroupSession:
         """See `Service.log_ends`."""
         return self._service.log_ends()
 
-    def lanes(self) -> LanesTold:
+    def lanes(self) -> LaneReport:
         """See `Service.lanes`."""
         return self._service.lanes
 
@@ -187,7 +187,7 @@ class GroupSession:
             if os.getppid() != self._driver:
                 os.kill(os.getpid(), signal.SIGTERM)
                 return
-            self._service.hear(self._reports())
+            self._service.receive(self._reports())
             self._service.heartbeat()
 
     def _reports(self) -> Iterator[SliceCost]:
@@ -224,13 +224,13 @@ class StandaloneSession:
         """See `TelemetryReceiver.report_to`."""
         return self._telemetry.report_to(slices)
 
-    def lanes(self) -> LanesTold:
+    def lanes(self) -> LaneReport:
         """No lanes: only groups report them."""
-        return LanesTold()
+        return LaneReport()
 
     def next_offset(self, start: StreamOffset, limits: Limits) -> StreamOffset | None:
         """See `Standalone.next_offset`."""
-        self._standalone.hear(self._telemetry.take())
+        self._standalone.receive(self._telemetry.take())
         return self._standalone.next_offset(start, limits)
 
     def close(self) -> None:

@@ -35,7 +35,7 @@ class LatestReports:
         """`concurrency`: threads of the user's function in each task."""
         self._concurrency = concurrency
         self._plans: OrderedDict[int, _Plan] = OrderedDict()
-        self._news: dict[Slice, SliceCost] = {}
+        self._costs: dict[Slice, SliceCost] = {}
         self._last_plan = 0
 
     def open(self, slices: Iterable[Slice], now_ms: float) -> int:
@@ -50,21 +50,21 @@ class LatestReports:
         """Count a report if its slice is planned here and it is newer than the one before."""
         plan = self._plans.get(report.plan)
         of = report.cost.slice
-        if plan is not None and of in plan.slices and _is_news(report, plan.newest.get(of)):
+        if plan is not None and of in plan.slices and _counts(report, plan.newest.get(of)):
             plan.newest[of] = report
             after_ms = now_ms - plan.began_ms
             if report.cost.handed_ms is not None:  # by the task's clock, which started later
                 plan.handed_ms.setdefault(of, after_ms)
             cost = report.cost.clamped(after_ms, self._concurrency)
-            self._news[of] = replace(cost, handed_ms=plan.handed_ms.get(of))
+            self._costs[of] = replace(cost, handed_ms=plan.handed_ms.get(of))
 
     def take(self) -> list[SliceCost]:
         """The latest cost of each slice that was reported since the last call."""
-        news, self._news = self._news, {}
-        return [news[of] for of in sorted(news)]
+        costs, self._costs = self._costs, {}
+        return [costs[of] for of in sorted(costs)]
 
 
-def _is_news(report: Report, before: Report | None) -> bool:
+def _counts(report: Report, before: Report | None) -> bool:
     """Whether a report counts: a later one of the newest attempt, or the first that any attempt has finished.
 
     Two attempts may run at once: Spark speculates, or the executor of an abandoned attempt is still alive.

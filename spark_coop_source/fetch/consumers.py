@@ -1,7 +1,7 @@
 """Kafka consumers of one Python worker, kept open from task to task.
 
 A connection costs more than a small batch, and Spark's workers outlive their tasks. Knows how to open a consumer for
-given offsets; nothing of the choice of offsets.
+known offsets; nothing of the choice of offsets.
 """
 
 import atexit

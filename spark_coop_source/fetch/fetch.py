@@ -43,7 +43,7 @@ from coordinator.errors import (
     UnknownTopicError,
 )
 from coordinator.kafka.connection import servers_of
-from coordinator.kafka.errors import explained, said
+from coordinator.kafka.errors import error_text, explained
 from coordinator.kafka.log import KafkaLog
 from coordinator.ranges import OffsetRange
 from coordinator.subscription import Bounds, TopicPartition, Topics
@@ -156,7 +156,7 @@ class _Stretch:
                 self._stalled()
             return
         except LogTruncationError as error:
-            self._report_loss(f"{self._tp}: the log was cut before offset {self._position} ({said(error)})")
+            self._report_loss(f"{self._tp}: the log was cut before offset {self._position} ({error_text(error)})")
             self._consumer.seek(self._at, self._position)  # a new poll returns the records that came with the error
             return
         except Exception as error:
@@ -295,12 +295,12 @@ class _Stretch:
         what = f"the records of {self._tp} from offset {self._position}"
         if isinstance(error, UnsupportedCodecError):
             return EnvironmentMismatchError(
-                f"{what} have a compression that this Python cannot read ({said(error)})",
+                f"{what} have a compression that this Python cannot read ({error_text(error)})",
                 "install coop-kafka with its dependencies where executors run",
             )
         if isinstance(error, KafkaError | OSError) and not isinstance(error, CorruptRecordError):
             return explained(error, what, servers_of(self._settings.kafka))
         return LogError(
-            f"{what} cannot be decoded ({said(error)})",
+            f"{what} cannot be decoded ({error_text(error)})",
             "check with Kafka's console consumer whether the log is damaged there, or start after these records",
         )

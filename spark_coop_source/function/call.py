@@ -102,7 +102,7 @@ def _article(made: object) -> str:
 
 
 def _where(batch: SliceBatch | None) -> str:
-    return "given no records" if batch is None else f"given {batch}"
+    return "called with no records" if batch is None else f"called with {batch}"
 
 
 def _frames(error: BaseException) -> str:

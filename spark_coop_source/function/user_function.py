@@ -69,7 +69,7 @@ def check_form(function: object, *, per_key: bool) -> None:
     if why := _unfit(function, called):
         raise InvalidOptionError(
             f"the function of mapInRead cannot be called as f{called}: {why}",
-            "give a plain function f(key, records) with per_key=True, f(batches) without",
+            "pass a plain function f(key, records) with per_key=True, f(batches) without",
         )
 
 

@@ -57,7 +57,8 @@ def _value(name: str, text: str) -> object:
 def _bootstrap_servers(texts: Mapping[str, str]) -> list[str]:
     text = texts.get("bootstrap.servers")
     if text is None:
-        raise MissingOptionError("option kafka.bootstrap.servers is missing", f"give {_SERVERS_LIMIT}")
+        remedy = f"set kafka.bootstrap.servers to {_SERVERS_LIMIT}"
+        raise MissingOptionError("option kafka.bootstrap.servers is missing", remedy)
     if "@" in text:
         limit = f"{_SERVERS_LIMIT}, and user and password by kafka.sasl.jaas.config"
         raise invalid("kafka.bootstrap.servers", text, "it holds user:password@", limit, secret=True)

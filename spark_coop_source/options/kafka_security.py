@@ -77,7 +77,7 @@ def _keystore(texts: Mapping[str, str]) -> dict[str, object]:
     if (key is None) is not (chain is None):
         missing = "ssl.keystore.key" if key is None else "ssl.keystore.certificate.chain"
         raise MissingOptionError(
-            "kafka.ssl.keystore.key and kafka.ssl.keystore.certificate.chain belong together", f"give kafka.{missing}"
+            "kafka.ssl.keystore.key and kafka.ssl.keystore.certificate.chain belong together", f"set kafka.{missing}"
         )
     password = {kafka_client.KEY_PASSWORD: Secret(texts["ssl.key.password"])} if "ssl.key.password" in texts else {}
     if key is not None and chain is not None:
@@ -93,7 +93,7 @@ def _location(texts: Mapping[str, str], store: str, inline: str | None) -> str |
     location, kind = _plain(texts, f"ssl.{store}.location"), texts.get(f"ssl.{store}.type")
     if location is not None and inline is not None:
         raise ConflictingOptionsError(
-            f"kafka.ssl.{store}.location and kafka.ssl.{store}.{inline} are both given", "remove one of them"
+            f"kafka.ssl.{store}.location and kafka.ssl.{store}.{inline} are both set", "remove one of them"
         )
     if kind is not None and kind.upper() != "PEM":
         what = f"option kafka.ssl.{store}.type = {shown(kind)}: only PEM can be read"
@@ -157,7 +157,8 @@ def _password(mechanism: str, module: jaas.LoginModule | None, *, required: bool
         if not required:
             return {}
         raise MissingOptionError(
-            f"kafka.sasl.mechanism = {mechanism} needs kafka.sasl.jaas.config", f"give {jaas.LIMIT}"
+            f"kafka.sasl.mechanism = {mechanism} needs kafka.sasl.jaas.config",
+            f"set kafka.sasl.jaas.config to {jaas.LIMIT}",
         )
     if not module.name.endswith(("PlainLoginModule", "ScramLoginModule")) or "tokenauth" in module.options:
         raise invalid(

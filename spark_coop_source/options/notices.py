@@ -44,5 +44,5 @@ def _in_seconds(names: tuple[str, str], spec: OffsetSpec) -> Iterator[str]:
         read_as = datetime.fromtimestamp(early // 1000, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
         yield (
             f"option {name}: {early} is {read_as}, because times are milliseconds. "
-            f"Remedy: give milliseconds, {early * 1000} if this is a time in seconds."
+            f"Remedy: set {name} to milliseconds, {early * 1000} if this is a time in seconds."
         )

@@ -59,9 +59,9 @@ def check_stream(given: Given) -> None:
 def check_batch(start: OffsetSpec, end: OffsetSpec) -> None:
     """Refuse a start at latest, an end at earliest, and a start behind the end."""
     if start == Latest() or (isinstance(start, AtOffsets) and LATEST in start.offsets.values()):
-        raise InvalidOptionError("option startingOffsets: a batch cannot start at latest (-1)", "give an earlier start")
+        raise InvalidOptionError("option startingOffsets: a batch cannot start at latest (-1)", "set an earlier start")
     if end == Earliest() or (isinstance(end, AtOffsets) and EARLIEST in end.offsets.values()):
-        raise InvalidOptionError("option endingOffsets: a batch cannot end at earliest (-2)", "give a later end")
+        raise InvalidOptionError("option endingOffsets: a batch cannot end at earliest (-2)", "set a later end")
     if isinstance(start, AtOffsets) and isinstance(end, AtOffsets):
         _check_pair("startingOffsets", dict(start.offsets), "endingOffsets", dict(end.offsets))
     if isinstance(start, AtTimestamps) and isinstance(end, AtTimestamps):
@@ -86,5 +86,5 @@ def _check_pair(
         if 0 <= end[partition] < offset:
             raise ConflictingOptionsError(
                 f"{start_name} of {partition} is {offset}, after its {end_name}, {end[partition]}",
-                "swap them, or give a later end",
+                "swap them, or set a later end",
             )

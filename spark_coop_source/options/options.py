@@ -169,11 +169,11 @@ def _subscription(given: Given) -> Subscription:
     names = ", ".join(option.name for option in strategies)
     chosen = [option for option in strategies if option in given]
     if not chosen:
-        raise MissingOptionError(f"none of the options {names} is given", 'add one, e.g. .option("subscribe", "topic")')
+        raise MissingOptionError(f"none of the options {names} is set", 'add one, e.g. .option("subscribe", "topic")')
     if len(chosen) > 1:
         raise ConflictingOptionsError(
-            f"the options {' and '.join(option.name for option in chosen)} are both given",
-            f"give exactly one of {names}",
+            f"the options {' and '.join(option.name for option in chosen)} are both set",
+            f"set exactly one of {names}",
         )
     return given.need(chosen[0])
 
@@ -188,7 +188,7 @@ def _columns(given: Given) -> tuple[str, ...]:
     ):
         if other in given:
             raise ConflictingOptionsError(
-                f"the options columns and {other.name} are both given", f"remove one of them: {remedy}"
+                f"the options columns and {other.name} are both set", f"remove one of them: {remedy}"
             )
     return named
 
@@ -220,7 +220,7 @@ def _check_lease(checked: SourceOptions) -> None:
         raise InvalidOptionError(
             f"option heartbeat.interval.ms = {checked.heartbeat_ms}: not below session.timeout.ms, "
             f"{checked.session_ms}, so every lease would end between two heartbeats",
-            f"give at most a third of it, {checked.session_ms // 3}",
+            f"set heartbeat.interval.ms to at most a third of that, {checked.session_ms // 3}",
         )
 
 
@@ -230,8 +230,8 @@ def _check_function(checked: SourceOptions) -> None:
         if checked.function is not None:
             missing, given = given, missing
         raise MissingOptionError(
-            f"the option {given} is given, but not {missing}",
-            "give both, by map_in_read(function, schema=...)",
+            f"the option {given} is set, but not {missing}",
+            "set both, by map_in_read(function, schema=...)",
         )
     if checked.function is not None and is_name(checked.function):  # map_in_read has checked a pickled function
         check_form(loaded(checked.function), per_key=checked.function_per_key)
@@ -239,7 +239,7 @@ def _check_function(checked: SourceOptions) -> None:
         raise ConflictingOptionsError(
             f"mapInRead.concurrency is {checked.function_concurrency}, but there is no function of one key; "
             "a function of batches is a single call, which threads cannot share",
-            "write it as function(key, batch) and give per_key=True, or leave concurrency at 1",
+            "write it as function(key, batch) and pass per_key=True, or leave concurrency at 1",
         )
 
 
@@ -254,7 +254,7 @@ def _check_group(checked: SourceOptions, given: Given) -> None:
         )
     elif table.REDIS_URL in given:
         raise ConflictingOptionsError(
-            "redis.url is given, but a stream without the option group does not use Redis",
+            "redis.url is set, but a stream without the option group does not use Redis",
             'add .option("group", "a-name"), or remove redis.url to read standalone',
         )
 
@@ -267,6 +267,6 @@ def _check_shared(checked: SourceOptions) -> None:
         )
     if isinstance(checked.subscription, Assigned) and set(checked.subscription.partitions.values()) != {(WHOLE,)}:
         raise ConflictingOptionsError(
-            "assign with key ranges and group are both given, but a group assigns key ranges by itself",
-            "give whole partitions, or remove the group to read standalone",
+            "assign with key ranges and group are both set, but a group assigns key ranges by itself",
+            "assign whole partitions, or remove the group to read standalone",
         )

@@ -27,7 +27,7 @@ class Kind(Protocol[T_co]):
 
     @property
     def limit(self) -> str:
-        """The allowed values, as the end of the sentence "give ..."."""
+        """The allowed values, as the end of the sentence "set NAME to ..."."""
 
     def parse(self, text: str) -> T_co:
         """The value; a `ValueError` names the fault."""
@@ -195,7 +195,7 @@ def check_length(name: str, text: str, limit: str, most: int = CHARACTERS) -> No
     """Refuse a value that would take long to parse. The message does not repeat it."""
     if len(text) > most:
         raise InvalidOptionError(
-            f"option {named(name)} has {len(text)} characters; the limit is {most}", f"give {limit}"
+            f"option {named(name)} has {len(text)} characters; the limit is {most}", f"set {named(name)} to {limit}"
         )
 
 
@@ -211,7 +211,8 @@ def invalid(name: str, text: str, why: str, limit: str, *, secret: bool = False)
     """
     if not secret and may_hold_secret(text):
         secret, why = True, "it cannot be used, and may hold a password (user:password@) or a key"
-    return InvalidOptionError(f"option {name} = {NOT_SHOWN if secret else quoted(text)}: {why}", f"give {limit}")
+    what = f"option {name} = {NOT_SHOWN if secret else quoted(text)}: {why}"
+    return InvalidOptionError(what, f"set {name} to {limit}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Selects the records of a chunk that lie in given key ranges, as numpy row numbers.
+"""Selects the records of a chunk that lie in some key ranges, as numpy row numbers.
 
 Knows slices and chunks; nothing of Arrow's batches.
 """

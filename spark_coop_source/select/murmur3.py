@@ -55,7 +55,7 @@ def _words(data: NDArray[np.uint8], until: int) -> Words:
 
 def _lowest(count: Numbers) -> Words:
     """Masks of the lowest `count` bytes; of none where it is negative, of all 8 beyond."""
-    bits = (8 * (8 - np.clip(count, 0, 8))).astype(np.uint64)  # a shift by 64 gives 0 in numpy
+    bits = (8 * (8 - np.clip(count, 0, 8))).astype(np.uint64)  # a shift by 64 is 0 in numpy
     return _ALL >> bits
 
 

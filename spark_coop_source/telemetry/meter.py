@@ -125,11 +125,11 @@ class SliceMeter(Listener):
 
     def _alive(self, account: "_Account") -> None:
         now = perf_counter()
-        if now - account.told_at >= ALIVE_S and not account.finished:
+        if now - account.reported_at >= ALIVE_S and not account.finished:
             self._report(account, now)
 
     def _report(self, account: "_Account", now: float) -> None:
-        account.told_at = now
+        account.reported_at = now
         self._send(account.cost())
 
 
@@ -146,7 +146,7 @@ class _Account:
     keys: dict[int, KeyCost] = field(default_factory=dict)
     finished: bool = False
     handed_ms: float | None = None
-    told_at: float = 0.0
+    reported_at: float = 0.0
 
     def add_key(self, key: KeyCost) -> None:
         """Add the cost of a key. With too many keys, the cheap ones are dropped."""

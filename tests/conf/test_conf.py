@@ -67,7 +67,7 @@ def calls_in_scripts() -> set[str]:
     return {name.lower() for text in texts for name in re.findall(r"redis\.p?call\([^)]*?'([A-Z]+)'", text)} | {"del"}
 
 
-def test_the_acl_grants_what_is_used_and_nothing_more() -> None:
+def test_the_acl_grants_exactly_the_commands_in_use() -> None:
     assert QUERY.granted == OF_CLIENTS | OF_CLUSTER_CLIENTS | calls_in_scripts()
     assert OPERATOR.granted == QUERY.granted | {"scan"}
     assert {*QUERY.rules} - {f"+{command}" for command in QUERY.granted} == {
@@ -202,6 +202,6 @@ def refused(own: OwnValkey, user: AclUser, command: str) -> None:
         pytest.param("appendfsync", "everysec", id="what is written down is synced once a second"),
     ],
 )
-def test_valkey_runs_as_its_conf_says(own: OwnValkey, setting: str, value: str) -> None:
+def test_valkey_runs_with_the_settings_of_its_conf(own: OwnValkey, setting: str, value: str) -> None:
     with redis.Redis.from_url(own.address, decode_responses=True) as client:
         assert client.config_get(setting) == {setting: value}

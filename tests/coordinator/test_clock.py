@@ -5,7 +5,7 @@ from threading import Thread
 from coordinator.clock import BootClock
 
 
-def test_time_grows_by_what_a_wait_takes() -> None:
+def test_time_grows_by_the_length_of_a_wait() -> None:
     clock = BootClock()
     before = clock.now_ms()
     clock.wait(20)

@@ -24,12 +24,12 @@ def test_a_quoted_text_is_escaped_and_bounded() -> None:
 
 
 @pytest.mark.parametrize("text", ["\x1b[31m", "a\nb", "\x9b31m", "\u202eabc", "\u2028", "\ud800", "\x00", "\x7f"])
-def test_what_changes_a_terminal_or_breaks_a_line_is_a_control_character(text: str) -> None:
+def test_a_character_that_changes_a_terminal_or_breaks_a_line_is_a_control_character(text: str) -> None:
     assert has_control_character(text)
 
 
 @pytest.mark.parametrize("text", ["", "orders of today", "Größe €😀", "👩\u200d🔬", "{a:b}*?"])
-def test_what_people_write_is_none(text: str) -> None:
+def test_ordinary_text_has_no_control_character(text: str) -> None:
     assert not has_control_character(text)
 
 

@@ -18,7 +18,7 @@ PAGE = (ROOT / "docs" / "commit-api.md").read_text()
 CODE = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
 
 
-def test_the_python_of_the_page_does_what_the_page_says(members: Group, tp: TopicPartition) -> None:
+def test_the_python_of_the_page_has_the_results_that_the_page_shows(members: Group, tp: TopicPartition) -> None:
     members.kafka.produce(tp.topic, keyed(35, 5))
     service = members.service(subscribed(tp), session_ms=60_000)
     service.first_positions()

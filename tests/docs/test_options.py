@@ -17,7 +17,7 @@ ROWS = [line for line in PARITY.splitlines() if line.startswith("| ") and "`test
 OURS = {Section.GROUP, Section.TIMES, Section.CACHE, Section.FUNCTION}
 
 
-def test_the_page_of_options_is_what_the_code_says() -> None:
+def test_the_page_of_options_is_fresh() -> None:
     assert markdown() == OPTION_PAGE, "docs/options.md is stale: run scripts/reference-pages"
 
 
@@ -39,7 +39,7 @@ def test_a_row_names_a_test_that_exists(row: str) -> None:
     assert named[3] is None or f'id="{named[3]}"' in source
 
 
-def test_a_row_without_a_test_says_why_it_cannot_apply() -> None:
+def test_a_row_without_a_test_names_the_reason_why_the_option_cannot_apply() -> None:
     lines = [line for line in PARITY.split("## Options of Spark's")[0].splitlines() if line.startswith("| ")]
     without = [line for line in lines if line not in ROWS and not line.endswith("| test |")]
     assert len(without) == 1

@@ -63,7 +63,7 @@ def table(header: str) -> list[list[str]]:
 
 
 @pytest.mark.parametrize("kind", STRAYS)
-def test_nothing_refers_to_what_is_not_in_the_repository(kind: str) -> None:
+def test_the_repository_refers_to_no_document_outside_it(kind: str) -> None:
     stray = re.compile(STRAYS[kind])
     assert [f"{where}: {line.strip()}" for where, line in lines() if stray.search(line)] == []
 

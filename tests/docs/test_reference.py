@@ -38,7 +38,7 @@ def raised_in_code() -> set[str]:
     return {name for call in calls if (name := getattr(call.func, "id", getattr(call.func, "attr", ""))) in names}
 
 
-def test_the_page_is_what_the_code_says() -> None:
+def test_the_page_of_errors_events_and_metrics_is_fresh() -> None:
     assert markdown() == PAGE, "docs/reference.md is stale: run scripts/reference-pages"
 
 

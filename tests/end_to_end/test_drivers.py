@@ -47,7 +47,7 @@ def stop(fleet: Fleet, driver: Driver) -> None:
     held = fleet.held(driver)
     driver.ask_to_stop()
     fleet.until(driver.stopped, "a polite stop")
-    told = fleet.told(driver)
+    told = fleet.events_of(driver)
     assert held.size > 0
     assert told[-1].kind == "leave", told
     assert not {"lost", "expire"} & {event.kind for event in told}, told
@@ -57,11 +57,11 @@ def stop(fleet: Fleet, driver: Driver) -> None:
 def end_by(number: signal.Signals, fleet: Fleet, driver: Driver) -> None:
     """A signal to the JVM, with nothing under way: the driver leaves, long before its lease ends."""
     fleet.until(lambda: fleet.everything_confirmed, "all is confirmed")
-    held, before = fleet.held(driver), len(fleet.told(driver))
+    held, before = fleet.held(driver), len(fleet.events_of(driver))
     driver.running.send_signal(number)
-    fleet.until(lambda: fleet.told(driver)[-1].kind == "leave", f"it leaves after {number.name}", SOON_S)
+    fleet.until(lambda: fleet.events_of(driver)[-1].kind == "leave", f"it leaves after {number.name}", SOON_S)
     assert held.size > 0
-    assert not {"lost", "expire"} & {event.kind for event in fleet.told(driver)[before:]}
+    assert not {"lost", "expire"} & {event.kind for event in fleet.events_of(driver)[before:]}
     assert fleet.held(driver).size == 0
 
 
@@ -76,14 +76,14 @@ def freeze_in_a_batch(fleet: Fleet, driver: Driver) -> None:
     fleet.until(lambda: fleet.without(driver.member), "others own all that the frozen one had")
     driver.wake()
     fleet.until(
-        lambda: {"lost", "fence"} <= {event.kind for event in fleet.told(driver)}, "the one that woke is fenced"
+        lambda: {"lost", "fence"} <= {event.kind for event in fleet.events_of(driver)}, "the one that woke is fenced"
     )
     fleet.until(lambda: fleet.working(driver), "the one that woke works again")
     assert not held.epochs & fleet.held(driver).epochs
 
 
 @pytest.mark.timeout(900)
-def test_three_drivers_on_one_partition_survive_what_is_done_to_them_and_keep_every_key_in_order(
+def test_three_drivers_on_one_partition_survive_kills_and_freezes_and_keep_every_key_in_order(
     fleets: Fleets,
 ) -> None:
     fleet = fleets(1)
@@ -99,7 +99,7 @@ def test_three_drivers_on_one_partition_survive_what_is_done_to_them_and_keep_ev
         points.arm(stays.folder, points.AFTER_SINK)
         fleet.until(stays.stands, points.AFTER_SINK)
         stays.kill_jvm()
-        fleet.until(lambda: fleet.told(stays)[-1].kind == "leave", "its reader process leaves")
+        fleet.until(lambda: fleet.events_of(stays)[-1].kind == "leave", "its reader process leaves")
         stays.start()
         fleet.until(lambda: fleet.working(stays, added), "it is back on its checkpoint")
     fleet.until(lambda: fleet.everything_arrived, "every record is in a sink")

@@ -49,7 +49,7 @@ class Worker:
         self.end = batch(self.service, self.end)
         for s in (s for task in self.service.tasks(self.end) for s in task):
             ms = len(s.offsets) * (SLOW_MS if slow and s.hashes.lo in slow else QUICK_MS)
-            self.service.hear(
+            self.service.receive(
                 [SliceCost(s.topic_partition, s.hashes, s.offsets, len(s.offsets), 10, 0.0, ms, (), True)]
             )
 

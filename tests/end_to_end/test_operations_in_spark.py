@@ -24,7 +24,7 @@ class Heard(OwnershipListener):
 """
 
 
-def test_a_query_goes_on_from_a_reset_and_its_listener_hears_what_changes_hands(
+def test_a_query_continues_from_a_reset_and_its_listener_receives_each_change_of_owner(
     kafka: Kafka, stream: Stream, run: Run, tmp_path: Path
 ) -> None:
     topic, heard = stream.options["subscribe"], tmp_path / "heard"

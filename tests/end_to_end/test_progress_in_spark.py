@@ -61,7 +61,7 @@ def test_offsets_behind_the_latest_are_those_of_sparks_own_source(
     assert set(first["limited"].values()) == {"maxOffsetsPerTrigger"}
 
 
-def test_the_lane_of_a_slow_key_is_named_with_the_budget_and_what_its_record_costs(
+def test_the_lane_of_a_slow_key_is_named_with_the_budget_and_the_cost_of_a_record(
     kafka: Kafka, stream: Stream, sources: Sources
 ) -> None:
     def wait(key: bytes | None, batch: pa.RecordBatch) -> pa.RecordBatch:

@@ -80,7 +80,7 @@ def test_committed_to_committed_again_a_repeated_commit_is_no_skipped_batch(memb
 
 
 @pytest.mark.parametrize("lost", ["the field", "the entry"])
-def test_unknown_to_committed_a_member_whose_entry_was_lost_is_believed(
+def test_unknown_to_committed_a_batch_counts_as_read_where_the_members_entry_was_lost(
     members: Group, tp: TopicPartition, lost: str
 ) -> None:
     end = batch(started(members, tp), StreamOffset(members.name))
@@ -100,7 +100,7 @@ def test_a_later_batch_is_skipped_though_the_first_one_was_read(members: Group, 
     assert members.state.stable == {tp: 5}
 
 
-def test_a_query_that_leaves_out_batches_on_purpose_says_so(members: Group, tp: TopicPartition) -> None:
+def test_a_query_that_allows_unread_batches_continues_after_a_skipped_batch(members: Group, tp: TopicPartition) -> None:
     service = started(members, tp, unread_batches=True)
     assert service.next_offset(planned(service, StreamOffset(members.name)), UNLIMITED) is None
     assert members.state.stable == {tp: 5}

@@ -27,12 +27,14 @@ OPTIONS = {
         pytest.param({"minOffsetsPerTrigger": "3"}, None, Limits(None, 3), id="an ordinary trigger that waits"),
     ],
 )
-def test_what_a_trigger_lets_a_batch_read(options: dict[str, str], limit: ReadLimit | None, expected: Limits) -> None:
+def test_limits_of_a_batch_under_each_trigger(
+    options: dict[str, str], limit: ReadLimit | None, expected: Limits
+) -> None:
     reader = CoopKafkaStreamReader(validate(OPTIONS | options, streaming=True))
     assert reader._limits(limit or reader.getDefaultReadLimit()) == expected
 
 
-def test_no_default_limit_is_taken_for_once() -> None:
+def test_no_default_limit_counts_as_once() -> None:
     assert isinstance(CoopKafkaStreamReader(validate(OPTIONS, streaming=True)).getDefaultReadLimit(), ReadMaxRows)
 
 

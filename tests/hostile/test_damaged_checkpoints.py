@@ -48,7 +48,7 @@ def partition(name: str) -> Damage:
     return lambda body: body["orders"].update({name: {LOWER: "ab.1@5"}})
 
 
-def test_what_is_damaged_here_is_good() -> None:
+def test_the_sample_without_damage_is_valid() -> None:
     assert StreamOffset.from_json(GOOD).to_json() == GOOD
 
 

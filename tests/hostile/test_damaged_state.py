@@ -288,17 +288,17 @@ def test_a_key_of_another_kind_is_refused_by_name(lived: World, name: str) -> No
 
 
 @pytest.mark.parametrize("name", ["lanes", "history"])
-def test_what_is_only_looked_at_is_refused_by_name(lived: World, name: str) -> None:
+def test_damaged_state_that_is_only_shown_is_refused_by_name(lived: World, name: str) -> None:
     lived.redis.set(key_of(lived, name), "somebody else's")
     assert look(lived), "somebody has shown it"
 
 
-def test_who_looks_at_a_sound_group_is_shown_it(lived: World) -> None:
+def test_an_intact_group_is_shown(lived: World) -> None:
     assert look(lived) == {}
 
 
 @pytest.mark.each_server
-def test_state_of_a_newer_version_is_shown_by_nobody_and_neither_replaced_nor_deleted(lived: World) -> None:
+def test_no_command_shows_replaces_or_deletes_state_of_a_newer_version(lived: World) -> None:
     copy = copies.backup(lived.client, lived.group)
     lived.redis.hset(key_of(lived, "meta"), "schema", "2")
     lived.redis.delete(key_of(lived, "leases"))  # nobody is alive
@@ -363,7 +363,7 @@ HINTS = [
 
 
 @pytest.mark.parametrize(("name", "field", "damage", "refuser"), HINTS)
-def test_what_only_helps_to_decide_is_refused_by_name_or_does_no_harm(
+def test_a_damaged_hint_is_refused_by_name_or_does_no_harm(
     lived: World, name: str, field: str, damage: str, refuser: str
 ) -> None:
     lived.redis.hset(key_of(lived, name), field, damage)
@@ -378,7 +378,7 @@ def test_what_only_helps_to_decide_is_refused_by_name_or_does_no_harm(
 
 
 @pytest.mark.parametrize("member", ["m-1", "m-gone", "two words", ""])
-def test_a_name_among_the_leaving_harms_nobody(lived: World, member: str) -> None:
+def test_any_name_among_the_leaving_does_no_harm(lived: World, member: str) -> None:
     lived.redis.sadd(key_of(lived, "leaving"), member)
     assert meet(lived) == [], "somebody cannot read it"
 
@@ -409,7 +409,7 @@ def test_the_state_of_another_group_under_our_keys_is_refused_and_stays(lived: W
 
 
 @pytest.mark.each_server
-def test_the_error_says_where_the_damage_is(lived: World) -> None:
+def test_the_error_names_the_damaged_entry(lived: World) -> None:
     lived.redis.hset(key_of(lived, "owners"), str(WHOLE), "nobody")
     with pytest.raises(
         StateFormatError, match=r"the entry 0{16}-7f{15} of .*owners:orders:0 is damaged\. Remedy: look at"

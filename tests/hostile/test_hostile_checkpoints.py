@@ -145,7 +145,7 @@ def shared(kafka: Kafka, redis_url: str) -> Iterator[Lived]:
 
 
 @pytest.mark.parametrize(("damage", "piece"), UNREADABLE)
-def test_what_nobody_could_read_again_is_refused_when_it_is_parsed(shared: Lived, damage: Damage, piece: str) -> None:
+def test_an_unreadable_checkpoint_is_refused_when_it_is_parsed(shared: Lived, damage: Damage, piece: str) -> None:
     body, before = shared.forged(damage), shared.dump()
     for parse in (StreamOffset.from_json, lambda forged: CommitApi.of_offset(shared.members.redis_url, forged)):
         with pytest.raises(CheckpointMismatchError) as refused:
@@ -153,7 +153,7 @@ def test_what_nobody_could_read_again_is_refused_when_it_is_parsed(shared: Lived
         message = str(refused.value)
         assert message.startswith("CHECKPOINT_MISMATCH: ")
         assert piece in message
-        assert "Remedy: give the query its own, new checkpointLocation" in message
+        assert "Remedy: start the query with a new checkpointLocation" in message
         assert "delete" not in message
         assert len(message) < 600
         assert message.isprintable()
@@ -191,7 +191,7 @@ BEYOND = [
 @pytest.mark.parametrize("door", [Service.authorize, lambda service, end: service.next_offset(end, UNLIMITED)],
                          ids=["as a replay", "as a completed batch"])  # fmt: skip
 @pytest.mark.parametrize(("damage", "name", "piece"), BEYOND)
-def test_what_kafka_does_not_have_is_refused_before_anything_is_written(
+def test_offsets_that_kafka_does_not_have_are_refused_before_any_write(
     shared: Lived,
     damage: Damage,
     name: str,

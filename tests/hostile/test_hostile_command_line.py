@@ -157,7 +157,7 @@ USAGE = {
         ("release", "GROUP", "orders", "--reason", "x", *AT, "--", "-1"), 2, "WRONG_USAGE", "PARTITION",
         "release --help"),
     "a topic without a partition": (
-        ("release", "GROUP", "orders", "--reason", "x", *AT), 2, "WRONG_USAGE", "give both TOPIC", "release --help"),
+        ("release", "GROUP", "orders", "--reason", "x", *AT), 2, "WRONG_USAGE", "pass both TOPIC", "release --help"),
     "no reason": (("release", "GROUP", "--reason", "\t", *AT), 2, "WRONG_USAGE", "is empty", "release --help"),
     "a policy that there is not": (
         ("policy", "GROUP", "--set", "x=true", *AT), 2, "UNKNOWN_OPTION", "policy 'x' does", "individual.commit"),
@@ -166,7 +166,7 @@ USAGE = {
         "accept.range.fetch:TOPIC"),
     "a policy that is neither true nor false": (
         ("policy", "GROUP", "--set", "accept.individual.commit=maybe", *AT), 2, "INVALID_OPTION", "'maybe'",
-        "give true"),
+        "to true, false"),
     "a policy without a value": (
         ("policy", "GROUP", "--set", "accept.individual.commit", *AT), 2, "WRONG_USAGE", "is not NAME=VALUE", "--help"),
     "a time before 1970, which to Kafka is the end of the log": (
@@ -210,30 +210,30 @@ USAGE = {
         "name another one in --redis"),
     "a client name with a space": (
         ("describe", "GROUP", "--redis", "SERVER/0?client_name=a%20b"), 2, "INVALID_OPTION",
-        "client_name holds more than visible ASCII characters", "give redis://"),
+        "client_name holds more than visible ASCII characters", "set --redis to redis://"),
     "a host with an empty part": (
         ("describe", "GROUP", "--redis", "redis://my..host:1"), 2, "INVALID_OPTION", "not a host name",
-        "give redis://"),
+        "set --redis to redis://"),
     "a host with a part of 300 letters": (
         ("describe", "GROUP", "--redis", f"redis://{'h' * 300}:1"), 2, "INVALID_OPTION", "not a host name",
-        "give redis://"),
+        "set --redis to redis://"),
     "an argument that redis-py does not know": (
         ("describe", "GROUP", "--redis", "REDIS?foo=secret"), 2, "INVALID_OPTION", "none of client_name",
-        "give redis://"),
+        "set --redis to redis://"),
     "an encoding of its own": (
         ("describe", "GROUP", "--redis", "REDIS?encoding=utf-16"), 2, "INVALID_OPTION", "none of client_name",
-        "give redis"),
+        "set --redis to redis"),
     "a protocol that there is not": (
         ("describe", "GROUP", "--redis", "REDIS?protocol=9"), 2, "INVALID_OPTION", "protocol is none of 2, 3",
-        "give redis"),
+        "set --redis to redis"),
     "a database that is no number": (
         ("describe", "GROUP", "--redis", "SERVER/abc"), 2, "INVALID_OPTION", "not the number of a database",
-        "give redis"),
+        "set --redis to redis"),
     "a password with a slash": (
         ("describe", "GROUP", "--redis", "redis://:12/secret@h:1"), 2, "INVALID_OPTION", "percent-encoded", "%2F"),
     "a web server": (
         ("describe", "GROUP", "--redis", "http://h"), 2, "INVALID_OPTION", "does not begin with redis://",
-        "give redis"),
+        "set --redis to redis"),
     "a broker in the place of Redis": (
         ("describe", "GROUP", "--redis", "redis://KAFKA"), 1, "REDIS_UNAVAILABLE", "not answer", "correct --redis"),
     "a server that is no cluster": (
@@ -246,7 +246,7 @@ USAGE = {
 
 
 @pytest.mark.parametrize(("arguments", "code", "name", "what", "remedy"), USAGE.values(), ids=USAGE)
-def test_what_cannot_be_used_is_one_line(
+def test_an_unusable_argument_is_one_line(
     run: Run,
     fill: Callable[..., list[str]],
     redis_url: str,
@@ -369,7 +369,7 @@ STRANGE: dict[str, tuple[str, str | None, str, tuple[str, ...], str]] = {
 
 
 @pytest.mark.parametrize(("kind", "field", "value", "arguments", "told"), STRANGE.values(), ids=STRANGE)
-def test_what_redis_should_not_hold_is_shown_or_named(  # noqa: PLR0913, PLR0917 - a row
+def test_unexpected_content_of_redis_is_shown_or_named(  # noqa: PLR0913, PLR0917 - a row
     run: Run,
     fill: Callable[..., list[str]],
     redis_url: str,
@@ -409,7 +409,7 @@ def test_a_group_name_in_redis_that_is_not_utf_8_is_named(redis_url: str, run: R
     check_line(err, "STATE_FORMAT", "not UTF-8", "look at the keys coop:v1:")
 
 
-def test_what_a_script_cannot_take_is_not_damage(redis_url: str, known: str) -> None:
+def test_arguments_too_long_for_a_script_are_no_damage(redis_url: str, known: str) -> None:
     labels = {f"label.{i}": "x" for i in range(4_000)}
     with closing(RedisClient(redis_url)) as client:
         store = store_of(ScriptCalls(client, known, session_ms=60_000, longest_ms=60_000, retention_ms=60_000))
@@ -482,7 +482,7 @@ def test_a_broker_that_is_not_there_is_one_line(redis_url: str) -> None:
     check_line(err.decode(), "KAFKA_UNAVAILABLE", "127.0.0.1:1", "--bootstrap-server and security.protocol")
 
 
-def test_who_joins_names_its_application(run: Run, redis_url: str, known: str) -> None:
+def test_a_joining_member_names_its_application(run: Run, redis_url: str, known: str) -> None:
     _, out, _ = run("events", known, "--json", "--redis", redis_url)
     why = [event["why"] for event in map(json.loads, out.splitlines()) if event["kind"] == "join"]
     assert why == ["application app-x, incarnation i1"]

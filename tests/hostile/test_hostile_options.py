@@ -47,7 +47,7 @@ def bad(case: str, option: str, value: str, words: str, remedy: str, **more: str
     return Row(case, {option: value, **more}, INVALID, words, remedy)
 
 
-def assigned(case: str, value: str, words: str, remedy: str = "give JSON with partitions") -> Row:
+def assigned(case: str, value: str, words: str, remedy: str = "to JSON with partitions") -> Row:
     """A row of the option `assign`."""
     return Row(case, {"assign": value}, INVALID, words, remedy, STANDALONE)
 
@@ -104,7 +104,7 @@ NAMES = [
 
 SUBSCRIPTIONS = [
     Row("nothing to read", {}, MISSING, "none of the options subscribe", ".option(", {**BROKER}),
-    Row("topics and a pattern", {"subscribePattern": "a"}, CONFLICT, "are both given", "exactly one of"),
+    Row("topics and a pattern", {"subscribePattern": "a"}, CONFLICT, "are both set", "exactly one of"),
     bad("commas only", "subscribe", ",, ,", "names no topic", "topic names separated by commas"),
     bad("a topic with a slash", "subscribe", "../../etc/passwd", "no topic can be called", "topic names"),
     bad("the folder itself", "subscribe", "a,..", "no topic can be called '..'", "topic names"),
@@ -167,7 +167,7 @@ STARTS = [
     bad("a partition that is none", "startingOffsets", '{"a":{"x":5}}', '"x" is not the number', "earliest"),
     bad("a date as time", "startingTimestamp", "2026-01-01", "not a whole number", "one time in milliseconds"),
     bad("a time before 1970", "startingTimestamp", "-1", "too small", "one time in milliseconds"),
-    bad("a time as fraction", "startingOffsetsByTimestamp", '{"a":{"0":1.7e12}}', "is not a whole number", "give JSON"),
+    bad("a time as fraction", "startingOffsetsByTimestamp", '{"a":{"0":1.7e12}}', "is not a whole number", "to JSON"),
     Row("a stream that ends", {"endingOffsets": "latest"}, INVALID, "for batch queries only", "spark.read"),
     Row(
         "a batch from latest",
@@ -303,7 +303,7 @@ REDIS = [
 BROKERS = [
     Row("no broker", {"kafka.bootstrap.servers": None}, MISSING, "is missing", "host:port"),
     *(
-        bad(case, "kafka.bootstrap.servers", text, words, "give host:port, several separated by commas")
+        bad(case, "kafka.bootstrap.servers", text, words, "to host:port, several separated by commas")
         for case, text, words in (
             (
                 "user and password before the broker",
@@ -394,8 +394,8 @@ CLIENTS = [
 ]
 
 FUNCTIONS = [
-    Row("a function without a schema", {"mapInRead": "json:loads"}, MISSING, "not mapInRead.schema", "give both"),
-    Row("a schema without a function", {"mapInRead.schema": "a long"}, MISSING, "but not mapInRead", "give both"),
+    Row("a function without a schema", {"mapInRead": "json:loads"}, MISSING, "not mapInRead.schema", "set both"),
+    Row("a schema without a function", {"mapInRead.schema": "a long"}, MISSING, "but not mapInRead", "set both"),
     bad("a schema of brackets", "mapInRead.schema", "{" * 100_000, "is not the json()", "columns like"),
     bad("a schema of nothing", "mapInRead.schema", '{"type":"struct","fields":[]}', "has no field", "columns like"),
     Row(

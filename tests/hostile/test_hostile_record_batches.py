@@ -291,12 +291,12 @@ def test_a_forged_batch_is_refused_by_name(
         ),
     ],
 )
-def test_what_is_odd_but_sound_is_read(consumer: KafkaConsumer, wire: object, count: int) -> None:
+def test_an_odd_but_sound_batch_is_read(consumer: KafkaConsumer, wire: object, count: int) -> None:
     read_rows = read(consumer, wire())  # type: ignore[operator]
     assert [row["offset"] for row in read_rows] == list(range(count))
 
 
-def test_what_lies_behind_the_wanted_offsets_of_a_large_batch_is_not_looked_at(consumer: KafkaConsumer) -> None:
+def test_records_behind_the_wanted_offsets_of_a_large_batch_are_not_decoded(consumer: KafkaConsumer) -> None:
     parts = (record(delta, bytes(3 * MIB)) for delta in (0, 1, 2, 3, 4, 1, 0))
     wire = sealed("zstd", 7, COMPRESS["zstd"](parts))
     assert [row["offset"] for row in read(consumer, wire, until=2)] == [0, 1]

@@ -86,7 +86,7 @@ WRITES: list[Any] = [
 
 
 @pytest.mark.parametrize(("ask", "piece"), WRITES)
-def test_what_nobody_could_read_again_is_refused_by_the_script_that_writes(world: World, ask: Ask, piece: str) -> None:
+def test_a_script_refuses_to_write_state_that_no_member_could_read(world: World, ask: Ask, piece: str) -> None:
     world.found(p0=5)
     me = world.join()
     world.store.positions.acquire(me, WANTED)

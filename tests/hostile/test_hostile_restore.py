@@ -248,7 +248,7 @@ def test_a_copy_with_one_thing_wrong_is_refused_by_name(
     (tmp_path / "copy.json").write_text(json.dumps(told))
     err = refused(run, group_there, tmp_path / "copy.json")
     assert all(piece in err for piece in says), err
-    assert "Remedy: give a file that coop-kafka backup wrote" in err or "Remedy: restore it with" in err
+    assert "Remedy: pass a file that coop-kafka backup wrote" in err or "Remedy: restore it with" in err
 
 
 @pytest.mark.parametrize(("changed", "says"), FILES)

@@ -15,7 +15,7 @@ from coordinator.redis.commits import CommitVerbs
 from coordinator.redis.snapshot import read_group
 from coordinator.subscription import Topic
 from rich_groups import live_richly
-from store_world import NOBODY, SESSION, World
+from store_world import NO_MEMBER, SESSION, World
 
 ALPHABET = "0189 -,.@=:afAFx;\x00"
 """Letters that mean something in Redis' texts, and some that do not."""
@@ -52,7 +52,7 @@ def live_on(world: World) -> None:
         store.positions.extents(list(topics)),
     )
     store.positions.recover(
-        NOBODY, "bb", "a copy was loaded", store.positions.reset_epoch(), topics, dict.fromkeys(now.stable)
+        NO_MEMBER, "bb", "a copy was loaded", store.positions.reset_epoch(), topics, dict.fromkeys(now.stable)
     )
     world.now += SESSION + 1
     me = world.join(incarnation=f"i-{world.now}")

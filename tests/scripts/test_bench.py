@@ -18,7 +18,7 @@ def pair(ours: list[float], theirs: list[float], cpu: float = 0.0) -> Pair:
     return Pair(tuple(Sample(s, 2 * cpu) for s in ours), tuple(Sample(s, cpu) for s in theirs))
 
 
-def test_two_ways_run_by_turns_and_who_is_first_changes() -> None:
+def test_two_ways_alternate_and_so_does_the_first_of_each_pair() -> None:
     calls: list[str] = []
     found = alternate(lambda: calls.append("o"), lambda: calls.append("t"), times=3, cpu=lambda: 0.0)
     assert "".join(calls) == "ot" + "ot" + "to" + "ot"  # the first two are warm-up
@@ -82,7 +82,7 @@ def test_the_lanes_of_a_batch_come_from_its_progress(told: object, lanes: int) -
     assert lanes_of(json.dumps({"sources": [{"latestOffset": told}]})) == lanes
 
 
-def test_lanes_are_told_before_with_and_after_the_slow_key() -> None:
+def test_lanes_are_counted_before_with_and_after_the_slow_key() -> None:
     before, slow, after = ([Done(0.0, 1.0, 9, 1, lanes) for lanes in of] for of in ((8, 9), (9, 14, 11), (11, 8)))
     course = Course(5.0, 100.0, before, slow, after)
     assert course.lanes == "lanes: 9 before, 11 with the slow key (at most 14), 8 after"
@@ -101,7 +101,7 @@ def test_a_load_is_the_same_every_time_and_spread_over_the_partitions(kafka: Kaf
     assert len({key for log in logs[0] for key, _ in log}) == 10
 
 
-def test_records_that_the_broker_refuses_are_told(kafka: Kafka) -> None:
+def test_records_that_the_broker_refuses_are_an_error(kafka: Kafka) -> None:
     topic = kafka.create_topic(config={"max.message.bytes": "1000"})
     with pytest.raises(RuntimeError, match=r"did not take 3 of 3 records: .*MSG_SIZE_TOO_LARGE"):
         produce(kafka.bootstrap, topic, Load(3, size=5_000, codec="none"))

@@ -66,7 +66,7 @@ def test_arguments_and_the_exit_code_pass_through() -> None:
     assert (done.returncode, done.stdout, done.stderr) == (7, "['a b', '*']\n", "")
 
 
-def test_a_command_finds_our_interpreter_and_our_spark_whatever_the_user_has_set() -> None:
+def test_a_command_finds_our_interpreter_and_our_spark_despite_the_users_environment() -> None:
     code = "import os; print(os.environ['SPARK_HOME'], os.environ['PYSPARK_PYTHON'], 'PYTHONPATH' in os.environ)"
     done = run("python", "-c", code, SPARK_HOME="/nowhere", PYSPARK_PYTHON="/nowhere", PYTHONPATH="/nowhere")
     spark_home, python, has_path = done.stdout.split()

@@ -15,7 +15,7 @@ TEST = "tests/coordinator/progress/test_ownership.py"
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
-def test_a_fault_fits_the_code_as_it_is_and_names_what_should_catch_it(fault: Fault) -> None:
+def test_a_fault_fits_the_current_code_and_names_tests_that_should_catch_it(fault: Fault) -> None:
     for edit in fault.edits:
         text = edited((ROOT / edit.path).read_text(), fault, edit)
         if edit.path.endswith(".py"):

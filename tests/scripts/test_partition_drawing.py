@@ -71,7 +71,7 @@ def test_a_lane_that_its_member_planned_apart_is_drawn_apart() -> None:
     ]
 
 
-def test_individual_commits_are_done_and_what_lies_before_them_is_a_gap() -> None:
+def test_individual_commits_are_done_and_the_offsets_before_them_are_a_gap() -> None:
     state = replace(STATE, ics={TP: (Rectangle(LOW, OffsetRange(500, 900)),)})
     assert [box for box in boxes(state) if box[3] == 0.0] == [
         ("done last", 0.0, 0.25, 0.0, 0.5),
@@ -105,7 +105,7 @@ def test_the_log_end_is_the_right_edge_also_where_a_position_has_passed_it() -> 
     assert max(box[2] for box in boxes(replace(STATE, ends={TP: 500}))) == 1.0
 
 
-def test_who_cannot_see_the_picture_is_told_what_it_shows() -> None:
+def test_the_picture_has_a_title_and_a_description() -> None:
     drawn = picture(STATE)
     assert drawn.findtext(f"{SVG}title") == "Title"
     described = drawn.findtext(f"{SVG}desc") or ""

@@ -42,7 +42,7 @@ def started(command: list[str], log: Path) -> tuple[subprocess.Popen[bytes], lis
         pytest.param(processes.kill, True, id="kill ends a grandchild in a session of its own"),
     ],
 )
-def test_nobody_is_left(end: Callable[[subprocess.Popen[bytes]], None], apart: bool, tmp_path: Path) -> None:
+def test_no_process_is_left(end: Callable[[subprocess.Popen[bytes]], None], apart: bool, tmp_path: Path) -> None:
     process, everybody = started(family(apart=apart), tmp_path / "log")
     assert len(everybody) == 2
     end(process)
@@ -83,7 +83,7 @@ def test_a_child_dies_when_its_parent_is_killed(tmp_path: Path) -> None:
     assert not psutil.wait_procs([child], timeout=DEADLINE_S)[1]
 
 
-def test_waiting_for_a_child_that_ends_tells_its_last_words(tmp_path: Path) -> None:
+def test_waiting_for_a_child_that_ends_raises_its_last_words(tmp_path: Path) -> None:
     log = tmp_path / "log"
     process = processes.start([sys.executable, "-c", "import sys; sys.exit('no such port')"], log)
     with pytest.raises(RuntimeError, match="ended with code 1:\nno such port"):

@@ -58,13 +58,13 @@ def test_verdict(received: list[Delivery], expected: Verdict) -> None:
     assert judge(SENT, received).good is (expected == Verdict(6))
 
 
-def test_good_verdict_says_the_words_people_look_for() -> None:
+def test_a_good_verdict_has_the_usual_words() -> None:
     assert str(Verdict(6)) == (
         "6 flights sent, each received exactly once: 0 repeats, 0 lost, 0 out of order within a plane"
     )
 
 
-def test_bad_verdict_says_every_count() -> None:
+def test_a_bad_verdict_has_every_count() -> None:
     assert str(Verdict(6, 1, 2, 3, 4)) == (
         "6 flights sent: 1 repeats, 2 lost, 4 out of order within a plane, 3 altered"
     )

@@ -15,7 +15,7 @@ def test_spark_knows_the_format_without_a_register_call(spark: SparkSession) -> 
 
 
 @pytest.mark.skipif(find_spec("pyspark_coop_kafka") is None, reason="the wheel is not installed")
-def test_importing_what_spark_finds_loads_nothing_of_ours() -> None:
+def test_importing_the_module_that_spark_finds_loads_nothing_of_ours() -> None:
     code = (
         "import sys, pyspark_coop_kafka; assert pyspark_coop_kafka.DefaultSource.name() == 'coop-kafka';"
         "print([name for name in sys.modules if name.split('.')[0] in"

@@ -107,7 +107,7 @@ def test_an_error_of_the_function_reaches_the_user_of_spark(spark: SparkSession,
         rows.load().collect()
     message = str(failed.value)
     assert "MAP_IN_READ_FAILED: the function " in message
-    assert re.search(rf"raised KeyError, given {topic}-0 offsets? [0-9-]+ \(key hash [0-9a-f]{{16}}\):", message)
+    assert re.search(rf"raised KeyError, called with {topic}-0 offsets? [0-9-]+ \(key hash [0-9a-f]{{16}}\):", message)
     assert 'raise KeyError("no such customer")' in message
 
     with pytest.raises(PySparkException) as refused:
@@ -172,7 +172,7 @@ def test_waiting_work_on_many_keys_takes_little_more_than_its_share(kafka: Kafka
     assert max(together) <= 16
 
 
-def test_the_function_is_given_records_of_several_partitions_one_partition_a_batch(kafka: Kafka) -> None:
+def test_the_function_receives_records_of_several_partitions_one_partition_a_batch(kafka: Kafka) -> None:
     topic = kafka.create_topic(partitions=3)
     kafka.produce(topic, [Record(b"v", b"%d" % i, partition=i % 3) for i in range(300)])
 

@@ -15,10 +15,11 @@ from typing import Any
 
 from coordinator.assignment.rebalance import owned_ranges
 from coordinator.member.decision import Ask, Call, Decision, Fail, Seen, Setup, Step, decide
+from coordinator.member.evidence import NOTHING
 from coordinator.member.invariants import check
 from coordinator.member.kinds import Request
 from coordinator.member.limits import Limits
-from coordinator.member.state import NOTHING, Life, LogView, Owning, State
+from coordinator.member.state import Life, LogView, Owning, State
 from coordinator.offset_spec import Latest, OffsetSpec
 from coordinator.plan.planning import Cutting
 from coordinator.plan.poison import Strike

@@ -22,7 +22,7 @@ TP, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)
 TOPICS = {"orders": Topic("orders", "id-1", (0, 1))}
 SESSION, LONGEST = 1_000, 5_000
 WANTED: Ranges = {TP: (WHOLE,)}
-NOBODY = Caller()
+NO_MEMBER = Caller()
 BIG = 2**53 + 1  # a double cannot tell this from 2^53
 
 

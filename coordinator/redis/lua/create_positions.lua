@@ -3,7 +3,7 @@
 -- (rule: growth-order).
 -- KEYS meta topics events growth, then segments ics stable of each partition
 -- ARGV[2] nonce of a new group ("": do not create a group, rule: create-once),
---   ARGV[3] partition.growth.grace in ms ("" if the caller reads given partitions and does not see a growth),
+--   ARGV[3] partition.growth.grace in ms ("" if the caller reads assigned partitions and does not see a growth),
 --   ARGV[4..] "topic id count partition position" of each partition
 -- Reply placed: number of partitions with new positions | ABSENT | LOST | SCHEMA
 -- Uses arguments, damage, events, prelude
@@ -40,7 +40,7 @@ for i = 4, #ARGV do
   if not known and redis.call('EXISTS', segments) == 1 then
     event(KEYS[3], 'mend', 'topic ' .. topic .. ' was missing in Redis: it was written again, with ' .. count .. ' partitions')
   elseif known == id and less(partition, partitions) and redis.call('EXISTS', segments) == 0 then
-    -- A reader of whole topics placed all these partitions. A reader of given partitions may add this one now.
+    -- A reader of whole topics placed all these partitions. A reader of assigned partitions may add this one now.
     local had = ARGV[3] ~= '' or redis.call('HEXISTS', stable, partition) == 1
     if had then event(KEYS[3], 'mend', topic .. '-' .. partition .. ' had no positions: it begins at ' .. position) end
   end

@@ -50,7 +50,7 @@ local joined_at = before[1] == call.incarnation and before[2] or ms(now)
 if before[1] and before[1] ~= call.incarnation then strike(KEYS[9], KEYS[10], KEYS[4], call.member) end
 redis.call('DEL', KEYS[3])
 redis.call('HSET', KEYS[3], 'incarnation', call.incarnation, 'joined_at', joined_at, unpack(ARGV, 5))
--- A new incarnation commits the batch that the earlier one authorised. If somebody deleted the member's hash by hand,
+-- A new incarnation commits the batch that the earlier one authorised. If an operator deleted the member's hash by hand,
 -- the batch is unknown.
 local lived = before[1] or redis.call('ZSCORE', KEYS[2], call.member)
 local authorized = before[3] or (lived and 'unknown' or 'none')

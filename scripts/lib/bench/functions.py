@@ -68,7 +68,7 @@ def wait_clocked(key: bytes | None, records: pa.RecordBatch) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([*waited.columns, *clock], schema=_CLOCKED)
 
 
-def wait_told(key: bytes | None, records: pa.RecordBatch) -> pa.RecordBatch:
+def wait_and_return_time(key: bytes | None, records: pa.RecordBatch) -> pa.RecordBatch:
     """The same; returns the time that it should wait."""
     waits = [int(value) for value in records.column("value").to_pylist()]
     time.sleep(sum(waits) / 1_000_000)

@@ -83,7 +83,7 @@ def counted(world: World, rows: DataFrame, slow: str = "") -> Iterator[Streaming
 
 
 class NoBatchError(RuntimeError):
-    """No batch ended in the given time: the work is too much for the query."""
+    """No batch ended in time: the work is too much for the query."""
 
 
 class Story:

@@ -156,7 +156,7 @@ class Fleet:
         epochs = frozenset(epoch for of_p in mine.values() for _, epoch, _ in of_p)
         return output.Held(time.monotonic_ns(), driver.name, ranges, epochs)
 
-    def told(self, driver: Driver) -> list[Event]:
+    def events_of(self, driver: Driver) -> list[Event]:
         """The events about a driver that has worked."""
         with closing(RedisClient(self.redis_url)) as client:
             return [e for e in last_events(client, self.group, _MANY) if e.member == driver.member]

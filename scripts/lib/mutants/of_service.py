@@ -99,12 +99,12 @@ FAULTS = (
         "an end that a process never authorised is asserted",
         (
             Edit(
-                "coordinator/member/state.py",
+                "coordinator/member/evidence.py",
                 "return asserted(self.known, self.witnessed)",
                 "return {tp: tuple(Fact(x.hashes, x.until) for x in of_tp) for tp, of_tp in self.known.lanes.items()}",
             ),
             Edit(
-                "coordinator/member/state.py",
+                "coordinator/member/evidence.py",
                 "from coordinator.progress.ownership import Facts,",
                 "from coordinator.progress.ownership import Fact, Facts,",
             ),
@@ -164,7 +164,7 @@ FAULTS = (
         _RECOVERY,
     ),
     Fault(
-        "first positions are given twice",
+        "first positions are set twice",
         (
             Edit(
                 "coordinator/redis/lua/create_positions.lua",

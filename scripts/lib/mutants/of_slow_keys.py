@@ -185,7 +185,7 @@ FAULTS = (
         _OF_CUTS,
     ),
     Fault(
-        "a forged report of costs is believed",
+        "a forged report of costs is accepted",
         (
             Edit(
                 "spark_coop_source/telemetry/report.py",
@@ -201,7 +201,7 @@ FAULTS = (
         _OF_REPORTS,
     ),
     Fault(
-        "a report of impossible costs is believed",
+        "a report of impossible costs is accepted",
         (Edit(_REPORTS, "report.cost.clamped(after_ms, self._concurrency)", "report.cost"),),
         _OF_REPORTS,
     ),
@@ -211,7 +211,7 @@ FAULTS = (
         schedules=200,
     ),
     Fault(
-        "a member that does not share is given parts",
+        "a member that does not share gets parts",
         (Edit(_ASSIGNMENT + "assignment_text.py", 'fields.get(MEMBER_POLICY, "true") != "false"', "True"),),
         schedules=200,
     ),
@@ -237,7 +237,7 @@ FAULTS = (
         ("tests/coordinator/member/test_leader_epochs.py",),
     ),
     Fault(
-        "how far a log reached is believed after an operator's reset",
+        "the extent of a log is used after an operator's reset",
         (
             Edit(
                 "coordinator/progress/leader_epochs.py",

@@ -104,7 +104,7 @@ FAULTS = (
     ),
     Fault(
         "a batch without evidence goes on with the search",
-        (Edit(_SEARCH, "    if not loads or not batch.clock_tells:", "    if not loads:"),),
+        (Edit(_SEARCH, "    if not loads or not batch.clock_valid:", "    if not loads:"),),
         _OF_SEARCH,
     ),
 )

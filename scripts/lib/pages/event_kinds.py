@@ -98,7 +98,7 @@ EVENT_KINDS = (
     EventKind(
         "skipped",
         "The sink completed a batch without reading it. The member committed nothing of it.",
-        "give the query an output of its own; see [SINK_SKIPPED_BATCH](#configuration)",
+        "set a new output for the query; see [SINK_SKIPPED_BATCH](#configuration)",
     ),
     EventKind(
         "strike",

@@ -38,7 +38,7 @@ def acknowledge(world: World, line: Line, end: StreamOffset, batch: tuple[str, i
     records = _records(world, tp, lane, offsets)
     if not records or not all(r in world.sink.delivered for r in records):
         return
-    world.sink.say_done(records, batch)
+    world.sink.confirm(records, batch)
     try:
         _commits(world, line, end).commit(tp, [offsets], lanes=[Owned(lane.hashes, lane.epoch)])
         world.server.seen["acknowledged"] += 1

@@ -24,14 +24,14 @@ class Assigned:
             self._seen["shared"] += 1
         protocol = str(self._text.hget(self._keys.meta, "protocol"))
         self._seen["broken assignor"] += bool(self._text.hexists(self._keys.meta, "failure"))
-        _agreed(assignment, protocol, lambda member: self._said(member, "protocols"))
+        _agreed(assignment, protocol, lambda member: self._field(member, "protocols"))
         self._seen["another assignor"] += protocol != self._protocol != ""
         self._protocol = protocol
 
     def _shares(self, member: str) -> bool:
-        return self._said(member, MEMBER_POLICY) != "false"
+        return self._field(member, MEMBER_POLICY) != "false"
 
-    def _said(self, member: str, field: str) -> str:
+    def _field(self, member: str, field: str) -> str:
         return str(self._text.hget(self._keys.member(member), field))
 
 
@@ -42,9 +42,9 @@ def _obeyed(assignment: Mapping[str, str], policy: Policy, shares: Callable[[str
         for tp, hashes in ranges_of(text).items():
             part = bool(hashes) and hashes != (WHOLE,)
             if part and not policy.may_share(tp.topic):
-                raise Violation(f"POLICY: {member} is given {hashes} of {tp}, which may not be shared")
+                raise Violation(f"POLICY: {member} is assigned {hashes} of {tp}, which may not be shared")
             if part and not shares(member):
-                raise Violation(f"POLICY: {member} does not share and is given {hashes} of {tp}")
+                raise Violation(f"POLICY: {member} does not share and is assigned {hashes} of {tp}")
             shared |= part
     return shared
 
@@ -53,4 +53,4 @@ def _agreed(assignment: Mapping[str, str], protocol: str, known: Callable[[str],
     """Raise `Violation` if an assignor assigns ranges to a member that does not know it (rule: common-assignor)."""
     for member, text in assignment.items():
         if any(ranges_of(text).values()) and protocol not in known(member).split(","):
-            raise Violation(f"PROTOCOL: {member} is given {text} by {protocol}, and knows {known(member)} only")
+            raise Violation(f"PROTOCOL: {member} is assigned {text} by {protocol}, and knows {known(member)} only")

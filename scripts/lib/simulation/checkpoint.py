@@ -16,5 +16,5 @@ class Checkpoint:
     shared: bool = False  # two drivers used it at once: then Spark only promises to end one of them
     lost: bool = False  # a driver failed because nothing proves a position: its operator goes on at earliest
     taken: int = 0  # number of batch ids from 0 on that the sink has from another checkpoint: it skips them
-    skipped: bool = False  # the sink skipped one of them: its operator gives the query an output of its own
+    skipped: bool = False  # the sink skipped one of them: its operator sets a new output for the query
     aged: bool = False  # a driver failed because records are gone: its operator goes on without them

@@ -1,7 +1,7 @@
 """The real Valkey of the simulation: watched scripts, copies, losses, and connections with faults.
 
 A `Line` replaces a driver's `RedisClient`. Every call is a scheduling point. It may get no answer, or an answer that is
-lost, late or repeated, or run long after its caller gave up.
+lost, late or repeated, or run long after its caller has timed out.
 """
 
 import json
@@ -59,7 +59,7 @@ class Server:
                 self.watch()
 
     def run_ghost(self) -> None:
-        """Run a script whose caller gave up long ago."""
+        """Run a script whose caller timed out long ago."""
         verb, keys, args = self.ghosts.pop(self.random.randrange(len(self.ghosts)))
         try:
             self.run(verb, keys, args)

@@ -66,14 +66,14 @@ class Sink:
             self._batches.add((checkpoint, batch))
         # A repeated batch id with other records would be dropped: so records that were not delivered are not complete.
         done = [r for r in records if r in self.delivered]
-        self.say_done(done, (checkpoint, batch))
+        self.confirm(done, (checkpoint, batch))
         self.repeated = next((r for r in done if self.completed[r][0] != (checkpoint, batch)), self.repeated)
 
     def skips(self, checkpoint: str, batch: int) -> bool:
         """Whether it has this batch of an earlier life. Then it reads nothing of the replay."""
         return self._remembers and (checkpoint, batch) in self._batches
 
-    def say_done(self, records: Iterable[Record], batch: tuple[str, int]) -> None:
+    def confirm(self, records: Iterable[Record], batch: tuple[str, int]) -> None:
         """This batch confirms the records: it is complete, or is about to acknowledge them."""
         for record in records:
             self.completed.setdefault(record, []).append(batch)

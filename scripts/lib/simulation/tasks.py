@@ -46,16 +46,16 @@ class Task:
     def _work_on(self, s: Slice, records: Sequence[Record]) -> bool:
         """One slice to its end; False if the task failed in it."""
         world, keys = self._world, Counter[int]()
-        self._tell(SliceCost.nothing(s))
+        self._report(SliceCost.nothing(s))
         by_key = self._driver.wishes.in_read and world.chance(0.5)  # the function gets single records
         for record in records:
             if by_key:
-                self._tell(replace(SliceCost.nothing(s), at=RecordAt(record.hash, record.offset)))
+                self._report(replace(SliceCost.nothing(s), at=RecordAt(record.hash, record.offset)))
             keys[record.hash] += self._work.do(self._driver, record)
             world.sink.write(record)
             if world.chance(0.02):
                 return False
-        self._tell(self._cost(s, Counter(record.hash for record in records), keys))
+        self._report(self._cost(s, Counter(record.hash for record in records), keys))
         return True
 
     def _cost(self, s: Slice, rows: Counter[int], keys: Counter[int]) -> SliceCost:
@@ -74,6 +74,6 @@ class Task:
             finished=True,
         )
 
-    def _tell(self, cost: SliceCost) -> None:
+    def _report(self, cost: SliceCost) -> None:
         if not self._world.chance(_LOST):
-            self._driver.service.hear([cost])
+            self._driver.service.receive([cost])

@@ -157,7 +157,7 @@ def test_a_broken_assignor_is_a_named_failure_and_whole_partitions_are_assigned(
     assert (len(members), partitions, previous) == (2, {"t": 1}, {"m0": {TP: (WHOLE,)}}), "it has changed what is ours"
 
 
-def test_what_fits_is_used_as_the_assignor_made_it() -> None:
+def test_a_valid_assignment_of_the_users_assignor_is_used_unchanged() -> None:
     members = some_members(2, "t")
     assert computed(Users(halves), members, {"t": 1}, {}, Policy()) == Computed(
         {"m0": {TP: (LOWER,)}, "m1": {TP: (UPPER,)}}

@@ -30,7 +30,7 @@ def test_ranges_are_read_back_as_they_were_written(some: Ranges) -> None:
     assert ranges_of(ranges_text(some)) == some
 
 
-def test_the_text_is_canonical_whatever_the_order_of_partitions() -> None:
+def test_the_text_is_canonical_for_each_order_of_partitions() -> None:
     one, two = TopicPartition("a", 2), TopicPartition("a", 10)
     first, second = ranges_text({one: (LOWER,), two: (WHOLE,)}), ranges_text({two: (WHOLE,), one: (LOWER,)})
     assert first == second == f'{{"a":{{"2":["{LOWER}"],"10":["{WHOLE}"]}}}}'

@@ -28,7 +28,7 @@ def test_policies_are_read_from_the_fields_of_a_hash(fields: dict[str, str], pol
     assert policy_of(policy.fields) == policy
 
 
-def test_a_topic_may_be_shared_where_group_and_topic_say_so() -> None:
+def test_a_topic_may_be_shared_if_no_policy_refuses_it() -> None:
     assert Policy().may_share("orders")
     assert not Policy(accept_individual_commit=False).may_share("orders")
     assert not Policy(refused_topics=frozenset({"orders"})).may_share("orders")
@@ -83,7 +83,7 @@ def test_each_change_is_an_event_and_no_change_is_none(world: World) -> None:
     assert told == [f"{ICS} is false", f"{ICS} is at its default"]
 
 
-def test_a_policy_may_be_set_before_the_group_is_founded_and_holds_then(world: World) -> None:
+def test_a_policy_that_is_set_before_the_group_exists_applies_then(world: World) -> None:
     world.policies.set_policy({ICS: "false"})
     world.found()
     assert world.store.members.policy() == Policy(accept_individual_commit=False)

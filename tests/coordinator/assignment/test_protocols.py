@@ -27,7 +27,9 @@ V0, V1, RANGE = Protocol("mine", 0), Protocol("mine", 1), Protocol("range", 1)
         ),
     ],
 )
-def test_all_members_vote_among_what_all_know(members: dict[str, list[Protocol]], chosen: Protocol) -> None:
+def test_members_vote_only_among_protocols_that_all_of_them_know(
+    members: dict[str, list[Protocol]], chosen: Protocol
+) -> None:
     assert agree(members) == Agreement(chosen, {})
 
 

@@ -65,5 +65,5 @@ def test_beyond_takes_ranges_that_touch_and_others_that_overlap(
     assert cells_of(result) == cells_of({TP: some}) - cells_of({TP: tuple(other)})
 
 
-def test_what_is_owned_is_one_range_whatever_its_lane_epochs() -> None:
+def test_owned_ranges_of_different_lane_epochs_are_joined_into_one() -> None:
     assert owned_ranges({TP: (Owned(LOWER, "a.1"), Owned(UPPER, "a.2")), OTHER: ()}) == {TP: (WHOLE,)}

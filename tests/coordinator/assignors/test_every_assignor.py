@@ -32,7 +32,7 @@ def test_any_group_is_tiled_and_the_same_again(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_one_assignor_continues_what_any_other_left(name: str) -> None:
+def test_an_assignor_continues_from_the_assignment_of_each_other_assignor(name: str) -> None:
     for seed in range(100):
         rnd = random.Random(seed)
         group = any_group(rnd)

@@ -130,7 +130,7 @@ def test_other_topics_and_lost_members_in_previous_are_ignored() -> None:
 
 @pytest.mark.parametrize("count", [1, 2, 3, 5, 10, 30])
 @pytest.mark.parametrize("partitions", [1, 2, 3, 12, 100])
-def test_joining_and_leaving_moves_less_than_twice_what_the_totals_force(count: int, partitions: int) -> None:
+def test_a_join_or_a_leave_moves_less_than_twice_the_necessary_share(count: int, partitions: int) -> None:
     few = GROUPED.assign(some_members(count, "t"), {"t": partitions}, {})
     more = GROUPED.assign(some_members(count + 1, "t"), {"t": partitions}, few)
     fewer = GROUPED.assign(some_members(count, "t"), {"t": partitions}, more)
@@ -146,7 +146,7 @@ def test_joining_one_partition_moves_the_newcomers_share_and_nothing_else(count:
     assert moved(few, more) == Fraction(shares(more)[f"m{count}"], SPACE)
 
 
-def test_whole_shares_before_and_after_move_exactly_what_changes_hands() -> None:
+def test_between_whole_shares_exactly_the_necessary_partitions_move() -> None:
     twelve = GROUPED.assign(some_members(12, "t"), {"t": 60}, {})
     ten = GROUPED.assign(some_members(10, "t"), {"t": 60}, twelve)
     assert moved(twelve, ten) == 10
@@ -180,7 +180,7 @@ def test_any_group_is_tiled_the_same_again_and_each_sharing_member_gets_a_share(
         assert served >= wanting
 
 
-def test_equal_subscriptions_give_exact_proportions_whole_partitions_first() -> None:
+def test_equal_subscriptions_get_exact_proportions_whole_partitions_first() -> None:
     for group, _, after in histories(range(1000, 1500), 4, equal=True, all_share=True):
         capacity, partitions = sum(s.capacity for s in group.members), sum(group.partitions.values())
         for s in group.members:
@@ -278,7 +278,7 @@ def test_members_of_one_partition_that_come_and_go_for_long_keep_few_ranges() ->
     assert total < least * Fraction(5, 4)
 
 
-def test_unequal_capacities_change_by_what_a_capacity_changes() -> None:
+def test_a_changed_capacity_moves_exactly_its_difference() -> None:
     members = [m("a", "t", capacity=4), m("b", "t", capacity=4)]
     before = GROUPED.assign(members, {"t": 1}, {})
     after = GROUPED.assign([members[0], replace(members[1], capacity=12)], {"t": 1}, before)

@@ -107,6 +107,6 @@ def test_a_users_class_is_made_by_name(own_module: str) -> None:
         pytest.param("own_assignors:Leaves", "SystemExit: not here", id="a class that ends the process"),
     ],
 )
-def test_what_is_no_assignor_is_named(name: str, what: str) -> None:
+def test_an_invalid_assignor_is_named(name: str, what: str) -> None:
     with pytest.raises(InvalidOptionError, match=what):
         assignor(name)

@@ -104,7 +104,7 @@ def test_top_prints_json_for_programs(run: Run, redis_url: str, group: str) -> N
     }
 
 
-def test_describe_shows_what_holds_lanes_back(run: Run, redis_url: str, group: str) -> None:
+def test_describe_shows_why_lanes_are_held_back(run: Run, redis_url: str, group: str) -> None:
     out = run("describe", group, "--redis", redis_url)[1]
     assert "1 lane is held back:" in out
     assert rows(out)[-1][-2:] == ["budget", "m-1"]
@@ -134,7 +134,7 @@ def test_a_parked_lane_is_shown_with_its_record_and_the_lost_member(run: Run, re
         pytest.param(("orders", "1", str(WHOLE)), 1, id="one range"),
     ],
 )
-def test_a_release_takes_strikes_back_and_says_why(
+def test_a_release_removes_strikes_and_records_its_reason(
     run: Run, redis_url: str, group: str, which: tuple[str, ...], left: int
 ) -> None:
     code, out, _ = run("release", group, *which, "--reason", "mended", "--redis", redis_url)
@@ -151,8 +151,8 @@ def test_a_release_takes_strikes_back_and_says_why(
             ("orders", "9", "--reason", "x"), 1, "has no strike in orders-9", id="a partition without strikes"
         ),
         pytest.param(("orders", "0", "x", "--reason", "x"), 2, "'x' is not", id="no range"),
-        pytest.param(("orders", "--reason", "x"), 2, "give both TOPIC and PARTITION", id="a topic without a partition"),
-        pytest.param(("--reason", " "), 2, "give the reason", id="no reason"),
+        pytest.param(("orders", "--reason", "x"), 2, "pass both TOPIC and PARTITION", id="a topic without a partition"),
+        pytest.param(("--reason", " "), 2, "pass the reason", id="no reason"),
     ],
 )
 def test_a_release_of_nothing_is_refused(

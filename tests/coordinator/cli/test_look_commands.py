@@ -84,7 +84,7 @@ def test_describe_prints_json_for_programs(
     }
 
 
-def test_gaps_are_what_is_missing_above_the_stable_offset(run: Run, redis_url: str, known_group: str) -> None:
+def test_gaps_are_the_missing_offsets_above_the_stable_offset(run: Run, redis_url: str, known_group: str) -> None:
     with closing(redis.Redis.from_url(redis_url)) as client:
         client.hset(GroupKeys(known_group).ics(FIRST), WHOLE_TEXT, "45-47 50-50")
 

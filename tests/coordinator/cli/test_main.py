@@ -52,7 +52,7 @@ def test_wrong_usage_ends_with_2(run: Run, arguments: list[str], told: str) -> N
     assert told in err
 
 
-def test_without_the_extra_it_says_what_to_install(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_the_extra_the_error_names_the_package_to_install(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "typer", None)
     monkeypatch.delitem(sys.modules, "coordinator.cli.commands", raising=False)
 

@@ -62,7 +62,7 @@ def test_a_group_of_which_a_field_is_damaged_can_be_deleted_but_not_one_of_a_new
     assert members.keys == []
 
 
-def test_what_a_plain_consumer_committed_to_kafkas_group_of_that_name_stays(
+def test_a_delete_keeps_positions_that_a_plain_consumer_committed_to_the_kafka_group(
     run: Run, members: Group, tp: TopicPartition
 ) -> None:
     other = members.kafka.create_topic("plain")
@@ -137,7 +137,7 @@ class MirrorsOnce(Through):
         raise NotImplementedError
 
 
-def test_a_reset_that_is_refused_tells_why_also_where_kafka_fails_meanwhile(
+def test_a_refused_reset_names_its_reason_although_kafka_fails_meanwhile(
     members: Group, tp: TopicPartition, caplog: pytest.LogCaptureFixture
 ) -> None:
     end = run_query(members, subscribed(tp))
@@ -155,7 +155,7 @@ def _what_it_leaves(command: str) -> int:
     return 2 if " delete " in command else 1 if " restore " in command else 0
 
 
-def test_the_commands_of_the_docs_do_what_they_say(
+def test_the_commands_of_the_docs_run_without_an_error(
     run: Run, members: Group, tp: TopicPartition, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

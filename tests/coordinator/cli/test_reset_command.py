@@ -47,7 +47,7 @@ def test_a_login_before_a_broker_and_an_escape_in_a_property_are_not_printed(
     config.write_text("re\\u001b[31mtrys=1\nsasl.oauthbearer.x=1\n")
     place = ("reset-offsets", members.name, "--all-topics", "--to-earliest", "--redis", members.redis_url)
     code, _, err = run(*place, "--bootstrap-server", "u:hunter2@host:9092")
-    assert (code, "hunter2" in err, "Remedy: give host:port" in err) == (2, False, True)
+    assert (code, "hunter2" in err, "Remedy: set --bootstrap-server to host:port" in err) == (2, False, True)
     code, _, err = run(*place, "--bootstrap-server", "host:9092", "--command-config", str(config))
     assert code == 2
     assert err.startswith("warning: there is no Kafka property 're\\x1b[31mtrys': ignored\nINVALID_OPTION: ")

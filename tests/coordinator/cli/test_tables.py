@@ -34,7 +34,7 @@ GROWTHS = (
 )
 
 
-def test_what_is_out_of_the_ordinary_is_said_above_the_tables() -> None:
+def test_unusual_states_of_the_group_stand_above_the_tables() -> None:
     console = Console(file=io.StringIO(), width=80)
 
     print_group(

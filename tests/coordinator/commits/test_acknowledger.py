@@ -19,7 +19,7 @@ from store_world import TP, World
 ON_EACH_SERVER = True
 
 
-def test_an_acknowledger_commits_when_more_ranges_than_the_query_said_are_collected(world: World) -> None:
+def test_an_acknowledger_commits_once_more_ranges_are_collected_than_the_query_allows(world: World) -> None:
     collected = Acknowledger(api(world, 43, max_num_ranges_to_commit=2))
     assert collected.done(TP, OffsetRange(45, 46)) is None
     assert collected.done(TP, OffsetRange(46, 47)) is None  # goes on where the last one ended: still one range
@@ -31,7 +31,7 @@ def test_an_acknowledger_commits_when_more_ranges_than_the_query_said_are_collec
     assert collected.flush() == {}
 
 
-def test_what_an_acknowledger_could_not_commit_stays_collected_unless_it_counts_already(world: World) -> None:
+def test_an_acknowledger_keeps_refused_offsets_unless_they_are_committed_already(world: World) -> None:
     commits = api(world, 43, "45-45", max_individual_commits=1)
     collected = Acknowledger(commits)
     collected.done(TP, OffsetRange(47, 48))
@@ -45,7 +45,7 @@ def test_what_an_acknowledger_could_not_commit_stays_collected_unless_it_counts_
     assert collected.flush() == {}
 
 
-def test_an_acknowledger_commits_what_was_read_and_keeps_what_lies_beyond(world: World) -> None:
+def test_an_acknowledger_commits_read_offsets_and_keeps_those_beyond_the_log_end(world: World) -> None:
     commits = api(world)
     collected = Acknowledger(commits)
     world.logs_reach(50)
@@ -60,7 +60,7 @@ def test_an_acknowledger_commits_what_was_read_and_keeps_what_lies_beyond(world:
     assert world.ics() == {str(WHOLE): "47-51 60-60"}
 
 
-def test_at_the_cap_an_acknowledger_commits_what_fits_from_the_lowest_offset_on(world: World) -> None:
+def test_at_the_cap_an_acknowledger_commits_the_lowest_offsets_that_fit(world: World) -> None:
     collected = Acknowledger(api(world, 43, max_individual_commits=2))
     for offset in (51, 49, 47, 45):
         assert collected.done(TP, OffsetRange(offset, offset + 1)) is None

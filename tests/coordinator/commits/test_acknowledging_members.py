@@ -76,7 +76,7 @@ def test_individual_commits_may_be_deleted_at_any_time(
     assert members.state.stable[tp] == 15
 
 
-def test_a_replay_reads_the_same_records_whatever_was_acknowledged_since(members: Group, tp: TopicPartition) -> None:
+def test_a_replay_reads_the_same_records_after_acknowledgements(members: Group, tp: TopicPartition) -> None:
     service = members.service(subscribed(tp))
     service.first_positions()
     first = batch(service, StreamOffset(members.name))
@@ -88,7 +88,7 @@ def test_a_replay_reads_the_same_records_whatever_was_acknowledged_since(members
     assert again.next_offset(first, UNLIMITED) is None
 
 
-def test_who_takes_over_reads_only_what_was_not_acknowledged(members: Group, tp: TopicPartition) -> None:
+def test_an_heir_reads_only_records_without_an_acknowledgement(members: Group, tp: TopicPartition) -> None:
     dies = members.service(subscribed(tp))
     dies.first_positions()
     end = batch(dies, StreamOffset(members.name))
@@ -116,7 +116,7 @@ def test_available_now_ends_when_the_rest_was_acknowledged(members: Group, tp: T
 
 
 @pytest.mark.parametrize("of", [acknowledge, acknowledge_batch], ids=["of a member", "of a batch"])
-def test_what_is_not_in_the_log_yet_cannot_be_committed_and_is_read_when_it_comes(
+def test_an_offset_beyond_the_log_end_is_refused_and_read_when_it_exists(
     members: Group, tp: TopicPartition, of: Callable[[Group, StreamOffset, TopicPartition, str], Committed]
 ) -> None:
     service = members.service(subscribed(tp))

@@ -52,11 +52,11 @@ def test_worked_examples(world: World, stable: int, ics: str, commit: str, then_
     assert world.store.positions.stable(["orders"])[TP] == then_stable
 
 
-def test_a_commit_without_ranges_says_that_everything_before_its_offset_is_done(world: World) -> None:
+def test_a_commit_without_ranges_completes_all_records_before_its_offset(world: World) -> None:
     assert api(world, 43, "45-47").commit(TP, [], offset=45).stable == 48
 
 
-def test_the_lanes_of_a_stream_offset_are_what_its_member_may_commit(world: World) -> None:
+def test_a_member_may_commit_exactly_the_lanes_of_its_stream_offset(world: World) -> None:
     api(world).close()
     with batch_of(world, lane("aa.1", 43, 45, LOWER), lane("aa.9", 43, 45, UPPER)) as commits:
         assert commits.commit(TP, ranges("43-44")) == Committed(43, 0, 0, (UPPER,))
@@ -72,7 +72,7 @@ def test_a_commit_can_be_for_one_lane_only(world: World) -> None:
         commits.commit(TP, ranges("45-46"), lanes=[Owned(LOWER, "aa.1"), Owned(WHOLE, "aa.1")])
 
 
-def test_a_commit_of_what_the_batch_does_not_read_is_refused_and_nothing_of_it_is_committed(world: World) -> None:
+def test_a_commit_beyond_the_offsets_of_the_batch_is_refused_whole(world: World) -> None:
     api(world).close()
     with batch_of(world, lane("aa.1", 43, 100)) as commits:
         for given in ("100-100", "43-100", "43-44 199-199", f"43-{2**62 - 1}"):
@@ -97,7 +97,7 @@ def test_an_idle_lane_of_a_batch_takes_no_commit_beyond_its_position(world: Worl
     assert state(world) == ({str(WHOLE): "43"}, {})
 
 
-def test_a_lane_that_reads_less_than_its_neighbour_takes_only_what_it_reads(world: World) -> None:
+def test_a_lane_that_ends_before_its_neighbour_accepts_only_its_own_offsets(world: World) -> None:
     """Who has received record 60 of the upper lane need not know that the lower one reads to offset 50."""
     api(world).close()
     with batch_of(world, lane("aa.1", 43, 50, LOWER), lane("aa.1", 43, 70, UPPER)) as commits:

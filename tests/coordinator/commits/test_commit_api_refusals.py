@@ -45,7 +45,7 @@ def test_a_repeated_commit_is_no_error_but_counted_and_logged(world: World, capl
     assert world.redis.hget(GroupKeys(world.group).meta, "duplicate_commits") == "1"
 
 
-def test_a_commit_wholly_below_the_stable_offset_is_too_old_and_says_where_to_go_on(
+def test_a_commit_wholly_below_the_stable_offset_is_too_old_and_names_the_stable_offset(
     world: World, caplog: pytest.LogCaptureFixture
 ) -> None:
     with (
@@ -168,6 +168,6 @@ def test_damaged_contents_of_redis_are_a_named_error(world: World, key: str, fie
 
 
 @pytest.mark.parametrize("offset", ["", "{", "[1]", '"x"', "{}", '{"#": 1}'])
-def test_what_is_not_an_offset_is_a_named_error(world: World, offset: str) -> None:
+def test_a_text_that_is_no_stream_offset_is_a_named_error(world: World, offset: str) -> None:
     with pytest.raises(CheckpointMismatchError):
         CommitApi.of_offset(world.url, offset)

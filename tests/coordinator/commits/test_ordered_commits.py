@@ -103,7 +103,7 @@ def test_a_worker_that_goes_on_reserving_keeps_the_others_waiting(purgatory: Pur
     assert answer_to_b.result(timeout=10).stable == 50
 
 
-def test_who_came_too_late_does_not_commit_what_another_worker_holds_by_now(purgatory: Purgatory) -> None:
+def test_a_late_worker_does_not_commit_offsets_that_another_worker_has_reserved(purgatory: Purgatory) -> None:
     a = purgatory.worker("A", DEAD_MS)
     a.reserve(TP, A_READ)
     c = purgatory.worker("C")

@@ -16,7 +16,7 @@ hashes = st.tuples(st.integers(0, HASH_MAX), st.integers(0, HASH_MAX)).map(lambd
 
 
 @given(st.lists(st.tuples(hashes, st.floats(0.001, 1)), max_size=20))
-def test_cells_tile_the_hash_space_whatever_is_learned(learned: list[tuple[HashRange, float]]) -> None:
+def test_cells_tile_the_hash_space_after_each_change(learned: list[tuple[HashRange, float]]) -> None:
     profile = UNKNOWN
     for of, density in learned:
         profile = compacted(changed(profile, of, partial(replace, density=density)))
@@ -37,12 +37,12 @@ def test_cells_as_one_add_their_records_and_weigh_their_costs() -> None:
     assert both.sure
 
 
-def test_what_is_not_known_of_a_part_does_not_dilute_what_is_known_of_another() -> None:
+def test_an_unknown_part_does_not_dilute_the_known_cost_of_another() -> None:
     both = one((Cell(LOWER, 0.5, None), Cell(UPPER, 0.5, 4.0, sure=True)), WHOLE)
     assert (both.record_ms, both.sure) == (4.0, False)
 
 
-def test_neighbours_that_say_the_same_become_one_cell() -> None:
+def test_equal_neighbours_become_one_cell() -> None:
     assert compacted((Cell(LOWER, 0.5, 1.0), Cell(UPPER, 0.5, 1.0))) == (Cell(WHOLE, 1.0, 1.0),)
     assert len(compacted((Cell(LOWER, 0.5, 1.0), Cell(UPPER, 0.5, 2.0)))) == 2
 

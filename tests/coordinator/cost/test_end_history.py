@@ -31,7 +31,7 @@ def test_the_oldest_unread_record_is_as_old_as_the_look_that_saw_it_first(
     assert seen((0, 100), (8_000, 500), (19_000, 1_000)).behind_ms(TP, position, 20_000) == behind
 
 
-def test_many_looks_are_remembered_roughly_and_never_tell_less_than_it_is() -> None:
+def test_many_looks_are_stored_coarsely_and_no_age_is_too_small() -> None:
     looks = [(i * 1_000, 100 + i) for i in range(100 * MOST_LOOKS)]
     history, now = seen(*looks), looks[-1][0]
     for at, end in looks[1::97]:
@@ -41,5 +41,5 @@ def test_many_looks_are_remembered_roughly_and_never_tell_less_than_it_is() -> N
     assert len(history._looks[TP].seen) <= MOST_LOOKS
 
 
-def test_a_partition_that_was_never_looked_at_is_behind_nobody_knows_how_long() -> None:
+def test_the_age_of_a_partition_without_a_look_is_unknown() -> None:
     assert EndHistory().behind_ms(TP, 5, 1_000) is None

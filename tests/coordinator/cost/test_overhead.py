@@ -50,5 +50,5 @@ def test_noise(batches: list[Point], found: float) -> None:
         pytest.param([(1_000, 2_100)], 0.0, None, id="and so it may be unknown"),
     ],
 )
-def test_what_a_healthy_record_takes(batches: list[Point], noise_ms: float, found: float | None) -> None:
+def test_cost_of_a_healthy_record(batches: list[Point], noise_ms: float, found: float | None) -> None:
     assert healthy_ms(batches, 2_000.0, noise_ms) == (None if found is None else pytest.approx(found))

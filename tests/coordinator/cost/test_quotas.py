@@ -40,7 +40,7 @@ def granted(
     return [(q.span, q.why) for q in made]
 
 
-def test_a_lane_reads_what_it_can_do_within_the_budget() -> None:
+def test_a_lane_reads_as_many_offsets_as_fit_the_budget() -> None:
     few = SAFE * 100 - sqrt(SAFE * 100)  # less than 90 by what chance may add
     assert granted(lanes(0, 999_990), known(100.0, 1.0)) == [(int(few), Why.BUDGET), (10, Why.NOTHING)]
 
@@ -82,7 +82,7 @@ def test_a_lane_that_is_further_than_the_others_come_reads_a_record() -> None:
     assert made == [*[(6_000, Why.TURN)] * 3, (1, Why.TURN)]
 
 
-def test_who_waits_is_older_next_time_so_that_nobody_starves() -> None:
+def test_a_waiting_lane_is_older_at_the_next_turn_so_none_starves() -> None:
     at = [0, 0, 0, 0]
     for _ in range(4):
         for i, (span, _) in enumerate(granted(lanes(*at), known(*[1.0] * 4))):
@@ -90,7 +90,7 @@ def test_who_waits_is_older_next_time_so_that_nobody_starves() -> None:
     assert min(at) > 0
 
 
-def test_old_is_not_who_has_much_to_read_but_whose_records_wait_for_long() -> None:
+def test_a_lane_is_old_by_the_age_of_its_records_not_by_their_number() -> None:
     """Four lanes of a partition to which much comes, and a quiet one: it is never many records behind."""
     quiet = TopicPartition("quiet", 0)
     cells = known(*[1.0] * 4) | {quiet: (Cell(WHOLE, 1.0, 1.0, True, 1e9),)}

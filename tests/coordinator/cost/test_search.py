@@ -63,14 +63,14 @@ def test_one_lane_needs_no_search() -> None:
     assert not Search.among({LANES[0]: Claim(CLAIM)}).groups
 
 
-def test_nobody_waits_for_a_suspect_that_has_nothing_to_read() -> None:
+def test_no_lane_waits_for_a_suspect_that_has_nothing_to_read() -> None:
     search = Search.among(dict.fromkeys(LANES, Claim(CLAIM)))
     assert search.held == tuple(LANES[4:])
     assert search.only(LANES[4:]).trial == tuple(LANES[4:])
     assert not search.only([]).groups
 
 
-def test_where_the_last_suspect_is_gone_who_was_quick_does_not_wait_for_it() -> None:
+def test_quick_lanes_stop_waiting_when_the_last_suspect_is_gone() -> None:
     """It is another member's by now, or parked: no batch would ever prove who was slow."""
     search = Search((Suspects((LANES[0],)),), {LANES[0]: Claim(CLAIM)}, doubted=(LANES[1],))
     assert search.only(LANES[:2]).held == (LANES[1],)
@@ -80,16 +80,16 @@ def test_where_the_last_suspect_is_gone_who_was_quick_does_not_wait_for_it() -> 
 @pytest.mark.parametrize(
     "batch",
     [
-        pytest.param(BatchCost((Load(LANES[0], 0, SPAN, SPAN),), 8_000.0, clock_tells=False), id="waited"),
+        pytest.param(BatchCost((Load(LANES[0], 0, SPAN, SPAN),), 8_000.0, clock_valid=False), id="waited"),
         pytest.param(BatchCost((Load(LANES[7], 0, SPAN, SPAN),), 8_000.0), id="had no suspect in it"),
     ],
 )
-def test_a_batch_that_tells_nothing_ends_the_search(batch: BatchCost) -> None:
+def test_a_batch_without_evidence_ends_the_search(batch: BatchCost) -> None:
     search = Search.among(dict.fromkeys(LANES[:2], Claim(CLAIM)))
     assert not tried(search, batch, RATE_MS, HEALTHY_MS).search.groups
 
 
-def test_a_search_in_which_nobody_is_quick_ends() -> None:
+def test_a_search_without_a_quick_lane_ends() -> None:
     """Whatever makes all batches long, it is none of the suspects."""
     search = Search.among({(TP, h): Claim(CLAIM) for h in cuts(64)}, some_quick=True)
     for trials in range(MOST_TRIALS + 1):
@@ -107,13 +107,13 @@ def test_a_search_in_which_nobody_is_quick_ends() -> None:
         pytest.param(4_500.0, True, id="what is more than that is"),
     ],
 )
-def test_a_batch_that_is_longer_by_noise_proves_nobody_slow(longer_ms: float, slow: bool) -> None:
+def test_a_batch_that_noise_makes_longer_proves_no_lane_slow(longer_ms: float, slow: bool) -> None:
     search = Search.among(dict.fromkeys(LANES[:2], Claim(8.0)), some_quick=True)
     batch = BatchCost((Load(LANES[0], 0, 1_000, 1_000),), HEALTHY_MS + longer_ms)
     assert bool(tried(search, batch, RATE_MS, HEALTHY_MS, 600.0).slow) == slow
 
 
-def test_a_claim_does_not_grow_with_what_held_up_a_batch() -> None:
+def test_a_claim_does_not_grow_with_the_delay_of_a_batch() -> None:
     """Else the suspect would read less, the next batch would say even more of its records, and so on."""
     search = Search.among(dict.fromkeys(LANES, Claim(CLAIM)), some_quick=True)
     loads = tuple(Load(lane, i, SPAN, SPAN) for i, lane in enumerate(search.trial))
@@ -129,5 +129,5 @@ def test_a_claim_does_not_grow_with_what_held_up_a_batch() -> None:
         pytest.param(Claim(10.0, 5.0), 4.0, id="but no less than a healthy record, however many were beside it"),
     ],
 )
-def test_what_a_record_of_a_slow_lane_costs(claim: Claim, expected: float) -> None:
+def test_cost_of_a_record_in_a_slow_lane(claim: Claim, expected: float) -> None:
     assert claim.record_ms(0.5, 4.0) == pytest.approx(expected)

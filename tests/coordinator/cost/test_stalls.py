@@ -77,7 +77,7 @@ def test_suspects_read_less_after_a_stall_and_twice_as_much_after_each_turn_with
     assert [g.span for g in halves if g] == [first.span / 6] * 2
 
 
-def test_who_has_not_read_all_it_may_is_cleared_after_some_turns() -> None:
+def test_a_suspect_that_reads_less_than_its_turn_allows_is_cleared_after_some_turns() -> None:
     stalls, turns = begun(), 0
     while stalls.groups:
         turns += 1
@@ -85,7 +85,7 @@ def test_who_has_not_read_all_it_may_is_cleared_after_some_turns() -> None:
     assert 2 * CLEARED < turns < 30
 
 
-def test_who_stalled_in_a_large_batch_and_has_little_to_read_since_then_is_cleared_by_turns() -> None:
+def test_a_suspect_of_a_large_batch_that_now_reads_little_is_cleared_by_turns() -> None:
     """A batch that caught up had 100,000 offsets of each lane, and now a hundred come at a time."""
     stalls, turns = Stalls().suspecting(EIGHT, 100_000.0, 3.0), 0
     while stalls.groups:
@@ -101,7 +101,7 @@ def test_a_group_that_stalls_again_has_its_turns_before_it_again() -> None:
     assert [g.unbound for g in read(stalls, 3.0).groups if g] == [UNBOUND - 1, 0, 0]
 
 
-def test_nobody_is_cleared_who_would_read_much_more_then() -> None:
+def test_a_suspect_that_would_then_read_much_more_is_not_cleared() -> None:
     """A lane that waited for long may have very many slow records to read: it goes on to double."""
     stalls = begun()
     for _ in range(3 * 8):
@@ -110,7 +110,7 @@ def test_nobody_is_cleared_who_would_read_much_more_then() -> None:
 
 
 @pytest.mark.parametrize("times", [None, 3.0])
-def test_a_batch_in_which_a_group_read_nothing_tells_nothing_of_it(times: float | None) -> None:
+def test_a_batch_in_which_a_group_read_nothing_is_no_evidence_about_it(times: float | None) -> None:
     stalls = begun(EIGHT[:4])
     for _ in range(3 * 4):  # enough to be cleared, but for what still waits
         stalls = stalls.passed_over() if stalls.turn is None else read(stalls)
@@ -119,7 +119,7 @@ def test_a_batch_in_which_a_group_read_nothing_tells_nothing_of_it(times: float 
 
 
 @pytest.mark.parametrize(
-    ("waiting", "nobody", "turn"),
+    ("waiting", "empty_turn", "turn"),
     [
         pytest.param(EIGHT, False, EIGHT[:2], id="the first group"),
         pytest.param(EIGHT[2:], False, EIGHT[2:4], id="or the first that has something to read"),
@@ -129,26 +129,26 @@ def test_a_batch_in_which_a_group_read_nothing_tells_nothing_of_it(times: float 
         pytest.param([], False, EIGHT[:2], id="whoever it is where there is nothing to read"),
     ],
 )
-def test_whose_turn_it_is(waiting: list[LaneId], nobody: bool, turn: list[LaneId]) -> None:
-    ready = begun(EIGHT[:4]).ready(waiting, EIGHT, nobody=nobody)
+def test_whose_turn_it_is(waiting: list[LaneId], empty_turn: bool, turn: list[LaneId]) -> None:
+    ready = begun(EIGHT[:4]).ready(waiting, EIGHT, empty_turn=empty_turn)
     assert list(reading(ready)) == turn
 
 
 def test_suspects_that_went_to_others_are_none_any_more() -> None:
-    ready = begun(EIGHT[:4]).ready(EIGHT, EIGHT[1:2], nobody=False)
+    ready = begun(EIGHT[:4]).ready(EIGHT, EIGHT[1:2], empty_turn=False)
     assert [g.lanes if g else () for g in ready.groups] == [(EIGHT[1],), ()]
-    assert not ready.ready(EIGHT, EIGHT[4:], nobody=False).groups
+    assert not ready.ready(EIGHT, EIGHT[4:], empty_turn=False).groups
 
 
 def test_suspects_that_have_nothing_to_read_for_long_are_none_any_more() -> None:
     """Their topic went silent: a search does not wait for them for ever."""
     stalls, busy = begun(), EIGHT[:4]
     for _ in range(IDLE):
-        stalls = stalls.ready(busy, EIGHT, nobody=False)
+        stalls = stalls.ready(busy, EIGHT, empty_turn=False)
         assert [len(g.lanes) for g in stalls.groups if g] == [4, 4]
         stalls = read(stalls) if stalls.turn else stalls.passed_over()
-    assert len([g for g in stalls.ready(EIGHT, EIGHT, nobody=False).groups if g]) == 2, "it has something again"
-    assert [g.lanes for g in stalls.ready(busy, EIGHT, nobody=False).groups if g] == [tuple(busy)]
+    assert len([g for g in stalls.ready(EIGHT, EIGHT, empty_turn=False).groups if g]) == 2, "it has something again"
+    assert [g.lanes for g in stalls.ready(busy, EIGHT, empty_turn=False).groups if g] == [tuple(busy)]
 
 
 @pytest.mark.parametrize("fixed", [False, True])

@@ -32,7 +32,7 @@ def healthy(key_hash: int) -> bool:
     return key_hash != hash_key(SLOW)
 
 
-def test_a_slow_key_is_alone_in_its_lane_within_ten_batches_and_holds_up_nobody() -> None:
+def test_a_slow_key_is_alone_in_its_lane_within_ten_batches_and_delays_no_other_key() -> None:
     work = skewed()
     work.run(10)
     after = work.run(30)
@@ -113,7 +113,7 @@ def test_the_lane_of_a_key_that_recovers_merges_again_within_ten_batches() -> No
 
 
 @pytest.mark.parametrize("slow_ms", [500.0, 2_000.0])
-def test_what_the_function_takes_is_learned_while_workers_start_if_it_alone_is_over_budget(slow_ms: float) -> None:
+def test_while_workers_start_a_function_cost_above_the_budget_is_learned(slow_ms: float) -> None:
     """Else the second batch would read twice as much of a key that has just taken a multiple of the budget."""
     keys = {b"key-%d" % i: 1.0 for i in range(20)} | {SLOW: slow_ms}
     work = Workload(keys, slots=2, per_second=200.0, exact=True, cold_ms=4_000.0, backlog=12_000)
@@ -172,7 +172,7 @@ def test_at_steady_load_lanes_change_seldom(exact: bool, slow_ms: float, most: i
         pytest.param({b"k7": 1_000.0}, RATE, BUDGET_MS, 0.9, 1.3, id="one that needs six slots, whose records are few"),
     ],
 )
-def test_where_only_the_clock_tells_healthy_keys_keep_their_rate(
+def test_by_the_clock_alone_healthy_keys_keep_their_rate(
     slow_ms: dict[bytes, float], per_second: float, budget_ms: int, kept: float, longest: float
 ) -> None:
     """Thirty batches, from the first that takes as long as one may: in them suspects are searched and found."""
@@ -191,9 +191,7 @@ def test_where_only_the_clock_tells_healthy_keys_keep_their_rate(
 @pytest.mark.parametrize(
     ("slow_ms", "per_second"), [(30_000.0, 500), (30_000.0, 2_000), (10_000.0, 2_000), (5_000.0, 4_000)]
 )
-def test_where_only_the_clock_tells_a_rare_key_that_is_very_slow_is_found(
-    slow_ms: float, per_second: int, seed: int
-) -> None:
+def test_by_the_clock_alone_a_rare_and_very_slow_key_is_isolated(slow_ms: float, per_second: int, seed: int) -> None:
     """Most batches have none of its records, so a batch without one proves nothing; its lane is soon alone."""
     work = Workload({**HEALTHY, SLOW: slow_ms}, slots=8, per_second=per_second, seed=seed)
     work.run(60)
@@ -210,7 +208,7 @@ def _lane_of_the_key(work: Workload) -> HashRange:
     return next(q.piece.hashes for q in work.quotas if hash_key(SLOW) in q.piece.hashes)
 
 
-def test_where_only_the_clock_tells_a_rare_key_that_recovers_is_no_suspect_any_more() -> None:
+def test_by_the_clock_alone_a_rare_key_that_recovers_is_no_longer_a_suspect() -> None:
     work = Workload({**HEALTHY, SLOW: 30_000.0}, slots=8, per_second=500)
     work.run(80)
     behind = work.lag(lambda h: not healthy(h))
@@ -267,7 +265,7 @@ def test_while_every_second_batch_tries_a_struck_lane_alone_suspects_of_a_stall_
 
 
 @pytest.mark.parametrize("trigger_ms", [BUDGET_MS, 6 * BUDGET_MS])
-def test_suspects_of_a_pause_are_cleared_although_the_clock_tells_nothing_of_what_comes_on_a_trigger(
+def test_suspects_of_a_pause_are_cleared_although_the_clock_is_no_evidence_on_a_trigger(
     trigger_ms: int,
 ) -> None:
     """Each batch ends before the next trigger, so none has stalled."""
@@ -288,7 +286,7 @@ def test_a_batch_that_took_much_longer_than_one_with_more_to_do_was_not_waiting(
     assert [steering._waited(b) for b in batches] == [False, waited]
 
 
-def test_where_only_the_clock_tells_lanes_that_are_all_alike_lose_nothing() -> None:
+def test_by_the_clock_alone_equal_lanes_lose_no_throughput() -> None:
     """More comes than slots can do: half of all lanes are tried, and the slots are as busy as ever."""
     work = Workload(HEALTHY, slots=8, per_second=9_000)
     work.run(15)
@@ -297,14 +295,14 @@ def test_where_only_the_clock_tells_lanes_that_are_all_alike_lose_nothing() -> N
     assert sum(b.rows for b in after) >= 0.8 * 8 * took_ms
 
 
-def test_where_only_the_clock_tells_and_there_is_one_lane_it_is_soon_known_that_all_records_are_slower() -> None:
+def test_by_the_clock_alone_a_single_lane_soon_learns_that_all_records_are_slower() -> None:
     work = Workload(HEALTHY, slots=1, per_second=300, lanes=1)
     work.run(20)
     work.costs *= 20
     assert max(b.ms for b in work.run(30)[2:]) <= 1.2 * BUDGET_MS
 
 
-def test_a_long_trigger_is_not_taken_for_work() -> None:
+def test_the_wait_for_a_long_trigger_does_not_count_as_work() -> None:
     """Batches of a minute, most of it waiting: everything is read all the same."""
     work = Workload(HEALTHY, slots=8, per_second=500, trigger_ms=60_000)
     after = work.run(12)[-3:]
@@ -318,7 +316,7 @@ def test_waiting_for_a_trigger_as_long_as_the_budget_takes_nothing_from_it(exact
     assert work.lag(healthy) <= 3 * 5_000 * BUDGET_MS / 1000
 
 
-def test_an_odd_pause_between_batches_is_not_taken_for_work_for_long() -> None:
+def test_an_odd_pause_between_batches_soon_does_not_count_as_work() -> None:
     work = Workload(HEALTHY, slots=8, per_second=500, trigger_ms=23_457)
     work.run(30)
     assert work.lag(healthy) <= 3 * 500 * 24
@@ -337,7 +335,7 @@ def test_without_a_budget_a_batch_reads_all_there_is() -> None:
 
 
 @pytest.mark.parametrize("exact", [pytest.param(True, id="costs are known"), pytest.param(False, id="the clock alone")])
-def test_workers_that_start_are_not_taken_for_work(exact: bool) -> None:
+def test_the_start_of_workers_does_not_count_as_work(exact: bool) -> None:
     """The first batch takes a budget and more, with ten records in it; the second reads as if nothing had been."""
     work = Workload(HEALTHY, slots=8, per_second=1, backlog=10, exact=exact, cold_ms=15_000, budget_ms=10_000)
     work.run(1)
@@ -346,7 +344,7 @@ def test_workers_that_start_are_not_taken_for_work(exact: bool) -> None:
     assert {str(q.why) for q in work.quotas} == {"all there is"}
 
 
-def test_what_reading_takes_before_its_first_record_is_not_what_records_cost() -> None:
+def test_time_before_the_first_record_is_not_a_cost_of_records() -> None:
     """A second of a budget of three: quotas soon fill what is left of it."""
     work = Workload(HEALTHY, slots=8, per_second=1, backlog=200_000, exact=True, open_ms=1_000, budget_ms=3_000)
     after = work.run(10)[4:]
@@ -368,7 +366,7 @@ def test_a_key_that_was_dear_once_is_within_the_budget_from_then_on() -> None:
 
 
 @pytest.mark.parametrize("exact", [pytest.param(True, id="costs are known"), pytest.param(False, id="the clock alone")])
-def test_what_each_batch_takes_whatever_it_reads_is_not_taken_for_work(exact: bool) -> None:
+def test_the_fixed_time_of_each_batch_is_not_a_cost_of_records(exact: bool) -> None:
     """Half of the budget is Spark's own or the sink's: batches do not become smaller and smaller for it."""
     work = Workload(HEALTHY, slots=8, per_second=1, backlog=400_000, exact=exact, spark_ms=1_500, budget_ms=3_000)
     after = work.run(25)[10:]
@@ -376,7 +374,7 @@ def test_what_each_batch_takes_whatever_it_reads_is_not_taken_for_work(exact: bo
     assert max(b.ms for b in after) <= 1.1 * 3_000
 
 
-def test_what_passes_until_tasks_hand_records_on_is_not_taken_for_work() -> None:
+def test_time_until_tasks_pass_on_records_is_not_a_cost_of_records() -> None:
     """Four seconds and a half, and half a second at the end: as soon as it is told, quotas fill what is left."""
     work = Workload(HEALTHY, slots=8, per_second=1, backlog=400_000, spark_ms=5_000, early=0.9)
     work.run(3)

@@ -177,14 +177,14 @@ def test_pem_that_cannot_be_used_is_named_but_not_shown(options: dict[str, str],
     assert refused.value.__suppress_context__
 
 
-def test_a_login_whose_package_is_missing_is_said_before_connecting(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_login_without_its_package_fails_before_connecting(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "gssapi", None)  # as if it were not installed
     kafka = security_arguments({"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "GSSAPI"})
     with pytest.raises(EnvironmentMismatchError, match="pip install gssapi"):
         client_arguments(kafka)
 
 
-def test_a_plain_client_gets_what_the_query_said_and_creates_no_topics() -> None:
+def test_a_plain_client_gets_the_settings_of_the_query_and_creates_no_topics() -> None:
     assert client_arguments({"bootstrap_servers": ["h:1"], "security_protocol": "PLAINTEXT"}) == {
         "bootstrap_servers": ["h:1"],
         "security_protocol": "PLAINTEXT",

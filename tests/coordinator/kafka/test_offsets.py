@@ -86,11 +86,11 @@ UNRESOLVED: Mapping[str, tuple[OffsetSpec, str]] = {
     ),
     "an offset beyond the end": (
         AtOffsets({TopicPartition("t", 0): 4, TopicPartition("t", 1): 0}),
-        "T-0 at 4, where 1 to 3 can be given",
+        "T-0 at 4, where 1 to 3 are possible",
     ),
     "an offset below the beginning": (
         AtOffsets({TopicPartition("t", 0): 0, TopicPartition("t", 1): LATEST}),
-        "T-0 at 0, where 1 to 3 can be given",
+        "T-0 at 0, where 1 to 3 are possible",
     ),
     "a partition without a time": (
         AtTimestamps({TopicPartition("t", 1): 0}, NoMatch.LATEST),

@@ -25,7 +25,7 @@ def tps(kafka: Kafka) -> tuple[TopicPartition, TopicPartition]:
     return minutes(kafka)
 
 
-def test_what_is_gone_or_no_record_has_no_time(
+def test_deleted_offsets_and_markers_have_no_time(
     kafka: Kafka, log: KafkaLog, tps: tuple[TopicPartition, TopicPartition]
 ) -> None:
     one, two = tps

@@ -9,8 +9,9 @@ from coordinator.errors import CheckpointMismatchError, DataLossError
 from coordinator.member.accepting import accept
 from coordinator.member.committing import witness
 from coordinator.member.decision import Decision
+from coordinator.member.evidence import Evidence
 from coordinator.member.requests import Commit, Log, ReadHighWatermarks, ReadResetEpoch, ReadTopics
-from coordinator.member.state import Commits, CommitUnderWay, Evidence, Life, Losses, State, Turn
+from coordinator.member.state import Commits, CommitUnderWay, Life, Losses, State, Turn
 from coordinator.progress.ownership import completed
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import WHOLE
@@ -133,7 +134,7 @@ def test_a_partition_that_its_topic_does_not_have__refuse() -> None:
     assert decision == Decision(joined(), (), fails(CheckpointMismatchError, "reads orders-1, a partition that"))
 
 
-def test_a_partition_that_given_partitions_leave_out__accept() -> None:
+def test_a_partition_is_not_in_assign__accept() -> None:
     decision = decided(
         accept,
         joined(),

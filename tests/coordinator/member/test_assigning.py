@@ -130,7 +130,7 @@ def test_a_member_that_shares_no_assignor_with_the_others__is_left_out() -> None
     assert assigned(ALL, (us, other), made, 2, working=(us,)) == Decision(STATE, (), LookAgain())
 
 
-def test_we_share_no_assignor_with_those_who_joined_before__fail() -> None:
+def test_no_common_assignor_with_earlier_members__fail() -> None:
     there = (member(MEMBER, joined_at=2), member("m-2", joined_at=1, protocols="other 1"))
     decision = decided(follow, STATE, call(), (LookAtGroup(), DUE), (ReadSubscribers(ALL), there))
     assert decision == Decision(STATE, (), fails(InconsistentGroupProtocolError, "m-1 knows grouped 1, unknown to m-2"))
@@ -149,7 +149,7 @@ def test_a_member_with_a_slow_key__has_less_capacity() -> None:
     assert assigned(ALL, (slow, quick), HALVES, 2, working=working) == Decision(STATE, (), LookAgain())
 
 
-def test_another_member_computes_the_assignment__follow_what_is_assigned_until_then() -> None:
+def test_another_member_computes_the_assignment__follow_the_current_one_until_then() -> None:
     decision = decided(follow, STATE, call(), (LookAtGroup(), look(protocol="")))
     assert decision == Decision(replace(STATE, owning=owning(looked_at_ms=NOW)))
 
@@ -191,7 +191,7 @@ def test_an_assignment_by_an_assignor_that_we_do_not_know__fail(
         pytest.param((), id="all have left"),
     ],
 )
-def test_what_excluded_us_has_changed_since__join_again(there: tuple[Subscriber, ...]) -> None:
+def test_the_reason_of_our_exclusion_is_gone__join_again(there: tuple[Subscriber, ...]) -> None:
     decision = decided(
         follow,
         STATE,

@@ -9,8 +9,9 @@ from coordinator.errors import DataLossError
 from coordinator.member.authorizing import arrive, authorize, batch_of, return_readable, return_tasks
 from coordinator.member.batch import Batch
 from coordinator.member.decision import Decision, Return
+from coordinator.member.evidence import Evidence
 from coordinator.member.requests import Authorize, Log, Pack
-from coordinator.member.state import Evidence, State
+from coordinator.member.state import State
 from coordinator.progress.ownership import Ownership
 from coordinator.progress.slices import Slice
 from coordinator.ranges import WHOLE, OffsetRange

@@ -152,5 +152,5 @@ def test_readers_that_one_thread_of_spark_started_are_of_one_query() -> None:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux lists the children of a thread")
-def test_a_thread_that_is_no_query_of_spark_says_nothing() -> None:
+def test_a_thread_that_is_no_query_of_spark_names_no_query() -> None:
     assert queries_of_readers("pool-1-thread-1", 1) == [""]

@@ -59,7 +59,7 @@ class StoppedClock(TestClock):
         return 1_000_000
 
 
-def test_a_member_asks_kafka_again_as_soon_as_it_is_given_what_it_has_not_seen(
+def test_a_member_reads_metadata_again_once_it_is_assigned_an_unknown_partition(
     members: Group, tp: TopicPartition
 ) -> None:
     first, added = application(members, Topics((tp.topic,))), TopicPartition(tp.topic, 1)
@@ -94,7 +94,7 @@ def test_members_that_subscribe_to_different_topics_get_only_those(members: Grou
     assert times_read(everybody, narrow) == times_read(everybody, wide) == 10
 
 
-def test_a_topic_that_a_pattern_finds_later_goes_to_whoever_has_the_pattern(members: Group, tp: TopicPartition) -> None:
+def test_a_topic_that_matches_later_goes_to_the_member_with_the_pattern(members: Group, tp: TopicPartition) -> None:
     by_name = application(members, Topics((tp.topic,)))
     by_pattern = application(members, Pattern(f"^{tp.topic}"))
     everybody = (by_name, by_pattern)

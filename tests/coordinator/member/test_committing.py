@@ -10,8 +10,9 @@ from coordinator.errors import SinkSkippedBatchError
 from coordinator.member.batch import Batch
 from coordinator.member.committing import commit, learn, witness
 from coordinator.member.decision import Decision
+from coordinator.member.evidence import Evidence
 from coordinator.member.requests import Claim, Commit, Event, Learn, ShowBatch
-from coordinator.member.state import Commits, CommitUnderWay, Evidence, Losses, Mirrored, Shown, State, Turn
+from coordinator.member.state import Commits, CommitUnderWay, Losses, Mirrored, Shown, State, Turn
 from coordinator.progress.ownership import Fact, Facts, Owned, Ownership, completed
 from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.ranges import OffsetRange
@@ -79,7 +80,7 @@ def done(start: StreamOffset = START, **changes: Any) -> State:
     return joined(**{**known, **changes})
 
 
-def test_start_is_sink_complete__commit_what_was_authorized() -> None:
+def test_start_is_sink_complete__commit_the_authorized_batch() -> None:
     batch = Batch(START, granted=owned(), readable=owned(LEFT))
     mine = end_of(10, 20, LEFT)
     decision = decided(witness, joined(batch=batch), call(START))

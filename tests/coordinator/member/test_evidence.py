@@ -1,7 +1,7 @@
-"""What a process has seen of its offsets: what it may assert, and what it keeps when it leaves."""
+"""The offsets that a process has seen: those it may assert, and those it keeps when it leaves."""
 
 from coordinator.key_hash import cuts
-from coordinator.member.state import Evidence
+from coordinator.member.evidence import Evidence
 from coordinator.progress.ownership import Fact, Owned
 from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.ranges import WHOLE, HashRange, OffsetRange

@@ -101,7 +101,7 @@ def test_a_member_finds_that_a_stale_replica_has_taken_over_and_repeats_nothing(
     assert members.redis.hget(GroupKeys(members.name).stable(tp.topic), "0") == "8"
 
 
-def test_where_nothing_proves_more_a_stale_replica_is_believed_and_records_are_repeated(
+def test_a_stale_replica_without_newer_proof_is_accepted_and_records_repeat(
     members: Group, tp: TopicPartition, pair: Pair
 ) -> None:
     first = members.service(subscribed(tp), session_ms=300)

@@ -198,7 +198,7 @@ def test_starting_offsets_of_a_new_group__are_resolved_as_the_user_wrote_them() 
     )
 
 
-def test_given_partitions__a_growth_is_not_recorded() -> None:
+def test_partitions_of_assign__a_growth_is_not_recorded() -> None:
     decision = decided(
         first_positions,
         NEW,

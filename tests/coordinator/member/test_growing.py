@@ -165,7 +165,7 @@ def test_the_topic_was_recreated_since__older_sights_are_forgotten() -> None:
     assert limited(state, pieces(30, 0), *looked(30)).sights == (Sight(1, ENDS, {TP: 100}),)
 
 
-def test_a_partition_that_nobody_reads__holds_nothing_back() -> None:
+def test_a_partition_without_a_reader__holds_nothing_back() -> None:
     state = replace(grown(10), log=replace(GROWN_LOG, partitions=(TP1,)))
     nobody: tuple[Answer, ...] = (ReadHighWatermarks((TP,)), {TP: 100}), (ReadAssignment(), {}), (ReadPositions(()), {})
     assert limited(state, pieces(10, None), *nobody).over == frozenset()

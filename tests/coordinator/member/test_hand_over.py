@@ -22,9 +22,7 @@ def plans_all(service: Service, group: str, tp: TopicPartition) -> bool:
     return records(end) == read(tp, 0, 5)
 
 
-def test_what_a_replay_skipped_is_no_more_in_the_next_offset_though_nothing_else_moved(
-    members: Group, tp: TopicPartition
-) -> None:
+def test_records_that_a_replay_skipped_are_not_in_the_next_offset(members: Group, tp: TopicPartition) -> None:
     slow, other = members.service(subscribed(tp)), members.service(subscribed(tp), session_ms=60_000)
     slow.first_positions()
     end = batch(slow, StreamOffset(members.name))

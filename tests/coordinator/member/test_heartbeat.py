@@ -6,9 +6,10 @@ import pytest
 
 from coordinator.errors import RedisUnavailableError
 from coordinator.member.batch import Batch
-from coordinator.member.heartbeat import Pulse, long_batch, outage_line, working_news
+from coordinator.member.evidence import Evidence
+from coordinator.member.heartbeat import Pulse, long_batch, outage_line, unreported_work
 from coordinator.member.requests import Log
-from coordinator.member.state import Evidence, State
+from coordinator.member.state import State
 from coordinator.progress.slices import Slice
 from coordinator.ranges import WHOLE, OffsetRange
 from coordinator.settings import GroupSettings
@@ -25,12 +26,12 @@ def under_way(batch: Batch = BATCH) -> State:
 
 
 def test_slices_under_way__report_them() -> None:
-    assert working_news(Pulse(), under_way(), [SLICE]) == (TEXT, NONCE)
+    assert unreported_work(Pulse(), under_way(), [SLICE]) == (TEXT, NONCE)
 
 
 def test_slices_of_a_trial__report_that_nothing_else_is_read() -> None:
     trial = replace(BATCH, trial_lane=(TP, WHOLE))
-    assert working_news(Pulse(), under_way(trial), [SLICE]) == (f"alone; {TEXT}", NONCE)
+    assert unreported_work(Pulse(), under_way(trial), [SLICE]) == (f"alone; {TEXT}", NONCE)
 
 
 @pytest.mark.parametrize(
@@ -40,24 +41,24 @@ def test_slices_of_a_trial__report_that_nothing_else_is_read() -> None:
         pytest.param(replace(BATCH, trial_lane=(TP, WHOLE), ended=True), id="has ended"),
     ],
 )
-def test_a_trial_that_is_not_under_way__says_nothing_of_slices(batch: Batch) -> None:
-    assert working_news(Pulse(), under_way(batch), [SLICE]) == (TEXT, NONCE)
+def test_a_trial_that_is_not_under_way__report_slices_as_of_an_ordinary_batch(batch: Batch) -> None:
+    assert unreported_work(Pulse(), under_way(batch), [SLICE]) == (TEXT, NONCE)
 
 
 def test_the_same_slices__are_not_reported_again() -> None:
-    assert working_news(Pulse((TEXT, NONCE)), under_way(), [SLICE]) is None
+    assert unreported_work(Pulse((TEXT, NONCE)), under_way(), [SLICE]) is None
 
 
 def test_no_slice_any_more__report_that() -> None:
-    assert working_news(Pulse((TEXT, NONCE)), under_way(), []) == ("", NONCE)
+    assert unreported_work(Pulse((TEXT, NONCE)), under_way(), []) == ("", NONCE)
 
 
 def test_after_a_loss_of_state__all_is_new() -> None:
-    assert working_news(Pulse((TEXT, "n-0")), under_way(), [SLICE]) == (TEXT, NONCE)
+    assert unreported_work(Pulse((TEXT, "n-0")), under_way(), [SLICE]) == (TEXT, NONCE)
 
 
 def test_it_has_not_joined__report_nothing() -> None:
-    assert working_news(Pulse(), joined(life=LIFE.rejoining()), [SLICE]) is None
+    assert unreported_work(Pulse(), joined(life=LIFE.rejoining()), [SLICE]) is None
 
 
 SILENT = RedisUnavailableError("redis:6379 does not answer", "start it")

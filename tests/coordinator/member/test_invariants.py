@@ -5,20 +5,10 @@ from dataclasses import replace
 import pytest
 
 from coordinator.member.batch import Batch
+from coordinator.member.evidence import Evidence
 from coordinator.member.invariants import BrokenInvariantError, check
 from coordinator.member.requests import Commit
-from coordinator.member.state import (
-    Commits,
-    CommitUnderWay,
-    Evidence,
-    Growing,
-    Owning,
-    Pace,
-    Shown,
-    State,
-    Strikes,
-    Turn,
-)
+from coordinator.member.state import Commits, CommitUnderWay, Growing, Owning, Pace, Shown, State, Strikes, Turn
 from coordinator.plan.planning import OwnedRange
 from coordinator.progress.growth import Sight
 from coordinator.progress.ownership import Owned

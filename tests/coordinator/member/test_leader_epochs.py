@@ -63,7 +63,7 @@ PLANNED = StreamOffset(
         pytest.param(7, {"orders": "id-2"}, {}, id="a batch of a topic that was re-created is no fact"),
     ],
 )
-def test_what_a_batch_tells_of_its_logs(reset: int, topic_ids: Mapping[str, str], expected: Extents) -> None:
+def test_a_batch_proves_the_extent_of_its_logs(reset: int, topic_ids: Mapping[str, str], expected: Extents) -> None:
     assert extents(PLANNED, reset, topic_ids) == expected
 
 
@@ -75,7 +75,7 @@ def test_what_a_batch_tells_of_its_logs(reset: int, topic_ids: Mapping[str, str]
         pytest.param(7, {"orders": "id-2"}, {}, id="of a topic that was re-created it is no fact"),
     ],
 )
-def test_what_redis_keeps_of_a_log(reset: int, topic_ids: Mapping[str, str], expected: Extents) -> None:
+def test_redis_returns_the_stored_extent_of_a_log(reset: int, topic_ids: Mapping[str, str], expected: Extents) -> None:
     assert parsed({TP: Extent(3, 9).text(7, "id-1")}, reset, topic_ids) == expected
 
 
@@ -84,11 +84,11 @@ def test_a_damaged_text_in_redis_is_named() -> None:
         parsed({TP: "three"}, 0, IDS)
 
 
-def test_a_broker_that_tells_no_leader_epoch_gives_no_fact() -> None:
+def test_an_answer_without_a_leader_epoch_proves_nothing() -> None:
     assert extents_of({TP: Bounds(0, 9), OTHER: Bounds(0, 9, epoch=2)}) == {OTHER: Extent(2, 9)}
 
 
-def test_a_broker_says_where_a_leader_epoch_ends(kafka: Kafka) -> None:
+def test_a_broker_returns_the_end_of_a_leader_epoch(kafka: Kafka) -> None:
     log, tp = kafka_log(kafka.bootstrap), TopicPartition(kafka.create_topic(partitions=2), 0)
     other = TopicPartition(tp.topic, 1)
     kafka.produce(tp.topic, keyed(5))
@@ -181,7 +181,7 @@ def test_a_query_with_a_new_checkpoint_finds_by_redis_that_the_log_was_cut(
         member(members, elected, tp).next_offset(StreamOffset(members.name), UNLIMITED)
 
 
-def test_after_a_loss_of_redis_the_mirror_tells_that_the_log_was_cut(
+def test_after_a_loss_of_redis_the_mirror_proves_that_the_log_was_cut(
     members: Group, elected: Elected, tp: TopicPartition
 ) -> None:
     run(members, subscribed(tp))
@@ -192,7 +192,7 @@ def test_after_a_loss_of_redis_the_mirror_tells_that_the_log_was_cut(
         member(members, elected, tp).next_offset(StreamOffset(members.name), UNLIMITED)
 
 
-def test_what_was_cut_above_all_positions_is_no_loss(members: Group, elected: Elected, tp: TopicPartition) -> None:
+def test_a_cut_above_all_positions_is_no_loss(members: Group, elected: Elected, tp: TopicPartition) -> None:
     service = member(members, elected, tp)
     end = service.next_offset(StreamOffset(members.name), Limits(max_offsets=2))
     assert end is not None

@@ -9,8 +9,9 @@ import pytest
 from coordinator.errors import FencedMemberError, GroupBusyError, RedisUnavailableError
 from coordinator.member import life, recovery
 from coordinator.member.decision import Decision, LookAgain, Step
+from coordinator.member.evidence import Evidence
 from coordinator.member.requests import Claim, Event, Join, Log, ReadMetadata
-from coordinator.member.state import Away, Evidence, Life, Offsets, Pace, Shown, State
+from coordinator.member.state import Away, Life, Offsets, Pace, Shown, State
 from coordinator.progress.ownership import Fact
 from coordinator.ranges import WHOLE
 from coordinator.replies import Joined, Joining, Seen
@@ -192,7 +193,7 @@ def test_rejoin__join_again_at_the_nonce_before() -> None:
     assert decision == Decision(joined(life=there))
 
 
-def test_join__report_what_assignors_and_the_commit_api_read() -> None:
+def test_join__report_the_fields_for_assignors_and_the_commit_api() -> None:
     me = Joining({"host": "h", "query": "q"}, "app")
     state = joined(life=LIFE.rejoining(), shown=Shown(slow_percent=40))
     ours = call(me=me, capacity=3, sharing=False, max_individual_commits=7, max_ranges=8)

@@ -7,6 +7,7 @@ import pytest
 
 from coordinator.errors import DataLossError
 from coordinator.member.decision import Decision, LookAgain
+from coordinator.member.evidence import Evidence
 from coordinator.member.kinds import Request
 from coordinator.member.losing import RETRY_MS, settle_losses
 from coordinator.member.requests import (
@@ -21,7 +22,7 @@ from coordinator.member.requests import (
     Recreate,
     ReportEnds,
 )
-from coordinator.member.state import Evidence, Losses, Mirrored, Shown, State
+from coordinator.member.state import Losses, Mirrored, Shown, State
 from coordinator.progress.leader_epochs import Extent
 from coordinator.progress.ownership import Fact
 from coordinator.progress.stream_offset import StreamOffset
@@ -237,7 +238,7 @@ def test_others_read_less_than_the_log_was_cut__nothing_is_lost() -> None:
         pytest.param("3@80 reset=0 topic=id-2", id="another topic id"),
     ],
 )
-def test_an_extent_that_tells_nothing__is_left_out(text: str) -> None:
+def test_an_extent_without_evidence__is_left_out(text: str) -> None:
     state, extents = known(text)
     assert decided(settle_losses, state, call(), extents) == asks(state, WITH_EPOCH)
 

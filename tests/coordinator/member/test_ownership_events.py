@@ -30,7 +30,7 @@ from coordinator.verdicts import Lost
 from group_services import Group, batches, subscribed
 from heard import Heard
 from states import EPOCH, LEFT, NEXT_EPOCH, RIGHT, owned
-from store_world import LONGEST, NOBODY, OTHER, SESSION, TOPICS, TP, WANTED, World, lane, offset
+from store_world import LONGEST, NO_MEMBER, OTHER, SESSION, TOPICS, TP, WANTED, World, lane, offset
 
 ON_EACH_SERVER = True
 
@@ -74,7 +74,7 @@ def test_owned__notified(before: Ownership, now: Ownership, released: Ranges | N
     assert notified(before, now, released) == (notices, now)
 
 
-def test_left__what_is_half_written_is_lost_and_the_rest_revoked() -> None:
+def test_left__half_written_ranges_are_lost_and_the_others_revoked() -> None:
     assert left(owned(), {TP: (LEFT,)}) == (Notify({TP: (RIGHT,)}, {TP: (LEFT,)}, {}),)
 
 
@@ -125,12 +125,12 @@ def test_a_change_of_ownership_is_one_notice(
     assert notified(OWNED, now, released) == ((expected,) if expected else (), now)
 
 
-def test_a_leave_revokes_all_but_what_may_be_half_written() -> None:
+def test_a_leave_revokes_all_ranges_but_the_half_written() -> None:
     (notice,) = left(OWNED, {TP: (LOWER,)})
     assert notice == Notify({TP: (UPPER,), OTHER: (WHOLE,)}, {TP: (LOWER,)}, {})
 
 
-def test_what_a_listener_raises_is_logged_and_its_other_methods_are_called(
+def test_an_error_of_a_listener_is_logged_and_its_other_methods_are_called(
     members: Group, tp: TopicPartition, caplog: pytest.LogCaptureFixture
 ) -> None:
     class Broken(Heard):
@@ -219,7 +219,7 @@ def test_a_range_that_is_handed_over_is_assigned_revoked_and_assigned(world: Wor
     ]
 
 
-def test_what_a_leaving_member_may_have_half_written_is_not_revoked(world: World) -> None:
+def test_half_written_ranges_of_a_leaving_member_are_not_revoked(world: World) -> None:
     world.found()
     me = world.join()
     world.store.positions.acquire(me, WANTED)
@@ -266,7 +266,7 @@ def test_ranges_whose_lane_epochs_become_void_are_lost(world: World, how: str) -
     world.store.positions.acquire(two, {TP: (UPPER,), OTHER: (WHOLE,)})
     if how == "recover":
         world.restart()
-        world.store.positions.recover(NOBODY, "bb", "restarted", 0, TOPICS, {TP: None, OTHER: None})
+        world.store.positions.recover(NO_MEMBER, "bb", "restarted", 0, TOPICS, {TP: None, OTHER: None})
     elif how == "recreate":
         again = {"orders": Topic("orders", "id-2", (0, 1))}
         world.store.positions.recreate(again, {TP: 3, OTHER: 3})
@@ -280,7 +280,7 @@ def test_ranges_whose_lane_epochs_become_void_are_lost(world: World, how: str) -
     assert [e.why for e in _events(world) if e.kind == "reset"] == (["why"] if how == "reset" else [])
 
 
-def test_acquiring_what_has_no_positions_is_a_loss_of_state_and_no_event(world: World) -> None:
+def test_an_acquisition_without_positions_is_a_loss_of_state_and_no_event(world: World) -> None:
     world.found()
     me = world.join()
     with pytest.raises(Lost, match="segments:orders:1 is gone"):

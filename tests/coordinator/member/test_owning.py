@@ -65,7 +65,7 @@ def test_a_pattern_means_other_topics__join_again() -> None:
     assert decision == Decision(then, (), LookAgain())
 
 
-def test_nothing_owned_yet__acquire_what_is_assigned() -> None:
+def test_nothing_owned_yet__acquire_the_assigned_ranges() -> None:
     decision = decided(
         follow,
         joined(owning=NOTHING_YET),

@@ -154,7 +154,7 @@ def test_growth_to_no_multiple_warns_that_order_cannot_be_promised(
     assert [m for m in caplog.messages if "from 2 to 3 partitions" in m and "cannot be promised" in m] != []
 
 
-def test_a_topic_that_grew_while_nobody_ran_is_read_in_order_by_one_available_now(members: Group, kafka: Kafka) -> None:
+def test_one_available_now_run_reads_a_topic_in_order_that_grew_between_runs(members: Group, kafka: Kafka) -> None:
     topic = topic_of_two(kafka)
     run(members, Topics((topic,)))
     assert [*members.state.growths] == [], "a new group sees no growth"
@@ -171,7 +171,7 @@ def test_a_topic_that_grew_while_nobody_ran_is_read_in_order_by_one_available_no
     assert (growth.topic, growth.old, growth.new, growth.until_ms - growth.seen_ms) == (topic, 2, 4, 600_000)
 
 
-def test_a_topic_that_doubled_twice_while_nobody_ran_is_read_in_order(members: Group, kafka: Kafka) -> None:
+def test_a_topic_that_doubled_twice_between_runs_is_read_in_order(members: Group, kafka: Kafka) -> None:
     """The group sees one growth, from 1 to 4 partitions; a key was in partition 1 before it came to 3."""
     topic = kafka.create_topic("growing", partitions=1)
     run(members, Topics((topic,)))
@@ -242,7 +242,7 @@ def test_once_the_grace_is_over_a_new_partition_waits_for_the_recorded_ends_only
     assert {partition for end in seen for partition in {s.partition for s in end.slices}} == {0, 1, 2, 3}
 
 
-def test_members_record_again_what_a_loss_of_state_took(members: Group, kafka: Kafka) -> None:
+def test_members_record_growths_again_after_a_loss_of_state(members: Group, kafka: Kafka) -> None:
     topic = topic_of_two(kafka)
     run(members, Topics((topic,)))
     kafka.add_partitions(topic, 4)

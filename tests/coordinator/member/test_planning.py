@@ -7,9 +7,10 @@ import pytest
 
 from coordinator.member.batch import Batch
 from coordinator.member.decision import Decision, LookAgain, Return
+from coordinator.member.evidence import Evidence
 from coordinator.member.planning import end_run, look_closer, plan_batch
 from coordinator.member.requests import Finish, Heartbeat, ReadTopics
-from coordinator.member.state import Evidence, Growing, Pace, Reading, State, Strikes, Turn
+from coordinator.member.state import Growing, Pace, Reading, State, Strikes, Turn
 from coordinator.plan.planning import Cutting, OwnedRange, OwnedRanges
 from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.ranges import WHOLE, OffsetRange

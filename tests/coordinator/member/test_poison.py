@@ -9,6 +9,7 @@ from coordinator.cost.batch_cost import LaneId
 from coordinator.cost.guesses import Allowance
 from coordinator.member.batch import Batch
 from coordinator.member.decision import Decision
+from coordinator.member.evidence import Evidence
 from coordinator.member.poison import (
     leave_out_struck,
     see_strikes,
@@ -25,7 +26,7 @@ from coordinator.member.requests import (
     ReadWorking,
     StrikeMember,
 )
-from coordinator.member.state import Evidence, State, Strikes, Turn
+from coordinator.member.state import State, Strikes, Turn
 from coordinator.plan.planning import Cutting, OwnedRange
 from coordinator.plan.poison import Strike
 from coordinator.progress.ownership import Owned, Ownership

@@ -28,7 +28,7 @@ LOWER, UPPER = cuts(2)
 def hang(service: Service, end: StreamOffset) -> None:
     """Its tasks begin every slice of a batch and end none; then nothing is heard of it any more."""
     service.tasks(end)
-    service.hear(SliceCost.nothing(s) for s in end.slices)
+    service.receive(SliceCost.nothing(s) for s in end.slices)
     service.heartbeat()
 
 
@@ -55,7 +55,7 @@ def test_a_member_reports_its_begun_slices_again_until_redis_stores_them(members
     run_id = members.redis.hget(keys.meta, "run_id")
     members.restart_redis()
     one.tasks(end)
-    one.hear(SliceCost.nothing(s) for s in end.slices)
+    one.receive(SliceCost.nothing(s) for s in end.slices)
     one.heartbeat()
     assert not members.redis.exists(keys.working)
     members.redis.hset(keys.meta, "run_id", str(run_id))
@@ -63,7 +63,7 @@ def test_a_member_reports_its_begun_slices_again_until_redis_stores_them(members
     assert members.redis.exists(keys.working)
 
 
-def test_available_now_reads_what_an_operator_has_just_released(members: Group, tp: TopicPartition) -> None:
+def test_available_now_reads_a_lane_that_an_operator_has_just_released(members: Group, tp: TopicPartition) -> None:
     parked = Strike(tp, LOWER, OffsetRange(0, 1), 2, parked=True)
     members.redis.hset(GroupKeys(members.name).strikes, parked.field, parked.text)
     one = members.service(subscribed(tp))
@@ -85,7 +85,7 @@ def test_a_record_that_never_ends_holds_up_each_member_once_and_is_parked(
     whole = batch(one, nothing)
     hung = whole.slices[0].hashes
     one.tasks(whole)
-    one.hear([replace(SliceCost.nothing(s), finished=s.hashes != hung) for s in whole.slices])
+    one.receive([replace(SliceCost.nothing(s), finished=s.hashes != hung) for s in whole.slices])
     one.heartbeat()
 
     def tried(end: StreamOffset) -> bool:

@@ -44,7 +44,7 @@ def limited(state: State, *pieces: OwnedRange) -> Reading:
 ALLOWED = Allowance({TP: (GRANTED,)}, (QUOTA,), Cutting(4))
 
 
-def test_first__what_the_cost_model_grants_may_be_read() -> None:
+def test_first__the_cost_model_limits_the_batch() -> None:
     decision = decided(limit, owns(), call(), (grant(PIECE, anew=((TP, WHOLE),)), ALLOWED))
     assert decision == Decision(owns(reading=limited(owns(), GRANTED)))
 

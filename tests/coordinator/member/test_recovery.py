@@ -9,6 +9,7 @@ import pytest
 from coordinator.errors import StateFormatError
 from coordinator.member.batch import Batch
 from coordinator.member.decision import Decision, LookAgain
+from coordinator.member.evidence import Evidence
 from coordinator.member.kinds import Request
 from coordinator.member.recovery import recover
 from coordinator.member.requests import (
@@ -19,7 +20,7 @@ from coordinator.member.requests import (
     Recover,
     ResolveOffsets,
 )
-from coordinator.member.state import Evidence, LogView, Mirrored, State
+from coordinator.member.state import LogView, Mirrored, State
 from coordinator.offset_spec import Earliest
 from coordinator.progress.growth import Growth
 from coordinator.progress.leader_epochs import Extent
@@ -172,7 +173,7 @@ def test_a_growth_that_the_mirror_shows__is_recorded_again_once() -> None:
     assert recovered(mirror, known).arguments["growths"] == (replace(GROWTH, ends=(50,)),)
 
 
-def test_a_growth_that_nobody_recorded__waits_for_a_grace_from_now() -> None:
+def test_a_growth_without_a_record__waits_for_a_grace_from_now() -> None:
     decision = decided(
         recover,
         lost(log=GROWN_LOG),
@@ -195,7 +196,7 @@ def test_growths_that_were_recorded_again__this_process_knows_them() -> None:
     assert decision == Decision(then, (WHY,), LookAgain())
 
 
-def test_given_partitions__a_growth_is_not_seen() -> None:
+def test_partitions_of_assign__a_growth_is_not_detected() -> None:
     given = Assigned({TP: (WHOLE,)})
     mirror: Mapping[Any, Any] = {TP: entry(15, 0, "id-1")}
     answers = (ReadGroupOffsets(), mirror), (ReadResetEpoch(), 0)

@@ -17,7 +17,7 @@ from coordinator.plan.planning import Cutting, OwnedRange
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import WHOLE
 from coordinator.redis.keys import GroupKeys
-from coordinator.reports.lane_lines import CostKind, LaneLine, LanesTold, lines_of
+from coordinator.reports.lane_lines import CostKind, LaneLine, LaneReport, lines_of
 from coordinator.reports.lane_report import Planned
 from coordinator.settings import GroupSettings
 from coordinator.subscription import TopicPartition
@@ -36,12 +36,12 @@ READING = Reading(quotas=(QUOTA,), until={TP: 100})
 DESCRIBE = DescribeLanes(Planned((QUOTA,), {TP: 100}, ()), None)
 
 
-def lanes(lag: int) -> LanesTold:
+def lanes(lag: int) -> LaneReport:
     line = LaneLine(TP, WHOLE, 10, lag, None, False, 0.0, 0.0, CostKind.UNKNOWN, lag, "all there is")
-    return LanesTold((line,), 1)
+    return LaneReport((line,), 1)
 
 
-def shown(told: LanesTold, looked_at_ms: int | None = NOW, nonce: str = NONCE, **changes: Any) -> Shown:
+def shown(told: LaneReport, looked_at_ms: int | None = NOW, nonce: str = NONCE, **changes: Any) -> Shown:
     known = Shown(looked_at_ms=looked_at_ms, quotas=(QUOTA,), request=ShowLanes(told.lines, 0), nonce=nonce, lanes=told)
     return replace(known, **changes)
 
@@ -135,7 +135,7 @@ def work(service: Service, end: StreamOffset, lower_ms: float = 1.0, upper_ms: f
     """All tasks of a batch end, and report what each record took, by the half of the hash space that it is in."""
     for s in (s for task in service.tasks(end) for s in task):
         ms = len(s.offsets) * (upper_ms if s.hashes.lo in UPPER else lower_ms)
-        service.hear([SliceCost(s.topic_partition, s.hashes, s.offsets, len(s.offsets), 10, 0.0, ms, (), True)])
+        service.receive([SliceCost(s.topic_partition, s.hashes, s.offsets, len(s.offsets), 10, 0.0, ms, (), True)])
 
 
 def warmed_up(service: Service, members: Group, tp: TopicPartition) -> StreamOffset:
@@ -148,7 +148,7 @@ def warmed_up(service: Service, members: Group, tp: TopicPartition) -> StreamOff
     return first
 
 
-def test_a_member_tells_its_lanes_once_a_second_and_each_batch_that_ended(members: Group, tp: TopicPartition) -> None:
+def test_a_member_writes_its_lanes_once_a_second_and_each_batch_that_ended(members: Group, tp: TopicPartition) -> None:
     members.clock = StillClock()
     service = members.service(subscribed(tp), session_ms=60_000)
     first = batch(service, warmed_up(service, members, tp))
@@ -170,7 +170,7 @@ def test_a_member_tells_its_lanes_once_a_second_and_each_batch_that_ended(member
     assert int(batch_told["rows"]) == sum(len(s.offsets) for s in first.slices)
 
 
-def test_after_a_loss_of_state_a_member_tells_its_lanes_again(members: Group, tp: TopicPartition) -> None:
+def test_a_member_writes_its_lanes_again_after_a_loss_of_state(members: Group, tp: TopicPartition) -> None:
     service = members.service(subscribed(tp), session_ms=500)
     service.first_positions()
     first = batch(service, StreamOffset(members.name))
@@ -190,7 +190,7 @@ def test_after_a_loss_of_state_a_member_tells_its_lanes_again(members: Group, tp
         pytest.param(900.0, 0.5, 0.5, id="all are as slow: it is behind, no more"),
     ],
 )
-def test_who_holds_slow_keys_gets_less_when_ranges_are_next_assigned(
+def test_an_owner_of_slow_keys_gets_less_at_the_next_assignment(
     members: Group, tp: TopicPartition, lower_ms: float, least: float, most: float
 ) -> None:
     settings = GroupSettings(members.name, capacity=2, session_ms=60_000, batch_budget_ms=1_000)
@@ -258,7 +258,7 @@ def test_the_lanes_of_members_that_are_gone_vanish_with_the_next_report(world: W
     assert [s.metadata["slow_percent"] for s in world.store.members.subscribers(["m-2"])] == ["45"]
 
 
-def test_what_a_member_measures_is_no_occasion_for_an_assignment(world: World) -> None:
+def test_measurements_of_a_member_cause_no_assignment(world: World) -> None:
     world.found()
     me = world.join("m-1")
     occasion = world.store.members.look(me).value.occasion

@@ -61,7 +61,9 @@ def test_a_new_version_is_used_once_the_last_member_knows_it(members: Group, tp:
     assert used == ["mine 0", "mine 0", "mine 0", "mine 1"]
 
 
-def test_who_knows_no_assignor_of_the_group_is_refused_and_the_others_go_on(members: Group, tp: TopicPartition) -> None:
+def test_a_member_without_the_groups_assignor_is_refused_and_the_others_continue(
+    members: Group, tp: TopicPartition
+) -> None:
     running = [application(members, subscribed(tp), assignors=(Grouped(),)) for _ in range(2)]
     take_turns(running, lambda: len(owners(members.state).get(tp, ())) == 2, "both own a part")
     stranger = application(members, subscribed(tp), assignors=(RoundRobin(),))

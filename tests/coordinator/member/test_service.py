@@ -14,6 +14,7 @@ from coordinator.errors import (
 )
 from coordinator.member.batch import Batch
 from coordinator.member.decision import Decision, Return
+from coordinator.member.evidence import Evidence
 from coordinator.member.heartbeat import Pulse
 from coordinator.member.requests import (
     Commit,
@@ -26,7 +27,7 @@ from coordinator.member.requests import (
     ReportWorking,
 )
 from coordinator.member.service import AUTHORIZE, CHECK_POLICIES, NEXT_OFFSET, TASKS, Service
-from coordinator.member.state import Commits, CommitUnderWay, Evidence, Mirrored, State, Strikes
+from coordinator.member.state import Commits, CommitUnderWay, Mirrored, State, Strikes
 from coordinator.offset_spec import Latest
 from coordinator.plan.planning import Cutting
 from coordinator.ranges import WHOLE

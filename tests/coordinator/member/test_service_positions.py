@@ -49,7 +49,7 @@ def test_redis_goes_before_everything(members: Group, tp: TopicPartition) -> Non
     assert members.state.stable == {tp: 2}
 
 
-def test_first_positions_are_given_once_though_the_log_grows(members: Group, tp: TopicPartition) -> None:
+def test_first_positions_are_set_once_though_the_log_grows(members: Group, tp: TopicPartition) -> None:
     service = members.service(subscribed(tp), Latest())
     service.first_positions()
     members.kafka.produce(tp.topic, keyed(5))
@@ -57,7 +57,7 @@ def test_first_positions_are_given_once_though_the_log_grows(members: Group, tp:
     assert members.state.stable == {tp: 5}
 
 
-def test_a_topic_that_is_added_begins_where_it_is_said_and_the_others_stay(members: Group, tp: TopicPartition) -> None:
+def test_an_added_topic_begins_at_its_starting_offset_and_the_others_stay(members: Group, tp: TopicPartition) -> None:
     run(members, subscribed(tp))
     added = TopicPartition(members.kafka.create_topic("added"), 0)
     members.kafka.produce(added.topic, keyed(4))
@@ -72,7 +72,7 @@ def test_a_partition_that_is_added_begins_at_its_beginning(members: Group, tp: T
     assert members.state.stable == {tp: 5, TopicPartition(tp.topic, 1): 0}
 
 
-def test_starting_offsets_outside_the_log_found_no_group(members: Group, tp: TopicPartition) -> None:
+def test_starting_offsets_outside_the_log_create_no_group(members: Group, tp: TopicPartition) -> None:
     with pytest.raises(StartingOffsetError):
         members.service(subscribed(tp), AtOffsets({tp: 6})).first_positions()
     assert members.keys == []
@@ -126,7 +126,7 @@ def test_a_topic_that_is_not_subscribed_to_is_another_checkpoints(members: Group
         members.service(subscribed(tp)).next_offset(StreamOffset("elsewhere"), UNLIMITED)
 
 
-def test_available_now_leaves_what_came_after_its_start_to_the_next_run(members: Group, tp: TopicPartition) -> None:
+def test_available_now_leaves_later_records_to_the_next_run(members: Group, tp: TopicPartition) -> None:
     service = members.service(subscribed(tp))
     service.first_positions()
     service.set_targets()

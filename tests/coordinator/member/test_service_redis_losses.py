@@ -93,7 +93,7 @@ def test_latest_is_not_where_a_group_begins_that_has_lost_its_meta(members: Grou
     assert members.events == ["found", "recover"]
 
 
-def test_a_mirror_that_cannot_be_read_founds_no_group(members: Group, tp: TopicPartition) -> None:
+def test_an_unreadable_mirror_creates_no_group(members: Group, tp: TopicPartition) -> None:
     (port,) = servers.free_ports(1)
     address = {"bootstrap_servers": f"127.0.0.1:{port}", "bootstrap_timeout_ms": 1_000}
     nowhere = KafkaLog(address, retries=0, retry_interval_ms=0)
@@ -143,7 +143,7 @@ def test_after_a_loss_an_idle_member_owns_its_ranges_again_though_the_generation
     assert after.owners != before.owners, "at another lane epoch"
 
 
-def test_a_listener_hears_that_its_member_has_lost_what_another_took_after_its_lease(
+def test_a_listener_receives_lost_for_ranges_that_another_member_took_after_the_lease(
     members: Group, tp: TopicPartition
 ) -> None:
     heard = Heard()
@@ -172,9 +172,7 @@ def test_a_recreated_topic_is_a_data_loss_also_after_redis_was_restarted(members
     assert records(run(members, subscribed(tp), fail_on_data_loss=False)) == read(tp, 0, 8)
 
 
-def test_what_a_member_knows_of_a_topic_proves_nothing_of_the_one_that_replaced_it(
-    members: Group, tp: TopicPartition
-) -> None:
+def test_positions_of_a_deleted_topic_prove_nothing_for_its_successor(members: Group, tp: TopicPartition) -> None:
     service = members.service(subscribed(tp))
     service.first_positions()
     end = batch(service, StreamOffset(members.name))

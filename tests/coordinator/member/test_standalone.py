@@ -11,6 +11,7 @@ from coordinator.errors import CheckpointMismatchError, DataLossError
 from coordinator.member import standalone
 from coordinator.member.apply import World
 from coordinator.member.decision import Call, Decision, LookAgain, Return
+from coordinator.member.evidence import Evidence
 from coordinator.member.kinds import Request
 from coordinator.member.requests import (
     Grant,
@@ -22,7 +23,7 @@ from coordinator.member.requests import (
     ReadTopics,
     ResolveOffsets,
 )
-from coordinator.member.state import Evidence, Life, Losses, Owning, Pace, State, Turn
+from coordinator.member.state import Life, Losses, Owning, Pace, State, Turn
 from coordinator.member.turns import Turns
 from coordinator.offset_spec import Latest
 from coordinator.plan.planning import Cutting

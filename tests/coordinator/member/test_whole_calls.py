@@ -12,7 +12,7 @@ from coordinator.member.service import ALIVE, NEXT_OFFSET
 from coordinator.member.state import State
 from coordinator.member.turns import Turns
 from coordinator.plan.planning import Cutting
-from coordinator.reports.lane_lines import LanesTold
+from coordinator.reports.lane_lines import LaneReport
 from coordinator.subscription import Bounds
 from coordinator.verdicts import Lost
 from states import (
@@ -55,7 +55,7 @@ def group(**changes: Any) -> ByKind:
         "ReadStrikes": (),
         "Grant": granted,
         "Learn": None,
-        "DescribeLanes": LanesTold(),
+        "DescribeLanes": LaneReport(),
         "ShowLanes": True,
         "Log": True,
         **changes,

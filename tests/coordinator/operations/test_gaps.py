@@ -6,7 +6,7 @@ from coordinator.ranges import WHOLE, OffsetRange
 from group_states import LOWER, UPPER, group_state
 
 
-def test_the_gaps_are_what_is_missing_before_the_furthest_that_is_done() -> None:
+def test_gaps_are_the_missing_offsets_before_the_highest_done_offset() -> None:
     picture = group_state(((LOWER, 8), (UPPER, 24)), Rectangle(UPPER, OffsetRange(28, 30)))
 
     assert gaps(picture) == (

@@ -50,7 +50,7 @@ def leases_are_over(members: Group) -> bool:
 
 
 @pytest.mark.parametrize("target", [0, 3, 7], ids=["back to the beginning", "back", "forward"])
-def test_a_checkpoint_of_before_the_reset_resumes_where_the_reset_says(
+def test_a_checkpoint_older_than_the_reset_resumes_at_the_offset_of_the_reset(
     run: Run, members: Group, tp: TopicPartition, target: int
 ) -> None:
     end = run_query(members, subscribed(tp))

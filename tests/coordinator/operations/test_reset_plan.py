@@ -30,7 +30,7 @@ from topics import Record
         pytest.param(["--shift-by", "2"], 7, False, id="two on from the stable offset"),
     ],
 )
-def test_a_dry_run_tells_where_positions_would_go_and_changes_nothing(
+def test_a_dry_run_shows_the_new_positions_and_changes_nothing(
     run: Run, members: Group, tp: TopicPartition, arguments: list[str], expected: int, clipped: bool
 ) -> None:
     run_query(members, subscribed(tp))

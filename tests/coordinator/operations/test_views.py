@@ -152,7 +152,7 @@ def test_lag(position: int, end: int | None, expected: int | None) -> None:
     assert lag(position, end) == expected
 
 
-def test_a_range_that_nobody_owns_is_a_lane_without_a_member() -> None:
+def test_a_range_without_an_owner_is_a_lane_without_a_member() -> None:
     state = group_state(segments=((WHOLE, 5),), owners=((UPPER, "n.2", "m-1"),))
 
     assert lanes_of(state) == (

@@ -33,7 +33,7 @@ def read(whole: Progress, most: int) -> list[str]:
         pytest.param(4, 1, ["10-99", "20-29", ""], id="beyond a cap that was lowered too"),
     ],
 )
-def test_what_is_read(held: int, most: int, reads: list[str]) -> None:
+def test_reads_below_and_at_the_cap_of_individual_commits(held: int, most: int, reads: list[str]) -> None:
     foreign = Segment(Q4, 30, ics(50, 52, 54))
     whole = Progress((Segment(Q1, 10), Segment(Q2, 20, ics(30)), Segment(Q3, 40), foreign))
     assert sum(len(s.ics) for s in whole.segments) == held

@@ -34,7 +34,9 @@ def test_a_lane_that_may_not_read_does_not_hold_up_others() -> None:
 
 
 @given(st.lists(st.integers(0, 50), min_size=1, max_size=4), st.lists(st.integers(0, 30), min_size=50, max_size=50))
-def test_no_lane_reads_what_is_too_late_and_somebody_always_reads(positions: list[int], times: list[int]) -> None:
+def test_no_lane_reads_beyond_the_event_time_lead_and_one_lane_always_reads(
+    positions: list[int], times: list[int]
+) -> None:
     work, ends, lead = {A: lanes(*positions)}, {A: len(times)}, 5
     stretches = unread(work, ends)
     if not stretches:

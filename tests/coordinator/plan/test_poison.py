@@ -7,7 +7,7 @@ import pytest
 from coordinator.errors import StateFormatError
 from coordinator.key_hash import cuts
 from coordinator.plan.planning import OwnedRange, OwnedRanges
-from coordinator.plan.poison import MOST_TOLD, Strike, forgiven, quarantined, without_struck, working_text
+from coordinator.plan.poison import MOST_SLICES, Strike, forgiven, quarantined, without_struck, working_text
 from coordinator.progress.ownership import Owned
 from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import Lane, StreamOffset
@@ -82,7 +82,7 @@ def test_a_struck_lane_is_one_lane_so_that_its_next_strike_is_the_same() -> None
     assert [p.hashes for p in limited[TP]] == [QUARTERS[0], QUARTERS[1], UPPER]
 
 
-def test_after_a_trial_it_is_the_turn_of_what_was_not_struck() -> None:
+def test_after_a_trial_the_lanes_without_a_strike_have_their_turn() -> None:
     limited, alone = quarantined(work(10, 20), ENDS, [ONCE], lambda lane: 7, others=True)
     assert (reach(limited), alone) == ([0, 80], None)
     limited, alone = quarantined(work(10, 100), ENDS, [ONCE], lambda lane: 7, others=True)
@@ -115,7 +115,7 @@ def test_a_batch_planned_before_its_hashes_were_parked_or_struck_twice_leaves_th
 
 
 def test_a_member_with_too_many_begun_slices_reports_none() -> None:
-    many = [Slice(TopicPartition("t", 0), h, OffsetRange(0, 9)) for h in cuts(MOST_TOLD + 1)]
+    many = [Slice(TopicPartition("t", 0), h, OffsetRange(0, 9)) for h in cuts(MOST_SLICES + 1)]
     assert working_text(many) == ""
     assert working_text(many[:1]) == f"t 0 {many[0].hashes} 0-9;"
     assert working_text(many[:1], alone=True) == f"alone; t 0 {many[0].hashes} 0-9;"

@@ -74,7 +74,9 @@ def stretch(start: int, until: int, *parts: HashRange, readers: int = 2) -> Shar
         ),
     ],
 )
-def test_what_several_tasks_read_is_shared(tasks: list[list[Slice]], expected: tuple[SharedStretch, ...]) -> None:
+def test_offsets_that_several_tasks_read_are_shared(
+    tasks: list[list[Slice]], expected: tuple[SharedStretch, ...]
+) -> None:
     assert shared_stretches(tasks).get(P0, ()) == expected
 
 

@@ -133,7 +133,7 @@ def test_moved(
     assert moved(loss, {TP: at(5, 9), SECOND: at(8, 8), OTHER: at(6, 6)}, bounds) == expected
 
 
-def test_what_was_done_above_a_lost_position_is_forgotten_with_it() -> None:
+def test_individual_commits_above_a_lost_position_are_removed_with_it() -> None:
     progress = {TP: Progress((Segment(LOWER, 5, (OffsetRange(7, 9),)),))}
     assert moved(Truncated(TP, 9, 3), progress, {TP: Bounds(0, 3)}) == {TP: Progress((Segment(LOWER, 3),))}
 
@@ -160,7 +160,7 @@ def test_after_moving_on_nothing_is_lost(lower: int, upper: int, one: int, two: 
         pytest.param(Deleted("orders"), ["'orders'", "deleted"], id="the deleted topic"),
     ],
 )
-def test_the_error_names_what_was_lost_and_the_way_on(loss: Loss | Deleted, words: list[str]) -> None:
+def test_the_error_names_the_lost_records_and_the_remedy(loss: Loss | Deleted, words: list[str]) -> None:
     told = error(loss)
     assert isinstance(told, DataLossError)
     assert [w for w in ["DATA_LOSS", "failOnDataLoss=false", *words] if w not in str(told)] == []

@@ -147,7 +147,7 @@ def test_order_is_promised_across_multiples_only(growth: Growth, kept: bool) -> 
         pytest.param(2, 3, [], id="order is not promised at all"),
     ],
 )
-def test_a_growth_is_taken_for_each_that_may_have_come_last(old: int, new: int, before: list[int]) -> None:
+def test_a_growth_has_a_step_for_each_count_that_may_have_come_last(old: int, new: int, before: list[int]) -> None:
     steps = Growth("orders", "id-1", old, new, 0, 1).steps
     assert [(s.old, s.new) for s in steps] == [(count, new) for count in before]
 

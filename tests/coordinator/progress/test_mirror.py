@@ -64,7 +64,7 @@ LIKE_OURS = (5, "coop-kafka v1 reset=0 topic=id-1 and more")
         ),
     ],
 )
-def test_what_kafkas_own_group_tells(
+def test_proofs_in_the_offsets_of_kafkas_group(
     offsets: GroupOffsets, is_ours: bool, may_use: GroupOffsets, proof: Mapping[TopicPartition, int]
 ) -> None:
     assert (is_mirror(offsets), usable(offsets, TOPICS), mirrored(offsets, TOPICS)) == (is_ours, may_use, proof)
@@ -100,7 +100,7 @@ def test_proven(mirror: Mapping[TopicPartition, int], facts: Facts, expected: in
     assert proven([TP], mirror, facts) == {TP: expected}
 
 
-def test_the_mirror_tells_of_growths_whose_partitions_still_wait() -> None:
+def test_the_mirror_names_growths_whose_partitions_still_wait() -> None:
     assert growths({OTHER: GROWN, TP: OURS}, TOPICS) == {GROWTH}
     assert growths({OTHER: entry(5, 0, "id-0", GROWTH)}, TOPICS) == set(), "of a topic that was re-created"
     assert growths({STRANGE: GROWN}, TOPICS) == set(), "of a topic that is not subscribed to"
@@ -114,7 +114,7 @@ def test_the_mirror_shows_which_topics_have_more_partitions_than_it_has() -> Non
     assert not dict(outgrown({}, TOPICS)), "nothing"
 
 
-def test_the_mirror_tells_under_which_leader_epoch_the_log_reached_an_offset() -> None:
+def test_the_mirror_names_the_leader_epoch_under_which_the_log_reached_an_offset() -> None:
     assert extents({TP: READ, OTHER: GROWN}, TOPICS) == {TP: Extent(3, 5)}, "older texts say nothing of it"
     assert extents({TP: entry(5, 0, "id-0", extent=Extent(3, 5))}, TOPICS) == {}, "of a topic that was re-created"
     assert entry(5, 0, "id-1", extent=Extent(3, 4)) == OURS, "a log not seen to reach the offset proves nothing"

@@ -28,7 +28,7 @@ def test_missing_is_the_rest_of_the_lane() -> None:
     assert missing(HashRange(5, 9), (HashRange(5, 6),)) == (HashRange(7, 9),)
 
 
-def test_an_offset_is_narrowed_to_what_is_owned_and_empty_partitions_vanish() -> None:
+def test_narrowing_an_offset_keeps_owned_lanes_and_drops_empty_partitions() -> None:
     end = offset(Lane(LOWER, "a.1", 5, (OffsetRange(5, 9),)))
     assert narrowed(end, {TP: (Owned(Q1, "a.1"),)}) == offset(Lane(Q1, "a.1", 5, (OffsetRange(5, 9),)))
     assert narrowed(end, {TP: (Owned(Q1, "a.9"),)}).lanes == {}

@@ -97,7 +97,7 @@ def test_a_cut_changes_the_segments_but_no_point(history: list[Drawn], boundarie
 
 
 @given(histories)
-def test_the_text_form_gives_back_the_same_progress(history: list[Drawn]) -> None:
+def test_parsing_the_text_form_returns_the_same_progress(history: list[Drawn]) -> None:
     progress = starting_at(0)
     for rectangle, _ in history:
         progress = added(progress, rectangle)

@@ -33,7 +33,7 @@ def stream_offsets(draw: st.DrawFn) -> StreamOffset:
 
 
 @given(stream_offsets())
-def test_the_json_gives_back_the_same_offset(offset: StreamOffset) -> None:
+def test_parsing_the_json_returns_the_same_offset(offset: StreamOffset) -> None:
     assert StreamOffset.from_json(json.loads(json.dumps(offset.to_json()))) == offset
 
 

@@ -15,7 +15,7 @@ from coordinator.redis.operator import OperatorVerbs
 from coordinator.redis.snapshot import read_group
 from coordinator.redis.store import store_of
 from coordinator.replies import Caller, Joining
-from store_world import LONGEST, NOBODY, SESSION, TOPICS, TP, WANTED, World, lane, offset
+from store_world import LONGEST, NO_MEMBER, SESSION, TOPICS, TP, WANTED, World, lane, offset
 
 ON_EACH_SERVER = True
 AHEAD = 30 * 24 * 3_600_000
@@ -44,7 +44,7 @@ def other_store(world: World, *, session_ms: int) -> Store:
 
 def recovered(world: World, store: Store) -> None:
     world.restart()
-    ahead(world, lambda: store.positions.recover(NOBODY, "bb", "restarted", 0, TOPICS, {TP: None}))
+    ahead(world, lambda: store.positions.recover(NO_MEMBER, "bb", "restarted", 0, TOPICS, {TP: None}))
 
 
 def test_recovering_to_working_takes_one_session_though_the_clock_was_ahead(world: World) -> None:
@@ -99,7 +99,7 @@ def test_a_clock_that_is_set_back_a_little_is_not_worth_an_event(world: World) -
     assert world.events("clock") == []
 
 
-def test_what_a_dead_member_owns_is_taken_a_session_after_the_clock_is_right(world: World) -> None:
+def test_ranges_of_a_dead_member_are_takeable_a_session_after_the_clock_is_set_back(world: World) -> None:
     world.found(p0=5)
     ahead(world, lambda: world.store.positions.acquire(world.join("dead"), WANTED))
     me = world.join()
@@ -108,7 +108,7 @@ def test_what_a_dead_member_owns_is_taken_a_session_after_the_clock_is_right(wor
     assert world.store.positions.acquire(me, WANTED).value.ownership == {TP: (Owned(WHOLE, "aa.2"),)}
 
 
-def test_a_living_member_keeps_what_it_owns_when_the_clock_is_set_back(world: World) -> None:
+def test_a_living_member_keeps_its_ranges_when_the_clock_is_set_back(world: World) -> None:
     world.found(p0=5)
     ahead(world, lambda: world.store.positions.acquire(world.join(), WANTED))
     other = world.join("m-2", "i2")
@@ -118,7 +118,7 @@ def test_a_living_member_keeps_what_it_owns_when_the_clock_is_set_back(world: Wo
         world.now += SESSION
 
 
-def test_what_hangs_is_taken_when_the_longest_batch_is_over_by_the_right_clock(world: World) -> None:
+def test_hung_ranges_are_takeable_after_the_longest_batch_by_the_corrected_clock(world: World) -> None:
     world.found(p0=5)
     hangs, me = world.join("hangs"), world.join()
     world.store.positions.acquire(hangs, WANTED)
@@ -182,7 +182,7 @@ def test_offsets_that_a_dead_worker_reserved_are_free_a_lease_after_the_clock_is
     assert reserve("w", OffsetRange(8, 9)) == "ALONE"
 
 
-def test_who_looks_sees_the_times_that_hold(world: World) -> None:
+def test_a_reader_of_the_group_sees_the_times_in_force(world: World) -> None:
     world.now = world.store.positions.now_ms()
     world.found(p0=5)
     recovered(world, world.store)

@@ -10,7 +10,7 @@ from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.ranges import WHOLE, OffsetRange
 from coordinator.redis.keys import GroupKeys
 from coordinator.replies import Caller
-from store_world import BIG, NOBODY, SESSION, TOPICS, TP, WANTED, World, lane, offset
+from store_world import BIG, NO_MEMBER, SESSION, TOPICS, TP, WANTED, World, lane, offset
 
 ON_EACH_SERVER = True
 
@@ -36,7 +36,7 @@ def commit(world: World, me: Caller, end: StreamOffset) -> None:
     assert world.store.positions.commit(me, end, completed(end)).value.refused == {}
 
 
-def test_a_lane_reads_and_commits_exactly_what_its_individual_commits_leave(world: World) -> None:
+def test_a_lane_reads_and_commits_exactly_the_offsets_without_individual_commits(world: World) -> None:
     me = owner_of(world, 41, **{str(WHOLE): "43-45 48-49"})
     end = planned(world, me, 51)
     assert str(end.lanes[TP][0]) == "aa.1@41-42,46-47,50-50"
@@ -107,10 +107,10 @@ def test_available_now_ends_where_individual_commits_reach_the_target(world: Wor
     assert world.store.members.finish(me, {TP: 51}).value
 
 
-def test_a_loss_of_state_keeps_what_redis_still_has_of_individual_commits(world: World) -> None:
+def test_a_loss_of_state_keeps_the_individual_commits_that_redis_still_has(world: World) -> None:
     owner_of(world, 43, **{str(WHOLE): "45-47 50-50"})
     world.restart()
-    world.store.positions.recover(NOBODY, "bb", "restarted", 0, TOPICS, {TP: 45})
+    world.store.positions.recover(NO_MEMBER, "bb", "restarted", 0, TOPICS, {TP: 45})
     assert (world.positions(), world.ics()) == ({str(WHOLE): "48"}, {str(WHOLE): "50-50"})
 
 
@@ -121,7 +121,7 @@ def test_first_positions_do_not_inherit_individual_commits(world: World) -> None
     assert (world.positions(), world.ics()) == ({str(WHOLE): "3"}, {})
 
 
-def test_individual_commits_beyond_what_a_double_holds_are_joined_exactly(world: World) -> None:
+def test_individual_commits_too_large_for_a_double_are_joined_exactly(world: World) -> None:
     me = owner_of(world, BIG, **{str(WHOLE): f"{BIG + 2}-{BIG + 2} {BIG + 4}-9999999999999999"})
     commit(world, me, offset(lane("aa.1", BIG, BIG + 1)))
     assert world.positions() == {str(WHOLE): str(BIG + 1)}
@@ -132,7 +132,7 @@ def test_individual_commits_beyond_what_a_double_holds_are_joined_exactly(world:
 
 
 @pytest.mark.parametrize("first", range(BIG, BIG + 4), ids=["1", "2", "3", "4"])
-def test_every_offset_beyond_what_a_double_holds_is_counted_exactly(world: World, first: int) -> None:
+def test_every_offset_too_large_for_a_double_is_counted_exactly(world: World, first: int) -> None:
     me = owner_of(world, first, **{str(WHOLE): f"{first + 2}-{first + 2}"})
     commit(world, me, offset(lane("aa.1", first, first + 2)))
     assert (world.positions(), world.ics()) == ({str(WHOLE): str(first + 3)}, {})

@@ -63,7 +63,7 @@ def refused(url: str) -> CoopKafkaError:
     return error.value
 
 
-def test_a_node_of_a_cluster_without_the_argument_is_told_to_add_it(cluster_url: str) -> None:
+def test_the_error_of_a_cluster_node_asks_for_the_argument_cluster(cluster_url: str) -> None:
     with closing(opened(cluster_url, 5.0)) as client:
         names = {node.connection_pool.connection_kwargs["port"] for node in redis_servers.nodes_of(client)}
         elsewhere = names - {int(redis_servers.node_of(client)(GROUPS).rpartition(":")[2])}
@@ -72,7 +72,7 @@ def test_a_node_of_a_cluster_without_the_argument_is_told_to_add_it(cluster_url:
     assert "add ?cluster=true" in error.remedy
 
 
-def test_one_server_that_is_taken_for_a_cluster_is_named(redis_url: str) -> None:
+def test_one_server_with_the_argument_cluster_is_named(redis_url: str) -> None:
     error = refused(f"{redis_url}?cluster=true")
     assert isinstance(error, RedisConfigurationError)
     assert "is not a cluster" in error.what
@@ -108,7 +108,7 @@ def test_a_cluster_has_no_second_database() -> None:
         ),
     ],
 )
-def test_what_is_wrong_about_tls_is_named(
+def test_a_fault_in_tls_is_named(
     tls_url: str, certificates: Path, change: tuple[str, str], kind: type[CoopKafkaError], words: str
 ) -> None:
     trustme.CA().cert_pem.write_to_path(certificates / "other.pem")
@@ -119,7 +119,7 @@ def test_what_is_wrong_about_tls_is_named(
     assert words in error.what
 
 
-def test_tls_to_a_server_that_never_answers_to_it_says_where_to_look(redis_url: str, certificates: Path) -> None:
+def test_the_error_of_tls_without_an_answer_has_a_remedy(redis_url: str, certificates: Path) -> None:
     error = refused(redis_url.replace("redis:", "rediss:") + f"?ssl_ca_certs={certificates / 'authority.pem'}")
     assert isinstance(error, RedisUnavailableError)
     assert "redis:// without" in error.remedy

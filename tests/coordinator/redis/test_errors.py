@@ -69,7 +69,7 @@ def refused(url: str, verb: Callable[[World], object]) -> CoopKafkaError:
 
 
 @pytest.mark.parametrize("rule", ["-hset", "-exists", "-type"])
-def test_a_user_who_may_not_run_what_a_script_runs_is_refused(world: World, rule: str) -> None:
+def test_a_user_without_the_right_to_a_scripts_command_is_refused(world: World, rule: str) -> None:
     user = f"confined-{rule[1:]}"
     nodes = redis_servers.nodes_of(world.redis)
     for node in nodes:

@@ -86,7 +86,7 @@ def client(redis_url: str) -> RedisClient:
     return RedisClient(redis_url)
 
 
-def test_all_keys_of_a_group_go_with_it_whoever_was_killed_when(client: RedisClient, group: str) -> None:
+def test_all_keys_of_a_group_expire_with_it_after_each_way_to_end(client: RedisClient, group: str) -> None:
     groups = [(live, Kept(client, f"{group} {live.__name__}")) for live in LIVES]
     with closing(client):
         for live, kept in groups:

@@ -9,7 +9,7 @@ from coordinator.progress.growth import Growth
 from coordinator.ranges import WHOLE
 from coordinator.subscription import Topic, TopicPartition
 from coordinator.verdicts import Absent
-from store_world import NOBODY, OTHER, TP, World
+from store_world import NO_MEMBER, OTHER, TP, World
 
 ON_EACH_SERVER = True
 
@@ -60,7 +60,7 @@ def test_the_grace_is_that_of_the_member_that_saw_it_first(founded: World) -> No
     assert not founded.store.positions.growths()[0].kept
 
 
-def test_a_member_that_reads_given_partitions_sees_no_growth(founded: World) -> None:
+def test_a_member_with_assign_sees_no_growth(founded: World) -> None:
     place(founded, 2, OTHER, grace_ms=None)
     assert founded.store.positions.growths() == ()
     assert founded.store.members.partition_counts() == {"orders": 2}
@@ -86,7 +86,7 @@ def test_the_ends_of_another_growth_of_this_name_change_nothing(founded: World) 
     assert founded.store.positions.growths() == (seen,)
 
 
-def test_what_a_loss_took_is_recorded_again_but_founds_no_group(founded: World) -> None:
+def test_a_lost_growth_is_recorded_again_but_creates_no_group(founded: World) -> None:
     place(founded, 2, OTHER)
     (seen,) = founded.store.positions.growths()
     founded.redis.delete(*founded.redis.scan_iter(f"coop:v1:{{{founded.group.replace(' ', '%20')}}}:*"))
@@ -97,10 +97,10 @@ def test_what_a_loss_took_is_recorded_again_but_founds_no_group(founded: World) 
     assert founded.store.positions.growths() == (seen,)
 
 
-def test_who_recovers_the_group_records_the_growths_it_knows_in_the_same_step(founded: World) -> None:
+def test_a_recovery_records_the_known_growths_in_the_same_step(founded: World) -> None:
     seen = grown(founded, 1, 2)
     founded.restart()
-    founded.store.positions.recover(NOBODY, "bb", "restarted", 0, topic_of(2), {TP: None, OTHER: 0}, [seen])
+    founded.store.positions.recover(NO_MEMBER, "bb", "restarted", 0, topic_of(2), {TP: None, OTHER: 0}, [seen])
     assert founded.store.positions.growths() == (seen,)
     assert set(founded.positions()) == set(founded.positions(OTHER)) == {str(WHOLE)}
 
@@ -117,7 +117,7 @@ def test_positions_cover_owned_and_unowned_hashes(founded: World) -> None:
     assert founded.store.positions.positions([]) == {}
 
 
-def test_a_look_tells_of_growths_and_what_time_it_is(founded: World) -> None:
+def test_a_look_returns_growths_and_the_time(founded: World) -> None:
     place(founded, 2, OTHER)
     look = founded.store.members.look(founded.join()).value
     assert (look.growths, look.now_ms) == ((grown(founded, 1, 2),), founded.now)

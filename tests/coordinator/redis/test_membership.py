@@ -183,7 +183,7 @@ def test_leaving_keeps_unconfirmed_ranges_until_the_lease_ends(world: World) -> 
     assert state.leases_ms == {"m-1": world.now + SESSION}
 
 
-def test_finish_looks_at_every_hash_whoever_owns_it(world: World) -> None:
+def test_finish_checks_the_hashes_of_every_owner(world: World) -> None:
     world.found(p0=5, p1=7)
     me = world.join()
     assert world.store.members.finish(me, {TP: 5, OTHER: 8}).value is False

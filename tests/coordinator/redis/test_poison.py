@@ -95,7 +95,7 @@ def test_a_second_strike_of_a_lane_tried_alone_parks_it_and_an_operator_releases
         ),
     ],
 )
-def test_available_now_leaves_out_what_is_parked_only_where_it_is_parked(
+def test_available_now_leaves_out_parked_ranges_only_at_their_offset(
     world: World, strikes: list[Strike], target: int, done: bool
 ) -> None:
     world.found(p0=10, p1=11)
@@ -105,7 +105,7 @@ def test_available_now_leaves_out_what_is_parked_only_where_it_is_parked(
     assert world.store.members.finish(me, {TP: target}).value is done
 
 
-def test_tried_alone_a_lane_tells_which_of_its_keys_it_was_and_only_that_is_parked(world: World) -> None:
+def test_a_trial_finds_the_key_that_kills_tasks_and_parks_only_that_key(world: World) -> None:
     world.found()
     key = HashRange(LOWER.lo + 5, LOWER.lo + 5)
     for member, at in (("m-1", f"orders 0 {LOWER} 10-20;"), ("m-2", f"alone; orders 0 {key} 13-14;")):
@@ -123,7 +123,7 @@ def test_tried_alone_a_lane_tells_which_of_its_keys_it_was_and_only_that_is_park
         pytest.param(f"orders 0 {WHOLE} 14-20;", id="begun later"),
     ],
 )
-def test_a_strike_is_not_taken_for_that_of_a_key(world: World, other: str) -> None:
+def test_a_strike_of_other_hashes_does_not_count_for_a_key(world: World, other: str) -> None:
     world.found()
     key = HashRange(LOWER.lo + 5, LOWER.lo + 5)
     for member, at in (("m-1", other), ("m-2", f"orders 0 {key} 13-14;")):

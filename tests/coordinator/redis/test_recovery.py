@@ -14,7 +14,7 @@ from coordinator.redis.operator import OperatorVerbs
 from coordinator.replies import Caller
 from coordinator.subscription import Topic, TopicPartition
 from progresses import starting_at
-from store_world import NOBODY, OTHER, SESSION, TOPICS, TP, WANTED, World, lane, offset
+from store_world import NO_MEMBER, OTHER, SESSION, TOPICS, TP, WANTED, World, lane, offset
 
 ON_EACH_SERVER = True
 
@@ -55,7 +55,7 @@ def test_positions_that_were_deleted_under_an_owner_are_a_loss(world: World) -> 
 
 
 @pytest.mark.parametrize("survivor", ["segments:orders:0", "stable:orders", "topics"])
-def test_what_is_left_without_meta_is_a_loss_never_a_new_group(world: World, survivor: str) -> None:
+def test_keys_without_meta_are_a_loss_never_a_new_group(world: World, survivor: str) -> None:
     world.found(p0=5)
     prefix = GroupKeys(world.group).meta.removesuffix("meta")
     for name in OperatorVerbs.of_group(world.client, world.group).names():
@@ -69,12 +69,12 @@ def test_what_is_left_without_meta_is_a_loss_never_a_new_group(world: World, sur
 def test_positions_that_outlived_meta_are_recovered(world: World) -> None:
     world.found(p0=5)
     world.redis.delete(GroupKeys(world.group).meta)
-    world.store.positions.recover(NOBODY, "bb", "meta is gone", 0, TOPICS, {TP: None})
+    world.store.positions.recover(NO_MEMBER, "bb", "meta is gone", 0, TOPICS, {TP: None})
     assert world.store.positions.stable(["orders"]) == {TP: 5}
     assert not world.kept_for_ever()
 
 
-def test_recovering_to_working_gives_new_epochs_and_refuses_the_old(world: World) -> None:
+def test_recovering_to_working_sets_new_lane_epochs_and_refuses_the_old(world: World) -> None:
     world.found(p0=5)
     me = world.join()
     world.store.positions.acquire(me, WANTED)
@@ -95,7 +95,7 @@ def test_epochs_of_partitions_that_the_recovering_member_does_not_read_are_void_
     world.store.positions.acquire(me, {OTHER: (WHOLE,)})
     end = StreamOffset("g", "m-1", 0, {"orders": "id-1"}, {OTHER: (lane("aa.1", 5, 10),)})
     world.restart()
-    world.store.positions.recover(NOBODY, "bb", "restarted", 0, TOPICS, {TP: None})
+    world.store.positions.recover(NO_MEMBER, "bb", "restarted", 0, TOPICS, {TP: None})
     world.now += SESSION + 1
     me = world.join(before="aa")
     assert world.store.positions.authorize(me, end).value == {OTHER: ()}
@@ -110,19 +110,19 @@ def test_an_earlier_copy_is_seen_by_its_commit_sequence(world: World) -> None:
         world.store.members.heartbeat(newer)
 
 
-def test_proofs_of_a_newer_reset_replace_what_redis_has_and_those_of_an_older_one_are_ignored(world: World) -> None:
+def test_proofs_of_a_newer_reset_replace_positions_and_those_of_an_older_one_are_ignored(world: World) -> None:
     world.found(p0=50, p1=60)
-    world.store.positions.recover(NOBODY, "bb", "a newer reset", 7, TOPICS, {TP: 5, OTHER: 70})
+    world.store.positions.recover(NO_MEMBER, "bb", "a newer reset", 7, TOPICS, {TP: 5, OTHER: 70})
     assert world.store.positions.stable(["orders"]) == {TP: 5, OTHER: 70}
     assert world.store.positions.status().reset == world.store.positions.reset_epoch() == 7
     world.restart()
-    world.store.positions.recover(NOBODY, "cc", "an older reset", 6, TOPICS, {TP: 40, OTHER: 80})
+    world.store.positions.recover(NO_MEMBER, "cc", "an older reset", 6, TOPICS, {TP: 40, OTHER: 80})
     assert world.store.positions.stable(["orders"]) == {TP: 5, OTHER: 70}
     with pytest.raises(StateLostError, match="orders-1"):
-        world.store.positions.recover(NOBODY, "dd", "a newer reset", 8, TOPICS, {TP: 9, OTHER: None})
+        world.store.positions.recover(NO_MEMBER, "dd", "a newer reset", 8, TOPICS, {TP: 9, OTHER: None})
 
 
-def test_a_reset_drops_what_was_done_ahead_where_positions_move_and_keeps_it_elsewhere(world: World) -> None:
+def test_a_reset_removes_individual_commits_only_where_positions_move(world: World) -> None:
     world.found(p0=5, p1=7)
     keys = GroupKeys(world.group)
     for tp in (TP, OTHER):

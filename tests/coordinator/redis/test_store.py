@@ -14,7 +14,7 @@ from store_world import BIG, OTHER, SESSION, TOPICS, TP, WANTED, World, lane, of
 ON_EACH_SERVER = True
 
 
-def test_nothing_to_founded_sets_first_positions_once(world: World) -> None:
+def test_nothing_to_created_sets_first_positions_once(world: World) -> None:
     with pytest.raises(verdicts.Absent):
         world.store.positions.status()
     assert world.store.positions.create("aa", TOPICS, {TP: 5}) == 1
@@ -24,7 +24,7 @@ def test_nothing_to_founded_sets_first_positions_once(world: World) -> None:
     assert world.group in list_groups(world.client)
 
 
-def test_free_to_owned_gives_a_new_epoch_and_owned_to_owned_keeps_it(world: World) -> None:
+def test_free_to_owned_sets_a_new_lane_epoch_and_owned_to_owned_keeps_it(world: World) -> None:
     world.found()
     me = world.join()
     first = world.store.positions.acquire(me, WANTED).value
@@ -64,7 +64,7 @@ def test_an_older_commit_never_moves_a_position_back(world: World) -> None:
     assert world.positions() == {str(WHOLE): "20"}
 
 
-def test_a_commit_says_whether_all_is_done_exactly_as_far_as_it_says(world: World) -> None:
+def test_a_commit_is_exact_only_if_all_is_done_exactly_up_to_its_end(world: World) -> None:
     world.found()
     me = world.join()
     world.store.positions.acquire(me, WANTED)
@@ -104,7 +104,7 @@ def test_neighbours_of_two_owners_stay_two_segments_though_their_positions_are_e
     assert world.positions() == {str(lower): "10", str(upper): "10"}
 
 
-def test_positions_beyond_what_a_double_holds_are_compared_exactly(world: World) -> None:
+def test_positions_too_large_for_a_double_are_compared_exactly(world: World) -> None:
     world.found(p0=BIG - 1)
     me = world.join()
     world.store.positions.acquire(me, WANTED)
@@ -115,7 +115,7 @@ def test_positions_beyond_what_a_double_holds_are_compared_exactly(world: World)
     assert world.store.positions.stable(["orders"])[TP] == BIG
 
 
-def test_a_commit_of_another_epoch_is_refused_and_does_not_block_what_is_owned(world: World) -> None:
+def test_a_refused_lane_epoch_does_not_block_the_commit_of_owned_lanes(world: World) -> None:
     world.found()
     me = world.join()
     world.store.positions.acquire(me, WANTED)

@@ -29,7 +29,7 @@ from coordinator.reports.lane_lines import (
     lines_of,
     lines_text,
 )
-from coordinator.reports.lane_report import LIMITS, Planned, batch_line, lanes_told, slow_part
+from coordinator.reports.lane_report import LIMITS, Planned, batch_line, lane_report, slow_part
 from coordinator.subscription import TopicPartition
 from coordinator.telemetry import SliceCost
 
@@ -59,7 +59,7 @@ def lines(until: int = 1_000, strikes: tuple[Strike, ...] = ()) -> list[LaneLine
     history = EndHistory()
     for now_ms, end in ((0, 100), (8_000, 500), (19_000, 1_000)):
         history.saw({TP: end}, now_ms)
-    told = lanes_told(Planned((SLOW, QUICK), {TP: until}, strikes), ended, history, 20_000)
+    told = lane_report(Planned((SLOW, QUICK), {TP: until}, strikes), ended, history, 20_000)
     assert (told.lanes, told.limited, told.slowest) == (2, 1, f"{LINE.name}: 100 ms a record")
     assert told.parked == sum(line.why == PARKED for line in told.lines)
     return list(told.lines)
@@ -93,12 +93,12 @@ def test_a_lane_line_has_the_reason_that_bounds_it(until: int, strikes: tuple[St
         pytest.param(None, [ALONE, "ceiling"], id="it waits when it is the turn of the others"),
     ],
 )
-def test_during_a_trial_the_lines_of_other_lanes_say_that_they_wait(alone: LaneId | None, whys: list[str]) -> None:
+def test_during_a_trial_the_other_lanes_wait_for_it(alone: LaneId | None, whys: list[str]) -> None:
     at = 101 if alone else 100
     struck = SLOW._replace(piece=OwnedRange(LOWER, 100, "e.1", at), why=Why.CEILING)
     other = QUICK._replace(piece=OwnedRange(UPPER, 100, "e.1", 100), why=Why.CEILING)
     planned = Planned((struck, other), {TP: 1_000}, (STRUCK,), alone=alone)
-    assert [line.why for line in lanes_told(planned, None, EndHistory(), 20_000).lines] == whys
+    assert [line.why for line in lane_report(planned, None, EndHistory(), 20_000).lines] == whys
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_a_ceiling_is_shown_with_the_limit_that_set_it(ceilings: tuple[int | Non
     other = OwnedRange(UPPER, 1_000, "e.1", 100)
     work = [{TP: (OwnedRange(LOWER, 100, "e.1", ceiling), other)} for ceiling in ceilings]
     planned = Planned((bound, QUICK), {TP: 1_000}, (), ceilings=[*zip((ROOM, OLDER, LEAD), work, strict=True)])
-    assert lanes_told(planned, None, EndHistory(), 20_000).lines[0].why == why
+    assert lane_report(planned, None, EndHistory(), 20_000).lines[0].why == why
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_of_very_many_lanes_all_are_counted_and_the_limited_and_furthest_behind_
         near[9_000]._replace(why=Why.TURN),
     )
     quotas = [*near[:7_000], far, *near[7_001:9_000], bounded, *near[9_001:]]
-    told = lanes_told(Planned(quotas, {TP: 1_000}, ()), None, EndHistory(), 20_000)
+    told = lane_report(Planned(quotas, {TP: 1_000}, ()), None, EndHistory(), 20_000)
     assert (told.lanes, told.limited, len(told.lines)) == (10_000, 1, MOST_REPORTED)
     assert [line.hashes for line in told.lines[:2]] == [whole[9_000], whole[7_000]]
 

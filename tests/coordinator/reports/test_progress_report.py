@@ -5,8 +5,8 @@ from dataclasses import replace
 from coordinator.key_hash import cuts
 from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.ranges import WHOLE, OffsetRange
-from coordinator.reports.lane_lines import NOTHING, PARKED, CostKind, LaneLine, LanesTold
-from coordinator.reports.progress_report import MOST_NAMED, behind_latest, lanes_report
+from coordinator.reports.lane_lines import NOTHING, PARKED, CostKind, LaneLine, LaneReport
+from coordinator.reports.progress_report import MOST_NAMED, behind_latest, lane_progress
 from coordinator.subscription import TopicPartition
 
 TP, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)
@@ -28,8 +28,8 @@ def test_a_partition_is_behind_by_its_lane_furthest_back() -> None:
     assert behind_latest(StreamOffset("g"), {TP: 30}) == {}
 
 
-def test_lanes_are_counted_and_what_holds_them_back_is_named() -> None:
-    assert lanes_report(LanesTold((replace(SLOW, why=PARKED), QUICK), 2, 1, 1, "orders 0: 100 ms a record")) == {
+def test_the_report_counts_lanes_and_names_their_limits() -> None:
+    assert lane_progress(LaneReport((replace(SLOW, why=PARKED), QUICK), 2, 1, 1, "orders 0: 100 ms a record")) == {
         "lanes": 2,
         "limitedLanes": 1,
         "limited": {SLOW.name: "parked"},
@@ -37,9 +37,9 @@ def test_lanes_are_counted_and_what_holds_them_back_is_named() -> None:
         "slowestLane": "orders 0: 100 ms a record",
     }
     many = tuple(replace(SLOW, hashes=h) for h in cuts(2 * MOST_NAMED))
-    assert lanes_report(LanesTold(many, 9_000, 800))["limitedLanes"] == 800
-    assert lanes_report(LanesTold(many, 9_000, 800))["limited"] == {x.name: "budget" for x in many[:MOST_NAMED]}
+    assert lane_progress(LaneReport(many, 9_000, 800))["limitedLanes"] == 800
+    assert lane_progress(LaneReport(many, 9_000, 800))["limited"] == {x.name: "budget" for x in many[:MOST_NAMED]}
 
 
-def test_without_lanes_there_is_nothing_to_tell() -> None:
-    assert lanes_report(LanesTold()) == {}
+def test_without_lanes_the_report_is_empty() -> None:
+    assert lane_progress(LaneReport()) == {}

@@ -73,7 +73,9 @@ def test_outcome(one: list[str], two: list[str], disturbed: dict[str, list[int]]
         pytest.param([], [line(1, 0), line(7, 2, 1)], 6.0, id="not what came before"),
     ],
 )
-def test_what_a_driver_held_is_delivered_elsewhere(one: list[str], two: list[str], seconds: float | None) -> None:
+def test_the_first_delivery_of_a_held_key_by_another_driver(
+    one: list[str], two: list[str], seconds: float | None
+) -> None:
     found = [b for driver, texts in (("one", one), ("two", two)) for b in batches(driver, texts)]
     held = Held(1, "one", {0: (HashRange(hash_key(b"a"), hash_key(b"a")),)}, frozenset())
     after = held.elsewhere_after_s(found)

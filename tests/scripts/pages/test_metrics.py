@@ -7,9 +7,9 @@ from coordinator.cost.quotas import Why
 from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.ranges import WHOLE, HashRange
 from coordinator.reports import lane_lines
-from coordinator.reports.lane_lines import BatchLine, CostKind, LaneLine, LanesTold
+from coordinator.reports.lane_lines import BatchLine, CostKind, LaneLine, LaneReport
 from coordinator.reports.lane_report import LIMITS
-from coordinator.reports.progress_report import behind_latest, lanes_report
+from coordinator.reports.progress_report import behind_latest, lane_progress
 from coordinator.subscription import TopicPartition
 from pages.metrics import BATCH, COUNTERS, LANE, PROGRESS, REASONS, Metric
 
@@ -23,7 +23,7 @@ def names(table: tuple[Metric, ...]) -> list[str]:
 
 def test_progress_of_a_query() -> None:
     offset = StreamOffset("g", "m", lanes={TP: (Lane(WHOLE, "e.1", 5),)})
-    told = behind_latest(offset, {TP: 30}) | lanes_report(LanesTold((LINE,), 1, 1, 0, "-"))
+    told = behind_latest(offset, {TP: 30}) | lane_progress(LaneReport((LINE,), 1, 1, 0, "-"))
     assert [*told] == names(PROGRESS)
 
 

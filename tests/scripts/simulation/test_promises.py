@@ -63,27 +63,27 @@ def test_a_driver_that_asked_before_its_heir_may_begin_after_it_with_more() -> N
         attempt_at(batch, 8, ALL)
 
 
-def test_an_attempt_that_asked_later_is_not_given_more_whoever_begins_first() -> None:
+def test_a_later_attempt_reads_no_more_than_an_earlier_one() -> None:
     batch = Attempt()
     attempt_at(batch, 7, ALL)
     with pytest.raises(Broken, match="REPLAY"):
         attempt_at(batch, 3, replace(ALL, lanes={}))
 
 
-def test_what_a_batch_completed_stays_done_when_another_may_not_acknowledge_it() -> None:
+def test_a_record_of_a_completed_batch_stays_done_when_an_acknowledgement_is_refused() -> None:
     sink = Sink(Visible.RECORD, lambda _: False, lambda _, __: False)
     sink.write(RECORD)
-    sink.say_done([RECORD], BATCH)
+    sink.confirm([RECORD], BATCH)
     sink.complete(*BATCH, [RECORD])
     sink.take_back([RECORD], BATCH)
     assert RECORD in sink.completed
     assert sink.repeated is None
 
 
-def test_what_nobody_but_the_refused_one_said_is_done_is_not() -> None:
+def test_a_record_that_only_a_refused_batch_acknowledged_is_not_done() -> None:
     sink = Sink(Visible.RECORD, lambda _: False, lambda _, __: False)
     sink.write(RECORD)
-    sink.say_done([RECORD], BATCH)
+    sink.confirm([RECORD], BATCH)
     sink.take_back([RECORD], BATCH)
     sink.take_back([RECORD], OTHER_BATCH)
     assert RECORD not in sink.completed

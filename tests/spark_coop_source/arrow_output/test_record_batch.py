@@ -108,7 +108,7 @@ def test_only_columns_that_are_wanted_are_there_in_the_order_of_a_row(columns: t
 
 
 @pytest.mark.parametrize("columns", [EVERY, PLAIN, ("offset", "value"), ("headers",), ("topic",)], ids=",".join)
-def test_what_tasks_hand_to_each_other_becomes_the_same_rows(columns: tuple[str, ...]) -> None:
+def test_columns_shared_by_tasks_become_the_same_rows(columns: tuple[str, ...]) -> None:
     handed_on = to_arrow(TP, CHUNK, None, shared(columns).names)
     assert handed_on.schema.equals(shared(columns))
     assert completed(TP, handed_on, columns).equals(to_arrow(TP, CHUNK, None, columns))

@@ -72,7 +72,7 @@ def test_any_other_schema_is_refused_with_ours(given: StructType, headers: bool)
     assert "after load()" in refused.value.remedy
 
 
-def test_a_row_has_the_columns_asked_for_in_their_usual_order_and_may_be_given_so() -> None:
+def test_rows_have_the_chosen_columns_in_their_usual_order_and_the_users_schema_may_match() -> None:
     some = StructType([SCHEMA["key"], SCHEMA["offset"]])
     assert schema(("offset", "key")) == some
     check_user_schema(some, ("offset", "key"))

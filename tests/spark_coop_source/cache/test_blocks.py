@@ -70,7 +70,7 @@ def test_memory_that_all_have_read_is_used_again(cache: BlockCache, folder: Path
     assert taken == [b"short", b"short", None], "nothing is left of what was in it, nor of who had read that"
 
 
-def test_memory_that_somebody_looks_at_is_not_used_again(cache: BlockCache) -> None:
+def test_memory_with_a_reader_is_not_used_again(cache: BlockCache) -> None:
     """As when a task runs twice and counts for two: the last reader is then not the last."""
     publish(cache, 0, 5)
     with cache.taken(block(0, 5), 2) as read:
@@ -87,7 +87,7 @@ def test_a_reader_that_ends_early_does_not_count(cache: BlockCache) -> None:
     assert take(cache, block(0, 5), readers=1) == CONTENT
 
 
-def test_a_block_may_say_that_there_are_no_records(cache: BlockCache) -> None:
+def test_a_block_without_records_is_stored(cache: BlockCache) -> None:
     assert publish(cache, 0, 5, b"")
     assert take(cache, block(0, 5, b"")) == b""
 
@@ -109,7 +109,7 @@ def test_memory_that_is_used_again_makes_room_as_new_memory_does(cache: BlockCac
     assert sum(file.stat().st_size for file in folder.iterdir()) <= ROOM
 
 
-def test_what_a_killed_writer_left_does_not_hide_a_block(cache: BlockCache, folder: Path) -> None:
+def test_a_file_of_a_killed_writer_does_not_hide_a_block(cache: BlockCache, folder: Path) -> None:
     publish(cache, 0, 5)
     (folder / f"{block(3, 9).name}-0a1b2c3d.tmp").touch()
     assert cache.find("stretch", 3) == block(0, 5)
@@ -130,7 +130,7 @@ def test_a_full_disk_is_no_error_and_leaves_nothing(cache: BlockCache, folder: P
     assert list(folder.iterdir()) == []
 
 
-def test_one_has_the_right_to_publish_until_it_gives_it_back(cache: BlockCache, folder: Path) -> None:
+def test_one_task_has_the_right_to_publish_until_it_returns_it(cache: BlockCache, folder: Path) -> None:
     first = cache.lock("stretch")
     assert first is not None
     assert cache.lock("stretch") is None
@@ -141,7 +141,7 @@ def test_one_has_the_right_to_publish_until_it_gives_it_back(cache: BlockCache, 
     assert list(folder.iterdir()) == []
 
 
-def test_a_right_that_nobody_can_have_is_told_at_once(cache: BlockCache) -> None:
+def test_a_right_that_no_task_can_have_is_an_error_at_once(cache: BlockCache) -> None:
     with pytest.raises(OSError, match="File name too long"):  # as it would be without a free inode
         cache.lock("stretch" * 100)
 
@@ -168,7 +168,7 @@ with block_cache.opened({ROOM}) as cache:
     assert publish(cache, 0, 5)
 
 
-def test_what_is_old_goes_with_the_next_use(cache: BlockCache, folder: Path) -> None:
+def test_old_files_are_deleted_at_the_next_use(cache: BlockCache, folder: Path) -> None:
     publish(cache, 0, 5)
     publish(cache, 5, 9)
     (folder / "killed.tmp").touch()
@@ -194,7 +194,7 @@ def test_a_right_that_is_held_does_not_go_with_its_age(cache: BlockCache, folder
     assert list(folder.iterdir()) == []
 
 
-def test_a_right_is_given_back_by_the_one_who_has_it(cache: BlockCache, folder: Path) -> None:
+def test_a_right_is_returned_only_by_its_owner(cache: BlockCache, folder: Path) -> None:
     first = cache.lock("stretch")
     (folder / "stretch.lock").unlink()
     second = cache.lock("stretch")

@@ -24,6 +24,6 @@ def test_a_slice_is_the_rows_within_it(entries: list[bytes | None], start: int, 
     assert column.size == sum(len(entry or b"") for entry in entries[start:stop])
 
 
-def test_what_lies_between_the_rows_taken_is_not_copied() -> None:
+def test_bytes_between_the_taken_rows_are_not_copied() -> None:
     column = ByteColumn.of([b"x" * 1_000_000, b"wanted", b"y" * 1_000_000])
     assert column.take(np.array([1])).nbytes < 100

@@ -46,7 +46,7 @@ def test_no_block_is_large_and_none_is_made_before_it_is_asked_for(codec: str) -
 
 @pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
 @pytest.mark.parametrize(("most", "fitting"), [(40 * MIB, True), (40 * MIB - 1, False), (65_536, False)])
-def test_what_fits(codec: str, most: int, fitting: bool) -> None:
+def test_a_payload_fits_up_to_the_bound(codec: str, most: int, fitting: bool) -> None:
     payload = COMPRESS[codec](bytes(MIB) for _ in range(40))
     assert fits(CODECS[codec], payload, most) is fitting
 

@@ -61,7 +61,7 @@ def test_small_batches_are_decoded_together_up_to_the_limits() -> None:
     assert [len(chunk) for chunk in decoded(raw(wire), MUCH, 1_000)] == [20] * 5
 
 
-def test_what_is_too_much_for_one_buffer_is_decoded_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_batches_too_large_for_one_buffer_are_decoded_apart(monkeypatch: pytest.MonkeyPatch) -> None:
     wire = batch([Written(b"k", b"v" * 400)]) + batch([Written(b"k", b"v" * 900)], 1, codec="gzip")
     monkeypatch.setattr(record_batch_v2, "MOST_BYTES", 1_000)
     assert [len(chunk) for chunk in decoded(raw(wire), 10, MUCH)] == [1, 1]
@@ -94,7 +94,7 @@ def test_the_broker_s_time_stands_for_all_records_of_a_batch_that_has_it() -> No
     assert chunk.timestamp_types.tolist() == [1, 1]
 
 
-def test_a_codec_that_is_not_known_is_told() -> None:
+def test_an_unknown_codec_is_a_named_error() -> None:
     with pytest.raises(UnsupportedCodecError, match="compression type 5"):
         list(decoded([RawBatch(0, 0, 1, 5, 0, None, b"x")], 10, MUCH))
 

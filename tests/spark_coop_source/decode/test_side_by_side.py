@@ -39,7 +39,7 @@ def test_few_batches_of_one_length_are_left_to_the_loop() -> None:
     assert side_by_side(one * few, np.arange(few) * len(one), np.full(few, 10)) is None
 
 
-def test_a_record_that_two_bytes_cannot_measure_gives_a_wrong_end() -> None:
+def test_a_record_whose_length_needs_three_bytes_has_a_wrong_end() -> None:
     one = wire([8192])
     many = 2 * WORTH_IT
     ends = len(one) * (np.arange(many) + 1)

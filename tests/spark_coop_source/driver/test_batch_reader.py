@@ -165,7 +165,7 @@ def test_offsets_outside_the_log_are_refused(kafka: Kafka, offsets: dict[str, in
         pytest.param(40, 100, range(40, 100), [], id="nothing is lost"),
     ],
 )
-def test_without_fail_on_data_loss_what_is_there_is_read_and_the_rest_told(
+def test_a_batch_query_without_fail_on_data_loss_reads_the_rest_and_logs_lost_offsets(
     kafka: Kafka, caplog: pytest.LogCaptureFixture, start: int, until: int, left: range, lost: list[str]
 ) -> None:
     topic = shortened_log(kafka)
@@ -200,7 +200,7 @@ def test_spark_reads_an_odd_log_whole(kafka: Kafka, spark: SparkSession, isolati
     ]
 
 
-def test_spark_gives_the_columns_that_were_asked_for(kafka: Kafka, spark: SparkSession) -> None:
+def test_spark_returns_exactly_the_chosen_columns(kafka: Kafka, spark: SparkSession) -> None:
     topic = kafka.create_topic("few")
     kafka.produce(topic, [Record(b"v", b"k"), Record(None, b"k")])
     some = spark.read.format("coop-kafka").option("columns", "offset, value").option("subscribe", topic)
@@ -210,7 +210,7 @@ def test_spark_gives_the_columns_that_were_asked_for(kafka: Kafka, spark: SparkS
 
 
 @pytest.mark.parametrize("include_headers", [False, True])
-def test_spark_gives_the_columns_of_its_own_kafka_source(
+def test_spark_returns_the_columns_of_its_own_kafka_source(
     kafka: Kafka, spark: SparkSession, include_headers: bool
 ) -> None:
     at, header = datetime.now(UTC).replace(microsecond=0), ("trace", b"7f")

@@ -87,7 +87,7 @@ def test_a_reader_that_is_constructed_and_never_called_leaves_no_trace(calls: Ca
         _ = calls.state
 
 
-def test_the_initial_offset_is_a_constant_that_gives_first_positions_and_joins_nothing(
+def test_the_initial_offset_is_a_constant_that_creates_first_positions_and_joins_no_group(
     calls: Calls, group: str, tp: TopicPartition
 ) -> None:
     offsets = [calls.reader.initialOffset() for _ in range(2)]
@@ -95,7 +95,7 @@ def test_the_initial_offset_is_a_constant_that_gives_first_positions_and_joins_n
     assert (calls.state.stable, calls.state.leases_ms, calls.state.members) == ({tp: 0}, {}, {})
 
 
-def test_a_batch_is_what_its_end_says_whatever_start_spark_passes_with_it(calls: Calls) -> None:
+def test_a_batch_depends_only_on_its_end_not_on_the_start_that_spark_passes(calls: Calls) -> None:
     start = calls.reader.initialOffset()
     end = calls.batch(start)
     planned = [[p.slices for p in calls.reader.partitions(each, end)] for each in (start, end, {})]
@@ -121,7 +121,7 @@ def test_a_polite_stop_leaves_at_once_when_everything_is_confirmed(calls: Calls,
     assert (calls.state.leases_ms, calls.state.owners.get(tp, ())) == ({}, ())
 
 
-def test_a_polite_stop_in_a_batch_commits_nothing_and_keeps_what_tasks_may_still_write(
+def test_a_polite_stop_in_a_batch_commits_nothing_and_keeps_ranges_that_tasks_may_write(
     calls: Calls, tp: TopicPartition
 ) -> None:
     end = calls.batch(calls.reader.initialOffset())
@@ -133,7 +133,7 @@ def test_a_polite_stop_in_a_batch_commits_nothing_and_keeps_what_tasks_may_still
 
 
 @pytest.mark.parametrize("arrived", [False, True])
-def test_a_polite_stop_in_a_commit_confirms_what_the_sink_completed_and_leaves_at_once(
+def test_a_polite_stop_in_a_commit_confirms_the_completed_batch_and_leaves_at_once(
     calls: Calls, tp: TopicPartition, monkeypatch: pytest.MonkeyPatch, arrived: bool
 ) -> None:
     commit = RedisPositions.commit

@@ -93,7 +93,7 @@ def test_the_cost_of_a_slow_key_is_that_of_its_slice(
     assert all(cost.read_ms > 0 and cost.bytes > 0 for cost in costs)
 
 
-def test_what_was_begun_and_not_finished_is_known(kafka: Kafka, topic: str, receiver: TelemetryReceiver) -> None:
+def test_slices_that_began_and_did_not_finish_are_known(kafka: Kafka, topic: str, receiver: TelemetryReceiver) -> None:
     def fails(key: bytes | None, records: pa.RecordBatch) -> None:
         if key == b"slow":
             raise TimeoutError
@@ -135,7 +135,7 @@ def test_in_a_trial_the_record_that_does_not_end_is_known(
     assert at[-1].hashes.lo == at[-1].hashes.hi == hash_record(b"slow", 0)
 
 
-def test_a_streams_reader_hears_its_tasks(kafka: Kafka, topic: str, redis_url: str, group: str) -> None:
+def test_a_streams_reader_receives_the_costs_of_its_tasks(kafka: Kafka, topic: str, redis_url: str, group: str) -> None:
     options = {
         "kafka.bootstrap.servers": kafka.bootstrap,
         "subscribe": topic,

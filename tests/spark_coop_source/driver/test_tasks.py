@@ -31,7 +31,7 @@ def test_a_task_that_begins_in_time_reads() -> None:
     assert list(read_slices(replace(EMPTY, deadline_ms=now_ms() + MINUTE))) == []
 
 
-def test_a_task_that_begins_late_reads_nothing_and_says_what_to_do() -> None:
+def test_a_task_that_begins_late_reads_nothing_and_names_the_remedy() -> None:
     with pytest.raises(DeadlinePassedError, match=r"began 6\d\.\d s after .*\n?.*raise longest\.batch\.ms"):
         list(read_slices(replace(EMPTY, deadline_ms=now_ms() - MINUTE)))
 
@@ -48,6 +48,6 @@ def test_the_deadline_is_the_longest_batch_and_a_session_from_now() -> None:
     assert [p.deadline_ms for p in input_partitions(options, [()], deadline_ms=wanted)] == [wanted]
 
 
-def test_who_shares_with_nobody_has_no_deadline() -> None:
+def test_a_query_without_a_group_has_no_deadline() -> None:
     alone = {k: v for k, v in GROUP.items() if k not in ("subscribe", "group", "redis.url")}
     assert deadline(validate({**alone, "assign": '{"orders":[0]}'}, streaming=True)) is None

@@ -52,7 +52,7 @@ def test_costs_come_from_a_task_to_its_reader(receiver: TelemetryReceiver) -> No
     assert next(c for c in found if c.slice == SLICE).rows == 50
 
 
-def test_a_forged_report_is_not_heard(receiver: TelemetryReceiver) -> None:
+def test_a_forged_report_is_dropped(receiver: TelemetryReceiver) -> None:
     to = receiver.report_to([SLICE, OTHER])
     assert to is not None
     with (
@@ -71,7 +71,7 @@ def test_a_forged_report_is_not_heard(receiver: TelemetryReceiver) -> None:
     assert heard(receiver, 1) == [SliceCost.nothing(OTHER)]
 
 
-def test_a_report_that_nobody_waits_for_costs_the_task_nothing(receiver: TelemetryReceiver) -> None:
+def test_a_report_without_a_receiver_costs_the_task_nothing(receiver: TelemetryReceiver) -> None:
     to = receiver.report_to([SLICE])
     assert to is not None
     receiver.close()
@@ -103,14 +103,14 @@ def test_sparks_own_address_goes_before(monkeypatch: pytest.MonkeyPatch) -> None
     assert announced(["192.0.2.1:9092"]) == ("127.0.0.1", socket.AF_INET)
 
 
-def test_where_no_address_can_be_had_nothing_is_heard(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_an_address_no_report_is_received(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("SPARK_LOCAL_IP", raising=False)
     with closing(TelemetryReceiver(["no.such.host.invalid:9092"], 1)) as deaf:
         assert deaf.report_to([SLICE]) is None
         assert deaf.take() == []
 
 
-def test_cuts_of_one_partition_are_told_apart(receiver: TelemetryReceiver) -> None:
+def test_cuts_of_one_partition_are_distinguished(receiver: TelemetryReceiver) -> None:
     slices = [Slice(TopicPartition("orders", 0), hashes, OffsetRange(0, 9)) for hashes in cuts(50)]
     to = receiver.report_to(slices)
     assert to is not None

@@ -44,11 +44,11 @@ def cost(rows: int, *, finished: bool = False) -> SliceCost:
         pytest.param([(1, 1, cost(10_000))], [100], id="more rows than offsets"),
     ],
 )
-def test_what_is_believed(reports: list[tuple[int, int, SliceCost]], rows: list[int]) -> None:
+def test_accepted_reports(reports: list[tuple[int, int, SliceCost]], rows: list[int]) -> None:
     assert Told().rows(*reports) == rows
 
 
-def test_news_are_taken_once_and_what_is_old_stays_old() -> None:
+def test_a_report_is_taken_once_and_an_overtaken_one_never() -> None:
     told = Told()
     assert told.rows((1, 2, cost(2))) == [2]
     assert told.rows() == []
@@ -56,7 +56,7 @@ def test_news_are_taken_once_and_what_is_old_stays_old() -> None:
     assert told.rows((1, 3, cost(3))) == [3]
 
 
-def test_only_the_last_plans_are_heard() -> None:
+def test_only_reports_of_the_last_plans_are_accepted() -> None:
     book = LatestReports(concurrency=1)
     numbers = [book.open([SLICE], now_ms=0) for _ in range(PLANS + 1)]
     book.note(Report(numbers[0], 1, 1, COST), now_ms=0)

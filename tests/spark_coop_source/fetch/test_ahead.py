@@ -33,7 +33,7 @@ def test_all_comes_in_order() -> None:
     assert list(ahead(numbers(0, []))) == []
 
 
-def test_what_comes_next_is_made_while_what_came_before_is_used() -> None:
+def test_the_next_item_is_made_while_the_last_one_is_used() -> None:
     made = threading.Event()
 
     def making(stopped: Callable[[], bool]) -> Generator[str, None, None]:
@@ -64,7 +64,7 @@ def test_an_error_comes_after_all_that_was_made_before_it() -> None:
         next(items)
 
 
-def test_who_is_closed_early_stops_the_making_and_leaves_no_thread() -> None:
+def test_closing_early_stops_the_producer_and_leaves_no_thread() -> None:
     ended = threading.Event()
 
     def making(stopped: Callable[[], bool]) -> Generator[int, None, None]:

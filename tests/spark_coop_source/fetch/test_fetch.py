@@ -46,7 +46,7 @@ def test_a_stretch_is_exactly_its_offsets(kafka: Kafka, numbers: str, start: int
     assert fetched(kafka, numbers, start, until) == list(range(start, until))
 
 
-def test_the_user_may_set_how_many_records_a_poll_gives(kafka: Kafka, numbers: str) -> None:
+def test_the_user_may_set_the_number_of_records_per_poll(kafka: Kafka, numbers: str) -> None:
     read = chunks(kafka, numbers, 0, 100, max_poll_records=30)
     assert [len(chunk) for chunk in read] == [30, 30, 30, 10]
 
@@ -108,7 +108,7 @@ def test_a_chunk_of_well_compressed_records_stays_small_in_memory(kafka: Kafka) 
     assert max(sizes) <= CHUNK_BYTES // 400_000 + 1, "full, and the batch that made it so"
 
 
-def test_what_is_held_before_it_is_looked_through_is_bounded_whatever_the_client_is_told(kafka: Kafka) -> None:
+def test_unfiltered_bytes_in_memory_are_bounded_despite_the_clients_options(kafka: Kafka) -> None:
     client = {"bootstrap_servers": kafka.bootstrap, "max_partition_fetch_bytes": 50_000_000}
     with consumers.borrowed(client, [], most_unfiltered=400_000) as consumer:
         assert consumer.config["max_partition_fetch_bytes"] == consumer.config["fetch_max_bytes"] == 100_000
@@ -129,7 +129,7 @@ def test_no_progress_though_the_records_are_there_is_a_timeout(kafka: Kafka, num
     assert e.value.retriable
 
 
-def test_a_consumer_that_does_not_ask_for_what_is_there_begins_again(
+def test_a_consumer_that_does_not_fetch_existing_records_begins_again(
     kafka: Kafka, numbers: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fetching, "STALL_S", 0.05)

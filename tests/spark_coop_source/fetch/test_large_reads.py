@@ -24,7 +24,7 @@ def test_the_hook_fits_the_kafka_python_that_is_installed(kafka: Kafka) -> None:
         assert any(isinstance(each.transport._sock, LargeReads) for each in connections if each.transport)
 
 
-def test_what_has_come_is_given_at_once_and_then_there_is_nothing_till_the_next_look() -> None:
+def test_received_bytes_are_returned_at_once_and_then_nothing_until_the_next_look() -> None:
     here, there = socket.socketpair()
     with here, there:
         here.setblocking(False)

@@ -53,7 +53,7 @@ def test_records_below_the_beginning_are_a_data_loss(kafka: Kafka, start: int) -
         pytest.param(120, 130, (120, 120), "120-129", id="all of it is beyond the end"),
     ],
 )
-def test_without_fail_on_data_loss_what_is_left_is_read_and_the_rest_told(
+def test_without_fail_on_data_loss_the_rest_is_read_and_lost_offsets_are_logged(
     kafka: Kafka, caplog: pytest.LogCaptureFixture, start: int, until: int, left: tuple[int, int], lost: str
 ) -> None:
     topic = shortened_log(kafka)

@@ -50,7 +50,7 @@ def _codecs_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("_codecs_as_before")
 @pytest.mark.parametrize("codec", ["gzip", "snappy", "lz4", "zstd"])
-def test_what_kafka_python_decompresses_by_itself_is_bounded(codec: str) -> None:
+def test_the_output_of_kafka_pythons_own_decompression_is_bounded(codec: str) -> None:
     older_formats.bound_codecs()
     wire = batch([Written(b"k", b"v%d" % i) for i in range(50)], codec=codec)
     assert [value for *_, value, _ in plain(wire)] == [b"v%d" % i for i in range(50)]

@@ -70,7 +70,7 @@ def test_all_of_short_stretches_comes_at_once(kafka: Kafka, spread: str) -> None
     assert {tp: each.position for tp, each in found.items()} == dict.fromkeys(stretches(spread), 2 * EACH)
 
 
-def test_nobody_is_asked_again_who_is_through(kafka: Kafka, spread: str) -> None:
+def test_a_partition_that_is_done_is_not_fetched_again(kafka: Kafka, spread: str) -> None:
     wanted = {**stretches(spread, 2), TopicPartition(spread, 2): OffsetRange(0, 2 * EACH + 10)}
     found = asked(kafka, wanted, max_partition_fetch_bytes=1)  # a record batch an answer
     assert [found[tp].position for tp in wanted] == [EACH, EACH, 2 * EACH], "the third waits for what does not come"
@@ -106,7 +106,7 @@ def test_an_odd_log_among_others_is_read_as_if_it_were_alone(kafka: Kafka, sprea
         assert len(together) == len(expected) + 3 * EACH
 
 
-def test_what_is_lost_of_one_is_told_and_the_others_lose_nothing(kafka: Kafka) -> None:
+def test_a_loss_of_one_partition_is_reported_and_the_others_lose_nothing(kafka: Kafka) -> None:
     topic = kafka.create_topic(partitions=3)
     kafka.produce(topic, [Record(b"v", None, i % 3) for i in range(30)])
     shorten(kafka, topic, 1, 4)

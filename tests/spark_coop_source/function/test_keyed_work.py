@@ -142,7 +142,7 @@ def test_an_error_ends_the_work_and_its_threads() -> None:
     assert ours() == []
 
 
-def test_an_error_of_joining_what_waited_reaches_the_task() -> None:
+def test_an_error_of_joining_waiting_records_reaches_the_task() -> None:
     held = threading.Event()
 
     def coming() -> Iterator[SliceBatch]:

@@ -63,7 +63,7 @@ def of_key(key: bytes | None, batch: pa.RecordBatch) -> pa.RecordBatch | None:
     return None if key == b"none" else pa.RecordBatch.from_pydict({"key": [key], "n": [len(batch)]})
 
 
-def test_a_function_of_batches_is_called_once_and_keeps_what_it_holds() -> None:
+def test_a_function_of_batches_is_called_once_and_keeps_its_state() -> None:
     def numbered(batches: Batches) -> Batches:
         so_far = 0
         for each in batches:
@@ -77,7 +77,7 @@ def test_columns_may_come_in_any_order() -> None:
     assert made(function(each), batch([b"a", b"b"])) == [(b"a", 0), (b"b", 1)]
 
 
-def test_a_function_may_give_a_list() -> None:
+def test_a_function_may_return_a_list() -> None:
     assert made(function(lambda batches: [counted(b) for b in batches]), batch([b"a"])) == [(b"a", 0)]
 
 
@@ -111,7 +111,7 @@ def test_each_batch_holds_one_slice_so_that_its_cost_is_known() -> None:
 
 
 @pytest.mark.parametrize(("per_key", "concurrency"), [(False, 1), (True, 1), (True, 3)])
-def test_what_a_call_takes_is_told_for_every_record_once(per_key: bool, concurrency: int) -> None:
+def test_the_time_of_a_call_is_reported_for_every_record_once(per_key: bool, concurrency: int) -> None:
     heard = Heard()
     of = function(of_key if per_key else each, per_key=per_key, concurrency=concurrency)
     batches = [batch([b"a", b"b", b"a"]), batch([b"a"], first=3)]
@@ -193,7 +193,7 @@ def test_an_error_names_the_records_and_shows_the_users_frames_only(of: UserFunc
     with pytest.raises(MapInReadError) as caught:
         made(of, batch([b"a"] * 5), batch([b"b"] * count, first=5))
     message = str(caught.value)
-    assert f"raised KeyError, given orders-0 {where}:" in message
+    assert f"raised KeyError, called with orders-0 {where}:" in message
     shown = "".join(traceback.format_exception(caught.value))
     assert shown.count('raise KeyError("no such customer")') == 1, "told once"
     assert message.count("  File ") == 1, "no frame is ours"
@@ -214,7 +214,7 @@ def key_leaves(key: bytes | None, batch: pa.RecordBatch) -> None:
     "of", [function(leaves), function(key_leaves, per_key=True), function(key_leaves, per_key=True, concurrency=4)]
 )
 def test_an_exit_does_not_end_the_worker_without_a_word(of: UserFunction) -> None:
-    with pytest.raises(MapInReadError, match="raised SystemExit, given orders-0 offsets 0-4"):
+    with pytest.raises(MapInReadError, match="raised SystemExit, called with orders-0 offsets 0-4"):
         made(of, batch([b"a"] * 5))
 
 
@@ -231,14 +231,14 @@ def test_an_exit_does_not_end_the_worker_without_a_word(of: UserFunction) -> Non
         ),
     ],
 )
-def test_what_is_made_must_be_what_the_schema_says(result: dict[str, object], words: str) -> None:
+def test_output_must_match_the_schema(result: dict[str, object], words: str) -> None:
     def wrong(batches: Batches) -> Batches:
         for _ in batches:
             yield pa.RecordBatch.from_pydict(result)
 
     with pytest.raises(MapInReadError) as caught:
         made(function(wrong), batch([b"a", b"b"], first=7))
-    assert caught.value.what.endswith(f"wrong made {words}, given orders-0 offsets 7-8")
+    assert caught.value.what.endswith(f"wrong made {words}, called with orders-0 offsets 7-8")
 
 
 @pytest.mark.parametrize(
@@ -253,7 +253,7 @@ def test_what_is_made_must_be_what_the_schema_says(result: dict[str, object], wo
         pytest.param(lambda batches: [counted(next(batches))], False, "ended before it had asked", id="ends early"),
     ],
 )  # fmt: skip
-def test_a_function_of_another_form_is_told(call: Callable[..., object], per_key: bool, words: str) -> None:
+def test_a_function_of_another_form_is_a_named_error(call: Callable[..., object], per_key: bool, words: str) -> None:
     with pytest.raises(MapInReadError) as caught:
         made(function(call, per_key=per_key), batch([b"a"]), batch([b"a"], first=1))
     assert words in caught.value.what
@@ -265,7 +265,7 @@ def swallows(batches: Batches) -> Batches:
 
 
 @pytest.mark.parametrize("of", [function(each), function(swallows), function(of_key, per_key=True, concurrency=2)])
-def test_what_went_wrong_in_reading_is_no_fault_of_the_function(of: UserFunction) -> None:
+def test_an_error_of_reading_is_no_error_of_the_function(of: UserFunction) -> None:
     def breaks() -> Batches:
         yield batch([b"a"])
         raise FetchTimeoutError("no progress")
@@ -274,6 +274,6 @@ def test_what_went_wrong_in_reading_is_no_fault_of_the_function(of: UserFunction
         list(run(of, breaks(), tables([ALL])))
 
 
-def test_a_function_that_cannot_be_loaded_here_is_told() -> None:
+def test_a_function_that_cannot_be_loaded_here_is_a_named_error() -> None:
     with pytest.raises(EnvironmentMismatchError, match="cannot be loaded where a task runs: it cannot be imported"):
         made(function("no_such_module:f"), batch([b"a"]))

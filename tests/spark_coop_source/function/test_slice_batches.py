@@ -23,7 +23,7 @@ def lanes(count: int, *spans: tuple[int, int]) -> list[Slice]:
 
 
 @given(keys, st.integers(0, 30), st.integers(1, 30))
-def test_a_batch_is_hashed_as_the_definition_says(keys: list[bytes | None], start: int, length: int) -> None:
+def test_a_batch_is_hashed_by_the_definition(keys: list[bytes | None], start: int, length: int) -> None:
     part = batch(keys, first=7).slice(start, length)
     assert hashes_of(part).tolist() == [hash_record(key, offset) for key, offset in points([part])]
 
@@ -66,7 +66,7 @@ def test_keys_that_hash_alike_are_pieces_of_their_own() -> None:
         pytest.param([*lanes(2, (0, 10))[:1], *lanes(2, (10, 100))[1:]], id="lanes far apart"),
     ],
 )
-def test_pieces_by_slice_are_what_lies_in_each(slices: list[Slice]) -> None:
+def test_pieces_by_slice_hold_exactly_the_records_of_each_slice(slices: list[Slice]) -> None:
     whole = batch([b"%d" % (i % 13) for i in range(100)])
     inside = [(s, key, o) for key, o in points([whole]) for s in slices if _in(s, key, o)]
     mask = [any(_in(s, key, o) for s in slices) for key, o in points([whole])]

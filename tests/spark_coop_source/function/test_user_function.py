@@ -40,7 +40,7 @@ def test_a_name_is_looked_up_also_within_a_class() -> None:
     assert loaded("json:JSONEncoder.encode") is json.JSONEncoder.encode
 
 
-def test_the_helper_gives_options_that_are_understood() -> None:
+def test_the_helper_returns_valid_options() -> None:
     options = validate(BATCH | map_in_read(operator.add, schema=OUTPUT, per_key=True, concurrency=16), streaming=False)
     assert (options.function_output, options.function_per_key, options.function_concurrency) == (OUTPUT, True, 16)
     assert loaded(options.function or "") is operator.add
@@ -51,7 +51,7 @@ def test_ddl_stays_text_for_spark_alone_can_parse_it() -> None:
     assert options.function_output == "key binary, n long"
 
 
-def test_what_cannot_be_pickled_is_told_where_the_function_is_given() -> None:
+def test_an_object_that_cannot_be_pickled_is_refused_when_the_function_is_set() -> None:
     lock = threading.Lock()
     with pytest.raises(InvalidOptionError, match="cannot be pickled") as caught:
         map_in_read(lambda batches: lock, schema=OUTPUT)  # type: ignore[arg-type]
@@ -170,7 +170,7 @@ def test_a_module_beside_the_job_travels_where_the_remedy_is_followed(
         pytest.param("", "json:dumps", "leave mapInRead out", id="no function at all"),
     ],
 )
-def test_an_administrator_says_which_functions_may_run(
+def test_an_administrator_allows_certain_functions(
     monkeypatch: pytest.MonkeyPatch, allowed: str | None, text: str, words: str
 ) -> None:
     given = BATCH | {"mapInRead": text, "mapInRead.schema": "n long"}
@@ -223,8 +223,8 @@ def pickled(code: str) -> str:
         pytest.param({"mapInRead.schema": " "}, "it names no column", id="an empty schema"),
         pytest.param({"mapInRead.schema": '{"type":'}, "it is not the json() of a StructType", id="broken JSON"),
         pytest.param({"mapInRead.schema": StructType().json()}, "it has no field", id="a schema without columns"),
-        pytest.param({"mapInRead.schema": None}, "mapInRead is given, but not mapInRead.schema", id="no schema"),
-        pytest.param({"mapInRead": None}, "mapInRead.schema is given, but not mapInRead", id="a schema alone"),
+        pytest.param({"mapInRead.schema": None}, "mapInRead is set, but not mapInRead.schema", id="no schema"),
+        pytest.param({"mapInRead": None}, "mapInRead.schema is set, but not mapInRead", id="a schema alone"),
         pytest.param({"mapInRead.concurrency": "0"}, "too small", id="no keys at once"),
         pytest.param(
             {"mapInRead.concurrency": "4"}, "there is no function of one key", id="batches of many keys at once"
@@ -233,7 +233,7 @@ def pickled(code: str) -> str:
     ],
 )
 @pytest.mark.parametrize("streaming", [None, False])
-def test_what_is_wrong_is_refused_by_name(
+def test_a_wrong_option_is_refused_by_name(
     options: Mapping[str, str | None], words: str, streaming: bool | None
 ) -> None:
     given = BATCH | {"mapInRead": "json:dumps", "mapInRead.schema": "n long"} | dict(options)

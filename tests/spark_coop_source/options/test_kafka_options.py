@@ -49,7 +49,7 @@ def test_every_option_of_javas_consumer_has_exactly_one_fate() -> None:
     assert sorted([*PASSED, *UNDERSTOOD, *NO_EFFECT, *REFUSED]) == sorted(JAVA.split())
 
 
-def test_what_is_passed_is_known_to_kafka_python_under_the_same_name() -> None:
+def test_kafka_python_knows_each_passed_option_under_the_same_name() -> None:
     assert {name.replace(".", "_") for name in PASSED} <= KafkaConsumer.DEFAULT_CONFIG.keys()
 
 
@@ -91,7 +91,7 @@ def test_an_option_is_accepted_without_effect(name: str, text: str) -> None:
 
 
 @pytest.mark.parametrize("name", [*REFUSED, *(f"{start}something" for start in REFUSED_FAMILIES)])
-def test_an_option_is_refused_by_name_with_what_to_do(name: str) -> None:
+def test_an_option_is_refused_by_name_with_a_remedy(name: str) -> None:
     check_name(f"kafka.{name}")
     with pytest.raises(InvalidOptionError) as refused:
         arguments(**{name: "hunter2"})

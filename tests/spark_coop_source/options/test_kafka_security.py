@@ -194,7 +194,7 @@ def test_a_store_is_refused_by_name_with_the_remedy(store: str, given: dict[str,
         pytest.param(
             {**PEM_FILE, "ssl.truststore.certificates": CERTIFICATE},
             ConflictingOptionsError,
-            "are both given",
+            "are both set",
             id="authorities twice",
         ),
         pytest.param(

@@ -39,7 +39,7 @@ def notices(options: Mapping[str, str], *, streaming: bool = True) -> tuple[str,
         pytest.param(
             {"startingTimestamp": "1700000000"},
             "option startingTimestamp: 1700000000 is 1970-01-20 16:13:20 UTC, because times are milliseconds. "
-            "Remedy: give milliseconds, 1700000000000 if this is a time in seconds.",
+            "Remedy: set startingTimestamp to milliseconds, 1700000000000 if this is a time in seconds.",
             id="a start in seconds",
         ),
         pytest.param(
@@ -49,7 +49,7 @@ def notices(options: Mapping[str, str], *, streaming: bool = True) -> tuple[str,
         ),
     ],
 )
-def test_what_is_probably_a_mistake_is_one_line(options: dict[str, str], words: str) -> None:
+def test_a_probable_mistake_is_one_line(options: dict[str, str], words: str) -> None:
     (line,) = notices(options)
     assert words in line
 
@@ -71,7 +71,7 @@ def test_the_end_of_a_batch_in_seconds_is_one_line(name: str) -> None:
         pytest.param({"startingOffsets": "earliest"}, id="a start"),
     ],
 )
-def test_what_is_in_order_has_no_line(options: dict[str, str]) -> None:
+def test_correct_options_have_no_line(options: dict[str, str]) -> None:
     assert notices(options) == ()
 
 

@@ -151,7 +151,9 @@ def test_the_ends_of_a_batch(options: dict[str, str], start: OffsetSpec, end: Of
         ),
     ],
 )
-def test_what_a_batch_refuses(options: dict[str, str], error: type[ConfigurationError], words: str) -> None:
+def test_a_batch_query_refuses_invalid_ends(
+    options: dict[str, str], error: type[ConfigurationError], words: str
+) -> None:
     with pytest.raises(error) as refused:
         batch(**options)
     assert words in str(refused.value)

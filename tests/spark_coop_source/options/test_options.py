@@ -180,7 +180,7 @@ def test_a_batch_ignores_group_and_redis_and_starts_at_earliest() -> None:
     assert validate(STREAM | {"slots": "1"}, streaming=False) == plain
 
 
-def test_before_the_kind_of_query_is_known_only_what_neither_could_use_is_refused() -> None:
+def test_before_the_kind_of_query_is_known_only_options_invalid_for_both_are_refused() -> None:
     options = validate({**BATCH, "endingOffsets": "latest", "startingOffsets": "latest"}, streaming=None)
     assert options.subscription == Topics(("orders",))
     assert isinstance(refusal(BATCH | {"lanes": "0"}, streaming=None), InvalidOptionError)
@@ -292,7 +292,7 @@ def test_a_long_value_is_cut_in_the_message() -> None:
     assert len(str(refusal(STREAM | {"startingOffsets": "x" * 100_000}))) < 1_000
 
 
-def test_a_pattern_is_kept_as_it_is_given() -> None:
+def test_a_pattern_keeps_its_spelling() -> None:
     options = validate({**BROKER, "subscribePattern": " Ord.* ", **GROUP}, streaming=True)
     assert options.subscription == Pattern("Ord.*")
 

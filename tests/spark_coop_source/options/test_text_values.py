@@ -89,7 +89,7 @@ def test_a_redis_url_is_refused_without_being_shown(url: str, why: str) -> None:
 
 
 @given(st.text(alphabet="abc:/?#@[]%.0123456789", min_size=1, max_size=20))
-def test_whatever_the_password_a_url_is_refused_silently_or_parsed_as_redis_py_parses_it(password: str) -> None:
+def test_a_refused_url_hides_its_password_and_others_parse_as_redis_py_parses_them(password: str) -> None:
     url = f"redis://user:{password}xYzZy@h:6379/0"
     try:
         RedisUrl().parse(url)

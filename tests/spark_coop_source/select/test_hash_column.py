@@ -42,7 +42,7 @@ def test_carried_hashes_are_those_that_would_be_computed() -> None:
 
 
 @pytest.mark.parametrize("cut", [by_key, by_slice])
-def test_cuts_believe_carried_hashes_and_drop_them(cut: object, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cuts_use_carried_hashes_and_drop_them(cut: object, monkeypatch: pytest.MonkeyPatch) -> None:
     records = batch(KEYS)
     carried = with_hashes(records, hashes_of(records))
     table = SliceTable(Slice(ALL.topic_partition, hashes, OffsetRange(0, 100)) for hashes in cuts(2))

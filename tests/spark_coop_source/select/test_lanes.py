@@ -22,7 +22,7 @@ def hashed(keys: Sequence[bytes | None]) -> Hashes:
 
 
 @given(keys, edges, st.data())
-def test_each_part_has_its_records_in_offset_order_and_nobody_has_the_others(
+def test_each_part_has_exactly_its_own_records_in_offset_order(
     keys: list[bytes | None], edges: list[int], data: st.DataObject
 ) -> None:
     between = [HashRange(lo, until - 1) for lo, until in pairwise(edges)]

@@ -126,7 +126,7 @@ def test_a_record_too_large_to_be_held_is_skipped_and_the_rest_of_its_batch_is_r
     assert warning.endswith("; skipped 1 offsets, because failOnDataLoss=false")
 
 
-def test_a_record_that_was_not_compressed_is_read_whatever_its_size(kafka: Kafka) -> None:
+def test_an_uncompressed_record_of_any_size_is_read(kafka: Kafka) -> None:
     topic = kafka.create_topic("large", config={"max.message.bytes": str(20 * MIB)})
     with closing(KafkaProducer(bootstrap_servers=kafka.bootstrap, max_request_size=64 * MIB)) as producer:
         producer.send(topic, bytes(17 * MIB)).get(timeout=30)

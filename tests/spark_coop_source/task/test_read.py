@@ -114,7 +114,7 @@ a_single_hash = (
 
 @given(data=st.data(), level=st.sampled_from(ISOLATION), max_poll_records=st.sampled_from([1, 7, 10_000]))
 @settings(max_examples=60)
-def test_any_slices_give_the_records_whose_points_lie_in_them(
+def test_any_slices_return_the_records_whose_points_lie_in_them(
     kafka: Kafka,
     odd: str,
     odd_end: int,
@@ -174,11 +174,11 @@ def test_offsets_between_the_slices_are_not_delivered(kafka: Kafka, odd: str) ->
     assert offsets(task(kafka, [whole(odd, 2, 5), whole(odd, 20, 22), whole(odd, 8, 9)])) == [2, 3, 4, 8, 20, 21]
 
 
-def test_a_task_without_slices_reads_nothing_and_asks_nobody() -> None:
+def test_a_task_without_slices_reads_nothing_and_calls_no_broker() -> None:
     assert rows(task(Kafka("127.0.0.1:9"), [])) == []
 
 
-def test_time_of_append_is_told_as_such(kafka: Kafka) -> None:
+def test_the_time_of_append_has_its_own_timestamp_type(kafka: Kafka) -> None:
     topic = kafka.create_topic(config={"message.timestamp.type": "LogAppendTime"})
     kafka.produce(topic, [Record(b"v", timestamp_ms=1_000), Record(b"v", timestamp_ms=2_000)])
     read = rows(task(kafka, [whole(topic, 0, 2)]))
@@ -228,7 +228,7 @@ def test_records_come_over_tls_with_a_password(odd: str, secure_listener: Secure
 
 
 @pytest.mark.filterwarnings("ignore:unclosed <(socket|ssl):ResourceWarning")
-def test_a_wrong_password_is_told_at_once_and_not_shown(odd: str, secure_listener: SecureListener) -> None:
+def test_a_wrong_password_fails_at_once_and_is_not_shown(odd: str, secure_listener: SecureListener) -> None:
     with pytest.raises(KafkaAccessError, match="refused the credentials") as refused:
         offsets(secure_task(secure_listener, [whole(odd, 0, 5)], "pa55word"))
     assert "pa55word" not in str(refused.value)
@@ -242,7 +242,7 @@ def test_an_input_partition_travels_and_shows_no_credentials(kafka: Kafka) -> No
 
 
 @pytest.mark.parametrize("missing", ["kafka", "pyarrow", "mmh3", "numpy"])
-def test_a_worker_without_a_package_says_so(missing: str) -> None:
+def test_a_worker_without_a_package_names_it(missing: str) -> None:
     program = f"""
 import sys
 sys.modules[{missing!r}] = None  # importing it fails as if it were not installed
@@ -260,7 +260,7 @@ except EnvironmentMismatchError as error:
     assert "Remedy: install coop-kafka with its dependencies where driver and executors run" in done.stdout
 
 
-def test_a_worker_s_collector_looks_no_more_at_what_was_imported() -> None:
+def test_a_workers_collector_skips_imported_objects() -> None:
     program = """
 import gc
 from spark_coop_source.task.partition import SlicePartition
@@ -273,7 +273,7 @@ print(before, gc.get_freeze_count() > 10_000)
     assert done.stdout == "0 True\n", done.stderr
 
 
-def test_what_a_worker_imports_for_its_reader_speaks_neither_to_redis_nor_to_kafka() -> None:
+def test_imports_of_a_workers_reader_load_neither_redis_nor_kafka() -> None:
     program = """
 import sys
 from spark_coop_source.driver import stream_reader

@@ -79,7 +79,7 @@ def test_a_compacted_log_is_read_as_poll_reads_it(kafka: Kafka) -> None:
         assert rows(some) == by_poll(some)
 
 
-def test_a_marker_that_the_cleaner_has_emptied_stops_nobody(kafka: Kafka) -> None:
+def test_a_marker_that_the_cleaner_has_emptied_stops_no_reader(kafka: Kafka) -> None:
     topic = emptied_marker_log(kafka)
     last = end(kafka, topic)
     for level in ISOLATION:
@@ -137,7 +137,7 @@ def test_odd_logs_are_read_as_librdkafka_reads_them(kafka: Kafka, log: str, leve
 
 
 @pytest.mark.parametrize(("number", "codec"), list(enumerate(["gzip", "snappy", "lz4", "zstd"], 1)))
-def test_what_librdkafka_has_compressed_is_read(kafka: Kafka, number: int, codec: str) -> None:
+def test_records_that_librdkafka_compressed_are_read(kafka: Kafka, number: int, codec: str) -> None:
     topic = kafka.create_topic()
     producer = confluent_kafka.Producer({"bootstrap.servers": kafka.bootstrap, "compression.type": codec})
     values = [b"%d " % i * 200 for i in range(500)]

@@ -83,7 +83,7 @@ def step_by_step(partition: SlicePartition) -> Iterator[int]:
 
 @pytest.mark.parametrize("level", ["read_committed", "read_uncommitted"])
 @pytest.mark.parametrize("codec", [None, "zstd"])
-def test_lanes_of_an_odd_log_read_together_what_they_read_alone(kafka: Kafka, codec: str | None, level: str) -> None:
+def test_lanes_of_an_odd_log_read_the_same_together_and_alone(kafka: Kafka, codec: str | None, level: str) -> None:
     topic = odd_log(kafka, codec)
     alone = lanes(kafka, topic, 4, end(kafka, topic), include_headers=True, isolation_level=level)
     read = read_at_once(together(alone))
@@ -91,7 +91,7 @@ def test_lanes_of_an_odd_log_read_together_what_they_read_alone(kafka: Kafka, co
     assert sum(map(len, read)) > 70
 
 
-def test_lanes_of_a_compacted_log_read_together_what_they_read_alone(kafka: Kafka) -> None:
+def test_lanes_of_a_compacted_log_read_the_same_together_and_alone(kafka: Kafka) -> None:
     topic = compacted_log(kafka)
     alone = lanes(kafka, topic, 3, end(kafka, topic))
     assert read_at_once(together(alone)) == [rows(each) for each in alone]
@@ -115,7 +115,7 @@ def test_one_of_eight_tasks_fetches_and_nothing_is_left_behind(kafka: Kafka, man
     assert list(folder.iterdir()) == []
 
 
-def test_where_nobody_can_publish_each_fetches_at_once(
+def test_where_no_task_can_publish_each_fetches_at_once(
     kafka: Kafka, many: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(readings, "stretch_name", lambda *_: "stretch" * 100)  # no file can be called so
@@ -124,7 +124,7 @@ def test_where_nobody_can_publish_each_fetches_at_once(
     assert list(folder.iterdir()) == []
 
 
-def test_what_another_batch_has_left_is_never_taken(kafka: Kafka, many: str, folder: Path) -> None:
+def test_blocks_of_another_batch_are_never_used(kafka: Kafka, many: str, folder: Path) -> None:
     first, later = (together(lanes(kafka, many, 2, MANY)) for _ in range(2))
     ended_early = step_by_step(first[0])
     next(ended_early)
@@ -133,7 +133,7 @@ def test_what_another_batch_has_left_is_never_taken(kafka: Kafka, many: str, fol
     ended_early.close()  # type: ignore[attr-defined]
 
 
-def test_one_task_after_another_finds_what_the_first_has_fetched(kafka: Kafka, many: str, folder: Path) -> None:
+def test_one_task_after_another_uses_the_blocks_of_the_first(kafka: Kafka, many: str, folder: Path) -> None:
     first, *later = together(lanes(kafka, many, 3, MANY))
     unreachable = [replace(each, kafka={"bootstrap_servers": "127.0.0.1:9"}) for each in later]
     assert sum(len(rows(each)) for each in [first, *unreachable]) == MANY
@@ -150,7 +150,7 @@ def test_one_task_after_another_finds_what_the_first_has_fetched(kafka: Kafka, m
         pytest.param(lambda content: content[:200] + bytes(len(content) - 200), id="zeros behind its beginning"),
     ],
 )
-def test_what_is_damaged_in_the_cache_is_fetched_again(
+def test_a_damaged_block_of_the_cache_is_fetched_again(
     kafka: Kafka, many: str, folder: Path, damaged: Callable[[bytes], bytes]
 ) -> None:
     alone = lanes(kafka, many, 2, MANY)
@@ -183,7 +183,7 @@ def test_where_blocks_cannot_be_shared_each_fetches_for_itself(
     assert [rows(each) for each in together(alone, most_bytes)] == expected
 
 
-def test_two_applications_with_room_for_a_few_blocks_read_what_each_reads_alone(kafka: Kafka, many: str) -> None:
+def test_two_applications_with_room_for_a_few_blocks_read_the_same_as_alone(kafka: Kafka, many: str) -> None:
     alone = lanes(kafka, many, 3, MANY)
     expected = [rows(each) for each in alone]
     assert read_at_once([*together(alone, 3_500_000), *together(alone, 3_500_000)]) == expected * 2
@@ -198,7 +198,7 @@ def test_a_worker_keeps_its_consumer_from_one_micro_batch_to_the_next(kafka: Kaf
     assert [each is kept[0] for each in kept] == [True] * 3
 
 
-def test_a_folder_of_somebody_else_is_left_alone(kafka: Kafka, many: str, folder: Path) -> None:
+def test_a_folder_of_another_user_is_left_alone(kafka: Kafka, many: str, folder: Path) -> None:
     folder.mkdir(mode=0o755)
     folder.chmod(0o755)
     assert sum(map(len, read_at_once(together(lanes(kafka, many, 2, MANY))))) == MANY
@@ -283,7 +283,7 @@ def test_a_consumer_that_failed_is_not_kept_where_the_task_ends_well(kafka: Kafk
     assert not consumers._idle
 
 
-def test_lost_offsets_are_told_or_skipped_as_without_the_cache(kafka: Kafka) -> None:
+def test_lost_offsets_fail_or_are_skipped_as_without_the_cache(kafka: Kafka) -> None:
     topic = kafka.create_topic()
     kafka.produce(topic, [Record(b"v", b"%d" % i) for i in range(100)])
     beyond = [Slice(TopicPartition(topic, 0), hashes, OffsetRange(0, 150)) for hashes in cuts(2)]

@@ -76,7 +76,7 @@ def done(piece: SliceBatch, ms: float) -> Done:
     return Done(piece, None, ms)
 
 
-def test_a_slice_is_told_when_it_begins_and_when_it_has_been_read(clock: Clock) -> None:
+def test_a_slice_is_reported_when_it_begins_and_when_it_has_been_read(clock: Clock) -> None:
     told: list[SliceCost] = []
     records = batch([b"a"] * 10, value=b"x" * 100)
     reading = meter(told, [ALL]).reading(ALL.topic_partition, slowly(clock, records, seconds=0.5))
@@ -109,7 +109,7 @@ def test_partitions_begin_one_after_another_so_that_a_hang_has_an_address(clock:
         pytest.param(each_record, False, [None] * 3, id="not tried: there may be very many records"),
     ],
 )
-def test_in_a_trial_the_key_is_told_before_the_function_may_hang_on_it(
+def test_a_trial_reports_the_key_before_the_function_may_hang_on_it(
     clock: Clock, cut: Callable[..., Iterator[SliceBatch]], trial: bool, expected: list[tuple[bytes, int] | None]
 ) -> None:
     told: list[SliceCost] = []
@@ -123,7 +123,7 @@ def test_in_a_trial_the_key_is_told_before_the_function_may_hang_on_it(
     assert at == [e and RecordAt(hash_record(*e), e[1]) for e in expected]
 
 
-def test_the_only_key_of_a_batch_is_told_too(clock: Clock) -> None:
+def test_a_trial_reports_the_only_key_of_a_batch_too(clock: Clock) -> None:
     told: list[SliceCost] = []
     measured = SliceMeter(tables([ALL]), told.append, with_function=True, trial=True)
     for each in measured.reading(ALL.topic_partition, iter([batch([b"a"] * 3, 7)])):
@@ -195,7 +195,7 @@ def test_the_costliest_keys_are_named(clock: Clock) -> None:
     ]
 
 
-def test_a_sign_of_life_is_told_each_second_and_not_more_often(clock: Clock) -> None:
+def test_a_sign_of_life_is_reported_each_second_and_not_more_often(clock: Clock) -> None:
     told: list[SliceCost] = []
     batches = [batch([b"a"], first) for first in range(10)]
     list(meter(told, [ALL]).reading(ALL.topic_partition, slowly(clock, *batches, seconds=0.4)))
@@ -208,7 +208,7 @@ def test_counting_the_rows_of_several_slices_does_not_load_pandas() -> None:
     assert told == "False\n"
 
 
-def test_that_a_task_hands_records_on_is_told_of_one_slice_and_once(clock: Clock) -> None:
+def test_a_task_reports_once_and_for_one_slice_that_it_passes_on_records(clock: Clock) -> None:
     told: list[SliceCost] = []
     measured = meter(told, HALVES)
     measured.hands_on()
@@ -220,7 +220,7 @@ def test_that_a_task_hands_records_on_is_told_of_one_slice_and_once(clock: Clock
     assert [cost.handed_ms for cost in told] == [None, None, pytest.approx(100.0)]
 
 
-def test_where_the_function_runs_in_the_read_nobody_asks_when_records_are_handed_on(clock: Clock) -> None:
+def test_a_function_in_the_read_omits_the_time_at_which_records_are_passed_on(clock: Clock) -> None:
     told: list[SliceCost] = []
     measured = meter(told, [ALL], with_function=True)
     next(measured.reading(ALL.topic_partition, slowly(clock, batch([b"a"]), seconds=0.1)))

@@ -37,7 +37,7 @@ def test_a_report_comes_back_as_it_was(cost: SliceCost) -> None:
 
 
 @given(st.binary(max_size=100), st.integers(0, 60), st.integers(1, 255))
-def test_what_nobody_signed_is_dropped(junk: bytes, place: int, flip: int) -> None:
+def test_an_unsigned_report_is_dropped(junk: bytes, place: int, flip: int) -> None:
     datagram = bytearray(encoded(Report(7, 4, 1, COST), KEY))
     assert decoded(bytes(datagram), b"x" * 32) is None, "another reader's key"
     datagram[place] ^= flip
@@ -72,7 +72,7 @@ NO_REPORTS = [
 
 
 @pytest.mark.parametrize("text", NO_REPORTS)
-def test_what_is_signed_and_no_report_is_dropped(text: str) -> None:
+def test_a_signed_text_that_is_no_report_is_dropped(text: str) -> None:
     assert decoded(signed(REPORT), KEY) is not None
     assert decoded(signed(text), KEY) is None
 

@@ -1,5 +1,5 @@
--- Checks all state that a verb reads before the verb writes anything (rule: check-then-write). Somebody may have damaged
--- keys of the group by hand. The error names the key.
+-- Checks all state that a verb reads before the verb writes anything (rule: check-then-write). An operator may have
+-- damaged keys of the group by hand. The error names the key.
 -- Uses no shared file
 local KINDS = {  -- all others are hashes
   leases = 'zset', batches = 'zset', leaving = 'set', events = 'stream', history = 'stream',

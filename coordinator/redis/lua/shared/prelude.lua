@@ -175,7 +175,7 @@ local function lost()
   return nil
 end
 
--- The verdict for an owned range without positions: somebody deleted them.
+-- The verdict for an owned range without positions: an operator deleted them.
 local function positions_gone(segments_key)
   return { 'LOST', segments_key .. ' is gone' }
 end

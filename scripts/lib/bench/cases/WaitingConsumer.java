@@ -1,6 +1,6 @@
 // The other side of P12: reads a topic with parallel-consumer in KEY order, waiting for each record as long as its
 // value says. For each line on standard input (a concurrency) it reads all of it once and prints the seconds from the
-// first record that the function is given: not those of joining a group.
+// first record that the function receives: not those of joining a group.
 
 import io.confluent.parallelconsumer.ParallelConsumerOptions;
 import io.confluent.parallelconsumer.ParallelConsumerOptions.ProcessingOrder;

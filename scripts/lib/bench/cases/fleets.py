@@ -123,7 +123,7 @@ def _windows(began: int, ended: int) -> list[tuple[int, int]]:
 
 def _held_up(fleet: Fleet, driver: Driver) -> int:
     """Number of times that others took over a driver's unfinished batch, by the group's records."""
-    return sum(event.kind == "expire" and "longest" in event.why for event in fleet.told(driver))
+    return sum(event.kind == "expire" and "longest" in event.why for event in fleet.events_of(driver))
 
 
 def _rate(driver: Driver, began: int, ended: int) -> float:

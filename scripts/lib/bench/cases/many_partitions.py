@@ -31,13 +31,13 @@ def p4(world: World) -> Iterator[Result]:
 def p4b(world: World) -> Iterator[Result]:
     """A stream with ten new records in each partition, three times."""
     count, rounds = _partitions(world), 1 if world.quick else 3
-    news = Load(10 * count, partitions=count)
-    topic = world.kafka.create_topic("news", count)
-    feed = partial(produce, world.broker.address, topic, news)
+    load = Load(10 * count, partitions=count)
+    topic = world.kafka.create_topic("new-records", count)
+    feed = partial(produce, world.broker.address, topic, load)
     seconds = []
     for source, options in (("coop-kafka", our_stream(world, topic)), ("kafka", their_stream(world, topic))):
         with running(world, source, options) as query:
-            seconds.append(sum(trigger_seconds(query, feed, news.records) for _ in range(rounds)))
+            seconds.append(sum(trigger_seconds(query, feed, load.records) for _ in range(rounds)))
     work = f"{count} partitions, 10 new records each, {rounds} triggers in all"
     mine, other = seconds
     yield Result("P4b", work, "tuned, once", duration(mine), duration(other), mine / other, 0.1)

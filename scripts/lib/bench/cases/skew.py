@@ -12,7 +12,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
 
 from bench.feed import Feed, Work
-from bench.functions import WORKED, wait_told
+from bench.functions import WORKED, wait_and_return_time
 from bench.shapes import Shape, shapes
 from bench.streaming import our_stream, their_stream
 from bench.table import Result
@@ -53,7 +53,7 @@ def skew(world: World) -> Iterator[Result]:
     work, weights = _work(), [1 / (rank + 1) ** ZIPF for rank in range(KEYS)]
     mean_us = sum(w * us for w, us in zip(weights, work.values(), strict=True)) / sum(weights)
     topic = world.kafka.create_topic("skew")
-    given = our_stream(world, topic, **map_in_read(wait_told, schema=WORKED, per_key=True), slots=str(SLOTS))
+    given = our_stream(world, topic, **map_in_read(wait_and_return_time, schema=WORKED, per_key=True), slots=str(SLOTS))
     rows = world.spark.readStream.format("coop-kafka").options(**given).load()
     per_second = LOAD * SLOTS * 1_000_000 / mean_us
     ratios = _watched(world, rows, Feed(world.broker.address, topic, work, per_second, weights), BATCHES)

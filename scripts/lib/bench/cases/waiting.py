@@ -64,17 +64,17 @@ def _topic(world: World) -> str:
 class _Theirs:
     """Their program, and its lines of input and output."""
 
-    asked: IO[str]
-    said: IO[str]
+    requests: IO[str]
+    answers: IO[str]
 
     def seconds(self, concurrency: int) -> float:
         """All records once; raises `RuntimeError` if the program has ended."""
-        self.asked.write(f"{concurrency}\n")
-        self.asked.flush()
+        self.requests.write(f"{concurrency}\n")
+        self.requests.flush()
         return float(self.line())
 
     def line(self) -> str:
-        line = self.said.readline().strip()
+        line = self.answers.readline().strip()
         if not line:
             raise RuntimeError("parallel-consumer's program has ended; its output is above")
         return line
