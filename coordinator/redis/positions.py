@@ -106,7 +106,7 @@ class RedisPositions:
     ) -> None:
         k = self.calls.keys
         fixed = [k.meta, k.leases, k.topics, k.events, k.batches, k.leaving, k.applications, k.targets, k.assignment]
-        keys = [*fixed, k.growth, *self._progress_keys(proven)]
+        keys = [*fixed, k.growth, k.working, *self._progress_keys(proven)]
         grew = "".join(f"{growth.field}|{growth.value};" for growth in growths)
         self.calls.run("recover", keys, nonce, why, str(reset), grew, *_placed(topics, proven), caller=caller)
 

@@ -1,7 +1,7 @@
 -- Acquires wanted hash ranges that are free or takeable, at a new lane epoch (rule: no-epoch-twice). Ranges that the
 -- member owns already keep their lane epochs. Cuts segments and ICs at each change of ownership (rule: cut-at-ownership).
 -- KEYS meta leases member events topics batches, then owners segments ics of each partition
--- ARGV[2..] "lo-hi ;..." wanted of each partition; each partition has positions
+-- ARGV[2..] "lo-hi ;..." wanted of each partition; each recorded partition has positions
 -- Reply reset, topics as HGETALL, and of each partition: owned "lo-hi epoch;...", segments and ics as HGETALL
 --   segments: all if the partition has ICs, else those of owned ranges (rule: owner-reads-own-segments)
 --   | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
@@ -34,15 +34,20 @@ local function same(some, other)
 end
 
 local topics = redis.call('HGETALL', KEYS[5])
-local recorded = {}  -- topic -> its id
-for i = 1, #topics, 2 do recorded[topics[i]] = check_topic(topics[i + 1], topics[i], KEYS[5]) end
+local recorded = {}  -- topic -> its number of partitions
+for i = 1, #topics, 2 do
+  local _, count = check_topic(topics[i + 1], topics[i], KEYS[5])
+  recorded[topics[i]] = tonumber(count)
+end
 
 local function acquire(owners_key, segments_key, ics_key, wanted)
+  local topic, partition = string.match(segments_key, ':segments:(.+):(%d+)$')
   if redis.call('EXISTS', segments_key) == 0 then
-    loss = loss or positions_gone(segments_key)
+    -- A topic that was created again may have more partitions than Redis has recorded. `recreate` places them later.
+    local never_placed = recorded[topic] and tonumber(partition) >= recorded[topic] and redis.call('EXISTS', owners_key) == 0
+    loss = loss or not never_placed and positions_gone(segments_key)
     return ''
   end
-  local topic = string.match(segments_key, ':segments:(.+):%d+$')
   loss = loss or not recorded[topic] and { 'LOST', topic .. ' of ' .. KEYS[5] .. ' is gone' }
   local before, after = ranges_at(owners_key, OWNER), {}
   for _, piece in ipairs(overlay(wanted, before)) do

@@ -1,9 +1,10 @@
 -- Recovers after a loss of state: a new nonce, and for one session only assertions (rule: recover-by-proof). All lane
--- epochs and leases become void. Every member joins again; a living process keeps its incarnation.
+-- epochs and leases become void. Every member joins again; a living process keeps its incarnation. The slices that
+-- members have begun are forgotten: without their leases, living members would look dead, and be struck.
 -- Positions that Redis still has stay. Proofs from the caller raise them.
 -- Proofs of an older reset epoch do not count. If the proofs are of a newer reset epoch, Redis is from before a reset.
 -- Its own positions prove nothing then.
--- KEYS meta leases topics events batches leaving applications targets assignment growth,
+-- KEYS meta leases topics events batches leaving applications targets assignment growth working,
 --   then owners segments ics stable of each partition
 -- ARGV[2] new nonce, ARGV[3] why, ARGV[4] reset epoch of the proofs,
 --   ARGV[5] "topic old new|id seen until[ end,...];..." growths that the caller knows,
@@ -22,14 +23,14 @@ local survived, any_loss = redis.call('EXISTS', META) == 1, false
 -- One partition: the record of its topic, its stable offset, and its losses.
 local function state_of_partition(i)
   local topic, id, count, partition, position = unpack(places[i])
-  local k = 4 * i - 13
+  local k = 4 * i - 12
   local recorded, recorded_count = check_topic(redis.call('HGET', KEYS[3], topic), topic, KEYS[3])
   local there, stable = redis.call('EXISTS', KEYS[k + 1]) == 1, redis.call('HGET', KEYS[k + 3], partition)
   local owned = redis.call('EXISTS', KEYS[k]) == 1
   -- Redis has no record of the topic. The group has not placed it yet, or Redis lost the record.
   local new_topic = not recorded
-  -- The topic grew, and the group has not placed the new partition yet.
-  local new_partition = recorded == id and tonumber(partition) >= tonumber(recorded_count)
+  -- The topic grew, or was created again with more partitions. The group has not placed the new partition yet.
+  local new_partition = recorded and tonumber(partition) >= tonumber(recorded_count)
   -- Neither a stable offset nor an owner shows that the group read the partition. `create_positions` places it later.
   local never_read = survived and not stable and not owned and (new_topic or new_partition)
   -- The caller proves a position, and no later reset made the proof void: the group has read the partition.
@@ -68,7 +69,7 @@ for i = 6, #ARGV do
   end
 end
 for _, p in ipairs(placed) do note_ranges_of_owners(lost_by, p.keys.owners) end
-redis.call('DEL', KEYS[2], KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9])
+redis.call('DEL', KEYS[2], KEYS[5], KEYS[6], KEYS[7], KEYS[8], KEYS[9], KEYS[11])
 redis.call('HSET', META, 'reset_epoch', newer and ARGV[4] or reset)
 redis.call('HSETNX', META, 'commit_seq', '0')
 redis.call('HSET', META, 'schema', SCHEMA, 'nonce', ARGV[2], 'run_id', run_id(), 'epochs', '0',

@@ -92,6 +92,16 @@ FAULTS = (
         schedules=100,
     ),
     Fault(
+        "a recovery leaves the slices that living members have begun",
+        (Edit("coordinator/redis/lua/recover.lua", ", KEYS[9], KEYS[11])", ", KEYS[9])"),),
+        ("tests/coordinator/redis/test_poison.py",),
+    ),
+    Fault(
+        "positions count as fresh however long a call has waited",
+        (Edit("coordinator/member/turns.py", "turn=replace(self.state.turn, fresh=False)", "turn=self.state.turn"),),
+        ("tests/coordinator/member/test_turns.py",),
+    ),
+    Fault(
         "another life of a member is not fenced",
         (Edit(_PRELUDE, "if m[1] ~= call.incarnation then return { 'FENCED' } end", ""),),
         _MEMBERSHIP,
@@ -205,8 +215,8 @@ FAULTS = (
         (
             Edit(
                 "coordinator/redis/lua/acquire.lua",
-                "loss or positions_gone(segments_key)",
-                "loss or redis.call('EXISTS', owners_key) == 1 and positions_gone(segments_key)",
+                "not never_placed and positions_gone(segments_key)",
+                "redis.call('EXISTS', owners_key) == 1 and positions_gone(segments_key)",
             ),
         ),
         ("tests/hostile/test_hostile_redis.py",),

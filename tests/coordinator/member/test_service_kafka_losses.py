@@ -52,6 +52,21 @@ def test_the_replay_of_a_batch_onto_a_recreated_topic_reads_nothing_on_request(
     assert records(batch(replay.service, replay.end)) == read(tp, 0, 8)
 
 
+@pytest.mark.parametrize("partitions", [1, 2])
+def test_a_topic_created_again_with_more_partitions_is_a_data_loss_too(
+    members: Group, tp: TopicPartition, partitions: int
+) -> None:
+    run(members, subscribed(tp))
+    members.kafka.recreate_topic(tp.topic, partitions)
+    members.kafka.produce(tp.topic, keyed(8))
+    members.clock.skip(2_000)
+    with pytest.raises(DataLossError, match="created again"):
+        run(members, subscribed(tp))
+    run(members, subscribed(tp), fail_on_data_loss=False)
+    stable = members.state.stable
+    assert (len(stable), sum(stable.values())) == (partitions, 8)
+
+
 @pytest.mark.parametrize("left", [0, 3])
 def test_available_now_ends_when_its_topic_was_recreated_shorter(members: Group, tp: TopicPartition, left: int) -> None:
     service = members.service(subscribed(tp), fail_on_data_loss=False)

@@ -10,8 +10,8 @@ from coordinator.progress.ownership import Owned
 from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.ranges import WHOLE, HashRange, OffsetRange
 from coordinator.redis.keys import GroupKeys
-from coordinator.replies import Joining
-from store_world import LONGEST, OTHER, SESSION, TP, WANTED, World
+from coordinator.replies import NO_MEMBER, Joining
+from store_world import LONGEST, OTHER, SESSION, TOPICS, TP, WANTED, World
 
 ON_EACH_SERVER = True
 
@@ -45,6 +45,16 @@ def test_only_a_lost_member_with_a_begun_slice_strikes_it(world: World) -> None:
     (struck,) = world.store.poison.strikes()
     assert struck == replace(ONCE, at_ms=world.now, member="m-1")
     assert world.events("strike") == [f"orders 0 {LOWER} from offset 10: m-1 did not end it; strike 1"]
+
+
+def test_a_recovery_strikes_no_living_member(world: World) -> None:
+    """It removes all leases, so every member looks dead until it joins again."""
+    world.found()
+    world.store.poison.working(world.join("m-1"), f"orders 0 {LOWER} 10-12;")
+    world.restart()
+    world.store.positions.recover(NO_MEMBER, "bb", "restarted", 0, TOPICS, {TP: None})
+    world.store.poison.strike("m-1")
+    assert world.store.poison.strikes() == ()
 
 
 def test_a_report_of_begun_slices_renews_the_lease(world: World) -> None:
