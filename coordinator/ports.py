@@ -96,8 +96,8 @@ class Members(Protocol):
     def assignment(self) -> Assignment:
         """The assignment in force."""
 
-    def heirs(self, ranges: Ranges) -> Heirs:
-        """The parts of `ranges` that are assigned to other members. Partitions without such parts are missing."""
+    def heirs(self, caller: Caller, ranges: Ranges) -> Heirs:
+        """The parts of `ranges` that are assigned to other members than the caller; no partition without such parts."""
 
     def partition_counts(self) -> Mapping[str, int]:
         """The group's topics with their partition counts."""

@@ -140,7 +140,8 @@ def join(state: State, seen: Seen, call: Call) -> Decision:
     joined = replace(life, nonce=answer.seen.nonce, nonce_before=answer.seen.nonce, seq=answer.seen.seq)
     life = replace(joined, lease_end_ms=answer.lease_end_ms, verdict=None, other=None)
     targets = state.pace.targets and (answer.targets or state.pace.targets)
-    return Decision(replace(state, life=life, pace=replace(state.pace, targets=targets)))
+    owning = replace(state.owning, topics=frozenset(state.log.topics))
+    return Decision(replace(state, life=life, owning=owning, pace=replace(state.pace, targets=targets)))
 
 
 def joining(state: State, call: Call) -> Joining:

@@ -25,9 +25,7 @@ from coordinator.replies import Acquired, Look
 
 def report_topics(state: State, seen: Seen, call: Call) -> Decision:
     """If a pattern matches other topics than at the join: join again, which reports them."""
-    topics, before = frozenset(state.log.topics), state.owning.topics
-    state = replace(state, owning=replace(state.owning, topics=topics))
-    if before is None or topics == before:
+    if state.owning.topics == frozenset(state.log.topics):
         return Decision(state)
     return Decision(replace(state, life=state.life.rejoining()), (), LookAgain())
 

@@ -69,10 +69,10 @@ class RedisMembers:
         return {member: ranges_of(text) for member, text in self.calls.hash(self.calls.keys.assignment).items()}
 
     @sound
-    def heirs(self, ranges: Ranges) -> Heirs:
+    def heirs(self, caller: Caller, ranges: Ranges) -> Heirs:
         k = self.calls.keys
         texts = (f"{tp.topic} {tp.partition} {ranges_text(hashes)}" for tp, hashes in ranges.items())
-        reply = self.calls.run("heirs", [k.meta, k.assignment], *texts)
+        reply = self.calls.run("heirs", [k.meta, k.assignment], *texts, caller=caller)
         found = zip(ranges, (tuple(_heir(x) for x in text.split(";") if x) for text in reply["heirs"]), strict=True)
         return {tp: heirs for tp, heirs in found if heirs}
 

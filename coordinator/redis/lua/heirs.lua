@@ -1,4 +1,4 @@
--- Returns the assigned members of the ranges of the call, and of no others (rule: owner-reads-own-segments).
+-- Returns the other members that should own the ranges of the call, and no other ranges (rule: owner-reads-own-segments).
 -- Writes nothing.
 -- KEYS meta assignment
 -- ARGV[2..] "topic partition lo-hi ;..." of each partition

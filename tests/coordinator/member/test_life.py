@@ -11,7 +11,7 @@ from coordinator.member import life, recovery
 from coordinator.member.decision import Decision, LookAgain, Step
 from coordinator.member.evidence import Evidence
 from coordinator.member.requests import Claim, Event, Join, Log, ReadMetadata
-from coordinator.member.state import Away, Life, Offsets, Pace, Shown, State
+from coordinator.member.state import Away, Life, Offsets, Owning, Pace, Shown, State
 from coordinator.progress.ownership import Fact
 from coordinator.ranges import WHOLE
 from coordinator.replies import Joined, Joining, Seen
@@ -190,7 +190,7 @@ def test_rejoin__join_again_at_the_nonce_before() -> None:
     waits = replace(LIFE.rejoining(), other=("m-2", NOW), verdict=Superseded())
     decision = decided(life.join, joined(life=waits), call(), (Join("n-1", Joining(REPORTED)), JOINED))
     there = replace(LIFE, nonce="n-2", nonce_before="n-2", seq=1, lease_end_ms=NOW + 45_000)
-    assert decision == Decision(joined(life=there))
+    assert decision == Decision(joined(life=there, owning=Owning(topics=frozenset({"orders"}))))
 
 
 def test_join__report_the_fields_for_assignors_and_the_commit_api() -> None:
@@ -222,6 +222,11 @@ def test_join_with_targets__adopt_those_of_the_group(answered: Offsets, then: Of
     request = Join("n-1", Joining(REPORTED, targets={TP: 50}))
     decision = decided(life.join, state, call(), (request, replace(JOINED, targets=answered)))
     assert decision.state.pace == Pace(then)
+
+
+def test_join__remember_the_topics_that_it_reported() -> None:
+    decision = decided(life.join, joined(life=LIFE.rejoining()), call(), (Join("n-1", Joining(REPORTED)), JOINED))
+    assert decision.state.owning.topics == {"orders"}
 
 
 def test_join_without_targets__take_none_from_others() -> None:

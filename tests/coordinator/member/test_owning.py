@@ -49,11 +49,6 @@ def looked(known: Owning, **changes: Any) -> Owning:
     return replace(known, looked_at_ms=NOW, **changes)
 
 
-def test_first_topics__remember_those_that_were_reported() -> None:
-    decision = decided(report_topics, joined(), call())
-    assert decision == Decision(joined(owning=Owning(topics=frozenset({"orders"}))))
-
-
 def test_the_same_topics__go_on() -> None:
     state = joined(owning=Owning(topics=frozenset({"orders"})))
     assert decided(report_topics, state, call()) == Decision(state)
@@ -61,7 +56,7 @@ def test_the_same_topics__go_on() -> None:
 
 def test_a_pattern_means_other_topics__join_again() -> None:
     decision = decided(report_topics, joined(owning=Owning(topics=frozenset({"old"}))), call())
-    then = joined(life=LIFE.rejoining(), owning=Owning(topics=frozenset({"orders"})))
+    then = joined(life=LIFE.rejoining(), owning=Owning(topics=frozenset({"old"})))
     assert decision == Decision(then, (), LookAgain())
 
 
