@@ -5,7 +5,7 @@ Reads nothing without the option, or if there is nothing to read.
 
 from dataclasses import replace
 
-from coordinator.member.decision import Seen
+from coordinator.member.decision import Call, Seen
 from coordinator.member.requests import ReadFirstTimes, ResolveOffsets
 from coordinator.member.state import Offsets, State
 from coordinator.offset_spec import AtTimestamps, NoMatch
@@ -13,10 +13,9 @@ from coordinator.plan.event_time_lead import unread, within_lead
 from coordinator.plan.planning import OwnedRanges
 
 
-def keep_lead(
-    state: State, work: OwnedRanges, ends: Offsets, most_ms: int | None, seen: Seen
-) -> tuple[State, OwnedRanges]:
-    """`work` with no lane more than `most_ms` ahead of the lane with the oldest next record."""
+def keep_lead(state: State, work: OwnedRanges, ends: Offsets, seen: Seen, call: Call) -> tuple[State, OwnedRanges]:
+    """`work` with no lane more than `max.lane.lead` ahead of the lane with the oldest next record."""
+    most_ms = call.setup.settings.max_lead_ms
     if most_ms is None:
         return state, work
     stretches = unread(work, ends)

@@ -23,7 +23,7 @@ from coordinator.member.requests import (
     ReadPositions,
     RecordGrowths,
 )
-from coordinator.member.state import Growing, State
+from coordinator.member.state import Growing, Offsets, State
 from coordinator.plan.planning import OwnedRanges, bounded
 from coordinator.progress.growth import OPEN, Growth, Segments, Sight, ceilings, levels, older_partitions, remembered
 from coordinator.subscription import TopicPartition
@@ -51,7 +51,9 @@ def log_growths(state: State, seen: Seen, call: Call) -> Decision:
     return Decision(replace(state, growing=replace(state.growing, logged=state.growing.logged | new)), lines)
 
 
-def older_partitions_first(state: State, work: OwnedRanges, seen: Seen) -> tuple[State, OwnedRanges]:
+def older_partitions_first(
+    state: State, work: OwnedRanges, ends: Offsets, seen: Seen, call: Call
+) -> tuple[State, OwnedRanges]:
     """The work with ceilings: each hash of a new partition stops where the older ones are not done."""
     reset = state.owning.acquired.reset
     active = [g for g in _of_these_topics(state) if g.kept and (g, reset) not in state.growing.over]

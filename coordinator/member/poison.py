@@ -7,7 +7,6 @@ rule: strike-needs-evidence; rule: trial-alone; rule: parked-until-released.
 
 from dataclasses import replace
 
-from coordinator.cost.batch_cost import LaneId
 from coordinator.member.decision import Call, Decision, Seen
 from coordinator.member.requests import Abandon, Forgive, OffsetsOfARecord, ReadStrikes, ReadWorking, StrikeMember
 from coordinator.member.state import Offsets, State, Strikes
@@ -47,23 +46,22 @@ def see_strikes(state: State, seen: Seen, call: Call) -> Decision:
     return Decision(replace(state, strikes=Strikes(seen.of(ReadStrikes()), seen.now_ms)))
 
 
-def without_parked(
-    state: State, work: OwnedRanges, ends: Offsets, seen: Seen
-) -> tuple[State, OwnedRanges, LaneId | None]:
-    """The work without parked lanes, and the struck lane of a trial, if there is one.
+def without_parked(state: State, work: OwnedRanges, ends: Offsets, seen: Seen, call: Call) -> tuple[State, OwnedRanges]:
+    """The work without parked lanes, or with the struck lane of a trial only.
 
     After a trial it is the turn of the other lanes. Strikes that positions have passed are removed.
     """
     strikes = state.strikes.strikes
+    state = replace(state, reading=replace(state.reading, trial_lane=None))
     if not strikes:
-        return state, work, None
+        return state, work
     if over := forgiven(strikes, work):
         seen.of(Forgive(over))
         strikes = tuple(s for s in strikes if s not in over)
         state = replace(state, strikes=replace(state.strikes, strikes=strikes))
     others = state.batch is not None and state.batch.trial
     limited, trial_lane = quarantined(work, ends, strikes, lambda lane: seen.of(OffsetsOfARecord(lane)), others=others)
-    return state, limited, trial_lane
+    return replace(state, reading=replace(state.reading, trial_lane=trial_lane)), limited
 
 
 def leave_out_struck(state: State, seen: Seen, call: Call) -> Decision:

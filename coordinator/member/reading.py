@@ -11,7 +11,7 @@ Each sets ceilings of ranges; none moves a position. Pure.
 rule: individual-commit-cap; rule: growth-order; rule: trial-alone; rule: parked-until-released; rule: lane-lead
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 from coordinator.assignment.assignment_text import Ranges
@@ -23,11 +23,11 @@ from coordinator.member.growing import older_partitions_first
 from coordinator.member.pacing import ends_of
 from coordinator.member.poison import without_parked
 from coordinator.member.requests import Grant
-from coordinator.member.state import Offsets, Reading, State
+from coordinator.member.state import Offsets, State
 from coordinator.plan.back_pressure import held_back
 from coordinator.plan.planning import OwnedRanges, with_positions
 from coordinator.plan.poison import struck_ranges
-from coordinator.reports.lane_lines import LEAD, OLDER, ROOM
+from coordinator.reports.lane_lines import BUDGET, LEAD, OLDER, POISON, ROOM
 
 
 def limit(state: State, seen: Seen, call: Call) -> Decision:
@@ -38,27 +38,40 @@ def limit(state: State, seen: Seen, call: Call) -> Decision:
     changing = state.owning.growths or state.strikes.strikes
     if state.reading.seen == looked_at and not changing:
         return Decision(state)
-    work = with_positions(acquired.ownership, acquired.progress)
-    roomy = held_back(work, acquired.whole, call.setup.settings.max_individual_commits)
-    if roomy != work:  # a commit elsewhere may make room: acquire again each time
-        state = replace(state, owning=replace(state.owning, stale=True))
-    state, grown = older_partitions_first(state, roomy, seen)
-    state, safe, trial_lane = without_parked(state, grown, ends, seen)
-    state, near = keep_lead(state, safe, ends, call.setup.settings.max_lead_ms, seen)
-    reading = replace(state.reading, trial_lane=trial_lane, ceilings=((ROOM, roomy), (OLDER, grown), (LEAD, near)))
-    reading = _granted(replace(state, reading=reading), near, ends, seen, call)
-    return Decision(replace(state, reading=replace(reading, seen=None if state.owning.stale else looked_at)))
+    work, ceilings = with_positions(acquired.ownership, acquired.progress), tuple[tuple[str, OwnedRanges], ...]()
+    for name, narrow in LIMITS:
+        state, work = narrow(state, work, ends, seen, call)
+        ceilings += ((name, work),)
+    looked_at_now = None if state.owning.stale else looked_at
+    return Decision(replace(state, reading=replace(state.reading, seen=looked_at_now, work=work, ceilings=ceilings)))
 
 
-def _granted(state: State, work: OwnedRanges, ends: Offsets, seen: Seen, call: Call) -> Reading:
+def _room(state: State, work: OwnedRanges, ends: Offsets, seen: Seen, call: Call) -> tuple[State, OwnedRanges]:
+    """Back pressure. A commit elsewhere may make room, so the member acquires again each time."""
+    roomy = held_back(work, state.owning.acquired.whole, call.setup.settings.max_individual_commits)
+    return (state if roomy == work else replace(state, owning=replace(state.owning, stale=True))), roomy
+
+
+def _budget(state: State, work: OwnedRanges, ends: Offsets, seen: Seen, call: Call) -> tuple[State, OwnedRanges]:
     """The grant of the cost model. Ranges that were acquired or lost a strike since the last look begin anew in it."""
     before = state.reading
     owned, struck = owned_ranges(state.owning.acquired.ownership), struck_ranges(state.strikes.strikes)
     back = (*_lanes(difference(owned, before.owned)), *_lanes(difference(before.struck, struck)))
     granted = seen.of(Grant(work, ends, before.trial_lane, everything=call.limits.everything, anew=back))
-    return replace(
-        before, work=granted.work, quotas=granted.quotas, cutting=granted.cutting, owned=owned, struck=struck
-    )
+    reading = replace(before, quotas=granted.quotas, cutting=granted.cutting, owned=owned, struck=struck)
+    return replace(state, reading=reading), granted.work
+
+
+Limit = Callable[[State, OwnedRanges, Offsets, Seen, Call], tuple[State, OwnedRanges]]
+"""Narrows the work; the offsets are the ends of this run."""
+
+LIMITS: tuple[tuple[str, Limit], ...] = (
+    (ROOM, _room),
+    (OLDER, older_partitions_first),
+    (POISON, without_parked),
+    (LEAD, keep_lead),
+    (BUDGET, _budget),
+)
 
 
 def _lanes(ranges: Ranges) -> Iterator[LaneId]:

@@ -20,6 +20,7 @@ from coordinator.subscription import Assigned, TopicPartition, Topics
 from group_services import Group, TestClock, batches
 from kafka_logs import Through, kafka_log
 from lane_leads import MINUTE, lanes, minutes, reads
+from states import call
 from topics import Kafka
 
 
@@ -40,7 +41,7 @@ def limit(
     seen = Seen(0)
     while True:
         try:
-            return keep_lead(state, work, ends, most_ms, seen)
+            return keep_lead(state, work, ends, seen, call(max_lead_ms=most_ms))
         except NotSeen as missing:
             request = missing.request
             if request.kind is ReadFirstTimes:
