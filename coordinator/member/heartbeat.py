@@ -18,11 +18,15 @@ LOG_AGAIN_MS = 20_000
 """How often a line about the same outage is logged."""
 
 
+NOT_KNOWN = ("", "")
+"""The report after a call that failed: Redis may have it or not, so the next one is new."""
+
+
 @dataclass(frozen=True, slots=True)
 class Pulse:
     """The memory of the heartbeat thread."""
 
-    working: tuple[str, str] = ("", "")  # reported to Redis: slices under way, and the nonce at which
+    working: tuple[str, str] = NOT_KNOWN  # reported to Redis: slices under way, and the nonce at which
     away: tuple[int, int] | None = None  # since when Redis does not answer, and when that was logged
     warned_of_ms: int | None = None  # when the last batch began that took too long
 

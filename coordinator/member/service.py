@@ -151,8 +151,9 @@ class Service(Query):
         if self.state.life.nonce:
             self._once(Heartbeat(), "heartbeat")
         work = heartbeat.unreported_work(self._pulse, self.state, self._inbox.under_way())
-        if work and self._once(ReportWorking(work[0]), "heartbeat"):
-            self._pulse = replace(self._pulse, working=work)
+        if work:
+            reported = self._once(ReportWorking(work[0]), "heartbeat")
+            self._pulse = replace(self._pulse, working=work if reported else heartbeat.NOT_KNOWN)
         self._pulse, line = heartbeat.long_batch(self._pulse, self.state, self._clock.now_ms(), self.setup.settings)
         self._show(line)
 

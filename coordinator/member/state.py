@@ -140,7 +140,7 @@ class Owning:
     stale: bool = False  # positions have moved since: acquire again before the next plan
     placed: frozenset[TopicPartition] = frozenset()  # partitions that have positions since `placed_at`
     placed_at: str = ""  # a nonce
-    topics: frozenset[str] | None = None  # subscribed to when the member reported them
+    topics: frozenset[str] = frozenset()  # subscribed to at the last join, which reported them
     asked_for: frozenset[TopicPartition] = frozenset()  # assigned, but unknown to Kafka when asked
     shown: Ownership = field(default_factory=dict)  # to the user's listener
     targets: Offsets = field(default_factory=dict)  # AvailableNow's, of all members
@@ -239,7 +239,7 @@ class Turn:
     learned: bool = False
     committed: bool = False
     skipped: bool = False  # part of the start was left out, and must vanish from the next offset
-    fresh: bool = False  # ranges and positions were read in this call
+    fresh: bool = False  # ranges and positions were read in this call, and it has not waited since
     acquired: bool = False  # ranges may be owned that were not owned before this call
 
 

@@ -8,7 +8,6 @@
 heartbeat thread: it reads the state, and passes renewed leases to the main thread through a queue.
 """
 
-import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import count
@@ -24,8 +23,6 @@ from coordinator.member.kinds import Request
 from coordinator.member.state import Away, Life, State, Turn
 from coordinator.replies import Answer, Caller
 from coordinator.verdicts import Rejoin, Verdict
-
-_log = logging.getLogger(__name__)
 
 
 class Refused:
@@ -65,6 +62,7 @@ class Turns:
                     at, seen = 0, Seen(0)
                     if wait_ms:
                         self._clock.wait(wait_ms)
+                        self.become(replace(self.state, turn=replace(self.state.turn, fresh=False)))
                 case Fail(error):
                     raise error from None
                 case Return(value):

@@ -12,6 +12,7 @@ Tasks of a dead JVM may still write. A leave is safe nevertheless: it keeps rang
 lease ends. After a SIGKILL of this process all its ranges wait until the lease ends.
 """
 
+import logging
 import os
 import signal
 import socket
@@ -43,6 +44,8 @@ from spark_coop_source.driver.telemetry_receiver import TelemetryReceiver
 from spark_coop_source.driver.wiring import cutting, group_settings, kafka_log, member_fields, standalone_settings
 from spark_coop_source.options.options import SourceOptions
 from spark_coop_source.telemetry.report import ReportTo
+
+log = logging.getLogger(__name__)
 
 
 class Session(Protocol):
@@ -187,8 +190,11 @@ class GroupSession:
             if os.getppid() != self._driver:
                 os.kill(os.getpid(), signal.SIGTERM)
                 return
-            self._service.receive(self._reports())
-            self._service.heartbeat()
+            try:
+                self._service.receive(self._reports())
+                self._service.heartbeat()
+            except Exception:  # the thread must live: it renews the lease
+                log.exception("a heartbeat of group %s failed; the next one is due in %s s", self._group, every_s)
 
     def _reports(self) -> Iterator[SliceCost]:
         """New reports, taken one by one. Both threads call this, and the inbox keeps the order of reports."""

@@ -141,6 +141,17 @@ def test_first_heartbeat_at_a_nonce__report_that_nothing_is_under_way() -> None:
     assert world.requests == [Heartbeat(), ReportWorking("")]
 
 
+def test_a_report_that_got_no_answer__report_again_at_the_next_heartbeat() -> None:
+    """Redis may have received it: an older report must not stay there."""
+    world = Script(RENEWED, SILENT, True, RENEWED, RENEWED)
+    member = service(joined(), world)
+    member._pulse = Pulse((f"orders 0 {WHOLE} 10-20;", NONCE))
+    member.heartbeat()
+    member._pulse = replace(member._pulse, away=None)
+    member.heartbeat()
+    assert [r for r in world.requests if r.kind is ReportWorking] == [ReportWorking(""), ReportWorking("")]
+
+
 def test_slices_that_were_reported__are_withdrawn_once() -> None:
     """Redis holds slices of this member, none of which is under way any more."""
     world = Script(RENEWED, RENEWED, RENEWED)
