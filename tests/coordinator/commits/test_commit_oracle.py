@@ -14,7 +14,7 @@ from coordinator.errors import IndividualCommitTooOldError
 from coordinator.progress.ownership import Fact, Facts, Owned
 from coordinator.progress.segments import Progress
 from coordinator.ranges import HASH_MAX, HashRange, OffsetRange, union
-from progresses import positions_text
+from progresses import ics_text, positions_text
 from store_world import BIG, TP, WANTED, StoreServer, World, offset
 
 ON_EACH_SERVER = True
@@ -131,7 +131,7 @@ class Run:
     def check(self) -> None:
         progress = Progress.parse(self.world.positions(), self.world.ics())
         assert progress.tiles
-        assert (positions_text(progress), progress.ics_text()) == (self.world.positions(), self.world.ics())
+        assert (positions_text(progress), ics_text(progress)) == (self.world.positions(), self.world.ics())
         assert self._done(progress) == self.oracle.done
         assert self.world.store.positions.stable(["orders"])[TP] == self.base + self.oracle.stable
 
