@@ -304,7 +304,7 @@ def test_no_command_shows_replaces_or_deletes_state_of_a_newer_version(lived: Wo
     lived.redis.delete(key_of(lived, "leases"))  # nobody is alive
     refused = look(lived)
     assert refused.keys() == {name for name, _ in looks(lived)}
-    assert all("schema '2'" in told for told in refused.values())
+    assert all("schema '2'" in message for message in refused.values())
     before, operator = dump(lived), OperatorVerbs.of_group(lived.client, lived.group)
     for verb in (
         lambda: copies.restore(lived.client, copy),

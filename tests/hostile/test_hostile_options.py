@@ -275,7 +275,7 @@ CLASSES = [
     bad("an assignor with an escape for a name", "assignor", "exits:Escape", "is not an assignor", "module:Class"),
     bad("a listener without a class", "ownership.listener", "json", "is not a class", "a class of your own"),
     bad("a listener of a module that exits", "ownership.listener", "leaves_at_once:A", "SystemExit", "derived from"),
-    bad("a listener that hears nothing", "ownership.listener", "json:JSONDecoder", "no method on_assigned", "derived"),
+    bad("a listener without its methods", "ownership.listener", "json:JSONDecoder", "no method on_assigned", "derived"),
     bad(
         "a listener of megabytes",
         "ownership.listener",

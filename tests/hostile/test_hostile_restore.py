@@ -28,33 +28,33 @@ WHOLE, LOWER, UPPER = str(WHOLE_RANGE), str(LOWER_RANGE), str(UPPER_RANGE)
 LO, HI = UPPER.split("-")
 TOO_LARGE = str(2**63)
 
-Told = dict[str, Any]
-Change = Callable[[Told], object]
+Document = dict[str, Any]
+Change = Callable[[Document], object]
 
 
 def with_key(name: str, value: object) -> Change:
     """Another value of a whole key."""
-    return lambda told: told["keys"].update({name: value})
+    return lambda document: document["keys"].update({name: value})
 
 
 def with_field(name: str, field: str, value: object) -> Change:
     """Another value of one field, or one field more."""
-    return lambda told: told["keys"].setdefault(name, {}).update({field: value})
+    return lambda document: document["keys"].setdefault(name, {}).update({field: value})
 
 
 def renamed(name: str, field: str, other: str) -> Change:
     """A field by another name, with its value."""
-    return lambda told: told["keys"][name].update({other: told["keys"][name].pop(field)})
+    return lambda document: document["keys"][name].update({other: document["keys"][name].pop(field)})
 
 
 def without(name: str, field: str = "") -> Change:
     """Without a key, or without one of its fields."""
-    return lambda told: told["keys"][name].pop(field) if field else told["keys"].pop(name)
+    return lambda document: document["keys"][name].pop(field) if field else document["keys"].pop(name)
 
 
-def told_as(**values: object) -> Change:
+def with_values(**values: object) -> Change:
     """Other values beside the keys."""
-    return lambda told: told.update(values)
+    return lambda document: document.update(values)
 
 
 def case(name: str, change: Change, *says: str) -> Any:
@@ -63,21 +63,23 @@ def case(name: str, change: Change, *says: str) -> Any:
 
 COPIES = [
     # The file as a whole.
-    case("a list", told_as(keys=[]), "not a JSON object"),
-    case("no keys at all", lambda told: told.pop("keys"), "not a JSON object"),
-    case("keys that are null", told_as(keys=None), "not a JSON object"),
-    case("a newer version", told_as(**{"coop-kafka": 2}), "of version 2"),
-    case("a version that is text", told_as(**{"coop-kafka": "1"}), "of version '1'"),
-    case("a version that is true, which equals 1", told_as(**{"coop-kafka": True}), "of version True"),
-    case("a copy of another group", told_as(group="another"), "of group 'another'"),
-    case("a group that is a list", told_as(group=["a"]), "of group a list"),
-    case("taken in the year three million", told_as(taken_ms=10**17), "'taken_ms' is 100000000000000000", "year 9999"),
-    case("taken before 1970", told_as(taken_ms=-1), "'taken_ms' is -1"),
-    case("taken at half a millisecond", told_as(taken_ms=0.5), "'taken_ms' is 0.5"),
-    case("taken at a text", told_as(taken_ms="now"), "'taken_ms' is 'now'"),
-    case("taken at infinity", told_as(taken_ms=float("inf")), "'taken_ms' is inf"),
-    case("taken at true", told_as(taken_ms=True), "'taken_ms' is True"),
-    case("taken at no time", lambda told: told.pop("taken_ms"), "'taken_ms' is None"),
+    case("a list", with_values(keys=[]), "not a JSON object"),
+    case("no keys at all", lambda document: document.pop("keys"), "not a JSON object"),
+    case("keys that are null", with_values(keys=None), "not a JSON object"),
+    case("a newer version", with_values(**{"coop-kafka": 2}), "of version 2"),
+    case("a version that is text", with_values(**{"coop-kafka": "1"}), "of version '1'"),
+    case("a version that is true, which equals 1", with_values(**{"coop-kafka": True}), "of version True"),
+    case("a copy of another group", with_values(group="another"), "of group 'another'"),
+    case("a group that is a list", with_values(group=["a"]), "of group a list"),
+    case(
+        "taken in the year three million", with_values(taken_ms=10**17), "'taken_ms' is 100000000000000000", "year 9999"
+    ),
+    case("taken before 1970", with_values(taken_ms=-1), "'taken_ms' is -1"),
+    case("taken at half a millisecond", with_values(taken_ms=0.5), "'taken_ms' is 0.5"),
+    case("taken at a text", with_values(taken_ms="now"), "'taken_ms' is 'now'"),
+    case("taken at infinity", with_values(taken_ms=float("inf")), "'taken_ms' is inf"),
+    case("taken at true", with_values(taken_ms=True), "'taken_ms' is True"),
+    case("taken at no time", lambda document: document.pop("taken_ms"), "'taken_ms' is None"),
     # Which keys there are.
     case("leases of members", with_field("leases", "m-1", "1"), "'leases', which is not a key"),
     case("owners of lanes", with_field("owners:orders:0", WHOLE, "aa.1 m-1"), "'owners:orders:0', which is not a key"),
@@ -243,9 +245,9 @@ def refused(run: Run, there: SoundGroup, file: Path) -> str:
 def test_a_copy_with_one_thing_wrong_is_refused_by_name(
     run: Run, group_there: SoundGroup, tmp_path: Path, change: Change, says: tuple[str, ...]
 ) -> None:
-    told = json.loads(group_there.copy.text)
-    change(told)
-    (tmp_path / "copy.json").write_text(json.dumps(told))
+    document = json.loads(group_there.copy.text)
+    change(document)
+    (tmp_path / "copy.json").write_text(json.dumps(document))
     err = refused(run, group_there, tmp_path / "copy.json")
     assert all(piece in err for piece in says), err
     assert "Remedy: pass a file that coop-kafka backup wrote" in err or "Remedy: restore it with" in err

@@ -33,8 +33,8 @@ def valkey(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Valkey]:
 def test_no_schedule_breaks_a_promise(valkey: Valkey) -> None:
     outcome = schedules.run(valkey, SEEDS)
     assert outcome.schedules == len(SEEDS)
-    told = [f"seed {f.seed}: {f.what}\n{f.command}" for f in outcome.failures]
-    require(not told, "\n".join(told))
+    failures = [f"seed {f.seed}: {f.what}\n{f.command}" for f in outcome.failures]
+    require(not failures, "\n".join(failures))
 
 
 def test_a_seed_replays_exactly(valkey: Valkey) -> None:

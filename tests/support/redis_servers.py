@@ -55,8 +55,8 @@ def _node(folder: Path) -> Iterator[redis.Redis]:
 
 
 def _knows_all(node: redis.Redis) -> bool:
-    told = node.cluster("INFO")
-    return (told["cluster_state"], told["cluster_known_nodes"], told["cluster_size"]) == ("ok", "2", "2")
+    info = node.cluster("INFO")
+    return (info["cluster_state"], info["cluster_known_nodes"], info["cluster_size"]) == ("ok", "2", "2")
 
 
 @contextmanager

@@ -31,7 +31,7 @@ def eventually(condition: Callable[[], bool], what: str, deadline_s: float = DEA
 
 @dataclass
 class Sink:
-    """Collects what reaches `foreachBatch`, and can be told to fail or to be slow once."""
+    """Collects the batches of `foreachBatch`; a test can make one of them fail or be slow."""
 
     received: list[Delivery] = field(default_factory=list)
     batches: list[int] = field(default_factory=list)

@@ -67,7 +67,7 @@ def on_a_terminal(*arguments: str) -> Iterator[Terminal]:
     mine, its = os.openpty()
     fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
     command = (sys.executable, "-c", _ON_IT, "-m", "spark_coop_source.command_line", *arguments)
-    size = {"COLUMNS": str(COLUMNS), "LINES": str(ROWS)}  # this process may have been told of another one
+    size = {"COLUMNS": str(COLUMNS), "LINES": str(ROWS)}  # the environment of this process may have another size
     environment = {**os.environ, "TERM": "xterm", **size}
     with subprocess.Popen(command, stdin=its, stdout=its, stderr=its, env=environment) as process:
         os.close(its)

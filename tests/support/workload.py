@@ -66,7 +66,6 @@ class Workload:
     per_second: float
     budget_ms: int = 10_000
     exact: bool = False
-    heard: bool = True
     backlog: int = 0
     trigger_ms: int = 0
     cold_ms: float = 0.0  # what it takes to start the workers of the first batch
@@ -158,11 +157,10 @@ class Workload:
             points = self._points(s)
             ms = float(self.costs[points].sum())
             total += ms
-            if self.heard:
-                keys = self._keys(points) if self.exact else ()
-                function_ms = ms if self.exact else 0.0
-                cost = SliceCost(TP, s.hashes, s.offsets, len(points), 0, read_ms, function_ms, keys, finished=True)
-                self._reports[s] = replace(cost, handed_ms=handed_ms)
+            keys = self._keys(points) if self.exact else ()
+            function_ms = ms if self.exact else 0.0
+            cost = SliceCost(TP, s.hashes, s.offsets, len(points), 0, read_ms, function_ms, keys, finished=True)
+            self._reports[s] = replace(cost, handed_ms=handed_ms)
         return total
 
     def _keys(self, points: NDArray[np.int64]) -> tuple[KeyCost, ...]:

@@ -79,8 +79,8 @@ def test_each_change_is_an_event_and_no_change_is_none(world: World) -> None:
         world.policies.set_policy({ICS: "false"})
     world.policies.set_policy({ICS: ""})
     entries = cast(list[tuple[str, dict[str, str]]], world.redis.xrange(GroupKeys(world.group).events))
-    told = [fields["why"] for _, fields in entries if fields["event"] == "policy"]
-    assert told == [f"{ICS} is false", f"{ICS} is at its default"]
+    reasons = [fields["why"] for _, fields in entries if fields["event"] == "policy"]
+    assert reasons == [f"{ICS} is false", f"{ICS} is at its default"]
 
 
 def test_a_policy_that_is_set_before_the_group_exists_applies_then(world: World) -> None:

@@ -1,4 +1,4 @@
-"""What of a batch is not for records, told from batches of different size."""
+"""The part of a batch's time that is not for records, computed from batches of different sizes."""
 
 import pytest
 

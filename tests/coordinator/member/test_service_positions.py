@@ -94,7 +94,7 @@ class Listening(RedisClient):
 @pytest.mark.parametrize(
     ("raised", "asked", "first"),
     [
-        pytest.param(None, False, 5, id="not where the commit has told them"),
+        pytest.param(None, False, 5, id="not where the commit has returned them"),
         pytest.param(7, True, 7, id="where an earlier owner has asserted more meanwhile"),
     ],
 )

@@ -1,4 +1,4 @@
-"""Lost records: which losses a look finds, what a query is told of them, and where positions go."""
+"""Lost records: the losses that a look finds, their errors, and the positions after them."""
 
 from collections.abc import Mapping
 
@@ -161,6 +161,6 @@ def test_after_moving_on_nothing_is_lost(lower: int, upper: int, one: int, two: 
     ],
 )
 def test_the_error_names_the_lost_records_and_the_remedy(loss: Loss | Deleted, words: list[str]) -> None:
-    told = error(loss)
-    assert isinstance(told, DataLossError)
-    assert [w for w in ["DATA_LOSS", "failOnDataLoss=false", *words] if w not in str(told)] == []
+    named = error(loss)
+    assert isinstance(named, DataLossError)
+    assert [w for w in ["DATA_LOSS", "failOnDataLoss=false", *words] if w not in str(named)] == []

@@ -141,12 +141,12 @@ def slow_members(members: Group) -> Group:
 
 
 def test_the_mirror_is_written_at_most_every_ten_seconds(slow_members: Group, tp: TopicPartition) -> None:
-    service, end, told = slow_members.service(subscribed(tp), session_ms=60_000), StreamOffset(slow_members.name), []
+    service, end, offsets = slow_members.service(subscribed(tp), session_ms=60_000), StreamOffset(slow_members.name), []
     service.first_positions()
     for passes_ms in (0, 1_000, 8_000, 1_000):
         slow_members.clock.skip(passes_ms)
         end = batch(service, end)
         slow_members.kafka.produce(tp.topic, keyed(1))
         assert service.next_offset(end, UNLIMITED) is not None, "what was done is confirmed, and there is more"
-        told.append((slow_members.state.stable[tp], slow_members.log().group_offsets(slow_members.name)[tp][0]))
-    assert told == [(5, 5), (6, 5), (7, 5), (8, 7)], "stable offset, and what Kafka was told of it by the last call"
+        offsets.append((slow_members.state.stable[tp], slow_members.log().group_offsets(slow_members.name)[tp][0]))
+    assert offsets == [(5, 5), (6, 5), (7, 5), (8, 7)], "the stable offset, and the mirror of the last call"

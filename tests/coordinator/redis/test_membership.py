@@ -19,9 +19,9 @@ from store_world import BIG, OTHER, SESSION, TP, WANTED, World, lane, offset
 ON_EACH_SERVER = True
 ABSENT = -2  # what PTTL says of a key that is not there
 AT_ONE_MOMENT = """
-local told = redis.call('TIME')
-for _, key in ipairs(KEYS) do told[#told + 1] = redis.call('PTTL', key) end
-return told
+local times = redis.call('TIME')
+for _, key in ipairs(KEYS) do times[#times + 1] = redis.call('PTTL', key) end
+return times
 """
 
 

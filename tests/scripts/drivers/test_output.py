@@ -18,7 +18,7 @@ def line(clock: int, *offsets: int) -> str:
     return json.dumps({"clock": clock, "batch": 0, "deliveries": deliveries})
 
 
-def told(disturbed: dict[str, list[int]], **lines: list[str]) -> str:
+def verdict_of(disturbed: dict[str, list[int]], **lines: list[str]) -> str:
     found = outcome([SENT], [b for driver, texts in lines.items() for b in batches(driver, texts)], disturbed)
     return ("good: " if found.good else "bad: ") + str(found)
 
@@ -62,7 +62,7 @@ def told(disturbed: dict[str, list[int]], **lines: list[str]) -> str:
     ],
 )
 def test_outcome(one: list[str], two: list[str], disturbed: dict[str, list[int]], expected: str) -> None:
-    assert re.match(expected, told(disturbed, one=one, two=two))
+    assert re.match(expected, verdict_of(disturbed, one=one, two=two))
 
 
 @pytest.mark.parametrize(

@@ -220,7 +220,7 @@ def test_a_folder_of_another_user_is_not_used_and_stays(folder: Path, caplog: py
     for _ in range(3):
         with opened(ROOM) as cache:
             assert cache is None
-    assert len([message for message in caplog.messages if "is not ours alone" in message]) == 1, "told once"
+    assert len([message for message in caplog.messages if "is not ours alone" in message]) == 1, "logged once"
     assert [file.name for file in folder.iterdir()] == ["theirs"]
 
 

@@ -1,4 +1,4 @@
-"""A function travels as text, and what is wrong with the text is told before a query exists."""
+"""A function travels as text, and a wrong text is refused before a query exists."""
 
 import base64
 import json
