@@ -1,4 +1,4 @@
-"""The settings under conf/ do what they say, on a real server."""
+"""The settings under conf/ work on a real server."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -199,7 +199,7 @@ def refused(own: OwnValkey, user: AclUser, command: str) -> None:
     [
         pytest.param("maxmemory-policy", "noeviction", id="no position is dropped to make room"),
         pytest.param("appendonly", "yes", id="every change is written down"),
-        pytest.param("appendfsync", "everysec", id="what is written down is synced once a second"),
+        pytest.param("appendfsync", "everysec", id="the log is synced once a second"),
     ],
 )
 def test_valkey_runs_with_the_settings_of_its_conf(own: OwnValkey, setting: str, value: str) -> None:

@@ -1,4 +1,4 @@
-"""What a user gets for a mistake: a named error of ours, at the earliest moment, nothing lost, no secret shown."""
+"""Mistakes of users: a named error of ours at the earliest moment; nothing is lost, and no secret is shown."""
 
 import json
 import os

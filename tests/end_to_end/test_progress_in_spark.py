@@ -1,4 +1,4 @@
-"""What `lastProgress` says of a query that leaves records behind: how far, as Spark's own source says it, and why."""
+"""`lastProgress` of a query that leaves records unread: how many, by Spark's own names, and the reason."""
 
 import json
 import time
@@ -28,7 +28,7 @@ Sources = Callable[[str, Mapping[str, str]], list[dict[str, Any]]]
 
 @pytest.fixture
 def sources(spark: SparkSession, tmp_path: Path) -> Sources:
-    """Runs a query with AvailableNow; gives what each batch that read something says of its source."""
+    """Runs a query with AvailableNow; returns the source's progress of each batch that read records."""
 
     def run(form: str, options: Mapping[str, str]) -> list[dict[str, Any]]:
         rows = spark.readStream.format(form).options(**options).load()

@@ -1,4 +1,4 @@
-"""What members tell one another through Redis, damaged: each text is refused by name where it is read.
+"""Damaged texts of other members in Redis: the reader of each text refuses it by name.
 
 `test_damaged_state` damages positions and owners in a real Redis; these are the texts of membership, one by one.
 """

@@ -1,4 +1,4 @@
-"""What the command line is given and finds that nobody should: each ends in one line that names cause and remedy."""
+"""Hostile arguments and answers of the command line: each ends in one line that names cause and remedy."""
 
 import json
 import os

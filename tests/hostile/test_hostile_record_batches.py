@@ -47,7 +47,7 @@ MUTANTS = 1_000
 
 @pytest.fixture(scope="module")
 def consumer(kafka: Kafka) -> Iterator[KafkaConsumer]:
-    """Only for its settings: what it would have polled is forged."""
+    """Only for its settings; its records are forged."""
     opened = KafkaConsumer(bootstrap_servers=kafka.bootstrap, max_poll_records=65_536)
     yield opened
     opened.close()
@@ -134,7 +134,7 @@ def mutated(chance: random.Random, wire: bytes) -> bytes:
 
 
 def java_reads_it(wire: bytes, error: Exception) -> bool:
-    """What Java's client reads and kafka-python does not: header keys that are not UTF-8, attributes of one byte."""
+    """Records that Java's client reads and kafka-python does not: header keys not in UTF-8, attributes of one byte."""
     if "UnicodeDecodeError" in str(error):
         return True
     its = DefaultRecordBatch(wire)

@@ -1,4 +1,4 @@
-"""One damaged value or missing key in a sound group's Redis state: what a member's next calls and the views make of it.
+"""One damaged value or missing key in a sound group's Redis state: the results of a member's next calls and of views.
 
 Each row: a member has read a third of a topic when somebody writes into Redis. The member then goes on, or a new life
 of it starts. It either reads the rest, after an event that says what was mended, or ends with a named error. After an
@@ -61,7 +61,7 @@ def case(kafka: Kafka, redis_url: str, group: str, topic: TopicPartition) -> Ite
 
 @dataclass(frozen=True)
 class Row:
-    """What is damaged, and what comes of it."""
+    """The damage, and its result."""
 
     name: str
     damage: Damage
@@ -266,7 +266,7 @@ def test_damage_is_mended_or_named_and_nothing_is_lost(case: Case, row: Row) -> 
 
 
 def outcome(case: Case, app: Application, row: Row, copy: Mapping[str, bytes]) -> str:
-    """What happened, as the error or the events say; afterwards all is read."""
+    """The name of the error, or of the event; afterwards all is read."""
     case.client.ran = 0
     try:
         if row.restart:

@@ -1,4 +1,4 @@
-"""The machinery of `scripts/bench`: what it counts and how it tells it. What it measures is nobody's test."""
+"""The machinery of `scripts/bench`: its counts and its printed lines. No test checks its measurements."""
 
 import json
 from contextlib import closing
@@ -46,8 +46,8 @@ def test_without_cpu_figures_there_is_no_ratio_of_them() -> None:
     [
         pytest.param(1.0, 1.0, "met", id="an aim is met when it is reached exactly"),
         pytest.param(1.01, 1.0, "not met", id="an aim is not met a little above it"),
-        pytest.param(1.0, None, "", id="without an aim nothing is said"),
-        pytest.param(None, 1.0, "", id="without a counterpart nothing is said"),
+        pytest.param(1.0, None, "", id="without an aim there is no verdict"),
+        pytest.param(None, 1.0, "", id="without a counterpart there is no verdict"),
     ],
 )
 def test_an_aim_is_met_or_not(ratio: float | None, aim: float | None, met: str) -> None:

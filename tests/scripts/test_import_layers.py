@@ -30,7 +30,7 @@ layers =
 
 
 def lint(folder: Path, **files: str) -> tuple[int, str]:
-    """What import-linter says of `things/lib/upper.py` and the package `things/lib/lower/`."""
+    """The verdict of import-linter on `things/lib/upper.py` and the package `things/lib/lower/`."""
     (folder / "setup.cfg").write_text(SETUP)
     lib = folder / "things" / "lib"
     (lib / "lower").mkdir(parents=True)

@@ -123,11 +123,11 @@ class Group:
         return sorted(self.redis.scan_iter(f"coop:v1:{{{self.name}}}:*"))
 
     def lose_everything(self) -> None:
-        """What a Redis without this group looks like to its members."""
+        """Delete all keys of the group."""
         self.redis.delete(*self.keys)
 
     def restart_redis(self) -> None:
-        """What a restarted server looks like to the scripts: another run id."""
+        """Write another run id to the group, as if the server had been restarted."""
         self.redis.hset(GroupKeys(self.name).meta, "run_id", "0")
 
 

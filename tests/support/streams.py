@@ -97,7 +97,7 @@ class Stream:
 
 
 def keyed(count: int, first: int = 0) -> list[Record]:
-    """Records with 20 keys, every seventh without one; the value tells the order."""
+    """Records with 20 keys, every seventh without one; the value shows the order."""
     return [Record(str(i).encode(), None if i % 7 == 0 else b"key-%d" % (i % 20)) for i in range(first, first + count)]
 
 

@@ -1,4 +1,4 @@
-"""The command `coop-kafka` on a terminal of its own, as somebody sits before it: what it shows, and Ctrl-C."""
+"""The command `coop-kafka` on a terminal of its own: its screen, and Ctrl-C."""
 
 import fcntl
 import os
@@ -22,7 +22,7 @@ _ON_IT = "import os, sys; os.login_tty(0); os.execv(sys.executable, [sys.executa
 
 @dataclass
 class Terminal:
-    """What a command shows on it, and the keys pressed."""
+    """The screen of a command, and the pressed keys."""
 
     process: subprocess.Popen[bytes]
     _fd: int
@@ -41,7 +41,7 @@ class Terminal:
         return found[0]
 
     def end(self) -> int:
-        """Press Ctrl-C; gives the exit code."""
+        """Press Ctrl-C; returns the exit code."""
         os.write(self._fd, CTRL_C)
         while self._read():
             pass

@@ -49,7 +49,7 @@ class WorkClock:
 
 @dataclass(frozen=True)
 class Batch:
-    """What one batch did."""
+    """The results of one batch."""
 
     ms: float  # of its slowest slot
     slots_ms: tuple[float, ...]
@@ -105,7 +105,7 @@ class Workload:
             self.costs[self.drawn == keys.index(key.encode())] = ms
 
     def run(self, batches: int) -> Sequence[Batch]:
-        """So many batches more; gives these."""
+        """Runs so many batches more, and returns them."""
         for _ in range(batches):
             self._batch()
         return self.batches[-batches:]
@@ -150,7 +150,7 @@ class Workload:
         return offsets[(s.hashes.lo <= hashes) & (hashes <= s.hashes.hi)]
 
     def _worked(self, task: Task, start_ms: float, handed_ms: float | None) -> float:
-        """The milliseconds of a task; reading begins while its worker starts, as far as it can tell."""
+        """The milliseconds of a task; to the task, reading begins while its worker starts."""
         read_ms = (start_ms + self.open_ms) / len(task)
         total = len(task) * read_ms
         for s in task:

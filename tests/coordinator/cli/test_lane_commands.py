@@ -1,4 +1,4 @@
-"""What an operator sees of lanes at work, and of what is parked: `top`, `describe`, `parked`, `release`."""
+"""The operator's view of working and parked lanes: `top`, `describe`, `parked`, `release`."""
 
 import json
 import secrets

@@ -1,4 +1,4 @@
-"""How the command line ends when something is wrong, what it loads, and which of its modules print."""
+"""The command line: exit codes of errors, loaded modules, and the modules that print."""
 
 import ast
 import subprocess

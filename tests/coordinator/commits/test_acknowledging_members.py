@@ -1,4 +1,4 @@
-"""Members that acknowledge by themselves, on a real Kafka: gaps are amended, nothing is lost, nobody stands still."""
+"""Members that acknowledge by themselves, on a real Kafka: gaps close, nothing is lost, no member stops."""
 
 from collections.abc import Callable
 

@@ -60,7 +60,7 @@ steps = st.builds(
 
 @dataclass
 class Oracle:
-    """What must be done after each step."""
+    """The offsets that must be done after each step."""
 
     done: Points = field(default_factory=set)
 
@@ -118,7 +118,7 @@ class Run:
         return {(o, c) for o in offsets for c in range(step.first, step.last + 1)}
 
     def _facts(self, step: Step, *, fenced: bool) -> None:
-        """Everything before the first range and all of the ranges is done, as the source says it."""
+        """The source commits everything before the first range, and all of the ranges."""
         ranges = union(step.ranges(self.base))
         below = range(ranges[0].start - self.base)
         self.oracle.done |= step.points | {(o, c) for o in below for c in range(step.first, step.last + 1)}

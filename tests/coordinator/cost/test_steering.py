@@ -220,7 +220,7 @@ def test_by_the_clock_alone_a_rare_key_that_recovers_is_no_longer_a_suspect() ->
 
 @pytest.mark.parametrize("pause_ms", [30_000, 120_000])
 def test_a_pause_of_the_sink_makes_suspects_for_a_few_batches_only(pause_ms: int) -> None:
-    """All lanes are suspects then; nobody is cut out, and the slots are nearly as busy as ever."""
+    """All lanes are suspects then. No lane is left out, and the slots are almost as busy as before."""
     work = Workload(HEALTHY, slots=8, per_second=4_000)
     work.run(15)
     work.spark_ms = pause_ms
@@ -234,7 +234,7 @@ def test_a_pause_of_the_sink_makes_suspects_for_a_few_batches_only(pause_ms: int
 @pytest.mark.parametrize(
     ("suspects", "nobody", "cut"),
     [
-        pytest.param(1, True, True, id="nobody's turn, and each suspect is alone"),
+        pytest.param(1, True, True, id="an empty turn, and each suspect is alone"),
         pytest.param(1, False, False, id="a suspect's turn"),
         pytest.param(8, True, False, id="suspects are not separated yet"),
     ],
@@ -251,7 +251,7 @@ def test_lanes_are_cut_while_a_rare_slow_key_stays_a_suspect(suspects: int, nobo
 
 @pytest.mark.parametrize("slow_ms", [1.0, 4_000.0])
 def test_while_every_second_batch_tries_a_struck_lane_alone_suspects_of_a_stall_are_read(slow_ms: float) -> None:
-    """A trial is nobody else's turn, and what its one record takes is not what the others' do."""
+    """A trial is not a turn of other suspects, and the time of its one record is not their cost."""
     work = Workload({**HEALTHY, SLOW: slow_ms}, slots=8, per_second=500)
     work.run(10)
     work.backlog, work.spark_ms = 40_000, 60_000

@@ -15,7 +15,7 @@ from streams import eventually
 
 
 def plans_all(service: Service, group: str, tp: TopicPartition) -> bool:
-    """Whether a member plans all the records, of all hashes; at first it may be given a share."""
+    """Whether a member plans all the records, of all hashes; at first it may own a share."""
     end = service.next_offset(StreamOffset(group), UNLIMITED)
     if end is None or sum(s.hashes.size for s in end.slices) != WHOLE.size:
         return False

@@ -50,7 +50,7 @@ def delivery(batch: int, row: Mapping[str, object]) -> Delivery:
 
 
 def out_of_order(delivered: Iterable[Delivery]) -> int:
-    """How many records came after, or at the same time as, a later one of their producer and key."""
+    """The number of records that came after, or together with, a later one of their producer and key."""
     latest: dict[tuple[str, str], Delivery] = {}
     wrong = 0
     for each in delivered:
@@ -124,7 +124,7 @@ class Story:
 
 
 def growths(members: Group) -> list[str]:
-    """What the events say of growth."""
+    """The reasons in the growth events."""
     entries = cast(list[tuple[str, dict[str, str]]], members.redis.xrange(GroupKeys(members.name).events))
     return [fields["why"] for _, fields in entries if fields["event"] == "growth"]
 
@@ -190,7 +190,7 @@ def committed_reads(members: Group) -> Log:
 
 
 def test_available_now_leaves_a_gated_partition_out_and_ends(members: Group, kafka: Kafka) -> None:
-    """A transaction is open in an older partition: nobody can tell yet what comes before the new one's records."""
+    """A transaction is open in an older partition: the end of the older records is not known yet."""
     topic = topic_of_two(kafka)
     run(members, Topics((topic,)))
     with kafka.open_transaction(topic, [Record(b"first", b"a", 0)]):

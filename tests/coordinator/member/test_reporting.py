@@ -141,7 +141,7 @@ def work(service: Service, end: StreamOffset, lower_ms: float = 1.0, upper_ms: f
 
 
 def warmed_up(service: Service, members: Group, tp: TopicPartition) -> StreamOffset:
-    """The end of a first batch, for which workers had to start, so that no cost is learned; five more records wait."""
+    """The end of a first batch. Workers had to start for it, so no cost is learned. Five more records wait."""
     service.first_positions()
     first = batch(service, StreamOffset(members.name))
     work(service, first)

@@ -1,4 +1,4 @@
-"""Ranges of a member that is gone: who takes them over reads a little of them at first, then twice as much."""
+"""Ranges of a dead member: the next owner reads a little of them at first, then twice as much."""
 
 from dataclasses import dataclass
 from typing import cast
@@ -35,7 +35,7 @@ def most_above(end: StreamOffset, kept: HashRange) -> int:
 
 @dataclass
 class Worker:
-    """A member whose batches take as long as is said, and of which only the clock tells."""
+    """A member whose batches take a set time, which only the clock measures."""
 
     service: Service
     members: Group

@@ -1,4 +1,4 @@
-"""What members and views do with individual commits costs time that grows with their number, not with its square.
+"""The time of members and views for individual commits grows with their number, not with its square.
 
 Counted in executed lines: these do not depend on the machine.
 """
@@ -91,7 +91,7 @@ def test_the_work_is_counted() -> None:
 
 
 def lines(look: Callable[[GroupState], object], state: GroupState) -> int:
-    """How many lines of Python run."""
+    """The number of executed lines of Python."""
     count = 0
 
     def trace(_frame: FrameType, event: str, _argument: object) -> Any:

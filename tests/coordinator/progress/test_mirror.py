@@ -1,4 +1,4 @@
-"""The mirror: what Kafka's own group proves of a group's positions, and what it does not."""
+"""The mirror: the positions that Kafka's own group proves, and those that it does not prove."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

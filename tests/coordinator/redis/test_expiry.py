@@ -44,7 +44,7 @@ class Kept:
         return Caller(member, "i1", "aa", "0")
 
     def work(self, member: str = "m-1") -> Caller:
-        """What a member does before its first heartbeat, and after it."""
+        """A member's calls before its first heartbeat, and after it."""
         me = self.join(member)
         occasion = self.store.members.look(me).value.occasion
         self.store.members.assign(me, occasion, "test 1", {member: WANTED})

@@ -1,4 +1,4 @@
-"""What a member tells of its lanes: rate, cost, lag, quota and why; and what of its slots is stuck."""
+"""A member's report on its lanes: rate, cost, lag, quota and its reason, and the stuck part of its slots."""
 
 from dataclasses import replace
 
@@ -104,10 +104,10 @@ def test_during_a_trial_the_other_lanes_wait_for_it(alone: LaneId | None, whys: 
 @pytest.mark.parametrize(
     ("ceilings", "why"),
     [
-        pytest.param((200, 200, 200), "ceiling: individual commits", id="the first under whom it was as low"),
+        pytest.param((200, 200, 200), "ceiling: individual commits", id="the first limit that is as low"),
         pytest.param((None, 200, 200), "ceiling: older partitions", id="the second"),
         pytest.param((500, 300, 200), "ceiling: max.lane.lead", id="the last, lower than the others"),
-        pytest.param((None, None, None), "ceiling", id="nobody of these"),
+        pytest.param((None, None, None), "ceiling", id="none of these"),
     ],
 )
 def test_a_ceiling_is_shown_with_the_limit_that_set_it(ceilings: tuple[int | None, ...], why: str) -> None:
@@ -178,7 +178,7 @@ BEHIND = QUICK._replace(piece=OwnedRange(UPPER, 100, "e.1", 280), cell=Cell(UPPE
     ("quotas", "part"),
     [
         pytest.param([SLOW, QUICK], 0.45, id="a slow key bounded by the budget"),
-        pytest.param([SLOW._replace(why=Why.TURN), QUICK], 0.45, id="... or by its turn: it is what it takes"),
+        pytest.param([SLOW._replace(why=Why.TURN), QUICK], 0.45, id="... or by its turn: its cost is its part"),
         pytest.param([SLOW._replace(why=Why.NOTHING), QUICK], 0.0, id="... it keeps up"),
         pytest.param([SLOW._replace(cell=replace(SLOW.cell, sure=False)), QUICK], 0.0, id="... a guess"),
         pytest.param([BEHIND, BEHIND._replace(piece=SLOW.piece)], 0.0, id="an even backlog"),

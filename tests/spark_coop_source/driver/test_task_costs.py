@@ -1,4 +1,4 @@
-"""What a task's slices cost is known in the reader, on a real broker: from `partitions` to `take`."""
+"""The reader learns the cost of a task's slices, on a real broker: from `partitions` to `take`."""
 
 import threading
 import time

@@ -39,7 +39,7 @@ def cost(rows: int, *, finished: bool = False) -> SliceCost:
         pytest.param([(2, 1, cost(1)), (1, 9, cost(9))], [1], id="an older attempt goes on while a newer one runs"),
         pytest.param([(1, 9, cost(9)), (2, 1, cost(1)), (1, 10, cost(10))], [1], id="two attempts by turns"),
         pytest.param([(2, 1, cost(1)), (1, 9, cost(9, finished=True))], [9], id="an older attempt is done first"),
-        pytest.param([(1, 2, cost(2, finished=True)), (2, 1, cost(1))], [2], id="what is finished stays"),
+        pytest.param([(1, 2, cost(2, finished=True)), (2, 1, cost(1))], [2], id="a finished report stays"),
         pytest.param([(1, 1, replace(cost(1), hashes=WHOLE))], [], id="a slice that was not planned"),
         pytest.param([(1, 1, cost(10_000))], [100], id="more rows than offsets"),
     ],

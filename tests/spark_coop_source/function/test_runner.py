@@ -1,4 +1,4 @@
-"""The user's function inside the read: how it is called, what it may make, and what its errors say."""
+"""The user's function inside the read: its calls, its results, and its errors."""
 
 import contextlib
 import sys
@@ -134,7 +134,7 @@ def test_in_a_trial_records_of_keys_come_one_by_one(concurrency: int) -> None:
 
 
 class Clock:
-    """Seconds as a test says; the module's, so that a function that was pickled by name moves the same one."""
+    """Seconds that a test sets; of the module, so that a function that was pickled by name moves the same clock."""
 
     now = 0.0
 
