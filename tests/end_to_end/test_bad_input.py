@@ -229,6 +229,6 @@ def test_a_worker_without_our_packages_fails_with_the_remedy(kafka: Kafka, tmp_p
         check=False,
     )
     assert "COUNT" not in done.stdout
-    said = done.stdout + done.stderr
-    assert "ENVIRONMENT_MISMATCH" in said
-    assert "PYSPARK_PYTHON" in said
+    output = done.stdout + done.stderr
+    assert "ENVIRONMENT_MISMATCH" in output
+    assert "PYSPARK_PYTHON" in output

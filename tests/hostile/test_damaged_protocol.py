@@ -93,7 +93,7 @@ DAMAGED: dict[Callable[[str], object], dict[str, str]] = {
         "a growth without a topic id": "1000 2000",
         "a growth with ends that are no numbers": "id-1 1000 2000 a,b",
         "a growth with ends and a hole": "id-1 1000 2000 5,,7",
-        "a growth with more than there is to say": "id-1 1000 2000 5,7 9",
+        "a growth with an extra field": "id-1 1000 2000 5,7 9",
     },
     growth_named: {
         "a growth from how many partitions": "orders 4",

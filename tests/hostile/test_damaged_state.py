@@ -113,7 +113,7 @@ def unchanged_if_refused(world: World, verb: str, refused: list[str]) -> Iterato
     try:
         yield
     except CoopKafkaError as error:
-        assert error.remedy, f"{verb} says no remedy: {error}"
+        assert error.remedy, f"{verb} names no remedy: {error}"
         assert dump(world) == before, f"{verb} was refused ({error}), and has written"
         refused.append(verb)
     except verdicts.Verdict:
@@ -246,7 +246,7 @@ def look(world: World) -> dict[str, str]:
         try:
             show()
         except CoopKafkaError as error:
-            assert error.remedy, f"{name} says no remedy: {error}"
+            assert error.remedy, f"{name} names no remedy: {error}"
             refused[name] = str(error)
     assert dump(world) == before
     return refused
@@ -380,14 +380,14 @@ def test_a_damaged_hint_is_refused_by_name_or_does_no_harm(
 @pytest.mark.parametrize("member", ["m-1", "m-gone", "two words", ""])
 def test_any_name_among_the_leaving_does_no_harm(lived: World, member: str) -> None:
     lived.redis.sadd(key_of(lived, "leaving"), member)
-    assert meet(lived) == [], "somebody cannot read it"
+    assert meet(lived) == [], "some call cannot read it"
 
 
 @pytest.mark.parametrize("score", ["inf", "-inf", "1e300"])
 @pytest.mark.parametrize("name", ["leases", "batches"])
 def test_a_time_that_never_comes_harms_no_member(lived: World, name: str, score: str) -> None:
     lived.redis.zadd(key_of(lived, name), {"m-gone": float(score)})
-    assert set(meet(lived)) <= {"read_group"}, "only who wants to show it says so"
+    assert set(meet(lived)) <= {"read_group"}, "only views that show it refuse it"
 
 
 def test_the_state_of_another_group_under_our_keys_is_refused_and_stays(lived: World) -> None:

@@ -119,7 +119,7 @@ AT = ("--redis", "REDIS")
 BOTH = (*AT, "--bootstrap-server", "KAFKA")
 RESET = ("reset-offsets", "GROUP", *BOTH, "--all-topics")
 
-# Rows: arguments, exit code, name of the error, a piece of what it says, a piece of its remedy.
+# Rows: arguments, exit code, name of the error, a piece of its message, a piece of its remedy.
 USAGE = {
     "no verb of that name, which would colour the terminal": (
         ("\x1b[31mx",), 2, "WRONG_USAGE", "No such command", "coop-kafka --help"),

@@ -57,8 +57,8 @@ def with_values(**values: object) -> Change:
     return lambda document: document.update(values)
 
 
-def case(name: str, change: Change, *says: str) -> Any:
-    return pytest.param(change, says, id=name)
+def case(name: str, change: Change, *words: str) -> Any:
+    return pytest.param(change, words, id=name)
 
 
 COPIES = [
@@ -167,7 +167,7 @@ COPIES = [
     # What people and members decided.
     case("a policy that is maybe", with_field("policy", "accept.individual.commit", "maybe"), "'policy'", "'maybe'"),
     case("a policy of another version", with_field("policy", "no.such", "true"), "'policy'", "'no.such'"),
-    case("a strike that says nothing", with_field("strikes", f"orders 1 {LOWER}", ""), "'strikes': strike 'orders 1"),
+    case("a strike without content", with_field("strikes", f"orders 1 {LOWER}", ""), "'strikes': strike 'orders 1"),
     case("a strike at no lane", with_field("strikes", "orders", "struck 1 5-6 9 m-1"), "'strikes': strike 'orders'"),
     case("a strike at partition -1", with_field("strikes", f"orders -1 {LOWER}", "struck 1 5-6 9 m"), "'strikes'"),
     case("a strike in capitals", with_field("strikes", f"orders 1 {UPPER.upper()}", "struck 1 5-6 9 m"), "'strikes'"),
@@ -241,24 +241,24 @@ def refused(run: Run, there: SoundGroup, file: Path) -> str:
     return err
 
 
-@pytest.mark.parametrize(("change", "says"), COPIES)
+@pytest.mark.parametrize(("change", "words"), COPIES)
 def test_a_copy_with_one_thing_wrong_is_refused_by_name(
-    run: Run, group_there: SoundGroup, tmp_path: Path, change: Change, says: tuple[str, ...]
+    run: Run, group_there: SoundGroup, tmp_path: Path, change: Change, words: tuple[str, ...]
 ) -> None:
     document = json.loads(group_there.copy.text)
     change(document)
     (tmp_path / "copy.json").write_text(json.dumps(document))
     err = refused(run, group_there, tmp_path / "copy.json")
-    assert all(piece in err for piece in says), err
+    assert all(piece in err for piece in words), err
     assert "Remedy: pass a file that coop-kafka backup wrote" in err or "Remedy: restore it with" in err
 
 
-@pytest.mark.parametrize(("changed", "says"), FILES)
+@pytest.mark.parametrize(("changed", "words"), FILES)
 def test_a_file_that_is_no_copy_is_refused_by_name(
-    run: Run, group_there: SoundGroup, tmp_path: Path, changed: Callable[[bytes], bytes], says: str
+    run: Run, group_there: SoundGroup, tmp_path: Path, changed: Callable[[bytes], bytes], words: str
 ) -> None:
     (tmp_path / "copy.json").write_bytes(changed(group_there.copy.text.encode()))
-    assert says in refused(run, group_there, tmp_path / "copy.json")
+    assert words in refused(run, group_there, tmp_path / "copy.json")
 
 
 def test_a_program_that_makes_its_own_copy_is_refused_too(group_there: SoundGroup) -> None:

@@ -35,4 +35,4 @@ def _user(line: str) -> AclUser:
 
 
 QUERY, OPERATOR = map(_user, (ROOT / "conf" / "redis.acl").read_text().splitlines())
-"""QUERY: the rights of a query and of the command line. OPERATOR: the same, and SCAN, for backup, restore and delete."""
+"""QUERY: the rights of a query and of the command line. OPERATOR: also SCAN, for backup, restore and delete."""

@@ -49,12 +49,12 @@ def application(
     group: Group,
     subscription: Subscription,
     *,
-    says: Mapping[str, str] | None = None,
+    fields: Mapping[str, str] | None = None,
     log: Log | None = None,
     **changes: object,
 ) -> Application:
     """A query that has started: the group exists, the member has not joined yet."""
-    service = group.service(subscription, settings=settings(group, **changes), says=says, log=log)
+    service = group.service(subscription, settings=settings(group, **changes), fields=fields, log=log)
     service.check_policies()
     service.first_positions()
     return Application(service, StreamOffset(group.name))

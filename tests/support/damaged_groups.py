@@ -154,7 +154,7 @@ def to_the_end(case: Case, app: Application) -> None:
 
 def looks(case: Case) -> list[str]:
     """The errors of views that refuse to show the group."""
-    client, name, said = case.group.client, case.group.name, []
+    client, name, messages = case.group.client, case.group.name, []
     for show in (
         lambda: view(name, read_group(client, name)),
         lambda: gaps(read_group(client, name)),
@@ -164,8 +164,8 @@ def looks(case: Case) -> list[str]:
             show()
         except CoopKafkaError as error:
             assert error.remedy
-            said.append(str(error))
-    return said
+            messages.append(str(error))
+    return messages
 
 
 def half_way(case: Case) -> Application:

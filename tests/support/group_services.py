@@ -79,7 +79,7 @@ class Group:
         log: Log | None = None,
         session_ms: int = 500,
         settings: GroupSettings | None = None,
-        says: Mapping[str, str] | None = None,
+        fields: Mapping[str, str] | None = None,
         application: str = "",
     ) -> Service:
         """A member to be, in a process of its own: it knows nothing yet."""
@@ -94,7 +94,7 @@ class Group:
             store=store,
             log=log or self.log(),
             clock=self.clock,
-            me=Joining(says or {"host": "h"}, application),
+            me=Joining(fields or {"host": "h"}, application),
         )
 
     def log(self) -> Log:

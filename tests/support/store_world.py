@@ -23,7 +23,7 @@ TOPICS = {"orders": Topic("orders", "id-1", (0, 1))}
 SESSION, LONGEST = 1_000, 5_000
 WANTED: Ranges = {TP: (WHOLE,)}
 NO_MEMBER = Caller()
-BIG = 2**53 + 1  # a double cannot tell this from 2^53
+BIG = 2**53 + 1  # a double cannot distinguish this from 2^53
 
 
 class StoreServer:

@@ -55,7 +55,7 @@ class Terminal:
             return True
         try:
             came = os.read(self._fd, 65_536)
-        except OSError:  # how Linux says that nobody has the terminal open any more
+        except OSError:  # on Linux: no process has the terminal open any more
             came = b""
         self._all += came
         return bool(came)

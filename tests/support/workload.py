@@ -71,7 +71,7 @@ class Workload:
     cold_ms: float = 0.0  # what it takes to start the workers of the first batch
     spark_ms: float = SPARK_MS
     noisy_ms: float = 0.0  # so much more of it, at most, as chance will have it
-    early: float | None = None  # the part of it after which tasks hand records on, if they tell that
+    early: float | None = None  # the part of it after which tasks pass on records, if they report that
     open_ms: float = 0.0  # what reading takes before a task's first record
     seed: int = 1
     lanes: int | None = None

@@ -1,6 +1,6 @@
 """The scripts that commit, on a real Redis, against their oracle: the set of done (offset, hash) points.
 
-Offsets lie around 2^53, where a double can no longer tell neighbours apart, and around a power of ten.
+Offsets lie around 2^53, where a double cannot distinguish neighbours, and around a power of ten.
 """
 
 from dataclasses import dataclass, field

@@ -46,7 +46,7 @@ RESOLVED: Mapping[str, tuple[OffsetSpec, list[int]]] = {
         [1, 0],
     ),
     "a time between two records means the later one": (AtTimestamp(T0 + 2500, NoMatch.LATEST), [2, 0]),
-    "a time after all records means the end, if the strategy says so": (AtTimestamp(T0 + 3001, NoMatch.LATEST), [3, 0]),
+    "a time after all records means the end with latest": (AtTimestamp(T0 + 3001, NoMatch.LATEST), [3, 0]),
 }
 
 

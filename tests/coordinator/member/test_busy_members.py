@@ -29,8 +29,8 @@ SPARKS_THREAD = "stream executio"  # "stream execution thread for [id = ...]", a
 
 def started(members: Group, tp: TopicPartition, query: str, application: str = "") -> Service:
     """A read of a query with AvailableNow, before its first batch."""
-    says = DRIVER | {"query": query}
-    service = members.service(subscribed(tp), session_ms=SESSION_MS, says=says, application=application)
+    fields = DRIVER | {"query": query}
+    service = members.service(subscribed(tp), session_ms=SESSION_MS, fields=fields, application=application)
     service.first_positions()
     service.set_targets()
     return service

@@ -68,7 +68,7 @@ def test_each_refused_call_of_a_member_that_lost_its_ranges_is_one_event(members
 def test_a_fenced_member_names_the_checkpoint_and_the_driver_that_took_over(
     members: Group, tp: TopicPartition, reports: dict[str, str], shown: str
 ) -> None:
-    elder, other = members.service(subscribed(tp)), members.service(subscribed(tp), says=reports)
+    elder, other = members.service(subscribed(tp)), members.service(subscribed(tp), fields=reports)
     elder.first_positions()
     end = batch(elder, StreamOffset(members.name))
     other.authorize(end)

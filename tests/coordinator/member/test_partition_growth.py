@@ -79,7 +79,7 @@ class Story:
     delivered: list[Delivery] = field(default_factory=list)
     batches: int = 0
 
-    def tell(self) -> Self:
+    def play(self) -> Self:
         """Producers learn of the growth one by one, the last one long after a second member has joined."""
         self.produce(100)
         self.join()
@@ -132,12 +132,12 @@ def growths(members: Group) -> list[str]:
 def test_a_doubled_topic_is_read_in_order_and_without_the_rule_it_would_not_be(members: Group, kafka: Kafka) -> None:
     without = Group(kafka, members.redis_url, f"{members.name}-without")
     with closing(without):
-        story = Story(without, topic_of_two(kafka), growth_grace_ms=0).tell()
+        story = Story(without, topic_of_two(kafka), growth_grace_ms=0).play()
         assert out_of_order(story.delivered) > 20, f"only {out_of_order(story.delivered)} are out of order"
         assert growths(without) == [
             f"{story.topic}: 2 -> 4 partitions; partition.growth.grace is 0, so key order across it is not kept"
         ]
-    story = Story(members, topic_of_two(kafka), growth_grace_ms=HOUR_MS).tell()
+    story = Story(members, topic_of_two(kafka), growth_grace_ms=HOUR_MS).play()
     require(out_of_order(story.delivered) == 0, f"{out_of_order(story.delivered)} are out of order")
     assert growths(members) == [f"{story.topic}: 2 -> 4 partitions; key order across it is kept"]
 

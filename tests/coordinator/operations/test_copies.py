@@ -46,7 +46,7 @@ def changed(keys: dict[str, dict[str, object]] | None = None, **more: Any) -> st
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "message"),
     [
         pytest.param("", "not JSON", id="nothing"),
         pytest.param(COPY.text[:-20], "not JSON", id="cut off"),
@@ -63,10 +63,10 @@ def changed(keys: dict[str, dict[str, object]] | None = None, **more: Any) -> st
         pytest.param(changed({"segments:t:0": {"0000000000000000-0fffffffffffffff": "5"}}), "holes", id="a hole"),
     ],
 )
-def test_a_file_that_is_no_sound_copy_is_refused_by_name(text: str, says: str) -> None:
+def test_a_file_that_is_no_sound_copy_is_refused_by_name(text: str, message: str) -> None:
     with pytest.raises(StateFormatError, match="cannot be restored") as refused:
         GroupCopy.parse(text, "orders")
-    assert says in str(refused.value)
+    assert message in str(refused.value)
 
 
 def copied(run: Run, members: Group, folder: Path) -> Path:

@@ -17,7 +17,7 @@ from coordinator.subscription import Topic, TopicPartition
 from store_world import BIG, OTHER, SESSION, TP, WANTED, World, lane, offset
 
 ON_EACH_SERVER = True
-ABSENT = -2  # what PTTL says of a key that is not there
+ABSENT = -2  # PTTL of a missing key
 AT_ONE_MOMENT = """
 local times = redis.call('TIME')
 for _, key in ipairs(KEYS) do times[#times + 1] = redis.call('PTTL', key) end

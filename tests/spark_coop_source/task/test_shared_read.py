@@ -263,7 +263,7 @@ def test_a_task_that_ends_early_ends_its_publisher(kafka: Kafka, many: str) -> N
     started = read_slices(first)
     assert len(next(started))
     started.close()  # type: ignore[attr-defined]
-    assert len(consumers._idle) == 1, "and gives its consumer back"
+    assert len(consumers._idle) == 1, "and returns its consumer"
     assert len(rows(first)) + len(rows(second)) == MANY
 
 
