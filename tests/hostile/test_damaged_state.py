@@ -1,4 +1,4 @@
-"""Redis contents damaged by hand: whoever meets them gets a named error with a remedy, and nothing is overwritten."""
+"""Redis contents damaged by hand: each reader gets a named error with a remedy, and nothing is overwritten."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

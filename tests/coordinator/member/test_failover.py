@@ -27,7 +27,7 @@ class Pair:
     link: Path
 
     def follow(self, port: int) -> None:
-        """Make the replica follow whoever listens on that port."""
+        """Make the replica follow the server on that port."""
         self._replica("REPLICAOF", servers.HOST, port)
 
     def part(self) -> None:

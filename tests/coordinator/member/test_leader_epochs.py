@@ -1,7 +1,7 @@
 """Logs that were cut and grew again; members on real servers, without Spark (rule: leader-epoch-facts).
 
-A single real broker never cuts a log. So these tests ask it for leader epochs, and a log `Elected` adds an election to
-its answers.
+Of a real broker alone no log can be cut; what it says of leader epochs is asked here, and a log `Elected` puts an
+election in front of it.
 """
 
 from collections.abc import Iterable, Mapping
@@ -101,7 +101,7 @@ def test_a_broker_returns_the_end_of_a_leader_epoch(kafka: Kafka) -> None:
 
 @dataclass
 class Elected(Through):
-    """A real log whose leaders begin at `began`: an election is unclean if it begins below the log's end."""
+    """A real log whose leaders begin where `began` says: an election is unclean if that lies below the log's end."""
 
     began: dict[TopicPartition, list[int]] = field(default_factory=dict)
 

@@ -1,4 +1,4 @@
-"""A group's keys go together, a retention after its last lease, whoever was killed when (KIP-211). In real time."""
+"""A group's keys expire together, a retention after its last lease, after any kills (KIP-211). In real time."""
 
 import time
 from collections.abc import Callable
