@@ -99,7 +99,7 @@ def secure_listener(kafka_server: servers.Server, certificates: Path) -> SecureL
 
 @pytest.fixture(scope="session")
 def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """A Redis for all tests; use `group` for a name that nobody else has."""
+    """A Redis for all tests; use `group` for a unique name."""
     server = servers.valkey(tmp_path_factory.mktemp("valkey"))
     yield server.address
     server.stop()
@@ -215,7 +215,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeSch
 
 
 class FilesAndGroups(LoadGroupScheduling):  # type: ignore[misc]
-    """Gives a process whole files, or all files of one group."""
+    """Assigns whole files, or all files of one group, to a process."""
 
     def _split_scope(self, nodeid: str) -> str:
         group = super()._split_scope(nodeid)

@@ -7,7 +7,7 @@ from broker_jars import ROOT
 
 TESTS = ROOT / "tests"
 OF_NO_FOLDER = {"end_to_end", "hostile", "support"}
-"""Top folders without a counterpart in the code; README.md says what lies there."""
+"""Top folders without a counterpart in the code; README.md describes them."""
 
 ROW = re.compile(r"\| `([\w/]+)` \| ([\w, ]+) \| (none: .+|(?:`[\w/]+\.py`(?:, )?)+) \|")
 ROWS = [row.groups() for row in map(ROW.fullmatch, (TESTS / "README.md").read_text().splitlines()) if row]

@@ -1,10 +1,10 @@
-"""Reports of tasks on the batch under way: the one object that both threads of a reader process change.
+"""Reports of tasks on the batch under way. Both threads of a reader process change them, so each call takes a lock.
 
     heartbeat thread    receive(costs), under_way()
     main thread         begin(end, tasks) when Spark takes the tasks, receive(costs), end() once it is in the sink
 
-Each call holds the lock, `receive` also while it reads its iterator: so an older report never replaces a newer one. A
-report of another batch's slice is no work under way.
+`receive` holds the lock also while it reads its iterator, so an older report never replaces a newer one. A report of
+another batch's slice is no work under way.
 """
 
 from collections.abc import Iterable, Sequence

@@ -27,7 +27,7 @@ class Kind(Generic[P, T_co]):
     parameters: Signature  # of a request: without the part of the edge and the caller
     by_caller: bool = False  # the method's first argument is the caller
     of_redis: bool = False  # a verdict or an outage sends the member back to its first step
-    numbered: bool = False  # one of the member's own calls, which it makes one after the other
+    numbered: bool = False  # the main thread sends it with a number; the heartbeat thread sends it without one
     notice: bool = False  # shows something: it never fails, and nothing is decided by it
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> "Request[T_co]":

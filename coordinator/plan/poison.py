@@ -2,11 +2,13 @@
 
     a member dies with slices under way             each slice gets a strike, with its offsets
     one strike                                      trials, record by record, until these offsets are read
+    struck twice outside a trial                    left out of a batch that was planned earlier; then trials
     struck again in a trial                         parked: unread until an operator releases it
     ... while the task was at one key's record      that key is parked, at that record
     its position has passed the offsets             the strike is removed
 
-Every second batch reads the other lanes: a strike may cover a thousand records, each with a trial.
+Every second batch reads the other lanes: a strike may cover a thousand records, each with a trial. Redis counts strikes
+and parks slices (`redis/lua/shared/strikes.lua`).
 """
 
 import re

@@ -1,4 +1,12 @@
-"""Records that can no longer be read, and the error for them (failOnDataLoss; rule: named-data-loss). Pure."""
+"""Records that can no longer be read, and the error for them (failOnDataLoss; rule: named-data-loss). Pure.
+
+    positions of a group                     `member.losing`
+    positions of a stream without a group    `member.standalone`
+    offsets of a checkpoint                  `member.accepting`
+    topics of a planned batch                `member.authorizing`, `member.standalone`
+
+Tasks do not use this module: `spark_coop_source/fetch/fetch.py` finds lost records by itself.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass

@@ -125,10 +125,6 @@ class Progress:
                 of_segment.extend(ranges)
         return type(self)(tuple(s.add(x) if x else s for s, x in zip(segments, offsets, strict=True)))
 
-    def ics_text(self) -> dict[str, str]:
-        """The ICs in the form of Redis: `lo-hi` -> inclusive ranges, `53-60 71-71`. Others are left out."""
-        return {str(s.hashes): " ".join(map(str, s.ics)) for s in self.segments if s.ics}
-
     @classmethod
     def parse(cls, positions: Mapping[str, str], ics: Mapping[str, str] | None = None) -> Self:
         """The progress of the two texts. ICs are rectangles of their own and may be missing.

@@ -49,7 +49,10 @@ NO_LIMIT = 2**63 - 1
 """Rows of a batch where no option bounds them."""
 
 GARBAGE = 100_000
-"""New objects between two garbage collections. A plan of 10,000 lanes makes fewer, and no cycles."""
+"""New objects between two garbage collections. A plan of 10,000 lanes makes fewer, and no cycles.
+
+Python's own thresholds cost a third of a trigger.
+"""
 
 
 class CoopKafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):

@@ -1,4 +1,4 @@
-"""The settings under conf/ do what they say, on a real server."""
+"""The settings under conf/ work on a real server."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -119,7 +119,7 @@ def test_queries_and_the_command_line_work_under_the_acl(
     assert query.partitions(start, end)
     assert query.latestOffset(end, ReadAllAvailable()) == end
 
-    def say(user: AclUser, *words: str) -> str:
+    def ran(user: AclUser, *words: str) -> str:
         verb, *more = words
         name = (group,) if verb != "groups" else ()
         place = ("--bootstrap-server", kafka.bootstrap) if verb in ("delete", "reset-offsets") else ()
@@ -128,19 +128,19 @@ def test_queries_and_the_command_line_work_under_the_acl(
         assert code == 0, err
         return out
 
-    assert group in say(QUERY, "groups", "list")
+    assert group in ran(QUERY, "groups", "list")
     for verb in ("describe", "gaps", "events", "parked", "policy"):
-        say(QUERY, verb)
-    say(QUERY, "owner", topic, "key-1")
-    say(QUERY, "top", "--once")
-    say(QUERY, "policy", "--set", "accept.individual.commit=true")
+        ran(QUERY, verb)
+    ran(QUERY, "owner", topic, "key-1")
+    ran(QUERY, "top", "--once")
+    ran(QUERY, "policy", "--set", "accept.individual.commit=true")
     with closing(RedisClient(QUERY.url(own.address))) as client:
         assert "found" in {event.kind for event in next(follow(client, group, "0-0"))}
     query.stop()
-    say(QUERY, "reset-offsets", "--all-topics", "--to-earliest", "--execute")
-    (tmp_path / "copy.json").write_text(say(OPERATOR, "backup"))
-    say(OPERATOR, "restore", str(tmp_path / "copy.json"), "--execute")
-    say(OPERATOR, "delete", "--execute")
+    ran(QUERY, "reset-offsets", "--all-topics", "--to-earliest", "--execute")
+    (tmp_path / "copy.json").write_text(ran(OPERATOR, "backup"))
+    ran(OPERATOR, "restore", str(tmp_path / "copy.json"), "--execute")
+    ran(OPERATOR, "delete", "--execute")
     assert refusals(administrator) == set()
 
 
@@ -199,7 +199,7 @@ def refused(own: OwnValkey, user: AclUser, command: str) -> None:
     [
         pytest.param("maxmemory-policy", "noeviction", id="no position is dropped to make room"),
         pytest.param("appendonly", "yes", id="every change is written down"),
-        pytest.param("appendfsync", "everysec", id="what is written down is synced once a second"),
+        pytest.param("appendfsync", "everysec", id="the log is synced once a second"),
     ],
 )
 def test_valkey_runs_with_the_settings_of_its_conf(own: OwnValkey, setting: str, value: str) -> None:

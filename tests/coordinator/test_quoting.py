@@ -1,4 +1,4 @@
-"""How messages repeat what users wrote: bounded, escaped, without secrets."""
+"""Messages repeat texts of users: bounded, escaped, without secrets."""
 
 import pytest
 from hypothesis import given

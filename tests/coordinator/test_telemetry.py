@@ -1,4 +1,4 @@
-"""What a task says about its slices is bounded before anybody plans by it."""
+"""Reports of a task about its slices are bounded before a plan uses them."""
 
 from dataclasses import replace
 
@@ -20,9 +20,9 @@ def test_work_that_has_just_begun_has_cost_nothing() -> None:
 
 
 @pytest.mark.parametrize(
-    ("told", "taken"),
+    ("reported", "expected"),
     [
-        pytest.param(COST, COST, id="what is within reason stays"),
+        pytest.param(COST, COST, id="a report within the limits is unchanged"),
         pytest.param(replace(COST, rows=101), replace(COST, rows=100), id="more rows than offsets"),
         pytest.param(replace(COST, rows=-1, bytes=-1), replace(COST, rows=0, bytes=0), id="fewer than none"),
         pytest.param(replace(COST, read_ms=1_001.0), replace(COST, read_ms=1_000.0), id="longer than the batch is old"),
@@ -38,5 +38,5 @@ def test_work_that_has_just_begun_has_cost_nothing() -> None:
                      replace(COST, keys=(KeyCost(12, 1.0, 1),) * MOST_KEYS), id="too many keys"),
     ],
 )  # fmt: skip
-def test_a_report_is_taken_within_reason(told: SliceCost, taken: SliceCost) -> None:
-    assert told.clamped(most_ms=1_000.0, concurrency=4) == taken
+def test_a_report_is_taken_within_reason(reported: SliceCost, expected: SliceCost) -> None:
+    assert reported.clamped(most_ms=1_000.0, concurrency=4) == expected

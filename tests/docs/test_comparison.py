@@ -1,4 +1,4 @@
-"""What docs/comparison.md says of Spark, seen in Spark."""
+"""The statements of docs/comparison.md about Spark, checked in Spark."""
 
 from typing import Any
 

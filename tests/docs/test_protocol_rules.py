@@ -128,7 +128,7 @@ def verdicts_in_table(cell: str) -> set[str]:
 
 
 def verdicts_in_header(script: str) -> set[str]:
-    """What the comment of a script says that it replies."""
+    """The replies that the comment of a script lists."""
     comment = script[script.index("-- Reply") :].split("\n\n", maxsplit=1)[0]
     replies = "\n".join(line for line in comment.splitlines() if line.startswith("--"))
     return set(re.findall(r"\b[A-Z]+\b", replies)) & ALL_VERDICTS

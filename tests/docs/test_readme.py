@@ -36,7 +36,7 @@ ELSEWHERE = ("scripts/test", "pip install .", "source .venv", "export COOP_", "s
 
 
 class Place:
-    """What stands in the README for a user's own servers, and what it is here."""
+    """The README's names of a user's own servers, and the servers of the tests."""
 
     def __init__(self, kafka: Kafka, redis_url: str, group: str, folder: Path) -> None:
         self.folder = folder

@@ -1,4 +1,4 @@
-"""What a user gets for a mistake: a named error of ours, at the earliest moment, nothing lost, no secret shown."""
+"""Mistakes of users: a named error of ours at the earliest moment; nothing is lost, and no secret is shown."""
 
 import json
 import os
@@ -229,6 +229,6 @@ def test_a_worker_without_our_packages_fails_with_the_remedy(kafka: Kafka, tmp_p
         check=False,
     )
     assert "COUNT" not in done.stdout
-    said = done.stdout + done.stderr
-    assert "ENVIRONMENT_MISMATCH" in said
-    assert "PYSPARK_PYTHON" in said
+    output = done.stdout + done.stderr
+    assert "ENVIRONMENT_MISMATCH" in output
+    assert "PYSPARK_PYTHON" in output

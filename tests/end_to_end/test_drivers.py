@@ -47,10 +47,10 @@ def stop(fleet: Fleet, driver: Driver) -> None:
     held = fleet.held(driver)
     driver.ask_to_stop()
     fleet.until(driver.stopped, "a polite stop")
-    told = fleet.events_of(driver)
+    events = fleet.events_of(driver)
     assert held.size > 0
-    assert told[-1].kind == "leave", told
-    assert not {"lost", "expire"} & {event.kind for event in told}, told
+    assert events[-1].kind == "leave", events
+    assert not {"lost", "expire"} & {event.kind for event in events}, events
     assert fleet.held(driver).size == 0
 
 

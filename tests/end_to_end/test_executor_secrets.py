@@ -1,4 +1,4 @@
-"""What a task's process holds in its memory: Kafka's settings, and nothing that only the driver needs."""
+"""The memory of a task's process holds Kafka's settings, and nothing that only the driver needs."""
 
 import pickle
 from collections.abc import Callable, Iterator

@@ -71,7 +71,7 @@ def more(members: Group, tp: TopicPartition, count: int) -> None:
 
 
 def owned(members: Group, tp: TopicPartition) -> dict[str, HashRange]:
-    """What each member owns: one range."""
+    """The one range that each member owns."""
     return {member: hashes for hashes, _, member in members.state.owners[tp]}
 
 

@@ -11,7 +11,7 @@ LISTENER = """
 from coordinator.assignment.ownership_listener import OwnershipListener
 
 
-class Heard(OwnershipListener):
+class Recorder(OwnershipListener):
     def on_assigned(self, ranges):
         self._write("assigned", ranges)
 
@@ -27,13 +27,15 @@ class Heard(OwnershipListener):
 def test_a_query_continues_from_a_reset_and_its_listener_receives_each_change_of_owner(
     kafka: Kafka, stream: Stream, run: Run, tmp_path: Path
 ) -> None:
-    topic, heard = stream.options["subscribe"], tmp_path / "heard"
+    topic, calls = stream.options["subscribe"], tmp_path / "calls"
     beside_the_driver = Path(urlsplit(str(stream.spark.conf.get("spark.sql.warehouse.dir"))).path).parent
-    (beside_the_driver / "heard_here.py").write_text(LISTENER.format(file=str(heard)))
+    (beside_the_driver / "recorder_here.py").write_text(LISTENER.format(file=str(calls)))
     kafka.produce(topic, keyed(50))
-    stream.run(**{"ownership.listener": "heard_here:Heard"})
+    stream.run(**{"ownership.listener": "recorder_here:Recorder"})
     whole = f"{topic}-0 0000000000000000-7fffffffffffffff"
-    eventually(lambda: heard.read_text() == f"assigned {whole};revoked {whole};", "it hears of the stop, too")
+    eventually(
+        lambda: calls.read_text() == f"assigned {whole};revoked {whole};", "the listener is also called at the stop"
+    )
 
     place = ("--redis", stream.options["redis.url"], "--bootstrap-server", kafka.bootstrap)
     code, _, err = run(

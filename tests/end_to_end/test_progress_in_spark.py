@@ -1,4 +1,4 @@
-"""What `lastProgress` says of a query that leaves records behind: how far, as Spark's own source says it, and why."""
+"""`lastProgress` of a query that leaves records unread: how many, by Spark's own names, and the reason."""
 
 import json
 import time
@@ -28,7 +28,7 @@ Sources = Callable[[str, Mapping[str, str]], list[dict[str, Any]]]
 
 @pytest.fixture
 def sources(spark: SparkSession, tmp_path: Path) -> Sources:
-    """Runs a query with AvailableNow; gives what each batch that read something says of its source."""
+    """Runs a query with AvailableNow; returns the source's progress of each batch that read records."""
 
     def run(form: str, options: Mapping[str, str]) -> list[dict[str, Any]]:
         rows = spark.readStream.format(form).options(**options).load()
@@ -36,8 +36,8 @@ def sources(spark: SparkSession, tmp_path: Path) -> Sources:
         query = writer.trigger(availableNow=True).start()
         try:
             assert query.awaitTermination(DEADLINE_S), "AvailableNow does not end"
-            told = [json.loads(progress.json) for progress in query.recentProgress]
-            return [one["sources"][0] for one in told if one["numInputRows"]]
+            batches = [json.loads(progress.json) for progress in query.recentProgress]
+            return [one["sources"][0] for one in batches if one["numInputRows"]]
         finally:
             query.stop()
 
@@ -102,8 +102,8 @@ def test_a_parked_lane_is_counted_and_named_while_the_others_go_on(
     strike = Strike(TopicPartition(topic, 0), lower, OffsetRange(100, 101), 2, 1_000, "m-lost", parked=True)
     with closing(redis.Redis.from_url(redis_url)) as client:
         client.hset(GroupKeys(stream.options["group"]).strikes, strike.field, strike.text)
-    (told,) = (source["latestOffset"]["#"] for source in sources("coop-kafka", stream.options))
-    assert int(told["parkedLanes"]) > 0
-    parked = {name for name, why in told["limited"].items() if why == PARKED}
-    assert len(parked) == int(told["parkedLanes"])
+    (shown,) = (source["latestOffset"]["#"] for source in sources("coop-kafka", stream.options))
+    assert int(shown["parkedLanes"]) > 0
+    parked = {name for name, why in shown["limited"].items() if why == PARKED}
+    assert len(parked) == int(shown["parkedLanes"])
     assert all(HashRange.parse(name.split()[-1]).intersection(lower) for name in parked)

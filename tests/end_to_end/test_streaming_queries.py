@@ -83,17 +83,17 @@ def test_a_running_query_sees_new_records_and_reports_the_log_end_in_sparks_form
     with stream.running(lambda: len(stream.sink.received) == 40, "new records arrive") as query:
         eventually(lambda: len(stream.sink.received) == 30, "the first records arrive")
         produce(kafka, stream, keyed(10, first=30))
-        told: list[dict[str, Any]] = []
+        reports: list[dict[str, Any]] = []
 
         def reported() -> bool:
             ends = [end for end in map(_log_ends, query.recentProgress) if end and end.get(topic) == {"0": 40}]
-            told.extend(end["#"] for end in ends if end["#"]["maxOffsetsBehindLatest"] == "0")
-            return bool(told)
+            reports.extend(end["#"] for end in ends if end["#"]["maxOffsetsBehindLatest"] == "0")
+            return bool(reports)
 
         eventually(reported, "the log end is reported, and that nothing is left to read")
-        assert (told[-1]["minOffsetsBehindLatest"], told[-1]["avgOffsetsBehindLatest"]) == ("0", "0.0")
-        assert told[-1]["limitedLanes"] == len(told[-1]["limited"]) <= told[-1]["lanes"] > 0
-        assert told[-1]["parkedLanes"] == 0
+        assert (reports[-1]["minOffsetsBehindLatest"], reports[-1]["avgOffsetsBehindLatest"]) == ("0", "0.0")
+        assert reports[-1]["limitedLanes"] == len(reports[-1]["limited"]) <= reports[-1]["lanes"] > 0
+        assert reports[-1]["parkedLanes"] == 0
 
 
 def _log_ends(progress: StreamingQueryProgress) -> Any:

@@ -31,7 +31,7 @@ def loaded(spark: SparkSession, options: dict[str, str], **more: str) -> DataFra
 
 
 def finished(rows: DataFrame, folder: Path) -> list[int]:
-    """The offsets that a query with AvailableNow gives its sink."""
+    """The offsets that a query with AvailableNow writes to its sink."""
     sink = Sink()
     writer = rows.writeStream.foreachBatch(sink).option("checkpointLocation", str(folder))
     query = writer.trigger(availableNow=True).start()

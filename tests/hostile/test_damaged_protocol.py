@@ -1,4 +1,4 @@
-"""What members tell one another through Redis, damaged: each text is refused by name where it is read.
+"""Damaged texts of other members in Redis: the reader of each text refuses it by name.
 
 `test_damaged_state` damages positions and owners in a real Redis; these are the texts of membership, one by one.
 """
@@ -93,7 +93,7 @@ DAMAGED: dict[Callable[[str], object], dict[str, str]] = {
         "a growth without a topic id": "1000 2000",
         "a growth with ends that are no numbers": "id-1 1000 2000 a,b",
         "a growth with ends and a hole": "id-1 1000 2000 5,,7",
-        "a growth with more than there is to say": "id-1 1000 2000 5,7 9",
+        "a growth with an extra field": "id-1 1000 2000 5,7 9",
     },
     growth_named: {
         "a growth from how many partitions": "orders 4",

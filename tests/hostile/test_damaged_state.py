@@ -1,4 +1,4 @@
-"""Redis contents damaged by hand: whoever meets them gets a named error with a remedy, and nothing is overwritten."""
+"""Redis contents damaged by hand: each reader gets a named error with a remedy, and nothing is overwritten."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -75,7 +75,7 @@ def dump(world: World) -> dict[str, object]:
 
 
 def verbs(world: World) -> Iterator[tuple[str, Callable[[], object]]]:
-    """What members, operators and tools ask of a group."""
+    """The calls of members, operators and tools on a group."""
     store, me, end = world.store, Caller("m-1", "i1", "aa", "0"), offset(lane("aa.1", 5, 10))
     commits = CommitVerbs(ScriptCalls(world.client, world.group, session_ms=SESSION, longest_ms=1, retention_ms=1))
     yield "read_group", lambda: read_group(world.client, world.group)
@@ -113,7 +113,7 @@ def unchanged_if_refused(world: World, verb: str, refused: list[str]) -> Iterato
     try:
         yield
     except CoopKafkaError as error:
-        assert error.remedy, f"{verb} says no remedy: {error}"
+        assert error.remedy, f"{verb} names no remedy: {error}"
         assert dump(world) == before, f"{verb} was refused ({error}), and has written"
         refused.append(verb)
     except verdicts.Verdict:
@@ -139,11 +139,11 @@ FIELDS = [
     pytest.param("meta", "generation", "first", id="a generation that is no number"),
     pytest.param("meta", "recovering_until", "later", id="a recovery that ends at no time"),
     pytest.param("meta", "computing_until", "soon", id="a turn that ends at no time"),
-    pytest.param("topics", "orders", "", id="a topic that says nothing"),
+    pytest.param("topics", "orders", "", id="a topic without content"),
     pytest.param("topics", "orders", "id-1", id="a topic without a count"),
     pytest.param("topics", "orders", "id-1 two", id="a count that is no number"),
     pytest.param("topics", "orders", "id-1 -4", id="a negative count"),
-    pytest.param("topics", "orders", "id-1 4 more", id="a topic that says more"),
+    pytest.param("topics", "orders", "id-1 4 more", id="a topic with more fields"),
     pytest.param("topics", "orders", "id-1 0", id="a topic without partitions"),
     pytest.param("segments", str(WHOLE), "junk", id="a position that is no number"),
     pytest.param("segments", str(WHOLE), "", id="an empty position"),
@@ -179,7 +179,7 @@ FIELDS = [
     pytest.param("growth", "orders", "id 1 2", id="a growth without counts"),
     pytest.param("growth", "orders 4 2", "id-1 1 2", id="a topic that shrank"),
     pytest.param("growth", f"orders 1 {10**9}", "id-1 1 2", id="a growth to a billion partitions"),
-    pytest.param("growth", "orders 2 4", "junk", id="a growth that says nothing"),
+    pytest.param("growth", "orders 2 4", "junk", id="a growth without content"),
     pytest.param("growth", "orders 2 4", "id-1 1 2 9", id="a growth with too few ends"),
     pytest.param("policy", "accept.individual.commit", "maybe", id="a policy that is neither true nor false"),
     pytest.param("policy", "no.such.policy", "true", id="a policy of another version"),
@@ -221,7 +221,7 @@ def meet(world: World) -> list[str]:
 
 
 def looks(world: World) -> Iterator[tuple[str, Callable[[], object]]]:
-    """What `coop-kafka` shows of a group."""
+    """The views of a group by `coop-kafka`."""
     client, group, key = world.client, world.group, b"a key"
 
     def state() -> GroupState:
@@ -240,13 +240,13 @@ def looks(world: World) -> Iterator[tuple[str, Callable[[], object]]]:
 
 
 def look(world: World) -> dict[str, str]:
-    """Who refuses to show the group, and what is said; nothing is written, whatever is met."""
+    """The views that refuse to show the group, and their errors. No view writes anything, whatever the damage."""
     before, refused = dump(world), dict[str, str]()
     for name, show in looks(world):
         try:
             show()
         except CoopKafkaError as error:
-            assert error.remedy, f"{name} says no remedy: {error}"
+            assert error.remedy, f"{name} names no remedy: {error}"
             refused[name] = str(error)
     assert dump(world) == before
     return refused
@@ -304,7 +304,7 @@ def test_no_command_shows_replaces_or_deletes_state_of_a_newer_version(lived: Wo
     lived.redis.delete(key_of(lived, "leases"))  # nobody is alive
     refused = look(lived)
     assert refused.keys() == {name for name, _ in looks(lived)}
-    assert all("schema '2'" in told for told in refused.values())
+    assert all("schema '2'" in message for message in refused.values())
     before, operator = dump(lived), OperatorVerbs.of_group(lived.client, lived.group)
     for verb in (
         lambda: copies.restore(lived.client, copy),
@@ -344,16 +344,16 @@ HINTS = [
     pytest.param("working", "m-1", f"orders 0 {LOWER} 9-5;", "", id="work on inverted offsets"),
     pytest.param("working", "m-1", f"orders 0 {LOWER} 5-{HUGE};", "", id="work on offsets too large"),
     pytest.param("working", "m-1", "orders 0 5-9 5-9;", "", id="work on short hashes"),
-    pytest.param("working", "m-gone", f"orders 0 {LOWER} 5-9;", "", id="work of nobody"),
+    pytest.param("working", "m-gone", f"orders 0 {LOWER} 5-9;", "", id="work of a missing member"),
     pytest.param("targets", "m-1", "junk", "look", id="a target that is no offset"),
     pytest.param("targets", "m-1", "orders zero 5;", "look", id="a target of no partition"),
     pytest.param("targets", "m-1", f"orders 0 {HUGE};", "", id="a target too large"),
-    pytest.param("targets", "m-gone", "orders 0 5;", "", id="a target of nobody"),
-    pytest.param("applications", "app", "m-gone", "", id="an application that is nobody"),
+    pytest.param("targets", "m-gone", "orders 0 5;", "", id="a target of a missing member"),
+    pytest.param("applications", "app", "m-gone", "", id="an application of a missing member"),
     pytest.param("applications", "app", "", "", id="an application that is nothing"),
     pytest.param("reserved", "junk", "w held until 5", "reserve", id="a reservation of no offsets"),
     pytest.param("reserved", "9-5", "w held until 5", "reserve", id="a reservation of inverted offsets"),
-    pytest.param("reserved", "6-9", "junk", "", id="a reservation by nobody"),
+    pytest.param("reserved", "6-9", "junk", "", id="a reservation without a worker"),
     pytest.param("reserved", "6-9", "w held until soon", "", id="a reservation without an end"),
     pytest.param("epoch", "0", "junk", "", id="a leader epoch that is none"),
     pytest.param("epoch", "zero", "1@5 reset=0 topic=id-1", "extents", id="a leader epoch of no partition"),
@@ -380,14 +380,14 @@ def test_a_damaged_hint_is_refused_by_name_or_does_no_harm(
 @pytest.mark.parametrize("member", ["m-1", "m-gone", "two words", ""])
 def test_any_name_among_the_leaving_does_no_harm(lived: World, member: str) -> None:
     lived.redis.sadd(key_of(lived, "leaving"), member)
-    assert meet(lived) == [], "somebody cannot read it"
+    assert meet(lived) == [], "some call cannot read it"
 
 
 @pytest.mark.parametrize("score", ["inf", "-inf", "1e300"])
 @pytest.mark.parametrize("name", ["leases", "batches"])
 def test_a_time_that_never_comes_harms_no_member(lived: World, name: str, score: str) -> None:
     lived.redis.zadd(key_of(lived, name), {"m-gone": float(score)})
-    assert set(meet(lived)) <= {"read_group"}, "only who wants to show it says so"
+    assert set(meet(lived)) <= {"read_group"}, "only views that show it refuse it"
 
 
 def test_the_state_of_another_group_under_our_keys_is_refused_and_stays(lived: World) -> None:

@@ -1,4 +1,4 @@
-"""What the command line is given and finds that nobody should: each ends in one line that names cause and remedy."""
+"""Hostile arguments and answers of the command line: each ends in one line that names cause and remedy."""
 
 import json
 import os
@@ -35,23 +35,23 @@ PLAIN_ESCAPES = "\x1b[31mred\x1b[0m"
 FAR = 10**17
 
 
-def seeded(url: str, name: str, topic: str, told: str) -> None:
-    """A group with a member at work and one of everything that is printed, `told` in all names and texts."""
+def seeded(url: str, name: str, topic: str, text: str) -> None:
+    """A group with a member at work and one of everything that is printed, `text` in all names and texts."""
     tp, member = TopicPartition("topic-to-name", 0), "member-to-name"
-    keys, lane = GroupKeys(name), LaneLine(tp, WHOLE, 5, 9, 12, True, 3.5, 100.0, CostKind.SURE, 9, f"budget{told}")
+    keys, lane = GroupKeys(name), LaneLine(tp, WHOLE, 5, 9, 12, True, 3.5, 100.0, CostKind.SURE, 9, f"budget{text}")
     with closing(RedisClient(url)) as client, closing(redis.Redis.from_url(url, decode_responses=True)) as plain:
         store = store_of(ScriptCalls(client, name, session_ms=60_000, longest_ms=60_000, retention_ms=60_000))
         store.positions.create("aa", {tp.topic: Topic(tp.topic, "id-1", (0,))}, {tp: 5})
-        fields = {"host": f"h{told}", "driver_pid": f"7{told}", "label.zone": told, "topics": tp.topic}
-        seen = store.members.join(Caller(member, "i1"), "", Joining(fields, f"app{told}")).seen
+        fields = {"host": f"h{text}", "driver_pid": f"7{text}", "label.zone": text, "topics": tp.topic}
+        seen = store.members.join(Caller(member, "i1"), "", Joining(fields, f"app{text}")).seen
         me = Caller(member, "i1", seen.nonce, str(seen.seq))
         store.positions.acquire(me, {tp: (WHOLE,)})
         store.reports.lanes(me, [lane], 45)
-        store.reports.event(f"loss{told}", told)
+        store.reports.event(f"loss{text}", text)
         plain.hset(keys.growth, f"{tp.topic} 1 3", "id-1 1 99999999999999")
         strike = Strike(tp, WHOLE, OffsetRange(5, 6), 2, 1_000, member, parked=True)
         plain.hset(keys.strikes, strike.field, strike.text)
-        rename(plain, keys.meta.removesuffix("meta"), {tp.topic: topic, member: f"m{told}"})
+        rename(plain, keys.meta.removesuffix("meta"), {tp.topic: topic, member: f"m{text}"})
 
 
 def rename(plain: Any, prefix: str, names: dict[str, str]) -> None:
@@ -75,8 +75,8 @@ def rename(plain: Any, prefix: str, names: dict[str, str]) -> None:
 @pytest.fixture(scope="module")
 def nasty(redis_url: str) -> str:
     """A group of whose names and texts each would drive a terminal."""
-    name, told = f"group {NASTY} {secrets.token_hex(4)}", NASTY.replace("\u2028", "")  # which is a space to Lua
-    seeded(redis_url, name, f"orders{told}", told)
+    name, text = f"group {NASTY} {secrets.token_hex(4)}", NASTY.replace("\u2028", "")  # which is a space to Lua
+    seeded(redis_url, name, f"orders{text}", text)
     return name
 
 
@@ -108,8 +108,8 @@ def check_line(err: str, name: str, what: str, remedy: str) -> None:
     """One line that names the error, its cause and the remedy, in words of the command."""
     assert err.count("\n") == 1, err
     assert err.startswith(f"{name}: "), err
-    told, _, to_do = err.partition(" Remedy: ")
-    assert what in told, err
+    cause, _, to_do = err.partition(" Remedy: ")
+    assert what in cause, err
     assert remedy in to_do, err
     assert not re.search(r"redis\.url|kafka\.bootstrap|kafka\.s|Traceback", err), err
     assert err[:-1].isprintable(), err
@@ -119,7 +119,7 @@ AT = ("--redis", "REDIS")
 BOTH = (*AT, "--bootstrap-server", "KAFKA")
 RESET = ("reset-offsets", "GROUP", *BOTH, "--all-topics")
 
-# Rows: arguments, exit code, name of the error, a piece of what it says, a piece of its remedy.
+# Rows: arguments, exit code, name of the error, a piece of its message, a piece of its remedy.
 USAGE = {
     "no verb of that name, which would colour the terminal": (
         ("\x1b[31mx",), 2, "WRONG_USAGE", "No such command", "coop-kafka --help"),
@@ -368,7 +368,7 @@ STRANGE: dict[str, tuple[str, str | None, str, tuple[str, ...], str]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(("kind", "field", "value", "arguments", "told"), STRANGE.values(), ids=STRANGE)
+@pytest.mark.parametrize(("kind", "field", "value", "arguments", "expected"), STRANGE.values(), ids=STRANGE)
 def test_unexpected_content_of_redis_is_shown_or_named(  # noqa: PLR0913, PLR0917 - a row
     run: Run,
     fill: Callable[..., list[str]],
@@ -378,7 +378,7 @@ def test_unexpected_content_of_redis_is_shown_or_named(  # noqa: PLR0913, PLR091
     field: str | None,
     value: str,
     arguments: tuple[str, ...],
-    told: str,
+    expected: str,
 ) -> None:
     key = GroupKeys(known).meta.removesuffix("meta") + kind
     raw = value.encode(errors="surrogateescape")
@@ -390,12 +390,12 @@ def test_unexpected_content_of_redis_is_shown_or_named(  # noqa: PLR0913, PLR091
         else:
             plain.xadd(key, {"event": "far", "member": "", "why": "away"}, id=raw)
     code, out, err = run(*fill((*arguments, *AT), known))
-    if told == "STATE_FORMAT":
+    if expected == "STATE_FORMAT":
         assert (code, out) == (1, "")
-        check_line(err, told, "", "coop:v1:")
+        check_line(err, expected, "", "coop:v1:")
     else:
         assert (code, err) == (0, "")
-        assert told in out
+        assert expected in out
 
 
 def test_a_group_name_in_redis_that_is_not_utf_8_is_named(redis_url: str, run: Run) -> None:

@@ -28,7 +28,7 @@ MOST = 2_000
 
 
 class Row(NamedTuple):
-    """A case: its sentence, what is given beside `base`, the error's name, and words of its message and its remedy."""
+    """A case: its name, the options beside `base`, the error's name, and words of its message and its remedy."""
 
     case: str
     given: Mapping[str, str | None]
@@ -275,7 +275,7 @@ CLASSES = [
     bad("an assignor with an escape for a name", "assignor", "exits:Escape", "is not an assignor", "module:Class"),
     bad("a listener without a class", "ownership.listener", "json", "is not a class", "a class of your own"),
     bad("a listener of a module that exits", "ownership.listener", "leaves_at_once:A", "SystemExit", "derived from"),
-    bad("a listener that hears nothing", "ownership.listener", "json:JSONDecoder", "no method on_assigned", "derived"),
+    bad("a listener without its methods", "ownership.listener", "json:JSONDecoder", "no method on_assigned", "derived"),
     bad(
         "a listener of megabytes",
         "ownership.listener",
@@ -437,7 +437,7 @@ def _modules(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 
 def refusal(row: Row) -> ConfigurationError:
-    """What a row is refused with."""
+    """The error that refuses a row."""
     merged = {name: value for name, value in {**row.base, **row.given}.items() if value is not None}
     with pytest.raises(ConfigurationError) as refused:
         validate(merged, streaming=row.streaming)

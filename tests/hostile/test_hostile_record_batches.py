@@ -47,7 +47,7 @@ MUTANTS = 1_000
 
 @pytest.fixture(scope="module")
 def consumer(kafka: Kafka) -> Iterator[KafkaConsumer]:
-    """Only for its settings: what it would have polled is forged."""
+    """Only for its settings; its records are forged."""
     opened = KafkaConsumer(bootstrap_servers=kafka.bootstrap, max_poll_records=65_536)
     yield opened
     opened.close()
@@ -134,7 +134,7 @@ def mutated(chance: random.Random, wire: bytes) -> bytes:
 
 
 def java_reads_it(wire: bytes, error: Exception) -> bool:
-    """What Java's client reads and kafka-python does not: header keys that are not UTF-8, attributes of one byte."""
+    """Records that Java's client reads and kafka-python does not: header keys not in UTF-8, attributes of one byte."""
     if "UnicodeDecodeError" in str(error):
         return True
     its = DefaultRecordBatch(wire)
@@ -199,7 +199,7 @@ FORGED = [
     ("a record of 32 MB in zstd", lambda: bomb("zstd", 1, 32 * MIB), "BATCH_TOO_LARGE", "offsets 0-0: a record of 335544", RECORD_OPTION),
     ("a record of 32 MB in gzip, between small ones", lambda: sealed("gzip", 3, COMPRESS["gzip"]([ONE, record(1, bytes(32 * MIB)), record(2)])), "BATCH_TOO_LARGE", "offsets 1-1: a record of 335544", RECORD_OPTION),
     ("a block of snappy that holds 20 MB, without a frame", lambda: sealed("snappy", 1, snappy.compress(record(0, bytes(20 * MIB)))), "BATCH_TOO_LARGE", "a snappy block of 209715", RECORD_OPTION),
-    ("a record that says it holds a gigabyte", lambda: sealed("zstd", 1, COMPRESS["zstd"]([varint(2**30), bytes(8 * MIB)])), "BATCH_TOO_LARGE", "a record of 1073741829 bytes", RECORD_OPTION),
+    ("a record that claims a gigabyte", lambda: sealed("zstd", 1, COMPRESS["zstd"]([varint(2**30), bytes(8 * MIB)])), "BATCH_TOO_LARGE", "a record of 1073741829 bytes", RECORD_OPTION),
     ("a gzip stream that lies about what it holds", lambda: sealed("gzip", 100, COMPRESS["gzip"](records(100, 900_000)) + gzip.compress(b"")), "BATCH_TOO_LARGE", "holds more than", BATCH_OPTION),
     ("a block of snappy that holds more than a batch may", lambda: sealed("snappy", 7, XERIAL_HEAD + b"".join(struct.pack(">i", len(each)) + each for each in [snappy.compress(bytes(15 * MIB))] * 5)), "BATCH_TOO_LARGE", "holds more than", BATCH_OPTION),
     # work without content
@@ -209,7 +209,7 @@ FORGED = [
     ("100,000 zstd frames that are to be skipped", lambda: sealed("zstd", 1, skippable(3) * 100_000), "KAFKA_ERROR", "a batch of 0 bytes", CHECKED),
     ("200,000 empty blocks of snappy", lambda: sealed("snappy", 1, XERIAL_HEAD + b"\0\0\0\1\0" * 200_000), "KAFKA_ERROR", "a batch of 0 bytes", CHECKED),
     ("a record with a million headers", lambda: bomb("zstd", 1, 1, varint(1_000_000) + b"\0\0" * 1_000_000), "KAFKA_ERROR", "declares 1000000 headers, more than 100000", "set includeHeaders=false"),
-    ("a record that says it has 2^40 headers", lambda: sealed("none", 1, record(0, b"", varint(2**40))), "KAFKA_ERROR", "headers", "set includeHeaders=false"),
+    ("a record that claims 2^40 headers", lambda: sealed("none", 1, record(0, b"", varint(2**40))), "KAFKA_ERROR", "headers", "set includeHeaders=false"),
     # cut
     *((f"a {codec} stream without its end", lambda codec=codec: sealed(codec, 40, COMPRESS[codec](records(40, 3_000))[:-60]), "KAFKA_ERROR", "", CHECKED) for codec in CODECS),
     *((f"nothing where {codec} should be", lambda codec=codec: sealed(codec, 1, b""), "KAFKA_ERROR", "", CHECKED) for codec in CODECS),

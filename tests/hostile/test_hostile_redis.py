@@ -1,7 +1,7 @@
-"""One damaged value or missing key in a sound group's Redis state: what a member's next calls and the views make of it.
+"""One damaged value or missing key in a sound group's Redis state: the results of a member's next calls and of views.
 
 Each row: a member has read a third of a topic when somebody writes into Redis. The member then goes on, or a new life
-of it starts. It either reads the rest, after an event that says what was mended, or ends with a named error. After an
+of it starts. It either reads the rest, after an event that names the mended part, or ends with a named error. After an
 error the state is put back, and a new life on the same checkpoint reads the rest. So: no bare traceback, no loop, no
 silent stall, and nothing is lost.
 """
@@ -61,12 +61,12 @@ def case(kafka: Kafka, redis_url: str, group: str, topic: TopicPartition) -> Ite
 
 @dataclass(frozen=True)
 class Row:
-    """What is damaged, and what comes of it."""
+    """The damage, and its result."""
 
     name: str
     damage: Damage
-    says: str  # a piece of the error or of the events; GOES_ON where neither is needed
-    shown: str = ""  # a piece of what a view says that refuses to show the group; empty if all show it
+    message: str  # a piece of the error or of the events; GOES_ON where neither is needed
+    shown: str = ""  # a piece of a view's refusal; empty if all views show the group
     restart: bool = False  # whether a new life of the member meets it
 
 
@@ -261,12 +261,12 @@ def test_damage_is_mended_or_named_and_nothing_is_lost(case: Case, row: Row) -> 
     shown = "\n".join(looks(case))
     assert case.text(row.shown) in shown
     assert bool(row.shown) == bool(shown), shown
-    said = outcome(case, app, row, copy)
-    assert case.text(row.says) in said
+    result = outcome(case, app, row, copy)
+    assert case.text(row.message) in result
 
 
 def outcome(case: Case, app: Application, row: Row, copy: Mapping[str, bytes]) -> str:
-    """What happened, as the error or the events say; afterwards all is read."""
+    """The name of the error, or of the event; afterwards all is read."""
     case.client.ran = 0
     try:
         if row.restart:

@@ -1,4 +1,4 @@
-"""What no script writes, whoever asks: each is refused by name, and nothing of the group changes.
+"""Requests that no script carries out: each is refused by name, and the group does not change.
 
 An offset is checked when it is parsed (`test_hostile_checkpoints`); the scripts do not rely on that.
 """

@@ -28,56 +28,58 @@ WHOLE, LOWER, UPPER = str(WHOLE_RANGE), str(LOWER_RANGE), str(UPPER_RANGE)
 LO, HI = UPPER.split("-")
 TOO_LARGE = str(2**63)
 
-Told = dict[str, Any]
-Change = Callable[[Told], object]
+Document = dict[str, Any]
+Change = Callable[[Document], object]
 
 
 def with_key(name: str, value: object) -> Change:
     """Another value of a whole key."""
-    return lambda told: told["keys"].update({name: value})
+    return lambda document: document["keys"].update({name: value})
 
 
 def with_field(name: str, field: str, value: object) -> Change:
     """Another value of one field, or one field more."""
-    return lambda told: told["keys"].setdefault(name, {}).update({field: value})
+    return lambda document: document["keys"].setdefault(name, {}).update({field: value})
 
 
 def renamed(name: str, field: str, other: str) -> Change:
     """A field by another name, with its value."""
-    return lambda told: told["keys"][name].update({other: told["keys"][name].pop(field)})
+    return lambda document: document["keys"][name].update({other: document["keys"][name].pop(field)})
 
 
 def without(name: str, field: str = "") -> Change:
     """Without a key, or without one of its fields."""
-    return lambda told: told["keys"][name].pop(field) if field else told["keys"].pop(name)
+    return lambda document: document["keys"][name].pop(field) if field else document["keys"].pop(name)
 
 
-def told_as(**values: object) -> Change:
+def with_values(**values: object) -> Change:
     """Other values beside the keys."""
-    return lambda told: told.update(values)
+    return lambda document: document.update(values)
 
 
-def case(name: str, change: Change, *says: str) -> Any:
-    return pytest.param(change, says, id=name)
+def case(name: str, change: Change, *words: str) -> Any:
+    return pytest.param(change, words, id=name)
 
 
 COPIES = [
     # The file as a whole.
-    case("a list", told_as(keys=[]), "not a JSON object"),
-    case("no keys at all", lambda told: told.pop("keys"), "not a JSON object"),
-    case("keys that are null", told_as(keys=None), "not a JSON object"),
-    case("a newer version", told_as(**{"coop-kafka": 2}), "of version 2"),
-    case("a version that is text", told_as(**{"coop-kafka": "1"}), "of version '1'"),
-    case("a version that is true, which equals 1", told_as(**{"coop-kafka": True}), "of version True"),
-    case("a copy of another group", told_as(group="another"), "of group 'another'"),
-    case("a group that is a list", told_as(group=["a"]), "of group a list"),
-    case("taken in the year three million", told_as(taken_ms=10**17), "'taken_ms' is 100000000000000000", "year 9999"),
-    case("taken before 1970", told_as(taken_ms=-1), "'taken_ms' is -1"),
-    case("taken at half a millisecond", told_as(taken_ms=0.5), "'taken_ms' is 0.5"),
-    case("taken at a text", told_as(taken_ms="now"), "'taken_ms' is 'now'"),
-    case("taken at infinity", told_as(taken_ms=float("inf")), "'taken_ms' is inf"),
-    case("taken at true", told_as(taken_ms=True), "'taken_ms' is True"),
-    case("taken at no time", lambda told: told.pop("taken_ms"), "'taken_ms' is None"),
+    case("a list", with_values(keys=[]), "not a JSON object"),
+    case("no keys at all", lambda document: document.pop("keys"), "not a JSON object"),
+    case("keys that are null", with_values(keys=None), "not a JSON object"),
+    case("a newer version", with_values(**{"coop-kafka": 2}), "of version 2"),
+    case("a version that is text", with_values(**{"coop-kafka": "1"}), "of version '1'"),
+    case("a version that is true, which equals 1", with_values(**{"coop-kafka": True}), "of version True"),
+    case("a copy of another group", with_values(group="another"), "of group 'another'"),
+    case("a group that is a list", with_values(group=["a"]), "of group a list"),
+    case(
+        "taken in the year three million", with_values(taken_ms=10**17), "'taken_ms' is 100000000000000000", "year 9999"
+    ),
+    case("taken before 1970", with_values(taken_ms=-1), "'taken_ms' is -1"),
+    case("taken at half a millisecond", with_values(taken_ms=0.5), "'taken_ms' is 0.5"),
+    case("taken at a text", with_values(taken_ms="now"), "'taken_ms' is 'now'"),
+    case("taken at infinity", with_values(taken_ms=float("inf")), "'taken_ms' is inf"),
+    case("taken at true", with_values(taken_ms=True), "'taken_ms' is True"),
+    case("taken at no time", lambda document: document.pop("taken_ms"), "'taken_ms' is None"),
     # Which keys there are.
     case("leases of members", with_field("leases", "m-1", "1"), "'leases', which is not a key"),
     case("owners of lanes", with_field("owners:orders:0", WHOLE, "aa.1 m-1"), "'owners:orders:0', which is not a key"),
@@ -165,7 +167,7 @@ COPIES = [
     # What people and members decided.
     case("a policy that is maybe", with_field("policy", "accept.individual.commit", "maybe"), "'policy'", "'maybe'"),
     case("a policy of another version", with_field("policy", "no.such", "true"), "'policy'", "'no.such'"),
-    case("a strike that says nothing", with_field("strikes", f"orders 1 {LOWER}", ""), "'strikes': strike 'orders 1"),
+    case("a strike without content", with_field("strikes", f"orders 1 {LOWER}", ""), "'strikes': strike 'orders 1"),
     case("a strike at no lane", with_field("strikes", "orders", "struck 1 5-6 9 m-1"), "'strikes': strike 'orders'"),
     case("a strike at partition -1", with_field("strikes", f"orders -1 {LOWER}", "struck 1 5-6 9 m"), "'strikes'"),
     case("a strike in capitals", with_field("strikes", f"orders 1 {UPPER.upper()}", "struck 1 5-6 9 m"), "'strikes'"),
@@ -239,24 +241,24 @@ def refused(run: Run, there: SoundGroup, file: Path) -> str:
     return err
 
 
-@pytest.mark.parametrize(("change", "says"), COPIES)
+@pytest.mark.parametrize(("change", "words"), COPIES)
 def test_a_copy_with_one_thing_wrong_is_refused_by_name(
-    run: Run, group_there: SoundGroup, tmp_path: Path, change: Change, says: tuple[str, ...]
+    run: Run, group_there: SoundGroup, tmp_path: Path, change: Change, words: tuple[str, ...]
 ) -> None:
-    told = json.loads(group_there.copy.text)
-    change(told)
-    (tmp_path / "copy.json").write_text(json.dumps(told))
+    document = json.loads(group_there.copy.text)
+    change(document)
+    (tmp_path / "copy.json").write_text(json.dumps(document))
     err = refused(run, group_there, tmp_path / "copy.json")
-    assert all(piece in err for piece in says), err
+    assert all(piece in err for piece in words), err
     assert "Remedy: pass a file that coop-kafka backup wrote" in err or "Remedy: restore it with" in err
 
 
-@pytest.mark.parametrize(("changed", "says"), FILES)
+@pytest.mark.parametrize(("changed", "words"), FILES)
 def test_a_file_that_is_no_copy_is_refused_by_name(
-    run: Run, group_there: SoundGroup, tmp_path: Path, changed: Callable[[bytes], bytes], says: str
+    run: Run, group_there: SoundGroup, tmp_path: Path, changed: Callable[[bytes], bytes], words: str
 ) -> None:
     (tmp_path / "copy.json").write_bytes(changed(group_there.copy.text.encode()))
-    assert says in refused(run, group_there, tmp_path / "copy.json")
+    assert words in refused(run, group_there, tmp_path / "copy.json")
 
 
 def test_a_program_that_makes_its_own_copy_is_refused_too(group_there: SoundGroup) -> None:

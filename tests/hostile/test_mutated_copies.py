@@ -40,7 +40,7 @@ def one_letter_wrong(copy: GroupCopy, chance: random.Random) -> GroupCopy:
 
 
 def live_on(world: World) -> None:
-    """What views, then a member, do with the group: recover it, found what is new, join, acquire, commit."""
+    """The views, then a member's calls: recover, create new positions, join, acquire, commit."""
     store, now = world.store, read_group(world.client, world.group)
     topics = {name: Topic(name, known.id, tuple(range(known.partitions))) for name, known in now.topics.items()}
     (
@@ -70,7 +70,7 @@ def live_on(world: World) -> None:
 
 
 def test_a_member_can_live_on_with_every_copy_that_is_taken(world: World) -> None:
-    """One letter is changed at a time: what is not refused is read, recovered and committed to without an error."""
+    """One letter is changed at a time. A copy that is not refused works: reads, recovery and commits succeed."""
     live_richly(world)
     sound, chance, taken = copies.backup(world.client, world.group), random.Random(14), 0
     for _ in range(250):

@@ -1,4 +1,4 @@
-"""The machinery of `scripts/bench`: what it counts and how it tells it. What it measures is nobody's test."""
+"""The machinery of `scripts/bench`: its counts and its printed lines. No test checks its measurements."""
 
 import json
 from contextlib import closing
@@ -46,8 +46,8 @@ def test_without_cpu_figures_there_is_no_ratio_of_them() -> None:
     [
         pytest.param(1.0, 1.0, "met", id="an aim is met when it is reached exactly"),
         pytest.param(1.01, 1.0, "not met", id="an aim is not met a little above it"),
-        pytest.param(1.0, None, "", id="without an aim nothing is said"),
-        pytest.param(None, 1.0, "", id="without a counterpart nothing is said"),
+        pytest.param(1.0, None, "", id="without an aim there is no verdict"),
+        pytest.param(None, 1.0, "", id="without a counterpart there is no verdict"),
     ],
 )
 def test_an_aim_is_met_or_not(ratio: float | None, aim: float | None, met: str) -> None:
@@ -56,8 +56,10 @@ def test_an_aim_is_met_or_not(ratio: float | None, aim: float | None, met: str) 
 
 def test_a_case_ends_as_one_line_and_one_row_of_the_table() -> None:
     found = result("P1", "1 partition", "tuned", pair([1.0, 1.2, 1.1], [2.0, 2.4, 2.2], 1.0), 1.0)
-    told = "P1 ours 1.1 s theirs 2.2 s ratio 0.50 aim <= 1.00 met (1 partition; against tuned) runs 0.50-0.50, CPU 2.00"
-    assert " ".join(found.line.split()) == told
+    printed = (
+        "P1 ours 1.1 s theirs 2.2 s ratio 0.50 aim <= 1.00 met (1 partition; against tuned) runs 0.50-0.50, CPU 2.00"
+    )
+    assert " ".join(found.line.split()) == printed
     assert markdown([found]).splitlines()[2] == (
         "| P1 | 1 partition | tuned | 1.1 s | 2.2 s | 0.50 (runs 0.50-0.50, CPU 2.00) | <= 1.00 | met |"
     )
@@ -71,15 +73,15 @@ def test_a_duration_has_three_digits_in_a_unit_that_suits_it(seconds: float, tex
 
 
 @pytest.mark.parametrize(
-    ("told", "lanes"),
+    ("progress", "lanes"),
     [
         pytest.param({"orders": {"0": 9}, "#": {"lanes": 7}}, 7, id="our source"),
         pytest.param({"orders": {"0": 9}}, 0, id="Spark's own"),
-        pytest.param(None, 0, id="nothing told yet"),
+        pytest.param(None, 0, id="no progress yet"),
     ],
 )
-def test_the_lanes_of_a_batch_come_from_its_progress(told: object, lanes: int) -> None:
-    assert lanes_of(json.dumps({"sources": [{"latestOffset": told}]})) == lanes
+def test_the_lanes_of_a_batch_come_from_its_progress(progress: object, lanes: int) -> None:
+    assert lanes_of(json.dumps({"sources": [{"latestOffset": progress}]})) == lanes
 
 
 def test_lanes_are_counted_before_with_and_after_the_slow_key() -> None:

@@ -9,7 +9,7 @@ import bytecode
 
 
 def imported(archive: Path) -> str:
-    code = "import told, sys; print(told.WHAT, told.__spec__.origin)"
+    code = "import sample, sys; print(sample.WHAT, sample.__spec__.origin)"
     path = {"PYTHONPATH": str(archive)}
     return subprocess.run([sys.executable, "-c", code], env=path, capture_output=True, text=True, check=True).stdout
 
@@ -17,9 +17,9 @@ def imported(archive: Path) -> str:
 def test_python_imports_the_bytecode_of_an_archive_and_a_second_time_changes_nothing(tmp_path: Path) -> None:
     archive = tmp_path / "sources.zip"
     with zipfile.ZipFile(archive, "w") as made:
-        made.writestr("told/__init__.py", "WHAT = 'the same'")
+        made.writestr("sample/__init__.py", "WHAT = 'the same'")
     bytecode.add(archive)
-    assert imported(archive) == f"the same {archive}/told/__init__.pyc\n"
+    assert imported(archive) == f"the same {archive}/sample/__init__.pyc\n"
     bytecode.add(archive)
     with zipfile.ZipFile(archive) as made:
-        assert made.namelist() == ["told/__init__.py", "told/__init__.pyc"]
+        assert made.namelist() == ["sample/__init__.py", "sample/__init__.pyc"]

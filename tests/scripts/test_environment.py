@@ -51,7 +51,7 @@ def test_a_missing_java_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_python_that_is_too_old_is_refused(tmp_path: Path) -> None:
-    """Its only `python3` says no to the question for its version, as an old one would."""
+    """Its only `python3` fails the check of its version, as an old one would."""
     program(tmp_path, "python3", '[ "$1" = --version ] && echo Python 3.9.2\nexit 1')
     for tool in ("bash", "dirname"):
         (tmp_path / tool).symlink_to(str(shutil.which(tool)))

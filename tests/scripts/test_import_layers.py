@@ -30,7 +30,7 @@ layers =
 
 
 def lint(folder: Path, **files: str) -> tuple[int, str]:
-    """What import-linter says of `things/lib/upper.py` and the package `things/lib/lower/`."""
+    """The verdict of import-linter on `things/lib/upper.py` and the package `things/lib/lower/`."""
     (folder / "setup.cfg").write_text(SETUP)
     lib = folder / "things" / "lib"
     (lib / "lower").mkdir(parents=True)
@@ -44,8 +44,8 @@ def lint(folder: Path, **files: str) -> tuple[int, str]:
 
 
 def test_imports_that_go_downwards_are_kept(tmp_path: Path) -> None:
-    code, told = lint(tmp_path)
-    assert code == 0, told
+    code, printed = lint(tmp_path)
+    assert code == 0, printed
 
 
 @pytest.mark.parametrize(
@@ -58,12 +58,12 @@ def test_imports_that_go_downwards_are_kept(tmp_path: Path) -> None:
     ],
 )
 def test_an_import_that_goes_upwards_is_found(tmp_path: Path, upwards: str) -> None:
-    code, told = lint(tmp_path, **{"lower/values": upwards})
+    code, printed = lint(tmp_path, **{"lower/values": upwards})
     assert code == 1
-    assert "things.lib.lower is not allowed to import things.lib.upper" in told
+    assert "things.lib.lower is not allowed to import things.lib.upper" in printed
 
 
 def test_a_module_that_no_layer_names_is_found(tmp_path: Path) -> None:
-    code, told = lint(tmp_path, other="")
+    code, printed = lint(tmp_path, other="")
     assert code == 1
-    assert "things.lib.other" in told
+    assert "things.lib.other" in printed

@@ -1,4 +1,4 @@
-"""The picture of a partition shows what the group's state says."""
+"""The picture of a partition shows the group's state."""
 
 import xml.etree.ElementTree as ET
 from dataclasses import replace
@@ -38,7 +38,7 @@ def picture(state: GroupState) -> ET.Element:
 
 
 def boxes(state: GroupState) -> list[Box]:
-    """The rectangles of lanes: those that say which hashes and offsets they are."""
+    """The rectangles of lanes: those with a text for their hashes and offsets."""
     found = (rect for rect in picture(state).iter(f"{SVG}rect") if rect.find(f"{SVG}title") is not None)
     return sorted(_box(rect) for rect in found)
 

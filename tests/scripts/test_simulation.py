@@ -20,7 +20,7 @@ SEEDS = range(60)
 
 @pytest.fixture
 def valkey(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Valkey]:
-    """A Valkey of its own, which nothing else makes slow; the coordinator tells its story in the trace instead."""
+    """A separate Valkey, which nothing else slows down. The coordinator's log lines go to the trace."""
     monkeypatch.setattr(logging.getLogger("coordinator"), "level", logging.CRITICAL)
     server = servers.valkey(tmp_path)
     connections = Valkey(server.local_address or server.address)
@@ -33,8 +33,8 @@ def valkey(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Valkey]:
 def test_no_schedule_breaks_a_promise(valkey: Valkey) -> None:
     outcome = schedules.run(valkey, SEEDS)
     assert outcome.schedules == len(SEEDS)
-    told = [f"seed {f.seed}: {f.what}\n{f.command}" for f in outcome.failures]
-    require(not told, "\n".join(told))
+    failures = [f"seed {f.seed}: {f.what}\n{f.command}" for f in outcome.failures]
+    require(not failures, "\n".join(failures))
 
 
 def test_a_seed_replays_exactly(valkey: Valkey) -> None:

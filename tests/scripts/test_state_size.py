@@ -1,4 +1,4 @@
-"""What Redis holds of a partition with one stuck key does not grow with the records that run ahead of it."""
+"""The state of a partition with one stuck key does not grow with the records ahead of it."""
 
 import state_size
 

@@ -49,7 +49,9 @@ FINE = [at(0, 0, 0, 0), at(0, 0, 1, 2), at(0, 1, 0, 1), at(0, 1, 1, 4), at(1, 0,
             id="another value than was sent is altered",
         ),
         pytest.param(
-            [*FINE, Delivery(1, 3, 1, 6, "A", "more")], Verdict(6, altered=1), id="a record that nobody sent is altered"
+            [*FINE, Delivery(1, 3, 1, 6, "A", "more")],
+            Verdict(6, altered=1),
+            id="a record that no producer sent is altered",
         ),
     ],
 )

@@ -25,7 +25,7 @@ class AclUser:
         return {rule[1:] for rule in self.rules if rule.startswith("+")}
 
     def added(self, administrator: redis.Redis) -> None:
-        """Create the user, or set it back to what the line says."""
+        """Create the user, or restore it to the rights of its line."""
         administrator.execute_command("ACL", "SETUSER", self.name, "reset", *self.rules)  # type: ignore[no-untyped-call]
 
 
@@ -35,4 +35,4 @@ def _user(line: str) -> AclUser:
 
 
 QUERY, OPERATOR = map(_user, (ROOT / "conf" / "redis.acl").read_text().splitlines())
-"""What a query and the command line need; the same, and SCAN, which backup, restore and delete need."""
+"""QUERY: the rights of a query and of the command line. OPERATOR: also SCAN, for backup, restore and delete."""

@@ -21,7 +21,7 @@ SOON_S = 30
 
 @dataclass
 class Application:
-    """A query: its member's service, the offset that its sink completed, and all that it was given to read."""
+    """A query: its member's service, the offset that its sink completed, and all slices that it was to read."""
 
     service: Service
     done: StreamOffset
@@ -49,12 +49,12 @@ def application(
     group: Group,
     subscription: Subscription,
     *,
-    says: Mapping[str, str] | None = None,
+    fields: Mapping[str, str] | None = None,
     log: Log | None = None,
     **changes: object,
 ) -> Application:
     """A query that has started: the group exists, the member has not joined yet."""
-    service = group.service(subscription, settings=settings(group, **changes), says=says, log=log)
+    service = group.service(subscription, settings=settings(group, **changes), fields=fields, log=log)
     service.check_policies()
     service.first_positions()
     return Application(service, StreamOffset(group.name))
@@ -78,7 +78,7 @@ def take_turns(applications: Sequence[Application], until: Callable[[], bool], w
 
 
 def owners(state: GroupState) -> dict[TopicPartition, list[str]]:
-    """Who owns something of each partition that somebody owns, by hash; neighbours of one member once."""
+    """The owners of each owned partition, by hash; neighbours of one member once."""
     found: dict[TopicPartition, list[str]] = {}
     for tp, ranges in state.owners.items():
         for _, _, member in ranges:
@@ -88,7 +88,7 @@ def owners(state: GroupState) -> dict[TopicPartition, list[str]]:
 
 
 def all_whole(state: GroupState) -> bool:
-    """Whether every partition is owned, and each by one member: what a plain Kafka consumer would have."""
+    """Whether every partition is owned, and each by one member, as with plain Kafka consumers."""
     owned = [state.owners.get(tp, ()) for tp in state.stable]
     return all(
         sum(h.size for h, _, _ in ranges) == WHOLE.size and len({m for _, _, m in ranges}) == 1 for ranges in owned
@@ -96,6 +96,6 @@ def all_whole(state: GroupState) -> bool:
 
 
 def times_read(applications: Sequence[Application], tp: TopicPartition) -> Fraction:
-    """How many records of a partition were given out, if keys are spread evenly; a whole number where none repeats."""
+    """The number of delivered records of a partition, if keys are spread evenly; a whole number if none repeats."""
     slices = [s for each in applications for s in each.read if s.topic_partition == tp]
     return Fraction(sum(len(s.offsets) * s.hashes.size for s in slices), WHOLE.size)

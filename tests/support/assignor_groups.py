@@ -58,23 +58,23 @@ def changed(rnd: random.Random, group: Group) -> Group:
 
 
 def shares(assignment: Assignment) -> dict[str, int]:
-    """How many hashes of all partitions together each member has."""
+    """The number of each member's hashes, of all partitions together."""
     return {m: sum(h.size for ranges in owned.values() for h in ranges) for m, owned in assignment.items()}
 
 
 def whole(assignment: Assignment) -> dict[str, int]:
-    """How many whole partitions each member has."""
+    """The number of each member's whole partitions."""
     return {m: sum(ranges == (WHOLE,) for ranges in owned.values()) for m, owned in assignment.items()}
 
 
 def splits(assignment: Assignment) -> int:
-    """How many members more than one all partitions together have."""
+    """The number of owners of partitions, less one for each owned partition."""
     owners = [tp for owned in assignment.values() for tp, ranges in owned.items() if ranges]
     return len(owners) - len(set(owners))
 
 
 def moved(before: Assignment, after: Assignment) -> Fraction:
-    """How many partitions' worth of hashes have another owner than before, or one for the first time."""
+    """The hashes with another owner than before, or with a first owner; in partitions, as a fraction."""
     stays = sum(
         part.size
         for member, owned in after.items()
@@ -87,13 +87,13 @@ def moved(before: Assignment, after: Assignment) -> Fraction:
 
 
 def forced(before: Assignment, after: Assignment) -> Fraction:
-    """What has to move for the totals of `after`, whatever goes where."""
+    """The least that has to move for the totals of `after`, for any choice of ranges."""
     had = shares(before)
     return Fraction(sum(max(0, size - had.get(m, 0)) for m, size in shares(after).items()), SPACE)
 
 
 def least_moved(before: Assignment, after: Assignment, capacities: Mapping[str, int], quanta: int) -> Fraction:
-    """What has to move at least, by trying all: for the same totals, whole partitions and splits as `after` has.
+    """The least that has to move, by trying all: for the same totals, whole partitions and splits as `after`.
 
     Hashes go in `quanta` of a partition, of which every part of both assignments must be a multiple.
     """

@@ -72,7 +72,7 @@ COMPRESS: Mapping[str, Callable[[Iterable[bytes]], bytes]] = {
 
 
 def sealed(codec: str, count: int, payload: bytes, *, first: int = 0, last_delta: int | None = None) -> bytes:
-    """A batch that says it holds `count` records, with a crc that fits."""
+    """A batch that claims `count` records, with a correct crc."""
     last = count - 1 if last_delta is None else last_delta
     return resealed(HEAD.pack(first, 0, 0, 2, 0, CODECS[codec], last, 0, 0, -1, -1, -1, count) + payload)
 

@@ -8,7 +8,7 @@ from spark_coop_source import command_line
 
 
 class Run:
-    """Calls the command; gives exit code, stdout and stderr."""
+    """Calls the command; returns exit code, stdout and stderr."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
         monkeypatch.delenv("COOP_REDIS", raising=False)

@@ -60,7 +60,7 @@ class Case:
         return [f"{fields['event']}: {fields['why']}" for _, fields in entries]
 
     def restore(self, copy: Mapping[str, bytes]) -> None:
-        """What an operator does after an error that tells him to."""
+        """The operator's action after an error that asks for it."""
         self.raw.delete(*self.group.keys)
         for key, value in copy.items():
             self.raw.restore(key, 0, value)
@@ -153,8 +153,8 @@ def to_the_end(case: Case, app: Application) -> None:
 
 
 def looks(case: Case) -> list[str]:
-    """What the views that refuse to show the group say."""
-    client, name, said = case.group.client, case.group.name, []
+    """The errors of views that refuse to show the group."""
+    client, name, messages = case.group.client, case.group.name, []
     for show in (
         lambda: view(name, read_group(client, name)),
         lambda: gaps(read_group(client, name)),
@@ -164,8 +164,8 @@ def looks(case: Case) -> list[str]:
             show()
         except CoopKafkaError as error:
             assert error.remedy
-            said.append(str(error))
-    return said
+            messages.append(str(error))
+    return messages
 
 
 def half_way(case: Case) -> Application:

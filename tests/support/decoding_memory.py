@@ -21,7 +21,7 @@ from spark_coop_source.task.worker import settle
 
 ROWS = 65_536
 SIZES = Sizes(1024**3, record_bytes(MOST_UNFILTERED))
-"""As options say where nobody says otherwise."""
+"""The defaults of the options."""
 
 refused: list[TooLarge] = []
 

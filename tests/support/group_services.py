@@ -79,7 +79,7 @@ class Group:
         log: Log | None = None,
         session_ms: int = 500,
         settings: GroupSettings | None = None,
-        says: Mapping[str, str] | None = None,
+        fields: Mapping[str, str] | None = None,
         application: str = "",
     ) -> Service:
         """A member to be, in a process of its own: it knows nothing yet."""
@@ -94,7 +94,7 @@ class Group:
             store=store,
             log=log or self.log(),
             clock=self.clock,
-            me=Joining(says or {"host": "h"}, application),
+            me=Joining(fields or {"host": "h"}, application),
         )
 
     def log(self) -> Log:
@@ -123,11 +123,11 @@ class Group:
         return sorted(self.redis.scan_iter(f"coop:v1:{{{self.name}}}:*"))
 
     def lose_everything(self) -> None:
-        """What a Redis without this group looks like to its members."""
+        """Delete all keys of the group."""
         self.redis.delete(*self.keys)
 
     def restart_redis(self) -> None:
-        """What a restarted server looks like to the scripts: another run id."""
+        """Write another run id to the group, as if the server had been restarted."""
         self.redis.hset(GroupKeys(self.name).meta, "run_id", "0")
 
 

@@ -9,14 +9,14 @@ KEYS = 16
 
 @dataclass
 class Producer:
-    """Writes its keys in turn, each to the partition that its idea of the topic says."""
+    """Writes its keys in turn, each to a partition of the topic as it knows it."""
 
     name: str
     partitions: int  # its idea of their number: stale until it refreshes
     written: int = 0
 
     def records(self, count: int) -> list[Record]:
-        """The next records; the value tells who wrote it, and in which order."""
+        """The next records; the value names the writer and shows the order."""
         first, self.written = self.written, self.written + count
         return [
             Record(b"%s %d" % (self.name.encode(), n), b"%d" % (n % KEYS), n % KEYS % self.partitions)

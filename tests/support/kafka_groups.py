@@ -14,7 +14,7 @@ def commit(bootstrap: str, group: str, topic: str, offsets: dict[int, int]) -> N
 
 
 def committed(bootstrap: str, group: str, topic: str) -> dict[int, int]:
-    """What Kafka's own group has committed of a topic."""
+    """The offsets of a topic that Kafka's own group has committed."""
     with closing(KafkaAdminClient(bootstrap_servers=bootstrap)) as admin:
         found = admin.list_group_offsets({group: None})[group]
     return {tp.partition: o.offset for tp, o in found.items() if tp.topic == topic}

@@ -33,7 +33,7 @@ def delete_records(kafka: Kafka, tp: TopicPartition, before: int) -> None:
 
 @dataclass
 class Through:
-    """A log that tells what another one tells, but for what a test overrides."""
+    """A log with the answers of another log, except those that a test overrides."""
 
     log: Log
 

@@ -18,7 +18,7 @@ def lanes(*positions: int) -> tuple[OwnedRange, ...]:
 
 
 def reads(work: OwnedRanges, ends: Mapping[TopicPartition, int]) -> dict[TopicPartition, list[int]]:
-    """How far each lane reads; its position where it waits."""
+    """The end of each lane; its position if it waits."""
     return {tp: [max(p.position, p.reach(ends[tp])) for p in parts] for tp, parts in work.items()}
 
 

@@ -57,7 +57,7 @@ def task(
 
 
 def rows(partition: SlicePartition) -> list[dict[str, object]]:
-    """What a task reads, row by row."""
+    """The rows that a task reads."""
     return [row for batch in read_slices(partition) for row in batch.to_pylist()]
 
 
@@ -160,7 +160,7 @@ def emptied_marker_log(kafka: Kafka) -> str:
 
 
 def losses(caplog: pytest.LogCaptureFixture) -> list[str]:
-    """What was logged about lost records; kafka-python logs too, when the machine is slow."""
+    """The log lines about lost records; kafka-python logs too, when the machine is slow."""
     return [message for message in caplog.messages if message.startswith(DataLossError.name)]
 
 

@@ -29,3 +29,8 @@ def coalesced(progress: Progress) -> Progress:
 def positions_text(progress: Progress) -> dict[str, str]:
     """The positions in the form of Redis: `lo-hi` -> next offset to read."""
     return {str(s.hashes): str(s.position) for s in progress.segments}
+
+
+def ics_text(progress: Progress) -> dict[str, str]:
+    """The ICs in the form of Redis: `lo-hi` -> inclusive ranges, `53-60 71-71`. Segments without ICs are left out."""
+    return {str(s.hashes): " ".join(map(str, s.ics)) for s in progress.segments if s.ics}

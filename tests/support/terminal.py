@@ -1,4 +1,4 @@
-"""The command `coop-kafka` on a terminal of its own, as somebody sits before it: what it shows, and Ctrl-C."""
+"""The command `coop-kafka` on a terminal of its own: its screen, and Ctrl-C."""
 
 import fcntl
 import os
@@ -22,7 +22,7 @@ _ON_IT = "import os, sys; os.login_tty(0); os.execv(sys.executable, [sys.executa
 
 @dataclass
 class Terminal:
-    """What a command shows on it, and the keys pressed."""
+    """The screen of a command, and the pressed keys."""
 
     process: subprocess.Popen[bytes]
     _fd: int
@@ -41,7 +41,7 @@ class Terminal:
         return found[0]
 
     def end(self) -> int:
-        """Press Ctrl-C; gives the exit code."""
+        """Press Ctrl-C; returns the exit code."""
         os.write(self._fd, CTRL_C)
         while self._read():
             pass
@@ -55,7 +55,7 @@ class Terminal:
             return True
         try:
             came = os.read(self._fd, 65_536)
-        except OSError:  # how Linux says that nobody has the terminal open any more
+        except OSError:  # on Linux: no process has the terminal open any more
             came = b""
         self._all += came
         return bool(came)
@@ -67,7 +67,7 @@ def on_a_terminal(*arguments: str) -> Iterator[Terminal]:
     mine, its = os.openpty()
     fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
     command = (sys.executable, "-c", _ON_IT, "-m", "spark_coop_source.command_line", *arguments)
-    size = {"COLUMNS": str(COLUMNS), "LINES": str(ROWS)}  # this process may have been told of another one
+    size = {"COLUMNS": str(COLUMNS), "LINES": str(ROWS)}  # the environment of this process may have another size
     environment = {**os.environ, "TERM": "xterm", **size}
     with subprocess.Popen(command, stdin=its, stdout=its, stderr=its, env=environment) as process:
         os.close(its)

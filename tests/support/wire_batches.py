@@ -1,4 +1,4 @@
-"""Record batches as Kafka keeps them, built by kafka-python: what decoding is compared with."""
+"""Record batches as Kafka keeps them, built by kafka-python, to compare with decoded ones."""
 
 import struct
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ AT = TopicPartition("orders", 0)
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A record as a producer gives it."""
+    """A record as a producer sends it."""
 
     key: bytes | None
     value: bytes | None
@@ -43,7 +43,7 @@ def batch(records: Sequence[Written], first: int = 0, *, magic: int = 2, codec: 
 
 
 def emptied(offset: int, *, marker: bool, producer: int = 7) -> bytes:
-    """What the cleaner leaves of a producer's last batch: its head."""
+    """The head of a producer's last batch, which the cleaner leaves."""
     transactional, control = 0x10, 0x20
     attributes = transactional | (control if marker else 0)
     signed = struct.pack(">hiqqqhii", attributes, 0, 0, 0, producer, 0, 0, 0)
@@ -51,7 +51,7 @@ def emptied(offset: int, *, marker: bool, producer: int = 7) -> bytes:
 
 
 def polled(wire: bytes, *, raw: bool, fetch_offset: int = 0, **how: object) -> list[ConsumerRecord]:
-    """What kafka-python takes from an answer that holds `wire`, with or without our hook."""
+    """The records that kafka-python reads from an answer with `wire`, with or without our hook."""
     kind = passing(Fetcher.PartitionRecords)
     part = (raw_batches._hooked(kind) if raw else kind)(fetch_offset, AT, MemoryRecords(wire), **how)
     return list(part.take())

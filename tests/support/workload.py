@@ -49,7 +49,7 @@ class WorkClock:
 
 @dataclass(frozen=True)
 class Batch:
-    """What one batch did."""
+    """The results of one batch."""
 
     ms: float  # of its slowest slot
     slots_ms: tuple[float, ...]
@@ -66,13 +66,12 @@ class Workload:
     per_second: float
     budget_ms: int = 10_000
     exact: bool = False
-    heard: bool = True
     backlog: int = 0
     trigger_ms: int = 0
     cold_ms: float = 0.0  # what it takes to start the workers of the first batch
     spark_ms: float = SPARK_MS
     noisy_ms: float = 0.0  # so much more of it, at most, as chance will have it
-    early: float | None = None  # the part of it after which tasks hand records on, if they tell that
+    early: float | None = None  # the part of it after which tasks pass on records, if they report that
     open_ms: float = 0.0  # what reading takes before a task's first record
     seed: int = 1
     lanes: int | None = None
@@ -106,7 +105,7 @@ class Workload:
             self.costs[self.drawn == keys.index(key.encode())] = ms
 
     def run(self, batches: int) -> Sequence[Batch]:
-        """So many batches more; gives these."""
+        """Runs so many batches more, and returns them."""
         for _ in range(batches):
             self._batch()
         return self.batches[-batches:]
@@ -151,18 +150,17 @@ class Workload:
         return offsets[(s.hashes.lo <= hashes) & (hashes <= s.hashes.hi)]
 
     def _worked(self, task: Task, start_ms: float, handed_ms: float | None) -> float:
-        """The milliseconds of a task; reading begins while its worker starts, as far as it can tell."""
+        """The milliseconds of a task; to the task, reading begins while its worker starts."""
         read_ms = (start_ms + self.open_ms) / len(task)
         total = len(task) * read_ms
         for s in task:
             points = self._points(s)
             ms = float(self.costs[points].sum())
             total += ms
-            if self.heard:
-                keys = self._keys(points) if self.exact else ()
-                function_ms = ms if self.exact else 0.0
-                cost = SliceCost(TP, s.hashes, s.offsets, len(points), 0, read_ms, function_ms, keys, finished=True)
-                self._reports[s] = replace(cost, handed_ms=handed_ms)
+            keys = self._keys(points) if self.exact else ()
+            function_ms = ms if self.exact else 0.0
+            cost = SliceCost(TP, s.hashes, s.offsets, len(points), 0, read_ms, function_ms, keys, finished=True)
+            self._reports[s] = replace(cost, handed_ms=handed_ms)
         return total
 
     def _keys(self, points: NDArray[np.int64]) -> tuple[KeyCost, ...]:

@@ -1,4 +1,4 @@
-"""Worlds whose answers are written down: what `turns` asks them is compared.
+"""Worlds with prepared answers: tests compare the requests of `turns`.
 
     Script   the next answer to each call; answers that are errors are raised
     ByKind   an answer for each kind of request
@@ -42,7 +42,7 @@ class Hands:
 
 
 class Script:
-    """A world that gives the next answer to each call, and raises those that are errors."""
+    """A world that returns the next answer to each call, and raises answers that are errors."""
 
     def __init__(self, *answers: Any) -> None:
         self.settings = GroupSettings("g", watch=self.watch, session_ms=SESSION_MS)
@@ -83,7 +83,7 @@ class ByKind(Script):
         return super().answer(request, caller)
 
     def names(self) -> str:
-        """What was asked since the last time, by name."""
+        """The requests since the last time, by name."""
         names = {kind: name for name, kind in vars(requests).items() if isinstance(kind, Kind)}
         found = " ".join(names[request.kind] for request in self.requests)
         self.asked.clear()
@@ -91,7 +91,7 @@ class ByKind(Script):
 
 
 def turns(world: Script, state: State | None = None, clock: Hands | None = None) -> Turns:
-    """The turns of a member in this state, which has joined unless another one is given."""
+    """The turns of a member in this state; by default it has joined."""
     return Turns(state or joined(), cast(World, world), clock or Hands())
 
 

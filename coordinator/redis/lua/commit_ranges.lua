@@ -6,7 +6,8 @@
 --   ARGV[9] "lo-hi until;..." ends of the caller's batch, "-" without a batch: then the log end is the end
 -- Reply outcome, stable offset, held: number of ICs, repeated: number of ranges that were done before,
 --   refused "lo-hi epoch;...", reach
---   outcome: COMMITTED, NOT_ALLOWED (88), TOO_OLD (91), FULL (92), NOT_OWNED, BEYOND; only COMMITTED writes
+--   outcome: COMMITTED, NOT_ALLOWED (88), TOO_OLD (91), FULL (92), NOT_OWNED, BEYOND
+--   COMMITTED writes progress. The first FULL of a partition writes `full` and `joins` of meta, and an event.
 --   BEYOND: no lane of the call has read the offsets from `reach` on; a commit of them would lose records
 --   | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
 -- Uses damage, events, leases, prelude, progress

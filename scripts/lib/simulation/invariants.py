@@ -135,12 +135,12 @@ def _parsed(flat: Sequence[str]) -> Segments:
 
 
 def _ics(tp: TopicPartition, segments: Sequence[str], ics: Sequence[str]) -> tuple[Segment, ...]:
-    """The segments with individual commits. Each key must be a segment's, with the text that `progress` would write."""
+    """The segments with individual commits. Each key must be a segment's, with the text of all its ICs."""
     if not ics:
         return ()
     positions, text = (dict(zip(flat[::2], flat[1::2], strict=True)) for flat in (segments, ics))
     progress = Progress.parse(positions, text)
-    if progress.ics_text() != text:
+    if {str(s.hashes): " ".join(map(str, s.ics)) for s in progress.segments if s.ics} != text:
         raise Violation(f"ICS: {tp} has positions {positions} and individual commits {text}")
     return tuple(s for s in progress.segments if s.ics)
 

@@ -1,4 +1,4 @@
-"""An assignment under policies, checked: whole partitions where nobody may share, named errors for a bad assignor."""
+"""Assignments under policies: whole partitions where policies forbid sharing, named errors for a bad assignor."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -69,7 +69,7 @@ OF_FLOATS = HashRange(0.0, 2.0**62)  # type: ignore[arg-type]
 
 @dataclass
 class Users:
-    """A user's assignor that returns, or raises, whatever the test says."""
+    """A user's assignor that returns or raises the test's value."""
 
     made: Callable[..., object]
     name: str = "users"
@@ -114,15 +114,15 @@ BROKEN = [
     pytest.param(raising(KeyError("rack")), "the assignor 'users' failed: KeyError: 'rack'", id="it raises"),
     pytest.param(raising(SystemExit(3)), "'users' failed: SystemExit: 3", id="it ends the process"),
     pytest.param(raising(RecursionError("deep")), "RecursionError", id="it never ends its recursion"),
-    pytest.param(raising(ImportError("no numpy")), "no numpy", id="it needs what this host has not"),
+    pytest.param(raising(ImportError("no numpy")), "no numpy", id="it needs a module that this host does not have"),
     pytest.param(raising(StateFormatError("mine")), "StateFormatError: mine", id="it raises an error of ours"),
     pytest.param(raising(Unreadable()), "its message cannot be read", id="its error has no readable message"),
     pytest.param(
         raising(ValueError("\x1b[2J\n" + 10_000 * "x")), "ValueError:  [2J x", id="its error is long and not one line"
     ),
     pytest.param(lambda *_: None, "NoneType, not Mapping", id="nothing"),
-    pytest.param(lambda *_: {}, "no member owns", id="nobody is given anything"),
-    pytest.param(lambda *_: {"stranger": {TP: (WHOLE,)}}, "not a member", id="a stranger is given all"),
+    pytest.param(lambda *_: {}, "no member owns", id="no member owns anything"),
+    pytest.param(lambda *_: {"stranger": {TP: (WHOLE,)}}, "not a member", id="a stranger owns everything"),
     pytest.param(lambda *_: {1: {TP: (WHOLE,)}}, "type int, not str", id="a member that is a number"),
     pytest.param(lambda *_: {"m0": [TP]}, "type list, not Mapping", id="partitions without ranges"),
     pytest.param(
@@ -140,7 +140,7 @@ BROKEN = [
     pytest.param(lambda *_: Endless(), "entries", id="members without end"),
     pytest.param(lambda m, *_: {m[0].member: {TP: (LOWER, LOWER)}}, "overlap", id="ranges that overlap"),
     pytest.param(lambda m, *_: {m[0].member: {TP: (LOWER,)}}, "from 4000000000000000 on", id="a hole"),
-    pytest.param(emptied, "no member owns", id="it empties what it is given"),
+    pytest.param(emptied, "no member owns", id="it empties its arguments"),
 ]
 
 

@@ -82,7 +82,7 @@ def test_the_error_shows_the_beginning_of_the_text_only() -> None:
         pytest.param(
             fields_of(frozenset({"b", "a"}), 4),
             (4, frozenset({"a", "b"})),
-            id="what a member says is what is understood",
+            id="a member's own text is parsed",
         ),
         pytest.param(fields_of(frozenset(), 1), (1, frozenset()), id="a pattern that matches nothing yet"),
     ],

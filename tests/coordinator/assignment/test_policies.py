@@ -1,4 +1,4 @@
-"""Policies of a group and its topics: what they are as text, and in a real Redis (rule: sharing-policies)."""
+"""Policies of a group and its topics, as text and in a real Redis (rule: sharing-policies)."""
 
 from typing import cast
 
@@ -17,10 +17,10 @@ ICS, ORDERS = "accept.individual.commit", "accept.range.fetch:orders"
 @pytest.mark.parametrize(
     ("fields", "policy"),
     [
-        pytest.param({}, Policy(True, frozenset()), id="everything is accepted until somebody says otherwise"),
+        pytest.param({}, Policy(True, frozenset()), id="everything is accepted by default"),
         pytest.param({ICS: "false"}, Policy(False), id="a group that shares nothing"),
         pytest.param({ORDERS: "false"}, Policy(True, frozenset({"orders"})), id="a topic that is not shared"),
-        pytest.param({ICS: "true", ORDERS: "true"}, Policy(), id="what is said may be the default"),
+        pytest.param({ICS: "true", ORDERS: "true"}, Policy(), id="an explicit value may be the default"),
     ],
 )
 def test_policies_are_read_from_the_fields_of_a_hash(fields: dict[str, str], policy: Policy) -> None:
@@ -41,7 +41,7 @@ def test_a_topic_may_be_shared_if_no_policy_refuses_it() -> None:
         pytest.param("accept.individual.commits", "true", UnknownOptionError, ICS, id="a name nearly right"),
         pytest.param("accept.range.fetch", "true", UnknownOptionError, ":TOPIC", id="a topic policy without a topic"),
         pytest.param("accept.range.fetch:a b", "true", UnknownOptionError, ":TOPIC", id="no topic has that name"),
-        pytest.param("colour", "true", UnknownOptionError, ICS, id="a name nobody knows"),
+        pytest.param("colour", "true", UnknownOptionError, ICS, id="an unknown name"),
         pytest.param(ICS, "yes", InvalidOptionError, "true, false", id="neither true nor false"),
     ],
 )
@@ -79,8 +79,8 @@ def test_each_change_is_an_event_and_no_change_is_none(world: World) -> None:
         world.policies.set_policy({ICS: "false"})
     world.policies.set_policy({ICS: ""})
     entries = cast(list[tuple[str, dict[str, str]]], world.redis.xrange(GroupKeys(world.group).events))
-    told = [fields["why"] for _, fields in entries if fields["event"] == "policy"]
-    assert told == [f"{ICS} is false", f"{ICS} is at its default"]
+    reasons = [fields["why"] for _, fields in entries if fields["event"] == "policy"]
+    assert reasons == [f"{ICS} is false", f"{ICS} is at its default"]
 
 
 def test_a_policy_that_is_set_before_the_group_exists_applies_then(world: World) -> None:

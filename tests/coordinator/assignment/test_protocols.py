@@ -18,12 +18,14 @@ V0, V1, RANGE = Protocol("mine", 0), Protocol("mine", 1), Protocol("range", 1)
         pytest.param({"A": [V1, V0], "B": [V1, V0], "C": [V0]}, V0, id="phase 3: B too"),
         pytest.param({"A": [V1, V0], "B": [V1, V0], "C": [V1, V0]}, V1, id="phase 4: all prefer v1"),
         pytest.param({"A": [V1], "B": [V1], "C": [V1]}, V1, id="v0 is dropped later, one by one as well"),
-        pytest.param({"A": [V1, V0]}, V1, id="a member alone gets what it likes best"),
+        pytest.param({"A": [V1, V0]}, V1, id="a single member gets its first choice"),
         pytest.param({"A": [V1, V0], "B": [V0, V1], "C": [V0, V1]}, V0, id="the majority of first votes wins"),
         pytest.param({"A": [RANGE, V0], "B": [V0, RANGE]}, V0, id="ties break by name"),
         pytest.param({"A": [V1, V0], "B": [V0, V1]}, V0, id="and then by version"),
         pytest.param(
-            {"A": [V1, RANGE, V0], "B": [RANGE, V0], "C": [V0, RANGE]}, RANGE, id="votes go to what all know, not to v1"
+            {"A": [V1, RANGE, V0], "B": [RANGE, V0], "C": [V0, RANGE]},
+            RANGE,
+            id="votes count for assignors that all know, not for v1",
         ),
     ],
 )
@@ -36,12 +38,12 @@ def test_members_vote_only_among_protocols_that_all_of_them_know(
 @pytest.mark.parametrize(
     ("members", "chosen", "excluded"),
     [
-        pytest.param({"A": [V0], "B": [V0], "C": [V1]}, V0, {"C"}, id="who comes last is refused, the others go on"),
-        pytest.param({"A": [V1], "B": [V0], "C": [V0]}, V1, {"B", "C"}, id="also where those who come are more"),
+        pytest.param({"A": [V0], "B": [V0], "C": [V1]}, V0, {"C"}, id="the last member is refused, the others go on"),
+        pytest.param({"A": [V1], "B": [V0], "C": [V0]}, V1, {"B", "C"}, id="also if the later members are more"),
         pytest.param(
-            {"A": [V0, V1], "B": [V1, RANGE], "C": [RANGE]}, V1, {"C"}, id="what two have in common is not for a third"
+            {"A": [V0, V1], "B": [V1, RANGE], "C": [RANGE]}, V1, {"C"}, id="an assignor that two share excludes a third"
         ),
-        pytest.param({"A": [V0], "B": [V1], "C": [V0]}, V0, {"B"}, id="who is refused excludes nobody who comes later"),
+        pytest.param({"A": [V0], "B": [V1], "C": [V0]}, V0, {"B"}, id="a refused member excludes no later member"),
     ],
 )
 def test_a_new_member_that_shares_no_assignor_with_earlier_members_is_excluded(

@@ -1,4 +1,4 @@
-"""What a member gives up for an assignment, and to whom: on a small hash space, against sets of its cells."""
+"""The ranges that a member releases for an assignment, and their next owners; compared with sets of cells."""
 
 from collections.abc import Iterable
 from itertools import pairwise

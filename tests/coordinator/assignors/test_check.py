@@ -22,7 +22,9 @@ LEFT, RIGHT = cuts(2)
 @pytest.mark.parametrize(
     ("given", "what"),
     [
-        pytest.param({}, "no member owns the hashes of t-0 from 0000000000000000 on", id="a partition of nobody"),
+        pytest.param(
+            {}, "no member owns the hashes of t-0 from 0000000000000000 on", id="a partition without an owner"
+        ),
         pytest.param({"m0": {T0: (LEFT,)}}, "of t-0 from 4000000000000000 on", id="a hole at the end"),
         pytest.param({"m0": {T0: (RIGHT,)}}, "of t-0 from 0000000000000000 on", id="a hole at the start"),
         pytest.param(
@@ -32,7 +34,9 @@ LEFT, RIGHT = cuts(2)
         ),
         pytest.param({"m0": {T0: (WHOLE,)}, "m1": {T0: (RIGHT,)}}, "part of it to m0 as well", id="an overlap"),
         pytest.param(
-            {"m0": {T0: (HashRange(0, RIGHT.lo),)}, "m1": {T0: (RIGHT,)}}, "part of it to m0", id="one hash given twice"
+            {"m0": {T0: (HashRange(0, RIGHT.lo),)}, "m1": {T0: (RIGHT,)}},
+            "part of it to m0",
+            id="one hash with two owners",
         ),
         pytest.param({"m0": {T0: (LEFT, LEFT, RIGHT)}}, "overlap or do not ascend", id="one member has a range twice"),
         pytest.param({"m0": {T0: (RIGHT, LEFT)}}, "overlap or do not ascend", id="ranges in no order"),

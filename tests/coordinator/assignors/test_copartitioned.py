@@ -37,11 +37,11 @@ def test_in_any_group_joined_topics_have_the_same_cuts_and_owners() -> None:
             alike: dict[tuple[frozenset[str], int], set[str]] = {}
             for topic, count in group.partitions.items():
                 subscribers = frozenset(m.member for m in group.members if topic in m.topics)
-                told = {
+                owned = {
                     m: {tp.partition: r for tp, r in of_m.items() if tp.topic == topic} for m, of_m in before.items()
                 }
                 alike.setdefault((subscribers, count), set()).add(
-                    repr(sorted((m, sorted(o.items())) for m, o in told.items()))
+                    repr(sorted((m, sorted(o.items())) for m, o in owned.items()))
                 )
                 joined += bool(count and subscribers)
             assert {len(assignments) for assignments in alike.values()} == {1}

@@ -47,7 +47,7 @@ def m(name: str, *topics: str, capacity: int = 1, sharing: bool = True) -> Subsc
             some_members(2, "t"),
             {"t": 3},
             {"t-0": "m0", "t-1": "m1", "t-2": "m0<1/2 m1"},
-            id="only what is left over from whole ones is split",
+            id="only the partitions left over from whole ones are split",
         ),
         pytest.param(
             [m("a", "t", capacity=3), m("b", "t")], {"t": 1}, {"t-0": "a<3/4 b"}, id="a range in proportion to capacity"
@@ -62,37 +62,37 @@ def m(name: str, *topics: str, capacity: int = 1, sharing: bool = True) -> Subsc
             [m("a", "t", sharing=False), m("b", "t")],
             {"t": 1},
             {"t-0": "b"},
-            id="who does not share gets nothing rather than starve who does",
+            id="a member without sharing gets nothing rather than starve one that shares",
         ),
         pytest.param(
             [m("a", "t", sharing=False), m("b", "t")],
             {"t": 3},
             {"t-0": "a", "t-1": "b", "t-2": "b"},
-            id="who does not share gets whole partitions up to its proportion",
+            id="a member without sharing gets whole partitions up to its share",
         ),
         pytest.param(
             some_members(2, "t", sharing=False),
             {"t": 1},
             {"t-0": "m0"},
-            id="a partition nobody shares goes whole to one",
+            id="a partition without sharing goes whole to one member",
         ),
         pytest.param(
             [m("a", "t", "u"), m("b", "t"), m("c", "u")],
             {"t": 3, "u": 3},
             {"t-0": "a", "t-1": "b", "t-2": "b", "u-0": "a", "u-1": "c", "u-2": "c"},
-            id="who subscribes to both topics takes what the others leave",
+            id="a member of both topics takes the partitions that others leave",
         ),
         pytest.param(
             [m("a", "t", "u"), m("b", "t")],
             {"t": 1, "u": 2},
             {"t-0": "b", "u-0": "a", "u-1": "a"},
-            id="narrow topics are left to who has only those",
+            id="a topic is left to members that have no other",
         ),
         pytest.param(
             [m("a", "t", "gone")], {"t": 1}, {"t-0": "a"}, id="a topic that does not exist yet has no partitions"
         ),
         pytest.param(
-            [m("a", "t")], {"t": 1, "other": 5}, {"t-0": "a"}, id="a topic nobody subscribes to is assigned to nobody"
+            [m("a", "t")], {"t": 1, "other": 5}, {"t-0": "a"}, id="a topic without subscribers is not assigned"
         ),
         pytest.param([], {"t": 1}, {}, id="no members, nothing assigned"),
     ],

@@ -1,4 +1,4 @@
-"""What an operator sees of lanes at work, and of what is parked: `top`, `describe`, `parked`, `release`."""
+"""The operator's view of working and parked lanes: `top`, `describe`, `parked`, `release`."""
 
 import json
 import secrets
@@ -85,9 +85,9 @@ def test_top_looks_again_and_again_until_ctrl_c(redis_url: str, group: str) -> N
 
 
 def test_top_prints_json_for_programs(run: Run, redis_url: str, group: str) -> None:
-    told = json.loads(run("top", group, "--json", "--redis", redis_url)[1])
-    assert [(m["id"], m["slow_percent"], m["rate"]) for m in told["members"]] == [("m-1", 45, 3.0)]
-    assert told["lanes"][0] == {
+    printed = json.loads(run("top", group, "--json", "--redis", redis_url)[1])
+    assert [(m["id"], m["slow_percent"], m["rate"]) for m in printed["members"]] == [("m-1", 45, 3.0)]
+    assert printed["lanes"][0] == {
         "member": "m-1",
         "topic": "orders",
         "partition": 0,
@@ -119,8 +119,8 @@ def test_a_parked_lane_is_shown_with_its_record_and_the_lost_member(run: Run, re
         ["orders", "0", str(LOWER), "5", "2", "parked", "1970-01-01T00:00:01Z", "m-0"],
         ["orders", "1", str(WHOLE), "7", "1", "tried", "alone", "1970-01-01T00:00:02Z", "m-0"],
     ]
-    told = json.loads(run("parked", group, "--json", "--redis", redis_url)[1])
-    assert [(s["topic"], s["partition"], s["offset"], s["parked"]) for s in told] == [
+    printed = json.loads(run("parked", group, "--json", "--redis", redis_url)[1])
+    assert [(s["topic"], s["partition"], s["offset"], s["parked"]) for s in printed] == [
         ("orders", 0, 5, True),
         ("orders", 1, 7, False),
     ]
@@ -145,7 +145,7 @@ def test_a_release_removes_strikes_and_records_its_reason(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "code", "told"),
+    ("arguments", "code", "printed"),
     [
         pytest.param(
             ("orders", "9", "--reason", "x"), 1, "has no strike in orders-9", id="a partition without strikes"
@@ -156,10 +156,10 @@ def test_a_release_removes_strikes_and_records_its_reason(
     ],
 )
 def test_a_release_of_nothing_is_refused(
-    run: Run, redis_url: str, group: str, arguments: tuple[str, ...], code: int, told: str
+    run: Run, redis_url: str, group: str, arguments: tuple[str, ...], code: int, printed: str
 ) -> None:
     ended, _, err = run("release", group, *arguments, "--redis", redis_url)
-    assert (ended, told in " ".join(err.split())) == (code, True), err
+    assert (ended, printed in " ".join(err.split())) == (code, True), err
 
 
 @pytest.mark.parametrize("verb", [("top", "--once"), ("parked",), ("release", "--reason", "x")])

@@ -65,15 +65,20 @@ def test_describe_prints_json_for_programs(
     monkeypatch.setenv("COOP_REDIS", redis_url)
     code, out, _ = run("describe", known_group, "--json")
 
-    told = json.loads(out)
+    printed = json.loads(out)
     assert code == 0
-    assert told["group"] == known_group
-    assert [member["id"] for member in told["members"]] == ["m-1"]
-    assert (told["state"], told["generation"], told["assignor"], told["reset"]) == ("Stable", 1, "test 1", 0)
-    assert told["policy"] == {}
+    assert printed["group"] == known_group
+    assert [member["id"] for member in printed["members"]] == ["m-1"]
+    assert (printed["state"], printed["generation"], printed["assignor"], printed["reset"]) == (
+        "Stable",
+        1,
+        "test 1",
+        0,
+    )
+    assert printed["policy"] == {}
     assert run("policy", known_group, "--set", "accept.range.fetch:orders=false")[0] == 0
     assert json.loads(run("describe", known_group, "--json")[1])["policy"] == {"accept.range.fetch:orders": False}
-    assert told["partitions"][0] == {
+    assert printed["partitions"][0] == {
         "topic": "orders",
         "partition": 0,
         "stable": 5,
@@ -119,9 +124,9 @@ def test_the_owner_of_a_key_is_shown_with_its_position(
         [WHOLE_TEXT, "7", "-", "m-1", "h1"],
     ]
     _, out, _ = run("owner", known_group, "orders", *key, "--partition", "1", "--json", "--redis", redis_url)
-    (told,) = json.loads(out)
-    assert (told["partition"], told["position"], told["member"], told["epoch"]) == (1, 7, "m-1", "aa.1")
-    assert told["key_hash"] == f"{hash_key(b'order-1'):016x}"
+    (printed,) = json.loads(out)
+    assert (printed["partition"], printed["position"], printed["member"], printed["epoch"]) == (1, 7, "m-1", "aa.1")
+    assert printed["key_hash"] == f"{hash_key(b'order-1'):016x}"
 
 
 def test_the_usual_partition_of_a_key_is_kafkas_own_choice(
@@ -148,13 +153,13 @@ def test_a_key_that_is_no_hex_and_a_topic_that_is_not_read_are_refused(
 
 def test_the_last_events_are_shown_in_order(run: Run, redis_url: str, known_group: str) -> None:
     code, out, _ = run("events", known_group, "--json", "--redis", redis_url)
-    told = [json.loads(line) for line in out.splitlines()]
+    printed = [json.loads(line) for line in out.splitlines()]
     assert code == 0
-    assert [(e["kind"], e["member"]) for e in told][:2] == [("found", ""), ("join", "m-1")]
-    assert [e["at_ms"] for e in told] == sorted(e["at_ms"] for e in told)
+    assert [(e["kind"], e["member"]) for e in printed][:2] == [("found", ""), ("join", "m-1")]
+    assert [e["at_ms"] for e in printed] == sorted(e["at_ms"] for e in printed)
     _, out, _ = run("events", known_group, "--last", "1", "--redis", redis_url)
     (line,) = out.splitlines()
-    assert line.split()[1:3] == [told[-1]["kind"], "m-1"]
+    assert line.split()[1:3] == [printed[-1]["kind"], "m-1"]
 
 
 def test_events_are_followed_as_they_come(redis_url: str, known_group: str) -> None:

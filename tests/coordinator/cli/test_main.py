@@ -1,4 +1,4 @@
-"""How the command line ends when something is wrong, what it loads, and which of its modules print."""
+"""The command line: exit codes of errors, loaded modules, and the modules that print."""
 
 import ast
 import subprocess
@@ -37,7 +37,7 @@ def test_a_url_that_cannot_be_parsed_is_not_shown(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "printed"),
     [
         pytest.param(["describe", "g"], "--redis", id="no Redis is named"),
         pytest.param(["describe", "--redis", "redis://h"], "GROUP", id="no group is named"),
@@ -45,11 +45,11 @@ def test_a_url_that_cannot_be_parsed_is_not_shown(run: Run) -> None:
         pytest.param(["describe", "g", "--yaml"], "No such option", id="no such option"),
     ],
 )
-def test_wrong_usage_ends_with_2(run: Run, arguments: list[str], told: str) -> None:
+def test_wrong_usage_ends_with_2(run: Run, arguments: list[str], printed: str) -> None:
     code, out, err = run(*arguments)
 
     assert (code, out) == (2, "")
-    assert told in err
+    assert printed in err
 
 
 def test_without_the_extra_the_error_names_the_package_to_install(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

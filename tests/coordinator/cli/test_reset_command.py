@@ -24,11 +24,11 @@ USAGE: dict[str, tuple[list[str], str]] = {
 }
 
 
-@pytest.mark.parametrize(("arguments", "told"), USAGE.values(), ids=USAGE)
-def test_wrong_usage_ends_with_2(run: Run, members: Group, arguments: list[str], told: str) -> None:
+@pytest.mark.parametrize(("arguments", "printed"), USAGE.values(), ids=USAGE)
+def test_wrong_usage_ends_with_2(run: Run, members: Group, arguments: list[str], printed: str) -> None:
     code, out, err = reset(run, members, *arguments)
     assert (code, out) == (2, "")
-    assert told in err
+    assert printed in err
 
 
 def test_a_topic_that_the_group_does_not_read_is_named(run: Run, members: Group, tp: TopicPartition) -> None:

@@ -1,4 +1,4 @@
-"""Members that acknowledge by themselves, on a real Kafka: gaps are amended, nothing is lost, nobody stands still."""
+"""Members that acknowledge by themselves, on a real Kafka: gaps close, nothing is lost, no member stops."""
 
 from collections.abc import Callable
 
@@ -138,7 +138,7 @@ def test_at_the_cap_the_lane_behind_works_those_ahead_wait_and_the_group_rebalan
     ahead.first_positions()
     a = batch(ahead, nothing)
     assert behind.next_offset(nothing, UNLIMITED) is None  # it joins, and ahead still owns everything
-    assert ahead.next_offset(a, UNLIMITED) is None  # commits, and gives one half away
+    assert ahead.next_offset(a, UNLIMITED) is None  # commits, and releases one half
     assert behind.next_offset(nothing, UNLIMITED) is None
     members.kafka.produce(tp.topic, keyed(5, 5))
     a, b = batch(ahead, a), batch(behind, nothing)

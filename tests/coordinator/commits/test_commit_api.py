@@ -98,7 +98,7 @@ def test_an_idle_lane_of_a_batch_takes_no_commit_beyond_its_position(world: Worl
 
 
 def test_a_lane_that_ends_before_its_neighbour_accepts_only_its_own_offsets(world: World) -> None:
-    """Who has received record 60 of the upper lane need not know that the lower one reads to offset 50."""
+    """A worker with record 60 of the upper lane need not know that the lower lane reads to offset 50."""
     api(world).close()
     with batch_of(world, lane("aa.1", 43, 50, LOWER), lane("aa.1", 43, 70, UPPER)) as commits:
         assert commits.commit(TP, ranges("60-60")) == Committed(43, 1, 0, ())

@@ -1,6 +1,6 @@
 """The scripts that commit, on a real Redis, against their oracle: the set of done (offset, hash) points.
 
-Offsets lie around 2^53, where a double can no longer tell neighbours apart, and around a power of ten.
+Offsets lie around 2^53, where a double cannot distinguish neighbours, and around a power of ten.
 """
 
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from coordinator.errors import IndividualCommitTooOldError
 from coordinator.progress.ownership import Fact, Facts, Owned
 from coordinator.progress.segments import Progress
 from coordinator.ranges import HASH_MAX, HashRange, OffsetRange, union
-from progresses import positions_text
+from progresses import ics_text, positions_text
 from store_world import BIG, TP, WANTED, StoreServer, World, offset
 
 ON_EACH_SERVER = True
@@ -60,7 +60,7 @@ steps = st.builds(
 
 @dataclass
 class Oracle:
-    """What must be done after each step."""
+    """The offsets that must be done after each step."""
 
     done: Points = field(default_factory=set)
 
@@ -118,7 +118,7 @@ class Run:
         return {(o, c) for o in offsets for c in range(step.first, step.last + 1)}
 
     def _facts(self, step: Step, *, fenced: bool) -> None:
-        """Everything before the first range and all of the ranges is done, as the source says it."""
+        """The source commits everything before the first range, and all of the ranges."""
         ranges = union(step.ranges(self.base))
         below = range(ranges[0].start - self.base)
         self.oracle.done |= step.points | {(o, c) for o in below for c in range(step.first, step.last + 1)}
@@ -131,7 +131,7 @@ class Run:
     def check(self) -> None:
         progress = Progress.parse(self.world.positions(), self.world.ics())
         assert progress.tiles
-        assert (positions_text(progress), progress.ics_text()) == (self.world.positions(), self.world.ics())
+        assert (positions_text(progress), ics_text(progress)) == (self.world.positions(), self.world.ics())
         assert self._done(progress) == self.oracle.done
         assert self.world.store.positions.stable(["orders"])[TP] == self.base + self.oracle.stable
 

@@ -41,7 +41,7 @@ class Purgatory:
 
     @property
     def shown(self) -> dict[str, str]:
-        """What is seen in Redis: offsets with their worker and its state."""
+        """The reservations in Redis: offsets with their worker and its state."""
         with self.world.client.reading() as reading:
             found = reading.hgetall(GroupKeys(self.world.group).reserved(TP))
         return {offsets: value.partition(" until")[0] for offsets, value in found.items()}

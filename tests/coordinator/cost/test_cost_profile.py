@@ -1,4 +1,4 @@
-"""What is known of costs over the hash space: cells tile it, whatever is learned."""
+"""Known costs over the hash space: cells tile it after any batch."""
 
 from dataclasses import replace
 from functools import partial

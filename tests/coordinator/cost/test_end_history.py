@@ -1,4 +1,4 @@
-"""How long a position is behind: from the log ends that were seen."""
+"""The age of unread records, from the log ends that were seen."""
 
 import pytest
 
@@ -21,7 +21,7 @@ def seen(*looks: tuple[int, int]) -> EndHistory:
     [
         pytest.param(90, (20_000, True), id="before the first look: at least since then"),
         pytest.param(100, (12_000, False), id="at the end of the first look: since more came"),
-        pytest.param(499, (12_000, False), id="within what came then"),
+        pytest.param(499, (12_000, False), id="within the records that came then"),
         pytest.param(1_000, (0, False), id="at the end nothing is old"),
     ],
 )

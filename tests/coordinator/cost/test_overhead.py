@@ -1,4 +1,4 @@
-"""What of a batch is not for records, told from batches of different size."""
+"""The part of a batch's time that is not for records, computed from batches of different sizes."""
 
 import pytest
 
@@ -11,15 +11,17 @@ LINE: list[Point] = [(rows, 2_000.0 + rows) for rows in (1_000.0, 3_000.0, 6_000
     ("batches", "before_ms", "found"),
     [
         pytest.param(LINE, 2_000.0, 2_000.0, id="batches on one line meet zero where there are no records"),
-        pytest.param(LINE, FIRST_MS, GROWTH * FIRST_MS, id="it grows slowly, for what is slow may look like it"),
+        pytest.param(LINE, FIRST_MS, GROWTH * FIRST_MS, id="it grows slowly, for a slow key may look like it"),
         pytest.param(LINE, 5_000.0, 2_000.0, id="... and falls at once"),
-        pytest.param(LINE[:3], FIRST_MS, FIRST_MS, id="a few batches do not tell that it is more"),
+        pytest.param(LINE[:3], FIRST_MS, FIRST_MS, id="a few batches do not prove that it is more"),
         pytest.param([*LINE, (3_000, 9_000)], 2_000.0, 2_000.0, id="a slow key lies above the line"),
         pytest.param([*LINE, (1_000, 6_000)], 2_000.0, 2_000.0, id="a batch that something held up as well"),
-        pytest.param([(4_000, 6_000.0), (4_100, 6_050.0)] * 2, 2_000.0, 2_000.0, id="one size tells nothing"),
+        pytest.param(
+            [(4_000, 6_000.0), (4_100, 6_050.0)] * 2, 2_000.0, 2_000.0, id="batches of one size prove nothing"
+        ),
         pytest.param([(1_000, 3_000.0), (9_000, 3_100.0)] * 2, 3_000.0, 2_400.0, id="never all of the shortest"),
-        pytest.param([(4_000, 6_000.0)], FIRST_MS, FIRST_MS, id="one batch tells nothing"),
-        pytest.param([(10, 200.0)], FIRST_MS, 160.0, id="a short batch tells that it is little"),
+        pytest.param([(4_000, 6_000.0)], FIRST_MS, FIRST_MS, id="one batch proves nothing"),
+        pytest.param([(10, 200.0)], FIRST_MS, 160.0, id="a short batch proves that it is little"),
         pytest.param([(1_000, 1_000.0), (8_000, 8_000.0)], 5_000.0, 0.0, id="there may be hardly any"),
     ],
 )
@@ -43,10 +45,10 @@ def test_noise(batches: list[Point], found: float) -> None:
 @pytest.mark.parametrize(
     ("batches", "noise_ms", "found"),
     [
-        pytest.param(LINE, 0.0, 1.0, id="what records take beside Spark's own time"),
+        pytest.param(LINE, 0.0, 1.0, id="the time of records beside Spark's own time"),
         pytest.param([*LINE, (1_000, 9_000)], 0.0, 1.0, id="of the batch in which they took least"),
         pytest.param(LINE[:1], 500.0, 1.5, id="a quick batch may be chance"),
-        pytest.param([*LINE, (1_000, 2_100)], 0.0, 1.0, id="a batch that is nearly all Spark's own time tells nothing"),
+        pytest.param([*LINE, (1_000, 2_100)], 0.0, 1.0, id="a batch of almost only Spark's own time proves nothing"),
         pytest.param([(1_000, 2_100)], 0.0, None, id="and so it may be unknown"),
     ],
 )

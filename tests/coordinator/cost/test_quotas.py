@@ -1,4 +1,4 @@
-"""How far lanes may read within the time budget, and who comes first when it cannot serve all."""
+"""The quotas of lanes within the time budget, and their order if the budget is too small for all."""
 
 from math import sqrt
 
@@ -165,7 +165,7 @@ def test_the_others_stand_aside_of_a_trial() -> None:
 
 @st.composite
 def profiles(draw: st.DrawFn) -> Profile:
-    """What is known of a partition, from nothing to much."""
+    """The known costs of a partition, from none to many."""
 
     def cell(hashes: HashRange) -> Cell:
         cost = draw(st.sampled_from([None, None, 0.0, 0.1, 30.0, 600.0]))

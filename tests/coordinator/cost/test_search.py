@@ -19,7 +19,7 @@ RATE_MS = 1.0  # of a healthy record
 
 
 def found(slow: set[int], *, known: bool = True) -> tuple[set[int], int, bool]:
-    """The lanes found slow, the batches it took, and whether all turned out alike; `known`: what is healthy."""
+    """The lanes found slow, the number of batches, and whether all lanes are alike; `known`: the healthy cost."""
     search, hits, tries, even = Search.among(dict.fromkeys(LANES, Claim(CLAIM)), some_quick=known), set[int](), 0, False
     while search.groups:
         tries += 1
@@ -103,8 +103,8 @@ def test_a_search_without_a_quick_lane_ends() -> None:
 @pytest.mark.parametrize(
     ("longer_ms", "slow"),
     [
-        pytest.param(2_000.0, False, id="what may be chance is no reason"),
-        pytest.param(4_500.0, True, id="what is more than that is"),
+        pytest.param(2_000.0, False, id="a difference within chance is no reason"),
+        pytest.param(4_500.0, True, id="a larger difference is"),
     ],
 )
 def test_a_batch_that_noise_makes_longer_proves_no_lane_slow(longer_ms: float, slow: bool) -> None:
@@ -114,7 +114,7 @@ def test_a_batch_that_noise_makes_longer_proves_no_lane_slow(longer_ms: float, s
 
 
 def test_a_claim_does_not_grow_with_the_delay_of_a_batch() -> None:
-    """Else the suspect would read less, the next batch would say even more of its records, and so on."""
+    """Otherwise the suspect would read less, the next claim would be even higher, and so on."""
     search = Search.among(dict.fromkeys(LANES, Claim(CLAIM)), some_quick=True)
     loads = tuple(Load(lane, i, SPAN, SPAN) for i, lane in enumerate(search.trial))
     after = tried(search, BatchCost(loads, 60_000.0), RATE_MS, HEALTHY_MS).search
@@ -125,7 +125,7 @@ def test_a_claim_does_not_grow_with_the_delay_of_a_batch() -> None:
     ("claim", "expected"),
     [
         pytest.param(Claim(100.0), 200.0, id="all that its offset took, for half a record an offset"),
-        pytest.param(Claim(100.0, 5.0), 160.0, id="less what the records beside it took"),
+        pytest.param(Claim(100.0, 5.0), 160.0, id="less the time of the records beside it"),
         pytest.param(Claim(10.0, 5.0), 4.0, id="but no less than a healthy record, however many were beside it"),
     ],
 )

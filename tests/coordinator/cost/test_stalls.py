@@ -1,4 +1,4 @@
-"""Finding a key whose records are few and very slow: who was in a batch that stalled, group by group."""
+"""Finds a key with few, very slow records by the groups of lanes in batches that stalled."""
 
 import pytest
 
@@ -125,8 +125,8 @@ def test_a_batch_in_which_a_group_read_nothing_is_no_evidence_about_it(times: fl
         pytest.param(EIGHT[2:], False, EIGHT[2:4], id="or the first that has something to read"),
         pytest.param(EIGHT[4:], False, [], id="or none, where only others have"),
         pytest.param(EIGHT, True, [], id="none while a search goes on"),
-        pytest.param(EIGHT[:4], True, EIGHT[:2], id="unless nobody else has something to read"),
-        pytest.param([], False, EIGHT[:2], id="whoever it is where there is nothing to read"),
+        pytest.param(EIGHT[:4], True, EIGHT[:2], id="unless no other lane has something to read"),
+        pytest.param([], False, EIGHT[:2], id="any group if there is nothing to read"),
     ],
 )
 def test_whose_turn_it_is(waiting: list[LaneId], empty_turn: bool, turn: list[LaneId]) -> None:

@@ -220,7 +220,7 @@ def test_by_the_clock_alone_a_rare_key_that_recovers_is_no_longer_a_suspect() ->
 
 @pytest.mark.parametrize("pause_ms", [30_000, 120_000])
 def test_a_pause_of_the_sink_makes_suspects_for_a_few_batches_only(pause_ms: int) -> None:
-    """All lanes are suspects then; nobody is cut out, and the slots are nearly as busy as ever."""
+    """All lanes are suspects then. No lane is left out, and the slots are almost as busy as before."""
     work = Workload(HEALTHY, slots=8, per_second=4_000)
     work.run(15)
     work.spark_ms = pause_ms
@@ -234,9 +234,9 @@ def test_a_pause_of_the_sink_makes_suspects_for_a_few_batches_only(pause_ms: int
 @pytest.mark.parametrize(
     ("suspects", "nobody", "cut"),
     [
-        pytest.param(1, True, True, id="nobody's turn, and each suspect is alone"),
+        pytest.param(1, True, True, id="an empty turn, and each suspect is alone"),
         pytest.param(1, False, False, id="a suspect's turn"),
-        pytest.param(8, True, False, id="suspects are yet to be told apart"),
+        pytest.param(8, True, False, id="suspects are not separated yet"),
     ],
 )
 def test_lanes_are_cut_while_a_rare_slow_key_stays_a_suspect(suspects: int, nobody: bool, cut: bool) -> None:
@@ -251,7 +251,7 @@ def test_lanes_are_cut_while_a_rare_slow_key_stays_a_suspect(suspects: int, nobo
 
 @pytest.mark.parametrize("slow_ms", [1.0, 4_000.0])
 def test_while_every_second_batch_tries_a_struck_lane_alone_suspects_of_a_stall_are_read(slow_ms: float) -> None:
-    """A trial is nobody else's turn, and what its one record takes is not what the others' do."""
+    """A trial is not a turn of other suspects, and the time of its one record is not their cost."""
     work = Workload({**HEALTHY, SLOW: slow_ms}, slots=8, per_second=500)
     work.run(10)
     work.backlog, work.spark_ms = 40_000, 60_000
@@ -375,7 +375,7 @@ def test_the_fixed_time_of_each_batch_is_not_a_cost_of_records(exact: bool) -> N
 
 
 def test_time_until_tasks_pass_on_records_is_not_a_cost_of_records() -> None:
-    """Four seconds and a half, and half a second at the end: as soon as it is told, quotas fill what is left."""
+    """Four seconds and a half, and half a second at the end: as soon as it is reported, quotas fill the rest."""
     work = Workload(HEALTHY, slots=8, per_second=1, backlog=400_000, spark_ms=5_000, early=0.9)
     work.run(3)
     assert 0.9 <= work.quotas[0].rate_ms <= 1.5
@@ -386,8 +386,8 @@ def test_time_until_tasks_pass_on_records_is_not_a_cost_of_records() -> None:
 @pytest.mark.parametrize(
     ("handed_ms", "start_ms"),
     [
-        pytest.param((None, None, None, None), None, id="nothing was heard"),
-        pytest.param((None, 900.0, None, None), 900.0, id="one was heard"),
+        pytest.param((None, None, None, None), None, id="no report came"),
+        pytest.param((None, 900.0, None, None), 900.0, id="one report came"),
         pytest.param((500.0, 900.0, 700.0, 1_000.0), 700.0, id="half of them had records"),
         pytest.param((500.0, 600.0, 8_000.0, 8_100.0), 600.0, id="two cores: the others waited for the first"),
     ],

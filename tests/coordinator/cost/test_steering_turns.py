@@ -1,4 +1,4 @@
-"""Batches that teach the cost model nothing: trials of struck lanes, and those that waited for a trigger."""
+"""Batches that the cost model does not use: trials of struck lanes, and batches that waited for a trigger."""
 
 import pytest
 

@@ -155,7 +155,7 @@ def test_any_host_is_accepted_on_request_but_no_stranger() -> None:
         pytest.param(
             {"ssl.keystore.key": LOCKED_KEY, "ssl.keystore.certificate.chain": CHAIN},
             ["kafka.ssl.keystore.key", "kafka.ssl.key.password"],
-            id="an encrypted key and no password, for which nobody is asked",
+            id="an encrypted key without a password; there is no prompt",
         ),
         pytest.param(
             {"ssl.keystore.key": LOCKED_KEY, "ssl.keystore.certificate.chain": CHAIN, "ssl.key.password": "a secret"},

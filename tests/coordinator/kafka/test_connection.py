@@ -1,4 +1,4 @@
-"""How the connection to Kafka opens, and what is told when it cannot, against real brokers and real silence."""
+"""The connection to Kafka opens, or fails with a named error; with real brokers and with servers that do not answer."""
 
 import gc
 import logging
@@ -78,9 +78,9 @@ def _sockets_collected(caplog: pytest.LogCaptureFixture) -> Iterator[None]:
 
 @pytest.mark.filterwarnings("ignore:unclosed <(socket|ssl):ResourceWarning")
 @pytest.mark.usefixtures("_sockets_collected")
-@pytest.mark.parametrize(("settings", "kind", "told"), UNREACHABLE.values(), ids=UNREACHABLE)
+@pytest.mark.parametrize(("settings", "kind", "message"), UNREACHABLE.values(), ids=UNREACHABLE)
 def test_a_broker_that_cannot_be_used_is_a_named_error_and_leaves_no_thread(
-    kafka: Kafka, settings: Mapping[str, object], kind: type[CoopKafkaError], told: str
+    kafka: Kafka, settings: Mapping[str, object], kind: type[CoopKafkaError], message: str
 ) -> None:
     threads = threading.active_count()
     log = kafka_log(kafka.bootstrap, {"bootstrap_timeout_ms": 500, **settings})
@@ -88,7 +88,7 @@ def test_a_broker_that_cannot_be_used_is_a_named_error_and_leaves_no_thread(
     with pytest.raises(kind) as error:
         log.bounds([TopicPartition("t", 0)])
 
-    assert told in error.value.what
+    assert message in error.value.what
     assert error.value.remedy
     assert "pa55word" not in str(error.value)
     assert threading.active_count() == threads

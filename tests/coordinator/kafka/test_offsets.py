@@ -46,7 +46,7 @@ RESOLVED: Mapping[str, tuple[OffsetSpec, list[int]]] = {
         [1, 0],
     ),
     "a time between two records means the later one": (AtTimestamp(T0 + 2500, NoMatch.LATEST), [2, 0]),
-    "a time after all records means the end, if the strategy says so": (AtTimestamp(T0 + 3001, NoMatch.LATEST), [3, 0]),
+    "a time after all records means the end with latest": (AtTimestamp(T0 + 3001, NoMatch.LATEST), [3, 0]),
 }
 
 
@@ -103,12 +103,12 @@ UNRESOLVED: Mapping[str, tuple[OffsetSpec, str]] = {
 }
 
 
-@pytest.mark.parametrize(("spec", "told"), UNRESOLVED.values(), ids=UNRESOLVED)
-def test_resolve_refuses(log: KafkaLog, aged_topic: str, spec: OffsetSpec, told: str) -> None:
+@pytest.mark.parametrize(("spec", "message"), UNRESOLVED.values(), ids=UNRESOLVED)
+def test_resolve_refuses(log: KafkaLog, aged_topic: str, spec: OffsetSpec, message: str) -> None:
     with pytest.raises(StartingOffsetError) as error:
         log.resolve(of_topic(spec, aged_topic), [TopicPartition(aged_topic, 0), TopicPartition(aged_topic, 1)])
 
-    assert told.replace("T-", f"{aged_topic}-") in error.value.what
+    assert message.replace("T-", f"{aged_topic}-") in error.value.what
 
 
 def test_without_fail_on_data_loss_an_offset_outside_the_log_is_left_to_the_reader(

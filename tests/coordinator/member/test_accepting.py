@@ -146,7 +146,7 @@ def test_a_partition_is_not_in_assign__accept() -> None:
 
 
 def test_start_beyond_a_log_without_fail_on_data_loss__it_is_not_committed() -> None:
-    """The partition is left out of the commit, and what the checkpoint says proves nothing any more."""
+    """The partition is left out of the commit, and the checkpoint's offset proves nothing any more."""
     start, mine = end_of(10, 200), replace(end_of(10, 200), lanes={})
     decision = decided(
         witness,

@@ -1,4 +1,4 @@
-"""What a member does when it is its turn to compute the group's assignment."""
+"""A member computes the group's assignment when it is its turn."""
 
 from collections.abc import Mapping
 from dataclasses import replace

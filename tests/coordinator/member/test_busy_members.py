@@ -29,8 +29,8 @@ SPARKS_THREAD = "stream executio"  # "stream execution thread for [id = ...]", a
 
 def started(members: Group, tp: TopicPartition, query: str, application: str = "") -> Service:
     """A read of a query with AvailableNow, before its first batch."""
-    says = DRIVER | {"query": query}
-    service = members.service(subscribed(tp), session_ms=SESSION_MS, says=says, application=application)
+    fields = DRIVER | {"query": query}
+    service = members.service(subscribed(tp), session_ms=SESSION_MS, fields=fields, application=application)
     service.first_positions()
     service.set_targets()
     return service
@@ -41,7 +41,7 @@ def started(members: Group, tp: TopicPartition, query: str, application: str = "
     [
         pytest.param("driver 7", "driver 7", id="by default"),
         pytest.param("", "", id="where the application may have several members"),
-        pytest.param("driver 7", "", id="where one of them says that it may"),
+        pytest.param("driver 7", "", id="where the application of one may have several"),
     ],
 )
 def test_a_second_read_of_a_query_is_refused_though_the_lease_of_the_first_does_not_grow(
@@ -129,7 +129,7 @@ def test_a_query_that_starts_again_is_another_query_of_the_same_member(members: 
 
 
 def queries_of_readers(thread_name: str, count: int) -> list[str]:
-    """What processes find that one new thread starts, under this name of the thread."""
+    """The queries that processes find if one new thread of this name starts them."""
     found: list[str] = []
 
     def start() -> None:

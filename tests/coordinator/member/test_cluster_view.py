@@ -15,15 +15,15 @@ from streams import keyed
 
 @dataclass
 class Behind(Through):
-    """A log whose broker, while it is `held`, still tells the topics that it told before."""
+    """A log whose broker, while it is `held`, returns its last topics again."""
 
     held: bool = False
-    told: dict[str, Topic] = field(default_factory=dict)
+    last_topics: dict[str, Topic] = field(default_factory=dict)
 
     def topics(self, subscription: Subscription) -> dict[str, Topic]:
         if not self.held:
-            self.told = self.log.topics(subscription)
-        return self.told
+            self.last_topics = self.log.topics(subscription)
+        return self.last_topics
 
 
 def test_a_member_with_an_older_view_records_no_older_count_and_catches_up(members: Group, tp: TopicPartition) -> None:

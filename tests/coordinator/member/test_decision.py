@@ -1,4 +1,4 @@
-"""How a step decides: with all that it needs, with a request, or with a named error."""
+"""Results of a step: a decision, a request, or a named error."""
 
 from dataclasses import replace
 

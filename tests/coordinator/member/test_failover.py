@@ -27,20 +27,20 @@ class Pair:
     link: Path
 
     def follow(self, port: int) -> None:
-        """Make the replica follow whoever listens on that port."""
+        """Make the replica follow the server on that port."""
         self._replica("REPLICAOF", servers.HOST, port)
 
     def part(self) -> None:
-        """The replica hears nothing more."""
+        """The replica receives nothing more."""
         (nowhere,) = servers.free_ports(1)
         self.follow(nowhere)
 
     def caught_up(self) -> bool:
         """Whether the replica has all that the primary has."""
         with closing(redis.Redis.from_url(self.primary.address)) as primary:
-            told = [primary.info("replication"), self._replica("INFO", "replication")]
-        same = told[0]["master_repl_offset"] == told[1].get("slave_repl_offset")
-        return bool(same and told[1]["master_link_status"] == "up")
+            infos = [primary.info("replication"), self._replica("INFO", "replication")]
+        same = infos[0]["master_repl_offset"] == infos[1].get("slave_repl_offset")
+        return bool(same and infos[1]["master_link_status"] == "up")
 
     def fail_over(self) -> None:
         """The primary dies, the replica is promoted and takes its address."""
@@ -109,7 +109,7 @@ def test_a_stale_replica_without_newer_proof_is_accepted_and_records_repeat(
     end = batch(first, StreamOffset(members.name))
     eventually(pair.caught_up, "the replica has all")
     pair.part()
-    assert first.next_offset(end, UNLIMITED) is None, "and the primary has what the replica will never hear of"
+    assert first.next_offset(end, UNLIMITED) is None, "and the primary has writes that the replica never receives"
     pair.fail_over()
     kafka_groups.forget(members.kafka.bootstrap, members.name)
 

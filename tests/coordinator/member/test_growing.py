@@ -62,7 +62,7 @@ def test_available_now__the_targets_are_the_log_ends() -> None:
 
 @pytest.mark.parametrize(
     ("growths", "count"),
-    [pytest.param((GROWTH,), 2, id="recorded"), pytest.param((), 1, id="that nobody has recorded")],
+    [pytest.param((GROWTH,), 2, id="recorded"), pytest.param((), 1, id="not recorded yet")],
 )
 def test_available_now_with_a_growth__older_partitions_end_a_little_later(growths: Any, count: int) -> None:
     decision = decided(
@@ -119,7 +119,7 @@ def grown(position: int, growth: Growth = GROWTH, **growing: Any) -> State:
 
 
 def limited(state: State, work: OwnedRanges, *answers: Answer) -> Growing:
-    """What is known of growth once this work has been granted."""
+    """The known growths after this work was granted."""
     grant = Grant(work, ENDS, None, everything=False, anew=((TP, WHOLE), (TP1, WHOLE)))
     allowance = Allowance(work, (), Cutting(1))
     return decided(limit, state, call(), *answers, (grant, allowance)).state.growing

@@ -15,7 +15,7 @@ from streams import eventually
 
 
 def plans_all(service: Service, group: str, tp: TopicPartition) -> bool:
-    """Whether a member plans all the records, of all hashes; at first it may be given a share."""
+    """Whether a member plans all the records, of all hashes; at first it may own a share."""
     end = service.next_offset(StreamOffset(group), UNLIMITED)
     if end is None or sum(s.hashes.size for s in end.slices) != WHOLE.size:
         return False
@@ -68,7 +68,7 @@ def test_each_refused_call_of_a_member_that_lost_its_ranges_is_one_event(members
 def test_a_fenced_member_names_the_checkpoint_and_the_driver_that_took_over(
     members: Group, tp: TopicPartition, reports: dict[str, str], shown: str
 ) -> None:
-    elder, other = members.service(subscribed(tp)), members.service(subscribed(tp), says=reports)
+    elder, other = members.service(subscribed(tp)), members.service(subscribed(tp), fields=reports)
     elder.first_positions()
     end = batch(elder, StreamOffset(members.name))
     other.authorize(end)

@@ -1,4 +1,4 @@
-"""What the heartbeat thread decides: which slices to report, and when to warn."""
+"""Decisions of the heartbeat thread: slices to report, and warnings."""
 
 from dataclasses import replace
 

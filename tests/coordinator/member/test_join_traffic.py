@@ -24,7 +24,7 @@ def test_the_traffic_of_a_join_grows_with_the_members_and_not_with_their_square(
         running.append(application(members, subscribed(tp)))
         running[-1].service.authorize(running[-1].done)  # joins
         before = traffic(members)
-        for _ in range(3):  # the assignment is made, then every one gives some of its range up, and all take theirs
+        for _ in range(3):  # an assignment; then members release parts of their ranges, and all acquire theirs
             for each in running:
                 each.step()
         spent[count] = traffic(members) - before

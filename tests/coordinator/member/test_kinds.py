@@ -1,4 +1,4 @@
-"""Kinds of requests: what `turns` knows of a call, and the arguments that a request has."""
+"""Kinds of requests: their flags for `turns`, and the arguments of a request."""
 
 from typing import Any, Protocol
 

@@ -37,7 +37,7 @@ IDS = {"orders": "id-1"}
         pytest.param({TP: Extent(3, 9)}, {TP: 9}, {}, id="a log that has all that was read lost nothing"),
         pytest.param({TP: Extent(3, 9)}, {TP: 20}, {}, id="an epoch that wrote more than was read lost nothing"),
         pytest.param({TP: Extent(3, 9)}, {TP: 6}, {TP: Cut(TP, 9, 6, 3)}, id="an epoch that ends before is a cut"),
-        pytest.param({TP: Extent(3, 9)}, {}, {}, id="of an epoch of which nobody knows the end nothing is said"),
+        pytest.param({TP: Extent(3, 9)}, {}, {}, id="an epoch without a known end shows no cut"),
         pytest.param(
             {TP: Extent(3, 9), OTHER: Extent(1, 4)},
             {TP: 9, OTHER: 0},
@@ -58,7 +58,7 @@ PLANNED = StreamOffset(
 @pytest.mark.parametrize(
     ("reset", "topic_ids", "expected"),
     [
-        pytest.param(7, IDS, {TP: Extent(3, 9)}, id="a batch tells how far its lanes read, under its leader epoch"),
+        pytest.param(7, IDS, {TP: Extent(3, 9)}, id="a batch proves the ends of its lanes, under its leader epoch"),
         pytest.param(8, IDS, {}, id="a batch of an older reset epoch is no fact"),
         pytest.param(7, {"orders": "id-2"}, {}, id="a batch of a topic that was re-created is no fact"),
     ],
@@ -70,7 +70,7 @@ def test_a_batch_proves_the_extent_of_its_logs(reset: int, topic_ids: Mapping[st
 @pytest.mark.parametrize(
     ("reset", "topic_ids", "expected"),
     [
-        pytest.param(7, IDS, {TP: Extent(3, 9)}, id="what Redis keeps is read as it was written"),
+        pytest.param(7, IDS, {TP: Extent(3, 9)}, id="a fact in Redis is read as it was written"),
         pytest.param(8, IDS, {}, id="of an older reset epoch it is no fact"),
         pytest.param(7, {"orders": "id-2"}, {}, id="of a topic that was re-created it is no fact"),
     ],

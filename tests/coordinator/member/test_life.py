@@ -214,7 +214,7 @@ def test_join__report_the_fields_for_assignors_and_the_commit_api() -> None:
     ("answered", "then"),
     [
         pytest.param({TP: 70}, {TP: 70}, id="raised to those of others"),
-        pytest.param({}, {TP: 50}, id="nobody else has any"),
+        pytest.param({}, {TP: 50}, id="no other member has targets"),
     ],
 )
 def test_join_with_targets__adopt_those_of_the_group(answered: Offsets, then: Offsets) -> None:

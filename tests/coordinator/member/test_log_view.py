@@ -1,4 +1,4 @@
-"""What a member sees of Kafka: topics at most a second old, and the ends of logs."""
+"""A member's view of Kafka: topics at most 1 s old, and the ends of logs."""
 
 from dataclasses import replace
 

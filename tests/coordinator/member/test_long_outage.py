@@ -24,7 +24,7 @@ SILENCE_S = 2 * SESSION_S
 
 @dataclass
 class OutageClock(TestClock):
-    """While Redis is away a wait is as long as it says, without lasting; when the outage is over Redis is back."""
+    """While Redis is away, a wait moves the clock and takes no time. Redis is back after the outage."""
 
     __test__ = False
     away_ms: int = 0

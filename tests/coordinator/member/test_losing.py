@@ -1,4 +1,4 @@
-"""What a member can no longer read: refused with a named error, or accepted."""
+"""Lost records: refused with a named error, or accepted."""
 
 from dataclasses import replace
 from typing import Any

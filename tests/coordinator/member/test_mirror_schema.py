@@ -17,7 +17,7 @@ from group_services import run as run_query
 from kafka_logs import kafka_log
 from streams import keyed
 
-NEWER = (3, "coop-kafka v2 whatever it says")
+NEWER = (3, "coop-kafka v2 any text")
 REFUSAL = "schema '2' of the mirror, this coop-kafka reads schema '1'"
 
 

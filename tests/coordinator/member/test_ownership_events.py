@@ -28,7 +28,7 @@ from coordinator.settings import GroupSettings
 from coordinator.subscription import Topic, TopicPartition
 from coordinator.verdicts import Lost
 from group_services import Group, batches, subscribed
-from heard import Heard
+from recording_listener import RecordingListener
 from states import EPOCH, LEFT, NEXT_EPOCH, RIGHT, owned
 from store_world import LONGEST, NO_MEMBER, OTHER, SESSION, TOPICS, TP, WANTED, World, lane, offset
 
@@ -133,18 +133,18 @@ def test_a_leave_revokes_all_ranges_but_the_half_written() -> None:
 def test_an_error_of_a_listener_is_logged_and_its_other_methods_are_called(
     members: Group, tp: TopicPartition, caplog: pytest.LogCaptureFixture
 ) -> None:
-    class Broken(Heard):
+    class Broken(RecordingListener):
         def on_assigned(self, ranges: KeyRanges) -> None:
             raise RuntimeError(f"my cache is full: {len(ranges)}")
 
-    heard = Broken()
-    settings = GroupSettings(members.name, session_ms=500, listener=heard)
+    recording = Broken()
+    settings = GroupSettings(members.name, session_ms=500, listener=recording)
     service = members.service(subscribed(tp), settings=settings)
     service.first_positions()
     with caplog.at_level(logging.ERROR):
         list(batches(service, StreamOffset(members.name)))
     service.leave()
-    assert [kind for kind, _ in heard.told] == ["revoked"]
+    assert [kind for kind, _ in recording.calls] == ["revoked"]
     assert "my cache is full: 1" in caplog.text
 
 
@@ -168,7 +168,7 @@ def test_a_users_listener_is_made_by_name(own_module: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "told"),
+    ("name", "words"),
     [
         pytest.param("Mine", "module:Class", id="no module"),
         pytest.param("no_such_module:Mine", "ModuleNotFoundError", id="no such module"),
@@ -177,8 +177,8 @@ def test_a_users_listener_is_made_by_name(own_module: str) -> None:
         pytest.param("my_listeners:Needy", "TypeError", id="a class that needs arguments"),
     ],
 )
-def test_a_name_that_is_no_listener_is_refused(own_module: str, name: str, told: str) -> None:
-    with pytest.raises(InvalidOptionError, match=told):
+def test_a_name_that_is_no_listener_is_refused(own_module: str, name: str, words: str) -> None:
+    with pytest.raises(InvalidOptionError, match=words):
         listener(name)
 
 

@@ -1,4 +1,4 @@
-"""What a member owns: it follows the assignment, one range at a time."""
+"""Ownership of a member: it follows the assignment, one range at a time."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""How far a batch reads, and when it is planned: log ends, AvailableNow's targets, and the limits that Spark passes."""
+"""The ends of a batch, and the time of its plan: log ends, AvailableNow's targets, Spark's limits."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -93,7 +93,7 @@ WAITING = Limits(min_offsets=500, max_delay_ms=60_000)
         pytest.param(Limits(min_offsets=121), 1, None, 0, id="one offset too few waits"),
         pytest.param(WAITING, 1, {TP: 100, TP1: 100}, 100, id="AvailableNow waits for nothing"),
         pytest.param(
-            Limits(min_offsets=120, max_offsets=2), 1, None, 21, id="maxOffsets bounds what minOffsets let go"
+            Limits(min_offsets=120, max_offsets=2), 1, None, 21, id="maxOffsets limits a batch that minOffsets allows"
         ),
     ],
 )
@@ -198,7 +198,7 @@ def test_targets__none_that_the_log_cannot_reach(target: Any, then: Any) -> None
         pytest.param(Pace(), {TP: 100, TP1: 50}, id="no targets: the log ends"),
         pytest.param(Pace({TP: 70, TP1: 60}), {TP: 70, TP1: 50}, id="the targets, at most the log ends"),
         pytest.param(Pace({TP: 70}, {TP1: 20}), {TP: 70, TP1: 20}, id="a new partition: the target of others"),
-        pytest.param(Pace({TP: 70}), {TP: 70, TP1: 0}, id="a new partition that nobody waits for: nothing"),
+        pytest.param(Pace({TP: 70}), {TP: 70, TP1: 0}, id="a new partition that no query waits for: nothing"),
     ],
 )
 def test_partition__ends_for_this_run(pace: Pace, ends: Any) -> None:

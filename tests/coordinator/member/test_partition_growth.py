@@ -50,7 +50,7 @@ def delivery(batch: int, row: Mapping[str, object]) -> Delivery:
 
 
 def out_of_order(delivered: Iterable[Delivery]) -> int:
-    """How many records came after, or at the same time as, a later one of their producer and key."""
+    """The number of records that came after, or together with, a later one of their producer and key."""
     latest: dict[tuple[str, str], Delivery] = {}
     wrong = 0
     for each in delivered:
@@ -79,7 +79,7 @@ class Story:
     delivered: list[Delivery] = field(default_factory=list)
     batches: int = 0
 
-    def tell(self) -> Self:
+    def play(self) -> Self:
         """Producers learn of the growth one by one, the last one long after a second member has joined."""
         self.produce(100)
         self.join()
@@ -124,7 +124,7 @@ class Story:
 
 
 def growths(members: Group) -> list[str]:
-    """What the events say of growth."""
+    """The reasons in the growth events."""
     entries = cast(list[tuple[str, dict[str, str]]], members.redis.xrange(GroupKeys(members.name).events))
     return [fields["why"] for _, fields in entries if fields["event"] == "growth"]
 
@@ -132,12 +132,12 @@ def growths(members: Group) -> list[str]:
 def test_a_doubled_topic_is_read_in_order_and_without_the_rule_it_would_not_be(members: Group, kafka: Kafka) -> None:
     without = Group(kafka, members.redis_url, f"{members.name}-without")
     with closing(without):
-        story = Story(without, topic_of_two(kafka), growth_grace_ms=0).tell()
+        story = Story(without, topic_of_two(kafka), growth_grace_ms=0).play()
         assert out_of_order(story.delivered) > 20, f"only {out_of_order(story.delivered)} are out of order"
         assert growths(without) == [
             f"{story.topic}: 2 -> 4 partitions; partition.growth.grace is 0, so key order across it is not kept"
         ]
-    story = Story(members, topic_of_two(kafka), growth_grace_ms=HOUR_MS).tell()
+    story = Story(members, topic_of_two(kafka), growth_grace_ms=HOUR_MS).play()
     require(out_of_order(story.delivered) == 0, f"{out_of_order(story.delivered)} are out of order")
     assert growths(members) == [f"{story.topic}: 2 -> 4 partitions; key order across it is kept"]
 
@@ -190,7 +190,7 @@ def committed_reads(members: Group) -> Log:
 
 
 def test_available_now_leaves_a_gated_partition_out_and_ends(members: Group, kafka: Kafka) -> None:
-    """A transaction is open in an older partition: nobody can tell yet what comes before the new one's records."""
+    """A transaction is open in an older partition: the end of the older records is not known yet."""
     topic = topic_of_two(kafka)
     run(members, Topics((topic,)))
     with kafka.open_transaction(topic, [Record(b"first", b"a", 0)]):

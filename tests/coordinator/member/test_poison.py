@@ -116,7 +116,7 @@ def limited(
 
 
 def piece(hashes: HashRange = WHOLE, ceiling: int | None = None) -> OwnedRange:
-    """What is owned at position 10, up to a ceiling."""
+    """An owned range at position 10, up to a ceiling."""
     return OwnedRange(hashes, 10, EPOCH, ceiling)
 
 

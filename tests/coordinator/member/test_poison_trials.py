@@ -26,7 +26,7 @@ LOWER, UPPER = cuts(2)
 
 
 def hang(service: Service, end: StreamOffset) -> None:
-    """Its tasks begin every slice of a batch and end none; then nothing is heard of it any more."""
+    """Its tasks begin every slice of a batch and end none; then it sends nothing more."""
     service.tasks(end)
     service.receive(SliceCost.nothing(s) for s in end.slices)
     service.heartbeat()
@@ -93,7 +93,7 @@ def test_a_record_that_never_ends_holds_up_each_member_once_and_is_parked(
 
     alone = until_planned(two, nothing, tried)
     assert {s.hashes for s in alone.slices} == {hung}, "two takes over, and tries the struck lane alone"
-    assert two.trial, "its tasks are to tell of each record"
+    assert two.trial, "its tasks report each record"
     hang(two, alone)
 
     def parked(end: StreamOffset) -> bool:

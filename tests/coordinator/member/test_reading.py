@@ -1,4 +1,4 @@
-"""How far owned ranges may be read: the five limits, and when they are computed again."""
+"""The five limits on owned ranges, and the looks that compute them again."""
 
 from dataclasses import replace
 from typing import Any
@@ -33,7 +33,7 @@ def grant(*pieces: OwnedRange, ends: Any = None, everything: bool = False, anew:
 
 
 def limited(state: State, *pieces: OwnedRange) -> Reading:
-    """What is computed from a state in which the cost model grants these pieces."""
+    """The result for a state in which the cost model grants these pieces."""
     acquired = state.owning.acquired
     before = (acquired, state.log.bounds, ENDS, state.strikes.strikes)
     names = ("individual commits", "older partitions", "poison", "max.lane.lead")

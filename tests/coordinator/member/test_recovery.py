@@ -1,4 +1,4 @@
-"""Recovery after a loss of state: what proves positions."""
+"""Recovery after a loss of state, and the proofs of positions."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -61,7 +61,7 @@ def lost(**changes: Any) -> State:
 
 
 def recovered(mirror: GroupOffsets, state: State, reset: int = 0, **settings: Any) -> Request[Any]:
-    """What is recovered with this mirror, when Redis holds this reset epoch."""
+    """The recovery with this mirror, if Redis holds this reset epoch."""
     decision = decided(recover, state, call(**settings), (ReadGroupOffsets(), mirror), (ReadResetEpoch(), reset))
     (request,) = decision.effects
     assert request.kind is Recover

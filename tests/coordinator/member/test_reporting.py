@@ -41,8 +41,10 @@ def lanes(lag: int) -> LaneReport:
     return LaneReport((line,), 1)
 
 
-def shown(told: LaneReport, looked_at_ms: int | None = NOW, nonce: str = NONCE, **changes: Any) -> Shown:
-    known = Shown(looked_at_ms=looked_at_ms, quotas=(QUOTA,), request=ShowLanes(told.lines, 0), nonce=nonce, lanes=told)
+def shown(report: LaneReport, looked_at_ms: int | None = NOW, nonce: str = NONCE, **changes: Any) -> Shown:
+    known = Shown(
+        looked_at_ms=looked_at_ms, quotas=(QUOTA,), request=ShowLanes(report.lines, 0), nonce=nonce, lanes=report
+    )
     return replace(known, **changes)
 
 
@@ -51,15 +53,15 @@ def member(of: Shown, **reading: Any) -> State:
 
 
 def test_never_shown__show_the_lanes() -> None:
-    told = lanes(90)
-    decision = decided(show_lanes, member(Shown()), call(), (DESCRIBE, told), (ShowLanes(told.lines, 0), True))
-    assert decision == Decision(member(shown(told)))
+    report = lanes(90)
+    decision = decided(show_lanes, member(Shown()), call(), (DESCRIBE, report), (ShowLanes(report.lines, 0), True))
+    assert decision == Decision(member(shown(report)))
 
 
 def test_redis_did_not_store_them__try_again_at_the_next_look() -> None:
-    told = lanes(90)
-    decision = decided(show_lanes, member(Shown()), call(), (DESCRIBE, told), (ShowLanes(told.lines, 0), False))
-    assert decision == Decision(member(shown(told, request=None, nonce="")))
+    report = lanes(90)
+    decision = decided(show_lanes, member(Shown()), call(), (DESCRIBE, report), (ShowLanes(report.lines, 0), False))
+    assert decision == Decision(member(shown(report, request=None, nonce="")))
 
 
 def test_shown_within_this_second__do_not_describe_them() -> None:
@@ -86,8 +88,8 @@ def test_something_waits_and_the_lines_are_the_same__redis_stores_nothing() -> N
     ],
 )
 def test_something_has_changed__show_the_lanes(before: Shown) -> None:
-    state, told = member(before), lanes(70)
-    assert decided(show_lanes, state, call(), (DESCRIBE, told)) == asks(state, ShowLanes(told.lines, 0))
+    state, report = member(before), lanes(70)
+    assert decided(show_lanes, state, call(), (DESCRIBE, report)) == asks(state, ShowLanes(report.lines, 0))
 
 
 def test_slow_lanes__show_which_part_of_the_slots_they_take() -> None:
@@ -125,8 +127,8 @@ class StillClock(TestClock):
         return 12_345 + self.skipped
 
 
-def told(members: Group) -> dict[str, tuple[LaneLine, ...]]:
-    """What each member tells of its lanes."""
+def written(members: Group) -> dict[str, tuple[LaneLine, ...]]:
+    """The lane lines in Redis, by member."""
     found = cast(dict[str, str], members.redis.hgetall(GroupKeys(members.name).lanes))
     return {member: lines_of(text) for member, text in found.items()}
 
@@ -139,7 +141,7 @@ def work(service: Service, end: StreamOffset, lower_ms: float = 1.0, upper_ms: f
 
 
 def warmed_up(service: Service, members: Group, tp: TopicPartition) -> StreamOffset:
-    """The end of a first batch, for which workers had to start, so that it teaches no cost; five more records wait."""
+    """The end of a first batch. Workers had to start for it, so no cost is learned. Five more records wait."""
     service.first_positions()
     first = batch(service, StreamOffset(members.name))
     work(service, first)
@@ -153,21 +155,21 @@ def test_a_member_writes_its_lanes_once_a_second_and_each_batch_that_ended(membe
     service = members.service(subscribed(tp), session_ms=60_000)
     first = batch(service, warmed_up(service, members, tp))
     work(service, first)
-    planned = told(members)[service.member]
+    planned = written(members)[service.member]
     assert {(x.tp, x.position, x.why) for x in planned} == {(tp, 5, "all there is")}
     assert [x.hashes for x in planned] == [lane.hashes for lane in first.lanes[tp]]
 
     assert service.next_offset(first, UNLIMITED) is None
-    assert told(members)[service.member] == planned, "a second has not passed"
+    assert written(members)[service.member] == planned, "a second has not passed"
     members.clock.skip(1_000)
     assert service.next_offset(first, UNLIMITED) is None
-    after = told(members)[service.member]
+    after = written(members)[service.member]
     assert {(x.position, x.lag, x.lag_s, x.cost) for x in after} == {(10, 0, 0, CostKind.SURE)}
     assert (service.lanes.lines, service.lanes.lanes) == (after, len(after))
 
-    _, (_, batch_told) = cast(list[tuple[str, dict[str, str]]], members.redis.xrange(GroupKeys(members.name).history))
-    assert (batch_told["member"], batch_told["lanes"]) == (service.member, str(len(first.slices)))
-    assert int(batch_told["rows"]) == sum(len(s.offsets) for s in first.slices)
+    _, (_, fields) = cast(list[tuple[str, dict[str, str]]], members.redis.xrange(GroupKeys(members.name).history))
+    assert (fields["member"], fields["lanes"]) == (service.member, str(len(first.slices)))
+    assert int(fields["rows"]) == sum(len(s.offsets) for s in first.slices)
 
 
 def test_a_member_writes_its_lanes_again_after_a_loss_of_state(members: Group, tp: TopicPartition) -> None:
@@ -180,7 +182,7 @@ def test_a_member_writes_its_lanes_again_after_a_loss_of_state(members: Group, t
     for _ in range(2):
         members.clock.skip(1_000)
         service.next_offset(first, UNLIMITED)
-    assert service.member in told(members)
+    assert service.member in written(members)
 
 
 @pytest.mark.parametrize(
@@ -200,7 +202,7 @@ def test_an_owner_of_slow_keys_gets_less_at_the_next_assignment(
     members.kafka.produce(tp.topic, keyed(100, first=10))
     members.clock.skip(1_000)
     assert one.next_offset(first, UNLIMITED) is not None
-    assert "budget" in {x.why for x in told(members)[one.member] if x.hashes.lo in UPPER}
+    assert "budget" in {x.why for x in written(members)[one.member] if x.hashes.lo in UPPER}
 
     two.next_offset(StreamOffset(members.name), UNLIMITED)
     shares = {member: sum(h.share for h in ranges[tp]) for member, ranges in members.state.assignment.items()}
@@ -217,7 +219,7 @@ def test_ranges_that_come_back_start_small(members: Group, tp: TopicPartition) -
         members.clock.skip(1_000)
         end = batch(one, end)
         work(one, end)
-    assert {x.why for x in told(members)[one.member]} == {"all there is"}, "by now so many may be read"
+    assert {x.why for x in written(members)[one.member]} == {"all there is"}, "by now so many may be read"
 
     two.next_offset(StreamOffset(members.name), UNLIMITED)
     kept = batches_until(one, end, 0.5, members, tp)
@@ -225,7 +227,7 @@ def test_ranges_that_come_back_start_small(members: Group, tp: TopicPartition) -
     members.kafka.produce(tp.topic, keyed(4_000, first=6_000))
     members.clock.skip(1_000)
     batches_until(one, kept, 1.0, members, tp)
-    whys = {x.why: x.hashes for x in told(members)[one.member]}
+    whys = {x.why: x.hashes for x in written(members)[one.member]}
     assert set(whys) == {"all there is", "slow start"}, "the half that was away, and the one that was not"
 
 

@@ -106,7 +106,7 @@ class ByRack:
 def test_a_users_assignor_reads_the_free_metadata_of_members(members: Group) -> None:
     topic = members.kafka.create_topic("racks", partitions=2)
     running = {
-        rack: application(members, Topics((topic,)), says={"rack": rack, "label.team": "a"}, assignors=(ByRack(),))
+        rack: application(members, Topics((topic,)), fields={"rack": rack, "label.team": "a"}, assignors=(ByRack(),))
         for rack in ("r1", "r0")
     }
     take_turns(

@@ -24,9 +24,9 @@ from streams import keyed
 @pytest.mark.parametrize(
     ("starting", "committed", "expected"),
     [
-        pytest.param(Earliest(), None, 0, id="a new group begins where it says: the beginning"),
-        pytest.param(Latest(), None, 5, id="a new group begins where it says: the end"),
-        pytest.param(None, None, 2, id="a new group begins where it says: an offset"),
+        pytest.param(Earliest(), None, 0, id="a new group begins at startingOffsets: the beginning"),
+        pytest.param(Latest(), None, 5, id="a new group begins at startingOffsets: the end"),
+        pytest.param(None, None, 2, id="a new group begins at startingOffsets: an offset"),
         pytest.param(Earliest(), 3, 3, id="Kafka's own group goes before the starting offsets"),
         pytest.param(Latest(), 0, 0, id="also where it is at offset 0"),
     ],
@@ -94,7 +94,7 @@ class Listening(RedisClient):
 @pytest.mark.parametrize(
     ("raised", "asked", "first"),
     [
-        pytest.param(None, False, 5, id="not where the commit has told them"),
+        pytest.param(None, False, 5, id="not if the commit has returned them"),
         pytest.param(7, True, 7, id="where an earlier owner has asserted more meanwhile"),
     ],
 )
@@ -137,7 +137,7 @@ def test_available_now_leaves_later_records_to_the_next_run(members: Group, tp: 
 
 
 def expiries_ms(members: Group) -> dict[str, int]:
-    """How long each key of the group still lives; -1 for ever."""
+    """The remaining time of each key of the group; -1 without an expiry."""
     with members.redis.pipeline() as pipeline:
         for key in members.keys:
             pipeline.pttl(key)

@@ -22,8 +22,8 @@ from coordinator.redis.keys import GroupKeys
 from coordinator.settings import GroupSettings
 from coordinator.subscription import TopicPartition
 from group_services import UNLIMITED, Group, batch, read, records, run, subscribed
-from heard import Heard
 from kafka_logs import Through
+from recording_listener import RecordingListener
 from streams import eventually, keyed
 
 
@@ -146,18 +146,18 @@ def test_after_a_loss_an_idle_member_owns_its_ranges_again_though_the_generation
 def test_a_listener_receives_lost_for_ranges_that_another_member_took_after_the_lease(
     members: Group, tp: TopicPartition
 ) -> None:
-    heard = Heard()
+    listener = RecordingListener()
     sleeper = members.service(
-        subscribed(tp), settings=GroupSettings(members.name, capacity=2, session_ms=500, listener=heard)
+        subscribed(tp), settings=GroupSettings(members.name, capacity=2, session_ms=500, listener=listener)
     )
     sleeper.first_positions()
     end = batch(sleeper, StreamOffset(members.name))
-    assert heard.told == [("assigned", {tp: (WHOLE,)})]
+    assert listener.calls == [("assigned", {tp: (WHOLE,)})]
     heir = members.service(subscribed(tp), session_ms=60_000)
     eventually(lambda: bool(heir.next_offset(StreamOffset(members.name), UNLIMITED)), "the lease of the sleeper ends")
     taken = tuple(hashes for hashes, _, member in members.state.owners[tp] if member == heir.member)
     sleeper.next_offset(end, UNLIMITED)
-    assert heard.told[1] == ("lost", {tp: taken})
+    assert listener.calls[1] == ("lost", {tp: taken})
 
 
 def test_a_recreated_topic_is_a_data_loss_also_after_redis_was_restarted(members: Group, tp: TopicPartition) -> None:

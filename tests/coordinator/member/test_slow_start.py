@@ -1,4 +1,4 @@
-"""Ranges of a member that is gone: who takes them over reads a little of them at first, then twice as much."""
+"""Ranges of a dead member: the next owner reads a little of them at first, then twice as much."""
 
 from dataclasses import dataclass
 from typing import cast
@@ -35,7 +35,7 @@ def most_above(end: StreamOffset, kept: HashRange) -> int:
 
 @dataclass
 class Worker:
-    """A member whose batches take as long as is said, and of which only the clock tells."""
+    """A member whose batches take a set time, which only the clock measures."""
 
     service: Service
     members: Group
@@ -65,12 +65,12 @@ def test_ranges_taken_over_by_force_start_small_and_double(members: Group, tp: T
         other.heartbeat()
         return keys_of(other.authorize(other.next_offset(nothing, UNLIMITED) or nothing)) == pytest.approx(0.5)
 
-    eventually(halved, "the other one has begun a batch, of which nothing more is heard")
+    eventually(halved, "the other one has begun a batch, and reports nothing more")
     (kept,) = (lane.hashes for _, lane in worker.end)
     members.kafka.produce(tp.topic, keyed(20_000))
     eventually(lambda: keys_of(worker.work()) == pytest.approx(1), "its session is over, and all is ours")
     first = worker.end
     members.clock.skip(3_200)
     assert [most_above(end, kept) for end in (first, worker.work())] == [START_RECORDS, 2 * START_RECORDS]
-    told = cast(dict[str, str], members.redis.hgetall(GroupKeys(members.name).lanes))[ours.member]
-    assert {(x.hashes.lo > kept.hi, x.why) for x in lines_of(told)} == {(True, "slow start"), (False, "all there is")}
+    text = cast(dict[str, str], members.redis.hgetall(GroupKeys(members.name).lanes))[ours.member]
+    assert {(x.hashes.lo > kept.hi, x.why) for x in lines_of(text)} == {(True, "slow start"), (False, "all there is")}

@@ -219,7 +219,7 @@ class EndlessLog:
 
 
 def test_many_batches__only_the_last_one_is_unconfirmed() -> None:
-    """What the sink has completed is not kept: a query runs for months."""
+    """The member forgets completed batches: a query runs for months."""
     world, start = EndlessLog(), at(0)
     turns = Turns(replace(QUERY, log=replace(LOG, bounds={})), cast(World, world), cast(Clock, world))
     for _ in range(3):

@@ -64,7 +64,7 @@ def clock() -> TestClock:
 
 
 def following(query: Standalone, start: StreamOffset) -> StreamOffset:
-    """The next offset, which must be there; nobody narrows it."""
+    """The next offset, which must be there; no other member narrows it."""
     end = query.next_offset(start, UNLIMITED)
     assert end is not None
     assert query.authorize(end) == end

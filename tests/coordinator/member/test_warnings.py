@@ -1,4 +1,4 @@
-"""What would stand still, or end, without a word: one WARN each in Spark's output, with what to do."""
+"""Waits and ends that are easily missed: each writes one WARN with its remedy to Spark's output."""
 
 import uuid
 from contextlib import closing

@@ -41,12 +41,12 @@ def test_a_copy_comes_back_from_its_text() -> None:
 
 def changed(keys: dict[str, dict[str, object]] | None = None, **more: Any) -> str:
     """The text of the copy with other entries."""
-    told = json.loads(COPY.text)
-    return json.dumps(told | more | {"keys": told["keys"] | (keys or {})})
+    document = json.loads(COPY.text)
+    return json.dumps(document | more | {"keys": document["keys"] | (keys or {})})
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "message"),
     [
         pytest.param("", "not JSON", id="nothing"),
         pytest.param(COPY.text[:-20], "not JSON", id="cut off"),
@@ -63,10 +63,10 @@ def changed(keys: dict[str, dict[str, object]] | None = None, **more: Any) -> st
         pytest.param(changed({"segments:t:0": {"0000000000000000-0fffffffffffffff": "5"}}), "holes", id="a hole"),
     ],
 )
-def test_a_file_that_is_no_sound_copy_is_refused_by_name(text: str, says: str) -> None:
+def test_a_file_that_is_no_sound_copy_is_refused_by_name(text: str, message: str) -> None:
     with pytest.raises(StateFormatError, match="cannot be restored") as refused:
         GroupCopy.parse(text, "orders")
-    assert says in str(refused.value)
+    assert message in str(refused.value)
 
 
 def copied(run: Run, members: Group, folder: Path) -> Path:
@@ -96,8 +96,8 @@ def test_after_an_old_copy_a_query_goes_on_where_something_proves_it_was(
     assert (code, "Would restore" in out, members.keys) == (0, True, [])
     code, out, _ = restore(run, members, file, "--json")
     copy = GroupCopy.parse(file.read_text(), members.name)
-    told = {"keys": len(copy.keys), "taken_ms": copy.taken_ms, "executed": False}
-    assert (code, json.loads(out), members.keys) == (0, told, [])
+    printed = {"keys": len(copy.keys), "taken_ms": copy.taken_ms, "executed": False}
+    assert (code, json.loads(out), members.keys) == (0, printed, [])
     code, out, _ = restore(run, members, file, "--execute")
     assert (code, "Restored" in out, members.state.stable) == (0, True, {tp: 5})
 

@@ -1,4 +1,4 @@
-"""Who owns a key: as `coop-kafka owner` shows it."""
+"""The owner of a key, as `coop-kafka owner` shows it."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What members and views do with individual commits costs time that grows with their number, not with its square.
+"""The time of members and views for individual commits grows with their number, not with its square.
 
 Counted in executed lines: these do not depend on the machine.
 """
@@ -19,7 +19,7 @@ from coordinator.operations.views import view
 from coordinator.progress.segments import Progress, Rectangle
 from coordinator.ranges import WHOLE, OffsetRange
 from coordinator.subscription import TopicPartition
-from progresses import added, positions_text, starting_at
+from progresses import added, ics_text, positions_text, starting_at
 
 TP = TopicPartition("orders", 0)
 FEW, TIMES = 200, 4
@@ -59,7 +59,7 @@ def picture(lanes: int, commits: list[tuple[int, int]]) -> GroupState:
 def parsed(state: GroupState) -> Progress:
     """As a member reads it."""
     found = progress(state, TP)
-    return Progress.parse(positions_text(found), found.ics_text())
+    return Progress.parse(positions_text(found), ics_text(found))
 
 
 VIEWS: dict[str, Callable[[GroupState], object]] = {
@@ -91,7 +91,7 @@ def test_the_work_is_counted() -> None:
 
 
 def lines(look: Callable[[GroupState], object], state: GroupState) -> int:
-    """How many lines of Python run."""
+    """The number of executed lines of Python."""
     count = 0
 
     def trace(_frame: FrameType, event: str, _argument: object) -> Any:

@@ -1,4 +1,4 @@
-"""What a reset makes void, when it is refused, and resets that only a mirror or a checkpoint knows: on real servers."""
+"""Resets on real servers: voided state, refusals, and resets that only a mirror or a checkpoint knows."""
 
 import json
 from collections.abc import Iterator
@@ -211,7 +211,7 @@ def copied(members: Group) -> dict[str, bytes]:
 
 
 def restore(members: Group, copy: dict[str, bytes]) -> None:
-    """An old copy in the server that runs: its run id is the same, only what members know tells the difference."""
+    """An old copy in the server that runs: its run id is the same; only members know the difference."""
     members.lose_everything()
     with closing(redis.Redis.from_url(members.redis_url)) as raw:
         for key, dumped in copy.items():

@@ -1,4 +1,4 @@
-"""What `describe` shows of a group's state: lanes where segments and owners meet, lag, Kafka's state names."""
+"""A group's state in `describe`: lanes where segments and owners meet, lag, Kafka's state names."""
 
 from collections.abc import Mapping
 from dataclasses import replace

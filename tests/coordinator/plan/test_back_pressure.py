@@ -1,4 +1,4 @@
-"""What may be read of a partition that is full of individual commits: the lane behind as always, else only gaps."""
+"""A partition at its cap of individual commits: the lane behind is read as always, other lanes read only gaps."""
 
 import pytest
 
@@ -28,7 +28,7 @@ def read(whole: Progress, most: int) -> list[str]:
 @pytest.mark.parametrize(
     ("held", "most", "reads"),
     [
-        pytest.param(4, 5, ["10-99", "20-29 31-99", "40-99"], id="below the cap nobody is held back"),
+        pytest.param(4, 5, ["10-99", "20-29 31-99", "40-99"], id="below the cap no lane is limited"),
         pytest.param(4, 4, ["10-99", "20-29", ""], id="at the cap the lane behind reads on, the others fill gaps"),
         pytest.param(4, 1, ["10-99", "20-29", ""], id="beyond a cap that was lowered too"),
     ],

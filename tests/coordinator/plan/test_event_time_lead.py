@@ -19,7 +19,7 @@ A, B = TopicPartition("t", 0), TopicPartition("t", 1)
         pytest.param((10, 70), 60, [60, 70], id="a lane that is beyond it waits"),
         pytest.param((10, 70), 100, [100, 100], id="no record is too late"),
         pytest.param((10, 70), 3, [11, 70], id="times jump back: the lane furthest behind reads one offset"),
-        pytest.param((100, 70), 80, [100, 80], id="a lane with nothing to read holds nobody up"),
+        pytest.param((100, 70), 80, [100, 80], id="a lane with nothing to read delays no other lane"),
     ],
 )
 def test_how_far_two_lanes_read(positions: tuple[int, ...], later: int, expected: list[int]) -> None:

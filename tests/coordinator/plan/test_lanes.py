@@ -36,7 +36,7 @@ def test_lane_count(partitions: int, slots: int, lanes: int | None, min_partitio
 @pytest.mark.parametrize(
     ("hashes", "offsets", "max_records", "pieces"),
     [
-        pytest.param(WHOLE, OffsetRange(0, 10), 10, (WHOLE,), id="what is small enough stays whole"),
+        pytest.param(WHOLE, OffsetRange(0, 10), 10, (WHOLE,), id="a small enough lane stays whole"),
         pytest.param(
             WHOLE,
             OffsetRange(0, 20),

@@ -75,7 +75,7 @@ P0, P1, P2 = lanes(0, 2, 100), lanes(1, 2, 100), lanes(2, 2, 100)
             2,
             1e-30,
             ((part(LOW, 0, 10), part(LOW, 20, 30)),),
-            id="no limit parts what shares a hash",
+            id="no limit separates slices that share a hash",
         ),
         pytest.param(
             [part(LOW, 0, 10, partition=0), part(LOW, 0, 10, partition=1)],

@@ -57,7 +57,7 @@ def ceilings(*of_halves: int | None) -> OwnedRanges:
         pytest.param(halves(0, 50), {A: 100}, 30, {A: 55}, id="then both go on together"),
         pytest.param(halves(0, 100), {A: 100}, 10, {A: 20}, id="a lane at the end takes nothing of the limit"),
         pytest.param(ceilings(20, None), {A: 100}, None, {A: 100}, id="a ceiling bounds its own piece only"),
-        pytest.param(ceilings(20, None), {A: 100}, 40, {A: 60}, id="what a ceiling leaves over others take"),
+        pytest.param(ceilings(20, None), {A: 100}, 40, {A: 60}, id="others take the rest that a ceiling leaves"),
         pytest.param(ceilings(0, None), {A: 100}, 10, {A: 20}, id="a piece at its ceiling takes nothing of the limit"),
         pytest.param(ceilings(0, 0), {A: 100}, 10, {A: 100}, id="with all at their ceilings there is no work to bound"),
         pytest.param(work(a=7), {A: 100}, 0.001, {A: 8}, id="a tiny limit still moves by one offset"),

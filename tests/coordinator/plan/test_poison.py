@@ -38,7 +38,7 @@ def work(lower: int, upper: int) -> OwnedRanges:
 
 
 def reach(limited: OwnedRanges) -> list[int]:
-    """How many offsets each piece may read."""
+    """The number of offsets that each piece may read."""
     return [p.reach(ENDS[TP]) - p.position for p in limited[TP]]
 
 
@@ -61,8 +61,10 @@ def reach(limited: OwnedRanges) -> list[int]:
             [6, 80],
             id="where two are parked it is read up to the first",
         ),
-        pytest.param([ONCE], 11, [7, 0], id="also once some of what was struck is read, for the record may come yet"),
-        pytest.param([ONCE], 12, [88, 80], id="a strike at offsets that were read since holds nobody back"),
+        pytest.param(
+            [ONCE], 11, [7, 0], id="also after a part of the struck offsets was read: the record may still come"
+        ),
+        pytest.param([ONCE], 12, [88, 80], id="a strike at offsets that were read since limits no lane"),
         pytest.param([ONCE], 4, [7, 0], id="a lane that went back before it is struck still"),
         pytest.param(
             [replace(ONCE, hashes=UPPER, offsets=OffsetRange(20, 21))], 10, [0, 7], id="any lane may be the one"

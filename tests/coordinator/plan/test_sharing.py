@@ -28,13 +28,13 @@ def stretch(start: int, until: int, *parts: HashRange, readers: int = 2) -> Shar
 @pytest.mark.parametrize(
     ("tasks", "expected"),
     [
-        pytest.param([[part(WHOLE, 0, 9)]], (), id="one task shares with nobody"),
+        pytest.param([[part(WHOLE, 0, 9)]], (), id="a single task shares nothing"),
         pytest.param([[part(WHOLE, 0, 9)], [part(WHOLE, 0, 9, partition=1)]], (), id="partitions share nothing"),
         pytest.param([[part(LOW, 0, 9)], [part(HIGH, 0, 9)]], (stretch(0, 9, LOW, HIGH),), id="two lanes share all"),
         pytest.param(
             [[part(LOW, 0, 6)], [part(HIGH, 4, 9)]],
             (stretch(4, 6, LOW, HIGH),),
-            id="what only one reads is not shared",
+            id="offsets of one task are not shared",
         ),
         pytest.param(
             [[part(Q[0], 0, 9)], [part(Q[1], 3, 9)], [part(Q[2], 3, 6)]],
@@ -54,7 +54,7 @@ def stretch(start: int, until: int, *parts: HashRange, readers: int = 2) -> Shar
         pytest.param(
             [[part(Q[0], 0, 9), part(Q[1], 0, 9)], [part(Q[3], 0, 9)]],
             (stretch(0, 9, LOW, Q[3]),),
-            id="neighbours in a task are one part, what nobody reads is none",
+            id="neighbours in a task are one part, unread hashes are no part",
         ),
         pytest.param(
             [

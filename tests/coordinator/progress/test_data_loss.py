@@ -1,4 +1,4 @@
-"""Lost records: which losses a look finds, what a query is told of them, and where positions go."""
+"""Lost records: the losses that a look finds, their errors, and the positions after them."""
 
 from collections.abc import Mapping
 
@@ -53,7 +53,7 @@ def at(lower: int, upper: int) -> Progress:
             [Truncated(TP, 9, 4)],
             id="a position beyond the end comes first",
         ),
-        pytest.param({TP: Progress(())}, {TP: Bounds(4, 4)}, TOPICS, [], id="what is not held cannot be lost"),
+        pytest.param({TP: Progress(())}, {TP: Bounds(4, 4)}, TOPICS, [], id="a range of another member cannot be lost"),
         pytest.param(
             {TP: at(5, 5), SECOND: at(9, 9), OTHER: at(7, 7)},
             {TP: Bounds(0, 1), SECOND: Bounds(0, 1), OTHER: Bounds(8, 9)},
@@ -82,7 +82,7 @@ def test_losses(
 @pytest.mark.parametrize(
     ("topics", "expected"),
     [
-        pytest.param(TOPICS, [Cut(TP, 9, 3, 2)], id="a cut says more than where the log ends now"),
+        pytest.param(TOPICS, [Cut(TP, 9, 3, 2)], id="a cut names more than the log end of now"),
         pytest.param(
             TOPICS | {"orders": AGAIN}, [Recreated("orders", "id-1", "id-9")], id="another topic's log was not cut"
         ),
@@ -110,12 +110,10 @@ def test_recreated(recorded: Mapping[str, str], topics: Mapping[str, Topic], exp
     ("loss", "bounds", "expected"),
     [
         pytest.param(
-            Aged(TP, 5, 7), {TP: Bounds(7, 20)}, {TP: at(7, 9)}, id="who is behind moves to the beginning, others stay"
+            Aged(TP, 5, 7), {TP: Bounds(7, 20)}, {TP: at(7, 9)}, id="a lane behind moves to the beginning, others stay"
         ),
         pytest.param(Truncated(TP, 9, 3), {TP: Bounds(0, 3)}, {TP: at(3, 3)}, id="a cut log is read from its end"),
-        pytest.param(
-            Truncated(TP, 9, 7), {TP: Bounds(0, 7)}, {TP: at(5, 7)}, id="who had not come so far skips nothing of it"
-        ),
+        pytest.param(Truncated(TP, 9, 7), {TP: Bounds(0, 7)}, {TP: at(5, 7)}, id="a lane before the cut skips nothing"),
         pytest.param(
             Cut(TP, 9, 6, 3), {TP: Bounds(0, 20)}, {TP: at(5, 6)}, id="a log that was cut and grew is read from the cut"
         ),
@@ -155,12 +153,12 @@ def test_after_moving_on_nothing_is_lost(lower: int, upper: int, one: int, two: 
     [
         pytest.param(Aged(TP, 5, 8), ["orders-0", "5-7"], id="the records that aged out, both ends included"),
         pytest.param(Truncated(TP, 9, 3), ["orders-0", "ends at 3", "position 9"], id="end and position of a cut log"),
-        pytest.param(Cut(TP, 9, 3, 2), ["orders-0", "3-8", "leader epoch 2"], id="what was read of a log that was cut"),
+        pytest.param(Cut(TP, 9, 3, 2), ["orders-0", "3-8", "leader epoch 2"], id="read records of a log that was cut"),
         pytest.param(Recreated("orders", "id-1", "id-9"), ["'orders'", "id-1", "id-9"], id="both ids"),
         pytest.param(Deleted("orders"), ["'orders'", "deleted"], id="the deleted topic"),
     ],
 )
 def test_the_error_names_the_lost_records_and_the_remedy(loss: Loss | Deleted, words: list[str]) -> None:
-    told = error(loss)
-    assert isinstance(told, DataLossError)
-    assert [w for w in ["DATA_LOSS", "failOnDataLoss=false", *words] if w not in str(told)] == []
+    named = error(loss)
+    assert isinstance(named, DataLossError)
+    assert [w for w in ["DATA_LOSS", "failOnDataLoss=false", *words] if w not in str(named)] == []

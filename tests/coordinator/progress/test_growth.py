@@ -48,7 +48,7 @@ FIRST, SECOND = sight(0, (10, 20), 5), sight(1, (30, 40), 15)
 @pytest.mark.parametrize(
     ("growth", "positions", "sights", "expected"),
     [
-        pytest.param(GROWN, {}, (FIRST,), ((0, OPEN),), id="what nobody reads holds nothing back"),
+        pytest.param(GROWN, {}, (FIRST,), ((0, OPEN),), id="an unread range delays nothing"),
         pytest.param(
             GROWN, {P[0]: [(WHOLE, 10)], P[1]: [(WHOLE, 19)]}, (FIRST,), ((0, 0),), id="one partition is not there yet"
         ),

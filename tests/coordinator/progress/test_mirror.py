@@ -1,4 +1,4 @@
-"""The mirror: what Kafka's own group proves of a group's positions, and what it does not."""
+"""The mirror: the positions that Kafka's own group proves, and those that it does not prove."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -115,7 +115,7 @@ def test_the_mirror_shows_which_topics_have_more_partitions_than_it_has() -> Non
 
 
 def test_the_mirror_names_the_leader_epoch_under_which_the_log_reached_an_offset() -> None:
-    assert extents({TP: READ, OTHER: GROWN}, TOPICS) == {TP: Extent(3, 5)}, "older texts say nothing of it"
+    assert extents({TP: READ, OTHER: GROWN}, TOPICS) == {TP: Extent(3, 5)}, "older texts do not have it"
     assert extents({TP: entry(5, 0, "id-0", extent=Extent(3, 5))}, TOPICS) == {}, "of a topic that was re-created"
     assert entry(5, 0, "id-1", extent=Extent(3, 4)) == OURS, "a log not seen to reach the offset proves nothing"
 
@@ -141,12 +141,12 @@ def slow_members(members: Group) -> Group:
 
 
 def test_the_mirror_is_written_at_most_every_ten_seconds(slow_members: Group, tp: TopicPartition) -> None:
-    service, end, told = slow_members.service(subscribed(tp), session_ms=60_000), StreamOffset(slow_members.name), []
+    service, end, offsets = slow_members.service(subscribed(tp), session_ms=60_000), StreamOffset(slow_members.name), []
     service.first_positions()
     for passes_ms in (0, 1_000, 8_000, 1_000):
         slow_members.clock.skip(passes_ms)
         end = batch(service, end)
         slow_members.kafka.produce(tp.topic, keyed(1))
         assert service.next_offset(end, UNLIMITED) is not None, "what was done is confirmed, and there is more"
-        told.append((slow_members.state.stable[tp], slow_members.log().group_offsets(slow_members.name)[tp][0]))
-    assert told == [(5, 5), (6, 5), (7, 5), (8, 7)], "stable offset, and what Kafka was told of it by the last call"
+        offsets.append((slow_members.state.stable[tp], slow_members.log().group_offsets(slow_members.name)[tp][0]))
+    assert offsets == [(5, 5), (6, 5), (7, 5), (8, 7)], "the stable offset, and the mirror of the last call"

@@ -1,4 +1,4 @@
-"""What a member may commit, and what it may assert without the fence (rule: assert-beginnings)."""
+"""Facts that a member may commit, and those that it may assert without the fence (rule: assert-beginnings)."""
 
 from coordinator.key_hash import cuts
 from coordinator.progress.ownership import Fact, Owned, asserted, completed, held, missing, narrowed

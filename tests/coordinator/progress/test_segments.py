@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from coordinator.errors import StateFormatError
 from coordinator.progress.segments import Progress, Rectangle, Segment
 from coordinator.ranges import HASH_MAX, WHOLE, HashRange, OffsetRange, union
-from progresses import added, coalesced, positions_text, starting_at
+from progresses import added, coalesced, ics_text, positions_text, starting_at
 
 SPAN, CELLS = 12, 6
 # Six cells of a tiny hash space, spread over the real one, so that both its ends are tested.
@@ -101,7 +101,7 @@ def test_parsing_the_text_form_returns_the_same_progress(history: list[Drawn]) -
     progress = starting_at(0)
     for rectangle, _ in history:
         progress = added(progress, rectangle)
-    assert Progress.parse(positions_text(progress), progress.ics_text()) == progress
+    assert Progress.parse(positions_text(progress), ics_text(progress)) == progress
 
 
 @given(histories, rectangles())
@@ -146,7 +146,7 @@ def test_worked_example_of_gap_amending() -> None:
 def test_two_interleaved_keys_need_two_positions_and_no_individual_commit() -> None:
     lower, upper = (Rectangle(h, OffsetRange(0, 50)) for h in (cells(0, 2), cells(3, 5)))
     progress = added(added(starting_at(40), lower), upper)
-    assert progress.ics_text() == {}
+    assert ics_text(progress) == {}
     assert coalesced(progress) == starting_at(50)
 
 

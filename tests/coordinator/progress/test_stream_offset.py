@@ -41,11 +41,11 @@ def test_parsing_the_json_returns_the_same_offset(offset: StreamOffset) -> None:
 def test_a_row_is_of_neighbours_that_read_the_same(offset: StreamOffset) -> None:
     for tp, lanes in offset.lanes.items():
         rows = offset.rows[tp]
-        says = [(row.epoch, row.position, row.offsets) for row in rows]
+        values = [(row.epoch, row.position, row.offsets) for row in rows]
         parts = [(lane.hashes, i) for lane in lanes for i, row in enumerate(rows) if lane.hashes.lo in row.hashes]
-        assert [says[i] for _, i in parts] == [(lane.epoch, lane.position, lane.offsets) for lane in lanes]
+        assert [values[i] for _, i in parts] == [(lane.epoch, lane.position, lane.offsets) for lane in lanes]
         assert sum(row.hashes.size for row in rows) == sum(lane.hashes.size for lane in lanes)
-        assert all(left != right for left, right in pairwise(says)), "the lanes tile, so neighbours would be one row"
+        assert all(left != right for left, right in pairwise(values)), "the lanes tile, so neighbours would be one row"
 
 
 @given(stream_offsets())

@@ -29,7 +29,7 @@ def ahead(world: World, step: Callable[[], object]) -> None:
 
 
 def other_store(world: World, *, session_ms: int) -> Store:
-    """What a member with another session asks."""
+    """The calls of a member with another session."""
     return store_of(
         ScriptCalls(
             world.client,

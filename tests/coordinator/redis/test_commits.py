@@ -1,4 +1,4 @@
-"""Positions and individual commits (ICs) in a real Redis: what the scripts make of them, and what stays without."""
+"""Positions and individual commits (ICs) in a real Redis: results of the scripts, also after a loss of ICs."""
 
 import pytest
 

@@ -34,7 +34,7 @@ def url(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def confined_url(url: str) -> Iterator[str]:
-    """The same for the operator of conf/redis.acl, who is known to every node."""
+    """The same for the operator of conf/redis.acl, which every node knows."""
     with closing(opened(url, 5.0)) as administrator:
         nodes = redis_servers.nodes_of(administrator)
         for node in nodes:
@@ -56,7 +56,7 @@ def test_a_group_may_lie_on_another_node_than_the_list_of_groups(cluster_url: st
 
 
 def refused(url: str) -> CoopKafkaError:
-    """What somebody gets who asks for the list of groups."""
+    """The result of a request for the list of groups."""
     with closing(RedisClient(url)) as client, pytest.raises(CoopKafkaError) as error:
         list_groups(client)
     assert "hunter2" not in str(error.value)

@@ -1,4 +1,4 @@
-"""What a server answers is named by the code that it begins with, never by a word in the name of a key."""
+"""The code at the beginning of a server's error selects our error, never a word in the name of a key."""
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager

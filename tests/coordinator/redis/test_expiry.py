@@ -1,4 +1,4 @@
-"""A group's keys go together, a retention after its last lease, whoever was killed when (KIP-211). In real time."""
+"""A group's keys expire together, a retention after its last lease, after any kills (KIP-211). In real time."""
 
 import time
 from collections.abc import Callable
@@ -39,12 +39,12 @@ class Kept:
         return set(OperatorVerbs.of_group(self.client, self.group).names())
 
     def join(self, member: str = "m-1") -> Caller:
-        says = {"host": "h", "topics": "orders", "capacity": "1"}
-        self.store.members.join(Caller(member, "i1"), "", Joining(says, f"application of {member}"))
+        fields = {"host": "h", "topics": "orders", "capacity": "1"}
+        self.store.members.join(Caller(member, "i1"), "", Joining(fields, f"application of {member}"))
         return Caller(member, "i1", "aa", "0")
 
     def work(self, member: str = "m-1") -> Caller:
-        """What a member does before its first heartbeat, and after it."""
+        """A member's calls before its first heartbeat, and after it."""
         me = self.join(member)
         occasion = self.store.members.look(me).value.occasion
         self.store.members.assign(me, occasion, "test 1", {member: WANTED})
@@ -106,15 +106,15 @@ def test_nothing_expires_while_a_member_lives(client: RedisClient, group: str) -
 
 
 @pytest.mark.parametrize(
-    "tell",
+    "write",
     [
         pytest.param(lambda store: store.reports.event("loss", "late"), id="an event"),
         pytest.param(lambda store: store.reports.batch(BatchLine("m-1", 1, None, 1.0, 1, "")), id="a batch"),
         pytest.param(lambda store: store.positions.report_ends({TP: 9}, {}), id="log ends"),
     ],
 )
-def test_a_report_about_a_deleted_group_makes_no_key(world: World, tell: Callable[[Store], None]) -> None:
-    tell(world.store)
+def test_a_report_about_a_deleted_group_makes_no_key(world: World, write: Callable[[Store], None]) -> None:
+    write(world.store)
     assert OperatorVerbs.of_group(world.client, world.group).names() == []
 
 

@@ -1,4 +1,4 @@
-"""What the group's Redis keeps of partition growth: seen once, ends recorded once, positions of all owners."""
+"""Partition growth in Redis: each growth and its ends are recorded once, with positions of all owners."""
 
 from dataclasses import replace
 

@@ -17,11 +17,11 @@ from coordinator.subscription import Topic, TopicPartition
 from store_world import BIG, OTHER, SESSION, TP, WANTED, World, lane, offset
 
 ON_EACH_SERVER = True
-ABSENT = -2  # what PTTL says of a key that is not there
+ABSENT = -2  # PTTL of a missing key
 AT_ONE_MOMENT = """
-local told = redis.call('TIME')
-for _, key in ipairs(KEYS) do told[#told + 1] = redis.call('PTTL', key) end
-return told
+local times = redis.call('TIME')
+for _, key in ipairs(KEYS) do times[#times + 1] = redis.call('PTTL', key) end
+return times
 """
 
 
@@ -133,7 +133,7 @@ def test_targets_of_available_now_are_raised_to_those_of_the_others(world: World
 
 
 def test_a_call_that_arrives_after_the_members_next_one_changes_nothing(world: World) -> None:
-    """Its client gave it up long ago, and Redis had it still."""
+    """Its client abandoned the call long ago, and Redis still ran it."""
     world.found()
     me = world.join()
     first, second, third, later = (replace(me, number=str(n)) for n in (8, 9, 10, 11))

@@ -150,14 +150,16 @@ def test_a_strike_of_other_hashes_does_not_count_for_a_key(world: World, other: 
         pytest.param([f"{LOWER} 10-20"] * 2, ["struck 2"], id="killed twice in one batch nothing is parked yet"),
         pytest.param([f"{LOWER} 10-20"] * 2 + [f"alone; {LOWER} 10-11"], ["parked 3"], id="... before it was tried"),
         pytest.param(
-            [f"{LOWER} 10-20", f"alone; {LOWER} 20-21"], ["struck 1"], id="what comes after is another matter"
+            [f"{LOWER} 10-20", f"alone; {LOWER} 20-21"], ["struck 1"], id="offsets after it are not struck again"
         ),
-        pytest.param([f"{LOWER} 10-20", f"alone; {LOWER} 9-10"], ["struck 1"], id="and so is what comes before"),
+        pytest.param([f"{LOWER} 10-20", f"alone; {LOWER} 9-10"], ["struck 1"], id="... nor offsets before it"),
         pytest.param([f"{LOWER} 13-14", f"alone; {LOWER} 10-18"], ["parked 2"], id="tried from before it, with it"),
         pytest.param([f"{LOWER} 13-14", f"alone; {LOWER} 10-13"], ["struck 1"], id="... and up to it"),
         pytest.param([f"{LOWER} 13-14", f"{LOWER} 10-18", f"{LOWER} 13-14"], ["struck 3"], id="to and fro it adds up"),
-        pytest.param([f"{LOWER} 10-20", f"alone; {QUARTERS[0]} 11-12"], ["parked 2"], id="a part of it is what it was"),
-        pytest.param([f"{QUARTERS[0]} 10-20", f"{LOWER} 11-12"], ["struck 1", "struck 1"], id="what is wider is not"),
+        pytest.param(
+            [f"{LOWER} 10-20", f"alone; {QUARTERS[0]} 11-12"], ["parked 2"], id="a part of it is struck again"
+        ),
+        pytest.param([f"{QUARTERS[0]} 10-20", f"{LOWER} 11-12"], ["struck 1", "struck 1"], id="a wider range is not"),
         pytest.param([f"{LOWER} 10-20;orders 0 {UPPER} 7-9"] * 2, ["struck 2"] * 2, id="two at once count both"),
     ],
 )

@@ -1,4 +1,4 @@
-"""What a member tells of its lanes: rate, cost, lag, quota and why; and what of its slots is stuck."""
+"""A member's report on its lanes: rate, cost, lag, quota and its reason, and the stuck part of its slots."""
 
 from dataclasses import replace
 
@@ -59,10 +59,10 @@ def lines(until: int = 1_000, strikes: tuple[Strike, ...] = ()) -> list[LaneLine
     history = EndHistory()
     for now_ms, end in ((0, 100), (8_000, 500), (19_000, 1_000)):
         history.saw({TP: end}, now_ms)
-    told = lane_report(Planned((SLOW, QUICK), {TP: until}, strikes), ended, history, 20_000)
-    assert (told.lanes, told.limited, told.slowest) == (2, 1, f"{LINE.name}: 100 ms a record")
-    assert told.parked == sum(line.why == PARKED for line in told.lines)
-    return list(told.lines)
+    report = lane_report(Planned((SLOW, QUICK), {TP: until}, strikes), ended, history, 20_000)
+    assert (report.lanes, report.limited, report.slowest) == (2, 1, f"{LINE.name}: 100 ms a record")
+    assert report.parked == sum(line.why == PARKED for line in report.lines)
+    return list(report.lines)
 
 
 def test_a_lane_line_has_rate_cost_lag_quota_and_reason() -> None:
@@ -104,10 +104,10 @@ def test_during_a_trial_the_other_lanes_wait_for_it(alone: LaneId | None, whys: 
 @pytest.mark.parametrize(
     ("ceilings", "why"),
     [
-        pytest.param((200, 200, 200), "ceiling: individual commits", id="the first under whom it was as low"),
+        pytest.param((200, 200, 200), "ceiling: individual commits", id="the first limit that is as low"),
         pytest.param((None, 200, 200), "ceiling: older partitions", id="the second"),
         pytest.param((500, 300, 200), "ceiling: max.lane.lead", id="the last, lower than the others"),
-        pytest.param((None, None, None), "ceiling", id="nobody of these"),
+        pytest.param((None, None, None), "ceiling", id="none of these"),
     ],
 )
 def test_a_ceiling_is_shown_with_the_limit_that_set_it(ceilings: tuple[int | None, ...], why: str) -> None:
@@ -147,9 +147,9 @@ def test_of_very_many_lanes_all_are_counted_and_the_limited_and_furthest_behind_
         near[9_000]._replace(why=Why.TURN),
     )
     quotas = [*near[:7_000], far, *near[7_001:9_000], bounded, *near[9_001:]]
-    told = lane_report(Planned(quotas, {TP: 1_000}, ()), None, EndHistory(), 20_000)
-    assert (told.lanes, told.limited, len(told.lines)) == (10_000, 1, MOST_REPORTED)
-    assert [line.hashes for line in told.lines[:2]] == [whole[9_000], whole[7_000]]
+    report = lane_report(Planned(quotas, {TP: 1_000}, ()), None, EndHistory(), 20_000)
+    assert (report.lanes, report.limited, len(report.lines)) == (10_000, 1, MOST_REPORTED)
+    assert [line.hashes for line in report.lines[:2]] == [whole[9_000], whole[7_000]]
 
 
 def test_parked_lanes_and_limited_lanes_far_behind_are_shown_first() -> None:
@@ -164,11 +164,11 @@ def test_a_batch_is_shown_with_its_slowest_lane() -> None:
         return Load((TP, cuts(2)[task]), task, 9, rows, cost)
 
     ended = Ended(BatchCost((load(0, 3, 900.0), load(1, 6, 6.0)), 900.0), 1_250.0)
-    told = BatchLine("m-1", 9, 90, 1.25, 2, f"orders 0 {LOWER}")
-    assert batch_line("m-1", ended) == told
-    assert BatchLine.of(told.fields) == told
-    unheard = Ended(BatchCost((load(0, 3, 9.0)._replace(cost=None), load(1, 6, 6.0)), 9.0), 10.0)
-    assert batch_line("m-1", unheard).bytes is None
+    report = BatchLine("m-1", 9, 90, 1.25, 2, f"orders 0 {LOWER}")
+    assert batch_line("m-1", ended) == report
+    assert BatchLine.of(report.fields) == report
+    unreported = Ended(BatchCost((load(0, 3, 9.0)._replace(cost=None), load(1, 6, 6.0)), 9.0), 10.0)
+    assert batch_line("m-1", unreported).bytes is None
 
 
 BEHIND = QUICK._replace(piece=OwnedRange(UPPER, 100, "e.1", 280), cell=Cell(UPPER, 0.5, 1.0, sure=True), why=Why.BUDGET)
@@ -178,7 +178,7 @@ BEHIND = QUICK._replace(piece=OwnedRange(UPPER, 100, "e.1", 280), cell=Cell(UPPE
     ("quotas", "part"),
     [
         pytest.param([SLOW, QUICK], 0.45, id="a slow key bounded by the budget"),
-        pytest.param([SLOW._replace(why=Why.TURN), QUICK], 0.45, id="... or by its turn: it is what it takes"),
+        pytest.param([SLOW._replace(why=Why.TURN), QUICK], 0.45, id="... or by its turn: its cost is its part"),
         pytest.param([SLOW._replace(why=Why.NOTHING), QUICK], 0.0, id="... it keeps up"),
         pytest.param([SLOW._replace(cell=replace(SLOW.cell, sure=False)), QUICK], 0.0, id="... a guess"),
         pytest.param([BEHIND, BEHIND._replace(piece=SLOW.piece)], 0.0, id="an even backlog"),

@@ -1,4 +1,4 @@
-"""What lastProgress shows beside the log ends: lag by Spark's own names, lanes and what holds them back."""
+"""lastProgress beside the log ends: lag by Spark's own names, lanes and the reasons of their limits."""
 
 from dataclasses import replace
 

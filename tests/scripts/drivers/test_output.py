@@ -18,7 +18,7 @@ def line(clock: int, *offsets: int) -> str:
     return json.dumps({"clock": clock, "batch": 0, "deliveries": deliveries})
 
 
-def told(disturbed: dict[str, list[int]], **lines: list[str]) -> str:
+def verdict_of(disturbed: dict[str, list[int]], **lines: list[str]) -> str:
     found = outcome([SENT], [b for driver, texts in lines.items() for b in batches(driver, texts)], disturbed)
     return ("good: " if found.good else "bad: ") + str(found)
 
@@ -62,7 +62,7 @@ def told(disturbed: dict[str, list[int]], **lines: list[str]) -> str:
     ],
 )
 def test_outcome(one: list[str], two: list[str], disturbed: dict[str, list[int]], expected: str) -> None:
-    assert re.match(expected, told(disturbed, one=one, two=two))
+    assert re.match(expected, verdict_of(disturbed, one=one, two=two))
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_outcome(one: list[str], two: list[str], disturbed: dict[str, list[int]]
     [
         pytest.param([line(9, 0)], [line(4, 2), line(6, 0)], 5.0, id="another driver delivers its key"),
         pytest.param([line(2, 0)], [line(4, 2)], None, id="only it and another key"),
-        pytest.param([], [line(1, 0), line(7, 2, 1)], 6.0, id="not what came before"),
+        pytest.param([], [line(1, 0), line(7, 2, 1)], 6.0, id="not an earlier delivery"),
     ],
 )
 def test_the_first_delivery_of_a_held_key_by_another_driver(

@@ -23,8 +23,8 @@ def names(table: tuple[Metric, ...]) -> list[str]:
 
 def test_progress_of_a_query() -> None:
     offset = StreamOffset("g", "m", lanes={TP: (Lane(WHOLE, "e.1", 5),)})
-    told = behind_latest(offset, {TP: 30}) | lane_progress(LaneReport((LINE,), 1, 1, 0, "-"))
-    assert [*told] == names(PROGRESS)
+    shown = behind_latest(offset, {TP: 30}) | lane_progress(LaneReport((LINE,), 1, 1, 0, "-"))
+    assert [*shown] == names(PROGRESS)
 
 
 def test_a_lane() -> None:

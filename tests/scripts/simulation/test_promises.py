@@ -1,4 +1,4 @@
-"""What the simulation takes for a broken promise where the drivers of one checkpoint, or losses, overlap."""
+"""Broken promises in the simulation if drivers of one checkpoint, or losses, overlap."""
 
 from contextlib import closing
 from dataclasses import replace
@@ -35,7 +35,7 @@ def states(*positions: int) -> list[State]:
 @pytest.mark.parametrize(
     "positions",
     [
-        pytest.param((2, 2), id="nobody has confirmed it"),
+        pytest.param((2, 2), id="not confirmed by any driver"),
         pytest.param((2, 4), id="it was confirmed meanwhile"),
         pytest.param((4, 2), id="a loss has taken it back"),
         pytest.param((4, 2, 6), id="a loss took it back for a while"),

@@ -187,5 +187,5 @@ def test_a_batch_of_the_right_size_is_not_cut() -> None:
 
 
 def test_a_worker_does_not_load_pandas_for_its_first_rows() -> None:
-    told = subprocess.run([sys.executable, "-c", LOADS_PANDAS], capture_output=True, text=True, check=True).stdout
-    assert told == "False\n"
+    printed = subprocess.run([sys.executable, "-c", LOADS_PANDAS], capture_output=True, text=True, check=True).stdout
+    assert printed == "False\n"

@@ -212,7 +212,7 @@ def test_only_the_owner_may_look_in(cache: BlockCache, folder: Path) -> None:
     assert [file.stat().st_mode & 0o777 for file in folder.iterdir()] == [0o600]
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="only root can give a folder away")
+@pytest.mark.skipif(os.getuid() != 0, reason="only root can change the owner of a folder")
 def test_a_folder_of_another_user_is_not_used_and_stays(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
     folder.mkdir(mode=0o700)
     (folder / "theirs").touch()
@@ -220,7 +220,7 @@ def test_a_folder_of_another_user_is_not_used_and_stays(folder: Path, caplog: py
     for _ in range(3):
         with opened(ROOM) as cache:
             assert cache is None
-    assert len([message for message in caplog.messages if "is not ours alone" in message]) == 1, "told once"
+    assert len([message for message in caplog.messages if "is not ours alone" in message]) == 1, "logged once"
     assert [file.name for file in folder.iterdir()] == ["theirs"]
 
 

@@ -111,7 +111,7 @@ RECORD = batch([Written(b"key", b"value", 0, (("trace", b"1"),))])[61:]
 @pytest.mark.parametrize(
     ("payload", "count"),
     [
-        pytest.param(RECORD, 2, id="fewer records than it says"),
+        pytest.param(RECORD, 2, id="fewer records than its count"),
         pytest.param(RECORD * 2, 1, id="more bytes than records"),
         pytest.param(RECORD[:-1], 1, id="a record that is cut"),
         pytest.param(b"\xff" * 12, 1, id="a length that does not end"),

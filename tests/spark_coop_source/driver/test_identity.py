@@ -39,7 +39,7 @@ def test_drivers_with_one_host_name_and_process_id_are_two_applications() -> Non
 
 
 def test_each_spark_application_of_one_driver_has_its_own_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where /proc tells nothing, the folder that Spark makes does."""
+    """Without /proc, Spark's own folder names the application."""
     names = set()
     for folder in ("/tmp/blockmgr-1", "/tmp/blockmgr-2"):
         monkeypatch.setenv("SPARK_LOCAL_DIRS", folder)

@@ -1,4 +1,4 @@
-"""Spark's calls on the stream reader, one by one, without Spark: what each does to the group, and what none may do."""
+"""Spark's calls on the stream reader, one by one, without Spark: the effect of each on the group."""
 
 import json
 import os
@@ -41,7 +41,7 @@ class Calls:
         return read_group(self._client, self._group)
 
     def batch(self, start: dict[str, Any]) -> dict[str, Any]:
-        """The end of the batch after `start`, as Spark's WAL gives it back."""
+        """The end of the batch after `start`, as Spark reads it from its WAL."""
         end: dict[str, Any] = json.loads(json.dumps(self.reader.latestOffset(start, EVERYTHING)))
         return end
 

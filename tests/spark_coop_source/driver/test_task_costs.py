@@ -1,4 +1,4 @@
-"""What a task's slices cost is known in the reader, on a real broker: from `partitions` to `take`."""
+"""The reader learns the cost of a task's slices, on a real broker: from `partitions` to `take`."""
 
 import threading
 import time
@@ -127,11 +127,11 @@ def test_in_a_trial_the_record_that_does_not_end_is_known(
         list(read_slices(partition, UserFunction(as_text(fails), OUTPUT, True, concurrency)))
     at: list[Slice] = []
 
-    def told() -> bool:
+    def reported() -> bool:
         at.extend(cost.under_way for cost in receiver.take())
         return bool(at) and at[-1].offsets == OffsetRange(250, 251)
 
-    eventually(told, "the record is known", 20)
+    eventually(reported, "the record is known", 20)
     assert at[-1].hashes.lo == at[-1].hashes.hi == hash_record(b"slow", 0)
 
 

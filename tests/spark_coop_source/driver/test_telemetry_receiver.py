@@ -28,14 +28,14 @@ def receiver() -> Iterator[TelemetryReceiver]:
         yield made
 
 
-def heard(receiver: TelemetryReceiver, count: int) -> list[SliceCost]:
+def received(receiver: TelemetryReceiver, count: int) -> list[SliceCost]:
     found: list[SliceCost] = []
 
     def all_here() -> bool:
         found.extend(receiver.take())
         return len(found) >= count
 
-    eventually(all_here, f"{count} costs are heard", 20)
+    eventually(all_here, f"{count} costs have arrived", 20)
     return found
 
 
@@ -47,7 +47,7 @@ def test_costs_come_from_a_task_to_its_reader(receiver: TelemetryReceiver) -> No
     with ReportSender(to) as sender:
         sender.send(COST)
         sender.send(SliceCost.nothing(OTHER))
-    found = heard(receiver, 2)
+    found = received(receiver, 2)
     assert {found[0].slice, found[1].slice} == {SLICE, OTHER}
     assert next(c for c in found if c.slice == SLICE).rows == 50
 
@@ -68,7 +68,7 @@ def test_a_forged_report_is_dropped(receiver: TelemetryReceiver) -> None:
             junk.sendto(b"junk", (to.host, to.port))
             junk.sendto(b"", (to.host, to.port))
         ours.send(SliceCost.nothing(OTHER))
-    assert heard(receiver, 1) == [SliceCost.nothing(OTHER)]
+    assert received(receiver, 1) == [SliceCost.nothing(OTHER)]
 
 
 def test_a_report_without_a_receiver_costs_the_task_nothing(receiver: TelemetryReceiver) -> None:
@@ -117,4 +117,4 @@ def test_cuts_of_one_partition_are_distinguished(receiver: TelemetryReceiver) ->
     with ReportSender(to) as sender:
         for s in slices:
             sender.send(SliceCost.nothing(s))
-            assert heard(receiver, 1) == [SliceCost.nothing(s)]
+            assert received(receiver, 1) == [SliceCost.nothing(s)]

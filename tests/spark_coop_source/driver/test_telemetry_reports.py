@@ -11,8 +11,8 @@ from spark_coop_source.driver.telemetry_reports import PLANS, LatestReports
 from spark_coop_source.telemetry.report import Report
 
 
-class Told:
-    """Reports of plan 1 in a row, and what is believed after them."""
+class Receiver:
+    """Receives reports of plan 1, and returns the accepted ones."""
 
     def __init__(self) -> None:
         self.book = LatestReports(concurrency=1)
@@ -39,21 +39,21 @@ def cost(rows: int, *, finished: bool = False) -> SliceCost:
         pytest.param([(2, 1, cost(1)), (1, 9, cost(9))], [1], id="an older attempt goes on while a newer one runs"),
         pytest.param([(1, 9, cost(9)), (2, 1, cost(1)), (1, 10, cost(10))], [1], id="two attempts by turns"),
         pytest.param([(2, 1, cost(1)), (1, 9, cost(9, finished=True))], [9], id="an older attempt is done first"),
-        pytest.param([(1, 2, cost(2, finished=True)), (2, 1, cost(1))], [2], id="what is finished stays"),
+        pytest.param([(1, 2, cost(2, finished=True)), (2, 1, cost(1))], [2], id="a finished report stays"),
         pytest.param([(1, 1, replace(cost(1), hashes=WHOLE))], [], id="a slice that was not planned"),
         pytest.param([(1, 1, cost(10_000))], [100], id="more rows than offsets"),
     ],
 )
 def test_accepted_reports(reports: list[tuple[int, int, SliceCost]], rows: list[int]) -> None:
-    assert Told().rows(*reports) == rows
+    assert Receiver().rows(*reports) == rows
 
 
 def test_a_report_is_taken_once_and_an_overtaken_one_never() -> None:
-    told = Told()
-    assert told.rows((1, 2, cost(2))) == [2]
-    assert told.rows() == []
-    assert told.rows((1, 1, cost(1))) == []
-    assert told.rows((1, 3, cost(3))) == [3]
+    receiver = Receiver()
+    assert receiver.rows((1, 2, cost(2))) == [2]
+    assert receiver.rows() == []
+    assert receiver.rows((1, 1, cost(1))) == []
+    assert receiver.rows((1, 3, cost(3))) == [3]
 
 
 def test_only_reports_of_the_last_plans_are_accepted() -> None:

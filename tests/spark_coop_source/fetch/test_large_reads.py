@@ -1,4 +1,4 @@
-"""The hook into kafka-python's sockets: what has come is taken in large pieces, and nothing else changes."""
+"""The hook into kafka-python's sockets: it reads large pieces, and changes nothing else."""
 
 import logging
 import socket

@@ -34,7 +34,7 @@ def test_the_hook_fits_the_kafka_python_that_is_installed(kafka: Kafka) -> None:
 
 
 class AnotherShape:
-    """What a later kafka-python might have in place of `PartitionRecords`."""
+    """A replacement of `PartitionRecords` that a later kafka-python might have."""
 
     def __init__(self, response: object) -> None:
         self.response = response

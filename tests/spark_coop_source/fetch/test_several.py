@@ -92,7 +92,7 @@ def test_asking_ends_when_as_much_is_held_as_may_be(kafka: Kafka) -> None:
 def test_as_many_are_asked_at_once_as_their_answers_fit(kafka: Kafka) -> None:
     with consumers.borrowed({"bootstrap_servers": kafka.bootstrap, "max_partition_fetch_bytes": 1_000}, []) as consumer:
         assert (at_once(consumer, 10_500), at_once(consumer, 10)) == (10, 1)
-        consumer.config["max_partition_fetch_bytes"] = 0  # Kafka gives a record batch all the same
+        consumer.config["max_partition_fetch_bytes"] = 0  # Kafka returns a record batch all the same
         assert at_once(consumer, 5) == 5
 
 

@@ -35,7 +35,7 @@ def ours() -> list[str]:
 
 @dataclass
 class Recorder:
-    """Work that notes what it was given, and what ran at the same time."""
+    """Work that notes its arguments, and the calls that ran at the same time."""
 
     seen: list[tuple[bytes | None, int]] = field(default_factory=list)
     running: Counter[bytes | None] = field(default_factory=Counter)

@@ -1,4 +1,4 @@
-"""The user's function inside the read: how it is called, what it may make, and what its errors say."""
+"""The user's function inside the read: its calls, its results, and its errors."""
 
 import contextlib
 import sys
@@ -26,8 +26,8 @@ OUTPUT = StructType([StructField("key", BinaryType()), StructField("n", LongType
 Batches = Iterator[pa.RecordBatch]
 
 
-class Heard(Listener):
-    """Keeps what it is told."""
+class Recorder(Listener):
+    """Records the pieces that begin and end."""
 
     def __init__(self) -> None:
         self.begun: list[SliceBatch] = []
@@ -102,39 +102,39 @@ def test_a_function_of_a_key_gets_all_its_records_of_a_batch(concurrency: int) -
 
 def test_each_batch_holds_one_slice_so_that_its_cost_is_known() -> None:
     slices = tuple(Slice(TopicPartition("orders", 0), hashes, OffsetRange(0, 100)) for hashes in cuts(4))
-    heard = Heard()
-    out = list(run(function(each), iter([batch([b"%d" % i for i in range(100)])]), tables(slices), heard))
-    assert [done.batch.of for done in heard.done] == list(slices)
-    assert [points([out]) for out in (done.batch.records for done in heard.done)] == [
+    recorder = Recorder()
+    out = list(run(function(each), iter([batch([b"%d" % i for i in range(100)])]), tables(slices), recorder))
+    assert [done.batch.of for done in recorder.done] == list(slices)
+    assert [points([out]) for out in (done.batch.records for done in recorder.done)] == [
         [(row["key"], row["n"]) for row in batch.to_pylist()] for batch in out
     ]
 
 
 @pytest.mark.parametrize(("per_key", "concurrency"), [(False, 1), (True, 1), (True, 3)])
 def test_the_time_of_a_call_is_reported_for_every_record_once(per_key: bool, concurrency: int) -> None:
-    heard = Heard()
+    recorder = Recorder()
     of = function(of_key if per_key else each, per_key=per_key, concurrency=concurrency)
     batches = [batch([b"a", b"b", b"a"]), batch([b"a"], first=3)]
-    assert list(run(of, iter(batches), tables([ALL]), heard))
-    assert sorted(o for done in heard.done for _, o in points([done.batch.records])) == [0, 1, 2, 3]
-    assert all(done.ms >= 0 for done in heard.done)
-    alone = [] if concurrency > 1 else [done.batch.key for done in heard.done]
-    assert [piece.key for piece in heard.begun] == alone, "what begins is told where nothing else is under way"
+    assert list(run(of, iter(batches), tables([ALL]), recorder))
+    assert sorted(o for done in recorder.done for _, o in points([done.batch.records])) == [0, 1, 2, 3]
+    assert all(done.ms >= 0 for done in recorder.done)
+    alone = [] if concurrency > 1 else [done.batch.key for done in recorder.done]
+    assert [piece.key for piece in recorder.begun] == alone, "a beginning is reported while no other piece is under way"
 
 
 @pytest.mark.parametrize("concurrency", [1, 3])
 def test_in_a_trial_records_of_keys_come_one_by_one(concurrency: int) -> None:
-    heard = Heard()
+    recorder = Recorder()
     of = function(of_key, per_key=True, concurrency=concurrency)
     batches = [batch([b"a", b"b", b"a"]), batch([b"a"], first=3)]
-    list(run(of, iter(batches), tables([ALL]), heard, by_record=True))
+    list(run(of, iter(batches), tables([ALL]), recorder, by_record=True))
     each = [(b"a", 0), (b"b", 1), (b"a", 2), (b"a", 3)]
-    assert [points([piece.records]) for piece in heard.begun] == [[record] for record in each]
-    assert [points([done.batch.records]) for done in heard.done] == [[record] for record in each]
+    assert [points([piece.records]) for piece in recorder.begun] == [[record] for record in each]
+    assert [points([done.batch.records]) for done in recorder.done] == [[record] for record in each]
 
 
 class Clock:
-    """Seconds as a test says; the module's, so that a function that was pickled by name moves the same one."""
+    """Seconds that a test sets; of the module, so that a function that was pickled by name moves the same clock."""
 
     now = 0.0
 
@@ -151,7 +151,7 @@ def ticking(batches: Batches) -> Batches:
 
 
 def test_the_time_of_reading_and_of_handing_on_is_not_the_functions(monkeypatch: pytest.MonkeyPatch) -> None:
-    heard = Heard()
+    recorder = Recorder()
 
     def slowly() -> Batches:
         for offset in range(3):
@@ -159,9 +159,9 @@ def test_the_time_of_reading_and_of_handing_on_is_not_the_functions(monkeypatch:
             yield batch([b"a"], first=offset)
 
     monkeypatch.setattr(function_runner, "perf_counter", lambda: Clock.now)
-    for _ in run(function(f"{__name__}:ticking"), slowly(), tables([ALL]), heard):
+    for _ in run(function(f"{__name__}:ticking"), slowly(), tables([ALL]), recorder):
         Clock.passes(1_000)
-    assert [done.ms for done in heard.done] == pytest.approx([7, 7, 7])
+    assert [done.ms for done in recorder.done] == pytest.approx([7, 7, 7])
 
 
 def fails_on_b(batches: Batches) -> Batches:
@@ -195,7 +195,7 @@ def test_an_error_names_the_records_and_shows_the_users_frames_only(of: UserFunc
     message = str(caught.value)
     assert f"raised KeyError, called with orders-0 {where}:" in message
     shown = "".join(traceback.format_exception(caught.value))
-    assert shown.count('raise KeyError("no such customer")') == 1, "told once"
+    assert shown.count('raise KeyError("no such customer")') == 1, "shown once"
     assert message.count("  File ") == 1, "no frame is ours"
     assert "Remedy: " in message
 

@@ -1,4 +1,4 @@
-"""A function travels as text, and what is wrong with the text is told before a query exists."""
+"""A function travels as text, and a wrong text is refused before a query exists."""
 
 import base64
 import json
@@ -162,7 +162,7 @@ def test_a_module_beside_the_job_travels_where_the_remedy_is_followed(
         pytest.param("json", "json:dumps", "", id="the module itself"),
         pytest.param(" acme , json ", "json:dumps", "", id="one of several"),
         pytest.param("json", "json.encoder:py_encode_basestring", "", id="a module of the package"),
-        pytest.param("json", "json:encoder.py_encode_basestring", "", id="what is in a module of the package"),
+        pytest.param("json", "json:encoder.py_encode_basestring", "", id="a function in a module of the package"),
         pytest.param("json", "os:system", "of the module 'os'", id="another module"),
         pytest.param("js", "json:dumps", "of the module 'json'", id="a module that only begins alike"),
         pytest.param("json", "json:codecs.open", "of the module 'codecs'", id="a function of an imported module"),

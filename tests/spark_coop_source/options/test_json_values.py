@@ -1,4 +1,4 @@
-"""JSON options: what is read, and what is refused where Spark would read something that is not written there."""
+"""JSON options: accepted texts, and refused texts that Spark would misread."""
 
 import json
 import re
@@ -27,7 +27,7 @@ MIDDLE = HASH_MAX // 2
         pytest.param(
             '{"t":{"0":[[10,12],[0,9]]}}', {T0: (HashRange(0, 9), HashRange(10, 12))}, id="ranges are put in order"
         ),
-        pytest.param(f'{{"t":{{"0":[[0,{HASH_MAX}]]}}}}', {T0: (WHOLE,)}, id="the whole space, said"),
+        pytest.param(f'{{"t":{{"0":[[0,{HASH_MAX}]]}}}}', {T0: (WHOLE,)}, id="the whole space, explicitly"),
         pytest.param('{"t":{"0":[[5,5]]}}', {T0: (HashRange(5, 5),)}, id="a single hash"),
         pytest.param('{"t":{"0":[[0,1]]},"u":[0]}', {T0: (HashRange(0, 1),), U0: (WHOLE,)}, id="both forms together"),
     ],

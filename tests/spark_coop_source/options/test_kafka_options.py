@@ -1,4 +1,4 @@
-"""kafka.* under Java's names: what reaches kafka-python, what is accepted without effect, what is refused."""
+"""kafka.* under Java's names: options for kafka-python, options without effect, and refused options."""
 
 import pytest
 from kafka import KafkaConsumer

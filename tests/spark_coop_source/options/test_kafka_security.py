@@ -1,4 +1,4 @@
-"""TLS and login options: what becomes an argument, and what is refused as Java's client refuses it."""
+"""TLS and login options: arguments of kafka-python, and refusals as in Java's client."""
 
 import pytest
 
@@ -17,7 +17,7 @@ PEM_FILE = {"ssl.truststore.type": "PEM", "ssl.truststore.location": "/ca.pem"}
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        pytest.param({}, {"security_protocol": "PLAINTEXT"}, id="nothing said"),
+        pytest.param({}, {"security_protocol": "PLAINTEXT"}, id="no option"),
         pytest.param(
             {"security.protocol": "plaintext", **PEM_FILE, "sasl.mechanism": "PLAIN"},
             {"security_protocol": "PLAINTEXT"},
@@ -93,7 +93,7 @@ PEM_FILE = {"ssl.truststore.type": "PEM", "ssl.truststore.location": "/ca.pem"}
         pytest.param(
             {"security.protocol": "SASL_PLAINTEXT"},
             {"security_protocol": "SASL_PLAINTEXT", "sasl_mechanism": "GSSAPI"},
-            id="Kerberos where nothing else is said, as in Java",
+            id="Kerberos by default, as in Java",
         ),
         pytest.param(
             {

@@ -135,6 +135,6 @@ def test_the_lines_reach_the_output_of_spark_once_a_start(members: Group, tp: To
     command = [sys.executable, str(job), json.dumps(options), str(tmp_path / "checkpoint")]
     done = subprocess.run(command, capture_output=True, text=True, timeout=150, cwd=tmp_path, check=False)
     assert done.returncode == 0, done.stderr
-    said = done.stdout + done.stderr
-    assert said.count("option startingOffsets is not used: group") == 1, said
-    assert said.count("option kafka.max.poll.interval.ms has no effect") == 1, said
+    output = done.stdout + done.stderr
+    assert output.count("option startingOffsets is not used: group") == 1, output
+    assert output.count("option kafka.max.poll.interval.ms has no effect") == 1, output

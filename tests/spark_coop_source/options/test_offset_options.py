@@ -29,7 +29,7 @@ def stream(**options: str) -> SourceOptions:
 @pytest.mark.parametrize(
     ("options", "expected"),
     [
-        pytest.param({}, Latest(), id="nothing said is latest"),
+        pytest.param({}, Latest(), id="latest by default"),
         pytest.param({"startingOffsets": " EARLIEST"}, Earliest(), id="earliest in any case"),
         pytest.param({"startingOffsets": "LaTest "}, Latest(), id="latest in any case"),
         pytest.param(
@@ -68,7 +68,7 @@ def test_the_start_of_a_stream(options: dict[str, str], expected: OffsetSpec) ->
 @pytest.mark.parametrize(
     ("options", "start", "end"),
     [
-        pytest.param({}, Earliest(), Latest(), id="nothing said is everything"),
+        pytest.param({}, Earliest(), Latest(), id="everything by default"),
         pytest.param({"endingOffsets": '{"t":{"0":-1}}'}, Earliest(), AtOffsets({T0: -1}), id="-1 is latest"),
         pytest.param(
             {"endingTimestamp": "9", "endingOffsetsByTimestamp": "nope", "endingOffsets": "nope"},

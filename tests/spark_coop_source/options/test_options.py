@@ -1,4 +1,4 @@
-"""Options together: one value from what a user gave, or an error that names option, value, limit and remedy."""
+"""Options together: one checked value, or an error that names option, value, limit and remedy."""
 
 import dataclasses
 import pickle

@@ -20,7 +20,7 @@ BEGINNINGS = {"kafka", "kafka.ssl"}  # of names that the code puts together
 
 
 def told_by_errors() -> Iterator[str]:
-    """Every text that the code gives to an error of ours, what happened and the remedy."""
+    """Every cause and remedy that the code passes to an error of ours."""
     for file in (f for package in ("coordinator", "spark_coop_source") for f in (ROOT / package).rglob("*.py")):
         for call in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
             if isinstance(call, ast.Call) and hasattr(errors, getattr(call.func, "id", "")):

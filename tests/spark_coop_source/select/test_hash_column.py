@@ -73,7 +73,7 @@ def topic(kafka: Kafka) -> str:
 
 @pytest.fixture
 def hashed(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """How many byte strings were hashed, call by call."""
+    """The number of byte strings that each call hashed."""
     counts: list[int] = []
 
     def counted(data: NDArray[np.uint8], starts: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.uint64]:

@@ -1,4 +1,4 @@
-"""Rows of a chunk by key range agree with what the points (offset, key hash) say."""
+"""Rows of a chunk by key range agree with the points (offset, key hash)."""
 
 from collections.abc import Sequence
 from itertools import pairwise

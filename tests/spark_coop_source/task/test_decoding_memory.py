@@ -1,4 +1,4 @@
-"""A megabyte from Kafka never takes more of a Python worker than docs/reading.md says, whatever is in it."""
+"""A megabyte from Kafka never takes more memory of a Python worker than docs/reading.md allows, with any content."""
 
 import os
 import random
@@ -15,7 +15,7 @@ from bombs import COMPRESS, MIB, bomb, in_parts, record, records, sealed, varint
 from broker_jars import ROOT
 
 MOST = 640 * MIB
-"""As docs/reading.md says."""
+"""The limit of docs/reading.md."""
 
 
 def windowed() -> bytes:

@@ -46,7 +46,7 @@ def log_with(kafka: Kafka, sizes: Sequence[int], codec: str) -> str:
 
 
 def batches_of(kafka: Kafka, topic: str) -> int:
-    """How many batches the log has."""
+    """The number of batches in the log."""
     at = KafkaTopicPartition(topic, 0)
     with consumers.borrowed({"bootstrap_servers": [kafka.bootstrap]}, [TopicPartition(*at)]) as consumer:
         consumer.seek(at, 0)

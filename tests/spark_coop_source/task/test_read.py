@@ -44,7 +44,7 @@ def odd_end(kafka: Kafka, odd: str) -> int:
 
 @pytest.fixture(scope="module")
 def odd_records(kafka: Kafka, odd: str) -> dict[str, list[ConsumerRecord]]:
-    """What a plain consumer reads of it, under each isolation level."""
+    """The records that a plain consumer reads, under each isolation level."""
     return {level: everything(kafka, odd, level) for level in ISOLATION}
 
 

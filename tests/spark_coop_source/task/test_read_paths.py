@@ -1,4 +1,4 @@
-"""Raw record batches give, record by record, what kafka-python's `poll` and librdkafka give."""
+"""Raw record batches hold the same records as the answers of kafka-python's `poll` and of librdkafka."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,7 +19,7 @@ ISOLATION = ("read_committed", "read_uncommitted")
 
 @contextmanager
 def without_the_hook() -> Iterator[None]:
-    """Consumers that are opened meanwhile give record by record."""
+    """Consumers that are opened meanwhile return single records."""
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(raw_batches, "fits", lambda _: False)
         consumers.close_idle()

@@ -75,7 +75,7 @@ def lanes(kafka: Kafka, topic: str, n: int, until: int, **how: object) -> list[S
 
 
 def step_by_step(partition: SlicePartition) -> Iterator[int]:
-    """How many of its records a task finds in each block, before small batches are joined."""
+    """The number of a task's records in each block, before small batches are joined."""
     tp = partition.slices[0].topic_partition
     with Readings(partition, partition.columns, [tp]) as readings:
         yield from map(len, readings.of(tp, partition.slices))
@@ -263,7 +263,7 @@ def test_a_task_that_ends_early_ends_its_publisher(kafka: Kafka, many: str) -> N
     started = read_slices(first)
     assert len(next(started))
     started.close()  # type: ignore[attr-defined]
-    assert len(consumers._idle) == 1, "and gives its consumer back"
+    assert len(consumers._idle) == 1, "and returns its consumer"
     assert len(rows(first)) + len(rows(second)) == MANY
 
 

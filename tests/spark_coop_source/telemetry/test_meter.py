@@ -1,4 +1,4 @@
-"""What the slices of a task cost: reading is shared out, the function's time is exact, and progress is told."""
+"""The cost of a task's slices: shared time of reading, exact time of the function, reports of progress."""
 
 import subprocess
 import sys
@@ -68,8 +68,8 @@ def slowly(clock: Clock, *batches: pa.RecordBatch, seconds: float) -> Iterator[p
         yield each
 
 
-def meter(told: list[SliceCost], slices: list[Slice], *, with_function: bool = False) -> SliceMeter:
-    return SliceMeter(tables(slices), told.append, with_function=with_function)
+def meter(reports: list[SliceCost], slices: list[Slice], *, with_function: bool = False) -> SliceMeter:
+    return SliceMeter(tables(slices), reports.append, with_function=with_function)
 
 
 def done(piece: SliceBatch, ms: float) -> Done:
@@ -77,28 +77,28 @@ def done(piece: SliceBatch, ms: float) -> Done:
 
 
 def test_a_slice_is_reported_when_it_begins_and_when_it_has_been_read(clock: Clock) -> None:
-    told: list[SliceCost] = []
+    reports: list[SliceCost] = []
     records = batch([b"a"] * 10, value=b"x" * 100)
-    reading = meter(told, [ALL]).reading(ALL.topic_partition, slowly(clock, records, seconds=0.5))
+    reading = meter(reports, [ALL]).reading(ALL.topic_partition, slowly(clock, records, seconds=0.5))
     assert list(reading) == [records]
     begun = SliceCost.nothing(ALL)
-    assert told[0] == begun
+    assert reports[0] == begun
     size = records.column("key").nbytes + records.column("value").nbytes
-    assert told[1:] == [replace(begun, rows=10, bytes=size, read_ms=500.0, finished=True)]
+    assert reports[1:] == [replace(begun, rows=10, bytes=size, read_ms=500.0, finished=True)]
 
 
 def test_a_slice_without_records_is_finished_too(clock: Clock) -> None:
-    told: list[SliceCost] = []
-    assert list(meter(told, [QUIET]).reading(QUIET.topic_partition, iter(()))) == []
-    assert told == [SliceCost.nothing(QUIET), replace(SliceCost.nothing(QUIET), finished=True)]
+    reports: list[SliceCost] = []
+    assert list(meter(reports, [QUIET]).reading(QUIET.topic_partition, iter(()))) == []
+    assert reports == [SliceCost.nothing(QUIET), replace(SliceCost.nothing(QUIET), finished=True)]
 
 
 def test_partitions_begin_one_after_another_so_that_a_hang_has_an_address(clock: Clock) -> None:
-    told: list[SliceCost] = []
-    measured = meter(told, [ALL, QUIET])
+    reports: list[SliceCost] = []
+    measured = meter(reports, [ALL, QUIET])
     reading = measured.reading(ALL.topic_partition, slowly(clock, batch([b"a"]), batch([b"a"], 1), seconds=0.1))
     next(reading)
-    assert [cost.slice for cost in told] == [ALL]
+    assert [cost.slice for cost in reports] == [ALL]
 
 
 @pytest.mark.parametrize(
@@ -112,32 +112,32 @@ def test_partitions_begin_one_after_another_so_that_a_hang_has_an_address(clock:
 def test_a_trial_reports_the_key_before_the_function_may_hang_on_it(
     clock: Clock, cut: Callable[..., Iterator[SliceBatch]], trial: bool, expected: list[tuple[bytes, int] | None]
 ) -> None:
-    told: list[SliceCost] = []
-    measured = SliceMeter(tables([ALL]), told.append, with_function=True, trial=trial)
+    reports: list[SliceCost] = []
+    measured = SliceMeter(tables([ALL]), reports.append, with_function=True, trial=trial)
     at = []
     for each in measured.reading(ALL.topic_partition, iter([batch([b"a", b"b", b"a"], 7)])):
         for piece in cut(each, tables([ALL])[ALL.topic_partition]):
             measured.begins(piece)
-            at.append(told[-1].at)
+            at.append(reports[-1].at)
             measured.worked(done(piece, 1.0))
     assert at == [e and RecordAt(hash_record(*e), e[1]) for e in expected]
 
 
 def test_a_trial_reports_the_only_key_of_a_batch_too(clock: Clock) -> None:
-    told: list[SliceCost] = []
-    measured = SliceMeter(tables([ALL]), told.append, with_function=True, trial=True)
+    reports: list[SliceCost] = []
+    measured = SliceMeter(tables([ALL]), reports.append, with_function=True, trial=True)
     for each in measured.reading(ALL.topic_partition, iter([batch([b"a"] * 3, 7)])):
         measured.begins(next(by_slice(each, tables([ALL])[ALL.topic_partition])))
     key_hash = hash_record(b"a", 7)
-    assert told[-1].under_way == Slice(ALL.topic_partition, HashRange(key_hash, key_hash), OffsetRange(7, 8))
+    assert reports[-1].under_way == Slice(ALL.topic_partition, HashRange(key_hash, key_hash), OffsetRange(7, 8))
 
 
 def test_with_a_function_reading_is_shared_out_by_rows(clock: Clock) -> None:
-    told: list[SliceCost] = []
+    reports: list[SliceCost] = []
     keys: list[bytes | None] = [b"%d" % i for i in range(1_000)]
-    measured = meter(told, HALVES, with_function=True)
+    measured = meter(reports, HALVES, with_function=True)
     list(measured.reading(HALVES[0].topic_partition, slowly(clock, batch(keys), seconds=1)))
-    for s, cost in zip(HALVES, told[2:], strict=True):
+    for s, cost in zip(HALVES, reports[2:], strict=True):
         rows = sum(hash_record(key, 0) in s.hashes for key in keys)
         assert cost.rows == rows
         assert cost.read_ms == pytest.approx(rows), "a second for a thousand rows"
@@ -148,81 +148,81 @@ def test_with_a_function_reading_is_shared_out_by_rows(clock: Clock) -> None:
     ("count", "within"), [pytest.param(2_000, 0, id="a small batch"), pytest.param(20_000, 0.1, id="a large batch")]
 )
 def test_without_a_function_rows_are_guessed_from_a_sample(clock: Clock, count: int, within: float) -> None:
-    told: list[SliceCost] = []
+    reports: list[SliceCost] = []
     keys: list[bytes | None] = [b"%d" % i for i in range(count)]
     slices = [s._replace(offsets=OffsetRange(0, count)) for s in HALVES]
-    list(meter(told, slices).reading(slices[0].topic_partition, slowly(clock, batch(keys), seconds=1)))
-    finished = {cost.hashes: cost for cost in told if cost.finished}
+    list(meter(reports, slices).reading(slices[0].topic_partition, slowly(clock, batch(keys), seconds=1)))
+    finished = {cost.hashes: cost for cost in reports if cost.finished}
     for s in slices:
         rows = sum(hash_record(key, 0) in s.hashes for key in keys)
         assert finished[s.hashes].rows == pytest.approx(rows, rel=within)
         assert finished[s.hashes].read_ms == pytest.approx(1_000 * rows / count, rel=within + 1e-9)
 
 
-@pytest.mark.parametrize(("cut", "keys_told"), [(by_slice, 0), (by_key, 2)])
+@pytest.mark.parametrize(("cut", "keys_reported"), [(by_slice, 0), (by_key, 2)])
 def test_a_slice_is_finished_when_the_function_is_through_with_it(
-    clock: Clock, cut: Callable[..., Iterator[SliceBatch]], keys_told: int
+    clock: Clock, cut: Callable[..., Iterator[SliceBatch]], keys_reported: int
 ) -> None:
-    told: list[SliceCost] = []
+    reports: list[SliceCost] = []
     keys = [b"%d" % i for i in range(20)]
     some = [[key for key in keys if hash_record(key, 0) in s.hashes][:2] for s in HALVES]
     records = batch([*some[0], *some[1]])
-    measured = meter(told, HALVES, with_function=True)
+    measured = meter(reports, HALVES, with_function=True)
     reading = measured.reading(HALVES[0].topic_partition, slowly(clock, records, seconds=1))
     pieces = [piece for each in reading for piece in cut(each, tables(HALVES)[HALVES[0].topic_partition])]
-    assert not any(cost.finished for cost in told), "all is read, nothing is worked on"
+    assert not any(cost.finished for cost in reports), "all is read, nothing is worked on"
     for number, piece in enumerate(sorted(pieces, key=lambda piece: piece.of)):
         measured.worked(done(piece, 10.0 * (number + 1)))
-    low, high = (cost for cost in told if cost.finished)
+    low, high = (cost for cost in reports if cost.finished)
     assert (low.slice, high.slice) == tuple(HALVES)
     assert (low.rows, low.read_ms, high.rows, high.read_ms) == (2, 500.0, 2, 500.0)
-    assert (len(low.keys), len(high.keys)) == (keys_told, keys_told)
+    assert (len(low.keys), len(high.keys)) == (keys_reported, keys_reported)
     assert low.function_ms < high.function_ms
-    assert sum(k.ms for k in low.keys) == pytest.approx(low.function_ms if keys_told else 0)
+    assert sum(k.ms for k in low.keys) == pytest.approx(low.function_ms if keys_reported else 0)
 
 
 def test_the_costliest_keys_are_named(clock: Clock) -> None:
-    told: list[SliceCost] = []
+    reports: list[SliceCost] = []
     keys = [b"%d" % i for i in range(5_000)]
-    measured = meter(told, [ALL], with_function=True)
+    measured = meter(reports, [ALL], with_function=True)
     reading = measured.reading(ALL.topic_partition, iter([batch(keys)]))
     pieces = {piece.key: piece for each in reading for piece in by_key(each, tables([ALL])[ALL.topic_partition])}
     for number, key in enumerate(keys):
         measured.worked(done(pieces[key], 9_000.0 if number == 7 else number / 1_000))
-    assert told[-1].keys[0] == KeyCost(hash_record(b"7", 0), 9_000.0, 1)
-    assert [k.key_hash for k in told[-1].keys[1:]] == [
+    assert reports[-1].keys[0] == KeyCost(hash_record(b"7", 0), 9_000.0, 1)
+    assert [k.key_hash for k in reports[-1].keys[1:]] == [
         hash_record(b"%d" % (4_999 - i), 0) for i in range(MOST_KEYS - 1)
     ]
 
 
 def test_a_sign_of_life_is_reported_each_second_and_not_more_often(clock: Clock) -> None:
-    told: list[SliceCost] = []
+    reports: list[SliceCost] = []
     batches = [batch([b"a"], first) for first in range(10)]
-    list(meter(told, [ALL]).reading(ALL.topic_partition, slowly(clock, *batches, seconds=0.4)))
-    assert [cost.rows for cost in told] == [0, 3, 6, 9, 10]
-    assert [cost.finished for cost in told] == [False, False, False, False, True]
+    list(meter(reports, [ALL]).reading(ALL.topic_partition, slowly(clock, *batches, seconds=0.4)))
+    assert [cost.rows for cost in reports] == [0, 3, 6, 9, 10]
+    assert [cost.finished for cost in reports] == [False, False, False, False, True]
 
 
 def test_counting_the_rows_of_several_slices_does_not_load_pandas() -> None:
-    told = subprocess.run([sys.executable, "-c", LOADS_PANDAS], capture_output=True, text=True, check=True).stdout
-    assert told == "False\n"
+    printed = subprocess.run([sys.executable, "-c", LOADS_PANDAS], capture_output=True, text=True, check=True).stdout
+    assert printed == "False\n"
 
 
 def test_a_task_reports_once_and_for_one_slice_that_it_passes_on_records(clock: Clock) -> None:
-    told: list[SliceCost] = []
-    measured = meter(told, HALVES)
+    reports: list[SliceCost] = []
+    measured = meter(reports, HALVES)
     measured.hands_on()
-    assert told == [], "it has none"
+    assert reports == [], "it has none"
     keys: list[bytes | None] = [b"%d" % i for i in range(1_000)]
     next(measured.reading(HALVES[0].topic_partition, slowly(clock, batch(keys), seconds=0.1)))
     for _ in range(3):
         measured.hands_on()
-    assert [cost.handed_ms for cost in told] == [None, None, pytest.approx(100.0)]
+    assert [cost.handed_ms for cost in reports] == [None, None, pytest.approx(100.0)]
 
 
 def test_a_function_in_the_read_omits_the_time_at_which_records_are_passed_on(clock: Clock) -> None:
-    told: list[SliceCost] = []
-    measured = meter(told, [ALL], with_function=True)
+    reports: list[SliceCost] = []
+    measured = meter(reports, [ALL], with_function=True)
     next(measured.reading(ALL.topic_partition, slowly(clock, batch([b"a"]), seconds=0.1)))
     measured.hands_on()
-    assert [cost.handed_ms for cost in told] == [None]
+    assert [cost.handed_ms for cost in reports] == [None]
