@@ -1,22 +1,30 @@
 -- Writes new positions after a topic was deleted and created again, or after its log was cut. The lane epochs become
--- void (rule: named-data-loss). Deletes the stored log end, since the new log has another.
--- KEYS meta topics events strikes, then owners segments ics stable end of each partition
--- ARGV[2..] "topic id count partition position" of each partition
+-- void (rule: named-data-loss). Deletes the stored log end, since the new log has another. Writes the leader epoch of a
+-- cut log together with its positions: so no later assertion of the log before the cut counts (rule: leader-epoch-facts).
+-- KEYS meta topics events strikes, then owners segments ics stable end epoch of each partition
+-- ARGV[2] JSON ["<leader epoch>@<log end> reset=... topic=...", ...], one for each partition, "" if unknown,
+--   ARGV[3..] "topic id count partition position" of each partition
 -- Reply OK | ABSENT | LOST | SCHEMA
--- Uses arguments, ownership, prelude, strikes
+-- Uses arguments, leader_epochs, ownership, prelude, strikes
 local bad = lost()
 if bad then return bad end
-local places = positions_of_arguments(2)
-local lost_by = {}
-for i = 2, #ARGV do note_ranges_of_owners(lost_by, KEYS[5 * i - 5]) end
-forgive_replaced(KEYS[2], KEYS[4], KEYS[3], 2)
-for i = 2, #ARGV do
+local places = positions_of_arguments(3)
+local extents, lost_by = cjson.decode(ARGV[2]), {}
+for i = 3, #ARGV do
+  require_argument(extents[i - 2] == '' or leader_epoch_of(extents[i - 2]), 'leader epoch', extents[i - 2])
+  note_ranges_of_owners(lost_by, KEYS[6 * i - 13])
+end
+forgive_replaced(KEYS[2], KEYS[4], KEYS[3], 3)
+for i = 3, #ARGV do
   local topic, id, count, partition, position = unpack(places[i])
-  local k = 5 * i - 5
+  local k = 6 * i - 13
   redis.call('DEL', KEYS[k], KEYS[k + 2])
   replace(KEYS[k + 1], { { lo = '0000000000000000', hi = '7fffffffffffffff', value = position } })
   redis.call('HSET', KEYS[k + 3], partition, position)
   redis.call('HDEL', KEYS[k + 4], partition)
+  if extents[i - 2] ~= '' and replaces_leader_epoch(redis.call('HGET', KEYS[k + 5], partition), extents[i - 2]) then
+    redis.call('HSET', KEYS[k + 5], partition, extents[i - 2])
+  end
   redis.call('HSET', KEYS[2], topic, id .. ' ' .. count)
 end
 write_lost_events(KEYS[3], lost_by, 'the log is another one, or was cut')
