@@ -166,7 +166,7 @@ class Positions(Protocol):
     ) -> None:
         """Write new positions for partitions whose log was replaced or cut. Every lane epoch on them is void.
 
-        `extents` are written too: `Extent` texts of logs that were cut.
+        `extents` are written too: `Extent` texts of logs that were cut. Positions of the same topic never rise.
         """
 
     def recover(
