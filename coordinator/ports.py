@@ -11,6 +11,7 @@ value in Redis a `StateFormatError`. An `Answer` also means that the caller's le
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Protocol
 
 from coordinator.assignment.assignment_text import Ranges
@@ -27,6 +28,7 @@ from coordinator.reports.lane_lines import BatchLine, LaneLine
 from coordinator.subscription import Bounds, Subscription, Topic, TopicPartition
 
 Offsets = Mapping[TopicPartition, int]
+NO_EXTENTS: Mapping[TopicPartition, str] = MappingProxyType({})
 Heirs = Mapping[TopicPartition, Sequence[tuple[HashRange, str]]]
 """Parts of ranges, each with the member that it is assigned to."""
 
@@ -156,11 +158,16 @@ class Positions(Protocol):
     def claim(self, offset: StreamOffset, facts: Facts) -> None:
         """Assert positions without the fence (rule: assert-beginnings).
 
-        Facts of an older reset epoch or of another topic id are ignored.
+        Facts of an older reset epoch, of another topic id or of an older leader epoch than the stored one are ignored.
         """
 
-    def recreate(self, topics: Mapping[str, Topic], positions: Offsets) -> None:
-        """Write new positions for partitions whose log was replaced or cut. Every lane epoch on them is void."""
+    def recreate(
+        self, topics: Mapping[str, Topic], positions: Offsets, extents: Mapping[TopicPartition, str] = NO_EXTENTS
+    ) -> None:
+        """Write new positions for partitions whose log was replaced or cut. Every lane epoch on them is void.
+
+        `extents` are written too: `Extent` texts of logs that were cut. Positions of the same topic never rise.
+        """
 
     def recover(
         self,

@@ -6,7 +6,7 @@ An outage of Redis is a `RedisUnavailableError`, a refusal a `Verdict`; `turns` 
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from coordinator.assignment.assignment_text import Ranges
@@ -20,8 +20,9 @@ from coordinator.member.kinds import Kind, Request
 from coordinator.plan.packing import Task
 from coordinator.ports import Log, Offsets, Store
 from coordinator.progress.growth import Growth
-from coordinator.progress.leader_epochs import parsed
+from coordinator.progress.leader_epochs import Extent, Extents, parsed
 from coordinator.progress.mirror import GroupOffsets, entries, of_this_schema
+from coordinator.progress.ownership import Facts, facts_below
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.replies import Acquired, Answer, Caller, Joined, Joining, Status
 from coordinator.reports.lane_lines import LaneReport
@@ -98,6 +99,16 @@ class World:
                 raise
             return None
 
+    def left_of_epochs(self, epochs: Mapping[TopicPartition, int]) -> Extents:
+        """The ends of older leader epochs in the logs as they are now, each with the leader epoch of now.
+
+        A log of the same leader epoch is left out, and one whose leader does not know.
+        """
+        bounds = (self.log_ends(tuple(epochs)) if epochs else None) or {}
+        older = {tp: epoch for tp, epoch in epochs.items() if tp in bounds and epoch < bounds[tp].epoch}
+        ends = self.log.ends_of_epochs(older) if older else {}
+        return {tp: Extent(bounds[tp].epoch, end) for tp, end in ends.items()}
+
     def group_offsets(self) -> GroupOffsets:
         """The offsets of Kafka's own group; nothing where access is denied.
 
@@ -172,6 +183,12 @@ class World:
     def acquire(self, caller: Caller, wanted: Ranges, *, again: bool = False) -> Answer[Acquired]:
         """Acquire what is free or takeable; `again`: after a release in the same step."""
         return self.store.positions.acquire(caller, wanted)
+
+    def claim(self, offset: StreamOffset, facts: Facts) -> None:
+        """Assert positions, as far as the log still has the records below them (rule: leader-epoch-facts)."""
+        left = self.left_of_epochs({tp: epoch for tp, epoch in offset.leader_epochs.items() if tp in facts})
+        epochs = {**offset.leader_epochs, **{tp: x.epoch for tp, x in left.items()}}
+        self.store.positions.claim(replace(offset, leader_epochs=epochs), facts_below(facts, left))
 
     def recover(
         self,

@@ -118,7 +118,7 @@ def _accept(state: State, acquired: Acquired, found: Sequence[Loss], seen: Seen,
     notices: list[Request[Any]] = []
     for loss in found:
         notices += (Log(f"group {call.setup.settings.group} lost records: {loss}"), Event("loss", str(loss)))
-    return Decision(replace(state, owning=replace(state.owning, stale=True)), tuple(notices), LookAgain())
+    return Decision(replace(state, owning=replace(state.owning, stale=True)), tuple(notices), LookAgain(RETRY_MS))
 
 
 def _moves(loss: Loss, state: State, acquired: Acquired, seen: Seen, call: Call) -> Iterator[Request[Any]]:
@@ -126,21 +126,26 @@ def _moves(loss: Loss, state: State, acquired: Acquired, seen: Seen, call: Call)
     topics, bounds = state.log.topics, state.log.bounds
     match loss:
         case Aged(tp, _, beginning):
-            here = StreamOffset(call.setup.settings.group, reset=acquired.reset, topic_ids=acquired.topic_ids)
+            group, epochs = call.setup.settings.group, leader_epochs((tp,), bounds)
+            here = StreamOffset(group, None, acquired.reset, acquired.topic_ids, leader_epochs=epochs)
             yield Claim(here, {tp: (Fact(WHOLE, beginning),)})
         case Truncated(tp, _, end) | Cut(tp, _, end):
             lowest = seen.of(ReadStable((tp.topic,))).get(tp, end)
-            yield Recreate(topics, {tp: min(lowest, end)})
+            yield Recreate(topics, {tp: min(lowest, end)}, _extent_texts(acquired, {tp: bounds[tp]}))
         case Recreated(topic, _, _):
             yield Recreate(topics, {tp: b.beginning for tp, b in bounds.items() if tp.topic == topic})
 
 
 def _store_ends(state: State, acquired: Acquired, bounds: Mapping[TopicPartition, Bounds], seen: Seen) -> State:
     """Store the log ends, and the extents of logs with owned ranges: after the check for cut logs, before a plan."""
-    ids, owned = acquired.topic_ids, {tp: bounds[tp] for tp in _owned(acquired)}
-    extents = {tp: x.text(acquired.reset, ids[tp.topic]) for tp, x in extents_of(owned).items()}
+    extents = _extent_texts(acquired, {tp: bounds[tp] for tp in _owned(acquired)})
     report = ReportEnds({tp: b.end for tp, b in bounds.items()}, extents)
     if state.shown.ends == (state.life.nonce, report):
         return state
     seen.of(report)
     return replace(state, shown=replace(state.shown, ends=(state.life.nonce, report)))
+
+
+def _extent_texts(acquired: Acquired, bounds: Mapping[TopicPartition, Bounds]) -> dict[TopicPartition, str]:
+    """The extents of logs as Redis stores them."""
+    return {tp: x.text(acquired.reset, acquired.topic_ids[tp.topic]) for tp, x in extents_of(bounds).items()}

@@ -11,12 +11,20 @@ from dataclasses import replace
 
 from coordinator.member.decision import Call, Decision, LookAgain, Seen
 from coordinator.member.log_view import partitions_are_given
-from coordinator.member.requests import Log, ReadGroupOffsets, ReadRedisTime, ReadResetEpoch, Recover, ResolveOffsets
+from coordinator.member.requests import (
+    Log,
+    ReadGroupOffsets,
+    ReadLeftOfEpochs,
+    ReadRedisTime,
+    ReadResetEpoch,
+    Recover,
+    ResolveOffsets,
+)
 from coordinator.member.state import State
 from coordinator.offset_spec import Earliest
 from coordinator.progress import mirror as mirroring
 from coordinator.progress.growth import Growth
-from coordinator.progress.ownership import Facts
+from coordinator.progress.ownership import Facts, facts_below
 from coordinator.verdicts import Lost
 
 
@@ -28,7 +36,7 @@ def recover(state: State, seen: Seen, call: Call) -> Decision:
     offsets, topics = mirroring.of_this_schema(seen.of(ReadGroupOffsets()), settings.group), state.log.topics
     reset = max(seen.of(ReadResetEpoch()), mirroring.latest_reset(offsets), state.evidence.known.reset)
     in_force = mirroring.since_reset(offsets, reset)
-    facts = _facts_of_these_topics(state) if state.evidence.known.reset == reset else {}
+    facts = _facts_of_these_logs(state, seen) if state.evidence.known.reset == reset else {}
     proven = mirroring.proven(state.log.partitions, mirroring.mirrored(in_force, topics), facts)
     if settings.on_state_loss == "earliest":
         earliest = seen.of(ResolveOffsets(Earliest(), state.log.partitions))
@@ -42,14 +50,19 @@ def recover(state: State, seen: Seen, call: Call) -> Decision:
     return Decision(replace(state, life=life, owning=owning, mirrored=mirrored), (why,), LookAgain())
 
 
-def _facts_of_these_topics(state: State) -> Facts:
-    """The facts of topics that exist: a fact of a topic proves nothing of the topic that replaced it."""
+def _facts_of_these_logs(state: State, seen: Seen) -> Facts:
+    """The facts of topics that exist, as far as their logs still have the records (rule: leader-epoch-facts).
+
+    A fact of a topic proves nothing of the topic that replaced it.
+    """
     ids, topics = state.evidence.known.topic_ids, state.log.topics
-    return {
+    found = {
         tp: facts
         for tp, facts in state.evidence.facts.items()
         if tp.topic in topics and ids.get(tp.topic) == topics[tp.topic].id
     }
+    epochs = {tp: epoch for tp, epoch in state.evidence.known.leader_epochs.items() if tp in found}
+    return facts_below(found, seen.of(ReadLeftOfEpochs(epochs))) if epochs else found
 
 
 def _growths(state: State, offsets: mirroring.GroupOffsets, seen: Seen, call: Call) -> tuple[Growth, ...]:

@@ -10,6 +10,7 @@ from dataclasses import replace
 from itertools import islice, takewhile
 from typing import NamedTuple, Self
 
+from coordinator.progress.leader_epochs import Extents
 from coordinator.progress.stream_offset import Lane, Row, StreamOffset
 from coordinator.ranges import HashRange, OffsetRange, Offsets, runs
 from coordinator.subscription import TopicPartition
@@ -146,3 +147,16 @@ def facts_within(facts: Facts, ranges: Facts) -> Facts:
         for tp, of_tp in ranges.items()
     }
     return {tp: of_tp for tp, of_tp in parts.items() if of_tp}
+
+
+def facts_below(facts: Facts, extents: Extents) -> Facts:
+    """The facts as far as the log has their records: below the ends of `extents` (rule: leader-epoch-facts)."""
+    below = {tp: tuple(_below(f, x.end) for f in facts[tp]) for tp, x in extents.items() if tp in facts}
+    return {**facts, **below}
+
+
+def _below(fact: Fact, end: int) -> Fact:
+    if fact.position >= end:
+        return fact._replace(position=end, offsets=())
+    kept = (OffsetRange(o.start, min(o.until, end)) for o in fact.offsets if o.start < end)
+    return fact._replace(offsets=tuple(kept))

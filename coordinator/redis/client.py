@@ -34,7 +34,7 @@ _PLAIN: Mapping[object, type[verdicts.Verdict]] = {
 }
 
 
-SHARED = ("damage", "arguments", "prelude", "events", "ownership", "leases", "progress", "strikes")
+SHARED = ("damage", "arguments", "prelude", "events", "ownership", "leases", "progress", "strikes", "leader_epochs")
 """The files of `lua/shared/`, in the order in which they precede each verb."""
 
 

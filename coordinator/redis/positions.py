@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from coordinator.assignment.assignment_text import Ranges
 from coordinator.group_state import KnownTopic
 from coordinator.group_texts import offsets_at
-from coordinator.ports import Offsets
+from coordinator.ports import NO_EXTENTS, Offsets
 from coordinator.progress.growth import Growth, Segments, parsed
 from coordinator.progress.ownership import Fact, Facts, Ownership, coalesced, lane_ranges, not_owned
 from coordinator.progress.segments import Progress
@@ -85,14 +85,20 @@ class RedisPositions:
     def claim(self, offset: StreamOffset, facts: Facts) -> None:
         k = self.calls.keys
         fewer = {tp: coalesced(of_tp) for tp, of_tp in facts.items()}
-        keys = [k.meta, k.topics, *self._progress_keys(facts)]
-        self.calls.run("claim", keys, str(offset.reset), *_fact_texts(offset, fewer))
+        per_partition = (x for tp in facts for x in (*self._progress_keys((tp,)), k.epoch(tp.topic)))
+        epochs = " ".join(str(offset.leader_epochs.get(tp, "-")) for tp in facts)
+        keys = [k.meta, k.topics, *per_partition]
+        self.calls.run("claim", keys, str(offset.reset), epochs, *_fact_texts(offset, fewer))
 
-    def recreate(self, topics: Mapping[str, Topic], positions: Offsets) -> None:
+    def recreate(
+        self, topics: Mapping[str, Topic], positions: Offsets, extents: Mapping[TopicPartition, str] = NO_EXTENTS
+    ) -> None:
         k = self.calls.keys
-        per_partition = (x for tp in positions for x in (*self._progress_keys((tp,)), k.end(tp.topic)))
-        keys = [k.meta, k.topics, k.events, k.strikes, *per_partition]
-        self.calls.run("recreate", keys, *_placed(topics, positions))
+        keys = [k.meta, k.topics, k.events, k.strikes]
+        for tp in positions:
+            keys += [*self._progress_keys((tp,)), k.end(tp.topic), k.epoch(tp.topic)]
+        texts = json.dumps([extents.get(tp, "") for tp in positions])
+        self.calls.run("recreate", keys, texts, *_placed(topics, positions))
 
     def recover(
         self,

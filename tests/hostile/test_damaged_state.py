@@ -355,7 +355,7 @@ HINTS = [
     pytest.param("reserved", "9-5", "w held until 5", "reserve", id="a reservation of inverted offsets"),
     pytest.param("reserved", "6-9", "junk", "", id="a reservation without a worker"),
     pytest.param("reserved", "6-9", "w held until soon", "", id="a reservation without an end"),
-    pytest.param("epoch", "0", "junk", "", id="a leader epoch that is none"),
+    pytest.param("epoch", "0", "junk", "claim", id="a leader epoch that is none"),
     pytest.param("epoch", "zero", "1@5 reset=0 topic=id-1", "extents", id="a leader epoch of no partition"),
     pytest.param("epoch", "0", f"1@{HUGE} reset=0 topic=id-1", "", id="a leader epoch with an end too large"),
     pytest.param("lanes", "m-1", "junk", "read_group", id="lanes that are none"),

@@ -70,6 +70,10 @@ WRITES: list[Any] = [
                  id="an assertion of a position behind every log"),
     pytest.param(claim(replace(OWNED, topic_ids={"orders": "id-1 5"}), asserted(9)), "lanes 0 0000",
                  id="an assertion with a topic id that names a partition"),
+    pytest.param(claim(replace(OWNED, leader_epochs={TP: -2}), asserted(9)), "leader epoch -2",
+                 id="an assertion of a leader epoch below 0"),
+    pytest.param(claim(replace(OWNED, leader_epochs={TP: 2**63}), asserted(9)), "leader epoch 9223372036854775808",
+                 id="an assertion of a leader epoch of 2^63"),
     pytest.param(lambda w, me: w.store.positions.authorize(me, replace(OWNED, reset=2**63)), "reset epoch",
                  id="a batch after a reset of 2^63 is begun"),
     pytest.param(lambda w, me: w.store.positions.authorize(me, replace(OWNED, topic_ids={"orders": "id-1 5"})),
@@ -82,6 +86,8 @@ WRITES: list[Any] = [
                  id="first positions of a topic with an id of two words"),
     pytest.param(lambda w, _: w.store.positions.recreate(TOPICS, {TP: 2**63}), "position orders id-1",
                  id="a topic that was created again, at 2^63"),
+    pytest.param(lambda w, _: w.store.positions.recreate(TOPICS, {TP: 5}, {TP: "4@x"}), "leader epoch 4@x",
+                 id="a log that was cut, at a leader epoch that is no text of ours"),
 ]  # fmt: skip
 
 

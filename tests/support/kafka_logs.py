@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import closing
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from kafka import KafkaAdminClient
 from kafka import TopicPartition as KafkaTopicPartition
@@ -65,3 +65,28 @@ class Through:
 
     def close(self) -> None:
         self.log.close()
+
+
+@dataclass
+class Elected(Through):
+    """A real log whose leaders begin where `began` says: an election is unclean if that lies below the log's end.
+
+    With `behind`, a former leader answers, which knows of no election.
+    """
+
+    began: dict[TopicPartition, list[int]] = field(default_factory=dict)
+    behind: bool = False
+
+    def elect(self, tp: TopicPartition, at: int) -> None:
+        self.began.setdefault(tp, []).append(at)
+
+    def bounds(
+        self, partitions: Iterable[TopicPartition], beginnings: Mapping[TopicPartition, int] | None = None
+    ) -> dict[TopicPartition, Bounds]:
+        found = self.log.bounds(partitions, beginnings)
+        epochs = {tp: 0 if self.behind else len(self.began.get(tp, ())) for tp in found}
+        return {tp: Bounds(b.beginning, b.end, epochs[tp]) for tp, b in found.items()}
+
+    def ends_of_epochs(self, epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        ends = {tp: b.end for tp, b in self.log.bounds(epochs).items()}
+        return {tp: min([*self.began.get(tp, [])[epoch:], ends[tp]]) for tp, epoch in epochs.items()}

@@ -1,22 +1,41 @@
 -- Writes new positions after a topic was deleted and created again, or after its log was cut. The lane epochs become
--- void (rule: named-data-loss). Deletes the stored log end, since the new log has another.
--- KEYS meta topics events strikes, then owners segments ics stable end of each partition
--- ARGV[2..] "topic id count partition position" of each partition
+-- void (rule: named-data-loss). Deletes the stored log end, since the new log has another. Writes the leader epoch of a
+-- cut log together with its positions: so no later assertion of the log before the cut counts (rule: leader-epoch-facts).
+-- Positions of the same topic never rise: the stable offset may have fallen since the caller read it.
+-- KEYS meta topics events strikes, then owners segments ics stable end epoch of each partition
+-- ARGV[2] JSON ["<leader epoch>@<log end> reset=... topic=...", ...], one for each partition, "" if unknown,
+--   ARGV[3..] "topic id count partition position" of each partition
 -- Reply OK | ABSENT | LOST | SCHEMA
--- Uses arguments, ownership, prelude, strikes
+-- Uses arguments, damage, leader_epochs, ownership, prelude, strikes
 local bad = lost()
 if bad then return bad end
-local places = positions_of_arguments(2)
-local lost_by = {}
-for i = 2, #ARGV do note_ranges_of_owners(lost_by, KEYS[5 * i - 5]) end
-forgive_replaced(KEYS[2], KEYS[4], KEYS[3], 2)
-for i = 2, #ARGV do
+local places = positions_of_arguments(3)
+local extents, lost_by = cjson.decode(ARGV[2]), {}
+
+local function not_above_stable(key, topic, id, partition, position)
+  local known, stable = string.match(redis.call('HGET', KEYS[2], topic) or id, '^(%S+)'), redis.call('HGET', key, partition)
+  if not stable or known ~= id then return position end
+  check(number(stable), partition .. ' of ' .. key)
+  return less(stable, position) and stable or position
+end
+
+for i = 3, #ARGV do
+  require_argument(extents[i - 2] == '' or leader_epoch_of(extents[i - 2]), 'leader epoch', extents[i - 2])
+  local topic, id, _, partition, position = unpack(places[i])
+  places[i][5] = not_above_stable(KEYS[6 * i - 10], topic, id, partition, position)
+  note_ranges_of_owners(lost_by, KEYS[6 * i - 13])
+end
+forgive_replaced(KEYS[2], KEYS[4], KEYS[3], 3)
+for i = 3, #ARGV do
   local topic, id, count, partition, position = unpack(places[i])
-  local k = 5 * i - 5
+  local k = 6 * i - 13
   redis.call('DEL', KEYS[k], KEYS[k + 2])
   replace(KEYS[k + 1], { { lo = '0000000000000000', hi = '7fffffffffffffff', value = position } })
   redis.call('HSET', KEYS[k + 3], partition, position)
   redis.call('HDEL', KEYS[k + 4], partition)
+  if extents[i - 2] ~= '' and replaces_leader_epoch(redis.call('HGET', KEYS[k + 5], partition), extents[i - 2]) then
+    redis.call('HSET', KEYS[k + 5], partition, extents[i - 2])
+  end
   redis.call('HSET', KEYS[2], topic, id .. ' ' .. count)
 end
 write_lost_events(KEYS[3], lost_by, 'the log is another one, or was cut')

@@ -1,10 +1,20 @@
 -- Writes log ends and leader epochs. Writes nothing if the group does not exist (rule: group-expiry).
+-- Keeps a newer leader epoch (rule: leader-epoch-facts).
 -- KEYS meta, then hashes of topics
 -- ARGV[2..] JSON [field, value, ...] of each
 -- Reply {OK} alone | SCHEMA
--- Uses damage, prelude
+-- Uses damage, leader_epochs, prelude
 if redis.call('HGET', META, 'schema') ~= SCHEMA then return other_schema() or { 'OK' } end
 check_kinds()
-for i = 2, #KEYS do fill(KEYS[i], cjson.decode(ARGV[i])) end
+for i = 2, #KEYS do
+  local kept = {}
+  local flat = cjson.decode(ARGV[i])
+  for j = 1, #flat, 2 do
+    if replaces_leader_epoch(redis.call('HGET', KEYS[i], flat[j]), flat[j + 1]) then
+      kept[#kept + 1], kept[#kept + 2] = flat[j], flat[j + 1]
+    end
+  end
+  fill(KEYS[i], kept)
+end
 expire_what_is_new()
 return { 'OK' }

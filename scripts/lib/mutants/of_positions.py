@@ -6,6 +6,7 @@ _PRELUDE, _PROGRESS_LUA = "coordinator/redis/lua/shared/prelude.lua", "coordinat
 _RAISED = "if fact.position and less(s.position, fact.position) then s.position, more = fact.position, true end"
 _STABLE = "if not stable or less(s.position, stable) then stable = s.position end"
 _SCRIPTS = ("tests/coordinator/redis/test_store.py", "tests/coordinator/redis/test_commits.py")
+_CUT_LOGS = ("tests/coordinator/redis/test_store.py", "tests/coordinator/member/test_cut_logs.py")
 _PROGRESS = ("tests/coordinator/progress/test_segments.py",)
 
 FAULTS = (
@@ -198,5 +199,37 @@ FAULTS = (
         "a segment is cut one hash off where an owner begins",
         (Edit(_PRELUDE, "then hi = step(r.lo, -1) end", "then hi = r.lo end"),),
         schedules=100,
+    ),
+    Fault(
+        "an assertion of an older leader epoch than the stored one is taken",
+        (
+            Edit(
+                "coordinator/redis/lua/claim.lua",
+                "return epoch == '-' or not has_newer_leader_epoch(stored, epoch, ARGV[2], id)",
+                "return true",
+            ),
+        ),
+        _CUT_LOGS,
+    ),
+    Fault(
+        "an assertion reaches beyond the cut of its log",
+        (Edit("coordinator/member/apply.py", "facts_below(facts, left))", "facts)"),),
+        _CUT_LOGS,
+    ),
+    Fault(
+        "positions of a cut log are written without its leader epoch",
+        (Edit("coordinator/redis/lua/recreate.lua", "if extents[i - 2] ~= '' and ", "if false and "),),
+        _CUT_LOGS,
+    ),
+    Fault(
+        "a look before an election replaces the newer leader epoch",
+        (
+            Edit(
+                "coordinator/redis/lua/shared/leader_epochs.lua",
+                "return not (epoch and has_newer_leader_epoch(stored, epoch, reset, id))",
+                "return true",
+            ),
+        ),
+        _CUT_LOGS,
     ),
 )

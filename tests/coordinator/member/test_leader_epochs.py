@@ -4,8 +4,7 @@ Of a real broker alone no log can be cut; what it says of leader epochs is asked
 election in front of it.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping
 
 import pytest
 
@@ -23,7 +22,7 @@ from coordinator.redis.keys import GroupKeys
 from coordinator.settings import GroupSettings
 from coordinator.subscription import Assigned, Bounds, TopicPartition
 from group_services import UNLIMITED, Group, batch, batches, read, records, run, subscribed
-from kafka_logs import Through, kafka_log
+from kafka_logs import Elected, kafka_log
 from streams import keyed
 from topics import Kafka
 
@@ -97,26 +96,6 @@ def test_a_broker_returns_the_end_of_a_leader_epoch(kafka: Kafka) -> None:
     assert log.ends_of_epochs({tp: 0, other: 0}) == ends
     assert log.ends_of_epochs({tp: 1}) == {}, "an epoch that has not been yet"
     log.close()
-
-
-@dataclass
-class Elected(Through):
-    """A real log whose leaders begin where `began` says: an election is unclean if that lies below the log's end."""
-
-    began: dict[TopicPartition, list[int]] = field(default_factory=dict)
-
-    def elect(self, tp: TopicPartition, at: int) -> None:
-        self.began.setdefault(tp, []).append(at)
-
-    def bounds(
-        self, partitions: Iterable[TopicPartition], beginnings: Mapping[TopicPartition, int] | None = None
-    ) -> dict[TopicPartition, Bounds]:
-        found = self.log.bounds(partitions, beginnings)
-        return {tp: Bounds(b.beginning, b.end, len(self.began.get(tp, ()))) for tp, b in found.items()}
-
-    def ends_of_epochs(self, epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-        ends = {tp: b.end for tp, b in self.log.bounds(epochs).items()}
-        return {tp: min([*self.began.get(tp, [])[epoch:], ends[tp]]) for tp, epoch in epochs.items()}
 
 
 @pytest.fixture

@@ -123,14 +123,26 @@ def test_lost_under_fail_on_data_loss__the_query_ends(state: State, words: str) 
 def accepted(state: State, loss: str, **changes: Any) -> Decision:
     """The decision once a loss is accepted: positions have moved, and older offsets prove nothing."""
     then = replace(state, owning=replace(state.owning, stale=True), evidence=Evidence(), **changes)
-    return Decision(then, (Log(f"group g lost records: {loss}"), Event("loss", loss)), LookAgain())
+    return Decision(then, (Log(f"group g lost records: {loss}"), Event("loss", loss)), LookAgain(RETRY_MS))
 
 
-def test_aged__claim_the_beginning_of_the_log() -> None:
-    state = bounds(30, 100, evidence=Evidence(end_of()))
-    here = StreamOffset("g", reset=0, topic_ids={"orders": "id-1"})
-    decision = decided(settle_losses, state, ACCEPT, (Claim(here, {TP: (Fact(WHOLE, 30),)}), None), MIRROR)
-    assert decision == accepted(state, "orders-0: records 10-29 are gone before they were read")
+@pytest.mark.parametrize(
+    ("epoch", "epochs", "answers", "losses"),
+    [
+        pytest.param(-1, {}, (), Losses(), id="of no leader epoch"),
+        pytest.param(
+            4, {TP: 4}, ((ReadExtents(("orders",)), {}),), Losses(checked={TP: (NONCE, 4)}), id="of its leader epoch"
+        ),
+    ],
+)
+def test_aged__claim_the_beginning_of_the_log(
+    epoch: int, epochs: dict[Any, int], answers: tuple[Answer, ...], losses: Losses
+) -> None:
+    state = bounds(30, 100, epoch, evidence=Evidence(end_of()))
+    here = StreamOffset("g", reset=0, topic_ids={"orders": "id-1"}, leader_epochs=epochs)
+    claim = Claim(here, {TP: (Fact(WHOLE, 30),)}), None
+    decision = decided(settle_losses, state, ACCEPT, *answers, claim, MIRROR)
+    assert decision == accepted(state, "orders-0: records 10-29 are gone before they were read", losses=losses)
 
 
 @pytest.mark.parametrize(
@@ -143,7 +155,7 @@ def test_truncated__recreate_at_the_end_of_the_log_or_lower(stable: dict[Any, in
         state,
         ACCEPT,
         (ReadStable(("orders",)), stable),
-        (Recreate({"orders": ORDERS}, {TP: then}), None),
+        (Recreate({"orders": ORDERS}, {TP: then}, {}), None),
         MIRROR,
     )
     assert decision == accepted(state, "orders-0: the log ends at 9, before the position 10 of the group")
@@ -194,7 +206,7 @@ def test_the_log_was_cut__recreate_at_the_cut_and_forget_the_batch() -> None:
         (ReadEpochEnds({TP: 3}), {TP: 15}),
         NO_EXTENTS,
         (ReadStable(("orders",)), {TP: 10}),
-        (Recreate({"orders": ORDERS}, {TP: 10}), None),
+        (Recreate({"orders": ORDERS}, {TP: 10}, {TP: "4@100 reset=0 topic=id-1"}), None),
         MIRROR,
     )
     losses = Losses(completed=replace(EARLIER, lanes={}), checked={TP: (NONCE, 4)})

@@ -15,6 +15,7 @@ from coordinator.member.recovery import recover
 from coordinator.member.requests import (
     Log,
     ReadGroupOffsets,
+    ReadLeftOfEpochs,
     ReadRedisTime,
     ReadResetEpoch,
     Recover,
@@ -131,6 +132,23 @@ def test_facts_of_an_older_reset_epoch__prove_nothing(
     state = lost(evidence=Evidence(end_of(10, 20, reset=in_offset), owned()))
     request = recovered({TP: entry(15, in_mirror, "id-1")}, state, reset=in_redis)
     assert (request.arguments["reset"], request.arguments["proven"][TP]) == then
+
+
+@pytest.mark.parametrize(
+    ("left", "position"),
+    [
+        pytest.param({}, 20, id="of the same leader epoch"),
+        pytest.param({TP: Extent(4, 25)}, 20, id="of an older one, and the log still has the records"),
+        pytest.param({TP: Extent(4, 15)}, 15, id="of an older one, and the log was cut"),
+    ],
+)
+def test_facts_of_a_leader_epoch__prove_as_far_as_the_log_has_their_records(
+    left: Mapping[Any, Extent], position: int
+) -> None:
+    state = lost(evidence=Evidence(end_of(10, 20, leader_epochs={TP: 3, TP1: 3}), owned()))
+    answers: list[Answer] = [(ReadGroupOffsets(), {}), (ReadResetEpoch(), 0), (ReadLeftOfEpochs({TP: 3}), left)]
+    (request,) = decided(recover, state, call(), *answers).effects
+    assert request.arguments["proven"] == {TP: position}
 
 
 def test_a_topic_that_was_recreated__its_old_offset_proves_nothing() -> None:

@@ -1,7 +1,10 @@
 """Facts that a member may commit, and those that it may assert without the fence (rule: assert-beginnings)."""
 
+import pytest
+
 from coordinator.key_hash import cuts
-from coordinator.progress.ownership import Fact, Owned, asserted, completed, held, missing, narrowed
+from coordinator.progress.leader_epochs import Extent
+from coordinator.progress.ownership import Fact, Owned, asserted, completed, facts_below, held, missing, narrowed
 from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.ranges import WHOLE, HashRange, OffsetRange
 from coordinator.subscription import TopicPartition
@@ -47,3 +50,20 @@ def test_without_a_witness_only_the_beginning_of_a_slice_is_asserted() -> None:
 def test_the_end_of_a_slice_is_asserted_where_this_process_authorised_it_and_only_there() -> None:
     end = offset(Lane(WHOLE, "a.1", 5, (OffsetRange(5, 9),)))
     assert asserted(end, {TP: (Owned(LOWER, "a.1"),)}) == {TP: (Fact(LOWER, 9), Fact(UPPER, 5))}
+
+
+@pytest.mark.parametrize(
+    ("end", "expected"),
+    [
+        pytest.param(9, Fact(WHOLE, 9), id="a log that ends below the position"),
+        pytest.param(10, Fact(WHOLE, 10), id="at the position"),
+        pytest.param(13, Fact(WHOLE, 10, offsets=(OffsetRange(12, 13),)), id="within a done range"),
+        pytest.param(15, Fact(WHOLE, 10, offsets=(OffsetRange(12, 14),)), id="between two of them"),
+        pytest.param(99, Fact(WHOLE, 10, offsets=(OffsetRange(12, 14), OffsetRange(20, 22))), id="behind them all"),
+    ],
+)
+def test_facts_below_the_end_of_their_records(end: int, expected: Fact) -> None:
+    fact = Fact(WHOLE, 10, offsets=(OffsetRange(12, 14), OffsetRange(20, 22)))
+    other = TopicPartition("t", 1)
+    extents = {TP: Extent(4, end), TopicPartition("t", 2): Extent(4, 1)}
+    assert facts_below({TP: (fact,), other: (fact,)}, extents) == {TP: (expected,), other: (fact,)}

@@ -165,6 +165,19 @@ def test_a_recreated_topic_gets_new_positions_and_void_epochs(world: World) -> N
 
 
 @pytest.mark.parametrize(
+    ("topic_id", "stable"),
+    [
+        pytest.param("id-1", 50, id="of a log that was cut never rise"),
+        pytest.param("id-2", 80, id="of another topic do"),
+    ],
+)
+def test_recreated_positions(world: World, topic_id: str, stable: int) -> None:
+    world.found(p0=50, p1=90)
+    world.store.positions.recreate({"orders": Topic("orders", topic_id, (0, 1))}, {TP: 80, OTHER: 80})
+    assert world.store.positions.stable(["orders"]) == {TP: stable, OTHER: 80}
+
+
+@pytest.mark.parametrize(
     ("topic_id", "by_hand", "left"),
     [
         pytest.param(

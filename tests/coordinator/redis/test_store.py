@@ -1,10 +1,12 @@
 """Positions in a real Redis: founded, acquired, authorised, committed. Transition tests are named by the arrow."""
 
+from dataclasses import replace
+
 import pytest
 
 from coordinator import verdicts
 from coordinator.key_hash import cuts
-from coordinator.progress.ownership import Fact, Owned, completed
+from coordinator.progress.ownership import Fact, Facts, Owned, completed
 from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.ranges import WHOLE, OffsetRange
 from coordinator.redis.keys import GroupKeys
@@ -156,6 +158,64 @@ def test_a_fact_of_a_newer_reset_epoch_than_redis_has_is_a_loss_of_state(world: 
         with pytest.raises(verdicts.Lost, match="before a reset"):
             verb()
     assert world.positions() == {str(WHOLE): "0"}
+
+
+def stored(world: World) -> str | None:
+    text = world.redis.hget(GroupKeys(world.group).epoch("orders"), "0")
+    return str(text) if text is not None else None
+
+
+@pytest.mark.parametrize(
+    ("text", "epoch", "position"),
+    [
+        pytest.param("4@90 reset=0 topic=id-1", 3, 5, id="an older one: ignored"),
+        pytest.param("4@90 reset=0 topic=id-1", 4, 10, id="the same"),
+        pytest.param("9@90 reset=0 topic=id-1", 10, 10, id="a newer one"),
+        pytest.param("4@90 reset=0 topic=id-1", None, 10, id="unknown"),
+        pytest.param(None, 3, 10, id="Redis knows none"),
+        pytest.param("4@90 reset=7 topic=id-1", 3, 10, id="Redis knows that of another reset epoch"),
+        pytest.param("4@90 reset=0 topic=id-2", 3, 10, id="Redis knows that of another topic id"),
+    ],
+)
+def test_an_assertion_of_an_older_leader_epoch_is_ignored(
+    world: World, text: str | None, epoch: int | None, position: int
+) -> None:
+    world.found(p0=5, p1=5)
+    if text:
+        world.store.positions.report_ends({}, {TP: text})
+    facts: Facts = {OTHER: (Fact(WHOLE, 10),), TP: (Fact(WHOLE, 10),)}
+    world.store.positions.claim(replace(offset(), leader_epochs={} if epoch is None else {TP: epoch}), facts)
+    assert world.store.positions.stable(["orders"]) == {TP: position, OTHER: 10}
+
+
+@pytest.mark.parametrize(
+    ("text", "left"),
+    [
+        pytest.param("3@99 reset=0 topic=id-1", "4@90 reset=0 topic=id-1", id="an older one: by a late look"),
+        pytest.param("4@99 reset=0 topic=id-1", "4@99 reset=0 topic=id-1", id="the same"),
+        pytest.param("10@99 reset=0 topic=id-1", "10@99 reset=0 topic=id-1", id="a newer one"),
+        pytest.param("0@9 reset=7 topic=id-1", "0@9 reset=7 topic=id-1", id="of another reset epoch"),
+        pytest.param("0@9 reset=0 topic=id-2", "0@9 reset=0 topic=id-2", id="of another topic id"),
+    ],
+)
+def test_a_stored_leader_epoch_stays_unless_a_newer_one_is_stored(world: World, text: str, left: str) -> None:
+    world.found(p0=5)
+    for cut in (False, True):
+        world.redis.hset(GroupKeys(world.group).epoch("orders"), "0", "4@90 reset=0 topic=id-1")
+        if cut:
+            world.store.positions.recreate(TOPICS, {TP: 5}, {TP: text})
+        else:
+            world.store.positions.report_ends({TP: 99}, {TP: text})
+        assert stored(world) == left
+
+
+def test_positions_of_a_cut_log_and_its_leader_epoch_change_together(world: World) -> None:
+    world.found(p0=5, p1=5)
+    world.store.positions.recreate(TOPICS, {OTHER: 4, TP: 3}, {TP: "4@90 reset=0 topic=id-1"})
+    assert (world.store.positions.stable(["orders"]), stored(world)) == ({TP: 3, OTHER: 4}, "4@90 reset=0 topic=id-1")
+    end = replace(offset(lane("aa.1", 5, 10)), leader_epochs={TP: 3, OTHER: 3})
+    world.store.positions.claim(end, {TP: (Fact(WHOLE, 10),), OTHER: (Fact(WHOLE, 10),)})
+    assert world.store.positions.stable(["orders"]) == {TP: 3, OTHER: 10}
 
 
 def test_authorisation_names_the_parts_still_owned(world: World) -> None:

@@ -1,0 +1,21 @@
+-- Leader epochs of logs, as `coordinator/progress/leader_epochs.py` defines them (rule: leader-epoch-facts).
+-- Uses damage, prelude
+
+-- "<leader epoch>@<log end> reset=<reset epoch> topic=<topic id>" -> leader epoch, reset epoch, topic id; nil for another text
+local function leader_epoch_of(text)
+  local epoch, reset, id = string.match(text or '', '^(%d+)@%d+ reset=(%d+) topic=(%S+)$')
+  if epoch and number(epoch) then return epoch, reset, id end
+  return nil
+end
+
+-- Whether the stored text has a newer leader epoch than `epoch`, of the same reset epoch and topic.
+local function has_newer_leader_epoch(stored, epoch, reset, id)
+  local known, of_reset, of_topic = leader_epoch_of(stored)
+  return known and of_reset == reset and of_topic == id and less(epoch, known)
+end
+
+-- Whether `text` may replace the stored text: a member may have looked at the log before the last election.
+local function replaces_leader_epoch(stored, text)
+  local epoch, reset, id = leader_epoch_of(text)
+  return not (epoch and has_newer_leader_epoch(stored, epoch, reset, id))
+end
