@@ -40,5 +40,5 @@ class RedisPoison:
 
     def abandon(self, caller: Caller, ranges: Ownership) -> Answer[None]:
         k = self.calls.keys
-        keys = [k.meta, k.member(caller.member), k.events, *map(k.owners, ranges)]
+        keys = [k.meta, k.leases, k.member(caller.member), k.events, *map(k.owners, ranges)]
         return answer(self.calls.run("abandon", keys, *map(owned_text, ranges.values()), caller=caller), None)

@@ -7,7 +7,10 @@
 local bad = lost() or recovering() or fenced(KEYS[3])
 if bad then return bad end
 local now_due = occasion({ leases = KEYS[2], batches = KEYS[5], leaving = KEYS[6], topics = KEYS[7], policy = KEYS[8] })
-if now_due ~= ARGV[2] or now_due == redis.call('HGET', META, 'occasion') then return reply('generation', 0) end
+if now_due ~= ARGV[2] or now_due == redis.call('HGET', META, 'occasion') then
+  renew(KEYS[2])
+  return reply('generation', 0)
+end
 local generation = redis.call('HINCRBY', META, 'generation', 1)
 redis.call('HSET', META, 'occasion', now_due, 'leader', call.member, 'protocol', ARGV[3])
 local assigned_before = redis.call('HKEYS', KEYS[9])
@@ -30,4 +33,5 @@ else
   event(KEYS[4], 'assignor', ARGV[3] .. ' of ' .. call.member .. ' failed: ' .. ARGV[4] .. '; grouped assigns whole partitions'
     .. ' until members, their assignors, topics or policies change')
 end
+renew(KEYS[2])
 return reply('generation', generation)

@@ -37,8 +37,12 @@ for i = 2, #ARGV do
   local segments = raised({ segments = KEYS[2 * i + 2], ics = KEYS[2 * i + 3] }, NOTHING)
   if #segments == 0 then return positions_gone(KEYS[2 * i + 2]) end
   for _, s in ipairs(segments) do
-    if less(s.position, target) and not all_parked(tp, s) then return reply('finished', 0) end
+    if less(s.position, target) and not all_parked(tp, s) then
+      renew(KEYS[2])
+      return reply('finished', 0)
+    end
   end
 end
 redis.call('SADD', KEYS[4], call.member)
+renew(KEYS[2])
 return reply('finished', 1)

@@ -17,4 +17,5 @@ local ranges = free_ranges(5, function(wanted)
   return yes
 end)
 if released > 0 then event(KEYS[4], 'revoked', 'released in order', ranges_text(ranges)) end
+renew(KEYS[2])
 return reply('released', released)

@@ -92,6 +92,11 @@ FAULTS = (
         schedules=100,
     ),
     Fault(
+        "a release renews the lease for its member only",
+        (Edit("coordinator/redis/lua/release.lua", "renew(KEYS[2])\nreturn", "return"),),
+        _MEMBERSHIP,
+    ),
+    Fault(
         "a recovery leaves the slices that living members have begun",
         (Edit("coordinator/redis/lua/recover.lua", ", KEYS[9], KEYS[11])", ", KEYS[9])"),),
         ("tests/coordinator/redis/test_poison.py",),

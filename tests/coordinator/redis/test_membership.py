@@ -1,5 +1,6 @@
 """Members in a real Redis: assigned, released, taken, fenced, expired. Transition tests are named by the arrow."""
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import cast
 
@@ -8,6 +9,7 @@ import pytest
 from coordinator import verdicts
 from coordinator.assignors.assignor import Assignment
 from coordinator.key_hash import cuts
+from coordinator.ports import Store
 from coordinator.progress.ownership import Owned, completed
 from coordinator.ranges import WHOLE
 from coordinator.redis.keys import GroupKeys
@@ -39,6 +41,38 @@ def test_a_second_member_of_one_application_is_busy_until_the_lease_ends(world: 
 def assigned(world: World, caller: Caller, assignment: Assignment) -> int:
     look = world.store.members.look(caller).value
     return world.store.members.assign(caller, look.occasion, "test 1", assignment).value
+
+
+LATE = "an occasion that has passed"
+END = offset(lane("aa.1", 0, 10))
+RENEWING: dict[str, Callable[[Store, Caller, str], object]] = {
+    "heartbeat": lambda store, me, _: store.members.heartbeat(me),
+    "look": lambda store, me, _: store.members.look(me),
+    "assign": lambda store, me, occasion: store.members.assign(me, occasion, "test 1", {"m-1": WANTED}),
+    "assign, too late": lambda store, me, _: store.members.assign(me, LATE, "test 1", {"m-1": WANTED}),
+    "acquire": lambda store, me, _: store.positions.acquire(me, WANTED),
+    "release": lambda store, me, _: store.members.release(me, {TP: [(WHOLE, "m-2")]}),
+    "finish": lambda store, me, _: store.members.finish(me, {TP: 0}),
+    "finish, not yet": lambda store, me, _: store.members.finish(me, {TP: 5}),
+    "abandon": lambda store, me, _: store.poison.abandon(me, {TP: (Owned(WHOLE, "aa.1"),)}),
+    "authorize": lambda store, me, _: store.positions.authorize(me, END),
+    "commit": lambda store, me, _: store.positions.commit(me, END, completed(END)),
+    "working": lambda store, me, _: store.poison.working(me, ""),
+}
+
+
+@pytest.mark.parametrize("call", RENEWING.values(), ids=RENEWING)
+def test_each_verb_whose_answer_renews_the_lease_renews_it_in_redis(
+    world: World, call: Callable[[Store, Caller, str], object]
+) -> None:
+    """Otherwise a member plans within a lease that has ended (rule: plan-within-lease)."""
+    world.found()
+    me = world.join()
+    world.store.positions.acquire(me, WANTED)
+    occasion = world.store.members.look(me).value.occasion
+    world.now += SESSION - 1
+    call(world.store, me, occasion)
+    assert world.redis.zscore(GroupKeys(world.group).leases, "m-1") == world.now + SESSION
 
 
 def test_an_assignment_is_due_when_members_or_topics_have_changed_and_then_no_more(world: World) -> None:
