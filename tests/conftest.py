@@ -1,4 +1,4 @@
-"""One Kafka broker, one Valkey and one Spark session for the whole run; unit tests ask for none of them.
+"""One Kafka broker, one Valkey and one Spark session for each pytest process that needs them; unit tests need none.
 
 `COOP_KAFKA` and `COOP_REDIS` name servers to use instead of our own; names of topics and groups are unique.
 """
