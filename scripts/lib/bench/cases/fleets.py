@@ -5,9 +5,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from uuid import uuid4
 
+import processes
 from bench.functions import HANG, PASSED, wait_and_pass
 from bench.table import Result
 from bench.world import World
+from coordinator.errors import DeadlinePassedError
 from coordinator.key_hash import hash_key
 from coordinator.plan.poison import Strike
 from coordinator.redis.client import RedisClient
@@ -45,7 +47,7 @@ def frozen(world: World) -> Iterator[Result]:
             _watched(fleet, max(0.0, stopped_s - moved_s))
             during = (began, time.monotonic_ns())
             stopped.wake()
-            fleet.until(lambda: fleet.working(*fleet.drivers.values()), "it is back")
+            fleet.until(lambda: _back(fleet, stopped), "it is back")
         fleet.until(lambda: fleet.everything_arrived, "every record is in a sink")
         outcome = fleet.outcome()
     had, have = (sum(_rate(d, *span) for d in others) for span in (before, during))
@@ -56,6 +58,14 @@ def frozen(world: World) -> Iterator[Result]:
     yield Result("P7b", work, "records/s before", f"{have:.0f}", f"{had:.0f}", 0.95 * had / have, 1.0, note)
     if not outcome.good:
         raise RuntimeError(f"P7b: {outcome}")
+
+
+def _back(fleet: Fleet, woken: Driver) -> bool:
+    """Whether all drivers work again. A task that was about to begin is too late: then the job is started again."""
+    ended = woken.process is not None and woken.process.poll() is not None
+    if ended and DeadlinePassedError.name in processes.tail(woken.log):
+        woken.start()
+    return fleet.working(*fleet.drivers.values())
 
 
 def poison(world: World) -> Iterator[Result]:
