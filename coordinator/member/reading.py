@@ -27,7 +27,7 @@ from coordinator.member.state import Offsets, State
 from coordinator.plan.back_pressure import held_back
 from coordinator.plan.planning import OwnedRanges, with_positions
 from coordinator.plan.poison import struck_ranges
-from coordinator.reports.lane_lines import BUDGET, LEAD, OLDER, POISON, ROOM
+from coordinator.reports.lane_lines import LEAD, OLDER, ROOM
 
 
 def limit(state: State, seen: Seen, call: Call) -> Decision:
@@ -41,7 +41,7 @@ def limit(state: State, seen: Seen, call: Call) -> Decision:
     work, ceilings = with_positions(acquired.ownership, acquired.progress), tuple[tuple[str, OwnedRanges], ...]()
     for name, narrow in LIMITS:
         state, work = narrow(state, work, ends, seen, call)
-        ceilings += ((name, work),)
+        ceilings += ((name, work),) if name else ()
     looked_at_now = None if state.owning.stale else looked_at
     return Decision(replace(state, reading=replace(state.reading, seen=looked_at_now, work=work, ceilings=ceilings)))
 
@@ -65,13 +65,14 @@ def _budget(state: State, work: OwnedRanges, ends: Offsets, seen: Seen, call: Ca
 Limit = Callable[[State, OwnedRanges, Offsets, Seen, Call], tuple[State, OwnedRanges]]
 """Narrows the work; the offsets are the ends of this run."""
 
-LIMITS: tuple[tuple[str, Limit], ...] = (
+LIMITS: tuple[tuple[str | None, Limit], ...] = (
     (ROOM, _room),
     (OLDER, older_partitions_first),
-    (POISON, without_parked),
+    (None, without_parked),
     (LEAD, keep_lead),
-    (BUDGET, _budget),
+    (None, _budget),
 )
+"""Each with the name that a lane's line shows for its ceiling; parked lanes and quotas have other words there."""
 
 
 def _lanes(ranges: Ranges) -> Iterator[LaneId]:

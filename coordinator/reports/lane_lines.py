@@ -90,9 +90,7 @@ class LaneLine:
 
 NOTHING, PARKED, ALONE = "all there is", "parked", "alone: a member was lost over it"
 WAITS = "waits: a lane is tried alone"
-ROOM, OLDER, POISON, LEAD, BUDGET = (
-    *("individual commits", "older partitions", "poison", "max.lane.lead", "batch.time.budget"),
-)
+ROOM, OLDER, LEAD = "individual commits", "older partitions", "max.lane.lead"
 
 
 def lines_text(lanes: Iterable[LaneLine]) -> str:

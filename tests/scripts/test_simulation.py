@@ -19,9 +19,9 @@ SEEDS = range(60)
 
 
 @pytest.fixture
-def valkey(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Valkey]:
+def valkey(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> Iterator[Valkey]:
     """A separate Valkey, which nothing else slows down. The coordinator's log lines go to the trace."""
-    monkeypatch.setattr(logging.getLogger("coordinator"), "level", logging.CRITICAL)
+    caplog.set_level(logging.CRITICAL, logger="coordinator")  # its end also clears the levels that loggers remember
     server = servers.valkey(tmp_path)
     connections = Valkey(server.local_address or server.address)
     yield connections

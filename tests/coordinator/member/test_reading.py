@@ -14,7 +14,7 @@ from coordinator.member.limits import Limits
 from coordinator.member.reading import limit
 from coordinator.member.requests import Grant, ReadHighWatermarks
 from coordinator.member.state import Pace, Reading, State, Strikes
-from coordinator.plan.planning import Cutting, OwnedRange, OwnedRanges
+from coordinator.plan.planning import Cutting, OwnedRange
 from coordinator.progress.growth import Growth
 from coordinator.progress.ownership import Owned
 from coordinator.progress.segments import Progress, Segment
@@ -36,10 +36,9 @@ def limited(state: State, *pieces: OwnedRange) -> Reading:
     """The result for a state in which the cost model grants these pieces."""
     acquired = state.owning.acquired
     before = (acquired, state.log.bounds, ENDS, state.strikes.strikes)
-    names = ("individual commits", "older partitions", "poison", "max.lane.lead")
-    ceilings: list[tuple[str, OwnedRanges]] = [(name, {TP: (PIECE,)}) for name in names]
-    ceilings.append(("batch.time.budget", {TP: pieces}))
-    return Reading(before, {TP: pieces}, None, tuple(ceilings), (QUOTA,), Cutting(4), {TP: (WHOLE,)})
+    names = ("individual commits", "older partitions", "max.lane.lead")
+    ceilings = tuple((name, {TP: (PIECE,)}) for name in names)
+    return Reading(before, {TP: pieces}, None, ceilings, (QUOTA,), Cutting(4), {TP: (WHOLE,)})
 
 
 ALLOWED = Allowance({TP: (GRANTED,)}, (QUOTA,), Cutting(4))
