@@ -18,7 +18,7 @@ from coordinator.member.first_positions import place
 from coordinator.member.kinds import Request
 from coordinator.member.log_view import topics_again
 from coordinator.member.ownership_events import notified
-from coordinator.member.requests import Acquire, ReadHeirs, RecordGrowths, Release
+from coordinator.member.requests import Acquire, RecordGrowths, Release
 from coordinator.member.state import State
 from coordinator.replies import Acquired, Look
 
@@ -49,8 +49,7 @@ def _acquired(state: State, wanted: Ranges, as_of: tuple[str, int], seen: Seen) 
     acquired = seen.of(_request(state, wanted))
     notices, shown = notified(state.owning.shown, acquired.ownership)
     surplus = difference(owned_ranges(acquired.ownership), wanted)
-    heirs = seen.of(ReadHeirs(surplus)) if surplus else {}
-    released = seen.of(Release(heirs)) if heirs else 0
+    released = seen.of(Release(surplus)) if surplus else 0
     if released:
         acquired = seen.of(_request(state, wanted, again=True))
         given_up, shown = notified(shown, acquired.ownership, surplus)

@@ -202,7 +202,8 @@ def test_a_range_that_is_handed_over_is_assigned_revoked_and_assigned(world: Wor
     world.found(p0=0, p1=0)
     one, two = world.join(), world.join("m-2", "i2")
     world.store.positions.acquire(one, {TP: (WHOLE,), OTHER: (WHOLE,)})
-    world.store.members.release(one, {TP: ((UPPER, "m-2"),)})
+    assign(world, one, {"m-1": {TP: (LOWER,), OTHER: (WHOLE,)}, "m-2": {TP: (UPPER,)}})
+    world.store.members.release(one, {TP: (UPPER,)})
     world.store.positions.acquire(two, {TP: (UPPER,)})
     world.store.positions.acquire(two, {TP: (UPPER,)})
     world.store.members.leave(two, {TP: ()})
@@ -212,6 +213,7 @@ def test_a_range_that_is_handed_over_is_assigned_revoked_and_assigned(world: Wor
         ("join", "m-1", ""),
         ("join", "m-2", ""),
         ("assigned", "m-1", "orders-0 whole, orders-1 whole"),
+        ("plan", "m-1", ""),
         ("revoked", "m-1", f"orders-0 {UPPER}"),
         ("assigned", "m-2", f"orders-0 {UPPER}"),
         ("revoked", "m-2", f"orders-0 {UPPER}"),

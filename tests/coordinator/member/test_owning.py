@@ -9,7 +9,6 @@ from coordinator.member.requests import (
     Acquire,
     LookAtGroup,
     Notify,
-    ReadHeirs,
     ReadStable,
     ReadTopics,
     RecordGrowths,
@@ -107,34 +106,20 @@ def test_less_is_free_than_assigned__try_again_at_the_next_look() -> None:
 
 
 SURPLUS = look({TP: (LEFT,)}, generation=2)
-HEIRS = {TP: ((RIGHT, "m-2"),)}
 
 
-def test_surplus_with_an_heir__release() -> None:
+def test_surplus_that_a_working_member_takes__release() -> None:
     decision = decided(
         follow,
         joined(owning=owning()),
         call(),
         (LookAtGroup(), SURPLUS),
         (Acquire({TP: (LEFT,)}), held(10)),
-        (ReadHeirs({TP: (RIGHT,)}), HEIRS),
-        (Release(HEIRS), 1),
+        (Release({TP: (RIGHT,)}), 1),
         (Acquire({TP: (LEFT,)}, again=True), held(10, LEFT)),
     )
     then = joined(owning=looked(owning(held(10, LEFT)), as_of=(NONCE, 2)), turn=ACQUIRED)
     assert decision == Decision(then, (Notify({TP: (RIGHT,)}, {}, {}),))
-
-
-def test_surplus_without_an_heir__keep_it() -> None:
-    decision = decided(
-        follow,
-        joined(owning=owning()),
-        call(),
-        (LookAtGroup(), SURPLUS),
-        (Acquire({TP: (LEFT,)}), held(10)),
-        (ReadHeirs({TP: (RIGHT,)}), {}),
-    )
-    assert decision == Decision(joined(owning=looked(owning(held(10)), as_of=(NONCE, 2)), turn=ACQUIRED))
 
 
 def test_surplus_without_a_member_to_take_it__keep_it() -> None:
@@ -144,8 +129,7 @@ def test_surplus_without_a_member_to_take_it__keep_it() -> None:
         call(),
         (LookAtGroup(), SURPLUS),
         (Acquire({TP: (LEFT,)}), held(10)),
-        (ReadHeirs({TP: (RIGHT,)}), HEIRS),
-        (Release(HEIRS), 0),
+        (Release({TP: (RIGHT,)}), 0),
     )
     assert decision == Decision(joined(owning=looked(owning(held(10)), as_of=(NONCE, 2)), turn=ACQUIRED))
 
