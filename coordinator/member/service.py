@@ -2,8 +2,7 @@
 
     first_positions   before a query's first batch: does not join, writes positions where there are none
     next_offset       start is in the sink: commit it, then plan the next batch within the lease
-    authorize         before every batch, first run or replay: the parts of it that are still owned
-    tasks             the same, packed into tasks
+    tasks             before every batch, first run or replay: the parts of it that are still owned, packed into tasks
     leave             frees confirmed ranges
 
 The heartbeat thread calls `heartbeat` and `receive` only: it reads the state, and writes to queues.
@@ -92,7 +91,7 @@ NEXT_OFFSET = (
     planning.end_run,
     planning.plan_batch,
 )
-_AUTHORIZED = (
+TASKS = (
     *ALIVE,
     accepting.accept,
     poison.strike_before_join,
@@ -100,15 +99,14 @@ _AUTHORIZED = (
     life.join,
     authorizing.authorize,
     poison.leave_out_struck,
+    authorizing.return_tasks,
 )
-AUTHORIZE = (*_AUTHORIZED, authorizing.return_readable)
-TASKS = (*_AUTHORIZED, authorizing.return_tasks)
 
 
 class Service(Query):
     """One member's work on one group; see the module."""
 
-    steps = Steps(FIRST_POSITIONS, SET_TARGETS, NEXT_OFFSET, AUTHORIZE, TASKS)
+    steps = Steps(FIRST_POSITIONS, SET_TARGETS, NEXT_OFFSET, TASKS)
     _pulse = heartbeat.Pulse()
 
     @property

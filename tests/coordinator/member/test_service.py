@@ -26,7 +26,7 @@ from coordinator.member.requests import (
     ReadPolicy,
     ReportWorking,
 )
-from coordinator.member.service import AUTHORIZE, CHECK_POLICIES, NEXT_OFFSET, TASKS, Service
+from coordinator.member.service import CHECK_POLICIES, NEXT_OFFSET, TASKS, Service
 from coordinator.member.state import Commits, CommitUnderWay, Mirrored, State, Strikes
 from coordinator.offset_spec import Latest
 from coordinator.plan.planning import Cutting
@@ -70,12 +70,11 @@ def test_parts_of_partitions_are_demanded__as_policies_allow(policy: Policy, out
 ORDER = {
     NEXT_OFFSET: "accept strike_before_join witness join commit follow see_logs settle_losses limit pace_batch "
     "look_closer end_run plan_batch",
-    AUTHORIZE: "accept strike_before_join arrive join authorize leave_out_struck return_readable",
     TASKS: "accept strike_before_join arrive join authorize leave_out_struck return_tasks",
 }
 
 
-@pytest.mark.parametrize(("steps", "names"), ORDER.items(), ids=["next_offset", "authorize", "tasks"])
+@pytest.mark.parametrize(("steps", "names"), ORDER.items(), ids=["next_offset", "tasks"])
 def test_steps__come_in_this_order(steps: Any, names: str) -> None:
     """Positions move before ranges are released; log ends are read after ranges were acquired."""
     wanted = names.split()
