@@ -27,7 +27,7 @@ from coordinator.plan.poison import Strike
 from coordinator.progress.data_loss import Loss
 from coordinator.progress.growth import Growth, Sight
 from coordinator.progress.leader_epochs import Extents
-from coordinator.progress.ownership import Facts, Ownership
+from coordinator.progress.ownership import Ownership
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.replies import Acquired, Caller, Moved, Seen
 from coordinator.reports.lane_lines import LaneReport
@@ -106,19 +106,6 @@ class CommitUnderWay:
 
     start: StreamOffset
     request: Request[Moved]
-    witnessed: Ownership | None
-
-    @property
-    def offset(self) -> StreamOffset:
-        """The part of the start that is committed."""
-        offset: StreamOffset = self.request.arguments["offset"]
-        return offset
-
-    @property
-    def facts(self) -> Facts:
-        """The facts that are committed."""
-        facts: Facts = self.request.arguments["facts"]
-        return facts
 
 
 @dataclass(frozen=True, slots=True)

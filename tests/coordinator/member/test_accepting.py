@@ -161,7 +161,7 @@ def test_start_beyond_a_log_without_fail_on_data_loss__it_is_not_committed() -> 
     state = joined(
         log=replace(LOG, beginnings=None),
         evidence=Evidence(unconfirmed=(start,)),
-        commits=Commits(CommitUnderWay(start, request, None)),
+        commits=Commits(CommitUnderWay(start, request)),
     )
     assert decision == Decision(state, (Log(warning),))
 
@@ -170,7 +170,7 @@ def test_start_of_a_deleted_topic_without_fail_on_data_loss__redis_decides() -> 
     state = joined(log=replace(LOG, topics={"other": OTHER}))
     decision = decided(witness, state, call(end_of(10, 200), subscription=PATTERN, fail_on_data_loss=False))
     request = Commit(end_of(10, 200), completed(end_of(10, 200)), end_of(10, 200).digest)
-    assert decision.state.commits == Commits(CommitUnderWay(end_of(10, 200), request, None))
+    assert decision.state.commits == Commits(CommitUnderWay(end_of(10, 200), request))
 
 
 def test_committed_start_beyond_a_log__it_must_vanish_from_the_next_offset() -> None:

@@ -209,7 +209,7 @@ START = end_of(10, 20)
 COMMIT = Commit(START, {}, "")
 
 
-COMMITTING = owns(commits=Commits(CommitUnderWay(START, COMMIT, None)), evidence=Evidence(START, None, (START,)))
+COMMITTING = owns(commits=Commits(CommitUnderWay(START, COMMIT)), evidence=Evidence(START, None, (START,)))
 
 
 def test_leave_in_a_commit__commit_once_more_and_free_its_range() -> None:
