@@ -71,6 +71,9 @@ class Log(Protocol):
     def commit_group_offsets(self, group: str, offsets: Mapping[TopicPartition, tuple[int, str]]) -> bool:
         """Commit to Kafka's own group; False if plain consumers live in it, which forbids that."""
 
+    def delete_group_offsets(self, group: str, partitions: Iterable[TopicPartition]) -> None:
+        """Delete the offsets of these partitions from Kafka's own group, and the group too if it is then empty."""
+
     def close(self) -> None:
         """Drop the connections."""
 
