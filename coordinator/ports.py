@@ -130,7 +130,7 @@ class Positions(Protocol):
         """Redis TIME in ms."""
 
     def status(self) -> Status:
-        """Identity and topics of the group. Raises `Absent` if Redis holds nothing of it."""
+        """Reset epoch and topics of the group. Raises `Absent` if Redis holds nothing of it."""
 
     def create(
         self, nonce: str, topics: Mapping[str, Topic], positions: Offsets, *, grace_ms: int | None = None

@@ -13,7 +13,7 @@ from coordinator.progress.growth import Growth, Segments, parsed
 from coordinator.progress.ownership import Fact, Facts, Ownership, coalesced, lane_ranges, not_owned
 from coordinator.progress.segments import Progress
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.redis.calls import ScriptCalls, answer, flat, owned_of, owned_text, pairs, ranges_text, seen_in
+from coordinator.redis.calls import ScriptCalls, answer, flat, owned_of, owned_text, pairs, ranges_text
 from coordinator.redis.errors import sound
 from coordinator.replies import Acquired, Answer, Caller, Moved, Status
 from coordinator.subscription import Topic, TopicPartition
@@ -32,7 +32,7 @@ class RedisPositions:
     def status(self) -> Status:
         k = self.calls.keys
         reply = self.calls.run("status", [k.meta, k.topics])
-        return Status(seen_in(reply), int(reply["reset"]), _topics(reply["topics"]))
+        return Status(int(reply["reset"]), _topics(reply["topics"]))
 
     @sound
     def create(
