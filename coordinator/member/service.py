@@ -39,7 +39,7 @@ from coordinator.member.decision import Call, Decision, Return, Seen, Step
 from coordinator.member.kinds import Request
 from coordinator.member.query import Query, Steps
 from coordinator.member.requests import CheckServer, Heartbeat, Leave, ReadPolicy, ReportWorking
-from coordinator.member.state import State
+from coordinator.member.state import NOT_ACQUIRED, State
 from coordinator.reports.lane_lines import LaneReport
 from coordinator.verdicts import Verdict
 
@@ -191,10 +191,11 @@ class Service(Query):
         unconfirmed = self.state.evidence.unconfirmed_ranges
         ranges = {tp: unconfirmed.get(tp, ()) for tp in {*self.state.log.partitions, *unconfirmed}}
         left = bool(self.state.life.nonce) and self._once(Leave(ranges), "leave")
-        shown = self.state.owning.shown
-        for notice in ownership_events.left(shown, unconfirmed) if left else ownership_events.notified(shown, {})[0]:
+        owned = self.state.owning.acquired.ownership
+        for notice in ownership_events.left(owned, unconfirmed) if left else ownership_events.notified(owned, {}):
             self._turns.once(notice)
-        self._turns.become(replace(self.state, owning=replace(self.state.owning, shown={})))
+        gone = replace(self.state.owning, acquired=NOT_ACQUIRED, ranges={}, as_of=None)
+        self._turns.become(replace(self.state, owning=gone))
         if left:
             self._turns.become(replace(self.state, life=self.state.life.rejoining()))
             if request := mirroring.mirror_request(self.state):

@@ -27,7 +27,6 @@ from coordinator.plan.poison import Strike
 from coordinator.progress.data_loss import Loss
 from coordinator.progress.growth import Growth, Sight
 from coordinator.progress.leader_epochs import Extents
-from coordinator.progress.ownership import Ownership
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.replies import Acquired, Caller, Moved, Seen
 from coordinator.reports.lane_lines import LaneReport
@@ -121,7 +120,7 @@ class Commits:
 class Owning:
     """The ranges that the member owns, as of its last look."""
 
-    acquired: Acquired = NOT_ACQUIRED
+    acquired: Acquired = NOT_ACQUIRED  # the user's listener knows these ranges
     ranges: Ranges = field(default_factory=dict)  # of `acquired`
     as_of: tuple[str, int] | None = None  # nonce and generation
     stale: bool = False  # positions have moved since: acquire again before the next plan
@@ -129,9 +128,8 @@ class Owning:
     placed_at: str = ""  # a nonce
     topics: frozenset[str] = frozenset()  # subscribed to at the last join, which reported them
     asked_for: frozenset[TopicPartition] = frozenset()  # assigned, but unknown to Kafka when asked
-    shown: Ownership = field(default_factory=dict)  # to the user's listener
     targets: Offsets = field(default_factory=dict)  # AvailableNow's, of all members
-    growths: tuple[Growth, ...] = ()  # of the group's topics
+    growths: tuple[Growth, ...] = ()  # of the group's topics, as Redis last held them
     looked_at_ms: int = 0  # Redis TIME
 
 
@@ -154,7 +152,6 @@ class Mirrored:
     allowed: bool = True
     behind: bool = False
     extents: Extents = field(default_factory=dict)
-    growths: tuple[Growth, ...] = ()  # as Redis last held them
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +195,6 @@ class Pace:
     """AvailableNow's targets, and when the last batches were planned."""
 
     targets: Offsets | None = None  # of this run; None: it does not end by itself
-    of_others: Offsets = field(default_factory=dict)
     planned_ms: int | None = None
     idle: tuple[OwnedRanges, Offsets] | None = None  # the work in which there was nothing to read
     idle_ms: int | None = None  # when that was looked at last

@@ -71,7 +71,7 @@ NOTHING: Ownership = {}
     ],
 )
 def test_owned__notified(before: Ownership, now: Ownership, released: Ranges | None, notices: object) -> None:
-    assert notified(before, now, released) == (notices, now)
+    assert notified(before, now, released) == notices
 
 
 def test_left__half_written_ranges_are_lost_and_the_others_revoked() -> None:
@@ -122,7 +122,7 @@ AFTER: dict[str, tuple[Ownership, Ranges | None, Request[Any] | None]] = {
 def test_a_change_of_ownership_is_one_notice(
     now: Ownership, released: Ranges | None, expected: Request[Any] | None
 ) -> None:
-    assert notified(OWNED, now, released) == ((expected,) if expected else (), now)
+    assert notified(OWNED, now, released) == ((expected,) if expected else ())
 
 
 def test_a_leave_revokes_all_ranges_but_the_half_written() -> None:

@@ -14,7 +14,7 @@ from coordinator.member.requests import (
     RecordGrowths,
     Release,
 )
-from coordinator.member.state import Mirrored, Owning, State, Turn
+from coordinator.member.state import Owning, State, Turn
 from coordinator.progress.growth import Growth
 from coordinator.ranges import WHOLE
 from states import (
@@ -143,7 +143,7 @@ def test_another_owned_the_range_in_between__lost_and_assigned() -> None:
         (Acquire({TP: (WHOLE,)}), held(30, epoch=NEXT_EPOCH)),
     )
     assert decision.effects == (Notify({}, {TP: (WHOLE,)}, {TP: (WHOLE,)}),)
-    assert decision.state.owning.shown == owned(epoch=NEXT_EPOCH)
+    assert decision.state.owning.acquired.ownership == owned(epoch=NEXT_EPOCH)
 
 
 MORE = look({TP: (WHOLE,), TP1: (WHOLE,)})
@@ -170,24 +170,22 @@ GROWTH = Growth("orders", "id-1", 1, 2, 5, 600_005)
 def test_growths_and_targets_of_the_group__are_remembered() -> None:
     found = look(growths=(GROWTH,), targets={TP: 70})
     decision = decided(follow, joined(owning=owning()), call(), (LookAtGroup(), found))
-    then = joined(owning=looked(owning(), growths=(GROWTH,), targets={TP: 70}), mirrored=Mirrored(growths=(GROWTH,)))
-    assert decision == Decision(then)
+    assert decision == Decision(joined(owning=looked(owning(), growths=(GROWTH,), targets={TP: 70})))
 
 
 def test_growths_that_redis_has_lost__are_recorded_again() -> None:
-    known = Mirrored(growths=(GROWTH,))
     decision = decided(
         follow,
-        joined(owning=owning(), mirrored=known),
+        joined(owning=owning(growths=(GROWTH,))),
         call(),
         (LookAtGroup(), look()),
         (RecordGrowths((GROWTH,)), None),
     )
-    assert decision == Decision(joined(owning=looked(owning(), growths=(GROWTH,)), mirrored=known))
+    assert decision == Decision(joined(owning=looked(owning(), growths=(GROWTH,))))
 
 
 def test_a_growth_that_redis_holds_with_its_ends__replaces_ours() -> None:
     ended = replace(GROWTH, ends=(50,))
-    state: State = joined(owning=owning(), mirrored=Mirrored(growths=(GROWTH,)))
+    state: State = joined(owning=owning(growths=(GROWTH,)))
     decision = decided(follow, state, call(), (LookAtGroup(), look(growths=(ended,))))
-    assert decision.state.mirrored.growths == (ended,)
+    assert decision.state.owning.growths == (ended,)

@@ -27,7 +27,7 @@ from coordinator.member.requests import (
     ReportWorking,
 )
 from coordinator.member.service import CHECK_POLICIES, NEXT_OFFSET, TASKS, Service
-from coordinator.member.state import Commits, CommitUnderWay, Mirrored, State, Strikes
+from coordinator.member.state import NOT_ACQUIRED, Commits, CommitUnderWay, Mirrored, State, Strikes
 from coordinator.offset_spec import Latest
 from coordinator.plan.planning import Cutting
 from coordinator.ranges import WHOLE
@@ -187,7 +187,7 @@ def test_leave__free_all_ranges_and_mirror() -> None:
     member = service(owns(), world)
     member.leave()
     assert world.requests == [Heartbeat(), Leave({TP: ()}), REVOKED, MIRROR]
-    assert (member.state.life, member.state.owning.shown) == (replace(LIFE, nonce=""), {})
+    assert (member.state.life, member.state.owning.acquired) == (replace(LIFE, nonce=""), NOT_ACQUIRED)
 
 
 def test_leave_before_it_has_looked_at_logs__free_the_ranges_of_its_earlier_life() -> None:
