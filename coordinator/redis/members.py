@@ -38,7 +38,7 @@ class RedisMembers:
     def heartbeat(self, caller: Caller) -> Answer[None]:
         k = self.calls.keys
         own = (k.meta, k.leases, k.member(caller.member))
-        keys = [*own, *(x for x in k.all((), self._placed()) if x not in own)]
+        keys = [*own, *(x for x in k.all(self._placed()) if x not in own)]
         return answer(self.calls.run("heartbeat", keys, str(self.calls.retention_ms), caller=caller), None)
 
     @sound

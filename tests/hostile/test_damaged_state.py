@@ -66,7 +66,7 @@ return found
 def dump(world: World) -> dict[str, object]:
     """All that the group holds, but for its heartbeats."""
     keys = GroupKeys(world.group)
-    names = keys.all(["m-1"], [TP, OTHER])
+    names = [*keys.all([TP, OTHER]), keys.member("m-1")]
     found = dict(zip(names, cast(list[object], world.redis.eval(DUMP, len(names), *names)), strict=True))
     meta = found[keys.meta]
     if isinstance(meta, list):

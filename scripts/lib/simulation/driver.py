@@ -11,7 +11,7 @@ import json
 from collections.abc import Iterator
 
 from coordinator.errors import CoopKafkaError, DataLossError
-from coordinator.member.poison import LOOK_MS
+from coordinator.member.decision import LOOK_MS
 from coordinator.member.service import Service
 from coordinator.plan.packing import Task as Packed
 from coordinator.progress.ownership import narrowed
@@ -33,6 +33,8 @@ from simulation.tasks import Task
 from simulation.wishes import Wishes
 from simulation.work import Work
 from simulation.world import World
+
+HEARTBEAT_MS = 1_000
 
 
 class Driver:
@@ -56,7 +58,6 @@ class Driver:
         self._ended_at = world.invariants.state  # the state when AvailableNow was last checked
         self._before_leaving = world.invariants.state  # the state when it began to end
         store = store_of(ScriptCalls.of(self.line, settings, now=lambda: world.server.now_ms))
-        self._heartbeat_ms = settings.heartbeat_ms
         self.service = Service(
             settings,
             Topics((TOPIC,)),
@@ -273,7 +274,7 @@ class Driver:
 
     def _beat(self) -> None:
         while True:
-            self.world.scheduler.turn(self._heartbeat_ms)
+            self.world.scheduler.turn(HEARTBEAT_MS)
             self.service.heartbeat()
 
 

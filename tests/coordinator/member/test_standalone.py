@@ -166,13 +166,13 @@ def test_nothing_to_read__no_offset() -> None:
     ],
 )
 def test_something_to_read__look_at_the_topics_first(topic: Any, outcome: Any) -> None:
-    decision = decided(standalone.look_closer, owns(10), ours(), (ReadTopics(again=True), {"orders": topic}))
+    decision = decided(standalone.look_closer, owns(10), ours(), (ReadTopics(), {"orders": topic}))
     log = replace(LOG, topics={"orders": topic}, beginnings=None)
     assert decision == Decision(owns(10, log=log), (), outcome)
 
 
 def test_before_a_batch_is_read__look_at_the_topics() -> None:
-    decision = decided(standalone.see_topics_again, QUERY, ours(), (ReadTopics(again=True), {"orders": ORDERS}))
+    decision = decided(standalone.see_topics_again, QUERY, ours(), (ReadTopics(), {"orders": ORDERS}))
     assert decision == Decision(replace(QUERY, log=replace(LOG, beginnings=None)))
 
 

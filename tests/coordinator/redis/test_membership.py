@@ -236,7 +236,8 @@ def test_the_whole_group_expires_at_one_moment_after_the_lease(world: World) -> 
     world.store.positions.acquire(me, WANTED)
     world.store.positions.report_ends({TP: 9}, {})
     world.store.members.heartbeat(me)
-    keys = GroupKeys(world.group).all(["m-1"], [TP])
+    named = GroupKeys(world.group)
+    keys = [*named.all([TP]), named.member("m-1")]
     seconds, microseconds, *left = cast(list[int], world.redis.eval(AT_ONE_MOMENT, len(keys), *keys))
     moments = {ms + int(seconds) * 1000 + int(microseconds) // 1000 for ms in left if ms != ABSENT}
     assert max(moments) - min(moments) <= 1, "a millisecond begins between the clock and the key's own"
