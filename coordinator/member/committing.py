@@ -9,15 +9,11 @@ rule: commit-before-plan; rule: verdict-per-hash; rule: unread-batch: a sink ski
 no task read a batch that this member never authorized.
 """
 
-from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
-from coordinator.assignment.rebalance import union
 from coordinator.errors import SinkSkippedBatchError
 from coordinator.member.accepting import within_logs
 from coordinator.member.decision import Call, Decision, Fail, Seen
-from coordinator.member.kinds import Request
 from coordinator.member.requests import Claim, Commit, Event, Learn, ShowBatch
 from coordinator.member.state import Commits, CommitUnderWay, Losses, Owning, State
 from coordinator.progress.ownership import Facts, completed, facts_within, lane_ranges, narrowed
@@ -78,7 +74,7 @@ def commit(state: State, seen: Seen, call: Call) -> Decision:
         mirrored=replace(state.mirrored, behind=True),
         turn=replace(state.turn, fresh=not owning.stale),
     )
-    return Decision(_done(state, start, mine), tuple(_fence_event(moved)))
+    return Decision(_done(state, start, mine))
 
 
 def _done(state: State, start: StreamOffset, mine: StreamOffset) -> State:
@@ -104,12 +100,6 @@ def _unread(state: State) -> Decision:
         "its positions); or set allow.unread.batches=true if the query drops batches unread on purpose",
     )
     return Decision(state, (Event("skipped", why),), Fail(error))
-
-
-def _fence_event(moved: Moved) -> Iterator[Request[Any]]:
-    if moved.refused:
-        ranges = {tp: union(f.hashes for f in of_tp) for tp, of_tp in moved.refused.items()}
-        yield Event("fence", "a commit for ranges that the member does not own at that lane epoch", ranges)
 
 
 def _moved(owning: Owning, offset: StreamOffset, facts: Facts, moved: Moved) -> Owning:

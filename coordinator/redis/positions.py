@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from coordinator.assignment.assignment_text import Ranges
+from coordinator.assignment.rebalance import union
 from coordinator.group_state import KnownTopic
 from coordinator.group_texts import offsets_at
 from coordinator.ports import NO_EXTENTS, Offsets
@@ -80,6 +81,7 @@ class RedisPositions:
         args = str(offset.reset), digest, *_fact_texts(offset, facts)
         reply = self.calls.run("commit", keys, *args, caller=caller)
         refused = {tp: _facts(text) for tp, text in zip(facts, reply["refused"].split("\n"), strict=False) if text}
+        self.calls.fence("a commit", caller, {tp: union(f.hashes for f in of_tp) for tp, of_tp in refused.items()})
         return answer(reply, Moved(refused, exactly=bool(reply["exactly"]), unread=bool(reply["unread"])))
 
     def claim(self, offset: StreamOffset, facts: Facts) -> None:

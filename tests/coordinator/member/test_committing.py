@@ -182,7 +182,6 @@ def test_unread__the_query_ends_and_its_ranges_are_free() -> None:
 
 
 REFUSED: Facts = {TP: (Fact(LEFT, 20, EPOCH),)}
-FENCE = Event("fence", "a commit for ranges that the member does not own at that lane epoch", {TP: (LEFT,)})
 LEFT_LANE = {TP: (Lane(RIGHT, NEXT_EPOCH, 10, (OffsetRange(10, 20),)),)}
 
 
@@ -201,12 +200,12 @@ def test_refused_lane_that_was_read__claim() -> None:
         losses=Losses(completed=replace(START, lanes={TP: ()})),
         mirrored=Mirrored(behind=True),
     )
-    assert decision == Decision(then, (FENCE,))
+    assert decision == Decision(then)
 
 
 def test_refused_lane_that_another_life_read__claim_nothing() -> None:
     decision = decided(commit, under_way(), call(START), (REQUEST, Moved(REFUSED, exactly=False)))
-    assert decision.effects == (FENCE,)
+    assert decision.effects == ()
     assert decision.state.commits == Commits(None, START, START)
 
 
