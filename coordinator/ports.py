@@ -22,15 +22,13 @@ from coordinator.plan.poison import Strike
 from coordinator.progress.growth import Growth, Segments
 from coordinator.progress.ownership import Facts, Ownership
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.ranges import HashRange, OffsetRange
+from coordinator.ranges import OffsetRange
 from coordinator.replies import Acquired, Answer, Caller, Joining, Look, Moved, Status
 from coordinator.reports.lane_lines import BatchLine, LaneLine
 from coordinator.subscription import Bounds, Subscription, Topic, TopicPartition
 
 Offsets = Mapping[TopicPartition, int]
 NO_EXTENTS: Mapping[TopicPartition, str] = MappingProxyType({})
-Heirs = Mapping[TopicPartition, Sequence[tuple[HashRange, str]]]
-"""Parts of ranges, each with the member that it is assigned to."""
 
 
 class Log(Protocol):
@@ -73,6 +71,9 @@ class Log(Protocol):
     def commit_group_offsets(self, group: str, offsets: Mapping[TopicPartition, tuple[int, str]]) -> bool:
         """Commit to Kafka's own group; False if plain consumers live in it, which forbids that."""
 
+    def delete_group_offsets(self, group: str, partitions: Iterable[TopicPartition]) -> None:
+        """Delete the offsets of these partitions from Kafka's own group, and the group too if it is then empty."""
+
     def close(self) -> None:
         """Drop the connections."""
 
@@ -98,9 +99,6 @@ class Members(Protocol):
     def assignment(self) -> Assignment:
         """The assignment in force."""
 
-    def heirs(self, caller: Caller, ranges: Ranges) -> Heirs:
-        """The parts of `ranges` that are assigned to other members than the caller; no partition without such parts."""
-
     def partition_counts(self) -> Mapping[str, int]:
         """The group's topics with their partition counts."""
 
@@ -115,8 +113,8 @@ class Members(Protocol):
         `failure` is the error of this protocol's assignor, if another one made the assignment.
         """
 
-    def release(self, caller: Caller, ranges: Heirs) -> Answer[int]:
-        """Release ranges, each to its assigned member. The answer is the number of released ranges."""
+    def release(self, caller: Caller, ranges: Ranges) -> Answer[int]:
+        """Release the parts of `ranges` that are assigned to other working members. The answer is their number."""
 
     def leave(self, caller: Caller, unconfirmed: Ranges) -> int:
         """Free every range without an unconfirmed slice. The answer is the number of ranges kept."""
@@ -132,7 +130,7 @@ class Positions(Protocol):
         """Redis TIME in ms."""
 
     def status(self) -> Status:
-        """Identity and topics of the group. Raises `Absent` if Redis holds nothing of it."""
+        """Reset epoch and topics of the group. Raises `Absent` if Redis holds nothing of it."""
 
     def create(
         self, nonce: str, topics: Mapping[str, Topic], positions: Offsets, *, grace_ms: int | None = None

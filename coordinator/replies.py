@@ -91,9 +91,8 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """Identity, reset epoch and topics of a group."""
+    """Reset epoch and topics of a group."""
 
-    seen: Seen
     reset: int
     topics: Mapping[str, KnownTopic]
 

@@ -27,7 +27,6 @@ class GroupSettings:
     concurrency: int = 1  # keys at once inside a task, where the user's function runs in `read`
     assignors: tuple[Assignor, ...] = (Grouped(),)  # by preference
     listener: OwnershipListener = field(default_factory=OwnershipListener)
-    heartbeat_ms: int = 3_000
     retention_ms: int = 10_080 * 60_000
     max_outage_ms: int = 60_000
     max_individual_commits: int = MAX_INDIVIDUAL_COMMITS  # that a partition may hold (code 92)

@@ -84,8 +84,8 @@ class World:
 
     # -- Kafka -------------------------------------------------------------------------------------
 
-    def topics(self, *, again: bool = False) -> dict[str, Topic]:
-        """The subscribed topics now; `again`: after log ends were read in the same look."""
+    def topics(self) -> dict[str, Topic]:
+        """The subscribed topics now."""
         return self.log.topics(self.subscription)
 
     def log_ends(

@@ -37,7 +37,7 @@ def authorize(state: State, seen: Seen, call: Call) -> Decision:
     return Decision(replace(state, batch=replace(batch, granted=granted), owning=owning))
 
 
-def readable(state: State, call: Call) -> tuple[StreamOffset, tuple[Request[bool], ...]]:
+def _readable(state: State, call: Call) -> tuple[StreamOffset, tuple[Request[bool], ...]]:
     """The part of the batch to read, and a warning if parts are left out."""
     end, batch, settings = call.offset, batch_of(state, call), call.setup.settings
     part = narrowed(end, batch.readable or {})
@@ -48,16 +48,13 @@ def readable(state: State, call: Call) -> tuple[StreamOffset, tuple[Request[bool
     return part, (Log(f"group {settings.group}: part of a batch is left out: {why}"),)
 
 
-def return_readable(state: State, seen: Seen, call: Call) -> Decision:
-    """The part of the batch that this member may read."""
-    part, warnings = readable(state, call)
-    return Decision(state, warnings, Return(part))
-
-
 def return_tasks(state: State, seen: Seen, call: Call) -> Decision:
-    """The same, packed into tasks, which begin now; a repeated call has the same tasks."""
+    """The part of the batch that this member may read, packed into tasks.
+
+    The tasks begin now; a repeated call has the same tasks.
+    """
     batch = batch_of(state, call)
-    part, warnings = readable(state, call)
+    part, warnings = _readable(state, call)
     tasks = seen.of(Pack(batch.end, part, trial=batch.trial))
     began_ms = seen.now_ms if batch.began_ms is None else batch.began_ms
     return Decision(replace(state, batch=replace(batch, began_ms=began_ms)), warnings, Return(tasks))

@@ -9,15 +9,11 @@ rule: commit-before-plan; rule: verdict-per-hash; rule: unread-batch: a sink ski
 no task read a batch that this member never authorized.
 """
 
-from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
-from coordinator.assignment.rebalance import union
 from coordinator.errors import SinkSkippedBatchError
 from coordinator.member.accepting import within_logs
 from coordinator.member.decision import Call, Decision, Fail, Seen
-from coordinator.member.kinds import Request
 from coordinator.member.requests import Claim, Commit, Event, Learn, ShowBatch
 from coordinator.member.state import Commits, CommitUnderWay, Losses, Owning, State
 from coordinator.progress.ownership import Facts, completed, facts_within, lane_ranges, narrowed
@@ -54,7 +50,7 @@ def witness(state: State, seen: Seen, call: Call) -> Decision:
     if commits.confirmed == start or not start.member:
         return Decision(_done(state, start, mine), warnings)
     request = Commit(mine, completed(mine), "" if call.setup.settings.unread_batches else start.digest)
-    commits = replace(commits, under_way=CommitUnderWay(start, request, witnessed))
+    commits = replace(commits, under_way=CommitUnderWay(start, request))
     return Decision(replace(state, commits=commits), warnings)
 
 
@@ -63,21 +59,22 @@ def commit(state: State, seen: Seen, call: Call) -> Decision:
     under_way = state.commits.under_way
     if under_way is None:
         return Decision(state)
-    moved = seen.of(under_way.request)
+    start, request = under_way.start, under_way.request
+    mine, facts, moved = request.arguments["offset"], request.arguments["facts"], seen.of(request)
     if moved.unread:
         return _unread(state)
-    if under_way.witnessed is not None and (assertions := facts_within(state.evidence.facts, moved.refused)):
-        seen.of(Claim(under_way.offset, assertions))
-    owning = _moved(state.owning, under_way, moved)
+    if state.evidence.witnessed is not None and (assertions := facts_within(state.evidence.facts, moved.refused)):
+        seen.of(Claim(mine, assertions))
+    owning = _moved(state.owning, mine, facts, moved)
     state = replace(
         state,
-        commits=Commits(None, under_way.start),
+        commits=Commits(None, start),
         owning=owning,
-        losses=_completed(state.losses, under_way.offset, moved.refused),
+        losses=_completed(state.losses, mine, moved.refused),
         mirrored=replace(state.mirrored, behind=True),
         turn=replace(state.turn, fresh=not owning.stale),
     )
-    return Decision(_done(state, under_way.start, under_way.offset), tuple(_fence_event(moved)))
+    return Decision(_done(state, start, mine))
 
 
 def _done(state: State, start: StreamOffset, mine: StreamOffset) -> State:
@@ -105,19 +102,11 @@ def _unread(state: State) -> Decision:
     return Decision(state, (Event("skipped", why),), Fail(error))
 
 
-def _fence_event(moved: Moved) -> Iterator[Request[Any]]:
-    if moved.refused:
-        ranges = {tp: union(f.hashes for f in of_tp) for tp, of_tp in moved.refused.items()}
-        yield Event("fence", "a commit for ranges that the member does not own at that lane epoch", ranges)
-
-
-def _moved(owning: Owning, committed: CommitUnderWay, moved: Moved) -> Owning:
+def _moved(owning: Owning, offset: StreamOffset, facts: Facts, moved: Moved) -> Owning:
     """The owned ranges after the commit. Their positions are known if the batch had all of them."""
-    if not (moved.exactly and _is_all_of(owning.acquired, committed.offset)):
+    if not (moved.exactly and _is_all_of(owning.acquired, offset)):
         return replace(owning, stale=True)
-    progress = {
-        tp: Progress(tuple(Segment(f.hashes, f.position) for f in of_tp)) for tp, of_tp in committed.facts.items()
-    }
+    progress = {tp: Progress(tuple(Segment(f.hashes, f.position) for f in of_tp)) for tp, of_tp in facts.items()}
     held = owning.acquired
     acquired = replace(held, progress={**held.progress, **progress}, whole={**held.whole, **progress})
     return replace(owning, acquired=acquired, stale=False)

@@ -27,6 +27,11 @@ from coordinator.subscription import Subscription
 
 T = TypeVar("T")
 
+RETRY_MS = 200
+"""The wait of a call that cannot go on, before it looks again."""
+LOOK_MS = 1_000
+"""The age at which known topics, known strikes and shown lanes are looked at again."""
+
 
 @dataclass(frozen=True, slots=True)
 class Setup:

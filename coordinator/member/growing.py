@@ -55,8 +55,8 @@ def older_partitions_first(
     state: State, work: OwnedRanges, ends: Offsets, seen: Seen, call: Call
 ) -> tuple[State, OwnedRanges]:
     """The work with ceilings: each hash of a new partition stops where the older ones are not done."""
-    reset = state.owning.acquired.reset
-    active = [g for g in _of_these_topics(state) if g.kept and (g, reset) not in state.growing.over]
+    nonce = state.life.nonce
+    active = [g for g in _of_these_topics(state) if g.kept and (g, nonce) not in state.growing.over]
     closed = frozenset(tp for g in active for tp in g.newer)
     if not active:
         return replace(state, growing=replace(state.growing, closed=closed, sights=())), work
@@ -67,7 +67,7 @@ def older_partitions_first(
     over = state.growing.over
     for growth in active:
         work, done = _limited(growth, work, positions, state.growing.sights)
-        over = over | {(growth, reset)} if done else over
+        over = over | {(growth, nonce)} if done else over
     return replace(state, growing=replace(state.growing, over=over)), work
 
 

@@ -20,13 +20,12 @@ from coordinator.assignment.assignment_text import fields_of
 from coordinator.assignment.protocols import Protocol
 from coordinator.assignment.spare import SLOW_PERCENT
 from coordinator.errors import FencedMemberError, GroupBusyError, RedisUnavailableError
-from coordinator.member.decision import Call, Decision, Fail, LookAgain, Seen
+from coordinator.member.decision import RETRY_MS, Call, Decision, Fail, LookAgain, Seen
 from coordinator.member.kinds import Request
 from coordinator.member.requests import Claim, Event, Join, Log, ReadMetadata
 from coordinator.member.state import State
 from coordinator.replies import Joining
 
-RETRY_MS = 200
 FIRST_CONTACT_MS = 5_000
 """The patience with an address that never answered: it is more likely wrong than away."""
 

@@ -3,36 +3,29 @@
 from collections.abc import Mapping
 from dataclasses import replace
 
-from coordinator.member.decision import Call, Decision, Seen
+from coordinator.member.decision import LOOK_MS, Call, Decision, Seen
 from coordinator.member.requests import ReadEpochEnds, ReadLogEnds, ReadTopics
 from coordinator.member.state import LogView, State
 from coordinator.progress import data_loss
 from coordinator.progress.leader_epochs import Extents
-from coordinator.subscription import Assigned, Subscription, Topic, TopicPartition
-
-TOPICS_MS = 1_000
+from coordinator.subscription import Assigned, Subscription, TopicPartition
 
 
 def see_topics(state: State, seen: Seen, call: Call) -> Decision:
     """Read the topics if the known ones are a second old; not at each retry while Redis is away."""
     asked = state.log.asked_ms
-    if asked is not None and (state.life.away or seen.now_ms - asked < TOPICS_MS):
+    if asked is not None and (state.life.away or seen.now_ms - asked < LOOK_MS):
         return Decision(state)
-    return Decision(replace(state, log=with_topics(state.log, seen.of(ReadTopics()), seen.now_ms)))
+    return Decision(replace(state, log=topics_again(state.log, seen)))
 
 
-def with_topics(log: LogView, topics: Mapping[str, Topic], now_ms: int) -> LogView:
-    """The view with these topics, read now."""
-    log = replace(log, asked_ms=now_ms, beginnings=None)
+def topics_again(log: LogView, seen: Seen) -> LogView:
+    """The view with topics that are read now: earlier log ends are of these topic ids."""
+    topics, log = seen.of(ReadTopics()), replace(log, asked_ms=seen.now_ms, beginnings=None)
     if topics == log.topics:
         return log
     partitions = tuple(TopicPartition(t, p) for t, of in sorted(topics.items()) for p in of.partitions)
     return replace(log, topics=topics, partitions=partitions)
-
-
-def topics_again(log: LogView, seen: Seen) -> LogView:
-    """The view with topics that are read again: earlier log ends are of these topic ids."""
-    return with_topics(log, seen.of(ReadTopics(again=True)), seen.now_ms)
 
 
 def see_logs(state: State, seen: Seen, call: Call) -> Decision:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from coordinator.member.decision import Call, Decision, LookAgain, Seen
+from coordinator.member.decision import RETRY_MS, Call, Decision, LookAgain, Seen
 from coordinator.member.kinds import Request
 from coordinator.member.log_view import with_epoch_ends
 from coordinator.member.mirroring import mirror
@@ -32,8 +32,6 @@ from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import WHOLE
 from coordinator.replies import Acquired
 from coordinator.subscription import Bounds, TopicPartition
-
-RETRY_MS = 200
 
 
 def settle_losses(state: State, seen: Seen, call: Call) -> Decision:

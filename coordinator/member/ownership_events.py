@@ -14,21 +14,19 @@ from coordinator.member.requests import Notify
 from coordinator.progress.ownership import Ownership, not_owned
 
 
-def notified(
-    before: Ownership, now: Ownership, released: Ranges | None = None
-) -> tuple[tuple[Request[bool], ...], Ownership]:
-    """The notice of a change, if there is one, and the ranges that the listener then knows."""
+def notified(before: Ownership, now: Ownership, released: Ranges | None = None) -> tuple[Request[bool], ...]:
+    """The notice of a change, if there is one."""
     if now == before:
-        return (), before
+        return ()
     gone, gained = _without(before, now), _without(now, before)
     lost = difference(gone, released or {})
     notice = Notify(difference(gone, lost), lost, gained)
-    return (notice,) if gone or gained else (), now
+    return (notice,) if gone or gained else ()
 
 
 def left(before: Ownership, kept: Ranges) -> tuple[Request[bool], ...]:
     """The notice of a leave. It releases all but `kept`, which may be half written."""
-    return notified(before, {}, difference(owned_ranges(before), kept))[0]
+    return notified(before, {}, difference(owned_ranges(before), kept))
 
 
 def _without(some: Ownership, other: Ownership) -> Ranges:

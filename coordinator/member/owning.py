@@ -18,7 +18,7 @@ from coordinator.member.first_positions import place
 from coordinator.member.kinds import Request
 from coordinator.member.log_view import topics_again
 from coordinator.member.ownership_events import notified
-from coordinator.member.requests import Acquire, ReadHeirs, RecordGrowths, Release
+from coordinator.member.requests import Acquire, RecordGrowths, Release
 from coordinator.member.state import State
 from coordinator.replies import Acquired, Look
 
@@ -47,16 +47,14 @@ def follow(state: State, seen: Seen, call: Call) -> Decision:
 
 def _acquired(state: State, wanted: Ranges, as_of: tuple[str, int], seen: Seen) -> Decision:
     acquired = seen.of(_request(state, wanted))
-    notices, shown = notified(state.owning.shown, acquired.ownership)
+    notices = notified(state.owning.acquired.ownership, acquired.ownership)
     surplus = difference(owned_ranges(acquired.ownership), wanted)
-    heirs = seen.of(ReadHeirs(surplus)) if surplus else {}
-    released = seen.of(Release(heirs)) if heirs else 0
+    released = seen.of(Release(surplus)) if surplus else 0
     if released:
-        acquired = seen.of(_request(state, wanted, again=True))
-        given_up, shown = notified(shown, acquired.ownership, surplus)
-        notices += given_up
+        before, acquired = acquired, seen.of(_request(state, wanted, again=True))
+        notices += notified(before.ownership, acquired.ownership, surplus)
     ranges = owned_ranges(acquired.ownership)
-    owning = replace(state.owning, acquired=acquired, ranges=ranges, as_of=as_of, stale=False, shown=shown)
+    owning = replace(state.owning, acquired=acquired, ranges=ranges, as_of=as_of, stale=False)
     return Decision(replace(state, owning=owning, turn=replace(state.turn, fresh=True, acquired=True)), notices)
 
 
@@ -79,8 +77,8 @@ def _catch_up(state: State, mine: Ranges, seen: Seen, call: Call) -> State:
 def _with_look(state: State, look: Look, seen: Seen) -> State:
     """The growths of the group. Growths that this process knows and Redis has lost are recorded again."""
     fields = {g.field for g in look.growths}
-    if lost := tuple(g for g in state.mirrored.growths if g.field not in fields):
+    if lost := tuple(g for g in state.owning.growths if g.field not in fields):
         seen.of(RecordGrowths(lost))
     growths = look.growths + lost
     owning = replace(state.owning, targets=look.targets, growths=growths, looked_at_ms=look.now_ms)
-    return replace(state, owning=owning, mirrored=replace(state.mirrored, growths=growths))
+    return replace(state, owning=owning)

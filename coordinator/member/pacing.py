@@ -1,13 +1,12 @@
 """The pace of batches: log ends, AvailableNow's targets, Spark's limits, idle time. Pure."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 from coordinator.member.decision import Call, Decision, LookAgain, Seen
 from coordinator.member.limits import Limits
 from coordinator.member.state import Offsets, Pace, State
 from coordinator.plan.planning import OwnedRanges, anything, backlog, levels
-from coordinator.subscription import Bounds, TopicPartition
+from coordinator.subscription import TopicPartition
 
 IDLE_MS = 250
 """The time between two looks of an idle query."""
@@ -33,21 +32,21 @@ def adopt_targets(state: State, seen: Seen, call: Call) -> Decision:
     if pace.targets is None:
         return Decision(state)
     targets = {tp: min(target, bounds[tp].end) for tp, target in pace.targets.items() if tp in bounds}
-    return Decision(replace(state, pace=replace(pace, targets=targets, of_others=state.owning.targets)))
+    return Decision(replace(state, pace=replace(pace, targets=targets)))
 
 
-def ends_of(pace: Pace, bounds: Mapping[TopicPartition, Bounds]) -> dict[TopicPartition, int]:
+def ends_of(state: State) -> dict[TopicPartition, int]:
     """The end of each partition in this run."""
-    if pace.targets is None:
+    targets, of_others, bounds = state.pace.targets, state.owning.targets, state.log.bounds
+    if targets is None:
         return {tp: b.end for tp, b in bounds.items()}
-    targets = pace.targets
-    return {tp: min(b.end, targets.get(tp, pace.of_others.get(tp, 0))) for tp, b in bounds.items()}
+    return {tp: min(b.end, targets.get(tp, of_others.get(tp, 0))) for tp, b in bounds.items()}
 
 
 def pace_batch(state: State, seen: Seen, call: Call) -> Decision:
     """Set the end of reading of each partition, and whether there is anything to read."""
     work, pace = state.reading.work, state.pace
-    until = _until(work, pace, state.log.bounds, call.limits, seen.now_ms)
+    until = _until(work, ends_of(state), pace, call.limits, seen.now_ms)
     state = replace(state, reading=replace(state.reading, until=until))
     if pace.idle == (work, until):
         return Decision(replace(state, pace=replace(pace, idle_ms=seen.now_ms)))
@@ -56,11 +55,8 @@ def pace_batch(state: State, seen: Seen, call: Call) -> Decision:
     return Decision(replace(state, pace=pace))
 
 
-def _until(
-    work: OwnedRanges, pace: Pace, bounds: Mapping[TopicPartition, Bounds], limits: Limits, now_ms: int
-) -> Offsets:
+def _until(work: OwnedRanges, ends: Offsets, pace: Pace, limits: Limits, now_ms: int) -> Offsets:
     """The end of reading of each partition; 0 while `minOffsetsPerTrigger` waits for more."""
-    ends = ends_of(pace, bounds)
     if not _ready(work, ends, pace, limits, now_ms):
         return dict.fromkeys(ends, 0)
     return levels(work, ends, limits.max_offsets)

@@ -7,14 +7,11 @@ rule: strike-needs-evidence; rule: trial-alone; rule: parked-until-released.
 
 from dataclasses import replace
 
-from coordinator.member.decision import Call, Decision, Seen
+from coordinator.member.decision import LOOK_MS, Call, Decision, Seen
 from coordinator.member.requests import Abandon, Forgive, OffsetsOfARecord, ReadStrikes, ReadWorking, StrikeMember
 from coordinator.member.state import Offsets, State, Strikes
 from coordinator.plan.planning import OwnedRanges
 from coordinator.plan.poison import forgiven, left_out, quarantined, without_struck
-
-LOOK_MS = 1_000
-"""The age of strikes that a plan may use: an operator who releases a lane waits no longer."""
 
 
 def strike_before_join(state: State, seen: Seen, call: Call) -> Decision:

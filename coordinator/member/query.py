@@ -34,7 +34,6 @@ class Steps:
     first: tuple[Step, ...]
     set_targets: tuple[Step, ...]
     next_offset: tuple[Step, ...]
-    authorize: tuple[Step, ...]
     tasks: tuple[Step, ...]
 
 
@@ -74,12 +73,11 @@ class Query:
         """Commit `start`, then the offset of the next batch; None if there is nothing to do."""
         return cast(StreamOffset | None, self._run(self.steps.next_offset, start, limits))
 
-    def authorize(self, end: StreamOffset) -> StreamOffset:
-        """The part of `end` that this query may read; asks Redis once for each offset."""
-        return cast(StreamOffset, self._run(self.steps.authorize, end))
-
     def tasks(self, end: StreamOffset) -> tuple[Task, ...]:
-        """The tasks of the batch that ends at `end`, with the parts that this query may read."""
+        """The tasks of the batch that ends at `end`, with the parts that this query may read.
+
+        Asks Redis once for each offset.
+        """
         return cast(tuple[Task, ...], self._run(self.steps.tasks, end))
 
     def receive(self, costs: Iterable[SliceCost]) -> None:

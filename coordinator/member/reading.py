@@ -33,7 +33,7 @@ from coordinator.reports.lane_lines import LEAD, OLDER, ROOM
 def limit(state: State, seen: Seen, call: Call) -> Decision:
     """Limit the work on owned ranges; an equal look keeps the last result."""
     acquired = state.owning.acquired
-    ends = ends_of(state.pace, state.log.bounds)
+    ends = ends_of(state)
     looked_at = (acquired, state.log.bounds, ends, state.strikes.strikes)
     changing = state.owning.growths or state.strikes.strikes
     if state.reading.seen == looked_at and not changing:

@@ -43,9 +43,9 @@ def recover(state: State, seen: Seen, call: Call) -> Decision:
         proven = {tp: earliest[tp] if position is None else position for tp, position in proven.items()}
     growths = _growths(state, offsets, seen, call)
     seen.of(Recover(str(verdict), reset, topics, proven, growths))
-    mirrored = replace(state.mirrored, growths=growths, extents=mirroring.extents(in_force, topics))
+    mirrored = replace(state.mirrored, extents=mirroring.extents(in_force, topics))
     life = replace(state.life.rejoining(), verdict=None)
-    owning = replace(state.owning, placed=frozenset())  # a partition that nothing proves is placed anew
+    owning = replace(state.owning, placed=frozenset(), growths=growths)  # unproven partitions are placed anew
     why = Log(f"group {settings.group}: {verdict}; positions are recovered from their proofs")
     return Decision(replace(state, life=life, owning=owning, mirrored=mirrored), (why,), LookAgain())
 
@@ -67,9 +67,9 @@ def _facts_of_these_logs(state: State, seen: Seen) -> Facts:
 
 def _growths(state: State, offsets: mirroring.GroupOffsets, seen: Seen, call: Call) -> tuple[Growth, ...]:
     """The growths to record again: those that this process knows, and those of the mirror."""
-    known = {g.field for g in state.mirrored.growths}
+    known = {g.field for g in state.owning.growths}
     shown = mirroring.growths(offsets, state.log.topics) | _unseen(state, offsets, seen, call)
-    return state.mirrored.growths + tuple(g for g in sorted(shown, key=lambda g: g.field) if g.field not in known)
+    return state.owning.growths + tuple(g for g in sorted(shown, key=lambda g: g.field) if g.field not in known)
 
 
 def _unseen(state: State, offsets: mirroring.GroupOffsets, seen: Seen, call: Call) -> frozenset[Growth]:

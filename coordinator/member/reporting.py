@@ -2,18 +2,16 @@
 
 from dataclasses import replace
 
-from coordinator.member.decision import Call, Decision, Seen
+from coordinator.member.decision import LOOK_MS, Call, Decision, Seen
 from coordinator.member.requests import DescribeLanes, ShowLanes
 from coordinator.member.state import State
 from coordinator.reports.lane_report import Planned, slow_part
-
-EVERY_MS = 1_000
 
 
 def show_lanes(state: State, seen: Seen, call: Call) -> Decision:
     """Show the planned lanes. Redis stores them only if they have changed."""
     shown, reading, now = state.shown, state.reading, seen.now_ms
-    if shown.looked_at_ms is not None and now - shown.looked_at_ms < EVERY_MS:
+    if shown.looked_at_ms is not None and now - shown.looked_at_ms < LOOK_MS:
         return Decision(state)
     shown = replace(shown, looked_at_ms=now)
     same = reading.quotas == shown.quotas and shown.nonce == state.life.nonce

@@ -2,8 +2,7 @@
 
     first_positions   before a query's first batch: does not join, writes positions where there are none
     next_offset       start is in the sink: commit it, then plan the next batch within the lease
-    authorize         before every batch, first run or replay: the parts of it that are still owned
-    tasks             the same, packed into tasks
+    tasks             before every batch, first run or replay: the parts of it that are still owned, packed into tasks
     leave             frees confirmed ranges
 
 The heartbeat thread calls `heartbeat` and `receive` only: it reads the state, and writes to queues.
@@ -40,7 +39,7 @@ from coordinator.member.decision import Call, Decision, Return, Seen, Step
 from coordinator.member.kinds import Request
 from coordinator.member.query import Query, Steps
 from coordinator.member.requests import CheckServer, Heartbeat, Leave, ReadPolicy, ReportWorking
-from coordinator.member.state import State
+from coordinator.member.state import NOT_ACQUIRED, State
 from coordinator.reports.lane_lines import LaneReport
 from coordinator.verdicts import Verdict
 
@@ -92,7 +91,7 @@ NEXT_OFFSET = (
     planning.end_run,
     planning.plan_batch,
 )
-_AUTHORIZED = (
+TASKS = (
     *ALIVE,
     accepting.accept,
     poison.strike_before_join,
@@ -100,15 +99,14 @@ _AUTHORIZED = (
     life.join,
     authorizing.authorize,
     poison.leave_out_struck,
+    authorizing.return_tasks,
 )
-AUTHORIZE = (*_AUTHORIZED, authorizing.return_readable)
-TASKS = (*_AUTHORIZED, authorizing.return_tasks)
 
 
 class Service(Query):
     """One member's work on one group; see the module."""
 
-    steps = Steps(FIRST_POSITIONS, SET_TARGETS, NEXT_OFFSET, AUTHORIZE, TASKS)
+    steps = Steps(FIRST_POSITIONS, SET_TARGETS, NEXT_OFFSET, TASKS)
     _pulse = heartbeat.Pulse()
 
     @property
@@ -193,10 +191,11 @@ class Service(Query):
         unconfirmed = self.state.evidence.unconfirmed_ranges
         ranges = {tp: unconfirmed.get(tp, ()) for tp in {*self.state.log.partitions, *unconfirmed}}
         left = bool(self.state.life.nonce) and self._once(Leave(ranges), "leave")
-        shown = self.state.owning.shown
-        for notice in ownership_events.left(shown, unconfirmed) if left else ownership_events.notified(shown, {})[0]:
+        owned = self.state.owning.acquired.ownership
+        for notice in ownership_events.left(owned, unconfirmed) if left else ownership_events.notified(owned, {}):
             self._turns.once(notice)
-        self._turns.become(replace(self.state, owning=replace(self.state.owning, shown={})))
+        gone = replace(self.state.owning, acquired=NOT_ACQUIRED, ranges={}, as_of=None)
+        self._turns.become(replace(self.state, owning=gone))
         if left:
             self._turns.become(replace(self.state, life=self.state.life.rejoining()))
             if request := mirroring.mirror_request(self.state):

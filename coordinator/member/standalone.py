@@ -106,20 +106,11 @@ def see_topics_again(state: State, seen: Seen, call: Call) -> Decision:
     return Decision(replace(state, log=log_view.topics_again(state.log, seen)))
 
 
-def readable(state: State, call: Call) -> StreamOffset:
-    """The batch without topics that were recreated since; `DataLossError` for them under failOnDataLoss."""
-    gone = log_view.recreated(state.log, call.offset.topic_ids)
-    return data_loss.without(call.offset, gone, fail_on_data_loss=call.setup.settings.fail_on_data_loss)
-
-
-def return_readable(state: State, seen: Seen, call: Call) -> Decision:
-    """The parts of the batch to read."""
-    return Decision(state, (), Return(readable(state, call)))
-
-
 def return_tasks(state: State, seen: Seen, call: Call) -> Decision:
-    """The tasks of the batch."""
-    return Decision(state, (), Return(seen.of(Pack(call.offset, readable(state, call), trial=False))))
+    """The tasks of the batch, without topics that were recreated since its plan; see `data_loss.without`."""
+    gone = log_view.recreated(state.log, call.offset.topic_ids)
+    readable = data_loss.without(call.offset, gone, fail_on_data_loss=call.setup.settings.fail_on_data_loss)
+    return Decision(state, (), Return(seen.of(Pack(call.offset, readable, trial=False))))
 
 
 INITIAL = (log_view.see_topics, initial)
@@ -137,14 +128,13 @@ NEXT_OFFSET = (
     look_closer,
     planning.plan_batch,
 )
-AUTHORIZE = (refuse_others, see_topics_again, return_readable)
 TASKS = (refuse_others, see_topics_again, return_tasks)
 
 
 class Standalone(Query):
     """Plans batches of an `assign` subscription; see the module."""
 
-    steps = Steps(INITIAL, SET_TARGETS, NEXT_OFFSET, AUTHORIZE, TASKS)
+    steps = Steps(INITIAL, SET_TARGETS, NEXT_OFFSET, TASKS)
 
     def initial(self) -> StreamOffset:
         """The resolved starting offsets."""

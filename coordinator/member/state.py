@@ -27,7 +27,6 @@ from coordinator.plan.poison import Strike
 from coordinator.progress.data_loss import Loss
 from coordinator.progress.growth import Growth, Sight
 from coordinator.progress.leader_epochs import Extents
-from coordinator.progress.ownership import Facts, Ownership
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.replies import Acquired, Caller, Moved, Seen
 from coordinator.reports.lane_lines import LaneReport
@@ -106,19 +105,6 @@ class CommitUnderWay:
 
     start: StreamOffset
     request: Request[Moved]
-    witnessed: Ownership | None
-
-    @property
-    def offset(self) -> StreamOffset:
-        """The part of the start that is committed."""
-        offset: StreamOffset = self.request.arguments["offset"]
-        return offset
-
-    @property
-    def facts(self) -> Facts:
-        """The facts that are committed."""
-        facts: Facts = self.request.arguments["facts"]
-        return facts
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +120,7 @@ class Commits:
 class Owning:
     """The ranges that the member owns, as of its last look."""
 
-    acquired: Acquired = NOT_ACQUIRED
+    acquired: Acquired = NOT_ACQUIRED  # the user's listener knows these ranges
     ranges: Ranges = field(default_factory=dict)  # of `acquired`
     as_of: tuple[str, int] | None = None  # nonce and generation
     stale: bool = False  # positions have moved since: acquire again before the next plan
@@ -142,9 +128,8 @@ class Owning:
     placed_at: str = ""  # a nonce
     topics: frozenset[str] = frozenset()  # subscribed to at the last join, which reported them
     asked_for: frozenset[TopicPartition] = frozenset()  # assigned, but unknown to Kafka when asked
-    shown: Ownership = field(default_factory=dict)  # to the user's listener
     targets: Offsets = field(default_factory=dict)  # AvailableNow's, of all members
-    growths: tuple[Growth, ...] = ()  # of the group's topics
+    growths: tuple[Growth, ...] = ()  # of the group's topics, as Redis last held them
     looked_at_ms: int = 0  # Redis TIME
 
 
@@ -167,7 +152,6 @@ class Mirrored:
     allowed: bool = True
     behind: bool = False
     extents: Extents = field(default_factory=dict)
-    growths: tuple[Growth, ...] = ()  # as Redis last held them
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +162,7 @@ class Growing:
     number: int = 0  # of the next sight
     topic_ids: Mapping[str, str] = field(default_factory=dict)  # of the topics that the sights are of
     logged: frozenset[Growth] = frozenset()
-    over: frozenset[tuple[Growth, int]] = frozenset()  # growths that hold nothing back, with the reset epoch
+    over: frozenset[tuple[Growth, str]] = frozenset()  # growths that hold nothing back, with the nonce: positions
     closed: frozenset[TopicPartition] = frozenset()  # new partitions that still wait for older ones
 
 
@@ -211,7 +195,6 @@ class Pace:
     """AvailableNow's targets, and when the last batches were planned."""
 
     targets: Offsets | None = None  # of this run; None: it does not end by itself
-    of_others: Offsets = field(default_factory=dict)
     planned_ms: int | None = None
     idle: tuple[OwnedRanges, Offsets] | None = None  # the work in which there was nothing to read
     idle_ms: int | None = None  # when that was looked at last

@@ -13,7 +13,6 @@ import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Protocol
 
 from coordinator import verdicts
 from coordinator.errors import CoopKafkaError, UnknownGroupError
@@ -31,13 +30,6 @@ from coordinator.subscription import Pattern, Topic, TopicPartition
 _log = logging.getLogger(__name__)
 MOVES_NAMED = 20
 """An event names this many moved partitions, and counts the rest."""
-
-
-class OperatorLog(Log, Protocol):
-    """Kafka as an operator needs it."""
-
-    def delete_group_offsets(self, group: str, partitions: Iterable[TopicPartition]) -> None:
-        """Delete the offsets of these partitions from Kafka's group, and the group too if it is then empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +63,7 @@ class Operator:
     def __init__(
         self,
         client: RedisClient,
-        log: OperatorLog,
+        log: Log,
         group: str,
         *,
         now: Callable[[], int] | None = None,

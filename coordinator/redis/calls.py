@@ -120,11 +120,6 @@ def ranges_text(hashes: Iterable[HashRange]) -> str:
     return "".join(f"{h} ;" for h in hashes)
 
 
-def seen_in(reply: Reply) -> Seen:
-    """The state that a reply came from."""
-    return Seen(reply["nonce"], int(reply["seq"]))
-
-
 def answer(reply: Reply, value: T) -> Answer[T]:
     """The value of a reply, with the state that it came from."""
-    return Answer(seen_in(reply), value)
+    return Answer(Seen(reply["nonce"], int(reply["seq"])), value)

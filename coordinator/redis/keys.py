@@ -118,17 +118,16 @@ class GroupKeys:
         """The reserved offsets, their workers, and ordered commits that wait for their turn."""
         return self._key("reserved", tp.topic, tp.partition)
 
-    def all(self, members: Iterable[str], partitions: Iterable[TopicPartition]) -> list[str]:
-        """Every key that the group can have, for those members and partitions."""
+    def all(self, partitions: Iterable[TopicPartition]) -> list[str]:
+        """Every key that the group can have, for those partitions, except those of its members."""
         tps = sorted(partitions)
         topics = sorted({tp.topic for tp in tps})
         per_topic = [k for t in topics for k in (self.stable(t), self.end(t), self.epoch(t))]
         per_partition = [k for tp in tps for k in self._of_partition(tp)]
-        per_member = [self.member(m) for m in sorted(members)]
         group = [self.meta, self.leases, self.batches, self.leaving, self.applications, self.targets]
         group += [self.assignment, self.policy, self.topics, self.growth, self.working, self.strikes, self.events]
         group += [self.lanes, self.history]
-        return [*group, *per_member, *per_topic, *per_partition]
+        return [*group, *per_topic, *per_partition]
 
     def _of_partition(self, tp: TopicPartition) -> tuple[str, ...]:
         return self.segments(tp), self.owners(tp), self.ics(tp), self.reserved(tp)

@@ -9,9 +9,8 @@ from coordinator.assignment.policies import Policy
 from coordinator.assignors.assignor import Assignment, Subscriber
 from coordinator.errors import StateFormatError
 from coordinator.group_state import KnownTopic
-from coordinator.ports import Heirs, Offsets
+from coordinator.ports import Offsets
 from coordinator.progress.growth import parsed
-from coordinator.ranges import HashRange
 from coordinator.redis.calls import ScriptCalls, answer, flat, pairs, ranges_text
 from coordinator.redis.errors import sound
 from coordinator.redis.policies import RedisPolicies
@@ -39,7 +38,7 @@ class RedisMembers:
     def heartbeat(self, caller: Caller) -> Answer[None]:
         k = self.calls.keys
         own = (k.meta, k.leases, k.member(caller.member))
-        keys = [*own, *(x for x in k.all((), self._placed()) if x not in own)]
+        keys = [*own, *(x for x in k.all(self._placed()) if x not in own)]
         return answer(self.calls.run("heartbeat", keys, str(self.calls.retention_ms), caller=caller), None)
 
     @sound
@@ -69,14 +68,6 @@ class RedisMembers:
         return {member: ranges_of(text) for member, text in self.calls.hash(self.calls.keys.assignment).items()}
 
     @sound
-    def heirs(self, caller: Caller, ranges: Ranges) -> Heirs:
-        k = self.calls.keys
-        texts = (f"{tp.topic} {tp.partition} {ranges_text(hashes)}" for tp, hashes in ranges.items())
-        reply = self.calls.run("heirs", [k.meta, k.assignment], *texts, caller=caller)
-        found = zip(ranges, (tuple(_heir(x) for x in text.split(";") if x) for text in reply["heirs"]), strict=True)
-        return {tp: heirs for tp, heirs in found if heirs}
-
-    @sound
     def partition_counts(self) -> dict[str, int]:
         topics = self.calls.hash(self.calls.keys.topics)
         return {topic: KnownTopic.parse(topic, text).partitions for topic, text in topics.items()}
@@ -94,11 +85,11 @@ class RedisMembers:
         reply = self.calls.run("assign", keys, *made_by, *entries, caller=caller)
         return answer(reply, int(reply["generation"]))
 
-    def release(self, caller: Caller, ranges: Heirs) -> Answer[int]:
+    def release(self, caller: Caller, ranges: Ranges) -> Answer[int]:
         k = self.calls.keys
-        keys = [k.meta, k.leases, k.member(caller.member), k.events, k.batches, k.leaving, *map(k.owners, ranges)]
-        texts = ("".join(f"{hashes} {member};" for hashes, member in pieces) for pieces in ranges.values())
-        reply = self.calls.run("release", keys, *texts, caller=caller)
+        fixed = [k.meta, k.leases, k.member(caller.member), k.events, k.batches, k.leaving, k.assignment]
+        keys = [*fixed, *map(k.owners, ranges)]
+        reply = self.calls.run("release", keys, *map(ranges_text, ranges.values()), caller=caller)
         return answer(reply, int(reply["released"]))
 
     def leave(self, caller: Caller, unconfirmed: Ranges) -> int:
@@ -121,11 +112,6 @@ class RedisMembers:
         with self.calls.client.reading() as redis:
             stable = {topic: redis.hgetall(k.stable(topic)) for topic in redis.hgetall(k.topics)}
         return [TopicPartition(topic, int(p)) for topic, offsets in stable.items() for p in offsets]
-
-
-def _heir(text: str) -> tuple[HashRange, str]:
-    hashes, member = text.split()
-    return HashRange.parse(hashes), member
 
 
 def _targets(text: str) -> dict[TopicPartition, int]:

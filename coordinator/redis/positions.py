@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from coordinator.assignment.assignment_text import Ranges
+from coordinator.assignment.rebalance import union
 from coordinator.group_state import KnownTopic
 from coordinator.group_texts import offsets_at
 from coordinator.ports import NO_EXTENTS, Offsets
@@ -13,7 +14,7 @@ from coordinator.progress.growth import Growth, Segments, parsed
 from coordinator.progress.ownership import Fact, Facts, Ownership, coalesced, lane_ranges, not_owned
 from coordinator.progress.segments import Progress
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.redis.calls import ScriptCalls, answer, flat, owned_of, owned_text, pairs, ranges_text, seen_in
+from coordinator.redis.calls import ScriptCalls, answer, flat, owned_of, owned_text, pairs, ranges_text
 from coordinator.redis.errors import sound
 from coordinator.replies import Acquired, Answer, Caller, Moved, Status
 from coordinator.subscription import Topic, TopicPartition
@@ -32,7 +33,7 @@ class RedisPositions:
     def status(self) -> Status:
         k = self.calls.keys
         reply = self.calls.run("status", [k.meta, k.topics])
-        return Status(seen_in(reply), int(reply["reset"]), _topics(reply["topics"]))
+        return Status(int(reply["reset"]), _topics(reply["topics"]))
 
     @sound
     def create(
@@ -80,6 +81,7 @@ class RedisPositions:
         args = str(offset.reset), digest, *_fact_texts(offset, facts)
         reply = self.calls.run("commit", keys, *args, caller=caller)
         refused = {tp: _facts(text) for tp, text in zip(facts, reply["refused"].split("\n"), strict=False) if text}
+        self.calls.fence("a commit", caller, {tp: union(f.hashes for f in of_tp) for tp, of_tp in refused.items()})
         return answer(reply, Moved(refused, exactly=bool(reply["exactly"]), unread=bool(reply["unread"])))
 
     def claim(self, offset: StreamOffset, facts: Facts) -> None:

@@ -20,7 +20,6 @@ import sys
 import threading
 from collections.abc import Iterable, Iterator, Mapping
 from types import FrameType
-from typing import Protocol
 
 from coordinator.clock import BootClock
 from coordinator.errors import MissingOptionError
@@ -46,34 +45,6 @@ from spark_coop_source.options.options import SourceOptions
 from spark_coop_source.telemetry.report import ReportTo
 
 log = logging.getLogger(__name__)
-
-
-class Session(Protocol):
-    """The calls of a stream reader, with a group or without."""
-
-    def initial(self) -> StreamOffset:
-        """The offset before the first batch."""
-
-    def set_targets(self) -> None:
-        """AvailableNow: fix the current log ends as the targets of this run."""
-
-    def next_offset(self, start: StreamOffset, limits: Limits) -> StreamOffset | None:
-        """The end of the next batch; None if there is nothing to do."""
-
-    def tasks(self, end: StreamOffset) -> tuple[Task, ...]:
-        """The tasks of a batch, with the slices that may be read."""
-
-    def report_to(self, slices: Iterable[Slice]) -> ReportTo | None:
-        """The address for cost reports of the tasks that read `slices`; None if no reports are wanted."""
-
-    def log_ends(self) -> Mapping[TopicPartition, int]:
-        """The log ends at the last look."""
-
-    def lanes(self) -> LaneReport:
-        """The lanes of the last plan, if they were recorded."""
-
-    def close(self) -> None:
-        """Release ranges and close connections."""
 
 
 def exit_on_sigterm() -> None:
@@ -243,3 +214,7 @@ class StandaloneSession:
         """Drop the connections."""
         self._telemetry.close()
         self._kafka.close()
+
+
+Session = GroupSession | StandaloneSession
+"""The calls of a stream reader, with a group or without."""

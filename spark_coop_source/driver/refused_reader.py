@@ -6,8 +6,8 @@ shows an error of a call unchanged. Runs in the reader process; imports nothing 
 
 from typing import Any, NoReturn
 
-from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
-from pyspark.sql.streaming.datasource import ReadLimit, SupportsTriggerAvailableNow
+from pyspark.sql.datasource import DataSourceStreamReader
+from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
 
 from coordinator.errors import CoopKafkaError
 
@@ -18,22 +18,8 @@ class RefusedStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def __init__(self, error: CoopKafkaError) -> None:
         self._error = error
 
-    def prepareForTriggerAvailableNow(self) -> NoReturn:
+    def _refuse(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Raises the error."""
         raise self._error
 
-    def initialOffset(self) -> NoReturn:
-        """Raises the error."""
-        raise self._error
-
-    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> NoReturn:
-        """Raises the error."""
-        raise self._error
-
-    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> NoReturn:
-        """Raises the error."""
-        raise self._error
-
-    def read(self, partition: InputPartition) -> NoReturn:
-        """Raises the error."""
-        raise self._error
+    prepareForTriggerAvailableNow = initialOffset = latestOffset = partitions = read = _refuse

@@ -55,7 +55,6 @@ def group_settings(options: SourceOptions, group: str) -> GroupSettings:
         concurrency=options.function_concurrency,
         assignors=registry.assignors(options.assignor),
         listener=listener(options.listener) if options.listener else OwnershipListener(),
-        heartbeat_ms=options.heartbeat_ms,
         retention_ms=options.retention_ms,
         max_outage_ms=options.redis_max_outage_ms,
         max_ranges=options.max_ranges,

@@ -25,7 +25,7 @@ from coordinator.redis.keys import GroupKeys
 from coordinator.redis.operator import OperatorVerbs
 from coordinator.redis.reports import last_batches
 from coordinator.redis.snapshot import read_group
-from coordinator.replies import NO_MEMBER, Caller, Joining
+from coordinator.replies import Caller, Joining
 from coordinator.subscription import Topic, TopicPartition
 from store_world import OTHER, SESSION, TOPICS, TP, WANTED, StoreServer, World, lane, offset
 
@@ -66,7 +66,7 @@ return found
 def dump(world: World) -> dict[str, object]:
     """All that the group holds, but for its heartbeats."""
     keys = GroupKeys(world.group)
-    names = keys.all(["m-1"], [TP, OTHER])
+    names = [*keys.all([TP, OTHER]), keys.member("m-1")]
     found = dict(zip(names, cast(list[object], world.redis.eval(DUMP, len(names), *names)), strict=True))
     meta = found[keys.meta]
     if isinstance(meta, list):
@@ -90,7 +90,6 @@ def verbs(world: World) -> Iterator[tuple[str, Callable[[], object]]]:
     yield "positions", lambda: store.positions.positions([TP])
     yield "create_positions", lambda: store.positions.create("aa", TOPICS, {TP: 0, OTHER: 0})
     yield "look", lambda: store.members.look(me)
-    yield "heirs", lambda: store.members.heirs(NO_MEMBER, WANTED)
     yield "acquire", lambda: store.positions.acquire(me, {OTHER: (WHOLE,), TP: (WHOLE,)})
     yield "heartbeat", lambda: store.members.heartbeat(me)
     yield "authorize", lambda: store.positions.authorize(me, end)
@@ -103,7 +102,7 @@ def verbs(world: World) -> Iterator[tuple[str, Callable[[], object]]]:
     yield "claim", lambda: store.positions.claim(end, {OTHER: (Fact(WHOLE, 6),), TP: (Fact(WHOLE, 6),)})
     yield "commit", lambda: store.positions.commit(me, end, completed(end))
     yield "finish", lambda: store.members.finish(me, {TP: 5})
-    yield "release", lambda: store.members.release(me, {TP: [(WHOLE, "m-1")]})
+    yield "release", lambda: store.members.release(me, WANTED)
     yield "leave", lambda: store.members.leave(me, {OTHER: (), TP: (WHOLE,)})
 
 

@@ -188,7 +188,7 @@ BEYOND = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("door", [Service.authorize, lambda service, end: service.next_offset(end, UNLIMITED)],
+@pytest.mark.parametrize("door", [Service.tasks, lambda service, end: service.next_offset(end, UNLIMITED)],
                          ids=["as a replay", "as a completed batch"])  # fmt: skip
 @pytest.mark.parametrize(("damage", "name", "piece"), BEYOND)
 def test_offsets_that_kafka_does_not_have_are_refused_before_any_write(

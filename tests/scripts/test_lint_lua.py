@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(lint_lua.LUACHECK is None, reason=lint_lua.NO_LU
 def lua(tmp_path: Path) -> Path:
     """The files that all verbs share, and two verbs."""
     shutil.copytree(lint_lua.LUA / "shared", tmp_path / "shared")
-    for name in ("heirs", "look"):
+    for name in ("look", "release"):
         shutil.copy(lint_lua.LUA / f"{name}.lua", tmp_path)
     return tmp_path
 
@@ -33,10 +33,10 @@ def test_each_fault_is_found_where_it_is(lua: Path) -> None:
         "call.a = os.time()": r"W113.*'os'",  # Redis has none
         "redis.log('a')": r"W143.*'log' of global 'redis'",
     }
-    put_first(lua / "heirs.lua", *faults)
+    put_first(lua / "release.lua", *faults)
     found = lint_lua.findings(lua)
     for line, what in enumerate(faults.values(), 1):
-        assert any(re.match(rf"heirs\.lua:{line}:\d+: \({what}", each) for each in found), (what, found)
+        assert any(re.match(rf"release\.lua:{line}:\d+: \({what}", each) for each in found), (what, found)
 
 
 def test_a_shared_function_that_no_verb_uses_is_found_and_no_other(lua: Path) -> None:

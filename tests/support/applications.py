@@ -13,7 +13,7 @@ from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import WHOLE
 from coordinator.settings import GroupSettings
 from coordinator.subscription import Subscription, TopicPartition
-from group_services import UNLIMITED, Group
+from group_services import UNLIMITED, Group, slices_read
 
 SESSION_MS = 6_000
 SOON_S = 30
@@ -31,7 +31,7 @@ class Application:
         """One call of `latestOffset`, and the batch that it plans, if it does."""
         end = self.service.next_offset(self.done, UNLIMITED)
         if end is not None:
-            self.read += self.service.authorize(end).slices
+            self.read += slices_read(self.service, end)
             self.done = end
 
     @property

@@ -20,7 +20,7 @@ from coordinator.redis.reports import last_batches
 from coordinator.redis.snapshot import read_group
 from coordinator.settings import GroupSettings
 from coordinator.subscription import TopicPartition, Topics
-from group_services import Group
+from group_services import Group, slices_read
 
 RECORDS, PART = 15, 5
 SESSION_MS = 250
@@ -129,7 +129,7 @@ def step(app: Application) -> None:
     app.service.heartbeat()
     end = app.service.next_offset(app.done, Limits(max_offsets=PART))
     if end is not None:
-        app.read += app.service.authorize(end).slices
+        app.read += slices_read(app.service, end)
         app.done = end
 
 

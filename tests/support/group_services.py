@@ -11,10 +11,12 @@ import redis
 from coordinator.group_state import GroupState
 from coordinator.member.invariants import check
 from coordinator.member.limits import Limits
+from coordinator.member.query import Query
 from coordinator.member.service import Service
 from coordinator.offset_spec import Earliest, OffsetSpec
 from coordinator.plan.planning import Cutting
 from coordinator.ports import Log, Store
+from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import WHOLE
 from coordinator.redis.calls import ScriptCalls
@@ -137,7 +139,7 @@ def batches(service: Service, start: StreamOffset) -> Iterator[StreamOffset]:
         end = service.next_offset(start, UNLIMITED)
         if end is None:
             return
-        service.authorize(end)
+        service.tasks(end)
         yield end
         start = end
     raise AssertionError(f"still not done after {BATCHES} batches")
@@ -146,6 +148,11 @@ def batches(service: Service, start: StreamOffset) -> Iterator[StreamOffset]:
 def batch(service: Service, start: StreamOffset) -> StreamOffset:
     """The end of the one next batch, authorised; the sink completes it when it comes back as start."""
     return next(batches(service, start))
+
+
+def slices_read(query: Query, end: StreamOffset) -> tuple[Slice, ...]:
+    """The slices of the tasks of a batch, ascending."""
+    return tuple(sorted(s for task in query.tasks(end) for s in task))
 
 
 def records(*ends: StreamOffset) -> set[tuple[str, int]]:

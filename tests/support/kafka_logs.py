@@ -63,6 +63,9 @@ class Through:
     def commit_group_offsets(self, group: str, offsets: Mapping[TopicPartition, tuple[int, str]]) -> bool:
         return self.log.commit_group_offsets(group, offsets)
 
+    def delete_group_offsets(self, group: str, partitions: Iterable[TopicPartition]) -> None:
+        self.log.delete_group_offsets(group, partitions)
+
     def close(self) -> None:
         self.log.close()
 

@@ -71,7 +71,7 @@ def owning(acquired: Acquired | None = None, **changes: Any) -> Owning:
     """The ranges of an acquisition, as of generation 1; partitions have positions, and the listener knows."""
     acquired = acquired or held()
     ranges, there = owned_ranges(acquired.ownership), frozenset(acquired.ownership)
-    known = Owning(acquired, ranges, (NONCE, 1), placed=there, placed_at=NONCE, shown=acquired.ownership)
+    known = Owning(acquired, ranges, (NONCE, 1), placed=there, placed_at=NONCE)
     return replace(known, **changes)
 
 

@@ -25,14 +25,6 @@ local function cut(key, pattern, owned)  -- the pieces of a hash; nil if no piec
   return #pieces > #whole and pieces or nil
 end
 
-local function same(some, other)
-  for i, r in ipairs(some) do
-    local o = other[i]
-    if not o or r.lo ~= o.lo or r.hi ~= o.hi or r.value ~= o.value then return false end
-  end
-  return #some == #other
-end
-
 local topics = redis.call('HGETALL', KEYS[5])
 local recorded = {}  -- topic -> its number of partitions
 for i = 1, #topics, 2 do
@@ -49,12 +41,12 @@ local function acquire(owners_key, segments_key, ics_key, wanted)
     return ''
   end
   loss = loss or not recorded[topic] and { 'LOST', topic .. ' of ' .. KEYS[5] .. ' is gone' }
-  local before, after = ranges_at(owners_key, OWNER), {}
+  local before, after, gains = ranges_at(owners_key, OWNER), {}, false
   for _, piece in ipairs(overlay(wanted, before)) do
     local value = piece.right and piece.right.value
     local _, member = owner(value)
     if not member or (member ~= call.member and takeable(KEYS[2], KEYS[6], member)) then
-      value = new_owner()
+      value, gains = new_owner(), true
       note_range(gained, owners_key, piece.lo, piece.hi)
       if member then
         lost_to_us[member] = lost_to_us[member] or {}
@@ -67,7 +59,7 @@ local function acquire(owners_key, segments_key, ics_key, wanted)
     if not piece.right then after[#after + 1] = { lo = piece.lo, hi = piece.hi, value = piece.left.value } end
   end
   after = coalesce(ascending(after), {})
-  taken[#taken + 1] = { owners_key, not same(after, before) and after or nil }
+  taken[#taken + 1] = { owners_key, gains and after or nil }
   taken[#taken + 1] = { segments_key, cut(segments_key, OFFSET, after) }
   taken[#taken + 1] = { ics_key, cut(ics_key, '.', after) }
   local mine = {}

@@ -1,21 +1,37 @@
--- Frees ranges that are assigned to other members, if the new owner of a range works (rule: release-to-a-waiting-owner).
--- KEYS meta leases member events batches leaving, then owners of each partition
--- ARGV[2..] "lo-hi new_owner;..." of each partition
+-- Frees the ranges of the call that are assigned to other members, if the new owner of a range works
+-- (rule: release-to-a-waiting-owner).
+-- KEYS meta leases member events batches leaving assignment, then owners of each partition
+-- ARGV[2..] "lo-hi ;..." of each partition
 -- Reply released: number of ranges | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
--- Uses events, leases, ownership, prelude
+-- Uses damage, events, leases, ownership, prelude
 local bad = lost() or recovering() or fenced(KEYS[3])
 if bad then return bad end
-local released = 0
+local released, assigned, flat = 0, {}, redis.call('HGETALL', KEYS[7])
+for i = 1, #flat, 2 do assigned[flat[i]] = cjson.decode(flat[i + 1]) end
+assigned[call.member] = nil
 
 local function waiting(member)
   return redis.call('SISMEMBER', KEYS[6], member) == 0 and not takeable(KEYS[2], KEYS[5], member)
 end
 
-local ranges = free_ranges(5, function(wanted)
-  local yes = wanted and waiting(wanted.a)
+local function cut_at_assigned_ranges(owners_key, ranges)
+  local topic, partition = string.match(owners_key, ':owners:(.+):(%d+)$')
+  local of_members = {}
+  for member, topics in pairs(assigned) do
+    for _, hashes in ipairs((topics[topic] or {})[partition] or {}) do
+      local h = hashes_of(hashes)
+      check(h.sound, hashes .. ' of ' .. KEYS[7])
+      of_members[#of_members + 1] = { lo = h.lo, hi = h.hi, member = member }
+    end
+  end
+  return overlay(ranges, ascending(of_members))
+end
+
+local ranges = free_ranges(6, function(wanted)
+  local yes = wanted and wanted.right and waiting(wanted.right.member)
   if yes then released = released + 1 end
   return yes
-end)
+end, cut_at_assigned_ranges)
 if released > 0 then event(KEYS[4], 'revoked', 'released in order', ranges_text(ranges)) end
 renew(KEYS[2])
 return reply('released', released)

@@ -179,7 +179,7 @@ FAULTS = (
     ),
     Fault(
         "ranges are released to members that are gone",
-        (Edit("coordinator/redis/lua/release.lua", "wanted and waiting(wanted.a)", "wanted"),),
+        (Edit("coordinator/redis/lua/release.lua", "wanted.right and waiting(wanted.right.member)", "wanted.right"),),
         _MEMBERSHIP,
     ),
     Fault(
@@ -241,7 +241,11 @@ FAULTS = (
         "nothing is released to a new member",
         (
             Edit("coordinator/member/owning.py", "    if released:\n", "    if False:\n"),
-            Edit("coordinator/member/owning.py", "released = seen.of(Release(heirs)) if heirs else 0", "released = 0"),
+            Edit(
+                "coordinator/member/owning.py",
+                "released = seen.of(Release(surplus)) if surplus else 0",
+                "released = 0",
+            ),
         ),
         schedules=100,
     ),

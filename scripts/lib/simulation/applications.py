@@ -13,7 +13,7 @@ from simulation.work import Work
 from simulation.world import MOST_RECORDS, SESSION_MS, World
 
 UPGRADED = 4  # the steps of an upgrade to sharing (`policies`)
-_HEARTBEAT_MS, _OUTAGE_MS, _RETENTION_MS = 1_000, 6_000, 3_600_000
+_OUTAGE_MS, _RETENTION_MS = 6_000, 3_600_000
 
 
 class Applications:
@@ -95,7 +95,6 @@ class Applications:
             longest_ms=self._longest_ms,
             batch_budget_ms=wishes.batch_budget_ms,
             max_lead_ms=wishes.max_lead_ms,
-            heartbeat_ms=_HEARTBEAT_MS,
             retention_ms=_RETENTION_MS,
             max_outage_ms=_OUTAGE_MS,
             on_state_loss="earliest" if checkpoint.lost or wishes.on_state_loss == "earliest" else "fail",

@@ -11,8 +11,10 @@ import json
 from collections.abc import Iterator
 
 from coordinator.errors import CoopKafkaError, DataLossError
-from coordinator.member.poison import LOOK_MS
+from coordinator.member.decision import LOOK_MS
 from coordinator.member.service import Service
+from coordinator.plan.packing import Task as Packed
+from coordinator.progress.ownership import narrowed
 from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.calls import ScriptCalls
@@ -31,6 +33,8 @@ from simulation.tasks import Task
 from simulation.wishes import Wishes
 from simulation.work import Work
 from simulation.world import World
+
+HEARTBEAT_MS = 1_000
 
 
 class Driver:
@@ -54,7 +58,6 @@ class Driver:
         self._ended_at = world.invariants.state  # the state when AvailableNow was last checked
         self._before_leaving = world.invariants.state  # the state when it began to end
         store = store_of(ScriptCalls.of(self.line, settings, now=lambda: world.server.now_ms))
-        self._heartbeat_ms = settings.heartbeat_ms
         self.service = Service(
             settings,
             Topics((TOPIC,)),
@@ -209,10 +212,9 @@ class Driver:
         self._open()
         if self._skipped(n):
             return self._log_commit(n)
-        readable = self._authorize(end)
-        if self.wishes.initial_calls > 1 and self.service.authorize(end) != readable:
+        readable, packed = self._authorize(end)
+        if self.wishes.initial_calls > 1 and self.service.tasks(end) != packed:
             raise Violation(f"PARTITIONS: two answers for batch {n}")
-        packed = self.service.tasks(end)
         read = [[(s, self._read(s)) for s in slices] for slices in packed]
         records = [r for slices in read for _, of_slice in slices for r in of_slice]
         self.trace(f"batch {n} reads {' '.join(map(str, records))}" + ("" if readable == end else " (part skipped)"))
@@ -250,13 +252,15 @@ class Driver:
         ck.skipped |= n < ck.taken
         return True
 
-    def _authorize(self, end: StreamOffset) -> StreamOffset:
+    def _authorize(self, end: StreamOffset) -> tuple[StreamOffset, tuple[Packed, ...]]:
         before = self.world.invariants.state
         with self.jvm.calling():
-            readable = self.service.authorize(end)
+            packed = self.service.tasks(end)
+        batch = self.service.state.batch
+        readable = narrowed(end, (batch and batch.readable) or {})
         promises.reads_what_is_owned(end, readable, before, self.world.invariants.state)
         promises.reads_nothing_parked(readable, before, self.world.invariants.state)
-        return readable
+        return readable, packed
 
     def _read(self, wanted: Slice) -> list[Record]:
         beginning = self.world.kafka.beginnings[wanted.topic_partition]
@@ -270,7 +274,7 @@ class Driver:
 
     def _beat(self) -> None:
         while True:
-            self.world.scheduler.turn(self._heartbeat_ms)
+            self.world.scheduler.turn(HEARTBEAT_MS)
             self.service.heartbeat()
 
 

@@ -3,7 +3,7 @@
 import json
 import re
 import shlex
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -132,9 +132,6 @@ class MirrorsOnce(Through):
         if self.commits > 1:
             raise KafkaUnavailableError("no broker answered")
         return super().commit_group_offsets(group, offsets)
-
-    def delete_group_offsets(self, group: str, partitions: Iterable[TopicPartition]) -> None:
-        raise NotImplementedError
 
 
 def test_a_refused_reset_names_its_reason_although_kafka_fails_meanwhile(

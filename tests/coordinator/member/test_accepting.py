@@ -96,7 +96,7 @@ def test_a_log_that_has_grown_since__accept() -> None:
         joined(),
         call(end_of(10, 200)),
         (ReadResetEpoch(), 0),
-        (ReadTopics(again=True), {"orders": ORDERS}),
+        (ReadTopics(), {"orders": ORDERS}),
         (ReadHighWatermarks((TP,)), {TP: 200}),
     )
     assert decision == Decision(within(end_of(10, 200), log=replace(LOG, beginnings=None)))
@@ -108,7 +108,7 @@ def test_a_log_that_ends_before_it__data_loss() -> None:
         joined(),
         call(end_of(10, 200)),
         (ReadResetEpoch(), 0),
-        (ReadTopics(again=True), {"orders": ORDERS}),
+        (ReadTopics(), {"orders": ORDERS}),
         (ReadHighWatermarks((TP,)), {TP: 199}),
     )
     words = "orders-0: the log ends at 199, before the offset 200 of the checkpoint"
@@ -130,7 +130,7 @@ FAR = end_of(10, 20, lanes={TP1: end_of().lanes[TP]})
 
 
 def test_a_partition_that_its_topic_does_not_have__refuse() -> None:
-    decision = decided(accept, joined(), call(FAR), (ReadResetEpoch(), 0), (ReadTopics(again=True), {"orders": ORDERS}))
+    decision = decided(accept, joined(), call(FAR), (ReadResetEpoch(), 0), (ReadTopics(), {"orders": ORDERS}))
     assert decision == Decision(joined(), (), fails(CheckpointMismatchError, "reads orders-1, a partition that"))
 
 
@@ -140,7 +140,7 @@ def test_a_partition_is_not_in_assign__accept() -> None:
         joined(),
         call(FAR, subscription=Assigned({TP: (WHOLE,)})),
         (ReadResetEpoch(), 0),
-        (ReadTopics(again=True), {"orders": ORDERS}),
+        (ReadTopics(), {"orders": ORDERS}),
     )
     assert decision == Decision(within(FAR, log=replace(LOG, beginnings=None)))
 
@@ -153,7 +153,7 @@ def test_start_beyond_a_log_without_fail_on_data_loss__it_is_not_committed() -> 
         joined(),
         call(start, fail_on_data_loss=False),
         (ReadResetEpoch(), 0),
-        (ReadTopics(again=True), {"orders": ORDERS}),
+        (ReadTopics(), {"orders": ORDERS}),
         (ReadHighWatermarks((TP,)), {TP: 100}),
     )
     request = Commit(mine, completed(mine), start.digest)
@@ -161,7 +161,7 @@ def test_start_beyond_a_log_without_fail_on_data_loss__it_is_not_committed() -> 
     state = joined(
         log=replace(LOG, beginnings=None),
         evidence=Evidence(unconfirmed=(start,)),
-        commits=Commits(CommitUnderWay(start, request, None)),
+        commits=Commits(CommitUnderWay(start, request)),
     )
     assert decision == Decision(state, (Log(warning),))
 
@@ -170,7 +170,7 @@ def test_start_of_a_deleted_topic_without_fail_on_data_loss__redis_decides() -> 
     state = joined(log=replace(LOG, topics={"other": OTHER}))
     decision = decided(witness, state, call(end_of(10, 200), subscription=PATTERN, fail_on_data_loss=False))
     request = Commit(end_of(10, 200), completed(end_of(10, 200)), end_of(10, 200).digest)
-    assert decision.state.commits == Commits(CommitUnderWay(end_of(10, 200), request, None))
+    assert decision.state.commits == Commits(CommitUnderWay(end_of(10, 200), request))
 
 
 def test_committed_start_beyond_a_log__it_must_vanish_from_the_next_offset() -> None:
@@ -180,7 +180,7 @@ def test_committed_start_beyond_a_log__it_must_vanish_from_the_next_offset() -> 
         joined(commits=Commits(None, start)),
         call(start, fail_on_data_loss=False),
         (ReadResetEpoch(), 0),
-        (ReadTopics(again=True), {"orders": ORDERS}),
+        (ReadTopics(), {"orders": ORDERS}),
         (ReadHighWatermarks((TP,)), {TP: 100}),
     )
     warning = "group g: orders-0: the log ends at 100, before the offset 200 of the checkpoint; it is not committed"
@@ -196,7 +196,7 @@ def test_log_ends_are_not_known_yet__ask() -> None:
         state,
         call(end_of(10, 20)),
         (ReadResetEpoch(), 0),
-        (ReadTopics(again=True), {"orders": ORDERS}),
+        (ReadTopics(), {"orders": ORDERS}),
         (ReadHighWatermarks((TP,)), {TP: 20}),
     )
     assert decision == Decision(within(end_of(10, 20), log=replace(LOG, bounds={}, beginnings=None)))

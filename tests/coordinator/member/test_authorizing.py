@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from coordinator.errors import DataLossError
-from coordinator.member.authorizing import arrive, authorize, batch_of, return_readable, return_tasks
+from coordinator.member.authorizing import arrive, authorize, batch_of, return_tasks
 from coordinator.member.batch import Batch
 from coordinator.member.decision import Decision, Return
 from coordinator.member.evidence import Evidence
@@ -14,6 +14,7 @@ from coordinator.member.requests import Authorize, Log, Pack
 from coordinator.member.state import State
 from coordinator.progress.ownership import Ownership
 from coordinator.progress.slices import Slice
+from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import WHOLE, OffsetRange
 from states import LEFT, LOG, NOW, RECREATED, TP, call, decided, end_of, fails, joined, owned, owning
 
@@ -52,10 +53,6 @@ def test_authorized__redis_is_asked_once_for_each_batch() -> None:
     assert decided(authorize, state, call(END)) == Decision(state)
 
 
-def test_all_of_it_is_readable__return_it() -> None:
-    assert decided(return_readable, arrived(READABLE), call(END)) == Decision(arrived(READABLE), (), Return(END))
-
-
 @pytest.mark.parametrize(
     ("readable", "part"),
     [
@@ -63,9 +60,10 @@ def test_all_of_it_is_readable__return_it() -> None:
         pytest.param({TP: ()}, replace(END, lanes={}), id="nothing"),
     ],
 )
-def test_part_of_it_is_readable__return_that_and_warn(readable: Ownership, part: object) -> None:
-    state = arrived(replace(READABLE, readable=readable))
-    assert decided(return_readable, state, call(END)) == Decision(state, (PART,), Return(part))
+def test_part_of_it_is_readable__pack_that_and_warn(readable: Ownership, part: StreamOffset) -> None:
+    state = arrived(replace(READABLE, readable=readable, began_ms=NOW))
+    decision = decided(return_tasks, state, call(END), (Pack(END, part, trial=False), TASKS))
+    assert decision == Decision(state, (PART,), Return(TASKS))
 
 
 RECREATED_LOG = replace(LOG, topics={"orders": RECREATED})
@@ -73,14 +71,15 @@ RECREATED_LOG = replace(LOG, topics={"orders": RECREATED})
 
 def test_a_topic_was_recreated_since_the_plan__data_loss() -> None:
     state = arrived(READABLE, log=RECREATED_LOG)
-    decision = decided(return_readable, state, call(END))
+    decision = decided(return_tasks, state, call(END))
     assert decision == Decision(state, (), fails(DataLossError, "topic 'orders' was deleted and created again"))
 
 
 def test_a_topic_was_recreated_without_fail_on_data_loss__it_is_left_out() -> None:
-    state = arrived(READABLE, log=RECREATED_LOG)
-    decision = decided(return_readable, state, call(END, fail_on_data_loss=False))
-    assert decision == Decision(state, (PART,), Return(replace(END, lanes={})))
+    state = arrived(replace(READABLE, began_ms=NOW), log=RECREATED_LOG)
+    nothing = Pack(END, replace(END, lanes={}), trial=False)
+    decision = decided(return_tasks, state, call(END, fail_on_data_loss=False), (nothing, ()))
+    assert decision == Decision(state, (PART,), Return(()))
 
 
 def test_readable__pack_its_tasks_which_begin_now() -> None:
@@ -98,12 +97,6 @@ def test_a_trial__is_packed_as_one() -> None:
     state = arrived(replace(READABLE, trial_lane=(TP, WHOLE)))
     decision = decided(return_tasks, state, call(END), (Pack(END, END, trial=True), TASKS))
     assert decision.outcome == Return(TASKS)
-
-
-def test_part_of_it_is_readable__only_that_is_packed() -> None:
-    state = arrived(replace(READABLE, readable=owned(LEFT)))
-    decision = decided(return_tasks, state, call(END), (Pack(END, end_of(10, 20, LEFT), trial=False), TASKS))
-    assert decision.effects == (PART,)
 
 
 def test_the_batch_of_a_call__is_the_known_one_or_of_an_earlier_life() -> None:

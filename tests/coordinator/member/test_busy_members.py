@@ -109,7 +109,7 @@ def test_a_query_waits_for_another_one_that_is_slow_to_begin_its_batch(members: 
     with ThreadPoolExecutor(1) as own_thread:
         waiting = own_thread.submit(lambda: [*batches(two, StreamOffset(members.name))])
         eventually(lambda: waiting.done() or looks_again(members, two, one), "the second looks for ranges")
-        one.authorize(planned)
+        one.tasks(planned)
         rest = [*batches(one, planned)]
         found = waiting.result()
     assert records(planned, *rest, *found) == read(tp, 0, 5)

@@ -41,7 +41,7 @@ def test_a_member_with_an_older_view_records_no_older_count_and_catches_up(membe
         assert members.state.topics[tp.topic].partitions == 2
     generation = members.state.meta["generation"]
     newcomer = application(members, Topics((tp.topic,)))  # now an assignment is due, and who is behind computes it
-    newcomer.service.authorize(newcomer.done)
+    newcomer.service.tasks(newcomer.done)
     take_turns([late], lambda: members.state.meta["generation"] != generation, "who is behind computes")
     assert {tp.partition for r in members.store.members.assignment().values() for tp in r} == {0, 1}, (
         "of what the group knows"

@@ -65,7 +65,7 @@ def test_learned_in_this_call__nothing_is_learned_again() -> None:
 def under_way(start: StreamOffset = START, witnessed: Ownership | None = None, **changes: Any) -> State:
     """The state in which a start is committed."""
     request = Commit(start, completed(start), start.digest)
-    commits = Commits(CommitUnderWay(start, request, witnessed))
+    commits = Commits(CommitUnderWay(start, request))
     evidence = Evidence(start, witnessed, (start,))
     return joined(**{"commits": commits, "evidence": evidence, **changes})
 
@@ -89,7 +89,7 @@ def test_start_is_sink_complete__commit_the_authorized_batch() -> None:
         batch=batch,
         losses=Losses(within=mine),
         evidence=Evidence(START, owned(LEFT), (START,)),
-        commits=Commits(CommitUnderWay(START, request, owned(LEFT))),
+        commits=Commits(CommitUnderWay(START, request)),
     )
     assert decision == Decision(state)
 
@@ -102,7 +102,7 @@ def test_start_that_another_life_read__commit_all_of_it_and_witness_nothing() ->
 
 def test_start_with_unread_batches_allowed__commit_without_the_digest() -> None:
     decision = decided(witness, joined(), call(START, unread_batches=True))
-    assert decision.state.commits == Commits(CommitUnderWay(START, Commit(START, completed(START), ""), None))
+    assert decision.state.commits == Commits(CommitUnderWay(START, Commit(START, completed(START), "")))
 
 
 def test_the_initial_offset__there_is_nothing_to_commit() -> None:
@@ -182,7 +182,6 @@ def test_unread__the_query_ends_and_its_ranges_are_free() -> None:
 
 
 REFUSED: Facts = {TP: (Fact(LEFT, 20, EPOCH),)}
-FENCE = Event("fence", "a commit for ranges that the member does not own at that lane epoch", {TP: (LEFT,)})
 LEFT_LANE = {TP: (Lane(RIGHT, NEXT_EPOCH, 10, (OffsetRange(10, 20),)),)}
 
 
@@ -201,12 +200,12 @@ def test_refused_lane_that_was_read__claim() -> None:
         losses=Losses(completed=replace(START, lanes={TP: ()})),
         mirrored=Mirrored(behind=True),
     )
-    assert decision == Decision(then, (FENCE,))
+    assert decision == Decision(then)
 
 
 def test_refused_lane_that_another_life_read__claim_nothing() -> None:
     decision = decided(commit, under_way(), call(START), (REQUEST, Moved(REFUSED, exactly=False)))
-    assert decision.effects == (FENCE,)
+    assert decision.effects == ()
     assert decision.state.commits == Commits(None, START, START)
 
 
@@ -220,7 +219,7 @@ def test_refused_lane_of_two__the_other_stays_known_as_completed() -> None:
 def test_part_of_the_start_is_mine__the_rest_must_vanish_from_the_next_offset() -> None:
     mine = end_of(10, 20, LEFT)
     request = Commit(mine, completed(mine), START.digest)
-    state = under_way(commits=Commits(CommitUnderWay(START, request, owned(LEFT))))
+    state = under_way(commits=Commits(CommitUnderWay(START, request)))
     decision = decided(commit, state, call(START), (request, Moved({}, exactly=False)))
     assert decision.state.commits == Commits(None, START)
     assert decision.state.turn == Turn(committed=True, skipped=True)

@@ -6,7 +6,7 @@ import pytest
 
 from coordinator.errors import DataLossError
 from coordinator.member.decision import Call, Decision, NotSeen, Return, Seen, decide
-from coordinator.member.requests import ReadGrowths, ReadStatus, ReadStrikes, ReadTopics
+from coordinator.member.requests import ReadGrowths, ReadStable, ReadStatus, ReadStrikes, ReadTopics
 from coordinator.member.state import State, Turn
 from states import NOW, ORDERS, asks, call, fails, joined
 
@@ -45,9 +45,9 @@ def test_an_error_of_ours__is_not_hidden() -> None:
 
 
 def test_an_answer_to_another_request__is_no_answer() -> None:
-    seen = Seen(NOW).with_answer(ReadTopics(again=True), {}).with_answer(ReadGrowths(), ())
+    seen = Seen(NOW).with_answer(ReadStable(("other",)), {}).with_answer(ReadGrowths(), ())
     assert seen.of(ReadGrowths()) == ()
-    for request in (ReadTopics(), ReadStrikes()):
+    for request in (ReadStable(("orders",)), ReadStrikes()):
         with pytest.raises(NotSeen):
             seen.of(request)
 

@@ -25,7 +25,7 @@ from coordinator.member.state import LogView, Mirrored, Owning, Shown, State
 from coordinator.offset_spec import AtOffsets, Earliest, Latest
 from coordinator.progress.mirror import entry
 from coordinator.ranges import WHOLE
-from coordinator.replies import Seen, Status
+from coordinator.replies import Status
 from coordinator.subscription import Assigned, TopicPartition
 from coordinator.verdicts import Absent, Lost
 from states import (
@@ -57,7 +57,7 @@ MIRROR = Mirror((TP,), ("orders",)), True
 
 def status(topics: int = 1, reset: int = 0) -> Status:
     """A group that knows `orders` with so many partitions, or no topic."""
-    return Status(Seen(NONCE, 5), reset, {"orders": KnownTopic("id-1", topics)} if topics else {})
+    return Status(reset, {"orders": KnownTopic("id-1", topics)} if topics else {})
 
 
 def shown(state: State, **changes: object) -> State:
@@ -181,7 +181,7 @@ def test_a_topic_that_is_new_to_the_group__the_starting_offsets_for_its_partitio
         NEW,
         call(starting=starting),
         (ReadGroupOffsets(), {TP: (42, "")}),
-        (ReadStatus(), Status(Seen(NONCE, 5), 0, {"other": KnownTopic("id-9", 1)})),
+        (ReadStatus(), Status(0, {"other": KnownTopic("id-9", 1)})),
         (ReadStable(("other",)), {TopicPartition("other", 0): 3}),
         (ResolveOffsets(AtOffsets({TP: 5}), (TP,)), {TP: 5}),
         (CreatePositions({"orders": ORDERS}, {TP: 42}, GRACE_MS), 1),
@@ -238,7 +238,7 @@ def test_the_users_start_does_not_count__warn(before: Shown, warnings: tuple[Req
 
 
 def test_the_group_has_positions_of_other_topics_only__no_warning() -> None:
-    others = Status(Seen(NONCE, 5), 0, {"other": KnownTopic("id-9", 1)})
+    others = Status(0, {"other": KnownTopic("id-9", 1)})
     stable: Answer = ReadStable(("other",)), {TopicPartition("other", 0): 3}
     answers: tuple[Answer, ...] = (
         (ReadGroupOffsets(), {}),

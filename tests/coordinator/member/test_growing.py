@@ -27,6 +27,7 @@ from coordinator.ranges import WHOLE
 from coordinator.replies import Acquired
 from progresses import starting_at
 from states import (
+    NONCE,
     EPOCH,
     GROWN_LOG,
     LEFT,
@@ -191,7 +192,7 @@ def test_the_grace_is_not_over__record_nothing() -> None:
 
 def test_the_older_partition_is_past_the_recorded_end__the_growth_is_over() -> None:
     over = replace(GROWTH, ends=(10,))
-    assert limited(grown(10, over), pieces(10, None), *looked(10)).over == {(over, 0)}
+    assert limited(grown(10, over), pieces(10, None), *looked(10)).over == {(over, NONCE)}
 
 
 def test_the_older_partition_is_before_the_recorded_end__the_growth_is_not_over() -> None:
@@ -201,13 +202,15 @@ def test_the_older_partition_is_before_the_recorded_end__the_growth_is_not_over(
 
 def test_a_growth_that_is_over__is_not_looked_at_again() -> None:
     over = replace(GROWTH, ends=(10,))
-    state = grown(10, over, over=frozenset({(over, 0)}), sights=(Sight(0, {}, {}),), number=1, closed=frozenset({TP1}))
-    assert limited(state, pieces(10, None)) == Growing((), 1, IDS, over=frozenset({(over, 0)}))
+    state = grown(
+        10, over, over=frozenset({(over, NONCE)}), sights=(Sight(0, {}, {}),), number=1, closed=frozenset({TP1})
+    )
+    assert limited(state, pieces(10, None)) == Growing((), 1, IDS, over=frozenset({(over, NONCE)}))
 
 
-def test_over_at_another_reset_epoch__look_again() -> None:
+def test_over_before_a_loss_of_state__look_again() -> None:
     over = replace(GROWTH, ends=(10,))
-    state = grown(10, over, over=frozenset({(over, 1)}))
+    state = grown(10, over, over=frozenset({(over, "ffff")}))
     assert decided(limit, state, call()) == asks(state, ReadHighWatermarks((TP,)))
 
 

@@ -10,7 +10,7 @@ from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import WHOLE
 from coordinator.redis.events import last_events
 from coordinator.subscription import TopicPartition
-from group_services import UNLIMITED, Group, batch, read, records, subscribed
+from group_services import UNLIMITED, Group, batch, read, records, slices_read, subscribed
 from streams import eventually
 
 
@@ -31,7 +31,7 @@ def test_records_that_a_replay_skipped_are_not_in_the_next_offset(members: Group
     )
 
     replaying = members.service(subscribed(tp))
-    assert replaying.authorize(end).slices == ()
+    assert slices_read(replaying, end) == ()
     then = replaying.next_offset(end, UNLIMITED)
     assert then is not None
     assert not {lane.epoch for _, lane in then} & {lane.epoch for _, lane in end}
@@ -46,7 +46,7 @@ def test_each_refused_call_of_a_member_that_lost_its_ranges_is_one_event(members
     slow.next_offset(end, UNLIMITED)
     zombie = members.service(subscribed(tp))
     for _ in range(2):
-        zombie.authorize(end)
+        zombie.tasks(end)
     with pytest.raises(FencedMemberError):
         slow.next_offset(end, UNLIMITED)
     fences = [(e.member, e.why, e.ranges) for e in last_events(members.client, members.name, 100) if e.kind == "fence"]
@@ -71,7 +71,7 @@ def test_a_fenced_member_names_the_checkpoint_and_the_driver_that_took_over(
     elder, other = members.service(subscribed(tp)), members.service(subscribed(tp), fields=reports)
     elder.first_positions()
     end = batch(elder, StreamOffset(members.name))
-    other.authorize(end)
+    other.tasks(end)
     expected = f"driver with the same checkpoint has taken over member {end.member} of group {members.name!r}{shown}"
     with pytest.raises(FencedMemberError, match=re.escape(expected)):
         elder.next_offset(end, UNLIMITED)

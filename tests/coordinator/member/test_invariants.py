@@ -37,7 +37,7 @@ from states import (
 END = end_of(10, 20)
 BEGUN = Batch(END, granted=owned(), readable=owned(), began_ms=1)
 UNCONFIRMED = Evidence(END, None, (END,))
-UNDER_WAY = CommitUnderWay(END, Commit(END, {}, ""), None)
+UNDER_WAY = CommitUnderWay(END, Commit(END, {}, ""))
 MORE = {TP: starting_at(10), TP1: starting_at(10)}
 HALVES = {TP: (Owned(LEFT, EPOCH), Owned(RIGHT, NEXT_EPOCH))}
 SIGHT = Sight(0, {}, {})

@@ -22,7 +22,7 @@ def test_the_traffic_of_a_join_grows_with_the_members_and_not_with_their_square(
     spent: dict[int, int] = {}
     for count in range(1, MOST + 1):
         running.append(application(members, subscribed(tp)))
-        running[-1].service.authorize(running[-1].done)  # joins
+        running[-1].service.tasks(running[-1].done)  # joins
         before = traffic(members)
         for _ in range(3):  # an assignment; then members release parts of their ranges, and all acquire theirs
             for each in running:

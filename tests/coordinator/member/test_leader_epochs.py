@@ -175,7 +175,7 @@ def test_a_cut_above_all_positions_is_no_loss(members: Group, elected: Elected, 
     service = member(members, elected, tp)
     end = service.next_offset(StreamOffset(members.name), Limits(max_offsets=2))
     assert end is not None
-    service.authorize(end)
+    service.tasks(end)
     assert kept(members, tp) == f"0@5 reset=0 topic={members.state.topics[tp.topic].id}"
     elected.elect(tp, at=3)
     assert records(batch(service, end)) == read(tp, 2, 5)

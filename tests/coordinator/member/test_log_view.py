@@ -64,7 +64,7 @@ def test_a_topic_has_vanished__read_the_topics_and_then_strictly() -> None:
         joined(log=GROWN_LOG),
         call(),
         (ReadLogEnds((TP, TP1), {TP: 0, TP1: 0}), None),
-        (ReadTopics(again=True), {"orders": ORDERS}),
+        (ReadTopics(), {"orders": ORDERS}),
         (ReadLogEnds((TP,), None, strict=True), ENDS),
     )
     assert decision == Decision(joined(log=replace(LOG, bounds=ENDS, beginnings={TP: 5})))

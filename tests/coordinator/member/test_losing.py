@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 
 from coordinator.errors import DataLossError
-from coordinator.member.decision import Decision, LookAgain
+from coordinator.member.decision import RETRY_MS, Decision, LookAgain
 from coordinator.member.evidence import Evidence
 from coordinator.member.kinds import Request
-from coordinator.member.losing import RETRY_MS, settle_losses
+from coordinator.member.losing import settle_losses
 from coordinator.member.requests import (
     Claim,
     Event,

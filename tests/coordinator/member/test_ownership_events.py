@@ -71,7 +71,7 @@ NOTHING: Ownership = {}
     ],
 )
 def test_owned__notified(before: Ownership, now: Ownership, released: Ranges | None, notices: object) -> None:
-    assert notified(before, now, released) == (notices, now)
+    assert notified(before, now, released) == notices
 
 
 def test_left__half_written_ranges_are_lost_and_the_others_revoked() -> None:
@@ -122,7 +122,7 @@ AFTER: dict[str, tuple[Ownership, Ranges | None, Request[Any] | None]] = {
 def test_a_change_of_ownership_is_one_notice(
     now: Ownership, released: Ranges | None, expected: Request[Any] | None
 ) -> None:
-    assert notified(OWNED, now, released) == ((expected,) if expected else (), now)
+    assert notified(OWNED, now, released) == ((expected,) if expected else ())
 
 
 def test_a_leave_revokes_all_ranges_but_the_half_written() -> None:
@@ -202,7 +202,8 @@ def test_a_range_that_is_handed_over_is_assigned_revoked_and_assigned(world: Wor
     world.found(p0=0, p1=0)
     one, two = world.join(), world.join("m-2", "i2")
     world.store.positions.acquire(one, {TP: (WHOLE,), OTHER: (WHOLE,)})
-    world.store.members.release(one, {TP: ((UPPER, "m-2"),)})
+    assign(world, one, {"m-1": {TP: (LOWER,), OTHER: (WHOLE,)}, "m-2": {TP: (UPPER,)}})
+    world.store.members.release(one, {TP: (UPPER,)})
     world.store.positions.acquire(two, {TP: (UPPER,)})
     world.store.positions.acquire(two, {TP: (UPPER,)})
     world.store.members.leave(two, {TP: ()})
@@ -212,6 +213,7 @@ def test_a_range_that_is_handed_over_is_assigned_revoked_and_assigned(world: Wor
         ("join", "m-1", ""),
         ("join", "m-2", ""),
         ("assigned", "m-1", "orders-0 whole, orders-1 whole"),
+        ("plan", "m-1", ""),
         ("revoked", "m-1", f"orders-0 {UPPER}"),
         ("assigned", "m-2", f"orders-0 {UPPER}"),
         ("revoked", "m-2", f"orders-0 {UPPER}"),

@@ -9,13 +9,12 @@ from coordinator.member.requests import (
     Acquire,
     LookAtGroup,
     Notify,
-    ReadHeirs,
     ReadStable,
     ReadTopics,
     RecordGrowths,
     Release,
 )
-from coordinator.member.state import Mirrored, Owning, State, Turn
+from coordinator.member.state import Owning, State, Turn
 from coordinator.progress.growth import Growth
 from coordinator.ranges import WHOLE
 from states import (
@@ -107,34 +106,20 @@ def test_less_is_free_than_assigned__try_again_at_the_next_look() -> None:
 
 
 SURPLUS = look({TP: (LEFT,)}, generation=2)
-HEIRS = {TP: ((RIGHT, "m-2"),)}
 
 
-def test_surplus_with_an_heir__release() -> None:
+def test_surplus_that_a_working_member_takes__release() -> None:
     decision = decided(
         follow,
         joined(owning=owning()),
         call(),
         (LookAtGroup(), SURPLUS),
         (Acquire({TP: (LEFT,)}), held(10)),
-        (ReadHeirs({TP: (RIGHT,)}), HEIRS),
-        (Release(HEIRS), 1),
+        (Release({TP: (RIGHT,)}), 1),
         (Acquire({TP: (LEFT,)}, again=True), held(10, LEFT)),
     )
     then = joined(owning=looked(owning(held(10, LEFT)), as_of=(NONCE, 2)), turn=ACQUIRED)
     assert decision == Decision(then, (Notify({TP: (RIGHT,)}, {}, {}),))
-
-
-def test_surplus_without_an_heir__keep_it() -> None:
-    decision = decided(
-        follow,
-        joined(owning=owning()),
-        call(),
-        (LookAtGroup(), SURPLUS),
-        (Acquire({TP: (LEFT,)}), held(10)),
-        (ReadHeirs({TP: (RIGHT,)}), {}),
-    )
-    assert decision == Decision(joined(owning=looked(owning(held(10)), as_of=(NONCE, 2)), turn=ACQUIRED))
 
 
 def test_surplus_without_a_member_to_take_it__keep_it() -> None:
@@ -144,8 +129,7 @@ def test_surplus_without_a_member_to_take_it__keep_it() -> None:
         call(),
         (LookAtGroup(), SURPLUS),
         (Acquire({TP: (LEFT,)}), held(10)),
-        (ReadHeirs({TP: (RIGHT,)}), HEIRS),
-        (Release(HEIRS), 0),
+        (Release({TP: (RIGHT,)}), 0),
     )
     assert decision == Decision(joined(owning=looked(owning(held(10)), as_of=(NONCE, 2)), turn=ACQUIRED))
 
@@ -159,7 +143,7 @@ def test_another_owned_the_range_in_between__lost_and_assigned() -> None:
         (Acquire({TP: (WHOLE,)}), held(30, epoch=NEXT_EPOCH)),
     )
     assert decision.effects == (Notify({}, {TP: (WHOLE,)}, {TP: (WHOLE,)}),)
-    assert decision.state.owning.shown == owned(epoch=NEXT_EPOCH)
+    assert decision.state.owning.acquired.ownership == owned(epoch=NEXT_EPOCH)
 
 
 MORE = look({TP: (WHOLE,), TP1: (WHOLE,)})
@@ -167,12 +151,12 @@ MORE = look({TP: (WHOLE,), TP1: (WHOLE,)})
 
 def test_assigned_a_partition_that_is_new_to_this_member__ask_kafka_at_once() -> None:
     state = joined(owning=owning())
-    decision = decided(follow, state, call(), (LookAtGroup(), MORE), (ReadTopics(again=True), {"orders": GROWN}))
+    decision = decided(follow, state, call(), (LookAtGroup(), MORE), (ReadTopics(), {"orders": GROWN}))
     assert decision == asks(state, ReadStable(("orders",)))
 
 
 def test_a_partition_that_kafka_does_not_know_yet__is_left_out_and_not_asked_for_again() -> None:
-    answers = (LookAtGroup(), MORE), (ReadTopics(again=True), {"orders": ORDERS})
+    answers = (LookAtGroup(), MORE), (ReadTopics(), {"orders": ORDERS})
     decision = decided(follow, joined(owning=owning()), call(), *answers)
     then = joined(log=replace(LOG, beginnings=None), owning=looked(owning(), asked_for=frozenset({TP1})))
     assert decision == Decision(then)
@@ -186,24 +170,22 @@ GROWTH = Growth("orders", "id-1", 1, 2, 5, 600_005)
 def test_growths_and_targets_of_the_group__are_remembered() -> None:
     found = look(growths=(GROWTH,), targets={TP: 70})
     decision = decided(follow, joined(owning=owning()), call(), (LookAtGroup(), found))
-    then = joined(owning=looked(owning(), growths=(GROWTH,), targets={TP: 70}), mirrored=Mirrored(growths=(GROWTH,)))
-    assert decision == Decision(then)
+    assert decision == Decision(joined(owning=looked(owning(), growths=(GROWTH,), targets={TP: 70})))
 
 
 def test_growths_that_redis_has_lost__are_recorded_again() -> None:
-    known = Mirrored(growths=(GROWTH,))
     decision = decided(
         follow,
-        joined(owning=owning(), mirrored=known),
+        joined(owning=owning(growths=(GROWTH,))),
         call(),
         (LookAtGroup(), look()),
         (RecordGrowths((GROWTH,)), None),
     )
-    assert decision == Decision(joined(owning=looked(owning(), growths=(GROWTH,)), mirrored=known))
+    assert decision == Decision(joined(owning=looked(owning(), growths=(GROWTH,))))
 
 
 def test_a_growth_that_redis_holds_with_its_ends__replaces_ours() -> None:
     ended = replace(GROWTH, ends=(50,))
-    state: State = joined(owning=owning(), mirrored=Mirrored(growths=(GROWTH,)))
+    state: State = joined(owning=owning(growths=(GROWTH,)))
     decision = decided(follow, state, call(), (LookAtGroup(), look(growths=(ended,))))
-    assert decision.state.mirrored.growths == (ended,)
+    assert decision.state.owning.growths == (ended,)

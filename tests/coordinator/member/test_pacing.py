@@ -136,15 +136,15 @@ def test_an_idle_query_waits_before_its_next_look_and_others_do_not() -> None:
 def test_a_partition_that_appeared_later_is_read_for_the_other_members_and_not_waited_for() -> None:
     adopting = after(adopt_targets, state({}, Pace({TP: 20}), others={TP: 90, TP1: 30}))
     assert adopting.pace.targets == {TP: 20}
-    assert ends_of(adopting.pace, LOG) == {TP: 20, TP1: 30}
+    assert ends_of(adopting) == {TP: 20, TP1: 30}
 
 
 def test_members_that_ask_for_more_one_after_the_other_never_wait_for_each_other() -> None:
     targets: list[dict[TopicPartition, int]] = [{TP: 8}, {TP: 10, TP1: 0}, {TP: 22, TP1: 3}]
-    members = [after(adopt_targets, state({}, Pace(t), others={TP: 22, TP1: 3})).pace for t in targets]
+    members = [after(adopt_targets, state({}, Pace(t), others={TP: 22, TP1: 3})) for t in targets]
     for n, waits in enumerate(members):
         for reads in members[n:]:  # those before it have ended
-            assert all(ends_of(reads, LOG)[tp] >= target for tp, target in (waits.targets or {}).items())
+            assert all(ends_of(reads)[tp] >= target for tp, target in (waits.pace.targets or {}).items())
 
 
 WORK: OwnedRanges = {TP: (OwnedRange(WHOLE, 10, EPOCH),)}
@@ -189,20 +189,20 @@ def test_no_targets__adopt_none() -> None:
 def test_targets__none_that_the_log_cannot_reach(target: Any, then: Any) -> None:
     state = joined(pace=Pace(target), owning=Owning(targets={TP1: 9}))
     decision = decided(adopt_targets, state, call())
-    assert decision == Decision(replace(state, pace=Pace(then, {TP1: 9})))
+    assert decision == Decision(replace(state, pace=Pace(then)))
 
 
 @pytest.mark.parametrize(
-    ("pace", "ends"),
+    ("targets", "of_others", "ends"),
     [
-        pytest.param(Pace(), {TP: 100, TP1: 50}, id="no targets: the log ends"),
-        pytest.param(Pace({TP: 70, TP1: 60}), {TP: 70, TP1: 50}, id="the targets, at most the log ends"),
-        pytest.param(Pace({TP: 70}, {TP1: 20}), {TP: 70, TP1: 20}, id="a new partition: the target of others"),
-        pytest.param(Pace({TP: 70}), {TP: 70, TP1: 0}, id="a new partition that no query waits for: nothing"),
+        pytest.param(None, {}, {TP: 100, TP1: 50}, id="no targets: the log ends"),
+        pytest.param({TP: 70, TP1: 60}, {}, {TP: 70, TP1: 50}, id="the targets, at most the log ends"),
+        pytest.param({TP: 70}, {TP1: 20}, {TP: 70, TP1: 20}, id="a new partition: the target of others"),
+        pytest.param({TP: 70}, {}, {TP: 70, TP1: 0}, id="a new partition that no query waits for: nothing"),
     ],
 )
-def test_partition__ends_for_this_run(pace: Pace, ends: Any) -> None:
-    assert ends_of(pace, GROWN_LOG.bounds) == ends
+def test_partition__ends_for_this_run(targets: Any, of_others: Any, ends: Any) -> None:
+    assert ends_of(joined(log=GROWN_LOG, pace=Pace(targets), owning=Owning(targets=of_others))) == ends
 
 
 def reading(work: OwnedRanges, **changes: Any) -> State:

@@ -18,7 +18,7 @@ from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.keys import GroupKeys
 from coordinator.settings import GroupSettings
 from coordinator.subscription import TopicPartition, Topics
-from group_services import Group, batches, run
+from group_services import Group, batches, run, slices_read
 from growing_topics import Producer, topic_of_two
 from kafka_logs import kafka_log
 from log_fixtures import rows, task
@@ -113,7 +113,7 @@ class Story:
         end = service.next_offset(at, SLOW)
         if end is None:
             return at
-        read = rows(task(self.members.kafka, service.authorize(end).slices))
+        read = rows(task(self.members.kafka, slices_read(service, end)))
         self.batches += 1
         self.delivered += [delivery(self.batches, row) for row in read]
         return end
@@ -225,7 +225,7 @@ def test_once_the_grace_is_over_a_new_partition_waits_for_the_recorded_ends_only
         nonlocal at
         end = service.next_offset(at, Limits(max_offsets=4))
         if end is not None:
-            service.authorize(end)
+            service.tasks(end)
             at = end
         return bool(members.state.growths and members.state.growths[0].ends)
 
@@ -237,7 +237,7 @@ def test_once_the_grace_is_over_a_new_partition_waits_for_the_recorded_ends_only
     while max(s.offsets.until for s in seen[-1].slices if s.partition < 2) < 100:
         end = service.next_offset(seen[-1], SLOW)
         assert end is not None
-        service.authorize(end)
+        service.tasks(end)
         seen.append(end)
     assert {partition for end in seen for partition in {s.partition for s in end.slices}} == {0, 1, 2, 3}
 

@@ -61,7 +61,7 @@ def test_lease_over__heartbeat_before_a_plan(lease_end_ms: int) -> None:
     assert decided(look_closer, state, call()) == Decision(state, (Heartbeat(),), LookAgain())
 
 
-TOPICS = ReadTopics(again=True)
+TOPICS = ReadTopics()
 
 
 def test_within_the_lease__plan_of_topics_that_are_the_same() -> None:

@@ -16,7 +16,7 @@ from coordinator.redis.keys import GroupKeys
 from coordinator.reports import lane_lines
 from coordinator.subscription import TopicPartition
 from coordinator.telemetry import SliceCost
-from group_services import UNLIMITED, Group, batch, records, subscribed
+from group_services import UNLIMITED, Group, batch, records, slices_read, subscribed
 from streams import eventually
 
 ON_EACH_SERVER = True
@@ -39,7 +39,7 @@ def until_planned(service: Service, start: StreamOffset, wanted: Callable[[Strea
     def there() -> bool:
         end = service.next_offset(at[-1], UNLIMITED)
         if end is not None and not wanted(end):
-            service.authorize(end)
+            service.tasks(end)
         at.extend([end] if end is not None else [])
         return wanted(at[-1])
 
@@ -101,14 +101,14 @@ def test_a_record_that_never_ends_holds_up_each_member_once_and_is_parked(
         return any(s.parked for s in members.store.poison.strikes())
 
     last = until_planned(three, nothing, parked)
-    three.authorize(last)
+    three.tasks(last)
     (strike,) = members.store.poison.strikes()
     assert (strike.tp, strike.offset) == (tp, 0)
     assert members.state.stable[tp] == 0
     assert [e for e in members.events if e in ("strike", "parked", "release")] == ["strike", "parked"]
     members.clock.skip(1_000)
     last = three.next_offset(last, UNLIMITED) or last
-    three.authorize(last)
+    three.tasks(last)
     seen = limited_lanes(members.state)
     assert [(x.hashes, x.position, x.why, member) for member, x in seen] == [(hung, 0, lane_lines.PARKED, three.member)]
     assert three.lanes.parked == 1
@@ -131,6 +131,6 @@ def test_the_life_after_a_replay_without_a_parked_lane_does_not_take_that_for_re
     whole = batch(one, StreamOffset(members.name))
     hung = whole.slices[0].hashes
     members.redis.hset(GroupKeys(members.name).strikes, f"{tp.topic} 0 {hung}", "parked 2 0-5 1 m-1")
-    assert hung not in {s.hashes for s in two.authorize(whole).slices}
+    assert hung not in {s.hashes for s in slices_read(two, whole)}
     three.next_offset(whole, UNLIMITED)
     assert members.state.stable[tp] == 0, "two was killed once the sink had the batch; three knows the checkpoint only"

@@ -21,7 +21,7 @@ from coordinator.member.requests import (
     Recover,
     ResolveOffsets,
 )
-from coordinator.member.state import LogView, Mirrored, State
+from coordinator.member.state import LogView, Mirrored, Owning, State
 from coordinator.offset_spec import Earliest
 from coordinator.progress.growth import Growth
 from coordinator.progress.leader_epochs import Extent
@@ -180,14 +180,14 @@ GROWTH = Growth("orders", "id-1", 1, 2, 5, 600_005)
 
 
 def test_growths_that_this_process_knows__are_recorded_again() -> None:
-    state = lost(mirrored=Mirrored(growths=(GROWTH,)))
+    state = lost(owning=Owning(growths=(GROWTH,)))
     assert recovered({}, state).arguments["growths"] == (GROWTH,)
 
 
 def test_a_growth_that_the_mirror_shows__is_recorded_again_once() -> None:
     mirror = {TP: entry(15, 0, "id-1"), TP1: entry(0, 0, "id-1", GROWTH)}
     assert recovered(mirror, lost(log=GROWN_LOG)).arguments["growths"] == (GROWTH,)
-    known = lost(log=GROWN_LOG, mirrored=Mirrored(growths=(replace(GROWTH, ends=(50,)),)))
+    known = lost(log=GROWN_LOG, owning=Owning(growths=(replace(GROWTH, ends=(50,)),)))
     assert recovered(mirror, known).arguments["growths"] == (replace(GROWTH, ends=(50,)),)
 
 
@@ -210,7 +210,7 @@ def test_growths_that_were_recorded_again__this_process_knows_them() -> None:
     request = Recover(str(LOST), 0, {"orders": GROWN}, {TP: 15, TP1: 0}, (GROWTH,))
     answers: tuple[Answer, ...] = (ReadGroupOffsets(), mirror), (ReadResetEpoch(), 0), (request, None)
     decision = decided(recover, lost(log=GROWN_LOG), call(), *answers)
-    then = joined(log=GROWN_LOG, life=LIFE.rejoining(), mirrored=Mirrored(growths=(GROWTH,)))
+    then = joined(log=GROWN_LOG, life=LIFE.rejoining(), owning=Owning(growths=(GROWTH,)))
     assert decision == Decision(then, (WHY,), LookAgain())
 
 

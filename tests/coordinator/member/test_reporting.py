@@ -240,6 +240,7 @@ def batches_until(
     def there() -> bool:
         members.kafka.produce(tp.topic, keyed(2))
         at.append(batch(service, at[-1]))
+        work(service, at[-1])
         return sum(lane.hashes.share for _, lane in at[-1]) == pytest.approx(share)
 
     eventually(there, f"it has {share} of the hashes")

@@ -81,7 +81,7 @@ def test_a_stranger_is_refused_also_where_another_member_saw_it_first(members: G
     one = application(members, subscribed(tp), assignors=(Grouped(),))
     take_turns([one], lambda: members.state.stable == {tp: 5}, "one works alone")
     stranger = application(members, subscribed(tp), assignors=(RoundRobin(),))
-    stranger.service.authorize(stranger.done)  # joins, and asks for no assignment
+    stranger.service.tasks(stranger.done)  # joins, and asks for no assignment
     generation = members.state.meta["generation"]
     take_turns([one], lambda: members.state.meta["generation"] != generation, "one computes an assignment without it")
     with pytest.raises(InconsistentGroupProtocolError, match="unknown to"):

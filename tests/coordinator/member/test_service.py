@@ -26,8 +26,8 @@ from coordinator.member.requests import (
     ReadPolicy,
     ReportWorking,
 )
-from coordinator.member.service import AUTHORIZE, CHECK_POLICIES, NEXT_OFFSET, TASKS, Service
-from coordinator.member.state import Commits, CommitUnderWay, Mirrored, State, Strikes
+from coordinator.member.service import CHECK_POLICIES, NEXT_OFFSET, TASKS, Service
+from coordinator.member.state import NOT_ACQUIRED, Commits, CommitUnderWay, Mirrored, State, Strikes
 from coordinator.offset_spec import Latest
 from coordinator.plan.planning import Cutting
 from coordinator.ranges import WHOLE
@@ -70,12 +70,11 @@ def test_parts_of_partitions_are_demanded__as_policies_allow(policy: Policy, out
 ORDER = {
     NEXT_OFFSET: "accept strike_before_join witness join commit follow see_logs settle_losses limit pace_batch "
     "look_closer end_run plan_batch",
-    AUTHORIZE: "accept strike_before_join arrive join authorize leave_out_struck return_readable",
     TASKS: "accept strike_before_join arrive join authorize leave_out_struck return_tasks",
 }
 
 
-@pytest.mark.parametrize(("steps", "names"), ORDER.items(), ids=["next_offset", "authorize", "tasks"])
+@pytest.mark.parametrize(("steps", "names"), ORDER.items(), ids=["next_offset", "tasks"])
 def test_steps__come_in_this_order(steps: Any, names: str) -> None:
     """Positions move before ranges are released; log ends are read after ranges were acquired."""
     wanted = names.split()
@@ -188,7 +187,7 @@ def test_leave__free_all_ranges_and_mirror() -> None:
     member = service(owns(), world)
     member.leave()
     assert world.requests == [Heartbeat(), Leave({TP: ()}), REVOKED, MIRROR]
-    assert (member.state.life, member.state.owning.shown) == (replace(LIFE, nonce=""), {})
+    assert (member.state.life, member.state.owning.acquired) == (replace(LIFE, nonce=""), NOT_ACQUIRED)
 
 
 def test_leave_before_it_has_looked_at_logs__free_the_ranges_of_its_earlier_life() -> None:
@@ -210,7 +209,7 @@ START = end_of(10, 20)
 COMMIT = Commit(START, {}, "")
 
 
-COMMITTING = owns(commits=Commits(CommitUnderWay(START, COMMIT, None)), evidence=Evidence(START, None, (START,)))
+COMMITTING = owns(commits=Commits(CommitUnderWay(START, COMMIT)), evidence=Evidence(START, None, (START,)))
 
 
 def test_leave_in_a_commit__commit_once_more_and_free_its_range() -> None:

@@ -13,7 +13,7 @@ from coordinator.member.service import Service
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import OffsetRange
 from coordinator.subscription import Pattern, TopicPartition
-from group_services import UNLIMITED, Group, batch, batches, read, records, run, subscribed
+from group_services import UNLIMITED, Group, batch, batches, read, records, run, slices_read, subscribed
 from kafka_logs import delete_records
 from streams import keyed
 from topics import Kafka
@@ -40,7 +40,7 @@ def recreated_during_a_batch(members: Group, tp: TopicPartition, count: int, *, 
 def test_the_replay_of_a_batch_onto_a_recreated_topic_is_a_data_loss(members: Group, tp: TopicPartition) -> None:
     replay = recreated_during_a_batch(members, tp, 8, fail_on_data_loss=True)
     with pytest.raises(DataLossError, match="created again"):
-        replay.service.authorize(replay.end)
+        replay.service.tasks(replay.end)
 
 
 def test_the_replay_of_a_batch_onto_a_recreated_topic_reads_nothing_on_request(
@@ -48,7 +48,7 @@ def test_the_replay_of_a_batch_onto_a_recreated_topic_reads_nothing_on_request(
 ) -> None:
     replay = recreated_during_a_batch(members, tp, 8, fail_on_data_loss=False)
     assert replay.end.slices != ()
-    assert replay.service.authorize(replay.end).slices == ()
+    assert slices_read(replay.service, replay.end) == ()
     assert records(batch(replay.service, replay.end)) == read(tp, 0, 8)
 
 
@@ -129,7 +129,7 @@ def test_a_deleted_topic_of_a_pattern_is_skipped_on_request(
         service.set_targets()
     end = service.next_offset(StreamOffset(members.name), Limits(max_offsets=4))
     assert end is not None
-    service.authorize(end)
+    service.tasks(end)
     members.kafka.delete_topic(deleted.topic)
     members.clock.skip(2_000)
     later = list(batches(service, end))

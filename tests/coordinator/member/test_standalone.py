@@ -166,36 +166,34 @@ def test_nothing_to_read__no_offset() -> None:
     ],
 )
 def test_something_to_read__look_at_the_topics_first(topic: Any, outcome: Any) -> None:
-    decision = decided(standalone.look_closer, owns(10), ours(), (ReadTopics(again=True), {"orders": topic}))
+    decision = decided(standalone.look_closer, owns(10), ours(), (ReadTopics(), {"orders": topic}))
     log = replace(LOG, topics={"orders": topic}, beginnings=None)
     assert decision == Decision(owns(10, log=log), (), outcome)
 
 
 def test_before_a_batch_is_read__look_at_the_topics() -> None:
-    decision = decided(standalone.see_topics_again, QUERY, ours(), (ReadTopics(again=True), {"orders": ORDERS}))
+    decision = decided(standalone.see_topics_again, QUERY, ours(), (ReadTopics(), {"orders": ORDERS}))
     assert decision == Decision(replace(QUERY, log=replace(LOG, beginnings=None)))
 
 
 RECREATED_QUERY = replace(QUERY, log=replace(LOG, topics={"orders": RECREATED}))
 
 
-def test_all_of_a_batch__is_readable() -> None:
-    assert decided(standalone.return_readable, QUERY, ours(at(10, 20))) == Decision(QUERY, (), Return(at(10, 20)))
-
-
 def test_a_topic_was_recreated_since_the_plan__data_loss() -> None:
-    decision = decided(standalone.return_readable, RECREATED_QUERY, ours(at(10, 20)))
+    decision = decided(standalone.return_tasks, RECREATED_QUERY, ours(at(10, 20)))
     assert decision == Decision(RECREATED_QUERY, (), fails(DataLossError, "was deleted and created again"))
 
 
 def test_a_topic_was_recreated_without_fail_on_data_loss__it_is_left_out() -> None:
-    decision = decided(standalone.return_readable, RECREATED_QUERY, ours(at(10, 20), fail_on_data_loss=False))
-    assert decision.outcome == Return(at(10, 20, lanes={}))
+    decision = decided(standalone.return_tasks, RECREATED_QUERY, ours(at(10, 20), fail_on_data_loss=False))
+    assert decision == asks(RECREATED_QUERY, Pack(at(10, 20), at(10, 20, lanes={}), trial=False))
 
 
 def test_a_batch__is_packed() -> None:
     offset = at(10, 20)
     assert decided(standalone.return_tasks, QUERY, ours(offset)) == asks(QUERY, Pack(offset, offset, trial=False))
+    packed = Pack(offset, offset, trial=False), ((),)
+    assert decided(standalone.return_tasks, QUERY, ours(offset), packed) == Decision(QUERY, (), Return(((),)))
 
 
 class EndlessLog:

@@ -51,7 +51,7 @@ RENEWING: dict[str, Callable[[Store, Caller, str], object]] = {
     "assign": lambda store, me, occasion: store.members.assign(me, occasion, "test 1", {"m-1": WANTED}),
     "assign, too late": lambda store, me, _: store.members.assign(me, LATE, "test 1", {"m-1": WANTED}),
     "acquire": lambda store, me, _: store.positions.acquire(me, WANTED),
-    "release": lambda store, me, _: store.members.release(me, {TP: [(WHOLE, "m-2")]}),
+    "release": lambda store, me, _: store.members.release(me, WANTED),
     "finish": lambda store, me, _: store.members.finish(me, {TP: 0}),
     "finish, not yet": lambda store, me, _: store.members.finish(me, {TP: 5}),
     "abandon": lambda store, me, _: store.poison.abandon(me, {TP: (Owned(WHOLE, "aa.1"),)}),
@@ -126,7 +126,10 @@ def test_owned_to_released_to_acquired_one_range_at_a_time(world: World) -> None
     two = world.join("m-2", "i2")
     lower, upper = cuts(2)
     assert world.store.positions.acquire(two, {TP: (upper,)}).value.ownership == {TP: ()}, "its owner is alive"
-    assert world.store.members.release(one, {TP: ((upper, "m-2"),)}).value == 1
+    assert world.store.members.release(one, WANTED).value == 0, "no assignment names another owner"
+    assigned(world, one, {"m-1": {TP: (lower,)}, "m-2": {TP: (upper,)}})
+    assert world.store.members.release(one, {TP: (lower,)}).value == 0, "it is assigned to its owner"
+    assert world.store.members.release(one, WANTED).value == 1
     assert world.store.positions.acquire(two, {TP: (upper,)}).value.ownership == {TP: (Owned(upper, "aa.2"),)}
     assert world.store.positions.acquire(one, {TP: (lower,)}).value.ownership == {TP: (Owned(lower, "aa.1"),)}
     assert list(world.positions()) == [str(lower), str(upper)], "segments are cut where ownership changes"
@@ -136,10 +139,13 @@ def test_nothing_is_released_to_a_member_that_is_gone_or_leaving(world: World) -
     world.found()
     one = world.join()
     world.store.positions.acquire(one, WANTED)
-    assert world.store.members.release(one, {TP: ((WHOLE, "m-9"),)}).value == 0
+    assigned(world, one, {"m-9": WANTED})
+    assert world.store.members.release(one, WANTED).value == 0
     two = world.join("m-2", "i2")
+    assigned(world, two, {"m-2": WANTED})
     assert world.store.members.finish(two, {TP: 0}).value is True
-    assert world.store.members.release(one, {TP: ((WHOLE, "m-2"),)}).value == 0
+    assert world.store.members.release(one, WANTED).value == 0
+    assert [member for _, _, member in read_group(world.client, world.group).owners[TP]] == ["m-1"]
 
 
 def test_a_batch_longer_than_the_longest_makes_ranges_takeable_though_the_heart_beats(world: World) -> None:
@@ -171,14 +177,14 @@ def test_a_call_that_arrives_after_the_members_next_one_changes_nothing(world: W
     world.found()
     me = world.join()
     first, second, third, later = (replace(me, number=str(n)) for n in (8, 9, 10, 11))
-    world.join("m-2", "i2")
+    assigned(world, world.join("m-2", "i2"), {"m-2": WANTED})
     world.store.positions.acquire(second, WANTED)
     world.store.positions.acquire(second, WANTED)  # the client itself may send one twice
     end = offset(lane("aa.1", 0, 10))
     world.store.positions.commit(third, end, completed(end))
     with pytest.raises(verdicts.Rejoin):
         world.store.positions.authorize(second, end)  # no batch begins that would never end
-    assert world.store.members.release(later, {TP: ((WHOLE, "m-2"),)}).value == 1
+    assert world.store.members.release(later, WANTED).value == 1
     with pytest.raises(verdicts.Rejoin):
         world.store.positions.acquire(first, WANTED)
     world.store.members.heartbeat(me)  # made meanwhile: it has no number
@@ -230,7 +236,8 @@ def test_the_whole_group_expires_at_one_moment_after_the_lease(world: World) -> 
     world.store.positions.acquire(me, WANTED)
     world.store.positions.report_ends({TP: 9}, {})
     world.store.members.heartbeat(me)
-    keys = GroupKeys(world.group).all(["m-1"], [TP])
+    named = GroupKeys(world.group)
+    keys = [*named.all([TP]), named.member("m-1")]
     seconds, microseconds, *left = cast(list[int], world.redis.eval(AT_ONE_MOMENT, len(keys), *keys))
     moments = {ms + int(seconds) * 1000 + int(microseconds) // 1000 for ms in left if ms != ABSENT}
     assert max(moments) - min(moments) <= 1, "a millisecond begins between the clock and the key's own"

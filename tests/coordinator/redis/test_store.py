@@ -9,6 +9,7 @@ from coordinator.key_hash import cuts
 from coordinator.progress.ownership import Fact, Facts, Owned, completed
 from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.ranges import WHOLE, OffsetRange
+from coordinator.redis.events import last_events
 from coordinator.redis.keys import GroupKeys
 from coordinator.redis.snapshot import list_groups
 from store_world import BIG, OTHER, SESSION, TOPICS, TP, WANTED, World, lane, offset
@@ -21,7 +22,7 @@ def test_nothing_to_created_sets_first_positions_once(world: World) -> None:
         world.store.positions.status()
     assert world.store.positions.create("aa", TOPICS, {TP: 5}) == 1
     assert world.store.positions.create("bb", TOPICS, {TP: 9, OTHER: 7}) == 1
-    assert world.store.positions.status().seen.nonce == "aa"
+    assert world.redis.hget(GroupKeys(world.group).meta, "nonce") == "aa"
     assert world.store.positions.stable(["orders"]) == {TP: 5, OTHER: 7}
     assert world.group in list_groups(world.client)
 
@@ -125,6 +126,9 @@ def test_a_refused_lane_epoch_does_not_block_the_commit_of_owned_lanes(world: Wo
     end = offset(lane("aa.1", 0, 10, lower), lane("aa.9", 0, 20, upper))
     assert world.store.positions.commit(me, end, completed(end)).value.refused == {TP: (Fact(upper, 20, "aa.9"),)}
     assert world.positions() == {str(lower): "10", str(upper): "0"}
+    fence = last_events(world.client, world.group, 1)[0]
+    why = "a commit for ranges that the member does not own at that lane epoch"
+    assert (fence.kind, fence.member, fence.why, fence.ranges) == ("fence", "m-1", why, f"orders-0 {upper}")
 
 
 @pytest.mark.parametrize(

@@ -3,8 +3,8 @@
 --   session, longest, retention          ms, options of the caller
 --   member, incarnation                  of the caller ("" if it is no member)
 --   number                               of this call among the member's ordered calls ("" if it is not ordered)
--- A verb replies {'OK', name, value, name, value, ...} or {verdict, ...}. The first names are nonce and seq, and the
--- comment of the verb has the others. Numbers stay text (rule: numbers-as-text).
+-- A verb replies {'OK', name, value, name, value, ...} or {verdict, ...}. The comment of the verb has the names, except
+-- nonce and seq, which `reply` adds. Numbers stay text (rule: numbers-as-text).
 -- Uses arguments, damage
 local call = cjson.decode(ARGV[1])
 local META = KEYS[1]
@@ -221,14 +221,10 @@ local function fenced(member_key)
   return nil
 end
 
-local function reply_as_of(nonce, seq, ...)  -- a reply: nonce and seq, then name, value, ...
-  return { 'OK', 'nonce', nonce, 'seq', seq, ... }
-end
-
 local function reply(...)  -- the reply of a verb that writes
   if numbered then redis.call('HSET', numbered, 'called', call.number) end
   local seq = redis.call('HINCRBY', META, 'commit_seq', 1)
   redis.call('HSET', META, 'updated_at', ms(now_ms()))
   expire_what_is_new()
-  return reply_as_of(redis.call('HGET', META, 'nonce'), tostring(seq), ...)
+  return { 'OK', 'nonce', redis.call('HGET', META, 'nonce'), 'seq', tostring(seq), ... }
 end
