@@ -27,10 +27,10 @@ from coordinator.ranges import WHOLE
 from coordinator.replies import Acquired
 from progresses import starting_at
 from states import (
-    NONCE,
     EPOCH,
     GROWN_LOG,
     LEFT,
+    NONCE,
     NOW,
     RIGHT,
     TP,
