@@ -1,8 +1,9 @@
 """Runs a command in this checkout's own environment, and first makes the parts of it that are missing.
 
 The environment is `.venv` (the package as a wheel, with every extra) and `.cache` (a Kafka broker, Spark's own Kafka
-source). Standard library only, because nothing else is installed yet. Runs that share a checkout hold a shared lock
-while they live. A change of the environment needs the lock exclusively, so no run sees a half-made environment.
+source). `--class-archive` before the command adds an archive of Spark's classes, for commands that start many drivers.
+Standard library only, because nothing else is installed yet. Runs that share a checkout hold a shared lock while they
+live. A change of the environment needs the lock exclusively, so no run sees a half-made environment.
 """
 
 import configparser
@@ -29,6 +30,7 @@ EXTRAS = "cli,demo,test,lint"
 SOURCES = ("coordinator", "spark_coop_source")
 JAVA_AT_LEAST = 17
 INSIDE = "COOP_KAFKA_ENVIRONMENT"
+WITH_ARCHIVE = "--class-archive"
 _NOT_INHERITED = ("PYTHONPATH", "PYTHONHOME", "SPARK_CONF_DIR", "PYSPARK_SUBMIT_ARGS", "PYSPARK_DRIVER_PYTHON_OPTS")
 
 
@@ -103,18 +105,17 @@ def _spark_home() -> Path:
     return next(VENV.glob("lib/python3*/site-packages/pyspark"), VENV / "pyspark-is-missing")
 
 
-def _ready(java_version: str) -> bool:
+def _ready() -> bool:
     return (
         _stamped("dependencies", _dependencies())
         and _stamped("sources", _sources())
         and _spark_home().is_dir()
         and _stamped("bytecode", sys.version)
-        and _stamped("classes", java_version)
         and all(each.present() for each in JARS)
     )
 
 
-def _set_up(java_command: str, java_version: str) -> None:
+def _set_up(java_command: str) -> None:
     if not _stamped("dependencies", _dependencies()) or not _spark_home().is_dir():
         print("Installing Python packages into .venv (some minutes the first time) ...", file=sys.stderr)
         _make_venv()
@@ -133,11 +134,13 @@ def _set_up(java_command: str, java_version: str) -> None:
         if not each.present():
             print(f"Fetching {each.what} into .cache (half a minute) ...", file=sys.stderr)
             each.fetch(java_command, _spark_home())
-    if not _stamped("classes", java_version):
-        print("Making an archive of Spark's classes in .venv (half a minute) ...", file=sys.stderr)
-        if not class_archive.make(CLASSES, variables()):
-            print("This Java makes none: each Spark starts with twice the work.", file=sys.stderr)
-        (VENV / "classes").write_text(java_version)
+
+
+def _archive_classes(java_version: str) -> None:
+    print("Making an archive of Spark's classes in .venv (half a minute) ...", file=sys.stderr)
+    if not class_archive.make(CLASSES, variables()):
+        print("This Java makes none: each Spark starts with twice the work.", file=sys.stderr)
+    (VENV / "classes").write_text(java_version)
 
 
 def _lock_exclusively(lock: IO[str]) -> None:
@@ -149,16 +152,19 @@ def _lock_exclusively(lock: IO[str]) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX)
 
 
-def prepare() -> None:
+def prepare(*, archive: bool) -> None:
     """Make the missing parts, and hold the shared lock for the life of this process."""
     java_command, java_version = java()
     CACHE.mkdir(exist_ok=True)
     lock = (CACHE / "lock").open("w")
     fcntl.flock(lock, fcntl.LOCK_SH)
-    if not _ready(java_version):
+    archived = _stamped("classes", java_version) or not archive
+    if not _ready() or not archived:
         _lock_exclusively(lock)
-        if not _ready(java_version):
-            _set_up(java_command, java_version)
+        if not _ready():
+            _set_up(java_command)
+        if archive and not _stamped("classes", java_version):
+            _archive_classes(java_version)
         fcntl.flock(lock, fcntl.LOCK_SH)
     os.set_inheritable(os.dup(lock.fileno()), True)
 
@@ -181,9 +187,11 @@ def variables() -> dict[str, str]:
 
 def main(command: list[str]) -> None:
     """Replace this process by `command`; a run inside a run uses the environment of the outer one."""
+    archive = command[:1] == [WITH_ARCHIVE]
+    command = command[archive:] or ["true"]
     if os.environ.get(INSIDE) != str(ROOT):
         try:
-            prepare()
+            prepare(archive=archive)
         except (OSError, RuntimeError) as error:
             sys.exit(f"The environment could not be made: {error}")
         except KeyboardInterrupt:
@@ -197,4 +205,4 @@ def main(command: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:] or ["true"])
+    main(sys.argv[1:])

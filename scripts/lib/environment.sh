@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Completes this checkout's own environment, then runs a command in it:
-#   environment.sh COMMAND [ARGUMENT...]
+#   environment.sh [--class-archive] COMMAND [ARGUMENT...]
 # It only looks for an interpreter; environment.py beside it does the rest. PYTHON names the preferred interpreter.
 set -euo pipefail
 lib="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
