@@ -35,7 +35,7 @@ def cut_for_records(hashes: HashRange, offsets: OffsetRange, max_records: int, f
     """The fewest even pieces of `hashes` that each hold at most `max_records` of `offsets`.
 
     Records are counted as the weight of a slice: offsets x share of the hash space. A hot key makes its piece larger
-    than that. No piece is smaller than `finest` hashes.
+    than that. A piece of a larger range has at least half of `finest` hashes, rounded down.
     """
     most = max(finest, max_records * (HASH_MAX + 1) // len(offsets))  # hashes in a piece
     n = -(-hashes.size // most)
