@@ -8,6 +8,10 @@
 class Verdict(Exception):  # noqa: N818 - an answer that the coordinator acts on, not an error
     """A script refused, and wrote nothing."""
 
+    def __str__(self) -> str:
+        """The evidence, or the meaning of this verdict."""
+        return super().__str__() or type(self).__doc__ or type(self).__name__
+
 
 class Lost(Verdict):
     """Redis has lost state of the group, or holds an older one; `str()` is the evidence."""

@@ -5,6 +5,7 @@
 
 import contextlib
 import os
+import signal
 import sys
 import uuid
 from collections.abc import Iterator
@@ -49,6 +50,8 @@ SERVERS = {"kafka_server", "redis_url", "store_server", "spark", *redis_servers.
 settings.register_profile("here", deadline=None)  # how long an example takes is this machine's matter
 settings.load_profile("here")
 
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # in the background of a script; each driver would inherit it
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
 # Every JVM here lives for minutes at most. With one compiler and one collector thread it needs far less CPU time.
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")

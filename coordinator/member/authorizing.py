@@ -44,7 +44,7 @@ def _readable(state: State, call: Call) -> tuple[StreamOffset, tuple[Request[boo
     part = data_loss.without(part, recreated(state.log, end.topic_ids), fail_on_data_loss=settings.fail_on_data_loss)
     if part == end:
         return part, ()
-    why = "other members own it, or it is parked"
+    why = "other members own it, it is parked, or its positions were reset"
     return part, (Log(f"group {settings.group}: part of a batch is left out: {why}"),)
 
 

@@ -58,7 +58,7 @@ def long_batch(pulse: Pulse, state: State, now_ms: int, settings: GroupSettings)
         return pulse, None
     line = Log(
         f"group {settings.group}: a batch takes longer than longest.batch.ms ({settings.longest_ms} ms), so other "
-        "members may take its ranges; `coop-kafka top` shows its slowest lane. Raise longest.batch.ms, or lower "
-        "batch.time.budget"
+        "members may take its ranges; `coop-kafka parked` then shows the records that they try alone. Raise "
+        "longest.batch.ms, or lower batch.time.budget"
     )
     return replace(pulse, warned_of_ms=began), line

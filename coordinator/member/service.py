@@ -166,7 +166,7 @@ class Service(Query):
             self._show(line)
             return False
         except (CoopKafkaError, Verdict) as error:
-            _log.warning("%s of %s: %s", what, self.member, error or type(error).__name__)
+            _log.warning("%s of %s: %s", what, self.member, error)
             return False
         self._pulse = replace(self._pulse, away=None)
         return True

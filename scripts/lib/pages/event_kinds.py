@@ -47,7 +47,8 @@ EVENT_KINDS = (
     EventKind(
         "fence",
         "A script refused a late call: of an earlier owner of the ranges, or of an earlier life of the member.",
-        "nothing, if the ranges moved; otherwise look for a second query with the same checkpoint",
+        "nothing, if the ranges moved or positions were reset; otherwise look for a second query with the same "
+        "checkpoint",
         _COMMITTER,
     ),
     EventKind("found", "The group received its first positions."),

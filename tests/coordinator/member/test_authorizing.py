@@ -22,7 +22,7 @@ END = end_of(10, 20)
 PLANNED, GRANTED = Batch(END), Batch(END, granted=owned())
 READABLE = Batch(END, granted=owned(), readable=owned())
 TASKS = ((Slice(TP, WHOLE, OffsetRange(10, 20)),),)
-PART = Log("group g: part of a batch is left out: other members own it, or it is parked")
+PART = Log("group g: part of a batch is left out: other members own it, it is parked, or its positions were reset")
 
 
 def arrived(batch: Batch, **changes: Any) -> State:

@@ -124,6 +124,11 @@ def test_heartbeat_is_refused__it_is_left_to_the_next_call_of_spark(error: Excep
     assert world.requests[0] == Heartbeat()
 
 
+def test_heartbeat_is_refused__the_log_line_names_the_reason(caplog: pytest.LogCaptureFixture) -> None:
+    service(joined(), Script(Rejoin())).heartbeat()
+    assert caplog.messages == ["heartbeat of m-1: The member has not joined since the last loss of state."]
+
+
 def test_outage__one_line_for_several_heartbeats() -> None:
     world = Script(SILENT, True, SILENT)
     member = service(joined(), world)
