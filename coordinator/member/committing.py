@@ -63,7 +63,8 @@ def commit(state: State, seen: Seen, call: Call) -> Decision:
     mine, facts, moved = request.arguments["offset"], request.arguments["facts"], seen.of(request)
     if moved.unread:
         return _unread(state)
-    if state.evidence.witnessed is not None and (assertions := facts_within(state.evidence.facts, moved.refused)):
+    refused = moved.refused if state.evidence.witnessed is not None else {}
+    if refused and (assertions := facts_within(state.evidence.facts, refused)):
         seen.of(Claim(mine, assertions))
     owning = _moved(state.owning, mine, facts, moved)
     state = replace(

@@ -52,7 +52,7 @@ class Fact(NamedTuple):
 Facts = dict[TopicPartition, tuple[Fact, ...]]
 
 
-def held(lane: Lane, owned: tuple[Owned, ...]) -> tuple[HashRange, ...]:
+def held(lane: Lane | Row, owned: tuple[Owned, ...]) -> tuple[HashRange, ...]:
     """The parts of the lane's hashes that are owned at its lane epoch. `owned` ascends and is disjoint."""
     first = max(0, bisect_right(owned, lane.hashes.lo, key=lambda o: o.hashes.lo) - 1)
     near = takewhile(lambda o: o.hashes.lo <= lane.hashes.hi, islice(owned, first, None))
@@ -108,13 +108,13 @@ def asserted(offset: StreamOffset, witnessed: Ownership | None) -> Facts:
     of its lane.
     """
 
-    def facts(tp: TopicPartition, lane: Lane) -> Iterator[Fact]:
+    def facts(tp: TopicPartition, lane: Row) -> Iterator[Fact]:
         seen = held(lane, witnessed.get(tp, ())) if witnessed is not None else ()
         position, offsets = _done(lane)
         yield from (Fact(h, position, offsets=offsets) for h in seen)
         yield from (Fact(h, lane.position) for h in missing(lane.hashes, seen))
 
-    return {tp: tuple(sorted(f for x in lanes for f in facts(tp, x))) for tp, lanes in offset.lanes.items()}
+    return {tp: tuple(sorted(f for x in rows for f in facts(tp, x))) for tp, rows in offset.rows.items()}
 
 
 def lane_ranges(lanes: Sequence[Lane | Row]) -> tuple[Owned, ...]:

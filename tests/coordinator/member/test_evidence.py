@@ -29,7 +29,7 @@ def test_a_process_that_saw_nothing_proves_nothing() -> None:
 
 def test_an_end_that_arrived_proves_only_where_it_begins() -> None:
     evidence = Evidence().seen(BATCH)
-    assert (evidence.known, evidence.facts) == (BATCH, {TP: (Fact(LOWER, 5), Fact(UPPER, 5))})
+    assert (evidence.known, evidence.facts) == (BATCH, {TP: (Fact(WHOLE, 5),)})
 
 
 def test_a_start_that_this_process_has_read_proves_the_end_of_the_ranges_that_it_read() -> None:
