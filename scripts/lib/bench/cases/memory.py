@@ -60,7 +60,8 @@ class _Sampler:
         while not self._done.wait(_EVERY_S):
             for each in self._jvm.children(recursive=True):
                 try:
-                    self.peak = max(self.peak, each.memory_info().rss)
+                    if each.name().startswith("python"):  # a fork of the JVM has its size, until it runs Python
+                        self.peak = max(self.peak, each.memory_info().rss)
                 except psutil.NoSuchProcess:
                     continue
 
