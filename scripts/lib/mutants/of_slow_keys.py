@@ -57,7 +57,7 @@ FAULTS = (
                 "if s.count > 1 and s not in known and not s.parked]",
             ),
         ),
-        schedules=300,
+        ("tests/coordinator/member/test_poison.py",),
     ),
     Fault(
         "lanes left out of a batch keep their lane epoch",
