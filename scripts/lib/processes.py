@@ -43,41 +43,51 @@ def start(
 
 
 def stop(process: subprocess.Popen[bytes]) -> None:
-    """End a child and its descendants: by SIGTERM first, by SIGKILL after ten seconds."""
+    """End a child and its family: by SIGTERM first, by SIGKILL after ten seconds."""
     family = _family(process)
     for member in family:
         with suppress(psutil.NoSuchProcess):
             member.terminate()
     with suppress(subprocess.TimeoutExpired):
         process.wait(_GRACE_S)
-    _, left = psutil.wait_procs(family[1:], timeout=_GRACE_S)
-    _kill_all(process, left)
+    psutil.wait_procs(family, timeout=_GRACE_S)
+    _kill_all(process)
 
 
 def kill(process: subprocess.Popen[bytes]) -> None:
-    """Kill a child and all its descendants at once with SIGKILL, as a lost machine would.
+    """Kill a child and its family at once with SIGKILL, as a lost machine would.
 
     It freezes the child first, so that the child cannot start another process during the count.
     """
     process.send_signal(signal.SIGSTOP)
-    _kill_all(process, _family(process)[1:])
+    _kill_all(process)
 
 
 def _family(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
-    """The child, then all its descendants; empty if it has ended."""
-    if process.poll() is not None:
-        return []
-    first = psutil.Process(process.pid)
-    return [first, *first.children(recursive=True)]
+    """A child that lives, its descendants, and the rest of its session: their parents may have ended."""
+    descendants = []
+    if process.poll() is None:
+        first = psutil.Process(process.pid)
+        descendants = [first, *first.children(recursive=True)]
+    return list({member.pid: member for member in (*descendants, *_session(process.pid))}.values())
 
 
-def _kill_all(process: subprocess.Popen[bytes], descendants: list[psutil.Process]) -> None:
-    process.kill()
-    for member in descendants:
-        with suppress(psutil.NoSuchProcess):
-            member.kill()
-    process.wait()
-    psutil.wait_procs(descendants, timeout=_GRACE_S)
+def _session(number: int) -> Iterator[psutil.Process]:
+    for member in psutil.process_iter():
+        with suppress(ProcessLookupError, psutil.NoSuchProcess):
+            if os.getsid(member.pid) == number and member.status() != psutil.STATUS_ZOMBIE:
+                yield member
+
+
+def _kill_all(process: subprocess.Popen[bytes]) -> None:
+    """Kill until nobody is left: a process that ended may have started another one meanwhile."""
+    while family := _family(process):
+        for member in family:
+            with suppress(psutil.NoSuchProcess):
+                member.kill()
+        if process.poll() is None:
+            process.wait()
+        psutil.wait_procs(family, timeout=_GRACE_S)
 
 
 def wait_until(happened: Callable[[], bool], seconds: float, process: subprocess.Popen[bytes], log: Path) -> None:

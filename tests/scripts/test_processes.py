@@ -57,6 +57,25 @@ def test_stop_forces_a_child_that_is_deaf(tmp_path: Path, monkeypatch: pytest.Mo
     assert not psutil.wait_procs(everybody, timeout=DEADLINE_S)[1]
 
 
+LATE = """
+import signal, subprocess, sys, time
+def leave(*_):
+    late = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    print("late", late.pid, flush=True)
+    sys.exit()
+signal.signal(signal.SIGTERM, leave)
+print("ready", flush=True)
+time.sleep(600)
+"""
+
+
+def test_stop_also_ends_a_process_that_a_child_starts_meanwhile(tmp_path: Path) -> None:
+    process, _ = started([sys.executable, "-c", LATE], tmp_path / "log")
+    processes.stop(process)
+    late = int((tmp_path / "log").read_text().rpartition("late ")[2])
+    assert not psutil.pid_exists(late) or psutil.Process(late).status() == psutil.STATUS_ZOMBIE
+
+
 def test_stop_of_a_child_that_has_ended_does_nothing(tmp_path: Path) -> None:
     process = processes.start([sys.executable, "-c", ""], tmp_path / "log")
     process.wait(DEADLINE_S)
