@@ -77,7 +77,7 @@ def redis_call(method: Callable[Concatenate[Any, P], T]) -> Kind[P, T]:
 
 
 def own_call(method: Callable[Concatenate[Any, Caller, P], T]) -> Kind[P, T]:
-    """A call of Redis by this member whose answer is no renewal; a `Joined` names its lease itself."""
+    """A call of Redis by this member. Its answer renews no lease; the one to `Join` states the new lease end."""
     return Kind(method, _without(method, 2), by_caller=True, of_redis=True)
 
 

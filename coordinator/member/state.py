@@ -162,7 +162,7 @@ class Growing:
     number: int = 0  # of the next sight
     topic_ids: Mapping[str, str] = field(default_factory=dict)  # of the topics that the sights are of
     logged: frozenset[Growth] = frozenset()
-    over: frozenset[tuple[Growth, str]] = frozenset()  # growths that hold nothing back, with the nonce: positions
+    over: frozenset[tuple[Growth, str]] = frozenset()  # growths that hold nothing back, each at a nonce
     closed: frozenset[TopicPartition] = frozenset()  # new partitions that still wait for older ones
 
 

@@ -158,12 +158,15 @@ def prepare(*, archive: bool) -> None:
     CACHE.mkdir(exist_ok=True)
     lock = (CACHE / "lock").open("w")
     fcntl.flock(lock, fcntl.LOCK_SH)
-    archived = _stamped("classes", java_version) or not archive
-    if not _ready() or not archived:
+
+    def archived() -> bool:
+        return not archive or _stamped("classes", java_version)
+
+    if not (_ready() and archived()):
         _lock_exclusively(lock)
         if not _ready():
             _set_up(java_command)
-        if archive and not _stamped("classes", java_version):
+        if not archived():
             _archive_classes(java_version)
         fcntl.flock(lock, fcntl.LOCK_SH)
     os.set_inheritable(os.dup(lock.fileno()), True)

@@ -69,7 +69,7 @@ def _family(process: subprocess.Popen[bytes]) -> list[psutil.Process]:
     if process.poll() is None:
         first = psutil.Process(process.pid)
         descendants = [first, *first.children(recursive=True)]
-    return list({member.pid: member for member in (*descendants, *_session(process.pid))}.values())
+    return list(dict.fromkeys((*descendants, *_session(process.pid))))
 
 
 def _session(number: int) -> Iterator[psutil.Process]:
