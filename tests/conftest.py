@@ -9,7 +9,7 @@ import signal
 import sys
 import uuid
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +34,7 @@ from command_runs import Run
 from coordinator.subscription import TopicPartition
 from group_services import Group
 from secure_listener import SecureListener
+from spark_coop_source.cache.folder import SHARED_MEMORY, opened
 from store_world import StoreServer, World
 from streams import Stream, keyed
 from topics import Kafka
@@ -62,6 +63,14 @@ def _end_politely(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Stop servers and Spark also when the run is ended by SIGTERM; leave no temporary files of theirs."""
     with processes.ending_politely(), temporary.of_children(tmp_path_factory.getbasetemp()):
         yield
+
+
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """The last process removes what killed drivers left in shared memory; files that a living process locks stay."""
+    if not hasattr(session.config, "workerinput"):
+        with suppress(OSError), opened(SHARED_MEMORY) as ours:
+            ours.sweep(kept_s=0)
+            (SHARED_MEMORY / f"coop-kafka-{os.getuid()}").rmdir()
 
 
 @pytest.fixture(scope="session")
@@ -203,13 +212,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(
         key=lambda item: (item.path.stem != LONGEST[0], item.path not in of_spark, item.path.stem not in LONGEST)
     )
-
-
-def _turn(path: Path, of_spark: list[Path]) -> int:
-    """When a file's turn comes: the longest, those of Spark, other long ones, the rest."""
-    if path.stem == LONGEST[0]:
-        return 0
-    return 1 if path in of_spark else 2 if path.stem in LONGEST else 3
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling | None:

@@ -15,6 +15,7 @@ from coordinator.key_hash import hash_record
 from coordinator.progress.slices import Slice
 from coordinator.ranges import WHOLE, HashRange, OffsetRange
 from coordinator.subscription import TopicPartition
+from log_lines import own_lines
 from spark_coop_source.arrow_output.schema import EVERY, PLAIN
 from spark_coop_source.task.partition import SlicePartition
 from spark_coop_source.task.read import read_slices
@@ -160,8 +161,8 @@ def emptied_marker_log(kafka: Kafka) -> str:
 
 
 def losses(caplog: pytest.LogCaptureFixture) -> list[str]:
-    """The log lines about lost records; kafka-python logs too, when the machine is slow."""
-    return [message for message in caplog.messages if message.startswith(DataLossError.name)]
+    """The log lines about lost records."""
+    return [message for message in own_lines(caplog) if message.startswith(DataLossError.name)]
 
 
 def eventually(condition: Callable[[], bool]) -> None:

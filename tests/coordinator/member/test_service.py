@@ -35,6 +35,7 @@ from coordinator.replies import Joining, Moved
 from coordinator.settings import GroupSettings
 from coordinator.subscription import Topics
 from coordinator.verdicts import Rejoin
+from log_lines import own_lines
 from states import FRESH, LIFE, NONCE, NOW, TP, call, decided, end_of, fails, joined, owned, owns, struck
 from written_worlds import Hands, Script, answered, turns
 
@@ -126,7 +127,7 @@ def test_heartbeat_is_refused__it_is_left_to_the_next_call_of_spark(error: Excep
 
 def test_heartbeat_is_refused__the_log_line_names_the_reason(caplog: pytest.LogCaptureFixture) -> None:
     service(joined(), Script(Rejoin())).heartbeat()
-    assert caplog.messages == ["heartbeat of m-1: The member has not joined since the last loss of state."]
+    assert own_lines(caplog) == ["heartbeat of m-1: The member has not joined since the last loss of state."]
 
 
 def test_outage__one_line_for_several_heartbeats() -> None:
@@ -260,5 +261,5 @@ def test_leave_with_parked_lanes__warn(caplog: pytest.LogCaptureFixture) -> None
     parked = struck(12, 20, count=2, parked=True)
     with caplog.at_level(logging.WARNING):
         service(joined(life=FRESH, strikes=Strikes((parked,), NOW)), Script()).leave()
-    (line,) = caplog.messages
+    (line,) = own_lines(caplog)
     assert line.startswith("group g: parked lanes stay unread: 1, of them orders-0 at offset 12; `coop-kafka parked g`")
