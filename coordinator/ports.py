@@ -19,11 +19,12 @@ from coordinator.assignment.policies import Policy
 from coordinator.assignors.assignor import Assignment, Subscriber
 from coordinator.offset_spec import OffsetSpec
 from coordinator.plan.poison import Strike
+from coordinator.progress.ends import Ends
 from coordinator.progress.growth import Growth, Segments
 from coordinator.progress.ownership import Facts, Ownership
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import OffsetRange
-from coordinator.replies import Acquired, Answer, Caller, Joining, Look, Moved, Status
+from coordinator.replies import Acquired, Answer, Authorized, Caller, Joining, Look, Moved, Sealed, Status
 from coordinator.reports.lane_lines import BatchLine, LaneLine
 from coordinator.subscription import Bounds, Subscription, Topic, TopicPartition
 
@@ -147,8 +148,17 @@ class Positions(Protocol):
         Raises `Lost` if a wanted partition has no positions: `create` has written them at this nonce.
         """
 
-    def authorize(self, caller: Caller, end: StreamOffset) -> Answer[Ownership]:
-        """The parts of the lanes of `end` that the member still owns (rule: authorize-every-batch)."""
+    def authorize(self, caller: Caller, end: StreamOffset, *, replayed: bool = False) -> Answer[Authorized]:
+        """The parts of the lanes of `end` that the member still owns (rule: authorize-every-batch).
+
+        `replayed`: another process planned it, and its tasks may end slices early.
+        """
+
+    def seal(self, caller: Caller, digest: str, ends: Ends) -> Answer[bool]:
+        """Write the true ends of a batch (rule: seal-before-sink); False if it is not the last one."""
+
+    def seal_of(self, member: str, digest: str) -> Sealed:
+        """The true ends of the batch with this digest, which an earlier life has sealed."""
 
     def commit(self, caller: Caller, offset: StreamOffset, facts: Facts, digest: str = "") -> Answer[Moved]:
         """Move positions through the fence. With a digest, only if this member authorised that batch."""

@@ -6,6 +6,7 @@ from typing import Generic, TypeVar
 
 from coordinator.assignment.assignment_text import Ranges
 from coordinator.group_state import KnownTopic
+from coordinator.progress.ends import Ends
 from coordinator.progress.growth import Growth
 from coordinator.progress.ownership import Facts, Ownership
 from coordinator.progress.segments import Progress
@@ -106,6 +107,26 @@ class Acquired:
     ownership: Ownership
     progress: Mapping[TopicPartition, Progress]  # of the owned ranges
     whole: Mapping[TopicPartition, Progress]  # of all hashes, of every owner, if the partition has ICs
+
+
+@dataclass(frozen=True, slots=True)
+class Authorized:
+    """The parts of a batch that its member still owns, and what Redis knows of its ends.
+
+    `ends`: an earlier life sealed the batch; None: no life did. `unknown`: one may have done so, and the seal is lost.
+    """
+
+    owned: Ownership
+    ends: Ends | None = None
+    unknown: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Sealed:
+    """What Redis knows of a batch that the sink has completed: its ends, or whether its member ever authorised it."""
+
+    ends: Ends | None = None
+    unread: bool = False  # it authorised another batch last
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ class GroupSettings:
     sharing: bool = True  # whether this member may get parts of partitions
     demanding: bool = False  # whether its user demands parts: refused if policies forbid it
     batch_budget_ms: int = 10_000  # the time budget of a batch; 0: none
+    early_ends: bool = False  # whether tasks may end slices before their planned ends
     max_lead_ms: int | None = None  # the most record time between two lanes; None: any
     concurrency: int = 1  # keys at once inside a task, where the user's function runs in `read`
     assignors: tuple[Assignor, ...] = (Grouped(),)  # by preference

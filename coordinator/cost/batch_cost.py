@@ -4,7 +4,7 @@ Pure values. A lane here is a hash range of one partition with the offsets that 
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
@@ -12,12 +12,10 @@ from operator import attrgetter
 from statistics import median_low
 from typing import NamedTuple
 
-from coordinator.cost.profile import UNKNOWN, Cell, Profile, one
 from coordinator.ranges import HashRange
 from coordinator.subscription import TopicPartition
 from coordinator.telemetry import KeyCost, SliceCost, dearest
 
-Profiles = Mapping[TopicPartition, Profile]
 LaneId = tuple[TopicPartition, HashRange]
 
 
@@ -26,9 +24,9 @@ def touch(some: LaneId, other: LaneId) -> bool:
     return some[0] == other[0] and some[1].intersection(other[1]) is not None
 
 
-def cell_in(profiles: Profiles, lane: LaneId) -> Cell:
-    """The known cost of a lane."""
-    return one(profiles.get(lane[0], UNKNOWN), lane[1])
+def touches(lane: LaneId, others: Collection[LaneId]) -> bool:
+    """Whether a lane shares hashes with one of the others."""
+    return any(touch(x, lane) for x in others)
 
 
 class Load(NamedTuple):
@@ -39,20 +37,6 @@ class Load(NamedTuple):
     span: int
     rows: float
     cost: SliceCost | None = None
-    parts: tuple[HashRange, ...] = ()  # the lanes, if this load stands for equal lanes without a report
-
-    @property
-    def lanes(self) -> "tuple[Load, ...]":
-        """This load, or one load for each of its lanes."""
-        if not self.parts:
-            return (self,)
-        tp, per_hash = self.lane[0], self.rows / self.lane[1].size
-        return tuple(Load((tp, h), self.task, self.span, h.size * per_hash) for h in self.parts)
-
-    @property
-    def of_lanes(self) -> int:
-        """The number of its lanes."""
-        return len(self.parts) or 1
 
     def function_ms(self, concurrency: int) -> float | None:
         """Time of the user's function in `read` within the lane's slot; None where it is unknown."""
@@ -78,25 +62,21 @@ class Load(NamedTuple):
         return self._replace(rows=self.rows - key.rows, cost=cost)
 
 
-def proven_in(profiles: Profiles) -> frozenset[TopicPartition]:
-    """The partitions with a proven or measured cost."""
-    return frozenset(tp for tp, profile in profiles.items() for cell in profile if cell.sure)
-
-
 @dataclass(frozen=True)  # without slots, for its cached properties
 class BatchCost:
-    """A batch that the sink completed. `work_ms` is the time that its slowest slot worked, by the clock.
+    """A batch that the sink completed. `work_ms` is its time by the clock, from the first records of its tasks on.
 
-    `clock_valid` is False where the next call came on Spark's trigger, because the time may include waiting. `warm` is
-    False where Python workers had to start first: then no part of the time is due to records. `maybe_waited` is True
-    where the next call came once as if on a trigger: then the model does not learn the time beside the records.
+    `warm` is False where Python workers had to start first: then the time shows little of the records.
     """
 
     loads: tuple[Load, ...]
     work_ms: float
-    clock_valid: bool = True
     warm: bool = True
-    maybe_waited: bool = False
+
+    @cached_property
+    def reported(self) -> tuple[Load, ...]:
+        """The lanes whose task reported a cost."""
+        return tuple(x for x in self.loads if x.cost is not None)
 
     @property
     def reading_ms(self) -> float | None:
@@ -104,16 +84,6 @@ class BatchCost:
         costs = [x.cost for x in self.reported if x.cost is not None and x.cost.finished]
         rows = sum(c.rows for c in costs)
         return sum(c.read_ms for c in costs) / rows if rows else None
-
-    @cached_property
-    def lanes(self) -> tuple[Load, ...]:
-        """The loads of all lanes, one by one; there may be very many."""
-        return tuple(lane for load in self.loads for lane in load.lanes)
-
-    @cached_property
-    def reported(self) -> tuple[Load, ...]:
-        """The lanes whose task reported a cost."""
-        return tuple(x for x in self.loads if x.cost is not None)
 
     def exact(self, concurrency: int) -> bool:
         """Whether a task measured the time of the user's function."""
@@ -135,56 +105,26 @@ class BatchCost:
     @cached_property
     def fullest(self) -> float:
         """Records of the largest task."""
-        return max(self._by_task(attrgetter("rows")), default=0.0)
+        return self.most(attrgetter("rows"))
 
-    def beside_ms(self, reading_ms: float, concurrency: int) -> float | None:
-        """Time of the batch beside the work on its records; None where it is unknown.
+    def most(self, of: Callable[[Load], float]) -> float:
+        """The largest sum of a task."""
+        sums: defaultdict[int, float] = defaultdict(float)
+        for load in self.loads:
+            sums[load.task] += of(load)
+        return max(sums.values(), default=0.0)
 
-        Spark's own time, workers, the start of each reading. More records do not increase it.
-        """
-
-        def ms(load: Load) -> float:
-            return reading_ms * load.rows + (load.function_ms(concurrency) or 0.0)
-
-        if not self.exact(concurrency):
-            return None
-        return max(0.0, self.work_ms - max(self._by_task(ms)))
-
-    def expected_ms(self, profiles: Profiles, unknown_ms: float, alike: Collection[LaneId] = ()) -> float:
-        """The expected time of the slowest task, by the known costs.
-
-        A record of unknown cost takes `unknown_ms`. So does a record of the lanes `alike`, whatever their known cost.
-        """
-        proven = proven_in(profiles)
-        if not proven:  # the common case, with very many lanes
-            return unknown_ms * self.fullest
-
-        def ms(load: Load) -> float:
-            if load.lane[0] not in proven:
-                return load.rows * unknown_ms
-            cell = cell_in(profiles, load.lane)
-            known = cell.sure and load.lane not in alike
-            return load.rows * (cell.record_ms if known and cell.record_ms is not None else unknown_ms)
-
-        return max(self._by_task(ms), default=0.0)
-
-    def rows_of(self, lane: LaneId) -> float:
-        """Records of a lane, which may have been read in parts."""
-        return sum(x.rows for x in self.lanes if touch(x.lane, lane))
-
-    def span_of(self, lane: LaneId) -> int:
-        """Offsets that were read of a lane; if it was read in parts, those of the longest part."""
-        return max((x.span for x in self.lanes if touch(x.lane, lane)), default=0)
+    def expected_ms(self, known_ms: Mapping[LaneId, float], unknown_ms: float) -> float:
+        """The expected time of the slowest task, if a record of these lanes takes so long, and others `unknown_ms`."""
+        return self.most(lambda x: x.rows * known_ms.get(x.lane, unknown_ms))
 
     def rows_beside(self, load: Load) -> float:
         """Records of the other lanes of its task."""
         return sum(x.rows for x in self.loads if x.task == load.task) - load.rows
 
-    def _by_task(self, of: Callable[[Load], float]) -> Iterable[float]:
-        sums: defaultdict[int, float] = defaultdict(float)
-        for load in self.loads:
-            sums[load.task] += of(load)
-        return sums.values()
+    def of(self, lanes: Collection[LaneId]) -> tuple[Load, ...]:
+        """The loads with hashes of these lanes."""
+        return tuple(x for x in self.loads if x.span and touches(x.lane, lanes))
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from coordinator.cost.end_history import EndHistory
 from coordinator.cost.quotas import Quota
 from coordinator.plan.packing import Task
 from coordinator.plan.planning import Cutting, OwnedRanges
+from coordinator.progress.ends import Ends
 from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.subscription import TopicPartition
@@ -33,6 +34,10 @@ class Guesses(Protocol):
     history: EndHistory
     """When log ends passed which offsets: from this follows the age of unread records."""
 
+    @property
+    def beside_ms(self) -> float:
+        """The part of the time budget that tasks must leave for the rest of a batch."""
+
     def grant(
         self,
         work: OwnedRanges,
@@ -47,7 +52,7 @@ class Guesses(Protocol):
     def pack(self, end: StreamOffset, readable: StreamOffset, *, trial: bool) -> tuple[Task, ...]:
         """The tasks of the batch that ends at `end`; the same again for the same batch."""
 
-    def learn(self, offset: StreamOffset, reports: Mapping[Slice, SliceCost]) -> Ended | None:
+    def learn(self, offset: StreamOffset, reports: Mapping[Slice, SliceCost], ends: Ends) -> Ended | None:
         """Learn from the batch that ends at `offset` and is in the sink; None if another process ran it."""
 
     def offsets_of_a_record(self, lane: LaneId) -> int:

@@ -15,9 +15,6 @@ from typing import Self
 
 from coordinator.ranges import WHOLE, HashRange
 
-START_RECORDS = 1_000.0
-"""Records of a lane of unknown cost in its first batch: a second at a millisecond each."""
-
 MOST_CELLS = 1_024
 """Most cells of one partition."""
 
@@ -27,18 +24,14 @@ START_SEEN = 1_000.0
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """A hash range whose keys have about the same known cost.
+    """A hash range whose keys have about the same known cost; None: not known.
 
-    `sure` marks a cost that was measured, or proven by batches without the lane. Other costs are a guess, shared by the
-    lanes of a batch. `allowance` is the most records of a lane in a batch; it grows while batches keep to the budget.
     `seen` counts the offsets behind the density; older ones count less.
     """
 
     hashes: HashRange
     density: float  # records per offset of the partition
     record_ms: float | None = None
-    sure: bool = False
-    allowance: float = START_RECORDS
     seen: float = START_SEEN
 
     def within(self, hashes: HashRange) -> Self:
@@ -46,13 +39,12 @@ class Cell:
         if hashes == self.hashes:
             return self
         part = hashes.size / self.hashes.size
-        return type(self)(hashes, self.density * part, self.record_ms, self.sure, self.allowance, self.seen * part)
+        return type(self)(hashes, self.density * part, self.record_ms, self.seen * part)
 
     def like(self, other: "Cell") -> bool:
         """Whether two cells are equal except for their hashes."""
         mine, its = self.density / self.hashes.size, other.density / other.hashes.size
-        same = (self.record_ms, self.sure, self.allowance) == (other.record_ms, other.sure, other.allowance)
-        return same and abs(mine - its) <= 0.1 * max(mine, its)
+        return self.record_ms == other.record_ms and abs(mine - its) <= 0.02 * max(mine, its)
 
 
 Profile = tuple[Cell, ...]
@@ -71,20 +63,15 @@ def _lowest(cell: Cell) -> int:
 
 
 def one(profile: Profile, hashes: HashRange) -> Cell:
-    """The cells of `hashes` as one: records add up, the rest is the mean over them."""
+    """The cells of `hashes` as one: records add up, the cost is the mean of the known ones."""
     first = profile[bisect_right(profile, hashes.lo, key=_lowest) - 1]
     if hashes.hi <= first.hashes.hi:
         return first.within(hashes)
     cells = within(profile, hashes)
     known = [c for c in cells if c.record_ms is not None]
-    cost = _mean([(c.density, c.record_ms or 0.0) for c in known]) if known else None
-    allowance = _mean([(c.density, c.allowance) for c in cells])
-    seen = max(c.seen for c in cells)
-    return Cell(hashes, sum(c.density for c in cells), cost, all(c.sure for c in cells), allowance, seen)
-
-
-def _mean(weighted: list[tuple[float, float]]) -> float:
-    return sum(weight * value for weight, value in weighted) / sum(weight for weight, _ in weighted)
+    rows = sum(c.density for c in known)
+    cost = sum(c.density * (c.record_ms or 0.0) for c in known) / rows if known else None
+    return Cell(hashes, sum(c.density for c in cells), cost, max(c.seen for c in cells))
 
 
 def changed(profile: Profile, hashes: HashRange, change: Callable[[Cell], Cell]) -> Profile:

@@ -4,32 +4,27 @@
     pack     after a batch was authorised: its tasks start now
     learn    after the sink completed it: records its cost
 
-Knows the clock and the batch under way; `CostModel` has the learned costs. It never changes ownership or positions, so
-a wrong guess costs time only. It lives as long as the process: a new process starts small again. Only `apply` calls it,
-on the main thread of the reader's process.
+It never changes ownership or positions, so a wrong guess costs time only. It lives as long as the process: a new
+process starts small again. Only `apply` calls it, on the main thread of the reader's process.
 """
 
-from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from functools import partial
-from itertools import chain, groupby
-from math import ceil
+from itertools import groupby
+from math import ceil, inf
 from operator import attrgetter
 
 from coordinator.clock import Clock
 from coordinator.cost.batch_cost import BatchCost, Ended, LaneId, Load
 from coordinator.cost.end_history import EndHistory
 from coordinator.cost.guesses import Allowance
-from coordinator.cost.learning import NEWEST
-from coordinator.cost.model import CostModel
-from coordinator.cost.overhead import FIRST_MS, LOOK_BACK, Point, noise, overhead
-from coordinator.cost.quotas import Budget, Quota, ceiling
+from coordinator.cost.knowledge import Knowledge
+from coordinator.cost.quotas import Budget, Quota, Why, ceiling, quotas
 from coordinator.plan.packing import Task, pack
 from coordinator.plan.planning import Cutting, OwnedRange, OwnedRanges, even_bounds
+from coordinator.progress.ends import Ends, slices_to
 from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.ranges import HashRange
 from coordinator.subscription import TopicPartition
 from coordinator.telemetry import SliceCost
 
@@ -39,11 +34,11 @@ WORKERS_WAIT_MS = 60_000
 TASK_MS = 50.0
 """Fixed cost of a task before it reads: less work than this does not justify another task."""
 
-MANY_SLICES = 16
-"""With this many slices for each task, all tasks have enough work, whatever the slices contain."""
+JITTER_MS = 60
+"""A call this soon after a full second may be Spark's trigger: they fall on whole multiples of their interval.
 
-ON_THE_SECOND_MS = 60
-"""Spark's triggers fall on whole multiples of their interval. A call this soon after a full second may be a trigger."""
+Two batches in a row beyond the budget whose times differ by less have waited for something, too.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,11 +46,9 @@ class _Flight:
     """The batch under way."""
 
     offset: StreamOffset
-    packed: tuple[Task, ...]  # its tasks, with lanes of equal cost as one slice
-    lanes: Mapping[LaneId, tuple[HashRange, ...]]  # the lanes in each of these slices
     tasks: tuple[Task, ...]
     began_ms: int
-    trial: bool  # of a struck lane alone: it is excluded from the cost model
+    trial: bool  # of a struck lane alone: it is excluded from the costs
 
 
 class Workers:
@@ -78,29 +71,24 @@ class Steering:
     """The quotas of one member's lanes; see the module."""
 
     def __init__(
-        self,
-        clock: Clock,
-        cutting: Cutting,
-        budget: Budget,
-        *,
-        concurrency: int = 1,
+        self, clock: Clock, cutting: Cutting, budget: Budget, *, concurrency: int = 1, early: bool = False
     ) -> None:
+        """`early`: tasks end their slices when their time is over."""
         self._clock, self._cutting, self._budget = clock, cutting, budget
-        self._model = CostModel(budget, concurrency, fixed=cutting.lanes is not None, now_ms=clock.now_ms())
+        self._known = Knowledge(budget, concurrency, early=early, fixed=cutting.lanes is not None)
         self._workers = Workers()
-        self._reports: Mapping[Slice, SliceCost] = {}  # reports of the batch that ended last
         self._flight: _Flight | None = None
-        self._model.overhead_ms = FIRST_MS
-        self._took: deque[Point] = deque(maxlen=LOOK_BACK)
         self._on_the_second = False
-        self._before: BatchCost | None = None
-        self._waits_ms: float | None = None
+        self._took = 0.0  # by the last batch
         self.history = EndHistory()
         """When log ends passed which offsets: from this follows the age of unread records."""
         self.quotas: tuple[Quota, ...] = ()
         """The quota of each lane in the batch that was planned last, with its reason; or pieces without a limit."""
-        self.cutting = cutting.at()
-        """How a plan cuts the last result of `_bounded`."""
+
+    @property
+    def beside_ms(self) -> float:
+        """The part of the time budget that tasks must leave for the rest of a batch."""
+        return self._known.beside_ms
 
     def grant(
         self,
@@ -113,167 +101,101 @@ class Steering:
     ) -> Allowance:
         """Owned ranges as lanes, each up to the ceiling of its quota; the lane of a `trial` is not cut.
 
-        Where nothing limits any lane, ranges stay whole, and `cutting` decides the cuts. A trial is no turn of other
-        lanes, so it changes no suspicion. With `everything`, the time budget limits nothing. Lanes in `anew` start
-        small, and double.
+        Where nothing limits any lane, ranges stay whole, and the result says where a plan cuts them. A trial is no turn
+        of other lanes, so it changes no suspicion. With `everything`, the time budget limits nothing. The cost of lanes
+        in `anew` is forgotten.
         """
-        self._model.forget(anew)
-        limited = self._bounded(work, ends, trial, everything=everything)
-        return Allowance(limited, self.quotas, self.cutting)
-
-    def _bounded(
-        self, work: OwnedRanges, ends: Mapping[TopicPartition, int], whole: LaneId | None, *, everything: bool
-    ) -> OwnedRanges:
-        budgeted = self._budget.ms and not everything
+        self._known.forget(anew)
         self.history.saw(ends, self._clock.now_ms())
-        even = even_bounds(work, ends, self._cutting)
-        self.cutting = self._cutting.at()
-        if whole is None and budgeted and self._model.grant_all(_each(work), ends, even):
-            self.quotas, self.cutting = self._model.quotas, self._cutting.at(*even)
-            return work
-        lanes = tuple(self._lanes(work, even, whole))
-        if budgeted and whole is None:
-            self._model.grant(lanes, ends, self._age_ms)
-            self.quotas = self._model.quotas
-        else:
-            rate_ms = self._model.rate_ms or 0.0
-            each = ((tp, p, ends[tp], self._model.cell((tp, p.hashes))) for tp, p in lanes)
-            self.quotas = tuple(Quota(tp, p, end, cell, rate_ms, ceiling(p, end)) for tp, p, end, cell in each)
-        return {tp: tuple(q.piece for q in of_tp) for tp, of_tp in groupby(self.quotas, key=attrgetter("tp"))}
+        even = self._known.even = even_bounds(work, ends, self._cutting)
+        known, free = self._known, not self._budget.ms or everything or trial is not None
+        pieces = [self._quota(tp, p, ends) for tp, parts in work.items() for p in parts]
+        slot_rows = inf if free else known.slot_rows
+        if trial is None and known.plain and sum(q.rows for q in pieces) <= slot_rows * self._budget.slots:
+            self.quotas = tuple(pieces)
+            return Allowance(work, self.quotas, self._cutting.at(*even))
+        lanes = [self._quota(tp, p, ends) for tp, p in self._lanes(work, trial)]
+        if not free:
+            lanes = [q.to(q.piece.position + known.trials.span(q.lane), Why.START) for q in lanes]
+            known.trials.busy({q.lane for q in lanes if q.span})
+            search, exact = known.trials.search, known.exact
+            lanes = [*quotas(lanes, slot_rows, search, self._budget, self._age_ms, known.why, exact=exact)]
+        self.quotas = tuple(lanes)
+        limited = {tp: tuple(q.piece for q in of_tp) for tp, of_tp in groupby(self.quotas, key=attrgetter("tp"))}
+        return Allowance(limited, self.quotas, self._cutting.at())
+
+    def _quota(self, tp: TopicPartition, piece: OwnedRange, ends: Mapping[TopicPartition, int]) -> Quota:
+        cell = self._known.cell((tp, piece.hashes))
+        return Quota(tp, piece, ends[tp], cell, self._known.rate_ms or 0.0, ceiling(piece, ends[tp]))
+
+    def _lanes(self, work: OwnedRanges, whole: LaneId | None) -> Iterator[tuple[TopicPartition, OwnedRange]]:
+        for tp, parts in work.items():
+            if len({piece.position for piece in parts}) == 1:
+                self._known.trials.together(tp)
+            bounds = self._known.bounds(tp)
+            for piece in parts:
+                for hashes in piece.hashes.cut(() if (tp, piece.hashes) == whole else bounds):
+                    yield tp, piece.within(hashes)
 
     def _age_ms(self, tp: TopicPartition, position: int) -> float:
         behind = self.history.behind_ms(tp, position, self._clock.now_ms())
         return behind[0] if behind else 0.0
 
     def pack(self, end: StreamOffset, readable: StreamOffset, *, trial: bool = False) -> tuple[Task, ...]:
-        """The tasks of a batch of which `readable` may be read; the same again for the same batch."""
+        """The tasks of a batch of which `readable` may be read; the same again for the same batch.
+
+        As many as slots, or as the user requests; fewer where there is little to do.
+        """
         if self._flight is None or self._flight.offset != end:
-            packed, lanes = self._packed(readable)
-            tasks = tuple(tuple(chain.from_iterable(_parts(s, lanes) for s in task)) for task in packed)
-            self._flight = _Flight(end, packed, lanes, tasks, self._clock.now_ms(), trial)
+            slices, tasks = tuple(readable.slices), self._cutting.tasks
+            if self._known.rate_ms is not None:
+                few = ceil(sum(map(self._known.work_ms, slices)) / TASK_MS)
+                tasks = min(tasks, max(1, few, self._cutting.min_partitions or 0))
+            most = self._cutting.max_records_per_partition
+            packed = pack(slices, tasks=tasks, max_weight=most, work=self._known.work_ms)
+            self._flight = _Flight(end, packed, self._clock.now_ms(), trial)
         return self._flight.tasks
 
-    def learn(self, offset: StreamOffset, reports: Mapping[Slice, SliceCost]) -> Ended | None:
+    def learn(self, offset: StreamOffset, reports: Mapping[Slice, SliceCost], ends: Ends | None = None) -> Ended | None:
         """Learn from the batch that ended at `offset`, if this process ran one. Any start offset may be passed."""
-        flight, self._flight, self._reports = self._flight, None, reports
+        flight, self._flight = self._flight, None
         on_trigger = self._on_trigger()
         if flight is None or flight.offset != offset:
             return None
-        took = self._clock.now_ms() - flight.began_ms
-        warm = self._workers.warm(min(len(flight.tasks), self._budget.slots), flight.began_ms, self._clock.now_ms())
-        batch = self._over(flight, took, warm=warm)
-        ended = Ended(batch, took)
-        if not self._budget.ms or flight.trial or (warm and self._model.quiet(batch.work_ms)):
-            return ended
-        if warm and (on_trigger or self._waited(batch)):
-            batch = replace(batch, clock_valid=False)
-        self._model.learn(batch, self._clock.now_ms())
-        return ended
-
-    def _over(self, flight: _Flight, took: int, *, warm: bool) -> BatchCost:
-        """The batch, with the time that its records took."""
-        waited = self._on_the_second
-        batch = BatchCost(tuple(self._loads(flight)), float(took), warm=warm, maybe_waited=waited)
-        rest = took - self._started(batch, took)
-        healthy = not flight.trial and batch.fullest >= 1 and not self._model.busy_with_slow(batch)
-        if warm and not waited and healthy:
-            self._took.append((batch.fullest, rest))
-            estimate = overhead(self._took, self._model.overhead_ms)
-            self._model.overhead_ms = min(estimate, self._budget.ms / 2)  # more may be a wait for a trigger
-            self._model.noise_ms = noise(self._took, self._model.overhead_ms)
-        return replace(batch, work_ms=max(0.0, rest - self._model.overhead_ms))
-
-    def _started(self, batch: BatchCost, took: int) -> float:
-        """Time until tasks passed on records; the usual time where no task reported it."""
-        measured, mostly = batch.start_ms, self._model.start_ms
-        if measured is not None and batch.warm:
-            if not mostly:  # the first estimate of the overhead included it
-                self._model.overhead_ms = max(0.0, self._model.overhead_ms - measured)
-            self._model.start_ms = min((mostly or measured) * (1 - NEWEST) + measured * NEWEST, self._budget.ms / 2)
-        return min(self._model.start_ms if measured is None else measured, float(took))
+        now_ms = self._clock.now_ms()
+        took = float(now_ms - flight.began_ms)
+        warm = self._workers.warm(min(len(flight.tasks), self._budget.slots), flight.began_ms, now_ms)
+        batch = BatchCost(tuple(self._loads(flight, reports, ends or {})), took, warm)
+        batch = replace(batch, work_ms=max(0.0, took - min(took, batch.start_ms or 0.0)))
+        waited = took > self._budget.ms and abs(took - self._took) <= JITTER_MS
+        self._took = took
+        if self._budget.ms and not flight.trial:
+            self._known.learn(batch, now_ms, waited=on_trigger or waited)
+        return Ended(batch, took)
 
     def _on_trigger(self) -> bool:
         """Whether this call and the one before it came as if by Spark's trigger: then the time includes waiting."""
-        before, self._on_the_second = self._on_the_second, self._clock.wall_ms() % 1000 < ON_THE_SECOND_MS
+        before, self._on_the_second = self._on_the_second, self._clock.wall_ms() % 1000 < JITTER_MS
         return before and self._on_the_second
-
-    def _waited(self, batch: BatchCost) -> bool:
-        """Whether a batch took as long as an earlier one with much more to do: then it waited, for a trigger or so."""
-        before, self._before = self._before, batch
-        if self._waits_ms is not None and abs(batch.work_ms - self._waits_ms) <= 0.15 * self._waits_ms:
-            return True
-        too_long = batch.work_ms > self._budget.ms and before is not None
-        less = too_long and before is not None and batch.fullest <= 0.6 * before.fullest
-        near = 0.03 if self._model.trying else 0.2  # a trial may take about as long as the batch before it
-        waited = less and before is not None and abs(batch.work_ms - before.work_ms) <= near * before.work_ms
-        self._waits_ms = batch.work_ms if waited else None
-        return waited
 
     def offsets_of_a_record(self, lane: LaneId) -> int:
         """The number of offsets that contain about one record of a lane."""
-        return max(1, ceil(1 / self._model.cell(lane).density))
+        return max(1, ceil(1 / self._known.cell(lane).density))
 
-    def _lanes(
-        self, work: OwnedRanges, even: tuple[int, ...], whole: LaneId | None
-    ) -> Iterator[tuple[TopicPartition, OwnedRange]]:
-        for tp, parts in work.items():
-            bounds = (*even, *cuts) if (cuts := self._model.bounds(tp)) else even
-            for piece in parts:
-                for hashes in piece.hashes.cut(() if (tp, piece.hashes) == whole else bounds):
-                    yield tp, piece.within(hashes)
-
-    def _packed(self, offset: StreamOffset) -> tuple[tuple[Task, ...], dict[LaneId, tuple[HashRange, ...]]]:
-        """As many tasks as slots, or as the user requests; fewer where there is little to do."""
-        tasks, most = self._cutting.tasks, self._cutting.max_records_per_partition
-        slices, lanes = self._slices(offset)
-        if self._model.rate_ms is not None and sum(map(len, lanes.values())) <= MANY_SLICES * tasks:
-            few = ceil(sum(map(self._model.work_ms, slices)) / TASK_MS)
-            tasks = min(tasks, max(1, few, self._cutting.min_partitions or 0))
-        parts = partial(_parts, lanes=lanes)
-        return pack(slices, tasks=tasks, max_weight=most, work=self._model.work_ms, parts=parts), lanes
-
-    def _slices(self, offset: StreamOffset) -> tuple[list[Slice], dict[LaneId, tuple[HashRange, ...]]]:
-        """The slices of a batch, with lanes of equal cost joined; and the lanes in each."""
-        slices: list[Slice] = []
-        lanes: dict[LaneId, tuple[HashRange, ...]] = {}
-        for tp, rows in offset.rows.items():
-            alike = self._model.alike(tp)
-            for row in rows:
-                if row.offsets:
-                    each = {row.hashes: row.parts} if alike else {h: (h,) for h in row.parts}
-                    slices += (Slice(tp, hashes, offsets) for hashes in each for offsets in row.offsets)
-                    lanes |= {(tp, hashes): parts for hashes, parts in each.items()}
-        return slices, lanes
-
-    def _loads(self, flight: _Flight) -> Iterator[Load]:
+    def _loads(self, flight: _Flight, reports: Mapping[Slice, SliceCost], ends: Ends) -> Iterator[Load]:
         """The lanes of a batch with the reports of their tasks; without a report, records are a guess."""
-        for number, task in enumerate(flight.tasks if self._reports else flight.packed):
-            spans: dict[LaneId, int] = {}
-            for tp, hashes, offsets in task:
-                lane = tp, hashes
-                spans[lane] = spans.get(lane, 0) + offsets.until - offsets.start
-            costs = self._costs(task) if self._reports else {}
-            for lane, span in spans.items():
-                cost = costs.get(lane)
-                rows = cost.rows if cost else span * self._model.cell(lane).density
-                parts = () if self._reports else flight.lanes.get(lane, ())
-                yield Load(lane, number, span, rows, cost, parts)
-
-    def _costs(self, task: Task) -> dict[LaneId, SliceCost]:
-        """The costs of lanes for whose slices all final reports came."""
-        of_lanes: dict[LaneId, list[SliceCost | None]] = {}
-        for s in task:
-            of_lanes.setdefault(s.lane, []).append(self._reports.get(s))
-        finished = {lane: [c for c in costs if c and c.finished] for lane, costs in of_lanes.items()}
-        return {
-            lane: SliceCost.together(costs) for lane, costs in finished.items() if len(costs) == len(of_lanes[lane])
-        }
+        for number, task in enumerate(flight.tasks):
+            for lane, of_lane in groupby(sorted(task), key=attrgetter("lane")):
+                slices = tuple(of_lane)
+                span = sum(_read_of(s, ends) for s in slices)
+                costs = [c for s in slices if (c := reports.get(s)) and c.finished]
+                cost = SliceCost.together(costs) if len(costs) == len(slices) else None
+                rows = cost.rows if cost else span * self._known.cell(lane).density
+                yield Load(lane, number, max(span, ceil(rows)), rows, cost)
 
 
-def _parts(s: Slice, lanes: Mapping[LaneId, tuple[HashRange, ...]]) -> Task:
-    tp, _, offsets = s
-    return tuple([Slice(tp, hashes, offsets) for hashes in lanes.get(s.lane, (s.hashes,))])
-
-
-def _each(work: OwnedRanges) -> Iterator[tuple[TopicPartition, OwnedRange]]:
-    return ((tp, piece) for tp, parts in work.items() for piece in parts)
+def _read_of(s: Slice, ends: Ends) -> int:
+    """The offsets that were read of a slice. If its hashes ended at different offsets, their mean by hashes."""
+    if s.topic_partition not in ends:
+        return len(s.offsets)
+    return round(sum(part.hashes.size * len(part.offsets) for part in slices_to((s,), ends)) / s.hashes.size)

@@ -64,6 +64,14 @@ class FetchTimeoutError(LogError):
     usual_remedy = "check whether brokers are overloaded or throttle this client; or raise kafkaConsumer.pollTimeoutMs"
 
 
+class TaskNotEndedError(LogError):
+    """The reader process beside the driver did not take the end of a task. Spark repeats the task."""
+
+    name = "TASK_NOT_ENDED"
+    retriable = True
+    usual_remedy = "look for an error of the driver; if Spark repeats the task, no action is needed"
+
+
 class DeadlinePassedError(LogError):
     """A task began so late that another member may own its key ranges. It read nothing."""
 

@@ -19,6 +19,7 @@ from coordinator.member.inbox import Inbox
 from coordinator.member.kinds import Kind, Request
 from coordinator.plan.packing import Task
 from coordinator.ports import Log, Offsets, Store
+from coordinator.progress.ends import Ends
 from coordinator.progress.growth import Growth
 from coordinator.progress.leader_epochs import Extent, Extents, parsed
 from coordinator.progress.mirror import GroupOffsets, entries, of_this_schema
@@ -210,9 +211,14 @@ class World:
         self.inbox.begin(end, tasks)
         return tasks
 
+    def ends(self, end: StreamOffset) -> Ends | None:
+        """The ends of the batch that ends at `end`, as its tasks reported them; None if this process did not run it."""
+        return self.inbox.ends(end)
+
     def learn(self, start: StreamOffset) -> Ended | None:
         """The batch that ends at `start` is in the sink; see `Guesses.learn`."""
-        return self.guesses.learn(start, self.inbox.end())
+        ends = self.inbox.ends(start) or {}
+        return self.guesses.learn(start, self.inbox.end(), ends)
 
     def describe_lanes(self, planned: Planned, ended: Ended | None) -> LaneReport:
         """The lanes of a plan, for people."""

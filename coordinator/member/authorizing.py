@@ -24,7 +24,7 @@ def arrive(state: State, seen: Seen, call: Call) -> Decision:
 def batch_of(state: State, call: Call) -> Batch:
     """The batch that ends at the offset of this call; a new one if an earlier life planned it."""
     known = state.batch is not None and state.batch.end == call.offset
-    return state.batch if state.batch and known else Batch(call.offset)
+    return state.batch if state.batch and known else Batch(call.offset, replayed=True)
 
 
 def authorize(state: State, seen: Seen, call: Call) -> Decision:
@@ -32,9 +32,12 @@ def authorize(state: State, seen: Seen, call: Call) -> Decision:
     batch = batch_of(state, call)
     if batch.granted is not None:
         return Decision(state)
-    granted = seen.of(Authorize(batch.end))
-    owning = replace(state.owning, stale=True)
-    return Decision(replace(state, batch=replace(batch, granted=granted), owning=owning))
+    replayed = batch.replayed and bool(batch.end.early)
+    answer = seen.of(Authorize(batch.end, replayed=replayed))
+    batch = replace(batch, granted=answer.owned)
+    if replayed:
+        batch = replace(batch, ends=answer.ends, unknown=answer.unknown)
+    return Decision(replace(state, batch=batch, owning=replace(state.owning, stale=True)))
 
 
 def _readable(state: State, call: Call) -> tuple[StreamOffset, tuple[Request[bool], ...]]:
@@ -42,10 +45,11 @@ def _readable(state: State, call: Call) -> tuple[StreamOffset, tuple[Request[boo
     end, batch, settings = call.offset, batch_of(state, call), call.setup.settings
     part = narrowed(end, batch.readable or {})
     part = data_loss.without(part, recreated(state.log, end.topic_ids), fail_on_data_loss=settings.fail_on_data_loss)
+    read = batch.bounded(part)
     if part == end:
-        return part, ()
+        return read, ()
     why = "other members own it, it is parked, or its positions were reset"
-    return part, (Log(f"group {settings.group}: part of a batch is left out: {why}"),)
+    return read, (Log(f"group {settings.group}: part of a batch is left out: {why}"),)
 
 
 def return_tasks(state: State, seen: Seen, call: Call) -> Decision:

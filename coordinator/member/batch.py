@@ -7,7 +7,8 @@
     5 in the sink  Spark has passed `end` as the start of the next batch
     6 committed    positions have moved; the batch stays until the next one is planned, for its trial
 
-A batch that an earlier life of the driver planned enters at 2: its `strikes` are empty and it is no trial.
+A batch that an earlier life of the driver planned enters at 2: its `strikes` are empty and it is no trial. The seal of
+an earlier life names its `ends`.
 Pure.
 """
 
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 
 from coordinator.cost.batch_cost import LaneId
 from coordinator.plan.poison import Strike
+from coordinator.progress.ends import Ends, ended, unread
 from coordinator.progress.ownership import Ownership
 from coordinator.progress.stream_offset import StreamOffset
 
@@ -26,8 +28,11 @@ class Batch:
     end: StreamOffset
     trial_lane: LaneId | None = None  # the struck lane that it reads, while all others wait
     strikes: tuple[Strike, ...] = ()  # known when it was planned
+    replayed: bool = False  # an earlier life planned it
     granted: Ownership | None = None
     readable: Ownership | None = None
+    ends: Ends | None = None  # sealed by an earlier life: its tasks read exactly to these (rule: replay-fixed)
+    unknown: bool = False  # an earlier life may have sealed it, and the seal is lost (rule: unknown-is-beginning)
     began_ms: int | None = None  # of this host's clock
     ended: bool = False  # Spark has asked for the next one
 
@@ -35,6 +40,17 @@ class Batch:
     def under_way(self) -> bool:
         """Whether Spark has its tasks, and has not requested the next batch."""
         return self.began_ms is not None and not self.ended
+
+    @property
+    def may_end_early(self) -> bool:
+        """Whether its tasks may end their slices early."""
+        return bool(self.end.early) and self.ends is None and not self.unknown
+
+    def bounded(self, part: StreamOffset) -> StreamOffset:
+        """A part of the batch, up to the ends that an earlier life has sealed."""
+        if self.unknown:
+            return unread(part)
+        return part if self.ends is None else ended(part, self.ends)
 
     @property
     def trial(self) -> bool:

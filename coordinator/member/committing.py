@@ -14,9 +14,10 @@ from dataclasses import replace
 from coordinator.errors import SinkSkippedBatchError
 from coordinator.member.accepting import within_logs
 from coordinator.member.decision import Call, Decision, Fail, Seen
-from coordinator.member.requests import Claim, Commit, Event, Learn, ShowBatch
+from coordinator.member.requests import Claim, Commit, Event, Learn, ReadEnds, ReadSeal, ShowBatch
 from coordinator.member.state import Commits, CommitUnderWay, Losses, Owning, State
-from coordinator.progress.ownership import Facts, completed, facts_within, lane_ranges, narrowed
+from coordinator.progress.ends import ended, unread
+from coordinator.progress.ownership import Facts, Ownership, completed, facts_within, lane_ranges, narrowed
 from coordinator.progress.segments import Progress, Segment
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.replies import Acquired, Moved
@@ -44,14 +45,40 @@ def witness(state: State, seen: Seen, call: Call) -> Decision:
     witnessed = batch.readable if batch and batch.end == start else None
     state = replace(state, evidence=state.evidence.seen(start, witnessed))
     if start == commits.whole:
-        return Decision(_done(state, start, start))
+        return Decision(_done(state, start, all_of_it=True))
     mine = start if witnessed is None else narrowed(start, witnessed)
     state, mine, warnings = within_logs(state, mine, seen, call)
     if commits.confirmed == start or not start.member:
-        return Decision(_done(state, start, mine), warnings)
-    request = Commit(mine, completed(mine), "" if call.setup.settings.unread_batches else start.digest)
-    commits = replace(commits, under_way=CommitUnderWay(start, request))
+        return Decision(_done(state, start, all_of_it=mine == start), warnings)
+    done = _to_its_ends(state, mine, start, witnessed, seen)
+    if witnessed is not None:  # this process may assert the true ends too
+        known = _to_its_ends(state, start, start, witnessed, seen)
+        state = replace(state, evidence=replace(state.evidence, known=known))
+    request = Commit(done, completed(done), "" if call.setup.settings.unread_batches else start.digest)
+    commits = replace(commits, under_way=CommitUnderWay(start, request, all_of_it=mine == start))
     return Decision(replace(state, commits=commits), warnings)
+
+
+def _to_its_ends(
+    state: State, mine: StreamOffset, start: StreamOffset, witnessed: Ownership | None, seen: Seen
+) -> StreamOffset:
+    """The part `mine` of a batch, up to its true ends (rule: seal-before-sink).
+
+    Its tasks reported them to this process, or an earlier life sealed them. A batch that its member never authorized
+    stays as planned: Redis refuses it (rule: unread-batch).
+    """
+    batch = state.batch
+    if not start.early:
+        return mine
+    if batch and batch.end == start and not batch.may_end_early:
+        return batch.bounded(mine)
+    ends = seen.of(ReadEnds(start)) if witnessed is not None else None
+    if ends is not None:
+        return ended(mine, ends)
+    sealed = seen.of(ReadSeal(start.member or "", start.digest))
+    if sealed.unread:
+        return mine
+    return unread(mine) if sealed.ends is None else ended(mine, sealed.ends)
 
 
 def commit(state: State, seen: Seen, call: Call) -> Decision:
@@ -75,16 +102,16 @@ def commit(state: State, seen: Seen, call: Call) -> Decision:
         mirrored=replace(state.mirrored, behind=True),
         turn=replace(state.turn, fresh=not owning.stale),
     )
-    return Decision(_done(state, start, mine))
+    return Decision(_done(state, start, all_of_it=under_way.all_of_it))
 
 
-def _done(state: State, start: StreamOffset, mine: StreamOffset) -> State:
-    """The part `mine` of the start is committed."""
+def _done(state: State, start: StreamOffset, *, all_of_it: bool) -> State:
+    """The start is committed, or the part of it that this member owns."""
     return replace(
         state,
-        commits=replace(state.commits, whole=start if mine == start else None),
+        commits=replace(state.commits, whole=start if all_of_it else None),
         evidence=state.evidence.confirmed(),
-        turn=replace(state.turn, committed=True, skipped=mine != start),
+        turn=replace(state.turn, committed=True, skipped=not all_of_it),
     )
 
 

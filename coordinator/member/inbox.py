@@ -1,16 +1,20 @@
-"""Reports of tasks on the batch under way. Both threads of a reader process change them, so each call takes a lock.
+"""Reports of tasks on the batch under way. Several threads of a reader process change them, so each call takes a lock.
 
     heartbeat thread    receive(costs), under_way()
-    main thread         begin(end, tasks) when Spark takes the tasks, receive(costs), end() once it is in the sink
+    threads of tasks    agreed(digest, task), agree(digest, task, ends)
+    main thread         begin(end, tasks) when Spark takes the tasks, receive(costs), end() and ends(end) once it is in
+                        the sink
 
 `receive` holds the lock also while it reads its iterator, so an older report never replaces a newer one. A report of
-another batch's slice is no work under way.
+another batch's slice is no work under way. Of several attempts of a task the first end counts (rule: first-end-wins).
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
 from itertools import chain
 from threading import Lock
 
+from coordinator.progress.ends import Ends, ends_of
 from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.telemetry import SliceCost
@@ -18,36 +22,80 @@ from coordinator.telemetry import SliceCost
 Reports = dict[Slice, SliceCost]
 
 
+@dataclass(frozen=True, slots=True)
+class TaskEnded:
+    """The answer to a task that has ended its slices."""
+
+    agreed: Ends  # of its first attempt: this one, or an earlier one
+    whole: Ends | None  # the ends of the batch, if all its tasks have ended
+
+
+@dataclass(slots=True)
+class _Batch:
+    end: StreamOffset
+    tasks: Sequence[Sequence[Slice]]
+    ends: dict[int, Ends] = field(default_factory=dict)  # by the number of the task
+
+    def whole(self) -> Ends:
+        """The ends of all tasks. A task that never ran was not needed: it counts as read."""
+        return ends_of((of_task, self.ends.get(i, {})) for i, of_task in enumerate(self.tasks))
+
+
 class Inbox:
-    """The latest report of each slice of the batch under way."""
+    """The latest report of each slice of the batch under way, and the ends of its tasks."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._reports: Reports = {}
-        self._batch: tuple[StreamOffset, Sequence[Sequence[Slice]]] | None = None  # under way
+        self._under_way = False
+        self._batch: _Batch | None = None  # the last one; its ends stay after it has ended
 
     def begin(self, end: StreamOffset, tasks: Sequence[Sequence[Slice]]) -> None:
         """Spark takes these tasks of the batch that ends at `end`; a repeated call changes nothing."""
         with self._lock:
-            if self._batch is None or self._batch[0] != end:
-                self._batch, self._reports = (end, tasks), {}
+            if self._batch is None or self._batch.end != end:
+                self._batch, self._reports = _Batch(end, tasks), {}
+            self._under_way = True
 
     def receive(self, costs: Iterable[SliceCost]) -> None:
         """Store reports, the latest last; an iterator is read while the lock is held."""
         with self._lock:
             latest = {cost.slice: cost for cost in costs}
-            if self._batch:
+            if self._under_way:
                 self._reports.update(latest)
+
+    def agreed(self, digest: str, task: int) -> Ends | None:
+        """The ends of the first attempt of a task; None if no attempt has ended. `KeyError` for another batch."""
+        with self._lock:
+            return self._asked(digest).ends.get(task)
+
+    def agree(self, digest: str, task: int, ends: Ends) -> TaskEnded:
+        """An attempt of a task has ended its slices. `KeyError` for another batch."""
+        with self._lock:
+            batch = self._asked(digest)
+            agreed = batch.ends.setdefault(task, ends)
+            return TaskEnded(agreed, batch.whole() if len(batch.ends) == len(batch.tasks) else None)
+
+    def ends(self, end: StreamOffset) -> Ends | None:
+        """The ends of the batch that ends at `end`; None if this process did not run it."""
+        with self._lock:
+            return self._batch.whole() if self._batch and self._batch.end == end else None
 
     def end(self) -> Reports:
         """The batch has ended: all its reports."""
         with self._lock:
-            reports, self._reports, self._batch = self._reports, {}, None
+            reports, self._reports, self._under_way = self._reports, {}, False
             return reports
 
     def under_way(self) -> tuple[Slice, ...]:
         """Slices that tasks have begun and not finished, or one key of a slice, ascending."""
         with self._lock:
             begun = [cost for cost in self._reports.values() if not cost.finished]
-            ours = frozenset(chain.from_iterable(self._batch[1])) if self._batch and begun else ()
+            tasks = self._batch.tasks if self._batch and self._under_way and begun else ()
+            ours = frozenset(chain.from_iterable(tasks))
             return tuple(sorted(cost.under_way for cost in begun if cost.slice in ours))
+
+    def _asked(self, digest: str) -> _Batch:
+        if self._batch is None or not self._under_way or self._batch.end.digest != digest:
+            raise KeyError(digest)
+        return self._batch

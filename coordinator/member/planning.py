@@ -29,6 +29,15 @@ def look_closer(state: State, seen: Seen, call: Call) -> Decision:
     return Decision(state, (), LookAgain()) if recreated(state.log, acquired.topic_ids) else Decision(state)
 
 
+def _early(end: StreamOffset, start: StreamOffset) -> StreamOffset:
+    """A batch whose tasks may end slices early. If the last batch read nothing of an equal plan, another number.
+
+    rule: equal-plans
+    """
+    again = replace(end, early=start.early) == start
+    return replace(end, early=start.early + 1 if again else 1)
+
+
 def _anything(state: State) -> bool:
     return state.turn.skipped or state.pace.idle is None
 
@@ -52,6 +61,8 @@ def plan_batch(state: State, seen: Seen, call: Call) -> Decision:
     lanes = plan(reading.work, reading.until, reading.cutting or call.setup.cutting)
     epochs = leader_epochs(lanes, state.log.bounds)
     end = StreamOffset(group or None, state.life.member or None, acquired.reset, acquired.topic_ids, lanes, epochs)
+    if call.setup.settings.early_ends and reading.trial_lane is None and not call.limits.everything:
+        end = _early(end, call.offset)
     state = replace(state, evidence=state.evidence.with_unconfirmed(end))
     if any(row.offsets for rows in end.rows.values() for row in rows):
         batch = Batch(end, reading.trial_lane, state.strikes.strikes)

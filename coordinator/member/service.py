@@ -13,8 +13,9 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from coordinator import verdicts
 from coordinator.assignment.policies import refuse_demand
-from coordinator.errors import CoopKafkaError, RedisUnavailableError
+from coordinator.errors import CoopKafkaError, FencedMemberError, RedisUnavailableError
 from coordinator.member import (
     accepting,
     authorizing,
@@ -35,11 +36,12 @@ from coordinator.member import (
     recovery,
     reporting,
 )
-from coordinator.member.decision import Call, Decision, Return, Seen, Step
+from coordinator.member.decision import RETRY_MS, Call, Decision, Return, Seen, Step
 from coordinator.member.kinds import Request
 from coordinator.member.query import Query, Steps
-from coordinator.member.requests import CheckServer, Heartbeat, Leave, ReadPolicy, ReportWorking
+from coordinator.member.requests import CheckServer, Heartbeat, Leave, ReadPolicy, ReportWorking, Seal
 from coordinator.member.state import NOT_ACQUIRED, State
+from coordinator.progress.ends import Ends
 from coordinator.reports.lane_lines import LaneReport
 from coordinator.verdicts import Verdict
 
@@ -174,6 +176,47 @@ class Service(Query):
     def _show(self, line: Request[bool] | None) -> None:
         if line:
             self._turns.once(line)
+
+    # -- threads of tasks ------------------------------------------------------------------------
+
+    def agreed_ends(self, digest: str, task: int) -> Ends | None:
+        """The ends at which an attempt of a task must stop; None if no attempt of it has ended (rule: first-end-wins).
+
+        Raises `KeyError` if the batch with this digest is not under way.
+        """
+        return self._inbox.agreed(digest, task)
+
+    def end_task(self, digest: str, task: int, ends: Ends) -> Ends:
+        """An attempt of a task has ended its slices here; the ends of its first attempt. Other ends make it fail.
+
+        The last task waits until the ends of the batch are sealed (rule: seal-before-sink).
+        Raises `KeyError` if the batch is not under way, `RedisUnavailableError`, `FencedMemberError`.
+        """
+        ended = self._inbox.agree(digest, task, ends)
+        if ended.whole is not None:
+            self._seal(digest, ended.whole)
+        return ended.agreed
+
+    def _seal(self, digest: str, ends: Ends) -> None:
+        """Seal a batch. After a loss of state its lane epochs are void: then only this process asserts its ends."""
+        since_ms, settings = self._clock.now_ms(), self.setup.settings
+        while True:
+            try:
+                if self._turns.once(Seal(digest, ends)):
+                    return
+                raise verdicts.Fenced
+            except RedisUnavailableError:
+                if self._clock.now_ms() - since_ms >= settings.max_outage_ms:
+                    raise
+                self._clock.wait(RETRY_MS)
+            except verdicts.Fenced:
+                raise FencedMemberError(
+                    f"another driver with the same checkpoint has taken over member {self.member} of group "
+                    f"{settings.group!r} while a batch was read",
+                    "give each query a checkpoint of its own; this one has lost nothing and can be stopped",
+                ) from None
+            except Verdict:
+                return
 
     # -- the end -------------------------------------------------------------------------------
 

@@ -105,6 +105,7 @@ class CommitUnderWay:
 
     start: StreamOffset
     request: Request[Moved]
+    all_of_it: bool = True  # else this member no longer owns a part of the start
 
 
 @dataclass(frozen=True, slots=True)

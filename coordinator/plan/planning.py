@@ -121,14 +121,21 @@ def levels(work: OwnedRanges, ends: Mapping[TopicPartition, int], limit: float |
     if limit is None or total <= limit:
         return dict(ends)
     return {
-        tp: _level(parts, ends[tp], limit * sum(p.backlog(ends[tp]) for p in parts) / total)
+        tp: level(
+            [(p.position, p.reach(ends[tp]), p.share) for p in parts],
+            ends[tp],
+            limit * sum(p.backlog(ends[tp]) for p in parts) / total,
+        )
         for tp, parts in work.items()
     }
 
 
-def _level(parts: tuple[OwnedRange, ...], end: int, quota: float) -> int:
-    """The height at which the water over `parts` is `quota`. It is at least one offset above the lowest part."""
-    beds = [(p.position, p.reach(end), p.share) for p in parts if p.position < p.reach(end)]
+def level(parts: Iterable[tuple[int, int, float]], end: int, quota: float) -> int:
+    """The height at which the water over parts of a partition is `quota`. It is at least one offset above the lowest.
+
+    Each part has its position, its reach, and its records per offset.
+    """
+    beds = [bed for bed in parts if bed[0] < bed[1]]
     if not beds:
         return end
     turns = sorted((at, change) for low, high, share in beds for at, change in ((low, share), (high, -share)))

@@ -1,6 +1,6 @@
 """The stream offset: Spark stores it in its checkpoint, and a replay needs nothing else (rule: self-contained-offset).
 
-    {"#": {"v": 1, "group": "g", "member": "m-7f", "reset": 0, "topics": {"orders": "<topic id>"},
+    {"#": {"v": 2, "early": 1, "group": "g", "member": "m-7f", "reset": 0, "topics": {"orders": "<topic id>"},
            "epochs": {"orders": {"0": <leader epoch under which the log's end was seen when this was planned>}}},
      "orders": {"0": {"<lo>-<hi>": "<lane epoch>@120-160,171-240"}}}
 
@@ -23,10 +23,11 @@ from coordinator.progress.slices import Slice
 from coordinator.ranges import HashRange, OffsetRange, Offsets, runs
 from coordinator.subscription import TopicPartition
 
-VERSION = 1  # rule: schema-number
+VERSION = 2  # rule: schema-number
 HEADER = "#"  # no topic can have this name
 ALONE = "-"  # the lane epoch without a group
 _VERSION_MAX = 999
+_EARLY_MAX = 10**9
 _SHOWN = 300  # characters of a wrong checkpoint that an error shows
 
 Json = dict[str, Any]
@@ -129,6 +130,9 @@ class StreamOffset:
     topic_ids: Mapping[str, str] = field(default_factory=dict)
     lanes: Lanes = field(default_factory=dict)
     leader_epochs: Mapping[TopicPartition, int] = field(default_factory=dict)  # of the logs at planning
+    early: int = (
+        0  # 0: slices end as planned. Else tasks may end them early, in a batch of this number among equal plans
+    )
 
     def __iter__(self) -> Iterator[tuple[TopicPartition, Lane]]:
         """Every lane with its partition, in order."""
@@ -157,12 +161,14 @@ class StreamOffset:
         It is unique in a group: a lane epoch is never used twice, and its positions only grow.
         """
         reads = (f"{tp.topic} {tp.partition} {run}" for tp in sorted(self.rows) for run in _runs(self.rows[tp]))
-        return blake2b("\n".join((str(self.reset), *reads)).encode(), digest_size=8).hexdigest()
+        return blake2b("\n".join((f"{self.reset} {self.early}", *reads)).encode(), digest_size=8).hexdigest()
 
     def to_json(self) -> Json:
         """The canonical JSON form."""
         header: Json = {"v": VERSION, "reset": self.reset, "topics": dict(sorted(self.topic_ids.items()))}
         header |= {k: v for k, v in (("group", self.group), ("member", self.member)) if v is not None}
+        if self.early:
+            header["early"] = self.early
         if self.leader_epochs:
             header["epochs"] = _by_topic(self.leader_epochs)
         body: Json = {HEADER: dict(sorted(header.items()))}
@@ -203,6 +209,7 @@ class StreamOffset:
             {identifiers.topic(t): identifiers.topic_id(identity) for t, identity in header["topics"].items()},
             {tp: of_tp for tp, of_tp in sorted(lanes.items()) if of_tp},
             {tp: identifiers.number(e, identifiers.LEADER_EPOCH_MAX, "leader epoch") for tp, e in epochs},
+            early=identifiers.number(header.get("early", 0), _EARLY_MAX, "early"),
         )
         _check_whose(offset)
         return offset

@@ -10,13 +10,15 @@ from coordinator.assignment.rebalance import union
 from coordinator.group_state import KnownTopic
 from coordinator.group_texts import offsets_at
 from coordinator.ports import NO_EXTENTS, Offsets
+from coordinator.progress.ends import Ends, text_of
+from coordinator.progress.ends import parsed as parsed_ends
 from coordinator.progress.growth import Growth, Segments, parsed
-from coordinator.progress.ownership import Fact, Facts, Ownership, coalesced, lane_ranges, not_owned
+from coordinator.progress.ownership import Fact, Facts, coalesced, lane_ranges, not_owned
 from coordinator.progress.segments import Progress
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.calls import ScriptCalls, answer, flat, owned_of, owned_text, pairs, ranges_text
 from coordinator.redis.errors import sound
-from coordinator.replies import Acquired, Answer, Caller, Moved, Status
+from coordinator.replies import Acquired, Answer, Authorized, Caller, Moved, Sealed, Status
 from coordinator.subscription import Topic, TopicPartition
 
 
@@ -62,17 +64,33 @@ class RedisPositions:
         return answer(reply, Acquired(int(reply["reset"]), ids, ownership, progress, whole))
 
     @sound
-    def authorize(self, caller: Caller, end: StreamOffset) -> Answer[Ownership]:
+    def authorize(self, caller: Caller, end: StreamOffset, *, replayed: bool = False) -> Answer[Authorized]:
         k, partitions = self.calls.keys, tuple(end.lanes)
         asked = {tp: lane_ranges(lanes) for tp, lanes in end.rows.items()}
         keys = [k.meta, k.leases, k.member(caller.member), k.topics, k.batches, *map(k.owners, partitions)]
         lanes = (f"{tp.topic} {end.topic_ids.get(tp.topic, '-')} {owned_text(asked[tp])}" for tp in partitions)
-        reply = self.calls.run("authorize", keys, str(end.reset), end.digest, *lanes, caller=caller)
+        args = str(end.reset), end.digest, "1" * replayed, *lanes
+        reply = self.calls.run("authorize", keys, *args, caller=caller)
         held = zip(partitions, reply["owned"].split("\n"), strict=False)
         owned = {tp: asked[tp] if text == "all" else owned_of(text) for tp, text in held}
         refused = {tp: not_owned(asked[tp], owned[tp]) for tp in owned if owned[tp] is not asked[tp]}
         self.calls.fence("a batch", caller, refused)
-        return answer(reply, owned)
+        ends = parsed_ends(reply["seal"]) if reply["sealed"] else None
+        return answer(reply, Authorized(owned, ends, unknown=bool(reply["unknown"])))
+
+    def seal(self, caller: Caller, digest: str, ends: Ends) -> Answer[bool]:
+        k = self.calls.keys
+        keys = [k.meta, k.leases, k.member(caller.member)]
+        reply = self.calls.run("seal", keys, digest, text_of(ends), caller=caller)
+        return answer(reply, bool(reply["sealed"]))
+
+    @sound
+    def seal_of(self, member: str, digest: str) -> Sealed:
+        fields = self.calls.hash(self.calls.keys.member(member))
+        authorized = fields.get("authorized", "unknown")
+        if authorized == digest:
+            return Sealed(parsed_ends(fields["seal"]) if "seal" in fields else None)
+        return Sealed(unread=authorized != "unknown")
 
     @sound
     def commit(self, caller: Caller, offset: StreamOffset, facts: Facts, digest: str = "") -> Answer[Moved]:

@@ -121,10 +121,16 @@ def _line(q: Quota, planned: Planned, rates: _Rates | None, history: EndHistory,
         lag_at_least=behind is not None and behind[1] and q.lag > 0,
         rate=round(rates.of(q.lane), 1) if rates else 0.0,
         record_ms=float(f"{q.record_ms:.3g}"),
-        cost=CostKind.SURE if q.cell.sure else CostKind.GUESSED if q.record_ms else CostKind.UNKNOWN,
+        cost=_kind(q),
         quota=ceil(offsets * q.cell.density),
         why=_why(q, offsets, planned),
     )
+
+
+def _kind(q: Quota) -> CostKind:
+    if q.cell.record_ms is not None:
+        return CostKind.SURE
+    return CostKind.GUESSED if q.rate_ms else CostKind.UNKNOWN
 
 
 def _why(q: Quota, offsets: int, planned: Planned) -> str:
@@ -164,16 +170,16 @@ def batch_line(member: str, ended: Ended) -> BatchLine:
     loads = ended.batch.loads
     sizes = [load.cost.bytes for load in loads if load.cost is not None]
     slowest = max(loads, key=_took, default=None)
-    of_slowest = slowest.lanes[0].lane if slowest else None
+    of_slowest = slowest.lane if slowest else None
     return BatchLine(
         member,
         rows=round(sum(load.rows for load in loads)),
         bytes=sum(sizes) if len(sizes) == len(loads) else None,
         seconds=ended.took_ms / 1_000,
-        lanes=sum(load.of_lanes for load in loads),
+        lanes=len(loads),
         slowest=f"{of_slowest[0].topic} {of_slowest[0].partition} {of_slowest[1]}" if of_slowest else "-",
     )
 
 
 def _took(load: Load) -> tuple[float, float]:
-    return load.cost.read_ms + load.cost.function_ms if load.cost else 0.0, load.rows / load.of_lanes
+    return load.cost.read_ms + load.cost.function_ms if load.cost else 0.0, load.rows

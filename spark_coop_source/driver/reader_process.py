@@ -39,7 +39,7 @@ from coordinator.subscription import Assigned, TopicPartition
 from coordinator.telemetry import SliceCost
 from spark_coop_source.driver.identity import application
 from spark_coop_source.driver.query_thread import query_of
-from spark_coop_source.driver.telemetry_receiver import TelemetryReceiver
+from spark_coop_source.driver.task_server import TaskServer
 from spark_coop_source.driver.wiring import cutting, group_settings, kafka_log, member_fields, standalone_settings
 from spark_coop_source.options.options import SourceOptions
 from spark_coop_source.telemetry.report import ReportTo
@@ -97,7 +97,7 @@ class GroupSession:
                 application="" if options.several_queries else application(host, self._driver),
             ),
         )
-        self._telemetry = TelemetryReceiver(servers_of(options.kafka).split(","), options.function_concurrency)
+        self._tasks = TaskServer(servers_of(options.kafka).split(","), options.function_concurrency, self._service)
         self._stopped = threading.Event()
         self._beating = threading.Thread(
             target=self._beat, args=(options.heartbeat_ms / 1000,), name="coop-kafka-heartbeat", daemon=True
@@ -126,8 +126,18 @@ class GroupSession:
         return self._service.tasks(end)
 
     def report_to(self, slices: Iterable[Slice]) -> ReportTo | None:
-        """See `TelemetryReceiver.report_to`."""
-        return self._telemetry.report_to(slices, trial=self._service.trial)
+        """See `TaskServer.report_to`."""
+        return self._tasks.report_to(slices, trial=self._service.trial)
+
+    def ending(self) -> str:
+        """The digest of the batch under way, if its tasks may end slices early; else empty."""
+        batch = self._service.state.batch
+        return batch.end.digest if batch and batch.may_end_early else ""
+
+    @property
+    def beside_ms(self) -> float:
+        """See `Guesses.beside_ms`."""
+        return self._service.guesses.beside_ms
 
     def log_ends(self) -> Mapping[TopicPartition, int]:
         """See `Service.log_ends`."""
@@ -142,7 +152,7 @@ class GroupSession:
         let_nothing_interrupt()
         self._stopped.set()
         self._clock.close()
-        self._telemetry.close()
+        self._tasks.close()
         if self._beating.is_alive():
             self._beating.join()
         self._service.leave()
@@ -169,7 +179,7 @@ class GroupSession:
 
     def _reports(self) -> Iterator[SliceCost]:
         """New reports, taken one by one. Both threads call this, and the inbox keeps the order of reports."""
-        yield from self._telemetry.take()
+        yield from self._tasks.take()
 
 
 class StandaloneSession:
@@ -183,7 +193,7 @@ class StandaloneSession:
                 "add the options group and redis.url, or use assign",
             )
         self._kafka = kafka_log(options)
-        self._telemetry = TelemetryReceiver(servers_of(options.kafka).split(","), options.function_concurrency)
+        self._tasks = TaskServer(servers_of(options.kafka).split(","), options.function_concurrency)
         self._standalone = Standalone(
             standalone_settings(options),
             options.subscription,
@@ -198,8 +208,17 @@ class StandaloneSession:
         self.log_ends = self._standalone.log_ends
 
     def report_to(self, slices: Iterable[Slice]) -> ReportTo | None:
-        """See `TelemetryReceiver.report_to`."""
-        return self._telemetry.report_to(slices)
+        """See `TaskServer.report_to`."""
+        return self._tasks.report_to(slices)
+
+    def ending(self) -> str:
+        """No task ends early: no Redis keeps the ends."""
+        return ""
+
+    @property
+    def beside_ms(self) -> float:
+        """See `Guesses.beside_ms`."""
+        return self._standalone.guesses.beside_ms
 
     def lanes(self) -> LaneReport:
         """No lanes: only groups report them."""
@@ -207,12 +226,12 @@ class StandaloneSession:
 
     def next_offset(self, start: StreamOffset, limits: Limits) -> StreamOffset | None:
         """See `Standalone.next_offset`."""
-        self._standalone.receive(self._telemetry.take())
+        self._standalone.receive(self._tasks.take())
         return self._standalone.next_offset(start, limits)
 
     def close(self) -> None:
         """Drop the connections."""
-        self._telemetry.close()
+        self._tasks.close()
         self._kafka.close()
 
 

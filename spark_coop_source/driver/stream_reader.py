@@ -108,7 +108,14 @@ class CoopKafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
         session = self._open()
         tasks = session.tasks(self._parsed(end))
         report = session.report_to([s for task in tasks for s in task])
-        return input_partitions(self._options, tasks, report, deadline_ms=deadline(self._options))
+        return input_partitions(
+            self._options,
+            tasks,
+            report,
+            deadline_ms=deadline(self._options),
+            ending=session.ending(),
+            beside_ms=session.beside_ms,
+        )
 
     def read(self, partition: SlicePartition) -> "Iterator[pa.RecordBatch]":  # type: ignore[override]
         """See `TaskReader.read`, which runs on executors."""

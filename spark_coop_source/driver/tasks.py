@@ -3,20 +3,32 @@
 import time
 import uuid
 from collections.abc import Iterable
+from math import ceil
 
 from coordinator.plan.packing import Task
 from coordinator.plan.sharing import SharedStretches, shared_stretches
 from coordinator.progress.slices import Slice
 from spark_coop_source.options.options import SourceOptions
-from spark_coop_source.task.partition import Sharing, SlicePartition
+from spark_coop_source.task.partition import Ending, Sharing, SlicePartition
 from spark_coop_source.telemetry.report import ReportTo
 
 
 def input_partitions(
-    options: SourceOptions, tasks: Iterable[Task], report: ReportTo | None = None, *, deadline_ms: int | None = None
+    options: SourceOptions,
+    tasks: Iterable[Task],
+    report: ReportTo | None = None,
+    *,
+    deadline_ms: int | None = None,
+    ending: str = "",
+    beside_ms: float = 0.0,
 ) -> list[SlicePartition]:
-    """The input partitions of a batch. Tasks that need the same stretch may fetch it together."""
+    """The input partitions of a batch. Tasks that need the same stretch may fetch it together.
+
+    `ending`: the digest of a batch whose tasks may end slices early. `beside_ms`: the part of the time budget that they
+    leave for the rest of the batch.
+    """
     packed = tuple(tasks)
+    share_ms = _share_ms(options, len(packed), beside_ms)
     shared = shared_stretches(packed) if options.cache_bytes else {}
     batch = uuid.uuid4().hex
     return [
@@ -31,9 +43,15 @@ def input_partitions(
             report=report,
             sharing=_sharing(of_task, shared, batch, options.cache_bytes),
             deadline_ms=deadline_ms,
+            ending=Ending(ending, number, share_ms) if ending else None,
         )
-        for of_task in packed
+        for number, of_task in enumerate(packed)
     ]
+
+
+def _share_ms(options: SourceOptions, tasks: int, beside_ms: float) -> float:
+    """The time of each task. Tasks that wait for a slot share the budget."""
+    return (options.batch_budget_ms - beside_ms) / max(1, ceil(tasks / options.slots))
 
 
 def deadline(options: SourceOptions) -> int | None:

@@ -51,6 +51,7 @@ def group_settings(options: SourceOptions, group: str) -> GroupSettings:
         sharing=options.sharing is not False,
         demanding=options.sharing is True,
         batch_budget_ms=options.batch_budget_ms,
+        early_ends=options.batch_budget_ms > 0 and not options.unread_batches,
         max_lead_ms=options.max_lead_ms,
         concurrency=options.function_concurrency,
         assignors=registry.assignors(options.assignor),

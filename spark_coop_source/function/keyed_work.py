@@ -39,15 +39,17 @@ class Window:
 
     rows: int = 100_000
     bytes: int = 64 * 1024 * 1024
+    batches: int = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """A finished batch: its result, and the time of the work by the wall clock."""
+    """A finished batch: its result, and the time of the work by the wall clock. Or one that was withdrawn."""
 
     batch: SliceBatch
     made: pa.RecordBatch | None
     ms: float
+    worked: bool = True  # False: the task ended before its turn
 
 
 def timed(work: Work, batch: SliceBatch) -> Done:
@@ -57,12 +59,16 @@ def timed(work: Work, batch: SliceBatch) -> Done:
     return Done(batch, made, (perf_counter() - began) * 1000)
 
 
-def keyed_work(batches: Iterator[SliceBatch], work: Work, concurrency: int, window: Window) -> Iterator[Done]:
+def keyed_work(
+    batches: Iterator[SliceBatch], work: Work, concurrency: int, window: Window, over: Callable[[], bool] | None = None
+) -> Iterator[Done]:
     """The results of all batches, each key's in order, the keys in any. Batches of a key that wait together are joined.
 
     `concurrency` threads call `work`; the caller's thread reads `batches`, which were cut by key. An error of `work` is
     raised here. Then no new call begins, and running calls are awaited. So no call still runs when Spark retries the
     task.
+
+    `over`: whether the task must end. Then batches that no thread has begun are withdrawn.
     """
     with closing(_Threads(work, concurrency, window)) as threads:
         for batch in batches:
@@ -71,6 +77,8 @@ def keyed_work(batches: Iterator[SliceBatch], work: Work, concurrency: int, wind
             while threads.full:
                 yield from threads.done(wait=True)
         while threads.busy:
+            if over and over():
+                threads.withdraw()
             yield from threads.done(wait=True)
 
 
@@ -103,6 +111,7 @@ class _Threads:
         self._lock = Lock()
         self._waiting: dict[object, list[SliceBatch]] = {}  # of each key in work; guarded by the lock
         self._closed = False  # guarded by the lock
+        self._withdrawing = False  # guarded by the lock
         self._results: SimpleQueue[tuple[_Load, Done] | BaseException] = SimpleQueue()
         self._load = _Load(0, 0, 0)  # taken, not yet returned
 
@@ -112,7 +121,8 @@ class _Threads:
 
     @property
     def full(self) -> bool:
-        return self.busy and (self._load.rows >= self._window.rows or self._load.bytes >= self._window.bytes)
+        load, most = self._load, self._window
+        return self.busy and (load.rows >= most.rows or load.bytes >= most.bytes or load.batches >= most.batches)
 
     def add(self, batch: SliceBatch) -> None:
         self._load += _Load.of(batch)
@@ -135,6 +145,11 @@ class _Threads:
             yield done
             wait = False
 
+    def withdraw(self) -> None:
+        """Begin no further batch."""
+        with self._lock:
+            self._withdrawing = True
+
     def close(self) -> None:
         with self._lock:
             self._closed = True
@@ -145,7 +160,9 @@ class _Threads:
             load = sum(map(_Load.of, batches), _Load(0, 0, 0))
             batch = batches[0].joined(batches[1:]) if len(batches) > 1 else batches[0]
             batches.clear()  # the pool keeps the list during the work
-            self._results.put((load, timed(self._work, batch)))
+            with self._lock:
+                withdrawn = self._withdrawing
+            self._results.put((load, Done(batch, None, 0.0, worked=False) if withdrawn else timed(self._work, batch)))
             self._go_on_behind(batch)
         except BaseException as error:  # noqa: BLE001  SystemExit too: the pool would hide it
             self._results.put(error)  # and no more of this key starts

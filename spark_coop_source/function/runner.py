@@ -4,17 +4,27 @@ It calls the function in one of three ways: once, with an iterator of all batche
 (`keyed_work`). Knows the forms of the function; nothing of Kafka, options or Redis. Runs in executor workers.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from time import perf_counter
-from typing import Self
+from typing import Protocol, Self
 
 import pyarrow as pa
 
+from coordinator.subscription import TopicPartition
 from spark_coop_source.function.call import RAISED, FunctionCall
 from spark_coop_source.function.keyed_work import Done, Window, keyed_work, timed
-from spark_coop_source.function.slice_batches import SliceBatch, Tables, by_key, by_slice, each_record, partition_of
+from spark_coop_source.function.slice_batches import (
+    SliceBatch,
+    SliceTable,
+    Tables,
+    by_key,
+    by_slice,
+    each_record,
+    partition_of,
+)
 from spark_coop_source.function.user_function import UserFunction
+from spark_coop_source.select.hash_column import offsets_of
 
 
 class Listener:
@@ -29,6 +39,26 @@ class Listener:
 
 SILENT = Listener()
 
+WAITING_KEYS = 8
+"""So many keys for each thread may wait for it, in a task that may end early: each of them may be withdrawn."""
+
+
+Cut = Callable[[pa.RecordBatch, SliceTable], Iterator[SliceBatch]]
+
+
+class Ending(Protocol):
+    """Ends the calls of the function when the time of the task is over."""
+
+    @property
+    def over(self) -> bool:
+        """Whether the time of the task is over."""
+
+    def before_key(self, tp: TopicPartition, key_hash: int, *, ahead: bool) -> bool:
+        """Whether the function may still get the records of a key, in the order of `by_key`."""
+
+    def withdraw(self, tp: TopicPartition, key_hash: int, offset: int) -> None:
+        """The function did not get the records of a key from this offset on."""
+
 
 def run(
     function: UserFunction,
@@ -37,8 +67,11 @@ def run(
     listener: Listener = SILENT,
     *,
     by_record: bool = False,
+    ending: "Ending | None" = None,
 ) -> Iterator[pa.RecordBatch]:
     """The output of `function` for `batches`, each of one partition; with `by_record` keys come one record at a time.
+
+    `ending`: may leave out keys, if the function gets single keys.
 
     Raises:
         MapInReadError: the function raised, or its output does not fit its schema.
@@ -46,13 +79,36 @@ def run(
     """
     call = FunctionCall.of(function)
     cut = (each_record if by_record else by_key) if function.per_key else by_slice
-    cuts = (each for batch in batches if len(batch) for each in cut(batch, slices[partition_of(batch)]))
+    cuts = _cuts(batches, cut, slices, ending)
     if not function.per_key:
         yield from _over_all(call, cuts, listener)
     elif by_record or function.concurrency == 1:
         yield from _made(_one_by_one(cuts, call, listener), listener)
-    else:
+    elif ending is None:
         yield from _made(keyed_work(cuts, call.on_key, function.concurrency, Window()), listener)
+    else:
+        window = Window(batches=WAITING_KEYS * function.concurrency)
+        work = keyed_work(cuts, call.on_key, function.concurrency, window, lambda: ending.over)
+        yield from _made(_kept(work, ending), listener)
+
+
+def _cuts(batches: Iterator[pa.RecordBatch], cut: Cut, slices: Tables, ending: Ending | None) -> Iterator[SliceBatch]:
+    for batch in batches:
+        for each in cut(batch, slices[partition_of(batch)]) if len(batch) else ():
+            tp, key_hash = each.of.topic_partition, each.key_hash
+            if ending and key_hash is not None and not ending.before_key(tp, key_hash, ahead=each.ahead):
+                break
+            yield each
+
+
+def _kept(work: Iterator[Done], ending: Ending) -> Iterator[Done]:
+    """The work that was done. Of a key that was withdrawn, the task ends before its records."""
+    for done in work:
+        if done.worked:
+            yield done
+        elif done.batch.key_hash is not None:
+            tp, first = done.batch.of.topic_partition, int(offsets_of(done.batch.records)[0])
+            ending.withdraw(tp, done.batch.key_hash, first)
 
 
 def _one_by_one(batches: Iterator[SliceBatch], call: FunctionCall, listener: Listener) -> Iterator[Done]:

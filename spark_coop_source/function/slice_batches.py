@@ -3,6 +3,7 @@
 Knows Spark's columns, slices and key hashes; nothing of the calls of the function. Runs in executor workers.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
@@ -15,6 +16,8 @@ from coordinator.ranges import OffsetRange
 from coordinator.subscription import TopicPartition
 from spark_coop_source.select.hash_column import hashes_of, offsets_of, without_hashes
 
+AHEAD = 8
+
 
 @dataclass(frozen=True, slots=True)
 class SliceBatch:
@@ -23,6 +26,7 @@ class SliceBatch:
     records: pa.RecordBatch
     of: Slice
     key_hash: int | None  # None: of many keys
+    ahead: bool = False  # before its key hash's turn
 
     @property
     def key(self) -> bytes | None:
@@ -97,16 +101,22 @@ def by_slice(batch: pa.RecordBatch, table: SliceTable) -> Iterator[SliceBatch]:
 
 
 def by_key(batch: pa.RecordBatch, table: SliceTable) -> Iterator[SliceBatch]:
-    """The records of each key, the key with the most records first; each record without a key is alone.
+    """The records of each key, in the order of key hashes; each record without a key is alone.
 
-    A batch belongs to the slice of its first record, even if its key's lane has further slices.
+    Ahead of this order come the keys of the `AHEAD` hashes with the most records: with many keys at once, the longest
+    work begins first. A batch belongs to the slice of its first record, even if its key's lane has further slices.
     """
     hashes, keys = hashes_of(batch), _key_numbers(batch.column("key"))
     order = np.argsort(keys, kind="stable")
     numbers = table.numbers(offsets_of(batch), hashes)[order]
     ordered = without_hashes(batch).take(pa.array(order))
-    for first, count in sorted(_runs(keys[order]), key=lambda run: -run[1]):
-        yield SliceBatch(ordered.slice(first, count), table.slices[numbers[first]], int(hashes[order[first]]))
+    runs = [(int(hashes[order[first]]), first, count) for first, count in _runs(keys[order])]
+    records = Counter[int]()
+    for key_hash, _, count in runs:
+        records[key_hash] += count
+    ahead = {key_hash for key_hash, _ in records.most_common(AHEAD)} if len(records) > AHEAD else set[int]()
+    for key_hash, first, count in sorted(runs, key=lambda run: (run[0] not in ahead, run[0])):
+        yield SliceBatch(ordered.slice(first, count), table.slices[numbers[first]], key_hash, key_hash in ahead)
 
 
 def each_record(batch: pa.RecordBatch, table: SliceTable) -> Iterator[SliceBatch]:

@@ -23,6 +23,15 @@ class Sharing:
 
 
 @dataclass(frozen=True, slots=True)
+class Ending:
+    """How long the task may read; it then ends its slices where they are (rule: seal-before-sink)."""
+
+    batch: str  # the digest
+    task: int  # its number in the batch
+    share_ms: float  # of the time budget
+
+
+@dataclass(frozen=True, slots=True)
 class SlicePartition(InputPartition):
     """One input partition: slices of any partitions, and how to reach their records.
 
@@ -36,6 +45,7 @@ class SlicePartition(InputPartition):
     fail_on_data_loss: bool
     most_unfiltered: int = 100 * 1024 * 1024  # bytes fetched and not yet filtered
     most_uncompressed: int = 1024 * 1024 * 1024  # bytes that a compressed record batch may hold
-    report: ReportTo | None = None  # address for the costs of its slices
+    report: ReportTo | None = None  # address for the costs of its slices, and for its ends
+    ending: Ending | None = None  # None: it reads all of its slices
     sharing: Sharing | None = None  # None: no other task reads these records
     deadline_ms: int | None = None  # since 1970: a task that begins later reads nothing; None in a batch query

@@ -40,6 +40,7 @@ from spark_coop_source.select.hash_column import HASH, hashes_of, offsets_of, wi
 from spark_coop_source.select.hashing import hash_records
 from spark_coop_source.select.lanes import by_part, within
 from spark_coop_source.task.partition import SlicePartition
+from spark_coop_source.task.reads import Read
 
 Slices = Mapping[TopicPartition, Sequence[Slice]]
 
@@ -67,7 +68,7 @@ class Readings:
     def __exit__(self, *error: object) -> None:
         self._stack.__exit__(*error)  # type: ignore[arg-type]
 
-    def each(self, slices: Slices) -> Iterator[tuple[TopicPartition, Iterator[pa.RecordBatch]]]:
+    def each(self, slices: Slices) -> Iterator[tuple[TopicPartition, Iterator[Read]]]:
         """Each partition with its records. Short partitions come first; one request begins several of them."""
         firsts = {tp: _first(of_one) for tp, of_one in slices.items()}
         short = [tp for tp, first in firsts.items() if self._is_short(tp, first)]
@@ -82,9 +83,7 @@ class Readings:
         shared = self.task.sharing and tp in self.task.sharing.stretches
         return not shared and len(first) <= SHORT
 
-    def _short(
-        self, tp: TopicPartition, slices: Sequence[Slice], begin: Callable[[], None] | None
-    ) -> Iterator[pa.RecordBatch]:
+    def _short(self, tp: TopicPartition, slices: Sequence[Slice], begin: Callable[[], None] | None) -> Iterator[Read]:
         if begin:  # here, so that the meter counts this time
             begin()
         yield from self.of(tp, slices)
@@ -93,7 +92,7 @@ class Readings:
         if len(stretches) > 1:
             self._begun = begun(self._opened(), stretches, answer_bytes(self.task.most_unfiltered))
 
-    def of(self, tp: TopicPartition, slices: Sequence[Slice]) -> Iterator[pa.RecordBatch]:
+    def of(self, tp: TopicPartition, slices: Sequence[Slice]) -> Iterator[Read]:
         """The records of this partition that lie in `slices` and that Kafka still has.
 
         In offset order; raises the errors of `fetch`.
@@ -107,10 +106,10 @@ class Readings:
                 else:
                     yield from self._alone(tp, slices, offsets)
 
-    def _alone(self, tp: TopicPartition, slices: Sequence[Slice], offsets: OffsetRange) -> Iterator[pa.RecordBatch]:
-        def made(stopped: Callable[[], bool]) -> Generator[pa.RecordBatch, None, None]:
+    def _alone(self, tp: TopicPartition, slices: Sequence[Slice], offsets: OffsetRange) -> Iterator[Read]:
+        def made(stopped: Callable[[], bool]) -> Generator[Read, None, None]:
             for chunk in self._fetched(tp, offsets, stopped):
-                yield self._chosen(tp, chunk, slices)
+                yield Read(self._chosen(tp, chunk, slices), int(chunk.offsets[-1]) + 1)
 
         return ahead(made) if len(offsets) > SHORT else made(lambda: False)
 
@@ -128,7 +127,7 @@ class Readings:
 
     def _together(
         self, cache: BlockCache, name: str, tp: TopicPartition, slices: Sequence[Slice], stretch: SharedStretch
-    ) -> Iterator[pa.RecordBatch]:
+    ) -> Iterator[Read]:
         schema, mine = shared(self.columns), _parts_of(slices, stretch)
         if self.hashed is not None:
             schema = schema.append(HASH)
@@ -142,7 +141,8 @@ class Readings:
             for each in found:
                 if (batch := _joined(each, mine)) is not None:
                     made = completed(tp, batch, self.columns)
-                    yield with_hashes(made, hashes_of(batch)) if self._carries(tp) else made
+                    made = with_hashes(made, hashes_of(batch)) if self._carries(tp) else made
+                    yield Read(made, each.offsets.until)
         if reading.position < stretch.offsets.until:
             yield from self._alone(tp, slices, OffsetRange(reading.position, stretch.offsets.until))
 

@@ -1,58 +1,82 @@
-"""Reads the slices of one input partition, one topic-partition after another, and reports their costs.
+"""Reads the slices of one input partition, one topic-partition after another; reports their costs and their ends.
 
-Combines `readings`, the meter and the user's function. Runs in executor workers.
+    without a driver that listens    all slices to their planned ends
+    with one                         the same, with reports of costs
+    where the batch allows it        until the task's share of the time budget is used, or to the ends of an earlier
+                                     attempt; the driver takes the ends before Spark sees the end of the task
+
+Combines `readings`, `ending`, the meter and the user's function. Runs in executor workers.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from itertools import chain, groupby
+from time import perf_counter
 
 import pyarrow as pa
 
-from coordinator.progress.slices import merged
+from coordinator.progress.ends import Ends, slices_to
+from coordinator.progress.slices import Slice, merged
 from coordinator.subscription import TopicPartition
 from spark_coop_source.arrow_output.record_batch import regrouped
 from spark_coop_source.function.runner import SILENT, run
 from spark_coop_source.function.slice_batches import tables
 from spark_coop_source.function.user_function import UserFunction
+from spark_coop_source.task.ending import TaskEnds
 from spark_coop_source.task.partition import SlicePartition
 from spark_coop_source.task.readings import Readings
+from spark_coop_source.task.reads import Pieces
+from spark_coop_source.telemetry.link import TaskLink
 from spark_coop_source.telemetry.meter import MEASURED, SliceMeter
 from spark_coop_source.telemetry.report import ReportTo
-from spark_coop_source.telemetry.sender import ReportSender
 
 
 def batches(task: SlicePartition, function: UserFunction | None) -> Iterator[pa.RecordBatch]:
     """The Arrow batches of `read_slices`, which describes their content."""
     if task.report is None:
-        return regrouped(_made(task, function, None))
-    return _metered(task, task.report, function)
+        return regrouped(_made(task, function, None, None))
+    return _reported(task, task.report, function)
 
 
-def _metered(task: SlicePartition, report: ReportTo, function: UserFunction | None) -> Iterator[pa.RecordBatch]:
-    """The same batches, with a report of the cost of each slice."""
-    with ReportSender(report) as sender:
-        meter = SliceMeter(tables(task.slices), sender.send, with_function=function is not None, trial=report.trial)
-        made = _made(task, function, meter)
+def _reported(task: SlicePartition, report: ReportTo, function: UserFunction | None) -> Iterator[pa.RecordBatch]:
+    """The same batches. The driver gets the cost of each slice, and the ends of the task."""
+    began, ending = perf_counter(), task.ending
+    with TaskLink(report) as link:
+        agreed: Ends | None = None
+        if ending and link.connected:
+            agreed = link.agreed(ending.batch, ending.task)
+        else:
+            ending = None  # without the driver, the task reads all of its slices
+        if agreed is not None:
+            task = replace(task, slices=slices_to(task.slices, agreed))
+        ends = None
+        if ending and agreed is None:
+            ends = TaskEnds(ending.share_ms, lambda: (perf_counter() - began) * 1000)
+        meter = SliceMeter(tables(task.slices), link.send, with_function=function is not None, trial=report.trial)
+        made = _made(task, function, meter, ends)
         if function is None:
             made = (batch.select(list(task.columns)) for batch in made)  # the meter needed more columns
         for batch in regrouped(made):
             meter.hands_on()
             yield batch
+        if ending:
+            meter.ended()
+            link.end(ending.batch, ending.task, ends.ends if ends else agreed or {})
 
 
-def _made(task: SlicePartition, function: UserFunction | None, meter: SliceMeter | None) -> Iterator[pa.RecordBatch]:
+def _made(
+    task: SlicePartition, function: UserFunction | None, meter: SliceMeter | None, ends: TaskEnds | None
+) -> Iterator[pa.RecordBatch]:
     """The records, or the function's output. Small batches are joined for a function of batches."""
-    read = _partitions(task, _hashed(task, function))
-    if function is not None and not function.per_key:
-        read = ((tp, regrouped(batches)) for tp, batches in read)
+    read = _partitions(task, _hashed(task, function), ends, by_batch=function is not None and not function.per_key)
     if meter is not None:
         read = ((tp, meter.reading(tp, batches)) for tp, batches in read)
     every = chain.from_iterable(batches for _, batches in read)
     if function is None:
         return every
     trial = task.report is not None and task.report.trial
-    return run(function, every, tables(task.slices), meter or SILENT, by_record=trial)
+    return run(function, every, tables(task.slices), meter or SILENT, by_record=trial, ending=ends)
 
 
 def _hashed(task: SlicePartition, function: UserFunction | None) -> Collection[TopicPartition] | None:
@@ -64,12 +88,22 @@ def _hashed(task: SlicePartition, function: UserFunction | None) -> Collection[T
 
 
 def _partitions(
-    task: SlicePartition, hashed: Collection[TopicPartition] | None
+    task: SlicePartition, hashed: Collection[TopicPartition] | None, ends: TaskEnds | None, *, by_batch: bool
 ) -> Iterator[tuple[TopicPartition, Iterator[pa.RecordBatch]]]:
-    """The records of one partition after another."""
+    """The records of one partition after another, each as far as the task may read."""
     if not task.slices:
         return
     slices = {tp: merged(group) for tp, group in groupby(sorted(task.slices), lambda s: s.topic_partition)}
     columns = task.columns if task.report is None else (*task.columns, *MEASURED)
+    pieces = Pieces(ends.share_ms, ends.clock_ms) if ends and by_batch else None
+    if ends:
+        ends.begin({tp: _start(of_one) for tp, of_one in slices.items()})
     with Readings(task, columns, slices, hashed) as readings:
-        yield from readings.each(slices)
+        for tp, reads in readings.each(slices):
+            sized = pieces.of(reads) if pieces else reads
+            batches = ends.reading(tp, sized) if ends else (read.records for read in reads)
+            yield tp, regrouped(batches) if by_batch and pieces is None else batches
+
+
+def _start(slices: Sequence[Slice]) -> int:
+    return min(s.offsets.start for s in slices)

@@ -1,1 +1,1 @@
-"""Measures the cost of each slice in its task, and reports it to the driver by UDP."""
+"""Measures the cost of each slice in its task; reports costs and the ends of the task to the driver by TCP."""

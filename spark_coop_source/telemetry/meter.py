@@ -100,6 +100,13 @@ class SliceMeter(Listener):
                 self._finish(s)
         self._alive(account)
 
+    def ended(self) -> None:
+        """The task has ended, perhaps before the planned ends of its slices: no slice is under way."""
+        for account in self._accounts.values():
+            if not account.finished:
+                account.finished, account.at = True, None
+                self._report(account, perf_counter())
+
     def _timed(self, table: SliceTable, batches: Iterator[pa.RecordBatch]) -> pa.RecordBatch | None:
         began = perf_counter()
         batch = next(batches, None)

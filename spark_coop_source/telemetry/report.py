@@ -1,12 +1,9 @@
-"""The report of a task about one slice, as one small datagram, signed so that the driver accepts its own tasks only.
+"""The report of a task about one slice, as the text of a frame.
 
-    16 bytes  HMAC-SHA256 of the rest, cut, with the key that the input partition carried
-    the rest  JSON: which plan, which attempt of a task, a number that grows within it, the slice and its cost
-
-Knows the form; nothing of sockets. Used by executors (`sender`) and the reader process (`driver.telemetry_receiver`).
+JSON: the plan, the attempt of a task, a number that grows within it, the slice and its cost.
+Knows the form; nothing of sockets. Used by executors (`link`) and the reader process (`driver.task_server`).
 """
 
-import hmac
 import json
 from dataclasses import dataclass, field
 from math import isfinite
@@ -18,9 +15,8 @@ from coordinator.subscription import TopicPartition
 from coordinator.telemetry import MOST_KEYS, KeyCost, RecordAt, SliceCost
 
 MOST_BYTES = 4_096
-"""Most bytes of a datagram; a longer one is dropped."""
+"""Most bytes of a report; a longer one is dropped."""
 
-_SIGNED = 16
 _MOST_LISTS = 5 + MOST_KEYS  # the report, its place, its cost, the current record, its keys, and each of these
 
 
@@ -45,22 +41,20 @@ class Report:
     cost: SliceCost
 
 
-def encoded(report: Report, key: bytes) -> bytes:
-    """The datagram of a report."""
+def encoded(report: Report) -> bytes:
+    """The text of a report."""
     c = report.cost
     place = [*c.tp, c.hashes.lo, c.hashes.hi, c.offsets.start, c.offsets.until]
     cost = [c.rows, c.bytes, round(c.read_ms, 3), round(c.function_ms, 3), c.finished, c.at, c.handed_ms]
     keys = [[key_hash, round(ms, 3), rows] for key_hash, ms, rows in c.keys]
-    text = json.dumps([report.plan, report.attempt, report.number, place, cost, keys], separators=(",", ":")).encode()
-    return _signature(text, key) + text
+    return json.dumps([report.plan, report.attempt, report.number, place, cost, keys], separators=(",", ":")).encode()
 
 
-def decoded(datagram: bytes, key: bytes) -> Report | None:
-    """The report of a datagram; None if it is not a report, or not signed by this key."""
-    signature, text = datagram[:_SIGNED], datagram[_SIGNED:]
-    if len(datagram) > MOST_BYTES or not hmac.compare_digest(signature, _signature(text, key)):
-        return None
-    if text.count(b"[") > _MOST_LISTS or b"{" in text:  # Python's parser recurses as deep as its input is nested
+def decoded(text: bytes) -> Report | None:
+    """The report of a text; None if it is no report."""
+    if (
+        len(text) > MOST_BYTES or text.count(b"[") > _MOST_LISTS or b"{" in text
+    ):  # Python's parser recurses as deep as its input is nested
         return None
     try:
         return _parsed(json.loads(text))
@@ -103,7 +97,3 @@ def _finite(ms: float | str) -> float:
     if not isfinite(value := float(ms)):
         raise ValueError(f"{ms} ms")
     return value
-
-
-def _signature(text: bytes, key: bytes) -> bytes:
-    return hmac.digest(key, text, "sha256")[:_SIGNED]

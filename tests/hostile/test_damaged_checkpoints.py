@@ -16,7 +16,7 @@ from coordinator.progress.stream_offset import StreamOffset
 
 LOWER, UPPER = (str(h) for h in cuts(2))
 GOOD: dict[str, Any] = {
-    "#": {"v": 1, "group": "g", "member": "m-1", "reset": 7, "topics": {"orders": "id-1"}},
+    "#": {"v": 2, "group": "g", "member": "m-1", "reset": 7, "topics": {"orders": "id-1"}},
     "orders": {"0": {LOWER: "ab.1@120-160,171-240", UPPER: "ab.2@241"}},
 }
 Damage = Callable[[dict[str, Any]], object]

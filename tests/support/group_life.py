@@ -91,7 +91,8 @@ class Life:
         store, one = world.store, world.caller("m-1")
         store.positions.report_ends({TP: 20}, {})
         end = offset(Lane(LOWER, "aa.1", 5, (OffsetRange(5, 10),)))
-        assert store.positions.authorize(one, end).value == {TP: (Owned(LOWER, "aa.1"),)}
+        assert store.positions.authorize(one, end).value.owned == {TP: (Owned(LOWER, "aa.1"),)}
+        assert store.positions.seal(one, end.digest, {}).value
         assert store.positions.commit(one, end, completed(end)).value.refused == {}
         commits = CommitVerbs(ScriptCalls(world.client, world.group, session_ms=SESSION, longest_ms=1, retention_ms=1))
         caller, _ = commits.member("m-1")

@@ -2,6 +2,7 @@
 
 One partition; records come at a steady rate, their keys at random. A batch is what `Steering` and `plan` make of
 it; its time is that of its slowest slot. What a task reports is as in life: records always, time only if `exact`.
+A task ends when its share of the time budget is over: after the record that it works on, or with full buffers.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +18,7 @@ from coordinator.key_hash import hash_key
 from coordinator.plan.packing import Task
 from coordinator.plan.planning import Cutting, plan, with_positions
 from coordinator.plan.poison import Strike, quarantined
+from coordinator.progress.ends import ended, ends_of
 from coordinator.progress.ownership import Owned
 from coordinator.progress.segments import Rectangle
 from coordinator.progress.slices import Slice
@@ -28,6 +30,7 @@ from progresses import added, coalesced, starting_at
 
 TP = TopicPartition("t", 0)
 SPARK_MS = 200  # what a batch takes besides its tasks
+BUFFERED = 20_000  # records that a task hands over before anybody behind the read has worked on one
 ENOUGH = 2_000_000
 
 
@@ -89,7 +92,8 @@ class Workload:
         self.costs: NDArray[np.float64] = np.array([self.cost_ms[k] for k in keys])[self.drawn]
         self.progress = starting_at(0)
         cutting = Cutting(self.slots, lanes=self.lanes)
-        self.steering = Steering(self.clock, cutting, Budget(self.budget_ms, self.slots))
+        budget = Budget(self.budget_ms, self.slots)
+        self.steering = Steering(self.clock, cutting, budget, early=True)
         self._started = self.clock.now
         self._trial = False
 
@@ -109,6 +113,13 @@ class Workload:
         for _ in range(batches):
             self._batch()
         return self.batches[-batches:]
+
+    def run_for(self, ms: float) -> Sequence[Batch]:
+        """Runs batches for so many milliseconds, and returns them."""
+        until, before = self.clock.now + ms, len(self.batches)
+        while self.clock.now < until:
+            self._batch()
+        return self.batches[before:]
 
     def lag(self, wanted: Callable[[int], bool]) -> int:
         """Records of some hashes that are in the log and not done."""
@@ -132,29 +143,43 @@ class Workload:
         start_ms = 0.0 if self.batches else self.cold_ms
         own_ms = self.spark_ms + float(self.chance.uniform(0.0, self.noisy_ms))
         handed_ms = None if self.early is None else self.early * own_ms
-        slots_ms = tuple(self._worked(task, start_ms, handed_ms) for task in tasks)
+        until = [self._until(task, start_ms) for task in tasks]
+        slots_ms = tuple(self._worked(task, end, start_ms, handed_ms) for task, end in zip(tasks, until, strict=True))
+        early = ends_of((task, {TP: ((WHOLE, end),)}) for task, end in zip(tasks, until, strict=True))
         took = max(slots_ms, default=0.0)
         self.clock.now += took + own_ms
         if self.trigger_ms:  # a batch that is late is followed at once
             self.clock.now = max(self.clock.now, next_ms - next_ms % self.trigger_ms)
-        rows = sum(len(self._points(s)) for task in tasks for s in task)
+        rows = sum(report.rows for report in self._reports.values())
         self.batches.append(Batch(took, slots_ms, rows, tuple(s for task in tasks for s in task)))
-        for s in offset.slices:
+        for s in ended(offset, early).slices:
             self.progress = added(self.progress, Rectangle(s.hashes, s.offsets))
         self.progress = coalesced(self.progress)
-        self.steering.learn(offset, self._reports)
+        self.steering.learn(offset, self._reports, early)
 
     def _points(self, s: Slice) -> NDArray[np.int64]:
         offsets = np.arange(s.offsets.start, s.offsets.until)
         hashes = self.hashes[s.offsets.start : s.offsets.until]
         return offsets[(s.hashes.lo <= hashes) & (hashes <= s.hashes.hi)]
 
-    def _worked(self, task: Task, start_ms: float, handed_ms: float | None) -> float:
+    def _until(self, task: Task, start_ms: float) -> int:
+        """The offset at which a task ends its slices: early where its time is over."""
+        planned = max(s.offsets.until for s in task)
+        if not self.budget_ms:
+            return planned
+        points = np.sort(np.concatenate([self._points(s) for s in task]))
+        left_ms = self.budget_ms - self.steering.beside_ms - start_ms - self.open_ms
+        over = int(np.searchsorted(np.cumsum(self.costs[points]), left_ms)) + 1
+        over += 0 if self.exact else BUFFERED
+        return planned if over >= len(points) else int(points[over])
+
+    def _worked(self, task: Task, until: int, start_ms: float, handed_ms: float | None) -> float:
         """The milliseconds of a task; to the task, reading begins while its worker starts."""
         read_ms = (start_ms + self.open_ms) / len(task)
         total = len(task) * read_ms
         for s in task:
             points = self._points(s)
+            points = points[points < until]
             ms = float(self.costs[points].sum())
             total += ms
             keys = self._keys(points) if self.exact else ()

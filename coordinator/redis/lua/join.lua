@@ -45,16 +45,17 @@ end
 
 local targets = ARGV[4] ~= '' and raised_targets(ARGV[4]) or ''
 -- An incarnation that joins again keeps its place behind earlier members.
-local before = redis.call('HMGET', KEYS[3], 'incarnation', 'joined_at', 'authorized')
+local before = redis.call('HMGET', KEYS[3], 'incarnation', 'joined_at', 'authorized', 'seal')
 local joined_at = before[1] == call.incarnation and before[2] or ms(now)
 if before[1] and before[1] ~= call.incarnation then strike(KEYS[9], KEYS[10], KEYS[4], call.member) end
 redis.call('DEL', KEYS[3])
 redis.call('HSET', KEYS[3], 'incarnation', call.incarnation, 'joined_at', joined_at, unpack(ARGV, 5))
--- A new incarnation commits the batch that the earlier one authorised. If an operator deleted the member's hash by hand,
--- the batch is unknown.
+-- A new incarnation commits the batch that the earlier one authorised, up to the ends in its seal. If an operator
+-- deleted the member's hash by hand, the batch is unknown.
 local lived = before[1] or redis.call('ZSCORE', KEYS[2], call.member)
 local authorized = before[3] or (lived and 'unknown' or 'none')
 redis.call('HSET', KEYS[3], 'authorized', authorized)
+if before[4] then redis.call('HSET', KEYS[3], 'seal', before[4]) end
 redis.call('SREM', KEYS[6], call.member)
 redis.call('ZREM', KEYS[5], call.member)
 redis.call('HDEL', KEYS[8], call.member)

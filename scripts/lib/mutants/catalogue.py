@@ -2,6 +2,7 @@
 
 from mutants import (
     of_commits,
+    of_early_ends,
     of_members,
     of_options,
     of_positions,
@@ -15,6 +16,7 @@ from mutants import (
 FAULTS = (
     *of_positions.FAULTS,
     *of_commits.FAULTS,
+    *of_early_ends.FAULTS,
     *of_resets.FAULTS,
     *of_members.FAULTS,
     *of_service.FAULTS,

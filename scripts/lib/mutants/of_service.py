@@ -21,7 +21,7 @@ FAULTS = (
     Fault(
         "a batch is committed when it is authorised, before the sink has it",
         _commits_early(
-            "coordinator/member/authorizing.py", "    owning = replace(state.owning, stale=True)\n", "batch.end"
+            "coordinator/member/authorizing.py", "    batch = replace(batch, granted=answer.owned)\n", "batch.end"
         ),
         schedules=100,
     ),
@@ -66,9 +66,10 @@ FAULTS = (
         (
             Edit(
                 "coordinator/member/authorizing.py",
-                "    granted = seen.of(Authorize(batch.end))\n",
+                "    answer = seen.of(Authorize(batch.end, replayed=replayed))\n",
                 "    from coordinator.progress.ownership import lane_ranges\n"
-                "    granted = {tp: lane_ranges(rows) for tp, rows in batch.end.rows.items()}\n",
+                "    from coordinator.replies import Authorized\n"
+                "    answer = Authorized({tp: lane_ranges(rows) for tp, rows in batch.end.rows.items()})\n",
             ),
         ),
         schedules=300,

@@ -112,25 +112,13 @@ FAULTS = (
     ),
     Fault(
         "quotas are ignored",
-        (
-            Edit(
-                _QUOTAS,
-                "return self if self.piece.position + span >= self.end else self.up_to(span, why)",
-                "return self",
-            ),
-        ),
+        (Edit(_QUOTAS, "if offset >= self.piece.reach(self.end):", "if True:"),),
         _OF_QUOTAS,
     ),
     Fault(
         "a slow lane's quota is nothing",
-        (
-            Edit(
-                _QUOTAS,
-                "span = max(1.0, max(records, LEAST) / self.cell.density)",
-                "span = records / self.cell.density",
-            ),
-        ),
-        schedules=300,
+        (Edit(_QUOTAS, "max(1.0, max(records, LEAST) / self.cell.density)", "0.9 * records / self.cell.density"),),
+        _OF_QUOTAS,
     ),
     Fault(
         "a lane that is guessed denser than a record an offset reads nothing",
@@ -143,57 +131,54 @@ FAULTS = (
     ),
     Fault(
         "the youngest records come first when the budget cannot serve all",
-        (Edit(_QUOTAS, "(-age_ms(q.tp, q.piece.position), behind", "(age_ms(q.tp, q.piece.position), behind"),),
+        (Edit(_QUOTAS, "(-age_ms(q.tp, q.piece.position), -q.lag", "(age_ms(q.tp, q.piece.position), -q.lag"),),
         _OF_QUOTAS,
     ),
     Fault(
         "quiet partitions wait for those to which much comes",
-        (Edit(_QUOTAS, "(-age_ms(q.tp, q.piece.position), behind", "(-q.lag, behind"),),
+        (Edit(_QUOTAS, "min(want, total / (len(wants) - i))", "total / (len(wants) - i)"),),
         _OF_QUOTAS,
     ),
     Fault(
         "healthy lanes wait for slow ones",
-        (Edit(_QUOTAS, "max(FOR_SLOW * whole, whole - sum(q.work_ms for q in others))", "whole"),),
+        (Edit(_QUOTAS, "reserved_ms = min(FOR_SLOW * whole_ms,", "reserved_ms = min(whole_ms,"),),
         _OF_QUOTAS,
     ),
     Fault(
-        "a lane of one hash is cut",
-        (Edit(_CUTS, "    return lane.hashes.size > 1 and len(", "    return len("),),
+        "a slow key that is little work shares its lane",
+        (Edit(_CUTS, "return apart <= set(bounds) and", "return"),),
         _OF_CUTS,
     ),
     Fault(
-        "lanes of different cost merge",
-        (Edit(_CUTS, "    return alike and (both", "    return (both"),),
+        "slow keys take all lanes",
+        (Edit(_CUTS, "max(FOR_OTHERS * count, count - slots, 1)", "max(count - slots, 1)"),),
         _OF_CUTS,
     ),
     Fault(
         "a key that is slow no more keeps its lane for ever",
-        (Edit(_CUTS, "less <= CRUMB * mean and both <= mean", "False"),),
+        (Edit(_CUTS, " and (soon or len(now) <= len(wanted))", ""),),
         _OF_CUTS,
     ),
     Fault(
         "a trigger's waiting is taken from the time budget",
-        (
-            Edit("coordinator/cost/steering.py", "if warm and not waited and ", "if warm and "),
-            Edit("coordinator/cost/model.py", "batch.warm and not batch.maybe_waited", "batch.warm"),
-        ),
-        ("tests/coordinator/cost/test_steering_turns.py",),
+        (Edit("coordinator/cost/knowledge.py", "if batch.warm and not waited:", "if batch.warm:"),),
+        ("tests/coordinator/cost/test_steering.py",),
     ),
     Fault(
         "a cut beside a key leaves another with it",
-        (Edit(_CUTS, "(key.key_hash, key.key_hash + 1)", "(key.key_hash, key.key_hash + 2)"),),
+        (Edit(_CUTS, "found |= {cell.hashes.lo, cell.hashes.hi + 1}", "found |= {cell.hashes.lo}"),),
         _OF_CUTS,
     ),
     Fault(
         "a forged report of costs is accepted",
         (
             Edit(
-                "spark_coop_source/telemetry/report.py",
-                " or not hmac.compare_digest(signature, _signature(text, key))",
+                "spark_coop_source/telemetry/frames.py",
+                " and hmac.compare_digest(signature, _signature(text, key))",
                 "",
             ),
         ),
-        _OF_REPORTS,
+        ("tests/spark_coop_source/telemetry/test_frames.py",),
     ),
     Fault(
         "a report of a slice that was never planned counts",

@@ -2,21 +2,31 @@
 
 from mutants.fault import Edit, Fault
 
-_STEERING, _MODEL = "coordinator/cost/steering.py", "coordinator/cost/model.py"
+_STEERING, _TRIALS = "coordinator/cost/steering.py", "coordinator/cost/trials.py"
 _OVERHEAD, _SEARCH = "coordinator/cost/overhead.py", "coordinator/cost/search.py"
-_STALLS, _OF_STALLS = "coordinator/cost/stalls.py", ("tests/coordinator/cost/test_stalls.py",)
+_PACE, _OF_PACE = "coordinator/cost/pace.py", ("tests/coordinator/cost/test_pace.py",)
 _OF_STEERING, _OF_SEARCH = ("tests/coordinator/cost/test_steering.py",), ("tests/coordinator/cost/test_search.py",)
 _OF_OVERHEAD = ("tests/coordinator/cost/test_overhead.py",)
 
 FAULTS = (
     Fault(
         "Spark's own time counts as work on records",
-        (Edit(_STEERING, "work_ms=max(0.0, rest - self._model.overhead_ms)", "work_ms=float(took)"),),
-        _OF_STEERING,
+        (Edit(_PACE, "fixed_ms = overhead(points, self.overhead_ms)", "fixed_ms = 0.0"),),
+        _OF_PACE,
+    ),
+    Fault(
+        "what buffers hold is forgotten",
+        (Edit(_PACE, "if self.rate_ms * BUFFERED > left_ms:", "if False:"),),
+        _OF_PACE,
+    ),
+    Fault(
+        "a batch of dear records is many times as large as the one before",
+        (Edit(_PACE, "return min(left_ms / self.rate_ms, GROWTH * self.reached)", "return left_ms / self.rate_ms"),),
+        _OF_PACE,
     ),
     Fault(
         "time until tasks pass on records counts as work",
-        (Edit(_STEERING, "rest = took - self._started(batch, took)", "rest = float(took)"),),
+        (Edit(_STEERING, "took - min(took, batch.start_ms or 0.0)", "took"),),
         _OF_STEERING,
     ),
     Fault(
@@ -36,75 +46,53 @@ FAULTS = (
     ),
     Fault(
         "the start of workers counts as work",
-        (Edit(_MODEL, "if not batch.warm or self._unclear == 1:", "if self._unclear == 1:"),),
+        (Edit(_TRIALS, "        if not batch.warm:\n", "        if False:\n"),),
         _OF_STEERING,
     ),
     Fault(
         "a wait for a trigger counts as work",
-        (Edit(_STEERING, "if warm and (on_trigger or self._waited(batch)):", "if False:"),),
+        (Edit(_STEERING, "waited=on_trigger or waited", "waited=False"),),
         _OF_STEERING,
     ),
     Fault(
-        "a batch that is much longer than one with more work counts as a wait",
-        (
-            Edit(
-                _STEERING,
-                "abs(batch.work_ms - before.work_ms) <= near * before.work_ms",
-                "batch.work_ms >= (1 - near) * before.work_ms",
-            ),
-        ),
-        _OF_STEERING,
-    ),
-    Fault(
-        "a stall is searched for like many slow records",
-        (Edit(_MODEL, "elif len(batch.lanes) > 1 and stalled(", "elif False and stalled("),),
-        _OF_STEERING,
-    ),
-    Fault(
-        "the trial of a struck lane is the turn of the suspects beside it",
-        (
-            Edit(_STEERING, "if budgeted and whole is None:", "if self._budget.ms:"),
-            Edit(_STEERING, "or flight.trial or (warm", "or (warm"),
-        ),
+        "the time of a trial of a struck lane is the cost of its record",
+        (Edit(_STEERING, "if self._budget.ms and not flight.trial:", "if self._budget.ms:"),),
         ("tests/coordinator/cost/test_steering_turns.py",),
     ),
     Fault(
-        "suspects of a stall are cleared while much of theirs waits to be read",
-        (Edit(_STALLS, "if not bound and (quiet >=", "if (quiet >="),),
-        _OF_STALLS,
+        "one quick batch clears suspects, however little they have read",
+        (Edit(_SEARCH, "if group.quick < search.patience:", "if False:"),),
+        _OF_SEARCH,
     ),
     Fault(
-        "suspects of a stall in a large batch are suspects until as much has come again",
-        (Edit(_STALLS, " or unbound >= UNBOUND)", ")"),),
-        _OF_STALLS,
+        "suspects that were cleared read all that waits at once",
+        (Edit(_TRIALS, "        self._small[lane] = GROWTH * max(1, span)\n\n    def _part", "\n    def _part"),),
+        _OF_STEERING,
     ),
     Fault(
-        "a group of suspects that stalls stays one group",
-        (Edit(_STALLS, "return (parts[:middle], parts[middle:]) if middle else (parts,)", "return (parts,)"),),
-        _OF_STALLS,
+        "the batches of a slow lane show the cost of healthy records",
+        (Edit(_TRIALS, "if not of_slow and not (dear and", "if not (False and"),),
+        _OF_STEERING,
     ),
     Fault(
         "chance proves a suspect slow",
-        (Edit(_SEARCH, "rate_ms, healthy_ms) + noise_ms if", "rate_ms, healthy_ms) if"),),
+        (Edit(_SEARCH, "SAME * healthy_ms) + noise_ms", "SAME * healthy_ms)"),),
         _OF_SEARCH,
     ),
     Fault(
         "a suspect's claim grows with other delays of its batch",
         (
             Edit(
-                _SEARCH, "    return min(search.claims.get(load.lane, now), now, key=", "    return max(now, now, key="
+                _SEARCH,
+                "    return min(search.claims[lane], Claim.of(",
+                "    return max(search.claims[lane], Claim.of(",
             ),
         ),
         _OF_SEARCH,
     ),
     Fault(
-        "a search goes on as long as no group is quick",
-        (Edit(_SEARCH, "if search.trials >= MOST_TRIALS:", "if False:"),),
-        _OF_SEARCH,
-    ),
-    Fault(
-        "a batch without evidence goes on with the search",
-        (Edit(_SEARCH, "    if not loads or not batch.clock_valid:", "    if not loads:"),),
+        "a group without offsets to read is cleared",
+        (Edit(_SEARCH, "    if not loads:\n", "    if False:\n"),),
         _OF_SEARCH,
     ),
 )

@@ -68,12 +68,11 @@ COUNTERS = (
 
 REASONS = {
     NOTHING: "No bound: the lane reads up to the log end.",
-    "budget": "The lane reads only the records that it can finish within `batch.time.budget`.",
-    "slow start": "The cost of the lane is still unknown, so its quota starts small and grows.",
+    "budget": "The lane reads only the records that should fit `batch.time.budget`.",
+    "slow start": "The cost of the lane is unknown: it starts small, and reads twice as much in each batch.",
     "suspect, on trial": "A slow lane is searched for, and this lane reads as part of the test.",
     "suspect, waits": "A slow lane is searched for, and this lane waits for its turn in the test.",
-    "aside of a trial": "A slow lane is searched for, and this lane is no suspect. It reads beside the test.",
-    "older lanes first": "The batch cannot hold all lanes, and lanes with older records come first.",
+    "older lanes first": "The batch cannot hold all slow lanes, and those with older records come first.",
     "maxOffsetsPerTrigger": "Spark's limit on a batch bounds the lane.",
     "ceiling": "Another rule of the planner bounds the lane.",
     f"ceiling: {OLDER}": "A new partition waits for the records of the older partitions.",

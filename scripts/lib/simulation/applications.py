@@ -5,7 +5,7 @@ from dataclasses import replace
 from coordinator.assignors.registry import assignors
 from coordinator.member.invariants import check
 from coordinator.settings import GroupSettings
-from simulation.actors import Stopped
+from simulation.actors import Actor, Stopped
 from simulation.checkpoint import Checkpoint
 from simulation.driver import Driver
 from simulation.wishes import ASSIGNORS, EXCLUSIVE, Broken, Wishes
@@ -66,16 +66,18 @@ class Applications:
 
     def orphan(self, driver: Driver) -> None:
         """The driver is dead: its tasks are killed, or write on."""
-        for task in driver.tasks:
-            if self.world.chance(0.5):
-                for actor in task.actors:
-                    self.world.scheduler.kill(actor)
+        for actor in sorted(self._doomed(driver), key=self.world.scheduler.runs):  # the running actor last
+            self.world.scheduler.kill(actor)
+
+    def _doomed(self, driver: Driver) -> list[Actor]:
+        """The attempts of its tasks that are killed with it."""
+        return [actor for task in driver.tasks if self.world.chance(0.5) for actor in task.actors]
 
     def kill(self, driver: Driver) -> None:
         """SIGKILL of JVM and reader process at their scheduling points."""
         driver.trace("CRASH")
-        self.orphan(driver)
-        for actor in sorted(driver.actors, key=self.world.scheduler.runs):  # the running actor last
+        actors = [*driver.actors, *self._doomed(driver)]
+        for actor in sorted(actors, key=self.world.scheduler.runs):  # the running actor last
             self.world.scheduler.kill(actor)
 
     def stop(self, driver: Driver) -> None:
@@ -95,6 +97,7 @@ class Applications:
             longest_ms=self._longest_ms,
             batch_budget_ms=wishes.batch_budget_ms,
             max_lead_ms=wishes.max_lead_ms,
+            early_ends=wishes.early_ends,
             retention_ms=_RETENTION_MS,
             max_outage_ms=_OUTAGE_MS,
             on_state_loss="earliest" if checkpoint.lost or wishes.on_state_loss == "earliest" else "fail",

@@ -24,7 +24,8 @@ class Assigned:
             self._seen["shared"] += 1
         protocol = str(self._text.hget(self._keys.meta, "protocol"))
         self._seen["broken assignor"] += bool(self._text.hexists(self._keys.meta, "failure"))
-        _agreed(assignment, protocol, lambda member: self._field(member, "protocols"))
+        known = {m: text for m, text in assignment.items() if self._text.exists(self._keys.member(m))}  # not deleted
+        _agreed(known, protocol, lambda member: self._field(member, "protocols"))
         self._seen["another assignor"] += protocol != self._protocol != ""
         self._protocol = protocol
 

@@ -14,6 +14,7 @@ from coordinator.errors import CoopKafkaError, DataLossError
 from coordinator.member.decision import LOOK_MS
 from coordinator.member.service import Service
 from coordinator.plan.packing import Task as Packed
+from coordinator.progress.ends import ended
 from coordinator.progress.ownership import narrowed
 from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import StreamOffset
@@ -161,8 +162,17 @@ class Driver:
         if verb == "finish":
             self._ended_at = seen.state
         if verb == "leave" and self.tasks:  # at once: an old copy may answer before `leave` returns
-            end = _offset(self._planned[-1])
-            promises.kept_what_may_be_written(end, self._before_leaving, seen.state, seen.last_owner)
+            end = self._true_end(_offset(self._planned[-1]))
+            if end is not None:
+                promises.kept_what_may_be_written(end, self._before_leaving, seen.state, seen.last_owner)
+
+    def _true_end(self, end: StreamOffset) -> StreamOffset | None:
+        """The end of the last batch, as far as its tasks or an earlier life ended it early; None if it is committed."""
+        batch = self.service.state.batch
+        if batch is None or batch.end != end:
+            return None
+        ends = self.service._inbox.ends(end)  # noqa: SLF001 - only looked at
+        return ended(end, ends or {}) if batch.may_end_early else batch.bounded(end)
 
     def _concurrent(self, log: str) -> None:
         if not self.checkpoint.shared:
@@ -198,7 +208,7 @@ class Driver:
         seen["tried alone"] += promises.keeps_away(planned, struck, before, now)
         quotas = self.service.state.reading.quotas
         seen.update(f"quota: {why}" for why in {q.why for q in quotas})
-        cuts = sum(map(len, self.service.guesses._model.cuts.values()))  # noqa: SLF001 - only counted
+        cuts = sum(map(len, self.service.guesses._known.cuts.values()))  # noqa: SLF001 - only counted
         seen["cut by cost"] += cuts > self._cuts
         seen["merged by cost"] += cuts < self._cuts
         self._cuts = cuts
@@ -217,20 +227,41 @@ class Driver:
             raise Violation(f"PARTITIONS: two answers for batch {n}")
         read = [[(s, self._read(s)) for s in slices] for slices in packed]
         records = [r for slices in read for _, of_slice in slices for r in of_slice]
+        under_way = self.service.state.batch
+        digest = end.digest if under_way and under_way.may_end_early else ""
         self.trace(f"batch {n} reads {' '.join(map(str, records))}" + ("" if readable == end else " (part skipped)"))
         asked, attempt = self.line.done["authorize"], ck.attempts.setdefault(n, Attempt())
-        promises.same_as_before(attempt, asked, end, readable, records, world.kafka.aged)
-        self.tasks = [Task(world, self._work, self, slices) for slices in read if any(r for _, r in slices)]
+        promises.no_more_than_before(attempt, asked, readable)
+        self.tasks = [
+            Task(world, self._work, self, slices, digest, number)
+            for number, slices in enumerate(read)
+            if digest or any(r for _, r in slices)
+        ]
         while not all(t.done for t in self.tasks):
             world.scheduler.turn(30)
+            if any(t.refused for t in self.tasks):
+                self._end("failed: a task was refused")
+                return False
             for _ in range(world.random.randint(1, 4) if self.wishes.acknowledges and world.chance(0.4) else 0):
                 acknowledging.acknowledge(world, self.line, readable, (ck.name, n))
         self.hangs_since = None
+        records = [r for task in self.tasks for r in task.records]
+        if not (under_way and under_way.unknown):
+            promises.same_as_before(attempt, end, readable, records, world.kafka.aged)
+        self._count_ends(early=len(records) < sum(len(r) for of_task in read for _, r in of_task))
         world.sink.complete(ck.name, n, records)
         self.trace(f"sink complete {n}")
+        self.line.passes("the sink")
         world.in_peace()
         world.scheduler.turn()
         return self._log_commit(n)
+
+    def _count_ends(self, *, early: bool) -> None:
+        """Count the fates of batches whose tasks may end slices early."""
+        batch, seen = self.service.state.batch, self.world.server.seen
+        seen["ended early"] += early
+        seen["read to sealed ends"] += batch is not None and batch.ends is not None
+        seen["ends unknown"] += bool(batch and batch.unknown)
 
     def _log_commit(self, n: int) -> bool:
         """Write batch `n` to the commit log; whether the query goes on."""

@@ -13,7 +13,10 @@ from simulation.world import MOST_RECORDS, SESSION_MS, World
 Mixture = Mapping[Callable[[World, Applications], None], float]
 
 FAR_AHEAD_MS = 1_000 * SESSION_MS  # longer than any schedule
-_VERBS = ("join", "look", "assign", "acquire", "release", "authorize", "commit", "commit", "claim", "recover")
+_MOMENTS = (
+    *("join", "look", "assign", "acquire", "release", "authorize", "seal", "commit", "commit", "claim", "recover"),
+    *("the sink", "the sink"),
+)
 MOST_DRIVERS, MOST_PARTITIONS, MOST_COPIES = 4, 4, 3
 MOST_ENDLESS = 2
 
@@ -43,12 +46,12 @@ def _crash(world: World, apps: Applications) -> None:
 
 
 def _doom(world: World, apps: Applications) -> None:
-    """Kill a driver right after its next script of some kind, before its caller gets the answer."""
+    """Kill a driver right after its next script of some kind, before its caller gets the answer, or after its sink."""
     if apps.running:
         driver = world.random.choice(apps.running)
-        verb = world.random.choice(_VERBS)
-        driver.trace(f"is doomed at its next {verb}")
-        driver.line.doom = verb, partial(apps.kill, driver)
+        moment = world.random.choice(_MOMENTS)
+        driver.trace(f"is doomed at its next {moment}")
+        driver.line.doom = moment, partial(apps.kill, driver)
 
 
 def _stop(world: World, apps: Applications) -> None:
@@ -207,6 +210,19 @@ def _copy(world: World, apps: Applications) -> None:
         world.server.copy()
 
 
+def _entry_lost(world: World, apps: Applications) -> None:
+    """Kill a driver right after its sink. Before its next life, somebody deletes the entry of the member."""
+    if apps.running:
+        driver = world.random.choice(apps.running)
+
+        def forget() -> None:
+            world.trace(f"the entry of {driver.member} is deleted")
+            world.server.raw.delete(world.server.keys.member(driver.member))
+            apps.kill(driver)
+
+        driver.line.doom = "the sink", forget
+
+
 def _restart_redis(world: World, apps: Applications) -> None:
     if world.invariants.state.nonce:
         world.trace("REDIS RESTARTED")
@@ -261,6 +277,7 @@ FAULTS: Mixture = {
     _operator_resets: 3,
     _operator_is_killed: 1,
     _copy: 4,
+    _entry_lost: 3,
     _restart_redis: 2,
     _restore_redis: 3,
     _empty_redis: 1.5,

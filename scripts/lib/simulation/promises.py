@@ -66,18 +66,9 @@ def holds_back(planned: Iterable[Record], before: State, now: State, most: int) 
 
 
 def same_as_before(
-    before: Attempt,
-    asked: int,
-    end: StreamOffset,
-    readable: StreamOffset,
-    records: list[Record],
-    aged: Callable[[Record], bool],
+    before: Attempt, end: StreamOffset, readable: StreamOffset, records: list[Record], aged: Callable[[Record], bool]
 ) -> None:
-    """A replay that owns everything has the same records (rule: exact-resume); no attempt gets more than one before.
-
-    `asked`: the number of the script that authorised it, because the first request may start last.
-    """
-    _no_more_than_before(before, asked, cells_of(readable))
+    """A replay that owns everything has the same records (rule: exact-resume)."""
     if _width(readable) == _width(end):
         left = None if before.records is None else [r for r in before.records if not aged(r)]
         if left not in (None, sorted(records)):
@@ -85,7 +76,12 @@ def same_as_before(
         before.records = sorted(records)
 
 
-def _no_more_than_before(before: Attempt, asked: int, cells: Cells) -> None:
+def no_more_than_before(before: Attempt, asked: int, readable: StreamOffset) -> None:
+    """No attempt at a batch gets more than an earlier one.
+
+    `asked`: the number of the script that authorised it, because the first request may start last.
+    """
+    cells = cells_of(readable)
     earlier, later = (before.cells, cells) if asked >= before.asked else (cells, before.cells)
     if earlier is not None and later is not None and later - earlier:
         raise Violation(f"REPLAY: a batch was authorised more than at an earlier attempt: {min(later - earlier)}")

@@ -107,7 +107,9 @@ class Line(RedisClient):
     def __init__(self, server: Server, trace: Callable[[str], None]) -> None:
         self._server, self.trace = server, trace
         self.ran: Callable[[str], None] = lambda verb: None  # called right after a script succeeded
-        self.doom: tuple[str, Callable[[], None]] | None = None  # a verb, and the action right after its next script
+        self.doom: tuple[str, Callable[[], None]] | None = (
+            None  # a verb or another moment, and the action right after it
+        )
         self.done: dict[str, int] = {}  # number of each verb's latest successful script
 
     def run(self, verb: str, keys: Sequence[str], args: Sequence[str]) -> Reply:
@@ -129,13 +131,17 @@ class Line(RedisClient):
                 raise self._no_answer(verb, fate) from None
             raise
         self.trace(f"{verb} {' | '.join(args[1:])} -> {list(reply.values())[2:]}" + (f" ({fate})" if fate else ""))
-        if self.doom and self.doom[0] == verb:
-            self.doom[1]()
+        self.passes(verb)
         if fate == "lost":
             raise self._no_answer(verb, fate)
         if fate == "late":
             server.scheduler.turn(server.random.choice((100, 900)))
         return reply
+
+    def passes(self, moment: str) -> None:
+        """The driver has come to a moment at which it may be doomed to end."""
+        if self.doom and self.doom[0] == moment:
+            self.doom[1]()
 
     def _execute(self, verb: str, keys: Sequence[str], args: Sequence[str]) -> Reply:
         reply = self._server.run(verb, keys, args)

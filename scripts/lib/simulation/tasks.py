@@ -1,21 +1,29 @@
 """A Spark task that works on its slices: late, retried, twice at once, or on after its driver's end; it may hang.
 
-It reports the costs of the slices to its driver, as executors do. Some reports are lost.
+It reports the costs of the slices to its driver, as executors do. Some reports are lost. Where its batch allows it,
+each attempt ends its slices anywhere, and asks the driver for the ends that count. Without its driver it cannot end.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Protocol
+from typing import Protocol, TypeVar
 
+from greenlet import GreenletExit
+
+from coordinator.errors import CoopKafkaError
 from coordinator.member.service import Service
+from coordinator.progress.ends import Ends
 from coordinator.progress.slices import Slice
+from coordinator.ranges import HASH_MAX, HashRange
+from coordinator.subscription import TopicPartition
 from coordinator.telemetry import KeyCost, RecordAt, SliceCost
-from simulation.kafka import Record
+from simulation.kafka import HASHES, Record
 from simulation.wishes import Wishes
 from simulation.work import Work, Worker
 from simulation.world import World
 
+T = TypeVar("T")
 _LOST = 0.03
 
 
@@ -26,22 +34,78 @@ class Owner(Worker, Protocol):
     wishes: Wishes
     service: Service
 
+    @property
+    def running(self) -> bool:
+        """Whether it has not ended."""
+
 
 class Task:
-    """Writes its records slice by slice, in order; done once any attempt is."""
+    """Writes its records slice by slice, in order; done once any attempt is.
 
-    def __init__(self, world: World, work: Work, driver: Owner, slices: Sequence[tuple[Slice, list[Record]]]) -> None:
-        self._work = work
+    `digest`: of its batch, if tasks may end its slices early; then `number` is that of the task.
+    """
+
+    def __init__(
+        self,
+        world: World,
+        work: Work,
+        driver: Owner,
+        slices: Sequence[tuple[Slice, list[Record]]],
+        digest: str = "",
+        number: int = 0,
+    ) -> None:
+        self._work, self._digest, self._number = work, digest, number
         self._world, self._driver, self._slices, self.done = world, driver, slices, False
+        self.refused = False  # by its driver: the query fails
         self.records = [r for _, records in slices for r in records]
         attempts = 2 if world.chance(0.05) else 1  # speculation
         self.actors = [world.spawn_writer(f"{driver.name}'s task", self._write) for _ in range(attempts)]
 
     def _write(self) -> None:
-        while not all(self._work_on(s, records) for s, records in self._slices):
+        attempt = self._attempt_to_an_end if self._digest else self._attempt
+        while not attempt():
             pass  # it failed, and Spark runs it again
         self._world.sink.end_task(self.records)
         self.done = True
+
+    def _attempt(self) -> bool:
+        return all(self._work_on(s, records) for s, records in self._slices)
+
+    def _attempt_to_an_end(self) -> bool:
+        """One attempt that may end its slices early; False if it failed."""
+        service = self._driver.service
+        agreed = self._asks(lambda: service.agreed_ends(self._digest, self._number))
+        ends = self._ends_somewhere() if agreed is None else agreed
+        read = [(s, [r for r in records if not _beyond(r, ends)]) for s, records in self._slices]
+        if not all(self._work_on(s, records) for s, records in read):
+            return False
+        if self._asks(lambda: service.end_task(self._digest, self._number, ends)) != ends:
+            return False  # another attempt has ended elsewhere
+        self.records = [r for _, records in read for r in records]
+        return True
+
+    def _ends_somewhere(self) -> Ends:
+        """Ends that the clock might dictate: the keys that were worked on last are further than the others."""
+        if self._world.chance(0.4):
+            return {}
+        ends: dict[TopicPartition, tuple[tuple[HashRange, int], ...]] = {}
+        for tp in sorted({s.topic_partition for s, _ in self._slices}):
+            until = max(s.offsets.until for s, _ in self._slices if s.topic_partition == tp)
+            low, high = sorted(self._world.random.randint(0, until) for _ in range(2))
+            cut = self._world.random.choice(HASHES)
+            ends[tp] = ((HashRange(0, cut), high), (HashRange(cut + 1, HASH_MAX), low))
+        return ends
+
+    def _asks(self, ask: Callable[[], T]) -> T:
+        """The answer of the driver. A task whose driver has ended, or refuses, ends without a result."""
+        try:
+            if self._driver.running:
+                answer = ask()
+                if self._driver.running:
+                    return answer
+        except (CoopKafkaError, KeyError):
+            self.refused = not self.done
+        raise GreenletExit
 
     def _work_on(self, s: Slice, records: Sequence[Record]) -> bool:
         """One slice to its end; False if the task failed in it."""
@@ -77,3 +141,7 @@ class Task:
     def _report(self, cost: SliceCost) -> None:
         if not self._world.chance(_LOST):
             self._driver.service.receive([cost])
+
+
+def _beyond(record: Record, ends: Ends) -> bool:
+    return any(record.hash in hashes and record.offset >= end for hashes, end in ends.get(record.tp, ()))

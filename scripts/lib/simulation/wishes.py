@@ -49,6 +49,7 @@ class Wishes:
     assignors: str  # by preference
     broken: bool  # whether each of them fails here
     in_read: bool  # its function runs in `read`, where its cost is exact
+    early_ends: bool  # its tasks may end slices early
 
     @classmethod
     def drawn(cls, random: Random, *, available_now: bool, sharing: bool | None, assignors: str) -> "Wishes":
@@ -69,6 +70,7 @@ class Wishes:
             assignors=assignors,
             broken=random.random() < 0.1,
             in_read=random.choice((True, True, False)),
+            early_ends=random.choice((True, False)),
         )
 
 

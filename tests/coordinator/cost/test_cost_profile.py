@@ -30,16 +30,15 @@ def test_records_are_spread_evenly_over_a_cell(of: HashRange) -> None:
 
 
 def test_cells_as_one_add_their_records_and_weigh_their_costs() -> None:
-    profile = (Cell(LOWER, 0.3, 1.0, sure=True), Cell(UPPER, 0.1, 5.0, sure=True))
+    profile = (Cell(LOWER, 0.3, 1.0), Cell(UPPER, 0.1, 5.0))
     both = one(profile, WHOLE)
     assert both.density == pytest.approx(0.4)
     assert both.record_ms == pytest.approx(2.0)
-    assert both.sure
 
 
 def test_an_unknown_part_does_not_dilute_the_known_cost_of_another() -> None:
-    both = one((Cell(LOWER, 0.5, None), Cell(UPPER, 0.5, 4.0, sure=True)), WHOLE)
-    assert (both.record_ms, both.sure) == (4.0, False)
+    both = one((Cell(LOWER, 0.5, None), Cell(UPPER, 0.5, 4.0)), WHOLE)
+    assert both.record_ms == 4.0
 
 
 def test_equal_neighbours_become_one_cell() -> None:

@@ -1,114 +1,66 @@
-"""Where lanes are cut by cost, and where cuts go again: the decision as a table of cases."""
+"""Lanes by their work: equal parts, slow keys alone, few changes."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from coordinator.cost.lane_cuts import Cuts, LaneWork, fewer, more
-from coordinator.cost.profile import Cell
-from coordinator.key_hash import cuts
-from coordinator.ranges import HashRange
-from coordinator.subscription import TopicPartition
-from coordinator.telemetry import KeyCost
+from coordinator.cost.lane_cuts import UNEVEN, VERY_UNEVEN, better, by_work, largest
+from coordinator.cost.profile import Cell, Profile
+from coordinator.key_hash import cut_bound, cuts
+from coordinator.ranges import HASH_MAX, WHOLE, HashRange
 
-TP = TopicPartition("t", 0)
-A, B, C, D = cuts(4)
-KEY = B.lo + 1_000
-
-
-def lane(
-    hashes: HashRange, work_ms: float, record_ms: float = 1.0, *, keys: dict[int, float] | None = None, **more: bool
-) -> LaneWork:
-    costs = tuple(KeyCost(k, ms, 1) for k, ms in (keys or {}).items())
-    return LaneWork((TP, hashes), Cell(hashes, 0.25, record_ms, sure=True), work_ms, costs, **more)
+EVEN = tuple(cut_bound(i, 4) for i in range(1, 4))
+KEY = 1 << 61
+ALONE = HashRange(KEY, KEY)
 
 
-def decided(lanes: list[LaneWork], *, exact: bool = True, slots: int = 4, healthy_ms: float = 1.0) -> set[int]:
-    return set(more({}, lanes, slots=slots, healthy_ms=healthy_ms, exact=exact).cuts.get(TP, ()))
+def with_key(record_ms: float, density: float) -> Profile:
+    """A key with so dear or so many records among even ones."""
+    below, above = HashRange(0, KEY - 1), HashRange(KEY + 1, HASH_MAX)
+    return (Cell(below, below.share, 1.0), Cell(ALONE, density, record_ms), Cell(above, above.share, 1.0))
 
 
-EVEN = [lane(h, 1_000) for h in (A, C, D)]
+@given(st.lists(st.floats(0.01, 10.0), min_size=1, max_size=20), st.integers(1, 16))
+def test_lanes_have_equal_work(densities: list[float], count: int) -> None:
+    profile = tuple(Cell(h, d) for h, d in zip(cuts(len(densities)), densities, strict=True))
+    bounds = by_work(profile, count, rate_ms=1.0, slow_ms=2.0)
+    assert len(bounds) <= count - 1 + len(densities)
+    assert largest(profile, bounds, 1.0) <= sum(densities) / count * 1.01
 
 
-@pytest.mark.parametrize(
-    ("lanes", "exact", "expected"),
-    [
-        pytest.param([lane(B, 1_000), *EVEN], True, set(), id="slots that end together are left alone"),
-        pytest.param([lane(B, 90), *(lane(h, 90) for h in (A, C))], True, set(), id="little work is not worth a cut"),
-        pytest.param(
-            [lane(B, 5_000, keys={KEY: 4_500.0, KEY + 9: 10.0}), *EVEN],
-            True,
-            {KEY, KEY + 1},
-            id="a key that is most of a lane's work gets a lane of its own",
-        ),
-        pytest.param(
-            [lane(HashRange(KEY, KEY), 5_000, keys={KEY: 5_000.0}), *EVEN],
-            True,
-            set(),
-            id="a key that is alone cannot be cut",
-        ),
-        pytest.param(
-            [lane(B, 3_000), *EVEN], True, {B.lo + B.size // 2}, id="the heaviest lane of the fullest slot is halved"
-        ),
-        pytest.param(
-            [lane(B, 3_000, record_ms=30.0, short=True), *EVEN],
-            False,
-            {B.lo + B.size // 2},
-            id="a slow lane whose keys are not known is parted in the middle",
-        ),
-        pytest.param(
-            [lane(B, 3_000, record_ms=30.0), *EVEN], False, set(), id="... but not while it keeps up"
-        ),
-        pytest.param(
-            [lane(B, 3_000, record_ms=30.0, short=True, alone=True), *EVEN],
-            False,
-            set(),
-            id="... nor once its key is alone in it",
-        ),
-        pytest.param(
-            [lane(HashRange(KEY, KEY), 3_000, record_ms=30.0, short=True), *EVEN],
-            False,
-            set(),
-            id="... nor where it is a single hash",
-        ),
-    ],
-)  # fmt: skip
-def test_cuts_are_added(lanes: list[LaneWork], exact: bool, expected: set[int]) -> None:
-    assert decided(lanes, exact=exact) == expected
+@pytest.mark.parametrize(("record_ms", "density"), [(100.0, 0.001), (1.0, 0.5)], ids=["slow records", "many records"])
+def test_a_key_that_stands_out_has_its_own_lane(record_ms: float, density: float) -> None:
+    bounds = by_work(with_key(record_ms, density), 4, rate_ms=1.0, slow_ms=2.0)
+    assert ALONE in WHOLE.cut(bounds)
 
 
-def test_the_halves_of_a_parted_lane_are_named_for_the_search() -> None:
-    slow = lane(B, 3_000, record_ms=30.0, short=True)
-    decision = more({}, [slow, *EVEN], slots=4, healthy_ms=1.0, exact=False)
-    middle = B.lo + B.size // 2
-    assert decision.parted == slow
-    assert decision.halves == ((TP, HashRange(B.lo, middle - 1)), (TP, HashRange(middle, B.hi)))
+def test_slow_keys_leave_most_lanes_to_the_others() -> None:
+    bounds = by_work(with_key(10_000.0, 0.1), 4, rate_ms=1.0, slow_ms=2.0)
+    assert largest(with_key(10_000.0, 0.1), bounds, 1.0) <= 1 / 3 * 1.01
 
 
-def test_a_lane_is_cut_where_its_work_halves() -> None:
-    """Two keys low in the lane are most of it: the cut is near them, not in the middle."""
-    heavy = lane(B, 4_000, keys={B.lo + 10: 1_900.0, B.lo + 20: 1_900.0})
-    (bound,) = decided([heavy, *EVEN])
-    assert B.lo + 10 < bound < B.lo + B.size // 2
-
-
-def test_a_partition_has_a_bounded_number_of_lanes() -> None:
-    full: Cuts = {TP: frozenset(range(1, 40))}
-    assert more(full, [lane(B, 3_000), *EVEN], slots=4, healthy_ms=1.0, exact=True).cuts == full
-
-
-CUT: Cuts = {TP: frozenset({B.lo})}
+def uneven(by: float) -> Profile:
+    """The first lane of four has so many times the work that it should have."""
+    return tuple(Cell(h, d) for h, d in zip(cuts(4), (by, *[(4 - by) / 3] * 3), strict=True))
 
 
 @pytest.mark.parametrize(
-    ("lanes", "merged"),
+    ("by", "soon", "cut"),
     [
-        pytest.param([lane(A, 10), lane(B, 10), lane(C, 2_000)], True, id="cold neighbours that are alike merge"),
-        pytest.param([lane(A, 10), lane(B, 10, record_ms=9.0), lane(C, 2_000)], False, id="a slow one stays alone"),
-        pytest.param([lane(A, 600), lane(B, 600), lane(C, 600)], False, id="warm neighbours stay cut"),
-        pytest.param([lane(A, 600), lane(B, 5), lane(C, 2_000)], True, id="a key that is slow no more goes back"),
-        pytest.param([lane(A, 600), lane(B, 5, record_ms=9.0), lane(C, 2_000)], False, id="one that is slow does not"),
-        pytest.param([lane(A, 2_000), lane(B, 5), lane(C, 600)], False, id="a lane that is full takes nothing"),
-        pytest.param([lane(A, 10), lane(C, 2_000)], False, id="lanes that do not touch at the cut do not merge"),
+        pytest.param(UNEVEN - 0.01, False, False, id="even enough"),
+        pytest.param(UNEVEN + 0.05, False, True, id="uneven"),
+        pytest.param(UNEVEN + 0.05, True, False, id="uneven, soon after another change"),
+        pytest.param(VERY_UNEVEN + 0.1, True, True, id="very uneven"),
     ],
 )
-def test_cuts_go_again(lanes: list[LaneWork], merged: bool) -> None:
-    assert (fewer(CUT, lanes, slots=4) == {}) == merged
+def test_lanes_are_cut_anew_where_that_evens_out_the_work(by: float, soon: bool, cut: bool) -> None:
+    assert (better(EVEN, EVEN, uneven(by), 1.0, 2.0, soon=soon) != EVEN) == cut
+
+
+def test_a_slow_key_has_its_own_lane_even_if_it_is_little_work() -> None:
+    assert ALONE in WHOLE.cut(better(EVEN, EVEN, with_key(100.0, 0.0001), 1.0, 2.0, soon=True))
+
+
+def test_lanes_are_even_again_once_no_key_stands_out() -> None:
+    before = better(EVEN, EVEN, with_key(100.0, 0.1), 1.0, 2.0, soon=True)
+    assert better(before, EVEN, (Cell(WHOLE, 1.0, 1.0),), 1.0, 2.0, soon=False) == EVEN

@@ -1,201 +1,102 @@
-"""The quotas of lanes within the time budget, and their order if the budget is too small for all."""
+"""How far lanes may read: slow lanes share time, others share records, suspects take turns."""
 
-from math import sqrt
+from math import inf
 
 import pytest
-from hypothesis import event, given
+from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator.cost.batch_cost import LaneId
-from coordinator.cost.profile import START_RECORDS, UNKNOWN, Cell, Profile, one
-from coordinator.cost.quotas import FOR_SLOW, SAFE, Budget, Quota, Why, all_there_is, quotas
+from coordinator.cost.pace import SAFE
+from coordinator.cost.profile import Cell
+from coordinator.cost.quotas import FOR_SLOW, Budget, Quota, Why, fair, leveled, quotas
 from coordinator.cost.search import ASIDE, TRIAL, Claim, Search
-from coordinator.key_hash import cut_bound, cuts
+from coordinator.key_hash import cuts
 from coordinator.plan.planning import OwnedRange
-from coordinator.ranges import WHOLE, HashRange
+from coordinator.ranges import HashRange
 from coordinator.subscription import TopicPartition
 
-TP = TopicPartition("t", 0)
+TP, OTHER = TopicPartition("t", 0), TopicPartition("other", 0)
 LOWER, UPPER = cuts(2)
 BUDGET = Budget(10_000, 2)
 END = 1_000_000
 
 
-def lanes(*positions: int, ceiling: int | None = None) -> list[tuple[TopicPartition, OwnedRange]]:
-    return [(TP, OwnedRange(h, at, "e.1", ceiling)) for h, at in zip(cuts(len(positions)), positions, strict=True)]
-
-
-def known(*costs: float, allowance: float = 1e9) -> dict[TopicPartition, Profile]:
-    """Each lane of an even cut with one record an offset and the cost of a record, measured."""
-    return {TP: tuple(Cell(h, 1.0, ms, True, allowance) for h, ms in zip(cuts(len(costs)), costs, strict=True))}
+def lane(hashes: HashRange, lag: int, record_ms: float | None = None, density: float = 1.0) -> Quota:
+    return Quota(TP, OwnedRange(hashes, END - lag, "e.1"), END, Cell(hashes, density, record_ms), 1.0)
 
 
 def granted(
-    of: list[tuple[TopicPartition, OwnedRange]], profiles: dict[TopicPartition, Profile], search: Search | None = None
+    lanes: list[Quota], slot_rows: float = inf, search: Search | None = None, *, exact: bool = True
 ) -> list[tuple[int, Why]]:
-    def cell_of(lane: LaneId) -> Cell:
-        return one(profiles.get(lane[0], UNKNOWN), lane[1])
-
-    made: tuple[Quota, ...] = quotas(of, {TP: END}, cell_of, 0.0, BUDGET, search or Search(), lambda _, at: END - at)
+    made = quotas(lanes, slot_rows, search or Search(), BUDGET, lambda _, at: END - at, Why.BUDGET, exact=exact)
     return [(q.span, q.why) for q in made]
 
 
-def test_a_lane_reads_as_many_offsets_as_fit_the_budget() -> None:
-    few = SAFE * 100 - sqrt(SAFE * 100)  # less than 90 by what chance may add
-    assert granted(lanes(0, 999_990), known(100.0, 1.0)) == [(int(few), Why.BUDGET), (10, Why.NOTHING)]
+def test_lanes_that_are_alike_read_all_there_is_where_tasks_end_by_the_clock() -> None:
+    assert granted([lane(LOWER, 90_000), lane(UPPER, 10)]) == [(90_000, Why.NOTHING), (10, Why.NOTHING)]
 
 
-def test_a_lane_reads_at_least_one_record_however_slow_it_is() -> None:
-    assert granted(lanes(0, 999_999), known(60_000.0, 1.0))[0] == (1, Why.BUDGET)
+def test_where_records_are_dear_all_lanes_of_a_partition_end_at_one_offset() -> None:
+    made = quotas(
+        [lane(LOWER, 9_000), lane(UPPER, 5_000)], 3_000, Search(), BUDGET, lambda *_: 0.0, Why.BUDGET, exact=False
+    )
+    assert {q.piece.position + q.span for q in made} == {END - 4_000}
+    assert sum(q.span for q in made) == 6_000
 
 
-def test_it_does_so_also_where_guesses_of_its_parts_add_up_to_more_than_a_record_an_offset() -> None:
-    dense: dict[TopicPartition, Profile] = {
-        TP: (Cell(LOWER, 0.6, 60_000.0, True, 1e9), Cell(UPPER, 0.6, 60_000.0, True, 1e9))
-    }
-    assert granted(lanes(0), dense) == [(1, Why.BUDGET)]
+def test_a_lane_that_is_ahead_of_the_others_waits_for_them() -> None:
+    assert granted([lane(LOWER, 9_000), lane(UPPER, 10)], 1_000) == [(2_000, Why.BUDGET), (0, Why.BUDGET)]
 
 
-def test_a_lane_of_unknown_cost_starts_small() -> None:
-    assert granted(lanes(0), {}) == [(START_RECORDS, Why.START)]
+def test_partitions_share_and_a_small_one_is_read_whole() -> None:
+    quiet = lane(LOWER, 100)._replace(tp=OTHER)
+    made = dict(zip((TP, OTHER), leveled([lane(LOWER, 90_000), quiet], 1_000, Why.BUDGET), strict=True))
+    assert (made[OTHER].span, made[TP].span) == (100, 900)
 
 
-def test_a_sparse_lane_reads_as_many_records_over_more_offsets() -> None:
-    sparse: dict[TopicPartition, Profile] = {
-        TP: (Cell(LOWER, 0.001, 100.0, True, 1e9), Cell(UPPER, 0.5, 1.0, True, 1e9))
-    }
-    assert granted(lanes(0, 999_990), sparse)[0] == (int((90 - sqrt(90)) / 0.001), Why.BUDGET)
+@given(st.dictionaries(st.integers(), st.floats(0, 1e6), min_size=1), st.floats(0, 1e7))
+def test_a_fair_share_is_what_it_wants_or_as_much_as_any_other(wants: dict[int, float], total: float) -> None:
+    shares = fair(wants, total)
+    most = max(shares.values())
+    assert sum(shares.values()) <= total * (1 + 1e-9) + 1e-6
+    assert all(
+        shares[key] == pytest.approx(min(want, most)) or shares[key] >= most - 1e-6 for key, want in wants.items()
+    )
+
+
+@pytest.mark.parametrize("healthy_ms", [8_000, 40_000])
+def test_slow_lanes_get_the_time_that_others_leave_and_a_reserved_part(healthy_ms: int) -> None:
+    """Three slow lanes far behind, each with work for a slot; others at the end of the log go on as they were."""
+    slow = [lane(h, 900_000, 500.0, density=0.1) for h in cuts(5)[:3]]
+    others = [lane(h, healthy_ms // 2, 1.0) for h in cuts(5)[3:]]
+    whole = SAFE * BUDGET.slots * BUDGET.ms
+    made = granted([*slow, *others], BUDGET.ms)
+    read_ms = sum(span * 0.1 * 500.0 for span, _ in made[:3])
+    assert read_ms == pytest.approx(max(FOR_SLOW * whole, whole - healthy_ms), abs=1_000)
+
+
+def test_without_time_for_a_record_of_each_slow_lane_the_oldest_records_come_first() -> None:
+    slow = [lane(h, lag, 60_000.0) for h, lag in zip(cuts(4), (5, 7, 6, 8), strict=True)]
+    made = granted([*slow, lane(LOWER, 100_000, 1.0, density=9.0)._replace(tp=OTHER)], BUDGET.ms)
+    assert made[:4] == [(0, Why.TURN), (0, Why.TURN), (0, Why.TURN), (1, Why.BUDGET)]
+
+
+def test_a_slow_lane_whose_records_are_rare_seldom_reads_two_in_a_batch() -> None:
+    """By the clock alone: nobody ends its task early."""
+    rare = lane(LOWER, 500_000, 30_000.0, density=0.001)
+    assert granted([rare, lane(UPPER, 10, 1.0)], exact=False)[0] == (350, Why.BUDGET)
+
+
+def test_suspects_take_turns_and_the_others_leave_room_for_what_shows() -> None:
+    search = Search.among({(TP, h): Claim(8.0, 0.0, 1_000) for h in (LOWER, UPPER)}, 0.75, known=True)
+    other = lane(LOWER, 90_000)._replace(tp=OTHER)
+    trial, waits, beside = granted([lane(LOWER, 90_000), lane(UPPER, 90_000), other], 9_000, search)
+    assert trial == (int((TRIAL - ASIDE) * BUDGET.ms / (8.0 - 1.0)), Why.TRIAL)
+    assert waits == (0, Why.SUSPECT)
+    assert beside[0] + trial[0] == pytest.approx(ASIDE * 9_000 * BUDGET.slots, abs=1)
 
 
 def test_a_ceiling_of_the_plan_is_kept() -> None:
-    assert granted(lanes(0, ceiling=7), known(1.0)) == [(7, Why.CEILING)]
-
-
-def test_when_slots_cannot_serve_all_the_oldest_records_come_first() -> None:
-    """Four lanes of 9 s of work each on two slots of 10 s: all come to the same offset."""
-    made = granted(lanes(3_000, 0, 1_000, 2_000), known(*[1.0] * 4))
-    assert made == [(3_000, Why.TURN), (6_000, Why.TURN), (5_000, Why.TURN), (4_000, Why.TURN)]
-
-
-def test_a_lane_that_is_further_than_the_others_come_reads_a_record() -> None:
-    made = granted(lanes(0, 0, 0, 8_000), known(*[1.0] * 4))
-    assert made == [*[(6_000, Why.TURN)] * 3, (1, Why.TURN)]
-
-
-def test_a_waiting_lane_is_older_at_the_next_turn_so_none_starves() -> None:
-    at = [0, 0, 0, 0]
-    for _ in range(4):
-        for i, (span, _) in enumerate(granted(lanes(*at), known(*[1.0] * 4))):
-            at[i] += span
-    assert min(at) > 0
-
-
-def test_a_lane_is_old_by_the_age_of_its_records_not_by_their_number() -> None:
-    """Four lanes of a partition to which much comes, and a quiet one: it is never many records behind."""
-    quiet = TopicPartition("quiet", 0)
-    cells = known(*[1.0] * 4) | {quiet: (Cell(WHOLE, 1.0, 1.0, True, 1e9),)}
-    at, turns = {(TP, h): 0 for h in cuts(4)} | {(quiet, WHOLE): 0}, 20
-    ends = first = {TP: 100_000, quiet: 100}
-    came_ms = {TP: 10_000 / 40_000, quiet: 10_000 / 10}  # from one record to the next
-    for turn in range(turns):
-        now_ms = 10_000 * turn
-        made = quotas(
-            [(tp, OwnedRange(h, position, "e.1")) for (tp, h), position in at.items()],
-            ends,
-            lambda lane: one(cells[lane[0]], lane[1]),
-            0.0,
-            BUDGET,
-            Search(),
-            lambda tp, position, now_ms=now_ms: now_ms - came_ms[tp] * max(0, position - first[tp]),  # type: ignore[misc]
-        )
-        assert made[-1].span >= 1
-        at = {q.lane: q.piece.position + q.span for q in made}
-        ends = {TP: ends[TP] + 40_000, quiet: ends[quiet] + 10}
-    assert at[quiet, WHOLE] >= 10 * (turns - 10), "its oldest record is not older than that of the others"
-
-
-def test_of_two_partitions_the_one_whose_records_are_older_comes_first() -> None:
-    other = TopicPartition("older", 0)
-    both = [(tp, piece) for tp in (TP, other) for _, piece in lanes(0, 0)]
-    made = quotas(
-        both,
-        {TP: END, other: END},
-        lambda lane: one(known(1.0, 1.0)[TP], lane[1]),
-        0.0,
-        BUDGET,
-        Search(),
-        lambda tp, _: 60_000.0 if tp == other else 1_000.0,
-    )
-    few = int(SAFE * BUDGET.ms - sqrt(SAFE * BUDGET.ms))
-    assert [q.span for q in made[2:]] == [few, few]
-    assert sum(q.span for q in made[:2]) < few / 10
-
-
-@pytest.mark.parametrize("healthy_ms", [8_000.0, 40_000.0])
-def test_slow_lanes_wait_for_one_another_and_not_the_others_for_them(healthy_ms: float) -> None:
-    """Three slow lanes far behind, each with work for a slot; the others, at the end of the log, go on as they were."""
-    kinds = [(0.1, 1_000.0)] * 3 + [(0.35, 1.0)] * 2  # records an offset, and what one costs
-    profile = {TP: tuple(Cell(h, *kind, True, 1e9) for h, kind in zip(cuts(5), kinds, strict=True))}
-    healthy = END - int(healthy_ms / 2 / 0.35)
-    spans = [span for span, _ in granted(lanes(0, 0, 0, healthy, healthy), profile)]
-    made = [span * density * ms for span, (density, ms) in zip(spans, kinds, strict=True)]
-    whole = SAFE * BUDGET.slots * BUDGET.ms
-    assert sum(made[3:]) == pytest.approx(min(healthy_ms, (1 - FOR_SLOW) * whole), abs=1)
-    assert sum(made[:3]) == pytest.approx(whole - sum(made[3:]), abs=1_000)
-    assert 0 in made, "not all of them fit"
-
-
-@pytest.mark.parametrize(
-    ("hashes", "why"), [(LOWER, Why.TRIAL), (UPPER, Why.SUSPECT)], ids=["on trial it works", "or it waits for its turn"]
-)
-def test_a_suspect(hashes: HashRange, why: Why) -> None:
-    search = Search.among({(TP, LOWER): Claim(8.0), (TP, UPPER): Claim(8.0)})
-    made = granted(lanes(0, 0), known(1.0, 1.0), search)
-    slow_ms = TRIAL * BUDGET.ms  # alone on its slot
-    assert dict(zip((LOWER, UPPER), made, strict=True))[hashes] == ((int(slow_ms / 8) if why is Why.TRIAL else 0), why)
-
-
-def test_the_others_stand_aside_of_a_trial() -> None:
-    four = cuts(4)
-    search = Search.among({(TP, four[0]): Claim(8.0), (TP, four[1]): Claim(8.0)})
-    made = granted(lanes(0, 0, 0, 0), known(*[1.0] * 4), search)
-    assert [why for _, why in made] == [Why.TRIAL, Why.SUSPECT, Why.ASIDE, Why.ASIDE]
-    assert made[2][0] + made[3][0] == ASIDE * BUDGET.ms  # on the slot that is left
-
-
-@st.composite
-def profiles(draw: st.DrawFn) -> Profile:
-    """The known costs of a partition, from none to many."""
-
-    def cell(hashes: HashRange) -> Cell:
-        cost = draw(st.sampled_from([None, None, 0.0, 0.1, 30.0, 600.0]))
-        dense = hashes.share * draw(st.sampled_from([1.0, 1.0, 0.01, 3.0]))
-        return Cell(hashes, dense, cost, cost is not None, draw(st.sampled_from([START_RECORDS, 1e9])))
-
-    return tuple(map(cell, cuts(draw(st.integers(1, 3)))))
-
-
-@given(
-    st.lists(st.integers(END - 200, END), min_size=1, max_size=3),
-    profiles(),
-    st.sampled_from([0.0, 0.01, 1.0, 50.0]),
-    st.integers(1, 4),
-    st.sampled_from([None, None, END - 100, END]),
-)
-def test_where_whole_pieces_get_all_there_is_so_do_their_lanes(
-    positions: list[int], profile: Profile, rate_ms: float, count: int, ceiling: int | None
-) -> None:
-    def cell_of(lane: LaneId) -> Cell:
-        return one(profile, lane[1])
-
-    def profile_of(_: TopicPartition) -> Profile:
-        return profile
-
-    pieces, bounds = lanes(*positions, ceiling=ceiling), tuple(cut_bound(i, count) for i in range(1, count))
-    found = all_there_is(pieces, {TP: END}, cell_of, profile_of, rate_ms, BUDGET)
-    cut = [(tp, piece.within(h)) for tp, piece in pieces for h in piece.hashes.cut(bounds)]
-    each = quotas(cut, {TP: END}, cell_of, rate_ms, BUDGET, Search(), lambda _, at: END - at)
-    event("all there is" if found else "bounded" if any(q.why is not Why.NOTHING for q in each) else "not sure")
-    if found is not None:
-        assert [q.piece for whole in found for q in whole.cut(bounds)] == [piece for _, piece in cut]
-        assert [(q.piece, q.why) for q in each] == [(piece, Why.NOTHING) for _, piece in cut]
+    bounded = lane(LOWER, 100)
+    bounded = bounded._replace(piece=bounded.piece._replace(ceiling=END - 60), why=Why.CEILING)
+    assert granted([bounded], 10_000) == [(40, Why.CEILING)]

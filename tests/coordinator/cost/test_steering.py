@@ -5,12 +5,8 @@ from dataclasses import replace
 import pytest
 
 from coordinator.cost.batch_cost import BatchCost, Load
-from coordinator.cost.model import CostModel
-from coordinator.cost.profile import START_RECORDS
-from coordinator.cost.quotas import Budget
-from coordinator.cost.stalls import Stalls
+from coordinator.cost.pace import START_RECORDS
 from coordinator.key_hash import cuts, hash_key
-from coordinator.plan.planning import OwnedRange
 from coordinator.plan.poison import Strike
 from coordinator.progress.slices import Slice
 from coordinator.ranges import WHOLE, HashRange, OffsetRange
@@ -75,20 +71,9 @@ def test_as_many_slow_keys_as_slots_take_nothing_from_the_others(slots: int, slo
     assert read * 4_000.0 >= 0.2 * slots * took_ms, "they are read too"
 
 
-@pytest.mark.parametrize("looks", [1, 3])
-def test_a_lane_that_catches_up_is_not_falling_behind_however_often_a_query_looks_for_work(looks: int) -> None:
-    model = CostModel(Budget(BUDGET_MS, 2), 1, fixed=False, now_ms=0)
-    for position, end in ((0, 90_000), (5_000, 90_000), (6_000, 99_000)):
-        for _ in range(looks):
-            model.grant([(TP, OwnedRange(WHOLE, position, "e.1"))], {TP: end}, lambda *_: 0.0)
-        model.learn(BatchCost((), 0.0, warm=False), now_ms=0)
-        assert bool(model._granted.falling_behind()) == (position == 6_000)
-
-
-@pytest.mark.parametrize("exact", [True, False])
-def test_lanes_that_were_away_start_small_and_double(exact: bool) -> None:
-    work = Workload(HEALTHY, slots=2, per_second=1, backlog=200_000, exact=exact)
-    known = work.run(6)[-1].rows
+def test_by_the_clock_alone_lanes_that_were_away_start_small_and_double() -> None:
+    work = Workload(HEALTHY, slots=2, per_second=1, backlog=200_000)
+    known = work.run(14)[-1].rows
     work.anew = ((TP, WHOLE),)
     first, second = work.run(2)
     assert first.rows <= 1.1 * START_RECORDS * len(first.lanes)
@@ -113,13 +98,11 @@ def test_the_lane_of_a_key_that_recovers_merges_again_within_ten_batches() -> No
 
 
 @pytest.mark.parametrize("slow_ms", [500.0, 2_000.0])
-def test_while_workers_start_a_function_cost_above_the_budget_is_learned(slow_ms: float) -> None:
-    """Else the second batch would read twice as much of a key that has just taken a multiple of the budget."""
+def test_the_budget_holds_in_the_first_batch_too(slow_ms: float) -> None:
+    """To within one record; a later batch without time to start workers reads no more of the slow key."""
     keys = {b"key-%d" % i: 1.0 for i in range(20)} | {SLOW: slow_ms}
     work = Workload(keys, slots=2, per_second=200.0, exact=True, cold_ms=4_000.0, backlog=12_000)
-    first, *after = work.run(6)
-    assert first.ms > 2 * BUDGET_MS
-    assert max(batch.ms for batch in after) <= 1.5 * BUDGET_MS
+    assert max(batch.ms for batch in work.run(6)) <= BUDGET_MS + slow_ms
 
 
 def _lanes_of_the_key(batch: Batch) -> set[HashRange]:
@@ -157,9 +140,9 @@ def test_at_steady_load_lanes_change_seldom(exact: bool, slow_ms: float, most: i
     work.run(60)
     changed: list[float] = []
     for _ in range(60):
-        before = work.steering._model.cuts
+        before = work.steering._known.cuts
         work.run(1)
-        changed += [work.clock.now] if work.steering._model.cuts != before else []
+        changed += [work.clock.now] if work.steering._known.cuts != before else []
     assert max((sum(at <= x < at + 60_000 for x in changed) for at in changed), default=0) <= most
 
 
@@ -192,16 +175,16 @@ def test_by_the_clock_alone_healthy_keys_keep_their_rate(
     ("slow_ms", "per_second"), [(30_000.0, 500), (30_000.0, 2_000), (10_000.0, 2_000), (5_000.0, 4_000)]
 )
 def test_by_the_clock_alone_a_rare_and_very_slow_key_is_isolated(slow_ms: float, per_second: int, seed: int) -> None:
-    """Most batches have none of its records, so a batch without one proves nothing; its lane is soon alone."""
+    """Most batches have none of its records, so a batch without one proves nothing. After ten minutes it is alone."""
     work = Workload({**HEALTHY, SLOW: slow_ms}, slots=8, per_second=per_second, seed=seed)
-    work.run(60)
+    work.run_for(600_000)
     before, lag = work.end, work.lag(healthy)
-    after = sorted(b.ms for b in work.run(40))
-    assert after[37] <= max(2 * BUDGET_MS, slow_ms + BUDGET_MS)
-    assert after[-1] <= max(5 * BUDGET_MS, 5 * slow_ms)
+    after = sorted(b.ms for b in work.run_for(400_000))
+    assert after[int(0.95 * len(after))] <= 2 * slow_ms + BUDGET_MS
+    assert after[-1] <= 5 * slow_ms + BUDGET_MS
     assert _lane_of_the_key(work).size <= WHOLE.size // 32
-    arrived = work.end - before
-    assert arrived - (work.lag(healthy) - lag) >= 0.95 * arrived
+    arrived, of_a_batch = work.end - before, per_second * slow_ms / 1_000
+    assert arrived - (work.lag(healthy) - lag) >= 0.95 * arrived - of_a_batch
 
 
 def _lane_of_the_key(work: Workload) -> HashRange:
@@ -219,34 +202,16 @@ def test_by_the_clock_alone_a_rare_key_that_recovers_is_no_longer_a_suspect() ->
 
 
 @pytest.mark.parametrize("pause_ms", [30_000, 120_000])
-def test_a_pause_of_the_sink_makes_suspects_for_a_few_batches_only(pause_ms: int) -> None:
-    """All lanes are suspects then. No lane is left out, and the slots are almost as busy as before."""
+def test_a_pause_of_the_sink_makes_suspects_for_two_minutes_at_most(pause_ms: int) -> None:
+    """All lanes are suspects then. Half of the slots' time is free; the lag of the pause itself takes as long again."""
     work = Workload(HEALTHY, slots=8, per_second=4_000)
     work.run(15)
     work.spark_ms = pause_ms
     work.run(1)
     work.spark_ms = SPARK_MS
-    work.run(40)
+    work.run_for(pause_ms + 120_000)
     assert work.lag(healthy) <= 3 * 4_000
     assert {str(q.why) for q in work.quotas} == {"all there is"}
-
-
-@pytest.mark.parametrize(
-    ("suspects", "nobody", "cut"),
-    [
-        pytest.param(1, True, True, id="an empty turn, and each suspect is alone"),
-        pytest.param(1, False, False, id="a suspect's turn"),
-        pytest.param(8, True, False, id="suspects are not separated yet"),
-    ],
-)
-def test_lanes_are_cut_while_a_rare_slow_key_stays_a_suspect(suspects: int, nobody: bool, cut: bool) -> None:
-    model, (lower, upper) = CostModel(Budget(BUDGET_MS, 2), 1, fixed=False, now_ms=0), cuts(2)
-    model._stalls = Stalls().suspecting([(TP, HashRange(i, i)) for i in range(suspects)], 100.0, 3.0)
-    while (model._stalls.turn is None) != nobody:
-        model._stalls = model._stalls.passed_over()
-    loads = Load((TP, HashRange(0, 0)), 0, 10, 1.0), Load((TP, lower), 0, 900, 900.0), Load((TP, upper), 1, 6_000, 6e3)
-    model.learn(BatchCost(loads[1:] if nobody else loads, 6_000.0), now_ms=0)
-    assert (upper.lo + upper.size // 2 in model.cuts.get(TP, ())) == cut
 
 
 @pytest.mark.parametrize("slow_ms", [1.0, 4_000.0])
@@ -257,8 +222,8 @@ def test_while_every_second_batch_tries_a_struck_lane_alone_suspects_of_a_stall_
     work.backlog, work.spark_ms = 40_000, 60_000
     work.run(1)
     work.spark_ms = SPARK_MS
-    assert work.steering._model.trying
-    struck = next(s.hashes for s in work.batches[-1].lanes if hash_key(SLOW) in s.hashes)
+    assert work.steering._known.trials.search.groups
+    struck = _lane_of_the_key(work)
     work.strikes = (Strike(TP, struck, OffsetRange(0, 1_000_000), 2),)
     work.run(60)
     assert work.lag(lambda h: h not in struck) <= 10 * 500
@@ -275,15 +240,8 @@ def test_suspects_of_a_pause_are_cleared_although_the_clock_is_no_evidence_on_a_
     work.run(1)
     work.spark_ms = SPARK_MS
     work.run(45)
-    assert not work.steering._model.trying
+    assert not work.steering._known.trials.search.groups
     assert work.lag(healthy) <= 3 * 500 * trigger_ms / 1000
-
-
-@pytest.mark.parametrize(("took_ms", "waited"), [(29_000.0, True), (90_000.0, False)])
-def test_a_batch_that_took_much_longer_than_one_with_more_to_do_was_not_waiting(took_ms: float, waited: bool) -> None:
-    steering = Workload(HEALTHY, slots=8, per_second=1).steering
-    batches = [BatchCost((Load((TP, WHOLE), 0, n, n),), ms) for n, ms in ((1_000, 30_000.0), (100, took_ms))]
-    assert [steering._waited(b) for b in batches] == [False, waited]
 
 
 def test_by_the_clock_alone_equal_lanes_lose_no_throughput() -> None:
@@ -352,17 +310,12 @@ def test_time_before_the_first_record_is_not_a_cost_of_records() -> None:
     assert max(b.ms for b in after) <= 1.1 * 3_000
 
 
-def test_a_key_that_was_dear_once_is_within_the_budget_from_then_on() -> None:
-    """In its own lane it is as dense and as dear as it was among others, not as thin as its one hash is."""
+def test_a_key_that_becomes_dear_is_within_the_budget() -> None:
+    """From its first dear record on, to within one of them."""
     work = Workload({**HEALTHY, SLOW: 1.0}, slots=8, per_second=RATE, exact=True, budget_ms=3_000)
     work.run(5)
     work.costs_now(k7=300.0)
-    while work.run(1)[0].ms <= 3_000:
-        assert len(work.batches) < 20
-    for _ in range(5):
-        work.run(1)
-        lane = next(q for q in work.quotas if hash_key(SLOW) in q.lane[1])
-        assert lane.span / len(HEALTHY) * 300.0 <= 1.3 * 3_000  # milliseconds, of so many offsets on average
+    assert max(batch.ms for batch in work.run(20)) <= 3_000 + 300
 
 
 @pytest.mark.parametrize("exact", [pytest.param(True, id="costs are known"), pytest.param(False, id="the clock alone")])

@@ -1,10 +1,9 @@
-"""Batches that the cost model does not use: trials of struck lanes, and batches that waited for a trigger."""
+"""Batches that the costs do not use: trials of struck lanes, and batches that waited for a trigger."""
 
 import pytest
 
 from coordinator.cost.overhead import FIRST_MS
 from coordinator.cost.quotas import Budget, Why
-from coordinator.cost.stalls import Stalls
 from coordinator.cost.steering import Steering
 from coordinator.key_hash import cuts
 from coordinator.plan.planning import Cutting, OwnedRange, OwnedRanges
@@ -13,26 +12,23 @@ from coordinator.ranges import OffsetRange
 from coordinator.telemetry import SliceCost
 from workload import SPARK_MS, TP, WorkClock, Workload
 
-STRUCK, SUSPECT = cuts(2)
-WORK: OwnedRanges = {TP: (OwnedRange(STRUCK, 0, "e.1", 1), OwnedRange(SUSPECT, 0, "e.1", 0))}
+STRUCK, OTHER = cuts(2)
+WORK: OwnedRanges = {TP: (OwnedRange(STRUCK, 0, "e.1", 1), OwnedRange(OTHER, 0, "e.1", 0))}
 TRIAL = StreamOffset("g", "m", lanes={TP: (Lane(STRUCK, "e.1", 0, (OffsetRange(0, 1),)),)})
 
 
 @pytest.fixture
 def steering() -> Steering:
-    """The half of the hashes that is not struck is a suspect of a stall, and has the next turn."""
-    made = Steering(WorkClock(), Cutting(2), Budget(10_000, 2))
-    made._model._stalls = Stalls().suspecting([(TP, SUSPECT)], 100.0, 3.0)
-    return made
+    return Steering(WorkClock(), Cutting(2), Budget(10_000, 2), early=True)
 
 
-def test_a_trial_of_a_struck_lane_does_not_end_the_turn_of_a_suspect(steering: Steering) -> None:
-    before = steering._model._stalls
+def test_the_time_of_a_trial_of_a_struck_lane_is_not_the_cost_of_its_record(steering: Steering) -> None:
+    before = steering._known.cell((TP, STRUCK))
     ((trial,),) = steering.pack(TRIAL, TRIAL, trial=True)
     steering._clock.wait(60_000)
     cost = SliceCost(TP, trial.hashes, trial.offsets, 1, 0, 0.0, 60_000.0, (), finished=True)
     steering.learn(TRIAL, {trial: cost})
-    assert steering._model._stalls == before
+    assert steering._known.cell((TP, STRUCK)) == before
 
 
 def test_a_trial_of_a_struck_lane_names_no_lane_a_suspect(steering: Steering) -> None:
@@ -46,4 +42,4 @@ def test_the_time_that_batches_wait_for_a_trigger_is_not_overhead() -> None:
     for batch in range(30):
         work.backlog += 4_000 * (batch % 3)
         work.run(1)
-    assert work.steering._model.overhead_ms <= max(FIRST_MS, SPARK_MS)
+    assert work.steering._known.trials.pace.overhead_ms <= max(FIRST_MS, SPARK_MS)

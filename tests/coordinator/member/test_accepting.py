@@ -161,7 +161,7 @@ def test_start_beyond_a_log_without_fail_on_data_loss__it_is_not_committed() -> 
     state = joined(
         log=replace(LOG, beginnings=None),
         evidence=Evidence(unconfirmed=(start,)),
-        commits=Commits(CommitUnderWay(start, request)),
+        commits=Commits(CommitUnderWay(start, request, all_of_it=False)),
     )
     assert decision == Decision(state, (Log(warning),))
 

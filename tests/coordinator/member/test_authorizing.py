@@ -16,10 +16,11 @@ from coordinator.progress.ownership import Ownership
 from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import WHOLE, OffsetRange
+from coordinator.replies import Authorized
 from states import LEFT, LOG, NOW, RECREATED, TP, call, decided, end_of, fails, joined, owned, owning
 
 END = end_of(10, 20)
-PLANNED, GRANTED = Batch(END), Batch(END, granted=owned())
+PLANNED, REPLAYED, GRANTED = Batch(END), Batch(END, replayed=True), Batch(END, granted=owned())
 READABLE = Batch(END, granted=owned(), readable=owned())
 TASKS = ((Slice(TP, WHOLE, OffsetRange(10, 20)),),)
 PART = Log("group g: part of a batch is left out: other members own it, it is parked, or its positions were reset")
@@ -33,8 +34,8 @@ def arrived(batch: Batch, **changes: Any) -> State:
     ("before", "then"),
     [
         pytest.param(GRANTED, GRANTED, id="the one that is known"),
-        pytest.param(None, PLANNED, id="of an earlier life"),
-        pytest.param(Batch(end_of(0, 10)), PLANNED, id="the next one"),
+        pytest.param(None, REPLAYED, id="of an earlier life"),
+        pytest.param(Batch(end_of(0, 10)), REPLAYED, id="the next one"),
     ],
 )
 def test_an_offset_came__its_slices_may_be_written_from_now_on(before: Batch | None, then: Batch) -> None:
@@ -44,7 +45,7 @@ def test_an_offset_came__its_slices_may_be_written_from_now_on(before: Batch | N
 @pytest.mark.parametrize("granted", [owned(), owned(LEFT), {TP: ()}])
 def test_planned__authorize_and_acquire_again_before_the_next_plan(granted: Ownership) -> None:
     state = arrived(PLANNED, owning=owning())
-    decision = decided(authorize, state, call(END), (Authorize(END), granted))
+    decision = decided(authorize, state, call(END), (Authorize(END), Authorized(granted)))
     assert decision == Decision(arrived(replace(PLANNED, granted=granted), owning=owning(stale=True)))
 
 
@@ -101,5 +102,38 @@ def test_a_trial__is_packed_as_one() -> None:
 
 def test_the_batch_of_a_call__is_the_known_one_or_of_an_earlier_life() -> None:
     assert batch_of(joined(batch=GRANTED), call(END)) == GRANTED
-    assert batch_of(joined(batch=GRANTED), call(end_of(20, 30))) == Batch(end_of(20, 30))
-    assert batch_of(joined(), call(end_of(20, 30))) == Batch(end_of(20, 30))
+    assert batch_of(joined(batch=GRANTED), call(end_of(20, 30))) == Batch(end_of(20, 30), replayed=True)
+    assert batch_of(joined(), call(end_of(20, 30))) == Batch(end_of(20, 30), replayed=True)
+
+
+EARLY = end_of(10, 20, early=1)
+TO_15 = {TP: ((WHOLE, 15),)}
+
+
+@pytest.mark.parametrize("answer", [Authorized(owned(), TO_15), Authorized(owned(), None, unknown=True)])
+def test_planned_here__a_seal_in_redis_is_of_another_batch(answer: Authorized) -> None:
+    decision = decided(authorize, arrived_early(Batch(EARLY)), call(EARLY), (Authorize(EARLY), answer))
+    assert decision.state.batch == Batch(EARLY, granted=owned())
+
+
+@pytest.mark.parametrize(
+    ("answer", "reads"),
+    [
+        pytest.param(Authorized(owned(), TO_15), end_of(10, 15, early=1), id="sealed by an earlier life"),
+        pytest.param(Authorized(owned(), {}), EARLY, id="sealed at its planned ends"),
+        pytest.param(Authorized(owned()), EARLY, id="never sealed"),
+        pytest.param(Authorized(owned(), unknown=True), end_of(10, 10, early=1), id="its seal may be lost"),
+    ],
+)
+def test_replayed__read_to_the_ends_that_an_earlier_life_sealed(answer: Authorized, reads: StreamOffset) -> None:
+    """Rules: replay-fixed, unknown-is-beginning."""
+    state = arrived_early(Batch(EARLY, replayed=True))
+    state = decided(authorize, state, call(EARLY), (Authorize(EARLY, replayed=True), answer)).state
+    batch = replace(state.batch or Batch(EARLY), readable=owned())
+    decision = decided(return_tasks, replace(state, batch=batch), call(EARLY), (Pack(EARLY, reads, trial=False), TASKS))
+    assert decision.outcome == Return(TASKS)
+    assert batch.may_end_early == (answer == Authorized(owned()))
+
+
+def arrived_early(batch: Batch) -> State:
+    return joined(batch=batch, evidence=Evidence(EARLY, None, (EARLY,)))

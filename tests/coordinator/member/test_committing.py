@@ -11,12 +11,14 @@ from coordinator.member.batch import Batch
 from coordinator.member.committing import commit, learn, witness
 from coordinator.member.decision import Decision
 from coordinator.member.evidence import Evidence
-from coordinator.member.requests import Claim, Commit, Event, Learn, ShowBatch
+from coordinator.member.kinds import Request
+from coordinator.member.requests import Claim, Commit, Event, Learn, ReadEnds, ReadSeal, ShowBatch
 from coordinator.member.state import Commits, CommitUnderWay, Losses, Mirrored, Shown, State, Turn
+from coordinator.progress.ends import Ends
 from coordinator.progress.ownership import Fact, Facts, Owned, Ownership, completed
 from coordinator.progress.stream_offset import Lane, StreamOffset
-from coordinator.ranges import OffsetRange
-from coordinator.replies import Acquired, Moved
+from coordinator.ranges import WHOLE, OffsetRange
+from coordinator.replies import Acquired, Moved, Sealed
 from coordinator.reports.lane_lines import BatchLine
 from progresses import starting_at
 from states import (
@@ -89,7 +91,7 @@ def test_start_is_sink_complete__commit_the_authorized_batch() -> None:
         batch=batch,
         losses=Losses(within=mine),
         evidence=Evidence(START, owned(LEFT), (START,)),
-        commits=Commits(CommitUnderWay(START, request)),
+        commits=Commits(CommitUnderWay(START, request, all_of_it=False)),
     )
     assert decision == Decision(state)
 
@@ -98,6 +100,37 @@ def test_start_that_another_life_read__commit_all_of_it_and_witness_nothing() ->
     batch = Batch(end_of(20, 30), granted=owned(), readable=owned())
     decision = decided(witness, joined(batch=batch), call(START))
     assert decision == Decision(replace(under_way(), batch=batch, losses=Losses(within=START)))
+
+
+EARLY = end_of(10, 20, early=1)
+READ = Batch(EARLY, granted=owned(), readable=owned())
+REPLAYED = replace(READ, replayed=True)
+TO_15: Ends = {TP: ((WHOLE, 15),)}
+SEAL = ReadSeal(MEMBER, EARLY.digest)
+
+
+@pytest.mark.parametrize(
+    ("batch", "answers", "done"),
+    [
+        pytest.param(READ, [(ReadEnds(EARLY), TO_15)], 15, id="its tasks reported the ends to this process"),
+        pytest.param(READ, [(ReadEnds(EARLY), {})], 20, id="its tasks read all of it"),
+        pytest.param(replace(REPLAYED, ends=TO_15), [], 15, id="an earlier life sealed it, this one read it again"),
+        pytest.param(replace(REPLAYED, unknown=True), [], 10, id="its seal may be lost"),
+        pytest.param(None, [(SEAL, Sealed(TO_15))], 15, id="an earlier life read and sealed it"),
+        pytest.param(None, [(SEAL, Sealed(None))], 10, id="an earlier life read it, its seal is lost"),
+        pytest.param(None, [(SEAL, Sealed(unread=True))], 20, id="no life read it: Redis refuses it"),
+    ],
+)
+def test_start_that_ended_early__commit_its_true_ends(
+    batch: Batch | None, answers: list[tuple[Request[Any], Any]], done: int
+) -> None:
+    """Rules: seal-before-sink, unknown-is-beginning, unread-batch."""
+    decision = decided(witness, joined(batch=batch), call(EARLY), *answers)
+    under_way = decision.state.commits.under_way
+    assert under_way is not None
+    assert under_way.request.arguments["facts"] == {TP: (Fact(WHOLE, done, EPOCH),)}
+    proven = done if batch else 10  # another life read it: this one may assert its beginnings only
+    assert decision.state.evidence.facts == {TP: (Fact(WHOLE, proven),)}
 
 
 def test_start_with_unread_batches_allowed__commit_without_the_digest() -> None:
@@ -219,7 +252,7 @@ def test_refused_lane_of_two__the_other_stays_known_as_completed() -> None:
 def test_part_of_the_start_is_mine__the_rest_must_vanish_from_the_next_offset() -> None:
     mine = end_of(10, 20, LEFT)
     request = Commit(mine, completed(mine), START.digest)
-    state = under_way(commits=Commits(CommitUnderWay(START, request)))
+    state = under_way(commits=Commits(CommitUnderWay(START, request, all_of_it=False)))
     decision = decided(commit, state, call(START), (request, Moved({}, exactly=False)))
     assert decision.state.commits == Commits(None, START)
     assert decision.state.turn == Turn(committed=True, skipped=True)

@@ -6,9 +6,9 @@ from threading import Thread
 
 import pytest
 
-from coordinator.member.inbox import Inbox
+from coordinator.member.inbox import Inbox, TaskEnded
 from coordinator.progress.slices import Slice
-from coordinator.ranges import HashRange, OffsetRange
+from coordinator.ranges import WHOLE, HashRange, OffsetRange
 from coordinator.telemetry import RecordAt, SliceCost
 from states import LEFT, RIGHT, TP, end_of
 
@@ -109,6 +109,52 @@ def test_the_next_batch_has_begun__a_late_report_of_the_last_one_is_dropped(inbo
     inbox.begin(end_of(20, 30), ((OTHER,),))
     inbox.receive([began(ONE), began(OTHER)])
     assert inbox.under_way() == (OTHER,)
+
+
+EARLY = end_of(10, 20, early=1)
+TO_12, TO_15 = ({TP: ((WHOLE, end),)} for end in (12, 15))
+
+
+@pytest.fixture
+def early() -> Inbox:
+    """An inbox with a batch of two tasks that may end early."""
+    under_way = Inbox()
+    under_way.begin(EARLY, TASKS)
+    return under_way
+
+
+def test_the_first_attempt_of_a_task_ends__its_ends_count_for_all_attempts(early: Inbox) -> None:
+    assert early.agreed(EARLY.digest, 0) is None
+    assert early.agree(EARLY.digest, 0, TO_15) == TaskEnded(TO_15, None)
+    assert early.agree(EARLY.digest, 0, TO_12) == TaskEnded(TO_15, None)
+    assert early.agreed(EARLY.digest, 0) == TO_15
+
+
+def test_the_last_task_ends__the_ends_of_the_batch_are_known(early: Inbox) -> None:
+    early.agree(EARLY.digest, 1, {})
+    whole = {TP: ((LEFT, 15),)}
+    assert early.agree(EARLY.digest, 0, TO_15) == TaskEnded(TO_15, whole)
+    assert early.agree(EARLY.digest, 1, TO_12) == TaskEnded({}, whole), "a late attempt must wait too"
+    early.end()
+    assert early.ends(EARLY) == whole
+
+
+def test_a_task_that_never_ran__was_not_needed_and_counts_as_read(early: Inbox) -> None:
+    early.agree(EARLY.digest, 0, TO_15)
+    early.end()
+    assert early.ends(EARLY) == {TP: ((LEFT, 15),)}
+
+
+def test_a_batch_that_is_not_under_way__its_tasks_are_refused(early: Inbox) -> None:
+    with pytest.raises(KeyError):
+        early.agreed(end_of(20, 30, early=1).digest, 0)
+    early.end()
+    with pytest.raises(KeyError):
+        early.agree(EARLY.digest, 0, TO_15)
+
+
+def test_a_batch_of_another_process__its_ends_are_not_known_here(early: Inbox) -> None:
+    assert early.ends(end_of(20, 30, early=1)) is None
 
 
 def test_two_threads_receive__an_older_report_never_replaces_a_newer_one(inbox: Inbox) -> None:

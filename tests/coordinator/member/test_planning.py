@@ -8,6 +8,7 @@ import pytest
 from coordinator.member.batch import Batch
 from coordinator.member.decision import Decision, LookAgain, Return
 from coordinator.member.evidence import Evidence
+from coordinator.member.limits import Limits
 from coordinator.member.planning import end_run, look_closer, plan_batch
 from coordinator.member.requests import Finish, Heartbeat, ReadTopics
 from coordinator.member.state import Growing, Pace, Reading, State, Strikes, Turn
@@ -131,6 +132,32 @@ def test_something_to_read__plan() -> None:
     state = reads(20)
     batch = Batch(end_of(10, 20))
     assert decided(plan_batch, state, call()) == planned(state, batch.end, batch=batch, pace=Pace(planned_ms=NOW))
+
+
+@pytest.mark.parametrize(
+    ("start", "early"),
+    [
+        pytest.param(end_of(0, 10, early=1), 1, id="other offsets"),
+        pytest.param(end_of(10, 20, early=1), 2, id="the last batch read nothing"),
+        pytest.param(end_of(10, 20, early=2), 3, id="nor did the batch before it"),
+    ],
+)
+def test_tasks_may_end_early__the_offset_differs_from_the_start(start: StreamOffset, early: int) -> None:
+    """If both were equal, Spark would take it that there is nothing to read."""
+    decision = decided(plan_batch, reads(20), call(start, early_ends=True))
+    assert decision.outcome == Return(end_of(10, 20, early=early))
+
+
+@pytest.mark.parametrize(
+    ("reading", "limits"),
+    [
+        pytest.param(Reading(work=WORK, until={TP: 20}, trial_lane=(TP, WHOLE)), Limits(), id="a trial"),
+        pytest.param(Reading(work=WORK, until={TP: 20}), Limits(everything=True), id="Trigger.Once"),
+    ],
+)
+def test_all_of_a_batch_must_be_read__its_tasks_may_not_end_early(reading: Reading, limits: Limits) -> None:
+    decision = decided(plan_batch, owns(reading=reading), call(limits=limits, early_ends=True))
+    assert decision.outcome == Return(end_of(10, 20))
 
 
 def test_nothing_to_read_but_the_offset_must_change__the_batch_before_stays() -> None:

@@ -93,8 +93,8 @@ def test_something_has_changed__show_the_lanes(before: Shown) -> None:
 
 
 def test_slow_lanes__show_which_part_of_the_slots_they_take() -> None:
-    slow = QUOTA._replace(piece=OwnedRange(RIGHT, 10, EPOCH), cell=Cell(RIGHT, 0.5, 100.0, sure=True), why=Why.BUDGET)
-    quick = QUOTA._replace(piece=OwnedRange(LEFT, 10, EPOCH), cell=Cell(LEFT, 1.0, 1.0, sure=True))
+    slow = QUOTA._replace(piece=OwnedRange(RIGHT, 10, EPOCH), cell=Cell(RIGHT, 0.5, 100.0), why=Why.BUDGET)
+    quick = QUOTA._replace(piece=OwnedRange(LEFT, 10, EPOCH), cell=Cell(LEFT, 1.0, 1.0))
     state = member(Shown(), quotas=(quick, slow))
     describe = DescribeLanes(Planned((quick, slow), {TP: 100}, ()), None)
     answers = (describe, lanes(90)), (ShowLanes(lanes(90).lines, 45), True)

@@ -8,6 +8,7 @@ import pytest
 
 from coordinator.assignment.policies import Policy
 from coordinator.errors import (
+    FencedMemberError,
     IndividualCommitNotAllowedError,
     RedisUnavailableError,
     TopicRangeFetchNotAllowedError,
@@ -25,18 +26,20 @@ from coordinator.member.requests import (
     Notify,
     ReadPolicy,
     ReportWorking,
+    Seal,
 )
 from coordinator.member.service import CHECK_POLICIES, NEXT_OFFSET, TASKS, Service
 from coordinator.member.state import NOT_ACQUIRED, Commits, CommitUnderWay, Mirrored, State, Strikes
 from coordinator.offset_spec import Latest
 from coordinator.plan.planning import Cutting
-from coordinator.ranges import WHOLE
+from coordinator.progress.slices import Slice
+from coordinator.ranges import WHOLE, OffsetRange
 from coordinator.replies import Joining, Moved
 from coordinator.settings import GroupSettings
 from coordinator.subscription import Topics
-from coordinator.verdicts import Rejoin
+from coordinator.verdicts import Fenced, Lost, Rejoin
 from log_lines import own_lines
-from states import FRESH, LIFE, NONCE, NOW, TP, call, decided, end_of, fails, joined, owned, owns, struck
+from states import FRESH, LEFT, LIFE, NONCE, NOW, RIGHT, TP, call, decided, end_of, fails, joined, owned, owns, struck
 from written_worlds import Hands, Script, answered, turns
 
 POLICIES = CHECK_POLICIES[-1]
@@ -167,7 +170,7 @@ def test_slices_that_were_reported__are_withdrawn_once() -> None:
     assert world.requests == [Heartbeat(), ReportWorking(""), Heartbeat()]
 
 
-BEGUN = Batch(end_of(10, 20), (TP, WHOLE), (), owned(), owned(), began_ms=NOW - 300_001)
+BEGUN = Batch(end_of(10, 20), (TP, WHOLE), granted=owned(), readable=owned(), began_ms=NOW - 300_001)
 
 
 def test_a_batch_takes_too_long__the_heartbeat_warns() -> None:
@@ -186,6 +189,49 @@ def test_a_batch_takes_too_long__the_heartbeat_warns() -> None:
 )
 def test_trial__the_batch_planned_last(batch: Batch | None, trial: bool) -> None:
     assert service(joined(batch=batch), Script()).trial is trial
+
+
+EARLY = end_of(10, 20, early=1)
+TO_15 = {TP: ((WHOLE, 15),)}
+EARLY_TASKS = tuple((Slice(TP, hashes, OffsetRange(10, 20)),) for hashes in (LEFT, RIGHT))
+SEALED = Seal(EARLY.digest, {TP: ((LEFT, 15),)})
+
+
+def reading(world: Script) -> Service:
+    """A service whose batch of two tasks is under way; the second task has read all of its slice."""
+    member = service(joined(), world)
+    member._inbox.begin(EARLY, EARLY_TASKS)
+    assert member.end_task(EARLY.digest, 1, {}) == {}
+    assert world.requests == []
+    return member
+
+
+def test_the_last_task_ends__it_waits_until_the_batch_is_sealed() -> None:
+    world = Script(SILENT, SILENT, answered(True))
+    assert reading(world).end_task(EARLY.digest, 0, TO_15) == TO_15
+    assert world.requests == [SEALED] * 3
+
+
+def test_redis_is_away_for_too_long__the_last_task_fails() -> None:
+    world = Script(*[SILENT] * 400)
+    with pytest.raises(RedisUnavailableError):
+        reading(world).end_task(EARLY.digest, 0, TO_15)
+
+
+@pytest.mark.parametrize(
+    "answer", [pytest.param(Fenced(), id="fenced"), pytest.param(answered(False), id="another batch")]
+)
+def test_another_life_of_the_member_has_joined__the_last_task_fails(answer: Any) -> None:
+    with pytest.raises(FencedMemberError):
+        reading(Script(answer)).end_task(EARLY.digest, 0, TO_15)
+
+
+@pytest.mark.parametrize("verdict", [Rejoin(), Lost("restarted")])
+def test_redis_lost_the_group__the_last_task_ends_and_only_this_process_knows_the_ends(verdict: Exception) -> None:
+    """Its lane epochs are void: no later life commits the batch."""
+    world = Script(verdict)
+    assert reading(world).end_task(EARLY.digest, 0, TO_15) == TO_15
+    assert world.requests == [SEALED]
 
 
 def test_leave__free_all_ranges_and_mirror() -> None:

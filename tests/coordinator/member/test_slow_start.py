@@ -5,7 +5,7 @@ from typing import cast
 
 import pytest
 
-from coordinator.cost.profile import START_RECORDS
+from coordinator.cost.pace import START_RECORDS
 from coordinator.member.service import Service
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import HashRange

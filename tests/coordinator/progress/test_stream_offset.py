@@ -69,7 +69,7 @@ def test_offset_ranges_are_written_inclusive_and_an_idle_lane_names_its_position
     )
     tp = TopicPartition("orders", 0)
     body = StreamOffset("g", "m-7f", 0, {"orders": "id"}, {tp: lanes}, {tp: 3}).to_json()
-    header = {"group": "g", "member": "m-7f", "reset": 0, "topics": {"orders": "id"}, "v": 1}
+    header = {"group": "g", "member": "m-7f", "reset": 0, "topics": {"orders": "id"}, "v": 2}
     assert body == {
         "#": header | {"epochs": {"orders": {"0": 3}}},
         "orders": {
@@ -81,7 +81,7 @@ def test_offset_ranges_are_written_inclusive_and_an_idle_lane_names_its_position
     }
 
 
-GOOD = {"#": {"v": 1, "group": "g", "reset": 0, "topics": {}}}
+GOOD = {"#": {"v": 2, "group": "g", "reset": 0, "topics": {}}}
 LOWER, UPPER = (str(h) for h in cuts(2))
 
 
@@ -91,12 +91,12 @@ LOWER, UPPER = (str(h) for h in cuts(2))
         pytest.param({}, id="an empty offset"),
         pytest.param({"orders": {"0": 240}}, id="an offset of Spark's own Kafka source"),
         pytest.param({"logOffset": 3}, id="an offset of another source"),
-        pytest.param({"#": {"v": 2, "group": "g", "reset": 0, "topics": {}}}, id="a newer version"),
-        pytest.param({"#": {"v": 1, "group": 5, "reset": 0, "topics": {}}}, id="a group that is no text"),
-        pytest.param({"#": {"v": 1, "group": "g", "reset": -1, "topics": {}}}, id="a negative reset epoch"),
+        pytest.param({"#": {"v": 3, "group": "g", "reset": 0, "topics": {}}}, id="a newer version"),
+        pytest.param({"#": {"v": 2, "group": 5, "reset": 0, "topics": {}}}, id="a group that is no text"),
+        pytest.param({"#": {"v": 2, "group": "g", "reset": -1, "topics": {}}}, id="a negative reset epoch"),
         pytest.param({"#": GOOD["#"] | {"epochs": {"t": {"0": -3}}}}, id="a negative leader epoch"),
-        pytest.param({"#": {"v": 1, "group": "g", "reset": True, "topics": {}}}, id="a reset epoch that is no number"),
-        pytest.param({"#": {"v": 1, "group": "g", "reset": 0}}, id="no topic ids"),
+        pytest.param({"#": {"v": 2, "group": "g", "reset": True, "topics": {}}}, id="a reset epoch that is no number"),
+        pytest.param({"#": {"v": 2, "group": "g", "reset": 0}}, id="no topic ids"),
         pytest.param(GOOD | {"t": {"x": {}}}, id="a partition that is no number"),
         pytest.param(GOOD | {"t": {"0": "no lanes"}}, id="a partition without lanes"),
         pytest.param(GOOD | {"t": {"0": {LOWER: "5-9"}}}, id="a lane without epoch"),

@@ -98,7 +98,7 @@ def test_epochs_of_partitions_that_the_recovering_member_does_not_read_are_void_
     world.store.positions.recover(NO_MEMBER, "bb", "restarted", 0, TOPICS, {TP: None})
     world.now += SESSION + 1
     me = world.join(before="aa")
-    assert world.store.positions.authorize(me, end).value == {OTHER: ()}
+    assert world.store.positions.authorize(me, end).value.owned == {OTHER: ()}
     assert world.store.positions.commit(me, end, completed(end)).value.refused == completed(end)
 
 

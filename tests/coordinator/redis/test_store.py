@@ -6,12 +6,14 @@ import pytest
 
 from coordinator import verdicts
 from coordinator.key_hash import cuts
+from coordinator.progress.ends import Ends
 from coordinator.progress.ownership import Fact, Facts, Owned, completed
 from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.ranges import WHOLE, OffsetRange
 from coordinator.redis.events import last_events
 from coordinator.redis.keys import GroupKeys
 from coordinator.redis.snapshot import list_groups
+from coordinator.replies import Authorized, Sealed
 from store_world import BIG, OTHER, SESSION, TOPICS, TP, WANTED, World, lane, offset
 
 ON_EACH_SERVER = True
@@ -145,7 +147,7 @@ def test_facts_of_another_world_are_refused_and_ignored(world: World, end: Strea
     world.store.positions.acquire(me, WANTED)
     assert world.store.positions.commit(me, end, completed(end)).value.refused == completed(end)
     world.store.positions.claim(end, {TP: (Fact(WHOLE, 10),)})
-    assert world.store.positions.authorize(me, end).value == {TP: ()}
+    assert world.store.positions.authorize(me, end).value.owned == {TP: ()}
     assert world.positions() == {str(WHOLE): "0"}
 
 
@@ -228,7 +230,63 @@ def test_authorisation_names_the_parts_still_owned(world: World) -> None:
     world.store.positions.acquire(me, WANTED)
     lower, upper = cuts(2)
     end = offset(lane("aa.1", 0, 10, lower), lane("aa.7", 0, 10, upper))
-    assert world.store.positions.authorize(me, end).value == {TP: (Owned(lower, "aa.1"),)}
+    assert world.store.positions.authorize(me, end).value.owned == {TP: (Owned(lower, "aa.1"),)}
+
+
+EARLY = replace(offset(lane("aa.1", 0, 10)), early=1)
+TO_7: Ends = {TP: ((WHOLE, 7),)}
+
+
+def test_a_sealed_batch_is_authorised_with_its_ends_in_each_later_life(world: World) -> None:
+    """Rule: replay-fixed."""
+    world.found()
+    me = world.join()
+    world.store.positions.acquire(me, WANTED)
+    owned = {TP: (Owned(WHOLE, "aa.1"),)}
+    assert world.store.positions.authorize(me, EARLY).value == Authorized(owned)
+    assert world.store.positions.seal_of("m-1", EARLY.digest) == Sealed(None)
+    assert world.store.positions.seal(me, EARLY.digest, TO_7).value
+    for life in ("i2", "i3"):
+        me = world.join("m-1", life)
+        assert world.store.positions.authorize(me, EARLY, replayed=True).value == Authorized(owned, TO_7)
+        assert world.store.positions.seal_of("m-1", EARLY.digest) == Sealed(TO_7)
+
+
+def test_the_next_batch_has_no_seal_and_a_late_seal_is_refused(world: World) -> None:
+    world.found()
+    me = world.join()
+    world.store.positions.acquire(me, WANTED)
+    world.store.positions.authorize(me, EARLY)
+    world.store.positions.seal(me, EARLY.digest, {})
+    following = replace(EARLY, early=2)
+    assert world.store.positions.authorize(me, following).value.ends is None
+    assert not world.store.positions.seal(me, EARLY.digest, TO_7).value
+    assert world.store.positions.seal_of("m-1", following.digest) == Sealed(None)
+    assert world.store.positions.seal_of("m-1", EARLY.digest) == Sealed(unread=True)
+
+
+def test_another_life_seals_no_batch(world: World) -> None:
+    world.found()
+    old = world.join()
+    world.store.positions.acquire(old, WANTED)
+    world.store.positions.authorize(old, EARLY)
+    world.join("m-1", "i2")
+    with pytest.raises(verdicts.Fenced):
+        world.store.positions.seal(old, EARLY.digest, TO_7)
+
+
+def test_a_replay_after_the_entry_of_its_member_was_lost_has_unknown_ends(world: World) -> None:
+    """Rule: unknown-is-beginning. They stay unknown for each later life."""
+    world.found()
+    me = world.join()
+    world.store.positions.acquire(me, WANTED)
+    world.store.positions.authorize(me, EARLY)
+    world.store.positions.seal(me, EARLY.digest, TO_7)
+    world.redis.delete(GroupKeys(world.group).member("m-1"))
+    for life in ("i2", "i3"):
+        me = world.join("m-1", life)
+        assert world.store.positions.authorize(me, EARLY, replayed=True).value.unknown
+        assert world.store.positions.seal_of("m-1", EARLY.digest) == Sealed(None)
 
 
 def test_live_to_takeable_keeps_the_owner_until_another_member_acquires(world: World) -> None:
@@ -237,7 +295,7 @@ def test_live_to_takeable_keeps_the_owner_until_another_member_acquires(world: W
     world.store.positions.acquire(me, WANTED)
     world.now += 10 * SESSION
     end = offset(lane("aa.1", 0, 10))
-    assert world.store.positions.authorize(me, end).value == {TP: (Owned(WHOLE, "aa.1"),)}
+    assert world.store.positions.authorize(me, end).value.owned == {TP: (Owned(WHOLE, "aa.1"),)}
     world.now += 10 * SESSION
     assert world.store.positions.commit(me, end, completed(end)).value.refused == {}
 
@@ -250,6 +308,6 @@ def test_takeable_to_taken_fences_the_old_owner(world: World) -> None:
     other = world.join("m-2", "i2")
     assert world.store.positions.acquire(other, WANTED).value.ownership == {TP: (Owned(WHOLE, "aa.2"),)}
     end = offset(lane("aa.1", 0, 10))
-    assert world.store.positions.authorize(me, end).value == {TP: ()}
+    assert world.store.positions.authorize(me, end).value.owned == {TP: ()}
     assert world.store.positions.commit(me, end, completed(end)).value.refused == completed(end)
     assert world.positions() == {str(WHOLE): "0"}

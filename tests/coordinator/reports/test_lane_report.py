@@ -42,7 +42,7 @@ LOWER, UPPER = cuts(2)
 BUDGET = Budget(10_000, 2)
 
 
-SLOW = Quota(TP, OwnedRange(LOWER, 100, "e.1", 280), 1_000, Cell(LOWER, 0.5, 100.0, sure=True), 1.0, Why.BUDGET)
+SLOW = Quota(TP, OwnedRange(LOWER, 100, "e.1", 280), 1_000, Cell(LOWER, 0.5, 100.0), 1.0, Why.BUDGET)
 
 
 QUICK = Quota(TP, OwnedRange(UPPER, 1_000, "e.1"), 1_000, Cell(UPPER, 0.5), 1.0, Why.NOTHING)
@@ -171,7 +171,7 @@ def test_a_batch_is_shown_with_its_slowest_lane() -> None:
     assert batch_line("m-1", unreported).bytes is None
 
 
-BEHIND = QUICK._replace(piece=OwnedRange(UPPER, 100, "e.1", 280), cell=Cell(UPPER, 0.5, 1.0, sure=True), why=Why.BUDGET)
+BEHIND = QUICK._replace(piece=OwnedRange(UPPER, 100, "e.1", 280), cell=Cell(UPPER, 0.5, 1.0), why=Why.BUDGET)
 
 
 @pytest.mark.parametrize(
@@ -180,11 +180,11 @@ BEHIND = QUICK._replace(piece=OwnedRange(UPPER, 100, "e.1", 280), cell=Cell(UPPE
         pytest.param([SLOW, QUICK], 0.45, id="a slow key bounded by the budget"),
         pytest.param([SLOW._replace(why=Why.TURN), QUICK], 0.45, id="... or by its turn: its cost is its part"),
         pytest.param([SLOW._replace(why=Why.NOTHING), QUICK], 0.0, id="... it keeps up"),
-        pytest.param([SLOW._replace(cell=replace(SLOW.cell, sure=False)), QUICK], 0.0, id="... a guess"),
+        pytest.param([SLOW._replace(cell=replace(SLOW.cell, record_ms=None)), QUICK], 0.0, id="... a guess"),
         pytest.param([BEHIND, BEHIND._replace(piece=SLOW.piece)], 0.0, id="an even backlog"),
         pytest.param([SLOW], 0.0, id="nothing but slow records: they are as usual"),
         pytest.param([SLOW._replace(cell=replace(SLOW.cell, record_ms=1.5)), BEHIND], 0.0, id="not that much dearer"),
-        pytest.param([SLOW._replace(cell=Cell(LOWER, 0.4, 100.0, sure=True)), BEHIND], 0.36, id="both bounded"),
+        pytest.param([SLOW._replace(cell=Cell(LOWER, 0.4, 100.0)), BEHIND], 0.36, id="both bounded"),
     ],
 )
 def test_lanes_that_are_slow_and_cannot_keep_up_take_part_of_the_slots(quotas: list[Quota], part: float) -> None:

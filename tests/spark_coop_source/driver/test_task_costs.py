@@ -18,7 +18,7 @@ from coordinator.telemetry import SliceCost
 from log_fixtures import lane, task, whole
 from spark_coop_source.driver.reader_process import GroupSession
 from spark_coop_source.driver.stream_reader import CoopKafkaStreamReader
-from spark_coop_source.driver.telemetry_receiver import TelemetryReceiver
+from spark_coop_source.driver.task_server import TaskServer
 from spark_coop_source.function.user_function import UserFunction, as_text
 from spark_coop_source.options.options import validate
 from spark_coop_source.task.partition import SlicePartition
@@ -40,12 +40,12 @@ def topic(kafka: Kafka) -> str:
 
 
 @pytest.fixture
-def receiver(kafka: Kafka) -> Iterator[TelemetryReceiver]:
-    with closing(TelemetryReceiver([kafka.bootstrap], 1)) as made:
+def receiver(kafka: Kafka) -> Iterator[TaskServer]:
+    with closing(TaskServer([kafka.bootstrap], 1)) as made:
         yield made
 
 
-def finished(receiver: TelemetryReceiver, count: int) -> list[SliceCost]:
+def finished(receiver: TaskServer, count: int) -> list[SliceCost]:
     """The costs of slices that are done; all news up to then are taken."""
     found: dict[object, SliceCost] = {}
 
@@ -78,7 +78,7 @@ def of_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     ],
 )
 def test_the_cost_of_a_slow_key_is_that_of_its_slice(
-    kafka: Kafka, topic: str, receiver: TelemetryReceiver, function: UserFunction, names_keys: bool
+    kafka: Kafka, topic: str, receiver: TaskServer, function: UserFunction, names_keys: bool
 ) -> None:
     slices = [*(lane(topic, hashes, 0, 501) for hashes in cuts(4)), whole(topic, 0, 500, partition=1)]
     list(read_slices(replace(task(kafka, slices), report=receiver.report_to(slices)), function))
@@ -93,7 +93,7 @@ def test_the_cost_of_a_slow_key_is_that_of_its_slice(
     assert all(cost.read_ms > 0 and cost.bytes > 0 for cost in costs)
 
 
-def test_slices_that_began_and_did_not_finish_are_known(kafka: Kafka, topic: str, receiver: TelemetryReceiver) -> None:
+def test_slices_that_began_and_did_not_finish_are_known(kafka: Kafka, topic: str, receiver: TaskServer) -> None:
     def fails(key: bytes | None, records: pa.RecordBatch) -> None:
         if key == b"slow":
             raise TimeoutError
@@ -115,7 +115,7 @@ def test_slices_that_began_and_did_not_finish_are_known(kafka: Kafka, topic: str
 
 @pytest.mark.parametrize("concurrency", [1, 8])
 def test_in_a_trial_the_record_that_does_not_end_is_known(
-    kafka: Kafka, topic: str, receiver: TelemetryReceiver, concurrency: int
+    kafka: Kafka, topic: str, receiver: TaskServer, concurrency: int
 ) -> None:
     def fails(key: bytes | None, records: pa.RecordBatch) -> None:
         if key == b"slow":
@@ -157,7 +157,7 @@ def test_a_streams_reader_receives_the_costs_of_its_tasks(kafka: Kafka, topic: s
             list(reader.read(each))
         session = reader._session
         assert isinstance(session, GroupSession)
-        costs.extend(finished(session._telemetry, 8))
+        costs.extend(finished(session._tasks, 8))
         reader.stop()
 
     process = threading.Thread(target=one_batch)  # not the main thread, whose signals are pytest's

@@ -71,6 +71,24 @@ def test_every_record_is_worked_on_once_and_a_key_in_order(keys: list[Keys], con
     assert ours() == []
 
 
+@given(
+    st.lists(st.lists(st.sampled_from([b"a", b"b", b"c", None]), min_size=1, max_size=8), max_size=8),
+    st.integers(2, 5),
+    st.integers(0, 20),
+)
+def test_a_task_that_must_end_withdraws_the_last_records_of_keys_only(
+    keys: list[Keys], concurrency: int, after: int
+) -> None:
+    work = Recorder()
+    done = list(keyed_work(pieces(*keys), work, concurrency, Window(batches=9), lambda: len(work.seen) >= after))
+    withdrawn = points(each.batch.records for each in done if not each.worked)
+    every = [(key, offset) for offset, key in enumerate(key for of_batch in keys for key in of_batch)]
+    assert sorted([*work.seen, *withdrawn], key=lambda record: record[1]) == every
+    for key in (b"a", b"b", b"c"):
+        last = max((o for k, o in work.seen if k == key), default=-1)
+        assert all(o > last for k, o in withdrawn if k == key)
+
+
 def test_as_many_keys_as_threads_are_worked_on_at_once() -> None:
     barrier = threading.Barrier(4)
 

@@ -1,0 +1,143 @@
+"""What a member knows of the cost of its lanes, and how it cuts them; improves with each batch.
+
+    costs     density and cost of records, over the hash space of each partition
+    trials    slow lanes, where only the time of a whole batch is known
+    cuts      bounds of lanes by cost, where even lanes are not good enough
+
+Has no clock and does no IO: `now_ms` is an argument. Part of `Steering`.
+"""
+
+from collections.abc import Collection, Iterable
+from math import inf
+
+from coordinator.cost.batch_cost import BatchCost, LaneId, Load, touches
+from coordinator.cost.costs import SLOW, Costs
+from coordinator.cost.lane_cuts import Bounds, better
+from coordinator.cost.pace import SAFE
+from coordinator.cost.profile import Cell
+from coordinator.cost.quotas import Budget, Why
+from coordinator.cost.trials import Trials
+from coordinator.progress.slices import Slice
+from coordinator.subscription import TopicPartition
+
+MINUTE_MS = 60_000
+"""Time between two changes of lanes at steady load."""
+
+WORTH_MS = 1_000.0
+"""Shorter batches are not worth a cut."""
+
+AHEAD = 1.5
+"""Where tasks end by the clock, lanes get this many times the records that should fit the budget."""
+
+
+class Knowledge:
+    """The costs of one member's lanes; see the module."""
+
+    def __init__(self, budget: Budget, concurrency: int, *, early: bool, fixed: bool) -> None:
+        self._budget, self._concurrency, self._early, self._fixed = budget, concurrency, early, fixed
+        self._costs = Costs()
+        self.trials = Trials(self._costs, budget.ms, budget.slots, fixed=fixed)
+        self.cuts: dict[TopicPartition, Bounds] = {}
+        """The bounds of partitions that are cut by cost."""
+        self.even: Bounds = ()
+        """The bounds of even lanes in the last plan."""
+        self._changed_ms = -MINUTE_MS
+        self._reading_ms = inf  # least time to read a record
+        self._measured_ms: float | None = None  # the cost of most records, where tasks measure it
+        self._beside_ms = 0.0
+
+    # -- before a batch ------------------------------------------------------------------------
+
+    @property
+    def rate_ms(self) -> float | None:
+        """The cost of a record in lanes whose own cost is not known."""
+        return self.trials.pace.rate_ms if self._measured_ms is None else self._measured_ms
+
+    @property
+    def beside_ms(self) -> float:
+        """The part of a batch's time that is not for records, at most half of the budget."""
+        if self._measured_ms is not None:
+            return min(self._beside_ms, self._budget.ms / 2)
+        return 0.0 if self.rate_ms is None else self.trials.pace.beside_ms(self._budget.ms)
+
+    @property
+    def slot_rows(self) -> float:
+        """Records that a slot may read of lanes that are not slow."""
+        if not self._measured_ms:
+            return self.trials.pace.rows(self._budget.ms, early=self._early)
+        return (AHEAD if self._early else SAFE) * self._budget.ms / self._measured_ms
+
+    @property
+    def exact(self) -> bool:
+        """Whether tasks measure costs, and end by the clock."""
+        return self._early and self._measured_ms is not None
+
+    @property
+    def why(self) -> Why:
+        """Why a lane may not read all there is."""
+        return Why.START if self.rate_ms is None else Why.BUDGET
+
+    @property
+    def plain(self) -> bool:
+        """Whether no lane differs from another."""
+        return self.trials.none and not self.cuts and not self._costs.slow(self.rate_ms)
+
+    def cell(self, lane: LaneId) -> Cell:
+        """The known cost of a lane."""
+        return self._costs.cell(lane)
+
+    def work_ms(self, s: Slice) -> float:
+        """The expected time of a slice; its records while no cost is known. A suspect on trial counts as healthy."""
+        cell = self.cell(s.lane)
+        tried = cell.record_ms is None or touches(s.lane, self.trials.search.trial)
+        ms = self.rate_ms if tried else cell.record_ms
+        return len(s.offsets) * cell.density * (1.0 if ms is None else max(ms, 1e-6))
+
+    def bounds(self, tp: TopicPartition) -> Bounds:
+        """The first hashes of the lanes of a partition, but the first one's."""
+        cuts, parts = self.cuts.get(tp, self.even), self.trials.bounds(tp)
+        return tuple(sorted({*cuts, *parts})) if parts else cuts
+
+    def forget(self, lanes: Iterable[LaneId]) -> None:
+        """These lanes were away: nothing is known of their cost. A first batch is small without that."""
+        for lane in lanes if self.rate_ms is not None else ():
+            self._costs.put(lane, None)
+            self.trials.away(lane)
+
+    # -- after a batch -------------------------------------------------------------------------
+
+    def learn(self, batch: BatchCost, now_ms: int, *, waited: bool) -> None:
+        """Learn the cost of a batch. `waited` where its time may include waiting for a trigger."""
+        if batch.warm and (seen := batch.reading_ms) is not None:
+            self._reading_ms = min(self._reading_ms, seen)
+        known = self._costs.slow(self.rate_ms)
+        reading_ms = self._reading_ms if self._reading_ms < inf else 0.0
+        self._costs.learn(batch, concurrency=self._concurrency, reading_ms=reading_ms)
+        self.trials.grow(batch)
+        if batch.exact(self._concurrency):
+            self._measure(batch, reading_ms, waited=waited)
+        else:
+            self.trials.learn(batch, known, now_ms, waited=waited)
+        if not self._fixed and not self.trials.search.groups and batch.work_ms >= WORTH_MS:
+            self._cut({x.lane[0] for x in batch.loads if x.rows}, now_ms)
+
+    def _measure(self, batch: BatchCost, reading_ms: float, *, waited: bool) -> None:
+        """Learn what tasks have measured, and the time of the batch beside that."""
+
+        def ms(load: Load) -> float:
+            return load.rows * reading_ms + (load.function_ms(self._concurrency) or 0.0)
+
+        self._measured_ms = self._costs.of_most({x.lane[0] for x in batch.reported})
+        if batch.warm and not waited:
+            self._beside_ms += (max(0.0, batch.work_ms - batch.most(ms)) - self._beside_ms) / 2
+
+    def _cut(self, tps: Collection[TopicPartition], now_ms: int) -> None:
+        """Cut partitions anew where that evens out the work, seldom within a minute."""
+        rate = self.rate_ms
+        soon = now_ms - self._changed_ms < MINUTE_MS
+        for tp in sorted(tps) if rate is not None else ():
+            now = self.cuts.get(tp, self.even)
+            bounds = better(now, self.even, self._costs.profile(tp), rate or 0.0, SLOW * (rate or 0.0), soon=soon)
+            if bounds != now:
+                self._changed_ms = now_ms
+                self.cuts = {k: v for k, v in {**self.cuts, tp: bounds}.items() if v != self.even}

@@ -1,0 +1,89 @@
+"""What the clock shows of the time that a batch takes, and the records that fit the budget of the next one. Pure.
+
+    first batch      1,000 records a slot
+    cheap records    what there is: a task ends by the clock, and what buffers hold is soon done
+    dear records     as many as fit the budget: buffers behind the read hold more than that
+
+A task sees only that it may hand records over. Sockets, the JVM and the batches of Arrow functions hold the rest.
+"""
+
+from dataclasses import dataclass, replace
+from math import inf
+
+from coordinator.cost.overhead import FIRST_MS, LOOK_BACK, Point, healthy_ms, noise, overhead
+
+START_RECORDS = 1_000.0
+"""Records of a slot in a batch of unknown cost: a second at a millisecond each."""
+
+SAFE = 0.9
+"""The part of the budget for work."""
+
+GROWTH = 2.0
+"""Growth of a batch of dear records: the next ones may be dearer."""
+
+CHEAP_GROWTH = 10.0
+"""Growth of a batch of cheap records whose tasks read to the planned end."""
+
+BUFFERED = 20_000.0
+"""Records that a task may hand over behind which nobody has worked on one yet (docs/benchmarks.md)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """The last batches of healthy lanes: records of the fullest task, and their time."""
+
+    points: tuple[Point, ...] = ()
+    overhead_ms: float = FIRST_MS
+    noise_ms: float = 0.0
+    rate_ms: float | None = None
+    """The cost of a record; None where no batch has shown it."""
+    waits: bool = False  # batches take as long as a trigger's interval, so the rate may be too high
+    reached: float = START_RECORDS / GROWTH  # records of a slot that have fitted a batch
+
+    def after(self, fullest: float, took_ms: float) -> "Pace":
+        """The pace after one more batch."""
+        if fullest < 1:
+            return self
+        points = (*self.points, (fullest, took_ms))[-LOOK_BACK:]
+        fixed_ms = overhead(points, self.overhead_ms)
+        off_ms = noise(points, fixed_ms)
+        rate = healthy_ms(points, fixed_ms, off_ms)
+        if rate is None:
+            rate = self.rate_ms if self.rate_ms is not None else took_ms / fullest
+        return replace(self, points=points, overhead_ms=fixed_ms, noise_ms=off_ms, rate_ms=max(rate, 1e-6), waits=False)
+
+    def cold(self, fullest: float, took_ms: float, budget_ms: float) -> "Pace":
+        """The pace after a batch in which workers had to start: it may only show that records are cheap."""
+        if self.rate_ms is not None or fullest < 1 or took_ms / fullest * BUFFERED > SAFE * budget_ms:
+            return self
+        return self.after(fullest, took_ms)
+
+    def unclear(self, fullest: float) -> "Pace":
+        """The pace after a batch whose time includes waiting, for a trigger: its records have fitted."""
+        return replace(self, points=(), waits=True, reached=max(self.reached, fullest))
+
+    def fitting(self, fullest: float, took_ms: float, budget_ms: float) -> "Pace":
+        """The pace after a batch of any lanes, which may have kept to the budget."""
+        return replace(self, reached=max(self.reached, fullest)) if took_ms <= budget_ms else self
+
+    def anew(self, fullest: float, took_ms: float) -> "Pace":
+        """The pace if only this batch counts, because records have become dearer."""
+        return replace(self, points=(), reached=fullest).after(fullest, took_ms)
+
+    def quicker(self, fullest: float, took_ms: float) -> "Pace":
+        """The pace after a batch of suspects that was quick: it may only show that records cost less."""
+        rate = max(took_ms - self.overhead_ms, took_ms / 4) / max(fullest, 1.0)
+        return replace(self, points=(), rate_ms=rate) if self.rate_ms is not None and rate < self.rate_ms else self
+
+    def beside_ms(self, budget_ms: float) -> float:
+        """The part of the budget that is not for records: at most half, for more may be a wait for a trigger."""
+        return min(self.overhead_ms, budget_ms / 2)
+
+    def rows(self, budget_ms: float, *, early: bool) -> float:
+        """Records of a slot in the next batch; all there is if records are cheap and tasks end `early`."""
+        if self.rate_ms is None or self.waits:
+            return GROWTH * self.reached
+        left_ms = SAFE * (budget_ms - self.beside_ms(budget_ms))
+        if self.rate_ms * BUFFERED > left_ms:
+            return min(left_ms / self.rate_ms, GROWTH * self.reached)
+        return inf if early else min(left_ms / self.rate_ms, CHEAP_GROWTH * self.reached)

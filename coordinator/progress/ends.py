@@ -1,0 +1,114 @@
+"""The true ends of a batch: how far each hash range was read, where its tasks ended their slices early. Pure.
+
+    planned   |##########|      a slice reads up to its planned end
+    true end  |####|            its task stopped here, so the batch ends here
+
+Redis stores the ends of a whole batch as its seal: `topic partition lo-hi offset;...`, early ends only. Hashes that a
+seal does not name were read to their planned end (rule: seal-before-sink).
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from itertools import pairwise
+
+from coordinator import identifiers
+from coordinator.errors import StateFormatError
+from coordinator.progress.slices import Slice
+from coordinator.progress.stream_offset import Lane, StreamOffset
+from coordinator.ranges import HashRange, OffsetRange, Offsets, runs
+from coordinator.subscription import TopicPartition
+
+Ends = Mapping[TopicPartition, tuple[tuple[HashRange, int], ...]]
+"""Early ends by partition: hash ranges, ascending and disjoint, and the first offset that was not read."""
+
+_PART = re.compile(r"([\w.-]+) (\d+) ([0-9a-f-]+) (\d+);", re.ASCII)
+
+
+def ends_of(tasks: Iterable[tuple[Iterable[Slice], Ends]]) -> Ends:
+    """The early ends of a batch from the slices and the ends of each of its tasks, which read no hash in common."""
+    early: defaultdict[TopicPartition, list[tuple[HashRange, int]]] = defaultdict(list)
+    for slices, ends in tasks:
+        until: dict[tuple[TopicPartition, HashRange], int] = {}
+        for s in slices:
+            until[s.lane] = max(until.get(s.lane, 0), s.offsets.until)
+        for (tp, lane), planned in until.items():
+            parts = ((lane.intersection(hashes), end) for hashes, end in ends.get(tp, ()) if end < planned)
+            early[tp] += ((hashes, end) for hashes, end in parts if hashes)
+    return {tp: tuple(runs(sorted(early[tp]))) for tp in sorted(early) if early[tp]}
+
+
+def slices_to(slices: Iterable[Slice], ends: Ends) -> tuple[Slice, ...]:
+    """The slices of a task up to its ends."""
+    return tuple(part for s in slices for part in _slices_to(s, ends.get(s.topic_partition, ())))
+
+
+def _slices_to(s: Slice, ends: Iterable[tuple[HashRange, int]]) -> Iterator[Slice]:
+    for hashes, until in _covering(s.hashes, ends):
+        if until is None or s.offsets.start < until:
+            last = s.offsets.until if until is None else min(until, s.offsets.until)
+            yield Slice(s.topic_partition, hashes, OffsetRange(s.offsets.start, last))
+
+
+def _covering(hashes: HashRange, ends: Iterable[tuple[HashRange, int]]) -> Iterator[tuple[HashRange, int | None]]:
+    """The hashes, cut at the ranges of the ends. None: to the planned end."""
+    lo = hashes.lo
+    for its_hashes, end in ends:
+        if part := hashes.intersection(its_hashes):
+            if lo < part.lo:
+                yield HashRange(lo, part.lo - 1), None
+            yield part, end
+            lo = part.hi + 1
+    if lo <= hashes.hi:
+        yield HashRange(lo, hashes.hi), None
+
+
+def ended(offset: StreamOffset, ends: Ends) -> StreamOffset:
+    """The offset with the true ends of its lanes; itself if none ended early. Its digest is another one."""
+    if not ends.keys() & offset.lanes.keys():
+        return offset
+    lanes = {tp: tuple(_ended(of_tp, ends[tp])) if tp in ends else of_tp for tp, of_tp in offset.lanes.items()}
+    return replace(offset, lanes=lanes)
+
+
+def unread(offset: StreamOffset) -> StreamOffset:
+    """The offset of a batch whose ends nobody knows: it proves its beginnings only (rule: unknown-is-beginning)."""
+    lanes = {tp: tuple(lane._replace(offsets=()) for lane in of_tp) for tp, of_tp in offset.lanes.items()}
+    return replace(offset, lanes=lanes)
+
+
+def _ended(lanes: Iterable[Lane], ends: Iterable[tuple[HashRange, int]]) -> Iterator[Lane]:
+    for lane in lanes:
+        for hashes, end in _covering(lane.hashes, ends):
+            offsets = lane.offsets if end is None else _below(lane.offsets, end)
+            yield lane._replace(hashes=hashes, offsets=offsets)
+
+
+def _below(offsets: Offsets, end: int) -> Offsets:
+    return tuple(OffsetRange(r.start, min(r.until, end)) for r in offsets if r.start < end)
+
+
+def text_of(ends: Ends) -> str:
+    """The seal of a batch with these ends."""
+    return "".join(f"{tp.topic} {tp.partition} {h} {end};" for tp, of_tp in ends.items() for h, end in of_tp)
+
+
+def parsed(text: str) -> Ends:
+    """The ends in a seal; raises `StateFormatError`."""
+    found: defaultdict[TopicPartition, list[tuple[HashRange, int]]] = defaultdict(list)
+    read = 0
+    for part in _PART.finditer(text):
+        if part.start() != read:
+            break
+        topic, partition, hashes, end = part.groups()
+        tp = TopicPartition(identifiers.topic(topic), identifiers.partition(partition))
+        found[tp].append((HashRange.parse(hashes), identifiers.number(int(end), identifiers.POSITION_MAX, "an end")))
+        read = part.end()
+    if read != len(text) or any(_overlap(of_tp) for of_tp in found.values()):
+        raise StateFormatError(f"the seal of a batch is damaged: {text[:100]!r}")
+    return {tp: tuple(of_tp) for tp, of_tp in sorted(found.items())}
+
+
+def _overlap(ends: list[tuple[HashRange, int]]) -> bool:
+    return any(left.hi >= right.lo for (left, _), (right, _) in pairwise(ends))

@@ -1,0 +1,58 @@
+"""Faults in batches whose tasks end their slices early: one for each rule of true ends."""
+
+from mutants.fault import Edit, Fault
+
+_AUTHORIZING = "coordinator/member/authorizing.py"
+_INBOX = "coordinator/member/inbox.py"
+
+FAULTS = (
+    Fault(
+        "the last task does not wait for the seal (against rule: seal-before-sink)",
+        (
+            Edit(
+                "coordinator/member/service.py",
+                "        if ended.whole is not None:\n            self._seal(",
+                "        if False:\n            self._seal(",
+            ),
+        ),
+        schedules=300,
+    ),
+    Fault(
+        "a replay of a sealed batch ends where its tasks like (against rule: replay-fixed)",
+        (Edit(_AUTHORIZING, "ends=answer.ends, unknown", "ends=None, unknown"),),
+        schedules=300,
+    ),
+    Fault(
+        "the last end of a task counts (against rule: first-end-wins)",
+        (
+            Edit(
+                _INBOX,
+                "            agreed = batch.ends.setdefault(task, ends)\n",
+                "            batch.ends[task] = agreed = ends\n",
+            ),
+        ),
+        schedules=300,
+    ),
+    Fault(
+        "a batch whose seal is lost counts as read (against rule: unknown-is-beginning)",
+        (
+            Edit(
+                "coordinator/member/committing.py",
+                "    return unread(mine) if sealed.ends is None else ended(mine, sealed.ends)",
+                "    return ended(mine, sealed.ends or {})",
+            ),
+            Edit("coordinator/member/batch.py", "            return unread(part)", "            return part"),
+        ),
+        schedules=300,
+    ),
+    Fault(
+        "a replay whose seal is lost begins anew (against rule: unknown-is-beginning)",
+        (Edit(_AUTHORIZING, "unknown=answer.unknown", "unknown=False"),),
+        schedules=300,
+    ),
+    Fault(
+        "a batch that read nothing is planned again under the same offset",
+        (Edit("coordinator/member/planning.py", "start.early + 1 if again else 1", "1"),),
+        schedules=100,
+    ),
+)

@@ -1,0 +1,210 @@
+"""Answers the tasks of a query in the reader process: a TCP server, with a thread for each task that is connected.
+
+Tasks report costs, and ask for their ends. Messages come over a network: the server drops each connection whose frame
+this reader's key did not sign, and `telemetry_reports` checks the reports. Without a server, the planner guesses more
+and no task ends early.
+"""
+
+import logging
+import os
+import secrets
+import socket
+from collections.abc import Iterable
+from contextlib import suppress
+from socketserver import StreamRequestHandler, ThreadingTCPServer
+from threading import Lock, Thread
+from time import monotonic
+from typing import Protocol, cast
+
+from coordinator.errors import CoopKafkaError
+from coordinator.progress.ends import Ends
+from coordinator.progress.slices import Slice
+from coordinator.telemetry import SliceCost
+from spark_coop_source.driver.telemetry_reports import LatestReports
+from spark_coop_source.telemetry.frames import framed, next_text
+from spark_coop_source.telemetry.questions import Answer, Question
+from spark_coop_source.telemetry.report import ReportTo, decoded
+
+log = logging.getLogger(__name__)
+
+FIRST_FRAME_S = 10.0
+"""A connection without a signed frame for so long is closed."""
+
+UNHEARD = 4
+"""After so many plans without a message no task is asked to connect: a firewall lets each wait for seconds."""
+
+
+class Ending(Protocol):
+    """The member's part in the ends of tasks; see `Service`."""
+
+    def agreed_ends(self, digest: str, task: int) -> Ends | None:
+        """The ends at which an attempt of a task must stop."""
+
+    def end_task(self, digest: str, task: int, ends: Ends) -> Ends:
+        """An attempt of a task has ended its slices here."""
+
+
+class TaskServer:
+    """Serves the tasks of one reader. Its threads receive and answer; the reader's own calls the methods."""
+
+    def __init__(self, towards: Iterable[str], concurrency: int, ending: Ending | None = None) -> None:
+        """`towards`: host:port of servers that executors also reach. The route to them decides the announced address.
+
+        `concurrency`: threads of the user's function in each task.
+        """
+        self._key = secrets.token_bytes(32)
+        self._lock = Lock()
+        self._latest = LatestReports(concurrency)  # guarded by the lock
+        self._heard, self._unheard = False, 0
+        self._ending = ending
+        self._server: _Server | None = None
+        try:
+            self._host, family = announced(tuple(towards))
+            self._server = _Server(self, family)
+        except OSError as error:
+            log.warning("tasks cannot reach the reader process: no TCP socket (%s)", error)
+            return
+        Thread(target=self._server.serve_forever, args=(0.1,), name="coop-kafka-tasks", daemon=True).start()
+
+    @property
+    def listens(self) -> bool:
+        """Whether tasks can reach it, as far as this host knows."""
+        return self._server is not None
+
+    def report_to(self, slices: Iterable[Slice], *, trial: bool = False) -> ReportTo | None:
+        """The address for tasks that read `slices`; None if the server is closed, or tasks do not reach it."""
+        if self._server is None or not self._reached():
+            return None
+        with self._lock:
+            plan = self._latest.open(slices, _now_ms())
+        return ReportTo(self._host, self._server.server_address[1], plan, self._key, trial)
+
+    def _reached(self) -> bool:
+        if self._heard or self._unheard > UNHEARD:
+            return self._heard
+        self._unheard += 1
+        if self._unheard > UNHEARD and self._server is not None:
+            port = self._server.server_address[1]
+            log.warning(
+                "no task has reached the reader process at %s port %d: batches keep to batch.time.budget less well, and"
+                " the cost of keys is unknown. Remedy: let executors connect to this host, or set SPARK_LOCAL_IP to an"
+                " address that they reach.",
+                self._host,
+                port,
+            )
+        return self._unheard <= UNHEARD
+
+    def take(self) -> list[SliceCost]:
+        """The latest cost of each slice that was reported since the last call, in the order of slices."""
+        with self._lock:
+            return self._latest.take()
+
+    def close(self) -> None:
+        """Close all connections and end the threads."""
+        if self._server is not None:
+            self._server.shutdown()
+            self._server.server_close()
+            self._server = None
+
+    # -- threads of connections --------------------------------------------------------------------
+
+    def receive(self, text: bytes) -> bytes | None:
+        """Take one message of a task; the answer, if it is a question."""
+        self._heard = True
+        if text.startswith(b"["):
+            report = decoded(text)
+            if report is not None:
+                with self._lock:
+                    self._latest.note(report, _now_ms())
+            return None
+        question = Question.parse(text)
+        return None if question is None else self._answer(question).text
+
+    def next_text(self, handler: StreamRequestHandler) -> bytes | None:
+        """The next message of a connection; None at its end."""
+        return next_text(handler.rfile, self._key)
+
+    def framed(self, text: bytes) -> bytes:
+        """The frame of an answer."""
+        return framed(text, self._key)
+
+    def _answer(self, question: Question) -> Answer:
+        if self._ending is None:
+            return Answer(question.number, refused="no task of this query ends early")
+        try:
+            if question.ends is None:
+                return Answer(question.number, self._ending.agreed_ends(question.batch, question.task))
+            return Answer(question.number, self._ending.end_task(question.batch, question.task, question.ends))
+        except KeyError:
+            return Answer(question.number, refused="its batch is over")
+        except CoopKafkaError as error:
+            return Answer(question.number, refused=str(error))
+
+
+class _Connection(StreamRequestHandler):
+    """The connection of one task."""
+
+    def handle(self) -> None:
+        server = cast(_Server, self.server).of
+        with suppress(OSError):
+            self.connection.settimeout(FIRST_FRAME_S)
+            while (text := server.next_text(self)) is not None:
+                self.connection.settimeout(None)  # a task may work on one record for hours
+                answer = server.receive(text)
+                if answer is not None:
+                    self.wfile.write(server.framed(answer))
+
+
+class _Server(ThreadingTCPServer):
+    daemon_threads = True
+    block_on_close = False
+    disable_nagle_algorithm = True
+    request_queue_size = 1_024  # all tasks of a batch begin at once
+
+    def __init__(self, of: TaskServer, family: socket.AddressFamily) -> None:
+        self.of = of
+        self.address_family = family
+        self._open = set[socket.socket]()
+        super().__init__(("", 0), _Connection)
+
+    def process_request(self, request: object, client_address: object) -> None:
+        self._open.add(cast(socket.socket, request))
+        super().process_request(request, client_address)  # type: ignore[arg-type]
+
+    def shutdown_request(self, request: object) -> None:
+        self._open.discard(cast(socket.socket, request))
+        super().shutdown_request(request)  # type: ignore[arg-type]
+
+    def server_close(self) -> None:
+        super().server_close()
+        for connection in tuple(self._open):
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)  # wakes its thread
+
+
+def announced(towards: Iterable[str]) -> tuple[str, socket.AddressFamily]:
+    """An address at which others reach this host: Spark's own choice, or the address on the route to a server.
+
+    Asks the routing table and sends nothing. Raises `OSError` if it can resolve no server's name.
+    """
+    chosen = os.environ.get("SPARK_LOCAL_IP")
+    places = [(chosen, "9")] if chosen else [_split(server) for server in towards]
+    failure: OSError = OSError("no server to look towards")
+    for host, port in places:
+        try:
+            family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM)[0]
+            with socket.socket(family, socket.SOCK_DGRAM) as probe:
+                probe.connect(address)
+                return str(probe.getsockname()[0]), family
+        except OSError as error:
+            failure = error
+    raise failure
+
+
+def _split(server: str) -> tuple[str, str]:
+    host, _, port = server.rpartition(":")
+    return host.strip("[]"), port
+
+
+def _now_ms() -> float:
+    return monotonic() * 1000

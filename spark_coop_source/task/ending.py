@@ -1,0 +1,111 @@
+"""Decides where a task ends its slices: once its share of the time budget is used, it stops at the record where it is.
+
+    partition 0   |##########|     read to its planned end
+    partition 1   |#####|          its time was over between two keys: hashes whose keys were worked on end here,
+                  |###|            the others end where the batch of records begins
+    partition 2   |                its time was over before it began
+
+The partitions of a task share its time: when partition i of k begins, i / k of the time may be used. So a slow one
+takes no time of the others. The first batch of a task is always read, so each task gets on.
+Knows slices, hashes and a clock; nothing of Kafka, of the driver or of Spark. Runs in executor workers.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+import pyarrow as pa
+
+from coordinator.progress.ends import Ends
+from coordinator.ranges import HASH_MAX, HashRange, runs
+from coordinator.subscription import TopicPartition
+from spark_coop_source.task.reads import Read
+
+
+@dataclass(slots=True)
+class _Partition:
+    over_ms: float  # of the task's clock
+    begins: int  # the first offset of the last batch
+    reached: int  # the offset after it
+    complete: bool = False  # read to its planned end
+    last: int | None = None  # the last key hash of the batch that the function got
+    ahead: list[int] = field(default_factory=list)  # key hashes of the batch that it got before their order
+    cut: int | None = None  # the first key hash, in order, that it did not get
+    withdrawn: dict[int, int] = field(default_factory=dict)  # key hash -> the first offset that it did not get
+
+
+@dataclass(slots=True)
+class TaskEnds:
+    """The ends of one attempt of a task."""
+
+    share_ms: float  # of the time budget
+    clock_ms: Callable[[], float]  # 0 when the task began
+    _partitions: dict[TopicPartition, _Partition] = field(default_factory=dict)
+    _number: int = 0  # of partitions that were begun
+    _begun: bool = False  # a batch was read
+
+    def begin(self, starts: Mapping[TopicPartition, int]) -> None:
+        """The partitions of the task, each with the first offset of its slices."""
+        self._partitions = {tp: _Partition(self.share_ms, start, start) for tp, start in starts.items()}
+
+    def reading(self, tp: TopicPartition, reads: Iterator[Read]) -> Iterator[pa.RecordBatch]:
+        """The records of one partition, as long as its time is not over."""
+        partition = self._partitions[tp]
+        self._number += 1
+        partition.over_ms = self.share_ms * self._number / len(self._partitions)
+        while partition.cut is None and not self._over(partition):
+            read = next(reads, None)
+            if read is None:
+                partition.complete = True
+                return
+            self._begun = True
+            partition.begins, partition.reached = partition.reached, read.until
+            partition.last, partition.ahead = None, []
+            yield read.records
+
+    def before_key(self, tp: TopicPartition, key_hash: int, *, ahead: bool) -> bool:
+        """Whether the function may still get the records of a key, which are of the last batch of a partition.
+
+        Key hashes come in ascending order; first come a few that are taken `ahead` of their order.
+        """
+        partition = self._partitions[tp]
+        if self._over(partition) and partition.last is not None and key_hash != partition.last:
+            partition.cut = 0 if ahead else key_hash
+            return False
+        partition.last = key_hash
+        if ahead:
+            partition.ahead.append(key_hash)
+        return True
+
+    @property
+    def over(self) -> bool:
+        """Whether the time of the task is over."""
+        return self._begun and self.clock_ms() >= self.share_ms
+
+    def withdraw(self, tp: TopicPartition, key_hash: int, offset: int) -> None:
+        """The function did not get the records of a key from this offset on, though it was to get them."""
+        withdrawn = self._partitions[tp].withdrawn
+        withdrawn[key_hash] = min(offset, withdrawn.get(key_hash, offset))
+
+    @property
+    def ends(self) -> Ends:
+        """The early ends so far."""
+        return {tp: _ends(p) for tp, p in sorted(self._partitions.items()) if p.withdrawn or not p.complete}
+
+    def _over(self, partition: _Partition) -> bool:
+        return self._begun and self.clock_ms() >= partition.over_ms
+
+
+def _ends(partition: _Partition) -> tuple[tuple[HashRange, int], ...]:
+    """`reached` below the cut and for hashes that were taken ahead, `begins` for the others; less where withdrawn."""
+    cut = HASH_MAX + 1 if partition.cut is None else partition.cut
+    ahead = {h for h in partition.ahead if h >= cut}
+    points = ahead | partition.withdrawn.keys()
+    bounds = sorted({0, cut} | points | {h + 1 for h in points} - {HASH_MAX + 1})
+
+    def end(key_hash: int) -> int:
+        base = partition.reached if key_hash < cut or key_hash in ahead else partition.begins
+        return min(base, partition.withdrawn.get(key_hash, base))
+
+    pieces = pairwise([*(b for b in bounds if b <= HASH_MAX), HASH_MAX + 1])
+    return tuple(runs((HashRange(lo, until - 1), end(lo)) for lo, until in pieces))

@@ -1,0 +1,103 @@
+"""The connection of one attempt of a task to the reader process beside the driver: reports of costs, and its ends.
+
+A task whose driver cannot be reached reads all of its slices, and reports nothing: the planner guesses worse. A task
+that was connected when it began, and is not at its end, fails: the driver must know its ends (rule: seal-before-sink).
+Runs in executor workers, on the task's own thread.
+"""
+
+import logging
+import socket
+import time
+from contextlib import suppress
+from itertools import count
+from types import TracebackType
+from typing import Self
+
+from pyspark import TaskContext
+
+from coordinator.errors import TaskNotEndedError
+from coordinator.progress.ends import Ends
+from coordinator.telemetry import SliceCost
+from spark_coop_source.telemetry.frames import framed, next_text
+from spark_coop_source.telemetry.questions import Answer, Question
+from spark_coop_source.telemetry.report import Report, ReportTo, encoded
+
+log = logging.getLogger(__name__)
+
+CONNECT_S = 5.0
+SEND_S = 5.0
+"""A driver that takes a report no sooner counts as gone."""
+
+
+class TaskLink:
+    """See the module; a context manager, which closes the connection."""
+
+    def __init__(self, to: ReportTo) -> None:
+        self._to = to
+        task = TaskContext.get()
+        self._attempt = task.taskAttemptId() if task else 0  # unique in an application, and grows
+        self._number = 0
+        self._questions = count(1)
+        self._socket: socket.socket | None = None
+        try:
+            self._socket = socket.create_connection((to.host, to.port), CONNECT_S)
+            self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+            self._answers = self._socket.makefile("rb")
+        except OSError as error:
+            log.warning("the reader process beside the driver cannot be reached at port %d (%s)", to.port, error)
+
+    @property
+    def connected(self) -> bool:
+        """Whether the driver could be reached so far."""
+        return self._socket is not None
+
+    def send(self, cost: SliceCost) -> None:
+        """Report a cost, if the driver takes it soon."""
+        self._number = max(self._number + 1, time.monotonic_ns())  # a task may read a partition again
+        self._send(encoded(Report(self._to.plan, self._attempt, self._number, cost)))
+
+    def agreed(self, batch: str, task: int) -> Ends | None:
+        """The ends of an earlier attempt of this task; None if none has ended. Raises `TaskNotEndedError`."""
+        return self._ask(Question(next(self._questions), batch, task))
+
+    def end(self, batch: str, task: int, ends: Ends) -> None:
+        """End the task here. Raises `TaskNotEndedError` if the driver does not take it (rule: first-end-wins)."""
+        if self._ask(Question(next(self._questions), batch, task, ends)) != ends:
+            raise TaskNotEndedError("a task could not end: another attempt of it has ended at other offsets")
+
+    def _ask(self, question: Question) -> Ends | None:
+        self._send(question.text)
+        answer = None
+        if self._socket is not None:
+            self._socket.settimeout(None)  # the last task waits until the batch is sealed
+            with suppress(OSError):
+                text = next_text(self._answers, self._to.key)
+                answer = Answer.parse(text) if text else None
+        if answer is None or answer.number != question.number:
+            raise TaskNotEndedError("a task could not end: the reader process beside the driver does not answer")
+        if answer.refused:
+            raise TaskNotEndedError(f"a task could not end: {answer.refused}")
+        return answer.ends
+
+    def _send(self, text: bytes) -> None:
+        if self._socket is None:
+            return
+        try:
+            self._socket.settimeout(SEND_S)
+            self._socket.sendall(framed(text, self._to.key))
+        except OSError:
+            self.close()
+
+    def close(self) -> None:
+        """Close the connection."""
+        if self._socket is not None:
+            self._answers.close()
+            self._socket.close()
+            self._socket = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()

@@ -1,0 +1,67 @@
+"""A task's questions about its ends, and the answers of the reader process, as texts of frames.
+
+    question  {"number": 7, "batch": "<digest>", "task": 3}                 the ends of an earlier attempt?
+              {"number": 8, "batch": "<digest>", "task": 3, "ends": "..."}  the task has ended its slices here
+    answer    {"number": 8, "ends": "..."}                                  the ends that count; none: not ended yet
+              {"number": 8, "refused": "..."}
+
+`ends` has the form of a seal. Pure.
+"""
+
+import json
+from dataclasses import dataclass
+
+from coordinator.errors import CoopKafkaError
+from coordinator.progress.ends import Ends, parsed, text_of
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What a task asks. `number`: unique on its connection. `ends`: where it has ended its slices."""
+
+    number: int
+    batch: str  # the digest
+    task: int  # its number in the batch
+    ends: Ends | None = None
+
+    @property
+    def text(self) -> bytes:
+        """The text of its frame."""
+        ends = {} if self.ends is None else {"ends": text_of(self.ends)}
+        return json.dumps({"number": self.number, "batch": self.batch, "task": self.task} | ends).encode()
+
+    @classmethod
+    def parse(cls, text: bytes) -> "Question | None":
+        """The question of a text; None for a text of another form."""
+        try:
+            fields = json.loads(text)
+            ends = parsed(fields["ends"]) if "ends" in fields else None
+            return cls(int(fields["number"]), str(fields["batch"]), int(fields["task"]), ends)
+        except (ValueError, TypeError, KeyError, RecursionError, CoopKafkaError):
+            return None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer: the ends that count, None if no attempt has ended; or why the task is refused."""
+
+    number: int
+    ends: Ends | None = None
+    refused: str = ""
+
+    @property
+    def text(self) -> bytes:
+        """The text of its frame."""
+        ends = {} if self.ends is None else {"ends": text_of(self.ends)}
+        refused = {"refused": self.refused} if self.refused else {}
+        return json.dumps({"number": self.number} | ends | refused).encode()
+
+    @classmethod
+    def parse(cls, text: bytes) -> "Answer | None":
+        """The answer of a text; None for a text of another form."""
+        try:
+            fields = json.loads(text)
+            ends = parsed(fields["ends"]) if "ends" in fields else None
+            return cls(int(fields["number"]), ends, str(fields.get("refused", "")))
+        except (ValueError, TypeError, KeyError, RecursionError, CoopKafkaError):
+            return None

@@ -1,0 +1,57 @@
+"""Records of a slot in the next batch, by the time of batches before it."""
+
+from itertools import pairwise
+from math import inf
+
+import pytest
+
+from coordinator.cost.pace import BUFFERED, SAFE, START_RECORDS, Pace
+
+BUDGET_MS = 10_000.0
+DEAR_MS, CHEAP_MS = 5.0, 0.01
+
+
+def test_the_first_batch_is_small() -> None:
+    assert Pace().rows(BUDGET_MS, early=True) == START_RECORDS
+
+
+def test_after_cheap_records_a_batch_reads_all_there_is_if_its_tasks_end_by_the_clock() -> None:
+    cheap = Pace().fitting(1_000, 300, BUDGET_MS).after(1_000, 300)
+    assert cheap.rows(BUDGET_MS, early=True) == inf
+    assert cheap.rows(BUDGET_MS, early=False) == 10 * START_RECORDS
+
+
+@pytest.mark.parametrize("record_ms", [CHEAP_MS, DEAR_MS])
+def test_what_buffers_hold_never_takes_longer_than_the_budget(record_ms: float) -> None:
+    rows = Pace().after(1_000, 200 + 1_000 * record_ms).rows(BUDGET_MS, early=True)
+    assert rows * record_ms <= BUDGET_MS or BUFFERED * record_ms <= BUDGET_MS
+
+
+def test_dear_records_fill_the_budget_after_a_few_batches_that_grow_twofold() -> None:
+    pace, rows = Pace(), [START_RECORDS]
+    for _ in range(8):
+        took_ms = 200 + rows[-1] * 2.0
+        pace = pace.fitting(rows[-1], took_ms, BUDGET_MS).after(rows[-1], took_ms)
+        rows.append(pace.rows(BUDGET_MS, early=True))
+    assert all(after <= 2 * before for before, after in pairwise(rows))
+    assert rows[-1] * 2.0 == pytest.approx(SAFE * (BUDGET_MS - 200), rel=0.05)
+
+
+def test_a_first_batch_in_which_workers_start_shows_only_that_records_are_cheap() -> None:
+    assert Pace().cold(1_000, 5_000, BUDGET_MS).rate_ms is None
+    assert Pace().cold(1_000, 100, BUDGET_MS).rate_ms is not None
+
+
+def test_batches_that_wait_for_a_trigger_double_whatever_the_clock_says() -> None:
+    pace = Pace().after(100, 60_000).unclear(1_500)
+    assert pace.rows(BUDGET_MS, early=True) == 3_000
+
+
+def test_records_that_become_dearer_count_from_then_on() -> None:
+    pace = Pace().after(1_000, 2_000).after(1_000, 2_000).anew(1_000, 20_000)
+    assert pace.rows(BUDGET_MS, early=True) * 19.8 <= BUDGET_MS
+
+
+def test_at_most_half_of_the_budget_is_left_for_the_rest_of_a_batch() -> None:
+    assert Pace(overhead_ms=1_000).beside_ms(BUDGET_MS) == 1_000
+    assert Pace(overhead_ms=30_000).beside_ms(BUDGET_MS) == BUDGET_MS / 2

@@ -1,0 +1,90 @@
+"""Tasks end their slices when their share of the time budget is used: any cost inside the read, in each batch."""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from spark_coop_source.map_in_read import map_in_read
+from streams import DEADLINE_S, Stream, keyed, sent, stable, state
+from topics import Record
+from verdict import judge, require_good
+
+SCHEMA = "key binary, value binary, offset long, partition int"
+BUDGET_MS, SLOTS, RECORD_MS = 2_000, 2, 10
+MOST_ROWS = 2 * SLOTS * BUDGET_MS / RECORD_MS  # however slow the machine is: a budget, and as much for the last calls
+
+
+def functions() -> tuple[Callable[[bytes | None, pa.RecordBatch], pa.RecordBatch], Callable[[Any], Iterator[Any]]]:
+    """Ten milliseconds for each record, of one key and of all. Local, so that workers need not import them."""
+
+    def on_each(key: bytes | None, batch: pa.RecordBatch) -> pa.RecordBatch:
+        time.sleep(RECORD_MS / 1_000 * len(batch))
+        return batch.select(["key", "value", "offset", "partition"])
+
+    def on_all(batches: Any) -> Iterator[Any]:
+        for batch in batches:
+            yield on_each(None, batch)
+
+    return on_each, on_all
+
+
+ON_EACH, ON_ALL = functions()
+FORMS: list[Mapping[str, str]] = [
+    map_in_read(ON_EACH, schema=SCHEMA, per_key=True),
+    map_in_read(ON_EACH, schema=SCHEMA, per_key=True, concurrency=2),
+    map_in_read(ON_ALL, schema=SCHEMA),
+]
+
+
+@pytest.mark.parametrize("form", FORMS, ids=["key by key", "two keys at once", "all batches"])
+def test_batches_keep_the_budget_from_the_first_one_on(stream: Stream, form: Mapping[str, str], kafka: Any) -> None:
+    """2,000 records of 10 ms each: ten seconds of work for two slots, in batches of two seconds."""
+    records = keyed(2_000)
+    kafka.produce(stream.options["subscribe"], records)
+    query = stream.start({"availableNow": True}, **form, **{"batch.time.budget": f"{BUDGET_MS}ms", "slots": str(SLOTS)})
+    try:
+        assert query.awaitTermination(DEADLINE_S)
+        rows = [p.numInputRows for p in query.recentProgress if p.numInputRows]
+    finally:
+        query.stop()
+    assert max(rows) <= MOST_ROWS * (2 if "mapInRead.concurrency" in form else 1)
+    assert stream.sink.offsets == [*range(2_000)], "each record once"
+    require_good(judge(sent(records), stream.sink.received))
+    assert stable(stream) == {2_000}
+
+
+def test_a_rare_record_costs_its_own_time_and_no_more(stream: Stream, kafka: Any) -> None:
+    """One record takes five seconds; the batch with it lasts no longer, and no other key waits for it twice."""
+
+    def work(key: bytes | None, batch: pa.RecordBatch) -> pa.RecordBatch:
+        time.sleep(5 * batch.column("value").to_pylist().count(b"dear"))
+        return batch.select(["key", "value", "offset", "partition"])
+
+    records = [*keyed(300), Record(b"dear", b"key-7"), *keyed(300, first=301)]
+    kafka.produce(stream.options["subscribe"], records)
+    form = map_in_read(work, schema=SCHEMA, per_key=True)
+    stream.run(**form, **{"batch.time.budget": "1s"})
+    assert stream.sink.offsets == [*range(601)]
+    require_good(judge(sent(records), stream.sink.received))
+
+
+def test_a_query_that_is_started_again_goes_on_at_the_true_ends(stream: Stream, kafka: Any) -> None:
+    """A stop in the middle of a batch strikes its slices, so later batches may try them record by record."""
+    records = keyed(400)
+    kafka.produce(stream.options["subscribe"], records)
+    form = {**map_in_read(ON_EACH, schema=SCHEMA, per_key=True), "batch.time.budget": "500ms", "slots": "2"}
+    for batches in (1, 2, 3):
+        with stream.running(lambda: len(stream.sink.batches) >= batches, f"{batches} batches", **form):  # noqa: B023
+            pass
+    stream.run(**form)
+    times = Counter((d.batch, d.offset) for d in stream.sink.received)
+    assert sorted(offset for _, offset in times) == [*range(400)], "each record is of one batch"
+    for batch in stream.sink.batches:  # one that Spark has run again had the same records again
+        assert len({n for (of, _), n in times.items() if of == batch}) <= 1
+    first = {(d.batch, d.offset): d for d in reversed(stream.sink.received)}
+    require_good(judge(sent(records), first.values()))
+    assert set(state(stream).stable.values()) == {400}

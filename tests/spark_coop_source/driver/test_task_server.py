@@ -1,0 +1,186 @@
+"""Tasks report costs and ends to the server in the reader process; forged messages are dropped."""
+
+import socket
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+
+import pytest
+
+from coordinator.errors import FencedMemberError, TaskNotEndedError
+from coordinator.key_hash import cuts
+from coordinator.progress.ends import Ends
+from coordinator.progress.slices import Slice
+from coordinator.ranges import WHOLE, OffsetRange
+from coordinator.subscription import TopicPartition
+from coordinator.telemetry import SliceCost
+from log_lines import own_lines
+from slice_costs import COST, OTHER, SLICE
+from spark_coop_source.driver.task_server import UNHEARD, TaskServer, announced
+from spark_coop_source.telemetry.frames import framed
+from spark_coop_source.telemetry.link import TaskLink
+from spark_coop_source.telemetry.report import ReportTo
+from streams import eventually
+
+KEY = b"k" * 32
+
+
+@pytest.fixture
+def receiver() -> Iterator[TaskServer]:
+    with closing(TaskServer(["127.0.0.1:9092"], 1)) as made:
+        yield made
+
+
+def heard(receiver: TaskServer, count: int) -> list[SliceCost]:
+    found: list[SliceCost] = []
+
+    def all_here() -> bool:
+        found.extend(receiver.take())
+        return len(found) >= count
+
+    eventually(all_here, f"{count} costs are heard", 20)
+    return found
+
+
+def test_costs_come_from_a_task_to_its_reader(receiver: TaskServer) -> None:
+    assert receiver.take() == []
+    to = receiver.report_to([SLICE, OTHER])
+    assert to is not None
+    assert to.host == "127.0.0.1"
+    with TaskLink(to) as sender:
+        sender.send(COST)
+        sender.send(SliceCost.nothing(OTHER))
+    found = heard(receiver, 2)
+    assert {found[0].slice, found[1].slice} == {SLICE, OTHER}
+    assert next(c for c in found if c.slice == SLICE).rows == 50
+
+
+def test_a_message_with_another_key_ends_its_connection(receiver: TaskServer) -> None:
+    to = receiver.report_to([SLICE, OTHER])
+    assert to is not None
+    with TaskLink(replace(to, key=KEY)) as forger, TaskLink(replace(to, plan=9)) as lost, TaskLink(to) as ours:
+        forger.send(COST)
+        lost.send(COST)
+        for junk in (b"", b"junk", b"\xff" * 40, framed(b"[" * 4_000, to.key), framed(b"{", to.key)):
+            with closing(socket.create_connection((to.host, to.port))) as connection:
+                connection.sendall(junk)
+        ours.send(SliceCost.nothing(OTHER))
+        assert heard(receiver, 1) == [SliceCost.nothing(OTHER)]
+        with pytest.raises(TaskNotEndedError, match="does not answer"):
+            forger.agreed("digest", 0)
+
+
+def test_a_report_after_the_end_of_the_reader_costs_the_task_nothing(receiver: TaskServer) -> None:
+    to = receiver.report_to([SLICE])
+    assert to is not None
+    with TaskLink(to) as link:
+        link.send(COST)
+        receiver.close()
+        for _ in range(50):
+            link.send(COST)
+    for gone in (to, replace(to, host="0.0.0.1"), replace(to, host="::1")):
+        with TaskLink(gone) as link:
+            link.send(COST)
+            assert not link.connected
+    assert receiver.report_to([SLICE]) is None
+
+
+TO_5: Ends = {TopicPartition("orders", 0): ((WHOLE, 5),)}
+
+
+class Ended:
+    """A member whose first attempt of task 1 has ended at offset 5. The batch `over` is over."""
+
+    def agreed_ends(self, digest: str, task: int) -> Ends | None:
+        if digest == "over":
+            raise KeyError(digest)
+        return TO_5 if task == 1 else None
+
+    def end_task(self, digest: str, task: int, ends: Ends) -> Ends:
+        if digest == "fenced":
+            raise FencedMemberError("another driver has taken over", "stop it")
+        return self.agreed_ends(digest, task) or ends
+
+
+@pytest.fixture
+def link() -> Iterator[TaskLink]:
+    with closing(TaskServer(["127.0.0.1:9092"], 1, Ended())) as server:
+        to = server.report_to([SLICE])
+        assert to is not None
+        with TaskLink(to) as link:
+            yield link
+
+
+def test_a_task_asks_for_the_ends_of_an_earlier_attempt(link: TaskLink) -> None:
+    assert link.agreed("digest", 0) is None
+    assert link.agreed("digest", 1) == TO_5
+
+
+def test_a_task_ends_where_the_first_attempt_ended_or_it_fails(link: TaskLink) -> None:
+    link.end("digest", 0, {})
+    link.end("digest", 1, TO_5)
+    with pytest.raises(TaskNotEndedError, match="another attempt of it has ended at other offsets"):
+        link.end("digest", 1, {})
+
+
+@pytest.mark.parametrize(
+    ("digest", "words"), [("over", "its batch is over"), ("fenced", "another driver has taken over")]
+)
+def test_a_task_that_is_refused_names_the_reason(link: TaskLink, digest: str, words: str) -> None:
+    with pytest.raises(TaskNotEndedError, match=words):
+        link.end(digest, 1, TO_5)
+
+
+def test_the_key_is_not_shown() -> None:
+    assert "secret" not in repr(ReportTo("127.0.0.1", 9, 1, b"secret"))
+
+
+@pytest.mark.parametrize(
+    ("towards", "host"),
+    [
+        pytest.param(["127.0.0.1:9092"], "127.0.0.1", id="a broker on this host"),
+        pytest.param(["no.such.host.invalid:9092", "127.0.0.1:9092"], "127.0.0.1", id="the first that is known"),
+        pytest.param(["[127.0.0.1]:9092"], "127.0.0.1", id="brackets as of IPv6"),
+    ],
+)
+def test_the_address_announced_is_that_on_the_way_to_a_broker(towards: list[str], host: str) -> None:
+    assert announced(towards) == (host, socket.AF_INET)
+
+
+def test_sparks_own_address_goes_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SPARK_LOCAL_IP", "127.0.0.1")
+    assert announced(["192.0.2.1:9092"]) == ("127.0.0.1", socket.AF_INET)
+
+
+def test_where_no_address_can_be_had_nothing_is_heard(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("SPARK_LOCAL_IP", raising=False)
+    with closing(TaskServer(["no.such.host.invalid:9092"], 1)) as deaf:
+        assert deaf.report_to([SLICE]) is None
+        assert deaf.take() == []
+
+
+def test_a_reader_that_no_task_reaches_is_named_once_and_lets_no_task_wait(caplog: pytest.LogCaptureFixture) -> None:
+    with closing(TaskServer(["127.0.0.1:9092"], 1)) as server:
+        asked = [server.report_to([SLICE]) for _ in range(UNHEARD + 3)]
+    assert [to is not None for to in asked] == [True] * UNHEARD + [False] * 3
+    (line,) = own_lines(caplog)
+    assert line.startswith("no task has reached the reader process at 127.0.0.1 port ")
+
+
+def test_a_reader_that_a_task_has_reached_goes_on_to_listen(receiver: TaskServer) -> None:
+    to = receiver.report_to([SLICE])
+    assert to is not None
+    with TaskLink(to) as sender:
+        sender.send(COST)
+        heard(receiver, 1)
+    assert all(receiver.report_to([SLICE]) for _ in range(2 * UNHEARD))
+
+
+def test_cuts_of_one_partition_are_told_apart(receiver: TaskServer) -> None:
+    slices = [Slice(TopicPartition("orders", 0), hashes, OffsetRange(0, 9)) for hashes in cuts(50)]
+    to = receiver.report_to(slices)
+    assert to is not None
+    with TaskLink(to) as sender:
+        for s in slices:
+            sender.send(SliceCost.nothing(s))
+            assert heard(receiver, 1) == [SliceCost.nothing(s)]

@@ -1,0 +1,137 @@
+"""Where a task ends: the points (offset, hash) before its ends are exactly those that it has handed over."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coordinator.progress.ends import Ends
+from coordinator.ranges import WHOLE, HashRange
+from coordinator.subscription import TopicPartition
+from spark_coop_source.task.ending import TaskEnds
+from spark_coop_source.task.reads import Read
+
+TPS = tuple(TopicPartition("orders", number) for number in range(3))
+SHARE_MS = 90.0
+
+
+@dataclass
+class Clock:
+    """Stands still until something is worked on."""
+
+    ms: float = 0.0
+
+    def now(self) -> float:
+        return self.ms
+
+
+def read(first: int, until: int) -> Read:
+    return Read(pa.record_batch({"offset": list(range(first, until))}), until)
+
+
+def task(clock: Clock, starts: Sequence[int]) -> TaskEnds:
+    ends = TaskEnds(SHARE_MS, clock.now)
+    ends.begin(dict(zip(TPS, starts, strict=False)))
+    return ends
+
+
+def offsets(batch: pa.RecordBatch) -> list[int]:
+    found: list[int] = batch.column("offset").to_pylist()
+    return found
+
+
+def test_time_enough__all_is_read_and_nothing_ends_early() -> None:
+    ends = task(Clock(), [10])
+    assert [offsets(b) for b in ends.reading(TPS[0], iter([read(10, 12), read(12, 13)]))] == [[10, 11], [12]]
+    assert ends.ends == {}
+
+
+def test_time_over__it_ends_after_the_batch_that_was_handed_over() -> None:
+    clock = Clock()
+    ends = task(clock, [10])
+    for _ in ends.reading(TPS[0], iter([read(10, 12), read(12, 20), read(20, 30)])):
+        clock.ms += 60
+    assert ends.ends == {TPS[0]: ((WHOLE, 20),)}
+
+
+def test_a_batch_that_takes_all_of_the_time_is_read_all_the_same() -> None:
+    clock = Clock(1_000)
+    ends = task(clock, [10])
+    assert len(list(ends.reading(TPS[0], iter([read(10, 12), read(12, 13)])))) == 1
+    assert ends.ends == {TPS[0]: ((WHOLE, 12),)}
+
+
+def test_a_slow_partition_takes_no_time_of_the_others() -> None:
+    """Each of three partitions may use 30 ms; the second is slow."""
+    clock, handed = Clock(), dict[TopicPartition, int]()
+    ends = task(clock, [0, 0, 0])
+    for tp, ms in zip(TPS, (0.5, 40, 0.5), strict=True):
+        for batch in ends.reading(tp, (read(at, at + 1) for at in range(5))):
+            clock.ms += ms
+            handed[tp] = handed.get(tp, 0) + len(batch)
+    assert handed == {TPS[0]: 5, TPS[1]: 2, TPS[2]: 5}
+    assert ends.ends == {TPS[1]: ((WHOLE, 2),)}
+
+
+def test_a_partition_without_time_ends_where_it_begins() -> None:
+    """The first one may end at its planned end: the task has not looked for more."""
+    clock = Clock()
+    ends = task(clock, [0, 7])
+    for _ in ends.reading(TPS[0], iter([read(0, 5)])):
+        clock.ms += 100
+    assert list(ends.reading(TPS[1], iter([read(7, 9)]))) == []
+    assert ends.ends == {TPS[0]: ((WHOLE, 5),), TPS[1]: ((WHOLE, 7),)}
+
+
+Key = tuple[int, int]  # hash, milliseconds of work
+
+
+@given(
+    st.lists(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 40)), max_size=6), max_size=4),
+    st.sets(st.integers(0, 9), max_size=3),
+)
+def test_between_two_keys__ends_are_those_of_the_keys_that_were_worked_on(
+    batches: list[list[Key]], ahead: set[int]
+) -> None:
+    """Each batch has ten offsets, and each of its keys some of them."""
+    clock = Clock()
+    ends, worked = task(clock, [0]), set[tuple[int, int]]()
+    reads = iter([read(10 * number, 10 * number + 10) for number in range(len(batches))])
+    for number, _ in enumerate(ends.reading(TPS[0], reads)):
+        for key_hash, ms in sorted(batches[number], key=lambda key: (key[0] not in ahead, key[0])):
+            if not ends.before_key(TPS[0], key_hash, ahead=key_hash in ahead):
+                break
+            clock.ms += ms
+            worked.add((number, key_hash))
+    for number, keys in enumerate(batches):
+        for key_hash, _ in keys:
+            assert ((number, key_hash) in worked) == (10 * number < _end(ends.ends, key_hash))
+
+
+def _end(ends: Ends, key_hash: int) -> float:
+    return next((end for hashes, end in ends.get(TPS[0], ()) if key_hash in hashes), float("inf"))
+
+
+def test_a_key_that_was_withdrawn__its_hash_ends_before_its_records() -> None:
+    ends = task(Clock(), [0])
+    for _ in ends.reading(TPS[0], iter([read(0, 10), read(10, 20)])):
+        for key_hash in (100, 800):
+            assert ends.before_key(TPS[0], key_hash, ahead=False)
+    for offset in (17, 4):
+        ends.withdraw(TPS[0], 800, offset)
+    below, above = HashRange(0, 799), HashRange(801, WHOLE.hi)
+    assert ends.ends == {TPS[0]: ((below, 20), (HashRange(800, 800), 4), (above, 20))}
+
+
+def test_ends_cover_all_hashes_without_overlaps() -> None:
+    clock = Clock()
+    ends = task(clock, [0])
+    for _ in ends.reading(TPS[0], iter([read(0, 10)])):
+        for key_hash, ahead in ((700, True), (900, True), (100, False)):
+            assert ends.before_key(TPS[0], key_hash, ahead=ahead)
+        clock.ms = SHARE_MS
+        assert not ends.before_key(TPS[0], 800, ahead=False)
+    done, rest = HashRange(0, 799), HashRange(901, WHOLE.hi)
+    assert ends.ends == {TPS[0]: ((done, 10), (HashRange(800, 899), 0), (HashRange(900, 900), 10), (rest, 0))}
