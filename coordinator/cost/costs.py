@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 from coordinator.cost.batch_cost import BatchCost, LaneId
 from coordinator.cost.learning import Profiles, costing, learned
-from coordinator.cost.profile import UNKNOWN, Cell, Profile, one
+from coordinator.cost.profile import UNKNOWN, Cell, Profile, one, within
 from coordinator.subscription import TopicPartition
 
 SLOW = 2.0
@@ -24,6 +24,11 @@ class Costs:
     def cell(self, lane: LaneId) -> Cell:
         """The known cost of a lane."""
         return one(self.profile(lane[0]), lane[1])
+
+    def cells(self, lane: LaneId) -> Profile:
+        """The known costs of a lane, in as many parts as differ."""
+        profile = self.profile(lane[0])
+        return within(profile, lane[1]) if len(profile) > 1 else (profile[0].within(lane[1]),)
 
     def slow(self, rate_ms: float | None) -> dict[LaneId, float]:
         """The lanes that are known to be slow, with the cost of a record, if most records cost `rate_ms`."""

@@ -2,29 +2,27 @@
 
     costs     density and cost of records, over the hash space of each partition
     trials    slow lanes, where only the time of a whole batch is known
-    cuts      bounds of lanes by cost, where even lanes are not good enough
+    bounds    lanes that give all tasks about the same work
 
 Has no clock and does no IO: `now_ms` is an argument. Part of `Steering`.
 """
 
-from collections.abc import Collection, Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from math import inf
 
 from coordinator.cost.batch_cost import BatchCost, LaneId, Load, touches
 from coordinator.cost.costs import SLOW, Costs
-from coordinator.cost.lane_cuts import Bounds, better
 from coordinator.cost.pace import SAFE
 from coordinator.cost.profile import Cell
-from coordinator.cost.quotas import Budget, Why
+from coordinator.cost.quotas import Budget, Quota, Why
 from coordinator.cost.trials import Trials
+from coordinator.plan.lane_bounds import Bounds, Piece, shared
 from coordinator.progress.slices import Slice
 from coordinator.subscription import TopicPartition
 
 MINUTE_MS = 60_000
 """Time between two changes of lanes at steady load."""
-
-WORTH_MS = 1_000.0
-"""Shorter batches are not worth a cut."""
 
 AHEAD = 1.5
 """Where tasks end by the clock, lanes get this many times the records that should fit the budget."""
@@ -37,10 +35,8 @@ class Knowledge:
         self._budget, self._concurrency, self._early, self._fixed = budget, concurrency, early, fixed
         self._costs = Costs()
         self.trials = Trials(self._costs, budget.ms, budget.slots, fixed=fixed)
-        self.cuts: dict[TopicPartition, Bounds] = {}
-        """The bounds of partitions that are cut by cost."""
-        self.even: Bounds = ()
-        """The bounds of even lanes in the last plan."""
+        self.bounds: Bounds = {}
+        """Of the lanes in the last plan, without those of a search."""
         self._changed_ms = -MINUTE_MS
         self._reading_ms = inf  # least time to read a record
         self._measured_ms: float | None = None  # the cost of most records, where tasks measure it
@@ -80,7 +76,7 @@ class Knowledge:
     @property
     def plain(self) -> bool:
         """Whether no lane differs from another."""
-        return self.trials.none and not self.cuts and not self._costs.slow(self.rate_ms)
+        return self.trials.none and not self._costs.slow(self.rate_ms)
 
     def cell(self, lane: LaneId) -> Cell:
         """The known cost of a lane."""
@@ -93,10 +89,28 @@ class Knowledge:
         ms = self.rate_ms if tried else cell.record_ms
         return len(s.offsets) * cell.density * (1.0 if ms is None else max(ms, 1e-6))
 
-    def bounds(self, tp: TopicPartition) -> Bounds:
+    def cut(self, work: Iterable[Quota], tasks: int, now_ms: int) -> None:
+        """Cut partitions anew where that evens out the work, seldom within a minute; not while suspects are tried."""
+        if self.trials.search.groups:
+            return
+        pieces = defaultdict[TopicPartition, list[Piece]](list)
+        for quota in work:
+            pieces[quota.tp] += self._pieces(quota)
+        bounds = shared(pieces, tasks, self.bounds, soon=now_ms - self._changed_ms < MINUTE_MS)
+        if bounds != self.bounds and self.rate_ms is not None:
+            self._changed_ms = now_ms
+        self.bounds = bounds
+
+    def _pieces(self, quota: Quota) -> Iterator[Piece]:
+        ms = 1.0 if self.rate_ms is None else self.rate_ms
+        for c in self._costs.cells(quota.lane):
+            record_ms = ms if c.record_ms is None else c.record_ms
+            yield Piece(c.hashes, quota.span * c.density * record_ms, record_ms > SLOW * ms)
+
+    def lanes(self, tp: TopicPartition) -> tuple[int, ...]:
         """The first hashes of the lanes of a partition, but the first one's."""
-        cuts, parts = self.cuts.get(tp, self.even), self.trials.bounds(tp)
-        return tuple(sorted({*cuts, *parts})) if parts else cuts
+        bounds, parts = self.bounds.get(tp, ()), self.trials.bounds(tp)
+        return tuple(sorted({*bounds, *parts})) if parts else bounds
 
     def forget(self, lanes: Iterable[LaneId]) -> None:
         """These lanes were away: nothing is known of their cost. A first batch is small without that."""
@@ -118,8 +132,6 @@ class Knowledge:
             self._measure(batch, reading_ms, waited=waited)
         else:
             self.trials.learn(batch, known, now_ms, waited=waited)
-        if not self._fixed and not self.trials.search.groups and batch.work_ms >= WORTH_MS:
-            self._cut({x.lane[0] for x in batch.loads if x.rows}, now_ms)
 
     def _measure(self, batch: BatchCost, reading_ms: float, *, waited: bool) -> None:
         """Learn what tasks have measured, and the time of the batch beside that."""
@@ -130,14 +142,3 @@ class Knowledge:
         self._measured_ms = self._costs.of_most({x.lane[0] for x in batch.reported})
         if batch.warm and not waited:
             self._beside_ms += (max(0.0, batch.work_ms - batch.most(ms)) - self._beside_ms) / 2
-
-    def _cut(self, tps: Collection[TopicPartition], now_ms: int) -> None:
-        """Cut partitions anew where that evens out the work, seldom within a minute."""
-        rate = self.rate_ms
-        soon = now_ms - self._changed_ms < MINUTE_MS
-        for tp in sorted(tps) if rate is not None else ():
-            now = self.cuts.get(tp, self.even)
-            bounds = better(now, self.even, self._costs.profile(tp), rate or 0.0, SLOW * (rate or 0.0), soon=soon)
-            if bounds != now:
-                self._changed_ms = now_ms
-                self.cuts = {k: v for k, v in {**self.cuts, tp: bounds}.items() if v != self.even}

@@ -142,10 +142,12 @@ def quotas(
         lanes = tuple(_searched(q, search, budget) for q in lanes)
         slot_rows *= ASIDE
     slow = {q.lane: q for q in slow_lanes(lanes) if q.why is not Why.SUSPECT}
+    if not slow:
+        return tuple(leveled(lanes, slot_rows * budget.slots, slot_rows, why))
     others = [q for q in lanes if q.lane not in slow]
     whole_ms = SAFE * budget.slots * budget.ms
     reserved_ms = min(FOR_SLOW * whole_ms, sum(min(q.work_ms, budget.ms) for q in slow.values()))
-    limited = {q.lane: q for q in leveled(others, slot_rows * (budget.slots - reserved_ms / budget.ms), why)}
+    limited = {q.lane: q for q in leveled(others, slot_rows * (budget.slots - reserved_ms / budget.ms), slot_rows, why)}
     left_ms = max(reserved_ms, whole_ms - sum(q.work_ms for q in limited.values()))
     limited |= {q.lane: q for q in _in_turn(slow.values(), left_ms, budget, age_ms, exact=exact)}
     return tuple(limited[q.lane] for q in lanes)
@@ -161,8 +163,10 @@ def _searched(quota: Quota, search: Search, budget: Budget) -> Quota:
     return healthy.to(quota.piece.position + most, Why.TRIAL)._replace(why=Why.TRIAL)
 
 
-def leveled(lanes: Sequence[Quota], rows: float, why: Why) -> Iterator[Quota]:
+def leveled(lanes: Sequence[Quota], rows: float, slot_rows: float, why: Why) -> Iterator[Quota]:
     """The lanes with this many records together: partitions share them, and a partition's lanes end at one offset.
+
+    A partition gets at most `slot_rows` for each lane, so that no lane is more than a slot's work.
 
     So the lanes of a partition stay together, and a host fetches their records once.
     """
@@ -172,7 +176,7 @@ def leveled(lanes: Sequence[Quota], rows: float, why: Why) -> Iterator[Quota]:
     of_tp: defaultdict[TopicPartition, list[Quota]] = defaultdict(list)
     for quota in lanes:
         of_tp[quota.tp].append(quota)
-    shares = fair({tp: sum(q.rows for q in of) for tp, of in of_tp.items()}, rows)
+    shares = fair({tp: sum(min(q.rows, slot_rows) for q in of) for tp, of in of_tp.items()}, rows)
     ends = {
         tp: level([(q.piece.position, q.piece.reach(q.end), q.cell.density) for q in of], of[0].end, shares[tp])
         for tp, of in of_tp.items()

@@ -97,6 +97,7 @@ class Search:
     claims: Mapping[LaneId, Claim] = field(default_factory=dict)
     patience: float = PROOF  # the `quick` of a group that clears it
     slow_groups: int = 0
+    known: bool = False  # the cost of a healthy record
     some_quick: bool = False
     found: bool = False  # a slow lane
 
@@ -108,7 +109,7 @@ class Search:
         """
         if len(claims) < 2:
             return cls()
-        return cls(Suspects(tuple(sorted(claims))).halves, claims, patience, some_quick=known)
+        return cls(Suspects(tuple(sorted(claims))).halves, claims, patience, known=known)
 
     @property
     def trial(self) -> tuple[LaneId, ...]:
@@ -182,7 +183,7 @@ def tried(search: Search, batch: BatchCost, rate_ms: float, healthy_ms: float, n
     if not loads:
         return Finding(replace(search, groups=(*rest, group)))
     least_ms = healthy_ms + max(CONTRAST * search.claimed_ms(batch, rate_ms), SAME * healthy_ms) + noise_ms
-    long = batch.work_ms >= (least_ms if search.some_quick else UNSURE * healthy_ms)
+    long = batch.work_ms >= (least_ms if search.known or search.some_quick else UNSURE * healthy_ms)
     if long and any(x.rows for x in loads):
         seen = {x: _claim(search, batch, x) for x in group.lanes}
         finding = _slow(replace(search, claims={**search.claims, **seen}), group, rest)

@@ -8,7 +8,7 @@ It never changes ownership or positions, so a wrong guess costs time only. It li
 process starts small again. Only `apply` calls it, on the main thread of the reader's process.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
 from math import ceil, inf
@@ -19,9 +19,9 @@ from coordinator.cost.batch_cost import BatchCost, Ended, LaneId, Load
 from coordinator.cost.end_history import EndHistory
 from coordinator.cost.guesses import Allowance
 from coordinator.cost.knowledge import Knowledge
-from coordinator.cost.quotas import Budget, Quota, Why, ceiling, quotas
+from coordinator.cost.quotas import Budget, Quota, ceiling, quotas
 from coordinator.plan.packing import Task, pack
-from coordinator.plan.planning import Cutting, OwnedRange, OwnedRanges, even_bounds
+from coordinator.plan.planning import Cutting, OwnedRange, OwnedRanges, lane_bounds
 from coordinator.progress.ends import Ends, slices_to
 from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import StreamOffset
@@ -107,35 +107,50 @@ class Steering:
         """
         self._known.forget(anew)
         self.history.saw(ends, self._clock.now_ms())
-        even = self._known.even = even_bounds(work, ends, self._cutting)
         known, free = self._known, not self._budget.ms or everything or trial is not None
         pieces = [self._quota(tp, p, ends) for tp, parts in work.items() for p in parts]
+        if self._cutting.lanes is None:
+            known.cut(pieces, self._cutting.tasks, self._clock.now_ms())
+        else:
+            known.bounds = lane_bounds(work, ends, self._cutting)
         slot_rows = inf if free else known.slot_rows
         if trial is None and known.plain and sum(q.rows for q in pieces) <= slot_rows * self._budget.slots:
             self.quotas = tuple(pieces)
-            return Allowance(work, self.quotas, self._cutting.at(*even))
-        lanes = [self._quota(tp, p, ends) for tp, p in self._lanes(work, trial)]
+            return Allowance(work, self.quotas, self._cutting.at(known.bounds))
+        lanes = [lane for q in self._together(pieces) for lane in self._cut(q, ends, trial)]
         if not free:
-            lanes = [q.to(q.piece.position + known.trials.span(q.lane), Why.START) for q in lanes]
-            known.trials.busy({q.lane for q in lanes if q.span})
+            lanes = known.trials.limited(lanes)
             search, exact = known.trials.search, known.exact
             lanes = [*quotas(lanes, slot_rows, search, self._budget, self._age_ms, known.why, exact=exact)]
         self.quotas = tuple(lanes)
         limited = {tp: tuple(q.piece for q in of_tp) for tp, of_tp in groupby(self.quotas, key=attrgetter("tp"))}
-        return Allowance(limited, self.quotas, self._cutting.at())
+        return Allowance(limited, self.quotas, self._cutting.at({}))
 
     def _quota(self, tp: TopicPartition, piece: OwnedRange, ends: Mapping[TopicPartition, int]) -> Quota:
         cell = self._known.cell((tp, piece.hashes))
         return Quota(tp, piece, ends[tp], cell, self._known.rate_ms or 0.0, ceiling(piece, ends[tp]))
 
-    def _lanes(self, work: OwnedRanges, whole: LaneId | None) -> Iterator[tuple[TopicPartition, OwnedRange]]:
-        for tp, parts in work.items():
-            if len({piece.position for piece in parts}) == 1:
+    def _tasks(self, slices: Iterable[Slice]) -> int:
+        """As many as slots, or as the user requests; fewer where there is little to do."""
+        if self._known.rate_ms is None:
+            return self._cutting.tasks
+        few = ceil(sum(map(self._known.work_ms, slices)) / TASK_MS)
+        return min(self._cutting.tasks, max(1, few, self._cutting.min_partitions or 0))
+
+    def _together(self, pieces: Sequence[Quota]) -> Sequence[Quota]:
+        """The same, after a look at partitions whose lanes have one position."""
+        for tp, of_tp in groupby(pieces, key=attrgetter("tp")):
+            if len({q.piece.position for q in of_tp}) == 1:
                 self._known.trials.together(tp)
-            bounds = self._known.bounds(tp)
-            for piece in parts:
-                for hashes in piece.hashes.cut(() if (tp, piece.hashes) == whole else bounds):
-                    yield tp, piece.within(hashes)
+        return pieces
+
+    def _cut(self, q: Quota, ends: Mapping[TopicPartition, int], whole: LaneId | None) -> Iterator[Quota]:
+        """The lanes of a piece."""
+        parts = q.piece.hashes.cut(() if q.lane == whole else self._known.lanes(q.tp))
+        if len(parts) == 1:
+            yield q
+        else:
+            yield from (self._quota(q.tp, q.piece.within(hashes), ends) for hashes in parts)
 
     def _age_ms(self, tp: TopicPartition, position: int) -> float:
         behind = self.history.behind_ms(tp, position, self._clock.now_ms())
@@ -147,10 +162,8 @@ class Steering:
         As many as slots, or as the user requests; fewer where there is little to do.
         """
         if self._flight is None or self._flight.offset != end:
-            slices, tasks = tuple(readable.slices), self._cutting.tasks
-            if self._known.rate_ms is not None:
-                few = ceil(sum(map(self._known.work_ms, slices)) / TASK_MS)
-                tasks = min(tasks, max(1, few, self._cutting.min_partitions or 0))
+            slices = tuple(readable.slices)
+            tasks = self._tasks(slices)
             most = self._cutting.max_records_per_partition
             packed = pack(slices, tasks=tasks, max_weight=most, work=self._known.work_ms)
             self._flight = _Flight(end, packed, self._clock.now_ms(), trial)

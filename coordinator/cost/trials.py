@@ -13,9 +13,10 @@ from math import inf
 
 from coordinator.cost.batch_cost import BatchCost, LaneId, Load, touch, touches
 from coordinator.cost.costs import SLOW, Costs
-from coordinator.cost.lane_cuts import FINEST
 from coordinator.cost.pace import SAFE, START_RECORDS, Pace
+from coordinator.cost.quotas import Quota, Why
 from coordinator.cost.search import GROWTH, PROOF, Claim, Finding, Search, tried
+from coordinator.plan.lane_bounds import FINEST
 from coordinator.ranges import HASH_MAX
 from coordinator.subscription import TopicPartition
 
@@ -65,19 +66,21 @@ class Trials:
         """Where a partition is cut for the search."""
         return self._parts.get(tp, ())
 
-    def span(self, lane: LaneId) -> float:
-        """The most offsets of a lane in the next batch."""
+    def limited(self, lanes: list[Quota]) -> list[Quota]:
+        """The lanes, some of them small. A search goes on without suspects that have nothing to read."""
+        if self._small:
+            lanes = [q.to(q.piece.position + self._span(q.lane), Why.START) for q in lanes]
+        if self.search.groups:
+            self.search = self.search.only({q.lane for q in lanes if q.span})
+        return lanes
+
+    def _span(self, lane: LaneId) -> float:
         return min((most for small, most in self._small.items() if touch(small, lane)), default=inf)
 
     def away(self, lane: LaneId) -> None:
         """A lane was away: it starts small."""
         rows = START_RECORDS * self._slots * lane[1].share
-        self._small[lane] = int(rows / self._costs.cell(lane).density)
-
-    def busy(self, lanes: Collection[LaneId]) -> None:
-        """Only these lanes have something to read."""
-        if self.search.groups:
-            self.search = self.search.only(lanes)
+        self._small[lane] = max(1, int(rows / self._costs.cell(lane).density))
 
     def together(self, tp: TopicPartition) -> None:
         """All lanes of a partition have the same position: without a search, none needs to differ."""

@@ -40,7 +40,7 @@ def initial(state: State, seen: Seen, call: Call) -> Decision:
         return Decision(state, (), Return(state.initial))
     positions = seen.of(ResolveOffsets(call.setup.starting, state.log.partitions))
     at = {tp: Progress(tuple(Segment(h, o) for h in _given(call).partitions[tp])) for tp, o in positions.items()}
-    lanes = plan(with_positions(_owned(call, at), at), dict.fromkeys(at, 0), call.setup.cutting.at())
+    lanes = plan(with_positions(_owned(call, at), at), dict.fromkeys(at, 0), call.setup.cutting.at({}))
     epochs = leader_epochs(lanes, state.log.bounds)
     offset = StreamOffset(None, topic_ids=state.log.topic_ids, lanes=lanes, leader_epochs=epochs)
     return Decision(replace(state, initial=offset), (), Return(offset))

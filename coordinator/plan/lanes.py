@@ -1,4 +1,4 @@
-"""The number of lanes of a partition, and cuts that keep the batch of a lane small (rule: cut-by-hash).
+"""The fixed number of lanes of a partition, and cuts that keep the batch of a lane small (rule: cut-by-hash).
 
 Pure numbers. Ownership, and how far a lane reads, are in `planning`.
 """
@@ -10,16 +10,9 @@ LANES_OF_A_BATCH = 65_536
 """The most lanes of a batch, by options: about 16 MB in the planner, and 3 to 6 MB in an offset."""
 
 
-def lane_count(partition_count: int, *, slots: int, lanes: int | None, min_partitions: int | None) -> int:
-    """The number of even lanes of each of `partition_count` partitions with unread offsets.
-
-    `lanes`: the user's number, with LANES_OF_A_BATCH at most. Else the smallest number with a lane for each slot, and
-    `minPartitions` lanes in the batch. 1 partition on 4 slots: 4 lanes; 3 on 4: 2 each; 9 on 4: 1 each.
-    """
-    if lanes is not None:
-        return min(lanes, _most_lanes(partition_count))
-    wanted = max(slots, min_partitions or 1)
-    return min(LANES_MAX, max(1, -(-wanted // max(1, partition_count))))
+def fixed_lanes(partition_count: int, lanes: int) -> int:
+    """The user's number of lanes for each of so many partitions, or fewer: a batch has LANES_OF_A_BATCH at most."""
+    return min(lanes, _most_lanes(partition_count))
 
 
 def finest_piece(partition_count: int) -> int:

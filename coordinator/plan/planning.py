@@ -10,7 +10,8 @@ from functools import partial
 from typing import NamedTuple
 
 from coordinator.key_hash import cut_bound
-from coordinator.plan.lanes import cut_for_records, finest_piece, lane_count
+from coordinator.plan.lane_bounds import Bounds, Piece, shared
+from coordinator.plan.lanes import cut_for_records, finest_piece, fixed_lanes
 from coordinator.progress.growth import Ceilings
 from coordinator.progress.ownership import Owned, Ownership
 from coordinator.progress.segments import Progress
@@ -27,9 +28,9 @@ class Cutting:
     lanes: int | None = None
     min_partitions: int | None = None
     max_records_per_partition: int | None = None
-    bounds: tuple[int, ...] | None = None  # the first hash of each lane but the first; None: the other fields decide
+    bounds: Bounds | None = None  # None: the other fields decide
 
-    def at(self, *bounds: int) -> "Cutting":
+    def at(self, bounds: Bounds) -> "Cutting":
         """The same options with lanes that begin at these bounds. Only `max_records_per_partition` may cut finer."""
         return replace(self, bounds=bounds)
 
@@ -148,13 +149,18 @@ def level(parts: Iterable[tuple[int, int, float]], end: int, quota: float) -> in
     return min(end, max(level + int(quota / width) if width > 0 else level, lowest + 1))
 
 
-def even_bounds(work: OwnedRanges, until: Mapping[TopicPartition, int], cutting: Cutting) -> tuple[int, ...]:
-    """The first hash of each lane but the first, if every partition with a backlog is cut evenly."""
+def lane_bounds(work: OwnedRanges, until: Mapping[TopicPartition, int], cutting: Cutting) -> Bounds:
+    """The bounds of all lanes: those that are given, the user's number for each partition, or one lane for each task.
+
+    Without known costs, work is records, and keys are spread evenly.
+    """
     if cutting.bounds is not None:
         return cutting.bounds
-    active = _active(work, until)
-    count = lane_count(active, slots=cutting.slots, lanes=cutting.lanes, min_partitions=cutting.min_partitions)
-    return tuple(cut_bound(i, count) for i in range(1, count))
+    if cutting.lanes is not None:
+        count = fixed_lanes(_active(work, until), cutting.lanes)
+        return dict.fromkeys(work, tuple(cut_bound(i, count) for i in range(1, count)))
+    pieces = {tp: [Piece(p.hashes, p.backlog(until[tp])) for p in parts] for tp, parts in work.items()}
+    return shared(pieces, cutting.tasks, {}, soon=False)
 
 
 def _active(work: OwnedRanges, until: Mapping[TopicPartition, int]) -> int:
@@ -167,10 +173,16 @@ def plan(work: OwnedRanges, until: Mapping[TopicPartition, int], cutting: Cuttin
 
     A range without unread offsets is one idle lane, which names its owner. Partitions without ranges are left out.
     """
-    bounds = even_bounds(work, until, cutting)
+    bounds = lane_bounds(work, until, cutting)
     most = cutting.max_records_per_partition
-    cut = partial(_cut, bounds=bounds, max_records=most, finest=finest_piece(_active(work, until)) if most else 1)
-    return LanesOfRows({tp: tuple(_rows(parts, until[tp], cut)) for tp, parts in sorted(work.items()) if parts})
+    cut = partial(_cut, max_records=most, finest=finest_piece(_active(work, until)) if most else 1)
+    return LanesOfRows(
+        {
+            tp: tuple(_rows(parts, until[tp], partial(cut, bounds=bounds.get(tp, ()))))
+            for tp, parts in sorted(work.items())
+            if parts
+        }
+    )
 
 
 def _rows(parts: Iterable[OwnedRange], until: int, cut: Callable[..., tuple[HashRange, ...]]) -> Iterator[Row]:

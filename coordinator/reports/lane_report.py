@@ -2,7 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from heapq import nsmallest
 from itertools import islice
 from math import ceil
@@ -11,6 +11,7 @@ from operator import attrgetter
 from coordinator.cost.batch_cost import Ended, LaneId, Load
 from coordinator.cost.end_history import EndHistory
 from coordinator.cost.quotas import Budget, Quota, Why, slow_lanes
+from coordinator.plan.lane_bounds import Bounds
 from coordinator.plan.planning import OwnedRanges
 from coordinator.plan.poison import Strike
 from coordinator.ranges import HashRange
@@ -61,7 +62,7 @@ class Planned:
     quotas: Sequence[Quota]
     until: Mapping[TopicPartition, int]  # the end of each partition's reading, after Spark's limits
     strikes: Sequence[Strike]
-    bounds: tuple[int, ...] = ()  # the first hashes of the lanes in each quota
+    bounds: Bounds = field(default_factory=dict)  # of the lanes in each quota
     alone: LaneId | None = None  # a struck lane that is tried; all others wait
     ceilings: Sequence[tuple[str, OwnedRanges]] = ()  # the rules that set ceilings, in order, each with its ranges
 
@@ -84,11 +85,12 @@ def lane_report(planned: Planned, ended: Ended | None, history: EndHistory, now_
 
 def _lanes(quotas: Iterable[Quota], planned: Planned) -> list[Quota]:
     """The first `MOST_REPORTED` lanes of quotas."""
-    return list(islice((lane for q in quotas for lane in q.cut(planned.bounds)), MOST_REPORTED))
+    return list(islice((lane for q in quotas for lane in q.cut(planned.bounds.get(q.tp, ()))), MOST_REPORTED))
 
 
 def _count(quota: Quota, planned: Planned) -> int:
-    return len(quota.piece.hashes.cut(planned.bounds)) if planned.bounds else 1
+    bounds = planned.bounds.get(quota.tp)
+    return len(quota.piece.hashes.cut(bounds)) if bounds else 1
 
 
 def _apart(

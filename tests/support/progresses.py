@@ -14,18 +14,6 @@ def added(progress: Progress, done: Rectangle) -> Progress:
     return progress.add_all({done.hashes: (done.offsets,)})
 
 
-def coalesced(progress: Progress) -> Progress:
-    """The same state in the fewest segments."""
-    merged = list[Segment]()
-    for s in progress.segments:
-        last = merged[-1] if merged else None
-        if last and last.hashes.hi + 1 == s.hashes.lo and (last.position, last.ics) == (s.position, s.ics):
-            merged[-1] = last.within(HashRange(last.hashes.lo, s.hashes.hi))
-        else:
-            merged.append(s)
-    return Progress(tuple(merged))
-
-
 def positions_text(progress: Progress) -> dict[str, str]:
     """The positions in the form of Redis: `lo-hi` -> next offset to read."""
     return {str(s.hashes): str(s.position) for s in progress.segments}

@@ -2,7 +2,7 @@
 
 from mutants.fault import Edit, Fault
 
-_POISON, _QUOTAS, _CUTS = "coordinator/plan/poison.py", "coordinator/cost/quotas.py", "coordinator/cost/lane_cuts.py"
+_POISON, _QUOTAS, _CUTS = "coordinator/plan/poison.py", "coordinator/cost/quotas.py", "coordinator/plan/lane_bounds.py"
 _STRIKES, _JOIN = "coordinator/redis/lua/shared/strikes.lua", "coordinator/redis/lua/join.lua"
 _ASSIGNMENT, _REPORTS = "coordinator/assignment/", "spark_coop_source/driver/telemetry_reports.py"
 _OF_POISON, _OF_QUOTAS, _OF_CUTS = (
@@ -13,7 +13,7 @@ _OF_POISON, _OF_QUOTAS, _OF_CUTS = (
         "tests/coordinator/member/test_poison_trials.py",
     ),
     ("tests/coordinator/cost/test_quotas.py",),
-    ("tests/coordinator/cost/test_lane_cuts.py",),
+    ("tests/coordinator/plan/test_lane_bounds.py",),
 )
 _OF_REPORTS = (
     "tests/spark_coop_source/telemetry/test_report.py",
@@ -146,17 +146,33 @@ FAULTS = (
     ),
     Fault(
         "a slow key that is little work shares its lane",
-        (Edit(_CUTS, "return apart <= set(bounds) and", "return"),),
+        (Edit(_CUTS, "        return self.slow or (", "        return ("),),
         _OF_CUTS,
     ),
     Fault(
         "slow keys take all lanes",
-        (Edit(_CUTS, "max(FOR_OTHERS * count, count - slots, 1)", "max(count - slots, 1)"),),
+        (Edit(_CUTS, "max(1, ceil(FOR_OTHERS * tasks), tasks - filled)", "max(1, tasks - filled)"),),
         _OF_CUTS,
     ),
     Fault(
+        "each partition has a lane for every task, however little waits there",
+        (Edit(_CUTS, "so_far = (so_far + sum(p.work for p in together)) % share", "so_far = 0.0"),),
+        _OF_CUTS,
+    ),
+    Fault(
+        "a lane gets more records than a slot can read",
+        (Edit(_QUOTAS, "sum(min(q.rows, slot_rows) for q in of)", "sum(q.rows for q in of)"),),
+        _OF_QUOTAS,
+    ),
+    Fault(
         "a key that is slow no more keeps its lane for ever",
-        (Edit(_CUTS, " and (soon or len(now) <= len(wanted))", ""),),
+        (
+            Edit(
+                _CUTS,
+                "may_stay = (kept, whole) if soon or _count(kept) <= _count(new) else (whole,)",
+                "may_stay = (kept, whole)",
+            ),
+        ),
         _OF_CUTS,
     ),
     Fault(
@@ -166,7 +182,7 @@ FAULTS = (
     ),
     Fault(
         "a cut beside a key leaves another with it",
-        (Edit(_CUTS, "found |= {cell.hashes.lo, cell.hashes.hi + 1}", "found |= {cell.hashes.lo}"),),
+        (Edit(_CUTS, "for b in (self.hashes.lo, self.hashes.hi + 1) if", "for b in (self.hashes.lo,) if"),),
         _OF_CUTS,
     ),
     Fault(

@@ -91,6 +91,17 @@ FAULTS = (
         _OF_SEARCH,
     ),
     Fault(
+        "a lane of one key that was away reads nothing",
+        (
+            Edit(
+                _TRIALS,
+                "max(1, int(rows / self._costs.cell(lane).density))",
+                "int(rows / self._costs.cell(lane).density)",
+            ),
+        ),
+        ("tests/coordinator/cost/test_trials.py",),
+    ),
+    Fault(
         "a group without offsets to read is cleared",
         (Edit(_SEARCH, "    if not loads:\n", "    if False:\n"),),
         _OF_SEARCH,

@@ -208,7 +208,7 @@ class Driver:
         seen["tried alone"] += promises.keeps_away(planned, struck, before, now)
         quotas = self.service.state.reading.quotas
         seen.update(f"quota: {why}" for why in {q.why for q in quotas})
-        cuts = sum(map(len, self.service.guesses._known.cuts.values()))  # noqa: SLF001 - only counted
+        cuts = sum(map(len, self.service.guesses._known.bounds.values()))  # noqa: SLF001 - only counted
         seen["cut by cost"] += cuts > self._cuts
         seen["merged by cost"] += cuts < self._cuts
         self._cuts = cuts

@@ -131,7 +131,8 @@ class World:
 
     def in_peace(self) -> None:
         """Raise `Violation` if a record was done twice without a fault that allows it (rule: bounded-repeats)."""
-        if self.peaceful and self.sink.repeated and not self.server.seen["crash"] and not self._lapsed():
+        lost = self.server.seen["crash"] or self.server.seen["deletions"] or self._lapsed()
+        if self.peaceful and self.sink.repeated and not lost:
             raise Violation(f"REPEAT: {self.sink.repeated} was completed twice, and no driver crashed, stopped or hung")
 
     def _lapsed(self) -> bool:

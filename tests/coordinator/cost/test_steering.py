@@ -1,9 +1,11 @@
 """Lanes steered by cost, against workloads whose costs are known: a slow key holds up only itself."""
 
 from dataclasses import replace
+from statistics import median
 
 import pytest
 
+from bench.workload import SPARK_MS, TP, Batch, Workload
 from coordinator.cost.batch_cost import BatchCost, Load
 from coordinator.cost.pace import START_RECORDS
 from coordinator.key_hash import cuts, hash_key
@@ -11,7 +13,6 @@ from coordinator.plan.poison import Strike
 from coordinator.progress.slices import Slice
 from coordinator.ranges import WHOLE, HashRange, OffsetRange
 from coordinator.telemetry import SliceCost
-from workload import SPARK_MS, TP, Batch, Workload
 
 HEALTHY = {b"k%d" % i: 1.0 for i in range(1_000)}
 SLOW = b"k7"
@@ -140,9 +141,9 @@ def test_at_steady_load_lanes_change_seldom(exact: bool, slow_ms: float, most: i
     work.run(60)
     changed: list[float] = []
     for _ in range(60):
-        before = work.steering._known.cuts
+        before = work.steering._known.bounds
         work.run(1)
-        changed += [work.clock.now] if work.steering._known.cuts != before else []
+        changed += [work.clock.now] if work.steering._known.bounds != before else []
     assert max((sum(at <= x < at + 60_000 for x in changed) for at in changed), default=0) <= most
 
 
@@ -158,33 +159,46 @@ def test_at_steady_load_lanes_change_seldom(exact: bool, slow_ms: float, most: i
 def test_by_the_clock_alone_healthy_keys_keep_their_rate(
     slow_ms: dict[bytes, float], per_second: float, budget_ms: int, kept: float, longest: float
 ) -> None:
-    """Thirty batches, from the first that takes as long as one may: in them suspects are searched and found."""
-    work = Workload({**HEALTHY, **slow_ms}, slots=8, per_second=per_second, budget_ms=budget_ms)
-    slow = {hash_key(key) for key in slow_ms}
-    while not work.run(1)[0].ms > 0.8 * budget_ms:
-        assert len(work.batches) < 40
-    before, lag = work.end, work.lag(lambda h: h not in slow)
-    after = work.run(30)
-    arrived = work.end - before
-    assert arrived - (work.lag(lambda h: h not in slow) - lag) >= kept * arrived
-    assert sorted(b.ms for b in after[10:])[18] <= longest * budget_ms
+    """Thirty batches, from the first that takes as long as one may: in them suspects are searched and found.
+
+    Medians of five arrivals, since the keys of records come by chance.
+    """
+    found = []
+    for seed in range(1, 6):
+        work = Workload({**HEALTHY, **slow_ms}, slots=8, per_second=per_second, budget_ms=budget_ms, seed=seed)
+        others = {hash_key(key) for key in HEALTHY if key not in slow_ms}
+        while not work.run(1)[0].ms > 0.8 * budget_ms:
+            assert len(work.batches) < 40
+        before, lag = work.end, work.lag(others.__contains__)
+        after = work.run(30)
+        arrived, late = work.end - before, work.lag(others.__contains__) - lag
+        found.append(((arrived - late) / arrived, sorted(b.ms for b in after[10:])[18]))
+    assert median(part for part, _ in found) >= kept
+    assert median(ms for _, ms in found) <= longest * budget_ms
 
 
-@pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize(
     ("slow_ms", "per_second"), [(30_000.0, 500), (30_000.0, 2_000), (10_000.0, 2_000), (5_000.0, 4_000)]
 )
-def test_by_the_clock_alone_a_rare_and_very_slow_key_is_isolated(slow_ms: float, per_second: int, seed: int) -> None:
-    """Most batches have none of its records, so a batch without one proves nothing. After ten minutes it is alone."""
-    work = Workload({**HEALTHY, SLOW: slow_ms}, slots=8, per_second=per_second, seed=seed)
-    work.run_for(600_000)
-    before, lag = work.end, work.lag(healthy)
-    after = sorted(b.ms for b in work.run_for(400_000))
-    assert after[int(0.95 * len(after))] <= 2 * slow_ms + BUDGET_MS
-    assert after[-1] <= 5 * slow_ms + BUDGET_MS
-    assert _lane_of_the_key(work).size <= WHOLE.size // 32
-    arrived, of_a_batch = work.end - before, per_second * slow_ms / 1_000
-    assert arrived - (work.lag(healthy) - lag) >= 0.95 * arrived - of_a_batch
+def test_by_the_clock_alone_a_rare_and_very_slow_key_is_isolated(slow_ms: float, per_second: int) -> None:
+    """Most batches have none of its records, so a batch without one proves nothing. After ten minutes it is alone.
+
+    Medians of three arrivals, since its records come by chance.
+    """
+    found = []
+    for seed in range(1, 4):
+        work = Workload({**HEALTHY, SLOW: slow_ms}, slots=8, per_second=per_second, seed=seed)
+        work.run_for(600_000)
+        before, lag = work.end, work.lag(healthy)
+        after = sorted(b.ms for b in work.run_for(400_000))
+        arrived, of_a_batch = work.end - before, per_second * slow_ms / 1_000
+        late = max(0.0, work.lag(healthy) - lag - of_a_batch)
+        found.append((after[int(0.95 * len(after))], after[-1], _lane_of_the_key(work).size, late / max(1, arrived)))
+    p95, longest, hashes, late_part = (median(of) for of in zip(*found, strict=True))
+    assert p95 <= 2 * slow_ms + BUDGET_MS
+    assert longest <= 5 * slow_ms + BUDGET_MS
+    assert hashes <= WHOLE.size // 32
+    assert late_part <= 0.05
 
 
 def _lane_of_the_key(work: Workload) -> HashRange:
@@ -251,6 +265,16 @@ def test_by_the_clock_alone_equal_lanes_lose_no_throughput() -> None:
     after = work.run(15)
     took_ms = sum(b.ms + SPARK_MS for b in after)
     assert sum(b.rows for b in after) >= 0.8 * 8 * took_ms
+
+
+def test_by_the_clock_alone_all_keys_are_slower_at_once_and_none_is_a_suspect_for_long() -> None:
+    """A sink that is slower for all keys is no reason to try its lanes one by one."""
+    work = Workload(HEALTHY, slots=8, per_second=1_500, backlog=1_200_000)
+    work.run(12)
+    work.costs *= 3
+    work.run(15)
+    after = work.run(15)
+    assert sum(b.rows for b in after) >= 0.7 * 8 / 3 * sum(b.ms + SPARK_MS for b in after)
 
 
 def test_by_the_clock_alone_a_single_lane_soon_learns_that_all_records_are_slower() -> None:

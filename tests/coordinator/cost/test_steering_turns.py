@@ -2,6 +2,7 @@
 
 import pytest
 
+from bench.workload import SPARK_MS, TP, WorkClock, Workload
 from coordinator.cost.overhead import FIRST_MS
 from coordinator.cost.quotas import Budget, Why
 from coordinator.cost.steering import Steering
@@ -10,7 +11,6 @@ from coordinator.plan.planning import Cutting, OwnedRange, OwnedRanges
 from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.ranges import OffsetRange
 from coordinator.telemetry import SliceCost
-from workload import SPARK_MS, TP, WorkClock, Workload
 
 STRUCK, OTHER = cuts(2)
 WORK: OwnedRanges = {TP: (OwnedRange(STRUCK, 0, "e.1", 1), OwnedRange(OTHER, 0, "e.1", 0))}

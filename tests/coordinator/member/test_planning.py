@@ -175,7 +175,7 @@ def test_a_struck_lane_is_tried__the_batch_remembers_it_and_the_strikes() -> Non
 
 def test_the_cost_model_cuts__its_lanes_count() -> None:
     state = reads(20)
-    state = replace(state, reading=replace(state.reading, cutting=Cutting(1).at(RIGHT.lo)))
+    state = replace(state, reading=replace(state.reading, cutting=Cutting(1).at({TP: (RIGHT.lo,)})))
     lanes = {TP: tuple(Lane(h, EPOCH, 10, (OffsetRange(10, 20),)) for h in (LEFT, RIGHT))}
     assert decided(plan_batch, state, call(cutting=Cutting(4))) == planned(
         state,

@@ -104,10 +104,10 @@ def test_slow_lanes__show_which_part_of_the_slots_they_take() -> None:
 
 def test_a_trial__is_described_with_its_lane_its_strikes_and_its_cuts() -> None:
     ceilings = (("older partitions", {TP: (QUOTA.piece,)}),)
-    cut = Cutting(1).at(RIGHT.lo)
+    cut = Cutting(1).at({TP: (RIGHT.lo,)})
     state = member(Shown(), trial_lane=(TP, LEFT), ceilings=ceilings, cutting=cut)
     state = replace(state, strikes=Strikes((struck(),), NOW))
-    planned = Planned((QUOTA,), {TP: 100}, (struck(),), (RIGHT.lo,), (TP, LEFT), ceilings)
+    planned = Planned((QUOTA,), {TP: 100}, (struck(),), {TP: (RIGHT.lo,)}, (TP, LEFT), ceilings)
     assert decided(show_lanes, state, call()) == asks(state, DescribeLanes(planned, None))
 
 

@@ -6,31 +6,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator.plan.lanes import cut_for_records, lane_count
+from coordinator.plan.lanes import cut_for_records, fixed_lanes
 from coordinator.progress.slices import Slice
 from coordinator.ranges import HASH_MAX, WHOLE, HashRange, OffsetRange
 from coordinator.subscription import TopicPartition
 
 
 @pytest.mark.parametrize(
-    ("partitions", "slots", "lanes", "min_partitions", "expected"),
+    ("partitions", "lanes", "expected"),
     [
-        pytest.param(1, 4, None, None, 4, id="one partition gets a lane for every slot"),
-        pytest.param(3, 4, None, None, 2, id="three partitions on four slots get two each"),
-        pytest.param(4, 4, None, None, 1, id="as many partitions as slots stay whole"),
-        pytest.param(9, 4, None, None, 1, id="more partitions than slots stay whole"),
-        pytest.param(1, 4, None, 10, 10, id="minPartitions asks for more than the slots"),
-        pytest.param(3, 4, None, 10, 4, id="minPartitions is reached by all partitions together"),
-        pytest.param(1, 4, None, 2, 4, id="a minPartitions below the slots changes nothing"),
-        pytest.param(1, 4, 3, 10, 3, id="a fixed number of lanes wins over every wish"),
-        pytest.param(9, 4, 3, None, 3, id="a fixed number of lanes is per partition"),
-        pytest.param(64, 4, 4_096, None, 1_024, id="a batch has at most 65,536 lanes, shared by its partitions"),
-        pytest.param(10**6, 4, 512, None, 1, id="more partitions than that have a lane each"),
-        pytest.param(0, 4, None, None, 4, id="nothing to read is still a valid question"),
+        pytest.param(9, 3, 3, id="a fixed number of lanes is per partition"),
+        pytest.param(64, 4_096, 1_024, id="a batch has at most 65,536 lanes, shared by its partitions"),
+        pytest.param(10**6, 512, 1, id="more partitions than that have a lane each"),
+        pytest.param(0, 3, 3, id="nothing to read is still a valid question"),
     ],
 )
-def test_lane_count(partitions: int, slots: int, lanes: int | None, min_partitions: int | None, expected: int) -> None:
-    assert lane_count(partitions, slots=slots, lanes=lanes, min_partitions=min_partitions) == expected
+def test_fixed_lanes(partitions: int, lanes: int, expected: int) -> None:
+    assert fixed_lanes(partitions, lanes) == expected
 
 
 @pytest.mark.parametrize(

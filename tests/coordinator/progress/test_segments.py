@@ -6,10 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bench.workload import coalesced
 from coordinator.errors import StateFormatError
 from coordinator.progress.segments import Progress, Rectangle, Segment
 from coordinator.ranges import HASH_MAX, WHOLE, HashRange, OffsetRange, union
-from progresses import added, coalesced, ics_text, positions_text, starting_at
+from progresses import added, ics_text, positions_text, starting_at
 
 SPAN, CELLS = 12, 6
 # Six cells of a tiny hash space, spread over the real one, so that both its ends are tested.

@@ -20,18 +20,16 @@ from coordinator.plan.planning import Cutting, plan, with_positions
 from coordinator.plan.poison import Strike, quarantined
 from coordinator.progress.ends import ended, ends_of
 from coordinator.progress.ownership import Owned
-from coordinator.progress.segments import Rectangle
+from coordinator.progress.segments import Progress, Segment
 from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.ranges import WHOLE
+from coordinator.ranges import WHOLE, HashRange
 from coordinator.subscription import TopicPartition
 from coordinator.telemetry import MOST_KEYS, KeyCost, SliceCost
-from progresses import added, coalesced, starting_at
 
 TP = TopicPartition("t", 0)
 SPARK_MS = 200  # what a batch takes besides its tasks
 BUFFERED = 20_000  # records that a task hands over before anybody behind the read has worked on one
-ENOUGH = 2_000_000
 
 
 @dataclass
@@ -41,12 +39,15 @@ class WorkClock:
     now: float = 12_345.0
 
     def now_ms(self) -> int:
+        """See `Clock`."""
         return int(self.now)
 
     def wall_ms(self) -> int:
+        """See `Clock`."""
         return int(self.now)
 
     def wait(self, ms: int) -> None:
+        """See `Clock`."""
         self.now += ms
 
 
@@ -77,6 +78,7 @@ class Workload:
     early: float | None = None  # the part of it after which tasks pass on records, if they report that
     open_ms: float = 0.0  # what reading takes before a task's first record
     seed: int = 1
+    records: int = 2_000_000  # no more come
     lanes: int | None = None
     strikes: tuple[Strike, ...] = ()  # lanes that every second batch tries alone, one record of them
     anew: tuple[LaneId, ...] = ()  # lanes of which nothing is believed any more in the next batch
@@ -87,10 +89,10 @@ class Workload:
     def __post_init__(self) -> None:
         keys = sorted(self.cost_ms)
         self.chance = np.random.default_rng(self.seed)
-        self.drawn = self.chance.integers(0, len(keys), ENOUGH)
+        self.drawn = self.chance.integers(0, len(keys), self.records)
         self.hashes: NDArray[np.int64] = np.array([hash_key(k) for k in keys])[self.drawn]
         self.costs: NDArray[np.float64] = np.array([self.cost_ms[k] for k in keys])[self.drawn]
-        self.progress = starting_at(0)
+        self.progress = Progress((Segment(WHOLE, 0),))
         cutting = Cutting(self.slots, lanes=self.lanes)
         budget = Budget(self.budget_ms, self.slots)
         self.steering = Steering(self.clock, cutting, budget, early=True)
@@ -100,7 +102,7 @@ class Workload:
     @property
     def end(self) -> int:
         """The end of the log."""
-        return min(ENOUGH, self.backlog + int((self.clock.now - self._started) * self.per_second / 1000))
+        return min(self.records, self.backlog + int((self.clock.now - self._started) * self.per_second / 1000))
 
     def costs_now(self, **cost_ms: float) -> None:
         """From now on records of these keys cost so much."""
@@ -153,7 +155,7 @@ class Workload:
         rows = sum(report.rows for report in self._reports.values())
         self.batches.append(Batch(took, slots_ms, rows, tuple(s for task in tasks for s in task)))
         for s in ended(offset, early).slices:
-            self.progress = added(self.progress, Rectangle(s.hashes, s.offsets))
+            self.progress = self.progress.add_all({s.hashes: (s.offsets,)})
         self.progress = coalesced(self.progress)
         self.steering.learn(offset, self._reports, early)
 
@@ -194,3 +196,15 @@ class Workload:
         rows = np.bincount(at, minlength=len(hashes))
         best = np.argsort(-sums)[:MOST_KEYS]
         return tuple(KeyCost(int(hashes[i]), float(sums[i]), int(rows[i])) for i in best)
+
+
+def coalesced(progress: Progress) -> Progress:
+    """The same state in the fewest segments."""
+    merged = list[Segment]()
+    for s in progress.segments:
+        last = merged[-1] if merged else None
+        if last and last.hashes.hi + 1 == s.hashes.lo and (last.position, last.ics) == (s.position, s.ics):
+            merged[-1] = last.within(HashRange(last.hashes.lo, s.hashes.hi))
+        else:
+            merged.append(s)
+    return Progress(tuple(merged))
