@@ -43,11 +43,13 @@ FAULTS = (
             ),
             Edit("coordinator/member/batch.py", "            return unread(part)", "            return part"),
         ),
+        ("tests/coordinator/member/test_committing.py",),
         schedules=300,
     ),
     Fault(
         "a replay whose seal is lost begins anew (against rule: unknown-is-beginning)",
         (Edit(_AUTHORIZING, "unknown=answer.unknown", "unknown=False"),),
+        ("tests/coordinator/member/test_authorizing.py",),
         schedules=300,
     ),
     Fault(

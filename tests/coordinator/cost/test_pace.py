@@ -47,6 +47,10 @@ def test_batches_that_wait_for_a_trigger_double_whatever_the_clock_says() -> Non
     assert pace.rows(BUDGET_MS, early=True) == 3_000
 
 
+def test_the_time_of_a_batch_that_does_not_grow_with_its_records_is_not_their_cost() -> None:
+    assert Pace().after(1_000, 2_200).after(500, 1_200).rate_ms == pytest.approx(2.0)
+
+
 def test_records_that_become_dearer_count_from_then_on() -> None:
     pace = Pace().after(1_000, 2_000).after(1_000, 2_000).anew(1_000, 20_000)
     assert pace.rows(BUDGET_MS, early=True) * 19.8 <= BUDGET_MS

@@ -95,6 +95,11 @@ def test_a_slow_lane_whose_records_are_rare_seldom_reads_two_in_a_batch() -> Non
     assert granted([rare, lane(UPPER, 10, 1.0)], exact=False)[0] == (350, Why.BUDGET)
 
 
+def test_a_slow_lane_that_is_guessed_denser_than_a_record_an_offset_reads_one() -> None:
+    dense = lane(LOWER, 500_000, 30_000.0, density=5.0)
+    assert granted([dense, lane(UPPER, 10, 1.0, density=9.0)], exact=False)[0] == (1, Why.BUDGET)
+
+
 def test_suspects_take_turns_and_the_others_leave_room_for_what_shows() -> None:
     search = Search.among({(TP, h): Claim(8.0, 0.0, 1_000) for h in (LOWER, UPPER)}, 0.75, known=True)
     other = lane(LOWER, 90_000)._replace(tp=OTHER)

@@ -296,6 +296,8 @@ def test_waiting_for_a_trigger_as_long_as_the_budget_takes_nothing_from_it(exact
     work = Workload(HEALTHY, slots=8, per_second=5_000, exact=exact, trigger_ms=BUDGET_MS)
     work.run(30)
     assert work.lag(healthy) <= 3 * 5_000 * BUDGET_MS / 1000
+    if exact:
+        assert work.steering.beside_ms <= BUDGET_MS / 5
 
 
 def test_an_odd_pause_between_batches_soon_does_not_count_as_work() -> None:

@@ -125,6 +125,12 @@ def test_lanes_are_cut_anew_where_that_evens_out_the_work(by: float, soon: bool,
     assert (shared(uneven(by), 4, even, soon=soon) != even) == cut
 
 
+def test_more_lanes_than_tasks_stay_only_soon_after_a_change() -> None:
+    eight = new(waiting(1.0), 8)
+    assert shared(waiting(1.0), 4, eight, soon=True) == eight
+    assert shared(waiting(1.0), 4, eight, soon=False) == new(waiting(1.0), 4)
+
+
 def test_lanes_are_even_again_once_no_key_stands_out() -> None:
     before = shared(with_key(100.0, slow=True), 4, {}, soon=True)
     assert shared(waiting(1.0), 4, before, soon=False) == new(waiting(1.0), 4)
