@@ -8,7 +8,7 @@ It never changes ownership or positions, so a wrong guess costs time only. It li
 process starts small again. Only `apply` calls it, on the main thread of the reader's process.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import groupby
 from math import ceil, inf
@@ -117,7 +117,8 @@ class Steering:
         if trial is None and known.plain and sum(q.rows for q in pieces) <= slot_rows * self._budget.slots:
             self.quotas = tuple(pieces)
             return Allowance(work, self.quotas, self._cutting.at(known.bounds))
-        lanes = [lane for q in self._together(pieces) for lane in self._cut(q, ends, trial)]
+        self._join_parts(work)
+        lanes = [lane for q in pieces for lane in self._cut(q, ends, trial)]
         if not free:
             lanes = known.trials.limited(lanes)
             search, exact = known.trials.search, known.exact
@@ -137,12 +138,11 @@ class Steering:
         few = ceil(sum(map(self._known.work_ms, slices)) / TASK_MS)
         return min(self._cutting.tasks, max(1, few, self._cutting.min_partitions or 0))
 
-    def _together(self, pieces: Sequence[Quota]) -> Sequence[Quota]:
-        """The same, after a look at partitions whose lanes have one position."""
-        for tp, of_tp in groupby(pieces, key=attrgetter("tp")):
-            if len({q.piece.position for q in of_tp}) == 1:
+    def _join_parts(self, work: OwnedRanges) -> None:
+        """A partition whose ranges have met at one position needs no bounds of former suspects."""
+        for tp, parts in work.items():
+            if len({piece.position for piece in parts}) == 1:
                 self._known.trials.together(tp)
-        return pieces
 
     def _cut(self, q: Quota, ends: Mapping[TopicPartition, int], whole: LaneId | None) -> Iterator[Quota]:
         """The lanes of a piece."""
@@ -157,15 +157,11 @@ class Steering:
         return behind[0] if behind else 0.0
 
     def pack(self, end: StreamOffset, readable: StreamOffset, *, trial: bool = False) -> tuple[Task, ...]:
-        """The tasks of a batch of which `readable` may be read; the same again for the same batch.
-
-        As many as slots, or as the user requests; fewer where there is little to do.
-        """
+        """The tasks of a batch of which `readable` may be read; the same again for the same batch."""
         if self._flight is None or self._flight.offset != end:
             slices = tuple(readable.slices)
-            tasks = self._tasks(slices)
             most = self._cutting.max_records_per_partition
-            packed = pack(slices, tasks=tasks, max_weight=most, work=self._known.work_ms)
+            packed = pack(slices, tasks=self._tasks(slices), max_weight=most, work=self._known.work_ms)
             self._flight = _Flight(end, packed, self._clock.now_ms(), trial)
         return self._flight.tasks
 

@@ -50,12 +50,12 @@ def witness(state: State, seen: Seen, call: Call) -> Decision:
     state, mine, warnings = within_logs(state, mine, seen, call)
     if commits.confirmed == start or not start.member:
         return Decision(_done(state, start, all_of_it=mine == start), warnings)
-    done = _to_its_ends(state, mine, start, witnessed, seen)
+    done, all_of_it = _to_its_ends(state, mine, start, witnessed, seen), mine == start
     if witnessed is not None:  # this process may assert the true ends too
-        known = _to_its_ends(state, start, start, witnessed, seen)
+        known = done if all_of_it else _to_its_ends(state, start, start, witnessed, seen)
         state = replace(state, evidence=replace(state.evidence, known=known))
     request = Commit(done, completed(done), "" if call.setup.settings.unread_batches else start.digest)
-    commits = replace(commits, under_way=CommitUnderWay(start, request, all_of_it=mine == start))
+    commits = replace(commits, under_way=CommitUnderWay(start, request, all_of_it=all_of_it))
     return Decision(replace(state, commits=commits), warnings)
 
 

@@ -130,9 +130,7 @@ class StreamOffset:
     topic_ids: Mapping[str, str] = field(default_factory=dict)
     lanes: Lanes = field(default_factory=dict)
     leader_epochs: Mapping[TopicPartition, int] = field(default_factory=dict)  # of the logs at planning
-    early: int = (
-        0  # 0: slices end as planned. Else tasks may end them early, in a batch of this number among equal plans
-    )
+    early: int = 0  # 0: slices end as planned. Else tasks may end them early; it numbers equal plans
 
     def __iter__(self) -> Iterator[tuple[TopicPartition, Lane]]:
         """Every lane with its partition, in order."""

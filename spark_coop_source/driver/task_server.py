@@ -61,15 +61,11 @@ class TaskServer:
         try:
             self._host, family = announced(tuple(towards))
             self._server = _Server(self, family)
+            self._port = int(self._server.server_address[1])
         except OSError as error:
             log.warning("tasks cannot reach the reader process: no TCP socket (%s)", error)
             return
         Thread(target=self._server.serve_forever, args=(0.1,), name="coop-kafka-tasks", daemon=True).start()
-
-    @property
-    def listens(self) -> bool:
-        """Whether tasks can reach it, as far as this host knows."""
-        return self._server is not None
 
     def report_to(self, slices: Iterable[Slice], *, trial: bool = False) -> ReportTo | None:
         """The address for tasks that read `slices`; None if the server is closed, or tasks do not reach it."""
@@ -77,22 +73,20 @@ class TaskServer:
             return None
         with self._lock:
             plan = self._latest.open(slices, _now_ms())
-        return ReportTo(self._host, self._server.server_address[1], plan, self._key, trial)
+        return ReportTo(self._host, self._port, plan, self._key, trial)
 
     def _reached(self) -> bool:
-        if self._heard or self._unheard > UNHEARD:
-            return self._heard
-        self._unheard += 1
-        if self._unheard > UNHEARD and self._server is not None:
-            port = self._server.server_address[1]
+        """Whether a task has sent a message, or may still do so."""
+        self._unheard += not self._heard
+        if self._unheard == UNHEARD + 1 and not self._heard:
             log.warning(
                 "no task has reached the reader process at %s port %d: batches keep to batch.time.budget less well, and"
                 " the cost of keys is unknown. Remedy: let executors connect to this host, or set SPARK_LOCAL_IP to an"
                 " address that they reach.",
                 self._host,
-                port,
+                self._port,
             )
-        return self._unheard <= UNHEARD
+        return self._heard or self._unheard <= UNHEARD
 
     def take(self) -> list[SliceCost]:
         """The latest cost of each slice that was reported since the last call, in the order of slices."""

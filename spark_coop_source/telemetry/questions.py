@@ -9,7 +9,9 @@
 """
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from coordinator.errors import CoopKafkaError
 from coordinator.progress.ends import Ends, parsed, text_of
@@ -27,16 +29,14 @@ class Question:
     @property
     def text(self) -> bytes:
         """The text of its frame."""
-        ends = {} if self.ends is None else {"ends": text_of(self.ends)}
-        return json.dumps({"number": self.number, "batch": self.batch, "task": self.task} | ends).encode()
+        return json.dumps({"number": self.number, "batch": self.batch, "task": self.task} | _of(self.ends)).encode()
 
     @classmethod
     def parse(cls, text: bytes) -> "Question | None":
         """The question of a text; None for a text of another form."""
         try:
             fields = json.loads(text)
-            ends = parsed(fields["ends"]) if "ends" in fields else None
-            return cls(int(fields["number"]), str(fields["batch"]), int(fields["task"]), ends)
+            return cls(int(fields["number"]), str(fields["batch"]), int(fields["task"]), _ends(fields))
         except (ValueError, TypeError, KeyError, RecursionError, CoopKafkaError):
             return None
 
@@ -52,16 +52,22 @@ class Answer:
     @property
     def text(self) -> bytes:
         """The text of its frame."""
-        ends = {} if self.ends is None else {"ends": text_of(self.ends)}
         refused = {"refused": self.refused} if self.refused else {}
-        return json.dumps({"number": self.number} | ends | refused).encode()
+        return json.dumps({"number": self.number} | _of(self.ends) | refused).encode()
 
     @classmethod
     def parse(cls, text: bytes) -> "Answer | None":
         """The answer of a text; None for a text of another form."""
         try:
             fields = json.loads(text)
-            ends = parsed(fields["ends"]) if "ends" in fields else None
-            return cls(int(fields["number"]), ends, str(fields.get("refused", "")))
+            return cls(int(fields["number"]), _ends(fields), str(fields.get("refused", "")))
         except (ValueError, TypeError, KeyError, RecursionError, CoopKafkaError):
             return None
+
+
+def _of(ends: Ends | None) -> dict[str, str]:
+    return {} if ends is None else {"ends": text_of(ends)}
+
+
+def _ends(fields: Mapping[str, Any]) -> Ends | None:
+    return parsed(fields["ends"]) if "ends" in fields else None

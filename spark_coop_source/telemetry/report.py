@@ -52,9 +52,9 @@ def encoded(report: Report) -> bytes:
 
 def decoded(text: bytes) -> Report | None:
     """The report of a text; None if it is no report."""
-    if (
-        len(text) > MOST_BYTES or text.count(b"[") > _MOST_LISTS or b"{" in text
-    ):  # Python's parser recurses as deep as its input is nested
+    if len(text) > MOST_BYTES:
+        return None
+    if text.count(b"[") > _MOST_LISTS or b"{" in text:  # Python's parser recurses as deep as its input is nested
         return None
     try:
         return _parsed(json.loads(text))

@@ -17,8 +17,12 @@ EVERY = "200 milliseconds"
 
 def our_stream(world: World, topic: str, **options: str) -> Mapping[str, str]:
     """The options of a stream of ours, with its own group."""
-    group = {"group": f"bench-{uuid4().hex[:8]}", "redis.url": world.redis.address}
-    return {**reader(world, topic), **OURS, **group, "startingOffsets": "latest", **options}
+    return {**by_default(world, topic), **OURS, "startingOffsets": "latest", **options}
+
+
+def by_default(world: World, topic: str) -> dict[str, str]:
+    """The options of a stream of ours from the beginning of a topic, if the user sets no other."""
+    return {**reader(world, topic), "group": f"bench-{uuid4().hex[:8]}", "redis.url": world.redis.address}
 
 
 def their_stream(world: World, topic: str, tuned: Mapping[str, str] = TUNED) -> Mapping[str, str]:
@@ -30,14 +34,20 @@ def their_stream(world: World, topic: str, tuned: Mapping[str, str] = TUNED) -> 
 def running(world: World, source: str, options: Mapping[str, str]) -> Iterator[StreamingQuery]:
     """A query into a sink that does nothing, after its first look at the log end."""
     rows = world.spark.readStream.format(source).options(**options).load()
-    checkpoint = world.folder / f"checkpoint-{uuid4().hex[:8]}"
-    writer = rows.writeStream.format("noop").option("checkpointLocation", str(checkpoint))
+    writer = rows.writeStream.format("noop").option("checkpointLocation", world.checkpoint())
     query = writer.trigger(processingTime=EVERY).start()
     try:
         _until(lambda: bool(query.recentProgress), query)
         yield query
     finally:
         query.stop()
+
+
+def drained_stream(world: World, source: str, options: Mapping[str, str]) -> None:
+    """A new query that reads all there is; its rows are dropped."""
+    rows = world.spark.readStream.format(source).options(**options).load()
+    writer = rows.writeStream.format("noop").option("checkpointLocation", world.checkpoint())
+    writer.trigger(availableNow=True).start().awaitTermination()
 
 
 def trigger_seconds(query: StreamingQuery, feed: Callable[[], object], rows: int) -> float:

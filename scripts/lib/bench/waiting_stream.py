@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
-from uuid import uuid4
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
@@ -74,8 +73,7 @@ def counted(world: World, rows: DataFrame, slow: str = "") -> Iterator[Streaming
     records = f.when(f.col("key").cast("string").isin(*slow.split(",")), f.col("records"))
     of_all = f.coalesce(f.sum("records"), f.lit(0)).alias("all")
     watched = rows.observe("work", of_all, f.coalesce(f.sum(records), f.lit(0)).alias("slow"))
-    checkpoint = world.folder / f"checkpoint-{uuid4().hex[:8]}"
-    query = watched.writeStream.format("noop").option("checkpointLocation", str(checkpoint)).start()
+    query = watched.writeStream.format("noop").option("checkpointLocation", world.checkpoint()).start()
     try:
         yield query
     finally:

@@ -23,7 +23,7 @@ from coordinator.progress.ownership import Owned
 from coordinator.progress.segments import Progress, Segment
 from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.ranges import WHOLE, HashRange
+from coordinator.ranges import WHOLE, runs
 from coordinator.subscription import TopicPartition
 from coordinator.telemetry import MOST_KEYS, KeyCost, SliceCost
 
@@ -200,11 +200,5 @@ class Workload:
 
 def coalesced(progress: Progress) -> Progress:
     """The same state in the fewest segments."""
-    merged = list[Segment]()
-    for s in progress.segments:
-        last = merged[-1] if merged else None
-        if last and last.hashes.hi + 1 == s.hashes.lo and (last.position, last.ics) == (s.position, s.ics):
-            merged[-1] = last.within(HashRange(last.hashes.lo, s.hashes.hi))
-        else:
-            merged.append(s)
-    return Progress(tuple(merged))
+    alike = runs((s.hashes, (s.position, s.ics)) for s in progress.segments)
+    return Progress(tuple(Segment(hashes, *state) for hashes, state in alike))

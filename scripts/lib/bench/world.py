@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, chdir, contextmanager
 from functools import cached_property
 from pathlib import Path
+from uuid import uuid4
 
 import psutil
 from pyspark.sql import SparkSession
@@ -108,6 +109,10 @@ class World:
             self._topics[load] = self.kafka.create_topic("bench", load.partitions, limit)
             produce(self.broker.address, self._topics[load], load)
         return self._topics[load]
+
+    def checkpoint(self) -> str:
+        """The folder of a new query's checkpoint."""
+        return str(self.folder / f"checkpoint-{uuid4().hex[:8]}")
 
     def fetch(self, wanted: JarSet) -> None:
         """Fetch the jars of a program that only one case needs."""

@@ -8,6 +8,7 @@ import pytest
 
 from coordinator.member.inbox import Inbox, TaskEnded
 from coordinator.progress.slices import Slice
+from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import WHOLE, HashRange, OffsetRange
 from coordinator.telemetry import RecordAt, SliceCost
 from states import LEFT, RIGHT, TP, end_of
@@ -26,12 +27,16 @@ def ended(of: Slice) -> SliceCost:
     return replace(began(of), finished=True)
 
 
+def under_way(end: StreamOffset) -> Inbox:
+    begun = Inbox()
+    begun.begin(end, TASKS)
+    return begun
+
+
 @pytest.fixture
 def inbox() -> Inbox:
     """An inbox with a batch of two slices under way."""
-    under_way = Inbox()
-    under_way.begin(END, TASKS)
-    return under_way
+    return under_way(END)
 
 
 def test_begun__under_way_in_order(inbox: Inbox) -> None:
@@ -118,9 +123,7 @@ TO_12, TO_15 = ({TP: ((WHOLE, end),)} for end in (12, 15))
 @pytest.fixture
 def early() -> Inbox:
     """An inbox with a batch of two tasks that may end early."""
-    under_way = Inbox()
-    under_way.begin(EARLY, TASKS)
-    return under_way
+    return under_way(EARLY)
 
 
 def test_the_first_attempt_of_a_task_ends__its_ends_count_for_all_attempts(early: Inbox) -> None:

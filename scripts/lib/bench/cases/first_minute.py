@@ -2,13 +2,14 @@
 
 import time
 from collections.abc import Iterator, Mapping
-from uuid import uuid4
+from functools import partial
 
 from pyspark.sql import DataFrame
 
 from bench.loader import Load, produce
 from bench.runner import alternate
 from bench.sources import TUNED, reader
+from bench.streaming import by_default, drained_stream
 from bench.table import Result, duration, result
 from bench.world import World
 
@@ -39,22 +40,18 @@ def p15(world: World) -> Iterator[Result]:
     load = Load(200_000 if world.quick else 4_000_000)
     topic = world.topic(load)
     for name, theirs, aim in (("tuned", TUNED, 1.2), ("its defaults", {}, 1.0)):
-        pair = alternate(
-            lambda: _drain(world, "coop-kafka", _ours(world, topic)),
-            lambda theirs=theirs: _drain(world, "kafka", {**reader(world, topic), **theirs}),  # type: ignore[misc]
-            times=world.times,
-            cpu=world.cpu,
-        )
+        other = partial(drained_stream, world, "kafka", {**reader(world, topic), **theirs})
+        pair = alternate(partial(_drained, world, topic), other, times=world.times, cpu=world.cpu)
         yield result("P15", f"new query, AvailableNow, {load.records:,} x 100 B, noop", name, pair, aim)
 
 
-def _ours(world: World, topic: str) -> Mapping[str, str]:
-    return {**reader(world, topic), "group": f"bench-{uuid4().hex[:8]}", "redis.url": world.redis.address}
+def _drained(world: World, topic: str) -> None:
+    drained_stream(world, "coop-kafka", by_default(world, topic))  # a new group each time
 
 
 def _new(world: World, topic: str, source: str) -> tuple[str, Mapping[str, str], str]:
-    options = _ours(world, topic) if source == "coop-kafka" else reader(world, topic)
-    return source, options, str(world.folder / f"checkpoint-{uuid4().hex[:8]}")
+    options = by_default(world, topic) if source == "coop-kafka" else reader(world, topic)
+    return source, options, world.checkpoint()
 
 
 def _first_row(world: World, source: str, options: Mapping[str, str], checkpoint: str) -> float:
@@ -73,11 +70,3 @@ def _first_row(world: World, source: str, options: Mapping[str, str], checkpoint
     finally:
         query.stop()
     return ended[0] - began
-
-
-def _drain(world: World, source: str, options: Mapping[str, str]) -> None:
-    rows = world.spark.readStream.format(source).options(**options).load()
-    checkpoint = str(world.folder / f"checkpoint-{uuid4().hex[:8]}")
-    rows.writeStream.format("noop").option("checkpointLocation", checkpoint).trigger(
-        availableNow=True
-    ).start().awaitTermination()

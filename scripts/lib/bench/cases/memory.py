@@ -3,12 +3,11 @@
 import threading
 from collections.abc import Iterator
 from typing import Self
-from uuid import uuid4
 
 import psutil
 
 from bench.loader import Load
-from bench.streaming import our_stream
+from bench.streaming import drained_stream, our_stream
 from bench.table import Result
 from bench.world import World
 
@@ -32,10 +31,7 @@ def _result(work: str, peak: int, against: str, base: int) -> Result:
 def _peak(world: World, load: Load) -> int:
     options = our_stream(world, world.topic(load), startingOffsets="earliest")
     with _Sampler(world.jvm) as sampler:
-        rows = world.spark.readStream.format("coop-kafka").options(**options).load()
-        checkpoint = world.folder / f"checkpoint-{uuid4().hex[:8]}"
-        writer = rows.writeStream.format("noop").option("checkpointLocation", str(checkpoint))
-        writer.trigger(availableNow=True).start().awaitTermination()
+        drained_stream(world, "coop-kafka", options)
     return sampler.peak
 
 

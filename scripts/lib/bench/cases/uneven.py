@@ -1,7 +1,6 @@
 """One of eight partitions has nearly all records: the heaviest task, as a multiple of its fair share."""
 
 from collections.abc import Iterator, Mapping
-from uuid import uuid4
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as f
@@ -41,7 +40,7 @@ def _of_stream(world: World, topic: str) -> list[int]:
     found: list[list[int]] = []
     options = {**our_stream(world, topic), "startingOffsets": "earliest", "slots": str(SLOTS)}
     rows = world.spark.readStream.format("coop-kafka").options(**options).load()
-    writer = rows.writeStream.option("checkpointLocation", str(world.folder / f"checkpoint-{uuid4().hex[:8]}"))
+    writer = rows.writeStream.option("checkpointLocation", world.checkpoint())
     query = writer.foreachBatch(lambda batch, _: found.append(_rows(batch))).trigger(availableNow=True).start()
     query.awaitTermination()
     return found[0]
