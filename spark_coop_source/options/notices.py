@@ -16,15 +16,21 @@ _SECONDS = (
     (table.ENDING_TIMESTAMP.name, table.ENDING_OFFSETS_BY_TIMESTAMP.name),
 )
 
-
-def notices(texts: Mapping[str, str], starting: OffsetSpec, ending: OffsetSpec) -> tuple[str, ...]:
-    """The lines for options (names in lower case) that start and end there."""
-    return (*_without_effect(texts), *_in_seconds(_SECONDS[0], starting), *_in_seconds(_SECONDS[1], ending))
+_IGNORED_BY_BATCHES = {table.BATCH_BUDGET.name: "`spark.read` reads all of its offsets, however long that takes"}
 
 
-def _without_effect(texts: Mapping[str, str]) -> Iterator[str]:
+def notices(
+    texts: Mapping[str, str], starting: OffsetSpec, ending: OffsetSpec, *, batch: bool = False
+) -> tuple[str, ...]:
+    """The lines for options (names in lower case) that start and end there, of a `batch` or of a stream."""
+    spans = (*_in_seconds(_SECONDS[0], starting), *_in_seconds(_SECONDS[1], ending))
+    return (*_without_effect(texts, batch=batch), *spans)
+
+
+def _without_effect(texts: Mapping[str, str], *, batch: bool) -> Iterator[str]:
     prefix = table.GROUP_ID_PREFIX.name
     reasons = {f"kafka.{name}": reason for name, reason in NO_EFFECT.items()} | {prefix: NO_EFFECT["group.protocol"]}
+    reasons |= _IGNORED_BY_BATCHES if batch else {}
     for name, reason in reasons.items():
         if name.lower() in texts:
             yield f"option {name} has no effect: {reason}. Remedy: remove it."

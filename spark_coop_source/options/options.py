@@ -160,7 +160,7 @@ def _checked(given: Given, streaming: bool | None) -> SourceOptions:
         function_output=given.get(table.MAP_IN_READ_SCHEMA),
         function_per_key=given.need(table.MAP_IN_READ_PER_KEY),
         function_concurrency=given.need(table.MAP_IN_READ_CONCURRENCY),
-        notices=notices(given.texts, starting, ending),
+        notices=notices(given.texts, starting, ending, batch=batch),
     )
 
 

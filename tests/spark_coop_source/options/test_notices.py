@@ -62,6 +62,15 @@ def test_the_end_of_a_batch_in_seconds_is_one_line(name: str) -> None:
     assert line.startswith(f"option {name}: 1700000000 is 1970")
 
 
+def test_a_batch_reports_that_it_has_no_time_budget_and_a_stream_has_one() -> None:
+    (line,) = notices({"Batch.Time.Budget": "5s"}, streaming=False)
+    assert line == (
+        "option batch.time.budget has no effect: `spark.read` reads all of its offsets, however long that takes. "
+        "Remedy: remove it."
+    )
+    assert notices({}, streaming=False) == notices({"batch.time.budget": "5s"}) == ()
+
+
 @pytest.mark.parametrize(
     "options",
     [
@@ -108,16 +117,32 @@ def test_a_start_that_does_not_count_is_one_line(
         assert "Remedy: " in line
 
 
-JOB = """
+SPARK = """
 import json, sys
 from pyspark.sql import SparkSession
 from spark_coop_source.source import CoopKafkaDataSource
 spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
 spark.dataSource.register(CoopKafkaDataSource)
+"""
+STREAM = """
 rows = spark.readStream.format("coop-kafka").options(**json.loads(sys.argv[1])).load()
 to = rows.writeStream.format("noop").option("checkpointLocation", sys.argv[2]).trigger(availableNow=True)
 to.start().awaitTermination()
 """
+BATCH = """
+rows = spark.read.format("coop-kafka").options(**json.loads(sys.argv[1])).load()
+print("rows:", rows.count())
+"""
+
+
+def output_of(text: str, options: Mapping[str, str], folder: Path) -> str:
+    """All that a driver prints which runs this text."""
+    job = folder / "job.py"
+    job.write_text(SPARK + text)
+    command = [sys.executable, str(job), json.dumps(options), str(folder / "checkpoint")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=150, cwd=folder, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout + done.stderr
 
 
 def test_the_lines_reach_the_output_of_spark_once_a_start(members: Group, tp: TopicPartition, tmp_path: Path) -> None:
@@ -131,11 +156,16 @@ def test_the_lines_reach_the_output_of_spark_once_a_start(members: Group, tp: To
         "startingOffsets": "latest",
         "kafka.max.poll.interval.ms": "1000",
     }
-    job = tmp_path / "job.py"
-    job.write_text(JOB)
-    command = [sys.executable, str(job), json.dumps(options), str(tmp_path / "checkpoint")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=150, cwd=tmp_path, check=False)
-    assert done.returncode == 0, done.stderr
-    output = done.stdout + done.stderr
+    output = output_of(STREAM, options, tmp_path)
     assert output.count("option startingOffsets is not used: group") == 1, output
     assert output.count("option kafka.max.poll.interval.ms has no effect") == 1, output
+
+
+def test_the_lines_of_a_batch_reach_the_output_of_spark_once(
+    members: Group, tp: TopicPartition, tmp_path: Path
+) -> None:
+    members.kafka.produce(tp.topic, keyed(5))
+    options = {"kafka.bootstrap.servers": members.kafka.bootstrap, "subscribe": tp.topic, "batch.time.budget": "5s"}
+    output = output_of(BATCH, options, tmp_path)
+    assert "rows: 5" in output
+    assert output.count("option batch.time.budget has no effect") == 1, output
