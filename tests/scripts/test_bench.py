@@ -7,6 +7,7 @@ import pytest
 from kafka import KafkaConsumer, TopicPartition
 
 from bench.cases.hot_key import Course
+from bench.cases.latency import Side, Sink, at_part
 from bench.loader import Load, produce
 from bench.runner import Pair, Sample, alternate, timed
 from bench.table import Result, duration, markdown, result
@@ -88,6 +89,22 @@ def test_lanes_are_counted_before_with_and_after_the_slow_key() -> None:
     before, slow, after = ([Done(0.0, 1.0, 9, 1, lanes) for lanes in of] for of in ((8, 9), (9, 14, 11), (11, 8)))
     course = Course(5.0, 100.0, before, slow, after)
     assert course.lanes == "lanes: 9 before, 11 with the slow key (at most 14), 8 after"
+
+
+@pytest.mark.parametrize(("part", "age"), [(0.0, 1), (0.5, 50), (0.95, 95), (0.99, 99), (1.0, 100)])
+def test_so_large_a_part_of_the_ages_is_no_larger(part: float, age: int) -> None:
+    assert at_part([float(101 - i) for i in range(1, 101)], part) == age
+
+
+def test_only_records_of_the_measured_time_count() -> None:
+    sink = Sink([(999, 0.1), (1_000, 0.2), (1_999, 0.3), (2_000, 0.4)])
+    assert sink.between(1.0, 2.0) == [0.2, 0.3]
+
+
+def test_a_trigger_is_shown_with_the_medians_of_its_phases() -> None:
+    phases = [{"triggerExecution": 100 + i, "addBatch": 60 + i, "walCommit": 9} for i in (0, 1, 7)]
+    shown = Side("kafka", {}, phases=[*phases]).trigger
+    assert shown == "101 ms: latestOffset 0, queryPlanning 0, walCommit 9, addBatch 61, commitOffsets 0"
 
 
 def test_a_load_is_the_same_every_time_and_spread_over_the_partitions(kafka: Kafka) -> None:

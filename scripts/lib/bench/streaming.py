@@ -37,7 +37,7 @@ def running(world: World, source: str, options: Mapping[str, str]) -> Iterator[S
     writer = rows.writeStream.format("noop").option("checkpointLocation", world.checkpoint())
     query = writer.trigger(processingTime=EVERY).start()
     try:
-        _until(lambda: bool(query.recentProgress), query)
+        until(lambda: bool(query.recentProgress), query)
         yield query
     finally:
         query.stop()
@@ -58,7 +58,7 @@ def trigger_seconds(query: StreamingQuery, feed: Callable[[], object], rows: int
     def new() -> list[Mapping[str, object]]:
         return [progress for batch, progress in _batches(query).items() if batch not in seen]
 
-    _until(lambda: sum(int(str(progress["rows"])) for progress in new()) >= rows, query)
+    until(lambda: sum(int(str(progress["rows"])) for progress in new()) >= rows, query)
     return sum(float(str(progress["ms"])) for progress in new()) / 1000
 
 
@@ -70,7 +70,8 @@ def _batches(query: StreamingQuery) -> dict[int, Mapping[str, object]]:
     }
 
 
-def _until(condition: Callable[[], bool], query: StreamingQuery) -> None:
+def until(condition: Callable[[], bool], query: StreamingQuery) -> None:
+    """Wait for the condition; raises `RuntimeError` if the query fails, or is not done after `_PATIENCE_S`."""
     deadline = time.monotonic() + _PATIENCE_S
     while not condition():
         if query.exception() is not None:
