@@ -17,6 +17,9 @@ from coordinator.subscription import TopicPartition
 SCHEMA = "1"
 """The schema number of the state in Redis; `lua/shared/prelude.lua` has it too (rule: schema-number)."""
 
+LONGEST_BATCH = "longest.batch.ms"
+"""The field of a member: the time after which its batch counts as hung."""
+
 _TOPIC = re.compile(r"([A-Za-z0-9._-]{1,64}) ([1-9][0-9]{0,9})")
 
 

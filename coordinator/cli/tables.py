@@ -170,12 +170,17 @@ def _cost(x: LaneLine) -> str:
 
 
 def _at_work(members: Iterable[MemberActivity]) -> Table:
-    columns = "MEMBER, STATE, LANES, SLOW %, BATCH S, RATE, AGO S, SLOWEST LANE"
+    columns = "MEMBER, STATE, LANES, SLOW %, RUNS S, BATCH S, RATE, AGO S, SLOWEST LANE"
     rows = (
-        (m.id, m.state, m.lanes, m.slow_percent, f"{m.seconds:.1f}", f"{m.rate:g}", _whole(m.ago_s), m.slowest)
+        (m.id, m.state, m.lanes, m.slow_percent, _whole(m.runs_s), *_last_batch(m), _whole(m.ago_s), m.slowest)
         for m in members
     )
     return _table(columns, rows)
+
+
+def _last_batch(m: MemberActivity) -> Sequence[str]:
+    """Duration and rate; `-` during the first batch."""
+    return ("-", "-") if m.ago_s is None else (f"{m.seconds:.1f}", f"{m.rate:g}")
 
 
 def _ranges(offsets: Sequence[str]) -> str:

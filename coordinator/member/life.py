@@ -20,6 +20,7 @@ from coordinator.assignment.assignment_text import fields_of
 from coordinator.assignment.protocols import Protocol
 from coordinator.assignment.spare import SLOW_PERCENT
 from coordinator.errors import FencedMemberError, GroupBusyError, RedisUnavailableError
+from coordinator.group_state import LONGEST_BATCH
 from coordinator.member.decision import RETRY_MS, Call, Decision, Fail, LookAgain, Seen
 from coordinator.member.kinds import Request
 from coordinator.member.requests import Claim, Event, Join, Log, ReadMetadata
@@ -149,7 +150,8 @@ def joining(state: State, call: Call) -> Joining:
     protocols = tuple(Protocol(a.name, a.version) for a in settings.assignors)
     subscribes = fields_of(frozenset(state.log.topics), settings.capacity, protocols, sharing=settings.sharing)
     slow = {SLOW_PERCENT: str(state.shown.slow_percent)} if state.shown.slow_percent else {}
-    fields = {**me.fields, **subscribes, **settings.commit_fields, **slow}
+    times = {LONGEST_BATCH: str(settings.longest_ms)}
+    fields = {**me.fields, **subscribes, **settings.commit_fields, **times, **slow}
     return replace(me, fields=fields, targets=state.pace.targets or {})
 
 

@@ -1,4 +1,7 @@
-"""Shows the lanes of a member: once a second at most, and only changes (rule: reports-decide-nothing). Pure."""
+"""Shows the lanes of a member: once a second at most, and only changes (rule: reports-decide-nothing). Pure.
+
+The first batch of a process is shown in any case. It may take long, and an earlier look found nothing to read.
+"""
 
 from dataclasses import replace
 
@@ -11,7 +14,8 @@ from coordinator.reports.lane_report import Planned, slow_part
 def show_lanes(state: State, seen: Seen, call: Call) -> Decision:
     """Show the planned lanes. Redis stores them only if they have changed."""
     shown, reading, now = state.shown, state.reading, seen.now_ms
-    if shown.looked_at_ms is not None and now - shown.looked_at_ms < LOOK_MS:
+    first = state.pace.planned_ms is None and state.pace.idle is None
+    if not first and shown.looked_at_ms is not None and now - shown.looked_at_ms < LOOK_MS:
         return Decision(state)
     shown = replace(shown, looked_at_ms=now)
     same = reading.quotas == shown.quotas and shown.nonce == state.life.nonce

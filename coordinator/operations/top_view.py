@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-from coordinator.group_state import GroupState
+from coordinator.group_state import LONGEST_BATCH, GroupState
 from coordinator.operations.views import MemberView, view
 from coordinator.reports.lane_lines import BatchLine, LaneLine, interesting
 
@@ -16,12 +16,13 @@ Lane = tuple[str, LaneLine]
 
 @dataclass(frozen=True, slots=True)
 class MemberActivity:
-    """A member and its last batch."""
+    """A member, its batch under way, and its last batch."""
 
     id: str
     state: str  # as `describe` has it
     lanes: int  # that it reports
     slow_percent: int  # share of its slots that slow lanes take
+    runs_s: float | None  # since its batch under way began; None between batches
     ago_s: float | None  # since its last batch ended; None if Redis has none
     seconds: float  # of that batch
     rate: float  # its records per second
@@ -67,7 +68,16 @@ def _lanes(state: GroupState) -> tuple[Lane, ...]:
 def _member(m: MemberView, state: GroupState, batches: Sequence[Batch]) -> MemberActivity:
     lanes, slow_percent = len(state.lanes.get(m.id, ())), int(m.fields.get("slow_percent", "0"))
     at_ms, last = next(((at, b) for at, b in reversed(batches) if b.member == m.id), (0, None))
+    now = lanes, slow_percent, _runs_s(m, state)
     if last is None:
-        return MemberActivity(m.id, m.state, lanes, slow_percent, None, 0.0, 0.0, "-")
+        return MemberActivity(m.id, m.state, *now, None, 0.0, 0.0, "-")
     ago_s, rate = max(0, state.now_ms - at_ms) / 1_000, last.rows / max(last.seconds, 0.001)
-    return MemberActivity(m.id, m.state, lanes, slow_percent, ago_s, last.seconds, round(rate, 1), last.slowest)
+    return MemberActivity(m.id, m.state, *now, ago_s, last.seconds, round(rate, 1), last.slowest)
+
+
+def _runs_s(m: MemberView, state: GroupState) -> float | None:
+    """Since when a batch runs: Redis has the time at which it counts as hung."""
+    hung_ms, longest = state.hung_ms.get(m.id), m.fields.get(LONGEST_BATCH)
+    if hung_ms is None or longest is None:
+        return None
+    return max(0, state.now_ms - (hung_ms - int(longest))) / 1_000

@@ -361,6 +361,8 @@ STRANGE: dict[str, tuple[str, str | None, str, tuple[str, ...], str]] = {
         "growth", "orders 1 3", f"id-1 1 {'9' * 400}", ("describe", "GROUP"), "STATE_FORMAT"),
     "a share of slots of 5,000 digits": (
         "member:m-x", "slow_percent", "9" * 5_000, ("top", "GROUP", "--once"), "STATE_FORMAT"),
+    "a longest batch of 5,000 digits": (
+        "member:m-x", "longest.batch.ms", "9" * 5_000, ("top", "GROUP", "--once"), "STATE_FORMAT"),
     "a lane that is no text of ours": ("lanes", "m-x", "junk", ("top", "GROUP", "--once"), "STATE_FORMAT"),
     "a field that is not UTF-8": ("policy", "accept", "\udcff", ("describe", "GROUP"), "STATE_FORMAT"),
     "strikes that are a string": ("strikes", None, "x", ("parked", "GROUP"), "STATE_FORMAT"),

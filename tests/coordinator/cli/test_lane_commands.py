@@ -10,6 +10,7 @@ import pytest
 import redis
 
 from command_runs import Run
+from coordinator.group_state import LONGEST_BATCH
 from coordinator.key_hash import cuts
 from coordinator.plan.poison import Strike
 from coordinator.ranges import WHOLE, OffsetRange
@@ -61,14 +62,28 @@ def test_top_shows_members_and_lanes_the_slow_ones_first(run: Run, redis_url: st
     assert (code, err) == (0, "")
     assert out.startswith(f"Group {group!r}: PreparingRebalance, 3 records/s")
     (member,) = (row for row in rows(out) if row[:1] == ["m-1"])
-    assert member[1:6] == ["working", "2", "45", "10.0", "3"], "the last of its batches"
-    assert member[7:] == ["orders", "0", str(LOWER)]
+    assert member[1:7] == ["working", "2", "45", "-", "10.0", "3"], "the last of its batches"
+    assert member[8:] == ["orders", "0", str(LOWER)]
     lanes = [row for row in rows(out) if row[:1] == ["orders"]]
     assert lanes == [
         ["orders", "0", str(LOWER), "5", "9", ">12", "3.5", "100", "9", "budget", "m-1"],
         ["orders", "0", str(UPPER), "14", "0", "0", "3.5", "100", "9", "all", "there", "is", "m-1"],
     ]
     assert "and 1 lane more" in run("top", group, "--once", "--lanes", "1", "--redis", redis_url)[1]
+
+
+def test_top_shows_since_when_a_first_batch_runs(run: Run, redis_url: str, group: str) -> None:
+    keys = GroupKeys(group)
+    with closing(redis.Redis.from_url(redis_url)) as plain:
+        plain.delete(keys.history)
+        plain.hset(keys.member("m-1"), LONGEST_BATCH, "60000")
+        plain.zadd(keys.batches, {"m-1": plain.time()[0] * 1000 + 60_000 - 20_000})
+    _, out, _ = run("top", group, "--once", "--redis", redis_url)
+    (member,) = (row for row in rows(out) if row[:1] == ["m-1"])
+    assert member[1:4] + member[5:] == ["working", "2", "45", "-", "-", "-", "-"]
+    assert 19 <= int(member[4]) <= 50
+    (printed,) = json.loads(run("top", group, "--json", "--redis", redis_url)[1])["members"]
+    assert 19 <= printed["runs_s"] <= 50
 
 
 def test_top_looks_again_and_again_until_ctrl_c(redis_url: str, group: str) -> None:

@@ -9,10 +9,12 @@ from coordinator.cost.profile import Cell
 from coordinator.cost.quotas import Quota, Why
 from coordinator.key_hash import cuts
 from coordinator.member.decision import Decision
+from coordinator.member.pacing import IDLE_MS
 from coordinator.member.reporting import show_lanes
 from coordinator.member.requests import DescribeLanes, ShowLanes
 from coordinator.member.service import Service
-from coordinator.member.state import Reading, Shown, State, Strikes
+from coordinator.member.state import Pace, Reading, Shown, State, Strikes
+from coordinator.operations.top_view import top_view
 from coordinator.plan.planning import Cutting, OwnedRange
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import WHOLE
@@ -65,7 +67,25 @@ def test_redis_did_not_store_them__try_again_at_the_next_look() -> None:
 
 
 def test_shown_within_this_second__do_not_describe_them() -> None:
-    state = member(shown(lanes(90), NOW - 999))
+    state = replace(member(shown(lanes(90), NOW - 999)), pace=Pace(planned_ms=NOW - 999))
+    assert decided(show_lanes, state, call()) == Decision(state)
+
+
+def test_the_first_batch_is_planned_within_this_second__show_its_lanes() -> None:
+    idle, report = shown(lanes(0), NOW - 250, quotas=()), lanes(90)
+    state = replace(member(idle), pace=Pace())
+    assert decided(show_lanes, state, call(), (DESCRIBE, report)) == asks(state, ShowLanes(report.lines, 0))
+
+
+@pytest.mark.parametrize(
+    "pace",
+    [
+        pytest.param(Pace(idle=({}, {}), idle_ms=NOW), id="nothing to read yet"),
+        pytest.param(Pace(planned_ms=NOW - 250), id="a later batch"),
+    ],
+)
+def test_no_first_batch_is_planned__show_lanes_once_a_second(pace: Pace) -> None:
+    state = replace(member(shown(lanes(0), NOW - 250, quotas=())), pace=pace)
     assert decided(show_lanes, state, call()) == Decision(state)
 
 
@@ -170,6 +190,30 @@ def test_a_member_writes_its_lanes_once_a_second_and_each_batch_that_ended(membe
     _, (_, fields) = cast(list[tuple[str, dict[str, str]]], members.redis.xrange(GroupKeys(members.name).history))
     assert (fields["member"], fields["lanes"]) == (service.member, str(len(first.slices)))
     assert int(fields["rows"]) == sum(len(s.offsets) for s in first.slices)
+
+
+def test_the_first_batch_is_at_work_while_it_runs_though_the_member_was_idle_before(members: Group) -> None:
+    tp = TopicPartition(members.kafka.create_topic(), 0)
+    members.clock = StillClock()
+    settings = GroupSettings(members.name, session_ms=60_000, longest_ms=70_000)
+    service = members.service(subscribed(tp), settings=settings)
+    service.first_positions()
+    start = StreamOffset(members.name)
+    assert service.next_offset(start, UNLIMITED) is None, "the topic is empty"
+    assert {x.quota for x in written(members)[service.member]} == {0}
+
+    members.kafka.produce(tp.topic, keyed(40))
+    members.clock.skip(IDLE_MS)
+    end = service.next_offset(start, UNLIMITED)
+    assert end is not None
+    (at_work,) = top_view(members.name, members.state, []).members
+    assert (at_work.runs_s, at_work.ago_s) == (None, None), "it is planned"
+    service.tasks(end)
+    runs = top_view(members.name, members.state, [])
+    assert [m.runs_s is not None and 0 <= m.runs_s < 30 for m in runs.members] == [True]
+    assert sum(line.quota for _, line in runs.lanes) >= 40
+    service.next_offset(end, UNLIMITED)
+    assert [m.runs_s for m in top_view(members.name, members.state, []).members] == [None], "it has ended"
 
 
 def test_a_member_writes_its_lanes_again_after_a_loss_of_state(members: Group, tp: TopicPartition) -> None:
