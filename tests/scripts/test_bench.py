@@ -10,6 +10,7 @@ from bench.cases.hot_key import Course
 from bench.cases.latency import Side, Sink, at_part
 from bench.loader import Load, produce
 from bench.runner import Pair, Sample, alternate, timed
+from bench.sources import named
 from bench.table import Result, duration, markdown, result
 from bench.waiting_stream import Done, lanes_of
 from topics import Kafka
@@ -94,6 +95,13 @@ def test_lanes_are_counted_before_with_and_after_the_slow_key() -> None:
 @pytest.mark.parametrize(("part", "age"), [(0.0, 1), (0.5, 50), (0.95, 95), (0.99, 99), (1.0, 100)])
 def test_so_large_a_part_of_the_ages_is_no_larger(part: float, age: int) -> None:
     assert at_part([float(101 - i) for i in range(1, 101)], part) == age
+
+
+@pytest.mark.parametrize(
+    ("options", "text"), [({}, "no option set"), ({"lanes": "1", "slots": "8"}, "`lanes=1`, `slots=8`")]
+)
+def test_a_row_names_the_options_of_ours(options: dict[str, str], text: str) -> None:
+    assert named(options) == text
 
 
 def test_only_records_of_the_measured_time_count() -> None:

@@ -1,4 +1,7 @@
-"""The two sources, both tuned: the options of each, and how to run a query to its end."""
+"""The two sources: their options, and how to run a query to its end. Ours sets no option that a case does not name.
+
+So ours has as many `slots` as the machine has cores, and as many lanes as the planner makes.
+"""
 
 from collections.abc import Mapping
 
@@ -13,8 +16,6 @@ TUNED: Mapping[str, str] = {
 }
 """Spark's source at its fastest: its default of 500 records a poll doubles the time."""
 
-OURS: Mapping[str, str] = {"slots": str(SLOTS)}
-
 ONE_LANE: Mapping[str, str] = {"lanes": "1"}
 """Ours at its fastest for one partition and little work; by default it makes as many lanes as there are slots."""
 
@@ -24,9 +25,14 @@ def reader(world: World, topic: str) -> dict[str, str]:
     return {"kafka.bootstrap.servers": world.broker.address, "subscribe": topic, "startingOffsets": "earliest"}
 
 
+def named(options: Mapping[str, str]) -> str:
+    """The options of ours, for the description of a row."""
+    return ", ".join(f"`{name}={value}`" for name, value in options.items()) or "no option set"
+
+
 def ours(world: World, topic: str, **options: str) -> DataFrame:
     """A batch of our source."""
-    return world.spark.read.format("coop-kafka").options(**{**reader(world, topic), **OURS, **options}).load()
+    return world.spark.read.format("coop-kafka").options(**{**reader(world, topic), **options}).load()
 
 
 def theirs(world: World, topic: str, options: Mapping[str, str] = TUNED) -> DataFrame:

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 from pyspark.sql.streaming.query import StreamingQuery
 
-from bench.sources import OURS, TUNED, reader
+from bench.sources import TUNED, reader
 from bench.world import World
 
 _PATIENCE_S = 400
@@ -17,7 +17,7 @@ EVERY = "200 milliseconds"
 
 def our_stream(world: World, topic: str, **options: str) -> Mapping[str, str]:
     """The options of a stream of ours, with its own group."""
-    return {**by_default(world, topic), **OURS, "startingOffsets": "latest", **options}
+    return {**by_default(world, topic), "startingOffsets": "latest", **options}
 
 
 def by_default(world: World, topic: str) -> dict[str, str]:

@@ -164,7 +164,6 @@ def test_the_lines_reach_the_output_of_spark_once_a_start(members: Group, tp: To
 def test_the_lines_of_a_batch_reach_the_output_of_spark_once(
     members: Group, tp: TopicPartition, tmp_path: Path
 ) -> None:
-    members.kafka.produce(tp.topic, keyed(5))
     options = {"kafka.bootstrap.servers": members.kafka.bootstrap, "subscribe": tp.topic, "batch.time.budget": "5s"}
     output = output_of(BATCH, options, tmp_path)
     assert "rows: 5" in output

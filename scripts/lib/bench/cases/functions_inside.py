@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 from bench.cases.throughput import small
 from bench.functions import LETTERS, letters
 from bench.runner import alternate
-from bench.sources import ONE_LANE, drained, ours, theirs
+from bench.sources import ONE_LANE, drained, named, ours, theirs
 from bench.table import Result, result
 from bench.world import SLOTS, World
 from spark_coop_source.map_in_read import map_in_read
@@ -23,11 +23,11 @@ def p5(world: World) -> Iterator[Result]:
     for name, options, against, behind in (
         ("P5", ONE_LANE, "tuned + mapInArrow, order lost", split),
         ("P5 ordered", ONE_LANE, "tuned + repartition by key + mapInArrow", ordered),
-        (f"P5 {SLOTS} lanes", {}, "tuned + mapInArrow, order lost", split),
+        ("P5", {}, "tuned + mapInArrow, order lost", split),
     ):
         inside = ours(world, topic, **options, **function)
         pair = alternate(partial(drained, inside), partial(drained, behind), times=world.times, cpu=world.cpu)
-        yield result(name, f"mapInRead, {load.records:,} x 100 B", against, pair, 0.5)
+        yield result(name, f"mapInRead, {load.records:,} x 100 B, {named(options)}", against, pair, 0.5)
 
 
 def p5m(world: World) -> Iterator[Result]:
@@ -36,7 +36,7 @@ def p5m(world: World) -> Iterator[Result]:
     topic = world.topic(load)
     mine, other = _mapped(ours(world, topic)), _mapped(theirs(world, topic))
     pair = alternate(lambda: drained(mine), lambda: drained(other), times=world.times, cpu=world.cpu)
-    yield result("P5m", f"mapInArrow, {load.records:,} x 100 B", "tuned + mapInArrow", pair, 1.0)
+    yield result("P5m", f"mapInArrow, {load.records:,} x 100 B, {named({})}", "tuned + mapInArrow", pair, 1.0)
 
 
 def _mapped(rows: DataFrame) -> DataFrame:
