@@ -15,7 +15,7 @@ from coordinator.errors import DeadlinePassedError
 from spark_coop_source.environment import needed_packages
 from spark_coop_source.function.user_function import UserFunction
 from spark_coop_source.task.partition import SlicePartition
-from spark_coop_source.task.worker import settle, without_collection
+from spark_coop_source.task.worker import settle
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -48,7 +48,7 @@ def read_slices(partition: SlicePartition, function: UserFunction | None = None)
         MapInReadError: the function raised, or its output does not fit its schema.
     """
     _refuse_if_late(partition.deadline_ms)
-    with needed_packages(), without_collection():
+    with needed_packages():
         from spark_coop_source.task import slice_reader  # noqa: PLC0415
     settle()
     yield from slice_reader.batches(partition, function)

@@ -8,8 +8,6 @@ Knows the process; nothing of the records.
 import ctypes
 import gc
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import cache
 
 KEPT_BYTES = 32 * 1024 * 1024
@@ -38,15 +36,3 @@ def settle() -> None:
         import pyarrow as pa  # noqa: PLC0415  # noqa: PLC0415  where it is missing, a task has reported so
 
         pa.set_memory_pool(pa.system_memory_pool())
-
-
-@contextmanager
-def without_collection() -> Iterator[None]:
-    """Pauses the garbage collector during imports, which make no garbage. The collector takes a sixth of their time."""
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
