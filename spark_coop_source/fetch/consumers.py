@@ -86,9 +86,10 @@ def borrowed(
     kafka-python would take 100 ms each. It has no position in them yet.
     """
     key = pickle.dumps((sorted(kafka.items()), most_unfiltered))  # not repr, which hides passwords
-    consumer = _fresh(key) or _opened(kafka, most_unfiltered)
+    wanted = [KafkaTopicPartition(*tp) for tp in partitions]
+    consumer = _fresh(key) or _opened(kafka, most_unfiltered, {tp.topic for tp in wanted})
     try:
-        consumer.assign([KafkaTopicPartition(*tp) for tp in partitions])
+        consumer.assign(wanted)
         yield consumer
     except Exception:
         consumer.close()
@@ -126,12 +127,12 @@ def _keep(key: bytes, consumer: KafkaConsumer) -> None:
         displaced[0].close()
 
 
-def _opened(kafka: Mapping[str, object], most_unfiltered: int) -> KafkaConsumer:
+def _opened(kafka: Mapping[str, object], most_unfiltered: int, topics: Iterable[str]) -> KafkaConsumer:
     arguments = {**UNLESS_SET, **client_arguments(kafka), **OURS}
     for name in ("max_partition_fetch_bytes", "fetch_max_bytes"):
         wanted = arguments.get(name, KafkaConsumer.DEFAULT_CONFIG[name])
         arguments[name] = min(int(str(wanted)), answer_bytes(most_unfiltered))
-    consumer, _ = open_client(KafkaConsumer, arguments)
+    consumer, _ = open_client(KafkaConsumer, arguments, topics)
     empty_markers.install(consumer)
     raw_batches.install(consumer)
     large_reads.install(consumer)

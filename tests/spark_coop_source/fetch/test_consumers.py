@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
+from kafka import TopicPartition
 
 from coordinator.kafka.client import Secret
 from coordinator.subscription import TopicPartition as OurTopicPartition
@@ -32,6 +33,13 @@ def test_a_consumer_is_kept_for_the_next_task_with_the_same_settings(kafka: Kafk
         assert again in (first, meanwhile)
     with consumers.borrowed({**client, "max_poll_records": 7}, [tp]) as other:
         assert other not in (first, meanwhile)
+
+
+def test_a_new_consumer_knows_the_leaders_of_its_partitions(kafka: Kafka, numbers: str) -> None:
+    """kafka-python would ask for them at the first poll, and not sooner than 100 ms after its first request."""
+    client = {"bootstrap_servers": kafka.bootstrap, "client_id": "new"}
+    with consumers.borrowed(client, [OurTopicPartition(numbers, 0)]) as consumer:
+        assert consumer._manager.cluster.leader_for_partition(TopicPartition(numbers, 0)) is not None
 
 
 def test_a_consumer_that_was_idle_for_long_is_not_used_again(
