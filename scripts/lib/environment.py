@@ -19,7 +19,6 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import IO
 
-import bytecode
 import class_archive
 from broker_jars import BROKER, CACHE, CONNECTOR, ROOT
 
@@ -105,12 +104,20 @@ def _spark_home() -> Path:
     return next(VENV.glob("lib/python3*/site-packages/pyspark"), VENV / "pyspark-is-missing")
 
 
+def _archives() -> list[Path]:
+    """Spark's archives of pyspark and py4j, which its Pythons would import before the installed packages.
+
+    They have no bytecode. Each Python process of Spark would compile them again, which takes 0.7 s of CPU.
+    """
+    return list(_spark_home().glob("python/lib/*.zip"))
+
+
 def _ready() -> bool:
     return (
         _stamped("dependencies", _dependencies())
         and _stamped("sources", _sources())
         and _spark_home().is_dir()
-        and _stamped("bytecode", sys.version)
+        and not _archives()
         and all(each.present() for each in JARS)
     )
 
@@ -122,12 +129,9 @@ def _set_up(java_command: str) -> None:
         _pip("setuptools>=77", "wheel")
         _install(f"{ROOT}[{EXTRAS}]")
         (VENV / "dependencies").write_text(_dependencies())
-        for stamp in ("bytecode", "classes"):
-            (VENV / stamp).unlink(missing_ok=True)
-    if not _stamped("bytecode", sys.version):
-        for archive in _spark_home().glob("python/lib/*.zip"):
-            bytecode.add(archive)
-        (VENV / "bytecode").write_text(sys.version)
+        (VENV / "classes").unlink(missing_ok=True)
+    for archive in _archives():
+        archive.unlink()
     if not _stamped("sources", _sources()):
         _install("--no-deps", "--no-build-isolation", "--force-reinstall", str(ROOT))
     for each in JARS:

@@ -77,3 +77,8 @@ def test_a_command_finds_our_interpreter_and_our_spark_despite_the_users_environ
 def test_a_command_that_does_not_exist_is_a_plain_message() -> None:
     done = run("no-such-command")
     assert (done.returncode, done.stderr) == (127, "no-such-command: not found\n")
+
+
+def test_sparks_pythons_import_the_installed_pyspark_and_not_an_archive_of_sources() -> None:
+    find = "import pyspark; from pathlib import Path; print(*Path(pyspark.__path__[0]).glob('python/lib/*.zip'))"
+    assert run("python", "-c", find).stdout == "\n"
