@@ -133,11 +133,12 @@ class CoopKafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
         if self._session is None:
             with needed_packages():
                 from spark_coop_source.driver import reader_process  # noqa: PLC0415
+
+                gc.freeze()  # modules live as long as the process: no collection need visit them again
             made = reader_process.StandaloneSession if self._options.standalone else reader_process.GroupSession
             self._session = made(self._options)
             for notice in self._options.notices:
                 log.warning("%s", notice)
-            gc.freeze()  # modules live as long as the process: no collection need visit them again
             gc.set_threshold(GARBAGE, 10, 10)
         return self._session
 
