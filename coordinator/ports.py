@@ -148,14 +148,17 @@ class Positions(Protocol):
         Raises `Lost` if a wanted partition has no positions: `create` has written them at this nonce.
         """
 
-    def authorize(self, caller: Caller, end: StreamOffset, *, replayed: bool = False) -> Answer[Authorized]:
+    def authorize(
+        self, caller: Caller, end: StreamOffset, *, replayed: bool = False, as_planned: bool = False
+    ) -> Answer[Authorized]:
         """The parts of the lanes of `end` that the member still owns (rule: authorize-every-batch).
 
-        `replayed`: another process planned it, and its tasks may end slices early.
+        `replayed`: another process planned it, and its tasks may end slices early. `as_planned`: seal it at its planned
+        ends, unless an earlier life has sealed it.
         """
 
     def seal(self, caller: Caller, digest: str, ends: Ends) -> Answer[bool]:
-        """Write the true ends of a batch (rule: seal-before-sink); False if it is not the last one."""
+        """Add true ends of a batch to its seal (rule: seal-before-sink); False if it is not the last batch."""
 
     def seal_of(self, member: str, digest: str) -> Sealed:
         """The true ends of the batch with this digest, which an earlier life has sealed."""

@@ -46,8 +46,9 @@ class Guesses(Protocol):
         *,
         everything: bool,
         anew: Iterable[LaneId],
+        early: bool = False,
     ) -> Allowance:
-        """The part of `work` that fits the time budget; called before a plan."""
+        """The part of `work` that fits the time budget; called before a plan. `early`: all tasks end by the clock."""
 
     def pack(self, end: StreamOffset, readable: StreamOffset, *, trial: bool) -> tuple[Task, ...]:
         """The tasks of the batch that ends at `end`; the same again for the same batch."""

@@ -31,8 +31,8 @@ AHEAD = 1.5
 class Knowledge:
     """The costs of one member's lanes; see the module."""
 
-    def __init__(self, budget: Budget, concurrency: int, *, early: bool, fixed: bool) -> None:
-        self._budget, self._concurrency, self._early, self._fixed = budget, concurrency, early, fixed
+    def __init__(self, budget: Budget, concurrency: int, *, fixed: bool) -> None:
+        self._budget, self._concurrency, self._fixed = budget, concurrency, fixed
         self._costs = Costs()
         self.trials = Trials(self._costs, budget.ms, budget.slots, fixed=fixed)
         self.bounds: Bounds = {}
@@ -56,17 +56,16 @@ class Knowledge:
             return min(self._beside_ms, self._budget.ms / 2)
         return 0.0 if self.rate_ms is None else self.trials.pace.beside_ms(self._budget.ms)
 
-    @property
-    def slot_rows(self) -> float:
-        """Records that a slot may read of lanes that are not slow."""
+    def slot_rows(self, *, early: bool) -> float:
+        """Records that a slot may read of lanes that are not slow. `early`: tasks end by the clock."""
         if not self._measured_ms:
-            return self.trials.pace.rows(self._budget.ms, early=self._early)
-        return (AHEAD if self._early else SAFE) * self._budget.ms / self._measured_ms
+            return self.trials.pace.rows(self._budget.ms, early=early)
+        return (AHEAD if early else SAFE) * self._budget.ms / self._measured_ms
 
     @property
     def exact(self) -> bool:
-        """Whether tasks measure costs, and end by the clock."""
-        return self._early and self._measured_ms is not None
+        """Whether tasks measure costs."""
+        return self._measured_ms is not None
 
     @property
     def why(self) -> Why:

@@ -70,12 +70,9 @@ class Workers:
 class Steering:
     """The quotas of one member's lanes; see the module."""
 
-    def __init__(
-        self, clock: Clock, cutting: Cutting, budget: Budget, *, concurrency: int = 1, early: bool = False
-    ) -> None:
-        """`early`: tasks end their slices when their time is over."""
+    def __init__(self, clock: Clock, cutting: Cutting, budget: Budget, *, concurrency: int = 1) -> None:
         self._clock, self._cutting, self._budget = clock, cutting, budget
-        self._known = Knowledge(budget, concurrency, early=early, fixed=cutting.lanes is not None)
+        self._known = Knowledge(budget, concurrency, fixed=cutting.lanes is not None)
         self._workers = Workers()
         self._flight: _Flight | None = None
         self._on_the_second = False
@@ -97,13 +94,14 @@ class Steering:
         trial: LaneId | None = None,
         *,
         everything: bool = False,
+        early: bool = False,
         anew: Iterable[LaneId] = (),
     ) -> Allowance:
         """Owned ranges as lanes, each up to the ceiling of its quota; the lane of a `trial` is not cut.
 
         Where nothing limits any lane, ranges stay whole, and the result says where a plan cuts them. A trial is no turn
-        of other lanes, so it changes no suspicion. With `everything`, the time budget limits nothing. The cost of lanes
-        in `anew` is forgotten.
+        of other lanes, so it changes no suspicion. With `everything`, the time budget limits nothing. `early`: all
+        tasks end their slices when their time is over. The cost of lanes in `anew` is forgotten.
         """
         self._known.forget(anew)
         self.history.saw(ends, self._clock.now_ms())
@@ -113,7 +111,7 @@ class Steering:
             known.cut(pieces, self._cutting.tasks, self._clock.now_ms())
         else:
             known.bounds = lane_bounds(work, ends, self._cutting)
-        slot_rows = inf if free else known.slot_rows
+        slot_rows = inf if free else known.slot_rows(early=early)
         if trial is None and known.plain and sum(q.rows for q in pieces) <= slot_rows * self._budget.slots:
             self.quotas = tuple(pieces)
             return Allowance(work, self.quotas, self._cutting.at(known.bounds))
@@ -121,7 +119,7 @@ class Steering:
         lanes = [lane for q in pieces for lane in self._cut(q, ends, trial)]
         if not free:
             lanes = known.trials.limited(lanes)
-            search, exact = known.trials.search, known.exact
+            search, exact = known.trials.search, early and known.exact
             lanes = [*quotas(lanes, slot_rows, search, self._budget, self._age_ms, known.why, exact=exact)]
         self.quotas = tuple(lanes)
         limited = {tp: tuple(q.piece for q in of_tp) for tp, of_tp in groupby(self.quotas, key=attrgetter("tp"))}

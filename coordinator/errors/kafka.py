@@ -69,7 +69,10 @@ class TaskNotEndedError(LogError):
 
     name = "TASK_NOT_ENDED"
     retriable = True
-    usual_remedy = "look for an error of the driver; if Spark repeats the task, no action is needed"
+    usual_remedy = (
+        "look for an error of the driver, and let each executor connect to its host; if Spark repeats the task, no "
+        "action is needed"
+    )
 
 
 class DeadlinePassedError(LogError):

@@ -15,7 +15,7 @@ from coordinator.clock import Clock
 from coordinator.cost.batch_cost import Ended
 from coordinator.cost.guesses import Guesses
 from coordinator.errors import CoopKafkaError, KafkaAccessError, StateFormatError, UnknownTopicError
-from coordinator.member.inbox import Inbox
+from coordinator.member.inbox import Inbox, Reach
 from coordinator.member.kinds import Kind, Request
 from coordinator.plan.packing import Task
 from coordinator.ports import Log, Offsets, Store
@@ -214,6 +214,10 @@ class World:
     def ends(self, end: StreamOffset) -> Ends | None:
         """The ends of the batch that ends at `end`, as its tasks reported them; None if this process did not run it."""
         return self.inbox.ends(end)
+
+    def reach(self) -> Reach:
+        """Which tasks reach this process."""
+        return self.inbox.reach
 
     def learn(self, start: StreamOffset) -> Ended | None:
         """The batch that ends at `start` is in the sink; see `Guesses.learn`."""

@@ -7,9 +7,10 @@ from dataclasses import replace
 
 from coordinator.member.batch import Batch
 from coordinator.member.decision import Call, Decision, Return, Seen
+from coordinator.member.inbox import Reach
 from coordinator.member.kinds import Request
 from coordinator.member.log_view import recreated
-from coordinator.member.requests import Authorize, Log, Pack
+from coordinator.member.requests import Authorize, Log, Pack, ReadReach
 from coordinator.member.state import State
 from coordinator.progress import data_loss
 from coordinator.progress.ownership import narrowed
@@ -28,13 +29,14 @@ def batch_of(state: State, call: Call) -> Batch:
 
 
 def authorize(state: State, seen: Seen, call: Call) -> Decision:
-    """Ask Redis once for each batch."""
+    """Ask Redis once for each batch. Until all tasks are known to report their ends: rule: seal-as-planned."""
     batch = batch_of(state, call)
     if batch.granted is not None:
         return Decision(state)
-    replayed = batch.replayed and bool(batch.end.early)
-    answer = seen.of(Authorize(batch.end, replayed=replayed))
-    batch = replace(batch, granted=answer.owned)
+    early = bool(batch.end.early)
+    replayed, as_planned = early and batch.replayed, early and seen.of(ReadReach()) is not Reach.ALL
+    answer = seen.of(Authorize(batch.end, replayed=replayed, as_planned=as_planned))
+    batch = replace(batch, granted=answer.owned, as_planned=as_planned)
     if replayed:
         batch = replace(batch, ends=answer.ends, unknown=answer.unknown)
     return Decision(replace(state, batch=batch, owning=replace(state.owning, stale=True)))

@@ -32,6 +32,7 @@ class Batch:
     granted: Ownership | None = None
     readable: Ownership | None = None
     ends: Ends | None = None  # sealed by an earlier life: its tasks read exactly to these (rule: replay-fixed)
+    as_planned: bool = False  # sealed at its planned ends before it is read (rule: seal-as-planned)
     unknown: bool = False  # an earlier life may have sealed it, and the seal is lost (rule: unknown-is-beginning)
     began_ms: int | None = None  # of this host's clock
     ended: bool = False  # Spark has asked for the next one

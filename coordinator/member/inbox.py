@@ -7,10 +7,12 @@
 
 `receive` holds the lock also while it reads its iterator, so an older report never replaces a newer one. A report of
 another batch's slice is no work under way. Of several attempts of a task the first end counts (rule: first-end-wins).
+Once all tasks of a batch have ended here, tasks are known to reach this process.
 """
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from itertools import chain
 from threading import Lock
 
@@ -22,11 +24,20 @@ from coordinator.telemetry import SliceCost
 Reports = dict[Slice, SliceCost]
 
 
+class Reach(Enum):
+    """Which tasks reach this process."""
+
+    UNKNOWN = auto()  # no batch has shown it, or some tasks do not
+    ALL = auto()  # all tasks of a batch have ended here
+    NONE = auto()  # tasks connect no more
+
+
 @dataclass(frozen=True, slots=True)
 class TaskEnded:
     """The answer to a task that has ended its slices."""
 
     agreed: Ends  # of its first attempt: this one, or an earlier one
+    early: Ends  # the same, without planned ends
     whole: Ends | None  # the ends of the batch, if all its tasks have ended
 
 
@@ -49,6 +60,7 @@ class Inbox:
         self._reports: Reports = {}
         self._under_way = False
         self._batch: _Batch | None = None  # the last one; its ends stay after it has ended
+        self._reach = Reach.UNKNOWN
 
     def begin(self, end: StreamOffset, tasks: Sequence[Sequence[Slice]]) -> None:
         """Spark takes these tasks of the batch that ends at `end`; a repeated call changes nothing."""
@@ -74,7 +86,22 @@ class Inbox:
         with self._lock:
             batch = self._asked(digest)
             agreed = batch.ends.setdefault(task, ends)
-            return TaskEnded(agreed, batch.whole() if len(batch.ends) == len(batch.tasks) else None)
+            early = ends_of([(batch.tasks[task], agreed)])
+            if len(batch.ends) < len(batch.tasks):
+                return TaskEnded(agreed, early, None)
+            self._reach = Reach.ALL
+            return TaskEnded(agreed, early, batch.whole())
+
+    def no_task_connects(self) -> None:
+        """No task connects to this process any more."""
+        with self._lock:
+            self._reach = Reach.NONE
+
+    @property
+    def reach(self) -> Reach:
+        """Which tasks reach this process."""
+        with self._lock:
+            return self._reach
 
     def ends(self, end: StreamOffset) -> Ends | None:
         """The ends of the batch that ends at `end`; None if this process did not run it."""

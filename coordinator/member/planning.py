@@ -4,8 +4,9 @@ from dataclasses import replace
 
 from coordinator.member.batch import Batch
 from coordinator.member.decision import Call, Decision, LookAgain, Return, Seen
+from coordinator.member.inbox import Reach
 from coordinator.member.log_view import recreated, topics_again
-from coordinator.member.requests import Finish, Heartbeat
+from coordinator.member.requests import Finish, Heartbeat, ReadReach
 from coordinator.member.state import State
 from coordinator.plan.planning import plan
 from coordinator.progress.leader_epochs import leader_epochs
@@ -61,7 +62,8 @@ def plan_batch(state: State, seen: Seen, call: Call) -> Decision:
     lanes = plan(reading.work, reading.until, reading.cutting or call.setup.cutting)
     epochs = leader_epochs(lanes, state.log.bounds)
     end = StreamOffset(group or None, state.life.member or None, acquired.reset, acquired.topic_ids, lanes, epochs)
-    if call.setup.settings.early_ends and reading.trial_lane is None and not call.limits.everything:
+    whole = reading.trial_lane is not None or call.limits.everything
+    if call.setup.settings.early_ends and not whole and seen.of(ReadReach()) is not Reach.NONE:
         end = _early(end, call.offset)
     state = replace(state, evidence=state.evidence.with_unconfirmed(end))
     if any(row.offsets for rows in end.rows.values() for row in rows):

@@ -56,9 +56,7 @@ class Query:
     ) -> None:
         self.setup = Setup(settings, subscription, starting, cutting, me or Joining({}))
         self._clock, self._inbox = clock, Inbox()
-        self.guesses = guesses = Steering(
-            clock, cutting, self.setup.budget, concurrency=settings.concurrency, early=settings.early_ends
-        )
+        self.guesses = guesses = Steering(clock, cutting, self.setup.budget, concurrency=settings.concurrency)
         world = World(settings, subscription, store, log, guesses, self._inbox, clock)
         self._turns = Turns(State(Life(settings.tokens(8), f"m-{settings.tokens(4)}")), world, clock)
 

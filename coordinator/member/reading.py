@@ -20,9 +20,10 @@ from coordinator.cost.batch_cost import LaneId
 from coordinator.member.decision import Call, Decision, Seen
 from coordinator.member.event_time import keep_lead
 from coordinator.member.growing import older_partitions_first
+from coordinator.member.inbox import Reach
 from coordinator.member.pacing import ends_of
 from coordinator.member.poison import without_parked
-from coordinator.member.requests import Grant
+from coordinator.member.requests import Grant, ReadReach
 from coordinator.member.state import Offsets, State
 from coordinator.plan.back_pressure import held_back
 from coordinator.plan.planning import OwnedRanges, with_positions
@@ -57,7 +58,9 @@ def _budget(state: State, work: OwnedRanges, ends: Offsets, seen: Seen, call: Ca
     before = state.reading
     owned, struck = owned_ranges(state.owning.acquired.ownership), struck_ranges(state.strikes.strikes)
     back = (*_lanes(difference(owned, before.owned)), *_lanes(difference(before.struck, struck)))
-    granted = seen.of(Grant(work, ends, before.trial_lane, everything=call.limits.everything, anew=back))
+    early = call.setup.settings.early_ends and seen.of(ReadReach()) is Reach.ALL
+    everything = call.limits.everything
+    granted = seen.of(Grant(work, ends, before.trial_lane, everything=everything, early=early, anew=back))
     reading = replace(before, quotas=granted.quotas, cutting=granted.cutting, owned=owned, struck=struck)
     return replace(state, reading=reading), granted.work
 

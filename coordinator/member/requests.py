@@ -71,6 +71,7 @@ Grant = call(Guesses.grant)
 Pack = call(World.pack)
 Learn = call(World.learn)
 ReadEnds = call(World.ends)
+ReadReach = call(World.reach)
 OffsetsOfARecord = call(Guesses.offsets_of_a_record)
 DescribeLanes = call(World.describe_lanes)
 

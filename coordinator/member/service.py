@@ -186,19 +186,28 @@ class Service(Query):
         """
         return self._inbox.agreed(digest, task)
 
+    def no_task_connects(self) -> None:
+        """No task connects to this process any more: each reads to its planned ends."""
+        self._inbox.no_task_connects()
+
     def end_task(self, digest: str, task: int, ends: Ends) -> Ends:
         """An attempt of a task has ended its slices here; the ends of its first attempt. Other ends make it fail.
 
-        The last task waits until the ends of the batch are sealed (rule: seal-before-sink).
+        The last task waits until the ends of the batch are sealed (rule: seal-before-sink). Where some tasks may not
+        report theirs, each task waits for its own early ends (rule: seal-as-planned).
         Raises `KeyError` if the batch is not under way, `RedisUnavailableError`, `FencedMemberError`.
         """
         ended = self._inbox.agree(digest, task, ends)
-        if ended.whole is not None:
+        batch = self.state.batch
+        if batch and batch.as_planned:
+            if ended.early:
+                self._seal(digest, ended.early)
+        elif ended.whole is not None:
             self._seal(digest, ended.whole)
         return ended.agreed
 
     def _seal(self, digest: str, ends: Ends) -> None:
-        """Seal a batch. After a loss of state its lane epochs are void: then only this process asserts its ends."""
+        """Seal ends of a batch. After a loss of state its lane epochs are void: then only this process asserts them."""
         since_ms, settings = self._clock.now_ms(), self.setup.settings
         while True:
             try:

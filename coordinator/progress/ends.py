@@ -8,6 +8,7 @@ seal does not name were read to their planned end (rule: seal-before-sink).
 """
 
 import re
+from bisect import insort
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -103,7 +104,7 @@ def parsed(text: str) -> Ends:
             break
         topic, partition, hashes, end = part.groups()
         tp = TopicPartition(identifiers.topic(topic), identifiers.partition(partition))
-        found[tp].append((HashRange.parse(hashes), identifiers.number(int(end), identifiers.POSITION_MAX, "an end")))
+        insort(found[tp], (HashRange.parse(hashes), identifiers.number(int(end), identifiers.POSITION_MAX, "an end")))
         read = part.end()
     if read != len(text) or any(_overlap(of_tp) for of_tp in found.values()):
         raise StateFormatError(f"the seal of a batch is damaged: {text[:100]!r}")

@@ -64,12 +64,14 @@ class RedisPositions:
         return answer(reply, Acquired(int(reply["reset"]), ids, ownership, progress, whole))
 
     @sound
-    def authorize(self, caller: Caller, end: StreamOffset, *, replayed: bool = False) -> Answer[Authorized]:
+    def authorize(
+        self, caller: Caller, end: StreamOffset, *, replayed: bool = False, as_planned: bool = False
+    ) -> Answer[Authorized]:
         k, partitions = self.calls.keys, tuple(end.lanes)
         asked = {tp: lane_ranges(lanes) for tp, lanes in end.rows.items()}
         keys = [k.meta, k.leases, k.member(caller.member), k.topics, k.batches, *map(k.owners, partitions)]
         lanes = (f"{tp.topic} {end.topic_ids.get(tp.topic, '-')} {owned_text(asked[tp])}" for tp in partitions)
-        args = str(end.reset), end.digest, "1" * replayed, *lanes
+        args = str(end.reset), end.digest, "1" * replayed, "1" * as_planned, *lanes
         reply = self.calls.run("authorize", keys, *args, caller=caller)
         held = zip(partitions, reply["owned"].split("\n"), strict=False)
         owned = {tp: asked[tp] if text == "all" else owned_of(text) for tp, text in held}

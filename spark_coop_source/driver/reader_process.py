@@ -42,6 +42,7 @@ from spark_coop_source.driver.query_thread import query_of
 from spark_coop_source.driver.task_server import TaskServer
 from spark_coop_source.driver.wiring import cutting, group_settings, kafka_log, member_fields, standalone_settings
 from spark_coop_source.options.options import SourceOptions
+from spark_coop_source.task.partition import Ending
 from spark_coop_source.telemetry.report import ReportTo
 
 log = logging.getLogger(__name__)
@@ -127,12 +128,15 @@ class GroupSession:
 
     def report_to(self, slices: Iterable[Slice]) -> ReportTo | None:
         """See `TaskServer.report_to`."""
-        return self._tasks.report_to(slices, trial=self._service.trial)
+        to = self._tasks.report_to(slices, trial=self._service.trial)
+        if to is None:
+            self._service.no_task_connects()
+        return to
 
-    def ending(self) -> str:
-        """The digest of the batch under way, if its tasks may end slices early; else empty."""
+    def ending(self) -> Ending | None:
+        """How tasks of the batch under way end, if they may end slices early."""
         batch = self._service.state.batch
-        return batch.end.digest if batch and batch.may_end_early else ""
+        return Ending(batch.end.digest, required=not batch.as_planned) if batch and batch.may_end_early else None
 
     @property
     def beside_ms(self) -> float:
@@ -211,9 +215,8 @@ class StandaloneSession:
         """See `TaskServer.report_to`."""
         return self._tasks.report_to(slices)
 
-    def ending(self) -> str:
+    def ending(self) -> None:
         """No task ends early: no Redis keeps the ends."""
-        return ""
 
     @property
     def beside_ms(self) -> float:

@@ -3,6 +3,7 @@
 import time
 import uuid
 from collections.abc import Iterable
+from dataclasses import replace
 from math import ceil
 
 from coordinator.plan.packing import Task
@@ -19,13 +20,13 @@ def input_partitions(
     report: ReportTo | None = None,
     *,
     deadline_ms: int | None = None,
-    ending: str = "",
+    ending: Ending | None = None,
     beside_ms: float = 0.0,
 ) -> list[SlicePartition]:
     """The input partitions of a batch. Tasks that need the same stretch may fetch it together.
 
-    `ending`: the digest of a batch whose tasks may end slices early. `beside_ms`: the part of the time budget that they
-    leave for the rest of the batch.
+    `ending`: of a batch whose tasks may end slices early. `beside_ms`: the part of the time budget that they leave for
+    the rest of the batch.
     """
     packed = tuple(tasks)
     share_ms = _share_ms(options, len(packed), beside_ms)
@@ -43,7 +44,7 @@ def input_partitions(
             report=report,
             sharing=_sharing(of_task, shared, batch, options.cache_bytes),
             deadline_ms=deadline_ms,
-            ending=Ending(ending, number, share_ms) if ending else None,
+            ending=replace(ending, task=number, share_ms=share_ms) if ending else None,
         )
         for number, of_task in enumerate(packed)
     ]

@@ -27,8 +27,9 @@ class Ending:
     """How long the task may read; it then ends its slices where they are (rule: seal-before-sink)."""
 
     batch: str  # the digest
-    task: int  # its number in the batch
-    share_ms: float  # of the time budget
+    task: int = 0  # its number in the batch
+    share_ms: float = 0.0  # of the time budget
+    required: bool = True  # else a task that cannot report its ends reads all of its slices
 
 
 @dataclass(frozen=True, slots=True)

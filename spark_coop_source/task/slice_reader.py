@@ -44,10 +44,10 @@ def _reported(task: SlicePartition, report: ReportTo, function: UserFunction | N
     began, ending = perf_counter(), task.ending
     with TaskLink(report) as link:
         agreed: Ends | None = None
-        if ending and link.connected:
-            agreed = link.agreed(ending.batch, ending.task)
-        else:
+        if ending and not (link.connected or ending.required):
             ending = None  # without the driver, the task reads all of its slices
+        if ending:
+            agreed = link.agreed(ending.batch, ending.task)
         if agreed is not None:
             task = replace(task, slices=slices_to(task.slices, agreed))
         ends = None

@@ -3,7 +3,8 @@
 -- KEYS meta leases member topics batches, then owners of each partition
 -- ARGV[2] reset epoch of the offset, ARGV[3] digest of the offset; the member's hash keeps it,
 --   ARGV[4] 1 if this process did not plan the batch and its tasks may end slices early, else "",
---   ARGV[5..] "topic id lo-hi epoch;..." of each partition
+--   ARGV[5] 1 to seal it at its planned ends if no life has sealed it, else "",
+--   ARGV[6..] "topic id lo-hi epoch;..." of each partition
 -- Reply owned: a line for each partition: "lo-hi epoch;...", or "all" if the member owns all lanes of the call
 --   sealed: 1 if an earlier life sealed the batch, else ""   seal: its early ends
 --   unknown: 1 if Redis does not know whether an earlier life sealed it, else "" (rule: unknown-is-beginning)
@@ -12,12 +13,12 @@
 local bad = lost() or before_reset(ARGV[2]) or recovering() or fenced(KEYS[3])
 if bad then return bad end
 local verdicts, ids, current = {}, {}, redis.call('HGET', META, 'reset_epoch') == ARGV[2]
-for i = 5, #ARGV do
+for i = 6, #ARGV do
   local topic, id, lanes = string.match(ARGV[i], '^([%w._-]+) ([%w._-]+) (.*)$')
   require_argument(topic, 'lanes', ARGV[i])
   ids[topic] = ids[topic] or string.match(redis.call('HGET', KEYS[4], topic) or '', '^(%S+)') or ''
   local held, all = {}, true
-  for _, piece in ipairs(overlay(from_text(lanes), ranges_at(KEYS[i + 1], OWNER))) do
+  for _, piece in ipairs(overlay(from_text(lanes), ranges_at(KEYS[i], OWNER))) do
     local epoch, member = owner(piece.right and piece.right.value)
     if current and ids[topic] == id and member == call.member and epoch == piece.left.a then
       held[#held + 1] = piece.lo .. '-' .. piece.hi .. ' ' .. epoch .. ';'
@@ -30,9 +31,14 @@ end
 local before = redis.call('HMGET', KEYS[3], 'authorized', 'seal')
 local same, digest = before[1] == ARGV[3], string.find(before[1] or '', '^%x+$')
 local unknown = ARGV[4] == '1' and not digest  -- and stays so for the next life
-if not same then redis.call('HDEL', KEYS[3], 'seal') end
+local seal = same and before[2]
+if ARGV[5] == '1' and not seal then
+  redis.call('HSET', KEYS[3], 'seal', '')
+elseif not same then
+  redis.call('HDEL', KEYS[3], 'seal')
+end
 redis.call('HSET', KEYS[3], 'authorized', unknown and 'unknown' or ARGV[3])
 redis.call('ZADD', KEYS[5], ms(now_ms() + tonumber(call.longest)), call.member)
 renew(KEYS[2])
-return reply('owned', table.concat(verdicts, '\n'), 'sealed', same and before[2] and '1' or '',
-  'seal', same and before[2] or '', 'unknown', unknown and '1' or '')
+return reply('owned', table.concat(verdicts, '\n'), 'sealed', seal and '1' or '',
+  'seal', seal or '', 'unknown', unknown and '1' or '')

@@ -95,7 +95,7 @@ class Workload:
         self.progress = Progress((Segment(WHOLE, 0),))
         cutting = Cutting(self.slots, lanes=self.lanes)
         budget = Budget(self.budget_ms, self.slots)
-        self.steering = Steering(self.clock, cutting, budget, early=True)
+        self.steering = Steering(self.clock, cutting, budget)
         self._started = self.clock.now
         self._trial = False
 
@@ -137,7 +137,7 @@ class Workload:
         work = with_positions({TP: (Owned(WHOLE, "e.1"),)}, {TP: self.progress})
         work, alone = quarantined(work, ends, self.strikes, self.steering.offsets_of_a_record, others=self._trial)
         self._trial = alone is not None
-        granted = self.steering.grant(work, ends, alone, anew=self.anew)
+        granted = self.steering.grant(work, ends, alone, early=True, anew=self.anew)
         self.quotas, self.anew = granted.quotas, ()
         offset = StreamOffset("g", "m", lanes=plan(granted.work, ends, granted.cutting))
         tasks = self.steering.pack(offset, offset, trial=self._trial)

@@ -11,8 +11,8 @@ FAULTS = (
         (
             Edit(
                 "coordinator/member/service.py",
-                "        if ended.whole is not None:\n            self._seal(",
-                "        if False:\n            self._seal(",
+                "        elif ended.whole is not None:\n            self._seal(",
+                "        elif False:\n            self._seal(",
             ),
         ),
         schedules=300,
@@ -51,6 +51,36 @@ FAULTS = (
         (Edit(_AUTHORIZING, "unknown=answer.unknown", "unknown=False"),),
         ("tests/coordinator/member/test_authorizing.py",),
         schedules=300,
+    ),
+    Fault(
+        "a batch is sealed by all of its tasks, though some may not reach the driver",
+        (Edit(_AUTHORIZING, "early and seen.of(ReadReach()) is not Reach.ALL", "False"),),
+        schedules=1_000,
+    ),
+    Fault(
+        "an early end is not sealed where other tasks may not reach the driver",
+        (Edit("coordinator/member/service.py", "            if ended.early:\n", "            if False:\n"),),
+        schedules=1_000,
+    ),
+    Fault(
+        "the seal of a task replaces those of other tasks",
+        (Edit("coordinator/redis/lua/seal.lua", "'seal', seal .. ARGV[3])", "'seal', ARGV[3])"),),
+        ("tests/coordinator/redis/test_store.py",),
+    ),
+    Fault(
+        "a task whose end the driver waits for reads all of its slices without it",
+        (Edit("spark_coop_source/task/slice_reader.py", "(link.connected or ending.required)", "link.connected"),),
+        ("tests/spark_coop_source/task/test_read.py",),
+    ),
+    Fault(
+        "tasks end early though none reaches the driver",
+        (Edit("coordinator/member/planning.py", " and seen.of(ReadReach()) is not Reach.NONE:", ":"),),
+        ("tests/coordinator/member/test_planning.py",),
+    ),
+    Fault(
+        "lanes read more than fits the budget though tasks do not end by the clock",
+        (Edit("coordinator/member/reading.py", "seen.of(ReadReach()) is Reach.ALL", "True"),),
+        ("tests/coordinator/member/test_reading.py",),
     ),
     Fault(
         "a batch that read nothing is planned again under the same offset",

@@ -21,7 +21,9 @@ FAULTS = (
     Fault(
         "a batch is committed when it is authorised, before the sink has it",
         _commits_early(
-            "coordinator/member/authorizing.py", "    batch = replace(batch, granted=answer.owned)\n", "batch.end"
+            "coordinator/member/authorizing.py",
+            "    batch = replace(batch, granted=answer.owned, as_planned=as_planned)\n",
+            "batch.end",
         ),
         schedules=100,
     ),
@@ -66,7 +68,7 @@ FAULTS = (
         (
             Edit(
                 "coordinator/member/authorizing.py",
-                "    answer = seen.of(Authorize(batch.end, replayed=replayed))\n",
+                "    answer = seen.of(Authorize(batch.end, replayed=replayed, as_planned=as_planned))\n",
                 "    from coordinator.progress.ownership import lane_ranges\n"
                 "    from coordinator.replies import Authorized\n"
                 "    answer = Authorized({tp: lane_ranges(rows) for tp, rows in batch.end.rows.items()})\n",

@@ -30,7 +30,7 @@ from simulation.kafka import TOPIC, Record, SimulatedLog
 from simulation.promises import Attempt
 from simulation.redis_server import Line
 from simulation.sink import Violation
-from simulation.tasks import Task
+from simulation.tasks import Ending, Task
 from simulation.wishes import Wishes
 from simulation.work import Work
 from simulation.world import World
@@ -228,14 +228,14 @@ class Driver:
         read = [[(s, self._read(s)) for s in slices] for slices in packed]
         records = [r for slices in read for _, of_slice in slices for r in of_slice]
         under_way = self.service.state.batch
-        digest = end.digest if under_way and under_way.may_end_early else ""
+        early = bool(under_way and under_way.may_end_early)
         self.trace(f"batch {n} reads {' '.join(map(str, records))}" + ("" if readable == end else " (part skipped)"))
         asked, attempt = self.line.done["authorize"], ck.attempts.setdefault(n, Attempt())
         promises.no_more_than_before(attempt, asked, readable)
         self.tasks = [
-            Task(world, self._work, self, slices, digest, number)
+            Task(world, self._work, self, slices, self._ending(end, number) if early else None)
             for number, slices in enumerate(read)
-            if digest or any(r for _, r in slices)
+            if early or any(r for _, r in slices)
         ]
         while not all(t.done for t in self.tasks):
             world.scheduler.turn(30)
@@ -255,6 +255,13 @@ class Driver:
         world.in_peace()
         world.scheduler.turn()
         return self._log_commit(n)
+
+    def _ending(self, end: StreamOffset, number: int) -> Ending:
+        """How a task ends. If no task reaches the reader process, it may already know."""
+        batch = self.service.state.batch
+        if self.wishes.unreached == 1.0 and self.world.chance(0.3):
+            self.service.no_task_connects()
+        return Ending(end.digest, number, required=not (batch and batch.as_planned))
 
     def _count_ends(self, *, early: bool) -> None:
         """Count the fates of batches whose tasks may end slices early."""

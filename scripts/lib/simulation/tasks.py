@@ -2,11 +2,12 @@
 
 It reports the costs of the slices to its driver, as executors do. Some reports are lost. Where its batch allows it,
 each attempt ends its slices anywhere, and asks the driver for the ends that count. Without its driver it cannot end.
+Some tasks never reach their driver: they read all of their slices, or fail once the driver knows that tasks reach it.
 """
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
 from greenlet import GreenletExit
@@ -39,10 +40,19 @@ class Owner(Worker, Protocol):
         """Whether it has not ended."""
 
 
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a task of a batch ends its slices; as `task.partition` of the source."""
+
+    batch: str  # the digest
+    task: int
+    required: bool
+
+
 class Task:
     """Writes its records slice by slice, in order; done once any attempt is.
 
-    `digest`: of its batch, if tasks may end its slices early; then `number` is that of the task.
+    `ending`: how tasks of its batch end, if they may end slices early.
     """
 
     def __init__(
@@ -51,10 +61,10 @@ class Task:
         work: Work,
         driver: Owner,
         slices: Sequence[tuple[Slice, list[Record]]],
-        digest: str = "",
-        number: int = 0,
+        ending: Ending | None = None,
     ) -> None:
-        self._work, self._digest, self._number = work, digest, number
+        self._work, self._ending = work, ending
+        self._reaches = not world.chance(driver.wishes.unreached)
         self._world, self._driver, self._slices, self.done = world, driver, slices, False
         self.refused = False  # by its driver: the query fails
         self.records = [r for _, records in slices for r in records]
@@ -62,7 +72,7 @@ class Task:
         self.actors = [world.spawn_writer(f"{driver.name}'s task", self._write) for _ in range(attempts)]
 
     def _write(self) -> None:
-        attempt = self._attempt_to_an_end if self._digest else self._attempt
+        attempt = self._attempt_to_an_end if self._ending else self._attempt
         while not attempt():
             pass  # it failed, and Spark runs it again
         self._world.sink.end_task(self.records)
@@ -73,13 +83,19 @@ class Task:
 
     def _attempt_to_an_end(self) -> bool:
         """One attempt that may end its slices early; False if it failed."""
-        service = self._driver.service
-        agreed = self._asks(lambda: service.agreed_ends(self._digest, self._number))
+        ending, service = self._ending, self._driver.service
+        if ending is None or not (self._reaches or ending.required):
+            self._world.server.seen["unreached"] += 1
+            return self._attempt()
+        if not self._reaches:
+            self._reaches = True  # Spark repeats it on another host
+            return False
+        agreed = self._asks(lambda: service.agreed_ends(ending.batch, ending.task))
         ends = self._ends_somewhere() if agreed is None else agreed
         read = [(s, [r for r in records if not _beyond(r, ends)]) for s, records in self._slices]
         if not all(self._work_on(s, records) for s, records in read):
             return False
-        if self._asks(lambda: service.end_task(self._digest, self._number, ends)) != ends:
+        if self._asks(lambda: service.end_task(ending.batch, ending.task, ends)) != ends:
             return False  # another attempt has ended elsewhere
         self.records = [r for _, records in read for r in records]
         return True

@@ -50,6 +50,7 @@ class Wishes:
     broken: bool  # whether each of them fails here
     in_read: bool  # its function runs in `read`, where its cost is exact
     early_ends: bool  # its tasks may end slices early
+    unreached: float  # the part of its tasks that do not reach their driver
 
     @classmethod
     def drawn(cls, random: Random, *, available_now: bool, sharing: bool | None, assignors: str) -> "Wishes":
@@ -71,6 +72,7 @@ class Wishes:
             broken=random.random() < 0.1,
             in_read=random.choice((True, True, False)),
             early_ends=random.choice((True, False)),
+            unreached=random.choice((0.0, 0.0, 0.3, 1.0)),
         )
 
 

@@ -19,7 +19,7 @@ TRIAL = StreamOffset("g", "m", lanes={TP: (Lane(STRUCK, "e.1", 0, (OffsetRange(0
 
 @pytest.fixture
 def steering() -> Steering:
-    return Steering(WorkClock(), Cutting(2), Budget(10_000, 2), early=True)
+    return Steering(WorkClock(), Cutting(2), Budget(10_000, 2))
 
 
 def test_the_time_of_a_trial_of_a_struck_lane_is_not_the_cost_of_its_record(steering: Steering) -> None:

@@ -10,7 +10,8 @@ from coordinator.member.authorizing import arrive, authorize, batch_of, return_t
 from coordinator.member.batch import Batch
 from coordinator.member.decision import Decision, Return
 from coordinator.member.evidence import Evidence
-from coordinator.member.requests import Authorize, Log, Pack
+from coordinator.member.inbox import Reach
+from coordinator.member.requests import Authorize, Log, Pack, ReadReach
 from coordinator.member.state import State
 from coordinator.progress.ownership import Ownership
 from coordinator.progress.slices import Slice
@@ -108,11 +109,22 @@ def test_the_batch_of_a_call__is_the_known_one_or_of_an_earlier_life() -> None:
 
 EARLY = end_of(10, 20, early=1)
 TO_15 = {TP: ((WHOLE, 15),)}
+ALL_REACH = (ReadReach(), Reach.ALL)
+
+
+@pytest.mark.parametrize("reach", [Reach.UNKNOWN, Reach.NONE])
+@pytest.mark.parametrize("replayed", [False, True])
+def test_some_tasks_may_not_report_their_ends__it_is_sealed_as_planned(reach: Reach, replayed: bool) -> None:
+    state, batch = arrived_early(Batch(EARLY, replayed=replayed)), Batch(EARLY, replayed=replayed)
+    asked = Authorize(EARLY, replayed=replayed, as_planned=True)
+    decision = decided(authorize, state, call(EARLY), (ReadReach(), reach), (asked, Authorized(owned())))
+    assert decision.state.batch == replace(batch, granted=owned(), as_planned=True)
 
 
 @pytest.mark.parametrize("answer", [Authorized(owned(), TO_15), Authorized(owned(), None, unknown=True)])
 def test_planned_here__a_seal_in_redis_is_of_another_batch(answer: Authorized) -> None:
-    decision = decided(authorize, arrived_early(Batch(EARLY)), call(EARLY), (Authorize(EARLY), answer))
+    state = arrived_early(Batch(EARLY))
+    decision = decided(authorize, state, call(EARLY), ALL_REACH, (Authorize(EARLY), answer))
     assert decision.state.batch == Batch(EARLY, granted=owned())
 
 
@@ -128,7 +140,7 @@ def test_planned_here__a_seal_in_redis_is_of_another_batch(answer: Authorized) -
 def test_replayed__read_to_the_ends_that_an_earlier_life_sealed(answer: Authorized, reads: StreamOffset) -> None:
     """Rules: replay-fixed, unknown-is-beginning."""
     state = arrived_early(Batch(EARLY, replayed=True))
-    state = decided(authorize, state, call(EARLY), (Authorize(EARLY, replayed=True), answer)).state
+    state = decided(authorize, state, call(EARLY), ALL_REACH, (Authorize(EARLY, replayed=True), answer)).state
     batch = replace(state.batch or Batch(EARLY), readable=owned())
     decision = decided(return_tasks, replace(state, batch=batch), call(EARLY), (Pack(EARLY, reads, trial=False), TASKS))
     assert decision.outcome == Return(TASKS)

@@ -6,7 +6,7 @@ from threading import Thread
 
 import pytest
 
-from coordinator.member.inbox import Inbox, TaskEnded
+from coordinator.member.inbox import Inbox, Reach, TaskEnded
 from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import WHOLE, HashRange, OffsetRange
@@ -128,18 +128,30 @@ def early() -> Inbox:
 
 def test_the_first_attempt_of_a_task_ends__its_ends_count_for_all_attempts(early: Inbox) -> None:
     assert early.agreed(EARLY.digest, 0) is None
-    assert early.agree(EARLY.digest, 0, TO_15) == TaskEnded(TO_15, None)
-    assert early.agree(EARLY.digest, 0, TO_12) == TaskEnded(TO_15, None)
+    for ends in (TO_15, TO_12):
+        assert early.agree(EARLY.digest, 0, ends) == TaskEnded(TO_15, {TP: ((LEFT, 15),)}, None)
     assert early.agreed(EARLY.digest, 0) == TO_15
 
 
 def test_the_last_task_ends__the_ends_of_the_batch_are_known(early: Inbox) -> None:
     early.agree(EARLY.digest, 1, {})
     whole = {TP: ((LEFT, 15),)}
-    assert early.agree(EARLY.digest, 0, TO_15) == TaskEnded(TO_15, whole)
-    assert early.agree(EARLY.digest, 1, TO_12) == TaskEnded({}, whole), "a late attempt must wait too"
+    assert early.agree(EARLY.digest, 0, TO_15) == TaskEnded(TO_15, whole, whole)
+    assert early.agree(EARLY.digest, 1, TO_12) == TaskEnded({}, {}, whole), "a late attempt must wait too"
     early.end()
     assert early.ends(EARLY) == whole
+
+
+def test_all_tasks_of_a_batch_have_ended__tasks_are_known_to_reach_this_process(early: Inbox) -> None:
+    early.agree(EARLY.digest, 1, {})
+    reached = [early.reach]
+    early.agree(EARLY.digest, 0, TO_15)
+    assert [*reached, early.reach] == [Reach.UNKNOWN, Reach.ALL]
+
+
+def test_no_task_connects__it_is_known_from_then_on(early: Inbox) -> None:
+    early.no_task_connects()
+    assert early.reach is Reach.NONE
 
 
 def test_a_task_that_never_ran__was_not_needed_and_counts_as_read(early: Inbox) -> None:

@@ -8,9 +8,10 @@ import pytest
 from coordinator.member.batch import Batch
 from coordinator.member.decision import Decision, LookAgain, Return
 from coordinator.member.evidence import Evidence
+from coordinator.member.inbox import Reach
 from coordinator.member.limits import Limits
 from coordinator.member.planning import end_run, look_closer, plan_batch
-from coordinator.member.requests import Finish, Heartbeat, ReadTopics
+from coordinator.member.requests import Finish, Heartbeat, ReadReach, ReadTopics
 from coordinator.member.state import Growing, Pace, Reading, State, Strikes, Turn
 from coordinator.plan.planning import Cutting, OwnedRange, OwnedRanges
 from coordinator.progress.stream_offset import Lane, StreamOffset
@@ -144,8 +145,14 @@ def test_something_to_read__plan() -> None:
 )
 def test_tasks_may_end_early__the_offset_differs_from_the_start(start: StreamOffset, early: int) -> None:
     """If both were equal, Spark would take it that there is nothing to read."""
-    decision = decided(plan_batch, reads(20), call(start, early_ends=True))
+    reach = (ReadReach(), Reach.UNKNOWN)
+    decision = decided(plan_batch, reads(20), call(start, early_ends=True), reach)
     assert decision.outcome == Return(end_of(10, 20, early=early))
+
+
+def test_no_task_reaches_this_process__it_is_planned_as_without_early_ends() -> None:
+    decision = decided(plan_batch, reads(20), call(early_ends=True), (ReadReach(), Reach.NONE))
+    assert decision.outcome == Return(end_of(10, 20))
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,11 @@ from coordinator.cost.guesses import Allowance
 from coordinator.cost.profile import Cell
 from coordinator.cost.quotas import Quota
 from coordinator.member.decision import Decision
+from coordinator.member.inbox import Reach
 from coordinator.member.kinds import Request
 from coordinator.member.limits import Limits
 from coordinator.member.reading import limit
-from coordinator.member.requests import Grant, ReadHighWatermarks
+from coordinator.member.requests import Grant, ReadHighWatermarks, ReadReach
 from coordinator.member.state import Pace, Reading, State, Strikes
 from coordinator.plan.planning import Cutting, OwnedRange
 from coordinator.progress.growth import Growth
@@ -28,8 +29,8 @@ GRANTED = OwnedRange(WHOLE, 10, EPOCH, 60)
 QUOTA = Quota(TP, GRANTED, 100, Cell(WHOLE, 1.0), 0.0)
 
 
-def grant(*pieces: OwnedRange, ends: Any = None, everything: bool = False, anew: Any = ()) -> Request[Any]:
-    return Grant({TP: pieces}, ends or ENDS, None, everything=everything, anew=anew)
+def grant(*pieces: OwnedRange, ends: Any = None, anew: Any = (), **how: bool) -> Request[Any]:
+    return Grant({TP: pieces}, ends or ENDS, None, anew=anew, **{"everything": False, **how})
 
 
 def limited(state: State, *pieces: OwnedRange) -> Reading:
@@ -87,6 +88,13 @@ def test_trigger_once__everything() -> None:
     state = owns()
     decision = decided(limit, state, call(limits=Limits(everything=True)))
     assert decision == asks(state, grant(PIECE, everything=True, anew=((TP, WHOLE),)))
+
+
+@pytest.mark.parametrize(("reach", "early"), [(Reach.ALL, True), (Reach.UNKNOWN, False), (Reach.NONE, False)])
+def test_tasks_end_by_the_clock__once_all_are_known_to_report_their_ends(reach: Reach, early: bool) -> None:
+    state = owns()
+    decision = decided(limit, state, call(early_ends=True), (ReadReach(), reach))
+    assert decision == asks(state, grant(PIECE, early=early, anew=((TP, WHOLE),)))
 
 
 def test_there_are_strikes__compute_at_each_look() -> None:

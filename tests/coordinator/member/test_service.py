@@ -226,6 +226,17 @@ def test_another_life_of_the_member_has_joined__the_last_task_fails(answer: Any)
         reading(Script(answer)).end_task(EARLY.digest, 0, TO_15)
 
 
+def test_others_may_not_report_theirs__each_task_waits_until_its_early_ends_are_sealed() -> None:
+    """The sink may complete the batch before the tasks that do not reach this process would report."""
+    world = Script(answered(True), answered(True))
+    member = service(joined(batch=Batch(EARLY, granted=owned(), as_planned=True)), world)
+    member._inbox.begin(EARLY, EARLY_TASKS)
+    member.end_task(EARLY.digest, 0, TO_15)
+    assert world.requests == [SEALED]
+    member.end_task(EARLY.digest, 1, {})
+    assert world.requests == [SEALED], "its planned ends are sealed"
+
+
 @pytest.mark.parametrize("verdict", [Rejoin(), Lost("restarted")])
 def test_redis_lost_the_group__the_last_task_ends_and_only_this_process_knows_the_ends(verdict: Exception) -> None:
     """Its lane epochs are void: no later life commits the batch."""

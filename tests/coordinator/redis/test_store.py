@@ -14,6 +14,7 @@ from coordinator.redis.events import last_events
 from coordinator.redis.keys import GroupKeys
 from coordinator.redis.snapshot import list_groups
 from coordinator.replies import Authorized, Sealed
+from coordinator.subscription import TopicPartition
 from store_world import BIG, OTHER, SESSION, TOPICS, TP, WANTED, World, lane, offset
 
 ON_EACH_SERVER = True
@@ -263,6 +264,30 @@ def test_the_next_batch_has_no_seal_and_a_late_seal_is_refused(world: World) -> 
     assert not world.store.positions.seal(me, EARLY.digest, TO_7).value
     assert world.store.positions.seal_of("m-1", following.digest) == Sealed(None)
     assert world.store.positions.seal_of("m-1", EARLY.digest) == Sealed(unread=True)
+
+
+def test_a_batch_is_sealed_as_planned__each_early_end_is_added_once(world: World) -> None:
+    world.found()
+    me, (lower, upper) = world.join(), cuts(2)
+    world.store.positions.acquire(me, WANTED)
+    world.store.positions.authorize(me, EARLY, as_planned=True)
+    assert world.store.positions.seal_of("m-1", EARLY.digest) == Sealed({})
+    for hashes, end in ((upper, 7), (lower, 5), (upper, 7)):
+        assert world.store.positions.seal(me, EARLY.digest, {TP: ((hashes, end),)}).value
+    later = world.join("m-1", "i2")
+    ends = world.store.positions.authorize(later, EARLY, replayed=True, as_planned=True).value.ends
+    assert ends == {TP: ((lower, 5), (upper, 7))}
+
+
+def test_a_seal_is_not_taken_for_one_of_a_topic_with_a_longer_name(world: World) -> None:
+    world.found()
+    me = world.join()
+    world.store.positions.acquire(me, WANTED)
+    world.store.positions.authorize(me, EARLY, as_planned=True)
+    ends = {TopicPartition(topic, 0): ((WHOLE, 7),) for topic in ("orders", "rs")}
+    for tp, of_tp in ends.items():
+        world.store.positions.seal(me, EARLY.digest, {tp: of_tp})
+    assert world.store.positions.seal_of("m-1", EARLY.digest) == Sealed(ends)
 
 
 def test_another_life_seals_no_batch(world: World) -> None:

@@ -5,6 +5,7 @@ import pickle
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from kafka.consumer.fetcher import ConsumerRecord
 from pyspark.sql.pandas.types import to_arrow_schema
 
-from coordinator.errors import KafkaAccessError
+from coordinator.errors import KafkaAccessError, TaskNotEndedError
 from coordinator.key_hash import cuts, hash_record
 from coordinator.progress.slices import Slice, merged
 from coordinator.ranges import HASH_MAX, WHOLE, HashRange, OffsetRange
@@ -23,8 +24,9 @@ from log_fixtures import end, everything, inside, lane, odd_log, offsets, rows, 
 from secure_listener import SecureListener
 from spark_coop_source.arrow_output.schema import EVERY, PLAIN, schema
 from spark_coop_source.fetch import consumers
-from spark_coop_source.task.partition import SlicePartition
+from spark_coop_source.task.partition import Ending, SlicePartition
 from spark_coop_source.task.read import read_slices
+from spark_coop_source.telemetry.report import ReportTo
 from topics import Kafka, Record
 
 ISOLATION = ("read_committed", "read_uncommitted")
@@ -246,8 +248,9 @@ def test_a_worker_without_a_package_names_it(missing: str) -> None:
     program = f"""
 import sys
 sys.modules[{missing!r}] = None  # importing it fails as if it were not installed
-from spark_coop_source.task.partition import SlicePartition
+from spark_coop_source.task.partition import Ending, SlicePartition
 from spark_coop_source.task.read import read_slices
+from spark_coop_source.telemetry.report import ReportTo
 from coordinator.errors import EnvironmentMismatchError
 try:
     list(read_slices(SlicePartition((), {{}}, False, 1000, True)))
@@ -263,8 +266,9 @@ except EnvironmentMismatchError as error:
 def test_a_workers_collector_skips_imported_objects() -> None:
     program = """
 import gc
-from spark_coop_source.task.partition import SlicePartition
+from spark_coop_source.task.partition import Ending, SlicePartition
 from spark_coop_source.task.read import read_slices
+from spark_coop_source.telemetry.report import ReportTo
 before = gc.get_freeze_count()
 list(read_slices(SlicePartition((), {}, (), 1000, True)))
 print(before, gc.get_freeze_count() > 10_000)
@@ -281,3 +285,12 @@ print(sorted({name.split(".")[0] for name in sys.modules} & {"kafka", "redis"}))
 """
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
     assert done.stdout == "[]\n", done.stderr
+
+
+def test_a_task_that_cannot_report_its_ends_reads_all_unless_the_driver_waits_for_them() -> None:
+    """Rule: seal-before-sink. No server listens at this address."""
+    deaf = ReportTo("127.0.0.1", 1, 1, b"k" * 32)
+    empty = SlicePartition((), {}, columns=(), poll_timeout_ms=1_000, fail_on_data_loss=True, report=deaf)
+    assert list(read_slices(replace(empty, ending=Ending("digest", required=False)))) == []
+    with pytest.raises(TaskNotEndedError, match="does not answer"):
+        list(read_slices(replace(empty, ending=Ending("digest"))))
