@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from coordinator.cost.batch_cost import Ended, LaneId
-from coordinator.cost.end_history import EndHistory
 from coordinator.cost.quotas import Quota
 from coordinator.plan.packing import Task
 from coordinator.plan.planning import Cutting, OwnedRanges
+from coordinator.progress.end_history import EndHistory
 from coordinator.progress.ends import Ends
 from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import StreamOffset

@@ -16,12 +16,12 @@ from operator import attrgetter
 
 from coordinator.clock import Clock
 from coordinator.cost.batch_cost import BatchCost, Ended, LaneId, Load
-from coordinator.cost.end_history import EndHistory
 from coordinator.cost.guesses import Allowance
 from coordinator.cost.knowledge import Knowledge
 from coordinator.cost.quotas import Budget, Quota, ceiling, quotas
 from coordinator.plan.packing import Task, pack
 from coordinator.plan.planning import Cutting, OwnedRange, OwnedRanges, lane_bounds
+from coordinator.progress.end_history import EndHistory
 from coordinator.progress.ends import Ends, slices_to
 from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import StreamOffset

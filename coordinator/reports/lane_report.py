@@ -9,11 +9,11 @@ from math import ceil
 from operator import attrgetter
 
 from coordinator.cost.batch_cost import Ended, LaneId, Load
-from coordinator.cost.end_history import EndHistory
 from coordinator.cost.quotas import Budget, Quota, Why, slow_lanes
 from coordinator.plan.lane_bounds import Bounds
 from coordinator.plan.planning import OwnedRanges
 from coordinator.plan.poison import Strike
+from coordinator.progress.end_history import EndHistory
 from coordinator.ranges import HashRange
 from coordinator.reports.lane_lines import (
     ALONE,

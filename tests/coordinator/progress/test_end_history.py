@@ -2,7 +2,7 @@
 
 import pytest
 
-from coordinator.cost.end_history import MOST_LOOKS, EndHistory
+from coordinator.progress.end_history import MOST_LOOKS, EndHistory
 from coordinator.subscription import TopicPartition
 
 TP = TopicPartition("orders", 0)
