@@ -4,8 +4,9 @@
     pack     after a batch was authorised: its tasks start now
     learn    after the sink completed it: records its cost
 
-It never changes ownership or positions, so a wrong guess costs time only. It lives as long as the process: a new
-process starts small again. Only `apply` calls it, on the main thread of the reader's process.
+This is the cost model's interface to the member: the member uses the modules behind it through this one only. It never
+changes ownership or positions, so a wrong guess costs time only. It lives as long as the process: a new process starts
+small again. Only `apply` calls it, on the main thread of the reader's process.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,7 +17,6 @@ from operator import attrgetter
 
 from coordinator.clock import Clock
 from coordinator.cost.batch_cost import BatchCost, Ended, LaneId, Load
-from coordinator.cost.guesses import Allowance
 from coordinator.cost.knowledge import Knowledge
 from coordinator.cost.quotas import Budget, Quota, ceiling, quotas
 from coordinator.plan.packing import Task, pack
@@ -39,6 +39,15 @@ JITTER_MS = 60
 
 Two batches in a row beyond the budget whose times differ by less have waited for something, too.
 """
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """The most that each lane may read in the next batch."""
+
+    work: OwnedRanges  # under the ceilings of the quotas
+    quotas: tuple[Quota, ...]  # of each lane, or of pieces that may be read to the end
+    cutting: Cutting  # how a plan cuts `work`
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from coordinator.assignment.assignment_text import Ranges
 from coordinator.assignment.ownership_listener import KeyRanges, OwnershipListener
 from coordinator.clock import Clock
 from coordinator.cost.batch_cost import Ended
-from coordinator.cost.guesses import Guesses
+from coordinator.cost.steering import Steering
 from coordinator.errors import CoopKafkaError, KafkaAccessError, StateFormatError, UnknownTopicError
 from coordinator.member.inbox import Inbox, Reach
 from coordinator.member.kinds import Kind, Request
@@ -43,7 +43,7 @@ class World:
     subscription: Subscription
     redis: Store | None  # None: without a group
     log: Log
-    guesses: Guesses
+    guesses: Steering
     inbox: Inbox
     clock: Clock
 
@@ -76,8 +76,10 @@ class World:
                 return kind.method
             case "World":
                 part: object = self
-            case "Log" | "Guesses" as name:
-                part = getattr(self, name.lower())
+            case "Log":
+                part = self.log
+            case "Steering":
+                part = self.guesses
             case name:
                 part = getattr(self.store, name.lower())
         method: Callable[..., Any] = getattr(part, kind.verb)
@@ -220,7 +222,7 @@ class World:
         return self.inbox.reach
 
     def learn(self, start: StreamOffset) -> Ended | None:
-        """The batch that ends at `start` is in the sink; see `Guesses.learn`."""
+        """The batch that ends at `start` is in the sink; see `Steering.learn`."""
         ends = self.inbox.ends(start) or {}
         return self.guesses.learn(start, self.inbox.end(), ends)
 

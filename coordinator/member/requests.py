@@ -5,7 +5,7 @@ method describes the call; `kinds` describes the kinds of calls.
 """
 
 from coordinator.assignment.assigning import computed
-from coordinator.cost.guesses import Guesses
+from coordinator.cost.steering import Steering
 from coordinator.member.apply import World
 from coordinator.member.kinds import call, function, member_call, notice, own_call, own_notice, redis_call
 from coordinator.ports import Log as Kafka
@@ -67,12 +67,12 @@ Abandon = member_call(Poison.abandon)
 
 # -- this process: an assignment of the user's assignor, which is called once, since it need not be pure; costs
 Compute = function(computed)
-Grant = call(Guesses.grant)
+Grant = call(Steering.grant)
 Pack = call(World.pack)
 Learn = call(World.learn)
 ReadEnds = call(World.ends)
 ReadReach = call(World.reach)
-OffsetsOfARecord = call(Guesses.offsets_of_a_record)
+OffsetsOfARecord = call(Steering.offsets_of_a_record)
 DescribeLanes = call(World.describe_lanes)
 
 # -- notices

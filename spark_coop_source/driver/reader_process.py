@@ -140,7 +140,7 @@ class GroupSession:
 
     @property
     def beside_ms(self) -> float:
-        """See `Guesses.beside_ms`."""
+        """See `Steering.beside_ms`."""
         return self._service.guesses.beside_ms
 
     def log_ends(self) -> Mapping[TopicPartition, int]:
@@ -220,7 +220,7 @@ class StandaloneSession:
 
     @property
     def beside_ms(self) -> float:
-        """See `Guesses.beside_ms`."""
+        """See `Steering.beside_ms`."""
         return self._standalone.guesses.beside_ms
 
     def lanes(self) -> LaneReport:

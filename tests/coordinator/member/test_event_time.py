@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from coordinator.cost.guesses import Allowance
+from coordinator.cost.steering import Allowance
 from coordinator.member.decision import Decision
 from coordinator.member.kinds import Request
 from coordinator.member.reading import limit

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from coordinator.cost.guesses import Allowance
+from coordinator.cost.steering import Allowance
 from coordinator.member.decision import Decision, Return
 from coordinator.member.growing import log_growths, set_targets
 from coordinator.member.reading import limit

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from coordinator.cost.batch_cost import LaneId
-from coordinator.cost.guesses import Allowance
+from coordinator.cost.steering import Allowance
 from coordinator.member.batch import Batch
 from coordinator.member.decision import Decision
 from coordinator.member.evidence import Evidence

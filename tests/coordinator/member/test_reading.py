@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from coordinator.cost.guesses import Allowance
 from coordinator.cost.profile import Cell
 from coordinator.cost.quotas import Quota
+from coordinator.cost.steering import Allowance
 from coordinator.member.decision import Decision
 from coordinator.member.inbox import Reach
 from coordinator.member.kinds import Request

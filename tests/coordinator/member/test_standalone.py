@@ -6,7 +6,7 @@ from typing import Any, cast
 import pytest
 
 from coordinator.clock import Clock
-from coordinator.cost.guesses import Allowance
+from coordinator.cost.steering import Allowance
 from coordinator.errors import CheckpointMismatchError, DataLossError
 from coordinator.member import standalone
 from coordinator.member.apply import World

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from coordinator import replies
-from coordinator.cost.guesses import Allowance
+from coordinator.cost.steering import Allowance
 from coordinator.member import requests
 from coordinator.member.limits import Limits
 from coordinator.member.requests import Join

@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 
 from coordinator.cost.batch_cost import BatchCost, Ended, LaneId, Load
-from coordinator.cost.end_history import EndHistory
 from coordinator.cost.profile import Cell
 from coordinator.cost.quotas import Budget, Quota, Why
 from coordinator.errors import StateFormatError
 from coordinator.key_hash import cuts
 from coordinator.plan.planning import OwnedRange
 from coordinator.plan.poison import Strike
+from coordinator.progress.end_history import EndHistory
 from coordinator.ranges import WHOLE, OffsetRange
 from coordinator.reports.lane_lines import (
     ALONE,
