@@ -1,11 +1,18 @@
-"""The costs of a member's lanes that are known now: a profile for each partition."""
+"""The costs of a member's lanes that are known now: a profile for each partition.
 
-from collections.abc import Collection
+A finished batch shows the density of its lanes and, where a task measured it, the cost of their records. That is exact
+where the user's function runs in `read`. Elsewhere only the time of the whole batch is known (see `trials`).
+"""
 
-from coordinator.cost.batch_cost import BatchCost, LaneId
-from coordinator.cost.learning import Profiles, costing, learned
-from coordinator.cost.profile import UNKNOWN, Cell, Profile, one, within
+from collections.abc import Callable, Collection
+from dataclasses import replace
+from functools import partial
+
+from coordinator.cost.batch_cost import BatchCost, LaneId, Load
+from coordinator.cost.profile import UNKNOWN, Cell, Profile, changed, compacted, one, within
+from coordinator.ranges import HashRange
 from coordinator.subscription import TopicPartition
+from coordinator.telemetry import KeyCost
 
 SLOW = 2.0
 """A lane is slow if its records cost more than this many times the cost of most records of the member."""
@@ -15,7 +22,7 @@ class Costs:
     """Holds the profiles; see the module."""
 
     def __init__(self) -> None:
-        self._profiles: Profiles = {}
+        self._profiles: dict[TopicPartition, Profile] = {}
 
     def profile(self, tp: TopicPartition) -> Profile:
         """The known costs of a partition."""
@@ -48,11 +55,26 @@ class Costs:
     def put(self, lane: LaneId, record_ms: float | None) -> None:
         """The cost of a lane's record is found, or forgotten."""
         if record_ms is not None or lane[0] in self._profiles:
-            self._profiles = costing(self._profiles, lane, record_ms)
+            self._change(lane, partial(replace, record_ms=record_ms))
+            self._compact({lane[0]})
 
     def learn(self, batch: BatchCost, *, concurrency: int, reading_ms: float) -> None:
-        """Learn from the reports of a batch."""
-        self._profiles = learned(self._profiles, batch, concurrency=concurrency, reading_ms=reading_ms)
+        """Learn from the reports of a batch. To read a record takes `reading_ms`, in every lane."""
+        for load in batch.reported:
+            key = load.dear_key
+            rest = load.without(key) if key else load
+            function_ms = rest.function_ms(concurrency)
+            self._change(load.lane, partial(_learned, load=rest, function_ms=function_ms, reading_ms=reading_ms))
+            if key:
+                alone = load.lane[0], HashRange(key.key_hash, key.key_hash)
+                self._change(alone, partial(_of_key, key=key, span=load.span, reading_ms=reading_ms))
+        self._compact({load.lane[0] for load in batch.reported})
+
+    def _change(self, lane: LaneId, change: Callable[[Cell], Cell]) -> None:
+        self._profiles[lane[0]] = changed(self.profile(lane[0]), lane[1], change)
+
+    def _compact(self, tps: Collection[TopicPartition]) -> None:
+        self._profiles |= {tp: compacted(self._profiles[tp]) for tp in tps}
 
 
 def most_ms(costs: Collection[tuple[float, float]]) -> float:
@@ -63,3 +85,17 @@ def most_ms(costs: Collection[tuple[float, float]]) -> float:
         if half <= 0:
             break
     return cost
+
+
+def _learned(cell: Cell, load: Load, function_ms: float | None, reading_ms: float) -> Cell:
+    if load.cost is None or not load.cost.finished or not load.span:
+        return cell
+    if function_ms is not None and load.cost.rows:
+        now, before = reading_ms + function_ms / load.cost.rows, cell.record_ms
+        cell = replace(cell, record_ms=now if before is None else (before + now) / 2)
+    return cell.denser(load.cost.rows, load.span)
+
+
+def _of_key(cell: Cell, key: KeyCost, span: int, reading_ms: float) -> Cell:
+    """The cell of a key that was expensive in a lane with others, so that its own lane starts with the right cost."""
+    return replace(cell.denser(key.rows, span), record_ms=reading_ms + key.ms / key.rows)

@@ -4,12 +4,12 @@
               |------------|  0.001 records per offset, 104 ms each: a slow key
             0 |------------|  0.5 records per offset, cost unknown
 
-Guesses for the planner, never facts about positions. Pure values; `learning` updates them.
+Guesses for the planner, never facts about positions. Pure values; `costs` updates them.
 """
 
 from bisect import bisect_right
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice, takewhile
 from typing import Self
 
@@ -20,6 +20,9 @@ MOST_CELLS = 1_024
 
 START_SEEN = 1_000.0
 """Weight, in offsets, of the first assumption that keys are spread evenly."""
+
+FEW = 10.0
+"""Least number of records in an average: where records are rare, a batch without any proves little."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,16 @@ class Cell:
             return self
         part = hashes.size / self.hashes.size
         return type(self)(hashes, self.density * part, self.record_ms, self.seen * part)
+
+    def denser(self, rows: int, span: int) -> Self:
+        """The cell after a batch with this many records in `span` offsets. Older ones count less, but `FEW` at least.
+
+        A lane without any may have some in the next batch.
+        """
+        seen = min(self.seen, max(float(span), FEW / self.density))
+        floor = max(0.05 * self.hashes.share, 1 / (2 * (seen + span)))
+        density = max(floor, (seen * self.density + rows) / (seen + span))
+        return replace(self, density=density, seen=seen + span)
 
     def like(self, other: "Cell") -> bool:
         """Whether two cells are equal except for their hashes."""
