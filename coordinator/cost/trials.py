@@ -29,9 +29,6 @@ MOST_PATIENCE = 6.0
 BLAME = 3.0
 """Lanes that are known to be slow explain a batch of this many times their expected time: slow records are rare."""
 
-MOSTLY = 0.7
-"""If slow lanes should take this part of a batch's time, it shows little of healthy lanes."""
-
 PARTS = 4
 """Suspects for each slot, at least: so that half of them are enough work for all slots."""
 
@@ -127,8 +124,7 @@ class Trials:
         else:
             dear = self._dear(batch, healthy_ms)
             self._reconsider(batch, known, dear=dear)
-            of_slow = batch.expected_ms(known, 0.0) >= MOSTLY * batch.work_ms
-            if not of_slow and not (dear and self._blamed(batch, known)):
+            if not (dear and self._blamed(batch, known)):
                 self.pace = (self.pace.anew if dear else self.pace.after)(batch.fullest, batch.work_ms)
 
     def _suspicious(self, batch: BatchCost, known: Known, healthy_ms: float, now_ms: int) -> bool:

@@ -71,7 +71,7 @@ FAULTS = (
     ),
     Fault(
         "the batches of a slow lane show the cost of healthy records",
-        (Edit(_TRIALS, "if not of_slow and not (dear and", "if not (False and"),),
+        (Edit(_TRIALS, "            if not (dear and", "            if not (False and"),),
         _OF_STEERING,
     ),
     Fault(
