@@ -26,9 +26,6 @@ PEACE_MS = 600_000
 MOST_PATIENCE = 6.0
 """Most quick batches that clear a group of suspects."""
 
-BLAME = 3.0
-"""Lanes that are known to be slow explain a batch of this many times their expected time: slow records are rare."""
-
 PARTS = 4
 """Suspects for each slot, at least: so that half of them are enough work for all slots."""
 
@@ -91,8 +88,7 @@ class Trials:
 
         `waited` where the time may include waiting for a trigger.
         """
-        known = _of(batch, known, self.search.trial)
-        if waited and not self._blamed(batch, known):
+        if waited:
             self._unclear += 1
             if self._unclear > CHANCE:
                 self.pace, self.search = self.pace.unclear(batch.fullest), Search()
@@ -101,7 +97,7 @@ class Trials:
         if not batch.warm:
             self.pace = self.pace.cold(batch.fullest, batch.work_ms, self._budget_ms)
         elif batch.fullest >= 1:
-            self._judge(batch, known, now_ms)
+            self._judge(batch, _of(batch, known, self.search.trial), now_ms)
 
     def grow(self, batch: BatchCost) -> None:
         """Lanes that started small may read twice as much, until that limits them no more."""
@@ -119,26 +115,22 @@ class Trials:
         self.pace = self.pace.fitting(batch.fullest, batch.work_ms, self._budget_ms)
         if self.search.groups:
             self._try(batch, tried(self.search, batch, rate, healthy_ms, self.pace.noise_ms), now_ms)
-        elif self._suspicious(batch, known, healthy_ms, now_ms):
-            self._suspect(batch, known=self._dear(batch, healthy_ms))
+            return
+        dear = self._dear(batch, healthy_ms)
+        if self._suspicious(batch, now_ms, dear=dear):
+            self._suspect(batch, known=dear)
         else:
-            dear = self._dear(batch, healthy_ms)
             self._reconsider(batch, known, dear=dear)
-            if not (dear and self._blamed(batch, known)):
-                self.pace = (self.pace.anew if dear else self.pace.after)(batch.fullest, batch.work_ms)
+            self.pace = (self.pace.anew if dear else self.pace.after)(batch.fullest, batch.work_ms)
 
-    def _suspicious(self, batch: BatchCost, known: Known, healthy_ms: float, now_ms: int) -> bool:
+    def _suspicious(self, batch: BatchCost, now_ms: int, *, dear: bool) -> bool:
         """Whether lanes of a batch may be slow: it took longer than it should, or than the budget allows."""
         alone = self._fixed and len(batch.loads) == 1
-        if alone or self.pace.rate_ms is None or self._blamed(batch, known):
+        if alone or self.pace.rate_ms is None:
             return False
         waits_ms = self.pace.overhead_ms - self.pace.beside_ms(self._budget_ms)
         full = batch.work_ms - waits_ms - self.pace.noise_ms > SAFE * self._budget_ms
-        return self._dear(batch, healthy_ms) or (full and now_ms >= self._peace_until_ms)
-
-    def _blamed(self, batch: BatchCost, known: Known) -> bool:
-        """Whether lanes that are known to be slow explain the time of a batch."""
-        return batch.work_ms <= BLAME * batch.expected_ms(known, 0.0)
+        return dear or (full and now_ms >= self._peace_until_ms)
 
     def _dear(self, batch: BatchCost, healthy_ms: float) -> bool:
         """Whether a batch took longer than its records should, by more than chance."""

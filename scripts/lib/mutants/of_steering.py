@@ -70,11 +70,6 @@ FAULTS = (
         _OF_STEERING,
     ),
     Fault(
-        "the batches of a slow lane show the cost of healthy records",
-        (Edit(_TRIALS, "            if not (dear and", "            if not (False and"),),
-        _OF_STEERING,
-    ),
-    Fault(
         "chance proves a suspect slow",
         (Edit(_SEARCH, "SAME * healthy_ms) + noise_ms", "SAME * healthy_ms)"),),
         _OF_SEARCH,
