@@ -9,8 +9,19 @@ A task sees only that it may hand records over. Sockets, the JVM and the batches
 
 from dataclasses import dataclass, replace
 from math import inf
+from statistics import median
 
-from coordinator.cost.overhead import FIRST_MS, LOOK_BACK, Point, healthy_ms, noise, overhead
+SPARK_MS, MOST = 200.0, 0.8
+"""Time of a batch beside its records: Spark's, and a sink's that commits; at most this part of the shortest batch.
+
+If records seemed free, batches would grow without an end.
+"""
+
+LOOK_BACK = 16
+"""Batches that count."""
+
+CLEAR = 1.25
+"""A batch shows the cost of records if it took this many times as long as it takes without them."""
 
 START_RECORDS = 1_000.0
 """Records of a slot in a batch of unknown cost: a second at a millisecond each."""
@@ -28,29 +39,43 @@ BUFFERED = 20_000.0
 """Records that a task may hand over behind which nobody has worked on one yet (docs/benchmarks.md)."""
 
 
+Point = tuple[float, float]
+"""Records of a batch's fullest task, and the milliseconds that the batch took."""
+
+
 @dataclass(frozen=True, slots=True)
 class Pace:
     """The last batches of healthy lanes: records of the fullest task, and their time."""
 
     points: tuple[Point, ...] = ()
-    overhead_ms: float = FIRST_MS
-    noise_ms: float = 0.0
     rate_ms: float | None = None
     """The cost of a record; None where no batch has shown it."""
     waits: bool = False  # batches take as long as a trigger's interval, so the rate may be too high
     reached: float = START_RECORDS / GROWTH  # records of a slot that have fitted a batch
 
+    @property
+    def overhead_ms(self) -> float:
+        """The part of a batch's time that is not for records."""
+        return min([SPARK_MS, *(MOST * took for _, took in self.points)])
+
+    @property
+    def noise_ms(self) -> float:
+        """The median difference between a batch and the time that its records explain."""
+        if not self.points:
+            return 0.0
+        beside_ms = self.overhead_ms
+        rate = median((took - beside_ms) / rows for rows, took in self.points)
+        off = median(abs(took - beside_ms - rate * rows) for rows, took in self.points)
+        return min(off, beside_ms / 3)
+
     def after(self, fullest: float, took_ms: float) -> "Pace":
-        """The pace after one more batch."""
+        """The pace after one more batch. A healthy record costs as little as in the best batch."""
         if fullest < 1:
             return self
-        points = (*self.points, (fullest, took_ms))[-LOOK_BACK:]
-        fixed_ms = overhead(points, self.overhead_ms)
-        off_ms = noise(points, fixed_ms)
-        rate = healthy_ms(points, fixed_ms, off_ms)
-        if rate is None:
-            rate = self.rate_ms if self.rate_ms is not None else took_ms / fullest
-        return replace(self, points=points, overhead_ms=fixed_ms, noise_ms=off_ms, rate_ms=max(rate, 1e-6), waits=False)
+        then = replace(self, points=(*self.points, (fullest, took_ms))[-LOOK_BACK:], waits=False)
+        beside_ms, noise_ms = then.overhead_ms, then.noise_ms
+        costs = ((took - beside_ms + noise_ms) / rows for rows, took in then.points if took > CLEAR * beside_ms)
+        return replace(then, rate_ms=max(1e-6, min(costs, default=self.rate_ms or took_ms / fullest)))
 
     def cold(self, fullest: float, took_ms: float, budget_ms: float) -> "Pace":
         """The pace after a batch in which workers had to start: it may only show that records are cheap."""

@@ -128,8 +128,7 @@ class Trials:
         alone = self._fixed and len(batch.loads) == 1
         if alone or self.pace.rate_ms is None:
             return False
-        waits_ms = self.pace.overhead_ms - self.pace.beside_ms(self._budget_ms)
-        full = batch.work_ms - waits_ms - self.pace.noise_ms > SAFE * self._budget_ms
+        full = batch.work_ms - self.pace.noise_ms > SAFE * self._budget_ms
         return dear or (full and now_ms >= self._peace_until_ms)
 
     def _dear(self, batch: BatchCost, healthy_ms: float) -> bool:

@@ -3,15 +3,14 @@
 from mutants.fault import Edit, Fault
 
 _STEERING, _TRIALS = "coordinator/cost/steering.py", "coordinator/cost/trials.py"
-_OVERHEAD, _SEARCH = "coordinator/cost/overhead.py", "coordinator/cost/search.py"
+_SEARCH = "coordinator/cost/search.py"
 _PACE, _OF_PACE = "coordinator/cost/pace.py", ("tests/coordinator/cost/test_pace.py",)
 _OF_STEERING, _OF_SEARCH = ("tests/coordinator/cost/test_steering.py",), ("tests/coordinator/cost/test_search.py",)
-_OF_OVERHEAD = ("tests/coordinator/cost/test_overhead.py",)
 
 FAULTS = (
     Fault(
         "Spark's own time counts as work on records",
-        (Edit(_PACE, "fixed_ms = overhead(points, self.overhead_ms)", "fixed_ms = 0.0"),),
+        (Edit(_PACE, "beside_ms, noise_ms = then.overhead_ms,", "beside_ms, noise_ms = 0.0,"),),
         _OF_PACE,
     ),
     Fault(
@@ -30,19 +29,14 @@ FAULTS = (
         _OF_STEERING,
     ),
     Fault(
-        "a single batch decides the estimate of Spark's own time",
-        (Edit(_OVERHEAD, "median(met)), GROWTH * max(before_ms, LEAST_MS))", "median(met)), max(met))"),),
-        _OF_OVERHEAD,
-    ),
-    Fault(
         "one batch that was held up is noise for all",
-        (Edit(_OVERHEAD, "    off = median(", "    off = max("),),
-        _OF_OVERHEAD,
+        (Edit(_PACE, "        off = median(", "        off = max("),),
+        _OF_PACE,
     ),
     Fault(
         "a batch of mostly Spark's own time decides the cost of a record",
-        (Edit(_OVERHEAD, " if took > 1.25 * overhead_ms]", "]"),),
-        _OF_OVERHEAD,
+        (Edit(_PACE, " if took > CLEAR * beside_ms)", ")"),),
+        _OF_PACE,
     ),
     Fault(
         "the start of workers counts as work",

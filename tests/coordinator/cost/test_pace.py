@@ -5,7 +5,7 @@ from math import inf
 
 import pytest
 
-from coordinator.cost.pace import BUFFERED, SAFE, START_RECORDS, Pace
+from coordinator.cost.pace import BUFFERED, SAFE, SPARK_MS, START_RECORDS, Pace
 
 BUDGET_MS = 10_000.0
 DEAR_MS, CHEAP_MS = 5.0, 0.01
@@ -57,5 +57,37 @@ def test_records_that_become_dearer_count_from_then_on() -> None:
 
 
 def test_at_most_half_of_the_budget_is_left_for_the_rest_of_a_batch() -> None:
-    assert Pace(overhead_ms=1_000).beside_ms(BUDGET_MS) == 1_000
-    assert Pace(overhead_ms=30_000).beside_ms(BUDGET_MS) == BUDGET_MS / 2
+    assert Pace().beside_ms(BUDGET_MS) == SPARK_MS
+    assert Pace().beside_ms(100.0) == 50.0
+
+
+@pytest.mark.parametrize(
+    ("batches", "record_ms"),
+    [
+        pytest.param([*3 * [(1_000, 1_200)], (1_000, 9_000)], 1.0, id="of the batch in which they took least"),
+        pytest.param(
+            [*3 * [(1_000, 1_200)], (1_000, 210)], 1.0, id="a batch of almost only Spark's own time proves nothing"
+        ),
+        pytest.param([(10, 300)], 10.0, id="a short batch has some of it, too"),
+    ],
+)
+def test_the_cost_of_a_record(batches: list[tuple[float, float]], record_ms: float) -> None:
+    pace = Pace()
+    for rows, took_ms in batches:
+        pace = pace.after(rows, took_ms)
+    assert pace.rate_ms == pytest.approx(record_ms, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("took_ms", "noise_ms"),
+    [
+        pytest.param([1_200, 1_200, 1_200, 9_000], 0.0, id="one batch that was held up is no noise"),
+        pytest.param([1_140, 1_180, 1_200, 1_220, 1_260], 20.0, id="half are so far off"),
+        pytest.param([1_200, 4_200, 7_200, 10_200], SPARK_MS / 3, id="never most of the time"),
+    ],
+)
+def test_noise(took_ms: list[float], noise_ms: float) -> None:
+    pace = Pace()
+    for took in took_ms:
+        pace = pace.after(1_000, took)
+    assert pace.noise_ms == pytest.approx(noise_ms)

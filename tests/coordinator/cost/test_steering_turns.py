@@ -2,8 +2,7 @@
 
 import pytest
 
-from bench.workload import SPARK_MS, TP, WorkClock, Workload
-from coordinator.cost.overhead import FIRST_MS
+from bench.workload import TP, WorkClock
 from coordinator.cost.quotas import Budget, Why
 from coordinator.cost.steering import Steering
 from coordinator.key_hash import cuts
@@ -34,12 +33,3 @@ def test_the_time_of_a_trial_of_a_struck_lane_is_not_the_cost_of_its_record(stee
 def test_a_trial_of_a_struck_lane_names_no_lane_a_suspect(steering: Steering) -> None:
     steering.grant(WORK, {TP: 100}, (TP, STRUCK))
     assert {q.why for q in steering.quotas} == {Why.CEILING}
-
-
-def test_the_time_that_batches_wait_for_a_trigger_is_not_overhead() -> None:
-    """Batches of very different size take as long as the trigger's interval."""
-    work = Workload({b"k%d" % i: 0.01 for i in range(100)}, slots=2, per_second=500, trigger_ms=4_000)
-    for batch in range(30):
-        work.backlog += 4_000 * (batch % 3)
-        work.run(1)
-    assert work.steering._known.trials.pace.overhead_ms <= max(FIRST_MS, SPARK_MS)
