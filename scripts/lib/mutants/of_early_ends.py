@@ -55,11 +55,12 @@ FAULTS = (
     Fault(
         "a batch is sealed by all of its tasks, though some may not reach the driver",
         (Edit(_AUTHORIZING, "early and seen.of(ReadReach()) is not Reach.ALL", "False"),),
-        schedules=1_000,
+        ("tests/coordinator/member/test_authorizing.py",),
     ),
     Fault(
         "an early end is not sealed where other tasks may not reach the driver",
         (Edit("coordinator/member/service.py", "            if ended.early:\n", "            if False:\n"),),
+        ("tests/coordinator/member/test_service.py",),
         schedules=1_000,
     ),
     Fault(
