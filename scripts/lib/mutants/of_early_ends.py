@@ -61,7 +61,7 @@ FAULTS = (
         "an early end is not sealed where other tasks may not reach the driver",
         (Edit("coordinator/member/service.py", "            if ended.early:\n", "            if False:\n"),),
         ("tests/coordinator/member/test_service.py",),
-        schedules=1_000,
+        schedules=300,
     ),
     Fault(
         "the seal of a task replaces those of other tasks",
