@@ -38,7 +38,7 @@ REACHED = frozenset(
         "DataLossError",
         "ghost Fenced",
     }
-    | {"SinkSkippedBatchError", "the sink had it"}
+    | {"SinkSkippedBatchError", "the sink had it", "ended early", "unreached"}
 )
 """Events that the schedules must reach: a run without one proves nothing about it."""
 
