@@ -26,7 +26,10 @@ from spark_coop_source.map_in_read import map_in_read
 from topics import Record
 
 AGAINST = "parallel-consumer 0.5.3.3"
-RECORDS, KEYS, LONGEST_US = 10_000, 1_000, 5_000
+RECORDS, KEYS = 10_000, 1_000
+WAITS = (((0, 5), 16), ((0, 5), 100), ((10, 10), 1_000), ((100, 100), 1_000))
+"""The shortest and the longest wait of a record in milliseconds, and how many keys wait at once."""
+
 _PROGRAM = Path(__file__).with_name("WaitingConsumer.java")
 
 
@@ -41,10 +44,10 @@ def p12(world: World) -> Iterator[Result]:
         )
         return
     world.fetch(PARALLEL_CONSUMER)
-    topic = _topic(world)
-    with _running(world, topic) as theirs:
-        for concurrency in (16, 100):
-            yield _compared(world, topic, theirs, concurrency)
+    for wait_ms, concurrency in WAITS:
+        topic = _topic(world, *wait_ms)
+        with _running(world, topic) as theirs:
+            yield _compared(world, topic, theirs, concurrency, "-".join(str(ms) for ms in sorted({*wait_ms})))
 
 
 def _java_compiles() -> bool:
@@ -52,11 +55,11 @@ def _java_compiles() -> bool:
     return "jdk.compiler" in modules.stdout
 
 
-def _topic(world: World) -> str:
+def _topic(world: World, shortest_ms: int, longest_ms: int) -> str:
     topic = world.kafka.create_topic("waiting")
     chance = random.Random(12)  # noqa: S311  not for secrets
-    records = (Record(b"%d" % chance.randrange(LONGEST_US), b"%d" % chance.randrange(KEYS)) for _ in range(RECORDS))
-    world.kafka.produce(topic, records)
+    waits = (chance.randint(1_000 * shortest_ms, 1_000 * longest_ms) for _ in range(RECORDS))
+    world.kafka.produce(topic, (Record(b"%d" % us, b"%d" % chance.randrange(KEYS)) for us in waits))
     return topic
 
 
@@ -93,7 +96,7 @@ def _running(world: World, topic: str) -> Iterator[_Theirs]:
             process.kill()
 
 
-def _compared(world: World, topic: str, theirs: _Theirs, concurrency: int) -> Result:
+def _compared(world: World, topic: str, theirs: _Theirs, concurrency: int, wait_ms: str) -> Result:
     function = map_in_read(wait_clocked, schema=CLOCKED, per_key=True, concurrency=concurrency // SLOTS)
     inside = ours(world, topic, **function)
     _clocked(inside)
@@ -104,7 +107,7 @@ def _compared(world: World, topic: str, theirs: _Theirs, concurrency: int) -> Re
     for _ in range(world.times):
         whole.append(timed(lambda: mine.append(Sample(_clocked(inside))), world.cpu))
         other.append(Sample(theirs.seconds(concurrency)))
-    work = f"{RECORDS:,} records, 0-5 ms of waiting each, {KEYS:,} keys, key order, {concurrency} at once"
+    work = f"{RECORDS:,} records, {wait_ms} ms of waiting each, {KEYS:,} keys, key order, {concurrency} at once"
     compared = result(f"P12 {concurrency}", work, AGAINST, Pair(tuple(mine), tuple(other)), 1.1)
     return replace(compared, note=f"{compared.note}; our whole query {duration(seconds(whole))}")
 
