@@ -32,10 +32,10 @@ class Costs:
         """The known cost of a lane."""
         return one(self.profile(lane[0]), lane[1])
 
-    def cells(self, lane: LaneId) -> Profile:
-        """The known costs of a lane, in as many parts as differ."""
+    def cells(self, lane: LaneId, whole: Cell) -> Profile:
+        """The known costs of a lane, in as many parts as differ; `whole` is its cell."""
         profile = self.profile(lane[0])
-        return within(profile, lane[1]) if len(profile) > 1 else (profile[0].within(lane[1]),)
+        return within(profile, lane[1]) if len(profile) > 1 else (whole,)
 
     def slow(self, rate_ms: float | None) -> dict[LaneId, float]:
         """The lanes that are known to be slow, with the cost of a record, if most records cost `rate_ms`."""

@@ -102,7 +102,7 @@ class Knowledge:
 
     def _pieces(self, quota: Quota) -> Iterator[Piece]:
         ms = 1.0 if self.rate_ms is None else self.rate_ms
-        for c in self._costs.cells(quota.lane):
+        for c in self._costs.cells(quota.lane, quota.cell):
             record_ms = ms if c.record_ms is None else c.record_ms
             yield Piece(c.hashes, quota.span * c.density * record_ms, record_ms > SLOW * ms)
 
