@@ -154,7 +154,7 @@ class Positions(Protocol):
         """The parts of the lanes of `end` that the member still owns (rule: authorize-every-batch).
 
         `replayed`: another process planned it, and its tasks may end slices early. `as_planned`: seal it at its planned
-        ends, unless an earlier life has sealed it.
+        ends, unless an earlier life has authorised it.
         """
 
     def seal(self, caller: Caller, digest: str, ends: Ends) -> Answer[bool]:

@@ -113,11 +113,13 @@ class Acquired:
 class Authorized:
     """The parts of a batch that its member still owns, and what Redis knows of its ends.
 
-    `ends`: an earlier life sealed the batch; None: no life did. `unknown`: one may have done so, and the seal is lost.
+    `ends`: an earlier life sealed the batch; None: no life did. `as_planned`: it is sealed at its planned ends, as the
+    call asked. `unknown`: an earlier life may have sealed it, and the seal is lost.
     """
 
     owned: Ownership
     ends: Ends | None = None
+    as_planned: bool = False
     unknown: bool = False
 
 

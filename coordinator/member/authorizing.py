@@ -36,7 +36,7 @@ def authorize(state: State, seen: Seen, call: Call) -> Decision:
     early = bool(batch.end.early)
     replayed, as_planned = early and batch.replayed, early and seen.of(ReadReach()) is not Reach.ALL
     answer = seen.of(Authorize(batch.end, replayed=replayed, as_planned=as_planned))
-    batch = replace(batch, granted=answer.owned, as_planned=as_planned)
+    batch = replace(batch, granted=answer.owned, as_planned=answer.as_planned)
     if replayed:
         batch = replace(batch, ends=answer.ends, unknown=answer.unknown)
     return Decision(replace(state, batch=batch, owning=replace(state.owning, stale=True)))

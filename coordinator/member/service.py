@@ -197,8 +197,8 @@ class Service(Query):
         report theirs, each task waits for its own early ends (rule: seal-as-planned).
         Raises `KeyError` if the batch is not under way, `RedisUnavailableError`, `FencedMemberError`.
         """
+        batch = self.state.batch  # first: the main thread may replace it as soon as the last task has ended
         ended = self._inbox.agree(digest, task, ends)
-        batch = self.state.batch
         if batch and batch.as_planned:
             if ended.early:
                 self._seal(digest, ended.early)

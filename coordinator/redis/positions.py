@@ -78,7 +78,8 @@ class RedisPositions:
         refused = {tp: not_owned(asked[tp], owned[tp]) for tp in owned if owned[tp] is not asked[tp]}
         self.calls.fence("a batch", caller, refused)
         ends = parsed_ends(reply["seal"]) if reply["sealed"] else None
-        return answer(reply, Authorized(owned, ends, unknown=bool(reply["unknown"])))
+        planned, unknown = bool(reply["planned"]), bool(reply["unknown"])
+        return answer(reply, Authorized(owned, ends, as_planned=planned, unknown=unknown))
 
     def seal(self, caller: Caller, digest: str, ends: Ends) -> Answer[bool]:
         k = self.calls.keys

@@ -1,7 +1,7 @@
 """The connection of one attempt of a task to the reader process beside the driver: reports of costs, and its ends.
 
-A task whose driver cannot be reached reads all of its slices, and reports nothing: the planner guesses worse. A task
-that was connected when it began, and is not at its end, fails: the driver must know its ends (rule: seal-before-sink).
+A task whose driver cannot be reached reads all of its slices, and reports nothing: the planner guesses worse. It fails
+in two cases: it was connected when it began, or its batch requires its ends (rule: seal-as-planned).
 Runs in executor workers, on the task's own thread.
 """
 

@@ -3,10 +3,11 @@
 -- KEYS meta leases member topics batches, then owners of each partition
 -- ARGV[2] reset epoch of the offset, ARGV[3] digest of the offset; the member's hash keeps it,
 --   ARGV[4] 1 if this process did not plan the batch and its tasks may end slices early, else "",
---   ARGV[5] 1 to seal it at its planned ends if no life has sealed it, else "",
+--   ARGV[5] 1 to seal it at its planned ends, unless an earlier life has authorised it, else "",
 --   ARGV[6..] "topic id lo-hi epoch;..." of each partition
 -- Reply owned: a line for each partition: "lo-hi epoch;...", or "all" if the member owns all lanes of the call
 --   sealed: 1 if an earlier life sealed the batch, else ""   seal: its early ends
+--   planned: 1 if ARGV[5] is and the batch has a seal now, else ""
 --   unknown: 1 if Redis does not know whether an earlier life sealed it, else "" (rule: unknown-is-beginning)
 --   | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
 -- Uses arguments, damage, leases, prelude
@@ -32,7 +33,8 @@ local before = redis.call('HMGET', KEYS[3], 'authorized', 'seal')
 local same, digest = before[1] == ARGV[3], string.find(before[1] or '', '^%x+$')
 local unknown = ARGV[4] == '1' and not digest  -- and stays so for the next life
 local seal = same and before[2]
-if ARGV[5] == '1' and not seal then
+local planned = ARGV[5] == '1' and (seal or not same)
+if planned and not seal then
   redis.call('HSET', KEYS[3], 'seal', '')
 elseif not same then
   redis.call('HDEL', KEYS[3], 'seal')
@@ -41,4 +43,4 @@ redis.call('HSET', KEYS[3], 'authorized', unknown and 'unknown' or ARGV[3])
 redis.call('ZADD', KEYS[5], ms(now_ms() + tonumber(call.longest)), call.member)
 renew(KEYS[2])
 return reply('owned', table.concat(verdicts, '\n'), 'sealed', seal and '1' or '',
-  'seal', seal or '', 'unknown', unknown and '1' or '')
+  'seal', seal or '', 'planned', planned and '1' or '', 'unknown', unknown and '1' or '')

@@ -88,4 +88,15 @@ FAULTS = (
         (Edit("coordinator/member/planning.py", "start.early + 1 if again else 1", "1"),),
         schedules=100,
     ),
+    Fault(
+        "the replay of an unsealed batch is sealed as planned",
+        (
+            Edit(
+                "coordinator/redis/lua/authorize.lua",
+                "local planned = ARGV[5] == '1' and (seal or not same)",
+                "local planned = ARGV[5] == '1'",
+            ),
+        ),
+        ("tests/coordinator/redis/test_store.py",),
+    ),
 )

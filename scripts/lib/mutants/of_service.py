@@ -22,7 +22,7 @@ FAULTS = (
         "a batch is committed when it is authorised, before the sink has it",
         _commits_early(
             "coordinator/member/authorizing.py",
-            "    batch = replace(batch, granted=answer.owned, as_planned=as_planned)\n",
+            "    batch = replace(batch, granted=answer.owned, as_planned=answer.as_planned)\n",
             "batch.end",
         ),
         schedules=100,

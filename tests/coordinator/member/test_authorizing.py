@@ -117,8 +117,17 @@ ALL_REACH = (ReadReach(), Reach.ALL)
 def test_some_tasks_may_not_report_their_ends__it_is_sealed_as_planned(reach: Reach, replayed: bool) -> None:
     state, batch = arrived_early(Batch(EARLY, replayed=replayed)), Batch(EARLY, replayed=replayed)
     asked = Authorize(EARLY, replayed=replayed, as_planned=True)
-    decision = decided(authorize, state, call(EARLY), (ReadReach(), reach), (asked, Authorized(owned())))
+    decision = decided(
+        authorize, state, call(EARLY), (ReadReach(), reach), (asked, Authorized(owned(), as_planned=True))
+    )
     assert decision.state.batch == replace(batch, granted=owned(), as_planned=True)
+
+
+def test_all_tasks_of_an_earlier_life_could_report__its_replay_is_not_sealed_as_planned() -> None:
+    state, batch = arrived_early(Batch(EARLY, replayed=True)), Batch(EARLY, replayed=True)
+    asked = Authorize(EARLY, replayed=True, as_planned=True)
+    decision = decided(authorize, state, call(EARLY), (ReadReach(), Reach.UNKNOWN), (asked, Authorized(owned())))
+    assert decision.state.batch == replace(batch, granted=owned())
 
 
 @pytest.mark.parametrize("answer", [Authorized(owned(), TO_15), Authorized(owned(), None, unknown=True)])

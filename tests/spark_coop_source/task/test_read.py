@@ -248,9 +248,8 @@ def test_a_worker_without_a_package_names_it(missing: str) -> None:
     program = f"""
 import sys
 sys.modules[{missing!r}] = None  # importing it fails as if it were not installed
-from spark_coop_source.task.partition import Ending, SlicePartition
+from spark_coop_source.task.partition import SlicePartition
 from spark_coop_source.task.read import read_slices
-from spark_coop_source.telemetry.report import ReportTo
 from coordinator.errors import EnvironmentMismatchError
 try:
     list(read_slices(SlicePartition((), {{}}, False, 1000, True)))
@@ -266,9 +265,8 @@ except EnvironmentMismatchError as error:
 def test_a_workers_collector_skips_imported_objects() -> None:
     program = """
 import gc
-from spark_coop_source.task.partition import Ending, SlicePartition
+from spark_coop_source.task.partition import SlicePartition
 from spark_coop_source.task.read import read_slices
-from spark_coop_source.telemetry.report import ReportTo
 before = gc.get_freeze_count()
 list(read_slices(SlicePartition((), {}, (), 1000, True)))
 print(before, gc.get_freeze_count() > 10_000)
