@@ -32,7 +32,7 @@ class Knowledge:
     """The costs of one member's lanes; see the module."""
 
     def __init__(self, budget: Budget, concurrency: int, *, fixed: bool) -> None:
-        self._budget, self._concurrency, self._fixed = budget, concurrency, fixed
+        self._budget, self._concurrency = budget, concurrency
         self._costs = Costs()
         self.trials = Trials(self._costs, budget.ms, budget.slots, fixed=fixed)
         self.bounds: Bounds = {}
