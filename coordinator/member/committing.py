@@ -42,10 +42,11 @@ def witness(state: State, seen: Seen, call: Call) -> Decision:
     start, batch, commits = call.offset, state.batch, state.commits
     if state.turn.committed:
         return Decision(state)
-    witnessed = batch.readable if batch and batch.end == start else None
-    state = replace(state, evidence=state.evidence.seen(start, witnessed))
     if start == commits.whole:
         return Decision(_done(state, start, all_of_it=True))
+    witnessed = batch.readable if batch and batch.end == start else None
+    if start != commits.confirmed:  # else its true ends are known
+        state = replace(state, evidence=state.evidence.seen(start, witnessed))
     mine = start if witnessed is None else narrowed(start, witnessed)
     state, mine, warnings = within_logs(state, mine, seen, call)
     if commits.confirmed == start or not start.member:

@@ -214,9 +214,11 @@ class Service(Query):
                 if self._turns.once(Seal(digest, ends)):
                     return
                 raise verdicts.Fenced
-            except RedisUnavailableError:
-                if self._clock.now_ms() - since_ms >= settings.max_outage_ms:
-                    raise
+            except RedisUnavailableError as error:
+                limit = settings.max_outage_ms
+                if self._clock.now_ms() - since_ms >= limit:
+                    what = f"{error.what}, for longer than redis.max.outage ({limit} ms)"
+                    raise RedisUnavailableError(what, error.remedy) from None
                 self._clock.wait(RETRY_MS)
             except verdicts.Fenced:
                 raise FencedMemberError(

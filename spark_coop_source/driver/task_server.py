@@ -142,6 +142,7 @@ class _Connection(StreamRequestHandler):
         server = cast(_Server, self.server).of
         with suppress(OSError):
             self.connection.settimeout(FIRST_FRAME_S)
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)  # else a lost host keeps a thread
             while (text := server.next_text(self)) is not None:
                 self.connection.settimeout(None)  # a task may work on one record for hours
                 answer = server.receive(text)

@@ -68,7 +68,7 @@ class Readings:
     def __exit__(self, *error: object) -> None:
         self._stack.__exit__(*error)  # type: ignore[arg-type]
 
-    def each(self, slices: Slices) -> Iterator[tuple[TopicPartition, Iterator[Read]]]:
+    def each(self, slices: Slices) -> Iterator[tuple[TopicPartition, Generator[Read, None, None]]]:
         """Each partition with its records. Short partitions come first; one request begins several of them."""
         firsts = {tp: _first(of_one) for tp, of_one in slices.items()}
         short = [tp for tp, first in firsts.items() if self._is_short(tp, first)]
@@ -83,7 +83,9 @@ class Readings:
         shared = self.task.sharing and tp in self.task.sharing.stretches
         return not shared and len(first) <= SHORT
 
-    def _short(self, tp: TopicPartition, slices: Sequence[Slice], begin: Callable[[], None] | None) -> Iterator[Read]:
+    def _short(
+        self, tp: TopicPartition, slices: Sequence[Slice], begin: Callable[[], None] | None
+    ) -> Generator[Read, None, None]:
         if begin:  # here, so that the meter counts this time
             begin()
         yield from self.of(tp, slices)
@@ -92,7 +94,7 @@ class Readings:
         if len(stretches) > 1:
             self._begun = begun(self._opened(), stretches, answer_bytes(self.task.most_unfiltered))
 
-    def of(self, tp: TopicPartition, slices: Sequence[Slice]) -> Iterator[Read]:
+    def of(self, tp: TopicPartition, slices: Sequence[Slice]) -> Generator[Read, None, None]:
         """The records of this partition that lie in `slices` and that Kafka still has.
 
         In offset order; raises the errors of `fetch`.
@@ -139,10 +141,10 @@ class Readings:
         reading = SharedReading(cache, name, stretch, tuple(mine), schema, fetched)
         with closing(reading.read()) as found:
             for each in found:
-                if (batch := _joined(each, mine)) is not None:
-                    made = completed(tp, batch, self.columns)
-                    made = with_hashes(made, hashes_of(batch)) if self._carries(tp) else made
-                    yield Read(made, each.offsets.until)
+                batch = _joined(each, mine, schema)
+                made = completed(tp, batch, self.columns)
+                made = with_hashes(made, hashes_of(batch)) if self._carries(tp) else made
+                yield Read(made, each.offsets.until)
         if reading.position < stretch.offsets.until:
             yield from self._alone(tp, slices, OffsetRange(reading.position, stretch.offsets.until))
 
@@ -201,13 +203,13 @@ def _in_parts(
     return [batch.slice(start, until - start) for start, until in pairwise(bounds.tolist())]
 
 
-def _joined(found: Found, mine: _Mine) -> pa.RecordBatch | None:
-    """The task's records in offset order, if there are any."""
+def _joined(found: Found, mine: _Mine, schema: pa.Schema) -> pa.RecordBatch:
+    """The task's records in offset order. There may be none: the task looks at its clock all the same."""
     batches = [
         some for number, batch in found.parts for offsets in mine[number] if len(some := _of(batch, offsets, found))
     ]
     if len(batches) < 2:
-        return batches[0] if batches else None
+        return batches[0] if batches else pa.RecordBatch.from_pylist([], schema)
     joined = pa.concat_batches(batches)
     return joined.take(numbers(np.argsort(offsets_of(joined), kind="stable")))
 

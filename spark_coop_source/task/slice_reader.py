@@ -10,12 +10,14 @@ Combines `readings`, `ending`, the meter and the user's function. Runs in execut
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import closing
 from dataclasses import replace
 from itertools import chain, groupby
 from time import perf_counter
 
 import pyarrow as pa
 
+from coordinator.errors import TaskNotEndedError
 from coordinator.progress.ends import Ends, slices_to
 from coordinator.progress.slices import Slice, merged
 from coordinator.subscription import TopicPartition
@@ -35,6 +37,8 @@ from spark_coop_source.telemetry.report import ReportTo
 def batches(task: SlicePartition, function: UserFunction | None) -> Iterator[pa.RecordBatch]:
     """The Arrow batches of `read_slices`, which describes their content."""
     if task.report is None:
+        if task.ending and task.ending.required:
+            raise TaskNotEndedError("a task could not begin: its driver takes no ends, and its batch requires them")
         return regrouped(_made(task, function, None, None))
     return _reported(task, task.report, function)
 
@@ -49,7 +53,8 @@ def _reported(task: SlicePartition, report: ReportTo, function: UserFunction | N
         if ending:
             agreed = link.agreed(ending.batch, ending.task)
         if agreed is not None:
-            task = replace(task, slices=slices_to(task.slices, agreed))
+            # without the cache: its batches hold whole lanes, and these slices may hold some hashes of one
+            task = replace(task, slices=slices_to(task.slices, agreed), sharing=None)
         ends = None
         if ending and agreed is None:
             ends = TaskEnds(ending.share_ms, lambda: (perf_counter() - began) * 1000)
@@ -102,7 +107,8 @@ def _partitions(
         for tp, reads in readings.each(slices):
             sized = pieces.of(reads) if pieces else reads
             batches = ends.reading(tp, sized) if ends else (read.records for read in reads)
-            yield tp, regrouped(batches) if by_batch and pieces is None else batches
+            with closing(reads):  # a partition that ends early is fetched no further
+                yield tp, regrouped(batches) if by_batch and pieces is None else batches
 
 
 def _start(slices: Sequence[Slice]) -> int:

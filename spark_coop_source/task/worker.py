@@ -33,6 +33,6 @@ def settle() -> None:
         mallopt(_M_ARENA_MAX, 1)  # arenas of other threads always return their memory
         mallopt(_M_MMAP_THRESHOLD, KEPT_BYTES)
         mallopt(_M_TRIM_THRESHOLD, 2 * KEPT_BYTES)
-        import pyarrow as pa  # noqa: PLC0415  # noqa: PLC0415  where it is missing, a task has reported so
+        import pyarrow as pa  # noqa: PLC0415  where it is missing, a task has reported so
 
         pa.set_memory_pool(pa.system_memory_pool())

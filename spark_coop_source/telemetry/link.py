@@ -75,7 +75,8 @@ class TaskLink:
                 text = next_text(self._answers, self._to.key)
                 answer = Answer.parse(text) if text else None
         if answer is None or answer.number != question.number:
-            raise TaskNotEndedError("a task could not end: the reader process beside the driver does not answer")
+            where = f"{self._to.host}, port {self._to.port}"
+            raise TaskNotEndedError(f"a task could not end: the process beside the driver does not answer at {where}")
         if answer.refused:
             raise TaskNotEndedError(f"a task could not end: {answer.refused}")
         return answer.ends

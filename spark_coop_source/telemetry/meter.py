@@ -102,8 +102,12 @@ class SliceMeter(Listener):
 
     def ended(self) -> None:
         """The task has ended, perhaps before the planned ends of its slices: no slice is under way."""
-        for account in self._accounts.values():
+        left = dict(self._unworked) if self._with_function else {}
+        for s, account in sorted(self._accounts.items(), reverse=True):  # the last records of a lane are left out
             if not account.finished:
+                left_out = min(account.rows, left.get(_lane(s), 0))
+                account.leave_out(left_out)
+                left[_lane(s)] = left.get(_lane(s), 0) - left_out
                 account.finished, account.at = True, None
                 self._report(account, perf_counter())
 
@@ -161,6 +165,12 @@ class _Account:
         self.keys[key.key_hash] = KeyCost(key.key_hash, before.ms + key.ms, before.rows + key.rows)
         if len(self.keys) > _MOST_KEYS_KEPT:
             self.keys = {kept.key_hash: kept for kept in self._costliest(_MOST_KEYS_KEPT // 2)}
+
+    def leave_out(self, rows: int) -> None:
+        """The function did not get so many of the records that were read."""
+        if rows:
+            self.bytes -= round(self.bytes * rows / self.rows)
+            self.rows -= rows
 
     def cost(self) -> SliceCost:
         keys = tuple(self._costliest(MOST_KEYS))

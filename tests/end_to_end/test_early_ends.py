@@ -7,6 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import DataFrame
 
 from spark_coop_source.map_in_read import map_in_read
 from streams import DEADLINE_S, Stream, keyed, sent, stable, state
@@ -88,3 +89,27 @@ def test_a_query_that_is_started_again_goes_on_at_the_true_ends(stream: Stream, 
     first = {(d.batch, d.offset): d for d in reversed(stream.sink.received)}
     require_good(judge(sent(records), first.values()))
     assert set(state(stream).stable.values()) == {400}
+
+
+def test_a_batch_that_a_sink_runs_twice_has_the_same_records_both_times(stream: Stream, kafka: Any) -> None:
+    """The second action reads to the ends of the first, which lie between keys of a lane that its host shares."""
+    records = keyed(1_000)
+    kafka.produce(stream.options["subscribe"], records)
+    twice: list[tuple[list[int], list[int]]] = []
+
+    def sink(rows: DataFrame, batch_id: int) -> None:
+        first, again = ([row.offset for row in rows.select("offset").collect()] for _ in range(2))
+        twice.append((sorted(first), sorted(again)))
+
+    form = map_in_read(ON_EACH, schema=SCHEMA, per_key=True)
+    options = {**stream.options, **form, "batch.time.budget": "1s", "slots": str(SLOTS), "lanes": str(SLOTS)}
+    rows = stream.spark.readStream.format("coop-kafka").options(**options).load()
+    writer = rows.writeStream.foreachBatch(sink).option("checkpointLocation", str(stream.checkpoint))
+    query = writer.trigger(availableNow=True).start()
+    try:
+        assert query.awaitTermination(DEADLINE_S)
+    finally:
+        query.stop()
+    assert len(twice) > 2, "batches end early"
+    assert [again for _, again in twice] == [first for first, _ in twice]
+    assert sorted(offset for first, _ in twice for offset in first) == [*range(1_000)]

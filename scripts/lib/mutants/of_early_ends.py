@@ -99,4 +99,42 @@ FAULTS = (
         ),
         ("tests/coordinator/redis/test_store.py",),
     ),
+    Fault(
+        "a task that reads to agreed ends takes whole lanes from the cache (against rule: replay-fixed)",
+        (Edit("spark_coop_source/task/slice_reader.py", ", sharing=None)", ")"),),
+        ("tests/end_to_end/test_early_ends.py",),
+    ),
+    Fault(
+        "a task whose driver takes no ends reads to planned ends (against rule: seal-before-sink)",
+        (
+            Edit(
+                "spark_coop_source/task/slice_reader.py",
+                "        if task.ending and task.ending.required:",
+                "        if False:",
+            ),
+        ),
+        ("tests/spark_coop_source/task/test_read.py",),
+    ),
+    Fault(
+        "a start that comes again counts as read to its planned ends",
+        (
+            Edit(
+                "coordinator/member/committing.py",
+                "    if start != commits.confirmed:  # else its true ends are known\n",
+                "    if True:\n",
+            ),
+        ),
+        ("tests/coordinator/member/test_committing.py",),
+    ),
+    Fault(
+        "records that the function did not get count as worked on",
+        (
+            Edit(
+                "spark_coop_source/telemetry/meter.py",
+                "left = dict(self._unworked) if self._with_function",
+                "left = {} if True",
+            ),
+        ),
+        ("tests/spark_coop_source/telemetry/test_meter.py",),
+    ),
 )

@@ -144,8 +144,17 @@ def test_the_initial_offset__there_is_nothing_to_commit() -> None:
 
 
 def test_start_that_was_committed_whole__commit_nothing() -> None:
-    state = joined(commits=Commits(None, START, START))
+    state = joined(commits=Commits(None, START, START), evidence=Evidence(START))
     assert decided(witness, state, call(START)) == Decision(done())
+
+
+def test_start_that_ended_early_comes_again__its_true_ends_stay_known() -> None:
+    """Spark asks again while there is nothing to read. After a loss of state the member asserts its evidence."""
+    first = decided(witness, joined(batch=READ), call(EARLY), (ReadEnds(EARLY), TO_15)).state
+    again = replace(first, commits=Commits(None, EARLY, EARLY), turn=Turn())
+    assert decided(witness, again, call(EARLY)).state.evidence.facts == {TP: (Fact(WHOLE, 15),)}
+    in_part = replace(again, commits=Commits(None, EARLY))
+    assert decided(witness, in_part, call(EARLY)).state.evidence.facts == {TP: (Fact(WHOLE, 15),)}
 
 
 def test_start_that_was_committed_in_part__the_rest_must_vanish_from_the_next_offset() -> None:
@@ -154,7 +163,6 @@ def test_start_that_was_committed_in_part__the_rest_must_vanish_from_the_next_of
     decision = decided(witness, state, call(START))
     then = replace(
         state,
-        evidence=Evidence(START, owned(LEFT)),
         losses=Losses(within=end_of(10, 20, LEFT)),
         turn=Turn(committed=True, skipped=True),
     )

@@ -290,5 +290,13 @@ def test_a_task_that_cannot_report_its_ends_reads_all_unless_the_driver_waits_fo
     deaf = ReportTo("127.0.0.1", 1, 1, b"k" * 32)
     empty = SlicePartition((), {}, columns=(), poll_timeout_ms=1_000, fail_on_data_loss=True, report=deaf)
     assert list(read_slices(replace(empty, ending=Ending("digest", required=False)))) == []
-    with pytest.raises(TaskNotEndedError, match="does not answer"):
+    with pytest.raises(TaskNotEndedError, match=r"does not answer at 127\.0\.0\.1, port 1\b"):
+        list(read_slices(replace(empty, ending=Ending("digest"))))
+
+
+def test_a_task_whose_driver_takes_no_ends_reads_nothing_where_its_batch_requires_them() -> None:
+    """Rule: seal-before-sink. The driver could not open a server."""
+    empty = SlicePartition((), {}, columns=(), poll_timeout_ms=1_000, fail_on_data_loss=True)
+    assert list(read_slices(replace(empty, ending=Ending("digest", required=False)))) == []
+    with pytest.raises(TaskNotEndedError, match="its driver takes no ends"):
         list(read_slices(replace(empty, ending=Ending("digest"))))

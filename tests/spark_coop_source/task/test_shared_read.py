@@ -81,6 +81,18 @@ def step_by_step(partition: SlicePartition) -> Iterator[int]:
         yield from (len(read.records) for read in readings.of(tp, partition.slices))
 
 
+def test_a_task_looks_at_its_clock_though_blocks_hold_no_record_of_it(kafka: Kafka) -> None:
+    """All records have one key, which is another task's."""
+    topic = kafka.create_topic()
+    kafka.produce(topic, [Record(bytes(1_000), b"key")] * 5_000)
+    halves = together(lanes(kafka, topic, 2, 5_000, max_poll_records=1_000))
+    reads = [list(step_by_step(half)) for half in halves]
+    none = reads[not sum(reads[1])]
+    assert sum(map(sum, reads)) == 5_000
+    assert none == [0] * len(none)
+    assert none
+
+
 @pytest.mark.parametrize("level", ["read_committed", "read_uncommitted"])
 @pytest.mark.parametrize("codec", [None, "zstd"])
 def test_lanes_of_an_odd_log_read_the_same_together_and_alone(kafka: Kafka, codec: str | None, level: str) -> None:

@@ -226,3 +226,17 @@ def test_a_function_in_the_read_omits_the_time_at_which_records_are_passed_on(cl
     next(measured.reading(ALL.topic_partition, slowly(clock, batch([b"a"]), seconds=0.1)))
     measured.hands_on()
     assert [cost.handed_ms for cost in reports] == [None]
+
+
+def test_records_that_the_function_did_not_get_count_neither_as_rows_nor_as_bytes(clock: Clock) -> None:
+    """The task ended early. The planner divides the cost by the records that were worked on."""
+    reports: list[SliceCost] = []
+    slices = [ALL._replace(offsets=OffsetRange(start, start + 10)) for start in (0, 10)]
+    measured = meter(reports, slices, with_function=True)
+    table = tables(slices)[ALL.topic_partition]
+    for each in measured.reading(ALL.topic_partition, slowly(clock, batch([b"a"] * 20, value=b"x"), seconds=1)):
+        pieces = [piece for one in (each.slice(0, 5), each.slice(5)) for piece in by_key(one, table)]
+        measured.worked(done(pieces[0], 1.0))
+    measured.ended()
+    ended = {cost.offsets.start: cost for cost in reports if cost.finished}
+    assert [(ended[start].rows, ended[start].bytes > 0) for start in (0, 10)] == [(5, True), (0, False)]
