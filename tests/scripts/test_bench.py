@@ -88,7 +88,7 @@ def test_the_lanes_of_a_batch_come_from_its_progress(progress: object, lanes: in
 
 def test_lanes_are_counted_before_with_and_after_the_slow_key() -> None:
     before, slow, after = ([Done(0.0, 1.0, 9, 1, lanes) for lanes in of] for of in ((8, 9), (9, 14, 11), (11, 8)))
-    course = Course(5.0, 100.0, before, slow, after)
+    course = Course(5.0, 0.7, 100.0, before, slow, after)
     assert course.lanes == "lanes: 9 before, 11 with the slow key (at most 14), 8 after"
 
 

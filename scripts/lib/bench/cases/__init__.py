@@ -50,6 +50,7 @@ CASES: Mapping[str, Case] = MappingProxyType(
         "P15": first_minute.p15,
         "hotkey": hot_key.hotkey,
         "hotkey-clock": hot_key.hotkey_clock,
+        "hotkey-full": hot_key.hotkey_full,
         "model": model.model,
         "P16": rare_key.p16,
         "cpu": slots.waiting_inside,
