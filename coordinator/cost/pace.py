@@ -104,11 +104,18 @@ class Pace:
         """The part of the budget that is not for records: at most half, for more may be a wait for a trigger."""
         return min(self.overhead_ms, budget_ms / 2)
 
+    def dear(self, budget_ms: float) -> bool:
+        """Whether the records that buffers hold take longer than the budget."""
+        return (self.rate_ms or 0.0) * BUFFERED > self._left_ms(budget_ms)
+
+    def _left_ms(self, budget_ms: float) -> float:
+        return SAFE * (budget_ms - self.beside_ms(budget_ms))
+
     def rows(self, budget_ms: float, *, early: bool) -> float:
         """Records of a slot in the next batch; all there is if records are cheap and tasks end `early`."""
         if self.rate_ms is None or self.waits:
             return GROWTH * self.reached
-        left_ms = SAFE * (budget_ms - self.beside_ms(budget_ms))
-        if self.rate_ms * BUFFERED > left_ms:
+        left_ms = self._left_ms(budget_ms)
+        if self.dear(budget_ms):
             return min(left_ms / self.rate_ms, GROWTH * self.reached)
         return inf if early else min(left_ms / self.rate_ms, CHEAP_GROWTH * self.reached)

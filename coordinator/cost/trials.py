@@ -124,12 +124,15 @@ class Trials:
             self.pace = (self.pace.anew if dear else self.pace.after)(batch.fullest, batch.work_ms)
 
     def _suspicious(self, batch: BatchCost, now_ms: int, *, dear: bool) -> bool:
-        """Whether lanes of a batch may be slow: it took longer than it should, or than the budget allows."""
+        """Whether lanes of a batch may be slow: it took longer than it should, or than the budget allows.
+
+        Batches of cheap records take the whole budget while there is a backlog: they read all there is.
+        """
         alone = self._fixed and len(batch.loads) == 1
         if alone or self.pace.rate_ms is None:
             return False
         full = batch.work_ms - self.pace.noise_ms > SAFE * self._budget_ms
-        return dear or (full and now_ms >= self._peace_until_ms)
+        return dear or (full and self.pace.dear(self._budget_ms) and now_ms >= self._peace_until_ms)
 
     def _dear(self, batch: BatchCost, healthy_ms: float) -> bool:
         """Whether a batch took longer than its records should, by more than chance."""

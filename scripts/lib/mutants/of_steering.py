@@ -95,4 +95,9 @@ FAULTS = (
         (Edit(_SEARCH, "    if not loads:\n", "    if False:\n"),),
         _OF_SEARCH,
     ),
+    Fault(
+        "a batch of cheap records that fills its budget makes its lanes suspects",
+        (Edit(_TRIALS, "full and self.pace.dear(self._budget_ms) and", "full and"),),
+        ("tests/coordinator/cost/test_steering.py",),
+    ),
 )

@@ -72,6 +72,15 @@ def test_as_many_slow_keys_as_slots_take_nothing_from_the_others(slots: int, slo
     assert read * 4_000.0 >= 0.2 * slots * took_ms, "they are read too"
 
 
+def test_a_backlog_of_cheap_records_fills_each_batch_and_makes_no_lane_a_suspect() -> None:
+    keys = dict.fromkeys(HEALTHY, 0.01)
+    work = Workload(keys, slots=2, per_second=1_000.0, budget_ms=1_000, backlog=1_900_000, noisy_ms=300.0)
+    for _ in range(9):
+        work.run(1)
+        assert not work.steering._known.trials.search.groups
+    assert [round(batch.ms, -2) for batch in work.batches[-3:]] == [1_000.0] * 3
+
+
 def test_by_the_clock_alone_lanes_that_were_away_start_small_and_double() -> None:
     work = Workload(HEALTHY, slots=2, per_second=1, backlog=200_000)
     known = work.run(14)[-1].rows
