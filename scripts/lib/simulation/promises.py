@@ -56,9 +56,10 @@ def keeps_away(planned: Collection[Record], struck: Iterable[Strike], before: St
     return tried
 
 
-def holds_back(planned: Iterable[Record], before: State, now: State, most: int) -> bool:
-    """Whether a partition is at its cap. Then lanes ahead read gaps only (rule: individual-commit-cap)."""
-    full = [tp for tp in before.ics if min(before.held(tp), now.held(tp)) >= most]
+def holds_back(planned: Iterable[Record], states: Sequence[State], most: int) -> bool:
+    """Whether a partition was at its cap all the time. Then lanes ahead read gaps (rule: individual-commit-cap)."""
+    before, now = states[0], states[-1]
+    full = [tp for tp in before.ics if min(s.held(tp) for s in states) >= most]
     for record in (r for r in planned if r.tp in full and before.position(r) > now.stable(r.tp)):
         if record.offset >= max(before.last_gap(record), now.last_gap(record)):
             raise Violation(f"FULL: {record} is ahead of stable {now.stable(record.tp)}, and is planned")
