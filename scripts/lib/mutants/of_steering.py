@@ -15,7 +15,7 @@ FAULTS = (
     ),
     Fault(
         "what buffers hold is forgotten",
-        (Edit(_PACE, "if self.rate_ms * BUFFERED > left_ms:", "if False:"),),
+        (Edit(_PACE, "if self.dear(budget_ms):", "if False:"),),
         _OF_PACE,
     ),
     Fault(
