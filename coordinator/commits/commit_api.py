@@ -33,7 +33,7 @@ from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import HashRange, OffsetRange, Offsets, union
 from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.client import RedisClient
-from coordinator.redis.commits import CommitVerbs, Outcome, Standing, Turn
+from coordinator.redis.commits import CommitVerbs, Outcome, Reservation, Standing, Turn
 from coordinator.replies import Caller
 from coordinator.settings import MAX_INDIVIDUAL_COMMITS, MAX_RANGES, GroupSettings
 from coordinator.subscription import TopicPartition
@@ -134,13 +134,13 @@ class CommitApi(AbstractContextManager["CommitApi"]):
             _log.warning("%s: %d ranges were committed before", self._named(tp), outcome.repeated)
         return Committed(outcome.stable, outcome.held, outcome.repeated, tuple(x.hashes for x in outcome.refused))
 
-    def reserve(self, tp: TopicPartition, worker: str, offsets: OffsetRange, state: str, lease_ms: int) -> Turn:
-        """Reserve offsets for a worker of `ordered_commits`. The answer contains whether their turn has come."""
+    def reserve(self, tp: TopicPartition, wanted: Reservation, state: str, lease_ms: int) -> Turn:
+        """Make, renew or end a reservation of `ordered_commits`. The answer contains whether its turn has come."""
+        _disjoint(wanted.lanes)
         with self._verdicts():
-            reach = self._standing.reach(tp)
-            turn = self._verbs.reserve(self._standing.caller, tp, worker, offsets, state, lease_ms, reach)
-        if turn.word == "BEYOND":
-            raise self._beyond(f"{self._named(tp)}: [{offsets}]", int(turn.who))
+            turn = self._verbs.reserve(self._standing, tp, wanted, state, lease_ms)
+        if turn.word in {"BEYOND", "NOT_OWNED"}:
+            self._refuse(tp, (wanted.offsets,), Outcome(turn.word, turn.stable, 0, 0, (), int(turn.who or 0)))
         return turn
 
     def close(self) -> None:

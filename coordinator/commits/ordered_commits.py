@@ -6,62 +6,77 @@
                        -> B's turn: stable 49, B gets its answer
     or A dies          -> B is refused when A's lease ends
 
-For several workers of one member whose commits must appear in offset order. Reservations are in Redis.
+For workers whose commits must appear in offset order: of one member, or of several. A reservation in Redis is a
+rectangle, offsets x hashes. B waits for A whichever hashes they have.
 """
 
 import re
-import time
-from dataclasses import dataclass
+from collections.abc import Iterable
+from contextlib import suppress
+from dataclasses import dataclass, field
 
+from coordinator.clock import BootClock, Clock
 from coordinator.commits.commit_api import CommitApi, Committed
-from coordinator.errors import CommitError, OrderedCommitRefusedError
+from coordinator.errors import CommitError, CoopKafkaError, OrderedCommitRefusedError
+from coordinator.progress.ownership import Owned
 from coordinator.ranges import OffsetRange
-from coordinator.redis.commits import Turn
+from coordinator.redis.commits import Reservation, Turn
 from coordinator.subscription import TopicPartition
 
-POLL_S = 0.05
+POLL_MS = 50
 _WORKER = re.compile(r"[!-~]{1,200}")
 
 
 @dataclass(frozen=True, slots=True)
 class OrderedCommits:
-    """The ordered commits of one worker. `worker` is its name: unique in the group, without spaces."""
+    """The ordered commits of one worker. `worker` is its name: unique in its member, without spaces."""
 
     commits: CommitApi
     worker: str
     lease_ms: int = 45_000  # a reservation ends so long after the worker's last call
+    clock: Clock = field(default_factory=BootClock)
 
     def __post_init__(self) -> None:
         if not _WORKER.fullmatch(self.worker):
             raise CommitError(f"{self.worker!r} is not the name of a worker", "pass 1 to 200 visible ASCII letters")
 
-    def reserve(self, tp: TopicPartition, offsets: OffsetRange) -> None:
-        """Reserve offsets that this worker reads. Repeat the call within `lease_ms` while it works on them.
+    def reserve(self, tp: TopicPartition, offsets: OffsetRange, *, lanes: Iterable[Owned] | None = None) -> None:
+        """Reserve offsets that this worker reads, in `lanes` or in all lanes of the Commit API.
 
-        Raises `OrderedCommitRefusedError` if another worker holds some of them, and the errors of `CommitApi.commit`.
+        Call it before the work on them, and again within `lease_ms` during the work.
+        Raises `OrderedCommitRefusedError` if another worker of the member holds some of them, and the errors of
+        `CommitApi.commit`.
         """
-        self._ask(tp, offsets, "held")
+        self._ask(tp, self._reservation(tp, offsets, lanes), "held")
 
-    def commit(self, tp: TopicPartition, offsets: OffsetRange) -> Committed:
-        """Commit these offsets once all offsets before them are done. Waits while other workers hold missing ones.
+    def commit(self, tp: TopicPartition, offsets: OffsetRange, *, lanes: Iterable[Owned] | None = None) -> Committed:
+        """Commit these offsets once all reserved offsets before them are done, of any hashes and any member.
 
-        Raises `OrderedCommitRefusedError` if no worker holds them, and the errors of `CommitApi.commit`. Then nothing
-        is committed.
+        Raises `OrderedCommitRefusedError` if no worker holds missing offsets, and the errors of `CommitApi.commit`.
+        Then nothing is committed.
         """
-        while (turn := self._ask(tp, offsets, "parked")).word == "WAIT":
-            time.sleep(POLL_S)
+        wanted = self._reservation(tp, offsets, lanes)
+        while (turn := self._ask(tp, wanted, "parked")).word == "WAIT":
+            self.clock.wait(POLL_MS)
         if turn.word == "ALONE":
+            by = f": {turn.who.partition(' ')[0]} reserved and never committed them" if turn.who else ""
             raise OrderedCommitRefusedError(
-                f"{offsets} of {tp}: no live worker holds the missing offsets from the stable offset {turn.stable} on"
+                f"{offsets} of {tp}: no live worker holds missing offsets from the stable offset {turn.stable} on{by}"
             )
-        return self.commits.commit(tp, [offsets])
+        committed = self.commits.commit(tp, [offsets], lanes=wanted.lanes)
+        with suppress(CoopKafkaError):  # done offsets are in no worker's way, and the lease ends the reservation
+            self.commits.reserve(tp, wanted, "ended", 0)
+        return committed
 
-    def _ask(self, tp: TopicPartition, offsets: OffsetRange, state: str) -> Turn:
-        turn = self.commits.reserve(tp, self.worker, offsets, state, self.lease_ms)
+    def _reservation(self, tp: TopicPartition, offsets: OffsetRange, lanes: Iterable[Owned] | None) -> Reservation:
+        return Reservation(self.worker, offsets, tuple(self.commits.lanes.get(tp, ()) if lanes is None else lanes))
+
+    def _ask(self, tp: TopicPartition, wanted: Reservation, state: str) -> Turn:
+        turn = self.commits.reserve(tp, wanted, state, self.lease_ms)
         if turn.word == "TAKEN":
             worker, _, held = turn.who.partition(" ")
             raise OrderedCommitRefusedError(
-                f"{offsets} of {tp}: worker {worker} holds {held} of it",
+                f"{wanted.offsets} of {tp}: worker {worker} holds {held} of it",
                 "reserve other offsets, or wait for the end of its lease",
             )
         return turn

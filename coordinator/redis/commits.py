@@ -49,11 +49,12 @@ class Standing:
             return _LOG_END
         return "".join(f"{hashes} {until};" for hashes, until in self.reads.get(tp, ()))
 
-    def reach(self, tp: TopicPartition) -> str:
-        """How far the batch reads the partition in any lane, as reserve.lua reads it."""
+    def reach(self, tp: TopicPartition, lanes: Sequence[Owned]) -> str:
+        """How far the batch reads any of these lanes of the partition, as reserve.lua reads it."""
         if self.reads is None:
             return _LOG_END
-        return str(max((until for _, until in self.reads.get(tp, ())), default=0))
+        ends = (until for read, until in self.reads.get(tp, ()) if any(x.hashes.intersection(read) for x in lanes))
+        return str(max(ends, default=0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +74,17 @@ class Turn:
     """Whether it is the turn of the reserved offsets."""
 
     stable: int
-    word: str  # TURN, WAIT, ALONE, TAKEN, BEYOND: see reserve.lua
-    who: str  # the worker in the way, as "worker 40-44"; for BEYOND, the first offset that is refused; or empty
+    word: str  # TURN, WAIT, ALONE, TAKEN, BEYOND, NOT_OWNED: see reserve.lua
+    who: str  # in the way, as "member/worker 40-44 lo-hi"; for BEYOND, the first offset that is refused; or empty
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """Offsets and lanes that a worker commits in order."""
+
+    worker: str
+    offsets: OffsetRange
+    lanes: Sequence[Owned]
 
 
 class CommitVerbs:
@@ -136,24 +146,21 @@ class CommitVerbs:
         return outcome
 
     @sound
-    def reserve(
-        self,
-        caller: Caller,
-        tp: TopicPartition,
-        worker: str,
-        offsets: OffsetRange,
-        state: str,
-        lease_ms: int,
-        reach: str = _LOG_END,
-    ) -> Turn:
-        """Reserve offsets for a worker, or renew the reservation. The answer is the turn, or the worker in the way.
-
-        `reach` is a `Standing.reach`: offsets beyond it are refused.
-        """
-        k = self._calls.keys
-        keys = [k.meta, k.member(caller.member), k.reserved(tp), k.stable(tp.topic), k.end(tp.topic)]
-        what = str(tp.partition), worker, str(offsets), state, str(lease_ms), reach
-        reply = self._calls.run("reserve", keys, *what, caller=caller)
+    def reserve(self, standing: Standing, tp: TopicPartition, wanted: Reservation, state: str, lease_ms: int) -> Turn:
+        """Make, renew or end a reservation. The answer is the turn, or the worker in the way."""
+        k, caller = self._calls.keys, standing.caller
+        keys = [
+            k.meta,
+            k.member(caller.member),
+            k.reserved(tp),
+            k.owners(tp),
+            k.segments(tp),
+            k.ics(tp),
+            k.end(tp.topic),
+        ]
+        what = str(tp.partition), wanted.worker, str(wanted.offsets), state, str(lease_ms)
+        where = owned_text(wanted.lanes), standing.reach(tp, wanted.lanes)
+        reply = self._calls.run("reserve", keys, *what, *where, caller=caller)
         return Turn(int(reply["stable"]), reply["turn"], reply["who"])
 
 

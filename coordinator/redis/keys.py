@@ -21,7 +21,7 @@ coop:v1:{orders}:epoch:<topic>         HASH    partition -> "<leader epoch>@<log
 coop:v1:{orders}:segments:<topic>:<p>  HASH    "lo-hi" -> position
 coop:v1:{orders}:owners:<topic>:<p>    HASH    "lo-hi" -> "<lane epoch> <member>"
 coop:v1:{orders}:ics:<topic>:<p>       HASH    "lo-hi" -> "53-60 71-71"
-coop:v1:{orders}:reserved:<topic>:<p>  HASH    "40-44" -> "<worker> held until <ms of Redis TIME> for <ms>", or parked
+coop:v1:{orders}:reserved:<topic>:<p>  HASH    "40-44 lo-hi ..." -> "<member>/<worker> held|parked|ended until <ms> ..."
 coop:v1:{orders}:events                STREAM  what happened to the group, and why
 coop:v1:{orders}:history               STREAM  each micro-batch: member, rows, bytes, seconds, lanes, slowest lane
 """
@@ -115,7 +115,7 @@ class GroupKeys:
         return self._key("ics", tp.topic, tp.partition)
 
     def reserved(self, tp: TopicPartition) -> str:
-        """The reserved offsets, their workers, and ordered commits that wait for their turn."""
+        """The reserved offsets and hashes, their workers, and ordered commits that wait for their turn."""
         return self._key("reserved", tp.topic, tp.partition)
 
     def all(self, partitions: Iterable[TopicPartition]) -> list[str]:

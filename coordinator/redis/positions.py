@@ -119,7 +119,7 @@ class RedisPositions:
         k = self.calls.keys
         keys = [k.meta, k.topics, k.events, k.strikes]
         for tp in positions:
-            keys += [*self._progress_keys((tp,)), k.end(tp.topic), k.epoch(tp.topic)]
+            keys += [*self._progress_keys((tp,)), k.end(tp.topic), k.epoch(tp.topic), k.reserved(tp)]
         texts = json.dumps([extents.get(tp, "") for tp in positions])
         self.calls.run("recreate", keys, texts, *_placed(topics, positions))
 

@@ -19,7 +19,7 @@ from coordinator.operations.views import view
 from coordinator.progress.ownership import Fact, Owned, completed
 from coordinator.ranges import WHOLE, OffsetRange
 from coordinator.redis.calls import ScriptCalls
-from coordinator.redis.commits import CommitVerbs
+from coordinator.redis.commits import CommitVerbs, Reservation
 from coordinator.redis.events import last_events
 from coordinator.redis.keys import GroupKeys
 from coordinator.redis.operator import OperatorVerbs
@@ -32,6 +32,7 @@ from store_world import OTHER, SESSION, TOPICS, TP, WANTED, StoreServer, World, 
 LOWER, UPPER = (str(h) for h in cuts(2))
 TOO_LARGE = "9223372036854775808"
 HUGE = "9" * 40
+HELD = "m-2/w held until 5 for 5"
 BEATS = ("updated_at", "commit_seq", "computing", "computing_member", "computing_until")  # of `meta`: no state
 
 
@@ -97,7 +98,12 @@ def verbs(world: World) -> Iterator[tuple[str, Callable[[], object]]]:
         "commit_ranges",
         lambda: commits.commit_ranges(commits.standing(me), TP, (Owned(WHOLE, "aa.1"),), (OffsetRange(14, 15),), 9),
     )
-    yield "reserve", lambda: commits.reserve(me, TP, "w-2", OffsetRange(5, 8), "held", SESSION)
+    yield (
+        "reserve",
+        lambda: commits.reserve(
+            commits.standing(me), TP, Reservation("w-2", OffsetRange(5, 8), (Owned(WHOLE, "aa.1"),)), "held", SESSION
+        ),
+    )
     yield "extents", lambda: store.positions.extents(["orders"])
     yield "claim", lambda: store.positions.claim(end, {OTHER: (Fact(WHOLE, 6),), TP: (Fact(WHOLE, 6),)})
     yield "commit", lambda: store.positions.commit(me, end, completed(end))
@@ -351,10 +357,21 @@ HINTS = [
     pytest.param("targets", "m-gone", "orders 0 5;", "", id="a target of a missing member"),
     pytest.param("applications", "app", "m-gone", "", id="an application of a missing member"),
     pytest.param("applications", "app", "", "", id="an application that is nothing"),
-    pytest.param("reserved", "junk", "w held until 5", "reserve", id="a reservation of no offsets"),
-    pytest.param("reserved", "9-5", "w held until 5", "reserve", id="a reservation of inverted offsets"),
-    pytest.param("reserved", "6-9", "junk", "", id="a reservation without a worker"),
-    pytest.param("reserved", "6-9", "w held until soon", "", id="a reservation without an end"),
+    pytest.param("reserved", "junk", HELD, "reserve", id="a reservation of no offsets"),
+    pytest.param("reserved", f"9-5 {WHOLE}", HELD, "reserve", id="a reservation of inverted offsets"),
+    pytest.param("reserved", f"5-9,12-13 {WHOLE}", HELD, "reserve", id="a reservation of two offset ranges"),
+    pytest.param("reserved", f"5-{HUGE}0 junk", HELD, "reserve", id="a reservation of offsets too large"),
+    pytest.param("reserved", "6-9", HELD, "reserve", id="a reservation of no hashes"),
+    pytest.param("reserved", "6-9 ", HELD, "reserve", id="a reservation of empty hashes"),
+    pytest.param("reserved", "6-9 0-5", HELD, "reserve", id="a reservation of short hashes"),
+    pytest.param(
+        "reserved", f"6-9 {LOWER}  {UPPER}", HELD, "reserve", id="a reservation with a gap between its hashes"
+    ),
+    pytest.param("reserved", f"6-9 {UPPER} {LOWER}", HELD, "reserve", id="a reservation of hashes out of order"),
+    pytest.param("reserved", f"6-9 {LOWER} {WHOLE}", HELD, "reserve", id="a reservation of hashes that overlap"),
+    pytest.param("reserved", f"6-9 {WHOLE}", "junk", "", id="a reservation without a worker"),
+    pytest.param("reserved", f"6-9 {WHOLE}", "w held until soon for 5", "", id="a reservation without an end"),
+    pytest.param("reserved", f"6-9 {WHOLE}", f"w held until {HUGE} for {HUGE}", "", id="a reservation that never ends"),
     pytest.param("epoch", "0", "junk", "claim", id="a leader epoch that is none"),
     pytest.param("epoch", "zero", "1@5 reset=0 topic=id-1", "extents", id="a leader epoch of no partition"),
     pytest.param("epoch", "0", f"1@{HUGE} reset=0 topic=id-1", "", id="a leader epoch with an end too large"),

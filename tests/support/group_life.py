@@ -13,7 +13,7 @@ from coordinator.progress.stream_offset import Lane
 from coordinator.ranges import WHOLE, OffsetRange
 from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.client import RedisClient, Reply
-from coordinator.redis.commits import CommitVerbs
+from coordinator.redis.commits import CommitVerbs, Reservation
 from coordinator.redis.events import follow, last_events
 from coordinator.redis.keys import GroupKeys
 from coordinator.redis.operator import OperatorVerbs
@@ -99,7 +99,10 @@ class Life:
         standing = commits.standing(caller)
         done = commits.commit_ranges(standing, TP, standing.lanes[TP], (OffsetRange(12, 14),), 10)
         assert (done.word, done.stable, world.ics()) == ("COMMITTED", 5, {str(LOWER): "12-13"})
-        assert commits.reserve(caller, TP, "A", OffsetRange(5, 8), "held", SESSION).word == "TURN"
+        reserved = commits.reserve(
+            standing, TP, Reservation("A", OffsetRange(10, 11), standing.lanes[TP]), "held", SESSION
+        )
+        assert reserved.word == "TURN"
         assert not store.members.finish(one, {TP: 10}).value
         assert store.positions.stable(["orders"])[TP] == 5
 

@@ -2,7 +2,7 @@
 -- void (rule: named-data-loss). Deletes the stored log end, since the new log has another. Writes the leader epoch of a
 -- cut log together with its positions: so no later assertion of the log before the cut counts (rule: leader-epoch-facts).
 -- Positions of the same topic never rise: the stable offset may have fallen since the caller read it.
--- KEYS meta topics events strikes, then owners segments ics stable end epoch of each partition
+-- KEYS meta topics events strikes, then owners segments ics stable end epoch reserved of each partition
 -- ARGV[2] JSON ["<leader epoch>@<log end> reset=... topic=...", ...], one for each partition, "" if unknown,
 --   ARGV[3..] "topic id count partition position" of each partition
 -- Reply OK | ABSENT | LOST | SCHEMA
@@ -22,14 +22,14 @@ end
 for i = 3, #ARGV do
   require_argument(extents[i - 2] == '' or leader_epoch_of(extents[i - 2]), 'leader epoch', extents[i - 2])
   local topic, id, _, partition, position = unpack(places[i])
-  places[i][5] = not_above_stable(KEYS[6 * i - 10], topic, id, partition, position)
-  note_ranges_of_owners(lost_by, KEYS[6 * i - 13])
+  places[i][5] = not_above_stable(KEYS[7 * i - 13], topic, id, partition, position)
+  note_ranges_of_owners(lost_by, KEYS[7 * i - 16])
 end
 forgive_replaced(KEYS[2], KEYS[4], KEYS[3], 3)
 for i = 3, #ARGV do
   local topic, id, count, partition, position = unpack(places[i])
-  local k = 6 * i - 13
-  redis.call('DEL', KEYS[k], KEYS[k + 2])
+  local k = 7 * i - 16
+  redis.call('DEL', KEYS[k], KEYS[k + 2], KEYS[k + 6])
   replace(KEYS[k + 1], { { lo = '0000000000000000', hi = '7fffffffffffffff', value = position } })
   redis.call('HSET', KEYS[k + 3], partition, position)
   redis.call('HDEL', KEYS[k + 4], partition)

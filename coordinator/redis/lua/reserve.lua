@@ -1,42 +1,102 @@
--- Reserves offsets of a partition for a worker, or renews the reservation (rule: ordered-commit). Returns whether the
--- worker has its turn: all offsets before its own are done. Else returns the worker in the way. Drops ended reservations.
--- KEYS meta member reserved stable end
--- ARGV[2] partition, ARGV[3] worker, ARGV[4] "40-44" offsets, ARGV[5] held or parked, for people, ARGV[6] lease in ms,
---   ARGV[7] end of the caller's batch, "-" without a batch: then the log end is the end
--- Reply stable offset, turn: TURN | WAIT | ALONE | TAKEN | BEYOND, who: "worker 40-44" in the way or ""
---   ALONE: no worker holds the missing offsets; the script drops a parked reservation. TAKEN: another worker holds some
+-- Reserves offsets x hashes of a partition for a worker, renews the reservation, or ends it (rule: ordered-commit).
+-- Returns whether the worker has its turn. Drops reservations whose offsets are done in each of their hashes.
+-- KEYS meta member reserved owners segments ics end
+-- ARGV[2] partition, ARGV[3] worker, ARGV[4] "40-44" offsets, ARGV[5] held | parked | ended, ARGV[6] lease in ms,
+--   ARGV[7] "lo-hi epoch;..." lanes: hashes that the caller no longer owns at their lane epoch do not count,
+--   ARGV[8] end of the caller's batch in these lanes, "-" without a batch: then the log end is the end
+-- Reply stable offset, turn: TURN | WAIT | ALONE | TAKEN | BEYOND | NOT_OWNED, who: "member/worker 40-44 lo-hi" or ""
+--   WAIT: `who` has a reservation that begins at a lower offset, and offsets of it before the caller's are missing
+--   ALONE: as WAIT, and the lease of `who` has ended; or the caller's own hashes miss lower offsets, and no worker has a
+--   reservation that begins before. The script ends a parked reservation
+--   TAKEN: `who`, of the same member, has some of it. Workers of other members cannot commit hashes of the caller
 --   BEYOND: the caller's batch does not read the offsets from `who` on
 --   | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
 -- Uses damage, leases, prelude, progress
 local bad = lost() or recovering() or fenced(KEYS[2])
 if bad then return bad end
-local now, stable = now_ms(), redis.call('HGET', KEYS[4], ARGV[2]) or '0'
-local mine, reserved = offsets_of(ARGV[4])[1], redis.call('HGETALL', KEYS[3])
-local before, taken
-local function turned(word, who) return reply('stable', stable, 'turn', word, 'who', who) end
-local reach = ARGV[7] ~= '-' and ARGV[7] or redis.call('HGET', KEYS[5], ARGV[2]) or '0'
-check(number(reach), ARGV[2] .. ' of ' .. KEYS[5])
-if less(reach, mine[2]) and less(stable, mine[2]) then return turned('BEYOND', reach) end
+local keys = { owners = KEYS[4], segments = KEYS[5], ics = KEYS[6] }
+local now, me, segments = now_ms(), call.member .. '/' .. ARGV[3], cut_segments(keys, NOTHING)
+if #segments == 0 then return positions_gone(keys.segments) end
+local stable = segments[1].position
+for _, s in ipairs(segments) do stable = less(s.position, stable) and s.position or stable end
+local function turned(word, who) return reply('stable', stable, 'turn', word, 'who', who or '') end
 
+-- Whether any of the offsets from `from` to before `past` is missing in any of these hashes.
+local function missing(hashes, from, past)
+  for _, piece in ipairs(overlay(hashes, segments)) do
+    local s = piece.right
+    local at = less(from, s.position) and s.position or from
+    local above = s.ics[beyond(s.ics, 1, at)]
+    if above and not less(at, above[1]) then at = above[2] end
+    if less(at, past) then return true end
+  end
+  return false
+end
+
+-- "40-44 lo-hi lo-hi" -> {from, past, hashes}
+local function rectangle(text)
+  local offsets, words = string.match(text, '^(%d+%-%d+)( .+)$')
+  local from, past, hashes = nil, nil, {}
+  if offsets then from, past = unpack(offsets_of(offsets)[1]) end
+  for word in string.gmatch(words or '', ' (%S*)') do
+    local h, last = hashes_of(word), hashes[#hashes]
+    hashes[#hashes + 1] = { lo = h.lo, hi = h.hi }
+    offsets = h.sound and not (last and h.lo <= last.hi) and offsets
+  end
+  check(offsets, text .. ' of ' .. KEYS[3])
+  return { text = text, from = from, past = past, hashes = hashes }
+end
+
+local owned = {}
+for _, piece in ipairs(overlay(from_text(ARGV[7]), ranges_of(keys, 'owners', OWNER))) do
+  local epoch, member = owner(piece.right and piece.right.value)
+  if member == call.member and epoch == piece.left.a then owned[#owned + 1] = { lo = piece.lo, hi = piece.hi, value = '' } end
+end
+if #owned == 0 then return turned('NOT_OWNED') end
+local words = { ARGV[4] }
+for i, r in ipairs(coalesce(owned, {})) do words[i + 1] = r.lo .. '-' .. r.hi end
+local mine = rectangle(table.concat(words, ' '))
+local reach = ARGV[8] ~= '-' and ARGV[8] or redis.call('HGET', KEYS[7], ARGV[2]) or '0'
+check(number(reach), ARGV[2] .. ' of ' .. KEYS[7])
+if less(reach, mine.past) and missing(mine.hashes, '0', mine.past) then return turned('BEYOND', reach) end
+
+local found, reserved = {}, redis.call('HGETALL', KEYS[3])
 for i = 1, #reserved, 2 do
-  local theirs = offsets_of(reserved[i])[1]
-  local worker, state, its_end, length = string.match(reserved[i + 1], '^(%S+) (%S+) until (%d+) for (%d+)$')
-  its_end = cut_to(now + tonumber(length or 0), its_end, 'a reservation', function(at)
-    redis.call('HSET', KEYS[3], reserved[i], worker .. ' ' .. state .. ' until ' .. at .. ' for ' .. length)
-  end)
-  if not worker or not less(stable, theirs[2]) or tonumber(its_end) < now then
-    redis.call('HDEL', KEYS[3], reserved[i])
-  elseif worker ~= ARGV[3] and less(theirs[1], mine[2]) then
-    if less(mine[1], theirs[2]) then taken = worker .. ' ' .. reserved[i] else before = worker .. ' ' .. reserved[i] end
+  local theirs = rectangle(reserved[i])
+  theirs.worker, theirs.state, theirs.its_end, theirs.length =
+    string.match(reserved[i + 1], '^(%S+) (%S+) until (%d+) for (%d+)$')
+  found[#found + 1] = theirs
+end
+local taken, before, alone
+for _, theirs in ipairs(found) do
+  if not theirs.worker or not missing(theirs.hashes, theirs.from, theirs.past) then
+    redis.call('HDEL', KEYS[3], theirs.text)
+  elseif theirs.worker ~= me then
+    local at = cut_to(now + tonumber(theirs.length), theirs.its_end, 'a reservation', function(most)
+      redis.call('HSET', KEYS[3], theirs.text, theirs.worker .. ' ' .. theirs.state .. ' until ' .. most .. ' for ' .. theirs.length)
+    end)
+    local live, who = tonumber(at) >= now, theirs.worker .. ' ' .. theirs.text
+    local past = less(theirs.past, mine.from) and theirs.past or mine.from
+    if less(theirs.from, mine.from) and missing(theirs.hashes, theirs.from, past) then
+      if live then before = who else alone = who end
+    end
+    local rival = live and string.sub(theirs.worker, 1, #call.member + 1) == call.member .. '/'
+    if rival and less(theirs.from, mine.past) and less(mine.from, theirs.past) then
+      for _, piece in ipairs(overlay(mine.hashes, theirs.hashes)) do taken = piece.right and who or taken end
+    end
   end
 end
 
 if taken then return turned('TAKEN', taken) end
-local turn = not less(stable, mine[1])
-if ARGV[5] == 'parked' and not turn and not before then
-  redis.call('HDEL', KEYS[3], ARGV[4])
+if not alone and missing(mine.hashes, '0', mine.from) then alone = '' end
+local state, lease = ARGV[5], ARGV[6]
+if state == 'parked' and alone and not before then state = 'ended' end
+if state == 'ended' and not missing(mine.hashes, mine.from, mine.past) then
+  redis.call('HDEL', KEYS[3], mine.text)
 else
-  redis.call('HSET', KEYS[3], ARGV[4], ARGV[3] .. ' ' .. ARGV[5] .. ' until ' .. ms(now + tonumber(ARGV[6])) .. ' for ' .. ARGV[6])
+  local ends = state == 'ended' and '0 for 0' or ms(now + tonumber(lease)) .. ' for ' .. lease
+  redis.call('HSET', KEYS[3], mine.text, me .. ' ' .. state .. ' until ' .. ends)
   expire_with_group(KEYS[3])
 end
-return turned(turn and 'TURN' or (before and 'WAIT' or 'ALONE'), not turn and before or '')
+if before then return turned('WAIT', before) end
+return turned(alone and 'ALONE' or 'TURN', alone)

@@ -17,7 +17,7 @@ from coordinator.group_state import GroupState
 from drivers import points
 from job import SparkSubmit
 
-_JOB, _HOOK = Path(__file__).with_name("job.py"), Path(__file__).parent / "hook"
+JOB, _HOOK = Path(__file__).with_name("job.py"), Path(__file__).parent / "hook"
 _SLOTS = 2
 _SHORT_LIFE = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # a JVM starts with half the CPU time
 
@@ -29,6 +29,7 @@ class Driver:
     folder: Path
     options: Mapping[str, str]
     pace: str = "0 seconds"  # the interval of its trigger
+    job: Path = JOB
     process: subprocess.Popen[bytes] | None = None
     member: str = ""
     disturbed: list[int] = field(default_factory=list)  # number of finished batches at each disturbance
@@ -62,7 +63,7 @@ class Driver:
         java = f"{_SHORT_LIFE} {os.environ.get('JDK_JAVA_OPTIONS', '')}"
         environment = {points.FOLDER: str(self.folder), "PYTHONPATH": path, "JDK_JAVA_OPTIONS": java}
         words = [str(self.folder), json.dumps(dict(self.options)), self.pace]
-        submit = SparkSubmit(_JOB, words, self.folder, self.log, _SLOTS)
+        submit = SparkSubmit(self.job, words, self.folder, self.log, _SLOTS)
         self.process = submit.start(environment)
 
     @property

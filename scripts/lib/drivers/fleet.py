@@ -18,7 +18,7 @@ from coordinator.redis.events import last_events
 from coordinator.redis.operator import OperatorVerbs
 from coordinator.redis.snapshot import read_group
 from drivers import output
-from drivers.driver import Driver, owners
+from drivers.driver import JOB, Driver, owners
 from topics import Kafka, Record
 from verdict import Sent
 
@@ -52,6 +52,7 @@ class Fleet:
     options: Mapping[str, str] = field(default_factory=dict)  # in addition to those of every driver
     pace: str = "0 seconds"  # the interval of triggers: drivers at work leave the cores to one that starts
     odd: list[Record] = field(default_factory=list)  # to send in between
+    job: Path = JOB
     drivers: dict[str, Driver] = field(default_factory=dict)
     sent: list[list[Sent]] = field(default_factory=list)
 
@@ -72,7 +73,7 @@ class Fleet:
             "heartbeat.interval.ms": "500",
             **self.options,
         }
-        driver = self.drivers.setdefault(name, Driver(self.folder / name, options, self.pace))
+        driver = self.drivers.setdefault(name, Driver(self.folder / name, options, self.pace, self.job))
         driver.start()
         return driver
 

@@ -8,7 +8,7 @@ import json
 import os
 import sys
 import time
-from functools import partial
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -33,13 +33,17 @@ def _text(value: bytes | None) -> str | None:
     return None if value is None else bytes(value).decode()
 
 
-def main() -> None:
-    """Run until the query fails or a stop is requested."""
+def _plainly(rows: DataFrame, batch: int, folder: Path, options: Mapping[str, str]) -> None:
+    append_batch(rows, batch, folder / "output")
+
+
+def main(sink: Callable[[DataFrame, int, Path, Mapping[str, str]], None] = _plainly) -> None:
+    """Run until the query fails or a stop is requested. The sink gets the folder and the options of the job too."""
     folder, options, pace = Path(sys.argv[1]), json.loads(sys.argv[2]), sys.argv[3]
     builder = SparkSession.builder.appName(folder.name).config("spark.sql.codegen.wholeStage", "false")
     spark = builder.config("spark.sql.codegen.factoryMode", "NO_CODEGEN").getOrCreate()  # it has a short life
     writer = spark.readStream.format("coop-kafka").options(**options).load().writeStream
-    writer = writer.foreachBatch(partial(append_batch, output=folder / "output")).trigger(processingTime=pace)
+    writer = writer.foreachBatch(lambda rows, batch: sink(rows, batch, folder, options)).trigger(processingTime=pace)
     query = writer.option("checkpointLocation", str(folder / "checkpoint")).start()
     while not (folder / "stop").exists():
         if query.awaitTermination(1):

@@ -9,6 +9,10 @@ _API = (
     "tests/coordinator/commits/test_commit_fences.py",
 )
 _PROGRESS = ("tests/coordinator/redis/test_commits.py",)
+_ORDERED = (
+    "tests/coordinator/commits/test_ordered_commits.py",
+    "tests/coordinator/commits/test_ordered_members.py",
+)
 _SKIPPED = ("tests/end_to_end/test_skipped_batches.py",)
 
 FAULTS = (
@@ -79,8 +83,72 @@ FAULTS = (
     ),
     Fault(
         "an ordered commit does not wait for its turn",
-        (Edit(_LUA + "reserve.lua", "local turn = not less(stable, mine[1])", "local turn = true"),),
-        ("tests/coordinator/commits/test_ordered_commits.py",),
+        (Edit(_LUA + "reserve.lua", "if before then return turned('WAIT', before) end\n", ""),),
+        _ORDERED,
+        schedules=300,
+    ),
+    Fault(
+        "an ordered commit waits for reservations of its own hashes only",
+        (
+            Edit(
+                _LUA + "reserve.lua",
+                "and missing(theirs.hashes, theirs.from, past)",
+                "and missing(mine.hashes, '0', past)",
+            ),
+        ),
+        _ORDERED,
+        schedules=300,
+    ),
+    Fault(
+        "a dead worker's reservation stops ordered commits no longer than its lease",
+        (Edit(_LUA + "reserve.lua", "before = who else alone = who end", "before = who end"),),
+        _ORDERED,
+        schedules=300,
+    ),
+    Fault(
+        "reservations are judged by the stable offset",
+        (
+            Edit(
+                _LUA + "reserve.lua",
+                "local at = less(from, s.position) and s.position or from",
+                "local at = less(from, stable) and stable or from",
+            ),
+        ),
+        _ORDERED,
+    ),
+    Fault(
+        "reservations are not complete by individual commits",
+        (Edit(_LUA + "reserve.lua", "if above and not less(at, above[1]) then at = above[2] end", ""),),
+        _ORDERED,
+    ),
+    Fault(
+        "an ordered commit leaves out lower offsets of its own hashes",
+        (
+            Edit(
+                _LUA + "reserve.lua", "if not alone and missing(mine.hashes, '0', mine.from) then alone = '' end\n", ""
+            ),
+        ),
+        _ORDERED,
+    ),
+    Fault(
+        "two lanes cannot reserve the same offsets",
+        (Edit(_LUA + "reserve.lua", "taken = piece.right and who or taken end", "taken = piece and who end"),),
+        _ORDERED,
+    ),
+    Fault(
+        "reservations are not fenced by lane epoch",
+        (Edit(_LUA + "reserve.lua", " and epoch == piece.left.a", ""),),
+        _ORDERED,
+    ),
+    Fault(
+        "an ordered commit does not end its reservation",
+        (Edit("coordinator/commits/ordered_commits.py", 'self.commits.reserve(tp, wanted, "ended", 0)', "pass"),),
+        _ORDERED,
+    ),
+    Fault(
+        "a new log keeps the reservations of the old one",
+        (Edit(_LUA + "recreate.lua", ", KEYS[k + 6]", ""),),
+        _ORDERED,
     ),
     Fault(
         "a batch that the sink skipped is committed",

@@ -3,18 +3,21 @@
 Acknowledged records are in the sink already: only an exact replay reads them again.
 """
 
-from coordinator.commits.commit_api import CommitApi
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from coordinator.commits.commit_api import NO_OFFSET, CommitApi, Committed
 from coordinator.errors import CoopKafkaError, IndividualCommitTooOldError, RedisUnavailableError
 from coordinator.progress.ownership import Owned
 from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.ranges import OffsetRange
 from coordinator.redis.calls import ScriptCalls
-from coordinator.redis.commits import CommitVerbs, Standing
+from coordinator.redis.commits import CommitVerbs, Reservation, Standing, Turn
 from coordinator.settings import GroupSettings
 from coordinator.subscription import TopicPartition
 from simulation.kafka import Record
 from simulation.redis_server import Line
-from simulation.sink import Violation
+from simulation.sink import Sink, Violation
 from simulation.world import World
 
 
@@ -35,12 +38,13 @@ def acknowledge(world: World, line: Line, end: StreamOffset, batch: tuple[str, i
     offsets = OffsetRange(start, world.random.randint(start + 1, r.until))
     if r.start and world.chance(0.1):
         offsets = OffsetRange(0, world.random.randint(1, r.start))  # late: mostly done long ago
-    records = _records(world, tp, lane, offsets)
+    records = records_of(world, tp, lane, offsets)
     if not records or not all(r in world.sink.delivered for r in records):
         return
-    world.sink.confirm(records, batch)
     try:
-        _commits(world, line, end).commit(tp, [offsets], lanes=[Owned(lane.hashes, lane.epoch)])
+        commits = commits_of(world, line, end)
+        commits.confirms(records, batch)
+        commits.commit(tp, [offsets], lanes=[Owned(lane.hashes, lane.epoch)])
         world.server.seen["acknowledged"] += 1
     except RedisUnavailableError:
         line.trace(f"does not know whether {offsets} of {tp} is acknowledged")
@@ -51,7 +55,6 @@ def acknowledge(world: World, line: Line, end: StreamOffset, batch: tuple[str, i
     except CoopKafkaError as refused:
         world.server.seen[type(refused).__name__] += 1
         line.trace(f"is not allowed to acknowledge {offsets} of {tp}: {refused}")
-        world.sink.take_back(records, batch)
 
 
 def _acknowledge_beyond(world: World, line: Line, end: StreamOffset, tp: TopicPartition, lane: Lane) -> None:
@@ -59,7 +62,7 @@ def _acknowledge_beyond(world: World, line: Line, end: StreamOffset, tp: TopicPa
     start = lane.until + world.random.randint(-1, 3)
     offsets = OffsetRange(max(start, 0), lane.until + world.random.randint(4, 9))
     try:
-        _commits(world, line, end).commit(tp, [offsets], lanes=[Owned(lane.hashes, lane.epoch)])
+        commits_of(world, line, end).commit(tp, [offsets], lanes=[Owned(lane.hashes, lane.epoch)])
     except RedisUnavailableError:
         line.trace(f"does not know whether {offsets} of {tp} is refused")
     except CoopKafkaError as refused:
@@ -68,11 +71,50 @@ def _acknowledge_beyond(world: World, line: Line, end: StreamOffset, tp: TopicPa
         raise Violation(f"BEYOND: {offsets} of {tp} is acknowledged, and {lane.hashes} was read to {lane.until}")
 
 
-def _commits(world: World, line: Line, end: StreamOffset) -> CommitApi:
+class Confirming(CommitApi):
+    """A Commit API whose user has written the records of each commit to the sink before."""
+
+    sink: Sink
+    seen: Counter[str]
+    records: Sequence[Record] = ()
+    batch = ("", 0)
+
+    def confirms(self, records: Sequence[Record], batch: tuple[str, int]) -> None:
+        """The next commits are of these records."""
+        self.records, self.batch = records, batch
+
+    def commit(
+        self,
+        tp: TopicPartition,
+        ranges: Sequence[OffsetRange],
+        *,
+        offset: int = NO_OFFSET,
+        lanes: Iterable[Owned] | None = None,
+    ) -> Committed:
+        """Confirm the records first, because other actors run during the call. A refusal takes that back."""
+        self.sink.confirm(self.records, self.batch)
+        try:
+            return super().commit(tp, ranges, offset=offset, lanes=lanes)
+        except (RedisUnavailableError, IndividualCommitTooOldError):
+            raise  # the commit may be done, or all of it was done before
+        except CoopKafkaError:
+            self.sink.take_back(self.records, self.batch)
+            raise
+
+    def reserve(self, tp: TopicPartition, wanted: Reservation, state: str, lease_ms: int) -> Turn:
+        """Count the answers to reservations."""
+        turn = super().reserve(tp, wanted, state, lease_ms)
+        self.seen[f"turn: {turn.word}"] += 1
+        return turn
+
+
+def commits_of(world: World, line: Line, end: StreamOffset) -> Confirming:
     """The Commit API of the batch that ends at this offset."""
     verbs = CommitVerbs(ScriptCalls.of(line, GroupSettings(world.group), now=lambda: world.server.now_ms))
     caller, fields = verbs.member(str(end.member))
-    return CommitApi(line, verbs, Standing.of_batch(caller, end), fields)
+    commits = Confirming(line, verbs, Standing.of_batch(caller, end), fields)
+    commits.sink, commits.seen = world.sink, world.server.seen
+    return commits
 
 
 def _delete(world: World) -> None:
@@ -84,6 +126,7 @@ def _delete(world: World) -> None:
         world.invariants.check()
 
 
-def _records(world: World, tp: TopicPartition, lane: Lane, offsets: OffsetRange) -> list[Record]:
+def records_of(world: World, tp: TopicPartition, lane: Lane, offsets: OffsetRange) -> list[Record]:
+    """The records of a lane at these offsets."""
     log = world.kafka.logs[tp][offsets.start : offsets.until]
     return [r for r in log if r.hash in lane.hashes and not world.kafka.aged(r)]

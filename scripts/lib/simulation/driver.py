@@ -27,6 +27,7 @@ from simulation import acknowledging, failures, promises
 from simulation.actors import Actor, Jvm, Stopped
 from simulation.checkpoint import Checkpoint
 from simulation.kafka import TOPIC, Record, SimulatedLog
+from simulation.ordering import Ordering
 from simulation.promises import Attempt
 from simulation.redis_server import Line
 from simulation.sink import Violation
@@ -232,6 +233,9 @@ class Driver:
         self.trace(f"batch {n} reads {' '.join(map(str, records))}" + ("" if readable == end else " (part skipped)"))
         asked, attempt = self.line.done["authorize"], ck.attempts.setdefault(n, Attempt())
         promises.no_more_than_before(attempt, asked, readable)
+        ordering = Ordering(world, self.line, readable, (ck.name, n))
+        if self.wishes.orders:
+            ordering.reserve()
         self.tasks = [
             Task(world, self._work, self, slices, self._ending(end, number) if early else None)
             for number, slices in enumerate(read)
@@ -245,6 +249,7 @@ class Driver:
             for _ in range(world.random.randint(1, 4) if self.wishes.acknowledges and world.chance(0.4) else 0):
                 acknowledging.acknowledge(world, self.line, readable, (ck.name, n))
         self.hangs_since = None
+        ordering.commit()
         records = [r for task in self.tasks for r in task.records]
         if not (under_way and under_way.unknown):
             promises.same_as_before(attempt, end, readable, records, world.kafka.aged)

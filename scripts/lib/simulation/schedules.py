@@ -38,6 +38,7 @@ REACHED = frozenset(
         "DataLossError",
         "ghost Fenced",
     }
+    | {"ordered", "turn: WAIT", "turn: ALONE", "OrderedCommitRefusedError"}
     | {"SinkSkippedBatchError", "the sink had it", "ended early", "unreached"}
 )
 """Events that the schedules must reach: a run without one proves nothing about it."""

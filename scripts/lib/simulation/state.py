@@ -48,6 +48,11 @@ class State:
         """Whether no member will read a record: it is left of its position, or acknowledged."""
         return record.offset < self.position(record) or self.acknowledged(record)
 
+    def has(self, tp: TopicPartition, key_hash: int, offset: int) -> bool:
+        """Whether an offset is done at a hash: it is left of the position, or in an individual commit."""
+        ics = (r for s in self.ics.get(tp, ()) if key_hash in s.hashes for r in s.ics)
+        return offset < self.at_hash(tp, key_hash) or any(r.start <= offset < r.until for r in ics)
+
     def epoch(self, tp: TopicPartition, key_hash: int) -> str | None:
         """The lane epoch of a hash's owner; None without an owner."""
         return next((epoch for hashes, epoch, _ in self.owners.get(tp, ()) if key_hash in hashes), None)

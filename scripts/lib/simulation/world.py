@@ -22,6 +22,7 @@ from simulation.kafka import Record, SimulatedKafka
 from simulation.producers import Producers
 from simulation.redis_server import FATES, PEACEFUL_FATES, Server
 from simulation.sink import Sink, Violation, Visible
+from simulation.turns import Turns
 from simulation.wishes import Wishes
 
 SESSION_MS = 4_000
@@ -62,6 +63,7 @@ class World:
         keys = GroupKeys(self.group)
         self.invariants = Invariants(valkey.look, keys, self.kafka, self.sink)
         self.server = Server(valkey.client, valkey.raw, keys, self.scheduler, self.random)
+        self.turns = Turns(self.invariants.states)
         self._text = valkey.text
         self.server.forget()
         self.server.watch = self._watch

@@ -41,10 +41,10 @@ class Purgatory:
 
     @property
     def shown(self) -> dict[str, str]:
-        """The reservations in Redis: offsets with their worker and its state."""
+        """The reservations in Redis: their offsets, worker and state."""
         with self.world.client.reading() as reading:
             found = reading.hgetall(GroupKeys(self.world.group).reserved(TP))
-        return {offsets: value.partition(" until")[0] for offsets, value in found.items()}
+        return {rectangle.split()[0]: value.partition(" until")[0] for rectangle, value in found.items()}
 
     @property
     def stable(self) -> int:
@@ -68,13 +68,13 @@ def test_the_seven_steps_of_k(purgatory: Purgatory) -> None:
     assert purgatory.stable == 39
     a.reserve(TP, A_READ)  # 1
     b.reserve(TP, B_READ)  # 2
-    assert purgatory.shown == {"40-44": "A held", "45-49": "B held"}
+    assert purgatory.shown == {"40-44": "m-1/A held", "45-49": "m-1/B held"}
     answer_to_b = purgatory.commits_meanwhile(b, B_READ)  # 3
-    eventually(lambda: purgatory.shown["45-49"] == "B parked", "B's commit is in the purgatory")  # 4
+    eventually(lambda: purgatory.shown["45-49"] == "m-1/B parked", "B's commit is in the purgatory")  # 4
     assert (answer_to_b.done(), purgatory.stable) == (False, 39)
     assert a.commit(TP, A_READ).stable - 1 == 44  # 5 and 6
     assert answer_to_b.result(timeout=10).stable - 1 == 49  # 7
-    assert (purgatory.stable, purgatory.world.ics()) == (49, {})
+    assert (purgatory.stable, purgatory.world.ics(), purgatory.shown) == (49, {}, {})
 
 
 def test_if_a_dies_b_is_refused_when_the_lease_of_a_ends_and_nothing_is_lost(purgatory: Purgatory) -> None:
@@ -107,10 +107,10 @@ def test_a_late_worker_does_not_commit_offsets_that_another_worker_has_reserved(
     a = purgatory.worker("A", DEAD_MS)
     a.reserve(TP, A_READ)
     c = purgatory.worker("C")
-    with pytest.raises(OrderedCommitRefusedError, match="worker A holds 40-44"):
+    with pytest.raises(OrderedCommitRefusedError, match="worker m-1/A holds 40-44"):
         c.reserve(TP, OffsetRange.parse("42-43"))
     eventually(lambda: _reserved(c), "the lease of A ends")
-    with pytest.raises(OrderedCommitRefusedError, match="worker C holds 40-44"):
+    with pytest.raises(OrderedCommitRefusedError, match="worker m-1/C holds 40-44"):
         a.commit(TP, A_READ)
     assert purgatory.stable == 39
 

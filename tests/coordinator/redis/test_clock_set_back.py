@@ -9,7 +9,7 @@ from coordinator.ports import Store
 from coordinator.progress.ownership import Owned
 from coordinator.ranges import WHOLE, OffsetRange
 from coordinator.redis.calls import ScriptCalls
-from coordinator.redis.commits import CommitVerbs
+from coordinator.redis.commits import CommitVerbs, Reservation
 from coordinator.redis.keys import GroupKeys
 from coordinator.redis.operator import OperatorVerbs
 from coordinator.redis.snapshot import read_group
@@ -163,23 +163,27 @@ def test_an_operator_waits_for_one_session(world: World) -> None:
     operator.reset("cc", 9, 0, "why", known, {TP: 3})
 
 
-def test_offsets_that_a_dead_worker_reserved_are_free_a_lease_after_the_clock_is_right(world: World) -> None:
+def reserving(world: World) -> Callable[[str, OffsetRange, int], str]:
+    """Reservations of workers of a member that owns the partition: returns whether their turn has come."""
     world.found(p0=5)
     world.logs_reach()
-    me = world.join()
-    commits = CommitVerbs(
-        ScriptCalls(
-            world.client, world.group, session_ms=SESSION, longest_ms=LONGEST, retention_ms=1, now=lambda: world.now
-        )
-    )
+    world.store.positions.acquire(world.join(), WANTED)
+    times = {"session_ms": SESSION, "longest_ms": LONGEST, "retention_ms": 1}
+    commits = CommitVerbs(ScriptCalls(world.client, world.group, **times, now=lambda: world.now))
+    standing = commits.standing(world.caller("m-1"))
 
-    def reserve(worker: str, offsets: OffsetRange, caller: Caller = me) -> str:
-        return commits.reserve(caller, TP, worker, offsets, "held", SESSION).word
+    def reserve(worker: str, offsets: OffsetRange, lease_ms: int) -> str:
+        return commits.reserve(standing, TP, Reservation(worker, offsets, standing.lanes[TP]), "held", lease_ms).word
 
-    ahead(world, lambda: reserve("dead", OffsetRange(5, 8)))
-    assert reserve("w", OffsetRange(8, 9)) == "WAIT"
+    return reserve
+
+
+def test_offsets_that_a_dead_worker_reserved_are_free_a_lease_after_the_clock_is_right(world: World) -> None:
+    reserve = reserving(world)
+    ahead(world, lambda: reserve("dead", OffsetRange(5, 8), SESSION))
+    assert reserve("w", OffsetRange(8, 9), SESSION) == "WAIT"
     world.now += SESSION + 1
-    assert reserve("w", OffsetRange(8, 9)) == "ALONE"
+    assert reserve("w", OffsetRange(8, 9), SESSION) == "ALONE"
 
 
 def test_a_reader_of_the_group_sees_the_times_in_force(world: World) -> None:
@@ -193,18 +197,11 @@ def test_a_reader_of_the_group_sees_the_times_in_force(world: World) -> None:
 
 
 def test_the_reservation_of_a_worker_with_a_longer_lease_is_not_cut_by_another(world: World) -> None:
-    world.found(p0=5)
-    world.logs_reach()
-    me = world.join()
-    commits = CommitVerbs(
-        ScriptCalls(
-            world.client, world.group, session_ms=SESSION, longest_ms=LONGEST, retention_ms=1, now=lambda: world.now
-        )
-    )
-    assert commits.reserve(me, TP, "patient", OffsetRange(5, 8), "held", 100 * SESSION).word == "TURN"
-    assert commits.reserve(me, TP, "w", OffsetRange(8, 9), "held", SESSION).word == "WAIT"
+    reserve = reserving(world)
+    assert reserve("patient", OffsetRange(5, 8), 100 * SESSION) == "TURN"
+    assert reserve("w", OffsetRange(8, 9), SESSION) == "WAIT"
     world.now += 10 * SESSION
-    assert commits.reserve(world.join(), TP, "w", OffsetRange(8, 9), "held", SESSION).word == "WAIT"
+    assert reserve("w", OffsetRange(8, 9), SESSION) == "WAIT"
     assert world.events("clock") == []
 
 
