@@ -20,6 +20,10 @@ SCHEMA = "1"
 LONGEST_BATCH = "longest.batch.ms"
 """The field of a member: the time after which its batch counts as hung."""
 
+PINNED = "pinned"
+"""In `meta`: the protocol of a group of pinned members; `lua/shared/pinned.lua` has it too. Of a member: the field with
+the ranges that it names."""
+
 _TOPIC = re.compile(r"([A-Za-z0-9._-]{1,64}) ([1-9][0-9]{0,9})")
 
 

@@ -30,6 +30,7 @@ from coordinator.subscription import Bounds, Subscription, Topic, TopicPartition
 
 Offsets = Mapping[TopicPartition, int]
 NO_EXTENTS: Mapping[TopicPartition, str] = MappingProxyType({})
+NO_RANGES: Ranges = MappingProxyType({})
 
 
 class Log(Protocol):
@@ -85,7 +86,8 @@ class Members(Protocol):
     def join(self, caller: Caller, joined_nonce: str, joining: Joining) -> Answer[dict[TopicPartition, int]]:
         """Join with this incarnation. The answer is the targets, raised to those of the other members.
 
-        Raises `Busy` while another member of the same application, or of the same query, lives.
+        Raises `Busy` while another member of the same application, or of the same query, lives. Raises `Held` while
+        another member works that reads pinned ranges of this one, or that is assigned ranges where this one is pinned.
         """
 
     def heartbeat(self, caller: Caller) -> Answer[None]:
@@ -115,13 +117,19 @@ class Members(Protocol):
         """
 
     def release(self, caller: Caller, ranges: Ranges) -> Answer[int]:
-        """Release the parts of `ranges` that are assigned to other working members. The answer is their number."""
+        """Release the parts of `ranges` that are assigned to other working members. The answer is their number.
+
+        A pinned member releases all of them.
+        """
 
     def leave(self, caller: Caller, unconfirmed: Ranges) -> int:
         """Free every range without an unconfirmed slice. The answer is the number of ranges kept."""
 
-    def finish(self, caller: Caller, targets: Offsets) -> Answer[bool]:
-        """AvailableNow: whether every hash of every partition is at its target, or parked at its position."""
+    def finish(self, caller: Caller, targets: Offsets, pinned: Ranges = NO_RANGES) -> Answer[bool]:
+        """AvailableNow: whether every hash of every partition is at its target, or parked at its position.
+
+        Of the partitions in `pinned`, only these hashes count.
+        """
 
 
 class Positions(Protocol):

@@ -53,6 +53,7 @@ class Joining:
     fields: Mapping[str, str]  # for people, and for assignors
     application: str = ""  # may have one live member; empty: any number
     targets: Mapping[TopicPartition, int] = field(default_factory=dict)  # targets of its AvailableNow
+    pinned: Ranges = field(default_factory=dict)  # the ranges that a pinned member names
 
     @property
     def alone_as(self) -> str:

@@ -39,6 +39,7 @@ class Assigned:
     """Assigned partitions, each with the hash ranges to read (`assign`): the whole space in Spark's own form."""
 
     partitions: Mapping[TopicPartition, tuple[HashRange, ...]]
+    pinned: bool = False  # it names key ranges, or whole partitions in that form: a group assigns no others
 
 
 Subscription = Topics | Pattern | Assigned

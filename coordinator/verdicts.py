@@ -45,3 +45,7 @@ class Busy(Verdict):
         self.member = member
         self.lease_end_ms = lease_end_ms
         self.now_ms = now_ms
+
+
+class Held(Busy):
+    """A working member reads these key ranges, or the group's members are of the other kind: pinned or assigned."""

@@ -78,18 +78,23 @@ def not_there(changes: Iterable[str], group: str, topics: Collection[str] | None
     )
 
 
-def refuse_demand(policy: Policy, group: str, topics: Iterable[str]) -> None:
-    """Raise code 88 or 89 if a query demands parts of partitions and policies forbid it."""
-    remedy = f"remove the option {MEMBER_POLICY}, so that this query reads whole partitions; or change"
+def refuse_demand(policy: Policy, group: str, topics: Iterable[str], *, by_ranges: bool = False) -> None:
+    """Raise code 88 or 89 if a query demands parts of partitions and policies forbid it.
+
+    `by_ranges`: by key ranges in its option `assign`.
+    """
+    demand, way = f"{MEMBER_POLICY}=true is set", f"remove the option {MEMBER_POLICY}"
+    if by_ranges:
+        demand, way = "the option assign names parts of partitions", "remove the key ranges of the option assign"
+    remedy = f"{way}, so that this query reads whole partitions; or change"
     if not policy.accept_individual_commit:
         raise IndividualCommitNotAllowedError(
-            f"{MEMBER_POLICY}=true is set, but the policy of group {group!r} is {GROUP_POLICY}=false",
+            f"{demand}, but the policy of group {group!r} is {GROUP_POLICY}=false",
             f"{remedy} the policy: {setting(group, GROUP_POLICY)}",
         )
     if refused := sorted(policy.refused_topics.intersection(topics)):
         raise TopicRangeFetchNotAllowedError(
-            f"{MEMBER_POLICY}=true is set, but in group {group!r} the policy of topic {refused[0]!r} is "
-            f"{TOPIC_POLICY}=false",
+            f"{demand}, but in group {group!r} the policy of topic {refused[0]!r} is {TOPIC_POLICY}=false",
             f"{remedy} the policy: {setting(group, f'{TOPIC_POLICY}:{refused[0]}')}",
         )
 

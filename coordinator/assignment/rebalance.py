@@ -30,6 +30,11 @@ def difference(some: Ranges, other: Ranges) -> Ranges:
     return {tp: hashes for tp, hashes in left.items() if hashes}
 
 
+def common(some: Ranges, other: Ranges) -> Ranges:
+    """The hashes that are in both."""
+    return difference(some, difference(some, other))
+
+
 def minus(hashes: HashRange, ranges: Iterable[HashRange]) -> tuple[HashRange, ...]:
     """The parts of `hashes` that are in none of `ranges`."""
     return missing(hashes, tuple(part for r in union(ranges) if (part := r.intersection(hashes))))

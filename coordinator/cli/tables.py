@@ -7,6 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from coordinator.cli.printing import counted, moment, print_lines, printable, seconds
+from coordinator.group_state import PINNED
 from coordinator.operations.gaps import Gap, PartitionGaps
 from coordinator.operations.key_owner import KeyOwner
 from coordinator.operations.reset_plan import Move
@@ -25,7 +26,7 @@ MOST_RANGES = 1_000
 """Offset ranges that a cell shows: to draw them takes longer than to find them."""
 
 MOST_LIMITED = 20
-"""Lanes that `describe` shows."""
+"""Lanes that `describe` shows, and ranges that no member reads."""
 
 _LEAST = {"HASHES": 17, "MEMBER": 10}  # a range breaks only behind `lo-`, and a member's id never
 _TEXTS = {"MEMBER", "HOST", "APPLICATION", "LABELS", "STATE", "TOPIC", "HASHES", "MISSING", "KEY HASH", "DONE ABOVE"}
@@ -107,7 +108,8 @@ def activity(seen: TopView, most_lanes: int) -> Group:
 
 
 def _about(group: GroupView) -> Iterator[str]:
-    made = f", generation {group.generation} by {group.assignor}" if group.generation else ""
+    by = "of pinned members" if group.assignor == PINNED else f"by {group.assignor}"
+    made = f", generation {group.generation} {by}" if group.generation else ""
     yield f"Group {group.group!r}: {group.state}{made}"
     if group.recovering_ms:
         yield f"Recovering from a loss of state; ends in {seconds(group.recovering_ms)}"
@@ -115,6 +117,9 @@ def _about(group: GroupView) -> Iterator[str]:
         yield f"Reset epoch {group.reset}"
     if group.policy:
         yield "Policy: " + ", ".join(f"{name}={value}" for name, value in sorted(group.policy.items()))
+    if group.unread:
+        more = f", and {len(group.unread) - MOST_LIMITED} more" if len(group.unread) > MOST_LIMITED else ""
+        yield f"No pinned member reads: {', '.join(group.unread[:MOST_LIMITED])}{more}"
     yield from (_growth(growth) for growth in group.growths if growth.waiting or not growth.ordered)
 
 

@@ -49,10 +49,17 @@ class GroupRecoveringError(GroupError):
 
 
 class InconsistentGroupProtocolError(GroupError):
-    """A member has no assignor in common with the other members."""
+    """A member has no assignor in common with the other members, or only one of them is pinned."""
 
     name = "INCONSISTENT_GROUP_PROTOCOL"
-    usual_remedy = "add to the option assignor one that all members name"
+    usual_remedy = "add to the option assignor one that all members name; pin all members or none by the option assign"
+
+
+class OverlappingRangesError(GroupError):
+    """A pinned member names a part of the ranges of another member that works."""
+
+    name = "OVERLAPPING_RANGES"
+    usual_remedy = "in the option assign, name other ranges, or exactly those of that member; or stop that member"
 
 
 class InvalidAssignmentError(GroupError):

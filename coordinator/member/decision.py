@@ -12,6 +12,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar, cast
 
+from coordinator.assignment.assignment_text import Ranges
+from coordinator.assignment.rebalance import union
 from coordinator.cost.quotas import Budget
 from coordinator.errors import CoopKafkaError
 from coordinator.member.evidence import NOTHING
@@ -23,7 +25,7 @@ from coordinator.plan.planning import Cutting
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.replies import Joining
 from coordinator.settings import GroupSettings
-from coordinator.subscription import Subscription
+from coordinator.subscription import Assigned, Subscription
 
 T = TypeVar("T")
 
@@ -42,6 +44,14 @@ class Setup:
     starting: OffsetSpec
     cutting: Cutting
     me: Joining
+
+    @property
+    def pinned(self) -> Ranges:
+        """The ranges that a pinned member names; none if the group assigns its ranges (rule: pinned-or-assigned)."""
+        given = self.subscription
+        if not (self.settings.group and isinstance(given, Assigned) and given.pinned):
+            return {}
+        return {tp: union(hashes) for tp, hashes in given.partitions.items()}
 
     @property
     def budget(self) -> Budget:

@@ -6,6 +6,7 @@
     RECOVERING   assert positions once, wait, try again                 `assert_positions`
     BUSY         wait for the other member's lease, unless it grows     `busy`
                  or is of the same query: then the query ends
+    HELD         a member reads pinned ranges of this one               `pinned.held`
     REJOIN       join again                                             `join`
 
 Steps of every call, in this order. Pure.
@@ -100,7 +101,7 @@ def busy(state: State, seen: Seen, call: Call) -> Decision:
     release nothing meanwhile. Two queries have a thread each (rule: one-member-per-application).
     """
     verdict, group = state.life.verdict, call.setup.settings.group
-    if not isinstance(verdict, verdicts.Busy):
+    if not isinstance(verdict, verdicts.Busy) or isinstance(verdict, verdicts.Held):
         return Decision(state)
     before, other = state.life.other, (verdict.member, verdict.lease_end_ms)
     theirs = seen.of(ReadMetadata(verdict.member))
@@ -152,7 +153,7 @@ def joining(state: State, call: Call) -> Joining:
     slow = {SLOW_PERCENT: str(state.shown.slow_percent)} if state.shown.slow_percent else {}
     times = {LONGEST_BATCH: str(settings.longest_ms)}
     fields = {**me.fields, **subscribes, **settings.commit_fields, **times, **slow}
-    return replace(me, fields=fields, targets=state.pace.targets or {})
+    return replace(me, fields=fields, targets=state.pace.targets or {}, pinned=call.setup.pinned)
 
 
 def _handled(state: State) -> State:

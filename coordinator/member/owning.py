@@ -4,6 +4,7 @@
                        --> acquire assigned ranges, as soon as they are free or takeable
                        --> release ranges of others, each range only to a member that lives
 
+A pinned member acquires the ranges that it names, and releases all others.
 No other member waits meanwhile (rule: release-to-a-waiting-owner). These steps run while no slice of the member is
 unconfirmed.
 """
@@ -20,6 +21,7 @@ from coordinator.member.log_view import topics_again
 from coordinator.member.ownership_events import notified
 from coordinator.member.requests import Acquire, RecordGrowths, Release
 from coordinator.member.state import State
+from coordinator.ranges import WHOLE
 from coordinator.replies import Acquired, Look
 
 
@@ -42,10 +44,12 @@ def follow(state: State, seen: Seen, call: Call) -> Decision:
     as_of, owning = (state.life.nonce, look.generation), state.owning
     if not owning.stale and owning.as_of == as_of and owning.ranges == wanted:
         return Decision(state)
-    return _acquired(state, wanted, as_of, seen)
+    return _acquired(state, wanted, as_of, seen, call)
 
 
-def _acquired(state: State, wanted: Ranges, as_of: tuple[str, int], seen: Seen) -> Decision:
+def _acquired(state: State, wanted: Ranges, as_of: tuple[str, int], seen: Seen, call: Call) -> Decision:
+    if elsewhere := _named_before(state, call):
+        seen.of(Release(elsewhere))
     acquired = seen.of(_request(state, wanted))
     notices = notified(state.owning.acquired.ownership, acquired.ownership)
     surplus = difference(owned_ranges(acquired.ownership), wanted)
@@ -56,6 +60,12 @@ def _acquired(state: State, wanted: Ranges, as_of: tuple[str, int], seen: Seen) 
     ranges = owned_ranges(acquired.ownership)
     owning = replace(state.owning, acquired=acquired, ranges=ranges, as_of=as_of, stale=False)
     return Decision(replace(state, owning=owning, turn=replace(state.turn, fresh=True, acquired=True)), notices)
+
+
+def _named_before(state: State, call: Call) -> Ranges:
+    """The partitions of the last batch that a pinned member named before its restart, and does not name now."""
+    known = set(state.log.partitions)
+    return {tp: (WHOLE,) for tp in sorted(call.offset.lanes) if tp not in known} if call.setup.pinned else {}
 
 
 def _request(state: State, wanted: Ranges, *, again: bool = False) -> Request[Acquired]:

@@ -46,14 +46,15 @@ def _anything(state: State) -> bool:
 def end_run(state: State, seen: Seen, call: Call) -> Decision:
     """If there is nothing to read: AvailableNow ends once every partition is at its target.
 
-    Partitions that wait for older ones, or are parked, do not count (rule: available-now).
+    Partitions that wait for older ones, or are parked, do not count; nor do hashes that a pinned member does not name
+    (rule: available-now).
     """
     if _anything(state):
         return Decision(state)
     if state.pace.targets is None:
         return Decision(state, (), Return(None))
     targets = {tp: o for tp, o in state.pace.targets.items() if tp not in state.growing.closed}
-    return Decision(state, (), Return(None) if seen.of(Finish(targets)) else LookAgain())
+    return Decision(state, (), Return(None) if seen.of(Finish(targets, call.setup.pinned)) else LookAgain())
 
 
 def plan_batch(state: State, seen: Seen, call: Call) -> Decision:

@@ -30,6 +30,7 @@ from coordinator.member import (
     ownership_events,
     owning,
     pacing,
+    pinned,
     planning,
     poison,
     reading,
@@ -42,6 +43,7 @@ from coordinator.member.query import Query, Steps
 from coordinator.member.requests import CheckServer, Heartbeat, Leave, ReadPolicy, ReportWorking, Seal
 from coordinator.member.state import NOT_ACQUIRED, State
 from coordinator.progress.ends import Ends
+from coordinator.ranges import WHOLE
 from coordinator.reports.lane_lines import LaneReport
 from coordinator.verdicts import Verdict
 
@@ -50,8 +52,10 @@ _log = logging.getLogger(__name__)
 
 def _check_policies(state: State, seen: Seen, call: Call) -> Decision:
     """Refuse a start that asks for parts of partitions where policies forbid it (codes 88, 89)."""
-    if call.setup.settings.demanding:
-        refuse_demand(seen.of(ReadPolicy()), call.setup.settings.group, state.log.topics)
+    settings = call.setup.settings
+    parts = {tp.topic for tp, hashes in call.setup.pinned.items() if hashes != (WHOLE,)}
+    if settings.demanding or parts:
+        refuse_demand(seen.of(ReadPolicy()), settings.group, parts or state.log.topics, by_ranges=bool(parts))
     return Decision(state, (), Return(None))
 
 
@@ -62,6 +66,7 @@ ALIVE: tuple[Step, ...] = (
     recovery.recover,
     life.assert_positions,
     life.busy,
+    pinned.held,
 )
 """The first steps of every call: they handle the last refusal of Redis."""
 

@@ -5,11 +5,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from coordinator.assignment.assignment_text import Ranges
-from coordinator.assignment.rebalance import union
-from coordinator.group_state import GroupState
+from coordinator.assignment.rebalance import minus, union
+from coordinator.group_state import PINNED, GroupState
 from coordinator.operations.gaps import count, progress
 from coordinator.progress.growth import Growth
-from coordinator.ranges import HashRange
+from coordinator.ranges import WHOLE, HashRange
 from coordinator.subscription import TopicPartition
 
 _FAILED = " (failed: grouped, whole partitions)"
@@ -77,6 +77,7 @@ class GroupView:
     members: tuple[MemberView, ...]
     partitions: tuple[PartitionView, ...]
     growths: tuple[GrowthView, ...] = ()
+    unread: tuple[str, ...] = ()  # ranges that no working member of a pinned group names: "orders-0 lo-hi"
 
 
 def view(group: str, state: GroupState) -> GroupView:
@@ -99,6 +100,7 @@ def view(group: str, state: GroupState) -> GroupView:
         members=members,
         partitions=tuple(_partition(tp, state) for tp in sorted(state.segments)),
         growths=tuple(_growth(growth, state) for growth in state.growths),
+        unread=tuple(_unread(state, members)),
     )
 
 
@@ -134,9 +136,24 @@ def _state(state: GroupState, members: tuple[MemberView, ...]) -> str:
     if not any(m.lease_left_ms for m in members):
         return "Empty"
     working = {m.id for m in members if m.state == "working"}
-    if state.assignment.keys() != working or _unassigned(state):
+    assigned, owned = _assigned(state), _owned(state)
+    if state.meta.get("protocol") == PINNED:  # the entries and the ranges of other members wait for their spares
+        assigned, owned = ({m: ranges for m, ranges in of.items() if m in working} for of in (assigned, owned))
+        waiting = assigned.keys() != working
+    else:
+        waiting = state.assignment.keys() != working or _unassigned(state)
+    if waiting:
         return "PreparingRebalance"
-    return "Stable" if _owned(state) == _assigned(state) else "CompletingRebalance"
+    return "Stable" if owned == assigned else "CompletingRebalance"
+
+
+def _unread(state: GroupState, members: tuple[MemberView, ...]) -> Iterator[str]:
+    """The ranges that no working member of a pinned group names; none in a group that assigns ranges."""
+    if state.meta.get("protocol") != PINNED:
+        return
+    named = [state.assignment.get(m.id, {}) for m in members if m.state == "working"]
+    for tp in sorted(state.segments):
+        yield from (f"{tp} {hashes}" for hashes in minus(WHOLE, (h for ranges in named for h in ranges.get(tp, ()))))
 
 
 def _unassigned(state: GroupState) -> bool:

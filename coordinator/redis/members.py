@@ -9,7 +9,7 @@ from coordinator.assignment.policies import Policy
 from coordinator.assignors.assignor import Assignment, Subscriber
 from coordinator.errors import StateFormatError
 from coordinator.group_state import KnownTopic
-from coordinator.ports import Offsets
+from coordinator.ports import NO_RANGES, Offsets
 from coordinator.progress.growth import parsed
 from coordinator.redis.calls import ScriptCalls, answer, flat, pairs, ranges_text
 from coordinator.redis.errors import sound
@@ -28,9 +28,10 @@ class RedisMembers:
     def join(self, caller: Caller, joined_nonce: str, joining: Joining) -> Answer[dict[TopicPartition, int]]:
         k = self.calls.keys
         keys = [k.meta, k.leases, k.member(caller.member), k.events, k.batches, k.leaving, k.applications, k.targets]
-        keys += [k.working, k.strikes]
+        keys += [k.working, k.strikes, k.assignment]
         targets = "".join(f"{tp.topic} {tp.partition} {offset};" for tp, offset in joining.targets.items())
-        args = joined_nonce, joining.alone_as, targets, *flat(joining.shown)
+        pinned = assignment_text(joining.pinned) if joining.pinned else ""
+        args = joined_nonce, joining.alone_as, targets, pinned, *flat(joining.shown)
         reply = self.calls.run("join", keys, *args, caller=caller)
         return answer(reply, _targets(reply["targets"]))
 
@@ -98,11 +99,12 @@ class RedisMembers:
         keys = [*fixed, *map(k.owners, unconfirmed)]
         return int(self.calls.run("leave", keys, *map(ranges_text, unconfirmed.values()), caller=caller)["kept"])
 
-    def finish(self, caller: Caller, targets: Offsets) -> Answer[bool]:
+    def finish(self, caller: Caller, targets: Offsets, pinned: Ranges = NO_RANGES) -> Answer[bool]:
         k = self.calls.keys
         progress = (x for tp in targets for x in (k.segments(tp), k.ics(tp)))
         keys = [k.meta, k.leases, k.member(caller.member), k.leaving, k.strikes, *progress]
-        texts = (f"{tp.topic} {tp.partition} {target}" for tp, target in targets.items())
+        named = {tp: f" {ranges_text(hashes)}" for tp, hashes in pinned.items()}
+        texts = (f"{tp.topic} {tp.partition} {target}{named.get(tp, '')}" for tp, target in targets.items())
         reply = self.calls.run("finish", keys, *texts, caller=caller)
         return answer(reply, bool(reply["finished"]))
 

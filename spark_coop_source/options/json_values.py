@@ -112,11 +112,12 @@ class Assignment:
     def parse(self, text: str) -> Assigned:
         """The partitions with their hash ranges, ascending."""
         found: dict[TopicPartition, tuple[HashRange, ...]] = {}
-        for topic, value in _topics(text).items():
+        topics = _topics(text)
+        for topic, value in topics.items():
             found |= _listed(topic, value) if isinstance(value, list) else _ranged(topic, value)
         if not found:
             raise ValueError("it names no partition")
-        return Assigned(found)
+        return Assigned(found, pinned=any(not isinstance(value, list) for value in topics.values()))
 
 
 def _listed(topic: str, partitions: list[object]) -> dict[TopicPartition, tuple[HashRange, ...]]:

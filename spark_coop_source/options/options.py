@@ -265,8 +265,10 @@ def _check_shared(checked: SourceOptions) -> None:
             f"the group {checked.group!r} needs a Redis to hold its state",
             'add .option("redis.url", "redis://host:6379")',
         )
-    if isinstance(checked.subscription, Assigned) and set(checked.subscription.partitions.values()) != {(WHOLE,)}:
+    given = checked.subscription
+    parts = isinstance(given, Assigned) and set(given.partitions.values()) != {(WHOLE,)}
+    if parts and checked.sharing is False:
         raise ConflictingOptionsError(
-            "assign with key ranges and group are both set, but a group assigns key ranges by itself",
-            "assign whole partitions, or remove the group to read standalone",
+            "assign names parts of partitions, but allow.individual.commit is false",
+            "assign whole partitions, or remove allow.individual.commit",
         )

@@ -33,8 +33,8 @@ SUBSCRIBE_PATTERN = Option(
 ASSIGN = Option(
     "assign", Assignment(), Section.WHAT, _BOTH,
     "Fixed partitions, in Spark's form or with key ranges. Without a group, a stream over them is standalone: "
-    "no Redis, positions in the checkpoint only. With a group, it is an ordinary subscription of the group. "
-    "Then key ranges are refused, because the group assigns them.",
+    "no Redis, positions in the checkpoint only. With a group, Spark's form is an ordinary subscription. The form with "
+    "key ranges pins the member to them: see docs/getting-started.md.",
 )  # fmt: skip
 INCLUDE_HEADERS = Option(
     "includeHeaders", Flag(), Section.WHAT, _BOTH, "Whether rows have the column `headers`.", "false"

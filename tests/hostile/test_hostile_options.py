@@ -156,7 +156,13 @@ ASSIGNMENTS = [
     assigned("a range of three", '{"a":{"0":[[0,1,2]]}}', "not a key range"),
     assigned("no partition", '{"a":{}}', "names no partition"),
     assigned("megabytes of partitions", '{"a":[' + "1," * 10**6 + "1]}", "has 2000009 characters"),
-    Row("key ranges in a group", {"subscribe": None, "assign": '{"a":{"0":[[0,9]]}}'}, CONFLICT, "and group", "whole"),
+    Row(
+        "key ranges of a query that does not share",
+        {"subscribe": None, "assign": '{"a":{"0":[[0,9]]}}', "allow.individual.commit": "false"},
+        CONFLICT,
+        "assign names parts of partitions",
+        "assign whole partitions",
+    ),
 ]
 
 STARTS = [

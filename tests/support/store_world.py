@@ -23,6 +23,7 @@ TOPICS = {"orders": Topic("orders", "id-1", (0, 1))}
 SESSION, LONGEST = 1_000, 5_000
 WANTED: Ranges = {TP: (WHOLE,)}
 NO_MEMBER = Caller()
+FIELDS = {"host": "h", "topics": "orders", "capacity": "1"}
 BIG = 2**53 + 1  # a double cannot distinguish this from 2^53
 
 
@@ -55,11 +56,14 @@ class World:
     def join(
         self, member: str = "m-1", incarnation: str = "i1", before: str = "", application: str = "", **fields: str
     ) -> Caller:
-        answer = self.store.members.join(
-            Caller(member, incarnation),
-            before,
-            Joining({"host": "h", "topics": "orders", "capacity": "1", **fields}, application),
-        )
+        return self._joined(member, incarnation, before, Joining(FIELDS | fields, application))
+
+    def pin(self, member: str, *ranges: HashRange, tp: TopicPartition = TP, incarnation: str = "i1") -> Caller:
+        """A pinned member that names these ranges."""
+        return self._joined(member, incarnation, "", Joining(FIELDS, pinned={tp: ranges}))
+
+    def _joined(self, member: str, incarnation: str, before: str, joining: Joining) -> Caller:
+        answer = self.store.members.join(Caller(member, incarnation), before, joining)
         return Caller(member, incarnation, answer.seen.nonce, str(answer.seen.seq))
 
     def logs_reach(self, end: int = 2**62) -> None:

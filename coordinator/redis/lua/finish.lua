@@ -1,7 +1,7 @@
--- AvailableNow: checks whether every hash is at its target, or parked at its position, in ranges of any owner. If so, the
--- member is leaving (rule: available-now). The script reads parked lanes itself: an operator may have just released one.
+-- AvailableNow: checks whether every hash is at its target, or parked at its position, in ranges of any owner. Of a
+-- pinned member only the hashes that it names count. If so, the member is leaving (rule: available-now). The script reads parked lanes itself: an operator may have just released one.
 -- KEYS meta leases member leaving strikes, then segments ics of each partition
--- ARGV[2..] "topic partition target" of each partition
+-- ARGV[2..] "topic partition target[ lo-hi ;...]" of each partition, with the hashes that count ("": all)
 -- Reply finished: 1 or 0 | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
 -- Uses damage, leases, prelude, progress
 local bad = lost() or recovering() or fenced(KEYS[3])
@@ -32,11 +32,19 @@ local function all_parked(tp, segment)  -- at its position; members still read t
   return #rest == 0
 end
 
+local function within(segments, hashes)  -- the pieces of segments in these hashes
+  local pieces = {}
+  for _, piece in ipairs(overlay(segments, hashes)) do
+    if piece.right then pieces[#pieces + 1] = { lo = piece.lo, hi = piece.hi, position = piece.left.position } end
+  end
+  return pieces
+end
+
 for i = 2, #ARGV do
-  local tp, target = string.match(ARGV[i], '^(%S+ %d+) (%d+)$')
+  local tp, target, named = string.match(ARGV[i], '^(%S+ %d+) (%d+) ?(.*)$')
   local segments = raised({ segments = KEYS[2 * i + 2], ics = KEYS[2 * i + 3] }, NOTHING)
   if #segments == 0 then return positions_gone(KEYS[2 * i + 2]) end
-  for _, s in ipairs(segments) do
+  for _, s in ipairs(named == '' and segments or within(segments, from_text(named))) do
     if less(s.position, target) and not all_parked(tp, s) then
       renew(KEYS[2])
       return reply('finished', 0)

@@ -1,13 +1,17 @@
 -- A member joins, or joins again. The fence refuses later calls of its other incarnations (rule: one-life).
+-- A pinned member claims its ranges. It is held while a working member claims a part of them (rule: one-claim-per-hash),
+-- and while members of the other kind work (rule: pinned-or-assigned).
 -- If the incarnation is new, the script strikes slices that the earlier incarnation began and did not end. The time
 -- between the two does not matter.
--- KEYS meta leases member events batches leaving applications targets working strikes
+-- KEYS meta leases member events batches leaving applications targets working strikes assignment
 -- ARGV[2] nonce at which this incarnation joined before ("" if never),
 --   ARGV[3] "name\n..." names that may have one live member: application and query (rule: one-member-per-application),
---   ARGV[4] "topic partition offset;..." targets of AvailableNow ("" if none), ARGV[5..] field value ... of the member's hash
+--   ARGV[4] "topic partition offset;..." targets of AvailableNow ("" if none),
+--   ARGV[5] JSON of its pinned ranges ("" if it is assigned ranges), ARGV[6..] field value ... of the member's hash
 -- Reply targets, raised to the targets of the other live members | FENCED | BUSY other lease_end now
+--   | HELD other lease_end now | RECOVERING
 --   | ABSENT | LOST | SCHEMA
--- Uses events, leases, prelude, strikes
+-- Uses events, leases, pinned, prelude, strikes
 local bad = lost()
 if bad then return bad end
 local nonce, now = redis.call('HGET', META, 'nonce'), now_ms()
@@ -17,6 +21,34 @@ for name in string.gmatch(ARGV[3], '[^\n]+') do
   local other = redis.call('HGET', KEYS[7], name)
   local other_end = other and other ~= call.member and end_of_lease(KEYS[2], other)
   if other_end and tonumber(other_end) >= now then return { 'BUSY', other, other_end, ms(now) } end
+end
+
+local pins, was_pinned, claims, replaced = ARGV[5], group_is_pinned(), {}, {}
+claims[1] = pinned_ranges(pins == '' and '{}' or pins, 'the call')
+
+-- Whether a working member holds this one. A member without an entry has no claim to pinned ranges.
+local function holds(other)
+  local entry = redis.call('HGET', KEYS[11], other)
+  if pins == '' then return entry end
+  if not was_pinned then return true end
+  if not entry then return false end
+  claims[#claims + 1] = pinned_ranges(entry, KEYS[11])
+  return share_hashes(claims[1], claims[#claims])
+end
+
+-- After a loss, spares wait: the members that read before assert their positions and claim their ranges again.
+local stranger = pins ~= '' and ARGV[2] == '' and redis.call('EXISTS', KEYS[3]) == 0
+if stranger and recovering() then return recovering() end
+if pins ~= '' or was_pinned then
+  for _, other in ipairs(working_members(KEYS[2], KEYS[5], KEYS[6])) do
+    if other ~= call.member and holds(other) then
+      return { 'HELD', other, end_of_lease(KEYS[2], other), ms(now) }
+    end
+  end
+end
+for _, other in ipairs(pins ~= '' and was_pinned and redis.call('HKEYS', KEYS[11]) or {}) do
+  local entry = pinned_ranges(redis.call('HGET', KEYS[11], other), KEYS[11])
+  if other ~= call.member and share_hashes(claims[1], entry) then replaced[#replaced + 1] = other end
 end
 
 local function live(member)
@@ -49,7 +81,7 @@ local before = redis.call('HMGET', KEYS[3], 'incarnation', 'joined_at', 'authori
 local joined_at = before[1] == call.incarnation and before[2] or ms(now)
 if before[1] and before[1] ~= call.incarnation then strike(KEYS[9], KEYS[10], KEYS[4], call.member) end
 redis.call('DEL', KEYS[3])
-redis.call('HSET', KEYS[3], 'incarnation', call.incarnation, 'joined_at', joined_at, unpack(ARGV, 5))
+redis.call('HSET', KEYS[3], 'incarnation', call.incarnation, 'joined_at', joined_at, unpack(ARGV, 6))
 -- A new incarnation commits the batch that the earlier one authorised, up to the ends in its seal. If an operator
 -- deleted the member's hash by hand, the batch is unknown.
 local lived = before[1] or redis.call('ZSCORE', KEYS[2], call.member)
@@ -66,9 +98,22 @@ for i = 1, #applications, 2 do  -- removes the earlier names of this member, and
   if member == call.member or not redis.call('ZSCORE', KEYS[2], member) then redis.call('HDEL', KEYS[7], applications[i]) end
 end
 for name in string.gmatch(ARGV[3], '[^\n]+') do redis.call('HSET', KEYS[7], name, call.member) end
+if (pins ~= '') ~= was_pinned then
+  redis.call('DEL', KEYS[11])
+  redis.call('HDEL', META, 'protocol', 'occasion', 'leader', 'failure')
+end
+if pins ~= '' then
+  if #replaced > 0 then redis.call('HDEL', KEYS[11], unpack(replaced)) end
+  redis.call('HSET', KEYS[11], call.member, pins)
+  redis.call('HSET', KEYS[3], 'pinned', pins)
+  redis.call('HSET', META, 'protocol', PINNED)
+  redis.call('HINCRBY', META, 'generation', 1)
+end
 remember_times()
 redis.call('HINCRBY', META, 'joins', 1)  -- makes an assignment due: the member may subscribe to other topics than before
 local application = redis.call('HGET', KEYS[3], 'application')
 event(KEYS[4], 'join', (application and 'application ' .. application .. ', ' or '') .. 'incarnation ' .. call.incarnation)
+local unread = unread_text(claims)
+if unread ~= '' then event(KEYS[4], 'unread', 'no pinned member reads ' .. unread) end
 renew(KEYS[2])
 return reply('targets', targets)

@@ -1,19 +1,23 @@
 -- Returns the assigned ranges of a member, and whether it should compute a new assignment. Renews the lease.
 -- One member at a time computes it, and only that member receives the list of members. So traffic is linear in members.
--- If no new assignment comes in a third of a session, another member has the turn (rule: first-assignment-wins).
+-- A pinned group computes none. If no new assignment comes in a third of a session, another member has the turn (rule: first-assignment-wins).
 -- KEYS meta leases member batches leaving topics policy assignment targets growth
 -- Reply now: Redis TIME in ms, generation, its protocol or "" if it is out of date, mine: JSON of the member's ranges or "",
 --   occasion of the assignment that the member should compute or "", members of that assignment,
 --   AvailableNow's targets of the working members if this one has any, growths as HGETALL
 --   | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
--- Uses leases, prelude
+-- Uses leases, pinned, prelude
 local bad = lost() or recovering() or fenced(KEYS[3])
 if bad then return bad end
+-- Another member has claimed the ranges of this one (rule: one-claim-per-hash), or members of the other kind joined
+-- after the end of its lease (rule: pinned-or-assigned).
+local pinned, mine = group_is_pinned(), redis.call('HGET', KEYS[8], call.member) or ''
+local without_claim = pinned and mine == ''
+if without_claim or (not pinned and redis.call('HEXISTS', KEYS[3], 'pinned') == 1) then return { 'REJOIN' } end
 renew(KEYS[2])
 local keys = { leases = KEYS[2], batches = KEYS[4], leaving = KEYS[5], topics = KEYS[6], policy = KEYS[7] }
 local now_due, members = occasion(keys)
 local made_for = redis.call('HGET', META, 'occasion')
-local mine = redis.call('HGET', KEYS[8], call.member) or ''
 
 local function turn()
   local m = redis.call('HMGET', META, 'computing', 'computing_member', 'computing_until')
@@ -30,7 +34,7 @@ local function counted()  -- a member that leaves or hangs does not compute assi
   end
 end
 
-local due = now_due ~= made_for and counted() and turn()
+local due = not pinned and now_due ~= made_for and counted() and turn()
 local targets = {}
 if redis.call('HEXISTS', KEYS[9], call.member) == 1 then
   for _, other in ipairs(members) do targets[#targets + 1] = redis.call('HGET', KEYS[9], other) or '' end

@@ -1,12 +1,12 @@
 -- Frees the ranges of the call that are assigned to other members, if the new owner of a range works
--- (rule: release-to-a-waiting-owner).
+-- (rule: release-to-a-waiting-owner). A pinned member frees them all: no other member may ever be assigned them.
 -- KEYS meta leases member events batches leaving assignment, then owners of each partition
 -- ARGV[2..] "lo-hi ;..." of each partition
 -- Reply released: number of ranges | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
--- Uses damage, events, leases, ownership, prelude
+-- Uses damage, events, leases, ownership, pinned, prelude
 local bad = lost() or recovering() or fenced(KEYS[3])
 if bad then return bad end
-local released, assigned, flat = 0, {}, redis.call('HGETALL', KEYS[7])
+local released, assigned, flat, pinned = 0, {}, redis.call('HGETALL', KEYS[7]), group_is_pinned()
 for i = 1, #flat, 2 do assigned[flat[i]] = cjson.decode(flat[i + 1]) end
 assigned[call.member] = nil
 
@@ -28,7 +28,7 @@ local function cut_at_assigned_ranges(owners_key, ranges)
 end
 
 local ranges = free_ranges(6, function(wanted)
-  local yes = wanted and wanted.right and waiting(wanted.right.member)
+  local yes = wanted and (pinned or wanted.right and waiting(wanted.right.member))
   if yes then released = released + 1 end
   return yes
 end, cut_at_assigned_ranges)

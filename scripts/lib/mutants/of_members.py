@@ -259,7 +259,7 @@ FAULTS = (
         (
             Edit(
                 "coordinator/member/planning.py",
-                "Return(None) if seen.of(Finish(targets)) else LookAgain()",
+                "Return(None) if seen.of(Finish(targets, call.setup.pinned)) else LookAgain()",
                 "Return(None)",
             ),
         ),

@@ -106,4 +106,9 @@ EVENT_KINDS = (
         "A member died or hung while its tasks read the lane that the event names.",
         "nothing yet: the lane is tried alone. `coop-kafka parked` shows it",
     ),
+    EventKind(
+        "unread",
+        "A pinned member joined, and no working member names the hashes that the event lists.",
+        "nothing, while its companions start; otherwise start a query that names these hashes",
+    ),
 )

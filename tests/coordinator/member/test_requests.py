@@ -19,7 +19,7 @@ STORE = store_of(ScriptCalls(RedisClient("redis://localhost"), "g"))
 
 
 def test_a_request_is_readable() -> None:
-    assert repr(Finish({TP: 5})) == f"Members.finish(targets={{{TP!r}: 5}})"
+    assert repr(Finish({TP: 5}, {})) == f"Members.finish(targets={{{TP!r}: 5}}, pinned={{}})"
     assert repr(Log("lost")) == "World.log_line(text='lost', info=False)"
 
 

@@ -231,3 +231,34 @@ def test_every_hash_is_in_the_one_lane_that_has_its_position_and_its_owner(
 def test_growth(growth: Growth, stable: int, seen: GrowthView) -> None:
     state = replace(group_state(segments=((WHOLE, stable),)), growths=(growth,))
     assert view("g", state).growths == (seen,)
+
+
+PINNED = {"nonce": "n", "protocol": "pinned", "generation": "2"}
+HALVES = {"m-1": {TP: (LOWER,)}, "m-2": {TP: (UPPER,)}}
+OWNED = (LOWER, "n.1", "m-1"), (UPPER, "n.2", "m-2")
+
+
+@pytest.mark.parametrize(
+    ("leases", "owners", "assignment", "expected", "unread"),
+    [
+        pytest.param(("m-1", "m-2"), OWNED, HALVES, "Stable", (), id="each owns what it names"),
+        pytest.param(("m-1",), OWNED, HALVES, "Stable", (f"{TP} {UPPER}",), id="one is gone, and no spare has come"),
+        pytest.param(("m-1", "m-2"), OWNED[:1], HALVES, "CompletingRebalance", (), id="one has not acquired yet"),
+        pytest.param(
+            ("m-1", "m-2"), OWNED, {"m-1": HALVES["m-1"]}, "PreparingRebalance", (f"{TP} {UPPER}",), id="one must join"
+        ),
+        pytest.param((), OWNED, HALVES, "Empty", (f"{TP} {WHOLE}",), id="all are gone"),
+    ],
+)
+def test_a_pinned_group_is_stable_once_its_members_own_what_they_name(
+    leases: tuple[str, ...],
+    owners: tuple[tuple[HashRange, str, str], ...],
+    assignment: Mapping[str, Ranges],
+    expected: str,
+    unread: tuple[str, ...],
+) -> None:
+    ends = {"m-1": NOW - 7, "m-2": NOW - 7} | dict.fromkeys(leases, NOW + 7)
+    state = group_state(((WHOLE, 5),), owners, leases_ms=ends, meta=PINNED, assignment=assignment)
+    seen = view("g", state)
+    assert (seen.state, seen.unread) == (expected, unread)
+    assert view("g", replace(state, meta={"nonce": "n", "protocol": "grouped 1"})).unread == ()

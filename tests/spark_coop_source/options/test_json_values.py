@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from coordinator.offset_spec import AtOffsets
 from coordinator.ranges import HASH_MAX, WHOLE, HashRange
-from coordinator.subscription import Assigned, TopicPartition
+from coordinator.subscription import TopicPartition
 from spark_coop_source.options.json_values import Assignment, Offsets, Timestamps
 
 T0, T1, U0 = TopicPartition("t", 0), TopicPartition("t", 1), TopicPartition("u", 0)
@@ -33,7 +33,20 @@ MIDDLE = HASH_MAX // 2
     ],
 )
 def test_partitions_are_assigned(text: str, expected: dict[TopicPartition, tuple[HashRange, ...]]) -> None:
-    assert Assignment().parse(text) == Assigned(expected)
+    assert Assignment().parse(text).partitions == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "pinned"),
+    [
+        pytest.param('{"t":[0]}', False, id="Spark's form"),
+        pytest.param('{"t":{"0":[[0,1]]}}', True, id="key ranges"),
+        pytest.param('{"t":{"0":[]}}', True, id="a whole partition in the form of key ranges"),
+        pytest.param('{"t":{"0":[[0,1]]},"u":[0]}', True, id="both forms together"),
+    ],
+)
+def test_the_form_with_key_ranges_pins_a_member_of_a_group(text: str, pinned: bool) -> None:
+    assert Assignment().parse(text).pinned is pinned
 
 
 @pytest.mark.parametrize(

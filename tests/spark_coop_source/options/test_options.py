@@ -166,6 +166,7 @@ def test_options_survive_pickling_and_show_no_secret() -> None:
         pytest.param(KEY_RANGES, True, id="key ranges and no group"),
         pytest.param(ASSIGNED | GROUP, False, id="partitions and a group"),
         pytest.param({**BROKER, "assign": '{"orders":{"0":[]}}', **GROUP}, False, id="whole partitions and a group"),
+        pytest.param(KEY_RANGES | GROUP, False, id="key ranges and a group"),
     ],
 )
 def test_assign_decides_with_the_group_whether_a_stream_is_standalone(
@@ -211,7 +212,10 @@ def test_before_the_kind_of_query_is_known_only_options_invalid_for_both_are_ref
             id="a Redis but no group",
         ),
         pytest.param(
-            KEY_RANGES | GROUP, ConflictingOptionsError, ["key ranges and group"], id="key ranges and a group"
+            KEY_RANGES | GROUP | {"allow.individual.commit": "false"},
+            ConflictingOptionsError,
+            ["assign names parts of partitions", "allow.individual.commit"],
+            id="key ranges and whole partitions only",
         ),
         pytest.param(
             STREAM | {"kafka.group.id": "other"},

@@ -1,0 +1,314 @@
+"""Pinned members in a real Redis: held, spare, taken, freed, mixed (rule: pinned-or-assigned)."""
+
+import pytest
+
+from coordinator import verdicts
+from coordinator.errors import StateFormatError
+from coordinator.group_state import GroupState
+from coordinator.key_hash import cuts
+from coordinator.progress.ownership import completed
+from coordinator.ranges import WHOLE, HashRange
+from coordinator.redis.keys import GroupKeys
+from coordinator.redis.snapshot import read_group
+from coordinator.replies import Caller, Joining
+from coordinator.subscription import TopicPartition
+from store_world import FIELDS, LONGEST, OTHER, SESSION, TOPICS, TP, WANTED, World, lane, offset
+
+ON_EACH_SERVER = True
+LOWER, UPPER = cuts(2)
+Q1, Q2, Q3, Q4 = cuts(4)
+
+
+@pytest.fixture
+def found(world: World) -> World:
+    """A group with first positions of one partition."""
+    world.found()
+    return world
+
+
+def group(world: World) -> GroupState:
+    return read_group(world.client, world.group)
+
+
+def owns(world: World, member: str, tp: TopicPartition = TP) -> tuple[HashRange, ...]:
+    return tuple(hashes for hashes, _, owner in group(world).owners.get(tp, ()) if owner == member)
+
+
+def acquire(world: World, me: Caller, *ranges: HashRange) -> None:
+    """What a member does at its next batch: it looks, and acquires its ranges."""
+    assert world.store.members.look(me).value.mine == {TP: ranges}
+    world.store.positions.acquire(me, {TP: ranges})
+
+
+def held_by(world: World, member: str, *ranges: HashRange) -> str:
+    """The member that is in the way of a pinned one."""
+    with pytest.raises(verdicts.Held) as held:
+        world.pin(member, *ranges)
+    assert (held.value.lease_end_ms, held.value.now_ms) == (
+        world.redis.zscore(GroupKeys(world.group).leases, held.value.member),
+        world.now,
+    )
+    return held.value.member
+
+
+def test_a_pinned_member_is_assigned_its_ranges_and_computes_none(found: World) -> None:
+    me = found.pin("m-1", LOWER)
+    look = found.store.members.look(me).value
+    assert (look.mine, look.occasion, look.members, look.protocol) == ({TP: (LOWER,)}, "", (), "")
+    assert (look.generation, group(found).meta["protocol"]) == (1, "pinned")
+    acquire(found, me, LOWER)
+    assert owns(found, "m-1") == (LOWER,)
+
+
+def test_each_join_is_a_new_generation_so_members_look_again_what_they_own(found: World) -> None:
+    one = found.pin("m-1", LOWER)
+    found.pin("m-2", UPPER)
+    assert found.store.members.look(one).value.generation == 2
+
+
+@pytest.mark.parametrize(
+    ("named", "by"),
+    [
+        pytest.param((LOWER,), "m-1", id="the same ranges"),
+        pytest.param((Q1,), "m-1", id="a part of them"),
+        pytest.param((WHOLE,), "m-1", id="more than them"),
+        pytest.param((Q2, Q3), "m-1", id="across their end"),
+        pytest.param((HashRange(LOWER.hi, LOWER.hi),), "m-1", id="one hash"),
+        pytest.param((UPPER,), "", id="the hashes beside them"),
+    ],
+)
+def test_a_member_with_a_hash_of_a_working_one_is_held(found: World, named: tuple[HashRange, ...], by: str) -> None:
+    found.pin("m-1", LOWER)
+    if by:
+        assert held_by(found, "m-2", *named) == by
+        assert group(found).members.keys() == {"m-1"}
+    else:
+        found.pin("m-2", *named)
+
+
+def test_the_same_hashes_of_another_partition_hold_nobody(found: World) -> None:
+    found.pin("m-1", LOWER)
+    found.pin("m-2", LOWER, tp=OTHER)
+
+
+def test_a_spare_takes_over_at_the_position_when_the_lease_has_ended(found: World) -> None:
+    one, _ = found.pin("m-1", LOWER), found.pin("m-3", UPPER)
+    acquire(found, one, LOWER)
+    end = offset(lane("aa.1", 0, 7, LOWER))
+    found.store.positions.commit(one, end, completed(end))
+    found.now += SESSION
+    assert held_by(found, "m-2", LOWER) == "m-1"
+    found.now += 1
+    spare = found.pin("m-2", LOWER)
+    acquire(found, spare, LOWER)
+    assert owns(found, "m-2") == (LOWER,)
+    assert found.positions() == {str(LOWER): "7", str(UPPER): "0"}
+    with pytest.raises(verdicts.Rejoin):
+        found.store.members.look(one)
+    assert held_by(found, "m-1", LOWER) == "m-2"
+
+
+def test_a_spare_takes_over_from_a_member_that_hangs(found: World) -> None:
+    one = found.pin("m-1", LOWER)
+    acquire(found, one, LOWER)
+    found.store.positions.authorize(one, offset(lane("aa.1", 0, 7, LOWER)))
+    for _ in range(LONGEST // SESSION):
+        found.now += SESSION
+        found.store.members.heartbeat(one)
+    assert held_by(found, "m-2", LOWER) == "m-1"
+    found.now += 1
+    acquire(found, found.pin("m-2", LOWER), LOWER)
+    assert owns(found, "m-2") == (LOWER,)
+
+
+def test_a_member_that_leaves_holds_nobody_and_keeps_what_is_unconfirmed_to_the_end_of_its_lease(found: World) -> None:
+    one = found.pin("m-1", LOWER)
+    acquire(found, one, LOWER)
+    found.store.members.leave(one, {TP: (Q1,)})
+    two = found.pin("m-2", LOWER)
+    acquire(found, two, LOWER)
+    assert owns(found, "m-2") == (Q2,)
+    found.now += SESSION + 1
+    found.store.members.heartbeat(two)
+    acquire(found, two, LOWER)
+    assert owns(found, "m-2") == (Q1, Q2)
+
+
+def test_halves_are_cut_into_quarters_at_their_positions(found: World) -> None:
+    for member, half, until in (("m-1", LOWER, 5), ("m-2", UPPER, 9)):
+        me = found.pin(member, half)
+        acquire(found, me, half)
+        ((_, epoch, _),) = (o for o in group(found).owners[TP] if o[2] == member)
+        end = offset(lane(epoch, 0, until, half))
+        found.store.positions.commit(me, end, completed(end))
+        found.store.members.leave(me, {TP: ()})
+    for number, quarter in enumerate((Q1, Q2, Q3, Q4)):
+        acquire(found, found.pin(f"q-{number}", quarter), quarter)
+    assert found.positions() == {str(Q1): "5", str(Q2): "5", str(Q3): "9", str(Q4): "9"}
+
+
+def test_a_member_that_names_fewer_hashes_than_before_frees_the_others_though_nobody_waits(found: World) -> None:
+    acquire(found, found.pin("m-1", LOWER), LOWER)
+    again = found.pin("m-1", Q1, incarnation="i2")
+    acquire(found, again, Q1)
+    assert found.store.members.release(again, {TP: (Q2,)}).value == 1
+    assert owns(found, "m-1") == (Q1,)
+
+
+def test_an_assigned_member_releases_only_to_a_member_that_waits(found: World) -> None:
+    me = found.join()
+    found.store.positions.acquire(me, WANTED)
+    assert found.store.members.release(me, {TP: (UPPER,)}).value == 0
+
+
+def test_a_pinned_member_is_held_while_assigned_ones_work(found: World) -> None:
+    found.join("m-1")
+    assert held_by(found, "m-2", LOWER) == "m-1"
+    found.now += SESSION + 1
+    found.pin("m-2", LOWER)
+
+
+def test_an_assigned_member_is_held_while_pinned_ones_work(found: World) -> None:
+    found.pin("m-1", LOWER)
+    with pytest.raises(verdicts.Held):
+        found.join("m-2")
+    found.now += SESSION + 1
+    me = found.join("m-2")
+    assert found.store.members.look(me).value.members == ("m-2",)
+    assert "protocol" not in group(found).meta
+    assert group(found).assignment == {}
+
+
+def test_a_member_may_change_its_kind_when_it_starts_again(found: World) -> None:
+    found.join("m-1")
+    found.pin("m-1", LOWER, incarnation="i2")
+    found.join("m-1", "i3")
+
+
+def test_a_pinned_member_voids_the_assignment_of_members_that_are_gone(found: World) -> None:
+    old = found.join("m-1")
+    look = found.store.members.look(old).value
+    assert found.store.members.assign(old, look.occasion, "test 1", {"m-1": WANTED}).value == 1
+    found.now += SESSION + 1
+    found.pin("m-2", LOWER)
+    assert group(found).assignment == {"m-2": {TP: (LOWER,)}}
+    assert group(found).meta.keys().isdisjoint({"occasion", "leader", "failure"})
+
+
+def test_a_member_whose_lease_had_ended_joins_again_if_the_group_is_of_the_other_kind_now(found: World) -> None:
+    old = found.join("m-1")
+    found.now += SESSION + 1
+    pinned = found.pin("m-2", LOWER)
+    found.store.members.heartbeat(old)
+    with pytest.raises(verdicts.Rejoin):
+        found.store.members.look(old)
+    with pytest.raises(verdicts.Held):
+        found.join("m-1", "i1", "aa")
+    found.now += SESSION + 1
+    assigned = found.join("m-1", "i1", "aa")
+    found.store.members.heartbeat(pinned)
+    with pytest.raises(verdicts.Rejoin):
+        found.store.members.look(pinned)
+    assert held_by(found, "m-2", LOWER) == "m-1"
+    assert found.store.members.look(assigned).value.mine == {}
+
+
+def test_a_member_that_has_lost_its_claim_holds_nobody(found: World) -> None:
+    """Its lease may run again by a heartbeat, before it looks and joins again."""
+    one = found.pin("m-1", LOWER)
+    found.now += SESSION + 1
+    found.pin("m-2", LOWER)
+    found.now += SESSION + 1
+    found.store.members.heartbeat(one)
+    found.pin("m-3", LOWER)
+
+
+def test_a_pause_beyond_the_lease_costs_nothing_if_nobody_claims_the_ranges(found: World) -> None:
+    one = found.pin("m-1", LOWER)
+    acquire(found, one, LOWER)
+    found.now += SESSION + 1
+    found.pin("m-2", UPPER)
+    acquire(found, one, LOWER)
+    assert {epoch for hashes, epoch, _ in group(found).owners[TP] if hashes == LOWER} == {"aa.1"}
+
+
+def test_only_the_named_hashes_count_at_the_end_of_available_now(found: World) -> None:
+    me = found.pin("m-1", LOWER)
+    acquire(found, me, LOWER)
+    end = offset(lane("aa.1", 0, 5, LOWER))
+    found.store.positions.commit(me, end, completed(end))
+    finish = found.store.members.finish
+    assert not finish(me, {TP: 5}).value
+    assert not finish(me, {TP: 5}, {TP: (LOWER, Q3)}).value
+    assert not finish(me, {TP: 6}, {TP: (LOWER,)}).value
+    assert finish(me, {TP: 5}, {TP: (LOWER,)}).value
+    assert group(found).leaving == {"m-1"}
+
+
+def test_the_hashes_that_no_working_member_names_are_an_event(found: World) -> None:
+    found.pin("m-1", Q1, Q3)
+    found.pin("m-2", Q2)
+    found.pin("m-3", Q4)
+    no_member, p = "no pinned member reads ", f"{TP.topic}-0"
+    assert found.events("unread") == [f"{no_member}{p} {Q2}, {p} {Q4}", f"{no_member}{p} {Q4}"]
+    found.now += SESSION + 1
+    found.pin("m-4", LOWER)
+    assert found.events("unread")[2:] == [f"{no_member}{p} {UPPER}"]
+
+
+def test_an_event_names_twenty_ranges_at_most(found: World) -> None:
+    found.pin("m-1", *cuts(64)[::2])
+    (why,) = found.events("unread")
+    assert why.count(f"{TP.topic}-0 ") == 20
+    assert why.endswith(" and 12 more")
+
+
+def test_after_a_loss_a_spare_waits_until_the_members_of_before_have_claimed_their_ranges_again(found: World) -> None:
+    found.pin("m-1", LOWER)
+    found.restart()
+    found.store.positions.recover(Caller("m-1", "i1"), "bb", "test", 0, TOPICS, {TP: 0})
+    assert group(found).assignment == {}
+    with pytest.raises(verdicts.Recovering):
+        found.pin("m-2", LOWER)
+    found.store.members.join(Caller("m-1", "i1"), "aa", Joining(FIELDS, pinned={TP: (LOWER,)}))
+    found.pin("m-1", LOWER, incarnation="i2")  # its next life may assert, too
+    found.now += SESSION
+    assert held_by(found, "m-2", LOWER) == "m-1"
+
+
+def test_after_a_loss_of_all_members_a_new_one_waits_a_session(found: World) -> None:
+    found.restart()
+    found.store.positions.recover(Caller("m-1", "i1"), "bb", "test", 0, TOPICS, {TP: 0})
+    found.now += SESSION
+    acquire(found, found.pin("m-2", LOWER), LOWER)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        pytest.param("{", id="no JSON"),
+        pytest.param("5", id="a number"),
+        pytest.param('["orders"]', id="a list of topics"),
+        pytest.param('{"orders":5}', id="no partitions"),
+        pytest.param('{"orders":{"0":5}}', id="no list of ranges"),
+        pytest.param('{"orders":{"0":[5]}}', id="a number as a range"),
+        pytest.param('{"orders":{"0":[null]}}', id="nothing as a range"),
+        pytest.param('{"orders":{"0":["5-9"]}}', id="short hashes"),
+        pytest.param(f'{{"orders":{{"0":["{UPPER.hi:016x}-{LOWER.lo:016x}"]}}}}', id="an inverted range"),
+    ],
+)
+@pytest.mark.parametrize("works", [True, False], ids=["of a working member", "of a member that is gone"])
+def test_damaged_ranges_of_another_member_are_an_error_that_names_the_key(
+    found: World, entry: str, works: bool
+) -> None:
+    found.pin("m-1", LOWER)
+    keys = GroupKeys(found.group)
+    found.redis.hset(keys.assignment, "m-1", entry)
+    found.now += 0 if works else SESSION + 1
+    with pytest.raises(StateFormatError, match=r"assignment|Expected"):
+        found.pin("m-2", UPPER)
+    assert group_members(found) == {"m-1"}
+
+
+def group_members(world: World) -> set[str]:
+    return {str(m) for m in world.redis.hkeys(GroupKeys(world.group).assignment)}
