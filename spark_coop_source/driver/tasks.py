@@ -39,6 +39,7 @@ def input_partitions(
             columns=options.columns,
             poll_timeout_ms=options.poll_timeout_ms,
             fail_on_data_loss=options.fail_on_data_loss,
+            filter=options.filter,
             most_unfiltered=options.most_unfiltered,
             most_uncompressed=options.most_uncompressed,
             report=report,

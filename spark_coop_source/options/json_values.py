@@ -6,7 +6,7 @@ twice, text after the JSON.
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -22,12 +22,13 @@ def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     found: dict[str, object] = {}
     for name, value in pairs:
         if name in found:
-            raise ValueError(f"{_short(name)} occurs twice")
+            raise ValueError(f"{short(name)} occurs twice")
         found[name] = value
     return found
 
 
-def _short(value: object) -> str:
+def short(value: object) -> str:
+    """A JSON value for a message."""
     return bounded(json.dumps(value), VALUE)
 
 
@@ -37,13 +38,18 @@ def _number(digits: str) -> int:
     return int(digits)
 
 
-def _topics(text: str) -> dict[str, object]:
+def json_of(text: str) -> object:
+    """The value of a JSON text; a `ValueError` names the fault."""
     try:
-        value = json.loads(text, object_pairs_hook=_object, parse_int=_number)
+        return json.loads(text, object_pairs_hook=_object, parse_int=_number)
     except json.JSONDecodeError as error:
         raise ValueError(f"not JSON ({error})") from None
     except RecursionError:
         raise ValueError("not JSON (nested too deeply)") from None
+
+
+def _topics(text: str) -> dict[str, object]:
+    value = json_of(text)
     if not isinstance(value, dict):
         raise ValueError("not a JSON object")
     return {check_topic(name): partitions for name, partitions in value.items()}
@@ -51,7 +57,7 @@ def _topics(text: str) -> dict[str, object]:
 
 def _integer(value: object, least: int, most: int, what: str) -> int:
     if not isinstance(value, int) or isinstance(value, bool):
-        raise ValueError(f"{what} {_short(value)} is not a whole number")
+        raise ValueError(f"{what} {short(value)} is not a whole number")
     if not least <= value <= most:
         raise ValueError(f"{what} {value} is not within {least} to {most}")
     return value
@@ -59,7 +65,7 @@ def _integer(value: object, least: int, most: int, what: str) -> int:
 
 def _partition(text: str) -> int:
     if not re.fullmatch("0|[1-9][0-9]{0,9}", text):
-        raise ValueError(f"{_short(text)} is not the number of a partition")
+        raise ValueError(f"{short(text)} is not the number of a partition")
     return _integer(int(text), 0, INT, "partition")
 
 
@@ -132,16 +138,21 @@ def _ranged(topic: str, value: object) -> dict[TopicPartition, tuple[HashRange, 
 def _ranges(partition: TopicPartition, value: object) -> tuple[HashRange, ...]:
     if not isinstance(value, list):
         raise ValueError(f"the key ranges of {partition} are not a list")
+    return hash_ranges(value, f" of {partition}") or (WHOLE,)
+
+
+def hash_ranges(value: Iterable[object], whose: str = "") -> tuple[HashRange, ...]:
+    """The key ranges of a JSON list of [lo,hi], ascending. `whose` names their owner in messages."""
     ranges = sorted(_range(pair) for pair in value)
     for left, right in pairwise(ranges):
         if right.lo <= left.hi:
-            raise ValueError(f"[{left.lo},{left.hi}] and [{right.lo},{right.hi}] of {partition} overlap")
-    return tuple(ranges) or (WHOLE,)
+            raise ValueError(f"[{left.lo},{left.hi}] and [{right.lo},{right.hi}]{whose} overlap")
+    return tuple(ranges)
 
 
 def _range(pair: object) -> HashRange:
     if not isinstance(pair, list) or len(pair) != len(("lo", "hi")):
-        raise ValueError(f"{_short(pair)} is not a key range [lo,hi]")
+        raise ValueError(f"{short(pair)} is not a key range [lo,hi]")
     lo, hi = (_integer(bound, 0, HASH_MAX, "hash") for bound in pair)
     if lo > hi:
         raise ValueError(f"the key range [{lo},{hi}] is inverted")

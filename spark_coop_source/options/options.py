@@ -1,7 +1,7 @@
 """The options of a query as one checked value.
 
 `DataSource.schema()` calls `validate`, and each reader calls it again, in short-lived processes of the driver host. It
-does no IO and starts nothing. `table` has the rules of single options; this module has the rules between options.
+starts nothing, and reads no more than the files of `filter.keys.*`. `table` has the rules of single options; this module has the rules between options.
 """
 
 import os
@@ -13,7 +13,8 @@ from pyspark.sql.types import StructType
 from coordinator.errors import ConflictingOptionsError, InvalidOptionError, MissingOptionError
 from coordinator.offset_spec import Earliest, Latest, OffsetSpec
 from coordinator.quoting import shown
-from coordinator.ranges import WHOLE
+from coordinator.ranges import OFFSET_MAX, WHOLE
+from coordinator.record_filter import RecordFilter
 from coordinator.subscription import Assigned, Subscription
 from spark_coop_source.arrow_output.schema import EVERY, PLAIN
 from spark_coop_source.function.user_function import check_form, is_name, loaded
@@ -46,6 +47,7 @@ class SourceOptions:
     min_partitions: int | None
     max_records_per_partition: int | None
     columns: tuple[str, ...]  # of a row
+    filter: RecordFilter = field(repr=False)  # it holds keys, which may be confidential
     fetch_retries: int
     fetch_retry_interval_ms: int
     poll_timeout_ms: int
@@ -130,6 +132,7 @@ def _checked(given: Given, streaming: bool | None) -> SourceOptions:
         min_partitions=given.get(table.MIN_PARTITIONS),
         max_records_per_partition=given.get(table.MAX_RECORDS_PER_PARTITION),
         columns=_columns(given),
+        filter=_filter(given),
         fetch_retries=given.need(table.FETCH_RETRIES),
         fetch_retry_interval_ms=given.need(table.FETCH_RETRY_INTERVAL),
         poll_timeout_ms=given.need(table.POLL_TIMEOUT),
@@ -191,6 +194,28 @@ def _columns(given: Given) -> tuple[str, ...]:
                 f"the options columns and {other.name} are both set", f"remove one of them: {remedy}"
             )
     return named
+
+
+def _filter(given: Given) -> RecordFilter:
+    most = given.get(table.FILTER_MOST_BYTES)
+    found = RecordFilter(
+        given.get(table.FILTER_RANGES) or (WHOLE,),
+        given.get(table.FILTER_ALLOW),
+        given.get(table.FILTER_DENY) or frozenset(),
+        given.need(table.FILTER_LEAST_BYTES),
+        OFFSET_MAX if most is None else most,
+    )
+    if found.least_bytes > found.most_bytes:
+        raise ConflictingOptionsError(
+            f"filter.record.bytes.min ({found.least_bytes}) is higher than filter.record.bytes.max ({most})",
+            "lower filter.record.bytes.min, or remove one of the two",
+        )
+    if found.allow is not None and found.allow <= found.deny:
+        raise ConflictingOptionsError(
+            "filter.keys.deny names every key of filter.keys.allow, so no record passes",
+            "remove keys from filter.keys.deny, or remove one of the two",
+        )
+    return found
 
 
 def _group(given: Given) -> str | None:

@@ -4,6 +4,7 @@ Names, defaults and meaning of the first three sections and of "How it is read" 
 """
 
 from coordinator.offset_spec import NoMatch
+from spark_coop_source.options.filter_values import KeyRanges, Keys
 from spark_coop_source.options.function_values import FunctionText, RowSchema
 from spark_coop_source.options.json_values import Assignment, Offsets, Timestamps
 from spark_coop_source.options.text_values import (
@@ -44,6 +45,30 @@ COLUMNS = Option(
     "The columns of a row. Other columns are not built, and cost nothing. Not with `mapInRead`. Not with "
     "`includeHeaders`: name `headers` here instead.",
     default_shown="all but `headers`",
+)  # fmt: skip
+
+FILTER_RANGES = Option(
+    "filter.key.ranges", KeyRanges(), Section.FILTER, _BOTH,
+    "Only records whose key hash lies in these ranges. A record without a key has the hash of its offset. Records that "
+    "a filter drops count as done. See [filters](reading.md#filters).", default_shown="the whole hash space",
+)  # fmt: skip
+FILTER_ALLOW = Option(
+    "filter.keys.allow", Keys(), Section.FILTER, _BOTH,
+    "Only records with these keys. A record without a key passes only if `null` is among them.",
+    default_shown="any key",
+)  # fmt: skip
+FILTER_DENY = Option(
+    "filter.keys.deny", Keys(), Section.FILTER, _BOTH,
+    "No records with these keys. A record without a key passes unless `null` is among them.",
+)  # fmt: skip
+FILTER_LEAST_BYTES = Option(
+    "filter.record.bytes.min", Integer(0, INT), Section.FILTER, _BOTH,
+    "Only records of at least this size: the bytes of key and value as they are in the record. A null has none. "
+    "Headers do not count.", "0",
+)  # fmt: skip
+FILTER_MOST_BYTES = Option(
+    "filter.record.bytes.max", Integer(0, INT), Section.FILTER, _BOTH,
+    "Only records of at most this size. At least `filter.record.bytes.min`.", default_shown="no limit",
 )  # fmt: skip
 
 STARTING_TIMESTAMP = Option(
@@ -282,6 +307,7 @@ MAP_IN_READ_CONCURRENCY = Option(
 
 OPTIONS: tuple[Option[object], ...] = (
     SUBSCRIBE, SUBSCRIBE_PATTERN, ASSIGN, INCLUDE_HEADERS, COLUMNS,
+    FILTER_RANGES, FILTER_ALLOW, FILTER_DENY, FILTER_LEAST_BYTES, FILTER_MOST_BYTES,
     STARTING_TIMESTAMP, STARTING_OFFSETS_BY_TIMESTAMP, STARTING_OFFSETS, STARTING_STRATEGY,
     ENDING_TIMESTAMP, ENDING_OFFSETS_BY_TIMESTAMP, ENDING_OFFSETS,
     MAX_OFFSETS, MIN_OFFSETS, MAX_DELAY, MIN_PARTITIONS, MAX_RECORDS_PER_PARTITION,

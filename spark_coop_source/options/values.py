@@ -151,6 +151,7 @@ class Section(StrEnum):
     """The headings of the option table."""
 
     WHAT = "What is read"
+    FILTER = "Which records are handed over"
     START = "Where it starts and where it ends"
     RATE = "How much a micro-batch reads"
     GROUP = "The group"

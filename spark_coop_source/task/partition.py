@@ -10,6 +10,7 @@ from pyspark.sql.datasource import InputPartition
 
 from coordinator.plan.sharing import SharedStretches
 from coordinator.progress.slices import Slice
+from coordinator.record_filter import EVERYTHING, RecordFilter
 from spark_coop_source.telemetry.report import ReportTo
 
 
@@ -44,6 +45,7 @@ class SlicePartition(InputPartition):
     columns: tuple[str, ...]  # of arrow_output.schema.EVERY
     poll_timeout_ms: int
     fail_on_data_loss: bool
+    filter: RecordFilter = field(default=EVERYTHING, repr=False)  # keys may be confidential
     most_unfiltered: int = 100 * 1024 * 1024  # bytes fetched and not yet filtered
     most_uncompressed: int = 1024 * 1024 * 1024  # bytes that a compressed record batch may hold
     report: ReportTo | None = None  # address for the costs of its slices, and for its ends

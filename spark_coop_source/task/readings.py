@@ -1,14 +1,17 @@
 """Reads the records of some slices of a partition: alone, or together with other tasks of the host.
 
-    alone     fetch | the rows in the slices | those as a batch
-    shared    fetch | the rows of each part of the stretch, as a batch each | the cache      by one task for all
+    alone     fetch | the rows in the slices | the filter | those as a batch
+    shared    fetch | the rows of each part of the stretch | the filter | a batch of each | the cache
+                                                                                             by one task for all
               the cache | the batches of this task's parts | in offset order                 by each task
 
+So a record that the filter drops is copied nowhere, and a shared block holds none. Blocks are of one query.
 Adds the key hash as a column where the function's batches are cut by it. `fetch` and `cache` get the records, `select`
 chooses the rows, `arrow_output` makes the columns. Runs in executor workers.
 """
 
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, field
@@ -30,14 +33,16 @@ from spark_coop_source.cache.blocks import BlockCache, opened
 from spark_coop_source.cache.publisher import Fetched
 from spark_coop_source.cache.shared_fetch import Found, SharedReading, stretch_name
 from spark_coop_source.decode.arrow_columns import numbers
+from spark_coop_source.decode.byte_column import Rows
 from spark_coop_source.decode.chunk import Chunk
 from spark_coop_source.decode.sizes import Sizes
 from spark_coop_source.fetch.ahead import ahead
 from spark_coop_source.fetch.consumers import answer_bytes, borrowed, record_bytes
 from spark_coop_source.fetch.fetch import FetchSettings, fetch
 from spark_coop_source.fetch.several import SHORT, Begun, at_once, begun
+from spark_coop_source.select.filtering import Filtering
 from spark_coop_source.select.hash_column import HASH, hashes_of, offsets_of, with_hashes
-from spark_coop_source.select.hashing import hash_records
+from spark_coop_source.select.hashing import Hashes, hash_records
 from spark_coop_source.select.lanes import by_part, within
 from spark_coop_source.task.partition import SlicePartition
 from spark_coop_source.task.reads import Read
@@ -53,11 +58,16 @@ class Readings:
     columns: Collection[str]
     partitions: Iterable[TopicPartition]
     hashed: Collection[TopicPartition] | None = None  # partitions whose batches carry key hashes; None: in no task
+    filtered: Counter[TopicPartition] = field(default_factory=Counter)  # records that the filter dropped, counted here
     _stack: ExitStack = field(default_factory=ExitStack)
     _borrowing: ExitStack = field(default_factory=ExitStack)
     _consumer: KafkaConsumer | None = None
     _begun: dict[TopicPartition, Begun] = field(default_factory=dict)
     _cache: BlockCache | None = None
+    _filter: Filtering = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._filter = Filtering(self.task.filter)
 
     def __enter__(self) -> Self:
         self._stack.push(self._borrowing)
@@ -117,12 +127,22 @@ class Readings:
 
     def _chosen(self, tp: TopicPartition, chunk: Chunk, slices: Sequence[Slice]) -> pa.RecordBatch:
         rows, hashes = within(chunk, slices)
+        rows = self._kept(tp, chunk, rows, hashes)
         batch = to_arrow(tp, chunk, rows, self.columns)
         if not self._carries(tp):
             return batch
         if hashes is None:
             hashes = hash_records(chunk.keys, chunk.offsets)
         return with_hashes(batch, hashes if rows is None else hashes[rows])
+
+    def _kept(self, tp: TopicPartition, chunk: Chunk, rows: Rows | None, hashes: Hashes | None) -> Rows | None:
+        """The rows that the filter keeps. None: all."""
+        if not self._filter.drops:
+            return rows
+        kept = self._filter.kept(chunk, hashes)
+        found = np.flatnonzero(kept) if rows is None else rows[kept[rows]]
+        self.filtered[tp] += (len(chunk) if rows is None else len(rows)) - len(found)
+        return found
 
     def _carries(self, tp: TopicPartition) -> bool:
         return self.hashed is not None and tp in self.hashed
@@ -136,7 +156,7 @@ class Readings:
 
         def fetched(offsets: OffsetRange, stopped: Callable[[], bool]) -> Iterator[Fetched]:
             for chunk in self._fetched(tp, offsets, stopped):
-                yield Fetched(int(chunk.offsets[-1]) + 1, _in_parts(tp, chunk, stretch.parts, schema))
+                yield Fetched(int(chunk.offsets[-1]) + 1, self._in_parts(tp, chunk, stretch.parts, schema))
 
         reading = SharedReading(cache, name, stretch, tuple(mine), schema, fetched)
         with closing(reading.read()) as found:
@@ -147,6 +167,25 @@ class Readings:
                 yield Read(made, each.offsets.until)
         if reading.position < stretch.offsets.until:
             yield from self._alone(tp, slices, OffsetRange(reading.position, stretch.offsets.until))
+
+    def _in_parts(
+        self, tp: TopicPartition, chunk: Chunk, parts: Sequence[HashRange], schema: pa.Schema
+    ) -> list[pa.RecordBatch] | None:
+        """A batch for each part. None if a record cannot be shown; its lane may belong to another task."""
+        hashes = hash_records(chunk.keys, chunk.offsets)
+        (rows, bounds), dropped = by_part(hashes, parts), 0
+        if self._filter.drops:
+            kept = self._filter.kept(chunk, hashes)[rows]
+            dropped = len(rows) - int(kept.sum())
+            rows, bounds = rows[kept], np.concatenate([[0], np.cumsum(kept)])[bounds]
+        try:
+            batch = to_arrow(tp, chunk, rows, schema.names)
+        except LogError:
+            return None
+        if HASH.name in schema.names:
+            batch = with_hashes(batch, hashes[rows])
+        self.filtered[tp] += dropped
+        return [batch.slice(start, until - start) for start, until in pairwise(bounds.tolist())]
 
     def _fetched(self, tp: TopicPartition, offsets: OffsetRange, stopped: Callable[[], bool]) -> Iterator[Chunk]:
         task = self.task
@@ -186,21 +225,6 @@ def _parts_of(slices: Iterable[Slice], stretch: SharedStretch) -> _Mine:
         for number in range(bisect_left(firsts, s.hashes.lo), bisect_right(firsts, s.hashes.hi)):
             mine.setdefault(number, []).append(s.offsets)
     return mine
-
-
-def _in_parts(
-    tp: TopicPartition, chunk: Chunk, parts: Sequence[HashRange], schema: pa.Schema
-) -> list[pa.RecordBatch] | None:
-    """A batch for each part. None if a record cannot be shown; its lane may belong to another task."""
-    hashes = hash_records(chunk.keys, chunk.offsets)
-    rows, bounds = by_part(hashes, parts)
-    try:
-        batch = to_arrow(tp, chunk, rows, schema.names)
-    except LogError:
-        return None
-    if HASH.name in schema.names:
-        batch = with_hashes(batch, hashes[rows])
-    return [batch.slice(start, until - start) for start, until in pairwise(bounds.tolist())]
 
 
 def _joined(found: Found, mine: _Mine, schema: pa.Schema) -> pa.RecordBatch:

@@ -1,0 +1,84 @@
+"""The filter of many records at once agrees with the definition, record by record."""
+
+import pickle
+
+import numpy as np
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from coordinator.key_hash import hash_key
+from coordinator.ranges import HASH_MAX, OFFSET_MAX, WHOLE, HashRange
+from coordinator.record_filter import EVERYTHING, Key, RecordFilter
+from equal_hashes import twin
+from spark_coop_source.decode.byte_column import ByteColumn
+from spark_coop_source.decode.chunk import Chunk
+from spark_coop_source.decode.header_column import HeaderColumn
+from spark_coop_source.select.filtering import Filtering
+from spark_coop_source.select.hashing import hash_records
+
+FIRST = 7
+LONG = bytes(range(32))
+TWIN = twin(LONG)
+
+few_keys = st.none() | st.sampled_from([b"", b"a", b"b", b"\x00", b"ab", LONG, TWIN]) | st.binary(max_size=3)
+sets = st.frozensets(few_keys, min_size=1, max_size=6)
+sizes = st.integers(0, 40)
+
+
+@st.composite
+def ranges(draw: st.DrawFn) -> tuple[HashRange, ...]:
+    edges = sorted(draw(st.lists(st.integers(0, HASH_MAX), min_size=2, max_size=8, unique=True)))
+    found = tuple(HashRange(lo, hi) for lo, hi in zip(edges[::2], edges[1::2], strict=False))
+    return draw(st.sampled_from([found, (WHOLE,), (HashRange(0, edges[0]),), (HashRange(edges[0], HASH_MAX),)]))
+
+
+filters = st.builds(RecordFilter, ranges(), st.none() | sets, sets | st.just(frozenset()), sizes, sizes)
+some_records = st.lists(st.tuples(few_keys, st.none() | st.binary(max_size=40)), max_size=40)
+
+
+def chunk_of(records: list[tuple[Key, bytes | None]]) -> Chunk:
+    keys, values = ByteColumn.of([k for k, _ in records]), ByteColumn.of([v for _, v in records])
+    nothing = np.zeros(len(records), np.int64)
+    offsets = np.arange(FIRST, FIRST + len(records))
+    return Chunk(keys, values, offsets, nothing, nothing.astype(np.int32), HeaderColumn(b"", nothing, nothing, nothing))
+
+
+@given(filters, some_records, st.booleans())
+@example(RecordFilter(allow=frozenset([LONG])), [(LONG, b""), (TWIN, b"")], False)
+@example(RecordFilter(deny=frozenset([LONG, TWIN])), [(LONG, b""), (TWIN, b""), (b"a", b"")], True)
+@example(RecordFilter(allow=frozenset([None])), [(None, None), (b"", b"")], False)
+def test_the_filter_keeps_exactly_the_records_of_its_definition(
+    of: RecordFilter, records: list[tuple[Key, bytes | None]], hashed: bool
+) -> None:
+    chunk = chunk_of(records)
+    hashes = hash_records(chunk.keys, chunk.offsets) if hashed else None
+    kept = Filtering(pickle.loads(pickle.dumps(of))).kept(chunk, hashes)
+    assert kept.tolist() == [of.keeps(key, value, FIRST + i) for i, (key, value) in enumerate(records)]
+
+
+def test_two_keys_of_one_hash_are_told_apart_by_comparison() -> None:
+    assert hash_key(LONG) == hash_key(TWIN)
+    assert LONG != TWIN
+
+
+def test_a_key_at_both_ends_of_a_range_is_inside() -> None:
+    at = hash_key(b"a")
+    chunk = chunk_of([(b"a", b"")])
+    inside = [HashRange(at, at), HashRange(0, at), HashRange(at, HASH_MAX)]
+    outside = [HashRange(0, at - 1), HashRange(at + 1, HASH_MAX)]
+    assert [Filtering(RecordFilter((r,))).kept(chunk).tolist() for r in inside] == [[True]] * 3
+    assert [Filtering(RecordFilter((r,))).kept(chunk).tolist() for r in outside] == [[False]] * 2
+
+
+@pytest.mark.parametrize(
+    "of",
+    [
+        pytest.param(RecordFilter(most_bytes=3), id="sizes"),
+        pytest.param(EVERYTHING, id="everything"),
+    ],
+)
+def test_a_filter_without_keys_and_ranges_computes_no_hash(of: RecordFilter, monkeypatch: pytest.MonkeyPatch) -> None:
+    prepared = Filtering(of)
+    monkeypatch.setattr("spark_coop_source.select.filtering.hash_records", None)
+    assert prepared.kept(chunk_of([(b"a", b"b"), (b"a", b"bcd")])).tolist() == [True, of.most_bytes == OFFSET_MAX]
