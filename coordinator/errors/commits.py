@@ -17,6 +17,13 @@ class CorruptCommitError(CommitError):
     usual_remedy = "pass offset ranges, or one offset and no ranges"
 
 
+class CorruptAcknowledgementError(CommitError):
+    """A text is not the `acknowledgement` of a row, or it was changed. Nothing was committed."""
+
+    name = "CORRUPT_ACKNOWLEDGEMENT"
+    usual_remedy = "pass the column acknowledgement of a row as it is"
+
+
 class CommitBeyondReadError(CommitError):
     """A commit names offsets that the member cannot have read. `reach` is the first of them."""
 

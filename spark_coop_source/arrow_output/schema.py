@@ -35,15 +35,22 @@ _EVERY = StructType([*SCHEMA.fields, StructField("headers", ArrayType(_HEADER))]
 
 PLAIN: tuple[str, ...] = tuple(SCHEMA.names)
 EVERY: tuple[str, ...] = tuple(_EVERY.names)
-"""All columns, in their order. A row has those of `PLAIN` unless the user asks for others."""
+"""All columns of Spark's source, in their order. A row has those of `PLAIN` unless the user asks for others."""
+
+ACKNOWLEDGEMENT = "acknowledgement"
+"""The text by which `coordinator.commits.group_commits` commits the row."""
+
+NAMED: tuple[str, ...] = (*EVERY, ACKNOWLEDGEMENT)
+"""The columns that users may name, in their order."""
 
 
 def schema(columns: Collection[str]) -> StructType:
-    """A row of these columns, in the order of `EVERY`.
+    """A row of these columns, in the order of `NAMED`.
 
     `headers` is null for a record without headers, not empty.
     """
-    return StructType([field for field in _EVERY if field.name in columns])
+    every = [*_EVERY, StructField(ACKNOWLEDGEMENT, StringType())]
+    return StructType([field for field in every if field.name in columns])
 
 
 def check_user_schema(given: StructType, columns: Collection[str]) -> None:

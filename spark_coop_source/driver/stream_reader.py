@@ -115,6 +115,7 @@ class CoopKafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
             deadline_ms=deadline(self._options),
             ending=session.ending(),
             beside_ms=session.beside_ms,
+            end=self._parsed(end),
         )
 
     def read(self, partition: SlicePartition) -> "Iterator[pa.RecordBatch]":  # type: ignore[override]

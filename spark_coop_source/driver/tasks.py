@@ -4,11 +4,15 @@ import time
 import uuid
 from collections.abc import Iterable
 from dataclasses import replace
+from itertools import chain
 from math import ceil
 
 from coordinator.plan.packing import Task
 from coordinator.plan.sharing import SharedStretches, shared_stretches
+from coordinator.progress.acknowledgement import strips_of
 from coordinator.progress.slices import Slice
+from coordinator.progress.stream_offset import StreamOffset
+from spark_coop_source.arrow_output.schema import ACKNOWLEDGEMENT
 from spark_coop_source.options.options import SourceOptions
 from spark_coop_source.task.partition import Ending, Sharing, SlicePartition
 from spark_coop_source.telemetry.report import ReportTo
@@ -22,15 +26,18 @@ def input_partitions(
     deadline_ms: int | None = None,
     ending: Ending | None = None,
     beside_ms: float = 0.0,
+    end: StreamOffset | None = None,
 ) -> list[SlicePartition]:
     """The input partitions of a batch. Tasks that need the same stretch may fetch it together.
 
     `ending`: of a batch whose tasks may end slices early. `beside_ms`: the part of the time budget that they leave for
-    the rest of the batch.
+    the rest of the batch. `end`: of a batch of a group, whose rows users may acknowledge. Tasks that make the column
+    for this fetch alone: each must see all records between its own.
     """
     packed = tuple(tasks)
+    strips = strips_of(end, chain.from_iterable(packed)) if end and ACKNOWLEDGEMENT in options.columns else None
     share_ms = _share_ms(options, len(packed), beside_ms)
-    shared = shared_stretches(packed) if options.cache_bytes else {}
+    shared = shared_stretches(packed) if options.cache_bytes and strips is None else {}
     batch = uuid.uuid4().hex
     return [
         SlicePartition(
@@ -44,6 +51,7 @@ def input_partitions(
             most_uncompressed=options.most_uncompressed,
             report=report,
             sharing=_sharing(of_task, shared, batch, options.cache_bytes),
+            strips=strips and {s.topic_partition: strips[s.topic_partition] for s in of_task},
             deadline_ms=deadline_ms,
             ending=replace(ending, task=number, share_ms=share_ms) if ending else None,
         )

@@ -16,7 +16,7 @@ from coordinator.quoting import shown
 from coordinator.ranges import OFFSET_MAX, WHOLE
 from coordinator.record_filter import RecordFilter
 from coordinator.subscription import Assigned, Subscription
-from spark_coop_source.arrow_output.schema import EVERY, PLAIN
+from spark_coop_source.arrow_output.schema import ACKNOWLEDGEMENT, EVERY, PLAIN
 from spark_coop_source.function.user_function import check_form, is_name, loaded
 from spark_coop_source.options import offset_options, table
 from spark_coop_source.options.kafka_options import kafka_arguments
@@ -101,6 +101,8 @@ def validate(options: Mapping[str, str], *, streaming: bool | None) -> SourceOpt
     _check_rates(checked)
     _check_lease(checked)
     _check_function(checked)
+    if streaming is not None:
+        _check_acknowledgement(checked)
     if streaming:
         offset_options.check_stream(given)
         _check_group(checked, given)
@@ -265,6 +267,14 @@ def _check_function(checked: SourceOptions) -> None:
             f"mapInRead.concurrency is {checked.function_concurrency}, but there is no function of one key; "
             "a function of batches is a single call, which threads cannot share",
             "write it as function(key, batch) and pass per_key=True, or leave concurrency at 1",
+        )
+
+
+def _check_acknowledgement(checked: SourceOptions) -> None:
+    if ACKNOWLEDGEMENT in checked.columns and checked.group is None:
+        raise ConflictingOptionsError(
+            f"the option columns names {ACKNOWLEDGEMENT}, but only rows of a stream with a group can be acknowledged",
+            f"remove {ACKNOWLEDGEMENT} from columns, or read a stream with the options group and redis.url",
         )
 
 

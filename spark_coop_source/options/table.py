@@ -43,8 +43,9 @@ INCLUDE_HEADERS = Option(
 COLUMNS = Option(
     "columns", ColumnNames(), Section.WHAT, _BOTH,
     "The columns of a row. Other columns are not built, and cost nothing. Not with `mapInRead`. Not with "
-    "`includeHeaders`: name `headers` here instead.",
-    default_shown="all but `headers`",
+    "`includeHeaders`: name `headers` here instead. `acknowledgement` needs a stream with a group: see "
+    "[commit-api.md](commit-api.md).",
+    default_shown="all but `headers` and `acknowledgement`",
 )  # fmt: skip
 
 FILTER_RANGES = Option(

@@ -14,7 +14,7 @@ from coordinator.identifiers import GROUP_NAME_MAX
 from coordinator.quoting import has_control_character, quoted
 from coordinator.redis import urls
 from coordinator.subscription import Pattern, Topics
-from spark_coop_source.arrow_output.schema import EVERY
+from spark_coop_source.arrow_output.schema import NAMED
 
 PATTERN_MAX = 10_000
 LABELS_MAX, LABEL_VALUE_MAX = 64, 256
@@ -68,15 +68,15 @@ class TopicPattern:
 class ColumnNames:
     """Columns of a row, separated by commas."""
 
-    limit: str = f"some of {', '.join(EVERY)}, separated by commas"
+    limit: str = f"some of {', '.join(NAMED)}, separated by commas"
 
     def parse(self, text: str) -> tuple[str, ...]:
         """The named columns, in the order of a row."""
         names = {name.strip() for name in text.split(",")}
-        unknown = ", ".join(sorted(names - set(EVERY)))
+        unknown = ", ".join(sorted(names - set(NAMED)))
         if unknown or not text.strip():
             raise ValueError(f"no column is called {quoted(unknown)}")
-        return tuple(name for name in EVERY if name in names)
+        return tuple(name for name in NAMED if name in names)
 
 
 @dataclass(frozen=True, slots=True)

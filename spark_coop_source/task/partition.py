@@ -9,8 +9,10 @@ from dataclasses import dataclass, field
 from pyspark.sql.datasource import InputPartition
 
 from coordinator.plan.sharing import SharedStretches
+from coordinator.progress.acknowledgement import Strip
 from coordinator.progress.slices import Slice
 from coordinator.record_filter import EVERYTHING, RecordFilter
+from coordinator.subscription import TopicPartition
 from spark_coop_source.telemetry.report import ReportTo
 
 
@@ -42,7 +44,7 @@ class SlicePartition(InputPartition):
 
     slices: tuple[Slice, ...]
     kafka: Mapping[str, object] = field(repr=False)  # holds the credentials
-    columns: tuple[str, ...]  # of arrow_output.schema.EVERY
+    columns: tuple[str, ...]  # of arrow_output.schema.NAMED
     poll_timeout_ms: int
     fail_on_data_loss: bool
     filter: RecordFilter = field(default=EVERYTHING, repr=False)  # keys may be confidential
@@ -51,4 +53,5 @@ class SlicePartition(InputPartition):
     report: ReportTo | None = None  # address for the costs of its slices, and for its ends
     ending: Ending | None = None  # None: it reads all of its slices
     sharing: Sharing | None = None  # None: no other task reads these records
+    strips: Mapping[TopicPartition, tuple[Strip, ...]] | None = None  # None: rows have no column `acknowledgement`
     deadline_ms: int | None = None  # since 1970: a task that begins later reads nothing; None in a batch query

@@ -44,6 +44,7 @@ from spark_coop_source.select.filtering import Filtering
 from spark_coop_source.select.hash_column import HASH, hashes_of, offsets_of, with_hashes
 from spark_coop_source.select.hashing import Hashes, hash_records
 from spark_coop_source.select.lanes import by_part, within
+from spark_coop_source.task.acknowledging import Acknowledging
 from spark_coop_source.task.partition import SlicePartition
 from spark_coop_source.task.reads import Read
 
@@ -110,25 +111,36 @@ class Readings:
         In offset order; raises the errors of `fetch`.
         """
         sharing = self.task.sharing
+        acknowledging = Acknowledging(self.task.strips[tp]) if self.task.strips else None
         for read in union(s.offsets for s in slices):
             for offsets, stretch in parted(read, sharing.stretches.get(tp, ()) if sharing else ()):
                 if stretch and sharing and self._cache:
                     name = stretch_name(sharing.batch, tp, offsets)
                     yield from self._together(self._cache, name, tp, slices, stretch)
                 else:
-                    yield from self._alone(tp, slices, offsets)
+                    yield from self._alone(tp, slices, offsets, acknowledging)
 
-    def _alone(self, tp: TopicPartition, slices: Sequence[Slice], offsets: OffsetRange) -> Iterator[Read]:
+    def _alone(
+        self,
+        tp: TopicPartition,
+        slices: Sequence[Slice],
+        offsets: OffsetRange,
+        acknowledging: Acknowledging | None = None,
+    ) -> Iterator[Read]:
         def made(stopped: Callable[[], bool]) -> Generator[Read, None, None]:
             for chunk in self._fetched(tp, offsets, stopped):
-                yield Read(self._chosen(tp, chunk, slices), int(chunk.offsets[-1]) + 1)
+                yield Read(self._chosen(tp, chunk, slices, acknowledging), int(chunk.offsets[-1]) + 1)
 
         return ahead(made) if len(offsets) > SHORT else made(lambda: False)
 
-    def _chosen(self, tp: TopicPartition, chunk: Chunk, slices: Sequence[Slice]) -> pa.RecordBatch:
+    def _chosen(
+        self, tp: TopicPartition, chunk: Chunk, slices: Sequence[Slice], acknowledging: Acknowledging | None
+    ) -> pa.RecordBatch:
         rows, hashes = within(chunk, slices)
         rows = self._kept(tp, chunk, rows, hashes)
         batch = to_arrow(tp, chunk, rows, self.columns)
+        if acknowledging:
+            batch = acknowledging.added(batch, chunk, rows, hashes)
         if not self._carries(tp):
             return batch
         if hashes is None:

@@ -1,10 +1,12 @@
 """The Python of docs/commit-api.md, executed as it stands there; only the address and the topic are put in."""
 
 import re
+from types import SimpleNamespace
 from typing import cast
 
 import pytest
 
+from acknowledgements import text_of
 from broker_jars import ROOT
 from coordinator import errors
 from coordinator.commits.commit_api import Committed
@@ -25,15 +27,18 @@ def test_the_python_of_the_page_has_the_results_that_the_page_shows(members: Gro
     before = batch(service, StreamOffset(members.name))
     members.kafka.produce(tp.topic, keyed(20, 40))
     end = batch(service, before)
-    names: dict[str, object] = {"end_offset": end.to_json()}
+    rows = [SimpleNamespace(acknowledgement=text_of(end, tp, f"{offset}-{offset}")) for offset in (40, 41)]
+    names: dict[str, object] = {"end_offset": end.to_json(), "rows": rows, "work": lambda row: None}
     shown: list[str] = []
     for code in CODE:
         here = code.replace("redis://localhost:6379/0", members.redis_url).replace('"orders"', f'"{tp.topic}"')
+        here = here.replace("orders-to-lake", members.name)
         exec(here, names)  # it is our own page
         with members.client.reading() as redis:
             shown.append(" ".join(redis.hgetall(GroupKeys(members.name).ics(tp)).values()))
-    assert shown == ["45-47 50-50", "45-50 53-53", "53-53"]
-    assert cast(Committed, names["answer"]) == Committed(40, 2, 0, ())
+    assert shown == ["", "45-47 50-50", "45-50 53-53", "53-53"]
+    assert names["stable"] == {tp: 42}
+    assert cast(Committed, names["answer"]) == Committed(42, 2, 0, ())
 
 
 @pytest.mark.parametrize("name", re.findall(r"`(\w+Error)`", PAGE))

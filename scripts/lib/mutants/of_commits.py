@@ -13,6 +13,8 @@ _ORDERED = (
     "tests/coordinator/commits/test_ordered_commits.py",
     "tests/coordinator/commits/test_ordered_members.py",
 )
+_TEXT, _ACKNOWLEDGING = "coordinator/progress/acknowledgement.py", "spark_coop_source/task/acknowledging.py"
+_ROWS = ("tests/spark_coop_source/task/test_acknowledging.py",)
 _SKIPPED = ("tests/end_to_end/test_skipped_batches.py",)
 
 FAULTS = (
@@ -149,6 +151,45 @@ FAULTS = (
         "a new log keeps the reservations of the old one",
         (Edit(_LUA + "recreate.lua", ", KEYS[k + 6]", ""),),
         _ORDERED,
+    ),
+    Fault(
+        "an acknowledgement covers the record before its own (against rule: acknowledge-holes)",
+        (Edit(_ACKNOWLEDGING, "after = offsets[of_strip] + 1", "after = offsets[of_strip]"),),
+        _ROWS,
+        schedules=100,
+    ),
+    Fault(
+        "an acknowledgement covers neighbouring lanes that no task reads",
+        (Edit(_TEXT, "merged(s._replace(hashes=hashes) for", "merged(s._replace(hashes=row.hashes) for"),),
+        ("tests/coordinator/progress/test_acknowledgement.py",),
+        schedules=300,
+    ),
+    Fault(
+        "an acknowledgement covers records of other lanes of its strip",
+        (Edit(_ACKNOWLEDGING, "(hashes <= area.hashes.hi)", "(hashes <= area.hashes.lo + 2**60)"),),
+        _ROWS,
+        schedules=300,
+    ),
+    Fault(
+        "a task makes acknowledgements and reads records from the cache, which hides others from it",
+        (
+            Edit(
+                "spark_coop_source/driver/tasks.py",
+                "if options.cache_bytes and strips is None else {}",
+                "if options.cache_bytes else {}",
+            ),
+        ),
+        ("tests/spark_coop_source/driver/test_tasks.py",),
+    ),
+    Fault(
+        "a damaged acknowledgement is committed",
+        (Edit(_TEXT, "if int(check) != check_of(", "if False and int(check) != check_of("),),
+        ("tests/coordinator/progress/test_acknowledgement.py",),
+    ),
+    Fault(
+        "the refusal of one lane keeps acknowledgements of the others from Redis",
+        (Edit("coordinator/commits/group_commits.py", "refused.append(error)", "raise error"),),
+        ("tests/coordinator/commits/test_group_commits.py",),
     ),
     Fault(
         "a batch that the sink skipped is committed",

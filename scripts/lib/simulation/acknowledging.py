@@ -1,14 +1,20 @@
 """A driver whose user acknowledges records of the running batch, and an operator who deletes these commits.
 
-Acknowledged records are in the sink already: only an exact replay reads them again.
+Acknowledged records are in the sink already: only an exact replay reads them again. The user commits offsets, or rows
+by the texts that a task of the source makes for them.
 """
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+import numpy as np
+
 from coordinator.commits.commit_api import NO_OFFSET, CommitApi, Committed
+from coordinator.commits.group_commits import GroupCommits
 from coordinator.errors import CoopKafkaError, IndividualCommitTooOldError, RedisUnavailableError
+from coordinator.progress.acknowledgement import Acknowledgement, strips_of
 from coordinator.progress.ownership import Owned
+from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.ranges import OffsetRange
 from coordinator.redis.calls import ScriptCalls
@@ -19,6 +25,9 @@ from simulation.kafka import Record
 from simulation.redis_server import Line
 from simulation.sink import Sink, Violation
 from simulation.world import World
+from spark_coop_source.task.acknowledging import Acknowledging
+
+_CHUNK = 3  # records that a task decodes together
 
 
 def acknowledge(world: World, line: Line, end: StreamOffset, batch: tuple[str, int]) -> None:
@@ -55,6 +64,62 @@ def acknowledge(world: World, line: Line, end: StreamOffset, batch: tuple[str, i
     except CoopKafkaError as refused:
         world.server.seen[type(refused).__name__] += 1
         line.trace(f"is not allowed to acknowledge {offsets} of {tp}: {refused}")
+
+
+def acknowledge_rows(
+    world: World, line: Line, end: StreamOffset, packed: Sequence[Sequence[Slice]], batch: tuple[str, int]
+) -> None:
+    """Acknowledge some rows of one task of the running batch, which are in the sink, by their texts."""
+    tasks = [slices for slices in packed if slices]
+    if not tasks:
+        return
+    tp = world.random.choice(world.random.choice(tasks)).topic_partition
+    slices = world.random.choice([[s for s in task if s.topic_partition == tp] for task in tasks])
+    rows = _rows(world, end, [s for task in tasks for s in task], slices) if slices else []
+    rows = [(record, text) for record, text in rows if record in world.sink.delivered]
+    if not rows:
+        return
+    chosen = world.random.sample(rows, world.random.randint(1, len(rows)))
+    lanes = {Acknowledgement.parse(text).lane for _, text in chosen}
+    for lane in sorted(lanes):  # a call each, so that all of it is refused or nothing
+        _acknowledge_rows(world, line, [x for x in chosen if Acknowledgement.parse(x[1]).lane == lane], batch)
+
+
+def _acknowledge_rows(world: World, line: Line, rows: Sequence[tuple[Record, str]], batch: tuple[str, int]) -> None:
+    records, texts = [record for record, _ in rows], [text for _, text in rows]
+    world.sink.confirm(records, batch)
+    verbs = CommitVerbs(ScriptCalls.of(line, GroupSettings(world.group), now=lambda: world.server.now_ms))
+    try:
+        GroupCommits(line, verbs).acknowledge(texts)
+        world.server.seen["rows acknowledged"] += 1
+        holes = sum(len(Acknowledgement.parse(text).offsets) - 1 for text in texts)
+        world.server.seen["holes closed"] += holes > 0
+    except RedisUnavailableError:
+        line.trace(f"does not know whether {' '.join(map(str, records))} are acknowledged")
+    except CoopKafkaError as refused:
+        world.server.seen[type(refused).__name__] += 1
+        line.trace(f"is not allowed to acknowledge {' '.join(map(str, records))}: {refused}")
+        world.sink.take_back(records, batch)
+
+
+def _rows(world: World, end: StreamOffset, every: Sequence[Slice], mine: Sequence[Slice]) -> list[tuple[Record, str]]:
+    """The records of a task's slices of one partition, each with its text."""
+    tp = mine[0].topic_partition
+    start, until = min(s.offsets.start for s in mine), max(s.offsets.until for s in mine)
+    fetched = [r for r in world.kafka.logs[tp][start:until] if not world.kafka.aged(r)]
+    making, found = Acknowledging(strips_of(end, every)[tp]), list[tuple[Record, str]]()
+    for at in range(0, len(fetched), _CHUNK):
+        chunk = fetched[at : at + _CHUNK]
+        offsets, hashes = (np.array(x, np.int64) for x in zip(*((r.offset, r.hash) for r in chunk), strict=True))
+        strips, since = making.covered(offsets, hashes)
+        own = np.array([i for i, r in enumerate(chunk) if any(_inside(r, s) for s in mine)], np.int64)
+        texts = making.texts(strips[own], since[own], offsets[own]).to_pylist()
+        found += zip([chunk[i] for i in own], texts, strict=True)
+    return found
+
+
+def _inside(record: Record, s: Slice) -> bool:
+    return s.offsets.start <= record.offset < s.offsets.until and record.hash in s.hashes
 
 
 def _acknowledge_beyond(world: World, line: Line, end: StreamOffset, tp: TopicPartition, lane: Lane) -> None:

@@ -248,6 +248,7 @@ class Driver:
                 return False
             for _ in range(world.random.randint(1, 4) if self.wishes.acknowledges and world.chance(0.4) else 0):
                 acknowledging.acknowledge(world, self.line, readable, (ck.name, n))
+                acknowledging.acknowledge_rows(world, self.line, end, packed, (ck.name, n))
         self.hangs_since = None
         ordering.commit()
         records = [r for task in self.tasks for r in task.records]

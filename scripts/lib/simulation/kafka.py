@@ -48,6 +48,7 @@ class SimulatedKafka:
         self.beginnings: dict[TopicPartition, int] = {}
         self.elected: dict[TopicPartition, list[int]] = {}  # the first offset of each new leader
         self.group_offsets: dict[TopicPartition, tuple[int, str]] = {}
+        self.holes: set[Record] = set()  # of compaction, or markers of transactions
         for _ in range(partitions):
             self.add_partition()
 
@@ -63,6 +64,11 @@ class SimulatedKafka:
             self.elected[tp].append(len(log))
         log.append(Record(tp, len(log), hash_record(key, len(log)), key, producer, number))
 
+    def leave_hole(self, tp: TopicPartition) -> None:
+        """Append an offset that holds no record."""
+        self.produce(tp, None)
+        self.holes.add(self.logs[tp][-1])
+
     def read(self, wanted: Slice) -> list[Record]:
         """The remaining records of a slice, in offset order."""
         log = self.logs[wanted.topic_partition]
@@ -71,8 +77,8 @@ class SimulatedKafka:
         ]
 
     def aged(self, record: Record) -> bool:
-        """Whether retention has removed a record: then no promise covers it."""
-        return record.offset < self.beginnings[record.tp]
+        """Whether retention or compaction has removed a record: then no promise covers it."""
+        return record.offset < self.beginnings[record.tp] or record in self.holes
 
     def ends(self) -> dict[TopicPartition, int]:
         """The end of each log."""

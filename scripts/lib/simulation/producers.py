@@ -35,6 +35,7 @@ class Producers:
         self._by_key = random.random() < 0.75
         self._all = [Producer(name, [(0, len(kafka.logs))]) for name in "xyz"]
         self._promised = self._by_key
+        self._holes = random.choice((0.0, 0.0, 0.3))  # the part of offsets that hold no record
         self.founded = 0  # number of partitions at the creation of the group
 
     def grow(self, partitions: int, now_ms: int) -> None:
@@ -56,6 +57,9 @@ class Producers:
         number = self._random.randrange(known) if key is None or not self._by_key else KEYS.index(key) % known
         tp = TopicPartition(TOPIC, number)
         if len(self._kafka.logs[tp]) < most:
+            if self._random.random() < self._holes:
+                self._kafka.leave_hole(tp)
+                return
             producer.written[key] = producer.written.get(key, 0) + 1
             self._kafka.produce(tp, key, producer.name, producer.written[key])
 

@@ -40,7 +40,8 @@ class Work:
 
     def turn_endless(self) -> None:
         """Make an unread record endless."""
-        unread = [r for log in self._world.kafka.logs.values() for r in log if r not in self._world.sink.delivered]
+        kafka, delivered = self._world.kafka, self._world.sink.delivered
+        unread = [r for log in kafka.logs.values() for r in log if r not in delivered and r not in kafka.holes]
         if unread:
             record = self._world.random.choice(unread)
             self.endless.add(record)

@@ -6,6 +6,11 @@ from dataclasses import replace
 import pytest
 
 from coordinator.errors import DeadlinePassedError
+from coordinator.key_hash import cuts
+from coordinator.progress.slices import Slice
+from coordinator.progress.stream_offset import Lane, StreamOffset
+from coordinator.ranges import WHOLE, OffsetRange
+from coordinator.subscription import TopicPartition
 from spark_coop_source.driver.tasks import deadline, input_partitions
 from spark_coop_source.options.options import validate
 from spark_coop_source.task.partition import SlicePartition
@@ -46,6 +51,20 @@ def test_the_deadline_is_the_longest_batch_and_a_session_from_now() -> None:
     assert wanted is not None
     assert abs(wanted - now_ms() - 3 * MINUTE) < MINUTE / 2
     assert [p.deadline_ms for p in input_partitions(options, [()], deadline_ms=wanted)] == [wanted]
+
+
+def test_tasks_that_make_acknowledgements_fetch_alone_and_know_the_lanes_of_the_others() -> None:
+    tp = TopicPartition("orders", 0)
+    lanes = tuple(Lane(h, "aa.1", 5, (OffsetRange(5, 100),)) for h in cuts(2))
+    end = StreamOffset("g", "m-1", 0, {"orders": "id-1"}, {tp: lanes})
+    tasks = [(s,) for s in end.slices]
+    plain = input_partitions(validate(GROUP, streaming=True), tasks, end=end)
+    assert [(p.sharing is None, p.strips) for p in plain] == [(False, None)] * 2
+    making = input_partitions(validate({**GROUP, "columns": "offset,acknowledgement"}, streaming=True), tasks, end=end)
+    assert [p.sharing for p in making] == [None, None]
+    for p in making:
+        assert p.strips is not None
+        assert [strip.area for strip in p.strips[tp]] == [Slice(tp, WHOLE, OffsetRange(5, 100))]
 
 
 def test_a_query_without_a_group_has_no_deadline() -> None:

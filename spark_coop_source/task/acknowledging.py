@@ -1,0 +1,67 @@
+"""Makes the column `acknowledgement` of one partition, chunk by chunk in offset order.
+
+    offsets    99  100 ... 110 ... 121
+    a strip     x   o   o   x   o   x      x: a record of the strip   o: none (a hole, a marker, other hashes)
+    covers     |-| |---------| |-----|     of the three acknowledgements
+
+A chunk has all records of the log between its first and its last, so the task knows the records of all lanes of a
+strip, and not only of its own. Runs in executor workers.
+"""
+
+from collections.abc import Sequence
+from zlib import crc32
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from coordinator.progress.acknowledgement import Strip, check_of
+from coordinator.ranges import WHOLE
+from spark_coop_source.arrow_output.schema import ACKNOWLEDGEMENT
+from spark_coop_source.decode.arrow_columns import numbers, repeated
+from spark_coop_source.decode.byte_column import Rows
+from spark_coop_source.decode.chunk import Chunk
+from spark_coop_source.select.hashing import Hashes, hash_records
+
+_Numbers = NDArray[np.int64]
+
+
+class Acknowledging:
+    """The texts of one partition's rows. It must see each chunk of the task, one after another."""
+
+    def __init__(self, strips: Sequence[Strip]) -> None:
+        self._areas = [strip.area for strip in strips]
+        self._heads = pa.concat_arrays([repeated(strip.head, 1) for strip in strips])
+        self._sums = np.array([crc32(strip.head.encode()) for strip in strips], np.uint64)
+        self._next = [strip.area.offsets.start for strip in strips]  # the offset after the last record of each strip
+
+    def added(self, batch: pa.RecordBatch, chunk: Chunk, rows: Rows | None, hashes: Hashes | None) -> pa.RecordBatch:
+        """The batch of these rows of the chunk, and their texts."""
+        if hashes is None and any(area.hashes != WHOLE for area in self._areas):
+            hashes = hash_records(chunk.keys, chunk.offsets)
+        strips, since = self.covered(chunk.offsets, hashes)
+        last = chunk.offsets
+        if rows is not None:
+            strips, since, last = strips[rows], since[rows], last[rows]
+        return batch.append_column(ACKNOWLEDGEMENT, self.texts(strips, since, last))
+
+    def covered(self, offsets: _Numbers, hashes: Hashes | None) -> tuple[_Numbers, _Numbers]:
+        """The strip of each record (-1: none), and the first offset that it covers."""
+        strips, since = np.full(len(offsets), -1, np.int64), np.zeros(len(offsets), np.int64)
+        for number, area in enumerate(self._areas):
+            inside = (area.offsets.start <= offsets) & (offsets < area.offsets.until)
+            if hashes is not None:
+                inside &= (area.hashes.lo <= hashes) & (hashes <= area.hashes.hi)
+            of_strip = np.flatnonzero(inside)
+            if len(of_strip):
+                after = offsets[of_strip] + 1
+                strips[of_strip], since[of_strip] = number, np.concatenate([[self._next[number]], after[:-1]])
+                self._next[number] = int(after[-1])
+        return strips, since
+
+    def texts(self, strips: _Numbers, since: _Numbers, last: _Numbers) -> pa.Array:
+        """The texts of records that lie in strips."""
+        checks = check_of(self._sums[strips], since.view(np.uint64), last.view(np.uint64))
+        parts = (pc.cast(numbers(each), pa.string()) for each in (since, last, checks.view(np.int64)))
+        return pc.binary_join_element_wise(self._heads.take(numbers(strips)), *parts, repeated("/", len(strips)))

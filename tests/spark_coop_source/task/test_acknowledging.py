@@ -1,0 +1,193 @@
+"""Acknowledgements of rows: each covers its record and the holes before it, and together they leave no hole."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from coordinator.commits.group_commits import GroupCommits
+from coordinator.key_hash import cuts, hash_record
+from coordinator.progress.acknowledgement import Acknowledgement, strips_of
+from coordinator.progress.slices import Slice
+from coordinator.progress.stream_offset import Lane, StreamOffset
+from coordinator.ranges import WHOLE, HashRange, OffsetRange
+from coordinator.redis.keys import GroupKeys
+from coordinator.subscription import TopicPartition, Topics
+from group_services import UNLIMITED, Group, batch
+from log_fixtures import compacted_log, end, odd_log, rows, task
+from spark_coop_source.arrow_output.record_batch import to_arrow
+from spark_coop_source.arrow_output.schema import NAMED
+from spark_coop_source.decode.byte_column import ByteColumn
+from spark_coop_source.decode.chunk import Chunk
+from spark_coop_source.decode.header_column import HEADERS
+from spark_coop_source.fetch import consumers
+from spark_coop_source.select.lanes import within
+from spark_coop_source.task.acknowledging import Acknowledging
+from topics import Kafka, Record
+
+TP = TopicPartition("orders", 0)
+QUARTERS = cuts(4)
+KEYS = [b"k-%d" % i for i in range(40)]
+Log = dict[int, bytes | None]  # offset -> key; offsets without a record are holes
+
+
+def chunk_of(log: Log, offsets: Sequence[int]) -> Chunk:
+    return Chunk(
+        keys=ByteColumn.of([log[o] for o in offsets]),
+        values=ByteColumn.of([b""] * len(offsets)),
+        offsets=np.array(offsets, np.int64),
+        timestamps_ms=np.zeros(len(offsets), np.int64),
+        timestamp_types=np.zeros(len(offsets), np.int32),
+        headers=pa.array([None] * len(offsets), HEADERS),
+    )
+
+
+def chunks(log: Log, wanted: OffsetRange, size: int) -> Iterator[Chunk]:
+    offsets = [o for o in sorted(log) if wanted.start <= o < wanted.until]
+    yield from (chunk_of(log, offsets[at : at + size]) for at in range(0, len(offsets), size))
+
+
+def acknowledged(log: Log, batch: StreamOffset, mine: Sequence[Slice], size: int = 3) -> list[Acknowledgement]:
+    """The acknowledgements that a task with these slices of the batch makes."""
+    making, found = Acknowledging(strips_of(batch, batch.slices)[TP]), list[str]()
+    start, until = min(s.offsets.start for s in mine), max(s.offsets.until for s in mine)
+    for chunk in chunks(log, OffsetRange(start, until), size):
+        chosen, hashes = within(chunk, mine)
+        made = making.added(to_arrow(TP, chunk, chosen, ("offset",)), chunk, chosen, hashes)
+        found += made.column("acknowledgement").to_pylist()
+        assert [a.offsets.until - 1 for a in map(Acknowledgement.parse, found[-len(made) :] if len(made) else [])] == (
+            made.column("offset").to_pylist()
+        )
+    return [Acknowledgement.parse(text) for text in found]
+
+
+def batch_of(*lanes: Lane) -> StreamOffset:
+    return StreamOffset("g", "m-1", 0, {"orders": "id-1"}, {TP: lanes})
+
+
+def one_lane(hashes: HashRange, start: int, until: int) -> Lane:
+    return Lane(hashes, "aa.1", start, (OffsetRange(start, until),))
+
+
+def test_records_99_110_and_121_cover_everything_between_them() -> None:
+    batch = batch_of(one_lane(WHOLE, 95, 130))
+    found = acknowledged(dict.fromkeys((99, 110, 121), b"k"), batch, batch.slices)
+    assert [str(a.offsets) for a in found] == ["95-99", "100-110", "111-121"]
+    assert {(a.member, a.tp, a.lane.hashes, a.lane.epoch) for a in found} == {("m-1", TP, WHOLE, "aa.1")}
+
+
+def test_offsets_between_may_hold_records_of_other_hashes_and_of_other_tasks() -> None:
+    mine = next(h for h in QUARTERS if hash_record(b"k-1", 0) in h)
+    others = [k for k in KEYS if hash_record(k, 0) not in mine]
+    log: Log = {99: b"k-1", 100: others[0], 105: others[1], 110: b"k-1", 115: others[2], 121: b"k-1"}
+    alone = batch_of(one_lane(mine, 95, 130))
+    assert [str(a.offsets) for a in acknowledged(log, alone, alone.slices)] == ["95-99", "100-110", "111-121"]
+    whole = batch_of(*(one_lane(h, 95, 130) for h in QUARTERS))
+    with_others = acknowledged(log, whole, [s for s in whole.slices if s.hashes == mine])
+    assert [str(a.offsets) for a in with_others] == ["95-99", "106-110", "116-121"]
+    assert {a.lane.hashes for a in with_others} == {WHOLE}, "it covers the lanes of other tasks too"
+
+
+@st.composite
+def logs(draw: st.DrawFn) -> Log:
+    offsets = draw(st.lists(st.integers(0, 60), unique=True, max_size=40))
+    return {o: draw(st.sampled_from([None, *KEYS[:12]])) for o in sorted(offsets)}
+
+
+@st.composite
+def batches(draw: st.DrawFn) -> StreamOffset:
+    """Lanes of several epochs; most read the same, some begin or end elsewhere, or have done offsets inside."""
+    common = tuple(sorted(draw(st.lists(st.integers(0, 60), min_size=2, max_size=2, unique=True))))
+
+    def reads() -> tuple[OffsetRange, ...]:
+        if draw(st.booleans()):
+            return (OffsetRange(*common),)
+        edges = sorted(draw(st.lists(st.integers(0, 60), min_size=2, max_size=6, unique=True)))
+        return tuple(OffsetRange(a, b) for a, b in list(pairwise(edges))[::2])
+
+    epochs = [draw(st.sampled_from(["aa.1", "aa.2"])) for _ in QUARTERS]
+    some = draw(st.lists(st.sampled_from(range(4)), min_size=1, unique=True).map(sorted))
+    lanes = [(QUARTERS[i], epochs[i], reads()) for i in some]
+    return batch_of(*(Lane(h, epoch, of[0].start, of) for h, epoch, of in lanes))
+
+
+@given(logs(), batches(), st.integers(1, 7), st.data())
+def test_each_covers_its_own_record_only_and_together_they_leave_no_hole(
+    log: Log, batch: StreamOffset, size: int, data: st.DataObject
+) -> None:
+    """Any cut of the batch in tasks, and of the log in chunks."""
+    numbers = {lane.hashes: data.draw(st.integers(0, 2)) for lane in batch.lanes[TP]}
+    tasks = [[s for s in batch.slices if numbers[s.hashes] == n] for n in range(3)]
+    found = [a for mine in tasks if mine for a in acknowledged(log, batch, mine, size)]
+    points = {(o, hash_record(key, o)) for o, key in log.items()}
+    read = {(o, h) for o, h in points if any(o in range(s.offsets.start, s.offsets.until) and h in s.hashes
+                                             for s in batch.slices)}  # fmt: skip
+    assert sorted(a.offsets.until - 1 for a in found) == sorted(o for o, _ in read)
+    for a in found:
+        inside = [o for o, h in points if a.offsets.start <= o < a.offsets.until and h in a.lane.hashes]
+        assert inside == [a.offsets.until - 1], "only the record itself"
+        assert any(
+            s.area.hashes == a.lane.hashes
+            and s.area.offsets.start <= a.offsets.start
+            and a.offsets.until <= s.area.offsets.until
+            for s in strips_of(batch, batch.slices)[TP]
+        ), "only offsets that the batch reads"
+    for strip, _ in strips_of(batch, batch.slices)[TP]:
+        of_strip = sorted(o for o, h in read if h in strip.hashes and strip.offsets.start <= o < strip.offsets.until)
+        covered = {o for a in found if a.lane.hashes == strip.hashes for o in range(a.offsets.start, a.offsets.until)}
+        assert covered >= set(range(strip.offsets.start, of_strip[-1] + 1 if of_strip else 0)), "no hole is left"
+
+
+@pytest.mark.parametrize("level", ["read_committed", "read_uncommitted"])
+@pytest.mark.parametrize("log", [odd_log, compacted_log], ids=["odd", "compacted"])
+def test_real_logs_have_no_holes_left(kafka: Kafka, log: Callable[[Kafka], str], level: str) -> None:
+    topic = log(kafka)
+    tp, last = TopicPartition(topic, 0), end(kafka, topic)
+    lanes = tuple(Lane(h, "aa.1", 0, (OffsetRange(0, last),)) for h in QUARTERS)
+    batch = StreamOffset("g", "m-1", 0, {topic: "id-1"}, {tp: lanes})
+    tasks = [[s for s in batch.slices if s.hashes in some] for some in (QUARTERS[:1], QUARTERS[1:])]
+    found = list[dict[str, object]]()
+    for mine in tasks:
+        plain = task(kafka, mine, isolation_level=level)
+        found += rows(replace(plain, columns=NAMED, strips=strips_of(batch, batch.slices)))
+    consumers.close_idle()
+    parsed = [Acknowledgement.parse(row["acknowledgement"]) for row in found]
+    assert [a.offsets.until - 1 for a in parsed] == [row["offset"] for row in found]
+    at = 0
+    for a in sorted(parsed, key=lambda a: a.offsets):
+        assert a.offsets.start == at
+        at = a.offsets.until
+    assert len(found) < at, "it has holes"
+
+
+def test_stable_reaches_122_when_a_member_acknowledges_records_99_110_and_121(members: Group) -> None:
+    """Nine aborted records and a marker lie between two of them. Each is acknowledged alone, the last one first."""
+    topic = members.kafka.create_topic("holes")
+    tp = TopicPartition(topic, 0)
+    service = members.service(Topics((topic,)), session_ms=60_000)
+    members.kafka.produce(topic, [Record(b"", b"k-%d" % (i % 9)) for i in range(99)])
+    service.first_positions()
+    first = batch(service, StreamOffset(members.name))
+    for key in (b"k-1", b"k-2", b"k-3"):
+        members.kafka.produce(topic, [Record(b"", key)])
+        members.kafka.produce_aborted(topic, [Record(b"", b"k-%d" % i) for i in range(9)])
+    after = service.next_offset(first, UNLIMITED)
+    assert after is not None
+    found = list[dict[str, object]]()
+    tasks = service.tasks(after)
+    strips = strips_of(after, [s for each in tasks for s in each])
+    for each in tasks:
+        plain = task(members.kafka, each, isolation_level="read_committed")
+        found += rows(replace(plain, columns=NAMED, strips=strips))
+    consumers.close_idle()
+    assert sorted(row["offset"] for row in found) == [99, 110, 121]  # type: ignore[type-var]
+    with GroupCommits.of_group(members.redis_url, members.name) as commits:
+        answers = [commits.acknowledge(str(row["acknowledgement"])) for row in reversed(found)]
+    assert answers[-1] == {tp: 122}
+    assert members.state.stable[tp] == 122
+    assert not members.redis.exists(GroupKeys(members.name).ics(tp))
