@@ -12,6 +12,7 @@ _PROGRESS = ("tests/coordinator/redis/test_commits.py",)
 _ORDERED = (
     "tests/coordinator/commits/test_ordered_commits.py",
     "tests/coordinator/commits/test_ordered_members.py",
+    "tests/coordinator/commits/test_turn_oracle.py",
 )
 _DAMAGED = ("tests/hostile/test_damaged_state.py",)
 _SKIPPED = ("tests/end_to_end/test_skipped_batches.py",)
