@@ -18,7 +18,7 @@ from coordinator.errors import StateFormatError
 from coordinator.group_state import GroupState, KnownTopic, check_schema
 from coordinator.identifiers import LANE_EPOCH
 from coordinator.progress.growth import PARTITIONS_MAX, parsed
-from coordinator.progress.segments import Progress, Rectangle, commits_of
+from coordinator.progress.segments import Progress, Rectangle, sound_commits_of
 from coordinator.ranges import HashRange, is_number
 from coordinator.reports.lane_lines import lines_of
 from coordinator.subscription import TopicPartition
@@ -112,7 +112,7 @@ def _segments(tp: TopicPartition, texts: Mapping[str, str]) -> tuple[tuple[HashR
 
 
 def _rectangles(texts: Mapping[str, str]) -> tuple[Rectangle, ...]:
-    return tuple(Rectangle(hashes, offsets) for hashes, done in commits_of(texts).items() for offsets in done)
+    return tuple(Rectangle(hashes, offsets) for hashes, done in sound_commits_of(texts).items() for offsets in done)
 
 
 def _owners(texts: Mapping[str, str]) -> tuple[tuple[HashRange, str, str], ...]:

@@ -14,6 +14,7 @@ from coordinator.group_texts import NUMBERS, Hashes, key, offsets_at, partitions
 from coordinator.identifiers import RESET_MAX
 from coordinator.plan.poison import Strike
 from coordinator.progress.leader_epochs import parsed as extents_of
+from coordinator.progress.segments import commits_of
 from coordinator.ranges import NUMBER
 from coordinator.subscription import TopicPartition
 
@@ -110,4 +111,12 @@ def _extents_at(topic: str, texts: Mapping[str, str]) -> object:
     return extents_of(partitions_of(topic, texts), 0, {})
 
 
-_OF_TOPIC: Mapping[str, Callable[[str, Mapping[str, str]], object]] = {"end": offsets_at, "epoch": _extents_at}
+def _commits_of(_: str, texts: Mapping[str, str]) -> object:
+    return commits_of(texts)  # a view leaves damaged ones out; an operator can mend a file
+
+
+_OF_TOPIC: Mapping[str, Callable[[str, Mapping[str, str]], object]] = {
+    "end": offsets_at,
+    "epoch": _extents_at,
+    "ics": _commits_of,
+}

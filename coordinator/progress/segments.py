@@ -10,6 +10,7 @@ Progress only grows. Additions may be repeated, in any order. All are values: op
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Self
@@ -150,6 +151,18 @@ def commits_of(ics: Mapping[str, str]) -> dict[HashRange, Offsets]:
         if left.hi >= right.lo:
             raise StateFormatError(f"individual commits of {left} and {right} overlap")
     return done
+
+
+def sound_commits_of(ics: Mapping[str, str]) -> dict[HashRange, Offsets]:
+    """The same without damaged ones (rule: ics-may-vanish). Of hash ranges that overlap, the lower one counts."""
+    sound: dict[HashRange, Offsets] = {}
+    last = -1
+    for field, text in sorted(ics.items()):
+        with suppress(StateFormatError):
+            hashes, offsets = HashRange.parse(field), offsets_of(text)
+            if hashes.lo > last:
+                sound[hashes], last = offsets, hashes.hi
+    return sound
 
 
 def _segments(positions: Mapping[str, str]) -> Iterable[Segment]:

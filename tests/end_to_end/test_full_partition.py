@@ -19,9 +19,10 @@ from coordinator.settings import GroupSettings
 from coordinator.subscription import TopicPartition
 from coordinator.telemetry import SliceCost
 from group_services import UNLIMITED, Group, TestClock, batch, subscribed
-from streams import keyed
+from streams import eventually, keyed
 
 SLOW_MS, QUICK_MS = 900.0, 1.0
+SESSION_MS = 5_000  # a busy machine does not stand still for so long
 
 
 class StillClock(TestClock):
@@ -54,9 +55,9 @@ class Worker:
             )
 
 
-def worker(members: Group, tp: TopicPartition) -> Worker:
+def worker(members: Group, tp: TopicPartition, session_ms: int = 60_000) -> Worker:
     settings = GroupSettings(
-        members.name, capacity=4, session_ms=60_000, batch_budget_ms=1_000, max_individual_commits=1
+        members.name, capacity=4, session_ms=session_ms, batch_budget_ms=1_000, max_individual_commits=1
     )
     store, me = store_of(ScriptCalls.of(members.client, settings)), Joining({"host": "h"})
     log, clock = members.log(), members.clock
@@ -95,8 +96,13 @@ def acknowledge(members: Group, tp: TopicPartition, member: str, hashes: HashRan
 @pytest.fixture
 def pair(members: Group, tp: TopicPartition) -> tuple[Worker, Worker]:
     """Two members that own one half each."""
+    return halved(members, tp)
+
+
+def halved(members: Group, tp: TopicPartition, session_ms: int = 60_000) -> tuple[Worker, Worker]:
+    """Two new members that own one half each."""
     members.clock = StillClock()
-    one, two = worker(members, tp), worker(members, tp)
+    one, two = worker(members, tp, session_ms), worker(members, tp, session_ms)
     one.service.first_positions()
     one.work()
     assert not two.asks(), "it joins"
@@ -129,3 +135,30 @@ def test_at_the_cap_a_member_that_waits_gets_a_part_of_the_range_behind(
     given = ahead.end.slices
     assert all(s.hashes.lo in slow for s in given)
     assert {s.offsets.start for s in given} == {members.state.stable[tp]}
+
+
+def test_at_the_cap_without_slow_keys_no_range_moves_before_its_owner_has_died(
+    members: Group, tp: TopicPartition
+) -> None:
+    """The member behind is in a batch: it heartbeats, commits nothing, and then dies."""
+    ahead, behind = halved(members, tp, SESSION_MS)
+    ours, theirs = (owned(members, tp)[each.service.member] for each in (ahead, behind))
+    more(members, tp, 20)
+    ahead.work()
+    behind.work()
+    acknowledge(members, tp, behind.service.member, theirs, 5)
+    with pytest.raises(MaxIndividualCommitReachedError):
+        acknowledge(members, tp, behind.service.member, theirs, 3)
+    generation = int(members.state.meta["generation"])
+    for _ in range(5):
+        members.clock.skip(1_000)
+        behind.service.heartbeat()
+        assert not ahead.asks(), "it waits"
+        with pytest.raises(MaxIndividualCommitReachedError):
+            acknowledge(members, tp, behind.service.member, theirs, 3)
+    assert owned(members, tp) == {ahead.service.member: ours, behind.service.member: theirs}
+    assert int(members.state.meta["generation"]) == generation + 1, "one assignment, however often the cap refuses"
+
+    stuck = members.state.stable[tp]
+    eventually(lambda: ahead.asks() and behind.service.member not in owned(members, tp), "the lease of the dead ends")
+    assert min(s.offsets.start for s in ahead.end.slices if s.hashes.lo in theirs) == stuck

@@ -172,13 +172,6 @@ FIELDS = [
     pytest.param("owners", UPPER.replace("-", "_"), "aa.1 m-1", id="an owner of hashes that are joined otherwise"),
     pytest.param("owners", "junk", "aa.1 m-1", id="an owner of no hashes"),
     pytest.param("owners", f"{UPPER[17:]}-{UPPER[:16]}", "aa.1 m-1", id="an owner of inverted hashes"),
-    pytest.param("ics", str(WHOLE), "junk", id="individual commits that are no offsets"),
-    pytest.param("ics", str(WHOLE), "15-12", id="inverted individual commits"),
-    pytest.param("ics", str(WHOLE), "12-15 14-20", id="individual commits that overlap"),
-    pytest.param("ics", str(WHOLE), "20-21 12-13", id="individual commits out of order"),
-    pytest.param("ics", str(WHOLE), "12-13-14", id="an individual commit with two ends"),
-    pytest.param("ics", LOWER, "14-15", id="individual commits of hashes that overlap"),
-    pytest.param("ics", "junk", "14-15", id="individual commits of no hashes"),
     pytest.param("stable", "zero", "5", id="a partition that is no number"),
     pytest.param("end", "0", "far", id="a log end that is no number"),
     pytest.param("growth", "orders", "id 1 2", id="a growth without counts"),
@@ -266,6 +259,41 @@ def test_a_damaged_field_is_refused_by_name(lived: World, name: str, field: str,
     assert lived.redis.hget(key_of(lived, name), field) == damage, "somebody has mended it in silence"
 
 
+COMMITS = [
+    pytest.param(str(WHOLE), "junk", id="no offsets"),
+    pytest.param(str(WHOLE), "", id="nothing"),
+    pytest.param(str(WHOLE), "15-12", id="inverted"),
+    pytest.param(str(WHOLE), "12-15 14-20", id="overlapping"),
+    pytest.param(str(WHOLE), "20-21 12-13", id="out of order"),
+    pytest.param(str(WHOLE), "12-13-14", id="two ends"),
+    pytest.param(str(WHOLE), "12-13 ", id="a blank at the end"),
+    pytest.param(str(WHOLE), "12-13,15-16", id="joined otherwise"),
+    pytest.param(str(WHOLE), "6-007", id="zeros in front"),
+    pytest.param(str(WHOLE), f"6-{HUGE}", id="offsets of forty digits"),
+    pytest.param(str(WHOLE), "6-9223372036854775807", id="offsets up to 2^63"),
+    pytest.param(LOWER, "14-15", id="hashes that overlap"),
+    pytest.param("junk", "14-15", id="no hashes"),
+    pytest.param(f"{UPPER[17:]}-{UPPER[:16]}", "14-15", id="inverted hashes"),
+    pytest.param("0-5", "14-15", id="short hashes"),
+]
+
+
+@pytest.mark.each_server
+@pytest.mark.parametrize(("field", "damage"), COMMITS)
+def test_damaged_individual_commits_are_deleted_with_one_event_and_no_call_is_refused(
+    lived: World, field: str, damage: str
+) -> None:
+    """They may vanish at any time: their offsets are read again."""
+    key = key_of(lived, "ics")
+    lived.redis.hset(key, field, damage)
+    assert look(lived) == {}
+    lived.store.positions.acquire(Caller("m-1", "i1", "aa", "0"), WANTED)
+    assert len(lived.ics()) == (field != str(WHOLE)), "sound commits stay"
+    assert meet(lived) == []
+    (event,) = [why for why in lived.events("mend") if "damaged" in why]
+    assert event == f"{key} had 1 damaged entries; they are deleted, and their offsets are read again"
+
+
 @pytest.mark.each_server
 @pytest.mark.parametrize(
     "segments",
@@ -280,7 +308,7 @@ def test_a_damaged_field_is_refused_by_name(lived: World, name: str, field: str,
 def test_a_hole_among_the_segments_is_refused_by_name(lived: World, segments: list[str]) -> None:
     lived.redis.delete(key_of(lived, "segments"))
     lived.redis.hset(key_of(lived, "segments"), mapping=dict.fromkeys(segments, "5"))
-    refused = {"read_group", "positions", "acquire", "commit_ranges", "claim", "commit", "finish"}
+    refused = {"read_group", "positions", "acquire", "commit_ranges", "reserve", "claim", "commit", "finish"}
     assert {*meet(lived)} == refused, "what is in a hole is never read, and then counts as done"
 
 

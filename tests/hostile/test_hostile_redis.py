@@ -153,7 +153,14 @@ ROWS = [
         restart=True,
     ),
     Row("a stable offset ahead of its positions", hset("stable", "0", "14"), GOES_ON, restart=True),
-    Row("individual commits that are none", hset("ics", str(WHOLE), "junk"), "which may be deleted", "'junk'"),
+    Row(
+        "individual commits that are none",
+        hset("ics", str(WHOLE), "junk"),
+        "mend: $GROUP:ics:$TOPIC:0 had 1 damaged entries",
+    ),
+    Row(
+        "individual commits of no hashes", hset("ics", "junk", "5-6"), "mend: $GROUP:ics:$TOPIC:0 had 1 damaged entries"
+    ),
     Row("no meta", delete("meta"), "recover: Redis holds nothing of this group", "UNKNOWN_GROUP"),
     Row("a nonce that is none", hset("meta", "nonce", "not hex"), "nonce of $GROUP:meta is damaged", "nonce is"),
     Row("another nonce", hset("meta", "nonce", "ffff"), "fence: a commit"),

@@ -16,10 +16,10 @@ local function new_owner()
   return epoch .. ' ' .. call.member
 end
 
-local function cut(key, pattern, owned)  -- the pieces of a hash; nil if no piece is new
-  local whole, pieces = ranges_at(key, pattern), {}
+-- The pieces of a hash whose values have this form, of individual commits without it; nil if no piece is new.
+local function cut(key, pattern, owned)
+  local whole, pieces = pattern and ranges_at(key, pattern) or ics_at(key), {}
   for _, piece in ipairs(overlay(whole, owned)) do
-    if pattern ~= OFFSET then offsets_of(piece.left.value) end  -- fails if they are damaged
     pieces[#pieces + 1] = { lo = piece.lo, hi = piece.hi, value = piece.left.value }
   end
   return #pieces > #whole and pieces or nil
@@ -61,7 +61,7 @@ local function acquire(owners_key, segments_key, ics_key, wanted)
   after = coalesce(ascending(after), {})
   taken[#taken + 1] = { owners_key, gains and after or nil }
   taken[#taken + 1] = { segments_key, cut(segments_key, OFFSET, after) }
-  taken[#taken + 1] = { ics_key, cut(ics_key, '.', after) }
+  taken[#taken + 1] = { ics_key, cut(ics_key, nil, after) }
   local mine = {}
   for _, o in ipairs(after) do
     local e, member = owner(o.value)

@@ -23,11 +23,15 @@ _RENEW_S = 0.3
 
 def in_order(rows: DataFrame, batch: int, folder: Path, options: Mapping[str, str]) -> None:
     """The sink: all workers of this kind have the same name, as in one program that runs on several hosts."""
-    end = json.loads((folder / "checkpoint" / "offsets" / str(batch)).read_text().splitlines()[-1])
-    with CommitApi.of_offset(options["redis.url"], end) as commits:
+    text = (folder / "checkpoint" / "offsets" / str(batch)).read_text().splitlines()[-1]
+    end = StreamOffset.from_json(json.loads(text))
+    if not any(lane.offsets for _, lane in end):  # Spark's first batch has the initial offset, without a member
+        job.append_batch(rows, batch, folder / "output")
+        return
+    ((tp, lanes),) = end.lanes.items()
+    offsets = OffsetRange(min(lane.position for lane in lanes), max(lane.until for lane in lanes))
+    with CommitApi.of_offset(options["redis.url"], text) as commits:
         worker = OrderedCommits(commits, "worker", LEASE_MS)
-        ((tp, lanes),) = StreamOffset.from_json(end).lanes.items()
-        offsets = OffsetRange(min(lane.position for lane in lanes), max(lane.until for lane in lanes))
         worker.reserve(tp, offsets)
         _note(folder, "reserved", offsets)
         job.append_batch(rows, batch, folder / "output")

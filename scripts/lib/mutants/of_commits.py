@@ -12,9 +12,11 @@ _PROGRESS = ("tests/coordinator/redis/test_commits.py",)
 _ORDERED = (
     "tests/coordinator/commits/test_ordered_commits.py",
     "tests/coordinator/commits/test_ordered_members.py",
+    "tests/coordinator/commits/test_turn_oracle.py",
 )
 _TEXT, _ACKNOWLEDGING = "coordinator/progress/acknowledgement.py", "spark_coop_source/task/acknowledging.py"
 _ROWS = ("tests/spark_coop_source/task/test_acknowledging.py",)
+_DAMAGED = ("tests/hostile/test_damaged_state.py",)
 _SKIPPED = ("tests/end_to_end/test_skipped_batches.py",)
 
 FAULTS = (
@@ -70,8 +72,32 @@ FAULTS = (
     ),
     Fault(
         "acquiring leaves individual commits uncut",
-        (Edit(_LUA + "acquire.lua", "  taken[#taken + 1] = { ics_key, cut(ics_key, '.', after) }\n", ""),),
+        (Edit(_LUA + "acquire.lua", "  taken[#taken + 1] = { ics_key, cut(ics_key, nil, after) }\n", ""),),
         _PROGRESS,
+    ),
+    Fault(
+        "damaged individual commits stop the group",
+        (Edit(_LUA + "shared/progress.lua", "r.offsets = parsed_offsets(r.value)", "r.offsets = offsets_of(r.value)"),),
+        _DAMAGED,
+        schedules=300,
+    ),
+    Fault(
+        "damaged individual commits are left out at every call, with an event each time",
+        (Edit(_LUA + "shared/progress.lua", "    replace(key, sound)\n", ""),),
+        _DAMAGED,
+    ),
+    Fault(
+        "individual commits may reach beyond the last possible offset",
+        (Edit(_LUA + "shared/progress.lua", " and (not before or number(before[2]))", ""),),
+        _DAMAGED,
+    ),
+    Fault(
+        "a view refuses a group with damaged individual commits",
+        (
+            Edit("coordinator/group_texts.py", "in sound_commits_of(texts)", "in commits_of(texts)"),
+            Edit("coordinator/group_texts.py", "Rectangle, sound_commits_of", "Rectangle, commits_of"),
+        ),
+        _DAMAGED,
     ),
     Fault(
         "at the cap the lane behind is held back too",

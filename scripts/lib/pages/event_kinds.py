@@ -73,7 +73,8 @@ EVENT_KINDS = (
     ),
     EventKind(
         "mend",
-        "A part of the group was missing in Redis. A member wrote it again, or no longer counts it.",
+        "A part of the group was missing in Redis, or individual commits were damaged. The call that found it wrote it "
+        "again, deleted it, or no longer counts it.",
         "find out who deletes or changes keys of the group; records may repeat, none is lost",
     ),
     EventKind(

@@ -6,6 +6,7 @@ by the texts that a task of the source makes for them.
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from typing import cast
 
 import numpy as np
 
@@ -36,7 +37,7 @@ def acknowledge(world: World, line: Line, end: StreamOffset, batch: tuple[str, i
     Or an operator deletes such commits during the batch.
     """
     if world.chance(0.3):
-        _delete(world)
+        _delete(world, damage=world.chance(0.3))
     lanes = [(tp, lane, r) for tp, lane in end for r in lane.offsets]
     if not lanes:
         return
@@ -182,13 +183,21 @@ def commits_of(world: World, line: Line, end: StreamOffset) -> Confirming:
     return commits
 
 
-def _delete(world: World) -> None:
-    """An operator deletes the individual commits of a partition."""
+def _delete(world: World, *, damage: bool) -> None:
+    """An operator deletes or damages individual commits of a partition."""
     tp = world.random.choice(list(world.kafka.logs))
-    if world.server.raw.delete(world.server.keys.ics(tp)):
-        world.trace(f"the individual commits of {tp} are deleted")
-        world.server.seen["deletions"] += 1
-        world.invariants.check()
+    raw, key = world.server.raw, world.server.keys.ics(tp)
+    fields = sorted(name.decode() for name in cast(list[bytes], raw.hkeys(key)))
+    if not fields:
+        return
+    if damage:
+        raw.hset(key, world.random.choice(["junk", *fields]), world.random.choice(("9-5", "junk", "5-6,8-9")))
+    else:
+        raw.delete(key)
+    world.trace(f"individual commits of {tp} are {'damaged' if damage else 'deleted'}")
+    world.server.seen["deletions"] += 1
+    world.server.seen["damaged"] += damage
+    world.invariants.check()
 
 
 def records_of(world: World, tp: TopicPartition, lane: Lane, offsets: OffsetRange) -> list[Record]:

@@ -10,7 +10,7 @@ import redis
 from coordinator.assignment.policies import Policy, policy_of
 from coordinator.plan.poison import Strike
 from coordinator.progress.mirror import is_mirror, since_reset
-from coordinator.progress.segments import Progress, Segment
+from coordinator.progress.segments import Progress, Segment, sound_commits_of
 from coordinator.ranges import HASH_MAX, HashRange
 from coordinator.redis.keys import GroupKeys
 from coordinator.subscription import TopicPartition
@@ -135,10 +135,11 @@ def _parsed(flat: Sequence[str]) -> Segments:
 
 
 def _ics(tp: TopicPartition, segments: Sequence[str], ics: Sequence[str]) -> tuple[Segment, ...]:
-    """The segments with individual commits. Each key must be a segment's, with the text of all its ICs."""
+    """The segments with individual commits. Each sound key must be a segment's, with the text of all its ICs."""
     if not ics:
         return ()
-    positions, text = (dict(zip(flat[::2], flat[1::2], strict=True)) for flat in (segments, ics))
+    positions, found = (dict(zip(flat[::2], flat[1::2], strict=True)) for flat in (segments, ics))
+    text = {str(hashes): " ".join(map(str, done)) for hashes, done in sound_commits_of(found).items()}
     progress = Progress.parse(positions, text)
     if {str(s.hashes): " ".join(map(str, s.ics)) for s in progress.segments if s.ics} != text:
         raise Violation(f"ICS: {tp} has positions {positions} and individual commits {text}")

@@ -18,7 +18,14 @@ ENOUGH = 1_000
 REACHED = frozenset(
     {f.__name__.removeprefix("_") for f in faults.FAULTS}
     | {f"quota: {why}" for why in Why if why is not Why.START}  # needs a thousand records
-    | {"acknowledged", "deletions", "back-pressure", "IndividualCommitTooOldError", "MaxIndividualCommitReachedError"}
+    | {
+        "acknowledged",
+        "deletions",
+        "damaged",
+        "back-pressure",
+        "IndividualCommitTooOldError",
+        "MaxIndividualCommitReachedError",
+    }
     | {
         "shared",
         "another assignor",

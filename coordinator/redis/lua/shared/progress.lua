@@ -1,7 +1,7 @@
 -- Positions and individual commits (ICs), as `coordinator/progress/segments.py` defines them (rule: ics-may-vanish).
 -- Offsets are decimal texts. A set of offsets is {{start, until}, ...}: half-open, ascending, not touching.
 -- In Redis a set is inclusive: "53-60 71-71".
--- Uses arguments, damage, prelude
+-- Uses arguments, damage, events, leases, prelude
 local NOTHING = {}
 
 local function shifted(offset, by)  -- the offset before (-1) or after (1) this one; exact beyond 2^53
@@ -12,7 +12,8 @@ local function shifted(offset, by)  -- the offset before (-1) or after (1) this 
   return (high > 0 and string.format('%.0f', high) or '') .. string.format('%015.0f', low)
 end
 
-local function offsets_of(text)  -- "53-60 71-71" or "53-60,71-71"; an error for anything else
+-- "53-60 71-71" or "53-60,71-71" -> its offsets; for any other text nil, and the number of its letters that are right
+local function parsed_offsets(text)
   local ranges, length, before = {}, 0, nil
   for first, last, gap in string.gmatch(text, '(%d+)%-(%d+)([ ,]?)') do
     local r = { first, shifted(last, 1) }
@@ -20,7 +21,13 @@ local function offsets_of(text)  -- "53-60 71-71" or "53-60,71-71"; an error for
     length = length + #first + #last + 1 + #gap
     ranges[#ranges + 1], before = r, r
   end
-  if length ~= #text then error('individual commits, which may be deleted: the text after letter ' .. length .. ' is damaged') end
+  local sound = length == #text and (not before or number(before[2]))
+  return sound and ranges or nil, length
+end
+
+local function offsets_of(text)  -- the same; an error for any other text
+  local ranges, length = parsed_offsets(text)
+  check(ranges, 'the text after letter ' .. length .. ' of offsets')
   return ranges
 end
 
@@ -65,6 +72,26 @@ local function joined(position, ics, done, fresh)
   return position, above
 end
 
+-- The individual commits of a partition: ranges with `offsets`. They may vanish (rule: ics-may-vanish). So the script
+-- deletes damaged ones at once, with an event.
+local function ics_at(key)
+  local sound, last, damaged = {}, nil, 0
+  for _, r in ipairs(from_hash(redis.call('HGETALL', key))) do
+    r.offsets = parsed_offsets(r.value)
+    if r.sound and not (last and r.lo <= last) and r.offsets and r.value ~= '' and text_of(r.offsets) == r.value then
+      sound[#sound + 1], last = r, r.hi
+    else
+      damaged = damaged + 1
+    end
+  end
+  if damaged > 0 then
+    replace(key, sound)
+    event(EVENTS, 'mend', key .. ' had ' .. damaged .. ' damaged entries; they are deleted, and their offsets are read again')
+    expire_with_group(EVENTS)
+  end
+  return sound
+end
+
 -- A hash of a partition, by its name in `keys`. The script reads it once, before it writes.
 local function ranges_of(keys, name, pattern)
   keys.read = keys.read or {}
@@ -75,8 +102,9 @@ end
 -- The segments of a partition, cut at the ends of `facts` {lo, hi, position, offsets}:
 -- {lo, hi, position, ics, fact or nil}. Positions and ICs are those from before the facts.
 local function cut_segments(keys, facts)
-  local ics, cut = ranges_of(keys, 'ics', '.'), {}
-  for _, r in ipairs(ics) do r.offsets = offsets_of(r.value) end
+  keys.read = keys.read or {}
+  keys.read.ics = keys.read.ics or ics_at(keys.ics)
+  local cut, ics = {}, keys.read.ics
   for _, p in ipairs(overlay(overlay(ranges_of(keys, 'segments', OFFSET), ics), facts)) do
     local held = p.left.right
     cut[#cut + 1] = { lo = p.lo, hi = p.hi, position = p.left.left.value, ics = held and held.offsets or NOTHING,
