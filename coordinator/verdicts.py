@@ -45,3 +45,11 @@ class Busy(Verdict):
         self.member = member
         self.lease_end_ms = lease_end_ms
         self.now_ms = now_ms
+
+
+class OtherFilter(Busy):
+    """A live member has another record filter."""
+
+    def __init__(self, member: str, lease_end_ms: int, now_ms: int, its_filter: str) -> None:
+        super().__init__(member, lease_end_ms, now_ms)
+        self.its_filter = its_filter

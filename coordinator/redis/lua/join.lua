@@ -4,9 +4,10 @@
 -- KEYS meta leases member events batches leaving applications targets working strikes
 -- ARGV[2] nonce at which this incarnation joined before ("" if never),
 --   ARGV[3] "name\n..." names that may have one live member: application and query (rule: one-member-per-application),
---   ARGV[4] "topic partition offset;..." targets of AvailableNow ("" if none), ARGV[5..] field value ... of the member's hash
+--   ARGV[4] "topic partition offset;..." targets of AvailableNow ("" if none),
+--   ARGV[5] text of the record filter ("" if none), ARGV[6..] field value ... of the member's hash
 -- Reply targets, raised to the targets of the other live members | FENCED | BUSY other lease_end now
---   | ABSENT | LOST | SCHEMA
+--   | FILTER other lease_end now its_filter | ABSENT | LOST | SCHEMA
 -- Uses events, leases, prelude, strikes
 local bad = lost()
 if bad then return bad end
@@ -22,6 +23,16 @@ end
 local function live(member)
   local its_end = end_of_lease(KEYS[2], member)
   return its_end and tonumber(its_end) >= now
+end
+
+-- A member with another filter than that of the last join waits for the end of all other members (rule: one-filter).
+local its_filter = redis.call('HGET', META, 'filter') or ''
+if its_filter ~= ARGV[5] then
+  for _, other in ipairs(redis.call('ZRANGE', KEYS[2], 0, -1)) do
+    if other ~= call.member and live(other) then
+      return { 'FILTER', other, end_of_lease(KEYS[2], other), ms(now), its_filter }
+    end
+  end
 end
 
 local function raised_targets(targets)
@@ -49,7 +60,7 @@ local before = redis.call('HMGET', KEYS[3], 'incarnation', 'joined_at', 'authori
 local joined_at = before[1] == call.incarnation and before[2] or ms(now)
 if before[1] and before[1] ~= call.incarnation then strike(KEYS[9], KEYS[10], KEYS[4], call.member) end
 redis.call('DEL', KEYS[3])
-redis.call('HSET', KEYS[3], 'incarnation', call.incarnation, 'joined_at', joined_at, unpack(ARGV, 5))
+redis.call('HSET', KEYS[3], 'incarnation', call.incarnation, 'joined_at', joined_at, unpack(ARGV, 6))
 -- A new incarnation commits the batch that the earlier one authorised, up to the ends in its seal. If an operator
 -- deleted the member's hash by hand, the batch is unknown.
 local lived = before[1] or redis.call('ZSCORE', KEYS[2], call.member)
@@ -67,6 +78,7 @@ for i = 1, #applications, 2 do  -- removes the earlier names of this member, and
 end
 for name in string.gmatch(ARGV[3], '[^\n]+') do redis.call('HSET', KEYS[7], name, call.member) end
 remember_times()
+if its_filter ~= ARGV[5] then redis.call('HSET', META, 'filter', ARGV[5]) end
 redis.call('HINCRBY', META, 'joins', 1)  -- makes an assignment due: the member may subscribe to other topics than before
 local application = redis.call('HGET', KEYS[3], 'application')
 event(KEYS[4], 'join', (application and 'application ' .. application .. ', ' or '') .. 'incarnation ' .. call.incarnation)
