@@ -34,6 +34,7 @@ def _matching(pattern: re.Pattern[str], what: str, value: object) -> str:
 topic = partial(_matching, re.compile(r"[A-Za-z0-9._-]{1,249}"), "the name of a topic")
 topic_id = partial(_matching, re.compile(r"[A-Za-z0-9._-]{0,64}"), "a topic id")
 member = partial(_matching, re.compile(r"[A-Za-z0-9._-]{1,64}"), "a member id")
+digest = partial(_matching, re.compile("[0-9a-f]{16}"), "a digest")
 lane_epoch = partial(_matching, re.compile(f"-|{LANE_EPOCH.pattern}"), "a lane epoch")
 """Each returns its argument; raises `StateFormatError`, like all functions here."""
 

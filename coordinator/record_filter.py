@@ -1,6 +1,8 @@
-"""Which records a query hands over, by the hash of the key, the key, and the size. A value; `select.filtering` applies it.
+"""Which records a query hands over: a value, and its canonical text.
 
-A record that the filter drops counts as done (rule: filtered-is-done). Pure: knows no record, no chunk and no option.
+`spark_coop_source/select/filtering.py` applies it. A record that the filter drops counts as done
+(rule: filtered-is-done). Pure: knows no record, no chunk and no option.
+Imports no package: a worker that unpickles a task loads it first.
 """
 
 from collections.abc import Iterator
@@ -8,7 +10,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from hashlib import blake2b
 
-from coordinator.key_hash import hash_record
 from coordinator.ranges import OFFSET_MAX, WHOLE, HashRange
 
 Key = bytes | None
@@ -17,20 +18,16 @@ Key = bytes | None
 
 @dataclass(frozen=True)  # without slots, for its cached properties
 class RecordFilter:
-    """All of its conditions hold for a record that is handed over; without a condition, every record is."""
+    """A record is handed over if its key hash is in `ranges`, its key in `allow` and not in `deny`, and its size fits.
+
+    The size is the bytes of key and value as they are in the record. A null has none, and headers do not count.
+    """
 
     ranges: tuple[HashRange, ...] = (WHOLE,)  # of the key hash: ascending, without overlaps
     allow: frozenset[Key] | None = None  # None: any key
     deny: frozenset[Key] = frozenset()
-    least_bytes: int = 0  # of key and value together; a null has none, and headers do not count
+    least_bytes: int = 0
     most_bytes: int = OFFSET_MAX
-
-    def keeps(self, key: Key, value: bytes | None, offset: int) -> bool:
-        """Whether the record is handed over: the definition, record by record."""
-        size = len(key or b"") + len(value or b"")
-        named = key not in self.deny and (self.allow is None or key in self.allow)
-        key_hash = hash_record(key, offset)
-        return named and self.least_bytes <= size <= self.most_bytes and any(key_hash in r for r in self.ranges)
 
     @cached_property
     def digest(self) -> str:

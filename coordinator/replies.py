@@ -54,6 +54,7 @@ class Joining:
     application: str = ""  # may have one live member; empty: any number
     targets: Mapping[TopicPartition, int] = field(default_factory=dict)  # targets of its AvailableNow
     pinned: Ranges = field(default_factory=dict)  # the ranges that a pinned member names
+    filter: str = ""  # the text of its record filter (rule: one-filter)
 
     @property
     def alone_as(self) -> str:
@@ -65,7 +66,8 @@ class Joining:
         """The fields, with the application: by name, or by host and driver if it may have several members."""
         host_and_driver = "/".join(self.fields[name] for name in ("host", "driver_pid") if name in self.fields)
         application = self.application or host_and_driver
-        return ({"application": application} if application else {}) | dict(self.fields)
+        known = {"application": application, "filter": self.filter}
+        return {name: text for name, text in known.items() if text} | dict(self.fields)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from coordinator.assignment.ownership_listener import OwnershipListener
 from coordinator.assignors.assignor import Assignor
 from coordinator.assignors.grouped import Grouped
+from coordinator.record_filter import EVERYTHING, RecordFilter
 
 MAX_INDIVIDUAL_COMMITS, MAX_RANGES = 10_000, 10_000
 
@@ -23,6 +24,7 @@ class GroupSettings:
     sharing: bool = True  # whether this member may get parts of partitions
     demanding: bool = False  # whether its user demands parts: refused if policies forbid it
     batch_budget_ms: int = 10_000  # the time budget of a batch; 0: none
+    filter: RecordFilter = EVERYTHING
     early_ends: bool = False  # whether tasks may end slices before their planned ends
     max_lead_ms: int | None = None  # the most record time between two lanes; None: any
     concurrency: int = 1  # keys at once inside a task, where the user's function runs in `read`

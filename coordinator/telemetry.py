@@ -56,6 +56,7 @@ class SliceCost:
     finished: bool
     at: RecordAt | None = None  # the first record under way, if only one key is under way
     handed_ms: float | None = None  # from the plan until its task passed its first records on, if it reported that
+    filtered: int = 0  # records that the filter dropped; of all lanes that this task fetched for
 
     @property
     def under_way(self) -> Slice:
@@ -94,6 +95,7 @@ class SliceCost:
             tuple(sorted(keys.values(), key=lambda key: -key.ms)[:MOST_KEYS]),
             all(c.finished for c in costs),
             handed_ms=min((c.handed_ms for c in costs if c.handed_ms is not None), default=None),
+            filtered=sum(c.filtered for c in costs),
         )
 
     def clamped(self, most_ms: float, concurrency: int) -> Self:
@@ -122,4 +124,5 @@ class SliceCost:
             self.finished,
             self.at if known else None,
             self.handed_ms,
+            min(max(self.filtered, 0), len(self.offsets)),
         )

@@ -49,3 +49,11 @@ class Busy(Verdict):
 
 class Held(Busy):
     """A working member reads these key ranges, or the group's members are of the other kind: pinned or assigned."""
+
+
+class OtherFilter(Busy):
+    """A live member has another record filter."""
+
+    def __init__(self, member: str, lease_end_ms: int, now_ms: int, its_filter: str) -> None:
+        super().__init__(member, lease_end_ms, now_ms)
+        self.its_filter = its_filter

@@ -133,3 +133,8 @@ class Ended:
 
     batch: BatchCost
     took_ms: float
+
+    @property
+    def filtered(self) -> int:
+        """Records that filters dropped, as far as tasks reported them."""
+        return sum(load.cost.filtered for load in self.batch.reported if load.cost is not None)

@@ -58,6 +58,16 @@ class CheckpointMismatchError(ConfigurationError):
     usual_remedy = "start the query with a new checkpointLocation and a new output; the group's positions stay in Redis"
 
 
+class FilterChangedError(ConfigurationError):
+    """An unfinished batch of the checkpoint was planned with other filter.* options: its replay would differ."""
+
+    name = "FILTER_CHANGED"
+    usual_remedy = (
+        "run the query once more with the earlier filter.* options and trigger(availableNow=True), which ends without "
+        "an unfinished batch, and then change them; or start with a new checkpointLocation and a new output"
+    )
+
+
 class SinkSkippedBatchError(ConfigurationError):
     """The sink completed a batch without reading it. The records stay unread and uncommitted; nothing is lost."""
 

@@ -33,6 +33,16 @@ class GroupBusyError(GroupError):
     )
 
 
+class FilterMismatchError(GroupError):
+    """A live member of the group has other filter.* options, so the group would drop records that this query wants."""
+
+    name = "FILTER_MISMATCH"
+    usual_remedy = (
+        "stop the members that have the other filter, then start this query; or set the filter.* options of those "
+        "members; or use a group of its own for each filter"
+    )
+
+
 class FencedMemberError(GroupError):
     """Another driver with the same checkpoint replaced this member, or another member owns its key ranges now."""
 

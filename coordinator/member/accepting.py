@@ -7,7 +7,7 @@ before any part of it is used (rule: checkpoint-on-resume).
 from collections.abc import Iterator
 from dataclasses import replace
 
-from coordinator.errors import CheckpointMismatchError
+from coordinator.errors import CheckpointMismatchError, FilterChangedError
 from coordinator.member.decision import Call, Decision, Seen
 from coordinator.member.kinds import Request
 from coordinator.member.log_view import partitions_are_given, topics_again
@@ -32,6 +32,19 @@ def accept(state: State, seen: Seen, call: Call) -> Decision:
         state, _, _ = within_logs(state, offset, seen, call)
     life = state.life if state.life.member else replace(state.life, member=offset.member or state.life.minted)
     return Decision(replace(state, life=life), warnings)
+
+
+def refuse_other_filter(state: State, seen: Seen, call: Call) -> Decision:
+    """`FilterChangedError` for a batch that was planned with another filter (rule: replay-same-filter)."""
+    planned, mine = call.offset.filter, call.setup.settings.filter
+    if planned != mine.digest and any(row.offsets for rows in call.offset.rows.values() for row in rows):
+        was = f"with the filter of digest {planned}" if planned else "without a filter"
+        now = f"the filter {mine.text}" if mine.digest else "none"
+        raise FilterChangedError(
+            f"the unfinished batch of the checkpoint was planned {was}, and this query has {now}: a replay would hand "
+            "over other records"
+        )
+    return Decision(state)
 
 
 def _unknown_topics(state: State, call: Call) -> Iterator[Request[bool]]:

@@ -34,7 +34,8 @@ def learn(state: State, seen: Seen, call: Call) -> Decision:
     if ended is None:
         return Decision(state)
     line = ShowBatch(batch_line(state.life.member, ended))
-    return Decision(replace(state, shown=replace(state.shown, ended=ended)), (line,))
+    shown = replace(state.shown, ended=ended, filtered=state.shown.filtered + ended.filtered)
+    return Decision(replace(state, shown=shown), (line,))
 
 
 def witness(state: State, seen: Seen, call: Call) -> Decision:

@@ -5,7 +5,7 @@
     LOST         recover proven positions, then join again              `recovery.recover`
     RECOVERING   assert positions once, wait, try again                 `assert_positions`
     BUSY         wait for the other member's lease, unless it grows     `busy`
-                 or is of the same query: then the query ends
+    FILTER       or is of the same query: then the query ends
     HELD         a member reads pinned ranges of this one               `pinned.held`
     REJOIN       join again                                             `join`
 
@@ -20,12 +20,20 @@ from coordinator import verdicts
 from coordinator.assignment.assignment_text import fields_of
 from coordinator.assignment.protocols import Protocol
 from coordinator.assignment.spare import SLOW_PERCENT
-from coordinator.errors import FencedMemberError, GroupBusyError, RedisUnavailableError
+from coordinator.errors import (
+    FencedMemberError,
+    FilterMismatchError,
+    GroupBusyError,
+    GroupError,
+    RedisUnavailableError,
+)
 from coordinator.group_state import LONGEST_BATCH
 from coordinator.member.decision import RETRY_MS, Call, Decision, Fail, LookAgain, Seen
 from coordinator.member.kinds import Request
 from coordinator.member.requests import Claim, Event, Join, Log, ReadMetadata
 from coordinator.member.state import State
+from coordinator.quoting import quoted
+from coordinator.record_filter import RecordFilter
 from coordinator.replies import Joining
 
 FIRST_CONTACT_MS = 5_000
@@ -95,7 +103,7 @@ def assert_positions(state: State, seen: Seen, call: Call) -> Decision:
 
 
 def busy(state: State, seen: Seen, call: Call) -> Decision:
-    """Another member of this application lives: wait for the end of its lease, unless it renews it.
+    """Another member of this application, or one with another filter, lives: wait for its lease, unless it renews it.
 
     Spark calls all reads of one query on one thread. So a read of our own query lives as long as this one, and can
     release nothing meanwhile. Two queries have a thread each (rule: one-member-per-application).
@@ -109,7 +117,7 @@ def busy(state: State, seen: Seen, call: Call) -> Decision:
     if query and theirs and theirs.get("query") == query:
         return Decision(_handled(state), (), Fail(_two_reads(group, verdict.member)))
     if before and before[0] == other[0] and other[1] > before[1]:
-        return Decision(_handled(state), (), Fail(_two_queries(group, verdict.member)))
+        return Decision(_handled(state), (), Fail(_in_the_way(group, verdict, call.setup.settings.filter)))
     waiting = replace(state, life=replace(state.life, other=other))
     return Decision(_handled(waiting), (), LookAgain(min(RETRY_MS, verdict.lease_end_ms - verdict.now_ms + 1)))
 
@@ -121,6 +129,20 @@ def _two_reads(group: str, other: str) -> GroupBusyError:
         "use a group for each read, by its own load(). A union can use one DataFrame twice instead, which Spark reads "
         "once; both sides of a self-join are two reads",
     )
+
+
+def _in_the_way(group: str, verdict: verdicts.Busy, mine: RecordFilter) -> GroupError:
+    """The member renews its lease."""
+    if not isinstance(verdict, verdicts.OtherFilter):
+        return _two_queries(group, verdict.member)
+    return FilterMismatchError(
+        f"member {verdict.member} of group {group!r} has {_shown(verdict.its_filter)}, and this query has "
+        f"{_shown(mine.text)}: all members of a group need the same filter",
+    )
+
+
+def _shown(of_filter: str) -> str:
+    return f"the filter {quoted(of_filter)}" if of_filter else "no filter"
 
 
 def _two_queries(group: str, other: str) -> GroupBusyError:
@@ -153,7 +175,8 @@ def joining(state: State, call: Call) -> Joining:
     slow = {SLOW_PERCENT: str(state.shown.slow_percent)} if state.shown.slow_percent else {}
     times = {LONGEST_BATCH: str(settings.longest_ms)}
     fields = {**me.fields, **subscribes, **settings.commit_fields, **times, **slow}
-    return replace(me, fields=fields, targets=state.pace.targets or {}, pinned=call.setup.pinned)
+    targets, pinned = state.pace.targets or {}, call.setup.pinned
+    return replace(me, fields=fields, targets=targets, pinned=pinned, filter=settings.filter.text)
 
 
 def _handled(state: State) -> State:

@@ -63,6 +63,7 @@ def plan_batch(state: State, seen: Seen, call: Call) -> Decision:
     lanes = plan(reading.work, reading.until, reading.cutting or call.setup.cutting)
     epochs = leader_epochs(lanes, state.log.bounds)
     end = StreamOffset(group or None, state.life.member or None, acquired.reset, acquired.topic_ids, lanes, epochs)
+    end = replace(end, filter=call.setup.settings.filter.digest)
     whole = reading.trial_lane is not None or call.limits.everything
     if call.setup.settings.early_ends and not whole and seen.of(ReadReach()) is not Reach.NONE:
         end = _early(end, call.offset)

@@ -88,5 +88,10 @@ class Query:
         """The log ends at the last look."""
         return {tp: b.end for tp, b in self.state.log.bounds.items()}
 
+    @property
+    def filtered(self) -> int:
+        """Records that the filter dropped in the completed batches of this process, as far as tasks reported them."""
+        return self.state.shown.filtered
+
     def _run(self, steps: tuple[Step, ...], offset: StreamOffset = NOTHING, limits: Limits = NO_LIMITS) -> Any:
         return self._turns.run(steps, Call(self.setup, offset, limits))

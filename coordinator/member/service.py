@@ -101,6 +101,7 @@ NEXT_OFFSET = (
 TASKS = (
     *ALIVE,
     accepting.accept,
+    accepting.refuse_other_filter,
     poison.strike_before_join,
     authorizing.arrive,
     life.join,

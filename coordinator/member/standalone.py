@@ -10,7 +10,7 @@ from typing import cast
 
 from coordinator.assignment.rebalance import union
 from coordinator.errors import CheckpointMismatchError
-from coordinator.member import log_view, pacing, planning, reading
+from coordinator.member import accepting, log_view, pacing, planning, reading
 from coordinator.member.decision import Call, Decision, LookAgain, Return, Seen
 from coordinator.member.query import Query, Steps
 from coordinator.member.requests import Learn, Log, Pack, ResolveOffsets
@@ -70,9 +70,10 @@ def learn(state: State, seen: Seen, call: Call) -> Decision:
     """Once in each call: the batch that ends here is in the sink, so no slice is unconfirmed."""
     if state.turn.learned:
         return Decision(state)
-    seen.of(Learn(call.offset))
+    ended, shown = seen.of(Learn(call.offset)), state.shown
+    shown = replace(shown, filtered=shown.filtered + (ended.filtered if ended else 0))
     turn = replace(state.turn, learned=True)
-    return Decision(replace(state, evidence=state.evidence.confirmed(), turn=turn))
+    return Decision(replace(state, evidence=state.evidence.confirmed(), turn=turn, shown=shown))
 
 
 def take_positions(state: State, seen: Seen, call: Call) -> Decision:
@@ -128,7 +129,7 @@ NEXT_OFFSET = (
     look_closer,
     planning.plan_batch,
 )
-TASKS = (refuse_others, see_topics_again, return_tasks)
+TASKS = (refuse_others, accepting.refuse_other_filter, see_topics_again, return_tasks)
 
 
 class Standalone(Query):

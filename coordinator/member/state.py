@@ -207,6 +207,7 @@ class Shown:
 
     ends: tuple[str, Request[None]] | None = None  # log ends and leader epochs in Redis, after their nonce
     ended: Ended | None = None  # the last batch in the sink
+    filtered: int = 0  # records that filters dropped, in all batches in the sink
     looked_at_ms: int | None = None
     slow_percent: int = 0
     quotas: tuple[Quota, ...] = ()

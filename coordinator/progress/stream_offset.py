@@ -1,6 +1,7 @@
 """The stream offset: Spark stores it in its checkpoint, and a replay needs nothing else (rule: self-contained-offset).
 
-    {"#": {"v": 2, "early": 1, "group": "g", "member": "m-7f", "reset": 0, "topics": {"orders": "<topic id>"},
+    {"#": {"v": 2, "early": 1, "filter": "<digest of the record filter>", "group": "g", "member": "m-7f", "reset": 0,
+           "topics": {"orders": "<topic id>"},
            "epochs": {"orders": {"0": <leader epoch under which the log's end was seen when this was planned>}}},
      "orders": {"0": {"<lo>-<hi>": "<lane epoch>@120-160,171-240"}}}
 
@@ -131,6 +132,7 @@ class StreamOffset:
     lanes: Lanes = field(default_factory=dict)
     leader_epochs: Mapping[TopicPartition, int] = field(default_factory=dict)  # of the logs at planning
     early: int = 0  # 0: slices end as planned. Else tasks may end them early; it numbers equal plans
+    filter: str = ""  # the digest of the record filter that its batch was planned with; empty without a filter
 
     def __iter__(self) -> Iterator[tuple[TopicPartition, Lane]]:
         """Every lane with its partition, in order."""
@@ -167,6 +169,8 @@ class StreamOffset:
         header |= {k: v for k, v in (("group", self.group), ("member", self.member)) if v is not None}
         if self.early:
             header["early"] = self.early
+        if self.filter:
+            header["filter"] = self.filter
         if self.leader_epochs:
             header["epochs"] = _by_topic(self.leader_epochs)
         body: Json = {HEADER: dict(sorted(header.items()))}
@@ -208,6 +212,7 @@ class StreamOffset:
             {tp: of_tp for tp, of_tp in sorted(lanes.items()) if of_tp},
             {tp: identifiers.number(e, identifiers.LEADER_EPOCH_MAX, "leader epoch") for tp, e in epochs},
             early=identifiers.number(header.get("early", 0), _EARLY_MAX, "early"),
+            filter=identifiers.digest(header["filter"]) if "filter" in header else "",
         )
         _check_whose(offset)
         return offset

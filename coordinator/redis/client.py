@@ -182,6 +182,8 @@ def _accepted(reply: list[Any]) -> Reply:
             raise verdicts.Busy(member, int(float(lease_end)), int(float(now)))
         case ["HELD", member, lease_end, now]:
             raise verdicts.Held(member, int(float(lease_end)), int(float(now)))
+        case ["FILTER", member, lease_end, now, its_filter]:
+            raise verdicts.OtherFilter(member, int(float(lease_end)), int(float(now)), its_filter)
         case ["UNPROVEN", partition]:
             raise StateLostError(
                 f"Redis lost the position of {partition}, and neither Kafka's group nor a running query proves one",

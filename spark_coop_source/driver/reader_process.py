@@ -151,6 +151,11 @@ class GroupSession:
         """See `Service.lanes`."""
         return self._service.lanes
 
+    @property
+    def filtered(self) -> int:
+        """See `Query.filtered`."""
+        return self._service.filtered
+
     def close(self) -> None:
         """Stop the heartbeat, leave, drop the connections."""
         let_nothing_interrupt()
@@ -226,6 +231,11 @@ class StandaloneSession:
     def lanes(self) -> LaneReport:
         """No lanes: only groups report them."""
         return LaneReport()
+
+    @property
+    def filtered(self) -> int:
+        """See `Query.filtered`."""
+        return self._standalone.filtered
 
     def next_offset(self, start: StreamOffset, limits: Limits) -> StreamOffset | None:
         """See `Standalone.next_offset`."""

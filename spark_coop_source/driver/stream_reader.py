@@ -92,7 +92,7 @@ class CoopKafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
         return self._planned[0]
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
-        """The log ends at the last look, in the form of Spark's Kafka source; lag and lanes under `#`."""
+        """The log ends at the last look, in the form of Spark's Kafka source; lag, lanes and filter under `#`."""
         if self._session is None:
             return None
         ends = self._session.log_ends()
@@ -101,6 +101,8 @@ class CoopKafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
             report.setdefault(tp.topic, {})[str(tp.partition)] = end
         behind = behind_latest(self._planned[1], ends) if self._planned else {}
         state = behind | lane_progress(self._session.lanes())
+        if self._options.filter.digest:
+            state["filteredRecords"] = self._session.filtered
         return report | ({"#": state} if state else {}) or None
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[SlicePartition]:

@@ -35,6 +35,7 @@ def standalone_settings(options: SourceOptions) -> GroupSettings:
     return GroupSettings(
         "",
         fail_on_data_loss=options.fail_on_data_loss,
+        filter=options.filter,
         batch_budget_ms=options.batch_budget_ms,
         max_lead_ms=options.max_lead_ms,
         concurrency=options.function_concurrency,
@@ -50,6 +51,7 @@ def group_settings(options: SourceOptions, group: str) -> GroupSettings:
         longest_ms=options.longest_batch_ms,
         sharing=options.sharing is not False,
         demanding=options.sharing is True,
+        filter=options.filter,
         batch_budget_ms=options.batch_budget_ms,
         early_ends=options.batch_budget_ms > 0 and not options.unread_batches,
         max_lead_ms=options.max_lead_ms,

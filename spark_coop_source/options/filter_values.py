@@ -3,10 +3,10 @@
 Keys in a file are read where the options are checked: on the driver's host, when a query starts.
 """
 
-import os
 import re
 import stat
 from dataclasses import dataclass
+from pathlib import Path
 
 from coordinator.ranges import HashRange, runs
 from coordinator.record_filter import Key
@@ -80,13 +80,12 @@ def _bytes_of(digits: str) -> bytes:
 
 def _content(path: str) -> str:
     """The text of a file."""
-    if "\0" in path or not os.path.isabs(path):
+    if "\0" in path or not Path(path).is_absolute():
         raise ValueError("its path is not absolute")
     try:
-        # O_NONBLOCK: without it, the open of a named pipe would wait for a writer
-        with open(os.open(path, os.O_RDONLY | os.O_NONBLOCK), "rb") as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise ValueError("it is not a regular file")
+        if not stat.S_ISREG(Path(path).stat().st_mode):  # the open of a named pipe would wait for a writer
+            raise ValueError("it is not a regular file")
+        with Path(path).open("rb") as file:
             found = file.read(CHARACTERS + 1)
     except OSError as error:
         raise ValueError(f"the file cannot be read ({error.strerror})") from None

@@ -1,7 +1,8 @@
 """The options of a query as one checked value.
 
 `DataSource.schema()` calls `validate`, and each reader calls it again, in short-lived processes of the driver host. It
-starts nothing, and reads no more than the files of `filter.keys.*`. `table` has the rules of single options; this module has the rules between options.
+starts nothing, and reads no more than the files of `filter.keys.*`. `table` has the rules of single options; this
+module has the rules between options.
 """
 
 import os

@@ -39,7 +39,7 @@ def batches(task: SlicePartition, function: UserFunction | None) -> Iterator[pa.
     if task.report is None:
         if task.ending and task.ending.required:
             raise TaskNotEndedError("a task could not begin: its driver takes no ends, and its batch requires them")
-        return regrouped(_made(task, function, None, None))
+        return regrouped(_made(task, function, None, None, Counter()))
     return _reported(task, task.report, function)
 
 
@@ -58,9 +58,13 @@ def _reported(task: SlicePartition, report: ReportTo, function: UserFunction | N
         ends = None
         if ending and agreed is None:
             ends = TaskEnds(ending.share_ms, lambda: (perf_counter() - began) * 1000)
-        meter = SliceMeter(tables(task.slices), link.send, with_function=function is not None, trial=report.trial)
-        made = _made(task, function, meter, ends)
-        if function is None:
+        filtered = Counter[TopicPartition]()
+        with_function = function is not None
+        meter = SliceMeter(
+            tables(task.slices), link.send, with_function=with_function, trial=report.trial, filtered=filtered
+        )
+        made = _made(task, function, meter, ends, filtered)
+        if not with_function:
             made = (batch.select(list(task.columns)) for batch in made)  # the meter needed more columns
         for batch in regrouped(made):
             meter.hands_on()
@@ -71,10 +75,15 @@ def _reported(task: SlicePartition, report: ReportTo, function: UserFunction | N
 
 
 def _made(
-    task: SlicePartition, function: UserFunction | None, meter: SliceMeter | None, ends: TaskEnds | None
+    task: SlicePartition,
+    function: UserFunction | None,
+    meter: SliceMeter | None,
+    ends: TaskEnds | None,
+    filtered: Counter[TopicPartition],
 ) -> Iterator[pa.RecordBatch]:
     """The records, or the function's output. Small batches are joined for a function of batches."""
-    read = _partitions(task, _hashed(task, function), ends, by_batch=function is not None and not function.per_key)
+    by_batch = function is not None and not function.per_key
+    read = _partitions(task, _hashed(task, function), ends, filtered, by_batch=by_batch)
     if meter is not None:
         read = ((tp, meter.reading(tp, batches)) for tp, batches in read)
     every = chain.from_iterable(batches for _, batches in read)
@@ -93,7 +102,12 @@ def _hashed(task: SlicePartition, function: UserFunction | None) -> Collection[T
 
 
 def _partitions(
-    task: SlicePartition, hashed: Collection[TopicPartition] | None, ends: TaskEnds | None, *, by_batch: bool
+    task: SlicePartition,
+    hashed: Collection[TopicPartition] | None,
+    ends: TaskEnds | None,
+    filtered: Counter[TopicPartition],
+    *,
+    by_batch: bool,
 ) -> Iterator[tuple[TopicPartition, Iterator[pa.RecordBatch]]]:
     """The records of one partition after another, each as far as the task may read."""
     if not task.slices:
@@ -103,7 +117,7 @@ def _partitions(
     pieces = Pieces(ends.share_ms, ends.clock_ms) if ends and by_batch else None
     if ends:
         ends.begin({tp: _start(of_one) for tp, of_one in slices.items()})
-    with Readings(task, columns, slices, hashed) as readings:
+    with Readings(task, columns, slices, hashed, filtered) as readings:
         for tp, reads in readings.each(slices):
             sized = pieces.of(reads) if pieces else reads
             batches = ends.reading(tp, sized) if ends else (read.records for read in reads)

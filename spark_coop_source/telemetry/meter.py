@@ -11,7 +11,8 @@ A slice is finished when its partition is read to the end and the function has r
 Knows slices and clocks; nothing of the receiver, or of Kafka. Runs in executor workers, on the task's own thread.
 """
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from heapq import nlargest
 from time import perf_counter
@@ -48,8 +49,20 @@ Lane = tuple[TopicPartition, HashRange]
 class SliceMeter(Listener):
     """The costs of one attempt of a task."""
 
-    def __init__(self, slices: Tables, send: Send, *, with_function: bool, trial: bool = False) -> None:
-        """`trial`: a struck lane is tried with a record or a few (rule: trial-alone)."""
+    def __init__(
+        self,
+        slices: Tables,
+        send: Send,
+        *,
+        with_function: bool,
+        trial: bool = False,
+        filtered: Mapping[TopicPartition, int] | None = None,
+    ) -> None:
+        """`trial`: a struck lane is tried with a record or a few (rule: trial-alone).
+
+        `filtered` counts the records of each partition that the filter dropped so far; another thread may count.
+        """
+        self._filtered = Counter[TopicPartition]() if filtered is None else filtered
         self._tables = slices
         self._send = send
         self._with_function, self._trial = with_function, trial
@@ -115,6 +128,8 @@ class SliceMeter(Listener):
         began = perf_counter()
         batch = next(batches, None)
         ms = (perf_counter() - began) * 1000
+        longest = max(table.slices, key=lambda s: len(s.offsets))
+        self._accounts[longest].filtered = self._filtered[longest.topic_partition]
         counts = _counts(table, batch, exact=self._with_function)
         shares = counts / counts.sum() if counts.any() else np.full(len(counts), 1 / len(counts))
         for s, count, share in zip(table.slices, counts.tolist(), shares.tolist(), strict=True):
@@ -157,6 +172,7 @@ class _Account:
     keys: dict[int, KeyCost] = field(default_factory=dict)
     finished: bool = False
     handed_ms: float | None = None
+    filtered: int = 0
     reported_at: float = 0.0
 
     def add_key(self, key: KeyCost) -> None:
@@ -187,6 +203,7 @@ class _Account:
             self.finished,
             self.at,
             self.handed_ms,
+            self.filtered,
         )
 
     def _costliest(self, count: int) -> list[KeyCost]:

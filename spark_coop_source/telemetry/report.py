@@ -45,7 +45,7 @@ def encoded(report: Report) -> bytes:
     """The text of a report."""
     c = report.cost
     place = [*c.tp, c.hashes.lo, c.hashes.hi, c.offsets.start, c.offsets.until]
-    cost = [c.rows, c.bytes, round(c.read_ms, 3), round(c.function_ms, 3), c.finished, c.at, c.handed_ms]
+    cost = [c.rows, c.bytes, round(c.read_ms, 3), round(c.function_ms, 3), c.finished, c.at, c.handed_ms, c.filtered]
     keys = [[key_hash, round(ms, 3), rows] for key_hash, ms, rows in c.keys]
     return json.dumps([report.plan, report.attempt, report.number, place, cost, keys], separators=(",", ":")).encode()
 
@@ -64,7 +64,7 @@ def decoded(text: bytes) -> Report | None:
 
 def _parsed(fields: list[Any]) -> Report:
     plan, attempt, number, (topic, partition, lo, hi, start, until), cost, keys = fields
-    rows, size, read_ms, function_ms, finished, at, handed_ms = cost
+    rows, size, read_ms, function_ms, finished, at, handed_ms, filtered = cost
     return Report(
         _whole(plan),
         _whole(attempt),
@@ -81,6 +81,7 @@ def _parsed(fields: list[Any]) -> Report:
             bool(finished),
             None if at is None else RecordAt(*map(_whole, at)),
             None if handed_ms is None else _finite(handed_ms),
+            _whole(filtered),
         ),
     )
 

@@ -14,7 +14,7 @@ from spark_coop_source.options.values import Section
 PARITY = (ROOT / "docs" / "parity.md").read_text(encoding="utf-8")
 OPTION_PAGE = (ROOT / "docs" / "options.md").read_text(encoding="utf-8")
 ROWS = [line for line in PARITY.splitlines() if line.startswith("| ") and "`tests/" in line]
-OURS = {Section.GROUP, Section.TIMES, Section.CACHE, Section.FUNCTION}
+OURS = {Section.FILTER, Section.GROUP, Section.TIMES, Section.CACHE, Section.FUNCTION}
 
 
 def test_the_page_of_options_is_fresh() -> None:

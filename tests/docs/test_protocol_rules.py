@@ -25,7 +25,7 @@ VERDICTS = {
     "member": GROUP | {"REJOIN", "FENCED"},
     "owner": GROUP | {"REJOIN", "FENCED", "RECOVERING"},
 }
-ALL_VERDICTS = VERDICTS["owner"] | {"BUSY", "HELD", "SUPERSEDED", "UNPROVEN"}
+ALL_VERDICTS = VERDICTS["owner"] | {"BUSY", "FILTER", "HELD", "SUPERSEDED", "UNPROVEN"}
 
 QUOTED_ELSEWHERE = ("LICENSE", "CHANGELOG.md", str(Path(__file__).relative_to(ROOT)))
 """Texts that are not ours, history, and the examples below."""

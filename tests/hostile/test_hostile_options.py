@@ -165,6 +165,53 @@ ASSIGNMENTS = [
     ),
 ]
 
+KEYS = "JSON with 1 to 10,000 keys"
+FILTERS = [
+    bad("keys that are no JSON", "filter.keys.allow", "plane-1", "not JSON", KEYS),
+    bad("an object of keys", "filter.keys.deny", '{"plane-1":1}', "not a JSON list of keys", KEYS),
+    bad("no key to allow", "filter.keys.allow", "[]", "it has 0 keys", KEYS),
+    bad("a million keys", "filter.keys.deny", json.dumps([0] * 300_000), "it has 300000 keys", KEYS),
+    bad("megabytes of keys", "filter.keys.deny", json.dumps(["a" * 99] * 20_000), "the limit is 1000000", KEYS),
+    bad("a key that is a number", "filter.keys.allow", "[NaN]", "NaN is not a text", KEYS),
+    bad("a key with an escape", "filter.keys.allow", json.dumps([[ESCAPE]]), "is not a text", KEYS),
+    bad("hex of half a byte", "filter.keys.allow", '[{"hex":"a"}]', "not an even number of hex digits", KEYS),
+    bad("keys nested too deeply", "filter.keys.allow", "[" * 100_000, "nested too deeply", KEYS),
+    bad("a password among keys", "filter.keys.allow", f'["redis://u:{SECRET}@h",1]', "may hold a password", KEYS),
+    bad("a file of keys that is not there", "filter.keys.allow", "file:/no/such", "No such file", "file:/path"),
+    bad("a file of keys that is a folder", "filter.keys.deny", "file:/", "not a regular file", "file:/path"),
+    bad("a file of keys without end", "filter.keys.deny", "file:/dev/zero", "not a regular file", "file:/path"),
+    bad("a file of keys beside the driver", "filter.keys.allow", "file:keys", "path is not absolute", "file:/path"),
+    bad("a file of keys on another host", "filter.keys.allow", "file://host/keys", "No such file", "file:/path"),
+    bad("a file with an escape", "filter.keys.allow", f"file:/{ESCAPE}", r"\x1b]0;owned\x07", "file:/path"),
+    bad("key ranges by name", "filter.key.ranges", '["a","b"]', '"a" is not a key range', "ranges of the key hash"),
+    bad("key ranges that overlap", "filter.key.ranges", "[[0,5],[5,9]]", "overlap", "ranges of the key hash"),
+    bad("no key range", "filter.key.ranges", "[]", "not a list of 1 to 4096", "ranges of the key hash"),
+    bad(
+        "a key range beyond the hashes",
+        "filter.key.ranges",
+        "[[0,9223372036854775808]]",
+        "is not within",
+        "ranges of the",
+    ),
+    bad("records of less than nothing", "filter.record.bytes.min", "-1", "too small", "whole number"),
+    bad("records of a gigabyte each", "filter.record.bytes.max", "1g", "not a whole number", "whole number"),
+    Row(
+        "sizes upside down",
+        {"filter.record.bytes.min": "10", "filter.record.bytes.max": "9"},
+        CONFLICT,
+        "filter.record.bytes.min (10) is higher than filter.record.bytes.max (9)",
+        "lower filter.record.bytes.min",
+    ),
+    Row(
+        "every allowed key denied",
+        {"filter.keys.allow": '["a"]', "filter.keys.deny": '["b",{"hex":"61"}]'},
+        CONFLICT,
+        "no record passes",
+        "remove keys from filter.keys.deny",
+    ),
+    Row("a filter of values", {"filter.values.deny": "[]"}, UNKNOWN, "filter.values.deny", "filter.keys.deny"),
+]
+
 STARTS = [
     bad("an offset below -2", "startingOffsets", '{"a":{"0":-3}}', "-3 is not within -2", "earliest, latest or JSON"),
     bad("an offset beyond 64 bits", "startingOffsets", '{"a":{"0":9223372036854775808}}', "is not within", "earliest"),
@@ -416,7 +463,19 @@ FUNCTIONS = [
 ]
 
 ROWS = [
-    *(*NAMES, *SUBSCRIPTIONS, *PATTERNS, *ASSIGNMENTS, *STARTS, *NUMBERS, *DURATIONS, *GROUPS, *CLASSES, *REDIS),
+    *(
+        *NAMES,
+        *SUBSCRIPTIONS,
+        *PATTERNS,
+        *ASSIGNMENTS,
+        *FILTERS,
+        *STARTS,
+        *NUMBERS,
+        *DURATIONS,
+        *GROUPS,
+        *CLASSES,
+        *REDIS,
+    ),
     *(*BROKERS, *LOGINS, *TLS, *CLIENTS, *FUNCTIONS),
 ]
 

@@ -7,10 +7,10 @@
 -- ARGV[2] nonce at which this incarnation joined before ("" if never),
 --   ARGV[3] "name\n..." names that may have one live member: application and query (rule: one-member-per-application),
 --   ARGV[4] "topic partition offset;..." targets of AvailableNow ("" if none),
---   ARGV[5] JSON of its pinned ranges ("" if it is assigned ranges), ARGV[6..] field value ... of the member's hash
+--   ARGV[5] JSON of its pinned ranges ("" if it is assigned ranges), ARGV[6] text of its record filter ("" if none),
+--   ARGV[7..] field value ... of the member's hash
 -- Reply targets, raised to the targets of the other live members | FENCED | BUSY other lease_end now
---   | HELD other lease_end now | RECOVERING
---   | ABSENT | LOST | SCHEMA
+--   | HELD other lease_end now | FILTER other lease_end now its_filter | RECOVERING | ABSENT | LOST | SCHEMA
 -- Uses events, leases, pinned, prelude, strikes
 local bad = lost()
 if bad then return bad end
@@ -56,6 +56,16 @@ local function live(member)
   return its_end and tonumber(its_end) >= now
 end
 
+-- A member with another filter than that of the last join waits for the end of all other members (rule: one-filter).
+local its_filter = redis.call('HGET', META, 'filter') or ''
+if its_filter ~= ARGV[6] then
+  for _, other in ipairs(redis.call('ZRANGE', KEYS[2], 0, -1)) do
+    if other ~= call.member and live(other) then
+      return { 'FILTER', other, end_of_lease(KEYS[2], other), ms(now), its_filter }
+    end
+  end
+end
+
 local function raised_targets(targets)
   local highest, order = {}, {}
   local function add(text, known_only)
@@ -81,7 +91,7 @@ local before = redis.call('HMGET', KEYS[3], 'incarnation', 'joined_at', 'authori
 local joined_at = before[1] == call.incarnation and before[2] or ms(now)
 if before[1] and before[1] ~= call.incarnation then strike(KEYS[9], KEYS[10], KEYS[4], call.member) end
 redis.call('DEL', KEYS[3])
-redis.call('HSET', KEYS[3], 'incarnation', call.incarnation, 'joined_at', joined_at, unpack(ARGV, 6))
+redis.call('HSET', KEYS[3], 'incarnation', call.incarnation, 'joined_at', joined_at, unpack(ARGV, 7))
 -- A new incarnation commits the batch that the earlier one authorised, up to the ends in its seal. If an operator
 -- deleted the member's hash by hand, the batch is unknown.
 local lived = before[1] or redis.call('ZSCORE', KEYS[2], call.member)
@@ -110,6 +120,7 @@ if pins ~= '' then
   redis.call('HINCRBY', META, 'generation', 1)
 end
 remember_times()
+if its_filter ~= ARGV[6] then redis.call('HSET', META, 'filter', ARGV[6]) end
 redis.call('HINCRBY', META, 'joins', 1)  -- makes an assignment due: the member may subscribe to other topics than before
 local application = redis.call('HGET', KEYS[3], 'application')
 event(KEYS[4], 'join', (application and 'application ' .. application .. ', ' or '') .. 'incarnation ' .. call.incarnation)

@@ -25,6 +25,12 @@ PROGRESS = (
     Metric("limitedLanes", "lanes", "Lanes that a bound keeps from reading all records up to the log end."),
     Metric("limited", "lane: why", "The first 20 of these lanes, each with its [bound](#bounds-of-a-lane)."),
     Metric("parkedLanes", "lanes", "Lanes that no member reads until an operator releases them."),
+    Metric(
+        "filteredRecords",
+        "count",
+        "Records that `filter.*` dropped in the completed batches since this query started; only with a filter. A "
+        "batch counts once the next one is planned. A record that is read again counts again.",
+    ),
     Metric("slowestLane", "text", "The lane with the highest cost of a record, and that cost; `-` if unknown."),
 )
 

@@ -14,6 +14,7 @@ from coordinator.errors import (
 )
 from coordinator.offset_spec import Earliest, Latest
 from coordinator.ranges import WHOLE
+from coordinator.record_filter import EVERYTHING
 from coordinator.subscription import Assigned, Pattern, TopicPartition, Topics
 from spark_coop_source.arrow_output.schema import EVERY, PLAIN
 from spark_coop_source.options.options import SourceOptions, validate
@@ -53,6 +54,7 @@ def test_defaults_of_a_stream_are_those_of_spark_and_of_the_specification() -> N
         min_partitions=None,
         max_records_per_partition=None,
         columns=PLAIN,
+        filter=EVERYTHING,
         fetch_retries=3,
         fetch_retry_interval_ms=1_000,
         poll_timeout_ms=120_000,

@@ -16,6 +16,7 @@ from coordinator.plan import sharing
 from coordinator.plan.sharing import shared_stretches
 from coordinator.ranges import HashRange
 from coordinator.record_filter import EVERYTHING, RecordFilter
+from filter_oracle import keeps
 from log_fixtures import compacted_log, end, lane, odd_log, rows, task, whole
 from spark_coop_source.cache import folder as cache_folder
 from spark_coop_source.fetch import consumers, raw_batches
@@ -54,7 +55,7 @@ def log(request: pytest.FixtureRequest, kafka: Kafka) -> str:
 
 
 def kept(of: RecordFilter, every: Rows) -> Rows:
-    return [r for r in every if of.keeps(cast(bytes, r["key"]), cast(bytes, r["value"]), cast(int, r["offset"]))]
+    return [r for r in every if keeps(of, cast(bytes, r["key"]), cast(bytes, r["value"]), cast(int, r["offset"]))]
 
 
 def together(tasks: list[SlicePartition]) -> list[SlicePartition]:

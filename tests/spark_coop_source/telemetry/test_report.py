@@ -31,7 +31,7 @@ def test_a_report_comes_back_as_it_was(cost: SliceCost) -> None:
     assert len(text) < 1_000 < MOST_BYTES
 
 
-REPORT = '[7,4,1,["t",0,0,9,0,5],[1,1,1.0,2.0,true,[3,4],null],[[5,6.0,1]]]'
+REPORT = '[7,4,1,["t",0,0,9,0,5],[1,1,1.0,2.0,true,[3,4],null,2],[[5,6.0,1]]]'
 
 
 NO_REPORTS = [
@@ -49,7 +49,8 @@ NO_REPORTS = [
     pytest.param(REPORT.replace("0,9,0,5", "9,0,0,5"), id="hashes upside down"),
     pytest.param(REPORT.replace("[1,1,1.0", "[1,-1,1.0"), id="fewer bytes than none"),
     pytest.param(REPORT.replace("[3,4]", "[3,4,5]"), id="a record of three numbers"),
-    pytest.param(REPORT.replace("2.0,true,[3,4],null", "2.0,true"), id="of another version"),
+    pytest.param(REPORT.replace("2.0,true,[3,4],null,2", "2.0,true"), id="of another version"),
+    pytest.param(REPORT.replace("null,2]", "null,-2]"), id="fewer dropped records than none"),
 ]
 
 
@@ -63,7 +64,7 @@ def test_a_text_of_another_form_is_no_report(text: str) -> None:
 @pytest.mark.parametrize("place", range(3))
 def test_a_number_that_is_none_is_dropped(place: int, number: str, monkeypatch: pytest.MonkeyPatch) -> None:
     read_ms, function_ms, key_ms = ("1" if i != place else number for i in range(3))
-    text = f'[7,4,1,["t",0,1,9,0,5],[1,1,{read_ms},{function_ms},true,null,null],[[5,{key_ms},1]]]'
+    text = f'[7,4,1,["t",0,1,9,0,5],[1,1,{read_ms},{function_ms},true,null,null,0],[[5,{key_ms},1]]]'
     monkeypatch.setattr("json.dumps", lambda *_, **__: text)
     assert decoded(encoded(Report(7, 4, 1, COST))) is None
     monkeypatch.setattr("json.dumps", lambda *_, **__: text.replace(number, "1"))

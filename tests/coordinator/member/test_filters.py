@@ -1,0 +1,151 @@
+"""Members of a group agree on a filter, and a batch is replayed with its own filter only. No Spark."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from coordinator.errors import FilterChangedError, FilterMismatchError
+from coordinator.member.service import Service
+from coordinator.member.standalone import Standalone
+from coordinator.offset_spec import Earliest
+from coordinator.plan.planning import Cutting
+from coordinator.progress.stream_offset import StreamOffset
+from coordinator.record_filter import EVERYTHING, RecordFilter
+from coordinator.redis.keys import GroupKeys
+from coordinator.settings import GroupSettings
+from coordinator.subscription import TopicPartition
+from group_services import UNLIMITED, Group, batch, batches, read, records, slices_read, subscribed, whole
+from streams import eventually
+
+A, B = RecordFilter(deny=frozenset([b"a"])), RecordFilter(deny=frozenset([b"b"]))
+SHORT_MS, LONG_MS = 500, 20_000
+
+
+def member(members: Group, tp: TopicPartition, of: RecordFilter, session_ms: int = LONG_MS) -> Service:
+    settings = GroupSettings(members.name, capacity=2, session_ms=session_ms, filter=of)
+    service = members.service(subscribed(tp), settings=settings)
+    service.first_positions()
+    return service
+
+
+def joins(members: Group, service: Service) -> StreamOffset | None:
+    return service.next_offset(StreamOffset(members.name), UNLIMITED)
+
+
+def filter_in_force(members: Group) -> str:
+    return str(members.redis.hget(GroupKeys(members.name).meta, "filter") or "")
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours", "words"),
+    [
+        pytest.param(A, B, f"has the filter '{A.text}', and this query has the filter '{B.text}'", id="another"),
+        pytest.param(EVERYTHING, B, f"has no filter, and this query has the filter '{B.text}'", id="none before"),
+        pytest.param(A, EVERYTHING, f"has the filter '{A.text}', and this query has no filter", id="none now"),
+    ],
+)
+def test_a_member_with_another_filter_is_refused_by_name_while_the_old_one_renews_its_lease(
+    members: Group, tp: TopicPartition, theirs: RecordFilter, ours: RecordFilter, words: str
+) -> None:
+    old, new = member(members, tp, theirs), member(members, tp, ours)
+    joins(members, old)
+    with ThreadPoolExecutor(1) as own_thread:
+        refused = own_thread.submit(joins, members, new)
+        eventually(lambda: (old.heartbeat(), refused.done())[1], "the lease of the old member grows")
+    with pytest.raises(FilterMismatchError) as error:
+        refused.result()
+    assert f"member {old.member} of group {members.name!r} {words}" in error.value.what
+    assert "stop the members that have the other filter" in error.value.remedy
+    assert set(members.state.members) == {old.member}
+    assert filter_in_force(members) == theirs.text
+
+
+def test_a_member_with_another_filter_waits_for_the_lease_of_a_dead_one(members: Group, tp: TopicPartition) -> None:
+    dead, new = member(members, tp, A, SHORT_MS), member(members, tp, B, SHORT_MS)
+    joins(members, dead)
+    found = [*batches(new, StreamOffset(members.name))]
+    assert records(*found) == read(tp, 0, 5)
+    assert (members.state.stable, filter_in_force(members)) == ({tp: 5}, B.text)
+
+
+def test_members_with_one_filter_join_one_another(members: Group, tp: TopicPartition) -> None:
+    first, second = member(members, tp, A), member(members, tp, RecordFilter(deny=frozenset([b"a"])))
+    joins(members, first)
+    joins(members, second)
+    assert set(members.state.members) == {first.member, second.member}
+    assert [fields["filter"] for fields in members.state.members.values()] == [A.text] * 2
+
+
+def test_a_lone_member_restarts_with_another_filter(members: Group, tp: TopicPartition) -> None:
+    before = member(members, tp, A)
+    done = [StreamOffset(members.name), *batches(before, StreamOffset(members.name))][-1]
+    after = member(members, tp, B)
+    assert after.next_offset(done, UNLIMITED) is None
+    assert after.member == before.member
+    assert filter_in_force(members) == B.text
+
+
+def test_a_member_whose_lease_ended_cannot_go_on_beside_another_filter(members: Group, tp: TopicPartition) -> None:
+    """Its batch is refused too: the new owner reads these records with its own filter."""
+    paused, new = member(members, tp, A, SHORT_MS), member(members, tp, B, SHORT_MS)
+    planned = batch(paused, StreamOffset(members.name))
+    found = new.next_offset(StreamOffset(members.name), UNLIMITED)
+    with ThreadPoolExecutor(1) as own_thread:
+        refused = own_thread.submit(paused.next_offset, planned, UNLIMITED)
+        eventually(lambda: (new.heartbeat(), refused.done())[1], "the lease of the new member grows")
+    with pytest.raises(FilterMismatchError, match=f"member {new.member} of group"):
+        refused.result()
+    assert found
+    assert records(found) == read(tp, 0, 5)
+
+
+@pytest.fixture
+def planned(members: Group, tp: TopicPartition) -> StreamOffset:
+    """A batch that was planned under the filter A, and not completed."""
+    query = member(members, tp, A, SHORT_MS)
+    return batch(query, StreamOffset(members.name))
+
+
+@pytest.mark.parametrize("now", [B, EVERYTHING], ids=["another filter", "no filter"])
+def test_a_replay_under_another_filter_is_a_named_error(
+    members: Group, tp: TopicPartition, planned: StreamOffset, now: RecordFilter
+) -> None:
+    query = member(members, tp, now, SHORT_MS)
+    with pytest.raises(FilterChangedError, match=f"planned with the filter of digest {A.digest}") as error:
+        query.tasks(planned)
+    assert "availableNow=True" in error.value.remedy
+    assert members.state.stable == {tp: 0}
+
+
+def test_a_replay_under_its_own_filter_reads_the_same(
+    members: Group, tp: TopicPartition, planned: StreamOffset
+) -> None:
+    query = member(members, tp, A, SHORT_MS)
+    again = StreamOffset.from_json(planned.to_json())
+    assert again == planned
+    assert slices_read(query, again) == tuple(sorted(planned.slices))
+    assert query.next_offset(again, UNLIMITED) is None
+    assert members.state.stable == {tp: 5}
+
+
+def test_a_batch_that_was_planned_without_a_filter_is_not_replayed_with_one(members: Group, tp: TopicPartition) -> None:
+    planned = batch(member(members, tp, EVERYTHING, SHORT_MS), StreamOffset(members.name))
+    assert "filter" not in planned.to_json()["#"]
+    with pytest.raises(FilterChangedError, match="was planned without a filter"):
+        member(members, tp, A, SHORT_MS).tasks(planned)
+
+
+def standalone(members: Group, tp: TopicPartition, of: RecordFilter) -> Standalone:
+    settings = GroupSettings("", filter=of)
+    return Standalone(settings, whole(tp), Earliest(), Cutting(2), log=members.log(), clock=members.clock)
+
+
+def test_a_query_without_a_group_replays_with_its_own_filter_only(members: Group, tp: TopicPartition) -> None:
+    query = standalone(members, tp, A)
+    planned = query.next_offset(query.initial(), UNLIMITED)
+    assert planned
+    with pytest.raises(FilterChangedError):
+        standalone(members, tp, B).tasks(planned)
+    assert slices_read(standalone(members, tp, A), planned) == tuple(sorted(planned.slices))
+    assert standalone(members, tp, B).next_offset(planned, UNLIMITED) is None, "a completed batch binds nobody"
