@@ -46,4 +46,4 @@ class OrderedCommitRefusedError(CommitError):
     """An ordered commit waits for offsets that no live worker holds, or that another worker holds."""
 
     name = "ORDERED_COMMIT_REFUSED"
-    usual_remedy = "read again from the offset that the message names"
+    usual_remedy = "commit again when the missing offsets are done, or read from the offset in the message on"

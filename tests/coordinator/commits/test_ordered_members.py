@@ -223,6 +223,8 @@ def test_lanes_that_the_member_owns_no_more_are_no_part_of_a_reservation(pair: P
     pair.a().reserve(TP, A_READ, lanes=lanes)
     assert pair.shown == [f"{LOWER} held"]
     assert pair.a().commit(TP, A_READ, lanes=lanes).refused == (UPPER,)
+    with pytest.raises(FencedMemberError, match="at the lane epochs of the call"):
+        pair.a().reserve(TP, B_READ, lanes=[Owned(LOWER, "aa.9")])
 
 
 def _ends(later: OrderedCommits, offsets: OffsetRange) -> bool:
