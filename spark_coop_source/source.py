@@ -47,8 +47,10 @@ class CoopKafkaDataSource(DataSource):
         """The reader of `spark.read`: joins no group, commits nothing."""
         self._has_reader = True
         with needed_packages():
-            from spark_coop_source.driver.batch_reader import CoopKafkaBatchReader
-        return CoopKafkaBatchReader(*self._checked(schema, streaming=False))
+            from spark_coop_source.driver.batch_reader import CoopKafkaBatchReader, FilteringBatchReader
+        options, function = self._checked(schema, streaming=False)
+        made = FilteringBatchReader if options.push_filters else CoopKafkaBatchReader
+        return made(options, function)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """The reader of `spark.readStream`. If the options are invalid, its first call raises the error."""

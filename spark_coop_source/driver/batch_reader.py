@@ -5,19 +5,22 @@ no group, commits nothing, needs no Redis: a batch is one plan from fixed positi
 """
 
 import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from pyspark.sql.datasource import DataSourceReader, InputPartition
+from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 
 from coordinator.errors import DataLossError
+from coordinator.offset_spec import AtTimestamp, NoMatch
 from coordinator.plan.packing import pack
 from coordinator.plan.planning import OwnedRange, plan
 from coordinator.ports import Log
 from coordinator.progress.slices import Slice
 from coordinator.ranges import WHOLE, HashRange, OffsetRange
 from coordinator.subscription import Assigned, Bounds, Subscription, TopicPartition
+from spark_coop_source.driver.pushed_filters import NOTHING, Pushed, pushed
 from spark_coop_source.driver.tasks import input_partitions
 from spark_coop_source.driver.wiring import cutting, kafka_log
 from spark_coop_source.function.user_function import UserFunction
@@ -39,6 +42,7 @@ class CoopKafkaBatchReader(DataSourceReader):
     def __init__(self, options: SourceOptions, function: UserFunction | None = None) -> None:
         self._options = options
         self._function = function
+        self._pushed = NOTHING
 
     def partitions(self) -> list[InputPartition]:
         """The tasks of the batch; none if there is nothing to read.
@@ -50,7 +54,9 @@ class CoopKafkaBatchReader(DataSourceReader):
             log.warning("%s", notice)
         with closing(kafka_log(o)) as opened:
             cut = cutting(o)
-            tasks = pack(tuple(slices(o, opened)), tasks=cut.tasks, max_weight=cut.max_records_per_partition)
+            tasks = pack(
+                tuple(slices(o, opened, self._pushed)), tasks=cut.tasks, max_weight=cut.max_records_per_partition
+            )
             return [*input_partitions(o, tasks)]
 
     def read(self, partition: InputPartition) -> "Iterator[pa.RecordBatch]":
@@ -61,13 +67,35 @@ class CoopKafkaBatchReader(DataSourceReader):
         return TaskReader, (self._function,)  # Spark pickles a reader for executors only
 
 
-def slices(options: SourceOptions, opened: Log) -> Iterator[Slice]:
-    """The slices of the batch: from the starting to the ending offsets, cut as the options ask.
+class FilteringBatchReader(CoopKafkaBatchReader):
+    """The same reader with the option `pushFilters`: Spark passes its filters before it asks for the tasks.
+
+    A class of its own: Spark refuses a reader that has `pushFilters` unless spark.sql.python.filterPushdown.enabled.
+    """
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
+        """Take the filters that bound the plan; returns those that Spark has to evaluate."""
+        self._pushed, rest = pushed(filters)
+        if self._pushed.keys is not None:
+            allow = self._options.filter.allow
+            keys = self._pushed.keys if allow is None else self._pushed.keys & allow
+            self._options = replace(self._options, filter=replace(self._options.filter, allow=keys))
+        return rest
+
+
+def slices(options: SourceOptions, opened: Log, pushed: Pushed = NOTHING) -> Iterator[Slice]:
+    """The slices of the batch: from the starting to the ending offsets within `pushed`, cut as the options ask.
 
     A partition with an empty or inverted range has none, as in Spark's Kafka source.
     """
     hashes = _hashes(options.subscription, opened)
     starts, ends = _offsets(options, opened, tuple(hashes))
+    hashes = {tp: ranges for tp, ranges in hashes.items() if pushed.reads(tp.partition)}
+    if pushed.since_ms:
+        since = opened.resolve(AtTimestamp(pushed.since_ms, NoMatch.LATEST), tuple(hashes))
+        starts = {tp: max(starts[tp], offset) for tp, offset in since.items()}
+    starts = {tp: max(starts[tp], pushed.offsets.least) for tp in hashes}
+    ends = {tp: min(ends[tp], pushed.offsets.most + 1) for tp in hashes}
     work = {tp: tuple(OwnedRange(h, starts[tp], _EPOCH) for h in ranges) for tp, ranges in hashes.items()}
     for tp, lanes in plan(work, ends, cutting(options)).items():
         yield from (Slice(tp, lane.hashes, offsets) for lane in lanes for offsets in lane.offsets)

@@ -49,6 +49,7 @@ class SourceOptions:
     max_records_per_partition: int | None
     columns: tuple[str, ...]  # of a row
     filter: RecordFilter = field(repr=False)  # it holds keys, which may be confidential
+    push_filters: bool  # of a batch
     fetch_retries: int
     fetch_retry_interval_ms: int
     poll_timeout_ms: int
@@ -136,6 +137,7 @@ def _checked(given: Given, streaming: bool | None) -> SourceOptions:
         max_records_per_partition=given.get(table.MAX_RECORDS_PER_PARTITION),
         columns=_columns(given),
         filter=_filter(given),
+        push_filters=given.need(table.PUSH_FILTERS),
         fetch_retries=given.need(table.FETCH_RETRIES),
         fetch_retry_interval_ms=given.need(table.FETCH_RETRY_INTERVAL),
         poll_timeout_ms=given.need(table.POLL_TIMEOUT),
@@ -263,6 +265,11 @@ def _check_function(checked: SourceOptions) -> None:
         )
     if checked.function is not None and is_name(checked.function):  # map_in_read has checked a pickled function
         check_form(loaded(checked.function), per_key=checked.function_per_key)
+    if checked.function is not None and checked.push_filters:
+        raise ConflictingOptionsError(
+            "the options pushFilters and mapInRead are both set, but Spark's filters are on the function's columns",
+            "remove pushFilters, and use the filter.* options for the records that the function gets",
+        )
     if checked.function_concurrency > 1 and not checked.function_per_key:
         raise ConflictingOptionsError(
             f"mapInRead.concurrency is {checked.function_concurrency}, but there is no function of one key; "

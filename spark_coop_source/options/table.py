@@ -72,6 +72,13 @@ FILTER_MOST_BYTES = Option(
     "Only records of at most this size. At least `filter.record.bytes.min`.", default_shown="no limit",
 )  # fmt: skip
 
+PUSH_FILTERS = Option(
+    "pushFilters", Flag(), Section.FILTER, _BATCH,
+    "Whether `spark.read` reads only what Spark's own filters on partition, offset, key and timestamp leave. Needs "
+    "`spark.sql.python.filterPushdown.enabled=true`, else Spark fails with DATA_SOURCE_PUSHDOWN_DISABLED. Not with "
+    "`mapInRead`. See [filters](reading.md#sparks-own-filters).", "false",
+)  # fmt: skip
+
 STARTING_TIMESTAMP = Option(
     "startingTimestamp", Timestamp(), Section.START, _BOTH,
     "Start at the first record at or after this time in every partition. Overrides `startingOffsetsByTimestamp` "
@@ -309,6 +316,7 @@ MAP_IN_READ_CONCURRENCY = Option(
 OPTIONS: tuple[Option[object], ...] = (
     SUBSCRIBE, SUBSCRIBE_PATTERN, ASSIGN, INCLUDE_HEADERS, COLUMNS,
     FILTER_RANGES, FILTER_ALLOW, FILTER_DENY, FILTER_LEAST_BYTES, FILTER_MOST_BYTES,
+    PUSH_FILTERS,
     STARTING_TIMESTAMP, STARTING_OFFSETS_BY_TIMESTAMP, STARTING_OFFSETS, STARTING_STRATEGY,
     ENDING_TIMESTAMP, ENDING_OFFSETS_BY_TIMESTAMP, ENDING_OFFSETS,
     MAX_OFFSETS, MIN_OFFSETS, MAX_DELAY, MIN_PARTITIONS, MAX_RECORDS_PER_PARTITION,

@@ -1,9 +1,14 @@
-"""Kafka's own groups, as Kafka's own client sees them."""
+"""Kafka's own groups, as Kafka's own clients and its own tool see them."""
 
+import os
+import subprocess
 from contextlib import closing
+from pathlib import Path
 
 from kafka import KafkaAdminClient, KafkaConsumer
 from kafka.structs import OffsetAndMetadata, TopicPartition
+
+from broker_jars import BROKER
 
 
 def commit(bootstrap: str, group: str, topic: str, offsets: dict[int, int]) -> None:
@@ -24,3 +29,13 @@ def forget(bootstrap: str, group: str) -> None:
     """Delete Kafka's own group, with all that it has committed."""
     with closing(KafkaAdminClient(bootstrap_servers=bootstrap)) as admin:
         assert admin.delete_groups([group]) == {group: "OK"}
+
+
+def described(bootstrap: str, group: str) -> list[list[str]]:
+    """The rows of the table of `kafka-consumer-groups --describe`, the Java class itself."""
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home, "bin", "java")) if home else "java"
+    command = [java, "-cp", str(BROKER.folder / "*"), "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"]
+    command += ["--bootstrap-server", bootstrap, "--describe", "--group", group]
+    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120, check=True)
+    return [line.split() for line in done.stdout.splitlines() if line.startswith(group)]

@@ -10,15 +10,17 @@ from datetime import UTC, datetime, timedelta
 import pytest
 from kafka import KafkaAdminClient, TopicPartition
 from pyspark.sql import SparkSession
+from pyspark.sql.datasource import EqualTo, Filter, GreaterThan, GreaterThanOrEqual, In, IsNotNull, LessThan
 from pyspark_test import assert_pyspark_df_equal
 
 from coordinator.errors import StartingOffsetError, UnknownTopicError
 from coordinator.key_hash import cuts
 from coordinator.progress.slices import Slice, weight
 from coordinator.ranges import HASH_MAX
+from kafka_logs import T0
 from log_fixtures import compacted_log, everything, losses, odd_log
 from spark_coop_source.arrow_output.schema import EVERY, PLAIN, schema
-from spark_coop_source.driver.batch_reader import CoopKafkaBatchReader
+from spark_coop_source.driver.batch_reader import CoopKafkaBatchReader, FilteringBatchReader
 from spark_coop_source.options.options import validate
 from spark_coop_source.task.partition import SlicePartition
 from topics import Kafka, Record
@@ -43,6 +45,48 @@ def read(kafka: Kafka, **options: object) -> list[tuple[int, int]]:
         for table in batch.read(task)
         for row in table.to_pylist()
     ]
+
+
+def planned_with(kafka: Kafka, filters: list[Filter], **options: object) -> tuple[dict[int, set[int]], list[Filter]]:
+    """The offsets of each partition that the tasks fetch under Spark's filters, and the filters left to Spark."""
+    given = {"kafka.bootstrap.servers": kafka.bootstrap, "slots": "4", **{k: str(v) for k, v in options.items()}}
+    batch = FilteringBatchReader(validate(given, streaming=False))
+    rest = list(batch.pushFilters(filters))
+    found: dict[int, set[int]] = {}
+    for each in batch.partitions():
+        assert isinstance(each, SlicePartition)
+        for s in each.slices:
+            found.setdefault(s.partition, set()).update(range(s.offsets.start, s.offsets.until))
+    return found, rest
+
+
+def test_sparks_filters_cut_what_is_fetched(kafka: Kafka, three: str) -> None:
+    offsets: list[Filter] = [GreaterThanOrEqual(("offset",), 20), LessThan(("offset",), 40)]
+    assert planned_with(kafka, offsets, subscribe=three) == ({0: {*range(20, 40)}, 1: {*range(20, 30)}}, [])
+    assert planned_with(kafka, [EqualTo(("partition",), 1)], subscribe=three) == ({1: {*range(30)}}, [])
+    assert planned_with(kafka, [EqualTo(("partition",), 7)], subscribe=three) == ({}, [])
+    assert planned_with(kafka, [GreaterThan(("offset",), 299)], subscribe=three) == ({}, [])
+    started = planned_with(kafka, [GreaterThan(("offset",), 5)], subscribe=three, startingOffsets="earliest")
+    assert started == ({0: {*range(6, 300)}, 1: {*range(6, 30)}}, [])
+
+
+def test_a_time_of_sparks_filter_begins_the_read_at_its_first_record(kafka: Kafka) -> None:
+    topic = kafka.create_topic("timed", partitions=2)
+    times = [(0, T0), (0, T0 + 2_000), (0, T0 + 1_000), (0, T0 + 3_000), (1, T0)]
+    kafka.produce(topic, [Record(b"v", partition=p, timestamp_ms=t) for p, t in times])
+    of = GreaterThan(("timestamp",), datetime.fromtimestamp((T0 + 1_500) / 1000, UTC))
+    assert planned_with(kafka, [of], subscribe=topic) == ({0: {1, 2, 3}}, [of])
+
+
+def test_a_key_of_sparks_filter_joins_the_filter_of_the_options(kafka: Kafka, three: str) -> None:
+    allow = {"filter.keys.allow": '["1","2"]'}
+    given = {"kafka.bootstrap.servers": kafka.bootstrap, "subscribe": three, **allow}
+    batch = FilteringBatchReader(validate(given, streaming=False))
+    of = In(("key",), (b"2", b"3"))
+    assert list(batch.pushFilters([of, IsNotNull(("key",))])) == [IsNotNull(("key",))]
+    rows = [row for task in batch.partitions() for table in batch.read(task) for row in table.to_pylist()]
+    assert {row["key"] for row in rows} == {b"2"}
+    assert len(rows) == 7
 
 
 @pytest.fixture(scope="module")

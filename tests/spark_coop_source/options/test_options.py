@@ -55,6 +55,7 @@ def test_defaults_of_a_stream_are_those_of_spark_and_of_the_specification() -> N
         max_records_per_partition=None,
         columns=PLAIN,
         filter=EVERYTHING,
+        push_filters=False,
         fetch_retries=3,
         fetch_retry_interval_ms=1_000,
         poll_timeout_ms=120_000,

@@ -1,0 +1,102 @@
+"""Filters in Spark: the rows of Spark's own Kafka source with WHERE, and a lag that reaches 0 though little passes."""
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from pyspark.sql import Row, SparkSession
+
+from kafka_groups import described
+from log_fixtures import compacted_log, odd_log
+from streams import Sink, Stream, eventually, stable
+from topics import Kafka, Record
+
+SIZE = "coalesce(octet_length(key), 0) + coalesce(octet_length(value), 0)"
+A_B, ODD = '["a","b"]', '["Zürich",{"hex":"00ff"},"",null]'
+CASES = [
+    pytest.param({"filter.keys.allow": A_B}, "key IN (X'61', X'62')", id="some keys"),
+    pytest.param({"filter.keys.deny": A_B}, "key IS NULL OR key NOT IN (X'61', X'62')", id="all but some keys"),
+    pytest.param(
+        {"filter.keys.allow": ODD}, "key IS NULL OR key IN (X'5ac3bc72696368', X'00ff', X'')", id="keys of no text"
+    ),
+    pytest.param({"filter.keys.deny": "[null]"}, "key IS NOT NULL", id="records with a key"),
+    pytest.param({"filter.record.bytes.max": "1"}, f"{SIZE} <= 1", id="tombstones"),
+    pytest.param(
+        {"filter.record.bytes.min": "3", "filter.record.bytes.max": "2000"}, f"{SIZE} BETWEEN 3 AND 2000", id="sizes"
+    ),
+    pytest.param(
+        {"filter.keys.allow": ODD, "filter.keys.deny": "[null]", "filter.record.bytes.min": "10"},
+        f"key IN (X'5ac3bc72696368', X'00ff', X'') AND {SIZE} >= 10",
+        id="all together",
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def topics(kafka: Kafka) -> str:
+    """Each codec, null keys and values, headers, aborted transactions, compaction holes, a large record."""
+    return ",".join([odd_log(kafka), odd_log(kafka, "zstd"), compacted_log(kafka)])
+
+
+def rows(spark: SparkSession, source: str, options: Mapping[str, str], where: str = "true") -> list[Row]:
+    found = spark.read.format(source).options(**options).load().where(where)
+    return found.orderBy("topic", "partition", "offset").collect()
+
+
+@pytest.mark.parametrize(("given", "where"), CASES)
+def test_a_filter_hands_over_the_rows_of_sparks_source_with_where(
+    spark: SparkSession, kafka: Kafka, topics: str, given: dict[str, str], where: str
+) -> None:
+    options = {"kafka.bootstrap.servers": kafka.bootstrap, "subscribe": topics, "includeHeaders": "true"}
+    options |= {"kafka.isolation.level": "read_committed"}
+    theirs = rows(spark, "kafka", options, where)
+    assert 0 < len(theirs) < 240
+    assert rows(spark, "coop-kafka", options | given | {"lanes": "3"}) == theirs
+
+
+def dropped(progress: Mapping[str, Any]) -> int | None:
+    """`filteredRecords` of a progress; None before the first batch."""
+    latest = progress["sources"][0]["latestOffset"] or {}
+    found = latest.get("#", {}).get("filteredRecords")
+    return None if found is None else int(found)
+
+
+def test_with_99_percent_denied_lag_reaches_0_and_kafkas_own_tool_shows_it(kafka: Kafka, stream: Stream) -> None:
+    topic, count = stream.options["subscribe"], 20_000
+    kafka.produce(topic, [Record(b"%d" % i, b"key-%d" % (i % 100)) for i in range(count)], compression="lz4")
+    given = {"filter.keys.allow": '["key-7"]', "lanes": "3"}
+    with stream.running(lambda: stable(stream) == {count}, "all is done", **given) as query:
+        eventually(lambda: stable(stream) == {count}, "the first records are done")
+        kafka.produce(topic, [Record(b"more", b"key-7"), Record(b"more", b"key-8")])
+        eventually(lambda: stable(stream) == {count + 2}, "the next records are done")
+        kafka.produce(topic, [Record(b"more", b"key-8")])
+        eventually(lambda: stable(stream) == {count + 3}, "a dropped record alone is done")
+        shown = [n for p in query.recentProgress if (n := dropped(json.loads(p.json))) is not None]
+    assert sorted(d.offset for d in stream.sink.received) == [*range(7, count, 100), count]
+    assert shown == sorted(shown)
+    assert shown[-1] in (count * 99 // 100, count * 99 // 100 + 1), "the last batch may still be missing"
+    (row,) = described(kafka.bootstrap, stream.options["group"])
+    assert row[3:6] == [str(count + 3), str(count + 3), "0"]
+
+
+def test_a_stream_without_a_group_filters_and_counts(kafka: Kafka, stream: Stream) -> None:
+    topic = stream.options["subscribe"]
+    kafka.produce(topic, [Record(b"%d" % i, b"key-%d" % (i % 10)) for i in range(100)])
+    options = {name: text for name, text in stream.options.items() if name not in ("group", "redis.url", "subscribe")}
+    alone = Stream(stream.spark, options | {"assign": json.dumps({topic: [0]})}, stream.checkpoint, Sink())
+    with alone.running(lambda: len(alone.sink.received) == 92, "all came", **{"filter.keys.deny": '["key-3"]'}) as q:
+        eventually(lambda: len(alone.sink.received) == 90, "the first records came")
+        kafka.produce(topic, [Record(b"more", b"key-3")] * 5 + [Record(b"more", b"key-4")])
+        eventually(lambda: len(alone.sink.received) == 91, "the next record came")
+        kafka.produce(topic, [Record(b"more", b"key-4")])
+        eventually(lambda: 15 in [dropped(json.loads(p.json)) for p in q.recentProgress], "15 are counted")
+
+
+def test_the_same_checkpoint_goes_on_with_another_filter_after_a_complete_run(kafka: Kafka, stream: Stream) -> None:
+    topic = stream.options["subscribe"]
+    kafka.produce(topic, [Record(b"1", b"a"), Record(b"1", b"b")])
+    stream.run(**{"filter.keys.allow": '["a"]'})
+    kafka.produce(topic, [Record(b"2", b"a"), Record(b"2", b"b")])
+    stream.run(**{"filter.keys.allow": '["b"]'})
+    assert [(d.key, d.value) for d in stream.sink.received] == [("a", "1"), ("b", "2")]
