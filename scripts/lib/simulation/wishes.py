@@ -45,6 +45,7 @@ class Wishes:
     max_lead_ms: int | None
     fail_on_data_loss: bool
     acknowledges: bool  # its user commits offset ranges while a batch runs
+    replays_acknowledged: bool  # a replay has acknowledged records again
     sharing: bool  # whether it may own parts of partitions
     assignors: str  # by preference
     broken: bool  # whether each of them fails here
@@ -67,6 +68,7 @@ class Wishes:
             random.choice((None, None, 0, 3_000)),
             random.choice((True, False)),
             random.choice((True, False, False)),
+            random.choice((True, False)),
             sharing=random.random() < 0.9 if sharing is None else sharing,
             assignors=assignors,
             broken=random.random() < 0.1,
