@@ -22,6 +22,7 @@ from coordinator.plan.poison import Strike
 from coordinator.progress.ends import Ends
 from coordinator.progress.growth import Growth, Segments
 from coordinator.progress.ownership import Facts, Ownership
+from coordinator.progress.segments import Progress
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import OffsetRange
 from coordinator.replies import Acquired, Answer, Authorized, Caller, Joining, Look, Moved, Sealed, Status
@@ -219,6 +220,9 @@ class Positions(Protocol):
 
     def positions(self, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, Segments]:
         """The positions of all hashes of those `partitions` that have positions, of every owner."""
+
+    def progress(self, partitions: Sequence[TopicPartition]) -> Mapping[TopicPartition, Progress]:
+        """The positions and individual commits of all hashes of those `partitions` that have positions."""
 
     def growths(self) -> tuple[Growth, ...]:
         """Every recorded growth; none if there is no group."""

@@ -37,6 +37,7 @@ class GroupSettings:
     growth_grace_ms: int = 600_000  # the wait of new partitions for older ones after a growth; 0: none
     fail_on_data_loss: bool = True
     unread_batches: bool = False  # whether a batch that the sink completed without reading it counts as done
+    replay_acknowledged: bool = True  # whether a replay has the records again that were acknowledged
     on_state_loss: Literal["fail", "earliest"] = "fail"
     starting_option: str | None = None  # the user's option that names the first positions, for messages
     tokens: Callable[[int], str] = secrets.token_hex  # random hex digits of so many bytes; a simulation has its own

@@ -21,7 +21,7 @@ from coordinator.progress.ownership import Owned
 from coordinator.ranges import OffsetRange
 from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.client import RedisClient
-from coordinator.redis.commits import CommitVerbs, Standing
+from coordinator.redis.commits import CommittedOffsets, CommitVerbs, Standing
 from coordinator.replies import Caller
 from coordinator.settings import GroupSettings
 from coordinator.subscription import TopicPartition
@@ -62,6 +62,13 @@ class GroupCommits(AbstractContextManager["GroupCommits"]):
         if refused:
             raise refused[0]
         return stable
+
+    def committed(self, tp: TopicPartition) -> CommittedOffsets:
+        """The stable offset of a partition, and position, individual commits and owner of each range of its hashes.
+
+        Raises `UnknownGroupError`, `StoreError`.
+        """
+        return self._verbs.committed(tp)
 
     def _lanes(self, texts: Iterable[str]) -> dict[_Lane, list[OffsetRange]]:
         lanes: dict[_Lane, list[OffsetRange]] = {}

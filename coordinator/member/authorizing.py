@@ -10,7 +10,7 @@ from coordinator.member.decision import Call, Decision, Return, Seen
 from coordinator.member.inbox import Reach
 from coordinator.member.kinds import Request
 from coordinator.member.log_view import recreated
-from coordinator.member.requests import Authorize, Log, Pack, ReadReach
+from coordinator.member.requests import Authorize, Log, Pack, ReadProgress, ReadReach
 from coordinator.member.state import State
 from coordinator.progress import data_loss
 from coordinator.progress.ownership import narrowed
@@ -39,6 +39,8 @@ def authorize(state: State, seen: Seen, call: Call) -> Decision:
     batch = replace(batch, granted=answer.owned, as_planned=answer.as_planned)
     if replayed:
         batch = replace(batch, ends=answer.ends, unknown=answer.unknown)
+    if batch.replayed and not call.setup.settings.replay_acknowledged:
+        batch = replace(batch, done=seen.of(ReadProgress(tuple(batch.end.lanes))))
     return Decision(replace(state, batch=batch, owning=replace(state.owning, stale=True)))
 
 
@@ -47,11 +49,13 @@ def _readable(state: State, call: Call) -> tuple[StreamOffset, tuple[Request[boo
     end, batch, settings = call.offset, batch_of(state, call), call.setup.settings
     part = narrowed(end, batch.readable or {})
     part = data_loss.without(part, recreated(state.log, end.topic_ids), fail_on_data_loss=settings.fail_on_data_loss)
-    read = batch.bounded(part)
-    if part == end:
-        return read, ()
-    why = "other members own it, it is parked, or its positions were reset"
-    return read, (Log(f"group {settings.group}: part of a batch is left out: {why}"),)
+    bounded = batch.bounded(part)
+    read, notes = batch.unacknowledged(bounded), []
+    if part != end:
+        notes.append("part of a batch is left out: other members own it, it is parked, or its positions were reset")
+    if read.slices != bounded.slices:
+        notes.append("a replay leaves out records that were acknowledged")
+    return read, tuple(Log(f"group {settings.group}: {note}") for note in notes)
 
 
 def return_tasks(state: State, seen: Seen, call: Call) -> Decision:

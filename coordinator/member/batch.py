@@ -12,13 +12,16 @@ an earlier life names its `ends`.
 Pure.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from coordinator.cost.batch_cost import LaneId
 from coordinator.plan.poison import Strike
 from coordinator.progress.ends import Ends, ended, unread
-from coordinator.progress.ownership import Ownership
+from coordinator.progress.ownership import Ownership, remaining
+from coordinator.progress.segments import Progress
 from coordinator.progress.stream_offset import StreamOffset
+from coordinator.subscription import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +36,7 @@ class Batch:
     readable: Ownership | None = None
     ends: Ends | None = None  # sealed by an earlier life: its tasks read exactly to these (rule: replay-fixed)
     as_planned: bool = False  # sealed at its planned ends before it is read (rule: seal-as-planned)
+    done: Mapping[TopicPartition, Progress] | None = None  # acknowledged offsets that the user wants out of a replay
     unknown: bool = False  # an earlier life may have sealed it, and the seal is lost (rule: unknown-is-beginning)
     began_ms: int | None = None  # of this host's clock
     ended: bool = False  # Spark has asked for the next one
@@ -52,6 +56,10 @@ class Batch:
         if self.unknown:
             return unread(part)
         return part if self.ends is None else ended(part, self.ends)
+
+    def unacknowledged(self, part: StreamOffset) -> StreamOffset:
+        """A part of the batch without the offsets that the replay leaves out (rule: replay-acknowledged)."""
+        return part if self.done is None else remaining(part, self.done)
 
     @property
     def trial(self) -> bool:

@@ -11,6 +11,7 @@ from itertools import islice, takewhile
 from typing import NamedTuple, Self
 
 from coordinator.progress.leader_epochs import Extents
+from coordinator.progress.segments import Progress
 from coordinator.progress.stream_offset import Lane, Row, StreamOffset
 from coordinator.ranges import HashRange, OffsetRange, Offsets, runs
 from coordinator.subscription import TopicPartition
@@ -92,6 +93,19 @@ def narrowed(offset: StreamOffset, ownership: Ownership) -> StreamOffset:
         for tp, lanes in offset.lanes.items()
     }
     return replace(offset, lanes={tp: x for tp, x in lanes.items() if x})
+
+
+def remaining(offset: StreamOffset, done: Mapping[TopicPartition, Progress]) -> StreamOffset:
+    """The offset with the offsets of each lane that are not done. A partition without an entry stays as it is."""
+    lanes = {tp: tuple(_remaining(of_tp, done[tp])) if tp in done else of_tp for tp, of_tp in offset.lanes.items()}
+    return replace(offset, lanes=lanes)
+
+
+def _remaining(lanes: Iterable[Lane], progress: Progress) -> Iterator[Lane]:
+    for lane in lanes:
+        for s in progress.within(lane.hashes).segments:
+            left = tuple(r for offsets in lane.offsets for r in s.remaining(offsets))
+            yield lane._replace(hashes=s.hashes, offsets=left)
 
 
 def completed(offset: StreamOffset) -> Facts:

@@ -136,9 +136,9 @@ class Progress:
         return progress.add_all(commits_of(ics)) if ics else progress
 
     @classmethod
-    def parse_whole(cls, where: object, positions: Mapping[str, str]) -> Self:
+    def parse_whole(cls, where: object, positions: Mapping[str, str], ics: Mapping[str, str] | None = None) -> Self:
         """The same of a whole partition, named `where` in errors. Its segments, if any, tile (rule: exact-tiling)."""
-        progress = cls.parse(positions)
+        progress = cls.parse(positions, ics)
         if progress.segments and not progress.tiles:
             raise StateFormatError(f"the segments of {where} leave holes, whose records would count as done")
         return progress

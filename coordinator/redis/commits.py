@@ -11,6 +11,7 @@ from coordinator.errors import StateFormatError, UnknownGroupError
 from coordinator.group_state import KnownTopic
 from coordinator.identifiers import LANE_EPOCH
 from coordinator.progress.ownership import Owned, Ownership
+from coordinator.progress.segments import Progress
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import HashRange, OffsetRange, Offsets
 from coordinator.redis.calls import ScriptCalls, owned_of, owned_text
@@ -87,6 +88,24 @@ class Reservation:
     lanes: Sequence[Owned]
 
 
+@dataclass(frozen=True, slots=True)
+class CommittedRange:
+    """Hashes of a partition with one owner and one position."""
+
+    hashes: HashRange
+    position: int  # all offsets below it are done
+    done: Offsets  # individual commits above it
+    owner: str  # a member; empty if the range is free
+
+
+@dataclass(frozen=True, slots=True)
+class CommittedOffsets:
+    """The progress of a partition. The ranges ascend, and tile the hash space."""
+
+    stable: int  # the lowest position: all records before it are done
+    ranges: tuple[CommittedRange, ...]
+
+
 class CommitVerbs:
     """The calls of a member that acknowledges records itself."""
 
@@ -126,6 +145,31 @@ class CommitVerbs:
                     f"topics, owners or reset epoch of group {k.group!r} are damaged",
                     "look at the keys coop:v1:{group}:*; restore or delete the group's state",
                 ) from None
+
+    @sound
+    def committed(self, tp: TopicPartition) -> CommittedOffsets:
+        """Positions, individual commits and owners of a partition. Raises `UnknownGroupError` if it has none."""
+        k = self._calls.keys
+        meta, owners, ics, positions = self._calls.hashes((k.meta, k.owners(tp), k.ics(tp), k.segments(tp)))
+        if not positions:
+            raise UnknownGroupError(
+                f"group {k.group!r} has no positions of {tp} in this Redis", "look at them with coop-kafka describe"
+            )
+        in_force = f"{meta.get('nonce')}."
+        owned = {HashRange.parse(h): value.split(" ")[-1] for h, value in owners.items() if value.startswith(in_force)}
+        progress = Progress.parse_whole(tp, positions, ics).cut(bound for h in owned for bound in (h.lo, h.hi + 1))
+        return CommittedOffsets(
+            progress.stable,
+            tuple(
+                CommittedRange(
+                    s.hashes,
+                    s.position,
+                    s.ics,
+                    next((member for h, member in owned.items() if s.hashes.lo in h), ""),
+                )
+                for s in progress.segments
+            ),
+        )
 
     @sound
     def commit_ranges(

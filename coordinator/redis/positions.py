@@ -168,6 +168,13 @@ class RedisPositions:
         return {tp: tuple((s.hashes, s.position) for s in of_tp) for tp, of_tp in segments.items()}
 
     @sound
+    def progress(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, Progress]:
+        k = self.calls.keys
+        found = self.calls.hashes(key for tp in partitions for key in (k.ics(tp), k.segments(tp)))
+        pairs_of = zip(partitions, found[::2], found[1::2], strict=True)
+        return {tp: Progress.parse_whole(tp, positions, ics) for tp, ics, positions in pairs_of if positions}
+
+    @sound
     def growths(self) -> tuple[Growth, ...]:
         return parsed(self.calls.hash(self.calls.keys.growth))
 

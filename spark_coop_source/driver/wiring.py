@@ -65,6 +65,7 @@ def group_settings(options: SourceOptions, group: str) -> GroupSettings:
         growth_grace_ms=options.growth_grace_ms,
         fail_on_data_loss=options.fail_on_data_loss,
         unread_batches=options.unread_batches,
+        replay_acknowledged=options.replay_acknowledged,
         on_state_loss="earliest" if options.on_state_loss == "earliest" else "fail",
         starting_option=options.starting_option,
     )

@@ -64,6 +64,7 @@ class SourceOptions:
     sharing: bool | None  # whether it may own parts of partitions; None: where policies allow it
     several_queries: bool  # of one application, in one group
     unread_batches: bool  # whether they count as done once the sink completes them
+    replay_acknowledged: bool  # whether a replay has the records again that were acknowledged
     max_ranges: int  # see coordinator.commits.acknowledger
     max_individual_commits: int  # of a partition
     lanes: int | None  # fixed number for every partition
@@ -152,6 +153,7 @@ def _checked(given: Given, streaming: bool | None) -> SourceOptions:
         sharing=given.get(table.SHARING),
         several_queries=given.need(table.SEVERAL_QUERIES),
         unread_batches=given.need(table.UNREAD_BATCHES),
+        replay_acknowledged=given.need(table.REPLAY_ACKNOWLEDGED),
         max_ranges=given.need(table.MAX_RANGES),
         max_individual_commits=given.need(table.MAX_INDIVIDUAL_COMMITS),
         lanes=given.get(table.LANES),

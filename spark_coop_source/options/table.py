@@ -191,6 +191,11 @@ UNREAD_BATCHES = Option(
     "Whether a batch that Spark completes without reading it counts as done. false: the query fails with "
     "`SINK_SKIPPED_BATCH`. true: for a query that drops records unread on purpose, as `limit(0)` does.", "false",
 )  # fmt: skip
+REPLAY_ACKNOWLEDGED = Option(
+    "replay.acknowledged", Flag(), Section.GROUP, _STREAM,
+    "Whether a batch that Spark replays after a restart has the records again that were acknowledged before. false: it "
+    "has only the others, so the batch is not the same as before. See [commit-api.md](commit-api.md#replays).", "true",
+)  # fmt: skip
 MAX_RANGES = Option(
     "max.num.ranges.to.commit", Integer(1, 60_000), Section.GROUP, _STREAM,
     "The most offset ranges that an acknowledger of the Commit API collects before it commits by itself.", "10000",
@@ -321,7 +326,7 @@ OPTIONS: tuple[Option[object], ...] = (
     ENDING_TIMESTAMP, ENDING_OFFSETS_BY_TIMESTAMP, ENDING_OFFSETS,
     MAX_OFFSETS, MIN_OFFSETS, MAX_DELAY, MIN_PARTITIONS, MAX_RECORDS_PER_PARTITION,
     GROUP, REDIS_URL, SLOTS, CAPACITY, ASSIGNOR, LISTENER, LABELS, SHARING, SEVERAL_QUERIES, UNREAD_BATCHES,
-    MAX_RANGES, MAX_INDIVIDUAL_COMMITS, LANES,
+    REPLAY_ACKNOWLEDGED, MAX_RANGES, MAX_INDIVIDUAL_COMMITS, LANES,
     SESSION, HEARTBEAT, LONGEST_BATCH, BATCH_BUDGET, MAX_LANE_LEAD, RETENTION, MAX_OUTAGE, GROWTH_GRACE, ON_STATE_LOSS,
     FAIL_ON_DATA_LOSS, FETCH_RETRIES, FETCH_RETRY_INTERVAL, POLL_TIMEOUT, MOST_UNFILTERED, MOST_UNCOMPRESSED,
     CACHE_BYTES, GROUP_ID_PREFIX,

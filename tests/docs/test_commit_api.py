@@ -36,7 +36,7 @@ def test_the_python_of_the_page_has_the_results_that_the_page_shows(members: Gro
         exec(here, names)  # it is our own page
         with members.client.reading() as redis:
             shown.append(" ".join(redis.hgetall(GroupKeys(members.name).ics(tp)).values()))
-    assert shown == ["", "45-47 50-50", "45-50 53-53", "53-53"]
+    assert shown == ["", "", "45-47 50-50", "45-50 53-53", "53-53"]
     assert names["stable"] == {tp: 42}
     assert cast(Committed, names["answer"]) == Committed(42, 2, 0, ())
 

@@ -458,6 +458,7 @@ FUNCTIONS = [
     ),
     bad("a column that is not there", "columns", f"key,{ESCAPE}", r"called '\x1b]0;owned\x07'", "some of key"),
     bad("a hundred thousand columns", "columns", ",".join(f"c{i}" for i in range(10**5)), "characters)", "some of key"),
+    bad("a replay of some", "replay.acknowledged", "some", "'some'", "true or false"),
     bad("a column of another case", "columns", "Acknowledgement", "'Acknowledgement'", "headers, acknowledgement"),
     Row("columns and headers", {"columns": "key", "includeHeaders": "true"}, CONFLICT, "includeHeaders", "remove one"),
 ]

@@ -218,6 +218,30 @@ FAULTS = (
         ("tests/coordinator/commits/test_group_commits.py",),
     ),
     Fault(
+        "a replay on request leaves out the gaps below individual commits (against rule: replay-acknowledged)",
+        (
+            Edit(
+                "coordinator/progress/ownership.py",
+                "for offsets in lane.offsets for r in s.remaining(offsets))",
+                "for offsets in lane.offsets for r in s.remaining(offsets) if not s.ics or r.start > s.ics[-1].start)",
+            ),
+        ),
+        ("tests/coordinator/progress/test_ownership.py",),
+        schedules=300,
+    ),
+    Fault(
+        "a replay on request has acknowledged records again",
+        (Edit("coordinator/member/authorizing.py", "batch.unacknowledged(bounded), []", "bounded, []"),),
+        ("tests/coordinator/member/test_authorizing.py",),
+        schedules=300,
+    ),
+    Fault(
+        "every replay leaves out acknowledged records (against rule: exact-resume)",
+        (Edit("coordinator/member/authorizing.py", " and not call.setup.settings.replay_acknowledged:", ":"),),
+        ("tests/coordinator/member/test_authorizing.py",),
+        schedules=300,
+    ),
+    Fault(
         "a batch that the sink skipped is committed",
         (Edit(_LUA + "commit.lua", "if moves and ARGV[3] ~= ''", "if false and ARGV[3] ~= ''"),),
         _SKIPPED,

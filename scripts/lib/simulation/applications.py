@@ -123,4 +123,5 @@ class Applications:
             sharing=wishes.sharing,
             assignors=tuple(Broken(a) if wishes.broken else a for a in assignors(wishes.assignors)),
             max_individual_commits=self._most_ics,
+            replay_acknowledged=wishes.replays_acknowledged,
         )

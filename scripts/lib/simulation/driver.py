@@ -232,6 +232,7 @@ class Driver:
         self._open()
         if self._skipped(n):
             return self._log_commit(n)
+        asked_at = len(world.invariants.states) - 1
         readable, packed = self._authorize(end)
         if self.wishes.initial_calls > 1 and self.service.tasks(end) != packed:
             raise Violation(f"PARTITIONS: two answers for batch {n}")
@@ -239,6 +240,9 @@ class Driver:
         records = [r for slices in read for _, of_slice in slices for r in of_slice]
         under_way = self.service.state.batch
         early = bool(under_way and under_way.may_end_early)
+        if under_way and under_way.done is not None:
+            promises.nothing_confirmed(records, world.invariants.states[asked_at:])
+            world.server.seen["replayed the rest"] += under_way.unacknowledged(readable).slices != readable.slices
         self.trace(f"batch {n} reads {' '.join(map(str, records))}" + ("" if readable == end else " (part skipped)"))
         asked, attempt = self.line.done["authorize"], ck.attempts.setdefault(n, Attempt())
         promises.no_more_than_before(attempt, asked, readable)
@@ -261,7 +265,9 @@ class Driver:
         self.hangs_since = None
         ordering.commit()
         records = [r for task in self.tasks for r in task.records]
-        if not (under_way and under_way.unknown):
+        if under_way and under_way.done is not None:
+            promises.only_the_rest(attempt, records, world.sink.completed, world.kafka.aged)
+        elif not (under_way and under_way.unknown):
             promises.same_as_before(attempt, end, readable, records, world.kafka.aged)
         self._count_ends(early=len(records) < sum(len(r) for of_task in read for _, r in of_task))
         world.sink.complete(ck.name, n, records)

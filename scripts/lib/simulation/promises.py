@@ -77,6 +77,16 @@ def same_as_before(
         before.records = sorted(records)
 
 
+def only_the_rest(
+    before: Attempt, records: list[Record], completed: Collection[Record], aged: Callable[[Record], bool]
+) -> None:
+    """A replay may leave out acknowledged records, and no others (rule: replay-acknowledged)."""
+    left = [r for r in before.records or () if not aged(r) and r not in records]
+    if missing := [r for r in left if r not in completed]:
+        raise Violation(f"REPLAY: {missing[0]} was not acknowledged and is left out")
+    before.records = None
+
+
 def no_more_than_before(before: Attempt, asked: int, readable: StreamOffset) -> None:
     """No attempt at a batch gets more than an earlier one.
 

@@ -46,6 +46,7 @@ class Wishes:
     fail_on_data_loss: bool
     acknowledges: bool  # its user commits offset ranges while a batch runs
     orders: bool  # its user commits a part of each batch in order
+    replays_acknowledged: bool  # a replay has acknowledged records again
     sharing: bool  # whether it may own parts of partitions
     assignors: str  # by preference
     broken: bool  # whether each of them fails here

@@ -88,6 +88,36 @@ def test_a_replay_reads_the_same_records_after_acknowledgements(members: Group, 
     assert again.next_offset(first, UNLIMITED) is None
 
 
+def test_a_replay_on_request_reads_only_records_without_an_acknowledgement(members: Group, tp: TopicPartition) -> None:
+    settings = GroupSettings(members.name, session_ms=60_000, replay_acknowledged=False)
+    service = members.service(subscribed(tp), settings=settings)
+    service.first_positions()
+    first = batch(service, StreamOffset(members.name))
+    acknowledge(members, first, tp, "0-0 2-3")
+    again = members.service(subscribed(tp), settings=settings)
+
+    def read() -> set[int]:
+        return {o for s in slices_read(again, first) for o in range(s.offsets.start, s.offsets.until)}
+
+    assert read() == {1, 4}
+    acknowledge(members, first, tp, "4-4")
+    assert read() == {1, 4}, "a second call has the same answer"
+    members.redis.delete(GroupKeys(members.name).ics(tp))
+    assert again.next_offset(first, UNLIMITED) is None
+    assert members.state.stable[tp] == 5, "acknowledged records are done, though Redis lost their commits"
+
+
+def test_a_replay_on_request_has_records_again_whose_commits_were_deleted(members: Group, tp: TopicPartition) -> None:
+    settings = GroupSettings(members.name, session_ms=60_000, replay_acknowledged=False)
+    service = members.service(subscribed(tp), settings=settings)
+    service.first_positions()
+    first = batch(service, StreamOffset(members.name))
+    acknowledge(members, first, tp, "0-0 2-3")
+    members.redis.delete(GroupKeys(members.name).ics(tp))
+    again = members.service(subscribed(tp), settings=settings)
+    assert {s.offsets for s in slices_read(again, first)} == {OffsetRange(1, 5)}
+
+
 def test_an_heir_reads_only_records_without_an_acknowledgement(members: Group, tp: TopicPartition) -> None:
     dies = members.service(subscribed(tp))
     dies.first_positions()

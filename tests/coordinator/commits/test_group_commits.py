@@ -5,7 +5,7 @@ import re
 import pytest
 
 from acknowledgements import sealed, text_of
-from commit_apis import api, state
+from commit_apis import api, ranges, state
 from coordinator.commits.group_commits import GroupCommits
 from coordinator.errors import (
     CommitBeyondReadError,
@@ -15,11 +15,13 @@ from coordinator.errors import (
     GroupRecoveringError,
     IndividualCommitNotAllowedError,
     MaxIndividualCommitReachedError,
+    StateFormatError,
     UnknownGroupError,
 )
 from coordinator.key_hash import cuts
 from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.ranges import WHOLE, HashRange
+from coordinator.redis.commits import CommittedRange
 from store_world import OTHER, SESSION, TP, World, lane
 
 ON_EACH_SERVER = True
@@ -177,3 +179,36 @@ def test_several_partitions_are_one_call(world: World) -> None:
     both = StreamOffset(world.group, "m-1", 0, {"orders": "id-1"}, lanes)
     with GroupCommits.of_group(world.url, world.group) as commits:
         assert commits.acknowledge([text_of(both, TP, "43-50"), text_of(both, OTHER, "0-3")]) == {TP: 51, OTHER: 4}
+
+
+def test_committed_offsets_have_position_individual_commits_and_owner_of_each_range(world: World) -> None:
+    batch = batch_of(world, lane("aa.1", 43, 60))
+    with commits_at(world, 43) as commits:
+        taken_over(world, UPPER)
+        commits.acknowledge(texts(batch, "43-44", "50-51"))
+        found = commits.committed(TP)
+        assert found.stable == 43
+        assert found.ranges == (
+            CommittedRange(LOWER, 45, tuple(ranges("50-51")), "m-1"),
+            CommittedRange(UPPER, 43, (), "m-2"),
+        )
+
+
+def test_committed_offsets_of_free_ranges_have_no_owner_and_unknown_ones_are_an_error(world: World) -> None:
+    world.found(p0=43)
+    with GroupCommits.of_group(world.url, world.group) as commits:
+        assert commits.committed(TP).ranges == (CommittedRange(WHOLE, 43, (), ""),)
+        with pytest.raises(UnknownGroupError, match="no positions of orders-1"):
+            commits.committed(OTHER)
+    with (
+        GroupCommits.of_group(world.url, "elsewhere") as nowhere,
+        pytest.raises(UnknownGroupError, match="group 'elsewhere' has no positions"),
+    ):
+        nowhere.committed(TP)
+
+
+def test_committed_offsets_of_a_damaged_partition_are_a_named_error(world: World) -> None:
+    with commits_at(world, 43) as commits:
+        world.set_ics({str(WHOLE): "60-50"})
+        with pytest.raises(StateFormatError):
+            commits.committed(TP)

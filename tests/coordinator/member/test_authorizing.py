@@ -11,14 +11,15 @@ from coordinator.member.batch import Batch
 from coordinator.member.decision import Decision, Return
 from coordinator.member.evidence import Evidence
 from coordinator.member.inbox import Reach
-from coordinator.member.requests import Authorize, Log, Pack, ReadReach
+from coordinator.member.requests import Authorize, Log, Pack, ReadProgress, ReadReach
 from coordinator.member.state import State
 from coordinator.progress.ownership import Ownership
+from coordinator.progress.segments import Progress, Segment
 from coordinator.progress.slices import Slice
-from coordinator.progress.stream_offset import StreamOffset
+from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.ranges import WHOLE, OffsetRange
 from coordinator.replies import Authorized
-from states import LEFT, LOG, NOW, RECREATED, TP, call, decided, end_of, fails, joined, owned, owning
+from states import LEFT, LOG, NOW, RECREATED, RIGHT, TP, call, decided, end_of, fails, joined, owned, owning
 
 END = end_of(10, 20)
 PLANNED, REPLAYED, GRANTED = Batch(END), Batch(END, replayed=True), Batch(END, granted=owned())
@@ -154,6 +155,52 @@ def test_replayed__read_to_the_ends_that_an_earlier_life_sealed(answer: Authoriz
     decision = decided(return_tasks, replace(state, batch=batch), call(EARLY), (Pack(EARLY, reads, trial=False), TASKS))
     assert decision.outcome == Return(TASKS)
     assert batch.may_end_early == (answer == Authorized(owned()))
+
+
+DONE = {TP: Progress((Segment(LEFT, 13, (OffsetRange(15, 17),)), Segment(RIGHT, 10)))}
+REST = replace(
+    END,
+    lanes={
+        TP: (
+            Lane(LEFT, END.lanes[TP][0].epoch, 10, (OffsetRange(13, 15), OffsetRange(17, 20))),
+            Lane(RIGHT, END.lanes[TP][0].epoch, 10, (OffsetRange(10, 20),)),
+        )
+    },
+)
+LEFT_OUT = Log("group g: a replay leaves out records that were acknowledged")
+
+
+def test_replayed_on_request__offsets_that_are_done_are_left_out() -> None:
+    """Rule: replay-acknowledged."""
+    asked = (Authorize(END), Authorized(owned())), (ReadProgress((TP,)), DONE)
+    decision = decided(authorize, arrived(REPLAYED), call(END, replay_acknowledged=False), *asked)
+    batch = replace(REPLAYED, granted=owned(), done=DONE)
+    assert decision.state.batch == batch
+    state = arrived(replace(batch, readable=owned()))
+    decision = decided(return_tasks, state, call(END), (Pack(END, REST, trial=False), TASKS))
+    assert (decision.effects, decision.outcome) == ((LEFT_OUT,), Return(TASKS))
+
+
+@pytest.mark.parametrize(
+    ("batch", "option"),
+    [
+        pytest.param(REPLAYED, True, id="not on request"),
+        pytest.param(PLANNED, False, id="planned here"),
+    ],
+)
+def test_not_a_replay_on_request__done_offsets_are_not_even_read(batch: Batch, option: bool) -> None:
+    answer = (Authorize(END), Authorized(owned()))
+    decision = decided(authorize, arrived(batch), call(END, replay_acknowledged=option), answer)
+    assert decision.state.batch == replace(batch, granted=owned())
+
+
+def test_replayed_on_request_and_sealed__the_ends_hold_and_done_offsets_are_left_out() -> None:
+    sealed = replace(Batch(EARLY, replayed=True), granted=owned(), readable=owned(), ends=TO_15)
+    to_15 = {TP: Progress((Segment(WHOLE, 12, (OffsetRange(14, 20),)),))}
+    reads = replace(EARLY, lanes={TP: (EARLY.lanes[TP][0]._replace(offsets=(OffsetRange(12, 14),)),)})
+    state = arrived_early(replace(sealed, done=to_15))
+    decision = decided(return_tasks, state, call(EARLY), (Pack(EARLY, reads, trial=False), TASKS))
+    assert (decision.effects, decision.outcome) == ((LEFT_OUT,), Return(TASKS))
 
 
 def arrived_early(batch: Batch) -> State:

@@ -1,10 +1,25 @@
 """Facts that a member may commit, and those that it may assert without the fence (rule: assert-beginnings)."""
 
+from itertools import pairwise
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from coordinator.key_hash import cuts
 from coordinator.progress.leader_epochs import Extent
-from coordinator.progress.ownership import Fact, Owned, asserted, completed, facts_below, held, missing, narrowed
+from coordinator.progress.ownership import (
+    Fact,
+    Owned,
+    asserted,
+    completed,
+    facts_below,
+    held,
+    missing,
+    narrowed,
+    remaining,
+)
+from coordinator.progress.segments import Progress, Segment
 from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.ranges import WHOLE, HashRange, OffsetRange
 from coordinator.subscription import TopicPartition
@@ -67,3 +82,33 @@ def test_facts_below_the_end_of_their_records(end: int, expected: Fact) -> None:
     other = TopicPartition("t", 1)
     extents = {TP: Extent(4, end), TopicPartition("t", 2): Extent(4, 1)}
     assert facts_below({TP: (fact,), other: (fact,)}, extents) == {TP: (expected,), other: (fact,)}
+
+
+def test_the_rest_of_an_offset_has_what_is_not_done_yet() -> None:
+    end = offset(Lane(LOWER, "a.1", 5, (OffsetRange(5, 9), OffsetRange(12, 20))), Lane(UPPER, "a.2", 7))
+    done = Progress((Segment(Q0, 6, (OffsetRange(8, 13),)), Segment(Q1, 30), Segment(UPPER, 0)))
+    assert remaining(end, {TP: done}) == offset(
+        Lane(Q0, "a.1", 5, (OffsetRange(6, 8), OffsetRange(13, 20))), Lane(Q1, "a.1", 5), Lane(UPPER, "a.2", 7)
+    )
+    assert remaining(end, {}) == end
+
+
+EDGES = st.lists(st.integers(0, 30), min_size=2, max_size=8, unique=True).map(sorted)
+
+
+def offsets_of(edges: list[int]) -> tuple[OffsetRange, ...]:
+    return tuple(OffsetRange(a, b) for a, b in list(pairwise(edges))[::2])
+
+
+@given(EDGES, EDGES, st.integers(0, 30))
+def test_a_point_remains_exactly_if_it_was_there_and_is_not_done(read: list[int], ics: list[int], at: int) -> None:
+    lane = Lane(LOWER, "a.1", read[0], offsets_of(read))
+    done = {TP: Progress((Segment(Q0, at).add(offsets_of(ics)), Segment(HashRange(Q0.hi + 1, WHOLE.hi), 0)))}
+    left = remaining(offset(lane), done)
+
+    def points(of: StreamOffset) -> set[tuple[int, int]]:
+        return {(h, o) for s in of.slices for h in (0, Q0.hi + 1) if h in s.hashes
+                for o in range(s.offsets.start, s.offsets.until)}  # fmt: skip
+
+    is_done = {(0, o) for o in range(at)} | {(0, o) for r in offsets_of(ics) for o in range(r.start, r.until)}
+    assert points(left) == points(offset(lane)) - is_done

@@ -6,11 +6,12 @@ from coordinator.errors import StateFormatError
 from coordinator.key_hash import cuts
 from coordinator.plan.planning import Cutting, plan, with_positions
 from coordinator.progress.ownership import Fact, completed
+from coordinator.progress.segments import Progress, Segment
 from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.ranges import WHOLE, OffsetRange
 from coordinator.redis.keys import GroupKeys
 from coordinator.replies import Caller
-from store_world import BIG, NO_MEMBER, SESSION, TOPICS, TP, WANTED, World, lane, offset
+from store_world import BIG, NO_MEMBER, OTHER, SESSION, TOPICS, TP, WANTED, World, lane, offset
 
 ON_EACH_SERVER = True
 
@@ -153,3 +154,9 @@ def test_an_ics_key_of_another_type_is_a_named_error(world: World) -> None:
     with pytest.raises(StateFormatError):
         commit(world, me, offset(lane("aa.1", 43, 44)))
     assert world.positions() == {str(WHOLE): "43"}
+
+
+def test_the_progress_of_partitions_has_positions_and_individual_commits(world: World) -> None:
+    world.found(p0=43)
+    world.set_ics({str(WHOLE): "45-46"})
+    assert world.store.positions.progress([TP, OTHER]) == {TP: Progress((Segment(WHOLE, 43, (OffsetRange(45, 47),)),))}

@@ -191,3 +191,29 @@ def test_stable_reaches_122_when_a_member_acknowledges_records_99_110_and_121(me
     assert answers[-1] == {tp: 122}
     assert members.state.stable[tp] == 122
     assert not members.redis.exists(GroupKeys(members.name).ics(tp))
+
+
+def test_a_member_of_half_the_hashes_moves_its_positions_over_the_records_of_the_other(members: Group) -> None:
+    topic = members.kafka.create_topic("halves")
+    tp, nothing = TopicPartition(topic, 0), StreamOffset(members.name)
+    one, other = (members.service(Topics((topic,)), session_ms=60_000) for _ in range(2))
+    one.first_positions()
+    members.kafka.produce(topic, [Record(b"", b"k-%d" % (i % 9)) for i in range(5)])
+    first = batch(one, nothing)
+    assert other.next_offset(nothing, UNLIMITED) is None  # it joins, and `one` still owns everything
+    assert one.next_offset(first, UNLIMITED) is None  # it commits, and releases one half
+    assert other.next_offset(nothing, UNLIMITED) is None
+    members.kafka.produce(topic, [Record(b"", b"k-%d" % (i * 7 % 40)) for i in range(60)])
+    half = batch(other, nothing)
+    tasks = other.tasks(half)
+    strips = strips_of(half, [s for each in tasks for s in each])
+    found = [row for each in tasks
+             for row in rows(replace(task(members.kafka, each), columns=NAMED, strips=strips))]  # fmt: skip
+    consumers.close_idle()
+    assert 0 < len(found) < 60
+    last = max(int(str(row["offset"])) for row in found)
+    with GroupCommits.of_group(members.redis_url, members.name) as commits:
+        for row in found:
+            assert commits.acknowledge(str(row["acknowledgement"])) == {tp: 5}, "the other half is still there"
+        mine = [part for part in commits.committed(tp).ranges if part.owner == other.member]
+    assert {(part.position, part.done) for part in mine} == {(last + 1, ())}
