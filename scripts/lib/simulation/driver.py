@@ -265,10 +265,7 @@ class Driver:
         self.hangs_since = None
         ordering.commit()
         records = [r for task in self.tasks for r in task.records]
-        if under_way and under_way.done is not None:
-            promises.only_the_rest(attempt, records, world.sink.completed, world.kafka.aged)
-        elif not (under_way and under_way.unknown):
-            promises.same_as_before(attempt, end, readable, records, world.kafka.aged)
+        self._check_replay(attempt, end, readable, records)
         self._count_ends(early=len(records) < sum(len(r) for of_task in read for _, r in of_task))
         world.sink.complete(ck.name, n, records)
         self.trace(f"sink complete {n}")
@@ -276,6 +273,14 @@ class Driver:
         world.in_peace()
         world.scheduler.turn()
         return self._log_commit(n)
+
+    def _check_replay(self, attempt: Attempt, end: StreamOffset, readable: StreamOffset, records: list[Record]) -> None:
+        """A replay has the same records; on request those that were not acknowledged."""
+        batch, world = self.service.state.batch, self.world
+        if batch and batch.done is not None:
+            promises.only_the_rest(attempt, records, world.sink.completed, world.kafka.aged)
+        elif not (batch and batch.unknown):
+            promises.same_as_before(attempt, end, readable, records, world.kafka.aged)
 
     def _ending(self, end: StreamOffset, number: int) -> Ending:
         """How a task ends. If no task reaches the reader process, it may already know."""
