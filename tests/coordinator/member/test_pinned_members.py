@@ -1,7 +1,10 @@
 """Pinned members on a real broker and a real Redis, without Spark: quarters, spares, overlaps, losses."""
 
 import re
+import threading
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 
 import pytest
 
@@ -20,6 +23,7 @@ from streams import eventually, keyed
 
 LOWER, UPPER = cuts(2)
 QUARTERS = cuts(4)
+BEAT_S = 0.2
 SESSION_MS = 20_000  # a lease that outlives a slow machine's pauses
 
 
@@ -49,6 +53,24 @@ def positions(members: Group, tp: TopicPartition) -> dict[HashRange, int]:
     return dict(members.state.segments[tp])
 
 
+@contextmanager
+def beating(service: Service) -> Iterator[None]:
+    """The heartbeat thread of a member."""
+    stop = threading.Event()
+
+    def beat() -> None:
+        while not stop.wait(BEAT_S):
+            service.heartbeat()
+
+    thread = threading.Thread(target=beat)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()
+
+
 def beats(service: Service) -> bool:
     service.heartbeat()
     return True
@@ -69,9 +91,9 @@ def test_a_spare_with_an_empty_checkpoint_waits_and_goes_on_at_the_position(memb
     spare = pinned(members, tp, LOWER)
     with ThreadPoolExecutor(1) as own_thread:
         waiting: Future[StreamOffset | None] = own_thread.submit(spare.next_offset, empty(members), UNLIMITED)
-        batch(first, done)
-        first.heartbeat()
-        assert not waiting.done(), "the first one lives"
+        with beating(first):
+            batch(first, done)
+            assert not waiting.done(), "the first one lives"
         found = waiting.result()
     assert found is not None
     assert hashes(found, tp) == (LOWER,)
@@ -190,9 +212,10 @@ def test_members_go_on_after_a_loss_of_redis_and_their_spare_still_waits(members
     spare = pinned(members, tp, LOWER, session_ms=2_000)
     with ThreadPoolExecutor(1) as own_thread:
         waiting = own_thread.submit(spare.next_offset, empty(members), UNLIMITED)
-        members.restart_redis()
-        end = confirmed(members, first, done)
-        assert not waiting.done()
+        with beating(first):
+            members.restart_redis()
+            end = confirmed(members, first, done)
+            assert not waiting.done()
         assert positions(members, tp) == {LOWER: 9, UPPER: 0}
         first.leave()
         assert waiting.result() is None
