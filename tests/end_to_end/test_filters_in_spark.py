@@ -1,7 +1,7 @@
 """Filters in Spark: the rows of Spark's own Kafka source with WHERE, and a lag that reaches 0 though little passes."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -55,6 +55,32 @@ def test_a_filter_hands_over_the_rows_of_sparks_source_with_where(
     assert rows(spark, "coop-kafka", options | given | {"lanes": "3"}) == theirs
 
 
+@pytest.fixture
+def pushdown(spark: SparkSession) -> Iterator[None]:
+    spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
+    yield
+    spark.conf.unset("spark.sql.python.filterPushdown.enabled")
+
+
+def test_sparks_own_filters_are_pushed_and_the_rows_are_the_same(
+    spark: SparkSession, kafka: Kafka, topics: str, pushdown: None
+) -> None:
+    """The first filter is one that the source applies only in part, the second one that it does not know."""
+    options = {"kafka.bootstrap.servers": kafka.bootstrap, "subscribe": topics}
+    wheres = [
+        "timestamp >= timestamp'2020-01-01' AND offset >= 3 AND offset < 40 AND partition = 0",
+        "key IN (X'61', X'62') AND octet_length(value) > 100",
+        "key = X'61' OR offset = 3",
+    ]
+    for where in wheres:
+        theirs = rows(spark, "kafka", options, where)
+        assert 0 < len(theirs) < 240
+        assert rows(spark, "coop-kafka", options | {"pushFilters": "true"}, where) == theirs
+    plan = spark.read.format("coop-kafka").options(**options, pushFilters="true").load().where(wheres[0])
+    shown = plan._jdf.queryExecution().executedPlan().toString()
+    assert "offset" in shown.partition("PushedFilters: ")[2].partition("ReadSchema")[0]
+
+
 def dropped(progress: Mapping[str, Any]) -> int | None:
     """`filteredRecords` of a progress; None before the first batch."""
     latest = progress["sources"][0]["latestOffset"] or {}
@@ -66,7 +92,7 @@ def test_with_99_percent_denied_lag_reaches_0_and_kafkas_own_tool_shows_it(kafka
     topic, count = stream.options["subscribe"], 20_000
     kafka.produce(topic, [Record(b"%d" % i, b"key-%d" % (i % 100)) for i in range(count)], compression="lz4")
     given = {"filter.keys.allow": '["key-7"]', "lanes": "3"}
-    with stream.running(lambda: stable(stream) == {count}, "all is done", **given) as query:
+    with stream.running(lambda: stable(stream) == {count + 3}, "all is done", **given) as query:
         eventually(lambda: stable(stream) == {count}, "the first records are done")
         kafka.produce(topic, [Record(b"more", b"key-7"), Record(b"more", b"key-8")])
         eventually(lambda: stable(stream) == {count + 2}, "the next records are done")

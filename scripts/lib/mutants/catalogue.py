@@ -3,6 +3,7 @@
 from mutants import (
     of_commits,
     of_early_ends,
+    of_filters,
     of_members,
     of_options,
     of_pinned,
@@ -18,6 +19,7 @@ FAULTS = (
     *of_positions.FAULTS,
     *of_commits.FAULTS,
     *of_early_ends.FAULTS,
+    *of_filters.FAULTS,
     *of_resets.FAULTS,
     *of_members.FAULTS,
     *of_pinned.FAULTS,

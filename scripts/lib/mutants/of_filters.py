@@ -1,0 +1,103 @@
+"""Faults in the record filter: its rows, its agreement in a group, its count."""
+
+from mutants.fault import Edit, Fault
+
+_SELECT, _JOIN = "spark_coop_source/select/filtering.py", "coordinator/redis/lua/join.lua"
+_READINGS, _PUSHED = "spark_coop_source/task/readings.py", "spark_coop_source/driver/pushed_filters.py"
+_ROWS = ("tests/spark_coop_source/select/test_filtering.py",)
+_READ = ("tests/spark_coop_source/task/test_filtered_read.py",)
+_GROUP = ("tests/coordinator/member/test_filters.py",)
+
+FAULTS = (
+    Fault(
+        "keys are compared by hash only",
+        (
+            Edit(
+                _SELECT,
+                "_booleans(pc.is_in(keys.take(likely), value_set=self._values))",
+                "np.ones(len(likely), np.bool_)",
+            ),
+        ),
+        _ROWS,
+    ),
+    Fault(
+        "a denied list drops records without a key",
+        (
+            Edit(
+                _SELECT,
+                "mask &= ~self._deny.named(chunk.keys, hashes)",
+                "mask &= ~self._deny.named(chunk.keys, hashes) & ~chunk.keys.nulls",
+            ),
+        ),
+        _ROWS,
+    ),
+    Fault(
+        "the largest size is exclusive",
+        (Edit(_SELECT, "(sizes <= self._sizes[1])", "(sizes < self._sizes[1])"),),
+        _ROWS,
+    ),
+    Fault(
+        "hashes below the first range pass",
+        (Edit(_SELECT, "            mask &= self._los[0] <= hashes\n", ""),),
+        _ROWS,
+    ),
+    Fault(
+        "shared blocks hold filtered records",
+        (
+            Edit(
+                _READINGS,
+                "        if self._filter.drops:\n            kept = self._filter.kept(chunk, hashes)[rows]\n",
+                "        if False:\n            kept = self._filter.kept(chunk, hashes)[rows]\n",
+            ),
+        ),
+        _READ,
+    ),
+    Fault(
+        "records that a publisher drops are not counted",
+        (Edit(_READINGS, "        self.filtered[tp] += dropped\n", ""),),
+        _READ,
+    ),
+    Fault(
+        "a member joins beside another filter",
+        (Edit(_JOIN, "if its_filter ~= ARGV[5] then\n  for", "if its_filter == 'none' then\n  for"),),
+        _GROUP,
+    ),
+    Fault(
+        "a paused member goes on beside another filter",
+        (
+            Edit(
+                "coordinator/redis/lua/shared/prelude.lua",
+                "  if (m[3] or '') ~= (redis.call('HGET', META, 'filter') or '') then return { 'REJOIN' } end\n",
+                "",
+            ),
+        ),
+        _GROUP,
+    ),
+    Fault(
+        "a batch is replayed with another filter",
+        (
+            Edit(
+                "coordinator/member/service.py",
+                "    accepting.refuse_other_filter,\n",
+                "",
+            ),
+        ),
+        _GROUP,
+    ),
+    Fault(
+        "an offset does not name its filter",
+        (
+            Edit(
+                "coordinator/member/planning.py",
+                "    end = replace(end, filter=call.setup.settings.filter.digest)\n",
+                "",
+            ),
+        ),
+        _GROUP,
+    ),
+    Fault(
+        "a filter after an offset includes it",
+        (Edit(_PUSHED, "Bounds(least=value + 1)", "Bounds(least=value)"),),
+        ("tests/spark_coop_source/driver/test_pushed_filters.py",),
+    ),
+)
