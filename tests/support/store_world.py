@@ -62,6 +62,10 @@ class World:
         """A pinned member that names these ranges."""
         return self._joined(member, incarnation, "", Joining(FIELDS, pinned={tp: ranges}))
 
+    def filtering(self, member: str, text: str, incarnation: str = "i1") -> Caller:
+        """A member whose record filter has this text."""
+        return self._joined(member, incarnation, "", Joining(FIELDS, filter=text))
+
     def _joined(self, member: str, incarnation: str, before: str, joining: Joining) -> Caller:
         answer = self.store.members.join(Caller(member, incarnation), before, joining)
         return Caller(member, incarnation, answer.seen.nonce, str(answer.seen.seq))

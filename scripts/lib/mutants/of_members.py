@@ -6,6 +6,7 @@ _PRELUDE, _LEASES = "coordinator/redis/lua/shared/prelude.lua", "coordinator/red
 _STORE = ("tests/coordinator/redis/test_store.py",)
 _MEMBERSHIP = ("tests/coordinator/redis/test_membership.py",)
 _RECOVERY = ("tests/coordinator/redis/test_recovery.py",)
+_FILTERS = ("tests/coordinator/redis/test_filters.py",)
 
 FAULTS = (
     Fault(
@@ -264,5 +265,23 @@ FAULTS = (
             ),
         ),
         schedules=200,
+    ),
+    Fault(
+        "another filter refuses the seal and the commit of a batch that was read",
+        (
+            Edit(
+                _PRELUDE,
+                "  if m[1] ~= call.incarnation then return { 'FENCED' } end",
+                "  if m[1] ~= call.incarnation then return { 'FENCED' } end\n"
+                "  local mine = redis.call('HGET', member_key, 'filter') or ''\n"
+                "  if mine ~= (redis.call('HGET', META, 'filter') or '') then return { 'REJOIN' } end",
+            ),
+        ),
+        _FILTERS,
+    ),
+    Fault(
+        "a member that paused gets ranges beside another filter",
+        (Edit(_PRELUDE, "  if its_filter ~= (redis.call('HGET', META, 'filter') or '') then", "  if false then"),),
+        _FILTERS,
     ),
 )

@@ -208,18 +208,25 @@ local function ranges_at(key, pattern)
 end
 
 -- The fence of incarnations: the caller has joined since the last loss, and no other incarnation has joined later.
--- A member whose lease had ended joins again if the group has another filter by now (rule: one-filter).
 -- A call that arrives after a later one of the same member changes nothing (rule: numbered-calls).
+-- To a call without a number, REJOIN means that its lane epochs are void: a task may end without its seal then.
 local numbered
 local function fenced(member_key)
   if call.nonce ~= redis.call('HGET', META, 'nonce') then return { 'REJOIN' } end
-  local m = redis.call('HMGET', member_key, 'incarnation', 'called', 'filter')
+  local m = redis.call('HMGET', member_key, 'incarnation', 'called')
   if m[1] ~= call.incarnation then return { 'FENCED' } end
-  if (m[3] or '') ~= (redis.call('HGET', META, 'filter') or '') then return { 'REJOIN' } end
   if call.number ~= '' then
     if m[2] and less(call.number, m[2]) then return { 'REJOIN' } end
     numbered = member_key
   end
+  return nil
+end
+
+-- A member whose lease had ended gets no range and no batch if the group has another filter by now: it joins again
+-- (rule: one-filter). It may still commit and seal the batch that it reads, since it owns its ranges (rule: lease-end).
+local function other_filter(member_key)
+  local its_filter = redis.call('HGET', member_key, 'filter') or ''
+  if its_filter ~= (redis.call('HGET', META, 'filter') or '') then return { 'REJOIN' } end
   return nil
 end
 
