@@ -137,11 +137,14 @@ class Progress:
 
     @classmethod
     def parse_whole(cls, where: object, positions: Mapping[str, str], ics: Mapping[str, str] | None = None) -> Self:
-        """The same of a whole partition, named `where` in errors. Its segments, if any, tile (rule: exact-tiling)."""
-        progress = cls.parse(positions, ics)
+        """The same of a whole partition, named `where` in errors. Its segments, if any, tile (rule: exact-tiling).
+
+        Damaged individual commits do not count (rule: ics-may-vanish).
+        """
+        progress = cls.parse(positions)
         if progress.segments and not progress.tiles:
             raise StateFormatError(f"the segments of {where} leave holes, whose records would count as done")
-        return progress
+        return progress.add_all(sound_commits_of(ics)) if ics else progress
 
 
 def commits_of(ics: Mapping[str, str]) -> dict[HashRange, Offsets]:

@@ -22,6 +22,7 @@ from coordinator.key_hash import cuts
 from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.ranges import WHOLE, HashRange
 from coordinator.redis.commits import CommittedRange
+from coordinator.redis.keys import GroupKeys
 from store_world import OTHER, SESSION, TP, World, lane
 
 ON_EACH_SERVER = True
@@ -207,8 +208,14 @@ def test_committed_offsets_of_free_ranges_have_no_owner_and_unknown_ones_are_an_
         nowhere.committed(TP)
 
 
-def test_committed_offsets_of_a_damaged_partition_are_a_named_error(world: World) -> None:
+def test_committed_offsets_leave_out_damaged_individual_commits(world: World) -> None:
     with commits_at(world, 43) as commits:
         world.set_ics({str(WHOLE): "60-50"})
+        assert [part.done for part in commits.committed(TP).ranges] == [()]
+
+
+def test_committed_offsets_of_damaged_positions_are_a_named_error(world: World) -> None:
+    with commits_at(world, 43) as commits:
+        world.redis.hset(GroupKeys(world.group).segments(TP), str(WHOLE), "x")
         with pytest.raises(StateFormatError):
             commits.committed(TP)

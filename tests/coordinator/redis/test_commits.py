@@ -156,7 +156,7 @@ def test_an_ics_key_of_another_type_is_a_named_error(world: World) -> None:
     assert world.positions() == {str(WHOLE): "43"}
 
 
-def test_the_progress_of_partitions_has_positions_and_individual_commits(world: World) -> None:
+def test_the_progress_of_partitions_has_positions_and_sound_individual_commits(world: World) -> None:
     world.found(p0=43)
-    world.set_ics({str(WHOLE): "45-46"})
+    world.set_ics({str(WHOLE): "45-46", "damaged": "50"})
     assert world.store.positions.progress([TP, OTHER]) == {TP: Progress((Segment(WHOLE, 43, (OffsetRange(45, 47),)),))}
