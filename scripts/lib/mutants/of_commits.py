@@ -192,20 +192,36 @@ FAULTS = (
     ),
     Fault(
         "an acknowledgement covers records of other lanes of its strip",
-        (Edit(_ACKNOWLEDGING, "(hashes <= area.hashes.hi)", "(hashes <= area.hashes.lo + 2**60)"),),
+        (Edit(_ACKNOWLEDGING, "(hashes[near] <= area.hashes.hi)", "(hashes[near] <= area.hashes.lo + 2**60)"),),
         _ROWS,
         schedules=300,
     ),
     Fault(
-        "a task makes acknowledgements and reads records from the cache, which hides others from it",
+        "a task that makes acknowledgements reads records from the cache, which has no texts",
         (
             Edit(
                 "spark_coop_source/driver/tasks.py",
-                "if options.cache_bytes and strips is None else {}",
+                "if options.cache_bytes and not acknowledged else {}",
                 "if options.cache_bytes else {}",
             ),
         ),
         ("tests/spark_coop_source/driver/test_tasks.py",),
+    ),
+    Fault(
+        "two tasks share a strip, so each has a gap at the records of the other one",
+        (
+            Edit(
+                "spark_coop_source/driver/tasks.py",
+                "strips_of(acknowledged, of_task)",
+                "strips_of(acknowledged, (s for each in packed for s in each))",
+            ),
+        ),
+        ("tests/spark_coop_source/driver/test_tasks.py",),
+    ),
+    Fault(
+        "a filtered record is a gap between acknowledgements",
+        (Edit("spark_coop_source/task/readings.py", "chunk, rows, hashes, kept)", "chunk, rows, hashes)"),),
+        _ROWS,
     ),
     Fault(
         "a damaged acknowledgement is committed",
