@@ -174,6 +174,17 @@ FAULTS = (
         _ORDERED,
     ),
     Fault(
+        "an ordered commit ends its reservation only if it commits all of it",
+        (
+            Edit(
+                _LUA + "reserve.lua",
+                "and not less(theirs.from, mine.from) and less(theirs.from, mine.past) then",
+                "and theirs.text == mine.text and not missing(mine.hashes, mine.from, mine.past) then",
+            ),
+        ),
+        _ORDERED,
+    ),
+    Fault(
         "a new log keeps the reservations of the old one",
         (Edit(_LUA + "recreate.lua", ", KEYS[k + 6]", ""),),
         _ORDERED,

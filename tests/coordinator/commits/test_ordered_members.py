@@ -218,6 +218,25 @@ def test_two_lanes_of_one_batch_do_not_refuse_each_other(pair: Pair) -> None:
             two.reserve(TP, A_READ, lanes=[upper, upper])
 
 
+def test_a_commit_ends_its_reservation_of_a_lane_that_its_batch_reads_less_far(pair: Pair) -> None:
+    with batch_of_two_lanes(pair, 60, 45) as commits:
+        worker, offsets = OrderedCommits(commits, "1", LONG_MS), OffsetRange.parse("40-59")
+        worker.reserve(TP, offsets)
+        worker.commit(TP, offsets)
+        assert (pair.positions, pair.shown) == ([60, 45], [])
+
+
+def test_a_commit_of_fewer_offsets_than_reserved_ends_the_reservation(pair: Pair) -> None:
+    pair.b_has_done_its_part_of_the_offsets_of_a()
+    a = pair.a()
+    a.reserve(TP, OffsetRange.parse("40-59"))
+    a.reserve(TP, OffsetRange.parse("70-79"))
+    a.commit(TP, A_READ)
+    assert pair.shown == [f"{LOWER} held"], "only the one that begins higher is left"
+    pair.b().commit(TP, OffsetRange.parse("45-59"))
+    assert pair.positions == [45, 60]
+
+
 def test_lanes_that_the_member_owns_no_more_are_no_part_of_a_reservation(pair: Pair) -> None:
     lanes = [*pair.first.lanes[TP], Owned(UPPER, "aa.9")]
     pair.a().reserve(TP, A_READ, lanes=lanes)
