@@ -15,6 +15,7 @@ from coordinator.errors import (
     GroupRecoveringError,
     IndividualCommitTooOldError,
     MaxIndividualCommitReachedError,
+    UnknownGroupError,
 )
 from coordinator.progress.acknowledgement import Acknowledgement
 from coordinator.progress.ownership import Owned
@@ -51,7 +52,7 @@ class GroupCommits(AbstractContextManager["GroupCommits"]):
         changes nothing. If Redis refuses some lanes, the others are committed all the same; then the first refusal is
         raised: `FencedMemberError`, `CommitBeyondReadError`, 92 `MaxIndividualCommitReachedError`.
         Raises before any commit `CorruptAcknowledgementError` and `CommitError` for a row of another group; at once 88
-        `IndividualCommitNotAllowedError`, `GroupRecoveringError`, `UnknownGroupError`, `StoreError`.
+        `IndividualCommitNotAllowedError`, `GroupRecoveringError`, `StoreError`.
         """
         stable, refused = dict[TopicPartition, int](), list[CoopKafkaError]()
         for lane, offsets in self._lanes([texts] if isinstance(texts, str) else texts).items():
@@ -92,7 +93,7 @@ class GroupCommits(AbstractContextManager["GroupCommits"]):
     def _commit_as(self, lane: _Lane, offsets: list[OffsetRange]) -> _Done:
         member, reset, topic_id, tp, owned = lane
         if member not in self._members:
-            self._members[member] = self._verbs.member(member)
+            self._members[member] = self._joined(member)
         caller, fields = self._members[member]
         standing = Standing(caller, reset, {tp.topic: topic_id}, {tp: (owned,)})
         try:
@@ -100,6 +101,12 @@ class GroupCommits(AbstractContextManager["GroupCommits"]):
         except IndividualCommitTooOldError as error:  # all of it is done
             return error.stable, ()
         return committed.stable, committed.refused
+
+    def _joined(self, member: str) -> tuple[Caller, Mapping[str, str]]:
+        try:
+            return self._verbs.member(member)
+        except UnknownGroupError as departed:  # its rows are refused, and those of other members are not
+            raise FencedMemberError(departed.what, "leave its rows to the new owner of their hashes") from None
 
     def close(self) -> None:
         """Drop the connections."""

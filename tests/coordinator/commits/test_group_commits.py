@@ -15,7 +15,6 @@ from coordinator.errors import (
     GroupRecoveringError,
     IndividualCommitNotAllowedError,
     MaxIndividualCommitReachedError,
-    UnknownGroupError,
 )
 from coordinator.key_hash import cuts
 from coordinator.progress.stream_offset import Lane, StreamOffset
@@ -140,14 +139,23 @@ def test_a_row_of_another_group_is_refused(world: World) -> None:
 
 def test_a_row_of_an_unknown_member_and_of_another_lane_epoch_reset_or_topic_is_refused(world: World) -> None:
     with commits_at(world, 43) as commits:
-        with pytest.raises(UnknownGroupError, match="no member 'm-9'"):
-            commits.acknowledge(texts(batch_of(world, lane("aa.1", 43, 60), member="m-9"), "43-43"))
+        departed = texts(batch_of(world, lane("aa.1", 43, 60), member="m-9"), "43-43")
+        with pytest.raises(FencedMemberError, match="no member 'm-9'"):
+            commits.acknowledge(departed)
         head = texts(batch_of(world, lane("aa.1", 43, 60)), "43-43")[0].split("/")[:9]
         for part, value in ((8, "aa.2"), (3, "7"), (5, "id-2"), (6, str(OTHER.partition))):
             forged = "/".join([*head[:part], value, *head[part + 1 :]])
             with pytest.raises(FencedMemberError):
                 commits.acknowledge(sealed(forged, 43, 43))
     assert state(world) == ({str(WHOLE): "43"}, {})
+
+
+def test_a_row_of_a_departed_member_does_not_stop_rows_of_others(world: World) -> None:
+    departed = texts(batch_of(world, lane("aa.1", 43, 60), member="m-9"), "43-43")
+    of_rows = texts(batch_of(world, lane("aa.1", 43, 60)), "43-44")
+    with commits_at(world, 43) as commits, pytest.raises(FencedMemberError, match="no member 'm-9'"):
+        commits.acknowledge([*departed, *of_rows])
+    assert world.positions() == {str(WHOLE): "45"}
 
 
 def test_the_policy_and_the_cap_hold_for_rows(world: World) -> None:
