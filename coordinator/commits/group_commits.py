@@ -92,9 +92,8 @@ class GroupCommits(AbstractContextManager["GroupCommits"]):
 
     def _commit_as(self, lane: _Lane, offsets: list[OffsetRange]) -> _Done:
         member, reset, topic_id, tp, owned = lane
-        if member not in self._members:
-            self._members[member] = self._joined(member)
-        caller, fields = self._members[member]
+        found = self._members.get(member) or self._joined(member)  # another thread may remove it meanwhile
+        self._members[member] = caller, fields = found
         standing = Standing(caller, reset, {tp.topic: topic_id}, {tp: (owned,)})
         try:
             committed = CommitApi(self._client, self._verbs, standing, fields).commit(tp, offsets, lanes=[owned])

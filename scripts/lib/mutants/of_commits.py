@@ -261,6 +261,17 @@ FAULTS = (
         ("tests/coordinator/commits/test_group_commits.py",),
     ),
     Fault(
+        "a thread fails if another one forgets the member",
+        (
+            Edit(
+                "coordinator/commits/group_commits.py",
+                "self._members[member] = caller, fields = found",
+                "self._members[member] = found\n        caller, fields = self._members[member]",
+            ),
+        ),
+        ("tests/coordinator/commits/test_group_commits.py",),
+    ),
+    Fault(
         "a batch that the sink skipped is committed",
         (Edit(_LUA + "commit.lua", "if moves and ARGV[3] ~= ''", "if false and ARGV[3] ~= ''"),),
         _SKIPPED,

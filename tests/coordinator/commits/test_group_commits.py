@@ -1,6 +1,7 @@
 """Rows are acknowledged by their texts, on a real Redis: any order, any member, each call once or twice."""
 
 import re
+from typing import Any
 
 import pytest
 
@@ -156,6 +157,20 @@ def test_a_row_of_a_departed_member_does_not_stop_rows_of_others(world: World) -
     with commits_at(world, 43) as commits, pytest.raises(FencedMemberError, match="no member 'm-9'"):
         commits.acknowledge([*departed, *of_rows])
     assert world.positions() == {str(WHOLE): "45"}
+
+
+class Forgotten(dict[str, Any]):
+    """Another thread removes each entry directly after it was stored."""
+
+    def __setitem__(self, member: str, found: object) -> None:
+        super().__setitem__(member, found)
+        self.pop(member)
+
+
+def test_another_thread_may_forget_the_member_during_a_call(world: World) -> None:
+    with commits_at(world, 43) as commits:
+        commits._members = Forgotten()
+        assert commits.acknowledge(texts(batch_of(world, lane("aa.1", 43, 60)), "43-44")) == {TP: 45}
 
 
 def test_the_policy_and_the_cap_hold_for_rows(world: World) -> None:
