@@ -83,9 +83,10 @@ class Acknowledgement:
             if not found:
                 raise StateFormatError("it has another form")
             return cls._of(*found.groups())
-        except StateFormatError as error:
+        except (StateFormatError, ValueError) as error:  # ValueError: lone surrogates, numbers of thousands of digits
+            why = error.what if isinstance(error, StateFormatError) else "its text cannot be read"
             shown = quoted(text) if isinstance(text, str) else f"a {type(text).__name__}"
-            raise CorruptAcknowledgementError(f"{shown} is not the acknowledgement of a row: {error.what}") from None
+            raise CorruptAcknowledgementError(f"{shown} is not the acknowledgement of a row: {why}") from None
 
     @classmethod
     def _of(cls, *parts: str) -> Self:

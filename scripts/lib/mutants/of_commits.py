@@ -272,6 +272,17 @@ FAULTS = (
         ("tests/coordinator/commits/test_group_commits.py",),
     ),
     Fault(
+        "an unreadable text raises a bare error",
+        (
+            Edit(
+                "coordinator/progress/acknowledgement.py",
+                "except (StateFormatError, ValueError) as error:",
+                "except StateFormatError as error:",
+            ),
+        ),
+        ("tests/coordinator/progress/test_acknowledgement.py",),
+    ),
+    Fault(
         "a batch that the sink skipped is committed",
         (Edit(_LUA + "commit.lua", "if moves and ARGV[3] ~= ''", "if false and ARGV[3] ~= ''"),),
         _SKIPPED,
