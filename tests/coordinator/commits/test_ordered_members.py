@@ -237,6 +237,17 @@ def test_a_commit_of_fewer_offsets_than_reserved_ends_the_reservation(pair: Pair
     assert pair.positions == [45, 60]
 
 
+def test_a_deleted_reservation_of_a_dead_worker_without_an_owner_stops_no_commit(pair: Pair) -> None:
+    pair.b_has_done_its_part_of_the_offsets_of_a()
+    pair.a(DEAD_MS).reserve(TP, A_READ)
+    pair.world.store.poison.abandon(pair.world.caller("m-1"), {TP: tuple(pair.first.lanes[TP])})
+    with pytest.raises(OrderedCommitRefusedError, match="m-1/worker reserved and never"):
+        pair.b().commit(TP, B_READ)
+    pair.world.redis.delete(GroupKeys(pair.world.group).reserved(TP))
+    pair.b().commit(TP, B_READ)
+    assert pair.positions == [40, 50]
+
+
 def test_lanes_that_the_member_owns_no_more_are_no_part_of_a_reservation(pair: Pair) -> None:
     lanes = [*pair.first.lanes[TP], Owned(UPPER, "aa.9")]
     pair.a().reserve(TP, A_READ, lanes=lanes)
