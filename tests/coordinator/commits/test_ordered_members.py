@@ -6,10 +6,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
+from acknowledgements import text_of
 from coordinator.commits.commit_api import CommitApi, Committed
 from coordinator.commits.ordered_commits import OrderedCommits
 from coordinator.errors import CommitError, FencedMemberError, OrderedCommitRefusedError
 from coordinator.key_hash import cuts
+from coordinator.progress.acknowledgement import Acknowledgement
 from coordinator.progress.ownership import Owned
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import OffsetRange
@@ -246,6 +248,19 @@ def test_a_deleted_reservation_of_a_dead_worker_without_an_owner_stops_no_commit
     pair.world.redis.delete(GroupKeys(pair.world.group).reserved(TP))
     pair.b().commit(TP, B_READ)
     assert pair.positions == [40, 50]
+
+
+def test_rows_are_committed_in_order_by_their_acknowledgements_across_holes(pair: Pair) -> None:
+    """Offsets 41-46 are holes. A commit above a hole is refused, and one of an acknowledgement is not."""
+    end = StreamOffset(pair.world.group, "m-1", 0, {"orders": "id-1"}, {TP: (lane("aa.1", 40, 60, LOWER),)})
+    rows = [Acknowledgement.parse(text_of(end, TP, covered, LOWER)) for covered in ("40-40", "41-47")]
+    for a in rows:
+        pair.a().reserve(a.tp, a.offsets, lanes=[a.lane])
+    pair.a().commit(TP, rows[0].offsets, lanes=[rows[0].lane])
+    with pytest.raises(OrderedCommitRefusedError):
+        OrderedCommits(pair.first, "by-offset").commit(TP, OffsetRange.parse("49-49"))
+    pair.a().commit(TP, rows[1].offsets, lanes=[rows[1].lane])
+    assert pair.positions == [48, 40]
 
 
 def test_lanes_that_the_member_owns_no_more_are_no_part_of_a_reservation(pair: Pair) -> None:
