@@ -15,10 +15,11 @@ from coordinator.errors import (
     GroupRecoveringError,
     IndividualCommitTooOldError,
     MaxIndividualCommitReachedError,
+    UnknownGroupError,
 )
 from coordinator.progress.acknowledgement import Acknowledgement
 from coordinator.progress.ownership import Owned
-from coordinator.ranges import OffsetRange
+from coordinator.ranges import HashRange, OffsetRange
 from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.client import RedisClient
 from coordinator.redis.commits import CommittedOffsets, CommitVerbs, Standing
@@ -28,6 +29,7 @@ from coordinator.subscription import TopicPartition
 
 _OF_ONE_LANE = CommitError, FencedMemberError, MaxIndividualCommitReachedError
 _Lane = tuple[str, int, str, TopicPartition, Owned]  # member, reset epoch, topic id, ...
+_Done = tuple[int, tuple[HashRange, ...]]
 
 
 class GroupCommits(AbstractContextManager["GroupCommits"]):
@@ -50,13 +52,15 @@ class GroupCommits(AbstractContextManager["GroupCommits"]):
         changes nothing. If Redis refuses some lanes, the others are committed all the same; then the first refusal is
         raised: `FencedMemberError`, `CommitBeyondReadError`, 92 `MaxIndividualCommitReachedError`.
         Raises before any commit `CorruptAcknowledgementError` and `CommitError` for a row of another group; at once 88
-        `IndividualCommitNotAllowedError`, `GroupRecoveringError`, `UnknownGroupError`, `StoreError`.
+        `IndividualCommitNotAllowedError`, `GroupRecoveringError`, `StoreError`.
         """
         stable, refused = dict[TopicPartition, int](), list[CoopKafkaError]()
         for lane, offsets in self._lanes([texts] if isinstance(texts, str) else texts).items():
             tp = lane[3]
             try:
-                stable[tp] = max(stable.get(tp, 0), self._commit(lane, offsets))
+                done, lost = self._commit(lane, offsets)
+                stable[tp] = max(stable.get(tp, 0), done)
+                refused.extend(_refusals(lane, lost))
             except _OF_ONE_LANE as error:
                 refused.append(error)
         if refused:
@@ -82,8 +86,8 @@ class GroupCommits(AbstractContextManager["GroupCommits"]):
             lanes.setdefault((a.member, a.reset, a.topic_id, a.tp, a.lane), []).append(a.offsets)
         return lanes
 
-    def _commit(self, lane: _Lane, offsets: list[OffsetRange]) -> int:
-        """The stable offset after the commit. If another life of the member has joined, it counts as the same one."""
+    def _commit(self, lane: _Lane, offsets: list[OffsetRange]) -> _Done:
+        """The stable offset and lost hashes. If another life of the member has joined, it counts as the same one."""
         known = lane[0] in self._members
         try:
             return self._commit_as(lane, offsets)
@@ -93,16 +97,22 @@ class GroupCommits(AbstractContextManager["GroupCommits"]):
                 raise
         return self._commit_as(lane, offsets)
 
-    def _commit_as(self, lane: _Lane, offsets: list[OffsetRange]) -> int:
+    def _commit_as(self, lane: _Lane, offsets: list[OffsetRange]) -> _Done:
         member, reset, topic_id, tp, owned = lane
-        if member not in self._members:
-            self._members[member] = self._verbs.member(member)
-        caller, fields = self._members[member]
+        found = self._members.get(member) or self._joined(member)  # another thread may remove it meanwhile
+        self._members[member] = caller, fields = found
         standing = Standing(caller, reset, {tp.topic: topic_id}, {tp: (owned,)})
         try:
-            return CommitApi(self._client, self._verbs, standing, fields).commit(tp, offsets, lanes=[owned]).stable
+            committed = CommitApi(self._client, self._verbs, standing, fields).commit(tp, offsets, lanes=[owned])
         except IndividualCommitTooOldError as error:  # all of it is done
-            return error.stable
+            return error.stable, ()
+        return committed.stable, committed.refused
+
+    def _joined(self, member: str) -> tuple[Caller, Mapping[str, str]]:
+        try:
+            return self._verbs.member(member)
+        except UnknownGroupError as departed:  # its rows are refused, and those of other members are not
+            raise FencedMemberError(departed.what, "leave its rows to the new owner of their hashes") from None
 
     def close(self) -> None:
         """Drop the connections."""
@@ -110,3 +120,12 @@ class GroupCommits(AbstractContextManager["GroupCommits"]):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+
+def _refusals(lane: _Lane, lost: tuple[HashRange, ...]) -> Iterable[FencedMemberError]:
+    """An error if the member no longer owns all hashes of the lane: rows of the lost ones are not committed."""
+    if lost:
+        yield FencedMemberError(
+            f"acknowledgements of {lane[3]}: member {lane[0]} no longer owns {' '.join(map(str, lost))}",
+            "leave these hashes to their new owner, which reads their records again; the others are committed",
+        )

@@ -31,7 +31,7 @@ _tp = attrgetter("topic_partition")
 
 
 class Strip(NamedTuple):
-    """Neighbouring lanes that one batch reads from the same offset to the same offset, at one lane epoch."""
+    """Neighbouring lanes that one task reads from the same offset to the same offset, at one lane epoch."""
 
     area: Slice
     head: str  # of the texts of its records, up to the first covered offset
@@ -44,7 +44,7 @@ def check_of(head: Any, since: Any, last: Any) -> Any:
 
 
 def strips_of(end: StreamOffset, slices: Iterable[Slice]) -> Mapping[TopicPartition, tuple[Strip, ...]]:
-    """The strips of a batch whose tasks read `slices`. Together they have the same points."""
+    """The strips of a task that reads `slices` of the batch. Together they have the same points."""
     of_tp: dict[TopicPartition, list[Slice]] = {}
     for s in slices:
         of_tp.setdefault(s.topic_partition, []).append(s)
@@ -83,9 +83,10 @@ class Acknowledgement:
             if not found:
                 raise StateFormatError("it has another form")
             return cls._of(*found.groups())
-        except StateFormatError as error:
+        except (StateFormatError, ValueError) as error:  # ValueError: lone surrogates, numbers of thousands of digits
+            why = error.what if isinstance(error, StateFormatError) else "its text cannot be read"
             shown = quoted(text) if isinstance(text, str) else f"a {type(text).__name__}"
-            raise CorruptAcknowledgementError(f"{shown} is not the acknowledgement of a row: {error.what}") from None
+            raise CorruptAcknowledgementError(f"{shown} is not the acknowledgement of a row: {why}") from None
 
     @classmethod
     def _of(cls, *parts: str) -> Self:

@@ -4,7 +4,6 @@ import time
 import uuid
 from collections.abc import Iterable
 from dataclasses import replace
-from itertools import chain
 from math import ceil
 
 from coordinator.plan.packing import Task
@@ -32,12 +31,13 @@ def input_partitions(
 
     `ending`: of a batch whose tasks may end slices early. `beside_ms`: the part of the time budget that they leave for
     the rest of the batch. `end`: of a batch of a group, whose rows users may acknowledge. Tasks that make the column
-    for this fetch alone: each must see all records between its own.
+    for this fetch alone: shared blocks have no texts. Strips are of one task: a strip of two tasks would have a gap at
+    each record of the other task.
     """
     packed = tuple(tasks)
-    strips = strips_of(end, chain.from_iterable(packed)) if end and ACKNOWLEDGEMENT in options.columns else None
+    acknowledged = end if ACKNOWLEDGEMENT in options.columns else None
     share_ms = _share_ms(options, len(packed), beside_ms)
-    shared = shared_stretches(packed) if options.cache_bytes and strips is None else {}
+    shared = shared_stretches(packed) if options.cache_bytes and not acknowledged else {}
     batch = uuid.uuid4().hex
     return [
         SlicePartition(
@@ -51,7 +51,7 @@ def input_partitions(
             most_uncompressed=options.most_uncompressed,
             report=report,
             sharing=_sharing(of_task, shared, batch, options.cache_bytes),
-            strips=strips and {s.topic_partition: strips[s.topic_partition] for s in of_task},
+            strips=strips_of(acknowledged, of_task) if acknowledged else None,
             deadline_ms=deadline_ms,
             ending=replace(ending, task=number, share_ms=share_ms) if ending else None,
         )

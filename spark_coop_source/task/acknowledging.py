@@ -1,11 +1,12 @@
 """Makes the column `acknowledgement` of one partition, chunk by chunk in offset order.
 
     offsets    99  100 ... 110 ... 121
-    a strip     x   o   o   x   o   x      x: a record of the strip   o: none (a hole, a marker, other hashes)
+    a strip     x   o   o   x   o   x      x: a record of the strip   o: none (see below)
     covers     |-| |---------| |-----|     of the three acknowledgements
 
-A chunk has all records of the log between its first and its last, so the task knows the records of all lanes of a
-strip, and not only of its own. Runs in executor workers.
+Holes, markers, records of other hashes and filtered records are no records of the strip. A strip is of one task. It may
+hold records that the task no longer reads: an earlier attempt ended some lanes before. They count all the same, since
+a chunk has all records of the log between its first and its last. Runs in executor workers.
 """
 
 from collections.abc import Sequence
@@ -22,6 +23,7 @@ from spark_coop_source.arrow_output.schema import ACKNOWLEDGEMENT
 from spark_coop_source.decode.arrow_columns import numbers, repeated
 from spark_coop_source.decode.byte_column import Rows
 from spark_coop_source.decode.chunk import Chunk
+from spark_coop_source.select.filtering import Mask
 from spark_coop_source.select.hashing import Hashes, hash_records
 
 _Numbers = NDArray[np.int64]
@@ -32,28 +34,35 @@ class Acknowledging:
 
     def __init__(self, strips: Sequence[Strip]) -> None:
         self._areas = [strip.area for strip in strips]
+        self._starts = np.array([area.offsets.start for area in self._areas], np.int64)
+        self._untils = np.array([area.offsets.until for area in self._areas], np.int64)
+        self._hashed = any(area.hashes != WHOLE for area in self._areas)
         self._heads = pa.concat_arrays([repeated(strip.head, 1) for strip in strips])
         self._sums = np.array([crc32(strip.head.encode()) for strip in strips], np.uint64)
         self._next = [strip.area.offsets.start for strip in strips]  # the offset after the last record of each strip
 
-    def added(self, batch: pa.RecordBatch, chunk: Chunk, rows: Rows | None, hashes: Hashes | None) -> pa.RecordBatch:
-        """The batch of these rows of the chunk, and their texts."""
-        if hashes is None and any(area.hashes != WHOLE for area in self._areas):
+    def added(
+        self, batch: pa.RecordBatch, chunk: Chunk, rows: Rows | None, hashes: Hashes | None, kept: Mask | None = None
+    ) -> pa.RecordBatch:
+        """The batch of these rows of the chunk, and their texts. `kept`: the records that the filter keeps."""
+        if hashes is None and self._hashed:
             hashes = hash_records(chunk.keys, chunk.offsets)
-        strips, since = self.covered(chunk.offsets, hashes)
+        strips, since = self.covered(chunk.offsets, hashes, kept)
         last = chunk.offsets
         if rows is not None:
             strips, since, last = strips[rows], since[rows], last[rows]
         return batch.append_column(ACKNOWLEDGEMENT, self.texts(strips, since, last))
 
-    def covered(self, offsets: _Numbers, hashes: Hashes | None) -> tuple[_Numbers, _Numbers]:
+    def covered(self, offsets: _Numbers, hashes: Hashes | None, kept: Mask | None = None) -> tuple[_Numbers, _Numbers]:
         """The strip of each record (-1: none), and the first offset that it covers."""
         strips, since = np.full(len(offsets), -1, np.int64), np.zeros(len(offsets), np.int64)
-        for number, area in enumerate(self._areas):
-            inside = (area.offsets.start <= offsets) & (offsets < area.offsets.until)
+        firsts, ends = np.searchsorted(offsets, self._starts), np.searchsorted(offsets, self._untils)
+        for number in np.flatnonzero(firsts < ends).tolist():  # strips without records of the chunk cost nothing
+            near, area = slice(int(firsts[number]), int(ends[number])), self._areas[number]
+            inside = np.ones(len(offsets[near]), np.bool_) if kept is None else kept[near].copy()
             if hashes is not None:
-                inside &= (area.hashes.lo <= hashes) & (hashes <= area.hashes.hi)
-            of_strip = np.flatnonzero(inside)
+                inside &= (area.hashes.lo <= hashes[near]) & (hashes[near] <= area.hashes.hi)
+            of_strip = np.flatnonzero(inside) + firsts[number]
             if len(of_strip):
                 after = offsets[of_strip] + 1
                 strips[of_strip], since[of_strip] = number, np.concatenate([[self._next[number]], after[:-1]])

@@ -40,9 +40,9 @@ from spark_coop_source.fetch.ahead import ahead
 from spark_coop_source.fetch.consumers import answer_bytes, borrowed, record_bytes
 from spark_coop_source.fetch.fetch import FetchSettings, fetch
 from spark_coop_source.fetch.several import SHORT, Begun, at_once, begun
-from spark_coop_source.select.filtering import Filtering
+from spark_coop_source.select.filtering import Filtering, Mask
 from spark_coop_source.select.hash_column import HASH, hashes_of, offsets_of, with_hashes
-from spark_coop_source.select.hashing import Hashes, hash_records
+from spark_coop_source.select.hashing import hash_records
 from spark_coop_source.select.lanes import by_part, within
 from spark_coop_source.task.acknowledging import Acknowledging
 from spark_coop_source.task.partition import SlicePartition
@@ -137,21 +137,21 @@ class Readings:
         self, tp: TopicPartition, chunk: Chunk, slices: Sequence[Slice], acknowledging: Acknowledging | None
     ) -> pa.RecordBatch:
         rows, hashes = within(chunk, slices)
-        rows = self._kept(tp, chunk, rows, hashes)
+        kept = self._filter.kept(chunk, hashes) if self._filter.drops else None
+        rows = self._filtered(tp, chunk, rows, kept)
         batch = to_arrow(tp, chunk, rows, self.columns)
         if acknowledging:
-            batch = acknowledging.added(batch, chunk, rows, hashes)
+            batch = acknowledging.added(batch, chunk, rows, hashes, kept)
         if not self._carries(tp):
             return batch
         if hashes is None:
             hashes = hash_records(chunk.keys, chunk.offsets)
         return with_hashes(batch, hashes if rows is None else hashes[rows])
 
-    def _kept(self, tp: TopicPartition, chunk: Chunk, rows: Rows | None, hashes: Hashes | None) -> Rows | None:
+    def _filtered(self, tp: TopicPartition, chunk: Chunk, rows: Rows | None, kept: Mask | None) -> Rows | None:
         """The rows that the filter keeps. None: all."""
-        if not self._filter.drops:
+        if kept is None:
             return rows
-        kept = self._filter.kept(chunk, hashes)
         found = np.flatnonzero(kept) if rows is None else rows[kept[rows]]
         self.filtered[tp] += (len(chunk) if rows is None else len(rows)) - len(found)
         return found

@@ -1,4 +1,5 @@
 -- Reserves offsets x hashes of a partition for a worker, renews the reservation, or ends it (rule: ordered-commit).
+-- `ended` deletes it, with all reservations of the worker that begin in these offsets and have some of these hashes.
 -- Returns whether the worker has its turn. Drops reservations whose offsets are done in each of their hashes.
 -- KEYS meta member reserved owners segments ics end
 -- ARGV[2] partition, ARGV[3] worker, ARGV[4] "40-44" offsets, ARGV[5] held | parked | ended, ARGV[6] lease in ms,
@@ -87,13 +88,20 @@ for _, theirs in ipairs(found) do
   end
 end
 
+if ARGV[5] == 'ended' then
+  for _, theirs in ipairs(found) do
+    if theirs.worker == me and not less(theirs.from, mine.from) and less(theirs.from, mine.past) then
+      for _, piece in ipairs(overlay(mine.hashes, theirs.hashes)) do
+        if piece.right then redis.call('HDEL', KEYS[3], theirs.text) end
+      end
+    end
+  end
+end
 if taken then return turned('TAKEN', taken) end
 if not alone and missing(mine.hashes, '0', mine.from) then alone = '' end
 local state, lease = ARGV[5], ARGV[6]
 if state == 'parked' and alone and not before then state = 'ended' end
-if state == 'ended' and not missing(mine.hashes, mine.from, mine.past) then
-  redis.call('HDEL', KEYS[3], mine.text)
-else
+if ARGV[5] ~= 'ended' then
   local ends = state == 'ended' and '0 for 0' or ms(now + tonumber(lease)) .. ' for ' .. lease
   redis.call('HSET', KEYS[3], mine.text, me .. ' ' .. state .. ' until ' .. ends)
   expire_with_group(KEYS[3])

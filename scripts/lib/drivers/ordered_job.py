@@ -1,5 +1,6 @@
 """The job of a driver that commits each batch in order, in its `foreachBatch`: reserve, work, commit.
 
+It commits the planned range, which is not safe in general: a task may end early. Its test sends one record at a time.
 While the file `hold` is in its folder, it works on and renews its reservation. Its steps are in the file `ordered`.
 """
 

@@ -174,6 +174,17 @@ FAULTS = (
         _ORDERED,
     ),
     Fault(
+        "an ordered commit ends its reservation only if it commits all of it",
+        (
+            Edit(
+                _LUA + "reserve.lua",
+                "and not less(theirs.from, mine.from) and less(theirs.from, mine.past) then",
+                "and theirs.text == mine.text and not missing(mine.hashes, mine.from, mine.past) then",
+            ),
+        ),
+        _ORDERED,
+    ),
+    Fault(
         "a new log keeps the reservations of the old one",
         (Edit(_LUA + "recreate.lua", ", KEYS[k + 6]", ""),),
         _ORDERED,
@@ -192,20 +203,36 @@ FAULTS = (
     ),
     Fault(
         "an acknowledgement covers records of other lanes of its strip",
-        (Edit(_ACKNOWLEDGING, "(hashes <= area.hashes.hi)", "(hashes <= area.hashes.lo + 2**60)"),),
+        (Edit(_ACKNOWLEDGING, "(hashes[near] <= area.hashes.hi)", "(hashes[near] <= area.hashes.lo + 2**60)"),),
         _ROWS,
         schedules=300,
     ),
     Fault(
-        "a task makes acknowledgements and reads records from the cache, which hides others from it",
+        "a task that makes acknowledgements reads records from the cache, which has no texts",
         (
             Edit(
                 "spark_coop_source/driver/tasks.py",
-                "if options.cache_bytes and strips is None else {}",
+                "if options.cache_bytes and not acknowledged else {}",
                 "if options.cache_bytes else {}",
             ),
         ),
         ("tests/spark_coop_source/driver/test_tasks.py",),
+    ),
+    Fault(
+        "two tasks share a strip, so each has a gap at the records of the other one",
+        (
+            Edit(
+                "spark_coop_source/driver/tasks.py",
+                "strips_of(acknowledged, of_task)",
+                "strips_of(acknowledged, (s for each in packed for s in each))",
+            ),
+        ),
+        ("tests/spark_coop_source/driver/test_tasks.py",),
+    ),
+    Fault(
+        "a filtered record is a gap between acknowledgements",
+        (Edit("spark_coop_source/task/readings.py", "chunk, rows, hashes, kept)", "chunk, rows, hashes)"),),
+        _ROWS,
     ),
     Fault(
         "a damaged acknowledgement is committed",
@@ -240,6 +267,44 @@ FAULTS = (
         (Edit("coordinator/member/authorizing.py", " and not call.setup.settings.replay_acknowledged:", ":"),),
         ("tests/coordinator/member/test_authorizing.py",),
         schedules=300,
+    ),
+    Fault(
+        "rows of hashes that moved count as committed",
+        (Edit("coordinator/commits/group_commits.py", "refused.extend(_refusals(lane, lost))", "pass"),),
+        ("tests/coordinator/commits/test_group_commits.py",),
+    ),
+    Fault(
+        "a row of a departed member stops the rows of others",
+        (
+            Edit(
+                "coordinator/commits/group_commits.py",
+                "except UnknownGroupError as departed:",
+                "except ZeroDivisionError as departed:",
+            ),
+        ),
+        ("tests/coordinator/commits/test_group_commits.py",),
+    ),
+    Fault(
+        "a thread fails if another one forgets the member",
+        (
+            Edit(
+                "coordinator/commits/group_commits.py",
+                "self._members[member] = caller, fields = found",
+                "self._members[member] = found\n        caller, fields = self._members[member]",
+            ),
+        ),
+        ("tests/coordinator/commits/test_group_commits.py",),
+    ),
+    Fault(
+        "an unreadable text raises a bare error",
+        (
+            Edit(
+                "coordinator/progress/acknowledgement.py",
+                "except (StateFormatError, ValueError) as error:",
+                "except StateFormatError as error:",
+            ),
+        ),
+        ("tests/coordinator/progress/test_acknowledgement.py",),
     ),
     Fault(
         "a batch that the sink skipped is committed",

@@ -76,7 +76,7 @@ def acknowledge_rows(
         return
     tp = world.random.choice(world.random.choice(tasks)).topic_partition
     slices = world.random.choice([[s for s in task if s.topic_partition == tp] for task in tasks])
-    rows = _rows(world, end, [s for task in tasks for s in task], slices) if slices else []
+    rows = _rows(world, end, slices) if slices else []
     rows = [(record, text) for record, text in rows if record in world.sink.delivered]
     if not rows:
         return
@@ -103,12 +103,12 @@ def _acknowledge_rows(world: World, line: Line, rows: Sequence[tuple[Record, str
         world.sink.take_back(records, batch)
 
 
-def _rows(world: World, end: StreamOffset, every: Sequence[Slice], mine: Sequence[Slice]) -> list[tuple[Record, str]]:
+def _rows(world: World, end: StreamOffset, mine: Sequence[Slice]) -> list[tuple[Record, str]]:
     """The records of a task's slices of one partition, each with its text."""
     tp = mine[0].topic_partition
     start, until = min(s.offsets.start for s in mine), max(s.offsets.until for s in mine)
     fetched = [r for r in world.kafka.logs[tp][start:until] if not world.kafka.aged(r)]
-    making, found = Acknowledging(strips_of(end, every)[tp]), list[tuple[Record, str]]()
+    making, found = Acknowledging(strips_of(end, mine)[tp]), list[tuple[Record, str]]()
     for at in range(0, len(fetched), _CHUNK):
         chunk = fetched[at : at + _CHUNK]
         offsets, hashes = (np.array(x, np.int64) for x in zip(*((r.offset, r.hash) for r in chunk), strict=True))

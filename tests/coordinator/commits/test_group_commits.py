@@ -1,6 +1,7 @@
 """Rows are acknowledged by their texts, on a real Redis: any order, any member, each call once or twice."""
 
 import re
+from typing import Any
 
 import pytest
 
@@ -108,7 +109,8 @@ def test_a_row_of_a_lane_that_moved_in_part_is_committed_where_the_member_still_
     batch = batch_of(world, lane("aa.1", 43, 60))
     with commits_at(world, 43) as commits:
         taken_over(world, UPPER)
-        assert commits.acknowledge(texts(batch, "43-44")) == {TP: 43}
+        with pytest.raises(FencedMemberError, match=f"no longer owns {UPPER}"):
+            commits.acknowledge(texts(batch, "43-44"))
         assert world.positions() == {str(LOWER): "45", str(UPPER): "43"}
 
 
@@ -142,14 +144,37 @@ def test_a_row_of_another_group_is_refused(world: World) -> None:
 
 def test_a_row_of_an_unknown_member_and_of_another_lane_epoch_reset_or_topic_is_refused(world: World) -> None:
     with commits_at(world, 43) as commits:
-        with pytest.raises(UnknownGroupError, match="no member 'm-9'"):
-            commits.acknowledge(texts(batch_of(world, lane("aa.1", 43, 60), member="m-9"), "43-43"))
+        departed = texts(batch_of(world, lane("aa.1", 43, 60), member="m-9"), "43-43")
+        with pytest.raises(FencedMemberError, match="no member 'm-9'"):
+            commits.acknowledge(departed)
         head = texts(batch_of(world, lane("aa.1", 43, 60)), "43-43")[0].split("/")[:9]
         for part, value in ((8, "aa.2"), (3, "7"), (5, "id-2"), (6, str(OTHER.partition))):
             forged = "/".join([*head[:part], value, *head[part + 1 :]])
             with pytest.raises(FencedMemberError):
                 commits.acknowledge(sealed(forged, 43, 43))
     assert state(world) == ({str(WHOLE): "43"}, {})
+
+
+def test_a_row_of_a_departed_member_does_not_stop_rows_of_others(world: World) -> None:
+    departed = texts(batch_of(world, lane("aa.1", 43, 60), member="m-9"), "43-43")
+    of_rows = texts(batch_of(world, lane("aa.1", 43, 60)), "43-44")
+    with commits_at(world, 43) as commits, pytest.raises(FencedMemberError, match="no member 'm-9'"):
+        commits.acknowledge([*departed, *of_rows])
+    assert world.positions() == {str(WHOLE): "45"}
+
+
+class Forgotten(dict[str, Any]):
+    """Another thread removes each entry directly after it was stored."""
+
+    def __setitem__(self, member: str, found: object) -> None:
+        super().__setitem__(member, found)
+        self.pop(member)
+
+
+def test_another_thread_may_forget_the_member_during_a_call(world: World) -> None:
+    with commits_at(world, 43) as commits:
+        commits._members = Forgotten()
+        assert commits.acknowledge(texts(batch_of(world, lane("aa.1", 43, 60)), "43-44")) == {TP: 45}
 
 
 def test_the_policy_and_the_cap_hold_for_rows(world: World) -> None:

@@ -6,10 +6,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
+from acknowledgements import text_of
 from coordinator.commits.commit_api import CommitApi, Committed
 from coordinator.commits.ordered_commits import OrderedCommits
 from coordinator.errors import CommitError, FencedMemberError, OrderedCommitRefusedError
 from coordinator.key_hash import cuts
+from coordinator.progress.acknowledgement import Acknowledgement
 from coordinator.progress.ownership import Owned
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import OffsetRange
@@ -216,6 +218,49 @@ def test_two_lanes_of_one_batch_do_not_refuse_each_other(pair: Pair) -> None:
             two.reserve(TP, B_READ, lanes=[upper])
         with pytest.raises(CommitError, match="overlap"):
             two.reserve(TP, A_READ, lanes=[upper, upper])
+
+
+def test_a_commit_ends_its_reservation_of_a_lane_that_its_batch_reads_less_far(pair: Pair) -> None:
+    with batch_of_two_lanes(pair, 60, 45) as commits:
+        worker, offsets = OrderedCommits(commits, "1", LONG_MS), OffsetRange.parse("40-59")
+        worker.reserve(TP, offsets)
+        worker.commit(TP, offsets)
+        assert (pair.positions, pair.shown) == ([60, 45], [])
+
+
+def test_a_commit_of_fewer_offsets_than_reserved_ends_the_reservation(pair: Pair) -> None:
+    pair.b_has_done_its_part_of_the_offsets_of_a()
+    a = pair.a()
+    a.reserve(TP, OffsetRange.parse("40-59"))
+    a.reserve(TP, OffsetRange.parse("70-79"))
+    a.commit(TP, A_READ)
+    assert pair.shown == [f"{LOWER} held"], "only the one that begins higher is left"
+    pair.b().commit(TP, OffsetRange.parse("45-59"))
+    assert pair.positions == [45, 60]
+
+
+def test_a_deleted_reservation_of_a_dead_worker_without_an_owner_stops_no_commit(pair: Pair) -> None:
+    pair.b_has_done_its_part_of_the_offsets_of_a()
+    pair.a(DEAD_MS).reserve(TP, A_READ)
+    pair.world.store.poison.abandon(pair.world.caller("m-1"), {TP: tuple(pair.first.lanes[TP])})
+    with pytest.raises(OrderedCommitRefusedError, match="m-1/worker reserved and never"):
+        pair.b().commit(TP, B_READ)
+    pair.world.redis.delete(GroupKeys(pair.world.group).reserved(TP))
+    pair.b().commit(TP, B_READ)
+    assert pair.positions == [40, 50]
+
+
+def test_rows_are_committed_in_order_by_their_acknowledgements_across_holes(pair: Pair) -> None:
+    """Offsets 41-46 are holes. A commit above a hole is refused, and one of an acknowledgement is not."""
+    end = StreamOffset(pair.world.group, "m-1", 0, {"orders": "id-1"}, {TP: (lane("aa.1", 40, 60, LOWER),)})
+    rows = [Acknowledgement.parse(text_of(end, TP, covered, LOWER)) for covered in ("40-40", "41-47")]
+    for a in rows:
+        pair.a().reserve(a.tp, a.offsets, lanes=[a.lane])
+    pair.a().commit(TP, rows[0].offsets, lanes=[rows[0].lane])
+    with pytest.raises(OrderedCommitRefusedError):
+        OrderedCommits(pair.first, "by-offset").commit(TP, OffsetRange.parse("49-49"))
+    pair.a().commit(TP, rows[1].offsets, lanes=[rows[1].lane])
+    assert pair.positions == [48, 40]
 
 
 def test_lanes_that_the_member_owns_no_more_are_no_part_of_a_reservation(pair: Pair) -> None:

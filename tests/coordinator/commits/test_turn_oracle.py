@@ -68,6 +68,8 @@ class Oracle:
 
     def turn(self, step: Step, now: int) -> str:
         mine, me = step.rectangle, (step.member, step.worker)
+        if step.kind == "ended":
+            self.end(mine, me)
         self.reserved = {r: by for r, by in self.reserved.items() if r.points() - self.done}
         others = {r: (by, end >= now) for r, (by, end) in self.reserved.items() if by != me}
         if any(live and by[0] == step.member and r.points() & mine.points() for r, (by, live) in others.items()):
@@ -75,11 +77,17 @@ class Oracle:
         lower = [live for r, (_, live) in others.items() if r.points(mine.offsets[0]) - self.done]
         behind = Rectangle((0, mine.offsets[0]), mine.cells).points() - self.done
         word = "WAIT" if any(lower) else "ALONE" if lower or behind else "TURN"
-        ended = step.kind == "ended" or (step.kind == "parked" and word == "ALONE")
-        self.reserved[mine] = me, 0 if ended else now + step.lease_ms
-        if ended and mine.points() <= self.done:
-            del self.reserved[mine]
+        if step.kind != "ended":
+            refused = step.kind == "parked" and word == "ALONE"
+            self.reserved[mine] = me, 0 if refused else now + step.lease_ms
         return word
+
+    def end(self, mine: Rectangle, me: tuple[str, str]) -> None:
+        begun = {o for o, _ in mine.points()}
+        cells = set(range(*mine.cells))
+        for r, (by, _) in list(self.reserved.items()):
+            if by == me and r.offsets[0] in begun and cells & set(range(*r.cells)):
+                del self.reserved[r]
 
     def delete_ics(self) -> None:
         tops = [next(o for o in range(SPAN + 1) if (o, c) not in self.done) for c in range(CELLS)]

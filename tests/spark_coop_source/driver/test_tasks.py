@@ -7,9 +7,8 @@ import pytest
 
 from coordinator.errors import DeadlinePassedError
 from coordinator.key_hash import cuts
-from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import Lane, StreamOffset
-from coordinator.ranges import WHOLE, OffsetRange
+from coordinator.ranges import OffsetRange
 from coordinator.subscription import TopicPartition
 from spark_coop_source.driver.tasks import deadline, input_partitions
 from spark_coop_source.options.options import validate
@@ -53,7 +52,7 @@ def test_the_deadline_is_the_longest_batch_and_a_session_from_now() -> None:
     assert [p.deadline_ms for p in input_partitions(options, [()], deadline_ms=wanted)] == [wanted]
 
 
-def test_tasks_that_make_acknowledgements_fetch_alone_and_know_the_lanes_of_the_others() -> None:
+def test_tasks_that_make_acknowledgements_fetch_alone_and_have_strips_of_their_own_slices() -> None:
     tp = TopicPartition("orders", 0)
     lanes = tuple(Lane(h, "aa.1", 5, (OffsetRange(5, 100),)) for h in cuts(2))
     end = StreamOffset("g", "m-1", 0, {"orders": "id-1"}, {tp: lanes})
@@ -62,9 +61,9 @@ def test_tasks_that_make_acknowledgements_fetch_alone_and_know_the_lanes_of_the_
     assert [(p.sharing is None, p.strips) for p in plain] == [(False, None)] * 2
     making = input_partitions(validate({**GROUP, "columns": "offset,acknowledgement"}, streaming=True), tasks, end=end)
     assert [p.sharing for p in making] == [None, None]
-    for p in making:
+    for p, mine in zip(making, tasks, strict=True):
         assert p.strips is not None
-        assert [strip.area for strip in p.strips[tp]] == [Slice(tp, WHOLE, OffsetRange(5, 100))]
+        assert [strip.area for strip in p.strips[tp]] == list(mine)
 
 
 def test_a_query_without_a_group_has_no_deadline() -> None:
