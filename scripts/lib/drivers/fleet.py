@@ -1,8 +1,9 @@
 """Drivers of one group on one topic with a steady flow of records; and the verdict on all of them together."""
 
+import json
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field
 from itertools import chain, pairwise
@@ -12,7 +13,7 @@ import processes
 from coordinator.errors import UnknownGroupError
 from coordinator.group_state import Event, GroupState
 from coordinator.plan.poison import Strike
-from coordinator.ranges import WHOLE
+from coordinator.ranges import WHOLE, HashRange
 from coordinator.redis.client import RedisClient
 from coordinator.redis.events import last_events
 from coordinator.redis.operator import OperatorVerbs
@@ -60,11 +61,13 @@ class Fleet:
         self.topic = self.kafka.create_topic("fleet", partitions=self.partitions)
         self.sent = [[] for _ in range(self.partitions)]
 
-    def start(self, name: str) -> Driver:
-        """Start a driver, on its old checkpoint if it has run before."""
+    def start(self, name: str, pinned: Sequence[HashRange] = ()) -> Driver:
+        """Start a driver, on its old checkpoint if it has run before; `pinned` to ranges of each partition, if any."""
+        ranges = {str(p): [[hashes.lo, hashes.hi] for hashes in pinned] for p in range(self.partitions)}
+        topics = {"assign": json.dumps({self.topic: ranges})} if pinned else {"subscribe": self.topic}
         options = {
             "kafka.bootstrap.servers": self.kafka.bootstrap,
-            "subscribe": self.topic,
+            **topics,
             "startingOffsets": "earliest",
             "group": self.group,
             "redis.url": self.redis_url,
@@ -77,9 +80,9 @@ class Fleet:
         driver.start()
         return driver
 
-    def join(self, name: str) -> Driver:
+    def join(self, name: str, pinned: Sequence[HashRange] = ()) -> Driver:
         """Start a driver and wait until it works: several that start at once compete for the cores."""
-        driver = self.start(name)
+        driver = self.start(name, pinned)
         self.until(lambda: self.working(driver), f"{name} works")
         return driver
 

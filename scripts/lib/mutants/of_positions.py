@@ -174,7 +174,7 @@ FAULTS = (
         (
             Edit(
                 "coordinator/redis/lua/acquire.lua",
-                "  taken[#taken + 1] = { ics_key, cut(ics_key, '.', after) }\n",
+                "  taken[#taken + 1] = { ics_key, cut(ics_key, nil, after) }\n",
                 "  redis.call('DEL', ics_key)\n",
             ),
         ),

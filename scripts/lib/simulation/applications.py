@@ -4,10 +4,13 @@ from dataclasses import replace
 
 from coordinator.assignors.registry import assignors
 from coordinator.member.invariants import check
+from coordinator.member.state import State
 from coordinator.settings import GroupSettings
+from coordinator.verdicts import Held
 from simulation.actors import Actor, Stopped
 from simulation.checkpoint import Checkpoint
 from simulation.driver import Driver
+from simulation.pins import Pinned
 from simulation.wishes import ASSIGNORS, EXCLUSIVE, Broken, Wishes
 from simulation.work import Work
 from simulation.world import MOST_RECORDS, SESSION_MS, World
@@ -59,10 +62,19 @@ class Applications:
         )
         if self._most_ics < MOST_RECORDS:
             wishes = replace(wishes, acknowledges=True)  # so that the cap is reached
+        checkpoint.pinned = self.world.pins.drawn(checkpoint.pinned, self._named(), quiet=self.quiet)
         settings, name = self._settings(wishes, checkpoint), f"d{len(self.drivers)}"
         self.drivers.append(Driver(self.world, self.work, name, checkpoint, wishes, settings))
         self.world.started.append(wishes)
-        self.drivers[-1].trace(f"starts: {wishes}")
+        pinned = f", pinned to {' '.join(map(str, checkpoint.pinned))}" if checkpoint.pinned else ""
+        self.drivers[-1].trace(f"starts: {wishes}{pinned}")
+
+    def short(self) -> bool:
+        """Whether a driver is missing: there is none, or no pinned one names a part of the cut."""
+        return not self.running or bool(self.world.pins.unread(self._named()))
+
+    def _named(self) -> list[Pinned]:
+        return [d.pinned for d in self.running]
 
     def orphan(self, driver: Driver) -> None:
         """The driver is dead: its tasks are killed, or write on."""
@@ -88,11 +100,15 @@ class Applications:
                 self.world.scheduler.kill(actor)
         self.orphan(driver)
 
+    def _watch(self, state: State) -> None:
+        check(state)
+        self.world.server.seen["held"] += isinstance(state.life.verdict, Held)
+
     def _settings(self, wishes: Wishes, checkpoint: Checkpoint) -> GroupSettings:
         """The settings of a driver, after its operator read the error of the last driver on this checkpoint."""
         return GroupSettings(
             self.world.group,
-            watch=check,
+            watch=self._watch,
             session_ms=SESSION_MS,
             longest_ms=self._longest_ms,
             batch_budget_ms=wishes.batch_budget_ms,

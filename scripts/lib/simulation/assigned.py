@@ -2,11 +2,14 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping
+from itertools import combinations
 
 import redis
 
 from coordinator.assignment.assignment_text import ranges_of
 from coordinator.assignment.policies import MEMBER_POLICY, Policy
+from coordinator.assignment.rebalance import common
+from coordinator.group_state import PINNED
 from coordinator.ranges import WHOLE
 from coordinator.redis.keys import GroupKeys
 from simulation.sink import Violation
@@ -20,6 +23,10 @@ class Assigned:
 
     def check(self, assignment: Mapping[str, str], policy: Policy) -> None:
         """Raise `Violation` unless a new assignment obeys the policies and assignors in force."""
+        if self._text.hget(self._keys.meta, "protocol") == PINNED:
+            self._seen["pinned"] += 1
+            _claimed_once(assignment)
+            return
         if _obeyed(assignment, policy, self._shares):
             self._seen["shared"] += 1
         protocol = str(self._text.hget(self._keys.meta, "protocol"))
@@ -34,6 +41,13 @@ class Assigned:
 
     def _field(self, member: str, field: str) -> str:
         return str(self._text.hget(self._keys.member(member), field))
+
+
+def _claimed_once(assignment: Mapping[str, str]) -> None:
+    """Raise `Violation` if two members claim a hash (rule: one-claim-per-hash)."""
+    for (one, some), (two, others) in combinations(sorted(assignment.items()), 2):
+        if both := common(ranges_of(some), ranges_of(others)):
+            raise Violation(f"CLAIM: {one} and {two} both claim {both}")
 
 
 def _obeyed(assignment: Mapping[str, str], policy: Policy, shares: Callable[[str], bool]) -> bool:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from simulation.pins import Pinned
 from simulation.promises import Attempt
 
 
@@ -17,4 +18,5 @@ class Checkpoint:
     lost: bool = False  # a driver failed because nothing proves a position: its operator goes on at earliest
     taken: int = 0  # number of batch ids from 0 on that the sink has from another checkpoint: it skips them
     skipped: bool = False  # the sink skipped one of them: its operator sets a new output for the query
+    pinned: Pinned = ()  # the ranges that its last driver named
     aged: bool = False  # a driver failed because records are gone: its operator goes on without them

@@ -18,15 +18,15 @@ from coordinator.progress.ends import ended
 from coordinator.progress.ownership import narrowed
 from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import StreamOffset
+from coordinator.ranges import HashRange
 from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.store import store_of
 from coordinator.replies import Joining
 from coordinator.settings import GroupSettings
-from coordinator.subscription import Topics
-from simulation import acknowledging, failures, promises
+from simulation import acknowledging, failures, pins, promises
 from simulation.actors import Actor, Jvm, Stopped
 from simulation.checkpoint import Checkpoint
-from simulation.kafka import TOPIC, Record, SimulatedLog
+from simulation.kafka import Record, SimulatedLog
 from simulation.ordering import Ordering
 from simulation.promises import Attempt
 from simulation.redis_server import Line
@@ -47,6 +47,7 @@ class Driver:
     ) -> None:
         self._work, self._settings = work, settings
         self.world, self.name, self.checkpoint, self.wishes = world, name, checkpoint, wishes
+        self.pinned = checkpoint.pinned
         self.line = Line(world.server, self.trace)
         self.line.ran = self._ran
         self.ended = ""
@@ -62,7 +63,7 @@ class Driver:
         store = store_of(ScriptCalls.of(self.line, settings, now=lambda: world.server.now_ms))
         self.service = Service(
             settings,
-            Topics((TOPIC,)),
+            pins.subscription(self.pinned, tuple(world.kafka.logs)),
             world.starting,
             wishes.cutting,
             store=store,
@@ -81,6 +82,11 @@ class Driver:
     def running(self) -> bool:
         """Whether it has not ended."""
         return self.main.alive
+
+    @property
+    def spare(self) -> bool:
+        """Whether it waits for the end of another member."""
+        return not self.service.state.life.nonce and self.service.state.life.other is not None
 
     @property
     def member(self) -> str:
@@ -144,6 +150,8 @@ class Driver:
         ck.wal.append(end)
         self._planned.append(end)
         self.trace(f"WAL {n}: {end}")
+        if any(pins.outside(lane.hashes, self.pinned) for _, lane in _offset(end)):
+            raise Violation(f"PINNED: {self.name} plans hashes that it does not name: {end}")
         planned = [r for s in _offset(end).slices for r in self.world.kafka.read(s)]
         self._check_plan(planned)
         self.world.scheduler.turn()
@@ -154,6 +162,7 @@ class Driver:
         gated = self.service.state.growing.closed  # new partitions that must wait for older ones
         missing = [r for tp, end in targets.items() if tp not in gated for r in self.world.needed(tp, end)]
         missing = [r for r in missing if not self._ended_at.parked(r)]
+        missing = [r for r in missing if not pins.outside(HashRange(r.hash, r.hash), self.pinned)]
         if missing and self._resets == self.world.invariants.reset:  # else an operator moved positions back meanwhile
             raise Violation(f"AVAILABLE NOW: {self.name} ended before {missing[0]} was in the sink")
         self._end("AvailableNow has ended")

@@ -31,8 +31,10 @@ def _calm(world: World, apps: Applications) -> None:
     for actor in world.scheduler.actors:
         actor.wakes_at = min(actor.wakes_at, world.scheduler.now_ms + SESSION_MS)
     world.produce(2 * len(world.kafka.logs), 2 * MOST_RECORDS)
+    if world.pins:
+        world.pins.cut_anew()
     for driver in apps.running:
-        if driver.wishes.assignors == EXCLUSIVE:
+        if world.pins or driver.wishes.assignors == EXCLUSIVE:
             apps.kill(driver)
 
 
@@ -68,7 +70,7 @@ def _supervise(world: World, apps: Applications, free_at_ms: int) -> int:
         if driver.hangs_since is not None and now_ms - driver.hangs_since > SESSION_MS:
             apps.kill(driver)
             free_at_ms = now_ms + 2 * SESSION_MS
-    if not apps.running or (len(apps.running) < 2 and now_ms >= free_at_ms):
+    if apps.short() or (len(apps.running) < 2 and now_ms >= free_at_ms):
         apps.start(world.random.choice(apps.idle_checkpoints() or [apps.new_checkpoint()]))
     if any(s.parked for s in world.invariants.state.strikes):
         operating.release(world, apps.work, healed=False)
@@ -95,7 +97,7 @@ def _leave_one(world: World, apps: Applications) -> None:
 
 def _arrive(world: World, apps: Applications) -> None:
     for _ in range(_QUIET_STEPS):
-        if not apps.running:
+        if apps.short():
             apps.start(world.random.choice(apps.idle_checkpoints() or [apps.new_checkpoint()]))
         if _arrived(world, apps):
             break
@@ -112,7 +114,9 @@ def _arrived(world: World, apps: Applications) -> bool:
     state = world.invariants.state
     ending = any(d.wishes.available_now for d in apps.running)
     arrived = state.at(world.kafka.ends()) and state.run_id != "0"
-    return arrived and not ending and not world.writing() and state.settled(d.member for d in apps.running)
+    return (
+        arrived and not ending and not world.writing() and state.settled(d.member for d in apps.running if not d.spare)
+    )
 
 
 def _all_in_sink(world: World) -> None:

@@ -8,6 +8,7 @@ from coordinator.errors import (
     FencedMemberError,
     GroupBusyError,
     InconsistentGroupProtocolError,
+    OverlappingRangesError,
     RedisUnavailableError,
     SinkSkippedBatchError,
     StateLostError,
@@ -29,7 +30,9 @@ def expect(world: World, checkpoint: Checkpoint, error: CoopKafkaError) -> None:
         case RedisUnavailableError():
             expected = seen["outage"] > 0 or sum(seen[f] for f in ("refused", "lost", "ghost")) > 0
         case InconsistentGroupProtocolError():
-            expected = any(wishes.assignors == EXCLUSIVE for wishes in world.started)
+            expected = bool(world.pins) or any(wishes.assignors == EXCLUSIVE for wishes in world.started)
+        case OverlappingRangesError():
+            expected = bool(world.pins)
         case StateLostError():
             expected = seen["empty_redis"] > 0
             checkpoint.lost = True

@@ -40,6 +40,11 @@ def upgrading(mixture: Mixture) -> Mixture:
     return {**mixture, _policy: 60}
 
 
+def pinning(mixture: Mixture) -> Mixture:
+    """The same without growths: a pinned member does not read new partitions."""
+    return {fault: weight for fault, weight in mixture.items() if fault is not _grow}
+
+
 def _crash(world: World, apps: Applications) -> None:
     if apps.running:
         apps.kill(world.random.choice(apps.running))

@@ -46,6 +46,7 @@ REACHED = frozenset(
         "ghost Fenced",
     }
     | {"ordered", "turn: WAIT", "turn: ALONE", "OrderedCommitRefusedError"}
+    | {"pinned", "held", "OverlappingRangesError"}
     | {"SinkSkippedBatchError", "the sink had it", "ended early", "unreached", "rows acknowledged", "holes closed"}
 )
 """Events that the schedules must reach: a run without one proves nothing about it."""
@@ -57,6 +58,8 @@ class Schedule:
     def __init__(self, valkey: Valkey, seed: int) -> None:
         self.world = World(valkey, seed)
         self._faults = faults.mixture(self.world.random, peaceful=self.world.peaceful)
+        if self.world.pins:
+            self._faults = faults.pinning(self._faults)
         self.world.server.unreliable = self.world.random.choice((0.0, 0.03, 0.1))
         self._apps = Applications(self.world)
 

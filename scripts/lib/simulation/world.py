@@ -19,6 +19,7 @@ from simulation.actors import BEGINNING_MS, Actor, Scheduler, VirtualClock
 from simulation.assigned import Assigned
 from simulation.invariants import Invariants, look_script
 from simulation.kafka import Record, SimulatedKafka
+from simulation.pins import Pins
 from simulation.producers import Producers
 from simulation.redis_server import FATES, PEACEFUL_FATES, Server
 from simulation.sink import Sink, Violation, Visible
@@ -69,6 +70,7 @@ class World:
         self.server.watch = self._watch
         self.peaceful = self.chance(0.12)
         self.server.fates = PEACEFUL_FATES if self.peaceful else FATES
+        self.pins = Pins(seed, possible=not self.peaceful)
         self.started: list[Wishes] = []  # of each driver so far
         self.struck_at: dict[Strike, int] = {}
         self.operators: list[Actor] = []

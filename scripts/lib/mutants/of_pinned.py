@@ -1,0 +1,119 @@
+"""Faults in pinned members: claims, spares, both kinds in one group, ranges that are freed, AvailableNow."""
+
+from mutants.fault import Edit, Fault
+
+_JOIN, _LOOK = "coordinator/redis/lua/join.lua", "coordinator/redis/lua/look.lua"
+_HELD, _OWNING = "coordinator/member/pinned.py", "coordinator/member/owning.py"
+_STORE = ("tests/coordinator/redis/test_pinned.py",)
+_STEPS = ("tests/coordinator/member/test_pinned.py",)
+
+FAULTS = (
+    Fault(
+        "two working members may claim a hash",
+        (Edit(_JOIN, "return share_hashes(claims[1], claims[#claims])", "return false"),),
+        _STORE,
+    ),
+    Fault(
+        "a pinned member joins assigned ones",
+        (Edit(_JOIN, "if not was_pinned then return true end", "if not was_pinned then return false end"),),
+        _STORE,
+    ),
+    Fault(
+        "an assigned member joins pinned ones",
+        (Edit(_JOIN, "if pins == '' then return entry end", "if pins == '' then return false end"),),
+        _STORE,
+    ),
+    Fault(
+        "a replaced member keeps its claim",
+        (Edit(_JOIN, "then replaced[#replaced + 1] = other end", "then return end"),),
+        _STORE,
+        schedules=200,
+    ),
+    Fault(
+        "the assignment outlives the change to pinned members",
+        (Edit(_JOIN, "  redis.call('DEL', KEYS[11])\n", ""),),
+        _STORE,
+    ),
+    Fault(
+        "members do not look again after a join of a pinned one",
+        (Edit(_JOIN, "  redis.call('HINCRBY', META, 'generation', 1)\n", ""),),
+        _STORE,
+    ),
+    Fault(
+        "a spare claims the ranges while the group recovers",
+        (Edit(_JOIN, "if stranger and recovering() then", "if false then"),),
+        _STORE,
+    ),
+    Fault(
+        "hashes that nobody names are no event",
+        (Edit(_JOIN, "if unread ~= '' then", "if false then"),),
+        _STORE,
+    ),
+    Fault(
+        "a member without a claim goes on",
+        (Edit(_LOOK, "if without_claim or (", "if ("),),
+        _STORE,
+    ),
+    Fault(
+        "a pinned member goes on among assigned ones",
+        (Edit(_LOOK, "if without_claim or (not pinned and", "if without_claim or (false and"),),
+        _STORE,
+    ),
+    Fault(
+        "an assignor computes ranges of pinned members",
+        (Edit(_LOOK, "local due = not pinned and", "local due ="),),
+        _STORE,
+    ),
+    Fault(
+        "a pinned member keeps ranges that it does not name",
+        (Edit("coordinator/redis/lua/release.lua", "(pinned or wanted.right and", "(wanted.right and"),),
+        _STORE,
+        schedules=200,
+    ),
+    Fault(
+        "AvailableNow waits for hashes that a pinned member does not name",
+        (Edit("coordinator/redis/lua/finish.lua", "named == '' and segments or", "true and segments or"),),
+        _STORE,
+    ),
+    Fault(
+        "a spare is refused",
+        (Edit(_HELD, " and mine != theirs:", ":"),),
+        _STEPS,
+    ),
+    Fault(
+        "a part of the ranges of a dead member is refused",
+        (Edit(_HELD, "and before[1] < its_end and", "and"),),
+        _STEPS,
+    ),
+    Fault(
+        "a part of the ranges of a living member is waited for",
+        (Edit(_HELD, "and before[1] < its_end and", "and before[1] > its_end and"),),
+        _STEPS,
+    ),
+    Fault(
+        "the partitions of an earlier start stay owned",
+        (Edit(_OWNING, "    if elsewhere := _named_before(state, call):", "    if elsewhere := {}:"),),
+        _STEPS,
+    ),
+    Fault(
+        "Spark's form of assign pins too",
+        (
+            Edit(
+                "coordinator/member/decision.py",
+                "isinstance(given, Assigned) and given.pinned)",
+                "isinstance(given, Assigned))",
+            ),
+        ),
+        _STEPS,
+    ),
+    Fault(
+        "policies do not count for pinned parts",
+        (Edit("coordinator/member/service.py", "if settings.demanding or parts:", "if settings.demanding:"),),
+        _STEPS,
+    ),
+    Fault(
+        "ranges of a member that is gone count as read",
+        (Edit("coordinator/operations/views.py", 'for m in members if m.state == "working"]', "for m in members]"),),
+        ("tests/coordinator/operations/test_views.py",),
+    ),
+)

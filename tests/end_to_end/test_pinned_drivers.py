@@ -1,0 +1,65 @@
+"""Pinned drivers of one group, by spark-submit: a quarter each, a spare for one that is killed, and two misfits."""
+
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from coordinator.key_hash import cuts
+from coordinator.ranges import HashRange
+from drivers.driver import Driver
+from drivers.fleet import SESSION_S, Fleet
+from topics import Kafka
+from verdict import require
+
+QUARTERS, HALVES = cuts(4), cuts(2)
+SPARE_S = 30  # an acquisition and a plan, on a machine that is busy otherwise
+SOON_S = 120  # a driver starts and fails, on a machine that is busy otherwise
+
+
+@pytest.fixture
+def fleet(kafka: Kafka, redis_url: str, tmp_path: Path) -> Iterator[Fleet]:
+    """Drivers-to-be, on a topic of one partition."""
+    made = Fleet(kafka, redis_url, f"pinned-{uuid.uuid4().hex[:8]}", tmp_path, pace="1 second")
+    yield made
+    made.end()
+
+
+def owned(fleet: Fleet, *drivers: Driver) -> list[tuple[HashRange, ...]]:
+    """The ranges of each driver."""
+    return [fleet.held(driver).ranges[0] for driver in drivers]
+
+
+def logged(driver: Driver, words: str) -> bool:
+    return words in driver.log.read_text()
+
+
+def fails(fleet: Fleet, driver: Driver, words: str) -> None:
+    """A driver ends with an error, and the others go on."""
+    process = driver.process
+    fleet.until(lambda: process is not None and process.poll() is not None, f"{driver.name} ends", SOON_S)
+    assert logged(driver, words), driver.log.read_text()[-4_000:]
+    fleet.drivers.pop(driver.name)
+
+
+@pytest.mark.timeout(900)
+def test_a_spare_with_an_empty_checkpoint_takes_the_quarter_of_a_killed_driver(fleet: Fleet) -> None:
+    with fleet.producing():
+        drivers = [fleet.join(f"q{number}", [quarter]) for number, quarter in enumerate(QUARTERS)]
+        fleet.until(lambda: owned(fleet, *drivers) == [(q,) for q in QUARTERS], "each has its quarter")
+        spare = fleet.start("spare", [QUARTERS[1]])
+        fleet.until(lambda: logged(spare, "this query is its spare, and waits"), "the spare waits")
+        assert owned(fleet, *drivers) == [(q,) for q in QUARTERS]
+        held, batch_s = fleet.held(drivers[1]), fleet.longest_batch_s
+        drivers[1].kill()
+        assert fleet.delivered(held) <= SESSION_S + 2 * batch_s + SPARE_S
+        fleet.until(lambda: fleet.working(spare), "the spare works")
+        assert owned(fleet, spare) == [(QUARTERS[1],)]
+    fleet.until(lambda: fleet.everything_arrived, "every record is in a sink")
+    require(fleet.outcome().good, fleet.outcome())
+    fails(fleet, fleet.start("overlaps", [HALVES[0]]), "OVERLAPPING_RANGES")
+    fails(fleet, fleet.start("assigned"), "INCONSISTENT_GROUP_PROTOCOL")
+    rest = [drivers[0], spare, *drivers[2:]]
+    assert owned(fleet, *rest) == [(q,) for q in QUARTERS]
+    assert fleet.working(*rest)
