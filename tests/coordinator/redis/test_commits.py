@@ -139,12 +139,12 @@ def test_every_offset_too_large_for_a_double_is_counted_exactly(world: World, fi
 
 
 @pytest.mark.parametrize("text", ["45", "47-45", "a-b", "50-51 45-46", "45-47 46-48"])
-def test_damaged_individual_commits_are_a_named_error_and_nothing_is_written(world: World, text: str) -> None:
+def test_damaged_individual_commits_are_deleted_with_an_event(world: World, text: str) -> None:
     me = owner_of(world, 43)
     world.set_ics({str(WHOLE): text})
-    with pytest.raises(StateFormatError, match="deleted"):
-        commit(world, me, offset(lane("aa.1", 43, 44)))
-    assert (world.positions(), world.ics()) == ({str(WHOLE): "43"}, {str(WHOLE): text})
+    commit(world, me, offset(lane("aa.1", 43, 44)))
+    assert (world.positions(), world.ics()) == ({str(WHOLE): "44"}, {})
+    assert len(world.events("mend")) == 1
 
 
 def test_an_ics_key_of_another_type_is_a_named_error(world: World) -> None:
