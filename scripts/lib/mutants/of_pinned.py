@@ -3,6 +3,7 @@
 from mutants.fault import Edit, Fault
 
 _JOIN, _LOOK = "coordinator/redis/lua/join.lua", "coordinator/redis/lua/look.lua"
+_CLAIM = "coordinator/redis/lua/shared/pinned.lua"
 _HELD, _OWNING = "coordinator/member/pinned.py", "coordinator/member/owning.py"
 _STORE = ("tests/coordinator/redis/test_pinned.py",)
 _STEPS = ("tests/coordinator/member/test_pinned.py",)
@@ -10,22 +11,22 @@ _STEPS = ("tests/coordinator/member/test_pinned.py",)
 FAULTS = (
     Fault(
         "two working members may claim a hash",
-        (Edit(_JOIN, "return share_hashes(claims[1], claims[#claims])", "return false"),),
+        (Edit(_CLAIM, "return share_hashes(claims[1], theirs)", "return false"),),
         _STORE,
     ),
     Fault(
         "a pinned member joins assigned ones",
-        (Edit(_JOIN, "if not was_pinned then return true end", "if not was_pinned then return false end"),),
+        (Edit(_CLAIM, "if not was_pinned then return true end", "if not was_pinned then return false end"),),
         _STORE,
     ),
     Fault(
         "an assigned member joins pinned ones",
-        (Edit(_JOIN, "if pins == '' then return entry end", "if pins == '' then return false end"),),
+        (Edit(_CLAIM, "if pins == '' then return entry end", "if pins == '' then return false end"),),
         _STORE,
     ),
     Fault(
         "a replaced member keeps its claim",
-        (Edit(_JOIN, "then replaced[#replaced + 1] = other end", "then return end"),),
+        (Edit(_CLAIM, "then replaced[#replaced + 1] = other end", "then return end"),),
         _STORE,
         schedules=200,
     ),
@@ -40,8 +41,29 @@ FAULTS = (
         _STORE,
     ),
     Fault(
-        "a spare claims the ranges while the group recovers",
-        (Edit(_JOIN, "if stranger and recovering() then", "if false then"),),
+        "a new life joins while the group recovers",
+        (Edit(_JOIN, "if ARGV[2] == '' and recovering() then", "if false then"),),
+        (*_STORE, "tests/coordinator/redis/test_recovery.py"),
+    ),
+    Fault(
+        "a member of before fails while the group recovers",
+        (Edit(_JOIN, "if held then return recovering() or {", "if held then return {"),),
+        _STORE,
+    ),
+    Fault(
+        "a spare takes the claim of a member that is leaving",
+        (
+            Edit(
+                _CLAIM,
+                "if other ~= call.member and holds(other) then",
+                "if redis.call('SISMEMBER', leaving, other) == 0 and other ~= call.member and holds(other) then",
+            ),
+        ),
+        _STORE,
+    ),
+    Fault(
+        "the hashes of a member that is leaving count as read",
+        (Edit(_CLAIM, "if redis.call('SISMEMBER', leaving, other) == 0 then claims", "if true then claims"),),
         _STORE,
     ),
     Fault(
