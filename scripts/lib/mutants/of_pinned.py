@@ -114,7 +114,7 @@ FAULTS = (
     ),
     Fault(
         "the partitions of an earlier start stay owned",
-        (Edit(_OWNING, "    if elsewhere := _named_before(state, call):", "    if elsewhere := {}:"),),
+        (Edit(_OWNING, "    if elsewhere := _elsewhere(state, seen, call):", "    if elsewhere := {}:"),),
         _STEPS,
     ),
     Fault(

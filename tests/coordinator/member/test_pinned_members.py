@@ -143,6 +143,19 @@ def test_a_restart_with_other_ranges_frees_those_of_before(members: Group, tp: T
     assert positions(members, tp) == {QUARTERS[0]: 5, QUARTERS[1]: 5, UPPER: 0}
 
 
+def test_a_restart_frees_an_idle_partition_of_before_that_no_offset_names(members: Group, tp: TopicPartition) -> None:
+    members.kafka.add_partitions(tp.topic, 2)
+    idle = TopicPartition(tp.topic, 1)
+    both = {tp: (WHOLE,), idle: (WHOLE,)}
+    end = confirmed(members, pinned(members, tp, WHOLE))
+    killed = members.service(Assigned(both, pinned=True), session_ms=SESSION_MS)
+    killed.first_positions()
+    assert killed.next_offset(end, UNLIMITED) is None
+    assert members.state.owners[idle]
+    confirmed(members, pinned(members, tp, WHOLE), end)
+    assert members.state.owners[idle] == ()
+
+
 def test_a_restart_with_another_partition_frees_the_one_of_before(members: Group, tp: TopicPartition) -> None:
     members.kafka.add_partitions(tp.topic, 2)
     end = batch(pinned(members, tp, WHOLE), empty(members))
