@@ -204,7 +204,10 @@ def test_members_go_on_after_a_loss_of_redis_and_their_spare_still_waits(members
     with ThreadPoolExecutor(1) as own_thread:
         waiting = own_thread.submit(spare.next_offset, empty(members), UNLIMITED)
         members.restart_redis()
-        end = confirmed(members, first, done)
+        with ThreadPoolExecutor(1) as thread_of_first:
+            reading = thread_of_first.submit(confirmed, members, first, done)
+            eventually(lambda: beats(first) and reading.done(), "the first one reads on")
+        end = reading.result()
         assert not waiting.done()
         assert positions(members, tp) == {LOWER: 9, UPPER: 0}
         first.leave()
