@@ -165,6 +165,7 @@ class Growing:
     logged: frozenset[Growth] = frozenset()
     over: frozenset[tuple[Growth, str]] = frozenset()  # growths that hold nothing back, each at a nonce
     closed: frozenset[TopicPartition] = frozenset()  # new partitions that still wait for older ones
+    unnamed: Ranges = field(default_factory=dict)  # of older partitions: no pinned member names them
 
 
 @dataclass(frozen=True, slots=True)
