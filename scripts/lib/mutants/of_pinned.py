@@ -118,6 +118,37 @@ FAULTS = (
         _STEPS,
     ),
     Fault(
+        "a recovery forgets the partitions of other members",
+        (Edit("coordinator/member/recovery.py", "sorted({*state.log.partitions, *mirror})", "state.log.partitions"),),
+        ("tests/coordinator/member/test_recovery.py",),
+    ),
+    Fault(
+        "new partitions do not wait for older ones that no pinned member names yet",
+        (
+            Edit(
+                "coordinator/member/growing.py",
+                "    if call.setup.pinned:",
+                "    if False:",
+            ),
+        ),
+        ("tests/coordinator/member/test_growing.py",),
+    ),
+    Fault(
+        "no line names the hashes that new partitions wait for",
+        (Edit("coordinator/member/growing.py", "if unnamed and unnamed != state.growing.unnamed:", "if False:"),),
+        ("tests/coordinator/member/test_growing.py",),
+    ),
+    Fault(
+        "the individual commits of all members fill the cap of a pinned one",
+        (Edit("coordinator/redis/lua/commit_ranges.lua", "local hashes = named and", "local hashes = false and"),),
+        ("tests/coordinator/commits/test_group_commits.py",),
+    ),
+    Fault(
+        "a pinned member waits for hashes that it does not name, at the cap",
+        (Edit("coordinator/member/reading.py", "    if pinned:\n", "    if False:\n"),),
+        ("tests/coordinator/member/test_reading.py",),
+    ),
+    Fault(
         "Spark's form of assign pins too",
         (
             Edit(

@@ -5,7 +5,8 @@ import re
 import pytest
 
 from acknowledgements import sealed, text_of
-from commit_apis import api, state
+from commit_apis import api, ranges, state
+from coordinator.commits.commit_api import CommitApi
 from coordinator.commits.group_commits import GroupCommits
 from coordinator.errors import (
     CommitBeyondReadError,
@@ -20,6 +21,7 @@ from coordinator.errors import (
 from coordinator.key_hash import cuts
 from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.ranges import WHOLE, HashRange
+from coordinator.redis.keys import GroupKeys
 from store_world import OTHER, SESSION, TP, World, lane
 
 ON_EACH_SERVER = True
@@ -177,3 +179,19 @@ def test_several_partitions_are_one_call(world: World) -> None:
     both = StreamOffset(world.group, "m-1", 0, {"orders": "id-1"}, lanes)
     with GroupCommits.of_group(world.url, world.group) as commits:
         assert commits.acknowledge([text_of(both, TP, "43-50"), text_of(both, OTHER, "0-3")]) == {TP: 51, OTHER: 4}
+
+
+def test_a_pinned_member_has_the_cap_for_itself(world: World) -> None:
+    """The hashes of another one are full and may have no reader. No assignment moves them."""
+    world.found(p0=0)
+    world.logs_reach()
+    for member, half in (("m-1", LOWER), ("m-2", UPPER)):
+        world.store.positions.acquire(world.pin(member, half), {TP: (half,)})
+    world.set_ics({str(LOWER): "2-2 4-4"})
+    world.redis.hset(GroupKeys(world.group).member("m-2"), "max.individual.commits", "2")
+    with CommitApi.of_member(world.url, world.group, "m-2") as second:
+        assert [second.commit(TP, ranges(each)).held for each in ("5-5", "7-7")] == [1, 2]
+        with pytest.raises(MaxIndividualCommitReachedError):
+            second.commit(TP, ranges("9-9"))
+    (why,) = world.events("cap")
+    assert why.startswith("orders-0 holds 2 of 2 individual commits")
