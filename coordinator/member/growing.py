@@ -13,6 +13,8 @@ and committed in the new one: so watermarks, not ends.
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
+from coordinator.assignment.assignment_text import Ranges, event_text
+from coordinator.assignment.rebalance import difference, union
 from coordinator.member.decision import Call, Decision, Return, Seen
 from coordinator.member.requests import (
     Log,
@@ -26,6 +28,9 @@ from coordinator.member.requests import (
 from coordinator.member.state import Growing, Offsets, State
 from coordinator.plan.planning import OwnedRanges, bounded
 from coordinator.progress.growth import OPEN, Growth, Segments, Sight, ceilings, levels, older_partitions, remembered
+from coordinator.quoting import VALUE
+from coordinator.quoting import bounded as shortened
+from coordinator.ranges import WHOLE
 from coordinator.subscription import TopicPartition
 
 
@@ -42,28 +47,46 @@ def set_targets(state: State, seen: Seen, call: Call) -> Decision:
 
 
 def log_growths(state: State, seen: Seen, call: Call) -> Decision:
-    """Log one line for each growth, at its first sight."""
+    """Log one line for each growth, at its first sight; and for hashes that wait for hashes without a reader."""
     new = {replace(g, ends=()) for g in _of_these_topics(state)} - state.growing.logged
     group = call.setup.settings.group
     lines = tuple(Log(f"group {group}: {g}", info=g.kept) for g in sorted(new, key=lambda g: g.field))
-    if not lines:
+    unnamed = _unnamed(state, seen, call)
+    if unnamed and unnamed != state.growing.unnamed:
+        lines += (
+            Log(
+                f"group {group}: new partitions wait for older ones of which no pinned member names "
+                f"{shortened(event_text(unnamed), VALUE)}. Remedy: start a query that names these hashes"
+            ),
+        )
+    if not lines and unnamed == state.growing.unnamed:
         return Decision(state)
-    return Decision(replace(state, growing=replace(state.growing, logged=state.growing.logged | new)), lines)
+    growing = replace(state.growing, logged=state.growing.logged | new, unnamed=unnamed)
+    return Decision(replace(state, growing=growing), lines)
+
+
+def _unnamed(state: State, seen: Seen, call: Call) -> Ranges:
+    """The hashes of older partitions that no pinned member names: the same hashes of new partitions wait for them."""
+    older = {tp for g in _active(state) for tp in g.holding} if call.setup.pinned else set()
+    if not older:
+        return {}
+    claims = seen.of(ReadAssignment()).values()
+    named = {tp: union(hashes for claim in claims for hashes in claim.get(tp, ())) for tp in older}
+    return difference(dict.fromkeys(sorted(older), (WHOLE,)), named)
 
 
 def older_partitions_first(
     state: State, work: OwnedRanges, ends: Offsets, seen: Seen, call: Call
 ) -> tuple[State, OwnedRanges]:
     """The work with ceilings: each hash of a new partition stops where the older ones are not done."""
-    nonce = state.life.nonce
-    active = [g for g in _of_these_topics(state) if g.kept and (g, nonce) not in state.growing.over]
+    nonce, active = state.life.nonce, _active(state)
     closed = frozenset(tp for g in active for tp in g.newer)
     if not active:
         return replace(state, growing=replace(state.growing, closed=closed, sights=())), work
     older = {tp for g in active for tp in g.holding}
     state = _with_sight(replace(state, growing=replace(state.growing, closed=closed)), older, seen)
     _record(state.growing, [g for g in active if state.owning.looked_at_ms >= g.until_ms and not g.ends], seen)
-    positions = _positions(state, older, seen)
+    positions = _positions(state, older, seen, call)
     over = state.growing.over
     for growth in active:
         work, done = _limited(growth, work, positions, state.growing.sights)
@@ -74,6 +97,11 @@ def older_partitions_first(
 def _of_these_topics(state: State) -> list[Growth]:
     topics = state.log.topics
     return [g for g in state.owning.growths if g.topic in topics and g.topic_id == topics[g.topic].id]
+
+
+def _active(state: State) -> list[Growth]:
+    """The growths that may hold hashes of new partitions back."""
+    return [g for g in _of_these_topics(state) if g.kept and (g, state.life.nonce) not in state.growing.over]
 
 
 def _limited(
@@ -105,8 +133,15 @@ def _record(growing: Growing, ended: Sequence[Growth], seen: Seen) -> None:
         seen.of(RecordGrowths(tuple(replace(g, ends=tuple(marks[tp] for tp in g.holding)) for g in ended)))
 
 
-def _positions(state: State, older: Collection[TopicPartition], seen: Seen) -> dict[TopicPartition, Segments]:
-    """The positions of older partitions that this or another member should read."""
+def _positions(
+    state: State, older: Collection[TopicPartition], seen: Seen, call: Call
+) -> dict[TopicPartition, Segments]:
+    """The positions of older partitions that this or another member should read.
+
+    Of a pinned group, all older ones: the member that names one may start later.
+    """
+    if call.setup.pinned:
+        return dict(seen.of(ReadPositions(tuple(sorted(older)))))
     assignment = seen.of(ReadAssignment())
     read = {tp for ranges in assignment.values() for tp in ranges} | set(state.log.partitions)
     return dict(seen.of(ReadPositions(tuple(sorted(tp for tp in older if tp in read)))))

@@ -19,10 +19,11 @@ from coordinator.member.first_positions import place
 from coordinator.member.kinds import Request
 from coordinator.member.log_view import topics_again
 from coordinator.member.ownership_events import notified
-from coordinator.member.requests import Acquire, RecordGrowths, Release
+from coordinator.member.requests import Acquire, ReadPartitionCounts, RecordGrowths, Release
 from coordinator.member.state import State
 from coordinator.ranges import WHOLE
 from coordinator.replies import Acquired, Look
+from coordinator.subscription import TopicPartition
 
 
 def report_topics(state: State, seen: Seen, call: Call) -> Decision:
@@ -48,7 +49,7 @@ def follow(state: State, seen: Seen, call: Call) -> Decision:
 
 
 def _acquired(state: State, wanted: Ranges, as_of: tuple[str, int], seen: Seen, call: Call) -> Decision:
-    if elsewhere := _named_before(state, call):
+    if elsewhere := _elsewhere(state, seen, call):
         seen.of(Release(elsewhere))
     acquired = seen.of(_request(state, wanted))
     notices = notified(state.owning.acquired.ownership, acquired.ownership)
@@ -62,10 +63,15 @@ def _acquired(state: State, wanted: Ranges, as_of: tuple[str, int], seen: Seen, 
     return Decision(replace(state, owning=owning, turn=replace(state.turn, fresh=True, acquired=True)), notices)
 
 
-def _named_before(state: State, call: Call) -> Ranges:
-    """The partitions of the last batch that a pinned member named before its restart, and does not name now."""
-    known = set(state.log.partitions)
-    return {tp: (WHOLE,) for tp in sorted(call.offset.lanes) if tp not in known} if call.setup.pinned else {}
+def _elsewhere(state: State, seen: Seen, call: Call) -> Ranges:
+    """At the first acquisition of a pinned member: all partitions that it does not name.
+
+    An earlier life may own ranges of them. If these are idle, no offset names them.
+    """
+    if not call.setup.pinned or state.owning.as_of:
+        return {}
+    of_group = {TopicPartition(t, p) for t, count in seen.of(ReadPartitionCounts()).items() for p in range(count)}
+    return dict.fromkeys(sorted(of_group - set(state.log.partitions)), (WHOLE,))
 
 
 def _request(state: State, wanted: Ranges, *, again: bool = False) -> Request[Acquired]:

@@ -14,7 +14,7 @@ from coordinator.assignment.assignment_text import Ranges, event_text, ranges_of
 from coordinator.assignment.rebalance import common
 from coordinator.errors import CoopKafkaError, InconsistentGroupProtocolError, OverlappingRangesError
 from coordinator.group_state import PINNED
-from coordinator.member.decision import RETRY_MS, Call, Decision, Fail, LookAgain, Seen
+from coordinator.member.decision import LOOK_MS, RETRY_MS, Call, Decision, Fail, LookAgain, Seen
 from coordinator.member.requests import Log, ReadMetadata
 from coordinator.member.state import State
 from coordinator.quoting import VALUE, bounded
@@ -32,7 +32,8 @@ def held(state: State, seen: Seen, call: Call) -> Decision:
     if before is not None and again and before[1] < its_end and mine != theirs:
         return Decision(replace(state, life=life), (), Fail(_refusal(group, other, mine, theirs)))
     lines = () if again else (Log(_waits(group, other, spare=mine == theirs)),)
-    wait_ms = max(1, min(RETRY_MS, its_end - verdict.now_ms + 1))
+    often_ms = LOOK_MS if mine == theirs else RETRY_MS  # a spare may wait for ever
+    wait_ms = max(1, min(often_ms, its_end - verdict.now_ms + 1))
     return Decision(replace(state, life=life), lines, LookAgain(wait_ms))
 
 

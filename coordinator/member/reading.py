@@ -28,6 +28,8 @@ from coordinator.member.state import Offsets, State
 from coordinator.plan.back_pressure import held_back
 from coordinator.plan.planning import OwnedRanges, with_positions
 from coordinator.plan.poison import struck_ranges
+from coordinator.progress.segments import Progress
+from coordinator.ranges import HashRange
 from coordinator.reports.lane_lines import LEAD, OLDER, ROOM
 
 
@@ -48,9 +50,19 @@ def limit(state: State, seen: Seen, call: Call) -> Decision:
 
 
 def _room(state: State, work: OwnedRanges, ends: Offsets, seen: Seen, call: Call) -> tuple[State, OwnedRanges]:
-    """Back pressure. A commit elsewhere may make room, so the member acquires again each time."""
-    roomy = held_back(work, state.owning.acquired.whole, call.setup.settings.max_individual_commits)
+    """Back pressure. A commit elsewhere may make room, so the member acquires again each time.
+
+    A pinned member counts in its own hashes: no assignment ever moves the others, which may have no reader.
+    """
+    whole, pinned = state.owning.acquired.whole, call.setup.pinned
+    if pinned:
+        whole = {tp: _within(p, pinned[tp]) for tp, p in whole.items() if tp in pinned}
+    roomy = held_back(work, whole, call.setup.settings.max_individual_commits)
     return (state if roomy == work else replace(state, owning=replace(state.owning, stale=True))), roomy
+
+
+def _within(progress: Progress, ranges: tuple[HashRange, ...]) -> Progress:
+    return Progress(tuple(s for hashes in ranges for s in progress.within(hashes).segments))
 
 
 def _budget(state: State, work: OwnedRanges, ends: Offsets, seen: Seen, call: Call) -> tuple[State, OwnedRanges]:

@@ -1,6 +1,7 @@
 """Recovery after a loss of state: the group begins again at proven positions (rule: recover-by-proof). Pure.
 
-    proof   the mirror in Kafka's own group, and the last offset that reached this process
+    proof   the mirror in Kafka's own group, also of partitions that other members read; the last offset that reached
+            this process
     fact    of the highest known reset epoch; older facts prove nothing
     growth  the mirror's, and growths that no member recorded
 
@@ -37,7 +38,8 @@ def recover(state: State, seen: Seen, call: Call) -> Decision:
     reset = max(seen.of(ReadResetEpoch()), mirroring.latest_reset(offsets), state.evidence.known.reset)
     in_force = mirroring.since_reset(offsets, reset)
     facts = _facts_of_these_logs(state, seen) if state.evidence.known.reset == reset else {}
-    proven = mirroring.proven(state.log.partitions, mirroring.mirrored(in_force, topics), facts)
+    mirror = mirroring.mirrored(in_force, topics)  # also of partitions that other members read
+    proven = mirroring.proven(sorted({*state.log.partitions, *mirror}), mirror, facts)
     if settings.on_state_loss == "earliest":
         earliest = seen.of(ResolveOffsets(Earliest(), state.log.partitions))
         proven = {tp: earliest[tp] if position is None else position for tp, position in proven.items()}

@@ -58,7 +58,7 @@ class Life:
     member: str = ""  # empty until an offset has reached this process
     nonce: str = ""  # of the group state that this life has joined; empty: it must join
     nonce_before: str = ""  # the same, kept while it must join again
-    asserted_at: str = ""  # the nonce at which it has asserted its positions
+    asserted_at: str | None = None  # the nonce at which it has asserted its positions; empty: before it joined
     seq: int = 0  # of the latest answer at `nonce`
     lease_end_ms: int = 0  # acknowledged
     reached: bool = False  # whether Redis has ever answered
@@ -79,7 +79,7 @@ class Life:
 
     def rejoining(self) -> "Life":
         """The life that must join again before its next call."""
-        return replace(self, nonce="")
+        return replace(self, nonce="", asserted_at=None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +165,7 @@ class Growing:
     logged: frozenset[Growth] = frozenset()
     over: frozenset[tuple[Growth, str]] = frozenset()  # growths that hold nothing back, each at a nonce
     closed: frozenset[TopicPartition] = frozenset()  # new partitions that still wait for older ones
+    unnamed: Ranges = field(default_factory=dict)  # of older partitions: no pinned member names them
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,8 @@
 --   COMMITTED writes progress. The first FULL of a partition writes `full` and `joins` of meta, and an event.
 --   BEYOND: no lane of the call has read the offsets from `reach` on; a commit of them would lose records
 --   | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
--- Uses damage, events, leases, prelude, progress
+-- Of a pinned member, only the ICs in the hashes that it names count: no assignment ever moves the others.
+-- Uses damage, events, leases, pinned, prelude, progress
 local bad = lost() or recovering() or fenced(KEYS[2])
 if bad then return bad end
 local keys = { owners = KEYS[6], segments = KEYS[7], ics = KEYS[8], stable = KEYS[9] }
@@ -65,12 +66,15 @@ if not less(stable, done[#done][2]) then return outcome('TOO_OLD') end
 if less(reach, done[#done][2]) then return outcome('BEYOND') end
 
 local segments, before, after, fresh = cut_segments(keys, coalesce(owned, {})), 0, 0, {}
-for _, s in ipairs(segments) do before = before + #s.ics end
-local full, limit = 'full ' .. ARGV[3] .. '-' .. ARGV[5], math.max(most, before)
+local named, counts = redis.call('HGET', KEYS[2], 'pinned'), {}
+local hashes = named and (pinned_ranges(named, KEYS[2])[ARGV[3] .. ' ' .. ARGV[5]] or {}) or segments
+for _, piece in ipairs(overlay(segments, hashes)) do counts[piece.left] = counts[piece.left] or piece.right end
+for _, s in ipairs(segments) do before = before + (counts[s] and #s.ics or 0) end
+local full, limit = 'full ' .. ARGV[3] .. '-' .. ARGV[5] .. (named and ' ' .. call.member or ''), math.max(most, before)
 if before <= most / 2 then redis.call('HDEL', META, full) end
 for _, s in ipairs(segments) do
   if s.fact then s.position, s.ics = joined(s.position, s.ics, done_below(s.fact.value), fresh) end
-  after = after + #s.ics
+  after = after + (counts[s] and #s.ics or 0)
   if after > limit then
     if redis.call('HSETNX', META, full, '1') == 1 then
       redis.call('HINCRBY', META, 'joins', 1)  -- makes an assignment due: the lane behind may need another owner

@@ -1,6 +1,6 @@
 -- A member joins, or joins again. The fence refuses later calls of its other incarnations (rule: one-life).
--- A pinned member claims its ranges. It is held while a working member claims a part of them (rule: one-claim-per-hash),
--- and while members of the other kind work (rule: pinned-or-assigned).
+-- A pinned member claims its ranges. It is held while another member has a claim to a part of them
+-- (rule: one-claim-per-hash), and while members of the other kind are there (rule: pinned-or-assigned).
 -- If the incarnation is new, the script strikes slices that the earlier incarnation began and did not end. The time
 -- between the two does not matter.
 -- KEYS meta leases member events batches leaving applications targets working strikes assignment
@@ -16,6 +16,8 @@ local bad = lost()
 if bad then return bad end
 local nonce, now = redis.call('HGET', META, 'nonce'), now_ms()
 if ARGV[2] == nonce and redis.call('HGET', KEYS[3], 'incarnation') ~= call.incarnation then return { 'FENCED' } end
+-- New lives wait: the members of before assert their positions and join again first (rule: recovering-session).
+if ARGV[2] == '' and recovering() then return recovering() end
 
 for name in string.gmatch(ARGV[3], '[^\n]+') do
   local other = redis.call('HGET', KEYS[7], name)
@@ -23,33 +25,9 @@ for name in string.gmatch(ARGV[3], '[^\n]+') do
   if other_end and tonumber(other_end) >= now then return { 'BUSY', other, other_end, ms(now) } end
 end
 
-local pins, was_pinned, claims, replaced = ARGV[5], group_is_pinned(), {}, {}
-claims[1] = pinned_ranges(pins == '' and '{}' or pins, 'the call')
-
--- Whether a working member holds this one. A member without an entry has no claim to pinned ranges.
-local function holds(other)
-  local entry = redis.call('HGET', KEYS[11], other)
-  if pins == '' then return entry end
-  if not was_pinned then return true end
-  if not entry then return false end
-  claims[#claims + 1] = pinned_ranges(entry, KEYS[11])
-  return share_hashes(claims[1], claims[#claims])
-end
-
--- After a loss, spares wait: the members that read before assert their positions and claim their ranges again.
-local stranger = pins ~= '' and ARGV[2] == '' and redis.call('EXISTS', KEYS[3]) == 0
-if stranger and recovering() then return recovering() end
-if pins ~= '' or was_pinned then
-  for _, other in ipairs(working_members(KEYS[2], KEYS[5], KEYS[6])) do
-    if other ~= call.member and holds(other) then
-      return { 'HELD', other, end_of_lease(KEYS[2], other), ms(now) }
-    end
-  end
-end
-for _, other in ipairs(pins ~= '' and was_pinned and redis.call('HKEYS', KEYS[11]) or {}) do
-  local entry = pinned_ranges(redis.call('HGET', KEYS[11], other), KEYS[11])
-  if other ~= call.member and share_hashes(claims[1], entry) then replaced[#replaced + 1] = other end
-end
+local pins, was_pinned = ARGV[5], group_is_pinned()
+local held, replaced, claims = claim(pins, KEYS[2], KEYS[5], KEYS[6], KEYS[11])
+if held then return recovering() or { 'HELD', held, end_of_lease(KEYS[2], held), ms(now) } end
 
 local function live(member)
   local its_end = end_of_lease(KEYS[2], member)

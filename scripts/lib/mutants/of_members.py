@@ -252,7 +252,7 @@ FAULTS = (
     ),
     Fault(
         "a member that leaves is counted on",
-        (Edit(_LEASES, "redis.call('SISMEMBER', leaving, member) == 0 and not takeable", "not takeable"),),
+        (Edit(_LEASES, "if redis.call('SISMEMBER', leaving, member) == 0 then members", "if true then members"),),
         _MEMBERSHIP,
     ),
     Fault(

@@ -3,6 +3,7 @@
 from mutants.fault import Edit, Fault
 
 _JOIN, _LOOK = "coordinator/redis/lua/join.lua", "coordinator/redis/lua/look.lua"
+_CLAIM = "coordinator/redis/lua/shared/pinned.lua"
 _HELD, _OWNING = "coordinator/member/pinned.py", "coordinator/member/owning.py"
 _STORE = ("tests/coordinator/redis/test_pinned.py",)
 _STEPS = ("tests/coordinator/member/test_pinned.py",)
@@ -10,22 +11,22 @@ _STEPS = ("tests/coordinator/member/test_pinned.py",)
 FAULTS = (
     Fault(
         "two working members may claim a hash",
-        (Edit(_JOIN, "return share_hashes(claims[1], claims[#claims])", "return false"),),
+        (Edit(_CLAIM, "return share_hashes(claims[1], theirs)", "return false"),),
         _STORE,
     ),
     Fault(
         "a pinned member joins assigned ones",
-        (Edit(_JOIN, "if not was_pinned then return true end", "if not was_pinned then return false end"),),
+        (Edit(_CLAIM, "if not was_pinned then return true end", "if not was_pinned then return false end"),),
         _STORE,
     ),
     Fault(
         "an assigned member joins pinned ones",
-        (Edit(_JOIN, "if pins == '' then return entry end", "if pins == '' then return false end"),),
+        (Edit(_CLAIM, "if pins == '' then return entry end", "if pins == '' then return false end"),),
         _STORE,
     ),
     Fault(
         "a replaced member keeps its claim",
-        (Edit(_JOIN, "then replaced[#replaced + 1] = other end", "then return end"),),
+        (Edit(_CLAIM, "then replaced[#replaced + 1] = other end", "then return end"),),
         _STORE,
         schedules=200,
     ),
@@ -40,8 +41,29 @@ FAULTS = (
         _STORE,
     ),
     Fault(
-        "a spare claims the ranges while the group recovers",
-        (Edit(_JOIN, "if stranger and recovering() then", "if false then"),),
+        "a new life joins while the group recovers",
+        (Edit(_JOIN, "if ARGV[2] == '' and recovering() then", "if false then"),),
+        (*_STORE, "tests/coordinator/redis/test_recovery.py"),
+    ),
+    Fault(
+        "a member of before fails while the group recovers",
+        (Edit(_JOIN, "if held then return recovering() or {", "if held then return {"),),
+        _STORE,
+    ),
+    Fault(
+        "a spare takes the claim of a member that is leaving",
+        (
+            Edit(
+                _CLAIM,
+                "if other ~= call.member and holds(other) then",
+                "if redis.call('SISMEMBER', leaving, other) == 0 and other ~= call.member and holds(other) then",
+            ),
+        ),
+        _STORE,
+    ),
+    Fault(
+        "the hashes of a member that is leaving count as read",
+        (Edit(_CLAIM, "if redis.call('SISMEMBER', leaving, other) == 0 then claims", "if true then claims"),),
         _STORE,
     ),
     Fault(
@@ -92,8 +114,39 @@ FAULTS = (
     ),
     Fault(
         "the partitions of an earlier start stay owned",
-        (Edit(_OWNING, "    if elsewhere := _named_before(state, call):", "    if elsewhere := {}:"),),
+        (Edit(_OWNING, "    if elsewhere := _elsewhere(state, seen, call):", "    if elsewhere := {}:"),),
         _STEPS,
+    ),
+    Fault(
+        "a recovery forgets the partitions of other members",
+        (Edit("coordinator/member/recovery.py", "sorted({*state.log.partitions, *mirror})", "state.log.partitions"),),
+        ("tests/coordinator/member/test_recovery.py",),
+    ),
+    Fault(
+        "new partitions do not wait for older ones that no pinned member names yet",
+        (
+            Edit(
+                "coordinator/member/growing.py",
+                "    if call.setup.pinned:",
+                "    if False:",
+            ),
+        ),
+        ("tests/coordinator/member/test_growing.py",),
+    ),
+    Fault(
+        "no line names the hashes that new partitions wait for",
+        (Edit("coordinator/member/growing.py", "if unnamed and unnamed != state.growing.unnamed:", "if False:"),),
+        ("tests/coordinator/member/test_growing.py",),
+    ),
+    Fault(
+        "the individual commits of all members fill the cap of a pinned one",
+        (Edit("coordinator/redis/lua/commit_ranges.lua", "local hashes = named and", "local hashes = false and"),),
+        ("tests/coordinator/commits/test_group_commits.py",),
+    ),
+    Fault(
+        "a pinned member waits for hashes that it does not name, at the cap",
+        (Edit("coordinator/member/reading.py", "    if pinned:\n", "    if False:\n"),),
+        ("tests/coordinator/member/test_reading.py",),
     ),
     Fault(
         "Spark's form of assign pins too",

@@ -7,6 +7,7 @@ import pytest
 
 from acknowledgements import sealed, text_of
 from commit_apis import api, ranges, state
+from coordinator.commits.commit_api import CommitApi
 from coordinator.commits.group_commits import GroupCommits
 from coordinator.errors import (
     CommitBeyondReadError,
@@ -244,3 +245,19 @@ def test_committed_offsets_of_damaged_positions_are_a_named_error(world: World) 
         world.redis.hset(GroupKeys(world.group).segments(TP), str(WHOLE), "x")
         with pytest.raises(StateFormatError):
             commits.committed(TP)
+
+
+def test_a_pinned_member_has_the_cap_for_itself(world: World) -> None:
+    """The hashes of another one are full and may have no reader. No assignment moves them."""
+    world.found(p0=0)
+    world.logs_reach()
+    for member, half in (("m-1", LOWER), ("m-2", UPPER)):
+        world.store.positions.acquire(world.pin(member, half), {TP: (half,)})
+    world.set_ics({str(LOWER): "2-2 4-4"})
+    world.redis.hset(GroupKeys(world.group).member("m-2"), "max.individual.commits", "2")
+    with CommitApi.of_member(world.url, world.group, "m-2") as second:
+        assert [second.commit(TP, ranges(each)).held for each in ("5-5", "7-7")] == [1, 2]
+        with pytest.raises(MaxIndividualCommitReachedError):
+            second.commit(TP, ranges("9-9"))
+    (why,) = world.events("cap")
+    assert why.startswith("orders-0 holds 2 of 2 individual commits")

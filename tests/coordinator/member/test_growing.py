@@ -25,6 +25,7 @@ from coordinator.progress.growth import Growth, Sight
 from coordinator.progress.ownership import Owned
 from coordinator.ranges import WHOLE
 from coordinator.replies import Acquired
+from coordinator.subscription import Assigned
 from progresses import starting_at
 from states import (
     EPOCH,
@@ -106,6 +107,36 @@ def test_a_growth_that_is_known_or_not_ours__no_line(growth: Growth, logged: set
     assert decided(log_growths, state, call()) == Decision(state)
 
 
+PINNED = call(subscription=Assigned({TP1: (WHOLE,)}, pinned=True))
+
+
+def seen_before(**growing: Any) -> State:
+    """The growth has a line already."""
+    return joined(owning=owning(growths=(GROWTH,)), growing=Growing(logged=frozenset({GROWTH}), **growing))
+
+
+def test_pinned_and_no_member_names_a_part_of_the_older_partition__one_line_for_that_part() -> None:
+    claims = (ReadAssignment(), {"m-1": {TP1: (WHOLE,)}, "m-2": {TP: (LEFT,)}})
+    decision = decided(log_growths, seen_before(), PINNED, claims)
+    line = Log(
+        f"group g: new partitions wait for older ones of which no pinned member names orders-0 {RIGHT}. "
+        "Remedy: start a query that names these hashes"
+    )
+    assert decision == Decision(seen_before(unnamed={TP: (RIGHT,)}), (line,))
+    again = decided(log_growths, decision.state, PINNED, claims)
+    assert again == Decision(decision.state)
+
+
+def test_pinned_and_all_of_the_older_partition_is_named__no_line() -> None:
+    claims = (ReadAssignment(), {"m-2": {TP: (LEFT,)}, "m-3": {TP: (RIGHT,)}})
+    assert decided(log_growths, seen_before(unnamed={TP: (RIGHT,)}), PINNED, claims) == Decision(seen_before())
+
+
+def test_pinned_and_the_growth_is_over__no_line() -> None:
+    over = seen_before(over=frozenset({(GROWTH, NONCE)}))
+    assert decided(log_growths, over, PINNED) == Decision(over)
+
+
 def pieces(position: int, ceiling: int | None) -> OwnedRanges:
     """Both partitions; only the new one has a ceiling."""
     return {TP: (OwnedRange(WHOLE, position, EPOCH),), TP1: (OwnedRange(WHOLE, 0, EPOCH, ceiling),)}
@@ -170,6 +201,14 @@ def test_a_partition_without_a_reader__holds_nothing_back() -> None:
     state = replace(grown(10), log=replace(GROWN_LOG, partitions=(TP1,)))
     nobody: tuple[Answer, ...] = (ReadHighWatermarks((TP,)), {TP: 100}), (ReadAssignment(), {}), (ReadPositions(()), {})
     assert limited(state, pieces(10, None), *nobody).over == frozenset()
+
+
+def test_pinned__an_older_partition_that_no_member_names_yet_holds_back() -> None:
+    """Its member may start later. Newer records of a key must not overtake its older ones."""
+    state = replace(grown(10), log=replace(GROWN_LOG, partitions=(TP1,)))
+    behind = (ReadHighWatermarks((TP,)), {TP: 100}), (ReadPositions((TP,)), {TP: ((WHOLE, 10),)})
+    grant = Grant(pieces(10, 0), ENDS, None, everything=False, anew=((TP, WHOLE), (TP1, WHOLE)))
+    assert decided(limit, state, PINNED, *behind).effects == (grant,)
 
 
 def test_a_partition_that_another_member_reads__holds_back() -> None:

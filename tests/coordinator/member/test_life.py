@@ -134,6 +134,15 @@ def test_recovering_again_at_another_nonce__assert_again() -> None:
     assert decision.effects == (Claim(end_of(10, 20), {TP: (Fact(WHOLE, 10),)}),)
 
 
+def test_recovering_before_this_life_has_joined__assert_too() -> None:
+    """The join waits for the end of the recovery, and the checkpoint of an earlier life proves positions."""
+    known, new = Evidence(end_of(10, 20)), replace(LIFE, nonce="", nonce_before="")
+    decision = decided(life.assert_positions, refused(Recovering(), new, evidence=known), call())
+    assert decision.effects == (Claim(end_of(10, 20), {TP: (Fact(WHOLE, 10),)}),)
+    waiting = refused(Recovering(), replace(new, asserted_at=""), evidence=known)
+    assert decided(life.assert_positions, waiting, call()).effects == ()
+
+
 BUSY = Busy("m-2", NOW + 10_000, NOW)
 
 

@@ -18,11 +18,20 @@ from coordinator.member.life import busy, joining
 from coordinator.member.owning import follow
 from coordinator.member.pinned import held
 from coordinator.member.planning import end_run
-from coordinator.member.requests import Acquire, Finish, Log, LookAtGroup, ReadMetadata, ReadPolicy, Release
+from coordinator.member.requests import (
+    Acquire,
+    Finish,
+    Log,
+    LookAtGroup,
+    ReadMetadata,
+    ReadPartitionCounts,
+    ReadPolicy,
+    Release,
+)
 from coordinator.member.service import CHECK_POLICIES
 from coordinator.member.state import Pace
 from coordinator.ranges import WHOLE, HashRange
-from coordinator.subscription import Assigned
+from coordinator.subscription import Assigned, TopicPartition
 from coordinator.verdicts import Held
 from states import (
     LEFT,
@@ -34,7 +43,6 @@ from states import (
     TP1,
     call,
     decided,
-    end_of,
     fails,
     joined,
     look,
@@ -68,19 +76,19 @@ def test_another_verdict_or_none__go_on() -> None:
 def test_held_by_the_same_ranges__wait_as_a_spare_with_one_line() -> None:
     decision = decided(held, refused(VERDICT), pinned(LEFT), theirs(LEFT))
     line = Log("group g: member m-2 reads the same ranges; this query is its spare, and waits")
-    assert decision == Decision(joined(life=WAITED), (line,), LookAgain(200))
+    assert decision == Decision(joined(life=WAITED), (line,), LookAgain(1_000))
     again = decided(held, refused(VERDICT, WAITED), pinned(LEFT), theirs(LEFT))
-    assert again == Decision(joined(life=WAITED), (), LookAgain(200))
+    assert again == Decision(joined(life=WAITED), (), LookAgain(1_000))
 
 
 def test_held_by_the_same_ranges_in_other_pieces__wait() -> None:
     middle = HashRange(LEFT.lo, 99), HashRange(100, LEFT.hi)
-    assert decided(held, refused(VERDICT, GROWN), pinned(*middle), theirs(LEFT)).outcome == LookAgain(200)
+    assert decided(held, refused(VERDICT, GROWN), pinned(*middle), theirs(LEFT)).outcome == LookAgain(1_000)
 
 
 def test_a_spare_waits_though_the_lease_grows() -> None:
     decision = decided(held, refused(VERDICT, GROWN), pinned(LEFT), theirs(LEFT))
-    assert decision == Decision(joined(life=WAITED), (), LookAgain(200))
+    assert decision == Decision(joined(life=WAITED), (), LookAgain(1_000))
 
 
 @pytest.mark.parametrize(
@@ -143,14 +151,16 @@ def test_more_is_owned_than_named__release_it_at_once() -> None:
     assert decision.state.owning.ranges == {TP: (LEFT,)}
 
 
-def test_the_last_batch_is_of_a_partition_that_is_no_longer_named__release_that_too() -> None:
-    end = replace(end_of(), lanes={TP1: end_of().lanes[TP]})
+def test_the_first_acquisition__release_all_partitions_that_are_not_named() -> None:
+    """An earlier life may have acquired them and read nothing: then no offset names them."""
+    new = owning(acquired(10, LEFT), stale=True, as_of=None)
     decision = decided(
         follow,
-        joined(owning=owning(acquired(10, LEFT), stale=True)),
-        pinned(LEFT, offset=end),
+        joined(owning=new),
+        pinned(LEFT),
         (LookAtGroup(), look({TP: (LEFT,)})),
-        (Release({TP1: (WHOLE,)}), 1),
+        (ReadPartitionCounts(), {"orders": 2, "returns": 1}),
+        (Release({TP1: (WHOLE,), TopicPartition("returns", 0): (WHOLE,)}), 1),
         (Acquire({TP: (LEFT,)}), acquired(10, LEFT)),
     )
     assert decision.state.owning.ranges == {TP: (LEFT,)}

@@ -8,7 +8,7 @@ import pytest
 from coordinator.cost.profile import Cell
 from coordinator.cost.quotas import Quota
 from coordinator.cost.steering import Allowance
-from coordinator.member.decision import Decision
+from coordinator.member.decision import Call, Decision
 from coordinator.member.inbox import Reach
 from coordinator.member.kinds import Request
 from coordinator.member.limits import Limits
@@ -19,8 +19,9 @@ from coordinator.plan.planning import Cutting, OwnedRange
 from coordinator.progress.growth import Growth
 from coordinator.progress.ownership import Owned
 from coordinator.progress.segments import Progress, Segment
-from coordinator.ranges import WHOLE, OffsetRange
+from coordinator.ranges import WHOLE, HashRange, OffsetRange
 from coordinator.replies import Acquired
+from coordinator.subscription import Assigned
 from states import EPOCH, LEFT, NOW, RIGHT, TP, Answer, asks, call, decided, held, joined, owning, owns, struck
 
 ENDS = {TP: 100}
@@ -127,6 +128,26 @@ def test_all_the_individual_commits_it_may_hold__ranges_ahead_fill_gaps_only_and
     decision = decided(limit, full(), call(max_individual_commits=2), answer)
     assert decision.state.owning == owning(FULL, ranges={TP: (WHOLE,)}, stale=True)
     assert decision.state.reading.seen is None
+
+
+def pinned_to(*hashes: HashRange) -> Call:
+    return call(max_individual_commits=2, subscription=Assigned({TP: hashes}, pinned=True))
+
+
+def test_pinned__hashes_of_others_count_for_nothing() -> None:
+    """They are behind, and may have no reader: no assignment ever moves them."""
+    mine = Progress((AHEAD.segments[1],))
+    alone = Acquired(0, {"orders": "id-1"}, {TP: (Owned(RIGHT, EPOCH),)}, {TP: mine}, {TP: AHEAD})
+    work = OwnedRange(RIGHT, 30, EPOCH, None, (OffsetRange(40, 50), OffsetRange(60, 70)))
+    state = joined(owning=owning(alone, ranges={TP: (RIGHT,)}))
+    asked = grant(work, anew=((TP, RIGHT),))
+    assert decided(limit, state, pinned_to(RIGHT)) == asks(state, asked)
+
+
+def test_pinned__its_own_hashes_ahead_of_others_fill_gaps_only() -> None:
+    ahead = OwnedRange(RIGHT, 30, EPOCH, 60, (OffsetRange(40, 50), OffsetRange(60, 70)))
+    asked = grant(OwnedRange(LEFT, 10, EPOCH), ahead, anew=((TP, WHOLE),))
+    assert decided(limit, full(), pinned_to(LEFT, RIGHT)).effects == (asked,)
 
 
 def test_fewer_individual_commits_than_it_may_hold__no_ceiling() -> None:

@@ -94,6 +94,12 @@ def test_lost__recover_at_the_proven_positions_and_join_again() -> None:
     assert decision == Decision(then, (WHY,), LookAgain())
 
 
+def test_lost__recover_the_partitions_that_other_members_read_too() -> None:
+    """Their members assert positions before they plan: that needs positions. Else they begin at earliest."""
+    mirror = {TP: entry(15, 0, "id-1"), TP1: entry(500, 0, "id-1")}
+    assert recovered(mirror, lost(evidence=READ)).arguments["proven"] == {TP: 20, TP1: 500}
+
+
 def test_absent__recover_too() -> None:
     state = refused(Absent())
     assert decided(recover, state, call()) == asks(state, ReadGroupOffsets())

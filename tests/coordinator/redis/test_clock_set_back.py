@@ -50,7 +50,7 @@ def recovered(world: World, store: Store) -> None:
 def test_recovering_to_working_takes_one_session_though_the_clock_was_ahead(world: World) -> None:
     world.found(p0=5)
     recovered(world, world.store)
-    me = world.join()
+    me = world.join(before="aa")
     with pytest.raises(verdicts.Recovering):
         world.store.positions.acquire(me, WANTED)
     world.now += SESSION
@@ -61,7 +61,7 @@ def test_recovering_to_working_takes_one_session_though_the_clock_was_ahead(worl
 def test_a_member_with_a_short_session_does_not_cut_a_recovery_that_others_need(world: World) -> None:
     world.found(p0=5)
     recovered(world, world.store)
-    short, me = other_store(world, session_ms=SESSION // 10), world.join()
+    short, me = other_store(world, session_ms=SESSION // 10), world.join(before="aa")
     for passed in (0, SESSION - 1):
         world.now += passed
         with pytest.raises(verdicts.Recovering):
@@ -86,7 +86,7 @@ def test_a_recovery_of_another_version_which_kept_no_session_is_cut_too(world: W
     world.found(p0=5)
     world.redis.hset(GroupKeys(world.group).meta, "recovering_until", str(world.now + AHEAD))
     with pytest.raises(verdicts.Recovering):
-        world.store.positions.acquire(world.join(), WANTED)
+        world.store.positions.acquire(world.join(before="99"), WANTED)
     world.now += SESSION
     world.store.positions.acquire(world.join(), WANTED)
 
@@ -190,7 +190,7 @@ def test_a_reader_of_the_group_sees_the_times_in_force(world: World) -> None:
     world.now = world.store.positions.now_ms()
     world.found(p0=5)
     recovered(world, world.store)
-    ahead(world, lambda: world.join("dead"))
+    ahead(world, lambda: world.join("dead", before="aa"))
     state = read_group(world.client, world.group)
     assert int(state.meta["recovering_until"]) == state.now_ms + SESSION
     assert state.leases_ms == {"dead": state.now_ms + SESSION}

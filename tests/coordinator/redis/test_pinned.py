@@ -121,17 +121,40 @@ def test_a_spare_takes_over_from_a_member_that_hangs(found: World) -> None:
     assert owns(found, "m-2") == (LOWER,)
 
 
-def test_a_member_that_leaves_holds_nobody_and_keeps_what_is_unconfirmed_to_the_end_of_its_lease(found: World) -> None:
+def test_a_member_that_leaves_keeps_its_claim_to_the_end_of_its_lease(found: World) -> None:
+    """Its next life commits the unconfirmed batch. A spare that took the claim would read nothing meanwhile."""
     one = found.pin("m-1", LOWER)
     acquire(found, one, LOWER)
     found.store.members.leave(one, {TP: (Q1,)})
-    two = found.pin("m-2", LOWER)
-    acquire(found, two, LOWER)
-    assert owns(found, "m-2") == (Q2,)
+    assert owns(found, "m-1") == (Q1,)
+    assert held_by(found, "m-2", LOWER) == "m-1"
+    acquire(found, found.pin("m-1", LOWER, incarnation="i2"), LOWER)
+    assert owns(found, "m-1") == (Q1, Q2)
+
+
+def test_a_spare_takes_over_from_a_member_that_left_when_its_lease_has_ended(found: World) -> None:
+    one = found.pin("m-1", LOWER)
+    acquire(found, one, LOWER)
+    found.store.members.leave(one, {TP: (Q1,)})
     found.now += SESSION + 1
-    found.store.members.heartbeat(two)
-    acquire(found, two, LOWER)
-    assert owns(found, "m-2") == (Q1, Q2)
+    acquire(found, found.pin("m-2", LOWER), LOWER)
+    assert owns(found, "m-2") == (LOWER,)
+
+
+def test_a_spare_takes_over_at_once_from_a_member_that_left_with_all_its_batches_confirmed(found: World) -> None:
+    one = found.pin("m-1", LOWER)
+    acquire(found, one, LOWER)
+    found.store.members.leave(one, {TP: ()})
+    acquire(found, found.pin("m-2", LOWER), LOWER)
+    assert owns(found, "m-2") == (LOWER,)
+
+
+def test_the_hashes_of_a_member_that_leaves_are_unread(found: World) -> None:
+    one = found.pin("m-1", LOWER)
+    acquire(found, one, LOWER)
+    found.store.members.leave(one, {TP: (Q1,)})
+    found.pin("m-2", UPPER)
+    assert found.events("unread")[1:] == [f"no pinned member reads {TP.topic}-0 {LOWER}"]
 
 
 def test_halves_are_cut_into_quarters_at_their_positions(found: World) -> None:
@@ -263,22 +286,55 @@ def test_an_event_names_twenty_ranges_at_most(found: World) -> None:
     assert why.endswith(" and 12 more")
 
 
+def recover(world: World) -> None:
+    """A loss of all members, after which the positions are proven."""
+    world.restart()
+    world.store.positions.recover(Caller("m-1", "i1"), "bb", "test", 0, TOPICS, {TP: 0})
+
+
 def test_after_a_loss_a_spare_waits_until_the_members_of_before_have_claimed_their_ranges_again(found: World) -> None:
     found.pin("m-1", LOWER)
-    found.restart()
-    found.store.positions.recover(Caller("m-1", "i1"), "bb", "test", 0, TOPICS, {TP: 0})
+    recover(found)
     assert group(found).assignment == {}
     with pytest.raises(verdicts.Recovering):
         found.pin("m-2", LOWER)
     found.store.members.join(Caller("m-1", "i1"), "aa", Joining(FIELDS, pinned={TP: (LOWER,)}))
-    found.pin("m-1", LOWER, incarnation="i2")  # its next life may assert, too
     found.now += SESSION
     assert held_by(found, "m-2", LOWER) == "m-1"
 
 
+@pytest.mark.parametrize("pinned", [True, False], ids=["a pinned group", "an assigned group"])
+def test_after_a_loss_new_members_of_the_other_kind_wait_too(found: World, pinned: bool) -> None:
+    """Else they join first, and the members of before fail."""
+
+    def of_kind(ranges: bool) -> Joining:
+        return Joining(FIELDS, pinned={TP: (LOWER,)} if ranges else {})
+
+    found.store.members.join(Caller("m-1", "i1"), "", of_kind(pinned))
+    recover(found)
+    with pytest.raises(verdicts.Recovering):
+        found.store.members.join(Caller("m-2", "i2"), "", of_kind(not pinned))
+    found.store.members.join(Caller("m-1", "i1"), "aa", of_kind(pinned))
+    assert group(found).members.keys() == {"m-1"}
+
+
+def test_after_a_loss_a_member_of_before_that_is_held_asserts_and_waits(found: World) -> None:
+    """Two members of before may name one hash: the first one had lost its claim to the second."""
+    found.pin("m-1", LOWER)
+    found.now += SESSION + 1
+    found.pin("m-2", LOWER)
+    recover(found)
+    joining = Joining(FIELDS, pinned={TP: (LOWER,)})
+    found.store.members.join(Caller("m-2", "i1"), "aa", joining)
+    with pytest.raises(verdicts.Recovering):
+        found.store.members.join(Caller("m-1", "i1"), "aa", joining)
+    found.now += SESSION
+    with pytest.raises(verdicts.Held):
+        found.store.members.join(Caller("m-1", "i1"), "aa", joining)
+
+
 def test_after_a_loss_of_all_members_a_new_one_waits_a_session(found: World) -> None:
-    found.restart()
-    found.store.positions.recover(Caller("m-1", "i1"), "bb", "test", 0, TOPICS, {TP: 0})
+    recover(found)
     found.now += SESSION
     acquire(found, found.pin("m-2", LOWER), LOWER)
 

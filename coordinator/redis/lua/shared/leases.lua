@@ -66,15 +66,22 @@ local function takeable(leases, batches, member)
   return not its_end or tonumber(its_end) < now or (hung and tonumber(hung) < now)
 end
 
+-- The members whose ranges are not takeable, ascending. Some of them may be leaving.
+local function present_members(leases, batches)
+  local members = {}
+  for _, member in ipairs(redis.call('ZRANGE', leases, 0, -1)) do
+    if not takeable(leases, batches, member) then members[#members + 1] = member end
+  end
+  table.sort(members)
+  return members
+end
+
 -- The working members, ascending: members whose ranges are not takeable, and that do not leave.
 local function working_members(leases, batches, leaving)
   local members = {}
-  for _, member in ipairs(redis.call('ZRANGE', leases, 0, -1)) do
-    if redis.call('SISMEMBER', leaving, member) == 0 and not takeable(leases, batches, member) then
-      members[#members + 1] = member
-    end
+  for _, member in ipairs(present_members(leases, batches)) do
+    if redis.call('SISMEMBER', leaving, member) == 0 then members[#members + 1] = member end
   end
-  table.sort(members)
   return members
 end
 

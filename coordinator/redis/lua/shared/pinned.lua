@@ -1,6 +1,6 @@
 -- Pinned members: each one names its own ranges, and no assignment is computed (rule: pinned-or-assigned). Its ranges
 -- are its entry in the assignment. The entry is its claim: `look` refuses a pinned group's member without one.
--- Uses damage, prelude
+-- Uses damage, leases, prelude
 local PINNED = 'pinned'  -- in the place of a protocol: those of assignors end with a version
 local MOST_UNREAD = 20  -- ranges in one event
 
@@ -35,6 +35,35 @@ local function share_hashes(some, others)
     end
   end
   return false
+end
+
+-- The claim of a member that joins, with its pinned ranges as JSON ("" if it is assigned ranges). Returns the member in
+-- its way or nil, the members that lose their claims, and the ranges of this member and of each working one.
+local function claim(pins, leases, batches, leaving, assignment)
+  local was_pinned, replaced = group_is_pinned(), {}
+  local claims = { pinned_ranges(pins == '' and '{}' or pins, 'the call') }
+
+  -- Whether a member that is there holds this one. A member without an entry has no claim to pinned ranges.
+  local function holds(other)
+    local entry = redis.call('HGET', assignment, other)
+    if pins == '' then return entry end
+    if not was_pinned then return true end
+    if not entry then return false end
+    local theirs = pinned_ranges(entry, assignment)
+    if redis.call('SISMEMBER', leaving, other) == 0 then claims[#claims + 1] = theirs end
+    return share_hashes(claims[1], theirs)
+  end
+
+  if pins ~= '' or was_pinned then
+    for _, other in ipairs(present_members(leases, batches)) do
+      if other ~= call.member and holds(other) then return other, replaced, claims end
+    end
+  end
+  for _, other in ipairs(pins ~= '' and was_pinned and redis.call('HKEYS', assignment) or {}) do
+    local entry = pinned_ranges(redis.call('HGET', assignment, other), assignment)
+    if other ~= call.member and share_hashes(claims[1], entry) then replaced[#replaced + 1] = other end
+  end
+  return nil, replaced, claims
 end
 
 -- The hash ranges that these members do not name, of the partitions that they name: "orders-0 lo-hi, ..."
