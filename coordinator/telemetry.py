@@ -50,7 +50,9 @@ class SliceCost:
     offsets: OffsetRange
     rows: int  # that were kept, so within `hashes`
     bytes: int  # of their keys and values
-    read_ms: float  # fetching, decoding and choosing; shared out by rows among slices that were fetched at once
+    read_ms: (
+        float  # fetching, decoding, filtering and choosing; shared out by rows among slices that were fetched at once
+    )
     function_ms: float  # of the user's function inside `read`; with many keys at once, the sum over its threads
     keys: tuple[KeyCost, ...]  # the costliest first; empty unless the function is called key by key
     finished: bool

@@ -1,9 +1,12 @@
 """The cost of one finished batch: its lanes, the records that each read, and the time that it took.
 
+A record that the filter drops counts as a part of a record: tasks read it too. Otherwise the planner would charge all
+reading to the few kept records, and plan small batches for ever.
+
 Pure values. A lane here is a hash range of one partition with the offsets that the batch read of it.
 """
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,6 +18,13 @@ from typing import NamedTuple
 from coordinator.ranges import HashRange
 from coordinator.subscription import TopicPartition
 from coordinator.telemetry import KeyCost, SliceCost, dearest
+
+DROPPED = 0.1
+"""A record that the filter drops counts as this part of a record: it is fetched and decompressed, and then nothing.
+
+With 1, lanes of dropped records would make all others look slow. With 0, a batch without kept records would show
+nothing, and almost none would look very dear.
+"""
 
 LaneId = tuple[TopicPartition, HashRange]
 
@@ -35,8 +45,13 @@ class Load(NamedTuple):
     lane: LaneId
     task: int
     span: int
-    rows: float
+    rows: float  # the records that it handed over, and `DROPPED` of each that the filter dropped
     cost: SliceCost | None = None
+
+    @property
+    def kept(self) -> float:
+        """The records that it handed over."""
+        return self.rows if self.cost is None else self.cost.rows
 
     def function_ms(self, concurrency: int) -> float | None:
         """Time of the user's function in `read` within the lane's slot; None where it is unknown."""
@@ -50,7 +65,7 @@ class Load(NamedTuple):
         if self.cost is None:
             return None
         key = dearest(self.cost.keys, self.cost.function_ms)
-        return key if key and 0 < key.rows < self.cost.rows else None
+        return key if key and 0 < key.rows < self.kept else None
 
     def without(self, key: KeyCost) -> "Load":
         """The same load without the records of a key."""
@@ -60,6 +75,25 @@ class Load(NamedTuple):
         rows, function_ms = self.cost.rows - key.rows, max(0.0, self.cost.function_ms - key.ms)
         cost = replace(self.cost, rows=rows, function_ms=function_ms, keys=keys)
         return self._replace(rows=self.rows - key.rows, cost=cost)
+
+
+def with_dropped(loads: Collection[Load]) -> tuple[Load, ...]:
+    """The loads, with the records that the filter dropped: each lane has the part of its hashes and offsets.
+
+    A task may fetch for the lanes of other tasks, so its count is not of its own lanes only.
+    """
+    dropped, plane = Counter[TopicPartition](), Counter[TopicPartition]()
+    for x in loads:
+        dropped[x.lane[0]] += x.cost.filtered if x.cost else 0
+        plane[x.lane[0]] += x.span * x.lane[1].size
+    return tuple(_with(x, dropped[x.lane[0]], plane[x.lane[0]]) for x in loads)
+
+
+def _with(load: Load, dropped: int, plane: int) -> Load:
+    if not (dropped and load.cost):
+        return load
+    part = dropped * (load.span * load.lane[1].size / plane)
+    return load._replace(rows=load.rows + DROPPED * min(part, max(0.0, load.span - load.rows)))
 
 
 @dataclass(frozen=True)  # without slots, for its cached properties
@@ -81,9 +115,15 @@ class BatchCost:
     @property
     def reading_ms(self) -> float | None:
         """Time to read a record, beginning and end of reading included; None where it is unknown."""
-        costs = [x.cost for x in self.reported if x.cost is not None and x.cost.finished]
-        rows = sum(c.rows for c in costs)
-        return sum(c.read_ms for c in costs) / rows if rows else None
+        loads = [(x.rows, x.cost.read_ms) for x in self.reported if x.cost is not None and x.cost.finished]
+        rows = sum(of_one for of_one, _ in loads)
+        return sum(ms for _, ms in loads) / rows if rows else None
+
+    @property
+    def thinned(self) -> float | None:
+        """`rows` for each record that was handed over, at least 1; None where it is unknown."""
+        rows = sum(x.rows for x in self.reported)
+        return max(1.0, rows / max(1.0, sum(x.kept for x in self.reported))) if self.reported else None
 
     def exact(self, concurrency: int) -> bool:
         """Whether a task measured the time of the user's function."""

@@ -90,10 +90,10 @@ def most_ms(costs: Collection[tuple[float, float]]) -> float:
 def _learned(cell: Cell, load: Load, function_ms: float | None, reading_ms: float) -> Cell:
     if load.cost is None or not load.cost.finished or not load.span:
         return cell
-    if function_ms is not None and load.cost.rows:
-        now, before = reading_ms + function_ms / load.cost.rows, cell.record_ms
+    if function_ms is not None and load.rows:
+        now, before = reading_ms + function_ms / load.rows, cell.record_ms
         cell = replace(cell, record_ms=now if before is None else (before + now) / 2)
-    return cell.denser(load.cost.rows, load.span)
+    return cell.denser(load.rows, load.span)
 
 
 def _of_key(cell: Cell, key: KeyCost, span: int, reading_ms: float) -> Cell:

@@ -50,6 +50,7 @@ class Pace:
     points: tuple[Point, ...] = ()
     rate_ms: float | None = None
     """The cost of a record; None where no batch has shown it."""
+    thinned: float = 1.0  # records that count, for each one that tasks hand over; more than 1 with a filter
     waits: bool = False  # batches take as long as a trigger's interval, so the rate may be too high
     reached: float = START_RECORDS / GROWTH  # records of a slot that have fitted a batch
 
@@ -75,11 +76,12 @@ class Pace:
         then = replace(self, points=(*self.points, (fullest, took_ms))[-LOOK_BACK:], waits=False)
         beside_ms, noise_ms = then.overhead_ms, then.noise_ms
         costs = ((took - beside_ms + noise_ms) / rows for rows, took in then.points if took > CLEAR * beside_ms)
-        return replace(then, rate_ms=max(1e-6, min(costs, default=self.rate_ms or took_ms / fullest)))
+        unclear = min(self.rate_ms or inf, took_ms / fullest)
+        return replace(then, rate_ms=max(1e-6, min(costs, default=unclear)))
 
     def cold(self, fullest: float, took_ms: float, budget_ms: float) -> "Pace":
         """The pace after a batch in which workers had to start: it may only show that records are cheap."""
-        if self.rate_ms is not None or fullest < 1 or took_ms / fullest * BUFFERED > SAFE * budget_ms:
+        if self.rate_ms is not None or fullest < 1 or took_ms / fullest * self._buffered > SAFE * budget_ms:
             return self
         return self.after(fullest, took_ms)
 
@@ -106,7 +108,12 @@ class Pace:
 
     def dear(self, budget_ms: float) -> bool:
         """Whether the records that buffers hold take longer than the budget."""
-        return (self.rate_ms or 0.0) * BUFFERED > self._left_ms(budget_ms)
+        return (self.rate_ms or 0.0) * self._buffered > self._left_ms(budget_ms)
+
+    @property
+    def _buffered(self) -> float:
+        """Records that count until buffers are full. Buffers hold none that the filter dropped."""
+        return BUFFERED * self.thinned
 
     def _left_ms(self, budget_ms: float) -> float:
         return SAFE * (budget_ms - self.beside_ms(budget_ms))

@@ -44,7 +44,7 @@ class Cell:
         part = hashes.size / self.hashes.size
         return type(self)(hashes, self.density * part, self.record_ms, self.seen * part)
 
-    def denser(self, rows: int, span: int) -> Self:
+    def denser(self, rows: float, span: int) -> Self:
         """The cell after a batch with this many records in `span` offsets. Older ones count less, but `FEW` at least.
 
         A lane without any may have some in the next batch.

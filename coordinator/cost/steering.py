@@ -16,7 +16,7 @@ from math import ceil, inf
 from operator import attrgetter
 
 from coordinator.clock import Clock
-from coordinator.cost.batch_cost import BatchCost, Ended, LaneId, Load
+from coordinator.cost.batch_cost import BatchCost, Ended, LaneId, Load, with_dropped
 from coordinator.cost.knowledge import Knowledge
 from coordinator.cost.quotas import Budget, Quota, ceiling, quotas
 from coordinator.plan.packing import Task, pack
@@ -181,7 +181,7 @@ class Steering:
         now_ms = self._clock.now_ms()
         took = float(now_ms - flight.began_ms)
         warm = self._workers.warm(min(len(flight.tasks), self._budget.slots), flight.began_ms, now_ms)
-        batch = BatchCost(tuple(self._loads(flight, reports, ends or {})), took, warm)
+        batch = BatchCost(with_dropped(tuple(self._loads(flight, reports, ends or {}))), took, warm)
         batch = replace(batch, work_ms=max(0.0, took - min(took, batch.start_ms or 0.0)))
         waited = took > self._budget.ms and abs(took - self._took) <= JITTER_MS
         self._took = took

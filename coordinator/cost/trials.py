@@ -9,6 +9,7 @@ cleared by chance. Has no clock: times are arguments.
 """
 
 from collections.abc import Collection, Iterable, Mapping
+from dataclasses import replace
 from math import inf
 
 from coordinator.cost.batch_cost import BatchCost, LaneId, Load, touch, touches
@@ -88,6 +89,7 @@ class Trials:
 
         `waited` where the time may include waiting for a trigger.
         """
+        self.pace = replace(self.pace, thinned=batch.thinned or self.pace.thinned)
         if waited:
             self._unclear += 1
             if self._unclear > CHANCE:

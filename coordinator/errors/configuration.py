@@ -63,8 +63,9 @@ class FilterChangedError(ConfigurationError):
 
     name = "FILTER_CHANGED"
     usual_remedy = (
-        "run the query once more with the earlier filter.* options and trigger(availableNow=True), which ends without "
-        "an unfinished batch, and then change them; or start with a new checkpointLocation and a new output"
+        "stop the other members of the group; run the query once more with the earlier filter.* options and "
+        "trigger(availableNow=True), which ends without an unfinished batch; then change them in all members; or start "
+        "with a new checkpointLocation and a new output"
     )
 
 

@@ -34,17 +34,16 @@ def accept(state: State, seen: Seen, call: Call) -> Decision:
     return Decision(replace(state, life=life), warnings)
 
 
-def refuse_other_filter(state: State, seen: Seen, call: Call) -> Decision:
-    """`FilterChangedError` for a batch that was planned with another filter (rule: replay-same-filter)."""
+def refuse_other_filter(read: StreamOffset, call: Call) -> None:
+    """`FilterChangedError` for records to `read` that were planned with another filter (rule: replay-same-filter)."""
     planned, mine = call.offset.filter, call.setup.settings.filter
-    if planned != mine.digest and any(row.offsets for rows in call.offset.rows.values() for row in rows):
+    if planned != mine.digest and any(row.offsets for rows in read.rows.values() for row in rows):
         was = f"with the filter of digest {planned}" if planned else "without a filter"
         now = f"the filter {mine.text}" if mine.digest else "none"
         raise FilterChangedError(
             f"the unfinished batch of the checkpoint was planned {was}, and this query has {now}: a replay would hand "
             "over other records"
         )
-    return Decision(state)
 
 
 def _unknown_topics(state: State, call: Call) -> Iterator[Request[bool]]:

@@ -5,6 +5,7 @@ rule: authorize-every-batch; rule: omit-what-was-skipped.
 
 from dataclasses import replace
 
+from coordinator.member.accepting import refuse_other_filter
 from coordinator.member.batch import Batch
 from coordinator.member.decision import Call, Decision, Return, Seen
 from coordinator.member.inbox import Reach
@@ -59,12 +60,13 @@ def _readable(state: State, call: Call) -> tuple[StreamOffset, tuple[Request[boo
 
 
 def return_tasks(state: State, seen: Seen, call: Call) -> Decision:
-    """The part of the batch that this member may read, packed into tasks.
+    """The part of the batch that this member may read, packed into tasks; refused if its filter is not the batch's.
 
     The tasks begin now; a repeated call has the same tasks.
     """
     batch = batch_of(state, call)
     part, warnings = _readable(state, call)
+    refuse_other_filter(part, call)
     tasks = seen.of(Pack(batch.end, part, trial=batch.trial))
     began_ms = seen.now_ms if batch.began_ms is None else batch.began_ms
     return Decision(replace(state, batch=replace(batch, began_ms=began_ms)), warnings, Return(tasks))

@@ -101,7 +101,6 @@ NEXT_OFFSET = (
 TASKS = (
     *ALIVE,
     accepting.accept,
-    accepting.refuse_other_filter,
     poison.strike_before_join,
     authorizing.arrive,
     life.join,

@@ -111,6 +111,7 @@ def return_tasks(state: State, seen: Seen, call: Call) -> Decision:
     """The tasks of the batch, without topics that were recreated since its plan; see `data_loss.without`."""
     gone = log_view.recreated(state.log, call.offset.topic_ids)
     readable = data_loss.without(call.offset, gone, fail_on_data_loss=call.setup.settings.fail_on_data_loss)
+    accepting.refuse_other_filter(readable, call)
     return Decision(state, (), Return(seen.of(Pack(call.offset, readable, trial=False))))
 
 
@@ -129,7 +130,7 @@ NEXT_OFFSET = (
     look_closer,
     planning.plan_batch,
 )
-TASKS = (refuse_others, accepting.refuse_other_filter, see_topics_again, return_tasks)
+TASKS = (refuse_others, see_topics_again, return_tasks)
 
 
 class Standalone(Query):

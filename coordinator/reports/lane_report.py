@@ -37,7 +37,7 @@ class _Rates:
     def __init__(self, ended: Ended, partitions: Collection[TopicPartition]) -> None:
         self._per_row = 1_000 / max(ended.took_ms, 1.0)
         loads = [load for load in ended.batch.loads if load.lane[0] in partitions]
-        self._rows = {load.lane: load.rows for load in loads}
+        self._rows = {load.lane: load.kept for load in loads}
         self._loads: defaultdict[TopicPartition, list[Load]] = defaultdict(list)
         for load in loads:
             self._loads[load.lane[0]].append(load)
@@ -46,7 +46,7 @@ class _Rates:
         """The rate of the lane, or its share of the lanes that it was cut from."""
         rows = self._rows.get(lane)
         if rows is None:
-            rows = sum(_part(load.lane[1], lane[1]) * load.rows for load in self._loads.get(lane[0], ()))
+            rows = sum(_part(load.lane[1], lane[1]) * load.kept for load in self._loads.get(lane[0], ()))
         return rows * self._per_row
 
 
@@ -175,7 +175,7 @@ def batch_line(member: str, ended: Ended) -> BatchLine:
     of_slowest = slowest.lane if slowest else None
     return BatchLine(
         member,
-        rows=round(sum(load.rows for load in loads)),
+        rows=round(sum(load.kept for load in loads)),
         bytes=sum(sizes) if len(sizes) == len(loads) else None,
         seconds=ended.took_ms / 1_000,
         lanes=len(loads),

@@ -5,7 +5,7 @@ it; its time is that of its slowest slot. What a task reports is as in life: rec
 A task ends when its share of the time budget is over: after the record that it works on, or with full buffers.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -77,6 +77,9 @@ class Workload:
     noisy_ms: float = 0.0  # so much more of it, at most, as chance will have it
     early: float | None = None  # the part of it after which tasks pass on records, if they report that
     open_ms: float = 0.0  # what reading takes before a task's first record
+    keeps: float = 1.0  # the part of the records that the filter keeps, as far as chance goes
+    denied: Collection[bytes] = ()  # keys whose records the filter drops
+    read_ms: float = 0.0  # what it takes to read a record, dropped or not
     seed: int = 1
     records: int = 2_000_000  # no more come
     lanes: int | None = None
@@ -92,6 +95,9 @@ class Workload:
         self.drawn = self.chance.integers(0, len(keys), self.records)
         self.hashes: NDArray[np.int64] = np.array([hash_key(k) for k in keys])[self.drawn]
         self.costs: NDArray[np.float64] = np.array([self.cost_ms[k] for k in keys])[self.drawn]
+        self.kept = np.array([k not in self.denied for k in keys])[self.drawn]
+        if self.keeps < 1.0:
+            self.kept &= self.chance.random(self.records) < self.keeps
         self.progress = Progress((Segment(WHOLE, 0),))
         cutting = Cutting(self.slots, lanes=self.lanes)
         budget = Budget(self.budget_ms, self.slots)
@@ -171,9 +177,15 @@ class Workload:
             return planned
         points = np.sort(np.concatenate([self._points(s) for s in task]))
         left_ms = self.budget_ms - self.steering.beside_ms - start_ms - self.open_ms
-        over = int(np.searchsorted(np.cumsum(self.costs[points]), left_ms)) + 1
-        over += 0 if self.exact else BUFFERED
+        over = int(np.searchsorted(np.cumsum(self._costs_of(points)), left_ms)) + 1
+        if not self.exact:
+            full = int(np.searchsorted(np.cumsum(self.kept[points[over:]]), BUFFERED, side="right"))
+            read = left_ms / self.read_ms if self.read_ms else len(points)
+            over = max(over, min(over + full, int(read)))
         return planned if over >= len(points) else int(points[over])
+
+    def _costs_of(self, points: NDArray[np.int64]) -> NDArray[np.float64]:
+        return np.where(self.kept[points], self.costs[points], 0.0) + self.read_ms
 
     def _worked(self, task: Task, until: int, start_ms: float, handed_ms: float | None) -> float:
         """The milliseconds of a task; to the task, reading begins while its worker starts."""
@@ -182,12 +194,14 @@ class Workload:
         for s in task:
             points = self._points(s)
             points = points[points < until]
-            ms = float(self.costs[points].sum())
-            total += ms
-            keys = self._keys(points) if self.exact else ()
+            kept, reading_ms = points[self.kept[points]], self.read_ms * len(points)
+            ms = float(self.costs[kept].sum())
+            total += ms + reading_ms
+            keys = self._keys(kept) if self.exact else ()
             function_ms = ms if self.exact else 0.0
-            cost = SliceCost(TP, s.hashes, s.offsets, len(points), 0, read_ms, function_ms, keys, finished=True)
-            self._reports[s] = replace(cost, handed_ms=handed_ms)
+            read = read_ms + reading_ms
+            cost = SliceCost(TP, s.hashes, s.offsets, len(kept), 0, read, function_ms, keys, finished=True)
+            self._reports[s] = replace(cost, handed_ms=handed_ms, filtered=len(points) - len(kept))
         return total
 
     def _keys(self, points: NDArray[np.int64]) -> tuple[KeyCost, ...]:

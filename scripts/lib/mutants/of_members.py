@@ -284,4 +284,15 @@ FAULTS = (
         (Edit(_PRELUDE, "  if its_filter ~= (redis.call('HGET', META, 'filter') or '') then", "  if false then"),),
         _FILTERS,
     ),
+    Fault(
+        "a batch whose ranges others have acquired binds its filter",
+        (
+            Edit(
+                "coordinator/member/authorizing.py",
+                "    refuse_other_filter(part, call)",
+                "    refuse_other_filter(call.offset, call)",
+            ),
+        ),
+        ("tests/coordinator/member/test_filters.py",),
+    ),
 )

@@ -5,6 +5,7 @@ from mutants.fault import Edit, Fault
 _STEERING, _TRIALS = "coordinator/cost/steering.py", "coordinator/cost/trials.py"
 _SEARCH = "coordinator/cost/search.py"
 _PACE, _OF_PACE = "coordinator/cost/pace.py", ("tests/coordinator/cost/test_pace.py",)
+_BATCH_COST, _OF_FILTERED = "coordinator/cost/batch_cost.py", ("tests/coordinator/cost/test_filtered_costs.py",)
 _OF_STEERING, _OF_SEARCH = ("tests/coordinator/cost/test_steering.py",), ("tests/coordinator/cost/test_search.py",)
 
 FAULTS = (
@@ -99,5 +100,31 @@ FAULTS = (
         "a batch of cheap records that fills its budget makes its lanes suspects",
         (Edit(_TRIALS, "full and self.pace.dear(self._budget_ms) and", "full and"),),
         ("tests/coordinator/cost/test_steering.py",),
+    ),
+    Fault(
+        "records that the filter drops cost nothing",
+        (Edit(_BATCH_COST, "DROPPED = 0.1", "DROPPED = 0.0"),),
+        _OF_FILTERED,
+    ),
+    Fault(
+        "a record that the filter drops counts as much as any other",
+        (Edit(_BATCH_COST, "DROPPED = 0.1", "DROPPED = 1.0"),),
+        _OF_FILTERED,
+    ),
+    Fault(
+        "dropped records are those of the task that fetched them",
+        (
+            Edit(
+                _BATCH_COST,
+                "    part = dropped * (load.span * load.lane[1].size / plane)",
+                "    part = load.cost.filtered",
+            ),
+        ),
+        _OF_FILTERED,
+    ),
+    Fault(
+        "buffers hold dropped records",
+        (Edit(_PACE, "return BUFFERED * self.thinned", "return BUFFERED"),),
+        _OF_FILTERED,
     ),
 )

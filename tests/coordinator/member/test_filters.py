@@ -118,8 +118,20 @@ def test_a_replay_under_another_filter_is_a_named_error(
     query = member(members, tp, now, SHORT_MS)
     with pytest.raises(FilterChangedError, match=f"planned with the filter of digest {A.digest}") as error:
         query.tasks(planned)
+    assert error.value.remedy.startswith("stop the other members of the group; run the query once more")
     assert "availableNow=True" in error.value.remedy
     assert members.state.stable == {tp: 0}
+
+
+def test_a_batch_whose_ranges_others_have_acquired_binds_no_filter(
+    members: Group, tp: TopicPartition, planned: StreamOffset
+) -> None:
+    """All members restart with another filter, this one last."""
+    other = member(members, tp, B)
+    assert joins(members, other)
+    late = member(members, tp, B)
+    assert late.tasks(planned) == ()
+    assert set(members.state.members) == {late.member, other.member}
 
 
 def test_a_replay_under_its_own_filter_reads_the_same(

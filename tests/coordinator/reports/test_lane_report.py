@@ -167,6 +167,8 @@ def test_a_batch_is_shown_with_its_slowest_lane() -> None:
     report = BatchLine("m-1", 9, 90, 1.25, 2, f"orders 0 {LOWER}")
     assert batch_line("m-1", ended) == report
     assert BatchLine.of(report.fields) == report
+    filtered = BatchCost(tuple(x._replace(rows=8.0) for x in ended.batch.loads), 900.0)
+    assert batch_line("m-1", replace(ended, batch=filtered)) == report, "dropped records are not shown"
     unreported = Ended(BatchCost((load(0, 3, 9.0)._replace(cost=None), load(1, 6, 6.0)), 9.0), 10.0)
     assert batch_line("m-1", unreported).bytes is None
 
