@@ -50,7 +50,7 @@ FAULTS = (
         (
             Edit(
                 "coordinator/member/growing.py",
-                "(g, nonce) not in state.growing.over",
+                "(g, state.life.nonce) not in state.growing.over",
                 "g not in {over for over, _ in state.growing.over}",
             ),
         ),
