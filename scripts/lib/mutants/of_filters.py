@@ -59,26 +59,15 @@ FAULTS = (
     ),
     Fault(
         "a member joins beside another filter",
-        (Edit(_JOIN, "if its_filter ~= ARGV[5] then\n  for", "if its_filter == 'none' then\n  for"),),
-        _GROUP,
-    ),
-    Fault(
-        "a paused member goes on beside another filter",
-        (
-            Edit(
-                "coordinator/redis/lua/shared/prelude.lua",
-                "  if (m[3] or '') ~= (redis.call('HGET', META, 'filter') or '') then return { 'REJOIN' } end\n",
-                "",
-            ),
-        ),
+        (Edit(_JOIN, "if its_filter ~= ARGV[6] then\n  for", "if its_filter == 'none' then\n  for"),),
         _GROUP,
     ),
     Fault(
         "a batch is replayed with another filter",
         (
             Edit(
-                "coordinator/member/service.py",
-                "    accepting.refuse_other_filter,\n",
+                "coordinator/member/authorizing.py",
+                "    refuse_other_filter(part, call)\n",
                 "",
             ),
         ),
