@@ -28,8 +28,9 @@ PROGRESS = (
     Metric(
         "filteredRecords",
         "count",
-        "Records that `filter.*` dropped in the completed batches since this query started; only with a filter. A "
-        "batch counts once the next one is planned. A record that is read again counts again.",
+        "About how many records `filter.*` dropped in the completed batches since this query started; only with a "
+        "filter. A batch counts once the next one is planned. A record that is fetched again counts again. A report "
+        "of a task that comes too late does not count.",
     ),
     Metric("slowestLane", "text", "The lane with the highest cost of a record, and that cost; `-` if unknown."),
 )
