@@ -163,7 +163,7 @@ def test_another_application_reads_only_rows_without_an_acknowledgement(applicat
 def test_executors_acknowledge_their_rows_and_the_stable_offset_passes_the_holes(
     stream: Stream, kafka: Kafka, topic: str
 ) -> None:
-    """The batch has not ended when the stable offset is behind the last record."""
+    """The batch has not ended when the stable offset is behind the last record. One task reads the partition."""
     url, group, seen = stream.options["redis.url"], stream.options["group"], list[set[int]]()
 
     def acknowledge(rows: Iterator[Row]) -> None:
@@ -175,7 +175,7 @@ def test_executors_acknowledge_their_rows_and_the_stable_offset_passes_the_holes
         rows.select("acknowledgement").foreachPartition(acknowledge)
         seen.append(stable(stream))
 
-    more = {"subscribe": topic, "columns": COLUMNS, "kafka.isolation.level": "read_committed", "lanes": "4"}
+    more = {"subscribe": topic, "columns": COLUMNS, "kafka.isolation.level": "read_committed", "lanes": "1"}
     query = (
         stream.spark.readStream.format("coop-kafka")
         .options(**(stream.options | more))

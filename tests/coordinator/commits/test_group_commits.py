@@ -212,7 +212,8 @@ def test_committed_offsets_have_position_individual_commits_and_owner_of_each_ra
     batch = batch_of(world, lane("aa.1", 43, 60))
     with commits_at(world, 43) as commits:
         taken_over(world, UPPER)
-        commits.acknowledge(texts(batch, "43-44", "50-51"))
+        with pytest.raises(FencedMemberError, match=f"no longer owns {UPPER}"):
+            commits.acknowledge(texts(batch, "43-44", "50-51"))
         found = commits.committed(TP)
         assert found.stable == 43
         assert found.ranges == (

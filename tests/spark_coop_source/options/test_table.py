@@ -16,7 +16,7 @@ from spark_coop_source.options.values import Given, Option
 
 LOOKS_LIKE_AN_OPTION = re.compile(r"(?<![\w./])(?:[a-z]+[A-Z]\w*|[a-z]\w*(?=\.))(?:\.[a-zA-Z_]+)*")
 NO_OPTIONS = {"checkpointLocation", "spark.read", "e.g", "coordinator.assignment.ownership_listener.OwnershipListener"}
-BEGINNINGS = {"kafka", "kafka.ssl"}  # of names that the code puts together
+BEGINNINGS = {"filter", "kafka", "kafka.ssl"}  # of several names, or of names that the code puts together
 
 
 def told_by_errors() -> Iterator[str]:
