@@ -25,6 +25,7 @@ from coordinator.subscription import TopicPartition
 from simulation.kafka import Record
 from simulation.redis_server import Line
 from simulation.sink import Sink, Violation
+from simulation.turns import Turns
 from simulation.world import World
 from spark_coop_source.task.acknowledging import Acknowledging
 
@@ -142,6 +143,7 @@ class Confirming(CommitApi):
 
     sink: Sink
     seen: Counter[str]
+    turns: Turns
     records: Sequence[Record] = ()
     batch = ("", 0)
 
@@ -169,6 +171,9 @@ class Confirming(CommitApi):
 
     def reserve(self, tp: TopicPartition, wanted: Reservation, state: str, lease_ms: int) -> Turn:
         """Count the answers to reservations."""
+        if state == "ended":
+            hashes = [owned.hashes for owned in wanted.lanes]
+            self.turns.end(tp, hashes, wanted.offsets, self._standing.caller.member)
         turn = super().reserve(tp, wanted, state, lease_ms)
         self.seen[f"turn: {turn.word}"] += 1
         return turn
@@ -179,7 +184,7 @@ def commits_of(world: World, line: Line, end: StreamOffset) -> Confirming:
     verbs = CommitVerbs(ScriptCalls.of(line, GroupSettings(world.group), now=lambda: world.server.now_ms))
     caller, fields = verbs.member(str(end.member))
     commits = Confirming(line, verbs, Standing.of_batch(caller, end), fields)
-    commits.sink, commits.seen = world.sink, world.server.seen
+    commits.sink, commits.seen, commits.turns = world.sink, world.server.seen, world.turns
     return commits
 
 

@@ -3,7 +3,7 @@
 See rule: ordered-commit.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from coordinator.ranges import HashRange, OffsetRange
@@ -50,10 +50,23 @@ class Turns:
         self._reserved.append(Reserved(tp, hashes, offsets, member, len(self._states) - 1))
         return self._reserved[-1]
 
+    def end(self, tp: TopicPartition, hashes: Collection[HashRange], offsets: OffsetRange, member: str) -> None:
+        """A commit ends the reservations of its worker that begin in its offsets and share some of its hashes.
+
+        The next life of a member has the same worker.
+        """
+        ended = {
+            r
+            for r in self._reserved
+            if (r.tp, r.member) == (tp, member) and offsets.start <= r.offsets.start < offsets.until
+            if any(r.hashes.intersection(h) for h in hashes)
+        }
+        self._reserved = [r for r in self._reserved if r not in ended]
+
     def check(self, mine: Reserved, others: Sequence[Reserved]) -> None:
         """The commit was accepted: so no offset of the `others` below it is missing. A loss of state loses them."""
         now = self._states[-1]
-        for other in others:
+        for other in (r for r in others if r in self._reserved):
             then = self._states[other.since]
             lasts = (then.nonce, then.reset) == (now.nonce, now.reset)
             if lasts and not other.done(mine.offsets.start, self._states[other.since :]):
