@@ -24,7 +24,7 @@ from coordinator.progress.growth import Growth, Segments
 from coordinator.progress.ownership import Facts, Ownership
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import OffsetRange
-from coordinator.replies import Acquired, Answer, Authorized, Caller, Joining, Look, Moved, Sealed, Status
+from coordinator.replies import Acquired, Answer, Authorized, Caller, HandedOut, Joining, Look, Moved, Sealed, Status
 from coordinator.reports.lane_lines import BatchLine, LaneLine
 from coordinator.subscription import Bounds, Subscription, Topic, TopicPartition
 
@@ -85,7 +85,8 @@ class Members(Protocol):
     def join(self, caller: Caller, joined_nonce: str, joining: Joining) -> Answer[dict[TopicPartition, int]]:
         """Join with this incarnation. The answer is the targets, raised to those of the other members.
 
-        Raises `Busy` while another member of the same application, or of the same query, lives.
+        Raises `Busy` while another member of the same application, or of the same query, lives; and `OtherOrdering`
+        while any member of a group with another ordering lives.
         """
 
     def heartbeat(self, caller: Caller) -> Answer[None]:
@@ -146,6 +147,13 @@ class Positions(Protocol):
         """Acquire the free or takeable parts of `wanted`. The answer is all owned ranges with their positions.
 
         Raises `Lost` if a wanted partition has no positions: `create` has written them at this nonce.
+        """
+
+    def hand_out(self, caller: Caller, ends: Offsets, most: int, size: int, gap_wait_ms: int) -> Answer[HandedOut]:
+        """Take the lowest free offsets below `ends`, at most `most`: those of a group without order (rule: hand-out).
+
+        Partitions take turns; each gives at most `size` offsets in a turn. First the caller's own slices become free,
+        and those of members without a sign of life for `gap_wait_ms`. With 0 as `most` it gets positions only.
         """
 
     def authorize(

@@ -81,7 +81,7 @@ def with_positions(ownership: Ownership, progress: Mapping[TopicPartition, Progr
 
 def _ranges_of(owned: Iterable[Owned], progress: Progress) -> Iterator[OwnedRange]:
     whole = progress.segments[0] if len(progress.segments) == 1 else None
-    for hashes, epoch in owned:
+    for hashes, epoch, _ in owned:
         for s in (whole,) if whole and whole.hashes == hashes else progress.within(hashes).segments:
             yield OwnedRange(s.hashes, s.position, epoch, ics=s.ics)
 

@@ -34,7 +34,18 @@ _PLAIN: Mapping[object, type[verdicts.Verdict]] = {
 }
 
 
-SHARED = ("damage", "arguments", "prelude", "events", "ownership", "leases", "progress", "strikes", "leader_epochs")
+SHARED = (
+    "damage",
+    "arguments",
+    "prelude",
+    "events",
+    "ownership",
+    "leases",
+    "progress",
+    "slices",
+    "strikes",
+    "leader_epochs",
+)
 """The files of `lua/shared/`, in the order in which they precede each verb."""
 
 
@@ -169,6 +180,8 @@ def _accepted(reply: list[Any]) -> Reply:
             raise _PLAIN[verdict]
         case ["BUSY", member, lease_end, now]:
             raise verdicts.Busy(member, int(float(lease_end)), int(float(now)))
+        case ["ORDERING", ordering, member]:
+            raise verdicts.OtherOrdering(ordering, member)
         case ["UNPROVEN", partition]:
             raise StateLostError(
                 f"Redis lost the position of {partition}, and neither Kafka's group nor a running query proves one",

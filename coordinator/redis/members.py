@@ -30,7 +30,8 @@ class RedisMembers:
         keys = [k.meta, k.leases, k.member(caller.member), k.events, k.batches, k.leaving, k.applications, k.targets]
         keys += [k.working, k.strikes]
         targets = "".join(f"{tp.topic} {tp.partition} {offset};" for tp, offset in joining.targets.items())
-        args = joined_nonce, joining.alone_as, targets, *flat(joining.shown)
+        ordering = joining.ordering, joining.next_nonce
+        args = joined_nonce, joining.alone_as, targets, *ordering, *flat(joining.shown)
         reply = self.calls.run("join", keys, *args, caller=caller)
         return answer(reply, _targets(reply["targets"]))
 

@@ -4,10 +4,11 @@
 -- KEYS meta leases member events batches leaving applications targets working strikes
 -- ARGV[2] nonce at which this incarnation joined before ("" if never),
 --   ARGV[3] "name\n..." names that may have one live member: application and query (rule: one-member-per-application),
---   ARGV[4] "topic partition offset;..." targets of AvailableNow ("" if none), ARGV[5..] field value ... of the member's hash
+--   ARGV[4] "topic partition offset;..." targets of AvailableNow ("" if none), ARGV[5] ordering: key or none,
+--   ARGV[6] the nonce of a group that changes its ordering (rule: one-ordering), ARGV[7..] field value ... of the member's hash
 -- Reply targets, raised to the targets of the other live members | FENCED | BUSY other lease_end now
---   | ABSENT | LOST | SCHEMA
--- Uses events, leases, prelude, strikes
+--   | ORDERING known other | ABSENT | LOST | SCHEMA
+-- Uses events, leases, prelude, progress, strikes
 local bad = lost()
 if bad then return bad end
 local nonce, now = redis.call('HGET', META, 'nonce'), now_ms()
@@ -22,6 +23,12 @@ end
 local function live(member)
   local its_end = end_of_lease(KEYS[2], member)
   return its_end and tonumber(its_end) >= now
+end
+
+local ordering = redis.call('HGET', META, 'ordering') or 'key'
+local reordered = ordering ~= ARGV[5]
+for _, other in ipairs(reordered and redis.call('ZRANGE', KEYS[2], 0, -1) or NOTHING) do
+  if other ~= call.member and live(other) then return { 'ORDERING', ordering, other } end
 end
 
 local function raised_targets(targets)
@@ -49,7 +56,7 @@ local before = redis.call('HMGET', KEYS[3], 'incarnation', 'joined_at', 'authori
 local joined_at = before[1] == call.incarnation and before[2] or ms(now)
 if before[1] and before[1] ~= call.incarnation then strike(KEYS[9], KEYS[10], KEYS[4], call.member) end
 redis.call('DEL', KEYS[3])
-redis.call('HSET', KEYS[3], 'incarnation', call.incarnation, 'joined_at', joined_at, unpack(ARGV, 5))
+redis.call('HSET', KEYS[3], 'incarnation', call.incarnation, 'joined_at', joined_at, unpack(ARGV, 7))
 -- A new incarnation commits the batch that the earlier one authorised, up to the ends in its seal. If an operator
 -- deleted the member's hash by hand, the batch is unknown.
 local lived = before[1] or redis.call('ZSCORE', KEYS[2], call.member)
@@ -66,6 +73,10 @@ for i = 1, #applications, 2 do  -- removes the earlier names of this member, and
   if member == call.member or not redis.call('ZSCORE', KEYS[2], member) then redis.call('HDEL', KEYS[7], applications[i]) end
 end
 for name in string.gmatch(ARGV[3], '[^\n]+') do redis.call('HSET', KEYS[7], name, call.member) end
+if reordered then
+  redis.call('HSET', META, 'ordering', ARGV[5], 'nonce', ARGV[6], 'epochs', '0')
+  event(KEYS[4], 'ordering', 'ordering is ' .. ARGV[5] .. ' from now on; every lane epoch is void')
+end
 remember_times()
 redis.call('HINCRBY', META, 'joins', 1)  -- makes an assignment due: the member may subscribe to other topics than before
 local application = redis.call('HGET', KEYS[3], 'application')
