@@ -78,18 +78,17 @@ def not_there(changes: Iterable[str], group: str, topics: Collection[str] | None
     )
 
 
-def refuse_demand(policy: Policy, group: str, topics: Iterable[str]) -> None:
-    """Raise code 88 or 89 if a query demands parts of partitions and policies forbid it."""
-    remedy = f"remove the option {MEMBER_POLICY}, so that this query reads whole partitions; or change"
+def refuse_demand(policy: Policy, group: str, topics: Iterable[str], option: str = f"{MEMBER_POLICY}=true") -> None:
+    """Raise code 88 or 89 if a query demands parts of partitions, by this option, and policies forbid it."""
+    remedy = f"remove the option {option.partition('=')[0]}, so that this query reads whole partitions; or change"
     if not policy.accept_individual_commit:
         raise IndividualCommitNotAllowedError(
-            f"{MEMBER_POLICY}=true is set, but the policy of group {group!r} is {GROUP_POLICY}=false",
+            f"{option} is set, but the policy of group {group!r} is {GROUP_POLICY}=false",
             f"{remedy} the policy: {setting(group, GROUP_POLICY)}",
         )
     if refused := sorted(policy.refused_topics.intersection(topics)):
         raise TopicRangeFetchNotAllowedError(
-            f"{MEMBER_POLICY}=true is set, but in group {group!r} the policy of topic {refused[0]!r} is "
-            f"{TOPIC_POLICY}=false",
+            f"{option} is set, but in group {group!r} the policy of topic {refused[0]!r} is {TOPIC_POLICY}=false",
             f"{remedy} the policy: {setting(group, f'{TOPIC_POLICY}:{refused[0]}')}",
         )
 

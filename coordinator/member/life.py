@@ -4,6 +4,7 @@
     FENCED       another life has joined: the query ends                `fenced`
     LOST         recover proven positions, then join again              `recovery.recover`
     RECOVERING   assert positions once, wait, try again                 `assert_positions`
+    ORDERING     members with another ordering live: the query ends     `other_ordering`
     BUSY         wait for the other member's lease, unless it grows     `busy`
                  or is of the same query: then the query ends
     REJOIN       join again                                             `join`
@@ -19,7 +20,7 @@ from coordinator import verdicts
 from coordinator.assignment.assignment_text import fields_of
 from coordinator.assignment.protocols import Protocol
 from coordinator.assignment.spare import SLOW_PERCENT
-from coordinator.errors import FencedMemberError, GroupBusyError, RedisUnavailableError
+from coordinator.errors import FencedMemberError, GroupBusyError, OtherOrderingError, RedisUnavailableError
 from coordinator.group_state import LONGEST_BATCH
 from coordinator.member.decision import RETRY_MS, Call, Decision, Fail, LookAgain, Seen
 from coordinator.member.kinds import Request
@@ -93,6 +94,20 @@ def assert_positions(state: State, seen: Seen, call: Call) -> Decision:
     return Decision(handled, effects, LookAgain(RETRY_MS))
 
 
+def other_ordering(state: State, seen: Seen, call: Call) -> Decision:
+    """The group has another ordering, and a live member: end the query (rule: one-ordering)."""
+    verdict, settings = state.life.verdict, call.setup.settings
+    if not isinstance(verdict, verdicts.OtherOrdering):
+        return Decision(state)
+    error = OtherOrderingError(
+        f"this query has ordering={settings.ordering}, and group {settings.group!r} has ordering={verdict.ordering}: "
+        f"member {verdict.member} lives",
+        f"set ordering={verdict.ordering}, or use another group. To change the group, stop all its queries; "
+        "after a kill, wait session.timeout.ms",
+    )
+    return Decision(_handled(state), (), Fail(error))
+
+
 def busy(state: State, seen: Seen, call: Call) -> Decision:
     """Another member of this application lives: wait for the end of its lease, unless it renews it.
 
@@ -152,7 +167,7 @@ def joining(state: State, call: Call) -> Joining:
     slow = {SLOW_PERCENT: str(state.shown.slow_percent)} if state.shown.slow_percent else {}
     times = {LONGEST_BATCH: str(settings.longest_ms)}
     fields = {**me.fields, **subscribes, **settings.commit_fields, **times, **slow}
-    return replace(me, fields=fields, targets=state.pace.targets or {})
+    return replace(me, fields=fields, targets=state.pace.targets or {}, ordering=settings.ordering)
 
 
 def _handled(state: State) -> State:

@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from coordinator import verdicts
-from coordinator.assignment.policies import refuse_demand
+from coordinator.assignment.policies import MEMBER_POLICY, refuse_demand
 from coordinator.errors import CoopKafkaError, FencedMemberError, RedisUnavailableError
 from coordinator.member import (
     accepting,
@@ -51,7 +51,9 @@ _log = logging.getLogger(__name__)
 def _check_policies(state: State, seen: Seen, call: Call) -> Decision:
     """Refuse a start that asks for parts of partitions where policies forbid it (codes 88, 89)."""
     if call.setup.settings.demanding:
-        refuse_demand(seen.of(ReadPolicy()), call.setup.settings.group, state.log.topics)
+        settings, topics = call.setup.settings, state.log.topics
+        option = f"{MEMBER_POLICY}=true" if settings.ordering == "key" else "ordering=none"
+        refuse_demand(seen.of(ReadPolicy()), settings.group, topics, option)
     return Decision(state, (), Return(None))
 
 
@@ -61,6 +63,7 @@ ALIVE: tuple[Step, ...] = (
     life.fenced,
     recovery.recover,
     life.assert_positions,
+    life.other_ordering,
     life.busy,
 )
 """The first steps of every call: they handle the last refusal of Redis."""
@@ -151,7 +154,7 @@ class Service(Query):
         if self.state.life.nonce:
             self._once(Heartbeat(), "heartbeat")
         work = heartbeat.unreported_work(self._pulse, self.state, self._inbox.under_way())
-        if work:
+        if work and self.setup.settings.ordering == "key":
             reported = self._once(ReportWorking(work[0]), "heartbeat")
             self._pulse = replace(self._pulse, working=work if reported else heartbeat.NOT_KNOWN)
         self._pulse, line = heartbeat.long_batch(self._pulse, self.state, self._clock.now_ms(), self.setup.settings)

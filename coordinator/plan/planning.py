@@ -29,6 +29,7 @@ class Cutting:
     min_partitions: int | None = None
     max_records_per_partition: int | None = None
     bounds: Bounds | None = None  # None: the other fields decide
+    by_offset: bool = False  # without order: tasks share a partition by offsets
 
     def at(self, bounds: Bounds) -> "Cutting":
         """The same options with lanes that begin at these bounds. Only `max_records_per_partition` may cut finer."""

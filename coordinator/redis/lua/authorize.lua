@@ -32,7 +32,7 @@ local function slices_of(lanes, owners_key, valid)  -- the same in a group witho
   local held, all, slices = {}, true, slices_at(handed_key(owners_key))
   for _, lane in ipairs(lanes) do
     local mine, rest = held_of(offsets_of(lane.b), valid and slices or NOTHING, lane.a)
-    all = all and #rest == 0
+    all = all and #rest == 0 and lane.b ~= ''  -- a lane without slices is of the time before the ordering changed
     if #mine > 0 then
       held[#held + 1] = lane.lo .. '-' .. lane.hi .. ' ' .. lane.a .. ' ' .. string.gsub(text_of(united(mine)), ' ', ',') .. ';'
     end

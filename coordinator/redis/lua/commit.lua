@@ -35,10 +35,13 @@ local function slice_facts(lanes, keys, valid)
   local facts, refused, slices = {}, {}, slices_at(handed_key(keys.owners))
   local done = done_everywhere(cut_segments(keys, NOTHING))
   for _, lane in ipairs(lanes) do
-    local position, offsets = fact_of(lane.b)
-    require_argument(position == '0', 'position of a slice', lane.b)
+    local position, offsets = fact_of(lane.b)  -- a position is of the time before the ordering changed
     local mine, others = held_of(offsets, valid and slices or NOTHING, lane.a)
     local _, rest = compared(others, valid and done or NOTHING)
+    if position ~= '0' then
+      mine, rest = NOTHING, NOTHING
+      refused[#refused + 1] = lane.lo .. '-' .. lane.hi .. ' ' .. lane.a .. ' ' .. lane.b .. ';'
+    end
     if #mine > 0 then facts[#facts + 1] = { lo = lane.lo, hi = lane.hi, position = '0', offsets = united(mine) } end
     if #rest > 0 then
       refused[#refused + 1] = lane.lo .. '-' .. lane.hi .. ' ' .. lane.a .. ' 0,' .. string.gsub(text_of(united(rest)), ' ', ',') .. ';'

@@ -2,8 +2,8 @@
 -- (rule: leave-keeps-unconfirmed).
 -- KEYS meta leases member events batches leaving targets, then owners of each partition
 -- ARGV[2..] "lo-hi ;..." unconfirmed of each partition
--- Reply kept: number of ranges | REJOIN | FENCED | ABSENT | LOST | SCHEMA
--- Uses events, ownership, prelude
+-- Reply kept: number of ranges, without order of partitions | REJOIN | FENCED | ABSENT | LOST | SCHEMA
+-- Uses events, ownership, prelude, slices
 local bad = lost() or fenced(KEYS[3])
 if bad then return bad end
 local kept = 0
@@ -11,6 +11,9 @@ local freed = free_ranges(6, function(unconfirmed)
   if unconfirmed then kept = kept + 1 end
   return not unconfirmed
 end)
+for i = 2, #ARGV do
+  if is_without_order() and ARGV[i] ~= '' then kept = kept + 1 end  -- its slices wait for the end of the lease
+end
 if kept == 0 then
   redis.call('ZREM', KEYS[2], call.member)
   redis.call('DEL', KEYS[3])
