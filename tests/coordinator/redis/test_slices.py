@@ -194,6 +194,17 @@ def test_an_earlier_life_gets_and_commits_nothing(world: World) -> None:
         commit(world, before, mine)
 
 
+def test_a_member_that_leaves_drops_its_slices_but_for_unconfirmed_ones(world: World) -> None:
+    world.found(p0=0, p1=0)
+    me = join(world, "m-1")
+    mine = world.store.positions.hand_out(me, {TP: 10, OTHER: 10}, 20, 10, SESSION).value
+    end = offset_of("m-1", mine)
+    assert world.store.members.leave(me, {TP: (), OTHER: (WHOLE,)}) == 1
+    again = join(world, "m-1", "i2")
+    owned = world.store.positions.authorize(again, end).value.owned
+    assert owned == {TP: (), OTHER: (Owned(WHOLE, mine.epoch, offsets_of("0-9")),)}
+
+
 def test_a_member_may_not_use_the_lane_epoch_of_another_one(world: World) -> None:
     world.found()
     mine = hand_out(world, join(world, "m-1"), 10)
