@@ -133,6 +133,8 @@ def _state(state: GroupState, members: tuple[MemberView, ...]) -> str:
     """Kafka's name for the state of the group; `Dead` does not occur, since such a group does not exist."""
     if not any(m.lease_left_ms for m in members):
         return "Empty"
+    if state.meta.get("ordering") == "none":  # it has no assignment (rule: hand-out)
+        return "Stable"
     working = {m.id for m in members if m.state == "working"}
     if state.assignment.keys() != working or _unassigned(state):
         return "PreparingRebalance"

@@ -82,6 +82,8 @@ def pack_offsets(
     `tasks` of them: more if `max_offsets` limits a task, fewer if there are fewer offsets.
     """
     ordered = sorted(slices)
+    if max_offsets is not None:
+        tasks = max(tasks, -(-sum(len(s.offsets) for s in ordered) // max_offsets))
     share = sum(map(work, ordered)) / tasks
     packed, done, limit, left = [list[Slice]()], 0.0, share, max_offsets
     for s in ordered:

@@ -17,7 +17,7 @@ from coordinator.ranges import WHOLE
 from coordinator.subscription import Assigned, Subscription
 from spark_coop_source.arrow_output.schema import EVERY, PLAIN
 from spark_coop_source.function.user_function import check_form, is_name, loaded
-from spark_coop_source.options import offset_options, table
+from spark_coop_source.options import offset_options, table, without_order
 from spark_coop_source.options.kafka_options import kafka_arguments
 from spark_coop_source.options.names import check_name
 from spark_coop_source.options.notices import notices
@@ -59,6 +59,8 @@ class SourceOptions:
     labels: Mapping[str, str]  # of the member
     sharing: bool | None  # whether it may own parts of partitions; None: where policies allow it
     several_queries: bool  # of one application, in one group
+    ordering: str  # of the group: key | none
+    gap_wait_ms: int | None  # of slices without order; None: the session
     unread_batches: bool  # whether they count as done once the sink completes them
     max_ranges: int  # see coordinator.commits.acknowledger
     max_individual_commits: int  # of a partition
@@ -102,6 +104,7 @@ def validate(options: Mapping[str, str], *, streaming: bool | None) -> SourceOpt
     if streaming:
         offset_options.check_stream(given)
         _check_group(checked, given)
+        without_order.check(given, checked.group, checked.ordering, checked.gap_wait_ms, checked.heartbeat_ms)
     elif streaming is False:
         offset_options.check_batch(checked.starting, checked.ending)
     return checked
@@ -143,6 +146,8 @@ def _checked(given: Given, streaming: bool | None) -> SourceOptions:
         labels=given.get(table.LABELS) or {},
         sharing=given.get(table.SHARING),
         several_queries=given.need(table.SEVERAL_QUERIES),
+        ordering=given.need(table.ORDERING),
+        gap_wait_ms=given.get(table.GAP_MAX_WAIT),
         unread_batches=given.need(table.UNREAD_BATCHES),
         max_ranges=given.need(table.MAX_RANGES),
         max_individual_commits=given.need(table.MAX_INDIVIDUAL_COMMITS),
