@@ -1,8 +1,9 @@
 """Members of a group without Spark: the service as a reader process builds it, and the clock of a test."""
 
+import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field, replace
 from typing import cast
 
@@ -181,3 +182,27 @@ def run(members: Group, subscription: Subscription, *, fail_on_data_loss: bool =
 
 def read(tp: TopicPartition, first: int, until: int) -> set[tuple[str, int]]:
     return {(tp.topic, offset) for offset in range(first, until)}
+
+
+def beats(service: Service) -> bool:
+    """One heartbeat of a member: for a condition that needs them to go on."""
+    service.heartbeat()
+    return True
+
+
+@contextmanager
+def beating(service: Service, each_s: float = 0.2) -> Iterator[None]:
+    """The heartbeat thread of a reader process."""
+    stop = threading.Event()
+
+    def beat() -> None:
+        while not stop.wait(each_s):
+            service.heartbeat()
+
+    thread = threading.Thread(target=beat)
+    thread.start()
+    try:
+        yield
+    finally:
+        stop.set()
+        thread.join()

@@ -17,7 +17,7 @@ from coordinator.member.service import Service
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.keys import GroupKeys
 from coordinator.subscription import TopicPartition
-from group_services import UNLIMITED, Group, batch, batches, read, records, subscribed
+from group_services import UNLIMITED, Group, batch, batches, beats, read, records, subscribed
 from streams import eventually, keyed
 
 DRIVER = {"host": "h", "driver_pid": "7"}
@@ -71,11 +71,6 @@ def test_a_second_query_of_an_application_is_refused_with_both_remedies(
     assert "for two queries of one application, stop one" in busy.value.remedy
     assert "set allow.several.queries=true in both" in busy.value.remedy
     assert "for two reads of one query, use two groups" in busy.value.remedy
-
-
-def beats(service: Service) -> bool:
-    service.heartbeat()
-    return True
 
 
 def looks_again(members: Group, waiting: Service, busy: Service) -> bool:

@@ -14,7 +14,7 @@ from coordinator.record_filter import EVERYTHING, RecordFilter
 from coordinator.redis.keys import GroupKeys
 from coordinator.settings import GroupSettings
 from coordinator.subscription import TopicPartition
-from group_services import UNLIMITED, Group, batch, batches, read, records, slices_read, subscribed, whole
+from group_services import UNLIMITED, Group, batch, batches, beats, read, records, slices_read, subscribed, whole
 from streams import eventually
 
 A, B = RecordFilter(deny=frozenset([b"a"])), RecordFilter(deny=frozenset([b"b"]))
@@ -30,11 +30,6 @@ def member(members: Group, tp: TopicPartition, of: RecordFilter, session_ms: int
 
 def joins(members: Group, service: Service) -> StreamOffset | None:
     return service.next_offset(StreamOffset(members.name), UNLIMITED)
-
-
-def beats(service: Service) -> bool:
-    service.heartbeat()
-    return True
 
 
 def filter_in_force(members: Group) -> str:

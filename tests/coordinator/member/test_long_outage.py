@@ -3,17 +3,15 @@
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from coordinator.errors import RedisUnavailableError
-from coordinator.member.service import Service
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.subscription import TopicPartition
-from group_services import UNLIMITED, Group, TestClock, batch, batches, records, subscribed
+from group_services import UNLIMITED, Group, TestClock, batch, batches, beating, records, subscribed
 from own_valkey import OwnValkey
 from streams import keyed
 from topics import Kafka
@@ -89,31 +87,13 @@ def test_an_outage_beyond_the_limit_is_a_named_error(
         service.next_offset(done, UNLIMITED)
 
 
-@contextmanager
-def beating(service: Service) -> Iterator[None]:
-    """The heartbeat thread of a reader process."""
-    stop = threading.Event()
-
-    def beat() -> None:
-        while not stop.wait(BEAT_S):
-            service.heartbeat()
-
-    thread = threading.Thread(target=beat)
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join()
-
-
 def test_a_server_that_stands_still_for_longer_than_a_session_is_waited_for_and_nothing_is_lost(
     kafka: Kafka, members: Group, tp: TopicPartition, valkey: OwnValkey
 ) -> None:
     """The same server goes on: no state is lost, only the lease has ended meanwhile, and calls come late or twice."""
     service = members.service(subscribed(tp), session_ms=int(1000 * SESSION_S))
     service.first_positions()
-    with beating(service):
+    with beating(service, BEAT_S):
         done = batch(service, StreamOffset(members.name))
         kafka.produce(tp.topic, keyed(3))
         life, began = valkey.run_id, time.monotonic()

@@ -1,10 +1,7 @@
 """Pinned members on a real broker and a real Redis, without Spark: quarters, spares, overlaps, losses."""
 
 import re
-import threading
-from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
 
 import pytest
 
@@ -17,13 +14,12 @@ from coordinator.operations.views import view
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import WHOLE, HashRange
 from coordinator.subscription import Assigned, TopicPartition
-from group_services import UNLIMITED, Group, batch, batches, slices_read, subscribed
+from group_services import UNLIMITED, Group, batch, batches, beating, beats, slices_read, subscribed
 from resets import reset
 from streams import eventually, keyed
 
 LOWER, UPPER = cuts(2)
 QUARTERS = cuts(4)
-BEAT_S = 0.2
 SESSION_MS = 20_000  # a lease that outlives a slow machine's pauses
 
 
@@ -51,29 +47,6 @@ def hashes(end: StreamOffset, tp: TopicPartition) -> tuple[HashRange, ...]:
 
 def positions(members: Group, tp: TopicPartition) -> dict[HashRange, int]:
     return dict(members.state.segments[tp])
-
-
-@contextmanager
-def beating(service: Service) -> Iterator[None]:
-    """The heartbeat thread of a member."""
-    stop = threading.Event()
-
-    def beat() -> None:
-        while not stop.wait(BEAT_S):
-            service.heartbeat()
-
-    thread = threading.Thread(target=beat)
-    thread.start()
-    try:
-        yield
-    finally:
-        stop.set()
-        thread.join()
-
-
-def beats(service: Service) -> bool:
-    service.heartbeat()
-    return True
 
 
 def test_four_members_read_a_quarter_each_and_all_of_it(members: Group, tp: TopicPartition) -> None:
