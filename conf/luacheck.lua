@@ -6,7 +6,7 @@ stds.redis = {
     math = { fields = { 'floor', 'max', 'min' } },
     redis = { fields = { 'call', 'sha1hex' } },
     string = { fields = { 'find', 'format', 'gmatch', 'gsub', 'match', 'sub' } },
-    table = { fields = { 'concat', 'insert', 'sort' } },
+    table = { fields = { 'concat', 'insert', 'remove', 'sort' } },
   },
 }
 std = 'redis'

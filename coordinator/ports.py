@@ -25,7 +25,7 @@ from coordinator.progress.ownership import Facts, Ownership
 from coordinator.progress.segments import Progress
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import OffsetRange
-from coordinator.replies import Acquired, Answer, Authorized, Caller, Joining, Look, Moved, Sealed, Status
+from coordinator.replies import Acquired, Answer, Authorized, Caller, HandedOut, Joining, Look, Moved, Sealed, Status
 from coordinator.reports.lane_lines import BatchLine, LaneLine
 from coordinator.subscription import Bounds, Subscription, Topic, TopicPartition
 
@@ -89,6 +89,7 @@ class Members(Protocol):
 
         Raises `Busy` while another member of the same application, or of the same query, lives. Raises `Held` while
         another member works that reads pinned ranges of this one, or that is assigned ranges where this one is pinned.
+        Raises `OtherOrdering` while any member of a group with another ordering lives.
         """
 
     def heartbeat(self, caller: Caller) -> Answer[None]:
@@ -155,6 +156,13 @@ class Positions(Protocol):
         """Acquire the free or takeable parts of `wanted`. The answer is all owned ranges with their positions.
 
         Raises `Lost` if a wanted partition has no positions: `create` has written them at this nonce.
+        """
+
+    def hand_out(self, caller: Caller, ends: Offsets, most: int, size: int, gap_wait_ms: int) -> Answer[HandedOut]:
+        """Take the lowest free offsets below `ends`, at most `most`: those of a group without order (rule: hand-out).
+
+        Partitions take turns; each gives at most `size` offsets in a turn. First the caller's own slices become free,
+        and those of members without a sign of life for `gap_wait_ms`. With 0 as `most` it gets positions only.
         """
 
     def authorize(

@@ -134,6 +134,11 @@ class OffsetRange:
     def __len__(self) -> int:
         return self.until - self.start
 
+    def intersection(self, other: Self) -> Self | None:
+        """The common part, None if there is none."""
+        start, until = max(self.start, other.start), min(self.until, other.until)
+        return type(self)(start, until) if start < until else None
+
     def __str__(self) -> str:
         """Inclusive, as people read it: [45, 51) is `45-50`."""
         return f"{self.start}-{self.until - 1}"

@@ -10,6 +10,7 @@ from coordinator.progress.ends import Ends
 from coordinator.progress.growth import Growth
 from coordinator.progress.ownership import Facts, Ownership
 from coordinator.progress.segments import Progress
+from coordinator.ranges import Offsets
 from coordinator.subscription import TopicPartition
 
 T = TypeVar("T")
@@ -55,6 +56,8 @@ class Joining:
     targets: Mapping[TopicPartition, int] = field(default_factory=dict)  # targets of its AvailableNow
     pinned: Ranges = field(default_factory=dict)  # the ranges that a pinned member names
     filter: str = ""  # the text of its record filter (rule: one-filter)
+    ordering: str = "key"  # of the group: key or none
+    next_nonce: str = "0"  # of a group that changes its ordering with this join
 
     @property
     def alone_as(self) -> str:
@@ -110,6 +113,17 @@ class Acquired:
     ownership: Ownership
     progress: Mapping[TopicPartition, Progress]  # of the owned ranges
     whole: Mapping[TopicPartition, Progress]  # of all hashes, of every owner, if the partition has ICs
+
+
+@dataclass(frozen=True, slots=True)
+class HandedOut:
+    """The slices that a member got, and the positions of all partitions that have one."""
+
+    reset: int
+    topic_ids: Mapping[str, str]  # as recorded by the group
+    positions: Mapping[TopicPartition, int]
+    epoch: str  # the lane epoch of all slices; empty if there are none
+    slices: Mapping[TopicPartition, Offsets]
 
 
 @dataclass(frozen=True, slots=True)

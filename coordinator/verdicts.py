@@ -37,6 +37,15 @@ class Fenced(Verdict):
     """Another life of this member has joined since."""
 
 
+class OtherOrdering(Verdict):
+    """The group has another ordering, and a live member."""
+
+    def __init__(self, ordering: str, member: str) -> None:
+        super().__init__(ordering, member)
+        self.ordering = ordering
+        self.member = member
+
+
 class Busy(Verdict):
     """Another member's lease has not ended."""
 

@@ -78,14 +78,11 @@ def not_there(changes: Iterable[str], group: str, topics: Collection[str] | None
     )
 
 
-def refuse_demand(policy: Policy, group: str, topics: Iterable[str], *, by_ranges: bool = False) -> None:
+def refuse_demand(policy: Policy, group: str, topics: Iterable[str], demand: str, way: str) -> None:
     """Raise code 88 or 89 if a query demands parts of partitions and policies forbid it.
 
-    `by_ranges`: by key ranges in its option `assign`.
+    `demand` is what the query demands, and `way` how it reads whole partitions instead.
     """
-    demand, way = f"{MEMBER_POLICY}=true is set", f"remove the option {MEMBER_POLICY}"
-    if by_ranges:
-        demand, way = "the option assign names parts of partitions", "remove the key ranges of the option assign"
     remedy = f"{way}, so that this query reads whole partitions; or change"
     if not policy.accept_individual_commit:
         raise IndividualCommitNotAllowedError(

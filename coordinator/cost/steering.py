@@ -19,12 +19,13 @@ from coordinator.clock import Clock
 from coordinator.cost.batch_cost import BatchCost, Ended, LaneId, Load, with_dropped
 from coordinator.cost.knowledge import Knowledge
 from coordinator.cost.quotas import Budget, Quota, ceiling, quotas
-from coordinator.plan.packing import Task, pack
+from coordinator.plan.packing import Task, pack, pack_offsets
 from coordinator.plan.planning import Cutting, OwnedRange, OwnedRanges, lane_bounds
 from coordinator.progress.end_history import EndHistory
 from coordinator.progress.ends import Ends, slices_to
 from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import StreamOffset
+from coordinator.ranges import WHOLE
 from coordinator.subscription import TopicPartition
 from coordinator.telemetry import SliceCost
 
@@ -33,6 +34,9 @@ WORKERS_WAIT_MS = 60_000
 
 TASK_MS = 50.0
 """Fixed cost of a task before it reads: less work than this does not justify another task."""
+
+ALL_OFFSETS = 10**12
+"""More offsets than a batch can have."""
 
 JITTER_MS = 60
 """A call this soon after a full second may be Spark's trigger: they fall on whole multiples of their interval.
@@ -134,6 +138,17 @@ class Steering:
         limited = {tp: tuple(q.piece for q in of_tp) for tp, of_tp in groupby(self.quotas, key=attrgetter("tp"))}
         return Allowance(limited, self.quotas, self._cutting.at({}))
 
+    def next_span(self, ends: Mapping[TopicPartition, int], *, everything: bool = False) -> tuple[int, int]:
+        """The most offsets of the next batch and of one slot in it, for a member of a group without order.
+
+        A slow key has no lane there, so only the pace of whole batches counts.
+        """
+        self.history.saw(ends, self._clock.now_ms())
+        rows = inf if not self._budget.ms or everything else self._known.slot_rows(early=False)
+        density = max((self._known.cell((tp, WHOLE)).density for tp in ends), default=1.0)
+        size = ceil(min(rows / density, ALL_OFFSETS))
+        return size * self._budget.slots, size
+
     def _quota(self, tp: TopicPartition, piece: OwnedRange, ends: Mapping[TopicPartition, int]) -> Quota:
         cell = self._known.cell((tp, piece.hashes))
         return Quota(tp, piece, ends[tp], cell, self._known.rate_ms or 0.0, ceiling(piece, ends[tp]))
@@ -168,7 +183,11 @@ class Steering:
         if self._flight is None or self._flight.offset != end:
             slices = tuple(readable.slices)
             most = self._cutting.max_records_per_partition
-            packed = pack(slices, tasks=self._tasks(slices), max_weight=most, work=self._known.work_ms)
+            tasks, work = self._tasks(slices), self._known.work_ms
+            if self._cutting.by_offset:
+                packed = pack_offsets(slices, tasks=tasks, max_offsets=most, work=work)
+            else:
+                packed = pack(slices, tasks=tasks, max_weight=most, work=work)
             self._flight = _Flight(end, packed, self._clock.now_ms(), trial)
         return self._flight.tasks
 

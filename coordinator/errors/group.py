@@ -43,6 +43,13 @@ class FilterMismatchError(GroupError):
     )
 
 
+class OtherOrderingError(GroupError):
+    """The query and its group have different orderings, and other members of the group live."""
+
+    name = "OTHER_ORDERING"
+    usual_remedy = "set the same ordering in all queries of a group, or use another group"
+
+
 class FencedMemberError(GroupError):
     """Another driver with the same checkpoint replaced this member, or another member owns its key ranges now."""
 

@@ -148,6 +148,7 @@ class World:
     def join(self, caller: Caller, joined_before: str, joining: Joining) -> Joined:
         """Join the group. The lease runs from the moment of the call: the answer may be late."""
         lease_end_ms = self.clock.now_ms() + self.settings.session_ms
+        joining = replace(joining, next_nonce=self.settings.tokens(4))
         answer = self.store.members.join(caller, joined_before, joining)
         return Joined(answer.seen, lease_end_ms, answer.value)
 

@@ -4,6 +4,7 @@
     FENCED       another life has joined: the query ends                `fenced`
     LOST         recover proven positions, then join again              `recovery.recover`
     RECOVERING   assert positions once, wait, try again                 `assert_positions`
+    ORDERING     members with another ordering live: the query ends     `other_ordering`
     BUSY         wait for the other member's lease, unless it grows     `busy`
     FILTER       or is of the same query: then the query ends
     HELD         a member reads pinned ranges of this one               `pinned.held`
@@ -25,6 +26,7 @@ from coordinator.errors import (
     FilterMismatchError,
     GroupBusyError,
     GroupError,
+    OtherOrderingError,
     RedisUnavailableError,
 )
 from coordinator.group_state import LONGEST_BATCH
@@ -102,6 +104,20 @@ def assert_positions(state: State, seen: Seen, call: Call) -> Decision:
     return Decision(handled, effects, LookAgain(RETRY_MS))
 
 
+def other_ordering(state: State, seen: Seen, call: Call) -> Decision:
+    """The group has another ordering, and a live member: end the query (rule: one-ordering)."""
+    verdict, settings = state.life.verdict, call.setup.settings
+    if not isinstance(verdict, verdicts.OtherOrdering):
+        return Decision(state)
+    error = OtherOrderingError(
+        f"this query has ordering={settings.ordering}, and group {settings.group!r} has ordering={verdict.ordering}: "
+        f"member {verdict.member} lives",
+        f"set ordering={verdict.ordering}, or use another group. To change the group, stop all its queries; "
+        "after a kill, wait session.timeout.ms",
+    )
+    return Decision(_handled(state), (), Fail(error))
+
+
 def busy(state: State, seen: Seen, call: Call) -> Decision:
     """Another member of this application, or one with another filter, lives: wait for its lease, unless it renews it.
 
@@ -176,7 +192,8 @@ def joining(state: State, call: Call) -> Joining:
     times = {LONGEST_BATCH: str(settings.longest_ms)}
     fields = {**me.fields, **subscribes, **settings.commit_fields, **times, **slow}
     targets, pinned = state.pace.targets or {}, call.setup.pinned
-    return replace(me, fields=fields, targets=targets, pinned=pinned, filter=settings.filter.text)
+    me = replace(me, filter=settings.filter.text, ordering=settings.ordering)
+    return replace(me, fields=fields, targets=targets, pinned=pinned)
 
 
 def _handled(state: State) -> State:

@@ -57,12 +57,12 @@ def pace_batch(state: State, seen: Seen, call: Call) -> Decision:
 
 def _until(work: OwnedRanges, ends: Offsets, pace: Pace, limits: Limits, now_ms: int) -> Offsets:
     """The end of reading of each partition; 0 while `minOffsetsPerTrigger` waits for more."""
-    if not _ready(work, ends, pace, limits, now_ms):
+    if not ready(work, ends, pace, limits, now_ms):
         return dict.fromkeys(ends, 0)
     return levels(work, ends, limits.max_offsets)
 
 
-def _ready(work: OwnedRanges, ends: Offsets, pace: Pace, limits: Limits, now_ms: int) -> bool:
+def ready(work: OwnedRanges, ends: Offsets, pace: Pace, limits: Limits, now_ms: int) -> bool:
     """Whether enough waits for a batch: `minOffsetsPerTrigger`, bounded by `maxTriggerDelay` (Spark's rule).
 
     The first batch of a query never waits, nor does AvailableNow: nothing more would come.

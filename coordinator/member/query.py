@@ -22,6 +22,7 @@ from coordinator.plan.packing import Task
 from coordinator.plan.planning import Cutting
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.replies import Joining
+from coordinator.reports.progress_report import behind_latest
 from coordinator.settings import GroupSettings
 from coordinator.subscription import Subscription, TopicPartition
 from coordinator.telemetry import SliceCost
@@ -92,6 +93,10 @@ class Query:
     def filtered(self) -> int:
         """Records that the filter dropped in the completed batches of this process, as far as tasks reported them."""
         return self.state.shown.filtered
+
+    def behind_latest(self, end: StreamOffset) -> dict[str, str]:
+        """The lag after the batch that ends at `end`, by Spark's names."""
+        return behind_latest(end, self.log_ends())
 
     def _run(self, steps: tuple[Step, ...], offset: StreamOffset = NOTHING, limits: Limits = NO_LIMITS) -> Any:
         return self._turns.run(steps, Call(self.setup, offset, limits))

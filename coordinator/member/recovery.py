@@ -37,7 +37,8 @@ def recover(state: State, seen: Seen, call: Call) -> Decision:
     offsets, topics = mirroring.of_this_schema(seen.of(ReadGroupOffsets()), settings.group), state.log.topics
     reset = max(seen.of(ReadResetEpoch()), mirroring.latest_reset(offsets), state.evidence.known.reset)
     in_force = mirroring.since_reset(offsets, reset)
-    facts = _facts_of_these_logs(state, seen) if state.evidence.known.reset == reset else {}
+    proves = state.evidence.known.by_key and state.evidence.known.reset == reset  # a slice proves no position
+    facts = _facts_of_these_logs(state, seen) if proves else {}
     mirror = mirroring.mirrored(in_force, topics)  # also of partitions that other members read
     proven = mirroring.proven(sorted({*state.log.partitions, *mirror}), mirror, facts)
     if settings.on_state_loss == "earliest":

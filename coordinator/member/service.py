@@ -14,7 +14,7 @@ from dataclasses import replace
 from typing import Any
 
 from coordinator import verdicts
-from coordinator.assignment.policies import refuse_demand
+from coordinator.assignment.policies import MEMBER_POLICY, refuse_demand
 from coordinator.errors import CoopKafkaError, FencedMemberError, RedisUnavailableError
 from coordinator.member import (
     accepting,
@@ -45,9 +45,19 @@ from coordinator.member.state import NOT_ACQUIRED, State
 from coordinator.progress.ends import Ends
 from coordinator.ranges import WHOLE
 from coordinator.reports.lane_lines import LaneReport
+from coordinator.settings import GroupSettings
 from coordinator.verdicts import Verdict
 
 _log = logging.getLogger(__name__)
+
+
+def _demand(settings: GroupSettings, *, by_ranges: bool) -> tuple[str, str]:
+    """What a member demands that reads parts of partitions, and the way to whole ones."""
+    if by_ranges:
+        return "the option assign names parts of partitions", "remove the key ranges of the option assign"
+    if settings.ordering == "none":
+        return "ordering=none is set", "remove the option ordering"
+    return f"{MEMBER_POLICY}=true is set", f"remove the option {MEMBER_POLICY}"
 
 
 def _check_policies(state: State, seen: Seen, call: Call) -> Decision:
@@ -55,7 +65,8 @@ def _check_policies(state: State, seen: Seen, call: Call) -> Decision:
     settings = call.setup.settings
     parts = {tp.topic for tp, hashes in call.setup.pinned.items() if hashes != (WHOLE,)}
     if settings.demanding or parts:
-        refuse_demand(seen.of(ReadPolicy()), settings.group, parts or state.log.topics, by_ranges=bool(parts))
+        demand, way = _demand(settings, by_ranges=bool(parts))
+        refuse_demand(seen.of(ReadPolicy()), settings.group, parts or state.log.topics, demand, way)
     return Decision(state, (), Return(None))
 
 
@@ -65,6 +76,7 @@ ALIVE: tuple[Step, ...] = (
     life.fenced,
     recovery.recover,
     life.assert_positions,
+    life.other_ordering,
     life.busy,
     pinned.held,
 )
@@ -156,7 +168,7 @@ class Service(Query):
         if self.state.life.nonce:
             self._once(Heartbeat(), "heartbeat")
         work = heartbeat.unreported_work(self._pulse, self.state, self._inbox.under_way())
-        if work:
+        if work and self.setup.settings.ordering == "key":
             reported = self._once(ReportWorking(work[0]), "heartbeat")
             self._pulse = replace(self._pulse, working=work if reported else heartbeat.NOT_KNOWN)
         self._pulse, line = heartbeat.long_batch(self._pulse, self.state, self._clock.now_ms(), self.setup.settings)

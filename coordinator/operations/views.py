@@ -135,6 +135,8 @@ def _state(state: GroupState, members: tuple[MemberView, ...]) -> str:
     """Kafka's name for the state of the group; `Dead` does not occur, since such a group does not exist."""
     if not any(m.lease_left_ms for m in members):
         return "Empty"
+    if state.meta.get("ordering") == "none":  # it has no assignment (rule: hand-out)
+        return "Stable"
     working = {m.id for m in members if m.state == "working"}
     assigned, owned = _assigned(state), _owned(state)
     if state.meta.get("protocol") == PINNED:  # the entries and the ranges of other members wait for their spares

@@ -7,10 +7,12 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from heapq import heappush, heapreplace
 from itertools import chain, groupby
+from math import ceil
 from operator import attrgetter
 from typing import NamedTuple
 
 from coordinator.progress.slices import Slice, weight
+from coordinator.ranges import OffsetRange
 
 Task = tuple[Slice, ...]
 Work = Callable[[Slice], float]
@@ -21,6 +23,9 @@ Parts = Callable[[Slice], Task]
 
 
 _Weighed = tuple[Slice, float]
+ROUNDING = 1e-9
+"""Sums of work are as exact as this."""
+
 LITTLE = 16
 """A partition with less than this part of a task's share is read by one task."""
 
@@ -66,6 +71,34 @@ def pack(
     loads = _gathered(_longest_first(bundles, min(tasks, len(bundles)), max_weight))  # more tasks would be empty
     most_first = sorted(filter(None, loads), key=lambda load: (-sum(b.work for b in load), [b.number for b in load]))
     return tuple(tuple(sorted(chain.from_iterable(b.slices for b in load), key=_offset_order)) for load in most_first)
+
+
+def pack_offsets(
+    slices: Iterable[Slice], *, tasks: int, max_offsets: int | None = None, work: Work = attrgetter("weight")
+) -> tuple[Task, ...]:
+    """The tasks that read slices of a group without order: each about the same work, whatever its keys.
+
+    A task reads neighbouring offsets, so it fetches few record batches that another task fetches too. There are about
+    `tasks` of them: more if `max_offsets` limits a task, fewer if there are fewer offsets.
+    """
+    ordered = sorted(slices)
+    if max_offsets is not None:
+        tasks = max(tasks, -(-sum(len(s.offsets) for s in ordered) // max_offsets))
+    share = sum(map(work, ordered)) / tasks
+    packed, done, limit, left = [list[Slice]()], 0.0, share, max_offsets
+    for s in ordered:
+        each, start = work(s) / len(s.offsets), s.offsets.start
+        while start < s.offsets.until:
+            full = done >= limit - ROUNDING * share
+            if packed[-1] and (full or left == 0):
+                packed.append([])
+                limit, left = limit + share * full, max_offsets
+            most = ceil((limit - done) / each - ROUNDING)
+            until = start + max(1, min(s.offsets.until - start, most, most if left is None else left))
+            packed[-1].append(s._replace(offsets=OffsetRange(start, until)))
+            done, left = done + each * (until - start), left and left - (until - start)
+            start = until
+    return tuple(tuple(task) for task in packed if task)
 
 
 def _sum(weighed: Iterable[_Weighed]) -> float:

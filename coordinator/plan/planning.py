@@ -29,6 +29,7 @@ class Cutting:
     min_partitions: int | None = None
     max_records_per_partition: int | None = None
     bounds: Bounds | None = None  # None: the other fields decide
+    by_offset: bool = False  # without order: tasks share a partition by offsets
 
     def at(self, bounds: Bounds) -> "Cutting":
         """The same options with lanes that begin at these bounds. Only `max_records_per_partition` may cut finer."""
@@ -81,7 +82,7 @@ def with_positions(ownership: Ownership, progress: Mapping[TopicPartition, Progr
 
 def _ranges_of(owned: Iterable[Owned], progress: Progress) -> Iterator[OwnedRange]:
     whole = progress.segments[0] if len(progress.segments) == 1 else None
-    for hashes, epoch in owned:
+    for hashes, epoch, _ in owned:
         for s in (whole,) if whole and whole.hashes == hashes else progress.within(hashes).segments:
             yield OwnedRange(s.hashes, s.position, epoch, ics=s.ics)
 

@@ -18,10 +18,11 @@ from coordinator.subscription import TopicPartition
 
 
 class Owned(NamedTuple):
-    """A hash range and the lane epoch at which it is owned."""
+    """A hash range and the lane epoch at which it is owned; in a group without order, its offsets too."""
 
     hashes: HashRange
     epoch: str
+    offsets: Offsets = ()  # empty: all
 
 
 Ownership = Mapping[TopicPartition, tuple[Owned, ...]]
@@ -82,8 +83,11 @@ def not_owned(asked: Iterable[Owned], owned: Iterable[Owned]) -> tuple[HashRange
 
 def narrowed(offset: StreamOffset, ownership: Ownership) -> StreamOffset:
     """The offset with each lane narrowed to the hashes that are owned at its lane epoch; itself if all are."""
-    if all(lane_ranges(lanes) == ownership.get(tp) for tp, lanes in offset.rows.items()):
+    if all(asked_of(offset, lanes) == ownership.get(tp) for tp, lanes in offset.rows.items()):
         return offset
+    if not offset.by_key:
+        slices = {tp: _same_slices(of_tp[0], ownership.get(tp, ())) for tp, of_tp in offset.lanes.items()}
+        return replace(offset, lanes={tp: (x,) for tp, x in slices.items() if x})
     lanes = {
         tp: tuple(
             Lane(h, lane.epoch, lane.position, lane.offsets)
@@ -108,8 +112,27 @@ def _remaining(lanes: Iterable[Lane], progress: Progress) -> Iterator[Lane]:
             yield lane._replace(hashes=s.hashes, offsets=left)
 
 
+def _same_slices(lane: Lane, owned: Iterable[Owned]) -> Lane | None:
+    """The slices of a lane that are held at its lane epoch; None if there are none."""
+    parts = [p for o in owned for p in o.offsets if lane.epoch == o.epoch]
+    both = tuple(x for r in lane.offsets for p in parts if (x := r.intersection(p)))
+    return Lane(lane.hashes, lane.epoch, both[0].start, both) if both else None
+
+
+def asked_of(offset: StreamOffset, rows: Sequence[Lane | Row]) -> tuple[Owned, ...]:
+    """The ranges that the rows of a partition need: hashes, in a group without order the offsets of its slices too."""
+    if offset.by_key:
+        return lane_ranges(rows)
+    return tuple(Owned(row.hashes, row.epoch, row.offsets) for row in rows)
+
+
 def completed(offset: StreamOffset) -> Facts:
-    """The facts that the member may commit through the fence once the sink has completed `offset`."""
+    """The facts that the member may commit through the fence once the sink has completed `offset`.
+
+    Without order, a slice proves nothing of the offsets before it.
+    """
+    if not offset.by_key:
+        return {tp: tuple(Fact(x.hashes, 0, x.epoch, x.offsets) for x in rows) for tp, rows in offset.rows.items()}
     done = {tp: runs((x.hashes, (*_done(x), x.epoch)) for x in lanes) for tp, lanes in offset.rows.items()}
     return {tp: tuple(Fact(h, at, epoch, more) for h, (at, more, epoch) in of_tp) for tp, of_tp in done.items()}
 
@@ -121,6 +144,9 @@ def asserted(offset: StreamOffset, witnessed: Ownership | None) -> Facts:
     (`witnessed`) and then saw the offset return as start. Lanes of one offset are disjoint, so a hash has the position
     of its lane.
     """
+    if not offset.by_key:
+        mine = completed(narrowed(offset, witnessed or {}))
+        return {tp: tuple(f._replace(epoch="") for f in of_tp) for tp, of_tp in mine.items()}
 
     def facts(tp: TopicPartition, lane: Row) -> Iterator[Fact]:
         seen = held(lane, witnessed.get(tp, ())) if witnessed is not None else ()

@@ -8,6 +8,9 @@
 Each lane has its hashes, its lane epoch and the offset ranges to read, both ends included. An idle lane has its
 position only: `<lane epoch>@241`. Spark compares offsets as text, so the form is canonical: sorted, and equal values
 have equal text. Leaves are text or whole numbers, as Spark requires.
+
+In a group without order the header has `"ordering": "none"` and version 3. A partition then has one lane of all hashes,
+and its offset ranges are the slices that its member got (rule: hand-out).
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -21,14 +24,15 @@ from typing import Any, NamedTuple, Self
 from coordinator import identifiers
 from coordinator.errors import CheckpointMismatchError, StateFormatError
 from coordinator.progress.slices import Slice
-from coordinator.ranges import HashRange, OffsetRange, Offsets, runs
+from coordinator.ranges import WHOLE, HashRange, OffsetRange, Offsets, runs
 from coordinator.subscription import TopicPartition
 
-VERSION = 2  # rule: schema-number
+VERSION, VERSION_WITHOUT_ORDER = 2, 3  # rule: schema-number
 HEADER = "#"  # no topic can have this name
 ALONE = "-"  # the lane epoch without a group
 _VERSION_MAX = 999
 _EARLY_MAX = 10**9
+_NONE = "none"
 _SHOWN = 300  # characters of a wrong checkpoint that an error shows
 
 Json = dict[str, Any]
@@ -133,6 +137,7 @@ class StreamOffset:
     leader_epochs: Mapping[TopicPartition, int] = field(default_factory=dict)  # of the logs at planning
     early: int = 0  # 0: slices end as planned. Else tasks may end them early; it numbers equal plans
     filter: str = ""  # the digest of the record filter that its batch was planned with; empty without a filter
+    by_key: bool = True  # False: of a group without order
 
     def __iter__(self) -> Iterator[tuple[TopicPartition, Lane]]:
         """Every lane with its partition, in order."""
@@ -165,8 +170,11 @@ class StreamOffset:
 
     def to_json(self) -> Json:
         """The canonical JSON form."""
-        header: Json = {"v": VERSION, "reset": self.reset, "topics": dict(sorted(self.topic_ids.items()))}
+        version = VERSION if self.by_key else VERSION_WITHOUT_ORDER
+        header: Json = {"v": version, "reset": self.reset, "topics": dict(sorted(self.topic_ids.items()))}
         header |= {k: v for k, v in (("group", self.group), ("member", self.member)) if v is not None}
+        if not self.by_key:
+            header["ordering"] = _NONE
         if self.early:
             header["early"] = self.early
         if self.filter:
@@ -197,7 +205,8 @@ class StreamOffset:
     def _from_json(cls, body: Json) -> Self:
         header = body[HEADER]
         version = identifiers.number(header["v"], _VERSION_MAX, "version")
-        if version != VERSION:
+        by_key = _by_key(header)
+        if version != (VERSION if by_key else VERSION_WITHOUT_ORDER):
             raise CheckpointMismatchError(
                 f"the checkpoint is of version {version}, this coop-kafka reads version {VERSION}",
                 "run the version that wrote it, or a newer one",
@@ -213,6 +222,7 @@ class StreamOffset:
             {tp: identifiers.number(e, identifiers.LEADER_EPOCH_MAX, "leader epoch") for tp, e in epochs},
             early=identifiers.number(header.get("early", 0), _EARLY_MAX, "early"),
             filter=identifiers.digest(header["filter"]) if "filter" in header else "",
+            by_key=by_key,
         )
         _check_whose(offset)
         return offset
@@ -284,6 +294,20 @@ def _check_whose(offset: StreamOffset) -> None:
         raise StateFormatError(f"topic {unnamed[0]!r} has lanes, and no topic id")
     if offset.lanes and (offset.group is None) != (offset.member is None):
         raise StateFormatError("it has lanes, but only one of group and member")
+    if not offset.by_key:
+        _check_slices(offset)
     for tp, lane in offset:
         if (lane.epoch == ALONE) != (offset.group is None):
             raise StateFormatError(f"lane {lane.hashes} of {tp} has lane epoch {lane.epoch!r}")
+
+
+def _by_key(header: Json) -> bool:
+    if (ordering := header.get("ordering")) not in (None, _NONE):
+        raise StateFormatError(f"its ordering is {ordering!r}, not {_NONE!r}")
+    return ordering is None
+
+
+def _check_slices(offset: StreamOffset) -> None:
+    for tp, lanes in offset.lanes.items():
+        if len(lanes) != 1 or lanes[0].hashes != WHOLE:
+            raise StateFormatError(f"{tp} has lanes of hashes in an offset without order")

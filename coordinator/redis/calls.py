@@ -10,7 +10,7 @@ from typing import Self, TypeVar
 
 from coordinator.assignment.assignment_text import Ranges, event_text
 from coordinator.progress.ownership import Owned
-from coordinator.ranges import HashRange
+from coordinator.ranges import HashRange, offsets_of
 from coordinator.redis.client import RedisClient, Reply
 from coordinator.redis.keys import GROUPS, GroupKeys
 from coordinator.replies import NO_MEMBER, Answer, Caller, Seen
@@ -106,13 +106,17 @@ def pairs(flat_texts: Sequence[str]) -> dict[str, str]:
 
 
 def owned_text(owned: Iterable[Owned]) -> str:
-    """Ranges at their lane epochs, as scripts read them: `lo-hi epoch;` for each."""
-    return "".join(f"{o.hashes} {o.epoch};" for o in owned)
+    """Ranges at their lane epochs, as scripts read them: `lo-hi epoch;` for each, or `lo-hi epoch 120-159,171-240;`."""
+    return "".join(f"{o.hashes} {o.epoch}{' ' * bool(o.offsets)}{','.join(map(str, o.offsets))};" for o in owned)
 
 
 def owned_of(text: str) -> tuple[Owned, ...]:
     """The ranges of such a text."""
-    return tuple(Owned(HashRange.parse(h), epoch) for h, epoch in (x.split() for x in text.split(";") if x))
+    return tuple(_owned(*x.split()) for x in text.split(";") if x)
+
+
+def _owned(hashes: str, epoch: str, offsets: str = "") -> Owned:
+    return Owned(HashRange.parse(hashes), epoch, offsets_of(offsets.replace(",", " ")) if offsets else ())
 
 
 def ranges_text(hashes: Iterable[HashRange]) -> str:

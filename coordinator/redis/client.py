@@ -43,6 +43,7 @@ SHARED = (
     "leases",
     "pinned",
     "progress",
+    "slices",
     "strikes",
     "leader_epochs",
 )
@@ -178,12 +179,10 @@ def _accepted(reply: list[Any]) -> Reply:
             raise verdicts.Lost(why)
         case [verdict, *_] if verdict in _PLAIN:
             raise _PLAIN[verdict]
-        case ["BUSY", member, lease_end, now]:
-            raise verdicts.Busy(member, int(float(lease_end)), int(float(now)))
-        case ["HELD", member, lease_end, now]:
-            raise verdicts.Held(member, int(float(lease_end)), int(float(now)))
-        case ["FILTER", member, lease_end, now, its_filter]:
-            raise verdicts.OtherFilter(member, int(float(lease_end)), int(float(now)), its_filter)
+        case ["BUSY" | "HELD" | "FILTER" as verdict, *words]:
+            raise _by_other(verdict, *words)
+        case ["ORDERING", ordering, member]:
+            raise verdicts.OtherOrdering(ordering, member)
         case ["UNPROVEN", partition]:
             raise StateLostError(
                 f"Redis lost the position of {partition}, and neither Kafka's group nor a running query proves one",
@@ -192,3 +191,15 @@ def _accepted(reply: list[Any]) -> Reply:
         case ["SCHEMA", schema]:
             raise other_schema(schema)
     raise StateFormatError(f"a script replied {reply!r}", "report this: a script and its caller disagree")
+
+
+def _by_other(verdict: str, member: str, lease_end: str, now: str, other: str = "") -> verdicts.Verdict:
+    """The verdict of `join` about another member, with its filter."""
+    times = int(float(lease_end)), int(float(now))
+    match verdict:
+        case "BUSY":
+            return verdicts.Busy(member, *times)
+        case "HELD":
+            return verdicts.Held(member, *times)
+        case _:
+            return verdicts.OtherFilter(member, *times, other)

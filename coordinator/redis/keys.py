@@ -21,6 +21,7 @@ coop:v1:{orders}:epoch:<topic>         HASH    partition -> "<leader epoch>@<log
 coop:v1:{orders}:segments:<topic>:<p>  HASH    "lo-hi" -> position
 coop:v1:{orders}:owners:<topic>:<p>    HASH    "lo-hi" -> "<lane epoch> <member>"
 coop:v1:{orders}:ics:<topic>:<p>       HASH    "lo-hi" -> "53-60 71-71"
+coop:v1:{orders}:handed:<topic>:<p>    HASH    "120-159" -> "<lane epoch> <member>"
 coop:v1:{orders}:reserved:<topic>:<p>  HASH    "40-44 lo-hi ..." -> "<member>/<worker> held|parked|ended until <ms> ..."
 coop:v1:{orders}:events                STREAM  what happened to the group, and why
 coop:v1:{orders}:history               STREAM  each micro-batch: member, rows, bytes, seconds, lanes, slowest lane
@@ -114,6 +115,10 @@ class GroupKeys:
         """The individual commits above the position of each segment."""
         return self._key("ics", tp.topic, tp.partition)
 
+    def handed(self, tp: TopicPartition) -> str:
+        """The offsets that members of a group without order read now."""
+        return self._key("handed", tp.topic, tp.partition)
+
     def reserved(self, tp: TopicPartition) -> str:
         """The reserved offsets and hashes, their workers, and ordered commits that wait for their turn."""
         return self._key("reserved", tp.topic, tp.partition)
@@ -130,4 +135,4 @@ class GroupKeys:
         return [*group, *per_topic, *per_partition]
 
     def _of_partition(self, tp: TopicPartition) -> tuple[str, ...]:
-        return self.segments(tp), self.owners(tp), self.ics(tp), self.reserved(tp)
+        return self.segments(tp), self.owners(tp), self.ics(tp), self.handed(tp), self.reserved(tp)

@@ -31,7 +31,8 @@ class RedisMembers:
         keys += [k.working, k.strikes, k.assignment]
         targets = "".join(f"{tp.topic} {tp.partition} {offset};" for tp, offset in joining.targets.items())
         pinned = assignment_text(joining.pinned) if joining.pinned else ""
-        args = joined_nonce, joining.alone_as, targets, pinned, joining.filter, *flat(joining.shown)
+        policies = joining.filter, joining.ordering, joining.next_nonce
+        args = joined_nonce, joining.alone_as, targets, pinned, *policies, *flat(joining.shown)
         reply = self.calls.run("join", keys, *args, caller=caller)
         return answer(reply, _targets(reply["targets"]))
 

@@ -13,12 +13,13 @@ from coordinator.ports import NO_EXTENTS, Offsets
 from coordinator.progress.ends import Ends, text_of
 from coordinator.progress.ends import parsed as parsed_ends
 from coordinator.progress.growth import Growth, Segments, parsed
-from coordinator.progress.ownership import Fact, Facts, coalesced, lane_ranges, not_owned
+from coordinator.progress.ownership import Fact, Facts, asked_of, coalesced, not_owned
 from coordinator.progress.segments import Progress
 from coordinator.progress.stream_offset import StreamOffset
+from coordinator.ranges import WHOLE, offsets_of
 from coordinator.redis.calls import ScriptCalls, answer, flat, owned_of, owned_text, pairs, ranges_text
 from coordinator.redis.errors import sound
-from coordinator.replies import Acquired, Answer, Authorized, Caller, Moved, Sealed, Status
+from coordinator.replies import Acquired, Answer, Authorized, Caller, HandedOut, Moved, Sealed, Status
 from coordinator.subscription import Topic, TopicPartition
 
 
@@ -64,18 +65,31 @@ class RedisPositions:
         return answer(reply, Acquired(int(reply["reset"]), ids, ownership, progress, whole))
 
     @sound
+    def hand_out(self, caller: Caller, ends: Offsets, most: int, size: int, gap_wait_ms: int) -> Answer[HandedOut]:
+        k = self.calls.keys
+        per_partition = (x for tp in ends for x in (k.segments(tp), k.ics(tp), k.handed(tp)))
+        keys = [k.meta, k.leases, k.member(caller.member), k.batches, k.topics, k.events, *per_partition]
+        args = (str(most), str(size), str(gap_wait_ms), *map(str, ends.values()))
+        reply = self.calls.run("hand_out", keys, *args, caller=caller)
+        ids = {topic: known.id for topic, known in _topics(reply["topics"]).items()}
+        positions = {tp: int(text) for tp, text in zip(ends, reply["positions"], strict=True) if text}
+        slices = {tp: offsets_of(text) for tp, text in zip(ends, reply["slices"], strict=True) if text}
+        return answer(reply, HandedOut(int(reply["reset"]), ids, positions, reply["epoch"], slices))
+
+    @sound
     def authorize(
         self, caller: Caller, end: StreamOffset, *, replayed: bool = False, as_planned: bool = False
     ) -> Answer[Authorized]:
         k, partitions = self.calls.keys, tuple(end.lanes)
-        asked = {tp: lane_ranges(lanes) for tp, lanes in end.rows.items()}
+        asked = {tp: asked_of(end, lanes) for tp, lanes in end.rows.items()}
         keys = [k.meta, k.leases, k.member(caller.member), k.topics, k.batches, *map(k.owners, partitions)]
         lanes = (f"{tp.topic} {end.topic_ids.get(tp.topic, '-')} {owned_text(asked[tp])}" for tp in partitions)
         args = str(end.reset), end.digest, "1" * replayed, "1" * as_planned, *lanes
         reply = self.calls.run("authorize", keys, *args, caller=caller)
         held = zip(partitions, reply["owned"].split("\n"), strict=False)
         owned = {tp: asked[tp] if text == "all" else owned_of(text) for tp, text in held}
-        refused = {tp: not_owned(asked[tp], owned[tp]) for tp in owned if owned[tp] is not asked[tp]}
+        fewer = [tp for tp in owned if owned[tp] is not asked[tp]]
+        refused = {tp: not_owned(asked[tp], owned[tp]) if end.by_key else (WHOLE,) for tp in fewer}
         self.calls.fence("a batch", caller, refused)
         ends = parsed_ends(reply["seal"]) if reply["sealed"] else None
         planned, unknown = bool(reply["planned"]), bool(reply["unknown"])

@@ -15,11 +15,15 @@ def behind_latest(offset: StreamOffset, ends: Mapping[TopicPartition, int]) -> d
 
     The lane furthest behind counts for its partition. Empty if no partition is read.
     """
-    read = {tp: min(row.until for row in rows) for tp, rows in offset.rows.items() if rows and tp in ends}
-    behind = [max(0, ends[tp] - position) for tp, position in read.items()]
-    if not behind:
+    return behind({tp: min(row.until for row in rows) for tp, rows in offset.rows.items() if rows}, ends)
+
+
+def behind(positions: Mapping[TopicPartition, int], ends: Mapping[TopicPartition, int]) -> dict[str, str]:
+    """Offsets from positions to the log ends, by the names of Spark's Kafka source."""
+    lags = [max(0, ends[tp] - position) for tp, position in positions.items() if tp in ends]
+    if not lags:
         return {}
-    found = {"min": min(behind), "max": max(behind), "avg": sum(behind) / len(behind)}
+    found = {"min": min(lags), "max": max(lags), "avg": sum(lags) / len(lags)}
     return {f"{name}OffsetsBehindLatest": str(value) for name, value in found.items()}
 
 

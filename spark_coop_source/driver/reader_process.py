@@ -24,6 +24,7 @@ from types import FrameType
 from coordinator.clock import BootClock
 from coordinator.errors import MissingOptionError
 from coordinator.kafka.connection import servers_of
+from coordinator.member.cooperative import Cooperative
 from coordinator.member.limits import Limits
 from coordinator.member.service import Service
 from coordinator.member.standalone import Standalone
@@ -84,7 +85,8 @@ class GroupSession:
         store = store_of(ScriptCalls.of(self._client, settings))
         self._driver = os.getppid()
         host, driver = socket.gethostname(), str(self._driver)
-        self._service = Service(
+        made = Cooperative if settings.ordering == "none" else Service
+        self._service = made(
             settings,
             options.subscription,
             options.starting,
@@ -146,6 +148,10 @@ class GroupSession:
     def log_ends(self) -> Mapping[TopicPartition, int]:
         """See `Service.log_ends`."""
         return self._service.log_ends()
+
+    def behind_latest(self, end: StreamOffset) -> Mapping[str, str]:
+        """See `Query.behind_latest`."""
+        return self._service.behind_latest(end)
 
     def lanes(self) -> LaneReport:
         """See `Service.lanes`."""
@@ -215,6 +221,7 @@ class StandaloneSession:
         self.set_targets = self._standalone.set_targets
         self.tasks = self._standalone.tasks
         self.log_ends = self._standalone.log_ends
+        self.behind_latest = self._standalone.behind_latest
 
     def report_to(self, slices: Iterable[Slice]) -> ReportTo | None:
         """See `TaskServer.report_to`."""

@@ -30,7 +30,7 @@ from pyspark.sql.streaming.datasource import (
 
 from coordinator.member.limits import Limits
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.reports.progress_report import behind_latest, lane_progress
+from coordinator.reports.progress_report import lane_progress
 from spark_coop_source.driver.tasks import deadline, input_partitions
 from spark_coop_source.environment import needed_packages
 from spark_coop_source.function.user_function import UserFunction
@@ -99,8 +99,8 @@ class CoopKafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
         report: dict[str, Any] = {}
         for tp, end in sorted(ends.items()):
             report.setdefault(tp.topic, {})[str(tp.partition)] = end
-        behind = behind_latest(self._planned[1], ends) if self._planned else {}
-        state = behind | lane_progress(self._session.lanes())
+        behind = self._session.behind_latest(self._planned[1]) if self._planned else {}
+        state = {**behind, **lane_progress(self._session.lanes())}
         if self._options.filter.digest:
             state["filteredRecords"] = self._session.filtered
         return report | ({"#": state} if state else {}) or None

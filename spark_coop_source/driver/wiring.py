@@ -20,7 +20,9 @@ def kafka_log(options: SourceOptions) -> KafkaLog:
 
 def cutting(options: SourceOptions) -> Cutting:
     """The limits on lanes and tasks in these options."""
-    return Cutting(options.slots, options.lanes, options.min_partitions, options.max_records_per_partition)
+    by_offset = options.ordering == "none"
+    limits = options.lanes, options.min_partitions, options.max_records_per_partition
+    return Cutting(options.slots, *limits, by_offset=by_offset)
 
 
 def member_fields(options: SourceOptions) -> dict[str, str]:
@@ -50,10 +52,10 @@ def group_settings(options: SourceOptions, group: str) -> GroupSettings:
         session_ms=options.session_ms,
         longest_ms=options.longest_batch_ms,
         sharing=options.sharing is not False,
-        demanding=options.sharing is True,
+        demanding=options.sharing is True or options.ordering == "none",
         filter=options.filter,
         batch_budget_ms=options.batch_budget_ms,
-        early_ends=options.batch_budget_ms > 0 and not options.unread_batches,
+        early_ends=options.batch_budget_ms > 0 and not options.unread_batches and options.ordering == "key",
         max_lead_ms=options.max_lead_ms,
         concurrency=options.function_concurrency,
         assignors=registry.assignors(options.assignor),
@@ -64,6 +66,8 @@ def group_settings(options: SourceOptions, group: str) -> GroupSettings:
         max_individual_commits=options.max_individual_commits,
         growth_grace_ms=options.growth_grace_ms,
         fail_on_data_loss=options.fail_on_data_loss,
+        ordering="none" if options.ordering == "none" else "key",
+        gap_wait_ms=options.gap_wait_ms,
         unread_batches=options.unread_batches,
         replay_acknowledged=options.replay_acknowledged,
         on_state_loss="earliest" if options.on_state_loss == "earliest" else "fail",

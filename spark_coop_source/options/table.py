@@ -186,6 +186,12 @@ SEVERAL_QUERIES = Option(
     "`GROUP_BUSY`. Two reads of one query (two `load()`s in a union or a join, both sides of a self-join) fail "
     "with either value: use a separate group for each read.", "false",
 )  # fmt: skip
+ORDERING = Option(
+    "ordering", OneOf(("key", "none")), Section.GROUP, _STREAM,
+    "What the group keeps in order. key: the records of each key. none: nothing; members then share partitions by "
+    "offsets, and a slow key holds up no lane. All members need the same value. An empty group takes over the value "
+    "of the next member. See docs/without-order.md.", "key",
+)  # fmt: skip
 UNREAD_BATCHES = Option(
     "allow.unread.batches", Flag(), Section.GROUP, _STREAM,
     "Whether a batch that Spark completes without reading it counts as done. false: the query fails with "
@@ -225,6 +231,11 @@ HEARTBEAT = Option(
 LONGEST_BATCH = Option(
     "longest.batch.ms", Integer(1_000, INT), Section.TIMES, _STREAM,
     "If a micro-batch takes longer, others may take the member's key ranges.", "300000",
+)  # fmt: skip
+GAP_MAX_WAIT = Option(
+    "gap.max.wait.ms", Integer(1_000, INT), Section.TIMES, _STREAM,
+    "Only with `ordering=none`: if a member gives no sign of life for this time, others read its slices.",
+    default_shown="`session.timeout.ms`",
 )  # fmt: skip
 BATCH_BUDGET = Option(
     "batch.time.budget", Duration(_DAY_MS), Section.TIMES, _STREAM,
@@ -325,9 +336,10 @@ OPTIONS: tuple[Option[object], ...] = (
     STARTING_TIMESTAMP, STARTING_OFFSETS_BY_TIMESTAMP, STARTING_OFFSETS, STARTING_STRATEGY,
     ENDING_TIMESTAMP, ENDING_OFFSETS_BY_TIMESTAMP, ENDING_OFFSETS,
     MAX_OFFSETS, MIN_OFFSETS, MAX_DELAY, MIN_PARTITIONS, MAX_RECORDS_PER_PARTITION,
-    GROUP, REDIS_URL, SLOTS, CAPACITY, ASSIGNOR, LISTENER, LABELS, SHARING, SEVERAL_QUERIES, UNREAD_BATCHES,
-    REPLAY_ACKNOWLEDGED, MAX_RANGES, MAX_INDIVIDUAL_COMMITS, LANES,
-    SESSION, HEARTBEAT, LONGEST_BATCH, BATCH_BUDGET, MAX_LANE_LEAD, RETENTION, MAX_OUTAGE, GROWTH_GRACE, ON_STATE_LOSS,
+    GROUP, REDIS_URL, SLOTS, CAPACITY, ASSIGNOR, LISTENER, LABELS, SHARING, SEVERAL_QUERIES, ORDERING,
+    UNREAD_BATCHES, REPLAY_ACKNOWLEDGED, MAX_RANGES, MAX_INDIVIDUAL_COMMITS, LANES,
+    SESSION, HEARTBEAT, LONGEST_BATCH, GAP_MAX_WAIT, BATCH_BUDGET, MAX_LANE_LEAD, RETENTION, MAX_OUTAGE, GROWTH_GRACE,
+    ON_STATE_LOSS,
     FAIL_ON_DATA_LOSS, FETCH_RETRIES, FETCH_RETRY_INTERVAL, POLL_TIMEOUT, MOST_UNFILTERED, MOST_UNCOMPRESSED,
     CACHE_BYTES, GROUP_ID_PREFIX,
     MAP_IN_READ, MAP_IN_READ_SCHEMA, MAP_IN_READ_PER_KEY, MAP_IN_READ_CONCURRENCY,

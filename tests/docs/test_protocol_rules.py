@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from coordinator.group_state import SCHEMA
-from coordinator.progress.stream_offset import VERSION
+from coordinator.progress.stream_offset import VERSION, VERSION_WITHOUT_ORDER
 from coordinator.redis import keys
 
 ROOT = next(folder for folder in Path(__file__).parents if (folder / "setup.cfg").exists())
@@ -25,7 +25,7 @@ VERDICTS = {
     "member": GROUP | {"REJOIN", "FENCED"},
     "owner": GROUP | {"REJOIN", "FENCED", "RECOVERING"},
 }
-ALL_VERDICTS = VERDICTS["owner"] | {"BUSY", "FILTER", "HELD", "SUPERSEDED", "UNPROVEN"}
+ALL_VERDICTS = VERDICTS["owner"] | {"BUSY", "FILTER", "HELD", "ORDERING", "SUPERSEDED", "UNPROVEN"}
 
 QUOTED_ELSEWHERE = ("LICENSE", "CHANGELOG.md", str(Path(__file__).relative_to(ROOT)))
 """Texts that are not ours, history, and the examples below."""
@@ -148,7 +148,7 @@ def test_every_verb_that_a_key_names_exists() -> None:
 
 def test_the_schema_numbers_are_those_of_the_code() -> None:
     assert f"The schema number of this layout: `{SCHEMA}`." in TEXT
-    assert f"The schema number of the offset: `{VERSION}`." in TEXT
+    assert f"The schema number of the offset: `{VERSION}`. Without order: `{VERSION_WITHOUT_ORDER}`." in TEXT
 
 
 def test_a_term_is_defined_once() -> None:

@@ -463,6 +463,47 @@ FUNCTIONS = [
     Row("columns and headers", {"columns": "key", "includeHeaders": "true"}, CONFLICT, "includeHeaders", "remove one"),
 ]
 
+NONE = {"ordering": "none"}
+
+ORDERINGS = [
+    bad("an ordering that nobody knows", "ordering", "random", "random", "key or none"),
+    bad("no ordering", "ordering", "", "ordering", "key or none"),
+    bad("an ordering of a megabyte", "ordering", "k" * 10**6, "(1000000 characters)", "key or none"),
+    *(
+        Row(f"no order, and {name}", NONE | {name: value}, CONFLICT, f"ordering=none and {name} are", f"remove {name}")
+        for name, value in {
+            "assignor": "range",
+            "capacity": "2",
+            "ownership.listener": "coordinator.assignment.ownership_listener:OwnershipListener",
+            "allow.individual.commit": "true",
+            "lanes": "8",
+            "max.lane.lead": "1m",
+            "partition.growth.grace": "1m",
+            "max.num.ranges.to.commit": "5",
+            "max.individual.commits": "5",
+        }.items()
+    ),
+    Row(
+        "no order, and no replays of acknowledged records",
+        NONE | {"replay.acknowledged": "false"},
+        CONFLICT,
+        "ordering=none and replay.acknowledged are",
+        "remove replay.acknowledged",
+    ),
+    Row(
+        "no order, and acknowledgements",
+        NONE | {"columns": "value,acknowledgement"},
+        CONFLICT,
+        "columns names acknowledgement",
+        "remove acknowledgement",
+    ),
+    Row("no order, and no group", NONE, CONFLICT, "without a group shares", "remove ordering", STANDALONE),
+    Row("a wait for gaps in order", {"gap.max.wait.ms": "9000"}, CONFLICT, "but ordering is key", "set ordering=none"),
+    bad("a wait of a heartbeat", "gap.max.wait.ms", "3000", "heartbeat.interval.ms, 3000", "to at least", **NONE),
+    bad("a wait below a second", "gap.max.wait.ms", "999", "too small", "from 1000", **NONE),
+    bad("a wait in words", "gap.max.wait.ms", "10s", "10s", "from 1000", **NONE),
+]
+
 ROWS = [
     *(
         *NAMES,
@@ -477,7 +518,7 @@ ROWS = [
         *CLASSES,
         *REDIS,
     ),
-    *(*BROKERS, *LOGINS, *TLS, *CLIENTS, *FUNCTIONS),
+    *(*BROKERS, *LOGINS, *TLS, *CLIENTS, *FUNCTIONS, *ORDERINGS),
 ]
 
 EXITS = f"""

@@ -18,13 +18,27 @@ from coordinator.redis.events import follow, last_events
 from coordinator.redis.keys import GroupKeys
 from coordinator.redis.operator import OperatorVerbs
 from coordinator.redis.snapshot import list_groups, read_group
+from coordinator.replies import Caller, Joining
 from coordinator.reports.lane_lines import BatchLine
 from coordinator.subscription import Topic
 from store_world import OTHER, SESSION, TOPICS, TP, WANTED, StoreServer, World, lane, offset
 
 VERBS = {script.name[:-4] for script in (files("coordinator.redis") / "lua").iterdir() if script.is_file()}
 LOWER, UPPER = cuts(2)
-EVENTS = {"found", "mend", "growth", "policy", "join", "plan", "assigned", "revoked", "parked", "release", "lost"} | {
+EVENTS = {
+    "found",
+    "mend",
+    "growth",
+    "policy",
+    "ordering",
+    "join",
+    "plan",
+    "assigned",
+    "revoked",
+    "parked",
+    "release",
+    "lost",
+} | {
     "expire",
     "leave",
     "recover",
@@ -59,6 +73,7 @@ class Life:
                 step(world)
                 assert not world.kept_for_ever(), f"after {step.__name__}"
             self._lost_and_reset(world)
+            self._without_order(world)
             assert not world.kept_for_ever()
             self._seen_and_deleted(world)
             self.calls = client.calls
@@ -143,6 +158,14 @@ class Life:
         operator.reset("cc", 4, 0, "by hand", store.positions.status().topics, {TP: 3, OTHER: None})
         assert store.positions.reset_epoch() == 4
         assert operator.now_ms() == world.now
+
+    def _without_order(self, world: World) -> None:
+        joining = Joining({"host": "h"}, ordering="none", next_nonce="dd")
+        answer = world.store.members.join(Caller("m-4", "i4"), "", joining)
+        caller = Caller("m-4", "i4", answer.seen.nonce)
+        handed = world.store.positions.hand_out(caller, {TP: 9}, 5, 5, SESSION).value
+        assert (handed.epoch, handed.slices) == ("dd.1", {TP: (OffsetRange(3, 8),)})
+        assert world.store.members.leave(caller, {TP: ()}) == 0
 
     def _seen_and_deleted(self, world: World) -> None:
         assert world.group in list_groups(world.client)

@@ -10,6 +10,7 @@ from typing import cast
 import redis
 
 from coordinator.group_state import GroupState
+from coordinator.member.cooperative import Cooperative
 from coordinator.member.invariants import check
 from coordinator.member.limits import Limits
 from coordinator.member.query import Query
@@ -89,11 +90,12 @@ class Group:
         if settings is None:
             settings = GroupSettings(self.name, capacity=2, session_ms=session_ms, fail_on_data_loss=fail_on_data_loss)
         store = store_of(ScriptCalls.of(self.client, settings))
-        return Service(
+        made = Service if settings.ordering == "key" else Cooperative
+        return made(
             replace(settings, watch=check),
             subscription,
             starting or Earliest(),
-            Cutting(2),
+            Cutting(2, by_offset=settings.ordering == "none"),
             store=store,
             log=log or self.log(),
             clock=self.clock,

@@ -4,29 +4,48 @@
 -- ARGV[2] reset epoch of the offset, ARGV[3] digest of the offset; the member's hash keeps it,
 --   ARGV[4] 1 if this process did not plan the batch and its tasks may end slices early, else "",
 --   ARGV[5] 1 to seal it at its planned ends, unless an earlier life has authorised it, else "",
---   ARGV[6..] "topic id lo-hi epoch;..." of each partition
--- Reply owned: a line for each partition: "lo-hi epoch;...", or "all" if the member owns all lanes of the call
+--   ARGV[6..] "topic id lo-hi epoch;..." of each partition; "topic id lo-hi epoch 120-159,171-240;" in a group without order
+-- Reply owned: a line for each partition in the form of the call, or "all" if the member owns all lanes of the call
 --   sealed: 1 if an earlier life sealed the batch, else ""   seal: its early ends
 --   planned: 1 if ARGV[5] is and the batch has a seal now, else ""
 --   unknown: 1 if Redis does not know whether an earlier life sealed it, else "" (rule: unknown-is-beginning)
 --   | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
--- Uses arguments, damage, leases, prelude
+-- Uses arguments, damage, leases, prelude, progress, slices
 local bad = lost() or before_reset(ARGV[2]) or recovering() or fenced(KEYS[3]) or other_filter(KEYS[3])
 if bad then return bad end
 local verdicts, ids, current = {}, {}, redis.call('HGET', META, 'reset_epoch') == ARGV[2]
-for i = 6, #ARGV do
-  local topic, id, lanes = string.match(ARGV[i], '^([%w._-]+) ([%w._-]+) (.*)$')
-  require_argument(topic, 'lanes', ARGV[i])
-  ids[topic] = ids[topic] or string.match(redis.call('HGET', KEYS[4], topic) or '', '^(%S+)') or ''
+
+local function owned_of(lanes, owners_key, valid)  -- the owned parts of lanes, and whether these are all
   local held, all = {}, true
-  for _, piece in ipairs(overlay(from_text(lanes), ranges_at(KEYS[i], OWNER))) do
+  for _, piece in ipairs(overlay(lanes, ranges_at(owners_key, OWNER))) do
     local epoch, member = owner(piece.right and piece.right.value)
-    if current and ids[topic] == id and member == call.member and epoch == piece.left.a then
+    if valid and member == call.member and epoch == piece.left.a then
       held[#held + 1] = piece.lo .. '-' .. piece.hi .. ' ' .. epoch .. ';'
     else
       all = false
     end
   end
+  return held, all
+end
+
+local function slices_of(lanes, owners_key, valid)  -- the same in a group without order
+  local held, all, slices = {}, true, slices_at(handed_key(owners_key))
+  for _, lane in ipairs(lanes) do
+    local mine, rest = held_of(offsets_of(lane.b), valid and slices or NOTHING, lane.a)
+    all = all and #rest == 0 and lane.b ~= ''  -- a lane without slices is of the time before the ordering changed
+    if #mine > 0 then
+      held[#held + 1] = lane.lo .. '-' .. lane.hi .. ' ' .. lane.a .. ' ' .. string.gsub(text_of(united(mine)), ' ', ',') .. ';'
+    end
+  end
+  return held, all
+end
+
+for i = 6, #ARGV do
+  local topic, id, lanes = string.match(ARGV[i], '^([%w._-]+) ([%w._-]+) (.*)$')
+  require_argument(topic, 'lanes', ARGV[i])
+  ids[topic] = ids[topic] or string.match(redis.call('HGET', KEYS[4], topic) or '', '^(%S+)') or ''
+  local find = is_without_order() and slices_of or owned_of
+  local held, all = find(from_text(lanes), KEYS[i], current and ids[topic] == id)
   verdicts[#verdicts + 1] = all and 'all' or table.concat(held)
 end
 local before = redis.call('HMGET', KEYS[3], 'authorized', 'seal')

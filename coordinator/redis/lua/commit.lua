@@ -4,30 +4,58 @@
 -- KEYS meta leases member topics batches, then owners segments ics stable of each partition
 -- ARGV[2] reset epoch of the offset, ARGV[3] digest of the batch ("": do not check that the member authorised it),
 --   ARGV[4..] "topic id partition lo-hi epoch position[,first-last...];..." of each partition: all offsets left of the
---   position are done, and the offsets first-last above it
+--   position are done, and the offsets first-last above it. In a group without order the position is 0
 -- Reply refused: "lo-hi epoch position[,first-last...];..." of each partition, a line each
 --   exactly: 1 if each position is now that of its fact, and the segments have no individual commit, else ""
 --   unread: 1 if positions would move but the member never authorised this batch (rule: unread-batch), else ""
 --   | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
--- Uses arguments, damage, leases, prelude, progress
+-- Uses arguments, damage, leases, prelude, progress, slices
 local bad = lost() or before_reset(ARGV[2]) or recovering() or fenced(KEYS[3])
 if bad then return bad end
 local refusals, moved, current = {}, {}, redis.call('HGET', META, 'reset_epoch') == ARGV[2]
 local ids, exactly, moves = {}, '1', false
-for i = 4, #ARGV do
-  local topic, id, partition, lanes = lanes_of_argument(ARGV[i])
-  ids[topic] = ids[topic] or string.match(redis.call('HGET', KEYS[4], topic) or '', '^(%S+)') or ''
-  local keys = { owners = KEYS[4 * i - 10], segments = KEYS[4 * i - 9], ics = KEYS[4 * i - 8], stable = KEYS[4 * i - 7] }
+
+local function owned_facts(lanes, keys, valid)  -- the facts of owned lanes, and the text of the others
   local facts, refused = {}, {}
-  for _, piece in ipairs(overlay(from_text(lanes), ranges_of(keys, 'owners', OWNER))) do
+  for _, piece in ipairs(overlay(lanes, ranges_of(keys, 'owners', OWNER))) do
     local epoch, member = owner(piece.right and piece.right.value)
-    if current and ids[topic] == id and member == call.member and epoch == piece.left.a then
+    if valid and member == call.member and epoch == piece.left.a then
       local position, offsets = fact_of(piece.left.b)
       facts[#facts + 1] = { lo = piece.lo, hi = piece.hi, position = position, offsets = offsets }
     else
       refused[#refused + 1] = piece.lo .. '-' .. piece.hi .. ' ' .. piece.left.a .. ' ' .. piece.left.b .. ';'
     end
   end
+  return facts, refused
+end
+
+-- The same in a group without order. Offsets that are done already are not refused: their slice is gone after the first
+-- of two equal commits.
+local function slice_facts(lanes, keys, valid)
+  local facts, refused, slices = {}, {}, slices_at(handed_key(keys.owners))
+  local done = done_everywhere(cut_segments(keys, NOTHING))
+  for _, lane in ipairs(lanes) do
+    local position, offsets = fact_of(lane.b)  -- a position is of the time before the ordering changed
+    local mine, others = held_of(offsets, valid and slices or NOTHING, lane.a)
+    local _, rest = compared(others, valid and done or NOTHING)
+    if position ~= '0' then
+      mine, rest = NOTHING, NOTHING
+      refused[#refused + 1] = lane.lo .. '-' .. lane.hi .. ' ' .. lane.a .. ' ' .. lane.b .. ';'
+    end
+    if #mine > 0 then facts[#facts + 1] = { lo = lane.lo, hi = lane.hi, position = '0', offsets = united(mine) } end
+    if #rest > 0 then
+      refused[#refused + 1] = lane.lo .. '-' .. lane.hi .. ' ' .. lane.a .. ' 0,' .. string.gsub(text_of(united(rest)), ' ', ',') .. ';'
+    end
+  end
+  return facts, refused
+end
+
+for i = 4, #ARGV do
+  local topic, id, partition, lanes = lanes_of_argument(ARGV[i])
+  ids[topic] = ids[topic] or string.match(redis.call('HGET', KEYS[4], topic) or '', '^(%S+)') or ''
+  local keys = { owners = KEYS[4 * i - 10], segments = KEYS[4 * i - 9], ics = KEYS[4 * i - 8], stable = KEYS[4 * i - 7] }
+  local find = is_without_order() and slice_facts or owned_facts
+  local facts, refused = find(from_text(lanes), keys, current and ids[topic] == id)
   local segments, more = {}, false
   if #facts > 0 then segments, more = raised(keys, facts) end
   moves = moves or more

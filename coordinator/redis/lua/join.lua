@@ -8,10 +8,12 @@
 --   ARGV[3] "name\n..." names that may have one live member: application and query (rule: one-member-per-application),
 --   ARGV[4] "topic partition offset;..." targets of AvailableNow ("" if none),
 --   ARGV[5] JSON of its pinned ranges ("" if it is assigned ranges), ARGV[6] text of its record filter ("" if none),
---   ARGV[7..] field value ... of the member's hash
+--   ARGV[7] ordering: key or none, ARGV[8] the nonce of a group that changes its ordering (rule: one-ordering),
+--   ARGV[9..] field value ... of the member's hash
 -- Reply targets, raised to the targets of the other live members | FENCED | BUSY other lease_end now
---   | HELD other lease_end now | FILTER other lease_end now its_filter | RECOVERING | ABSENT | LOST | SCHEMA
--- Uses events, leases, pinned, prelude, strikes
+--   | HELD other lease_end now | FILTER other lease_end now its_filter | ORDERING known other | RECOVERING
+--   | ABSENT | LOST | SCHEMA
+-- Uses events, leases, pinned, prelude, progress, strikes
 local bad = lost()
 if bad then return bad end
 local nonce, now = redis.call('HGET', META, 'nonce'), now_ms()
@@ -44,6 +46,12 @@ if its_filter ~= ARGV[6] then
   end
 end
 
+local ordering = redis.call('HGET', META, 'ordering') or 'key'
+local reordered = ordering ~= ARGV[7]
+for _, other in ipairs(reordered and redis.call('ZRANGE', KEYS[2], 0, -1) or NOTHING) do
+  if other ~= call.member and live(other) then return { 'ORDERING', ordering, other } end
+end
+
 local function raised_targets(targets)
   local highest, order = {}, {}
   local function add(text, known_only)
@@ -69,7 +77,7 @@ local before = redis.call('HMGET', KEYS[3], 'incarnation', 'joined_at', 'authori
 local joined_at = before[1] == call.incarnation and before[2] or ms(now)
 if before[1] and before[1] ~= call.incarnation then strike(KEYS[9], KEYS[10], KEYS[4], call.member) end
 redis.call('DEL', KEYS[3])
-redis.call('HSET', KEYS[3], 'incarnation', call.incarnation, 'joined_at', joined_at, unpack(ARGV, 7))
+redis.call('HSET', KEYS[3], 'incarnation', call.incarnation, 'joined_at', joined_at, unpack(ARGV, 9))
 -- A new incarnation commits the batch that the earlier one authorised, up to the ends in its seal. If an operator
 -- deleted the member's hash by hand, the batch is unknown.
 local lived = before[1] or redis.call('ZSCORE', KEYS[2], call.member)
@@ -96,6 +104,10 @@ if pins ~= '' then
   redis.call('HSET', KEYS[3], 'pinned', pins)
   redis.call('HSET', META, 'protocol', PINNED)
   redis.call('HINCRBY', META, 'generation', 1)
+end
+if reordered then
+  redis.call('HSET', META, 'ordering', ARGV[7], 'nonce', ARGV[8], 'epochs', '0')
+  event(KEYS[4], 'ordering', 'ordering is ' .. ARGV[7] .. ' from now on; every lane epoch is void')
 end
 remember_times()
 if its_filter ~= ARGV[6] then redis.call('HSET', META, 'filter', ARGV[6]) end

@@ -6,7 +6,7 @@
 -- ARGV[2] JSON ["<leader epoch>@<log end> reset=... topic=...", ...], one for each partition, "" if unknown,
 --   ARGV[3..] "topic id count partition position" of each partition
 -- Reply OK | ABSENT | LOST | SCHEMA
--- Uses arguments, damage, leader_epochs, ownership, prelude, strikes
+-- Uses arguments, damage, leader_epochs, ownership, prelude, slices, strikes
 local bad = lost()
 if bad then return bad end
 local places = positions_of_arguments(3)
@@ -29,7 +29,7 @@ forgive_replaced(KEYS[2], KEYS[4], KEYS[3], 3)
 for i = 3, #ARGV do
   local topic, id, count, partition, position = unpack(places[i])
   local k = 7 * i - 16
-  redis.call('DEL', KEYS[k], KEYS[k + 2], KEYS[k + 6])
+  redis.call('DEL', KEYS[k], KEYS[k + 2], KEYS[k + 6], handed_key(KEYS[k]))
   replace(KEYS[k + 1], { { lo = '0000000000000000', hi = '7fffffffffffffff', value = position } })
   redis.call('HSET', KEYS[k + 3], partition, position)
   redis.call('HDEL', KEYS[k + 4], partition)

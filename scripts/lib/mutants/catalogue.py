@@ -11,6 +11,7 @@ from mutants import (
     of_reading,
     of_resets,
     of_service,
+    of_slices,
     of_slow_keys,
     of_steering,
 )
@@ -25,6 +26,7 @@ FAULTS = (
     *of_pinned.FAULTS,
     *of_service.FAULTS,
     *of_reading.FAULTS,
+    *of_slices.FAULTS,
     *of_slow_keys.FAULTS,
     *of_steering.FAULTS,
     *of_options.FAULTS,

@@ -78,6 +78,11 @@ EVENT_KINDS = (
         "find out who deletes or changes keys of the group; records may repeat, none is lost",
     ),
     EventKind(
+        "ordering",
+        "A member changed the ordering of the group. Every lane epoch of the former ordering is void.",
+        writer="the member that joined",
+    ),
+    EventKind(
         "parked",
         "A record hung again when its lane was tried alone. No member reads the lane until it is released.",
         "look at the record (`coop-kafka parked` shows its offset), mend the job, then `coop-kafka release`",

@@ -5,7 +5,7 @@ from dataclasses import replace
 from coordinator.assignors.registry import assignors
 from coordinator.member.invariants import check
 from coordinator.member.state import State
-from coordinator.settings import GroupSettings
+from coordinator.settings import MAX_INDIVIDUAL_COMMITS, GroupSettings
 from coordinator.verdicts import Held
 from simulation.actors import Actor, Stopped
 from simulation.checkpoint import Checkpoint
@@ -60,7 +60,9 @@ class Applications:
             sharing=None if self.upgrade == UPGRADED else self.upgrade == UPGRADED - 1,
             assignors=EXCLUSIVE if exclusive else self.world.random.choice(ASSIGNORS),
         )
-        if self._most_ics < MOST_RECORDS:
+        if self.world.without_order:
+            wishes = wishes.without_order(self.world.random)
+        elif self._most_ics < MOST_RECORDS:
             wishes = replace(wishes, acknowledges=True)  # so that the cap is reached
         checkpoint.pinned = self.world.pins.drawn(checkpoint.pinned, self._named(), quiet=self.quiet)
         settings, name = self._settings(wishes, checkpoint), f"d{len(self.drivers)}"
@@ -122,6 +124,7 @@ class Applications:
             tokens=self.world.tokens,
             sharing=wishes.sharing,
             assignors=tuple(Broken(a) if wishes.broken else a for a in assignors(wishes.assignors)),
-            max_individual_commits=self._most_ics,
             replay_acknowledged=wishes.replays_acknowledged,
+            max_individual_commits=MAX_INDIVIDUAL_COMMITS if self.world.without_order else self._most_ics,
+            ordering="none" if self.world.without_order else "key",
         )

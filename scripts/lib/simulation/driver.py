@@ -11,6 +11,7 @@ import json
 from collections.abc import Iterator
 
 from coordinator.errors import CoopKafkaError, DataLossError
+from coordinator.member.cooperative import Cooperative
 from coordinator.member.decision import LOOK_MS
 from coordinator.member.service import Service
 from coordinator.plan.packing import Task as Packed
@@ -61,7 +62,8 @@ class Driver:
         self._ended_at = world.invariants.state  # the state when AvailableNow was last checked
         self._before_leaving = world.invariants.state  # the state when it began to end
         store = store_of(ScriptCalls.of(self.line, settings, now=lambda: world.server.now_ms))
-        self.service = Service(
+        made = Cooperative if world.without_order else Service
+        self.service = made(
             settings,
             pins.subscription(self.pinned, tuple(world.kafka.logs)),
             world.starting,

@@ -11,12 +11,12 @@ from coordinator.assignment.policies import Policy, policy_of
 from coordinator.plan.poison import Strike
 from coordinator.progress.mirror import is_mirror, since_reset
 from coordinator.progress.segments import Progress, Segment, sound_commits_of
-from coordinator.ranges import HASH_MAX, HashRange
+from coordinator.ranges import HASH_MAX, HashRange, OffsetRange
 from coordinator.redis.keys import GroupKeys
 from coordinator.subscription import TopicPartition
 from simulation.kafka import HASHES, TOPIC, SimulatedKafka
 from simulation.sink import Sink, Violation
-from simulation.state import Owners, Segments, State
+from simulation.state import Holder, Owners, Segments, State
 
 _LOOK = (Path(__file__).parent / "look.lua").read_text()
 
@@ -50,7 +50,7 @@ class Invariants:
             k = self._keys
             self._tps, self._names = tps, [k.meta, k.stable(TOPIC), k.assignment, k.strikes, k.policy]
             self._names += [k for tp in tps for k in (self._keys.segments(tp), self._keys.owners(tp))]
-            self._names += [self._keys.ics(tp) for tp in tps]
+            self._names += [self._keys.ics(tp) for tp in tps] + [self._keys.handed(tp) for tp in tps]
         found = self._look(keys=self._names)
         if (tps, found) != self._before:
             self._before = tps, found
@@ -60,7 +60,9 @@ class Invariants:
     def _check(self, tps: Sequence[TopicPartition], found: list[Any]) -> None:
         nonce, run_id, recovering_until, reset = found[0]
         stable, assignment, strikes, policy = map(_dict, found[1:_FIXED])
-        of_tps, of_ics = found[_FIXED : _FIXED + 2 * len(tps)], found[_FIXED + 2 * len(tps) :]
+        of_tps, of_ics = found[_FIXED : _FIXED + 2 * len(tps)], found[_FIXED + 2 * len(tps) : _FIXED + 3 * len(tps)]
+        of_handed = found[_FIXED + 3 * len(tps) :]
+        handed = {tp: _handed(tp, flat, nonce) for tp, flat in zip(tps, of_handed, strict=True)}
         segments = {tp: _parsed(flat) for tp, flat in zip(tps, of_tps[::2], strict=True) if flat}
         current: dict[TopicPartition, Owners] = {}
         for tp, flat in zip(tps, of_tps[1::2], strict=True):
@@ -73,13 +75,14 @@ class Invariants:
                 raise Violation(f"NO SEGMENTS: {tp} has owners or a stable offset and no positions")
             current[tp] = tuple(o for o in owners if o[1].startswith(f"{nonce}."))
         if run_id != "0":  # else an old copy, in which no script succeeds
-            self._one_ownership_an_epoch(current)
+            self._one_ownership_an_epoch(current, handed)
         if "0" != run_id == self.state.run_id and (nonce, assignment) != (self.state.nonce, self.state.assignment):
             self.assigned(assignment, policy_of(policy))
         ics = {tp: _ics(tp, *flat) for tp, *flat in zip(tps, of_tps[::2], of_ics, strict=True)}
         recovering, epoch = int(recovering_until or 0), int(reset or 0)
         struck = frozenset(Strike.parse(*s) for s in strikes.items())
-        self.states.append(State(nonce, run_id or "", recovering, epoch, segments, ics, current, assignment, struck))
+        known = segments, ics, current, handed, assignment, struck
+        self.states.append(State(nonce, run_id or "", recovering, epoch, *known))
         if epoch > self.reset:
             self._reset(epoch)
 
@@ -90,13 +93,18 @@ class Invariants:
             self.base[tp] = min(self.base[tp], *(p for _, p in segments))
             self._sink.reset(self._kafka.logs[tp], self.state.done)
 
-    def _one_ownership_an_epoch(self, owners: Mapping[TopicPartition, Owners]) -> None:
-        """An epoch belongs to one member. A cell that left it never returns."""
+    def _one_ownership_an_epoch(
+        self, owners: Mapping[TopicPartition, Owners], handed: Mapping[TopicPartition, Mapping[int, Holder]]
+    ) -> None:
+        """An epoch belongs to one member. A cell that left it never returns: a hash, without order an offset."""
         held: dict[str, set[tuple[str, TopicPartition, int]]] = {}
         for tp, of_tp in owners.items():
             for hashes, epoch, member in of_tp:
                 held.setdefault(epoch, set()).update((member, tp, h) for h in HASHES if h in hashes)
                 self.last_owner |= {(tp, h): epoch for h in HASHES if h in hashes}
+        for tp, of_offsets in handed.items():
+            for offset, (epoch, member) in of_offsets.items():
+                held.setdefault(epoch, set()).add((member, tp, offset))
         for epoch, cells in held.items():
             if strange := cells - self._epochs.setdefault(epoch, cells):
                 raise Violation(f"EPOCH: {epoch} has what it had not, or no more: {min(strange)}")
@@ -144,6 +152,19 @@ def _ics(tp: TopicPartition, segments: Sequence[str], ics: Sequence[str]) -> tup
     if {str(s.hashes): " ".join(map(str, s.ics)) for s in progress.segments if s.ics} != text:
         raise Violation(f"ICS: {tp} has positions {positions} and individual commits {text}")
     return tuple(s for s in progress.segments if s.ics)
+
+
+def _handed(tp: TopicPartition, flat: Sequence[str], nonce: str | None) -> dict[int, Holder]:
+    """The holder of each offset at this nonce."""
+    found: dict[int, Holder] = {}
+    for text, value in _dict(flat).items():
+        epoch, _, member = value.partition(" ")
+        offsets = OffsetRange.parse(text)
+        if strange := found.keys() & set(range(offsets.start, offsets.until)):
+            raise Violation(f"HANDED: two members hold offset {min(strange)} of {tp}: {flat}")
+        if epoch.startswith(f"{nonce}."):
+            found |= dict.fromkeys(range(offsets.start, offsets.until), (epoch, member))
+    return found
 
 
 def _owners(flat: Sequence[str]) -> Owners:

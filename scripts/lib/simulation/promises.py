@@ -125,13 +125,18 @@ def kept_what_may_be_written(
 
 def _width(offset: StreamOffset) -> int:
     """The number of cells of its lanes; hashes of records without a key are no cells."""
-    return sum(lane.hashes.size for _, lane in offset)
+    return sum(lane.hashes.size if offset.by_key else sum(map(len, lane.offsets)) for _, lane in offset)
 
 
 def _owned(end: StreamOffset, state: State) -> Cells:
+    if not end.by_key:
+        return frozenset(c for c in cells_of(end) if state.handed.get(c[0], {}).get(c[1], ("", ""))[0] == c[2])
     return frozenset(c for c in cells_of(end) if state.epoch(c[0], c[1]) == c[2])
 
 
 def cells_of(offset: StreamOffset) -> Cells:
-    """The cells of an offset's lanes, for each hash of an existing key."""
+    """The cells of an offset's lanes: each hash of an existing key, without order each offset."""
+    if not offset.by_key:
+        slices = ((tp, lane.epoch, r) for tp, lane in offset for r in lane.offsets)
+        return frozenset((tp, o, epoch) for tp, epoch, r in slices for o in range(r.start, r.until))
     return frozenset((tp, h, lane.epoch) for tp, lane in offset for h in HASHES if h in lane.hashes)

@@ -35,6 +35,7 @@ REACHED = frozenset(
         "IndividualCommitNotAllowedError",
         "InconsistentGroupProtocolError",
     }
+    | {"without order", "handed out again"}
     | {"hung", "struck", "tried alone", "parked", "released", "all but parked", "cut by cost", "merged by cost"}
     | {
         "CommitBeyondReadError",
@@ -67,7 +68,9 @@ class Schedule:
     def run(self) -> None:
         """Run it; raises `Violation`."""
         world, apps = self.world, self._apps
-        if world.chance(0.15) and not world.peaceful:
+        if world.without_order:
+            self._faults = faults.without_order(self._faults)
+        elif world.chance(0.15) and not world.peaceful:
             policies.begin_plain(world, apps)
             self._faults = faults.upgrading(self._faults)
         world.produce(world.random.randint(0, 8), MOST_RECORDS)

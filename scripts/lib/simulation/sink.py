@@ -35,6 +35,7 @@ class Sink:
         *,
         remembers: bool = False,
     ) -> None:
+        self.by_key = True  # whether the group keeps the order of each key
         self._remembers = remembers  # the batch ids that it has, as Spark's file sink does
         self.visible, self._aged, self._ordered = visible, aged, ordered
         self._of_producer: dict[tuple[str, bytes | None], list[Record]] = {}
@@ -102,7 +103,7 @@ class Sink:
         of_key = self.highest.setdefault(record.key, {})
         highest = of_key.get(record.tp, -1)
         first = record not in self.delivered and record not in self.excused
-        first = first and not self._aged(record)  # aged: the others had to go on without it
+        first = first and self.by_key and not self._aged(record)  # aged: the others had to go on without it
         if first and record.key is not None and record.offset < highest:
             raise Violation(f"ORDER: first delivery of {record} after offset {highest} of the same key")
         if first and record.key is not None:

@@ -12,6 +12,7 @@ from coordinator.subscription import TopicPartition
 from simulation.kafka import Record
 
 Segments = tuple[tuple[HashRange, int], ...]
+Holder = tuple[str, str]  # lane epoch and member, of an offset in a group without order
 Owners = tuple[tuple[HashRange, str, str], ...]  # with lane epoch and member
 
 
@@ -26,6 +27,7 @@ class State:
     segments: Mapping[TopicPartition, Segments] = field(default_factory=dict)
     ics: Mapping[TopicPartition, tuple[Segment, ...]] = field(default_factory=dict)  # segments with individual commits
     owners: Mapping[TopicPartition, Owners] = field(default_factory=dict)  # without those of an older nonce
+    handed: Mapping[TopicPartition, Mapping[int, Holder]] = field(default_factory=dict)  # without an older nonce
     assignment: Mapping[str, str] = field(default_factory=dict)  # member -> JSON of its ranges
     strikes: frozenset[Strike] = frozenset()
 

@@ -1,7 +1,7 @@
 """The options of one application's user: drawn at random, so that every option meets every fault."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from random import Random
 
 from coordinator.assignors.assignor import Assignment, Assignor, Subscriber
@@ -53,6 +53,13 @@ class Wishes:
     in_read: bool  # its function runs in `read`, where its cost is exact
     early_ends: bool  # its tasks may end slices early
     unreached: float  # the part of its tasks that do not reach their driver
+
+    def without_order(self, random: Random) -> "Wishes":
+        """The wishes of a member of a group without order. Its batches are small, so that members share a partition."""
+        limits = replace(self.limits, max_offsets=random.choice((1, 3, 6, self.limits.max_offsets)))
+        cutting = replace(self.cutting, lanes=None, by_offset=True)
+        mine = replace(self, limits=limits, cutting=cutting, early_ends=False)
+        return replace(mine, acknowledges=False, orders=False, replays_acknowledged=True)
 
     @classmethod
     def drawn(cls, random: Random, *, available_now: bool, sharing: bool | None, assignors: str) -> "Wishes":

@@ -51,6 +51,7 @@ class World:
     def __init__(self, valkey: Valkey, seed: int) -> None:
         self.random = Random(seed)  # noqa: S311 - it must replay
         self.group = f"simulation-{seed}"
+        self.without_order = Random(f"{seed} ordering").random() < 0.2  # noqa: S311 - other schedules stay as they were
         self.story: list[str] = []
         self.scheduler = Scheduler(self.random)
         self.clock = VirtualClock(self.scheduler)
@@ -60,6 +61,7 @@ class World:
         self.sink = Sink(
             self.random.choice(list(Visible)), self.kafka.aged, self.producers.ordered, remembers=self.chance(0.5)
         )
+        self.sink.by_key = not self.without_order
         self.starting = self.random.choice((Earliest(), Earliest(), Latest()))
         keys = GroupKeys(self.group)
         self.invariants = Invariants(valkey.look, keys, self.kafka, self.sink)
@@ -68,9 +70,10 @@ class World:
         self._text = valkey.text
         self.server.forget()
         self.server.watch = self._watch
+        self.server.seen["without order"] += self.without_order
         self.peaceful = self.chance(0.12)
         self.server.fates = PEACEFUL_FATES if self.peaceful else FATES
-        self.pins = Pins(seed, possible=not self.peaceful)
+        self.pins = Pins(seed, possible=not (self.peaceful or self.without_order))
         self.started: list[Wishes] = []  # of each driver so far
         self.struck_at: dict[Strike, int] = {}
         self.operators: list[Actor] = []
@@ -113,7 +116,11 @@ class World:
             self.producers.write(self.scheduler.now_ms, most)
 
     def _watch(self) -> None:
+        before = self.invariants.state.handed
         self.invariants.check()
+        for tp, handed in self.invariants.state.handed.items():
+            moved = [o for o, (_, member) in before.get(tp, {}).items() if handed.get(o, ("", member))[1] != member]
+            self.server.seen["handed out again"] += bool(moved)
         for strike in self.invariants.state.strikes:
             if strike not in self.struck_at:
                 self.struck_at[strike] = self.scheduler.now_ms
@@ -142,4 +149,5 @@ class World:
     def _lapsed(self) -> bool:
         """Whether a lease has ended, as it may if one of many threads gets no turn for long."""
         entries = cast(list[tuple[str, dict[str, str]]], self._text.xrange(self.server.keys.events))
-        return any(fields["event"] == "expire" for _, fields in entries)
+        signs = ("expire", "lost") if self.without_order else ("expire",)
+        return any(fields["event"] in signs for _, fields in entries)

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordinator.key_hash import cuts
-from coordinator.plan.packing import pack
+from coordinator.plan.packing import pack, pack_offsets
 from coordinator.progress.slices import Slice, weight
 from coordinator.ranges import HASH_MAX, WHOLE, HashRange, OffsetRange
 from coordinator.subscription import TopicPartition
@@ -161,6 +161,37 @@ def test_lanes_that_are_alike_are_packed_as_if_each_had_come_alone(
 
 def _meet(one: Slice, other: Slice) -> bool:
     return one.topic_partition == other.topic_partition and one.hashes.intersection(other.hashes) is not None
+
+
+slices_apart = st.lists(st.tuples(st.integers(1, 300), st.integers(1, 50), st.integers(0, 2)), max_size=6)
+
+
+@given(lengths_and_gaps=slices_apart, tasks=st.integers(1, 8), most=st.none() | st.integers(1, 40))
+def test_offsets_without_order_are_read_once_by_tasks_of_equal_work(
+    lengths_and_gaps: list[tuple[int, int, int]], tasks: int, most: int | None
+) -> None:
+    slices, start = [], 0
+    for length, gap, partition in lengths_and_gaps:
+        slices.append(part(WHOLE, start, start + length, partition))
+        start += length + gap
+    packed = pack_offsets(slices, tasks=tasks, max_offsets=most)
+    points = [(s.topic_partition, o) for task in packed for s in task for o in range(s.offsets.start, s.offsets.until)]
+    assert sorted(points) == sorted(
+        (s.topic_partition, o) for s in slices for o in range(s.offsets.start, s.offsets.until)
+    )
+    lengths = [sum(len(s.offsets) for s in task) for task in packed]
+    assert all(lengths)
+    assert max(lengths, default=0) <= min(-(-sum(len(s.offsets) for s in slices) // tasks), most or 10**9)
+    if most is None:
+        assert len(packed) <= tasks
+
+
+def test_a_dear_partition_gets_more_tasks_without_order() -> None:
+    def work(s: Slice) -> float:
+        return len(s.offsets) * (9.0 if s.partition == 0 else 1.0)
+
+    packed = pack_offsets([whole(0, 100), whole(1, 100)], tasks=2, work=work)
+    assert [[(s.partition, len(s.offsets)) for s in task] for task in packed] == [[(0, 56)], [(0, 44), (1, 100)]]
 
 
 @given(length=st.integers(1, 1000), odd=st.integers(0, 30), tasks=st.integers(1, 4))

@@ -79,6 +79,8 @@ def test_defaults_of_a_stream_are_those_of_spark_and_of_the_specification() -> N
         labels={},
         sharing=None,
         several_queries=False,
+        ordering="key",
+        gap_wait_ms=None,
         unread_batches=False,
         replay_acknowledged=True,
         function=None,

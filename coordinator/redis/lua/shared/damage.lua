@@ -4,7 +4,7 @@
 local KINDS = {  -- all others are hashes
   leases = 'zset', batches = 'zset', leaving = 'set', events = 'stream', history = 'stream',
 }
-local READ_FIRST = { segments = true, owners = true, ics = true, reserved = true }  -- reading one fails if its kind is wrong
+local READ_FIRST = { segments = true, owners = true, ics = true, reserved = true, handed = true }  -- reading one fails if its kind is wrong
 local NUMBERS = { 'commit_seq', 'reset_epoch', 'epochs', 'joins', 'generation', 'recovering_until', 'computing_until',
   'duplicate_commits', 'session_ms', 'longest_ms' }
 local OFFSET, OWNER = '^%d+$', '^%x+%.%d+ %S+$'

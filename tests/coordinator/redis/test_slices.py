@@ -1,0 +1,356 @@
+"""Slices of a group without order, in a real Redis: handed out, committed, handed out again (rule: hand-out)."""
+
+from collections.abc import Iterable
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from coordinator import verdicts
+from coordinator.progress.ownership import Fact, Facts, Owned, completed
+from coordinator.progress.segments import Progress
+from coordinator.progress.stream_offset import Lane, StreamOffset
+from coordinator.ranges import WHOLE, HashRange, Offsets, offsets_of
+from coordinator.redis.keys import GroupKeys
+from coordinator.replies import Caller, HandedOut, Joining
+from store_world import BIG, LONGEST, OTHER, SESSION, TOPICS, TP, StoreServer, World
+
+ON_EACH_SERVER = True
+
+
+def join(world: World, member: str, incarnation: str = "i1", ordering: str = "none", nonce: str = "bb") -> Caller:
+    joining = Joining({"host": "h", "topics": "orders"}, ordering=ordering, next_nonce=nonce)
+    answer = world.store.members.join(Caller(member, incarnation), "", joining)
+    return Caller(member, incarnation, answer.seen.nonce, str(answer.seen.seq))
+
+
+def hand_out(
+    world: World, caller: Caller, most: int = 100, *, end: int = 50, size: int = 100, gap: int = SESSION
+) -> HandedOut:
+    return world.store.positions.hand_out(caller, {TP: end}, most, size, gap).value
+
+
+def offset_of(member: str, handed: HandedOut, topic_id: str = "id-1") -> StreamOffset:
+    """The offset of a batch that reads all slices of an answer."""
+    lanes = {tp: (Lane(WHOLE, handed.epoch, o[0].start, o),) for tp, o in handed.slices.items()}
+    return StreamOffset("g", member, handed.reset, {"orders": topic_id}, lanes, by_key=False)
+
+
+def commit(world: World, caller: Caller, handed: HandedOut) -> Facts:
+    """Authorise and commit all slices of an answer; the refused facts."""
+    end = offset_of(caller.member, handed)
+    return world.store.positions.commit(caller, end, completed(end)).value.refused
+
+
+def texts(offsets: Iterable[object]) -> str:
+    return " ".join(map(str, offsets))
+
+
+def slices(handed: HandedOut) -> str:
+    return texts(handed.slices.get(TP, ()))
+
+
+def test_the_example_of_the_draft_kip(world: World) -> None:
+    """[40-49]: the first member gets [40-44], the second [45-49], though offset 40 is the lowest that is not done."""
+    world.found(p0=40)
+    first, second = join(world, "m-1"), join(world, "m-2")
+    one, two = hand_out(world, first, 5), hand_out(world, second, 5)
+    assert (slices(one), slices(two)) == ("40-44", "45-49")
+    assert one.positions[TP] == two.positions[TP] == 40
+    assert commit(world, second, two) == {}
+    assert (world.positions(), world.ics()) == ({str(WHOLE): "40"}, {str(WHOLE): "45-49"})  # one range, not five
+    assert commit(world, first, one) == {}
+    assert (world.positions(), world.ics()) == ({str(WHOLE): "50"}, {})
+    assert slices(hand_out(world, second)) == ""
+
+
+def test_a_repeated_call_gets_the_same_offsets_at_a_new_lane_epoch(world: World) -> None:
+    world.found()
+    me, other = join(world, "m-1"), join(world, "m-2")
+    before = hand_out(world, me, 10)
+    again = hand_out(world, me, 10)
+    assert (slices(before), slices(again)) == ("0-9", "0-9")
+    assert before.epoch != again.epoch
+    assert world.store.positions.authorize(me, offset_of("m-1", before)).value.owned == {TP: ()}
+    assert commit(world, me, before) == {TP: (Fact(WHOLE, 0, before.epoch, offsets_of("0-9")),)}
+    assert slices(hand_out(world, other, 10)) == "10-19"
+
+
+def test_a_look_hands_out_nothing(world: World) -> None:
+    world.found(p0=7)
+    looked = hand_out(world, join(world, "m-1"), 0)
+    assert (looked.positions, looked.slices, looked.epoch) == ({TP: 7}, {}, "")
+    assert looked.topic_ids == {"orders": "id-1"}
+
+
+def test_handed_out_to_lapsed_to_handed_out_again(world: World) -> None:
+    world.found()
+    dead, alive = join(world, "m-1"), join(world, "m-2")
+    lost = hand_out(world, dead, 10)
+    world.now += SESSION
+    world.store.members.heartbeat(alive)
+    assert slices(hand_out(world, alive, 10)) == "10-19"
+    world.now += 1
+    assert slices(hand_out(world, alive, 10)) == "0-9"
+    assert world.events("lost") == ["handed out again to m-2: no sign of life of its member"]
+    assert commit(world, dead, lost) == {TP: (Fact(WHOLE, 0, lost.epoch, offsets_of("0-9")),)}
+    assert world.positions() == {str(WHOLE): "0"}
+
+
+def test_a_lapsed_member_keeps_its_slices_until_another_one_asks(world: World) -> None:
+    world.found()
+    me = join(world, "m-1")
+    mine = hand_out(world, me, 10)
+    world.now += 10 * SESSION
+    assert commit(world, me, mine) == {}
+
+
+def test_a_heartbeat_keeps_slices(world: World) -> None:
+    world.found()
+    slow, other = join(world, "m-1"), join(world, "m-2")
+    hand_out(world, slow, 10)
+    for _ in range(3):
+        world.now += SESSION
+        world.store.members.heartbeat(slow)
+        world.store.members.heartbeat(other)
+        assert slices(hand_out(world, other, 10)) == "10-19"
+
+
+@pytest.mark.parametrize(("gap", "expected"), [(SESSION // 2, "0-9"), (SESSION, "10-19"), (2 * SESSION, "10-19")])
+def test_the_gap_wait_counts_from_the_last_sign_of_life(world: World, gap: int, expected: str) -> None:
+    world.found()
+    hand_out(world, join(world, "m-1"), 10)
+    other = join(world, "m-2")
+    world.now += SESSION // 2 + 1
+    assert slices(hand_out(world, other, 10, gap=gap)) == expected
+
+
+def test_a_hung_batch_gives_its_slices_away(world: World) -> None:
+    world.found()
+    hung, other = join(world, "m-1"), join(world, "m-2")
+    mine = hand_out(world, hung, 10)
+    world.store.positions.authorize(hung, offset_of("m-1", mine))
+    world.now += LONGEST + 1
+    for member in (hung, other):
+        world.store.members.heartbeat(member)
+    assert slices(hand_out(world, other, 10)) == "0-9"
+
+
+def test_a_commit_may_come_twice_and_after_others_have_asked(world: World) -> None:
+    world.found()
+    me, other = join(world, "m-1"), join(world, "m-2")
+    mine = hand_out(world, me, 10)
+    assert commit(world, me, mine) == {}
+    hand_out(world, other, 10)
+    assert commit(world, me, mine) == {}
+    assert world.positions() == {str(WHOLE): "10"}
+
+
+def test_a_part_that_was_handed_out_again_is_refused_and_the_rest_committed(world: World) -> None:
+    world.found()
+    slow, other = join(world, "m-1"), join(world, "m-2")
+    mine = hand_out(world, slow, 10)
+    world.now += SESSION + 1
+    world.store.members.heartbeat(other)
+    assert slices(hand_out(world, other, 4)) == "0-3"
+    assert world.store.positions.authorize(slow, offset_of("m-1", mine)).value.owned == {
+        TP: (Owned(WHOLE, mine.epoch, offsets_of("4-9")),)
+    }
+    assert commit(world, slow, mine) == {TP: (Fact(WHOLE, 0, mine.epoch, offsets_of("0-3")),)}
+    assert world.ics() == {str(WHOLE): "4-9"}
+
+
+def test_authorised_are_the_offsets_that_the_member_still_holds(world: World) -> None:
+    world.found()
+    me = join(world, "m-1")
+    mine = hand_out(world, me, 10)
+    end = offset_of("m-1", mine)
+    whole = {TP: (Owned(WHOLE, mine.epoch, offsets_of("0-9")),)}
+    assert world.store.positions.authorize(me, end).value.owned == whole
+    longer = StreamOffset(
+        "g", "m-1", 0, {"orders": "id-1"}, {TP: (Lane(WHOLE, mine.epoch, 5, offsets_of("5-20")),)}, by_key=False
+    )
+    assert world.store.positions.authorize(me, longer).value.owned == {
+        TP: (Owned(WHOLE, mine.epoch, offsets_of("5-9")),)
+    }
+
+
+def test_another_life_replays_the_slices_of_the_earlier_one(world: World) -> None:
+    world.found()
+    mine = hand_out(world, join(world, "m-1"), 10)
+    again = join(world, "m-1", "i2")
+    whole = {TP: (Owned(WHOLE, mine.epoch, offsets_of("0-9")),)}
+    assert world.store.positions.authorize(again, offset_of("m-1", mine)).value.owned == whole
+
+
+def test_an_earlier_life_gets_and_commits_nothing(world: World) -> None:
+    world.found()
+    before = join(world, "m-1")
+    mine = hand_out(world, before, 10)
+    join(world, "m-1", "i2")
+    with pytest.raises(verdicts.Fenced):
+        hand_out(world, before)
+    with pytest.raises(verdicts.Fenced):
+        commit(world, before, mine)
+
+
+def test_a_member_that_leaves_drops_its_slices_but_for_unconfirmed_ones(world: World) -> None:
+    world.found(p0=0, p1=0)
+    me = join(world, "m-1")
+    mine = world.store.positions.hand_out(me, {TP: 10, OTHER: 10}, 20, 10, SESSION).value
+    end = offset_of("m-1", mine)
+    assert world.store.members.leave(me, {TP: (), OTHER: (WHOLE,)}) == 1
+    again = join(world, "m-1", "i2")
+    owned = world.store.positions.authorize(again, end).value.owned
+    assert owned == {TP: (), OTHER: (Owned(WHOLE, mine.epoch, offsets_of("0-9")),)}
+
+
+def test_a_member_may_not_use_the_lane_epoch_of_another_one(world: World) -> None:
+    world.found()
+    mine = hand_out(world, join(world, "m-1"), 10)
+    forger = join(world, "m-2")
+    assert world.store.positions.authorize(forger, offset_of("m-2", mine)).value.owned == {TP: ()}
+    assert commit(world, forger, mine) == {TP: (Fact(WHOLE, 0, mine.epoch, offsets_of("0-9")),)}
+
+
+def test_done_offsets_are_left_out_of_slices(world: World) -> None:
+    world.found(p0=40)
+    world.set_ics({str(WHOLE): "43-45 48-49"})
+    handed = hand_out(world, join(world, "m-1"), 5)
+    assert slices(handed) == "40-42 46-47"
+    assert commit(world, join(world, "m-1"), handed) == {}
+    assert world.positions() == {str(WHOLE): "50"}
+
+
+def test_after_order_offsets_count_as_done_once_they_are_done_in_all_hashes(world: World) -> None:
+    world.found()
+    lower, upper = HashRange(0, 2**62 - 1), HashRange(2**62, 2**63 - 1)
+    world.redis.delete(GroupKeys(world.group).segments(TP))
+    world.redis.hset(GroupKeys(world.group).segments(TP), mapping={str(lower): "30", str(upper): "10"})
+    world.set_ics({str(upper): "20-39"})
+    handed = hand_out(world, join(world, "m-1"))
+    assert (handed.positions, slices(handed)) == ({TP: 10}, "10-19 30-49")
+
+
+def test_partitions_take_turns_and_the_furthest_behind_is_first(world: World) -> None:
+    world.found(p0=0, p1=90)
+    me = join(world, "m-1")
+    handed = world.store.positions.hand_out(me, {OTHER: 92, TP: 92}, 24, 20, SESSION).value
+    assert {tp: texts(o) for tp, o in handed.slices.items()} == {OTHER: "90-91", TP: "0-21"}
+
+
+def test_large_offsets_are_exact(world: World) -> None:
+    world.found(p0=BIG)
+    me = join(world, "m-1")
+    one = hand_out(world, me, 3, end=BIG + 4)
+    assert slices(one) == f"{BIG}-{BIG + 2}"
+    assert commit(world, me, one) == {}
+    assert slices(hand_out(world, me, 3, end=BIG + 4)) == f"{BIG + 3}-{BIG + 3}"
+
+
+def test_a_group_changes_its_ordering_only_without_other_members(world: World) -> None:
+    world.found()
+    by_key = join(world, "m-1", ordering="key")
+    with pytest.raises(verdicts.OtherOrdering) as refused:
+        join(world, "m-2")
+    assert (refused.value.ordering, refused.value.member) == ("key", "m-1")
+    world.now += SESSION + 1
+    assert join(world, "m-2").nonce == "bb"
+    with pytest.raises(verdicts.Rejoin):
+        world.store.positions.acquire(by_key, {TP: (WHOLE,)})
+    with pytest.raises(verdicts.OtherOrdering):
+        join(world, "m-1", "i2", ordering="key")
+
+
+def test_a_change_of_ordering_makes_slices_void(world: World) -> None:
+    world.found()
+    mine = hand_out(world, join(world, "m-1"), 10)
+    join(world, "m-1", "i2", ordering="key", nonce="cc")
+    again = join(world, "m-1", "i3", nonce="dd")
+    assert world.store.positions.authorize(again, offset_of("m-1", mine)).value.owned == {TP: ()}
+    assert slices(hand_out(world, again, 10)) == "0-9"
+
+
+def test_slices_of_a_log_that_was_cut_are_void(world: World) -> None:
+    world.found()
+    me = join(world, "m-1")
+    mine = hand_out(world, me, 10)
+    world.store.positions.recreate(TOPICS, {TP: 0})
+    assert commit(world, me, mine) == {TP: (Fact(WHOLE, 0, mine.epoch, offsets_of("0-9")),)}
+    assert slices(hand_out(world, me, 10)) == "0-9"
+
+
+def test_slices_expire_with_their_group(world: World) -> None:
+    world.found()
+    hand_out(world, join(world, "m-1"), 10)
+    assert world.kept_for_ever() == []
+
+
+def test_without_positions_the_group_has_lost_them(world: World) -> None:
+    world.found()
+    me = join(world, "m-1")
+    world.redis.delete(GroupKeys(world.group).segments(TP))
+    with pytest.raises(verdicts.Lost):
+        hand_out(world, me)
+
+
+class Model:
+    """The same group as sets of single offsets, without Redis: the oracle."""
+
+    def __init__(self) -> None:
+        self.done: set[int] = set()
+        self.held: dict[int, tuple[str, int]] = {}  # offset -> member, and the number of its batch
+        self.seen: dict[str, int] = {}  # member -> its last sign of life
+
+    def hand_out(self, member: str, most: int, end: int, number: int, now: int) -> list[int]:
+        """The offsets that a member gets."""
+        self.seen[member] = now
+        self.held = {o: h for o, h in self.held.items() if h[0] != member and o not in self.done}
+        living = {o for o, (m, _) in self.held.items() if now - self.seen[m] <= SESSION}
+        got = [o for o in range(end) if o not in self.done and o not in living][:most]
+        self.held |= dict.fromkeys(got, (member, number))
+        return got
+
+    def commit(self, member: str, number: int, offsets: list[int], now: int) -> list[int]:
+        """The offsets that are refused."""
+        self.seen[member] = now
+        mine = {o for o in offsets if self.held.get(o) == (member, number)}
+        refused = [o for o in offsets if o not in mine and o not in self.done]
+        self.done |= mine
+        return refused
+
+
+STEPS = st.lists(
+    st.tuples(st.sampled_from(["hand_out", "commit", "commit again", "time"]), st.integers(0, 2), st.integers(1, 9)),
+    max_size=25,
+)
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(steps=STEPS)
+def test_slices_are_those_of_a_model_of_single_offsets(world: World, steps: list[tuple[str, int, int]]) -> None:
+    world = World(StoreServer(world.url, world.client))
+    world.found()
+    callers, model = [join(world, f"m-{i}") for i in range(3)], Model()
+    model.seen = {c.member: world.now for c in callers}
+    batches: dict[int, tuple[int, HandedOut]] = {}
+    for number, (step, who, much) in enumerate(steps):
+        caller = callers[who]
+        if step == "time":
+            world.now += much * SESSION // 4
+        elif step == "hand_out":
+            handed = hand_out(world, caller, much, end=40)
+            assert offsets_in(handed.slices.get(TP, ())) == model.hand_out(caller.member, much, 40, number, world.now)
+            batches[who] = number, handed
+        elif who in batches:
+            number_of, handed = batches[who]
+            read = offsets_in(handed.slices.get(TP, ()))
+            refused = commit(world, caller, handed).get(TP, ())
+            expected = model.commit(caller.member, number_of, read, world.now)
+            assert [o for fact in refused for o in offsets_in(fact.offsets)] == expected
+    progress = Progress.parse(world.positions(), world.ics())
+    assert {o for s in progress.segments for o in (*range(s.position), *offsets_in(s.ics))} == model.done
+
+
+def offsets_in(ranges: Offsets) -> list[int]:
+    return [o for r in ranges for o in range(r.start, r.until)]

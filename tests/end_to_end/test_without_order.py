@@ -1,0 +1,153 @@
+"""Queries with ordering=none on real Kafka, Redis and Spark: every record once, from slices of offsets."""
+
+import json
+import uuid
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from pyspark.errors import StreamingQueryException
+
+from coordinator.ranges import WHOLE
+from drivers import points
+from drivers.driver import Driver
+from drivers.fleet import SESSION_S, Fleet
+from streams import Stream, eventually, keyed, stable, state
+from topics import Kafka
+
+NONE = {"ordering": "none"}
+SPARE_S = 30  # a plan and a batch, on a machine that is busy otherwise
+
+
+def wal(stream: Stream, batch: int) -> dict[str, dict[str, dict[str, str]]]:
+    """The offset of the only source in a batch's WAL entry."""
+    found: dict[str, dict[str, dict[str, str]]] = json.loads(
+        (stream.checkpoint / "offsets" / str(batch)).read_text().splitlines()[2]
+    )
+    return found
+
+
+def test_all_slots_read_one_partition_at_once_and_each_record_once(kafka: Kafka, stream: Stream) -> None:
+    kafka.produce(stream.options["subscribe"], keyed(2_000))
+    stream.run(**NONE)
+    assert stream.sink.offsets == list(range(2_000))
+    assert stream.sink.tasks == {0: 4}
+    assert stable(stream) == {2_000}
+    (lane,) = wal(stream, 0)[stream.options["subscribe"]]["0"].items()
+    assert (lane[0], lane[1].partition("@")[2]) == (str(WHOLE), "0-1999")
+    eventually(lambda: state(stream).leases_ms == {}, "a query that ended has left", deadline_s=20)
+
+
+def test_one_hot_key_is_read_by_all_slots(kafka: Kafka, stream: Stream) -> None:
+    """60 % of the records have one key: by key, one task reads them all."""
+    records = [replace(r, key=b"hot") if i % 10 < 6 else r for i, r in enumerate(keyed(2_000))]
+    kafka.produce(stream.options["subscribe"], records)
+    stream.run(**NONE)
+    fullest = max(sum(d.input_partition == task for d in stream.sink.received) for task in range(4))
+    assert stream.sink.offsets == list(range(2_000))
+    assert fullest == 500
+
+
+def test_limits_of_spark_cut_by_offsets(kafka: Kafka, stream: Stream) -> None:
+    kafka.produce(stream.options["subscribe"], keyed(1_000))
+    stream.run(**NONE, maxOffsetsPerTrigger="300", maxRecordsPerPartition="50")
+    assert stream.sink.offsets == list(range(1_000))
+    assert stream.sink.batches == [0, 1, 2, 3]
+    assert stream.sink.tasks[0] == 6
+
+
+def test_a_batch_that_failed_comes_again_with_the_same_records(kafka: Kafka, stream: Stream) -> None:
+    kafka.produce(stream.options["subscribe"], keyed(100))
+
+    def fail(batch: int) -> None:
+        raise RuntimeError(f"no batch {batch}")
+
+    stream.sink.before = fail
+    with pytest.raises(StreamingQueryException):
+        stream.run(**NONE)
+    before = wal(stream, 0)
+    stream.sink.before = lambda batch: None
+    stream.run(**NONE)
+    assert wal(stream, 0) == before
+    assert stream.sink.offsets == list(range(100))
+    assert stable(stream) == {100}
+
+
+def test_a_query_changes_the_ordering_of_its_empty_group_on_the_same_checkpoint(kafka: Kafka, stream: Stream) -> None:
+    for number, ordering in enumerate(("key", "none", "key")):
+        kafka.produce(stream.options["subscribe"], keyed(100, first=100 * number))
+        stream.run(ordering=ordering)
+    assert stream.sink.offsets == list(range(300))
+
+
+def test_another_ordering_beside_a_live_member_is_refused_by_name(kafka: Kafka, stream: Stream, tmp_path: Path) -> None:
+    kafka.produce(stream.options["subscribe"], keyed(10))
+    stream.options["allow.several.queries"] = "true"
+    with stream.running(lambda: len(stream.sink.received) == 10, "the records came", **NONE):
+        eventually(lambda: len(stream.sink.received) == 10, "the first member lives")
+        other = Stream(stream.spark, stream.options, tmp_path / "other")
+        with pytest.raises(StreamingQueryException, match="OTHER_ORDERING"):
+            other.run(ordering="key")
+
+
+@pytest.fixture
+def fleet(kafka: Kafka, redis_url: str, tmp_path: Path) -> Iterator[Fleet]:
+    """Drivers-to-be, on one partition."""
+    made = Fleet(kafka, redis_url, f"fleet-{uuid.uuid4().hex[:8]}", tmp_path, 1, options=NONE, pace="1 second")
+    yield made
+    made.end()
+
+
+def working(fleet: Fleet, *drivers: Driver) -> None:
+    """Wait until each of these drivers finishes a batch."""
+    before = [len(d.lines) for d in drivers]
+    fleet.until(lambda: all(len(d.lines) > n for d, n in zip(drivers, before, strict=True)), "each finishes a batch")
+
+
+def in_a_batch(fleet: Fleet, driver: Driver) -> None:
+    """Wait until the driver is between the tasks of a batch and its sink."""
+    points.arm(driver.folder, points.BEFORE_SINK)
+    fleet.until(driver.stands, "it is in a batch")
+
+
+@pytest.mark.timeout(600)
+def test_three_drivers_on_one_partition_lose_nothing_by_kills_and_freezes(fleet: Fleet) -> None:
+    with fleet.producing():
+        killed, frozen, stays = (fleet.start(name) for name in ("killed", "frozen", "stays"))
+        working(fleet, killed, frozen, stays)
+        in_a_batch(fleet, killed)
+        killed.kill()
+        gap_s = fleet.until(lambda: lowest_gap(fleet) is not None, "the killed one leaves a gap")
+        gap = lowest_gap(fleet)
+        served_s = fleet.until(lambda: lowest_gap(fleet) != gap, "another one reads its slice")
+        assert served_s <= SESSION_S + fleet.longest_batch_s + SPARE_S, gap_s
+        in_a_batch(fleet, frozen)
+        frozen.freeze()
+        points.disarm(frozen.folder)
+        gap = lowest_gap(fleet)
+        fleet.until(lambda: lowest_gap(fleet) != gap, "another one reads its slice too")
+        frozen.wake()
+        killed.start()
+        working(fleet, killed, frozen, stays)
+    fleet.until(lambda: fleet.everything_arrived, "every record is in a sink")
+    fleet.until(lambda: fleet.everything_confirmed, "every record is committed")
+    again = sum(len(batch) for batch in offsets_of(fleet)) - len(fleet.arrived)
+    assert again <= longest(fleet) * 2  # the slices of the killed and of the frozen one, at most
+
+
+def offsets_of(fleet: Fleet) -> list[list[int]]:
+    return [
+        [delivery[1] for delivery in json.loads(line)["deliveries"]] for d in fleet.drivers.values() for line in d.lines
+    ]
+
+
+def longest(fleet: Fleet) -> int:
+    return max(map(len, offsets_of(fleet)))
+
+
+def lowest_gap(fleet: Fleet) -> int | None:
+    """The stable offset, if records above it have arrived."""
+    arrived = {offset for _, offset in fleet.arrived}
+    lowest = next(n for n in range(len(arrived) + 1) if n not in arrived)
+    return lowest if any(offset > lowest for offset in arrived) else None
