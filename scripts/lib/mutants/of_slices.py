@@ -60,11 +60,11 @@ FAULTS = (
         (
             Edit(
                 "coordinator/redis/lua/join.lua",
-                "if other ~= call.member and live(other) then return",
-                "if false then return",
+                "(refiltered or reordered) and",
+                "refiltered and",
             ),
         ),
-        _TESTS,
+        ("tests/coordinator/redis/test_orderings.py",),
     ),
     Fault(
         "a change of the ordering keeps lane epochs",

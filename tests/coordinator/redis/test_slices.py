@@ -248,20 +248,6 @@ def test_large_offsets_are_exact(world: World) -> None:
     assert slices(hand_out(world, me, 3, end=BIG + 4)) == f"{BIG + 3}-{BIG + 3}"
 
 
-def test_a_group_changes_its_ordering_only_without_other_members(world: World) -> None:
-    world.found()
-    by_key = join(world, "m-1", ordering="key")
-    with pytest.raises(verdicts.OtherOrdering) as refused:
-        join(world, "m-2")
-    assert (refused.value.ordering, refused.value.member) == ("key", "m-1")
-    world.now += SESSION + 1
-    assert join(world, "m-2").nonce == "bb"
-    with pytest.raises(verdicts.Rejoin):
-        world.store.positions.acquire(by_key, {TP: (WHOLE,)})
-    with pytest.raises(verdicts.OtherOrdering):
-        join(world, "m-1", "i2", ordering="key")
-
-
 def test_a_change_of_ordering_makes_slices_void(world: World) -> None:
     world.found()
     mine = hand_out(world, join(world, "m-1"), 10)
