@@ -13,8 +13,9 @@ from coordinator.ranges import WHOLE
 from drivers import points
 from drivers.driver import Driver
 from drivers.fleet import SESSION_S, Fleet
+from kafka_groups import described
 from streams import Stream, eventually, keyed, stable, state
-from topics import Kafka
+from topics import Kafka, Record
 
 NONE = {"ordering": "none"}
 SPARE_S = 30  # a plan and a batch, on a machine that is busy otherwise
@@ -47,6 +48,21 @@ def test_one_hot_key_is_read_by_all_slots(kafka: Kafka, stream: Stream) -> None:
     fullest = max(sum(d.input_partition == task for d in stream.sink.received) for task in range(4))
     assert stream.sink.offsets == list(range(2_000))
     assert fullest == 500
+
+
+def test_filtered_records_count_as_done_and_kafkas_own_tool_shows_lag_0(kafka: Kafka, stream: Stream) -> None:
+    """99 % of the records are dropped, the last ones too; then a dropped record comes alone."""
+    topic, count = stream.options["subscribe"], 2_000
+    kafka.produce(topic, [Record(b"%d" % i, b"key-%d" % (i % 100)) for i in range(count)], compression="lz4")
+    given = NONE | {"filter.keys.allow": '["key-7"]', "maxOffsetsPerTrigger": "300"}
+    stream.run(**given)
+    assert stream.sink.offsets == list(range(7, count, 100))
+    assert stable(stream) == {count}
+    kafka.produce(topic, [Record(b"more", b"key-8")])
+    stream.run(**given)
+    assert stream.sink.offsets == list(range(7, count, 100))
+    (row,) = described(kafka.bootstrap, stream.options["group"])
+    assert row[3:6] == [str(count + 1), str(count + 1), "0"]
 
 
 def test_limits_of_spark_cut_by_offsets(kafka: Kafka, stream: Stream) -> None:
