@@ -3,7 +3,7 @@
 import pytest
 
 from coordinator import verdicts
-from coordinator.ranges import WHOLE
+from coordinator.ranges import WHOLE, offsets_of
 from coordinator.redis.keys import GroupKeys
 from coordinator.replies import Caller, Joining
 from store_world import SESSION, TP, World
@@ -75,3 +75,16 @@ def test_another_filter_alone_keeps_the_nonce(world: World) -> None:
     join(world, "m-1", ordering="key", of_filter="a")
     assert join(world, "m-1", "i2", ordering="key", of_filter="b").nonce == "aa"
     assert in_force(world) == ("key", "b")
+
+
+def test_without_the_record_of_its_ordering_a_group_hands_out_nothing_until_a_member_records_it_again(
+    world: World,
+) -> None:
+    world.found()
+    me = join(world, "m-1")
+    world.redis.hdel(GroupKeys(world.group).meta, "ordering")
+    with pytest.raises(verdicts.Rejoin):
+        world.store.positions.hand_out(me, {TP: 9}, 9, 9, SESSION)
+    again = join(world, "m-1", before=me.nonce)
+    assert world.store.positions.hand_out(again, {TP: 9}, 9, 9, SESSION).value.slices == {TP: offsets_of("0-8")}
+    assert in_force(world) == ("none", "")
