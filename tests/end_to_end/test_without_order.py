@@ -10,6 +10,7 @@ import pytest
 from pyspark.errors import StreamingQueryException
 
 from coordinator.ranges import WHOLE
+from coordinator.subscription import TopicPartition
 from drivers import points
 from drivers.driver import Driver
 from drivers.fleet import SESSION_S, Fleet
@@ -125,6 +126,45 @@ def in_a_batch(fleet: Fleet, driver: Driver) -> None:
     """Wait until the driver is between the tasks of a batch and its sink."""
     points.arm(driver.folder, points.BEFORE_SINK)
     fleet.until(driver.stands, "it is in a batch")
+
+
+@pytest.mark.timeout(600)
+def test_the_second_driver_gets_45_to_49_while_40_is_not_done_and_a_restart_repeats_its_batch(fleet: Fleet) -> None:
+    """[40-49]: the first driver asks and gets [40-44]. It is killed before its sink, and starts again."""
+    fleet.kafka.produce(fleet.topic, keyed(50))
+    from_40 = {"startingOffsets": json.dumps({fleet.topic: {"0": 40}}), "maxOffsetsPerTrigger": "5"}
+    fleet.options = NONE | from_40 | {"session.timeout.ms": "200000"}
+    first = fleet.start("first")
+    in_a_batch(fleet, first)
+    second = fleet.start("second")
+    fleet.until(lambda: stable_and_done(fleet) == (40, ["45-49"]), "the second one commits its slice")
+    assert (delivered(first), delivered(second)) == ([], [(0, [*range(45, 50)])])
+    planned = wal_of(first)
+    first.kill()
+    first.start()
+    fleet.until(lambda: stable_and_done(fleet) == (50, []), "the first one commits its slice")
+    assert delivered(first) == [(0, [*range(40, 45)])]
+    assert delivered(second) == [(0, [*range(45, 50)])]
+    assert wal_of(first) == planned
+
+
+def stable_and_done(fleet: Fleet) -> tuple[int, list[str]]:
+    """The stable offset of the partition, and the offsets that are done above it."""
+    state, tp = fleet.state, TopicPartition(fleet.topic, 0)
+    if state is None:
+        return 0, []
+    return state.stable.get(tp, 0), [str(r.offsets) for r in state.ics.get(tp, ())]
+
+
+def delivered(driver: Driver) -> list[tuple[int, list[int]]]:
+    """The finished batches of a driver: id and offsets."""
+    lines = [json.loads(line) for line in driver.lines]
+    return [(line["batch"], sorted(delivery[1] for delivery in line["deliveries"])) for line in lines]
+
+
+def wal_of(driver: Driver) -> str:
+    """The offset of its first batch in Spark's WAL."""
+    return (driver.folder / "checkpoint" / "offsets" / "0").read_text().splitlines()[2]
 
 
 @pytest.mark.timeout(600)
