@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from pyspark.errors import StreamingQueryException
 
+from coordinator.commits.commit_api import CommitApi
+from coordinator.errors import CommitWithoutOrderError
 from coordinator.ranges import WHOLE
 from coordinator.subscription import TopicPartition
 from drivers import points
@@ -89,6 +91,8 @@ def test_a_batch_that_failed_comes_again_with_the_same_records(kafka: Kafka, str
     assert wal(stream, 0) == before
     assert stream.sink.offsets == list(range(100))
     assert stable(stream) == {100}
+    with pytest.raises(CommitWithoutOrderError, match="has ordering=none"):
+        CommitApi.of_offset(stream.options["redis.url"], before)
 
 
 def test_a_query_changes_the_ordering_of_its_empty_group_on_the_same_checkpoint(kafka: Kafka, stream: Stream) -> None:

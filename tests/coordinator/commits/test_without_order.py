@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -41,6 +42,10 @@ def by_offset(world: World, end: StreamOffset) -> None:
     CommitApi.of_offset(world.url, json.dumps(end.to_json()))
 
 
+def by_offset_of_its_slices(world: World, end: StreamOffset) -> None:
+    CommitApi.of_offset(world.url, json.dumps(replace(end, by_key=False).to_json()))
+
+
 def by_member(world: World, _: StreamOffset) -> None:
     CommitApi.of_member(world.url, world.group, "m-1")
 
@@ -54,7 +59,7 @@ def by_row(world: World, end: StreamOffset) -> None:
         commits.acknowledge(text_of(end, TP, "43-44"))
 
 
-@pytest.mark.parametrize("way_in", [by_offset, by_member, by_a_member_that_is_gone, by_row])
+@pytest.mark.parametrize("way_in", [by_offset, by_offset_of_its_slices, by_member, by_a_member_that_is_gone, by_row])
 def test_each_way_in_is_refused_by_name(world: World, way_in: Callable[[World, StreamOffset], None]) -> None:
     end = at_work(world)
     with pytest.raises(CommitWithoutOrderError) as refused:
