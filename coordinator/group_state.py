@@ -3,19 +3,22 @@
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Self
+from typing import NamedTuple, Self
 
 from coordinator.assignment.assignment_text import Ranges
 from coordinator.errors import StateFormatError
 from coordinator.progress.growth import PARTITIONS_MAX, Growth
 from coordinator.progress.segments import Rectangle
 from coordinator.quoting import quoted
-from coordinator.ranges import HashRange
+from coordinator.ranges import HashRange, OffsetRange
 from coordinator.reports.lane_lines import LaneLine
 from coordinator.subscription import TopicPartition
 
 SCHEMA = "1"
 """The schema number of the state in Redis; `lua/shared/prelude.lua` has it too (rule: schema-number)."""
+
+ORDERINGS = ("key", "none")
+"""In `meta`: the ordering of a group; without the field it is `key`."""
 
 LONGEST_BATCH = "longest.batch.ms"
 """The field of a member: the time after which its batch counts as hung."""
@@ -77,6 +80,14 @@ class Event:
         return int(self.id.partition("-")[0])
 
 
+class Handed(NamedTuple):
+    """A slice of a group without order, as Redis has it (rule: hand-out)."""
+
+    offsets: OffsetRange
+    epoch: str  # lane epoch; void if it is of another nonce than the group's
+    member: str
+
+
 @dataclass(frozen=True, slots=True)
 class GroupState:
     """One look at a group. It is no transaction: members may write between two of its parts."""
@@ -91,6 +102,7 @@ class GroupState:
     stable: Mapping[TopicPartition, int]
     ends: Mapping[TopicPartition, int]
     ics: Mapping[TopicPartition, tuple[Rectangle, ...]] = field(default_factory=dict)
+    handed: Mapping[TopicPartition, tuple[Handed, ...]] = field(default_factory=dict)
     hung_ms: Mapping[str, int] = field(default_factory=dict)  # member -> when its batch counts as hung
     leaving: frozenset[str] = frozenset()
     assignment: Mapping[str, Ranges] = field(default_factory=dict)

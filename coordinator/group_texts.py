@@ -2,7 +2,7 @@
 
     meta, topics, policy, growth, assignment, lanes      of the group
     stable:orders, end:orders                            of a topic
-    segments:orders:0, owners:orders:0, ics:orders:0     of a partition
+    segments:orders:0, owners:, ics:, handed:            of a partition
 
 Pure. As strict as the scripts (`damage.lua`): members refuse the same texts. An error names the key.
 """
@@ -10,16 +10,17 @@ Pure. As strict as the scripts (`damage.lua`): members refuse the same texts. An
 import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from itertools import pairwise
 from typing import TypeVar
 
 from coordinator.assignment.assignment_text import ranges_of
 from coordinator.assignment.policies import policy_of
 from coordinator.errors import StateFormatError
-from coordinator.group_state import GroupState, KnownTopic, check_schema
+from coordinator.group_state import ORDERINGS, GroupState, Handed, KnownTopic, check_schema
 from coordinator.identifiers import LANE_EPOCH
 from coordinator.progress.growth import PARTITIONS_MAX, parsed
 from coordinator.progress.segments import Progress, Rectangle, sound_commits_of
-from coordinator.ranges import HashRange, is_number
+from coordinator.ranges import HashRange, OffsetRange, is_number
 from coordinator.reports.lane_lines import lines_of
 from coordinator.subscription import TopicPartition
 
@@ -53,6 +54,7 @@ def state_of(hashes: Hashes) -> GroupState:
         stable=stable,
         ends=ends,
         ics={tp: ics for tp in stable if (ics := read(hashes, f"ics:{key(tp)}", _rectangles))},
+        handed={tp: handed for tp in stable if (handed := read(hashes, f"handed:{key(tp)}", _handed))},
         assignment=read(hashes, "assignment", lambda texts: {m: ranges_of(text) for m, text in texts.items()}),
         growths=read(hashes, "growth", parsed),
         policy=hashes.get("policy", {}),
@@ -78,6 +80,8 @@ def checked_meta(meta: Mapping[str, str]) -> Mapping[str, str]:
     check_schema(meta)
     if not _NONCE.fullmatch(meta.get("nonce", "")):
         raise StateFormatError(f"nonce is {meta.get('nonce', '')!r}, not hex digits")
+    if (ordering := meta.get("ordering", "key")) not in ORDERINGS:
+        raise StateFormatError(f"ordering is {ordering!r}, not one of {', '.join(ORDERINGS)}")
     for name in NUMBERS:
         text = meta.get(name, "" if name in _NUMBERS else "0")
         if not (is_number(text) and len(text) <= _DIGITS):
@@ -116,10 +120,20 @@ def _rectangles(texts: Mapping[str, str]) -> tuple[Rectangle, ...]:
 
 
 def _owners(texts: Mapping[str, str]) -> tuple[tuple[HashRange, str, str], ...]:
-    owners = []
-    for hashes, value in texts.items():
-        found = _OWNER.fullmatch(value)
-        if not found:
-            raise StateFormatError(f"{hashes!r} is recorded as owned by {value!r}, not <lane epoch> <member>")
-        owners.append((HashRange.parse(hashes), found[1], found[2]))
-    return tuple(sorted(owners))
+    return tuple(sorted((HashRange.parse(hashes), *_owner(hashes, value)) for hashes, value in texts.items()))
+
+
+def _handed(texts: Mapping[str, str]) -> tuple[Handed, ...]:
+    found = sorted(Handed(OffsetRange.parse(offsets), *_owner(offsets, value)) for offsets, value in texts.items())
+    for left, right in pairwise(found):
+        if right.offsets.start < left.offsets.until:
+            raise StateFormatError(f"slices {left.offsets} and {right.offsets} overlap")
+    return tuple(found)
+
+
+def _owner(owned: str, value: str) -> tuple[str, str]:
+    """Lane epoch and member."""
+    found = _OWNER.fullmatch(value)
+    if not found:
+        raise StateFormatError(f"{owned!r} is recorded as owned by {value!r}, not <lane epoch> <member>")
+    return found[1], found[2]

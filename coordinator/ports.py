@@ -89,7 +89,7 @@ class Members(Protocol):
 
         Raises `Busy` while another member of the same application, or of the same query, lives. Raises `Held` while
         another member works that reads pinned ranges of this one, or that is assigned ranges where this one is pinned.
-        Raises `OtherOrdering` while any member of a group with another ordering lives.
+        Raises `OtherFilter` or `OtherOrdering` while any member of a group with another filter or ordering lives.
         """
 
     def heartbeat(self, caller: Caller) -> Answer[None]:

@@ -37,15 +37,6 @@ class Fenced(Verdict):
     """Another life of this member has joined since."""
 
 
-class OtherOrdering(Verdict):
-    """The group has another ordering, and a live member."""
-
-    def __init__(self, ordering: str, member: str) -> None:
-        super().__init__(ordering, member)
-        self.ordering = ordering
-        self.member = member
-
-
 class Busy(Verdict):
     """Another member's lease has not ended."""
 
@@ -60,9 +51,17 @@ class Held(Busy):
     """A working member reads these key ranges, or the group's members are of the other kind: pinned or assigned."""
 
 
-class OtherFilter(Busy):
+class OtherPolicy(Busy):
+    """A live member has another filter or ordering: `theirs`."""
+
+    def __init__(self, member: str, lease_end_ms: int, now_ms: int, theirs: str) -> None:
+        super().__init__(member, lease_end_ms, now_ms)
+        self.theirs = theirs
+
+
+class OtherFilter(OtherPolicy):
     """A live member has another record filter."""
 
-    def __init__(self, member: str, lease_end_ms: int, now_ms: int, its_filter: str) -> None:
-        super().__init__(member, lease_end_ms, now_ms)
-        self.its_filter = its_filter
+
+class OtherOrdering(OtherPolicy):
+    """A live member has another ordering."""

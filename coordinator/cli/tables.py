@@ -30,7 +30,7 @@ MOST_LIMITED = 20
 
 _LEAST = {"HASHES": 17, "MEMBER": 10}  # a range breaks only behind `lo-`, and a member's id never
 _TEXTS = {"MEMBER", "HOST", "APPLICATION", "LABELS", "STATE", "TOPIC", "HASHES", "MISSING", "KEY HASH", "DONE ABOVE"}
-_TEXTS |= {"AT", "SLOWEST LANE", "WHY"}
+_TEXTS |= {"AT", "SLOWEST LANE", "WHY", "OFFSETS"}
 _NO_GAP = Gap("", 0, ("nothing",))
 
 
@@ -45,7 +45,8 @@ def print_group(group: GroupView, console: Console) -> None:
     console.print(*map(line_of, _about(group)), sep="\n")
     if group.members:
         console.print(_members(group))
-    console.print(_lanes(group, console.width >= WIDE) if group.partitions else line_of("No positions yet."))
+    of_partitions = _slices(group) if group.ordering == "none" else _lanes(group, console.width >= WIDE)
+    console.print(of_partitions if group.partitions else line_of("No positions yet."))
 
 
 def print_gaps(partitions: Sequence[PartitionGaps]) -> None:
@@ -110,6 +111,7 @@ def activity(seen: TopView, most_lanes: int) -> Group:
 def _about(group: GroupView) -> Iterator[str]:
     by = "of pinned members" if group.assignor == PINNED else f"by {group.assignor}"
     made = f", generation {group.generation} {by}" if group.generation else ""
+    made = ", without order" if group.ordering == "none" else made
     yield f"Group {group.group!r}: {group.state}{made}"
     if group.recovering_ms:
         yield f"Recovering from a loss of state; ends in {seconds(group.recovering_ms)}"
@@ -150,6 +152,20 @@ def _labels(fields: Mapping[str, str]) -> str:
 def _lanes(group: GroupView, in_one_line: bool) -> Table:
     columns = "TOPIC, PARTITION, STABLE, END, LAG, GAPS, HASHES, POSITION, LANE LAG, MEMBER"
     return _table(columns, (row for partition in group.partitions for row in _lane_rows(partition, in_one_line)))
+
+
+def _slices(group: GroupView) -> Table:
+    columns = "TOPIC, PARTITION, STABLE, END, LAG, GAPS, OFFSETS, MEMBER, SINCE S"
+    return _table(columns, (row for partition in group.partitions for row in _slice_rows(partition)))
+
+
+def _slice_rows(p: PartitionView) -> Iterator[Sequence[object]]:
+    """A row for each member that holds offsets, or one row; the cells of the partition stand in the first."""
+    cells: tuple[object, ...] = (p.topic, p.partition, p.stable, p.end, p.lag, p.gaps)
+    held = [(_ranges(s.offsets), s.member, _whole(s.since_s)) for s in p.slices]
+    for of_member in held or [("-", "-", None)]:
+        yield *cells, *of_member
+        cells = ("",) * len(cells)
 
 
 def _lane_rows(p: PartitionView, in_one_line: bool) -> Iterator[Sequence[object]]:

@@ -70,7 +70,7 @@ class CommitApi(AbstractContextManager["CommitApi"]):
     def of_offset(cls, redis_url: str, offset: str | Mapping[str, Any]) -> Self:
         """For the lanes of a batch: `offset` is the JSON of its end, as in the checkpoint's `offsets` folder.
 
-        Raises `CheckpointMismatchError`, `UnknownGroupError`, `StoreError`.
+        Raises `CheckpointMismatchError`, `CommitWithoutOrderError`, `UnknownGroupError`, `StoreError`.
         """
         end = _parsed(offset)
         if not end.group or not end.member:
@@ -83,7 +83,7 @@ class CommitApi(AbstractContextManager["CommitApi"]):
     def of_member(cls, redis_url: str, group: str, member: str) -> Self:
         """For all ranges that a member owns at this moment, up to the log ends in Redis.
 
-        Raises `UnknownGroupError`, `StoreError`.
+        Raises `CommitWithoutOrderError`, `UnknownGroupError`, `StoreError`.
         """
         return cls._opened(redis_url, group, member, lambda verbs, caller: verbs.standing(caller))
 
@@ -122,7 +122,7 @@ class CommitApi(AbstractContextManager["CommitApi"]):
         Raises `CommitBeyondReadError` for offsets that the member cannot have read, 88
         `IndividualCommitNotAllowedError`, 91 `IndividualCommitTooOldError` (`stable` is the offset to go on from), 92
         `MaxIndividualCommitReachedError`, `TooManyRangesError`, `FencedMemberError`, `GroupRecoveringError`,
-        `StoreError`.
+        `CommitWithoutOrderError`, `StoreError`.
         """
         wanted = _offsets(ranges, offset)
         of_lanes = _disjoint(self.lanes.get(tp, ()) if lanes is None else lanes)
@@ -161,6 +161,7 @@ class CommitApi(AbstractContextManager["CommitApi"]):
                 "make a new CommitApi from a later offset of the member",
             ) from None
         except verdicts.Verdict as verdict:
+            self._verbs.check_ordering()
             raise GroupRecoveringError(
                 f"group {group!r} is recovering from a loss of state ({verdict or 'all members join again'})",
                 "make a new CommitApi from a later offset; commits that Redis still holds stay valid",

@@ -50,7 +50,8 @@ class GroupCommits(AbstractContextManager["GroupCommits"]):
 
         It is one call of Redis for each range of hashes that one member reads together. A repeated acknowledgement
         changes nothing. If Redis refuses some lanes, the others are committed all the same; then the first refusal is
-        raised: `FencedMemberError`, `CommitBeyondReadError`, 92 `MaxIndividualCommitReachedError`.
+        raised: `FencedMemberError`, `CommitBeyondReadError`, `CommitWithoutOrderError`, 92
+        `MaxIndividualCommitReachedError`.
         Raises before any commit `CorruptAcknowledgementError` and `CommitError` for a row of another group; at once 88
         `IndividualCommitNotAllowedError`, `GroupRecoveringError`, `StoreError`.
         """

@@ -47,3 +47,12 @@ class OrderedCommitRefusedError(CommitError):
 
     name = "ORDERED_COMMIT_REFUSED"
     usual_remedy = "commit again when the missing offsets are done, or read from the offset in the message on"
+
+
+class CommitWithoutOrderError(CommitError):
+    """The group has ordering=none. Its members own no key ranges, so only whole batches are committed."""
+
+    name = "COMMIT_WITHOUT_ORDER"
+    usual_remedy = (
+        "let each batch commit its records, or stop all queries of the group and start them with ordering=key"
+    )

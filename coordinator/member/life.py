@@ -4,9 +4,9 @@
     FENCED       another life has joined: the query ends                `fenced`
     LOST         recover proven positions, then join again              `recovery.recover`
     RECOVERING   assert positions once, wait, try again                 `assert_positions`
-    ORDERING     members with another ordering live: the query ends     `other_ordering`
     BUSY         wait for the other member's lease, unless it grows     `busy`
     FILTER       or is of the same query: then the query ends
+    ORDERING
     HELD         a member reads pinned ranges of this one               `pinned.held`
     REJOIN       join again                                             `join`
 
@@ -35,8 +35,8 @@ from coordinator.member.kinds import Request
 from coordinator.member.requests import Claim, Event, Join, Log, ReadMetadata
 from coordinator.member.state import State
 from coordinator.quoting import quoted
-from coordinator.record_filter import RecordFilter
 from coordinator.replies import Joining
+from coordinator.settings import GroupSettings
 
 FIRST_CONTACT_MS = 5_000
 """The patience with an address that never answered: it is more likely wrong than away."""
@@ -104,22 +104,10 @@ def assert_positions(state: State, seen: Seen, call: Call) -> Decision:
     return Decision(handled, effects, LookAgain(RETRY_MS))
 
 
-def other_ordering(state: State, seen: Seen, call: Call) -> Decision:
-    """The group has another ordering, and a live member: end the query (rule: one-ordering)."""
-    verdict, settings = state.life.verdict, call.setup.settings
-    if not isinstance(verdict, verdicts.OtherOrdering):
-        return Decision(state)
-    error = OtherOrderingError(
-        f"this query has ordering={settings.ordering}, and group {settings.group!r} has ordering={verdict.ordering}: "
-        f"member {verdict.member} lives",
-        f"set ordering={verdict.ordering}, or use another group. To change the group, stop all its queries; "
-        "after a kill, wait session.timeout.ms",
-    )
-    return Decision(_handled(state), (), Fail(error))
-
-
 def busy(state: State, seen: Seen, call: Call) -> Decision:
-    """Another member of this application, or one with another filter, lives: wait for its lease, unless it renews it.
+    """Another member of this application lives, or one with another filter or ordering.
+
+    Wait for its lease, unless it renews it.
 
     Spark calls all reads of one query on one thread. So a read of our own query lives as long as this one, and can
     release nothing meanwhile. Two queries have a thread each (rule: one-member-per-application).
@@ -133,7 +121,7 @@ def busy(state: State, seen: Seen, call: Call) -> Decision:
     if query and theirs and theirs.get("query") == query:
         return Decision(_handled(state), (), Fail(_two_reads(group, verdict.member)))
     if before and before[0] == other[0] and other[1] > before[1]:
-        return Decision(_handled(state), (), Fail(_in_the_way(group, verdict, call.setup.settings.filter)))
+        return Decision(_handled(state), (), Fail(_in_the_way(verdict, call.setup.settings)))
     waiting = replace(state, life=replace(state.life, other=other))
     return Decision(_handled(waiting), (), LookAgain(min(RETRY_MS, verdict.lease_end_ms - verdict.now_ms + 1)))
 
@@ -147,14 +135,21 @@ def _two_reads(group: str, other: str) -> GroupBusyError:
     )
 
 
-def _in_the_way(group: str, verdict: verdicts.Busy, mine: RecordFilter) -> GroupError:
+def _in_the_way(verdict: verdicts.Busy, mine: GroupSettings) -> GroupError:
     """The member renews its lease."""
-    if not isinstance(verdict, verdicts.OtherFilter):
-        return _two_queries(group, verdict.member)
-    return FilterMismatchError(
-        f"member {verdict.member} of group {group!r} has {_shown(verdict.its_filter)}, and this query has "
-        f"{_shown(mine.text)}: all members of a group need the same filter",
-    )
+    it = f"member {verdict.member} of group {mine.group!r}"
+    match verdict:
+        case verdicts.OtherFilter():
+            return FilterMismatchError(
+                f"{it} has {_shown(verdict.theirs)}, and this query has {_shown(mine.filter.text)}: all members of a "
+                "group need the same filter",
+            )
+        case verdicts.OtherOrdering():
+            return OtherOrderingError(
+                f"{it} has ordering={verdict.theirs}, and this query has ordering={mine.ordering}",
+                f"set ordering={verdict.theirs}, or use another group; to change the group, stop all its queries first",
+            )
+    return _two_queries(mine.group, verdict.member)
 
 
 def _shown(of_filter: str) -> str:

@@ -76,7 +76,6 @@ ALIVE: tuple[Step, ...] = (
     life.fenced,
     recovery.recover,
     life.assert_positions,
-    life.other_ordering,
     life.busy,
     pinned.held,
 )

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
-from coordinator.group_state import LONGEST_BATCH, GroupState
-from coordinator.operations.views import MemberView, view
+from coordinator.group_state import GroupState
+from coordinator.operations.views import MemberView, runs_s, view
 from coordinator.reports.lane_lines import BatchLine, LaneLine, interesting
 
 Batch = tuple[int, BatchLine]
@@ -68,16 +68,8 @@ def _lanes(state: GroupState) -> tuple[Lane, ...]:
 def _member(m: MemberView, state: GroupState, batches: Sequence[Batch]) -> MemberActivity:
     lanes, slow_percent = len(state.lanes.get(m.id, ())), int(m.fields.get("slow_percent", "0"))
     at_ms, last = next(((at, b) for at, b in reversed(batches) if b.member == m.id), (0, None))
-    now = lanes, slow_percent, _runs_s(m, state)
+    now = lanes, slow_percent, runs_s(m.id, state)
     if last is None:
         return MemberActivity(m.id, m.state, *now, None, 0.0, 0.0, "-")
     ago_s, rate = max(0, state.now_ms - at_ms) / 1_000, last.rows / max(last.seconds, 0.001)
     return MemberActivity(m.id, m.state, *now, ago_s, last.seconds, round(rate, 1), last.slowest)
-
-
-def _runs_s(m: MemberView, state: GroupState) -> float | None:
-    """Since when a batch runs: Redis has the time at which it counts as hung."""
-    hung_ms, longest = state.hung_ms.get(m.id), m.fields.get(LONGEST_BATCH)
-    if hung_ms is None or longest is None:
-        return None
-    return max(0, state.now_ms - (hung_ms - int(longest))) / 1_000

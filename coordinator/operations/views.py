@@ -1,15 +1,17 @@
 """The read model behind `coop-kafka describe`. Pure."""
 
 from bisect import bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from coordinator.assignment.assignment_text import Ranges
 from coordinator.assignment.rebalance import minus, union
-from coordinator.group_state import PINNED, GroupState
+from coordinator.group_state import LONGEST_BATCH, PINNED, GroupState, Handed
 from coordinator.operations.gaps import count, progress
 from coordinator.progress.growth import Growth
-from coordinator.ranges import WHOLE, HashRange
+from coordinator.progress.segments import Progress
+from coordinator.ranges import WHOLE, HashRange, OffsetRange
+from coordinator.ranges import union as joined
 from coordinator.subscription import TopicPartition
 
 _FAILED = " (failed: grouped, whole partitions)"
@@ -29,6 +31,16 @@ class LaneView:
 
 
 @dataclass(frozen=True, slots=True)
+class SlicesView:
+    """Offsets of a partition that one member of a group without order reads now."""
+
+    offsets: tuple[str, ...]  # inclusive; without the offsets that are done
+    epoch: str  # their lane epoch
+    member: str
+    since_s: float | None  # since the member's batch began; None before its authorisation
+
+
+@dataclass(frozen=True, slots=True)
 class PartitionView:
     """A partition with its lanes."""
 
@@ -39,6 +51,7 @@ class PartitionView:
     lag: int | None  # offsets from the stable offset to the end
     gaps: int  # number of gaps above the stable offset
     lanes: tuple[LaneView, ...]
+    slices: tuple[SlicesView, ...] = ()  # of a group without order, by their first offsets
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +90,14 @@ class GroupView:
     members: tuple[MemberView, ...]
     partitions: tuple[PartitionView, ...]
     growths: tuple[GrowthView, ...] = ()
+    ordering: str = "key"  # or none
     unread: tuple[str, ...] = ()  # ranges that no working member of a pinned group names: "orders-0 lo-hi"
 
 
 def view(group: str, state: GroupState) -> GroupView:
     """The view of a group."""
     owners = {member for owned in state.owners.values() for _, _, member in owned}
+    owners |= {s.member for handed in state.handed.values() for s in handed}
     members = tuple(
         _member(member, end, state)
         for member, end in sorted(state.leases_ms.items())
@@ -100,6 +115,7 @@ def view(group: str, state: GroupState) -> GroupView:
         members=members,
         partitions=tuple(_partition(tp, state) for tp in sorted(state.segments)),
         growths=tuple(_growth(growth, state) for growth in state.growths),
+        ordering=state.meta.get("ordering", "key"),
         unread=tuple(_unread(state, members)),
     )
 
@@ -187,8 +203,27 @@ def _partition(tp: TopicPartition, state: GroupState) -> PartitionView:
         for segment, position in segments
         for hashes, epoch, member in _owned_pieces(segment, owners)
     )
-    gaps = count(progress(state, tp))
-    return PartitionView(tp.topic, tp.partition, stable, end, lag(stable, end), gaps, tuple(lanes))
+    found = progress(state, tp)
+    slices = tuple(_slices(state, state.handed.get(tp, ()), found))
+    return PartitionView(tp.topic, tp.partition, stable, end, lag(stable, end), count(found), tuple(lanes), slices)
+
+
+def _slices(state: GroupState, handed: Iterable[Handed], found: Progress) -> Iterator[SlicesView]:
+    """The slices at lane epochs in force, each without the offsets that are done in every hash."""
+    held: dict[tuple[str, str], list[OffsetRange]] = {}
+    for offsets, epoch, member in handed:
+        held.setdefault((epoch, member), []).extend(r for s in found.segments for r in s.remaining(offsets))
+    for (epoch, member), unread in held.items():
+        if unread and epoch.partition(".")[0] == state.meta.get("nonce"):
+            yield SlicesView(tuple(map(str, joined(unread))), epoch, member, runs_s(member, state))
+
+
+def runs_s(member: str, state: GroupState) -> float | None:
+    """Since when a batch of the member runs: Redis has the time at which it counts as hung."""
+    hung_ms, longest = state.hung_ms.get(member), state.members.get(member, {}).get(LONGEST_BATCH)
+    if hung_ms is None or longest is None:
+        return None
+    return max(0, state.now_ms - (hung_ms - int(longest))) / 1_000
 
 
 def _owned_pieces(segment: HashRange, owners: tuple[Owner, ...]) -> Iterator[tuple[HashRange, str | None, str | None]]:

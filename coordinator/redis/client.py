@@ -179,10 +179,8 @@ def _accepted(reply: list[Any]) -> Reply:
             raise verdicts.Lost(why)
         case [verdict, *_] if verdict in _PLAIN:
             raise _PLAIN[verdict]
-        case ["BUSY" | "HELD" | "FILTER" as verdict, *words]:
+        case ["BUSY" | "HELD" | "FILTER" | "ORDERING" as verdict, *words]:
             raise _by_other(verdict, *words)
-        case ["ORDERING", ordering, member]:
-            raise verdicts.OtherOrdering(ordering, member)
         case ["UNPROVEN", partition]:
             raise StateLostError(
                 f"Redis lost the position of {partition}, and neither Kafka's group nor a running query proves one",
@@ -194,12 +192,14 @@ def _accepted(reply: list[Any]) -> Reply:
 
 
 def _by_other(verdict: str, member: str, lease_end: str, now: str, other: str = "") -> verdicts.Verdict:
-    """The verdict of `join` about another member, with its filter."""
+    """The verdict of `join` about another member, with its filter or ordering."""
     times = int(float(lease_end)), int(float(now))
     match verdict:
         case "BUSY":
             return verdicts.Busy(member, *times)
         case "HELD":
             return verdicts.Held(member, *times)
-        case _:
+        case "FILTER":
             return verdicts.OtherFilter(member, *times, other)
+        case _:
+            return verdicts.OtherOrdering(member, *times, other)

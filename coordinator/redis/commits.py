@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from coordinator.errors import StateFormatError, UnknownGroupError
+from coordinator.errors import CommitWithoutOrderError, StateFormatError, UnknownGroupError
 from coordinator.group_state import KnownTopic
 from coordinator.identifiers import LANE_EPOCH
 from coordinator.progress.ownership import Owned, Ownership
@@ -119,15 +119,32 @@ class CommitVerbs:
         return self._calls.keys.group
 
     def member(self, member: str) -> tuple[Caller, Mapping[str, str]]:
-        """A member and its fields, as of its last join. Raises `UnknownGroupError` if there is none."""
+        """A member and its fields, as of its last join. Raises `UnknownGroupError` if there is none.
+
+        Raises `CommitWithoutOrderError` in a group without order.
+        """
         k = self._calls.keys
         meta, fields = self._calls.hashes((k.meta, k.member(member)))
+        self._check_ordering(meta)
         if "nonce" not in meta or "incarnation" not in fields:
             raise UnknownGroupError(
                 f"group {k.group!r} has no member {member!r} in this Redis",
                 "take group and member from the offset of a running query, or from coop-kafka describe",
             )
         return Caller(member, fields["incarnation"], meta["nonce"], "0"), fields
+
+    def check_ordering(self) -> None:
+        """Raise `CommitWithoutOrderError` in a group without order.
+
+        A caller of before the change needs it: the change made a new nonce, so each of its calls gets REJOIN.
+        """
+        self._check_ordering(self._calls.hash(self._calls.keys.meta))
+
+    def _check_ordering(self, meta: Mapping[str, str]) -> None:
+        if meta.get("ordering") == "none":
+            raise CommitWithoutOrderError(
+                f"group {self.group!r} has ordering=none, and its members own no key ranges; nothing was committed"
+            )
 
     @sound
     def standing(self, caller: Caller) -> Standing:

@@ -14,7 +14,7 @@ from coordinator.redis.errors import sound
 from coordinator.redis.keys import GROUPS, GroupKeys
 
 _OF_GROUP = ("meta", "topics", "policy", "growth", "assignment", "lanes")
-_OF_PARTITION = ("segments", "owners", "ics")
+_OF_PARTITION = ("segments", "owners", "ics", "handed")
 
 
 def list_groups(client: RedisClient) -> tuple[str, ...]:
@@ -57,7 +57,7 @@ def _of_partitions(redis: TextRedis, keys: GroupKeys, hashes: Hashes) -> dict[st
     tps = [tp for topic in hashes["topics"] for tp in read(hashes, f"stable:{topic}", partial(partitions_of, topic))]
     pipeline = redis.pipeline(transaction=False)
     for tp in tps:
-        pipeline.hgetall(keys.segments(tp)).hgetall(keys.owners(tp)).hgetall(keys.ics(tp))
+        pipeline.hgetall(keys.segments(tp)).hgetall(keys.owners(tp)).hgetall(keys.ics(tp)).hgetall(keys.handed(tp))
     names = [f"{kind}:{key(tp)}" for tp in tps for kind in _OF_PARTITION]
     return dict(zip(names, pipeline.execute(), strict=True))
 

@@ -9,12 +9,16 @@ from pathlib import Path
 import pytest
 from pyspark.errors import StreamingQueryException
 
+from coordinator.commits.commit_api import CommitApi
+from coordinator.errors import CommitWithoutOrderError
 from coordinator.ranges import WHOLE
+from coordinator.subscription import TopicPartition
 from drivers import points
 from drivers.driver import Driver
 from drivers.fleet import SESSION_S, Fleet
+from kafka_groups import described
 from streams import Stream, eventually, keyed, stable, state
-from topics import Kafka
+from topics import Kafka, Record
 
 NONE = {"ordering": "none"}
 SPARE_S = 30  # a plan and a batch, on a machine that is busy otherwise
@@ -49,6 +53,21 @@ def test_one_hot_key_is_read_by_all_slots(kafka: Kafka, stream: Stream) -> None:
     assert fullest == 500
 
 
+def test_filtered_records_count_as_done_and_kafkas_own_tool_shows_lag_0(kafka: Kafka, stream: Stream) -> None:
+    """99 % of the records are dropped, the last ones too; then a dropped record comes alone."""
+    topic, count = stream.options["subscribe"], 2_000
+    kafka.produce(topic, [Record(b"%d" % i, b"key-%d" % (i % 100)) for i in range(count)], compression="lz4")
+    given = NONE | {"filter.keys.allow": '["key-7"]', "maxOffsetsPerTrigger": "300"}
+    stream.run(**given)
+    assert stream.sink.offsets == list(range(7, count, 100))
+    assert stable(stream) == {count}
+    kafka.produce(topic, [Record(b"more", b"key-8")])
+    stream.run(**given)
+    assert stream.sink.offsets == list(range(7, count, 100))
+    (row,) = described(kafka.bootstrap, stream.options["group"])
+    assert row[3:6] == [str(count + 1), str(count + 1), "0"]
+
+
 def test_limits_of_spark_cut_by_offsets(kafka: Kafka, stream: Stream) -> None:
     kafka.produce(stream.options["subscribe"], keyed(1_000))
     stream.run(**NONE, maxOffsetsPerTrigger="300", maxRecordsPerPartition="50")
@@ -72,6 +91,8 @@ def test_a_batch_that_failed_comes_again_with_the_same_records(kafka: Kafka, str
     assert wal(stream, 0) == before
     assert stream.sink.offsets == list(range(100))
     assert stable(stream) == {100}
+    with pytest.raises(CommitWithoutOrderError, match="has ordering=none"):
+        CommitApi.of_offset(stream.options["redis.url"], before)
 
 
 def test_a_query_changes_the_ordering_of_its_empty_group_on_the_same_checkpoint(kafka: Kafka, stream: Stream) -> None:
@@ -109,6 +130,45 @@ def in_a_batch(fleet: Fleet, driver: Driver) -> None:
     """Wait until the driver is between the tasks of a batch and its sink."""
     points.arm(driver.folder, points.BEFORE_SINK)
     fleet.until(driver.stands, "it is in a batch")
+
+
+@pytest.mark.timeout(600)
+def test_the_second_driver_gets_45_to_49_while_40_is_not_done_and_a_restart_repeats_its_batch(fleet: Fleet) -> None:
+    """[40-49]: the first driver asks and gets [40-44]. It is killed before its sink, and starts again."""
+    fleet.kafka.produce(fleet.topic, keyed(50))
+    from_40 = {"startingOffsets": json.dumps({fleet.topic: {"0": 40}}), "maxOffsetsPerTrigger": "5"}
+    fleet.options = NONE | from_40 | {"session.timeout.ms": "200000"}
+    first = fleet.start("first")
+    in_a_batch(fleet, first)
+    second = fleet.start("second")
+    fleet.until(lambda: stable_and_done(fleet) == (40, ["45-49"]), "the second one commits its slice")
+    assert (delivered(first), delivered(second)) == ([], [(0, [*range(45, 50)])])
+    planned = wal_of(first)
+    first.kill()
+    first.start()
+    fleet.until(lambda: stable_and_done(fleet) == (50, []), "the first one commits its slice")
+    assert delivered(first) == [(0, [*range(40, 45)])]
+    assert delivered(second) == [(0, [*range(45, 50)])]
+    assert wal_of(first) == planned
+
+
+def stable_and_done(fleet: Fleet) -> tuple[int, list[str]]:
+    """The stable offset of the partition, and the offsets that are done above it."""
+    state, tp = fleet.state, TopicPartition(fleet.topic, 0)
+    if state is None:
+        return 0, []
+    return state.stable.get(tp, 0), [str(r.offsets) for r in state.ics.get(tp, ())]
+
+
+def delivered(driver: Driver) -> list[tuple[int, list[int]]]:
+    """The finished batches of a driver: id and offsets."""
+    lines = [json.loads(line) for line in driver.lines]
+    return [(line["batch"], sorted(delivery[1] for delivery in line["deliveries"])) for line in lines]
+
+
+def wal_of(driver: Driver) -> str:
+    """The offset of its first batch in Spark's WAL."""
+    return (driver.folder / "checkpoint" / "offsets" / "0").read_text().splitlines()[2]
 
 
 @pytest.mark.timeout(600)

@@ -17,6 +17,7 @@ from coordinator.operations.key_owner import key_owners
 from coordinator.operations.top_view import limited_lanes, top_view
 from coordinator.operations.views import view
 from coordinator.progress.ownership import Fact, Owned, completed
+from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import WHOLE, OffsetRange
 from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.commits import CommitVerbs, Reservation
@@ -144,6 +145,8 @@ FIELDS = [
     pytest.param("meta", "generation", "first", id="a generation that is no number"),
     pytest.param("meta", "recovering_until", "later", id="a recovery that ends at no time"),
     pytest.param("meta", "computing_until", "soon", id="a turn that ends at no time"),
+    pytest.param("meta", "ordering", "", id="an empty ordering"),
+    pytest.param("meta", "ordering", "NONE", id="an ordering in capitals"),
     pytest.param("topics", "orders", "", id="a topic without content"),
     pytest.param("topics", "orders", "id-1", id="a topic without a count"),
     pytest.param("topics", "orders", "id-1 two", id="a count that is no number"),
@@ -460,3 +463,90 @@ def test_the_error_names_the_damaged_entry(lived: World) -> None:
         StateFormatError, match=r"the entry 0{16}-7f{15} of .*owners:orders:0 is damaged\. Remedy: look at"
     ):
         lived.store.positions.acquire(Caller("m-1", "i1", "aa", "0"), WANTED)
+
+
+@pytest.fixture
+def sharing(world: World) -> World:
+    """A group without order: one member holds 5-9 and another one 10-14."""
+    world.found(p0=5, p1=5)
+    world.logs_reach(20)
+    for member in ("m-1", "m-2"):
+        joining = Joining({"host": "h", "topics": "orders"}, ordering="none", next_nonce="aa")
+        answer = world.store.members.join(Caller(member, "i1"), "", joining)
+        me = Caller(member, "i1", answer.seen.nonce, "0")
+        world.store.positions.hand_out(me, {TP: 20}, 5, 5, SESSION)
+    return world
+
+
+def without_order(world: World) -> Iterator[tuple[str, Callable[[], object]]]:
+    """The calls of a member without order, and the views of its group."""
+    store, me = world.store, Caller("m-1", "i1", "aa", "0")
+    lanes = {TP: (lane("aa.1", 5, 10),)}
+    end = StreamOffset("g", "m-1", 0, {"orders": "id-1"}, lanes, by_key=False)
+    yield from looks(world)
+    yield "authorize", lambda: store.positions.authorize(me, end)
+    yield "commit", lambda: store.positions.commit(me, end, completed(end))
+    yield "hand_out", lambda: store.positions.hand_out(me, {TP: 20}, 5, 5, SESSION)
+    yield "leave", lambda: store.members.leave(me, {OTHER: (), TP: ()})
+
+
+HANDED = [
+    pytest.param("junk", "aa.1 m-1", id="a slice of no offsets"),
+    pytest.param("", "aa.1 m-1", id="an empty slice"),
+    pytest.param("19-15", "aa.1 m-1", id="a slice of inverted offsets"),
+    pytest.param("015-19", "aa.1 m-1", id="a slice with zeros in front"),
+    pytest.param("15", "aa.1 m-1", id="a slice of one number"),
+    pytest.param("15-16-17", "aa.1 m-1", id="a slice with two ends"),
+    pytest.param("15-16 18-19", "aa.1 m-1", id="two slices in one"),
+    pytest.param(f"15-{HUGE}", "aa.1 m-1", id="a slice up to forty digits"),
+    pytest.param("15-9223372036854775807", "aa.1 m-1", id="a slice up to 2^63"),
+    pytest.param("9-10", "aa.3 m-1", id="a slice across two others"),
+    pytest.param("5-9", "", id="a slice of nobody"),
+    pytest.param("5-9", "m-1", id="a slice without a lane epoch"),
+    pytest.param("5-9", "aa.1", id="a slice without a member"),
+    pytest.param("5-9", "aa.x m-1", id="a slice of a lane epoch that is none"),
+    pytest.param("5-9", "aa.1 m-1 m-2", id="a slice of two members"),
+]
+
+
+@pytest.mark.each_server
+@pytest.mark.parametrize(("field", "damage"), HANDED)
+def test_a_damaged_slice_is_refused_by_name_and_nothing_is_written(sharing: World, field: str, damage: str) -> None:
+    key = GroupKeys(sharing.group).handed(TP)
+    sharing.redis.hset(key, field, damage)
+    refused: list[str] = []
+    for name, verb in without_order(sharing):
+        with unchanged_if_refused(sharing, name, refused):
+            verb()
+    views = {"describe", "gaps", "owner", "top", "parked", "events"}
+    assert {*refused} == {*views, "authorize", "commit", "hand_out", "leave"}
+    assert sharing.redis.hget(key, field) == damage
+
+
+@pytest.mark.each_server
+def test_slices_of_another_kind_are_refused_by_name(sharing: World) -> None:
+    key = GroupKeys(sharing.group).handed(TP)
+    sharing.redis.delete(key)
+    sharing.redis.set(key, "somebody else's")
+    refused: list[str] = []
+    for name, verb in without_order(sharing):
+        with unchanged_if_refused(sharing, name, refused):
+            verb()
+    assert {"describe", "authorize", "commit", "hand_out", "leave"} <= {*refused}
+    assert sharing.redis.get(key) == "somebody else's"
+
+
+@pytest.mark.each_server
+def test_the_error_names_the_damaged_slice(sharing: World) -> None:
+    sharing.redis.hset(GroupKeys(sharing.group).handed(TP), "5-9", "nobody")
+    with pytest.raises(StateFormatError, match=r"the slice 5-9 of .*handed:orders:0 is damaged\. Remedy: look at"):
+        sharing.store.positions.hand_out(Caller("m-1", "i1", "aa", "0"), {TP: 20}, 5, 5, SESSION)
+
+
+@pytest.mark.each_server
+def test_slices_without_damage_are_accepted(sharing: World) -> None:
+    refused: list[str] = []
+    for name, verb in without_order(sharing):
+        with unchanged_if_refused(sharing, name, refused):
+            verb()
+    assert refused == []

@@ -9,6 +9,7 @@
 -- Uses arguments, damage, events, leases, prelude, progress, slices
 local bad = lost() or recovering() or fenced(KEYS[3]) or other_filter(KEYS[3])
 if bad then return bad end
+if not is_without_order() then return { 'REJOIN' } end  -- somebody has deleted the ordering: no commit would be accepted
 local most, size, gap = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
 local topics, recorded = redis.call('HGETALL', KEYS[5]), {}
 for i = 1, #topics, 2 do

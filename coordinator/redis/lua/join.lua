@@ -11,8 +11,8 @@
 --   ARGV[7] ordering: key or none, ARGV[8] the nonce of a group that changes its ordering (rule: one-ordering),
 --   ARGV[9..] field value ... of the member's hash
 -- Reply targets, raised to the targets of the other live members | FENCED | BUSY other lease_end now
---   | HELD other lease_end now | FILTER other lease_end now its_filter | ORDERING known other | RECOVERING
---   | ABSENT | LOST | SCHEMA
+--   | HELD other lease_end now | FILTER other lease_end now its_filter | ORDERING other lease_end now its_ordering
+--   | RECOVERING | ABSENT | LOST | SCHEMA
 -- Uses events, leases, pinned, prelude, progress, strikes
 local bad = lost()
 if bad then return bad end
@@ -36,20 +36,16 @@ local function live(member)
   return its_end and tonumber(its_end) >= now
 end
 
--- A member with another filter than that of the last join waits for the end of all other members (rule: one-filter).
-local its_filter = redis.call('HGET', META, 'filter') or ''
-if its_filter ~= ARGV[6] then
-  for _, other in ipairs(redis.call('ZRANGE', KEYS[2], 0, -1)) do
-    if other ~= call.member and live(other) then
-      return { 'FILTER', other, end_of_lease(KEYS[2], other), ms(now), its_filter }
-    end
+-- A member with another filter or ordering than the group waits for the end of all other members (rule: one-filter,
+-- rule: one-ordering).
+local its_filter, ordering = redis.call('HGET', META, 'filter') or '', redis.call('HGET', META, 'ordering') or 'key'
+local refiltered, reordered = its_filter ~= ARGV[6], ordering ~= ARGV[7]
+for _, other in ipairs((refiltered or reordered) and redis.call('ZRANGE', KEYS[2], 0, -1) or NOTHING) do
+  if other ~= call.member and live(other) then
+    local its_end = end_of_lease(KEYS[2], other)
+    if refiltered then return { 'FILTER', other, its_end, ms(now), its_filter } end
+    return { 'ORDERING', other, its_end, ms(now), ordering }
   end
-end
-
-local ordering = redis.call('HGET', META, 'ordering') or 'key'
-local reordered = ordering ~= ARGV[7]
-for _, other in ipairs(reordered and redis.call('ZRANGE', KEYS[2], 0, -1) or NOTHING) do
-  if other ~= call.member and live(other) then return { 'ORDERING', ordering, other } end
 end
 
 local function raised_targets(targets)
@@ -110,7 +106,7 @@ if reordered then
   event(KEYS[4], 'ordering', 'ordering is ' .. ARGV[7] .. ' from now on; every lane epoch is void')
 end
 remember_times()
-if its_filter ~= ARGV[6] then redis.call('HSET', META, 'filter', ARGV[6]) end
+if refiltered then redis.call('HSET', META, 'filter', ARGV[6]) end
 redis.call('HINCRBY', META, 'joins', 1)  -- makes an assignment due: the member may subscribe to other topics than before
 local application = redis.call('HGET', KEYS[3], 'application')
 event(KEYS[4], 'join', (application and 'application ' .. application .. ', ' or '') .. 'incarnation ' .. call.incarnation)

@@ -59,7 +59,7 @@ FAULTS = (
     ),
     Fault(
         "a member joins beside another filter",
-        (Edit(_JOIN, "if its_filter ~= ARGV[6] then\n  for", "if its_filter == 'none' then\n  for"),),
+        (Edit(_JOIN, "(refiltered or reordered) and", "reordered and"),),
         _GROUP,
     ),
     Fault(

@@ -4,6 +4,8 @@ from mutants.fault import Edit, Fault
 
 _HAND_OUT, _SLICES = "coordinator/redis/lua/hand_out.lua", "coordinator/redis/lua/shared/slices.lua"
 _TESTS = ("tests/coordinator/redis/test_slices.py",)
+_ORDERINGS = "tests/coordinator/redis/test_orderings.py"
+_VIEWS, _OF_VIEWS = "coordinator/operations/views.py", ("tests/coordinator/operations/test_views.py",)
 
 FAULTS = (
     Fault(
@@ -60,11 +62,11 @@ FAULTS = (
         (
             Edit(
                 "coordinator/redis/lua/join.lua",
-                "if other ~= call.member and live(other) then return",
-                "if false then return",
+                "(refiltered or reordered) and",
+                "refiltered and",
             ),
         ),
-        _TESTS,
+        (_ORDERINGS,),
     ),
     Fault(
         "a change of the ordering keeps lane epochs",
@@ -80,5 +82,35 @@ FAULTS = (
         "offsets that one hash has done count as done",
         (Edit(_SLICES, "done = done and compared(done, here) or here", "done = here"),),
         _TESTS,
+    ),
+    Fault(
+        "offsets are handed out though no commit of them would be accepted",
+        (Edit(_HAND_OUT, "if not is_without_order() then", "if false then"),),
+        (_ORDERINGS,),
+    ),
+    Fault(
+        "the Commit API is open to a group without order",
+        (Edit("coordinator/redis/commits.py", 'if meta.get("ordering") == "none":', "if False:"),),
+        ("tests/coordinator/commits/test_without_order.py",),
+    ),
+    Fault(
+        "a Commit API of before a change of the ordering names a loss of state",
+        (Edit("coordinator/commits/commit_api.py", "            self._verbs.check_ordering()\n", ""),),
+        ("tests/coordinator/commits/test_without_order.py",),
+    ),
+    Fault(
+        "describe shows slices that are done",
+        (Edit(_VIEWS, "extend(r for s in found.segments for r in s.remaining(offsets))", "append(offsets)"),),
+        _OF_VIEWS,
+    ),
+    Fault(
+        "describe shows slices that are void",
+        (Edit(_VIEWS, 'if unread and epoch.partition(".")[0] == state.meta.get("nonce"):', "if unread:"),),
+        _OF_VIEWS,
+    ),
+    Fault(
+        "describe hides a dead member that holds slices",
+        (Edit(_VIEWS, "    owners |= {s.member for handed in state.handed.values() for s in handed}\n", ""),),
+        _OF_VIEWS,
     ),
 )

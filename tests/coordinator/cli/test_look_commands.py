@@ -86,6 +86,7 @@ def test_describe_prints_json_for_programs(
         "lag": 45,
         "gaps": 0,
         "lanes": [{"hashes": WHOLE_TEXT, "position": 5, "lag": 45, "epoch": "aa.1", "member": "m-1"}],
+        "slices": [],
     }
 
 

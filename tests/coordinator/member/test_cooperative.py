@@ -1,5 +1,6 @@
 """Members of a group without order share partitions by offsets: on a real Kafka and a real Redis, without Spark."""
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -11,7 +12,7 @@ from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.keys import GroupKeys
 from coordinator.settings import GroupSettings
 from coordinator.subscription import TopicPartition
-from group_services import UNLIMITED, Group, batches, read, records, slices_read, subscribed
+from group_services import UNLIMITED, Group, batches, beats, read, records, slices_read, subscribed
 from streams import eventually, keyed
 from topics import Kafka
 
@@ -155,10 +156,30 @@ def test_a_lost_redis_recovers_from_the_mirror(members: Group, forty: TopicParti
     assert stable(members, forty) == 40
 
 
-def test_another_ordering_is_refused_while_members_live(members: Group, forty: TopicPartition) -> None:
-    first_batch(members, member(members, forty))
-    with pytest.raises(OtherOrderingError, match=r"ordering=key, and group .* has ordering=none: member m-\w+ lives"):
-        first_batch(members, member(members, forty, ordering="key"))
+def test_another_ordering_is_refused_once_the_other_member_renews_its_lease(
+    members: Group, forty: TopicPartition
+) -> None:
+    first_batch(members, old := member(members, forty))
+    new = member(members, forty, ordering="key")
+    with ThreadPoolExecutor(1) as own_thread:
+        refused = own_thread.submit(first_batch, members, new)
+        eventually(lambda: beats(old) and refused.done(), "the lease of the old member grows")
+    with pytest.raises(OtherOrderingError) as error:
+        refused.result()
+    words = f"member {old.member} of group {members.name!r} has ordering=none, and this query has ordering=key"
+    assert error.value.what == words
+    assert set(members.state.members) == {old.member}
+
+
+@pytest.mark.parametrize(("before", "after"), [("key", "none"), ("none", "key")])
+def test_another_ordering_waits_for_the_lease_of_a_dead_member(
+    members: Group, forty: TopicPartition, before: str, after: str
+) -> None:
+    dead = member(members, forty, session_ms=500, ordering=before)
+    dead.tasks(first_batch(members, dead))
+    new = member(members, forty, session_ms=500, ordering=after)
+    new.first_positions()
+    assert records(*batches(new, StreamOffset(members.name))) == read(forty, 0, 40)
 
 
 @pytest.mark.parametrize(("before", "after"), [("key", "none"), ("none", "key")])

@@ -8,11 +8,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordinator.assignment.assignment_text import Ranges
-from coordinator.group_state import GroupState
+from coordinator.group_state import GroupState, Handed
 from coordinator.key_hash import cuts
-from coordinator.operations.views import GroupView, GrowthView, LaneView, MemberView, PartitionView, lag, view
+from coordinator.operations.views import (
+    GroupView,
+    GrowthView,
+    LaneView,
+    MemberView,
+    PartitionView,
+    SlicesView,
+    lag,
+    view,
+)
 from coordinator.progress.growth import Growth
-from coordinator.ranges import HASH_MAX, WHOLE, HashRange
+from coordinator.progress.segments import Rectangle
+from coordinator.ranges import HASH_MAX, WHOLE, HashRange, OffsetRange
 from coordinator.subscription import TopicPartition
 
 TP = TopicPartition("orders", 0)
@@ -262,3 +272,34 @@ def test_a_pinned_group_is_stable_once_its_members_own_what_they_name(
     seen = view("g", state)
     assert (seen.state, seen.unread) == (expected, unread)
     assert view("g", replace(state, meta={"nonce": "n", "protocol": "grouped 1"})).unread == ()
+
+
+def without_order(handed: tuple[Handed, ...], leases_ms: Mapping[str, int], **more: object) -> GroupState:
+    """A group without order at offset 40, with the offsets 50 to 54 done above."""
+    of_group = group_state(segments=((WHOLE, 40),), ends={TP: 70}, leases_ms=leases_ms)
+    done = {TP: (Rectangle(WHOLE, OffsetRange(50, 55)),)}
+    return replace(of_group, meta={"nonce": "n", "ordering": "none"}, ics=done, handed={TP: handed}, **more)  # type: ignore[arg-type]
+
+
+def test_a_group_without_order_shows_who_reads_which_offsets_and_since_when() -> None:
+    handed = Handed(OffsetRange(40, 45), "n.9", "m-1"), Handed(OffsetRange(45, 58), "n.10", "m-2")
+    state = without_order(handed, TWO, members={"m-1": {"longest.batch.ms": "5000"}}, hung_ms={"m-1": NOW + 2_000})
+    seen = view("g", state)
+    assert (seen.state, seen.ordering) == ("Stable", "none")
+    assert (seen.partitions[0].stable, seen.partitions[0].lag, seen.partitions[0].gaps) == (40, 30, 1)
+    assert seen.partitions[0].slices == (
+        SlicesView(("40-44",), "n.9", "m-1", 3.0),
+        SlicesView(("45-49", "55-57"), "n.10", "m-2", None),
+    )
+
+
+def test_slices_that_are_done_or_void_are_not_shown() -> None:
+    done, void = Handed(OffsetRange(50, 55), "n.9", "m-1"), Handed(OffsetRange(60, 65), "other.9", "m-1")
+    assert view("g", without_order((done, void), ONE)).partitions[0].slices == ()
+
+
+def test_a_member_whose_lease_ended_is_shown_while_it_holds_offsets() -> None:
+    handed = (Handed(OffsetRange(40, 45), "n.9", "m-2"),)
+    (_, gone) = view("g", without_order(handed, {"m-1": NOW + 1, "m-2": NOW - 1})).members
+    assert (gone.id, gone.state) == ("m-2", "ended")
+    assert [m.id for m in view("g", without_order((), {"m-1": NOW + 1, "m-2": NOW - 1})).members] == ["m-1"]

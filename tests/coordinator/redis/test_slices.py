@@ -194,6 +194,28 @@ def test_an_earlier_life_gets_and_commits_nothing(world: World) -> None:
         commit(world, before, mine)
 
 
+@pytest.mark.parametrize("who", ["a zombie", "a retry", "a lapsed session"])
+def test_no_call_without_a_right_to_offsets_moves_what_others_get(world: World, who: str) -> None:
+    """The first member holds [0-9] in any case, so the next offsets for another one are [10-14]."""
+    world.found()
+    first, other = join(world, "m-1"), join(world, "m-2")
+    held = hand_out(world, first, 10)
+    if who == "a zombie":
+        join(world, "m-1", "i2")
+        with pytest.raises(verdicts.Fenced):
+            hand_out(world, first, 10)
+    elif who == "a retry":
+        assert slices(hand_out(world, first, 10)) == slices(held)
+    else:
+        lapsed = join(world, "m-3")
+        assert slices(hand_out(world, lapsed, 10)) == "10-19"
+        world.now += SESSION + 1
+        world.store.members.heartbeat(first)
+    assert slices(hand_out(world, other, 5)) == "10-14"
+    assert world.positions() == {str(WHOLE): "0"}
+    assert world.ics() == {}
+
+
 def test_a_member_that_leaves_drops_its_slices_but_for_unconfirmed_ones(world: World) -> None:
     world.found(p0=0, p1=0)
     me = join(world, "m-1")
@@ -246,20 +268,6 @@ def test_large_offsets_are_exact(world: World) -> None:
     assert slices(one) == f"{BIG}-{BIG + 2}"
     assert commit(world, me, one) == {}
     assert slices(hand_out(world, me, 3, end=BIG + 4)) == f"{BIG + 3}-{BIG + 3}"
-
-
-def test_a_group_changes_its_ordering_only_without_other_members(world: World) -> None:
-    world.found()
-    by_key = join(world, "m-1", ordering="key")
-    with pytest.raises(verdicts.OtherOrdering) as refused:
-        join(world, "m-2")
-    assert (refused.value.ordering, refused.value.member) == ("key", "m-1")
-    world.now += SESSION + 1
-    assert join(world, "m-2").nonce == "bb"
-    with pytest.raises(verdicts.Rejoin):
-        world.store.positions.acquire(by_key, {TP: (WHOLE,)})
-    with pytest.raises(verdicts.OtherOrdering):
-        join(world, "m-1", "i2", ordering="key")
 
 
 def test_a_change_of_ordering_makes_slices_void(world: World) -> None:

@@ -44,7 +44,9 @@ local function check_kinds(every)  -- READ_FIRST too if `every`
 end
 
 local function check_meta()
-  check(string.match(redis.call('HGET', KEYS[1], 'nonce') or '', '^%x+$'), 'nonce of ' .. KEYS[1])
+  local nonce, ordering = unpack(redis.call('HMGET', KEYS[1], 'nonce', 'ordering'))
+  check(string.match(nonce or '', '^%x+$'), 'nonce of ' .. KEYS[1])
+  check(not ordering or ordering == 'key' or ordering == 'none', 'ordering of ' .. KEYS[1])
   for i, value in ipairs(redis.call('HMGET', KEYS[1], unpack(NUMBERS))) do
     local optional = i > 3  -- `create_positions` writes only the first three
     check((not value and optional) or (value and #value < 19 and number(value)), NUMBERS[i] .. ' of ' .. KEYS[1])

@@ -1,0 +1,90 @@
+"""The ordering of a group in a real Redis: who may change it, and the verdict of all others (rule: one-ordering)."""
+
+import pytest
+
+from coordinator import verdicts
+from coordinator.ranges import WHOLE, offsets_of
+from coordinator.redis.keys import GroupKeys
+from coordinator.replies import Caller, Joining
+from store_world import SESSION, TP, World
+
+ON_EACH_SERVER = True
+
+
+def join(
+    world: World, member: str, incarnation: str = "i1", *, ordering: str = "none", of_filter: str = "", before: str = ""
+) -> Caller:
+    joining = Joining({"host": "h", "topics": "orders"}, filter=of_filter, ordering=ordering, next_nonce="bb")
+    answer = world.store.members.join(Caller(member, incarnation), before, joining)
+    return Caller(member, incarnation, answer.seen.nonce, str(answer.seen.seq))
+
+
+def in_force(world: World) -> tuple[str, str]:
+    """Ordering and filter of the group."""
+    meta = GroupKeys(world.group).meta
+    return str(world.redis.hget(meta, "ordering") or "key"), str(world.redis.hget(meta, "filter") or "")
+
+
+def test_a_group_changes_its_ordering_only_without_other_members(world: World) -> None:
+    world.found()
+    by_key = join(world, "m-1", ordering="key")
+    with pytest.raises(verdicts.OtherOrdering) as refused:
+        join(world, "m-2")
+    assert (refused.value.theirs, refused.value.member) == ("key", "m-1")
+    assert (refused.value.lease_end_ms, refused.value.now_ms) == (world.now + SESSION, world.now)
+    world.now += SESSION + 1
+    assert join(world, "m-2").nonce == "bb"
+    with pytest.raises(verdicts.Rejoin):
+        world.store.positions.acquire(by_key, {TP: (WHOLE,)})
+    with pytest.raises(verdicts.OtherOrdering):
+        join(world, "m-1", "i2", ordering="key")
+    assert in_force(world) == ("none", "")
+
+
+@pytest.mark.parametrize(
+    ("ordering", "of_filter", "verdict", "theirs"),
+    [
+        pytest.param("none", "b", verdicts.OtherFilter, "a", id="both differ: the filter comes first"),
+        pytest.param("key", "b", verdicts.OtherFilter, "a", id="the filter differs"),
+        pytest.param("none", "a", verdicts.OtherOrdering, "key", id="the ordering differs"),
+    ],
+)
+def test_another_filter_or_ordering_is_refused_and_changes_nothing(
+    world: World, ordering: str, of_filter: str, verdict: type[verdicts.OtherPolicy], theirs: str
+) -> None:
+    world.found()
+    join(world, "m-1", ordering="key", of_filter="a")
+    before = world.redis.hgetall(GroupKeys(world.group).meta)
+    with pytest.raises(verdict) as refused:
+        join(world, "m-2", ordering=ordering, of_filter=of_filter)
+    assert (refused.value.theirs, refused.value.member) == (theirs, "m-1")
+    assert world.redis.hgetall(GroupKeys(world.group).meta) == before
+    assert not world.redis.exists(GroupKeys(world.group).member("m-2"))
+
+
+def test_both_change_at_once_after_the_lease_of_the_last_member(world: World) -> None:
+    world.found()
+    join(world, "m-1", ordering="key", of_filter="a")
+    world.now += SESSION + 1
+    assert join(world, "m-2", of_filter="b").nonce == "bb"
+    assert in_force(world) == ("none", "b")
+
+
+def test_another_filter_alone_keeps_the_nonce(world: World) -> None:
+    world.found()
+    join(world, "m-1", ordering="key", of_filter="a")
+    assert join(world, "m-1", "i2", ordering="key", of_filter="b").nonce == "aa"
+    assert in_force(world) == ("key", "b")
+
+
+def test_without_the_record_of_its_ordering_a_group_hands_out_nothing_until_a_member_records_it_again(
+    world: World,
+) -> None:
+    world.found()
+    me = join(world, "m-1")
+    world.redis.hdel(GroupKeys(world.group).meta, "ordering")
+    with pytest.raises(verdicts.Rejoin):
+        world.store.positions.hand_out(me, {TP: 9}, 9, 9, SESSION)
+    again = join(world, "m-1", before=me.nonce)
+    assert world.store.positions.hand_out(again, {TP: 9}, 9, 9, SESSION).value.slices == {TP: offsets_of("0-8")}
+    assert in_force(world) == ("none", "")
