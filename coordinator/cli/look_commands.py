@@ -11,13 +11,14 @@ from coordinator.cli.command_options import Group, Json, Redis, connected, print
 from coordinator.cli.printing import moment, print_lines
 from coordinator.cli.tables import print_gaps, print_group, print_limited, print_owners, stdout
 from coordinator.errors import InvalidOptionError
-from coordinator.group_state import Event
+from coordinator.group_state import Event, GroupState
 from coordinator.operations.gaps import gaps as gaps_of
 from coordinator.operations.key_owner import key_owners
 from coordinator.operations.top_view import lane_fields, limited_lanes
 from coordinator.operations.views import GroupView, view
 from coordinator.redis.events import follow as follow_events
 from coordinator.redis.events import last_events
+from coordinator.redis.replica_sets import siblings
 from coordinator.redis.snapshot import list_groups, read_group
 
 MOST_ASKED = 1_000_000
@@ -38,15 +39,18 @@ def describe(group: Group, redis: Redis, as_json: Json = False) -> None:
     """Show a group's state, its members and the lanes of each partition: position, lag, member.
 
     A second table shows the lanes that a bound limits, and the bound. `coop-kafka top` shows all lanes at work.
+    Replica sets of the group follow.
     """
     with connected(redis) as client:
-        state = read_group(client, group)
-    seen, limited = view(group, state), limited_lanes(state)
+        sets = siblings(group, list_groups(client))
+        states = {name: read_group(client, name) for name in (group, *sets)}
     if as_json:
-        print_json(_fields(seen) | {"limited": [*map(lane_fields, limited)]})
-    else:
-        print_group(seen, stdout())
-        print_limited(limited)
+        first, *others = (_with_limited(name, state) for name, state in states.items())
+        print_json(first | ({"replica_sets": others} if others else {}))
+        return
+    for name, state in states.items():
+        print_group(view(name, state), stdout())
+        print_limited(limited_lanes(state))
 
 
 def gaps(group: Group, redis: Redis, as_json: Json = False) -> None:
@@ -104,6 +108,10 @@ def events(
         if follow:
             for more in follow_events(client, group, found[-1].id if found else "$"):
                 print_lines(*(_line(event, as_json) for event in more))
+
+
+def _with_limited(group: str, state: GroupState) -> dict[str, object]:
+    return _fields(view(group, state)) | {"limited": [*map(lane_fields, limited_lanes(state))]}
 
 
 def _fields(seen: GroupView) -> dict[str, object]:

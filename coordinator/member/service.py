@@ -43,6 +43,7 @@ from coordinator.member.query import Query, Steps
 from coordinator.member.requests import CheckServer, Heartbeat, Leave, ReadPolicy, ReportWorking, Seal
 from coordinator.member.state import NOT_ACQUIRED, State
 from coordinator.progress.ends import Ends
+from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import WHOLE
 from coordinator.reports.lane_lines import LaneReport
 from coordinator.settings import GroupSettings
@@ -67,6 +68,10 @@ def _check_policies(state: State, seen: Seen, call: Call) -> Decision:
     if settings.demanding or parts:
         demand, way = _demand(settings, by_ranges=bool(parts))
         refuse_demand(seen.of(ReadPolicy()), settings.group, parts or state.log.topics, demand, way)
+    return Decision(state, (), Return(None))
+
+
+def _settled(state: State, seen: Seen, call: Call) -> Decision:
     return Decision(state, (), Return(None))
 
 
@@ -147,6 +152,11 @@ class Service(Query):
     def first_positions(self) -> None:
         """Create the group's first positions where it has none; idempotent, joins nothing."""
         self._run(self.steps.first)
+
+    def settle(self, start: StreamOffset) -> None:
+        """Commit `start`, and plan nothing: the member is about to leave for another set (rule: one-member-a-set)."""
+        steps = self.steps.next_offset
+        self._run((*steps[: steps.index(committing.commit) + 1], _settled), start)
 
     # -- for readers ---------------------------------------------------------------------------
 

@@ -4,6 +4,7 @@ Knows no key and no rule. `connection` reads urls, `errors` translates errors.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import contextmanager
 from functools import cache
 from importlib.resources import files
@@ -74,6 +75,9 @@ class TextRedis(Protocol):
     def hgetall(self, key: str) -> dict[str, str]:
         """All fields of a hash with their values."""
 
+    def set(self, key: str, value: str, *, nx: bool, px: int) -> bool | None:
+        """Write a text that lives for `px` ms; with `nx` only if there is none. None if it was not written."""
+
     def sadd(self, key: str, *values: str) -> int:
         """Add to a set; the number of values that are new."""
 
@@ -83,7 +87,7 @@ class TextRedis(Protocol):
     def scan_iter(self, match: str, *, count: int) -> Iterator[str]:
         """The names of all keys of a pattern; a name may come twice."""
 
-    def smembers(self, key: str) -> set[str]:
+    def smembers(self, key: str) -> AbstractSet[str]:
         """All values of a set."""
 
     def time(self) -> tuple[int, int]:

@@ -162,9 +162,24 @@ class GroupSession:
         """See `Query.filtered`."""
         return self._service.filtered
 
+    @property
+    def member(self) -> str:
+        """See `Service.member`."""
+        return self._service.member
+
+    def settle(self, start: StreamOffset) -> None:
+        """See `Service.settle`."""
+        self._ready()
+        self._service.receive(self._reports())
+        self._service.settle(start)
+
     def close(self) -> None:
-        """Stop the heartbeat, leave, drop the connections."""
+        """Let nothing interrupt the end of this process any more, and end."""
         let_nothing_interrupt()
+        self.end()
+
+    def end(self) -> None:
+        """Stop the heartbeat, leave, drop the connections."""
         self._stopped.set()
         self._clock.close()
         self._tasks.close()

@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from spark_coop_source.driver.reader_process import Session
+    from spark_coop_source.driver.redundant_session import RedundantSession
 
 log = logging.getLogger(__name__)
 
@@ -61,7 +62,7 @@ class CoopKafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
     def __init__(self, options: SourceOptions, function: UserFunction | None = None) -> None:
         self._options = options
         self._function = function
-        self._session: Session | None = None
+        self._session: Session | RedundantSession | None = None
         self._planned: tuple[dict[str, Any], StreamOffset] | None = None
 
     def initialOffset(self) -> dict[str, Any]:
@@ -132,14 +133,17 @@ class CoopKafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
         if self._session:
             self._session.close()
 
-    def _open(self) -> "Session":
+    def _open(self) -> "Session | RedundantSession":
         if self._session is None:
             with needed_packages():
-                from spark_coop_source.driver import reader_process  # noqa: PLC0415
+                from spark_coop_source.driver import reader_process, redundant_session  # noqa: PLC0415
 
                 gc.freeze()  # modules live as long as the process: no collection need visit them again
-            made = reader_process.StandaloneSession if self._options.standalone else reader_process.GroupSession
-            self._session = made(self._options)
+            if self._options.redundancy > 1:
+                self._session = redundant_session.RedundantSession(self._options)
+            else:
+                made = reader_process.StandaloneSession if self._options.standalone else reader_process.GroupSession
+                self._session = made(self._options)
             for notice in self._options.notices:
                 log.warning("%s", notice)
             gc.set_threshold(GARBAGE, 10, 10)

@@ -19,7 +19,7 @@ from coordinator.record_filter import RecordFilter
 from coordinator.subscription import Assigned, Subscription
 from spark_coop_source.arrow_output.schema import ACKNOWLEDGEMENT, EVERY, PLAIN
 from spark_coop_source.function.user_function import check_form, is_name, loaded
-from spark_coop_source.options import offset_options, table, without_order
+from spark_coop_source.options import offset_options, redundancy, table, without_order
 from spark_coop_source.options.kafka_options import kafka_arguments
 from spark_coop_source.options.names import check_name
 from spark_coop_source.options.notices import notices
@@ -63,6 +63,7 @@ class SourceOptions:
     labels: Mapping[str, str]  # of the member
     sharing: bool | None  # whether it may own parts of partitions; None: where policies allow it
     several_queries: bool  # of one application, in one group
+    redundancy: int  # number of replica sets
     ordering: str  # of the group: key | none
     gap_wait_ms: int | None  # of slices without order; None: the session
     unread_batches: bool  # whether they count as done once the sink completes them
@@ -111,6 +112,7 @@ def validate(options: Mapping[str, str], *, streaming: bool | None) -> SourceOpt
     if streaming:
         offset_options.check_stream(given)
         _check_group(checked, given)
+        redundancy.check(checked.redundancy, checked.group, checked.subscription)
         without_order.check(given, checked.group, checked.ordering, checked.gap_wait_ms, checked.heartbeat_ms)
     elif streaming is False:
         offset_options.check_batch(checked.starting, checked.ending)
@@ -155,6 +157,7 @@ def _checked(given: Given, streaming: bool | None) -> SourceOptions:
         labels=given.get(table.LABELS) or {},
         sharing=given.get(table.SHARING),
         several_queries=given.need(table.SEVERAL_QUERIES),
+        redundancy=given.need(table.REDUNDANCY),
         ordering=given.need(table.ORDERING),
         gap_wait_ms=given.get(table.GAP_MAX_WAIT),
         unread_batches=given.need(table.UNREAD_BATCHES),

@@ -186,6 +186,11 @@ SEVERAL_QUERIES = Option(
     "`GROUP_BUSY`. Two reads of one query (two `load()`s in a union or a join, both sides of a self-join) fail "
     "with either value: use a separate group for each read.", "false",
 )  # fmt: skip
+REDUNDANCY = Option(
+    "redundancy", Integer(1, 16), Section.GROUP, _STREAM,
+    "How many members read each record. 2: the members form two replica sets, each of which reads everything, and has "
+    "positions of its own. See docs/redundancy.md.", "1",
+)  # fmt: skip
 ORDERING = Option(
     "ordering", OneOf(("key", "none")), Section.GROUP, _STREAM,
     "What the group keeps in order. key: the records of each key. none: nothing; members then share partitions by "
@@ -336,7 +341,7 @@ OPTIONS: tuple[Option[object], ...] = (
     STARTING_TIMESTAMP, STARTING_OFFSETS_BY_TIMESTAMP, STARTING_OFFSETS, STARTING_STRATEGY,
     ENDING_TIMESTAMP, ENDING_OFFSETS_BY_TIMESTAMP, ENDING_OFFSETS,
     MAX_OFFSETS, MIN_OFFSETS, MAX_DELAY, MIN_PARTITIONS, MAX_RECORDS_PER_PARTITION,
-    GROUP, REDIS_URL, SLOTS, CAPACITY, ASSIGNOR, LISTENER, LABELS, SHARING, SEVERAL_QUERIES, ORDERING,
+    GROUP, REDIS_URL, SLOTS, CAPACITY, ASSIGNOR, LISTENER, LABELS, SHARING, SEVERAL_QUERIES, REDUNDANCY, ORDERING,
     UNREAD_BATCHES, REPLAY_ACKNOWLEDGED, MAX_RANGES, MAX_INDIVIDUAL_COMMITS, LANES,
     SESSION, HEARTBEAT, LONGEST_BATCH, GAP_MAX_WAIT, BATCH_BUDGET, MAX_LANE_LEAD, RETENTION, MAX_OUTAGE, GROWTH_GRACE,
     ON_STATE_LOSS,

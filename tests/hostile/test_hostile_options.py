@@ -463,6 +463,30 @@ FUNCTIONS = [
     Row("columns and headers", {"columns": "key", "includeHeaders": "true"}, CONFLICT, "includeHeaders", "remove one"),
 ]
 
+REDUNDANT = {"redundancy": "2"}
+
+REDUNDANCY = [
+    bad("no replica set", "redundancy", "0", "0", "from 1 to 16"),
+    bad("a million replica sets", "redundancy", "1000000", "1000000", "from 1 to 16"),
+    bad("replica sets in words", "redundancy", "two", "two", "from 1 to 16"),
+    bad(
+        "a group whose sets have too long names",
+        "group",
+        "g" * 254,
+        "256 characters, more than 255",
+        "shorter name",
+        **REDUNDANT,
+    ),
+    Row("replica sets without a group", REDUNDANT, CONFLICT, "only a group has", "remove redundancy", STANDALONE),
+    Row(
+        "replica sets of pinned ranges",
+        REDUNDANT | {"subscribe": None, "assign": json.dumps({"orders": {"0": [[0, 2**62 - 1]]}})},
+        CONFLICT,
+        "names key ranges",
+        "a group of its own",
+    ),
+]
+
 NONE = {"ordering": "none"}
 
 ORDERINGS = [
@@ -518,7 +542,7 @@ ROWS = [
         *CLASSES,
         *REDIS,
     ),
-    *(*BROKERS, *LOGINS, *TLS, *CLIENTS, *FUNCTIONS, *ORDERINGS),
+    *(*BROKERS, *LOGINS, *TLS, *CLIENTS, *FUNCTIONS, *ORDERINGS, *REDUNDANCY),
 ]
 
 EXITS = f"""

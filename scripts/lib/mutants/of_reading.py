@@ -15,9 +15,9 @@ FAULTS = (
         (
             Edit(
                 _READER,
-                "        self._session: Session | None = None\n",
+                "        self._session: Session | RedundantSession | None = None\n",
                 "        from spark_coop_source.driver.reader_process import GroupSession\n"
-                "        self._session: Session | None = GroupSession(options)\n"
+                "        self._session: Session | RedundantSession | None = GroupSession(options)\n"
                 "        self._session.next_offset(StreamOffset(options.group), Limits())\n",
             ),
         ),

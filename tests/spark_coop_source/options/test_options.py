@@ -79,6 +79,7 @@ def test_defaults_of_a_stream_are_those_of_spark_and_of_the_specification() -> N
         labels={},
         sharing=None,
         several_queries=False,
+        redundancy=1,
         ordering="key",
         gap_wait_ms=None,
         unread_batches=False,

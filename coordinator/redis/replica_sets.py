@@ -1,0 +1,50 @@
+"""The members of replica sets in Redis, and the choice of a set. Runs in the reader process, on its main thread."""
+
+from collections.abc import Iterable, Sequence
+
+from coordinator.assignment.replica_sets import SEPARATOR, Sets, lightest
+from coordinator.errors import UnknownGroupError
+from coordinator.redis.client import RedisClient
+from coordinator.redis.keys import GroupKeys
+from coordinator.redis.snapshot import read_group
+
+
+def members_of(client: RedisClient, names: Iterable[str]) -> Sets:
+    """The members with a lease of each set; a set that has never had one has none."""
+    return {name: _members(client, name) for name in names}
+
+
+def _members(client: RedisClient, name: str) -> dict[str, int]:
+    try:
+        state = read_group(client, name)
+    except UnknownGroupError:
+        return {}
+    live = (member for member, end in state.leases_ms.items() if end >= state.now_ms)
+    return {member: _capacity(state.members[member].get("capacity", "")) for member in live}
+
+
+def _capacity(text: str) -> int:
+    return int(text) if text.isascii() and text.isdecimal() else 1  # the assignment refuses it by name
+
+
+def chosen_set(client: RedisClient, names: Sequence[str], hold_ms: int) -> str:
+    """The set that a new member joins.
+
+    It holds the set for `hold_ms`: members that start at once would all choose the same one. A set that another member
+    holds counts as one with a member. If all sets are held, the lightest one is chosen.
+    """
+    sets = members_of(client, names)
+    open_sets = dict(sets)
+    while open_sets:
+        name = lightest(open_sets)
+        with client.reading() as redis:
+            if sets[name] or redis.set(GroupKeys(name).chosen, "1", nx=True, px=hold_ms):
+                return name
+        del open_sets[name]
+    return lightest(sets)
+
+
+def siblings(group: str, groups: Iterable[str]) -> tuple[str, ...]:
+    """The other replica sets of a group among the names of all groups, in order of their numbers."""
+    numbers = (name.removeprefix(group + SEPARATOR) for name in groups if name.startswith(group + SEPARATOR))
+    return tuple(f"{group}{SEPARATOR}{n}" for n in sorted(int(n) for n in numbers if n.isdecimal()))

@@ -1,0 +1,142 @@
+"""A query with `redundancy`: a member of one replica set at a time.
+
+    first call    the set that the checkpoint names; without a checkpoint the set with the least capacity
+    next_offset   if this member has to move: commit the batch in the sink, leave, go on in the other set
+
+Each set is a group, so a `GroupSession` does the work. A move looks like a restart with an empty checkpoint: the next
+offset names the other set. After a crash the checkpoint decides again. A run with AvailableNow never moves.
+
+Runs in the stream reader's process, on its main thread.
+"""
+
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from coordinator.assignment.replica_sets import move, names
+from coordinator.clock import BootClock
+from coordinator.errors import RedisUnavailableError
+from coordinator.member.limits import Limits
+from coordinator.plan.packing import Task
+from coordinator.progress.slices import Slice
+from coordinator.progress.stream_offset import StreamOffset
+from coordinator.redis.client import RedisClient
+from coordinator.redis.replica_sets import chosen_set, members_of
+from coordinator.reports.lane_lines import LaneReport
+from coordinator.subscription import TopicPartition
+from spark_coop_source.driver.reader_process import GroupSession, let_nothing_interrupt
+from spark_coop_source.options.options import SourceOptions
+from spark_coop_source.task.partition import Ending
+from spark_coop_source.telemetry.report import ReportTo
+
+log = logging.getLogger(__name__)
+
+
+class RedundantSession:
+    """The calls of a stream reader; see the module."""
+
+    def __init__(self, options: SourceOptions) -> None:
+        self._options, self._clock = options, BootClock()
+        self._names = names(str(options.group), options.redundancy)
+        self._client = RedisClient(str(options.redis_url))
+        self._session: GroupSession | None = None
+        self._set = ""
+        self._left: StreamOffset | None = None  # the last offset in the set before, until a batch is planned
+        self._look_at_ms, self._empty = 0, ""  # the next look at all sets, and the set that the last one would go to
+        self._targets = False
+
+    def initial(self) -> StreamOffset:
+        """See `GroupSession.initial`."""
+        return self._of(StreamOffset(None)).initial()
+
+    def set_targets(self) -> None:
+        """AvailableNow: the run ends where the logs end at its first call."""
+        self._targets = True
+
+    def next_offset(self, start: StreamOffset, limits: Limits) -> StreamOffset | None:
+        """Move to another set if this member has to, then the next offset there."""
+        session = self._of(start)
+        if start == self._left:
+            start = StreamOffset(self._set)
+        elif to := self._due(session):
+            log.warning("replica set %s has no member: member %s leaves %s for it", to, session.member, self._set)
+            session.settle(start)
+            session.end()
+            self._left, start = start, StreamOffset(to)
+            session = self._opened(to)
+            session.initial()
+        return session.next_offset(start, limits)
+
+    def tasks(self, end: StreamOffset) -> tuple[Task, ...]:
+        """See `Service.tasks`."""
+        return self._of(end).tasks(end)
+
+    def report_to(self, slices: Iterable[Slice]) -> ReportTo | None:
+        """See `TaskServer.report_to`."""
+        return self._current.report_to(slices)
+
+    def ending(self) -> Ending | None:
+        """See `GroupSession.ending`."""
+        return self._current.ending()
+
+    @property
+    def beside_ms(self) -> float:
+        """See `Steering.beside_ms`."""
+        return self._current.beside_ms
+
+    def log_ends(self) -> Mapping[TopicPartition, int]:
+        """See `Service.log_ends`."""
+        return self._current.log_ends() if self._session else {}
+
+    def behind_latest(self, end: StreamOffset) -> Mapping[str, str]:
+        """See `Query.behind_latest`."""
+        return self._current.behind_latest(end)
+
+    def lanes(self) -> LaneReport:
+        """See `Service.lanes`."""
+        return self._current.lanes() if self._session else LaneReport()
+
+    @property
+    def filtered(self) -> int:
+        """See `Query.filtered`: of the current set."""
+        return self._current.filtered
+
+    def close(self) -> None:
+        """See `GroupSession.close`."""
+        let_nothing_interrupt()
+        if self._session:
+            self._session.close()
+        self._client.close()
+
+    @property
+    def _current(self) -> GroupSession:
+        if self._session is None:
+            raise RuntimeError("no call of Spark has named an offset yet")
+        return self._session
+
+    def _of(self, offset: StreamOffset) -> GroupSession:
+        """The session: of the set that the offset names if this is the first call."""
+        if self._session is None:
+            named = offset.group is not None and offset.group in self._names
+            chosen = offset.group if named else chosen_set(self._client, self._names, self._options.session_ms)
+            self._opened(str(chosen))
+        return self._current
+
+    def _opened(self, name: str) -> GroupSession:
+        self._set = name
+        self._session = session = GroupSession(replace(self._options, group=name))
+        if self._targets:
+            session.set_targets()
+        return session
+
+    def _due(self, session: GroupSession) -> str | None:
+        """The set to move to, if two looks in a row, a session apart, found it without a member."""
+        if self._targets or self._clock.now_ms() < self._look_at_ms:
+            return None
+        self._look_at_ms = self._clock.now_ms() + self._options.session_ms
+        try:
+            due = move(members_of(self._client, self._names))
+        except RedisUnavailableError:
+            return None  # the next call of the service handles the outage
+        before, self._empty = self._empty, due.to if due and due.member == session.member else ""
+        return self._empty if self._empty == before and before else None

@@ -1,0 +1,109 @@
+"""The choice of a replica set on a real Redis, and a member that moves from one to another."""
+
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
+
+import pytest
+
+from coordinator.member.service import Service
+from coordinator.progress.stream_offset import StreamOffset
+from coordinator.redis.client import RedisClient
+from coordinator.redis.keys import GroupKeys
+from coordinator.redis.replica_sets import chosen_set, members_of, siblings
+from coordinator.subscription import TopicPartition, Topics
+from group_services import UNLIMITED, Group
+from streams import eventually, keyed
+from topics import Kafka
+
+HOLD_MS = 60_000
+
+
+@pytest.fixture
+def client(redis_url: str) -> Iterator[RedisClient]:
+    with closing(RedisClient(redis_url)) as made:
+        yield made
+
+
+@pytest.fixture
+def sets(kafka: Kafka, redis_url: str, group: str) -> Iterator[list[Group]]:
+    """Two replica sets."""
+    with ExitStack() as stack:
+        yield [stack.enter_context(closing(Group(kafka, redis_url, name))) for name in (group, f"{group}@2")]
+
+
+def planned(group: Group, member: Service) -> StreamOffset:
+    """The first batch of a member."""
+    member.first_positions()
+    end = member.next_offset(StreamOffset(group.name), UNLIMITED)
+    assert end is not None
+    return end
+
+
+def offsets(end: StreamOffset) -> set[str]:
+    return {str(o) for _, lane in end for o in lane.offsets}
+
+
+def test_members_that_start_at_once_choose_different_sets(client: RedisClient, group: str) -> None:
+    sets = [group, f"{group}@2", f"{group}@3"]
+    assert [chosen_set(client, sets, HOLD_MS) for _ in sets] == sets
+    assert chosen_set(client, sets, HOLD_MS) == group, "all are held: then the first"
+
+
+def test_a_member_that_chose_and_never_joined_holds_its_set_for_a_time(client: RedisClient, group: str) -> None:
+    sets = [group, f"{group}@2"]
+    assert chosen_set(client, sets, 1) == group
+    with client.reading() as redis:
+        while redis.exists(GroupKeys(group).chosen):
+            time.sleep(0.01)
+    assert chosen_set(client, sets, 1) == group
+
+
+def test_the_choice_counts_members_with_a_lease(sets: list[Group], kafka: Kafka, client: RedisClient) -> None:
+    topic = kafka.create_topic("sets")
+    names = [s.name for s in sets]
+    member = sets[0].service(Topics((topic,)), session_ms=60_000)
+    kafka.produce(topic, keyed(10))
+    planned(sets[0], member)
+    assert members_of(client, names) == {names[0]: {member.member: 2}, names[1]: {}}
+    assert chosen_set(client, names, HOLD_MS) == names[1]
+    assert chosen_set(client, names, HOLD_MS) == names[0], "the other one is held"
+    member.leave()
+
+
+def test_a_member_whose_lease_has_ended_does_not_count(sets: list[Group], kafka: Kafka, client: RedisClient) -> None:
+    topic = kafka.create_topic("sets")
+    kafka.produce(topic, keyed(10))
+    dies = sets[0].service(Topics((topic,)), session_ms=1_000)
+    planned(sets[0], dies)
+    eventually(lambda: members_of(client, [sets[0].name]) == {sets[0].name: {}}, "its lease ends")
+    assert dies.member in sets[0].state.members, "it is still in the group"
+
+
+def test_a_member_that_settles_and_leaves_repeats_nothing(sets: list[Group], kafka: Kafka) -> None:
+    """The rule: one-member-a-set: it commits the batch in the sink before it leaves, so the set goes on behind it."""
+    topic = kafka.create_topic("sets")
+    kafka.produce(topic, keyed(10))
+    first, second = sets
+    moving, stays = (first.service(Topics((topic,)), session_ms=60_000) for _ in range(2))
+    end = planned(first, moving)
+    moving.tasks(end)
+    moving.settle(end)
+    moving.leave()
+    assert first.state.leases_ms == {}
+    assert first.state.stable == {TopicPartition(topic, 0): 10}
+    kafka.produce(topic, keyed(5))
+    assert offsets(planned(first, stays)) == {"10-14"}
+    moved = second.service(Topics((topic,)), session_ms=60_000)
+    assert offsets(planned(second, moved)) == {"0-14"}, "the other set has its own positions"
+
+
+@pytest.mark.parametrize(
+    ("groups", "found"),
+    [
+        pytest.param(["g", "g@10", "g@2", "h@2"], ("g@2", "g@10"), id="in order of numbers"),
+        pytest.param(["g", "g@", "g@x", "g@2@3", "g2"], (), id="other names"),
+    ],
+)
+def test_replica_sets_of_a_group_are_found_by_name(groups: list[str], found: tuple[str, ...]) -> None:
+    assert siblings("g", groups) == found
