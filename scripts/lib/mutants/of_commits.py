@@ -48,6 +48,16 @@ FAULTS = (
         _API,
     ),
     Fault(
+        "a lane accepts commits behind the early end of its task",
+        (Edit(_LUA + "commit_ranges.lua", "    if early and less(early, past) then past = early end\n", ""),),
+        _API,
+    ),
+    Fault(
+        "early ends of a batch bound commits of another batch",
+        (Edit(_LUA + "commit_ranges.lua", "batch[1] == ARGV[10] and batch[2] or ''", "batch[2] or ''"),),
+        _API,
+    ),
+    Fault(
         "a lane accepts commits of its neighbour's records",
         (Edit(_LUA + "commit_ranges.lua", "done_below(s.fact.value)", "done"),),
         _API,
