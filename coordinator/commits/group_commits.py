@@ -5,6 +5,7 @@ The texts name member, lanes and offsets. So this class needs the group only, an
 
 from collections.abc import Iterable, Mapping
 from contextlib import AbstractContextManager
+from itertools import chain
 from typing import Self
 
 from coordinator.commits.commit_api import TIMEOUT_S, CommitApi
@@ -77,7 +78,7 @@ class GroupCommits(AbstractContextManager["GroupCommits"]):
 
     def _lanes(self, texts: Iterable[str]) -> dict[_Lane, list[OffsetRange]]:
         lanes: dict[_Lane, list[OffsetRange]] = {}
-        for a in map(Acknowledgement.parse, texts):
+        for a in chain.from_iterable(map(Acknowledgement.parse, texts)):
             if a.group != self._verbs.group:
                 raise CommitError(
                     f"the acknowledgement is of a row of group {a.group!r}, and this object is for group "

@@ -1,10 +1,11 @@
-"""The text that acknowledges one record: it has everything that a commit of the record needs. Pure.
+"""The text that acknowledges one row: it has everything that a commit of its record needs. Pure.
 
     1/orders-to-lake/m-7f31c0de/0/orders/4fVqT0pMQ2Wx/0/0000000000000000-7fffffffffffffff/9c41ab03.17/100/110/2890123456
 
-Version, group, member, reset epoch, topic, topic id, partition, hashes, lane epoch; the first offset that it covers,
-the offset of the record, and a check of all these. It covers the record, and the offsets before it that hold no record
-of these hashes (rule: acknowledge-holes).
+Version, group, member, reset epoch, topic, topic id, partition, hashes, lane epoch; the first and the last offset that
+it covers, and a check of all these. It covers the record, and offsets that hold no record of these hashes (rule:
+acknowledge-holes). The last row of a partition in a task has several such parts, with spaces between them, if other
+hashes of the task have holes.
 """
 
 import re
@@ -51,6 +52,23 @@ def strips_of(end: StreamOffset, slices: Iterable[Slice]) -> Mapping[TopicPartit
     return {tp: tuple(_strips(end, tp, read)) for tp, read in of_tp.items()}
 
 
+def with_holes(text: str, holes: Iterable[tuple[str, OffsetRange]]) -> str:
+    """The text of a row that also covers these holes. Each comes with the head of its strip."""
+    head, since, last, _ = text.rsplit("/", 3)
+    parts = [text]
+    for its_head, hole in holes:
+        if its_head == head and hole.start == int(last) + 1:
+            parts[0] = _text(head, OffsetRange(int(since), hole.until))
+        else:
+            parts.append(_text(its_head, hole))
+    return " ".join(parts)
+
+
+def _text(head: str, covered: OffsetRange) -> str:
+    since, last = covered.start, covered.until - 1
+    return f"{head}/{since}/{last}/{check_of(crc32(head.encode()), since, last)}"
+
+
 def _strips(end: StreamOffset, tp: TopicPartition, read: list[Slice]) -> Iterable[Strip]:
     for row in end.rows.get(tp, ()):
         within = ((s, s.hashes.intersection(row.hashes)) for s in read)
@@ -67,7 +85,7 @@ def _head(end: StreamOffset, tp: TopicPartition, lane: Owned) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Acknowledgement:
-    """What a text says."""
+    """A part of a text: offsets of a lane that are done."""
 
     group: str
     member: str
@@ -75,11 +93,18 @@ class Acknowledgement:
     topic_id: str
     tp: TopicPartition
     lane: Owned  # hashes at a lane epoch
-    offsets: OffsetRange  # that it covers; the last one is the record's
+    offsets: OffsetRange  # that it covers: at most one of them holds a record of these hashes
 
     @classmethod
-    def parse(cls, text: object) -> Self:
-        """The acknowledgement of a row. Raises `CorruptAcknowledgementError` for any other text."""
+    def parse(cls, text: object) -> tuple[Self, ...]:
+        """The parts of the acknowledgement of a row. The first one covers its record, the others cover holes.
+
+        Raises `CorruptAcknowledgementError` for any other text.
+        """
+        return tuple(map(cls._part, text.split(" ") if isinstance(text, str) else [text]))
+
+    @classmethod
+    def _part(cls, text: object) -> Self:
         try:
             found = _FORM.fullmatch(text) if isinstance(text, str) else None
             if not found:

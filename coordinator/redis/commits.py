@@ -36,13 +36,14 @@ class Standing:
     topic_ids: Mapping[str, str]
     lanes: Ownership
     reads: Reads | None = None
+    batch: str = ""  # the digest of the batch of `reads`
 
     @classmethod
     def of_batch(cls, caller: Caller, end: StreamOffset) -> Self:
         """The standing of a member in the batch that ends at `end`."""
         lanes = {tp: tuple(Owned(x.hashes, x.epoch) for x in of_tp) for tp, of_tp in end.lanes.items()}
         reads = {tp: tuple((row.hashes, row.until) for row in rows) for tp, rows in end.rows.items()}
-        return cls(caller, end.reset, end.topic_ids, lanes, reads)
+        return cls(caller, end.reset, end.topic_ids, lanes, reads, end.digest)
 
     def reads_of(self, tp: TopicPartition) -> str:
         """How far the batch reads the partition, lane by lane, as commit_ranges.lua reads it."""
@@ -197,8 +198,8 @@ class CommitVerbs:
         keys = [k.meta, k.member(caller.member), k.topics, k.policy, k.events]
         keys += [k.owners(tp), k.segments(tp), k.ics(tp), k.stable(tp.topic), k.end(tp.topic)]
         what = [str(standing.reset), tp.topic, standing.topic_ids.get(tp.topic, "-"), str(tp.partition)]
-        texts = owned_text(lanes), " ".join(map(str, offsets)), str(most)
-        reply = self._calls.run("commit_ranges", keys, *what, *texts, standing.reads_of(tp), caller=caller)
+        texts = owned_text(lanes), " ".join(map(str, offsets)), str(most), standing.reads_of(tp), standing.batch
+        reply = self._calls.run("commit_ranges", keys, *what, *texts, caller=caller)
         stable, held, repeated, reach = (int(reply[name]) for name in ("stable", "held", "repeated", "reach"))
         outcome = Outcome(reply["outcome"], stable, held, repeated, owned_of(reply["refused"]), reach)
         unreported = [x.hashes for x in outcome.refused if (tp, x) not in self._fenced]

@@ -7,9 +7,15 @@
 Holes, markers, records of other hashes and filtered records are no records of the strip. A strip is of one task. It may
 hold records that the task no longer reads: an earlier attempt ended some lanes before. They count all the same, since
 a chunk has all records of the log between its first and its last. Runs in executor workers.
+
+    offsets    ... 121 ... 129 | end of reading: `Holes`
+    a strip         x   o   o            the last row of the partition covers 122-129, too
+    another     o   o   o   o            and in a strip without a record all of its offsets
 """
 
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 from zlib import crc32
 
 import numpy as np
@@ -18,7 +24,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from coordinator.progress.acknowledgement import Strip, check_of
-from coordinator.ranges import WHOLE
+from coordinator.ranges import WHOLE, OffsetRange, Offsets
 from spark_coop_source.arrow_output.schema import ACKNOWLEDGEMENT
 from spark_coop_source.decode.arrow_columns import numbers, repeated
 from spark_coop_source.decode.byte_column import Rows
@@ -29,17 +35,35 @@ from spark_coop_source.select.hashing import Hashes, hash_records
 _Numbers = NDArray[np.int64]
 
 
-class Acknowledging:
-    """The texts of one partition's rows. It must see each chunk of the task, one after another."""
+class Holes(NamedTuple):
+    """The offsets behind the last record of each strip, once a task has read its records before an offset."""
 
-    def __init__(self, strips: Sequence[Strip]) -> None:
+    strips: Sequence[Strip]
+    starts: _Numbers  # the offset after the strip's last record; its first offset if it has no record
+    ends: _Numbers  # of its reading
+
+    def before(self, until: int) -> Iterator[tuple[str, OffsetRange]]:
+        """The holes before an offset, each with the head of its strip."""
+        ends = np.minimum(self.ends, until)
+        for n in np.flatnonzero(self.starts < ends).tolist():
+            yield self.strips[n].head, OffsetRange(int(self.starts[n]), int(ends[n]))
+
+
+class Acknowledging:
+    """The texts of one partition's rows. It must see each chunk of the task, one after another.
+
+    `read`: the stretches of offsets that the task reads. They may end before its strips.
+    """
+
+    def __init__(self, strips: Sequence[Strip], read: Offsets) -> None:
+        self._strips = strips
         self._areas = [strip.area for strip in strips]
         self._starts = np.array([area.offsets.start for area in self._areas], np.int64)
-        self._untils = np.array([area.offsets.until for area in self._areas], np.int64)
+        self._untils = np.array([_end(area.offsets, read) for area in self._areas], np.int64)
         self._hashed = any(area.hashes != WHOLE for area in self._areas)
         self._heads = pa.concat_arrays([repeated(strip.head, 1) for strip in strips])
         self._sums = np.array([crc32(strip.head.encode()) for strip in strips], np.uint64)
-        self._next = [strip.area.offsets.start for strip in strips]  # the offset after the last record of each strip
+        self._next = self._starts.copy()  # the offset after the last record of each strip
 
     def added(
         self, batch: pa.RecordBatch, chunk: Chunk, rows: Rows | None, hashes: Hashes | None, kept: Mask | None = None
@@ -66,11 +90,22 @@ class Acknowledging:
             if len(of_strip):
                 after = offsets[of_strip] + 1
                 strips[of_strip], since[of_strip] = number, np.concatenate([[self._next[number]], after[:-1]])
-                self._next[number] = int(after[-1])
+                self._next[number] = after[-1]
         return strips, since
+
+    @property
+    def holes(self) -> Holes:
+        """The holes behind the last records so far. A thread may work ahead, so this does not change later."""
+        return Holes(self._strips, self._next.copy(), self._untils)
 
     def texts(self, strips: _Numbers, since: _Numbers, last: _Numbers) -> pa.Array:
         """The texts of records that lie in strips."""
         checks = check_of(self._sums[strips], since.view(np.uint64), last.view(np.uint64))
         parts = (pc.cast(numbers(each), pa.string()) for each in (since, last, checks.view(np.int64)))
         return pc.binary_join_element_wise(self._heads.take(numbers(strips)), *parts, repeated("/", len(strips)))
+
+
+def _end(strip: OffsetRange, read: Offsets) -> int:
+    """The end of the stretch in which a strip begins, or of the strip."""
+    at = bisect_right(read, strip.start, key=lambda r: r.start) - 1
+    return min(strip.until, read[at].until) if at >= 0 else strip.start

@@ -14,8 +14,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-import pyarrow as pa
-
 from coordinator.progress.ends import Ends
 from coordinator.ranges import HASH_MAX, HashRange, runs
 from coordinator.subscription import TopicPartition
@@ -48,7 +46,7 @@ class TaskEnds:
         """The partitions of the task, each with the first offset of its slices."""
         self._partitions = {tp: _Partition(self.share_ms, start, start) for tp, start in starts.items()}
 
-    def reading(self, tp: TopicPartition, reads: Iterator[Read]) -> Iterator[pa.RecordBatch]:
+    def reading(self, tp: TopicPartition, reads: Iterator[Read]) -> Iterator[Read]:
         """The records of one partition, as long as its time is not over."""
         partition = self._partitions[tp]
         self._number += 1
@@ -61,7 +59,7 @@ class TaskEnds:
             self._begun = True
             partition.begins, partition.reached = partition.reached, read.until
             partition.last, partition.ahead = None, []
-            yield read.records
+            yield read
 
     def before_key(self, tp: TopicPartition, key_hash: int, *, ahead: bool) -> bool:
         """Whether the function may still get the records of a key, which are of the last batch of a partition.

@@ -110,15 +110,17 @@ class Readings:
 
         In offset order; raises the errors of `fetch`.
         """
-        sharing = self.task.sharing
-        acknowledging = Acknowledging(self.task.strips[tp]) if self.task.strips else None
-        for read in union(s.offsets for s in slices):
+        sharing, stretches = self.task.sharing, union(s.offsets for s in slices)
+        acknowledging = Acknowledging(self.task.strips[tp], stretches) if self.task.strips else None
+        for read in stretches:
             for offsets, stretch in parted(read, sharing.stretches.get(tp, ()) if sharing else ()):
                 if stretch and sharing and self._cache:
                     name = stretch_name(sharing.batch, tp, offsets)
                     yield from self._together(self._cache, name, tp, slices, stretch)
                 else:
                     yield from self._alone(tp, slices, offsets, acknowledging)
+        if acknowledging:
+            yield Read(pa.RecordBatch.from_pylist([]), stretches[-1].until, acknowledging.holes)
 
     def _alone(
         self,
@@ -129,7 +131,8 @@ class Readings:
     ) -> Iterator[Read]:
         def made(stopped: Callable[[], bool]) -> Generator[Read, None, None]:
             for chunk in self._fetched(tp, offsets, stopped):
-                yield Read(self._chosen(tp, chunk, slices, acknowledging), int(chunk.offsets[-1]) + 1)
+                records = self._chosen(tp, chunk, slices, acknowledging)
+                yield Read(records, int(chunk.offsets[-1]) + 1, acknowledging.holes if acknowledging else None)
 
         return ahead(made) if len(offsets) > SHORT else made(lambda: False)
 

@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from spark_coop_source.arrow_output.record_batch import ENOUGH, ROWS
 from spark_coop_source.select.hash_column import offsets_of
+from spark_coop_source.task.acknowledging import Holes
 
 FIRST_ROWS = 100
 """Records of the first piece: their cost is not known yet."""
@@ -23,6 +24,7 @@ class Read(NamedTuple):
 
     records: pa.RecordBatch
     until: int
+    holes: Holes | None = None  # without the column `acknowledgement`
 
 
 @dataclass(slots=True)

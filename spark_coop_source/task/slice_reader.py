@@ -26,6 +26,7 @@ from spark_coop_source.function.runner import SILENT, run
 from spark_coop_source.function.slice_batches import tables
 from spark_coop_source.function.user_function import UserFunction
 from spark_coop_source.task.ending import TaskEnds
+from spark_coop_source.task.last_row import with_last_row
 from spark_coop_source.task.partition import SlicePartition
 from spark_coop_source.task.readings import Readings
 from spark_coop_source.task.reads import Pieces
@@ -120,7 +121,8 @@ def _partitions(
     with Readings(task, columns, slices, hashed, filtered) as readings:
         for tp, reads in readings.each(slices):
             sized = pieces.of(reads) if pieces else reads
-            batches = ends.reading(tp, sized) if ends else (read.records for read in reads)
+            allowed = ends.reading(tp, sized) if ends else reads
+            batches = with_last_row(allowed) if task.strips else (read.records for read in allowed)
             with closing(reads):  # a partition that ends early is fetched no further
                 yield tp, regrouped(batches) if by_batch and pieces is None else batches
 

@@ -160,11 +160,16 @@ def test_another_application_reads_only_rows_without_an_acknowledgement(applicat
     assert sorted(heir.offsets) == sorted(set(EVERY) - set(done))
 
 
-def test_executors_acknowledge_their_rows_and_the_stable_offset_passes_the_holes(
-    stream: Stream, kafka: Kafka, topic: str
+def test_several_tasks_acknowledge_records_99_110_and_121_and_the_stable_offset_is_122_before_the_batch_ends(
+    stream: Stream, kafka: Kafka
 ) -> None:
-    """The batch has not ended when the stable offset is behind the last record. One task reads the partition."""
-    url, group, seen = stream.options["redis.url"], stream.options["group"], list[set[int]]()
+    """Aborted records and markers lie between them. Below them, each task has records."""
+    url, group, seen, tasks = stream.options["redis.url"], stream.options["group"], list[set[int]](), list[int]()
+    topic = kafka.create_topic("holes")
+    kafka.produce(topic, [Record(b"", b"key-%d" % (i % 9)) for i in range(100)])
+    for key in (b"key-1", b"key-2"):
+        kafka.produce_aborted(topic, [Record(b"aborted", b"key-%d" % i) for i in range(9)])
+        kafka.produce(topic, [Record(b"", key)])
 
     def acknowledge(rows: Iterator[Row]) -> None:
         with GroupCommits.of_group(url, group) as commits:
@@ -172,10 +177,11 @@ def test_executors_acknowledge_their_rows_and_the_stable_offset_passes_the_holes
                 commits.acknowledge(row.acknowledgement)
 
     def work(rows: DataFrame, batch: int) -> None:
+        tasks.append(rows.rdd.getNumPartitions())
         rows.select("acknowledgement").foreachPartition(acknowledge)
         seen.append(stable(stream))
 
-    more = {"subscribe": topic, "columns": COLUMNS, "kafka.isolation.level": "read_committed", "lanes": "1"}
+    more = {"subscribe": topic, "columns": COLUMNS, "kafka.isolation.level": "read_committed"}
     query = (
         stream.spark.readStream.format("coop-kafka")
         .options(**(stream.options | more))
@@ -189,4 +195,5 @@ def test_executors_acknowledge_their_rows_and_the_stable_offset_passes_the_holes
         assert query.awaitTermination(180)
     finally:
         query.stop()
-    assert seen[0] == {END}
+    assert tasks[0] > 1
+    assert seen[0] == {122}

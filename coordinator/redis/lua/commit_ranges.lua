@@ -3,7 +3,8 @@
 -- KEYS meta member topics policy events owners segments ics stable end
 -- ARGV[2] reset epoch, ARGV[3] topic, ARGV[4] topic id, ARGV[5] partition, ARGV[6] "lo-hi epoch;..." lanes,
 --   ARGV[7] "45-47 50-50" offsets, ascending and not touching, ARGV[8] ICs that a partition may hold,
---   ARGV[9] "lo-hi until;..." ends of the caller's batch, "-" without a batch: then the log end is the end
+--   ARGV[9] "lo-hi until;..." ends of the caller's batch, "-" without a batch: then the log end is the end,
+--   ARGV[10] digest of the caller's batch, "" without a batch: its early ends apply while Redis has its seal
 -- Reply outcome, stable offset, held: number of ICs, repeated: number of ranges that were done before,
 --   refused "lo-hi epoch;...", reach
 --   outcome: COMMITTED, NOT_ALLOWED (88), TOO_OLD (91), FULL (92), NOT_OWNED, BEYOND
@@ -26,15 +27,32 @@ local function outcome(word, held, repeated)
     'refused', table.concat(refused), 'reach', reach)
 end
 
+local function early_ends()  -- of the caller's batch {lo, hi, value = the first offset that its task did not read}
+  local batch, ends = redis.call('HMGET', KEYS[2], 'authorized', 'seal'), {}
+  local seal = batch[1] == ARGV[10] and batch[2] or ''
+  for topic, partition, hashes, offset in string.gmatch(seal, '(%S+) (%S+) (%S+) ([^%s;]+);') do
+    check(hashes_of(hashes).sound and number(offset), 'seal of ' .. KEYS[2])
+    if topic == ARGV[3] and partition == ARGV[5] then
+      ends[#ends + 1], ends[#ends + 2] = hashes, offset
+    end
+  end
+  return from_hash(ends)
+end
+
 -- The lanes of the call {lo, hi, a = lane epoch, b = the first offset that the call may not commit}.
 local function lanes_of_call()
   local lanes, everywhere = {}, { lo = '0000000000000000', hi = '7fffffffffffffff', a = log_end }
   for _, piece in ipairs(overlay(from_text(ARGV[6]), ARGV[9] == '-' and { everywhere } or from_text(ARGV[9]))) do
-    local until_offset = piece.right and piece.right.a or '0'
-    if less(reach, until_offset) then reach = until_offset end
-    lanes[#lanes + 1] = { lo = piece.lo, hi = piece.hi, a = piece.left.a, b = until_offset }
+    lanes[#lanes + 1] = { lo = piece.lo, hi = piece.hi, a = piece.left.a, b = piece.right and piece.right.a or '0' }
   end
-  return lanes
+  local ended = {}
+  for i, piece in ipairs(overlay(lanes, early_ends())) do
+    local past, early = piece.left.b, piece.right and piece.right.value
+    if early and less(early, past) then past = early end
+    if less(reach, past) then reach = past end
+    ended[i] = { lo = piece.lo, hi = piece.hi, a = piece.left.a, b = past }
+  end
+  return ended
 end
 
 local below = {}

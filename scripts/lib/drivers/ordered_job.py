@@ -1,12 +1,11 @@
 """The job of a driver that commits each batch in order, in its `foreachBatch`: reserve, work, commit.
 
-It commits the planned range, which is not safe in general: a task may end early. Its test sends one record at a time.
-While the file `hold` is in its folder, it works on and renews its reservation. Its steps are in the file `ordered`.
+It commits the offsets that its rows cover, by their acknowledgements, so it needs the column of this name. While the
+file `hold` is in its folder, it works on and renews its reservation. Its steps are in the file `ordered`.
 """
 
-import json
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from pyspark.sql import DataFrame
@@ -14,8 +13,7 @@ from pyspark.sql import DataFrame
 from coordinator.commits.commit_api import CommitApi
 from coordinator.commits.ordered_commits import OrderedCommits
 from coordinator.errors import OrderedCommitRefusedError
-from coordinator.progress.stream_offset import StreamOffset
-from coordinator.ranges import OffsetRange
+from coordinator.progress.acknowledgement import Acknowledgement
 from drivers import job
 
 LEASE_MS = 3_000
@@ -24,28 +22,34 @@ _RENEW_S = 0.3
 
 def in_order(rows: DataFrame, batch: int, folder: Path, options: Mapping[str, str]) -> None:
     """The sink: all workers of this kind have the same name, as in one program that runs on several hosts."""
-    text = (folder / "checkpoint" / "offsets" / str(batch)).read_text().splitlines()[-1]
-    end = StreamOffset.from_json(json.loads(text))
-    if not any(lane.offsets for _, lane in end):  # Spark's first batch has the initial offset, without a member
+    texts = [row.acknowledgement for row in rows.select("acknowledgement").collect()]
+    covered = [Acknowledgement.parse(text)[0] for text in texts]
+    if not covered:
         job.append_batch(rows, batch, folder / "output")
         return
-    ((tp, lanes),) = end.lanes.items()
-    offsets = OffsetRange(min(lane.position for lane in lanes), max(lane.until for lane in lanes))
-    with CommitApi.of_offset(options["redis.url"], text) as commits:
+    offset = (folder / "checkpoint" / "offsets" / str(batch)).read_text().splitlines()[-1]
+    with CommitApi.of_offset(options["redis.url"], offset) as commits:
         worker = OrderedCommits(commits, "worker", LEASE_MS)
-        worker.reserve(tp, offsets)
-        _note(folder, "reserved", offsets)
+        _reserve(worker, covered)
+        _note(folder, "reserved", covered)
         job.append_batch(rows, batch, folder / "output")
         while (folder / "hold").exists():
-            worker.reserve(tp, offsets)
+            _reserve(worker, covered)
             time.sleep(_RENEW_S)
         try:
-            _note(folder, "committed", offsets, worker.commit(tp, offsets).stable)
+            stable = [worker.commit(a.tp, a.offsets, lanes=[a.lane]).stable for a in covered]
+            _note(folder, "committed", covered, stable[-1])
         except OrderedCommitRefusedError as refused:
-            _note(folder, "refused", offsets, refused)
+            _note(folder, "refused", covered, refused)
 
 
-def _note(folder: Path, step: str, offsets: OffsetRange, more: object = "") -> None:
+def _reserve(worker: OrderedCommits, covered: Iterable[Acknowledgement]) -> None:
+    for a in covered:
+        worker.reserve(a.tp, a.offsets, lanes=[a.lane])
+
+
+def _note(folder: Path, step: str, covered: Iterable[Acknowledgement], more: object = "") -> None:
+    offsets = ",".join(str(a.offsets) for a in covered)
     with (folder / "ordered").open("a", encoding="utf-8") as file:
         file.write(f"{step} {offsets} {more}\n")
 

@@ -15,6 +15,8 @@ _ORDERED = (
     "tests/coordinator/commits/test_turn_oracle.py",
 )
 _TEXT, _ACKNOWLEDGING = "coordinator/progress/acknowledgement.py", "spark_coop_source/task/acknowledging.py"
+_LAST_ROW = "spark_coop_source/task/last_row.py"
+_OFFSET_MAX = ("import with_holes\n", "import with_holes\nfrom coordinator.ranges import OFFSET_MAX\n")
 _ROWS = ("tests/spark_coop_source/task/test_acknowledging.py",)
 _DAMAGED = ("tests/hostile/test_damaged_state.py",)
 _SKIPPED = ("tests/end_to_end/test_skipped_batches.py",)
@@ -43,6 +45,16 @@ FAULTS = (
     Fault(
         "the store accepts a commit beyond the batch",
         (Edit(_LUA + "commit_ranges.lua", "if less(reach, done[#done][2]) then return outcome('BEYOND') end\n", ""),),
+        _API,
+    ),
+    Fault(
+        "a lane accepts commits behind the early end of its task",
+        (Edit(_LUA + "commit_ranges.lua", "    if early and less(early, past) then past = early end\n", ""),),
+        _API,
+    ),
+    Fault(
+        "early ends of a batch bound commits of another batch",
+        (Edit(_LUA + "commit_ranges.lua", "batch[1] == ARGV[10] and batch[2] or ''", "batch[2] or ''"),),
         _API,
     ),
     Fault(
@@ -206,6 +218,31 @@ FAULTS = (
         (Edit(_ACKNOWLEDGING, "(hashes[near] <= area.hashes.hi)", "(hashes[near] <= area.hashes.lo + 2**60)"),),
         _ROWS,
         schedules=300,
+    ),
+    Fault(
+        "the last row covers holes behind its own early end",
+        (
+            Edit(_LAST_ROW, "last.holes.before(last.until)", "last.holes.before(OFFSET_MAX)"),
+            Edit(_LAST_ROW, *_OFFSET_MAX),
+        ),
+        _ROWS,
+        schedules=300,
+    ),
+    Fault(
+        "the last row covers no holes of other strips",
+        (Edit(_TEXT, "parts.append(_text(its_head, hole))", "pass"),),
+        ("tests/coordinator/progress/test_acknowledgement.py", *_ROWS),
+    ),
+    Fault(
+        "holes move with the thread that reads ahead",
+        (Edit(_ACKNOWLEDGING, "self._next.copy()", "self._next"),),
+        _ROWS,
+        schedules=300,
+    ),
+    Fault(
+        "an attempt with given ends covers strips that it does not read",
+        (Edit(_ACKNOWLEDGING, "if at >= 0 else strip.start", "if at >= 0 and False else strip.until"),),
+        _ROWS,
     ),
     Fault(
         "a task that makes acknowledgements reads records from the cache, which has no texts",

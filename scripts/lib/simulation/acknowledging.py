@@ -5,10 +5,11 @@ by the texts that a task of the source makes for them.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import cast
 
 import numpy as np
+import pyarrow as pa
 
 from coordinator.commits.commit_api import NO_OFFSET, CommitApi, Committed
 from coordinator.commits.group_commits import GroupCommits
@@ -17,7 +18,7 @@ from coordinator.progress.acknowledgement import Acknowledgement, strips_of
 from coordinator.progress.ownership import Owned
 from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import Lane, StreamOffset
-from coordinator.ranges import OffsetRange
+from coordinator.ranges import OffsetRange, union
 from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.commits import CommitVerbs, Reservation, Standing, Turn
 from coordinator.settings import GroupSettings
@@ -27,7 +28,10 @@ from simulation.redis_server import Line
 from simulation.sink import Sink, Violation
 from simulation.turns import Turns
 from simulation.world import World
+from spark_coop_source.arrow_output.schema import ACKNOWLEDGEMENT
 from spark_coop_source.task.acknowledging import Acknowledging
+from spark_coop_source.task.last_row import with_last_row
+from spark_coop_source.task.reads import Read
 
 _CHUNK = 3  # records that a task decodes together
 
@@ -82,20 +86,26 @@ def acknowledge_rows(
     if not rows:
         return
     chosen = world.random.sample(rows, world.random.randint(1, len(rows)))
-    lanes = {Acknowledgement.parse(text).lane for _, text in chosen}
+    parts = [(part, record) for record, text in chosen for part in text.split(" ")]
+    lanes: dict[Owned, list[tuple[str, Record]]] = {}
+    for part, record in parts:
+        lanes.setdefault(Acknowledgement.parse(part)[0].lane, []).append((part, record))
     for lane in sorted(lanes):  # a call each, so that all of it is refused or nothing
-        _acknowledge_rows(world, line, [x for x in chosen if Acknowledgement.parse(x[1]).lane == lane], batch)
+        _acknowledge_parts(world, line, lanes[lane], batch)
 
 
-def _acknowledge_rows(world: World, line: Line, rows: Sequence[tuple[Record, str]], batch: tuple[str, int]) -> None:
-    records, texts = [record for record, _ in rows], [text for _, text in rows]
+def _acknowledge_parts(world: World, line: Line, parts: Sequence[tuple[str, Record]], batch: tuple[str, int]) -> None:
+    """Acknowledge parts of the texts of records. All parts are of one lane."""
+    covered = [(a, record) for part, record in parts for a in Acknowledgement.parse(part)]
+    records = [r for a, r in covered if a.offsets.start <= r.offset < a.offsets.until and r.hash in a.lane.hashes]
     world.sink.confirm(records, batch)
     verbs = CommitVerbs(ScriptCalls.of(line, GroupSettings(world.group), now=lambda: world.server.now_ms))
     try:
-        GroupCommits(line, verbs).acknowledge(texts)
+        GroupCommits(line, verbs).acknowledge([part for part, _ in parts])
         world.server.seen["rows acknowledged"] += 1
-        holes = sum(len(Acknowledgement.parse(text).offsets) - 1 for text in texts)
-        world.server.seen["holes closed"] += holes > 0
+        world.server.seen["holes closed"] += sum(len(a.offsets) for a, _ in covered) > len(records)
+        world.server.seen["holes behind closed"] += any(a.offsets.until - 1 > r.offset for a, r in covered)
+        world.server.seen["holes of other lanes closed"] += len(covered) > len(records)
     except RedisUnavailableError:
         line.trace(f"does not know whether {' '.join(map(str, records))} are acknowledged")
     except CoopKafkaError as refused:
@@ -105,19 +115,25 @@ def _acknowledge_rows(world: World, line: Line, rows: Sequence[tuple[Record, str
 
 
 def _rows(world: World, end: StreamOffset, mine: Sequence[Slice]) -> list[tuple[Record, str]]:
-    """The records of a task's slices of one partition, each with its text."""
-    tp = mine[0].topic_partition
-    start, until = min(s.offsets.start for s in mine), max(s.offsets.until for s in mine)
-    fetched = [r for r in world.kafka.logs[tp][start:until] if not world.kafka.aged(r)]
-    making, found = Acknowledging(strips_of(end, mine)[tp]), list[tuple[Record, str]]()
-    for at in range(0, len(fetched), _CHUNK):
-        chunk = fetched[at : at + _CHUNK]
+    """The records of a task's slices of one partition, each with its text. The task may end early."""
+    stretches, own, reads = union(s.offsets for s in mine), list[Record](), list[Read]()
+    making = Acknowledging(strips_of(end, mine)[mine[0].topic_partition], stretches)
+    for chunk in (c for r in stretches for c in _chunks(world, mine[0].topic_partition, r)):
         offsets, hashes = (np.array(x, np.int64) for x in zip(*((r.offset, r.hash) for r in chunk), strict=True))
         strips, since = making.covered(offsets, hashes)
-        own = np.array([i for i, r in enumerate(chunk) if any(_inside(r, s) for s in mine)], np.int64)
-        texts = making.texts(strips[own], since[own], offsets[own]).to_pylist()
-        found += zip([chunk[i] for i in own], texts, strict=True)
-    return found
+        at = np.array([i for i, r in enumerate(chunk) if any(_inside(r, s) for s in mine)], np.int64)
+        texts = making.texts(strips[at], since[at], offsets[at])
+        reads.append(Read(pa.record_batch({ACKNOWLEDGEMENT: texts}), chunk[-1].offset + 1, making.holes))
+        own += [chunk[i] for i in at]
+    reads.append(Read(pa.RecordBatch.from_pylist([]), stretches[-1].until, making.holes))
+    allowed = reads[: world.random.randint(1, len(reads))] if world.chance(0.3) else reads
+    texts = [text for batch in with_last_row(iter(allowed)) for text in batch.column(ACKNOWLEDGEMENT).to_pylist()]
+    return list(zip(own, texts, strict=False))
+
+
+def _chunks(world: World, tp: TopicPartition, stretch: OffsetRange) -> Iterator[list[Record]]:
+    fetched = [r for r in world.kafka.logs[tp][stretch.start : stretch.until] if not world.kafka.aged(r)]
+    yield from (fetched[at : at + _CHUNK] for at in range(0, len(fetched), _CHUNK))
 
 
 def _inside(record: Record, s: Slice) -> bool:

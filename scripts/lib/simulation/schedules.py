@@ -48,6 +48,7 @@ REACHED = frozenset(
     }
     | {"ordered", "turn: WAIT", "turn: ALONE", "OrderedCommitRefusedError"}
     | {"SinkSkippedBatchError", "the sink had it", "ended early", "unreached", "rows acknowledged", "holes closed"}
+    | {"holes behind closed", "holes of other lanes closed"}
     | {"pinned", "held", "OverlappingRangesError"}
     | {"replayed the rest"}
 )

@@ -110,6 +110,32 @@ def test_a_lane_that_ends_before_its_neighbour_accepts_only_its_own_offsets(worl
         assert commits.commit(TP, ranges("60-60"), lanes=[Owned(UPPER, "aa.1")]).duplicates == 1
 
 
+def test_a_lane_that_its_task_ended_early_accepts_no_offset_behind_its_end(world: World) -> None:
+    """Its task stopped before offset 60 of the lower lane. The batch was planned up to 69."""
+    api(world).close()
+    lanes = lane("aa.1", 43, 70, LOWER), lane("aa.1", 43, 70, UPPER)
+    end = StreamOffset(world.group, "m-1", 0, {"orders": "id-1"}, {TP: lanes})
+    other_partition = {OTHER: ((WHOLE, 43),)}
+    world.store.positions.authorize(world.caller("m-1"), end)
+    with batch_of(world, *lanes) as commits:
+        assert commits.commit(TP, ranges("69-69"), lanes=[Owned(LOWER, "aa.1")]).held == 1, "tasks may still read it"
+        world.store.positions.seal(world.caller("m-1"), end.digest, {TP: ((LOWER, 60),)} | other_partition)
+        for refused in ("60-60", "43-68", "66-67"):
+            with pytest.raises(
+                CommitBeyondReadError, match="includes offset 60, and the lanes of this batch end before"
+            ):
+                commits.commit(TP, ranges(refused), lanes=[Owned(LOWER, "aa.1")])
+        assert commits.commit(TP, [], offset=69).stable == 60, "the other lane was read to its end"
+        assert world.positions() == {str(LOWER): "60", str(UPPER): "69"}
+    later = StreamOffset(world.group, "m-1", 0, {"orders": "id-1"}, {TP: (lane("aa.1", 60, 90, LOWER),)})
+    world.store.positions.authorize(world.caller("m-1"), later)
+    with batch_of(world, *later.lanes[TP]) as commits:
+        assert commits.commit(TP, ranges("60-68"), lanes=[Owned(LOWER, "aa.1")]).stable == 69, "another batch reads it"
+    world.store.positions.seal(world.caller("m-1"), later.digest, {TP: ((LOWER, 69),)})
+    with batch_of(world, *lanes) as commits:
+        assert commits.commit(TP, ranges("69-69"), lanes=[Owned(LOWER, "aa.1")]).stable == 69, "of the batch before"
+
+
 def test_hashes_that_the_batch_does_not_read_take_no_commit(world: World) -> None:
     api(world).close()
     with batch_of(world, lane("aa.1", 43, 50, LOWER)) as commits:

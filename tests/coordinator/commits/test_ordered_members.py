@@ -253,7 +253,7 @@ def test_a_deleted_reservation_of_a_dead_worker_without_an_owner_stops_no_commit
 def test_rows_are_committed_in_order_by_their_acknowledgements_across_holes(pair: Pair) -> None:
     """Offsets 41-46 are holes. A commit above a hole is refused, and one of an acknowledgement is not."""
     end = StreamOffset(pair.world.group, "m-1", 0, {"orders": "id-1"}, {TP: (lane("aa.1", 40, 60, LOWER),)})
-    rows = [Acknowledgement.parse(text_of(end, TP, covered, LOWER)) for covered in ("40-40", "41-47")]
+    rows = [Acknowledgement.parse(text_of(end, TP, covered, LOWER))[0] for covered in ("40-40", "41-47")]
     for a in rows:
         pair.a().reserve(a.tp, a.offsets, lanes=[a.lane])
     pair.a().commit(TP, rows[0].offsets, lanes=[rows[0].lane])

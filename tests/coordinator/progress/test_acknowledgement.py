@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from acknowledgements import sealed
 from coordinator.errors import CorruptAcknowledgementError
 from coordinator.key_hash import cuts
-from coordinator.progress.acknowledgement import Acknowledgement, Strip, check_of, strips_of
+from coordinator.progress.acknowledgement import Acknowledgement, Strip, check_of, strips_of, with_holes
 from coordinator.progress.ownership import Owned
 from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import Lane, StreamOffset
@@ -43,18 +43,42 @@ def strip(**of: str) -> Strip:
 @given(st.integers(0, OFFSET_MAX - 1), st.integers(0, OFFSET_MAX - 1))
 def test_a_text_says_what_to_commit(one: int, other: int) -> None:
     since, last = sorted((one, other))
-    assert Acknowledgement.parse(sealed(strip().head, since, last)) == Acknowledgement(
-        "orders to/lake", "m-7f31c0de", 17, "id-1", TP, Owned(WHOLE, "9c41ab03.17"), OffsetRange(since, last + 1)
+    lane = Owned(WHOLE, "9c41ab03.17")
+    assert Acknowledgement.parse(sealed(strip().head, since, last)) == (
+        Acknowledgement("orders to/lake", "m-7f31c0de", 17, "id-1", TP, lane, OffsetRange(since, last + 1)),
     )
+
+
+def test_a_text_with_holes_covers_them_too() -> None:
+    lower, upper = "/".join((*SOUND[:7], str(LOWER), "aa.1")), "/".join((*SOUND[:7], str(UPPER), "aa.2"))
+    text = sealed(lower, 111, 121)
+    assert with_holes(text, ()) == text
+    assert with_holes(text, [(lower, OffsetRange(122, 130))]) == sealed(lower, 111, 129)
+    made = with_holes(
+        text, [(lower, OffsetRange(122, 130)), (upper, OffsetRange(95, 130)), (lower, OffsetRange(140, 150))]
+    )
+    assert made == " ".join((sealed(lower, 111, 129), sealed(upper, 95, 129), sealed(lower, 140, 149)))
+    assert [(a.lane.hashes, str(a.offsets)) for a in Acknowledgement.parse(made)] == [
+        (LOWER, "111-129"),
+        (UPPER, "95-129"),
+        (LOWER, "140-149"),
+    ]
+
+
+@pytest.mark.parametrize("between", ["", "  ", " x ", "\n", "\t", " / "])
+def test_parts_with_something_else_between_them_are_refused(between: str) -> None:
+    one = sealed(strip().head, 1, 2)
+    with pytest.raises(CorruptAcknowledgementError):
+        Acknowledgement.parse(one + between + one)
 
 
 @pytest.mark.parametrize("group", ["g", "a/b", "a%2Fb", "größe ☃", " 1/2/3 "])
 def test_any_group_can_be_named(group: str) -> None:
-    assert Acknowledgement.parse(sealed(strip(group=group).head, 1, 2)).group == group
+    assert Acknowledgement.parse(sealed(strip(group=group).head, 1, 2))[0].group == group
 
 
 def test_a_broker_without_topic_ids() -> None:
-    assert Acknowledgement.parse(sealed(strip(topic_id="").head, 1, 2)).topic_id == ""
+    assert Acknowledgement.parse(sealed(strip(topic_id="").head, 1, 2))[0].topic_id == ""
 
 
 @given(st.data())
@@ -87,14 +111,14 @@ SOUND = ("1", "g", "m-1", "0", "orders", "id-1", "3", str(WHOLE), "aa.1")
         (0, "2", "another form"),
         (1, "", "not the name of a group"),
         (1, "%0a", "not the name of a group"),
-        (2, "m 1", "not a member id"),
+        (2, "m,1", "not a member id"),
         (3, "-1", "not a reset epoch"),
         (3, "x", "not a reset epoch"),
         (3, "9" * 16, "reset epoch"),
         (3, "9" * 5_000, "cannot be read"),
         (6, "9" * 5_000, "cannot be read"),
-        (4, "or ders", "not the name of a topic"),
-        (5, "i d", "not a topic id"),
+        (4, "or,ders", "not the name of a topic"),
+        (5, "i,d", "not a topic id"),
         (6, "03", "not a partition"),
         (6, "-1", "not a partition"),
         (7, "0-1", "not a hash range"),
@@ -103,7 +127,7 @@ SOUND = ("1", "g", "m-1", "0", "orders", "id-1", "3", str(WHOLE), "aa.1")
     ],
 )
 def test_a_forged_text_is_refused_by_its_part(part: int, value: str, why: str) -> None:
-    assert Acknowledgement.parse(forged(*SOUND)).member == "m-1"
+    assert Acknowledgement.parse(forged(*SOUND))[0].member == "m-1"
     parts = list(SOUND)
     parts[part] = value
     with pytest.raises(CorruptAcknowledgementError, match=why) as refused:

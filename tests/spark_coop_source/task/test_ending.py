@@ -37,8 +37,8 @@ def task(clock: Clock, starts: Sequence[int]) -> TaskEnds:
     return ends
 
 
-def offsets(batch: pa.RecordBatch) -> list[int]:
-    found: list[int] = batch.column("offset").to_pylist()
+def offsets(read: Read) -> list[int]:
+    found: list[int] = read.records.column("offset").to_pylist()
     return found
 
 
@@ -70,7 +70,7 @@ def test_a_slow_partition_takes_no_time_of_the_others() -> None:
     for tp, ms in zip(TPS, (0.5, 40, 0.5), strict=True):
         for batch in ends.reading(tp, (read(at, at + 1) for at in range(5))):
             clock.ms += ms
-            handed[tp] = handed.get(tp, 0) + len(batch)
+            handed[tp] = handed.get(tp, 0) + len(batch.records)
     assert handed == {TPS[0]: 5, TPS[1]: 2, TPS[2]: 5}
     assert ends.ends == {TPS[1]: ((WHOLE, 2),)}
 
