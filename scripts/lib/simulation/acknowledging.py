@@ -50,7 +50,7 @@ def acknowledge(world: World, line: Line, end: StreamOffset, batch: tuple[str, i
     if r.start and world.chance(0.1):
         offsets = OffsetRange(0, world.random.randint(1, r.start))  # late: mostly done long ago
     records = records_of(world, tp, lane, offsets)
-    if not records or not all(r in world.sink.delivered for r in records):
+    if not in_sink(world, records, end):
         return
     try:
         commits = commits_of(world, line, end)
@@ -84,11 +84,16 @@ def acknowledge_rows(
     chosen = world.random.sample(rows, world.random.randint(1, len(rows)))
     lanes = {Acknowledgement.parse(text).lane for _, text in chosen}
     for lane in sorted(lanes):  # a call each, so that all of it is refused or nothing
-        _acknowledge_rows(world, line, [x for x in chosen if Acknowledgement.parse(x[1]).lane == lane], batch)
+        _acknowledge_rows(
+            world, line, [x for x in chosen if Acknowledgement.parse(x[1]).lane == lane], batch, end.filter
+        )
 
 
-def _acknowledge_rows(world: World, line: Line, rows: Sequence[tuple[Record, str]], batch: tuple[str, int]) -> None:
-    records, texts = [record for record, _ in rows], [text for _, text in rows]
+def _acknowledge_rows(
+    world: World, line: Line, rows: Sequence[tuple[Record, str]], batch: tuple[str, int], of_filter: str
+) -> None:
+    texts = [text for _, text in rows]
+    records = [record for record, _ in rows] + [r for text in texts for r in _dropped(world, text, of_filter)]
     world.sink.confirm(records, batch)
     verbs = CommitVerbs(ScriptCalls.of(line, GroupSettings(world.group), now=lambda: world.server.now_ms))
     try:
@@ -109,15 +114,26 @@ def _rows(world: World, end: StreamOffset, mine: Sequence[Slice]) -> list[tuple[
     tp = mine[0].topic_partition
     start, until = min(s.offsets.start for s in mine), max(s.offsets.until for s in mine)
     fetched = [r for r in world.kafka.logs[tp][start:until] if not world.kafka.aged(r)]
+    passing = {r.offset for r in world.filters.kept(fetched, end.filter)}
     making, found = Acknowledging(strips_of(end, mine)[tp]), list[tuple[Record, str]]()
     for at in range(0, len(fetched), _CHUNK):
         chunk = fetched[at : at + _CHUNK]
         offsets, hashes = (np.array(x, np.int64) for x in zip(*((r.offset, r.hash) for r in chunk), strict=True))
-        strips, since = making.covered(offsets, hashes)
-        own = np.array([i for i, r in enumerate(chunk) if any(_inside(r, s) for s in mine)], np.int64)
-        texts = making.texts(strips[own], since[own], offsets[own]).to_pylist()
+        kept = np.isin(offsets, list(passing))
+        strips, since = making.covered(offsets, hashes, kept)
+        own = [i for i, r in enumerate(chunk) if kept[i] and any(_inside(r, s) for s in mine)]
+        rows = np.array(own, np.int64)
+        texts = making.texts(strips[rows], since[rows], offsets[rows]).to_pylist()
         found += zip([chunk[i] for i in own], texts, strict=True)
     return found
+
+
+def _dropped(world: World, text: str, of_filter: str) -> list[Record]:
+    """The records that the batch's filter drops, and that this text acknowledges with its row."""
+    covered = Acknowledgement.parse(text)
+    log = world.kafka.logs[covered.tp][covered.offsets.start : covered.offsets.until]
+    kept = world.filters.kept(log, of_filter)
+    return [r for r in log if r not in kept and r.hash in covered.lane.hashes]
 
 
 def _inside(record: Record, s: Slice) -> bool:
@@ -209,3 +225,9 @@ def records_of(world: World, tp: TopicPartition, lane: Lane, offsets: OffsetRang
     """The records of a lane at these offsets."""
     log = world.kafka.logs[tp][offsets.start : offsets.until]
     return [r for r in log if r.hash in lane.hashes and not world.kafka.aged(r)]
+
+
+def in_sink(world: World, records: Sequence[Record], end: StreamOffset) -> bool:
+    """Whether the records of the batch that its filter keeps are in the sink, at least one."""
+    kept = world.filters.kept(records, end.filter)
+    return bool(kept) and all(r in world.sink.delivered for r in kept)

@@ -5,7 +5,7 @@ from coordinator.plan.packing import Task as Packed
 from coordinator.progress.ownership import narrowed
 from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import StreamOffset
-from simulation import acknowledging, promises
+from simulation import acknowledging, filters, promises
 from simulation.kafka import Record
 from simulation.ordering import Ordering
 from simulation.process import Process
@@ -47,9 +47,10 @@ class Batch:
         driver.hangs_since = None
         ordering.commit()
         records = [r for task in driver.tasks for r in task.records]
-        self._check_replay(readable, records)
+        kept = filters.kept(driver.filter, records)
+        self._check_replay(readable, kept)
         self._count_ends(early=len(records) < sum(len(r) for of_task in read for _, r in of_task))
-        self._complete(records)
+        self._complete(kept, [r for r in records if r not in kept])
         return True
 
     def _authorize(self) -> tuple[StreamOffset, tuple[Packed, ...]]:
@@ -61,6 +62,9 @@ class Batch:
         readable = narrowed(end, (batch and batch.readable) or {})
         promises.reads_what_is_owned(end, readable, before, self._world.invariants.state)
         promises.reads_nothing_parked(readable, before, self._world.invariants.state)
+        planned_with = self._checkpoint.planned_with[self._id[1]]
+        if any(packed) and planned_with != driver.filter:
+            raise Violation(f"FILTER: {end} was planned with {planned_with}, and is read with {driver.filter}")
         return readable, packed
 
     def _read(self, wanted: Slice) -> list[Record]:
@@ -120,9 +124,10 @@ class Batch:
         seen["read to sealed ends"] += batch is not None and batch.ends is not None
         seen["ends unknown"] += bool(batch and batch.unknown)
 
-    def _complete(self, records: list[Record]) -> None:
+    def _complete(self, kept: list[Record], dropped: list[Record]) -> None:
         world, driver = self._world, self._driver
-        world.sink.complete(*self._id, records)
+        world.sink.complete(*self._id, kept, dropped)
+        world.server.seen["dropped"] += len(dropped)
         driver.trace(f"sink complete {self._id[1]}")
         driver.line.passes("the sink")
         world.in_peace()

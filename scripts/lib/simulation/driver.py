@@ -22,6 +22,9 @@ from simulation.wishes import Wishes
 from simulation.work import Work
 from simulation.world import World
 
+GRANTING = ("acquire", "authorize", "hand_out")
+"""The scripts that give a member ranges or a batch."""
+
 
 class Driver(Process):
     """One life of one application: its query."""
@@ -65,6 +68,7 @@ class Driver(Process):
             self.concurrent("offset log")
             return False
         ck.wal.append(end)
+        ck.planned_with.append(self.filter)
         self._planned.append(end)
         self.trace(f"WAL {n}: {end}")
         if any(pins.outside(lane.hashes, self.pinned) for _, lane in offset_of(end)):
@@ -86,6 +90,8 @@ class Driver(Process):
 
     def _ran(self, verb: str) -> None:
         seen = self.world.invariants
+        if verb in GRANTING and seen.state.filter != self.filter.text:
+            raise Violation(f"FILTER: {self.name} has {self.filter.text!r}: {verb} beside {seen.state.filter!r}")
         if verb == "finish":
             self._ended_at = seen.state
         if verb == "leave" and self.tasks:  # at once: an old copy may answer before `leave` returns

@@ -59,6 +59,11 @@ def upgrading(mixture: Mixture) -> Mixture:
     return {**mixture, _policy: 60}
 
 
+def filtering(mixture: Mixture) -> Mixture:
+    """The same, with changes of the filter."""
+    return {**mixture, change_filter: 40}
+
+
 def pinning(mixture: Mixture) -> Mixture:
     """The same without growths: a pinned member does not read new partitions."""
     return {fault: weight for fault, weight in mixture.items() if fault is not _grow}
@@ -160,6 +165,17 @@ def _resplit(world: World, apps: Applications) -> None:
 
 def _policy(world: World, apps: Applications) -> None:
     policies.switch(world, apps)
+
+
+def change_filter(world: World, apps: Applications) -> None:
+    """A step of a rolling change: restart a driver with the new filter, or all. Without any, choose another filter."""
+    if old := [d for d in apps.running if d.filter != world.filters.current]:
+        for driver in old if world.chance(0.3) else [world.random.choice(old)]:
+            driver.trace("FILTER: is restarted")
+            apps.restart(driver)
+    else:
+        world.filters.change()
+        world.trace(f"FILTER: drivers that start now have {world.filters.current.text or 'none'}")
 
 
 def _slow_key(world: World, apps: Applications) -> None:

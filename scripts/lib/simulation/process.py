@@ -33,7 +33,7 @@ class Process(ABC):
     ) -> None:
         self.world, self.name, self.checkpoint, self.wishes = world, name, checkpoint, wishes
         self.settings = settings
-        self.pinned = checkpoint.pinned
+        self.pinned, self.filter = checkpoint.pinned, settings.filter
         self.line = Line(world.server, self.trace)
         self.ended = ""
         self.creating = False  # it may have looked before there was a group, and be about to create one

@@ -50,6 +50,7 @@ REACHED = frozenset(
     | {"SinkSkippedBatchError", "the sink had it", "ended early", "unreached", "rows acknowledged", "holes closed"}
     | {"pinned", "held", "OverlappingRangesError"}
     | {"replayed the rest"}
+    | {"with a filter", "dropped", "waits for the filter", "change_filter", "FilterMismatchError", "FilterChangedError"}
 )
 """Events that the schedules must reach: a run without one proves nothing about it."""
 
@@ -62,6 +63,8 @@ class Schedule:
         self._faults = faults.mixture(self.world.random, peaceful=self.world.peaceful)
         if self.world.pins:
             self._faults = faults.pinning(self._faults)
+        if self.world.filters.changes:
+            self._faults = faults.filtering(self._faults)
         self.world.server.unreliable = self.world.random.choice((0.0, 0.03, 0.1))
         self._apps = Applications(self.world)
 
