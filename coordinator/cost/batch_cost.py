@@ -90,7 +90,7 @@ def with_dropped(loads: Collection[Load]) -> tuple[Load, ...]:
 
 
 def _with(load: Load, dropped: int, plane: int) -> Load:
-    if not (dropped and load.cost):
+    if not (dropped and load.cost and load.span):  # tasks may end early, before all that they dropped
         return load
     part = dropped * (load.span * load.lane[1].size / plane)
     return load._replace(rows=load.rows + DROPPED * min(part, max(0.0, load.span - load.rows)))

@@ -61,6 +61,7 @@ FAULTS = (
         "a member joins beside another filter",
         (Edit(_JOIN, "(refiltered or reordered) and", "reordered and"),),
         _GROUP,
+        schedules=300,
     ),
     Fault(
         "a batch is replayed with another filter",
@@ -72,6 +73,7 @@ FAULTS = (
             ),
         ),
         _GROUP,
+        schedules=300,
     ),
     Fault(
         "an offset does not name its filter",
@@ -83,6 +85,7 @@ FAULTS = (
             ),
         ),
         _GROUP,
+        schedules=300,
     ),
     Fault(
         "a filter after an offset includes it",

@@ -123,6 +123,11 @@ FAULTS = (
         _OF_FILTERED,
     ),
     Fault(
+        "dropped records of a batch that read no offset end its query",
+        (Edit(_BATCH_COST, "(dropped and load.cost and load.span)", "(dropped and load.cost)"),),
+        _OF_FILTERED,
+    ),
+    Fault(
         "buffers hold dropped records",
         (Edit(_PACE, "return BUFFERED * self.thinned", "return BUFFERED"),),
         _OF_FILTERED,

@@ -54,7 +54,7 @@ def acknowledge(world: World, line: Line, end: StreamOffset, batch: tuple[str, i
     if r.start and world.chance(0.1):
         offsets = OffsetRange(0, world.random.randint(1, r.start))  # late: mostly done long ago
     records = records_of(world, tp, lane, offsets)
-    if not records or not all(r in world.sink.delivered for r in records):
+    if not in_sink(world, records, end):
         return
     try:
         commits = commits_of(world, line, end)
@@ -91,13 +91,16 @@ def acknowledge_rows(
     for part, record in parts:
         lanes.setdefault(Acknowledgement.parse(part)[0].lane, []).append((part, record))
     for lane in sorted(lanes):  # a call each, so that all of it is refused or nothing
-        _acknowledge_parts(world, line, lanes[lane], batch)
+        _acknowledge_parts(world, line, lanes[lane], batch, end.filter)
 
 
-def _acknowledge_parts(world: World, line: Line, parts: Sequence[tuple[str, Record]], batch: tuple[str, int]) -> None:
+def _acknowledge_parts(
+    world: World, line: Line, parts: Sequence[tuple[str, Record]], batch: tuple[str, int], of_filter: str
+) -> None:
     """Acknowledge parts of the texts of records. All parts are of one lane."""
     covered = [(a, record) for part, record in parts for a in Acknowledgement.parse(part)]
-    records = [r for a, r in covered if a.offsets.start <= r.offset < a.offsets.until and r.hash in a.lane.hashes]
+    own = [r for a, r in covered if a.offsets.start <= r.offset < a.offsets.until and r.hash in a.lane.hashes]
+    records = own + [r for a, _ in covered for r in _dropped(world, a, of_filter)]
     world.sink.confirm(records, batch)
     verbs = CommitVerbs(ScriptCalls.of(line, GroupSettings(world.group), now=lambda: world.server.now_ms))
     try:
@@ -105,7 +108,7 @@ def _acknowledge_parts(world: World, line: Line, parts: Sequence[tuple[str, Reco
         world.server.seen["rows acknowledged"] += 1
         world.server.seen["holes closed"] += sum(len(a.offsets) for a, _ in covered) > len(records)
         world.server.seen["holes behind closed"] += any(a.offsets.until - 1 > r.offset for a, r in covered)
-        world.server.seen["holes of other lanes closed"] += len(covered) > len(records)
+        world.server.seen["holes of other lanes closed"] += len(covered) > len(own)
     except RedisUnavailableError:
         line.trace(f"does not know whether {' '.join(map(str, records))} are acknowledged")
     except CoopKafkaError as refused:
@@ -120,11 +123,13 @@ def _rows(world: World, end: StreamOffset, mine: Sequence[Slice]) -> list[tuple[
     making = Acknowledging(strips_of(end, mine)[mine[0].topic_partition], stretches)
     for chunk in (c for r in stretches for c in _chunks(world, mine[0].topic_partition, r)):
         offsets, hashes = (np.array(x, np.int64) for x in zip(*((r.offset, r.hash) for r in chunk), strict=True))
-        strips, since = making.covered(offsets, hashes)
-        at = np.array([i for i, r in enumerate(chunk) if any(_inside(r, s) for s in mine)], np.int64)
+        kept = np.isin(offsets, [r.offset for r in world.filters.kept(chunk, end.filter)])
+        strips, since = making.covered(offsets, hashes, kept)
+        rows = [i for i, r in enumerate(chunk) if kept[i] and any(_inside(r, s) for s in mine)]
+        at = np.array(rows, np.int64)
         texts = making.texts(strips[at], since[at], offsets[at])
         reads.append(Read(pa.record_batch({ACKNOWLEDGEMENT: texts}), chunk[-1].offset + 1, making.holes))
-        own += [chunk[i] for i in at]
+        own += [chunk[i] for i in rows]
     reads.append(Read(pa.RecordBatch.from_pylist([]), stretches[-1].until, making.holes))
     allowed = reads[: world.random.randint(1, len(reads))] if world.chance(0.3) else reads
     texts = [text for batch in with_last_row(iter(allowed)) for text in batch.column(ACKNOWLEDGEMENT).to_pylist()]
@@ -134,6 +139,13 @@ def _rows(world: World, end: StreamOffset, mine: Sequence[Slice]) -> list[tuple[
 def _chunks(world: World, tp: TopicPartition, stretch: OffsetRange) -> Iterator[list[Record]]:
     fetched = [r for r in world.kafka.logs[tp][stretch.start : stretch.until] if not world.kafka.aged(r)]
     yield from (fetched[at : at + _CHUNK] for at in range(0, len(fetched), _CHUNK))
+
+
+def _dropped(world: World, covered: Acknowledgement, of_filter: str) -> list[Record]:
+    """The records that the batch's filter drops, and that this acknowledgement covers."""
+    log = world.kafka.logs[covered.tp][covered.offsets.start : covered.offsets.until]
+    kept = world.filters.kept(log, of_filter)
+    return [r for r in log if r not in kept and r.hash in covered.lane.hashes]
 
 
 def _inside(record: Record, s: Slice) -> bool:
@@ -225,3 +237,9 @@ def records_of(world: World, tp: TopicPartition, lane: Lane, offsets: OffsetRang
     """The records of a lane at these offsets."""
     log = world.kafka.logs[tp][offsets.start : offsets.until]
     return [r for r in log if r.hash in lane.hashes and not world.kafka.aged(r)]
+
+
+def in_sink(world: World, records: Sequence[Record], end: StreamOffset) -> bool:
+    """Whether the records of the batch that its filter keeps are in the sink, at least one."""
+    kept = world.filters.kept(records, end.filter)
+    return bool(kept) and all(r in world.sink.delivered for r in kept)

@@ -6,7 +6,7 @@ from coordinator.assignors.registry import assignors
 from coordinator.member.invariants import check
 from coordinator.member.state import State
 from coordinator.settings import MAX_INDIVIDUAL_COMMITS, GroupSettings
-from coordinator.verdicts import Held
+from coordinator.verdicts import Held, OtherFilter
 from simulation.actors import Actor, Stopped
 from simulation.checkpoint import Checkpoint
 from simulation.driver import Driver
@@ -56,7 +56,7 @@ class Applications:
         exclusive = not (self.quiet or self.world.peaceful) and self.world.chance(0.02)
         wishes = Wishes.drawn(
             self.world.random,
-            available_now=available_now,
+            available_now=available_now or checkpoint.needs is not None,
             sharing=None if self.upgrade == UPGRADED else self.upgrade == UPGRADED - 1,
             assignors=EXCLUSIVE if exclusive else self.world.random.choice(ASSIGNORS),
         )
@@ -64,12 +64,15 @@ class Applications:
             wishes = wishes.without_order(self.world.random)
         elif self._most_ics < MOST_RECORDS:
             wishes = replace(wishes, acknowledges=True)  # so that the cap is reached
+        checkpoint.filter = checkpoint.needs or self.world.filters.drawn(quiet=self.quiet)
+        checkpoint.needs = None
         checkpoint.pinned = self.world.pins.drawn(checkpoint.pinned, self._named(), quiet=self.quiet)
         settings, name = self._settings(wishes, checkpoint), f"d{len(self.drivers)}"
         self.drivers.append(Driver(self.world, self.work, name, checkpoint, wishes, settings))
         self.world.started.append(wishes)
         pinned = f", pinned to {' '.join(map(str, checkpoint.pinned))}" if checkpoint.pinned else ""
-        self.drivers[-1].trace(f"starts: {wishes}{pinned}")
+        filtered = f", filter {checkpoint.filter.text or 'none'}" if self.world.filters else ""
+        self.drivers[-1].trace(f"starts: {wishes}{pinned}{filtered}")
 
     def short(self) -> bool:
         """Whether a driver is missing: there is none, or no pinned one names a part of the cut."""
@@ -94,6 +97,15 @@ class Applications:
         for actor in sorted(actors, key=self.world.scheduler.runs):  # the running actor last
             self.world.scheduler.kill(actor)
 
+    def restart(self, driver: Driver) -> None:
+        """Stop a driver normally, and start another on its checkpoint."""
+        if not driver.ended:
+            self.world.scheduler.throw(driver.main, Stopped())
+        for actor in driver.actors:
+            self.world.scheduler.kill(actor)
+        self.orphan(driver)
+        self.start(driver.checkpoint)
+
     def stop(self, driver: Driver) -> None:
         """Stop its query normally, at any point."""
         self.world.scheduler.throw(driver.main, Stopped())
@@ -104,6 +116,7 @@ class Applications:
 
     def _watch(self, state: State) -> None:
         check(state)
+        self.world.server.seen["waits for the filter"] += isinstance(state.life.verdict, OtherFilter)
         self.world.server.seen["held"] += isinstance(state.life.verdict, Held)
 
     def _settings(self, wishes: Wishes, checkpoint: Checkpoint) -> GroupSettings:
@@ -118,6 +131,7 @@ class Applications:
             early_ends=wishes.early_ends,
             retention_ms=_RETENTION_MS,
             max_outage_ms=_OUTAGE_MS,
+            filter=checkpoint.filter,
             on_state_loss="earliest" if checkpoint.lost or wishes.on_state_loss == "earliest" else "fail",
             fail_on_data_loss=wishes.fail_on_data_loss and not checkpoint.aged,
             growth_grace_ms=self.world.growth_grace_ms,

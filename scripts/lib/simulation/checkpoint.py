@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, field
 
+from coordinator.record_filter import EVERYTHING, RecordFilter
 from simulation.pins import Pinned
 from simulation.promises import Attempt
 
@@ -19,4 +20,7 @@ class Checkpoint:
     taken: int = 0  # number of batch ids from 0 on that the sink has from another checkpoint: it skips them
     skipped: bool = False  # the sink skipped one of them: its operator sets a new output for the query
     pinned: Pinned = ()  # the ranges that its last driver named
+    filter: RecordFilter = EVERYTHING  # of its last driver
+    planned_with: list[RecordFilter] = field(default_factory=list)  # the filter of each entry of the WAL
+    needs: RecordFilter | None = None  # a driver had another filter than its batch: its operator ends that batch first
     aged: bool = False  # a driver failed because records are gone: its operator goes on without them

@@ -34,7 +34,8 @@ def _calm(world: World, apps: Applications) -> None:
     if world.pins:
         world.pins.cut_anew()
     for driver in apps.running:
-        if world.pins or driver.wishes.assignors == EXCLUSIVE:
+        of_others = driver.wishes.assignors == EXCLUSIVE or driver.filter != world.filters.current
+        if world.pins or of_others:
             apps.kill(driver)
 
 

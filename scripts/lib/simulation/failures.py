@@ -6,6 +6,8 @@ from coordinator.errors import (
     CoopKafkaError,
     DataLossError,
     FencedMemberError,
+    FilterChangedError,
+    FilterMismatchError,
     GroupBusyError,
     InconsistentGroupProtocolError,
     OverlappingRangesError,
@@ -43,7 +45,17 @@ def expect(world: World, checkpoint: Checkpoint, error: CoopKafkaError) -> None:
             expected = seen["retention"] > 0
             checkpoint.aged = True
         case _:
-            expected = False
+            expected = _of_filters(world, checkpoint, error)
     seen[type(error).__name__] += 1
     if not expected:
         raise Violation(f"ERROR: the driver on {checkpoint.name} failed: {error}")
+
+
+def _of_filters(world: World, checkpoint: Checkpoint, error: CoopKafkaError) -> bool:
+    """Whether this is an expected error of filters. The operator then ends the unfinished batch with its own filter."""
+    if isinstance(error, FilterMismatchError):
+        return world.filters.changes
+    if not isinstance(error, FilterChangedError):
+        return False
+    checkpoint.needs = checkpoint.planned_with[-1]
+    return checkpoint.shared or checkpoint.needs != checkpoint.filter

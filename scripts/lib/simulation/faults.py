@@ -8,6 +8,7 @@ from random import Random
 from simulation import operating, policies
 from simulation.applications import Applications
 from simulation.checkpoint import Checkpoint
+from simulation.driver import Driver
 from simulation.wishes import drawn_cutting
 from simulation.world import MOST_RECORDS, SESSION_MS, World
 
@@ -59,6 +60,11 @@ def upgrading(mixture: Mixture) -> Mixture:
     return {**mixture, _policy: 60}
 
 
+def filtering(mixture: Mixture) -> Mixture:
+    """The same, with changes of the filter."""
+    return {**mixture, change_filter: 40}
+
+
 def pinning(mixture: Mixture) -> Mixture:
     """The same without growths: a pinned member does not read new partitions."""
     return {fault: weight for fault, weight in mixture.items() if fault is not _grow}
@@ -73,9 +79,12 @@ def _doom(world: World, apps: Applications) -> None:
     """Kill a driver right after its next script of some kind, before its caller gets the answer, or after its sink."""
     if apps.running:
         driver = world.random.choice(apps.running)
-        moment = world.random.choice(_MOMENTS)
-        driver.trace(f"is doomed at its next {moment}")
-        driver.line.doom = moment, partial(apps.kill, driver)
+        _doom_at(world.random.choice(_MOMENTS), driver, apps)
+
+
+def _doom_at(moment: str, driver: Driver, apps: Applications) -> None:
+    driver.trace(f"is doomed at its next {moment}")
+    driver.line.doom = moment, partial(apps.kill, driver)
 
 
 def _stop(world: World, apps: Applications) -> None:
@@ -160,6 +169,22 @@ def _resplit(world: World, apps: Applications) -> None:
 
 def _policy(world: World, apps: Applications) -> None:
     policies.switch(world, apps)
+
+
+def change_filter(world: World, apps: Applications) -> None:
+    """A step of a rolling change: restart a driver with the new filter, or all. Without any, choose another filter.
+
+    Then some drivers crash in a batch, so that a checkpoint has a batch of the old filter.
+    """
+    if old := [d for d in apps.running if d.filter != world.filters.current]:
+        for driver in old if world.chance(0.3) else [world.random.choice(old)]:
+            driver.trace("FILTER: is restarted")
+            apps.restart(driver)
+    else:
+        world.filters.change()
+        world.trace(f"FILTER: drivers that start now have {world.filters.current.text or 'none'}")
+        for driver in (d for d in apps.running if world.chance(0.5)):
+            _doom_at(world.random.choice(("authorize", "the sink")), driver, apps)
 
 
 def _slow_key(world: World, apps: Applications) -> None:

@@ -58,7 +58,7 @@ class Invariants:
         self._not_ahead_of_sink()
 
     def _check(self, tps: Sequence[TopicPartition], found: list[Any]) -> None:
-        nonce, run_id, recovering_until, reset = found[0]
+        nonce, run_id, recovering_until, reset, of_filter = found[0]
         stable, assignment, strikes, policy = map(_dict, found[1:_FIXED])
         of_tps, of_ics = found[_FIXED : _FIXED + 2 * len(tps)], found[_FIXED + 2 * len(tps) : _FIXED + 3 * len(tps)]
         of_handed = found[_FIXED + 3 * len(tps) :]
@@ -82,7 +82,7 @@ class Invariants:
         recovering, epoch = int(recovering_until or 0), int(reset or 0)
         struck = frozenset(Strike.parse(*s) for s in strikes.items())
         known = segments, ics, current, handed, assignment, struck
-        self.states.append(State(nonce, run_id or "", recovering, epoch, *known))
+        self.states.append(State(nonce, run_id or "", recovering, epoch, of_filter or "", *known))
         if epoch > self.reset:
             self._reset(epoch)
 

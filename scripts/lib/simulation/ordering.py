@@ -44,7 +44,8 @@ class Ordering:
             return
         world, (commits, worker, mine, lane) = self._world, self._mine
         records = records_of(world, mine.tp, lane, mine.offsets)
-        if not all(r in world.sink.delivered for r in records):
+        kept = world.filters.kept(records, self._end.filter)
+        if not all(r in world.sink.delivered for r in kept):
             return
         commits.confirms(records, self._batch)
         others = world.turns.others(mine)

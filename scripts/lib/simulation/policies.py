@@ -9,7 +9,6 @@ from coordinator.assignment.policies import GROUP_POLICY, TOPIC_POLICY
 from coordinator.errors import CoopKafkaError
 from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.policies import RedisPolicies
-from simulation.actors import Stopped
 from simulation.applications import UPGRADED, Applications
 from simulation.kafka import TOPIC
 from simulation.redis_server import Line
@@ -54,12 +53,7 @@ def _restart_one(world: World, apps: Applications) -> None:
         return
     driver = world.random.choice(old)
     driver.trace("UPGRADE: is restarted")
-    if not driver.ended:
-        world.scheduler.throw(driver.main, Stopped())
-    for actor in driver.actors:
-        world.scheduler.kill(actor)
-    apps.orphan(driver)
-    apps.start(driver.checkpoint)
+    apps.restart(driver)
 
 
 def _set(world: World, changes: Mapping[str, str]) -> bool:

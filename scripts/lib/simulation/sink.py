@@ -5,7 +5,7 @@ TASK     a task's records appear at once, when it ends; of a killed batch some t
 RECORD   each record appears when a task writes it; a task may begin again, or outlive its driver
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from enum import Enum, auto
 
 from coordinator.subscription import TopicPartition
@@ -58,21 +58,31 @@ class Sink:
             for record in records:
                 self._deliver(record)
 
-    def complete(self, checkpoint: str, batch: int, records: Iterable[Record]) -> None:
-        """The batch is complete; its driver gets the answer."""
+    def complete(
+        self, checkpoint: str, batch: int, records: Iterable[Record], dropped: Collection[Record] = ()
+    ) -> None:
+        """The batch is complete; its driver gets the answer. Its filter has dropped some of its records: they are done.
+
+        If a loss moves positions back, a member with another filter may deliver these late.
+        """
         records = list(records)
+        self.excused.update(r for r in dropped if r not in self.delivered)
         if self.visible is Visible.BATCH and (checkpoint, batch) not in self._batches:
             for record in records:
                 self._deliver(record)
             self._batches.add((checkpoint, batch))
         # A repeated batch id with other records would be dropped: so records that were not delivered are not complete.
-        done = [r for r in records if r in self.delivered]
+        done = [*(r for r in records if r in self.delivered), *dropped]
         self.confirm(done, (checkpoint, batch))
         self.repeated = next((r for r in done if self.completed[r][0] != (checkpoint, batch)), self.repeated)
 
     def skips(self, checkpoint: str, batch: int) -> bool:
         """Whether it has this batch of an earlier life. Then it reads nothing of the replay."""
         return self._remembers and (checkpoint, batch) in self._batches
+
+    def dropped(self, record: Record) -> bool:
+        """Whether a filter dropped it: it is done, and was not delivered."""
+        return record in self.completed and record not in self.delivered
 
     def confirm(self, records: Iterable[Record], batch: tuple[str, int]) -> None:
         """This batch confirms the records: it is complete, or is about to acknowledge them."""

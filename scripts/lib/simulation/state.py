@@ -24,6 +24,7 @@ class State:
     run_id: str = ""
     recovering_until: int = 0
     reset: int = 0
+    filter: str = ""  # the text of the record filter in force
     segments: Mapping[TopicPartition, Segments] = field(default_factory=dict)
     ics: Mapping[TopicPartition, tuple[Segment, ...]] = field(default_factory=dict)  # segments with individual commits
     owners: Mapping[TopicPartition, Owners] = field(default_factory=dict)  # without those of an older nonce

@@ -17,8 +17,10 @@ from coordinator.member.service import Service
 from coordinator.progress.ends import Ends
 from coordinator.progress.slices import Slice
 from coordinator.ranges import HASH_MAX, HashRange
+from coordinator.record_filter import RecordFilter
 from coordinator.subscription import TopicPartition
 from coordinator.telemetry import KeyCost, RecordAt, SliceCost
+from simulation.filters import kept
 from simulation.kafka import HASHES, Record
 from simulation.wishes import Wishes
 from simulation.work import Work, Worker
@@ -33,6 +35,7 @@ class Owner(Worker, Protocol):
 
     name: str
     wishes: Wishes
+    filter: RecordFilter
     service: Service
 
     @property
@@ -75,7 +78,7 @@ class Task:
         attempt = self._attempt_to_an_end if self._ending else self._attempt
         while not attempt():
             pass  # it failed, and Spark runs it again
-        self._world.sink.end_task(self.records)
+        self._world.sink.end_task(kept(self._driver.filter, self.records))
         self.done = True
 
     def _attempt(self) -> bool:
@@ -126,6 +129,7 @@ class Task:
     def _work_on(self, s: Slice, records: Sequence[Record]) -> bool:
         """One slice to its end; False if the task failed in it."""
         world, keys = self._world, Counter[int]()
+        dropped, records = len(records), kept(self._driver.filter, records)
         self._report(SliceCost.nothing(s))
         by_key = self._driver.wishes.in_read and world.chance(0.5)  # the function gets single records
         for record in records:
@@ -135,7 +139,8 @@ class Task:
             world.sink.write(record)
             if world.chance(0.02):
                 return False
-        self._report(self._cost(s, Counter(record.hash for record in records), keys))
+        cost = self._cost(s, Counter(record.hash for record in records), keys)
+        self._report(replace(cost, filtered=dropped - len(records)))
         return True
 
     def _cost(self, s: Slice, rows: Counter[int], keys: Counter[int]) -> SliceCost:

@@ -17,12 +17,14 @@ from coordinator.redis.keys import GroupKeys
 from coordinator.subscription import TopicPartition
 from simulation.actors import BEGINNING_MS, Actor, Scheduler, VirtualClock
 from simulation.assigned import Assigned
+from simulation.filters import Filters
 from simulation.invariants import Invariants, look_script
 from simulation.kafka import Record, SimulatedKafka
 from simulation.pins import Pins
 from simulation.producers import Producers
 from simulation.redis_server import FATES, PEACEFUL_FATES, Server
 from simulation.sink import Sink, Violation, Visible
+from simulation.state import State
 from simulation.turns import Turns
 from simulation.wishes import Wishes
 
@@ -74,6 +76,8 @@ class World:
         self.peaceful = self.chance(0.12)
         self.server.fates = PEACEFUL_FATES if self.peaceful else FATES
         self.pins = Pins(seed, possible=not (self.peaceful or self.without_order))
+        self.filters = Filters(seed, may_change=not self.peaceful)
+        self.server.seen["with a filter"] += bool(self.filters)
         self.started: list[Wishes] = []  # of each driver so far
         self.struck_at: dict[Strike, int] = {}
         self.operators: list[Actor] = []
@@ -116,10 +120,13 @@ class World:
             self.producers.write(self.scheduler.now_ms, most)
 
     def _watch(self) -> None:
-        before = self.invariants.state.handed
+        before = self.invariants.state
         self.invariants.check()
+        self._check_filter(before)
         for tp, handed in self.invariants.state.handed.items():
-            moved = [o for o, (_, member) in before.get(tp, {}).items() if handed.get(o, ("", member))[1] != member]
+            moved = [
+                o for o, (_, member) in before.handed.get(tp, {}).items() if handed.get(o, ("", member))[1] != member
+            ]
             self.server.seen["handed out again"] += bool(moved)
         for strike in self.invariants.state.strikes:
             if strike not in self.struck_at:
@@ -127,6 +134,15 @@ class World:
                 self.server.seen["parked" if strike.parked else "struck"] += 1
         if not self.producers.founded:
             self.producers.founded = len(self.invariants.base)
+
+    def _check_filter(self, before: State) -> None:
+        """The filter of a group changes only while no other member lives (rule: one-filter)."""
+        now = self.invariants.state
+        if (before.nonce, before.run_id) == (now.nonce, now.run_id) and before.filter != now.filter:
+            leases = cast(list[tuple[str, float]], self._text.zrange(self.server.keys.leases, 0, -1, withscores=True))
+            alive = [member for member, end_ms in leases if end_ms >= self.server.now_ms]
+            if len(alive) > 1:
+                raise Violation(f"FILTER: it is {now.filter!r} after {before.filter!r}, and {alive} live")
 
     def needed(self, tp: TopicPartition, end: int) -> list[Record]:
         """The records below `end` that should be in a completed batch, and are not."""
@@ -137,7 +153,7 @@ class World:
         return [
             r
             for r in self.kafka.logs[tp][self.invariants.base.get(tp, 0) : end]
-            if not (self.kafka.aged(r) or r in self.sink.skipped)
+            if not (self.kafka.aged(r) or r in self.sink.skipped or self.sink.dropped(r))
         ]
 
     def in_peace(self) -> None:

@@ -81,6 +81,7 @@ def load(tp: TopicPartition, hashes: HashRange, task: int, rows: int, filtered: 
         pytest.param([load(TP, LOWER, 0, 4, 900), load(TP, UPPER, 1, 6, 0)], [450, 450], id="one fetched for both"),
         pytest.param([load(TP, LOWER, 0, 4, 900), load(TP, UPPER, 1, 0, 0, 500)], [600, 300], id="one ended early"),
         pytest.param([load(TP, WHOLE, 0, 10, 990), load(OTHER, WHOLE, 1, 9, 0)], [990, 0], id="of one partition only"),
+        pytest.param([load(TP, WHOLE, 0, 0, 9)._replace(span=0)], [0], id="a task that ended at its first offset"),
         pytest.param([load(TP, WHOLE, 0, 10, 0), Load((OTHER, WHOLE), 1, 5, 5)], [0, 0], id="no filter"),
     ],
 )

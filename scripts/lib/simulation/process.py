@@ -1,0 +1,132 @@
+"""The processes of a driver, JVM and reader process: their service, their heartbeat, and how they end."""
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+
+from coordinator.errors import CoopKafkaError
+from coordinator.member.cooperative import Cooperative
+from coordinator.member.service import Service
+from coordinator.progress.stream_offset import StreamOffset
+from coordinator.redis.calls import ScriptCalls
+from coordinator.redis.store import store_of
+from coordinator.replies import Joining
+from coordinator.settings import GroupSettings
+from simulation import failures, pins
+from simulation.actors import Actor, Jvm, Stopped
+from simulation.checkpoint import Checkpoint
+from simulation.kafka import SimulatedLog
+from simulation.redis_server import Line
+from simulation.sink import Violation
+from simulation.tasks import Task
+from simulation.wishes import Wishes
+from simulation.world import World
+
+HEARTBEAT_MS = 1_000
+
+
+class Process(ABC):
+    """One life of one application: JVM and reader process. A subclass runs the query."""
+
+    def __init__(
+        self, world: World, name: str, checkpoint: Checkpoint, wishes: Wishes, settings: GroupSettings
+    ) -> None:
+        self.world, self.name, self.checkpoint, self.wishes = world, name, checkpoint, wishes
+        self.settings = settings
+        self.pinned, self.filter = checkpoint.pinned, settings.filter
+        self.line = Line(world.server, self.trace)
+        self.ended = ""
+        self.creating = False  # it may have looked before there was a group, and be about to create one
+        self.tasks: list[Task] = []
+        self.jvm = Jvm()
+        self.hangs_since: int | None = None  # the time when its batch met a record that never ends
+        self._before_leaving = world.invariants.state  # the state when it began to end
+        store = store_of(ScriptCalls.of(self.line, settings, now=lambda: world.server.now_ms))
+        made = Cooperative if world.without_order else Service
+        self.service = made(
+            settings,
+            pins.subscription(self.pinned, tuple(world.kafka.logs)),
+            world.starting,
+            wishes.cutting,
+            store=store,
+            log=SimulatedLog(world.kafka, world.scheduler.turn),
+            clock=world.clock,
+            me=Joining({"host": name}),
+        )
+        self.main = world.scheduler.spawn(name, self._life)
+        self.heart: Actor | None = None
+
+    def trace(self, what: object) -> None:
+        """Write one line of the story."""
+        self.world.trace(f"{self.name}({self.checkpoint.name}) {what}")
+
+    @property
+    def running(self) -> bool:
+        """Whether it has not ended."""
+        return self.main.alive
+
+    @property
+    def spare(self) -> bool:
+        """Whether it waits for the end of another member."""
+        return not self.service.state.life.nonce and self.service.state.life.other is not None
+
+    @property
+    def member(self) -> str:
+        """Its member id; empty until it has one."""
+        return self.service.member
+
+    @property
+    def actors(self) -> Iterator[Actor]:
+        """The threads of its reader process."""
+        yield self.main
+        if self.heart:
+            yield self.heart
+
+    def open(self) -> None:
+        """Begin the heartbeat, at the first call that needs the reader process."""
+        if self.heart is None:
+            self.heart = self.world.scheduler.spawn(f"{self.name}'s heart", self._beat)
+
+    def end(self, why: str) -> None:
+        """The query ends by itself, or by a normal stop: its member leaves."""
+        self.trace(why)
+        self.ended = why
+        if self.heart:
+            self.world.scheduler.kill(self.heart)
+        self._before_leaving = self.world.invariants.state
+        self.service.leave()
+
+    def concurrent(self, log: str) -> None:
+        """End, because another driver has written an entry of a log of the checkpoint."""
+        if not self.checkpoint.shared:
+            raise Violation(f"CHECKPOINT: {self.name} found an entry of another driver in its {log}")
+        self.end(f"another driver wrote the {log}")
+
+    @abstractmethod
+    def _spark(self) -> None:
+        """The query, until it ends by itself."""
+
+    def _life(self) -> None:
+        try:
+            self.world.scheduler.turn()
+            self._spark()
+        except Stopped:
+            self.end("stopped politely")
+        except CoopKafkaError as error:
+            failures.expect(self.world, self.checkpoint, error)
+            self.end(f"failed: {error}")
+
+    def _beat(self) -> None:
+        while True:
+            self.world.scheduler.turn(HEARTBEAT_MS)
+            self.service.heartbeat()
+
+
+def offset_of(text: str) -> StreamOffset:
+    """The offset of an entry of the offset log."""
+    return StreamOffset.from_json(json.loads(text))
+
+
+def text_of(offset: StreamOffset) -> str:
+    """An offset as an entry of the offset log."""
+    return json.dumps(offset.to_json(), separators=(",", ":"))
