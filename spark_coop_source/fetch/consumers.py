@@ -48,8 +48,7 @@ UNLESS_SET: Mapping[str, object] = {
 
 Answers of 4 MB instead of 1 MB took a third off the CPU time of reading (records of 100 bytes, no codec).
 
-kafka-python requests the records after a range ahead of time. While that request waits at the end of the log, no other
-partition of the same broker is fetched. So it must not wait long.
+While a request waits at the end of the log, no other partition of the same broker is fetched. So it must not wait long.
 """
 
 _idle: OrderedDict[bytes, tuple[KafkaConsumer, float]] = OrderedDict()  # with the time of its return

@@ -50,6 +50,7 @@ from coordinator.subscription import Bounds, TopicPartition, Topics
 from spark_coop_source.decode.chunk import Chunk
 from spark_coop_source.decode.record_batch_v2 import RawBatch, decoded
 from spark_coop_source.decode.sizes import UNBOUNDED, Sizes, TooLarge, Whole
+from spark_coop_source.fetch.needed import limit
 from spark_coop_source.fetch.older_formats import MessageSetTooLargeError
 from spark_coop_source.fetch.refusal import refusal
 from spark_coop_source.fetch.several import FIRST_POLL, POLL_MS, Begun
@@ -138,6 +139,7 @@ class _Stretch:
     def _begin(self) -> None:
         self._consumer.assign([self._at])
         self._consumer.seek(self._at, self._position)
+        self._needed = limit(self._consumer, {self._at: self._until})
 
     def _poll(self) -> Iterator[Chunk]:
         """The next records within the stretch, if any came; the position moves also without them."""
@@ -174,7 +176,10 @@ class _Stretch:
         kafka-python requests ahead only if a poll returns records at once, and not if the poll has to wait.
         """
         records: list[ConsumerRecord] = self._consumer.poll(POLL_MS, self._next_poll).get(self._at, [])
-        if records and self._consumer.position(self._at) < self._until:
+        position = self._consumer.position(self._at)
+        if position > self._position:
+            self._needed.saw(self._at, records)
+        if records and position < self._until:
             try:
                 records += self._consumer.poll(0, self._next_poll).get(self._at, [])
             except MessageSetTooLargeError:  # the next poll raises it again, with nothing before it

@@ -1,8 +1,7 @@
 """Fetches the beginnings of several short stretches with as few requests as possible.
 
-A stretch that is read alone costs a request. It also waits for the end of kafka-python's request ahead for the previous
-stretch. That takes 14 ms for each partition, however small. Here one round requests all stretches together, and
-leaves out those that are complete.
+A stretch that is read alone costs a request, however small. Here one round requests all stretches together, and leaves
+out those that are complete.
 
     orders-0  |==========|
     orders-1  |==========|        the part of each in one answer
@@ -22,6 +21,7 @@ from kafka.consumer.fetcher import ConsumerRecord
 
 from coordinator.ranges import OffsetRange
 from coordinator.subscription import TopicPartition
+from spark_coop_source.fetch.needed import limit
 
 log = logging.getLogger(__name__)
 
@@ -85,16 +85,18 @@ def _ask(
     consumer.assign(list(missing))
     for at, tp in missing.items():
         consumer.seek(at, beginnings[tp].position)
+    needed = limit(consumer, {at: stretches[tp].until for at, tp in missing.items()})
     held, last_progress = 0, monotonic()
     while missing and held < most_bytes and monotonic() - last_progress < PATIENCE_S:
         polled = consumer.poll(POLL_MS, FIRST_POLL)
         for at, tp in missing.items():
-            position = consumer.position(at)
+            position, records = consumer.position(at), polled.get(at, [])
             if position > beginnings[tp].position:
                 last_progress = monotonic()
+                needed.saw(at, records)
                 beginnings[tp].position = position
-                beginnings[tp].records += polled.get(at, [])
-                held += sum(map(_bytes_of, polled.get(at, [])))
+                beginnings[tp].records += records
+                held += sum(map(_bytes_of, records))
         missing = {at: tp for at, tp in missing.items() if beginnings[tp].position < stretches[tp].until}
         if missing:
             consumer.assign(list(missing))

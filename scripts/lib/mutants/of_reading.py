@@ -4,6 +4,8 @@ from mutants.fault import Edit, Fault
 
 _READER, _LANES = "spark_coop_source/driver/stream_reader.py", "spark_coop_source/select/lanes.py"
 _READINGS = "spark_coop_source/task/readings.py"
+_NEEDED, _FETCH = "spark_coop_source/fetch/needed.py", "spark_coop_source/fetch/fetch.py"
+_BYTES = ("tests/spark_coop_source/fetch/test_needed.py",)
 _CALLS, _READ = (
     ("tests/spark_coop_source/driver/test_stream_reader.py",),
     ("tests/spark_coop_source/task/test_read.py",),
@@ -117,5 +119,50 @@ FAULTS = (
         "the hash has 64 bits, half of them beyond the hash space",
         (Edit("spark_coop_source/select/hashing.py", "(hashes >> np.uint64(1))", "hashes"),),
         ("tests/spark_coop_source/select/test_hashing.py",),
+    ),
+    Fault(
+        "the log behind a stretch is requested too",
+        (Edit(_NEEDED, "for at, offsets in missing.items() if offsets > 0]", "for at in missing]"),),
+        _BYTES,
+    ),
+    Fault(
+        "each request has as many bytes as it may have",
+        (Edit(_NEEDED, "min(size, self._most)", "self._most"),),
+        _BYTES,
+    ),
+    Fault(
+        "the cut record batch at the end of a stretch is not requested",
+        (
+            Edit(
+                _NEEDED, "ceil(offsets * self.batches / self.offsets) + MARGIN", "offsets * self.batches / self.offsets"
+            ),
+        ),
+        _BYTES,
+    ),
+    Fault(
+        "aborted transactions are fetched in small pieces",
+        (Edit(_NEEDED, "if records else None", "if records else self._seen.get(at, Sizes(1, 1, 1))"),),
+        _BYTES,
+    ),
+    Fault(
+        "a task forgets the sizes of the last task",
+        (Edit(_NEEDED, "_seen.setdefault(consumer, {})", "{}"),),
+        _BYTES,
+    ),
+    Fault(
+        "sizes are learned from no answer",
+        (Edit(_FETCH, "            self._needed.saw(self._at, records)\n", "            pass\n"),),
+        _BYTES,
+    ),
+    Fault(
+        "the answers of several stretches go on beyond them",
+        (
+            Edit(
+                "spark_coop_source/fetch/several.py",
+                "stretches[tp].until for at, tp in",
+                "stretches[tp].until * 100 for at, tp in",
+            ),
+        ),
+        _BYTES,
     ),
 )

@@ -69,11 +69,3 @@ def test_tasks_that_make_acknowledgements_fetch_alone_and_have_strips_of_their_o
 def test_a_query_without_a_group_has_no_deadline() -> None:
     alone = {k: v for k, v in GROUP.items() if k not in ("subscribe", "group", "redis.url")}
     assert deadline(validate({**alone, "assign": '{"orders":[0]}'}, streaming=True)) is None
-
-
-def test_answers_are_small_without_order_unless_the_user_sets_their_size() -> None:
-    stream = {"kafka.bootstrap.servers": "b:1", "subscribe": "t", "group": "g", "redis.url": "redis://r:1"}
-    none, mine = {"ordering": "none"}, {"kafka.max.partition.fetch.bytes": "9000"}
-    for more, expected in (({}, None), (none, 256 * 1024), (none | mine, 9_000)):
-        (partition,) = input_partitions(validate(stream | more, streaming=True), [()])
-        assert partition.kafka.get("max_partition_fetch_bytes") == expected
