@@ -126,12 +126,13 @@ def _about(group: GroupView) -> Iterator[str]:
 
 
 def _growth(growth: GrowthView) -> str:
-    grew = f"Topic {growth.topic!r} grew from {growth.old} to {growth.new} partitions: "
-    if not growth.ordered:
-        return grew + "key order across it is not guaranteed"
-    if growth.grace_left_ms:
-        return grew + f"new partitions wait; grace left: {seconds(growth.grace_left_ms)}"
-    return grew + "new partitions wait for the older ones"
+    grew = f"Topic {growth.topic!r} grew from {growth.old} to {growth.new} partitions"
+    facts = [] if growth.ordered else [growth.promise]
+    if growth.waiting and growth.grace_left_ms:
+        facts.append(f"new partitions wait; grace left: {seconds(growth.grace_left_ms)}")
+    elif growth.waiting:
+        facts.append("new partitions wait for the older ones")
+    return f"{grew}: {'; '.join(facts)}"
 
 
 def _members(group: GroupView) -> Table:

@@ -101,7 +101,7 @@ def _of_these_topics(state: State) -> list[Growth]:
 
 def _active(state: State) -> list[Growth]:
     """The growths that may hold hashes of new partitions back."""
-    return [g for g in _of_these_topics(state) if g.kept and (g, state.life.nonce) not in state.growing.over]
+    return [g for g in _of_these_topics(state) if g.gated and (g, state.life.nonce) not in state.growing.over]
 
 
 def _limited(

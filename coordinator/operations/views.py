@@ -71,7 +71,8 @@ class GrowthView:
     topic: str
     old: int  # partitions
     new: int
-    ordered: bool  # whether key order across the growth is guaranteed
+    promise: str  # whose order is guaranteed across the growth
+    ordered: bool  # whether it is the order of all keys
     grace_left_ms: int  # 0 after the grace
     waiting: bool  # whether new partitions wait for older ones
 
@@ -130,8 +131,8 @@ def lag(position: int, end: int | None) -> int | None:
 
 def _growth(growth: Growth, state: GroupState) -> GrowthView:
     left = max(0, growth.until_ms - state.now_ms)
-    waiting = growth.kept and not growth.passed(state.stable)
-    return GrowthView(growth.topic, growth.old, growth.new, growth.kept, left, waiting)
+    waiting = growth.gated and not growth.passed(state.stable)
+    return GrowthView(growth.topic, growth.old, growth.new, growth.promise, growth.kept, left, waiting)
 
 
 def _member(member: str, lease_end_ms: int, state: GroupState) -> MemberView:

@@ -1,4 +1,4 @@
-"""Partition growth: new partitions wait for older ones, so that moved keys stay in order (rule: growth-order). Pure.
+"""Partition growth: new partitions wait for older ones, so that keys in them stay in order (rule: growth-order). Pure.
 
                         t                  a sight: the end of the new partition first, then the ends of older ones
     older   |###########|....              its records of a moved key end at or before the end that was read after t
@@ -7,8 +7,11 @@
 This lasts for a grace, since producers refresh their metadata one by one. A member remembers some of its sights. After
 the grace the group records the ends of the older partitions once. A hash that has passed them is free.
 
+The group cannot know the producers' partitioner. So a hash of a new partition waits for that hash in every older
+partition. This holds for growth to any number. Keys that move between older partitions wait for nothing.
+
 A topic that grew from 1 to 4 partitions may have had 2 in between, unseen by the group, and its keys may have moved in
-two steps. So such a growth counts as each growth to 4 that keeps order: from 1, and from 2.
+two steps. So such a growth counts as each growth to 4 that moves no key between older partitions: from 1, and from 2.
 """
 
 import re
@@ -56,9 +59,14 @@ class Growth:
     ends: tuple[int, ...] = ()  # the ends of `holding`, read once the grace was over; empty until then
 
     @property
+    def gated(self) -> bool:
+        """Whether new partitions wait for older ones: there is a grace."""
+        return self.until_ms > self.seen_ms
+
+    @property
     def kept(self) -> bool:
-        """Whether key order is promised: no key moves between older partitions, and there is a grace."""
-        return self.new % self.old == 0 and self.until_ms > self.seen_ms
+        """Whether key order is promised for all keys: also, no key moves between older partitions."""
+        return self.gated and self.new % self.old == 0
 
     @property
     def older(self) -> tuple[TopicPartition, ...]:
@@ -73,13 +81,13 @@ class Growth:
     @property
     def steps(self) -> tuple[Self, ...]:
         """The possible last steps: from `old`, and from each number of partitions that the group may have missed."""
-        between = (n for n in range(self.old, self.new, self.old) if self.new % n == 0)
+        between = (n for n in range(self.old, self.new, self.old) if n == self.old or self.new % n == 0)
         return tuple(replace(self, old=n, ends=self.ends[:n]) for n in between)
 
     @property
     def holding(self) -> tuple[TopicPartition, ...]:
         """The partitions that may hold others back: the older ones of every step."""
-        return self.steps[-1].older if self.steps else self.older
+        return self.steps[-1].older
 
     def passed(self, stable: Mapping[TopicPartition, int]) -> bool:
         """Whether every partition of `holding` that has a stable offset is done up to the recorded ends."""
@@ -87,11 +95,17 @@ class Growth:
             stable.get(tp, end) >= end for tp, end in zip(self.holding, self.ends, strict=True)
         )
 
+    @property
+    def promise(self) -> str:
+        """Whose order is promised across the growth."""
+        if not self.gated:
+            return "partition.growth.grace is 0, so key order across it is not kept"
+        if not self.kept:
+            return "not a multiple, so keys that moved between older partitions may be out of order"
+        return "key order across it is kept"
+
     def __str__(self) -> str:
-        what = f"topic {self.topic!r} grew from {self.old} to {self.new} partitions; "
-        if self.new % self.old:
-            return what + "no multiple, so key order across it cannot be promised"
-        return what + ("key order across it is kept" if self.kept else "partition.growth.grace is 0: order is not kept")
+        return f"topic {self.topic!r} grew from {self.old} to {self.new} partitions; {self.promise}"
 
     @property
     def field(self) -> str:

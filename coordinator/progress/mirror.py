@@ -45,7 +45,7 @@ def entries(
 ) -> dict[TopicPartition, tuple[int, str]]:
     """The entries of stable offsets, without topics that the group does not know: these are recovered."""
     known = {tp: o for tp, o in stable.items() if tp.topic in topic_ids}
-    waiting = (g for g in growths if g.kept and not g.passed(stable))
+    waiting = (g for g in growths if g.gated and not g.passed(stable))
     came = {(tp, g.topic_id): g for g in waiting for tp in g.newer}
     return {
         tp: entry(o, reset, topic_ids[tp.topic], came.get((tp, topic_ids[tp.topic])), extents.get(tp))

@@ -262,10 +262,10 @@ MAX_OUTAGE = Option(
 )  # fmt: skip
 GROWTH_GRACE = Option(
     "partition.growth.grace", Duration(_DAY_MS), Section.TIMES, _STREAM,
-    "After a topic grows, each hash range of a new partition waits for the same range of the older partitions. So a "
-    "moved key stays in order. It waits for records that were written up to this time after the growth: set more "
-    "than the producers' `metadata.max.age.ms` (5 minutes by default). The member that sees the growth first "
-    "decides for the group. 0: new partitions do not wait.", "10m",
+    "After a topic [grows](growth.md), each hash range of a new partition waits for the same range of the older "
+    "partitions. So a key that moved there stays in order. It waits for records that were written up to this time "
+    "after the growth: set more than the producers' `metadata.max.age.ms` (5 minutes by default). The member that "
+    "sees the growth first decides for the group. 0: new partitions do not wait.", "10m",
 )  # fmt: skip
 ON_STATE_LOSS = Option(
     "onStateLoss", OneOf(("fail", "earliest")), Section.TIMES, _STREAM,

@@ -27,7 +27,9 @@ local placed = 0
 
 local function grew(topic, id, old, new)
   local now, kept = now_ms(), 'key order across it is kept'
-  if tonumber(new) % tonumber(old) ~= 0 then kept = 'not a multiple, so key order across it is not guaranteed' end
+  if tonumber(new) % tonumber(old) ~= 0 then
+    kept = 'not a multiple, so keys that moved between older partitions may be out of order'
+  end
   if ARGV[3] == '0' then kept = 'partition.growth.grace is 0, so key order across it is not kept' end
   redis.call('HSET', KEYS[4], topic .. ' ' .. old .. ' ' .. new, id .. ' ' .. ms(now) .. ' ' .. ms(now + tonumber(ARGV[3])))
   event(KEYS[3], 'growth', topic .. ': ' .. old .. ' -> ' .. new .. ' partitions; ' .. kept)

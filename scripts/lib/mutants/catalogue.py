@@ -4,6 +4,7 @@ from mutants import (
     of_commits,
     of_early_ends,
     of_filters,
+    of_growth,
     of_members,
     of_options,
     of_pinned,
@@ -19,6 +20,7 @@ from mutants import (
 
 FAULTS = (
     *of_positions.FAULTS,
+    *of_growth.FAULTS,
     *of_commits.FAULTS,
     *of_early_ends.FAULTS,
     *of_filters.FAULTS,

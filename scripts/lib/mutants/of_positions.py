@@ -46,17 +46,6 @@ FAULTS = (
         schedules=300,
     ),
     Fault(
-        "a growth that was over before a loss of state stays over",
-        (
-            Edit(
-                "coordinator/member/growing.py",
-                "(g, state.life.nonce) not in state.growing.over",
-                "g not in {over for over, _ in state.growing.over}",
-            ),
-        ),
-        ("tests/coordinator/member/test_growing.py",),
-    ),
-    Fault(
         "a late commit moves a position back",
         (Edit(_PROGRESS_LUA, _RAISED, "s.position = fact.position or s.position"),),
         _SCRIPTS,

@@ -55,8 +55,8 @@ EVENT_KINDS = (
     EventKind(
         "growth",
         "A topic has more partitions than before. The event names the old and the new number, and whether "
-        "keys keep their order.",
-        "nothing, if the order is kept; otherwise expect moved keys out of order across the growth",
+        "keys keep their order ([growth](growth.md)).",
+        "nothing, if the order is kept; otherwise expect the named keys out of order across the growth",
     ),
     EventKind("join", "A member joined. The event names its application and its incarnation."),
     EventKind("leave", "A member left. Ranges of an unfinished batch wait for the end of its lease."),

@@ -32,7 +32,7 @@ _MOMENTS = (
     ),
     *("the sink", "the sink"),
 )
-MOST_DRIVERS, MOST_PARTITIONS, MOST_COPIES = 4, 4, 3
+MOST_DRIVERS, MOST_PARTITIONS, MOST_COPIES = 4, 5, 3
 MOST_ENDLESS = 2
 
 
@@ -150,9 +150,9 @@ def _produce(world: World, apps: Applications) -> None:
 
 
 def _grow(world: World, apps: Applications) -> None:
-    """Mostly to a multiple, else to one partition more."""
+    """To a multiple, or to any number."""
     now = len(world.kafka.logs)
-    wanted = world.random.choice((2 * now, 2 * now, 3 * now, now + 1))
+    wanted = world.random.choice((2 * now, 3 * now, now + 1, now + 2))
     if wanted <= MOST_PARTITIONS:
         world.trace(f"the topic grows to {wanted} partitions")
         world.producers.grow(wanted, world.scheduler.now_ms)

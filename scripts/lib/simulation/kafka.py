@@ -34,6 +34,7 @@ class Record:
     key: bytes | None = field(compare=False)
     producer: str = field(default="", compare=False)
     number: int = field(default=0, compare=False)  # among the producer's records of this key
+    known: int = field(default=0, compare=False)  # the partitions that the producer knew
 
     def __str__(self) -> str:
         who = f"{KEYS.index(self.key)}{self.producer}{self.number}" if self.key is not None else "-"
@@ -57,12 +58,14 @@ class SimulatedKafka:
         tp = TopicPartition(TOPIC, len(self.logs))
         self.logs[tp], self.beginnings[tp], self.elected[tp] = [], 0, []
 
-    def produce(self, tp: TopicPartition, key: bytes | None, producer: str = "", number: int = 0) -> None:
+    def produce(
+        self, tp: TopicPartition, key: bytes | None, producer: str = "", number: int = 0, known: int = 0
+    ) -> None:
         """Append one record. After every few records another broker leads the partition, without loss."""
         log = self.logs[tp]
         if len(log) % RECORDS_A_LEADER == RECORDS_A_LEADER - 1:
             self.elected[tp].append(len(log))
-        log.append(Record(tp, len(log), hash_record(key, len(log)), key, producer, number))
+        log.append(Record(tp, len(log), hash_record(key, len(log)), key, producer, number, known))
 
     def leave_hole(self, tp: TopicPartition) -> None:
         """Append an offset that holds no record."""

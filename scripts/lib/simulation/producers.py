@@ -34,13 +34,13 @@ class Producers:
         self._kafka, self._random = kafka, random
         self._by_key = random.random() < 0.75
         self._all = [Producer(name, [(0, len(kafka.logs))]) for name in "xyz"]
-        self._promised = self._by_key
+        self._promised = True
         self._holes = random.choice((0.0, 0.0, 0.3))  # the part of offsets that hold no record
         self.founded = 0  # number of partitions at the creation of the group
+        self.counts: set[int] = set()  # numbers of partitions whose growth the group knows
 
     def grow(self, partitions: int, now_ms: int) -> None:
         """The topic grows; each producer learns of it later."""
-        self._promised &= partitions % len(self._kafka.logs) == 0
         while len(self._kafka.logs) < partitions:
             self._kafka.add_partition()
         for producer in self._all:
@@ -61,11 +61,17 @@ class Producers:
                 self._kafka.leave_hole(tp)
                 return
             producer.written[key] = producer.written.get(key, 0) + 1
-            self._kafka.produce(tp, key, producer.name, producer.written[key])
+            self._kafka.produce(tp, key, producer.name, producer.written[key], known)
 
     def ordered(self, earlier: Record, later: Record) -> bool:
         """Whether order is promised between two records of a key that one producer wrote to different partitions.
 
-        The group knows nothing of a growth before its creation.
+        The later one is in a partition that is new to the producer and to the group. The group knows nothing of a
+        growth before its creation.
         """
-        return self._promised and later.tp.partition >= self.founded > 0 and earlier.tp != later.tp
+        before = max(earlier.known, self.founded)
+        return self._promised and before in self.counts and later.tp.partition >= before
+
+    def recorded(self, old: int, new: int) -> None:
+        """The group has recorded a growth. It may have missed others that kept to multiples."""
+        self.counts |= {n for n in range(old, new) if n == old or (n % old == 0 and new % n == 0)}

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from coordinator.assignment.assignment_text import ranges_of
 from coordinator.assignment.rebalance import minus, union
 from coordinator.plan.poison import Strike
+from coordinator.progress.growth import Growth
 from coordinator.progress.segments import Segment
 from coordinator.ranges import HashRange
 from coordinator.subscription import TopicPartition
@@ -31,6 +32,7 @@ class State:
     handed: Mapping[TopicPartition, Mapping[int, Holder]] = field(default_factory=dict)  # without an older nonce
     assignment: Mapping[str, str] = field(default_factory=dict)  # member -> JSON of its ranges
     strikes: frozenset[Strike] = frozenset()
+    growths: tuple[Growth, ...] = ()
 
     def position(self, record: Record) -> int:
         """The position of the segment of a record; 0 without a segment."""

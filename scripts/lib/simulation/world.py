@@ -132,6 +132,8 @@ class World:
             if strike not in self.struck_at:
                 self.struck_at[strike] = self.scheduler.now_ms
                 self.server.seen["parked" if strike.parked else "struck"] += 1
+        for growth in self.invariants.state.growths:
+            self.producers.recorded(growth.old, growth.new)
         if not self.producers.founded:
             self.producers.founded = len(self.invariants.base)
 

@@ -27,15 +27,16 @@ def test_on_a_narrow_terminal_a_hash_range_breaks_at_its_dash() -> None:
 
 
 GROWTHS = (
-    GrowthView("t", 1, 2, ordered=True, grace_left_ms=0, waiting=False),
-    GrowthView("t", 2, 4, ordered=True, grace_left_ms=1_500, waiting=True),
-    GrowthView("t", 4, 8, ordered=True, grace_left_ms=0, waiting=True),
-    GrowthView("t", 8, 9, ordered=False, grace_left_ms=9_000, waiting=False),
+    GrowthView("t", 1, 2, "all", ordered=True, grace_left_ms=0, waiting=False),
+    GrowthView("t", 2, 4, "all", ordered=True, grace_left_ms=1_500, waiting=True),
+    GrowthView("t", 4, 8, "all", ordered=True, grace_left_ms=0, waiting=True),
+    GrowthView("t", 8, 9, "not all", ordered=False, grace_left_ms=9_000, waiting=True),
+    GrowthView("t", 9, 10, "none", ordered=False, grace_left_ms=9_000, waiting=False),
 )
 
 
 def test_unusual_states_of_the_group_stand_above_the_tables() -> None:
-    console = Console(file=io.StringIO(), width=80)
+    console = Console(file=io.StringIO(), width=120)
 
     print_group(
         GroupView("g", "Empty", 4, "grouped 1", 17, 2_500, {"accept.individual.commit": "false"}, (), (), GROWTHS),
@@ -50,6 +51,7 @@ def test_unusual_states_of_the_group_stand_above_the_tables() -> None:
         "Policy: accept.individual.commit=false",
         "Topic 't' grew from 2 to 4 partitions: new partitions wait; grace left: 1.5 s",
         "Topic 't' grew from 4 to 8 partitions: new partitions wait for the older ones",
-        "Topic 't' grew from 8 to 9 partitions: key order across it is not guaranteed",
+        "Topic 't' grew from 8 to 9 partitions: not all; new partitions wait; grace left: 9.0 s",
+        "Topic 't' grew from 9 to 10 partitions: none",
         "No positions yet.",
     ]

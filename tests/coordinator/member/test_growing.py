@@ -25,7 +25,7 @@ from coordinator.progress.growth import Growth, Sight
 from coordinator.progress.ownership import Owned
 from coordinator.ranges import WHOLE
 from coordinator.replies import Acquired
-from coordinator.subscription import Assigned
+from coordinator.subscription import Assigned, Bounds, Topic, TopicPartition
 from progresses import starting_at
 from states import (
     EPOCH,
@@ -83,7 +83,7 @@ def test_available_now_with_a_growth__older_partitions_end_a_little_later(growth
     [
         pytest.param(GROWTH, True, id="order is kept"),
         pytest.param(replace(GROWTH, until_ms=5), False, id="no grace"),
-        pytest.param(replace(GROWTH, old=2, new=3), False, id="no multiple"),
+        pytest.param(replace(GROWTH, old=2, new=3), False, id="no multiple: a warning"),
     ],
 )
 def test_a_growth_is_seen_first__one_line(growth: Growth, info: bool) -> None:
@@ -253,5 +253,24 @@ def test_over_before_a_loss_of_state__look_again() -> None:
     assert decided(limit, state, call()) == asks(state, ReadHighWatermarks((TP,)))
 
 
-def test_a_growth_whose_order_is_not_kept__holds_nothing_back() -> None:
+def test_a_growth_to_no_multiple__the_new_partition_waits_for_all_older_ones() -> None:
+    """Partition 2 of three may hold keys of both older ones."""
+    growth, newer = replace(GROWTH, old=2, new=3), TopicPartition("orders", 2)
+    bounds = {**GROWN_LOG.bounds, newer: Bounds(0, 20)}
+    log = replace(GROWN_LOG, topics={"orders": Topic("orders", "id-1", (0, 1, 2))}, partitions=(newer,), bounds=bounds)
+    progress = {newer: starting_at(0)}
+    acquired = Acquired(0, IDS, {newer: (Owned(WHOLE, EPOCH),)}, progress, progress)
+    state = joined(log=log, owning=owning(acquired, growths=(growth,), looked_at_ms=NOW))
+    answers = (
+        (ReadHighWatermarks((TP, TP1)), {TP: 100, TP1: 50}),
+        (ReadAssignment(), {"m-2": {TP: (WHOLE,), TP1: (WHOLE,)}}),
+        (ReadPositions((TP, TP1)), {TP: ((WHOLE, 100),), TP1: ((LEFT, 50), (RIGHT, 49))}),
+    )
+    work = {newer: (OwnedRange(LEFT, 0, EPOCH, 20), OwnedRange(RIGHT, 0, EPOCH, 0))}
+    ends = {tp: b.end for tp, b in bounds.items()}
+    asked = Grant(work, ends, None, everything=False, anew=((newer, WHOLE),))
+    assert decided(limit, state, call(), *answers).effects == (asked,)
+
+
+def test_a_growth_without_a_grace__holds_nothing_back() -> None:
     limited(grown(10, replace(GROWTH, until_ms=5)), pieces(10, None))

@@ -132,9 +132,31 @@ def test_a_partition_that_a_sight_did_not_see_is_not_read_by_it() -> None:
         pytest.param(Growth("t", "i", 2, 4, 7, 7), False, id="without a grace the rule is off"),
     ],
 )
-def test_order_is_promised_across_multiples_only(growth: Growth, kept: bool) -> None:
+def test_order_of_all_keys_is_promised_across_multiples_only(growth: Growth, kept: bool) -> None:
     assert growth.kept is kept
     assert ("is kept" in str(growth)) is kept
+
+
+@pytest.mark.parametrize(
+    ("growth", "gated", "promise"),
+    [
+        pytest.param(GROWN, True, "key order across it is kept", id="a multiple"),
+        pytest.param(
+            Growth("t", "i", 2, 3, 0, 1),
+            True,
+            "not a multiple, so keys that moved between older partitions may be out of order",
+            id="no multiple: only the new partition waits",
+        ),
+        pytest.param(
+            Growth("t", "i", 2, 3, 7, 7),
+            False,
+            "partition.growth.grace is 0, so key order across it is not kept",
+            id="no multiple and no grace",
+        ),
+    ],
+)
+def test_new_partitions_wait_at_any_growth_with_a_grace(growth: Growth, gated: bool, promise: str) -> None:
+    assert (growth.gated, growth.promise) == (gated, promise)
 
 
 @pytest.mark.parametrize(
@@ -144,7 +166,8 @@ def test_order_is_promised_across_multiples_only(growth: Growth, kept: bool) -> 
         pytest.param(1, 4, [1, 2], id="it may have been doubled twice"),
         pytest.param(2, 12, [2, 4, 6], id="it may have been 4 or 6 in between"),
         pytest.param(1, 5, [1], id="2 in between would not have kept order"),
-        pytest.param(2, 3, [], id="order is not promised at all"),
+        pytest.param(2, 3, [2], id="no multiple: new partitions wait for the known ones"),
+        pytest.param(4, 9, [4], id="no multiple: 8 in between is not looked for"),
     ],
 )
 def test_a_growth_has_a_step_for_each_count_that_may_have_come_last(old: int, new: int, before: list[int]) -> None:

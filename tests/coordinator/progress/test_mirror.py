@@ -11,6 +11,7 @@ from coordinator.progress.growth import Growth
 from coordinator.progress.leader_epochs import Extent
 from coordinator.progress.mirror import (
     GroupOffsets,
+    entries,
     entry,
     extents,
     growths,
@@ -104,6 +105,16 @@ def test_the_mirror_names_growths_whose_partitions_still_wait() -> None:
     assert growths({OTHER: GROWN, TP: OURS}, TOPICS) == {GROWTH}
     assert growths({OTHER: entry(5, 0, "id-0", GROWTH)}, TOPICS) == set(), "of a topic that was re-created"
     assert growths({STRANGE: GROWN}, TOPICS) == set(), "of a topic that is not subscribed to"
+
+
+def test_each_new_partition_names_its_own_growth_whatever_its_step() -> None:
+    third, fourth = TopicPartition("orders", 2), TopicPartition("orders", 3)
+    to_three, to_four = Growth("orders", "id-1", 2, 3, 1_000, 601_000), Growth("orders", "id-1", 3, 4, 2_000, 602_000)
+    written = entries({TP: 5, OTHER: 5, third: 0, fourth: 0}, 0, {"orders": "id-1"}, (to_three, to_four), {})
+    four = {"orders": Topic("orders", "id-1", (0, 1, 2, 3))}
+    assert written[TP] == written[OTHER] == OURS
+    assert growths({third: written[third]}, four) == {to_three}
+    assert growths({fourth: written[fourth]}, four) == {to_four}
 
 
 def test_the_mirror_shows_which_topics_have_more_partitions_than_it_has() -> None:
