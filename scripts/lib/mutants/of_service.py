@@ -189,6 +189,11 @@ FAULTS = (
         schedules=100,
     ),
     Fault(
+        "the mirror of an idle group is never written again",
+        (Edit("coordinator/member/mirroring.py", "REFRESH_MS = 30_000", "REFRESH_MS = 3_000_000"),),
+        ("tests/coordinator/member/test_mirroring.py",),
+    ),
+    Fault(
         "a group never expires before its first heartbeat",
         (Edit("coordinator/redis/lua/create_positions.lua", "  keep()\n", ""),),
         ("tests/coordinator/redis/test_expiry.py",),
