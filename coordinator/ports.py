@@ -9,7 +9,7 @@ Every verb of the store may raise a `verdicts.Verdict`. An error of Redis itself
 value in Redis a `StateFormatError`. An `Answer` also means that the caller's lease was renewed.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Protocol
@@ -94,6 +94,12 @@ class Members(Protocol):
 
     def heartbeat(self, caller: Caller) -> Answer[None]:
         """Renew the lease. Push the expiry of all keys of the group, including topics of other members."""
+
+    def forget(self, caller: Caller, topics: Collection[str]) -> Answer[tuple[TopicPartition, ...]]:
+        """Delete those of `topics` that no live member has subscribed to for `retention_ms`: their partitions.
+
+        A topic is marked at the first call that finds no subscriber: its time runs from then on (rule: topic-expiry).
+        """
 
     def look(self, caller: Caller) -> Answer[Look]:
         """The ranges that the member should own, and whether an assignment is due."""

@@ -143,6 +143,14 @@ class World:
             _log.warning("plain Kafka consumers live in group %s: stable offsets are not mirrored", group)
         return allowed
 
+    def delete_mirror(self, partitions: Sequence[TopicPartition]) -> None:
+        """Delete entries of the mirror. If Kafka refuses it, they stay until Kafka's own retention ends."""
+        group = self.settings.group
+        try:
+            self.log.delete_group_offsets(group, partitions)
+        except CoopKafkaError as error:
+            _log.warning("offsets of forgotten topics stay in Kafka's own group %s: %s", group, error)
+
     # -- Redis -------------------------------------------------------------------------------------
 
     def join(self, caller: Caller, joined_before: str, joining: Joining) -> Joined:

@@ -249,7 +249,8 @@ MAX_LANE_LEAD = Option(
 )  # fmt: skip
 RETENTION = Option(
     "offsets.retention.minutes", Integer(1, INT), Section.TIMES, _STREAM,
-    "Redis keeps the state of a group without members for this time (Kafka's rule since KIP-211).", "10080",
+    "Redis keeps the state of a group without members, and of a topic without subscribers, for this time (KIP-211).",
+    "10080",
 )  # fmt: skip
 MAX_OUTAGE = Option(
     "redis.max.outage", Duration(_DAY_MS), Section.TIMES, _STREAM,
