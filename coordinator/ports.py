@@ -68,6 +68,9 @@ class Log(Protocol):
     def first_times(self, stretches: Mapping[TopicPartition, OffsetRange]) -> dict[TopicPartition, int]:
         """The time, in milliseconds, of the first record that is left in each stretch; none where there is none."""
 
+    def leader_racks(self, topics: Iterable[str]) -> dict[TopicPartition, str]:
+        """The rack of each partition's leader, where the broker names one; topics that do not exist are left out."""
+
     def group_offsets(self, group: str) -> dict[TopicPartition, tuple[int, str]]:
         """What Kafka's own group of that name has committed: offset and metadata text."""
 

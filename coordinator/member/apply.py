@@ -91,6 +91,14 @@ class World:
         """The subscribed topics now."""
         return self.log.topics(self.subscription)
 
+    def leader_racks(self, topics: Sequence[str]) -> dict[TopicPartition, str]:
+        """The racks of the partitions' leaders; nothing if Kafka does not answer, since they are only a preference."""
+        try:
+            return self.log.leader_racks(topics)
+        except CoopKafkaError as error:
+            _log.warning("group %s is assigned without racks: %s", self.settings.group, error)
+            return {}
+
     def log_ends(
         self, partitions: Sequence[TopicPartition], beginnings: Offsets | None = None, *, strict: bool = False
     ) -> Mapping[TopicPartition, Bounds] | None:

@@ -159,9 +159,10 @@ ASSIGNOR = Option(
     "assignor", AssignorNames(), Section.GROUP, _STREAM,
     "The rule that assigns key ranges to members. grouped: sticky, whole partitions first, in proportion to capacity. "
     "range and roundrobin: Kafka's; they split partitions when members outnumber them. copartitioned: topics of equal "
-    "partition counts and equal subscribers get the same owners. module:Class: a class of your own. Several names, "
-    "separated by commas, are in order of preference: the group uses one that all its members name, so a rolling "
-    "restart can change it. See docs/assignors.md.",
+    "partition counts and equal subscribers get the same owners. rack-aware: as grouped, and members prefer partitions "
+    "whose leader is in their rack. module:Class: a class of your own. Several names, separated by commas, are in "
+    "order of preference: the group uses one that all its members name, so a rolling restart can change it. See "
+    "docs/assignors.md.",
     "grouped",
 )  # fmt: skip
 LABELS = Option(

@@ -27,7 +27,7 @@ from coordinator.settings import GroupSettings
 from simulation import acknowledging, failures, pins, promises
 from simulation.actors import Actor, Jvm, Stopped
 from simulation.checkpoint import Checkpoint
-from simulation.kafka import Record, SimulatedLog
+from simulation.kafka import RACKS, Record, SimulatedLog
 from simulation.ordering import Ordering
 from simulation.promises import Attempt
 from simulation.redis_server import Line
@@ -71,7 +71,7 @@ class Driver:
             store=store,
             log=SimulatedLog(world.kafka, world.scheduler.turn),
             clock=world.clock,
-            me=Joining({"host": name}),
+            me=Joining({"host": name, "rack": RACKS[int(name[1:]) % len(RACKS)]}),
         )
         self.main = world.scheduler.spawn(name, self._life)
         self.heart: Actor | None = None
