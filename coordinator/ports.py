@@ -9,7 +9,7 @@ Every verb of the store may raise a `verdicts.Verdict`. An error of Redis itself
 value in Redis a `StateFormatError`. An `Answer` also means that the caller's lease was renewed.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Protocol
@@ -68,6 +68,9 @@ class Log(Protocol):
     def first_times(self, stretches: Mapping[TopicPartition, OffsetRange]) -> dict[TopicPartition, int]:
         """The time, in milliseconds, of the first record that is left in each stretch; none where there is none."""
 
+    def leader_racks(self, topics: Iterable[str]) -> dict[TopicPartition, str]:
+        """The rack of each partition's leader, where the broker names one; topics that do not exist are left out."""
+
     def group_offsets(self, group: str) -> dict[TopicPartition, tuple[int, str]]:
         """What Kafka's own group of that name has committed: offset and metadata text."""
 
@@ -94,6 +97,12 @@ class Members(Protocol):
 
     def heartbeat(self, caller: Caller) -> Answer[None]:
         """Renew the lease. Push the expiry of all keys of the group, including topics of other members."""
+
+    def forget(self, caller: Caller, topics: Collection[str]) -> Answer[tuple[TopicPartition, ...]]:
+        """Delete those of `topics` that no live member has subscribed to for `retention_ms`: their partitions.
+
+        A topic is marked at the first call that finds no subscriber: its time runs from then on (rule: topic-expiry).
+        """
 
     def look(self, caller: Caller) -> Answer[Look]:
         """The ranges that the member should own, and whether an assignment is due."""

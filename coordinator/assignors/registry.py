@@ -9,12 +9,13 @@ from inspect import iscoroutinefunction, isgeneratorfunction, signature
 from coordinator.assignors.assignor import Assignor
 from coordinator.assignors.copartitioned import Copartitioned
 from coordinator.assignors.grouped import Grouped
+from coordinator.assignors.rack_aware import RackAware
 from coordinator.assignors.reverse import Range, RoundRobin
 from coordinator.errors import InvalidOptionError
 from coordinator.quoting import quoted
 from coordinator.user_class import FAILURES, error_text, made
 
-_OWN: dict[str, type[Assignor]] = {a.name: a for a in (Grouped, Range, RoundRobin, Copartitioned)}
+_OWN: dict[str, Callable[[], Assignor]] = {a.name: a for a in (Grouped, Range, RoundRobin, Copartitioned, RackAware)}
 _NAME_MOST = 100
 NAMES = tuple(_OWN)
 """The names of this project's assignors, the default first."""

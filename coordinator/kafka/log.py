@@ -25,6 +25,7 @@ from coordinator.kafka.offsets import (
     describe,
     describe_matching,
     ends_of_epochs,
+    leader_racks,
     look_up,
 )
 from coordinator.kafka.record_times import first_times
@@ -147,6 +148,11 @@ class KafkaLog:
         """The time, in milliseconds, of the first remaining record in each stretch, where there is one."""
         what = f"the times of records in {len(stretches)} partitions"
         return self._connection.ask(what, lambda _: first_times(self._kafka, stretches))
+
+    def leader_racks(self, topics: Iterable[str]) -> dict[TopicPartition, str]:
+        """The rack of each partition's leader (`broker.rack`), without unknown topics and brokers without a rack."""
+        names = sorted(set(topics))
+        return self._connection.ask(f"the racks of {len(names)} topics", lambda session: leader_racks(session, names))
 
     def group_offsets(self, group: str) -> dict[TopicPartition, tuple[int, str]]:
         """The commits of Kafka's own group, offset and metadata text; empty if the group does not exist."""

@@ -75,6 +75,18 @@ def describe_matching(session: Session, regex: re.Pattern[str]) -> list[Topic]:
     return [_usable(session, topic, answer.version) for topic in wanted]
 
 
+def leader_racks(session: Session, names: Sequence[str]) -> dict[TopicPartition, str]:
+    """The racks of the leaders now, of partitions whose leader's broker names its rack."""
+    answer = _metadata(session, names)
+    racks = {broker.node_id: broker.rack for broker in answer.brokers if broker.rack}
+    return {
+        TopicPartition(topic.name, partition.partition_index): racks[partition.leader_id]
+        for topic in answer.topics
+        for partition in topic.partitions
+        if partition.leader_id in racks
+    }
+
+
 def look_up(
     session: Session, questions: Sequence[Wanted], isolation: IsolationLevel
 ) -> list[dict[TopicPartition, LookedUp]]:

@@ -91,6 +91,14 @@ class World:
         """The subscribed topics now."""
         return self.log.topics(self.subscription)
 
+    def leader_racks(self, topics: Sequence[str]) -> dict[TopicPartition, str]:
+        """The racks of the partitions' leaders; nothing if Kafka does not answer, since they are only a preference."""
+        try:
+            return self.log.leader_racks(topics)
+        except CoopKafkaError as error:
+            _log.warning("group %s is assigned without racks: %s", self.settings.group, error)
+            return {}
+
     def log_ends(
         self, partitions: Sequence[TopicPartition], beginnings: Offsets | None = None, *, strict: bool = False
     ) -> Mapping[TopicPartition, Bounds] | None:
@@ -142,6 +150,14 @@ class World:
         if not allowed:
             _log.warning("plain Kafka consumers live in group %s: stable offsets are not mirrored", group)
         return allowed
+
+    def delete_mirror(self, partitions: Sequence[TopicPartition]) -> None:
+        """Delete entries of the mirror. If Kafka refuses it, they stay until Kafka's own retention ends."""
+        group = self.settings.group
+        try:
+            self.log.delete_group_offsets(group, partitions)
+        except CoopKafkaError as error:
+            _log.warning("offsets of forgotten topics stay in Kafka's own group %s: %s", group, error)
 
     # -- Redis -------------------------------------------------------------------------------------
 

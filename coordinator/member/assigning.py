@@ -7,7 +7,7 @@ The member that looks first has the turn. If it records nothing, another member 
 assignment wins, so correctness needs no single leader (rule: first-assignment-wins).
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -15,6 +15,7 @@ from coordinator.assignment.assignment_text import seniority
 from coordinator.assignment.protocols import Agreement, Protocol, agree
 from coordinator.assignment.spare import spared
 from coordinator.assignors.assignor import Assignor, Subscriber
+from coordinator.assignors.rack_aware import RackAware
 from coordinator.errors import InconsistentGroupProtocolError
 from coordinator.member.decision import Call, Seen
 from coordinator.member.kinds import Request
@@ -25,6 +26,7 @@ from coordinator.member.requests import (
     Log,
     LookAtGroup,
     ReadAssignment,
+    ReadLeaderRacks,
     ReadPartitionCounts,
     ReadPolicy,
     ReadSubscribers,
@@ -65,12 +67,18 @@ def _assign(state: State, look: Look, assignors: Mapping[Protocol, Assignor], se
         return None
     counts, policy, previous = seen.of(ReadPartitionCounts()), seen.of(ReadPolicy()), seen.of(ReadAssignment())
     working = [m for m in members if m.member not in agreement.excluded]
-    made = seen.of(Compute(assignors[agreement.protocol], tuple(spared(working)), counts, previous, policy))
+    assignor = _informed(assignors[agreement.protocol], counts, seen)
+    made = seen.of(Compute(assignor, tuple(spared(working)), counts, previous, policy))
     assignment = {m.member: made.assignment.get(m.member, {}) for m in members}  # an empty one is recorded too
     protocol = str(agreement.protocol)
     if not seen.of(Assign(look.occasion, protocol, assignment, made.failure)):
         return ()
     return tuple(_notices(look, {m.member for m in members}, protocol, made.failure))
+
+
+def _informed(assignor: Assignor, topics: Iterable[str], seen: Seen) -> Assignor:
+    """The assignor, with the racks of the leaders now if it uses them."""
+    return RackAware(seen.of(ReadLeaderRacks(tuple(sorted(topics))))) if isinstance(assignor, RackAware) else assignor
 
 
 def _notices(look: Look, members: Collection[str], protocol: str, failure: str) -> Iterator[Request[Any]]:

@@ -78,10 +78,12 @@ def _wished(new: Sequence[TopicPartition], known_topics: Collection[str], seen: 
 def place(state: State, seen: Seen, call: Call) -> State:
     """Create positions of partitions that this life sees first: the stable offset in Redis, else earliest.
 
-    After a loss of state it sees all partitions first: an older copy of the group may not know them.
+    After a loss of state it sees all partitions first: an older copy of the group may not know them. The group may have
+    forgotten a topic while this member slept (rule: topic-expiry).
     """
-    owning, nonce = state.owning, state.life.nonce
+    owning, nonce, known = state.owning, state.life.nonce, state.owning.acquired.topic_ids
     placed = owning.placed if owning.placed_at == nonce else frozenset()
+    placed = frozenset(tp for tp in placed if not known or tp.topic in known)
     if new := tuple(tp for tp in state.log.partitions if tp not in placed):
         stable = seen.of(ReadStable(tuple(sorted({tp.topic for tp in new}))))
         earliest = seen.of(ResolveOffsets(Earliest(), new))

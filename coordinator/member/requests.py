@@ -13,6 +13,7 @@ from coordinator.ports import Members, Poison, Positions, Reports
 
 # -- Kafka
 ReadTopics = call(World.topics)
+ReadLeaderRacks = call(World.leader_racks)
 ReadLogEnds = call(World.log_ends)
 ReadHighWatermarks = call(Kafka.high_watermarks)
 ReadEpochEnds = call(Kafka.ends_of_epochs)
@@ -21,11 +22,13 @@ ResolveOffsets = call(Kafka.resolve)
 ReadFirstTimes = call(Kafka.first_times)
 ReadGroupOffsets = call(World.group_offsets)
 Mirror = call(World.mirror)
+DeleteMirror = call(World.delete_mirror)
 
 # -- Redis: members
 CheckServer = redis_call(World.check_server)
 Join = own_call(World.join)
 Heartbeat = member_call(Members.heartbeat)
+ForgetTopics = member_call(Members.forget)
 LookAtGroup = member_call(Members.look)
 ReadSubscribers = redis_call(Members.subscribers)
 ReadMetadata = redis_call(World.metadata)

@@ -132,6 +132,7 @@ class Owning:
     targets: Offsets = field(default_factory=dict)  # AvailableNow's, of all members
     growths: tuple[Growth, ...] = ()  # of the group's topics, as Redis last held them
     looked_at_ms: int = 0  # Redis TIME
+    forgot_ms: int | None = None  # when it last asked for topics without subscribers
 
 
 @dataclass(frozen=True, slots=True)

@@ -129,12 +129,19 @@ class GroupKeys:
         """Every key that the group can have, for those partitions, except those of its members and `chosen`."""
         tps = sorted(partitions)
         topics = sorted({tp.topic for tp in tps})
-        per_topic = [k for t in topics for k in (self.stable(t), self.end(t), self.epoch(t))]
+        per_topic = [k for t in topics for k in self._of_topic(t)]
         per_partition = [k for tp in tps for k in self._of_partition(tp)]
         group = [self.meta, self.leases, self.batches, self.leaving, self.applications, self.targets]
         group += [self.assignment, self.policy, self.topics, self.growth, self.working, self.strikes, self.events]
         group += [self.lanes, self.history]
         return [*group, *per_topic, *per_partition]
+
+    def of_topic(self, topic: str, partitions: Iterable[TopicPartition]) -> list[str]:
+        """Every key of a topic with those partitions."""
+        return [*self._of_topic(topic), *(k for tp in partitions for k in self._of_partition(tp))]
+
+    def _of_topic(self, topic: str) -> tuple[str, ...]:
+        return self.stable(topic), self.end(topic), self.epoch(topic)
 
     def _of_partition(self, tp: TopicPartition) -> tuple[str, ...]:
         return self.segments(tp), self.owners(tp), self.ics(tp), self.handed(tp), self.reserved(tp)

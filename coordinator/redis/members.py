@@ -1,6 +1,6 @@
 """The members of a group in Redis: join, lease, assignment, hand-over, leave. `ports.Members` describes each verb."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from coordinator.assignment.assignment_text import Ranges, ranges_of, subscriber
@@ -42,6 +42,18 @@ class RedisMembers:
         own = (k.meta, k.leases, k.member(caller.member))
         keys = [*own, *(x for x in k.all(self._placed()) if x not in own)]
         return answer(self.calls.run("heartbeat", keys, str(self.calls.retention_ms), caller=caller), None)
+
+    @sound
+    def forget(self, caller: Caller, topics: Collection[str]) -> Answer[tuple[TopicPartition, ...]]:
+        k, placed = self.calls.keys, [tp for tp in self._placed() if tp.topic in topics]
+        of_topics = {topic: k.of_topic(topic, [tp for tp in placed if tp.topic == topic]) for topic in sorted(topics)}
+        with self.calls.client.reading() as redis:
+            members = [name for name, _ in redis.zrange(k.leases, 0, -1, withscores=True)]
+        keys = [k.meta, k.leases, k.member(caller.member), k.topics, k.events, k.strikes, k.growth]
+        keys += [*map(k.member, members), *(name for names in of_topics.values() for name in names)]
+        texts = (f"{topic} {len(names)}" for topic, names in of_topics.items())
+        reply = self.calls.run("forget", keys, " ".join(members), *texts, caller=caller)
+        return answer(reply, tuple(tp for tp in placed if tp.topic in reply["forgotten"]))
 
     @sound
     def look(self, caller: Caller) -> Answer[Look]:

@@ -53,7 +53,7 @@ class Server:
 def kafka(folder: Path, *, secure: Secure | None = None, outlives_parent: bool = False) -> Server:
     """The broker named by `COOP_KAFKA`, else a new one that keeps its data in `folder`."""
     given = os.environ.get("COOP_KAFKA")
-    return Server(given) if given else _tried(lambda: _start_broker(folder, secure, outlives_parent))
+    return Server(given) if given else _tried(lambda: start_broker(folder, secure, outlives_parent))
 
 
 def valkey(folder: Path, *, outlives_parent: bool = False) -> Server:
@@ -82,11 +82,14 @@ def free_ports(count: int) -> list[int]:
         return [each.getsockname()[1] for each in sockets]
 
 
-def _start_broker(folder: Path, secure: Secure | None, outlives_parent: bool) -> Server:
+def start_broker(
+    folder: Path, secure: Secure | None = None, outlives_parent: bool = False, more: Sequence[str] = ()
+) -> Server:
+    """A broker of our own, which keeps its data in `folder`, with `more` lines of properties."""
     port, secure_port, controller_port = free_ports(3)
     properties = folder / "broker.properties"
     parts = ["broker.properties"] + (["broker-secure.properties"] if secure else [])
-    template = string.Template("\n".join((_CONF / part).read_text() for part in parts))
+    template = string.Template("\n".join([*((_CONF / part).read_text() for part in parts), *more]))
     properties.write_text(
         template.substitute(
             port=port,

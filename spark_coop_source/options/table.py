@@ -159,9 +159,10 @@ ASSIGNOR = Option(
     "assignor", AssignorNames(), Section.GROUP, _STREAM,
     "The rule that assigns key ranges to members. grouped: sticky, whole partitions first, in proportion to capacity. "
     "range and roundrobin: Kafka's; they split partitions when members outnumber them. copartitioned: topics of equal "
-    "partition counts and equal subscribers get the same owners. module:Class: a class of your own. Several names, "
-    "separated by commas, are in order of preference: the group uses one that all its members name, so a rolling "
-    "restart can change it. See docs/assignors.md.",
+    "partition counts and equal subscribers get the same owners. rack-aware: as grouped, and members prefer partitions "
+    "whose leader is in their rack. module:Class: a class of your own. Several names, separated by commas, are in "
+    "order of preference: the group uses one that all its members name, so a rolling restart can change it. See "
+    "docs/assignors.md.",
     "grouped",
 )  # fmt: skip
 LABELS = Option(
@@ -254,7 +255,8 @@ MAX_LANE_LEAD = Option(
 )  # fmt: skip
 RETENTION = Option(
     "offsets.retention.minutes", Integer(1, INT), Section.TIMES, _STREAM,
-    "Redis keeps the state of a group without members for this time (Kafka's rule since KIP-211).", "10080",
+    "Redis keeps the state of a group without members, and of a topic without subscribers, for this time (KIP-211).",
+    "10080",
 )  # fmt: skip
 MAX_OUTAGE = Option(
     "redis.max.outage", Duration(_DAY_MS), Section.TIMES, _STREAM,

@@ -20,12 +20,14 @@ from coordinator.redis.operator import OperatorVerbs
 from coordinator.redis.snapshot import list_groups, read_group
 from coordinator.replies import Caller, Joining
 from coordinator.reports.lane_lines import BatchLine
-from coordinator.subscription import Topic
+from coordinator.subscription import Topic, TopicPartition
 from store_world import OTHER, SESSION, TOPICS, TP, WANTED, StoreServer, World, lane, offset
 
 VERBS = {script.name[:-4] for script in (files("coordinator.redis") / "lua").iterdir() if script.is_file()}
 LOWER, UPPER = cuts(2)
+PAYMENTS = TopicPartition("payments", 0)
 EVENTS = {
+    "forget",
     "found",
     "mend",
     "growth",
@@ -101,6 +103,10 @@ class Life:
         assert store.members.release(one, WANTED).value == 1
         assert store.positions.acquire(two, {TP: (UPPER,)}).value.ownership == {TP: (Owned(UPPER, "aa.2"),)}
         store.members.heartbeat(one)
+        store.positions.create("", {"payments": Topic("payments", "id-9", (0,))}, {PAYMENTS: 1})
+        assert store.members.forget(one, ("payments",)).value == ()
+        world.redis.hset(GroupKeys(world.group).meta, "unsubscribed payments", world.now - 60_000)
+        assert store.members.forget(one, ("payments",)).value == (PAYMENTS,)
 
     def _committed(self, world: World) -> None:
         store, one = world.store, world.caller("m-1")

@@ -57,6 +57,9 @@ class Through:
     def resolve(self, spec: OffsetSpec, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
         return self.log.resolve(spec, partitions)
 
+    def leader_racks(self, topics: Iterable[str]) -> dict[TopicPartition, str]:
+        return self.log.leader_racks(topics)
+
     def group_offsets(self, group: str) -> dict[TopicPartition, tuple[int, str]]:
         return self.log.group_offsets(group)
 

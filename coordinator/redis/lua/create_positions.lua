@@ -47,6 +47,7 @@ for i = 4, #ARGV do
     if had then event(KEYS[3], 'mend', topic .. '-' .. partition .. ' had no positions: it begins at ' .. position) end
   end
   known, partitions = known or id, partitions or '0'
+  redis.call('HDEL', META, unsubscribed(topic))
   if known == id and less(partitions, count) then
     if partitions ~= '0' and ARGV[3] ~= '' then grew(topic, id, partitions, count) end
     redis.call('HSET', KEYS[2], topic, id .. ' ' .. count)

@@ -1,6 +1,7 @@
 """All seeded faults."""
 
 from mutants import (
+    of_assignors,
     of_commits,
     of_early_ends,
     of_filters,
@@ -26,6 +27,7 @@ FAULTS = (
     *of_filters.FAULTS,
     *of_resets.FAULTS,
     *of_members.FAULTS,
+    *of_assignors.FAULTS,
     *of_pinned.FAULTS,
     *of_service.FAULTS,
     *of_reading.FAULTS,

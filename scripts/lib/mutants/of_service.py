@@ -3,6 +3,7 @@
 from mutants.fault import Edit, Fault
 
 _PRELUDE = "coordinator/redis/lua/shared/prelude.lua"
+_FORGET, _FORGOTTEN = "coordinator/redis/lua/forget.lua", ("tests/coordinator/redis/test_topic_expiry.py",)
 _RECOVERY, _LOSSES = (
     ("tests/coordinator/redis/test_recovery.py",),
     ("tests/coordinator/member/test_service_redis_losses.py",),
@@ -189,9 +190,61 @@ FAULTS = (
         schedules=100,
     ),
     Fault(
+        "the mirror of an idle group is never written again",
+        (Edit("coordinator/member/mirroring.py", "REFRESH_MS = 30_000", "REFRESH_MS = 3_000_000"),),
+        ("tests/coordinator/member/test_mirroring.py",),
+    ),
+    Fault(
         "a group never expires before its first heartbeat",
         (Edit("coordinator/redis/lua/create_positions.lua", "  keep()\n", ""),),
         ("tests/coordinator/redis/test_expiry.py",),
+    ),
+    Fault(
+        "a topic expires although a member subscribes to it",
+        (Edit(_FORGET, "do subscribed[topic] = true end", "do subscribed[topic] = nil end"),),
+        _FORGOTTEN,
+    ),
+    Fault(
+        "a topic expires at the first call that finds no subscriber",
+        (Edit(_FORGET, "return sound and now - tonumber(since) >= tonumber(call.retention)", "return true"),),
+        _FORGOTTEN,
+    ),
+    Fault(
+        "a topic expires between first positions and the join of its new member",
+        (
+            Edit(
+                "coordinator/redis/lua/create_positions.lua",
+                "  redis.call('HDEL', META, unsubscribed(topic))\n",
+                "",
+            ),
+        ),
+        _FORGOTTEN,
+    ),
+    Fault(
+        "a topic that came back is measured from its first absence",
+        (Edit(_FORGET, "  if subscribed[topic] then redis.call('HDEL', META, mark) end\n", ""),),
+        _FORGOTTEN,
+    ),
+    Fault(
+        "a topic expires although the topics of a live member are unknown",
+        (Edit(_FORGET, " or not complete then", " then"),),
+        _FORGOTTEN,
+    ),
+    Fault(
+        "a forgotten topic stays in the mirror",
+        (Edit("coordinator/member/forgetting.py", "if forgotten and", "if not forgotten and"),),
+        ("tests/coordinator/member/test_forgetting.py",),
+    ),
+    Fault(
+        "a member that slept never reads a topic that the group has forgotten",
+        (
+            Edit(
+                "coordinator/member/first_positions.py",
+                "if not known or tp.topic in known)",
+                "if tp.topic)",
+            ),
+        ),
+        ("tests/coordinator/member/test_forgetting.py",),
     ),
     Fault(
         "keys that a verb creates do not expire with the group",

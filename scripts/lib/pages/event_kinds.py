@@ -51,6 +51,12 @@ EVENT_KINDS = (
         "checkpoint",
         _COMMITTER,
     ),
+    EventKind(
+        "forget",
+        "Redis deleted the positions of a topic: no member has subscribed to it for `offsets.retention.minutes`.",
+        "nothing, if the topic is not read any more; a query that reads it again begins at its starting offsets",
+        "the member that asked",
+    ),
     EventKind("found", "The group received its first positions."),
     EventKind(
         "growth",

@@ -11,12 +11,13 @@ from simulation.actors import Actor, Stopped
 from simulation.checkpoint import Checkpoint
 from simulation.driver import Driver
 from simulation.pins import Pinned
+from simulation.retired import RETENTION_MS
 from simulation.wishes import ASSIGNORS, EXCLUSIVE, Broken, Wishes
 from simulation.work import Work
 from simulation.world import MOST_RECORDS, SESSION_MS, World
 
 UPGRADED = 4  # the steps of an upgrade to sharing (`policies`)
-_OUTAGE_MS, _RETENTION_MS = 6_000, 3_600_000
+_OUTAGE_MS = 6_000
 
 
 class Applications:
@@ -129,7 +130,7 @@ class Applications:
             batch_budget_ms=wishes.batch_budget_ms,
             max_lead_ms=wishes.max_lead_ms,
             early_ends=wishes.early_ends,
-            retention_ms=_RETENTION_MS,
+            retention_ms=RETENTION_MS,
             max_outage_ms=_OUTAGE_MS,
             filter=checkpoint.filter,
             on_state_loss="earliest" if checkpoint.lost or wishes.on_state_loss == "earliest" else "fail",

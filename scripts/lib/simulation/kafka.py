@@ -12,6 +12,7 @@ from coordinator.subscription import Bounds, Subscription, Topic, TopicPartition
 TOPIC = "orders"
 RECORDS_A_LEADER = 5
 SECOND_MS = 1_000
+RACKS = ("a", "b")
 
 
 def _spread_keys(count: int) -> tuple[bytes, ...]:
@@ -134,6 +135,11 @@ class SimulatedLog:
         """A record is made each second: its time is its offset."""
         self._turn()
         return {tp: max(s.start, self._kafka.beginnings[tp]) * SECOND_MS for tp, s in stretches.items()}
+
+    def leader_racks(self, topics: Iterable[str]) -> dict[TopicPartition, str]:
+        """Two racks lead the partitions by turns."""
+        self._turn()
+        return {tp: RACKS[tp.partition % len(RACKS)] for tp in self._kafka.logs if tp.topic in set(topics)}
 
     def group_offsets(self, _: str) -> dict[TopicPartition, tuple[int, str]]:
         """The mirror's offsets."""

@@ -5,8 +5,11 @@ from coordinator.operations.operations import Operator
 from coordinator.operations.reset_plan import Chosen, ToOffset
 from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.poison import RedisPoison
+from coordinator.redis.positions import RedisPositions
+from coordinator.verdicts import Verdict
 from simulation.kafka import TOPIC, SimulatedLog
 from simulation.redis_server import Line
+from simulation.retired import RETIRED, TOPICS
 from simulation.work import Work
 from simulation.world import World
 
@@ -25,6 +28,19 @@ def release(world: World, work: Work, *, healed: bool) -> None:
             world.server.seen["released"] += 1
     except CoopKafkaError as error:
         world.trace(f"operator could not release: {error}")
+
+
+def retire(world: World) -> None:
+    """The group gets positions of a topic that no member reads later."""
+    positions = RedisPositions(
+        ScriptCalls(Line(world.server, world.trace), world.group, now=lambda: world.server.now_ms)
+    )
+    try:
+        positions.create("", TOPICS, {RETIRED: 5})
+    except (CoopKafkaError, Verdict) as error:
+        world.trace(f"no topic was added: {error}")
+    else:
+        world.retired.placed(world.server.now_ms)
 
 
 def reset(world: World, most: int, wait_ms: int) -> None:

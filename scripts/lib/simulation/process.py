@@ -15,7 +15,7 @@ from coordinator.settings import GroupSettings
 from simulation import failures, pins
 from simulation.actors import Actor, Jvm, Stopped
 from simulation.checkpoint import Checkpoint
-from simulation.kafka import SimulatedLog
+from simulation.kafka import RACKS, SimulatedLog
 from simulation.redis_server import Line
 from simulation.sink import Violation
 from simulation.tasks import Task
@@ -51,7 +51,7 @@ class Process(ABC):
             store=store,
             log=SimulatedLog(world.kafka, world.scheduler.turn),
             clock=world.clock,
-            me=Joining({"host": name}),
+            me=Joining({"host": name, "rack": RACKS[int(name[1:]) % len(RACKS)]}),
         )
         self.main = world.scheduler.spawn(name, self._life)
         self.heart: Actor | None = None

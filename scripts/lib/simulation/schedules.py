@@ -7,13 +7,16 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from coordinator.cost.quotas import Why
-from simulation import ending, faults, policies
+from simulation import ending, faults, operating, policies
 from simulation.applications import Applications
 from simulation.sink import Violation
 from simulation.world import MOST_RECORDS, Valkey, World
 
 ENOUGH = 1_000
 """Number of schedules in which all of `REACHED` must have happened."""
+
+RETIRES_EVERY = 50
+"""Steps between two additions of a topic that no member reads."""
 
 REACHED = frozenset(
     {f.__name__.removeprefix("_") for f in faults.FAULTS}
@@ -50,7 +53,7 @@ REACHED = frozenset(
     | {"SinkSkippedBatchError", "the sink had it", "ended early", "unreached", "rows acknowledged", "holes closed"}
     | {"holes behind closed", "holes of other lanes closed"}
     | {"pinned", "held", "OverlappingRangesError"}
-    | {"replayed the rest"}
+    | {"replayed the rest", "forgotten"}
     | {"with a filter", "dropped", "waits for the filter", "change_filter", "FilterMismatchError", "FilterChangedError"}
 )
 """Events that the schedules must reach: a run without one proves nothing about it."""
@@ -81,7 +84,9 @@ class Schedule:
         for _ in range(world.random.choice((1, 2, 2, 3))):
             apps.start(apps.new_checkpoint())
         frequency = world.random.choice((0.02, 0.05, 0.1))
-        for _ in range(world.random.choice((100, 250, 500))):
+        for step in range(world.random.choice((100, 250, 500))):
+            if world.retires and step % RETIRES_EVERY == RETIRES_EVERY - 1:
+                operating.retire(world)
             if world.chance(frequency):
                 faults.draw(world, apps, self._faults)
             world.scheduler.step()

@@ -11,7 +11,7 @@ from coordinator.plan.planning import Cutting
 ASSIGNORS = (
     "grouped",
     "grouped",
-    "grouped",
+    "rack-aware,grouped",
     "range,grouped",
     "roundrobin,grouped",
     "grouped,range",

@@ -23,6 +23,7 @@ from simulation.kafka import Record, SimulatedKafka
 from simulation.pins import Pins
 from simulation.producers import Producers
 from simulation.redis_server import FATES, PEACEFUL_FATES, Server
+from simulation.retired import Retired
 from simulation.sink import Sink, Violation, Visible
 from simulation.state import State
 from simulation.turns import Turns
@@ -54,6 +55,7 @@ class World:
         self.random = Random(seed)  # noqa: S311 - it must replay
         self.group = f"simulation-{seed}"
         self.without_order = Random(f"{seed} ordering").random() < 0.2  # noqa: S311 - other schedules stay as they were
+        self.retires = Random(f"{seed} retired").random() < 0.3  # noqa: S311 - likewise
         self.story: list[str] = []
         self.scheduler = Scheduler(self.random)
         self.clock = VirtualClock(self.scheduler)
@@ -84,6 +86,7 @@ class World:
         self._writers: list[Actor] = []
         self._tokens = 0
         self.invariants.assigned = Assigned(valkey.text, keys, self.server.seen).check
+        self.retired = Retired(valkey.text, keys, self.server.seen)
 
     def close(self) -> None:
         """End every actor, delete the group."""
@@ -123,6 +126,7 @@ class World:
         before = self.invariants.state
         self.invariants.check()
         self._check_filter(before)
+        self.retired.check(self.server.now_ms)
         for tp, handed in self.invariants.state.handed.items():
             moved = [
                 o for o, (_, member) in before.handed.get(tp, {}).items() if handed.get(o, ("", member))[1] != member

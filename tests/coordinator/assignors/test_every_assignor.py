@@ -10,7 +10,7 @@ from coordinator.assignors.assignor import Assignment, Subscriber
 from coordinator.assignors.check import check
 from coordinator.assignors.registry import NAMES, assignor
 
-SEEDS = {"grouped": 400, "range": 3_400, "roundrobin": 3_400, "copartitioned": 1_000}
+SEEDS = {"grouped": 400, "range": 3_400, "roundrobin": 3_400, "copartitioned": 1_000, "rack-aware": 200}
 """Three groups each; of `grouped`, which `copartitioned` is made of, test_grouped.py beside it sees 10,000 more."""
 
 

@@ -72,7 +72,7 @@ def own_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def test_assignors_are_found_by_their_names() -> None:
-    assert NAMES == ("grouped", "range", "roundrobin", "copartitioned")
+    assert NAMES == ("grouped", "range", "roundrobin", "copartitioned", "rack-aware")
     assert [assignor(name).name for name in NAMES] == list(NAMES)
 
 

@@ -9,6 +9,7 @@ import pytest
 from coordinator.assignment.assigning import Computed
 from coordinator.assignment.policies import Policy
 from coordinator.assignors.assignor import Assignment, Subscriber
+from coordinator.assignors.rack_aware import RackAware
 from coordinator.errors import InconsistentGroupProtocolError
 from coordinator.member.decision import Decision, LookAgain
 from coordinator.member.owning import follow
@@ -19,6 +20,7 @@ from coordinator.member.requests import (
     Log,
     LookAtGroup,
     ReadAssignment,
+    ReadLeaderRacks,
     ReadPartitionCounts,
     ReadPolicy,
     ReadSubscribers,
@@ -58,6 +60,22 @@ def test_our_turn__compute_and_record_the_assignment_then_look_again() -> None:
         (Assign("1 m-1", "grouped 1", HALVES, ""), 2),
     )
     assert decision == Decision(STATE, (), LookAgain())
+
+
+def test_the_assignor_is_rack_aware__it_knows_the_racks_of_the_leaders() -> None:
+    members = tuple(member(m, protocols="rack-aware 1") for m in ALL)
+    decision = decided(
+        follow,
+        STATE,
+        call(assignors=(RackAware(),)),
+        (LookAtGroup(), DUE),
+        (ReadSubscribers(ALL), members),
+        (ReadPartitionCounts(), {"orders": 1}),
+        (ReadPolicy(), Policy()),
+        (ReadAssignment(), {}),
+        (ReadLeaderRacks(("orders",)), {TP: "a"}),
+    )
+    assert decision == asks(STATE, Compute(RackAware({TP: "a"}), members, {"orders": 1}, {}, Policy()))
 
 
 def test_policies_and_the_assignment_before__the_assignor_knows_them() -> None:

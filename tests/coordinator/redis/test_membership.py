@@ -58,6 +58,7 @@ RENEWING: dict[str, Callable[[Store, Caller, str], object]] = {
     "authorize": lambda store, me, _: store.positions.authorize(me, END),
     "commit": lambda store, me, _: store.positions.commit(me, END, completed(END)),
     "working": lambda store, me, _: store.poison.working(me, ""),
+    "forget": lambda store, me, _: store.members.forget(me, ("payments",)),
 }
 
 

@@ -150,7 +150,14 @@ def test_a_pattern_is_refused(regex: str, why: str) -> None:
 
 def test_an_assignor_is_known_by_its_name_or_is_a_class_that_can_be_made() -> None:
     kind = AssignorNames()
-    for name in ("grouped", "range", "roundrobin", "copartitioned", "coordinator.assignors.grouped:Grouped"):
+    for name in (
+        "grouped",
+        "range",
+        "roundrobin",
+        "copartitioned",
+        "rack-aware",
+        "coordinator.assignors.grouped:Grouped",
+    ):
         assert kind.parse(name) == name
     for name in ("groupd", "no.such.module:Class", "json:JSONDecoder", "coordinator.assignors.grouped:Nothing"):
         with pytest.raises(ValueError, match=re.escape(name)):
