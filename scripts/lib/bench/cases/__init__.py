@@ -25,6 +25,7 @@ from bench.cases import (
     uneven,
     waiting,
     wall,
+    without_order,
 )
 from bench.table import Result
 from bench.world import World
@@ -57,6 +58,7 @@ CASES: Mapping[str, Case] = MappingProxyType(
         "cpu-clock": slots.waiting_behind,
         "cpu-busy": slots.busy,
         "skew": skew.skew,
+        "none-bytes": without_order.none_bytes,
         "frozen": fleets.frozen,
         "poison": fleets.poison,
         "plan": planner.plan_time,
