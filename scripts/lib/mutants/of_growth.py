@@ -14,7 +14,7 @@ FAULTS = (
     Fault(
         "growth by one partition has no gate, as the simulation sees it",
         (Edit(_GROWING, "if g.gated and (g, state.life.nonce)", "if g.kept and (g, state.life.nonce)"),),
-        schedules=300,
+        schedules=600,
     ),
     Fault(
         "a new partition waits for one older partition only, as if the hash named it",
