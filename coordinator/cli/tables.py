@@ -105,7 +105,8 @@ def activity(seen: TopView, most_lanes: int) -> Group:
     about = f"Group {seen.group!r}: {seen.state}, {rate:.0f} records/s in the last batches of its members"
     more = len(seen.lanes) - most_lanes
     rest = line_of(f"and {counted(more, 'lane')} more" if more > 0 else "")
-    return Group(line_of(about), _at_work(seen.members), _activities(seen.lanes[:most_lanes]), rest)
+    limit = next((f"{m.id}: {m.limit}." for m in seen.members if m.limit), "")
+    return Group(line_of(about), _at_work(seen.members), _activities(seen.lanes[:most_lanes]), rest, line_of(limit))
 
 
 def _about(group: GroupView) -> Iterator[str]:
@@ -192,7 +193,7 @@ def _cost(x: LaneLine) -> str:
 
 
 def _at_work(members: Iterable[MemberActivity]) -> Table:
-    columns = "MEMBER, STATE, LANES, SLOW %, RUNS S, BATCH S, RATE, AGO S, SLOWEST LANE"
+    columns = "MEMBER, STATE, LANES, SLOW %, RUNS S, BATCH S, RATE, READ %, AGO S, SLOWEST LANE"
     rows = (
         (m.id, m.state, m.lanes, m.slow_percent, _whole(m.runs_s), *_last_batch(m), _whole(m.ago_s), m.slowest)
         for m in members
@@ -201,8 +202,9 @@ def _at_work(members: Iterable[MemberActivity]) -> Table:
 
 
 def _last_batch(m: MemberActivity) -> Sequence[str]:
-    """Duration and rate; `-` during the first batch."""
-    return ("-", "-") if m.ago_s is None else (f"{m.seconds:.1f}", f"{m.rate:g}")
+    """Duration, rate and part of the reading; `-` during the first batch."""
+    read = "-" if m.reading_percent is None else str(m.reading_percent)
+    return ("-", "-", "-") if m.ago_s is None else (f"{m.seconds:.1f}", f"{m.rate:g}", read)
 
 
 def _ranges(offsets: Sequence[str]) -> str:

@@ -14,13 +14,15 @@ from dataclasses import replace
 from coordinator.errors import SinkSkippedBatchError
 from coordinator.member.accepting import within_logs
 from coordinator.member.decision import Call, Decision, Fail, Seen
-from coordinator.member.requests import Claim, Commit, Event, Learn, ReadEnds, ReadSeal, ShowBatch
+from coordinator.member.kinds import Request
+from coordinator.member.requests import Claim, Commit, Event, Learn, Log, ReadEnds, ReadSeal, ShowBatch
 from coordinator.member.state import Commits, CommitUnderWay, Losses, Owning, State
 from coordinator.progress.ends import ended, unread
 from coordinator.progress.ownership import Facts, Ownership, completed, facts_within, lane_ranges, narrowed
 from coordinator.progress.segments import Progress, Segment
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.replies import Acquired, Moved
+from coordinator.reports.lane_lines import BatchLine
 from coordinator.reports.lane_report import batch_line
 
 
@@ -33,9 +35,17 @@ def learn(state: State, seen: Seen, call: Call) -> Decision:
     ended = seen.of(Learn(call.offset))
     if ended is None:
         return Decision(state)
-    line = ShowBatch(batch_line(state.life.member, ended))
+    line = batch_line(state.life.member, ended)
     shown = replace(state.shown, ended=ended, filtered=state.shown.filtered + ended.filtered)
-    return Decision(replace(state, shown=shown), (line,))
+    effects: tuple[Request[bool], ...] = (ShowBatch(line),)
+    if line.reading_bound and not shown.limit_logged:
+        shown, effects = replace(shown, limit_logged=True), (*effects, _limit(line, call))
+    return Decision(replace(state, shown=shown), effects)
+
+
+def _limit(line: BatchLine, call: Call) -> Request[bool]:
+    """The log line of a query whose bottleneck is reading, once."""
+    return Log(f"group {call.setup.settings.group}, member {line.member}: {line.limit_text}")
 
 
 def witness(state: State, seen: Seen, call: Call) -> Decision:

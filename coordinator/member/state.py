@@ -216,6 +216,7 @@ class Shown:
     request: Request[bool] | None = None  # the lanes in Redis
     nonce: str = ""  # of `request`
     lanes: LaneReport = field(default_factory=LaneReport)
+    limit_logged: bool = False  # the line about reading as the bottleneck was logged
     start_used: bool = False  # the line about starting options was logged
 
 

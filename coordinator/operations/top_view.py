@@ -27,6 +27,8 @@ class MemberActivity:
     seconds: float  # of that batch
     rate: float  # its records per second
     slowest: str  # its slowest lane
+    reading_percent: int | None = None  # of the time of its last batch, in the task that read longest
+    limit: str = ""  # why more lanes or members do not help; empty if reading is not the bottleneck
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,4 +74,5 @@ def _member(m: MemberView, state: GroupState, batches: Sequence[Batch]) -> Membe
     if last is None:
         return MemberActivity(m.id, m.state, *now, None, 0.0, 0.0, "-")
     ago_s, rate = max(0, state.now_ms - at_ms) / 1_000, last.rows / max(last.seconds, 0.001)
-    return MemberActivity(m.id, m.state, *now, ago_s, last.seconds, round(rate, 1), last.slowest)
+    reading = last.reading, last.limit_text if last.reading_bound else ""
+    return MemberActivity(m.id, m.state, *now, ago_s, last.seconds, round(rate, 1), last.slowest, *reading)

@@ -88,6 +88,9 @@ class LaneLine:
             ) from None
 
 
+BOUND_PERCENT, BOUND_S = 80, 5.0
+"""From this part of a batch of this time on, reading is its bottleneck. A shorter batch keeps up with the log."""
+
 NOTHING, PARKED, ALONE = "all there is", "parked", "alone: a member was lost over it"
 WAITS = "waits: a lane is tried alone"
 ROOM, OLDER, LEAD = "individual commits", "older partitions", "max.lane.lead"
@@ -130,12 +133,28 @@ class BatchLine:
     seconds: float  # from the authorisation of the batch to the next call
     lanes: int  # with records to read
     slowest: str  # the lane that took longest, if known: "orders 0 lo-hi"
+    reading: int | None = None  # percent of its time that one task read from Kafka; None if a task sent no report
+
+    @property
+    def reading_bound(self) -> bool:
+        """Whether reading limits the member: a long batch of which a task read most of the time."""
+        return self.reading is not None and self.reading >= BOUND_PERCENT and self.seconds >= BOUND_S
+
+    @property
+    def limit_text(self) -> str:
+        """The limit of a member whose reading takes most of the time, with its figures."""
+        return (
+            f"a task read from Kafka for {self.reading} % of the last batch ({self.seconds:.1f} s, {self.rows} records)"
+            ". So reading is the bottleneck, not processing: more lanes or members do not help, more partitions or a "
+            "faster way to Kafka do"
+        )
 
     @property
     def fields(self) -> dict[str, str]:
         """The fields of its entry in the stream."""
         counted = {"rows": str(self.rows), "bytes": "-" if self.bytes is None else str(self.bytes)}
         took = {"seconds": f"{self.seconds:.3f}", "lanes": str(self.lanes), "slowest": self.slowest}
+        took["reading"] = "-" if self.reading is None else str(self.reading)
         return {"member": self.member, **counted, **took}
 
     @classmethod
@@ -144,7 +163,8 @@ class BatchLine:
         try:
             size = None if fields["bytes"] == "-" else int(fields["bytes"])
             rows, seconds, lanes = int(fields["rows"]), float(fields["seconds"]), int(fields["lanes"])
-            return cls(fields["member"], rows, size, seconds, lanes, fields["slowest"])
+            reading = None if fields["reading"] == "-" else int(fields["reading"])
+            return cls(fields["member"], rows, size, seconds, lanes, fields["slowest"], reading)
         except (KeyError, ValueError):
             raise StateFormatError(
                 f"{dict(fields)!r} does not describe a batch", "delete the key coop:v1:{group}:history"

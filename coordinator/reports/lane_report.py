@@ -172,14 +172,16 @@ def batch_line(member: str, ended: Ended) -> BatchLine:
     loads = ended.batch.loads
     sizes = [load.cost.bytes for load in loads if load.cost is not None]
     slowest = max(loads, key=_took, default=None)
-    of_slowest = slowest.lane if slowest else None
+    of_slowest, all_sent = slowest.lane if slowest else None, len(sizes) == len(loads)
+    read_ms = ended.batch.most(lambda load: load.cost.read_ms if load.cost else 0.0)
     return BatchLine(
         member,
         rows=round(sum(load.kept for load in loads)),
-        bytes=sum(sizes) if len(sizes) == len(loads) else None,
+        bytes=sum(sizes) if all_sent else None,
         seconds=ended.took_ms / 1_000,
         lanes=len(loads),
         slowest=f"{of_slowest[0].topic} {of_slowest[0].partition} {of_slowest[1]}" if of_slowest else "-",
+        reading=min(100, round(100 * read_ms / max(ended.took_ms, 1.0))) if all_sent else None,
     )
 
 

@@ -132,4 +132,26 @@ FAULTS = (
         (Edit(_PACE, "return BUFFERED * self.thinned", "return BUFFERED"),),
         _OF_FILTERED,
     ),
+    Fault(
+        "the line about reading as the bottleneck comes after each batch",
+        (
+            Edit(
+                "coordinator/member/committing.py",
+                "if line.reading_bound and not shown.limit_logged:",
+                "if line.reading_bound:",
+            ),
+        ),
+        ("tests/coordinator/member/test_committing.py",),
+    ),
+    Fault(
+        "processing counts as reading",
+        (
+            Edit(
+                "coordinator/reports/lane_report.py",
+                "load.cost.read_ms if load.cost else 0.0)",
+                "load.cost.read_ms + load.cost.function_ms if load.cost else 0.0)",
+            ),
+        ),
+        ("tests/coordinator/reports/test_lane_report.py",),
+    ),
 )

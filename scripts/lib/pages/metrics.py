@@ -58,6 +58,7 @@ BATCH = (
     Metric("seconds", "s", "Time from the authorisation of the batch to Spark's next call."),
     Metric("lanes", "lanes", "Lanes with records to read."),
     Metric("slowest", "lane", "The lane that took longest. `-` if unknown."),
+    Metric("reading", "%", "Part of `seconds` in which the task that read longest read. `-` if a task sent no report."),
 )
 
 COUNTERS = (

@@ -102,3 +102,11 @@ def test_assignors_are_listed_by_preference() -> None:
 def test_a_wrong_list_of_assignors_is_refused(names: str, words: str) -> None:
     with pytest.raises(InvalidOptionError, match=words):
         assignors(names)
+
+
+def test_nobody_reports_assignors__the_error_has_a_name_and_a_remedy() -> None:
+    with pytest.raises(StateFormatError) as error:
+        agree({})
+    assert str(error.value) == (
+        "STATE_FORMAT: no member of the group reports its assignors. Remedy: restart its queries."
+    )

@@ -9,6 +9,8 @@ from assignor_groups import any_group, changed, shares
 from coordinator.assignors.assignor import Assignment, Subscriber
 from coordinator.assignors.check import check
 from coordinator.assignors.registry import NAMES, assignor
+from coordinator.ranges import WHOLE
+from coordinator.subscription import TopicPartition
 
 SEEDS = {"grouped": 400, "range": 3_400, "roundrobin": 3_400, "copartitioned": 1_000, "rack-aware": 200}
 """Three groups each; of `grouped`, which `copartitioned` is made of, test_grouped.py beside it sees 10,000 more."""
@@ -41,6 +43,12 @@ def test_an_assignor_continues_from_the_assignment_of_each_other_assignor(name: 
             left = assignor(other).assign(group.members, group.partitions, {})
             check(assignor(name).assign(group.members, group.partitions, left), group.members, group.partitions)
         assert assignor(name).assign(group.members, group.partitions, fresh) == fresh
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_nobody_gets_nothing(name: str) -> None:
+    left: Assignment = {"m-gone": {TopicPartition("t", 0): (WHOLE,)}}
+    assert assignor(name).assign([], {"t": 2}, left) == {}
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -47,7 +47,7 @@ def group(redis_url: str) -> Iterator[str]:
         store.reports.lanes(me, [QUICK, SLOW], 45)
         plain.hset(GroupKeys(name).lanes, "m-gone", str(SLOW))
         for rows in (1, 30):
-            store.reports.batch(BatchLine("m-1", rows, None, 10.0, 2, SLOW.name))
+            store.reports.batch(BatchLine("m-1", rows, None, 10.0, 2, SLOW.name, reading=93))
         for s in STRIKES:
             plain.hset(GroupKeys(name).strikes, s.field, s.text)
         yield name
@@ -63,7 +63,8 @@ def test_top_shows_members_and_lanes_the_slow_ones_first(run: Run, redis_url: st
     assert out.startswith(f"Group {group!r}: PreparingRebalance, 3 records/s")
     (member,) = (row for row in rows(out) if row[:1] == ["m-1"])
     assert member[1:7] == ["working", "2", "45", "-", "10.0", "3"], "the last of its batches"
-    assert member[8:] == ["orders", "0", str(LOWER)]
+    assert (member[7], member[9:]) == ("93", ["orders", "0", str(LOWER)])
+    assert "m-1: a task read from Kafka for 93 % of the last batch (10.0 s, 30 records). So" in " ".join(out.split())
     lanes = [row for row in rows(out) if row[:1] == ["orders"]]
     assert lanes == [
         ["orders", "0", str(LOWER), "5", "9", ">12", "3.5", "100", "9", "budget", "m-1"],
@@ -80,7 +81,7 @@ def test_top_shows_since_when_a_first_batch_runs(run: Run, redis_url: str, group
         plain.zadd(keys.batches, {"m-1": plain.time()[0] * 1000 + 60_000 - 20_000})
     _, out, _ = run("top", group, "--once", "--redis", redis_url)
     (member,) = (row for row in rows(out) if row[:1] == ["m-1"])
-    assert member[1:4] + member[5:] == ["working", "2", "45", "-", "-", "-", "-"]
+    assert member[1:4] + member[5:] == ["working", "2", "45", "-", "-", "-", "-", "-"]
     assert 19 <= int(member[4]) <= 50
     (printed,) = json.loads(run("top", group, "--json", "--redis", redis_url)[1])["members"]
     assert 19 <= printed["runs_s"] <= 50

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from coordinator.cost.batch_cost import BatchCost, Ended
+from coordinator.cost.batch_cost import BatchCost, Ended, Load
 from coordinator.errors import SinkSkippedBatchError
 from coordinator.member.batch import Batch
 from coordinator.member.committing import commit, learn, witness
@@ -20,6 +20,7 @@ from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.ranges import WHOLE, OffsetRange
 from coordinator.replies import Acquired, Moved, Sealed
 from coordinator.reports.lane_lines import BatchLine
+from coordinator.telemetry import SliceCost
 from progresses import starting_at
 from states import (
     EPOCH,
@@ -57,7 +58,31 @@ def test_in_the_sink__the_cost_model_learns_and_the_batch_is_shown() -> None:
     state = joined(batch=AUTHORIZED, evidence=Evidence(START, None, (START,)))
     decision = decided(learn, state, call(START), (Learn(START), ended))
     then = learned(replace(state, batch=replace(AUTHORIZED, ended=True), shown=Shown(ended=ended)))
-    assert decision == Decision(then, (ShowBatch(BatchLine(MEMBER, 0, 0, 1.5, 0, "-")),))
+    assert decision == Decision(then, (ShowBatch(BatchLine(MEMBER, 0, 0, 1.5, 0, "-", reading=0)),))
+
+
+def read_for(read_ms: float) -> Ended:
+    """A batch of ten seconds, in which its one task read so long."""
+    cost = SliceCost(TP, WHOLE, OffsetRange(10, 20), 10, 100, read_ms, 0.0, (), finished=True)
+    return Ended(BatchCost((Load((TP, WHOLE), 0, 10, 10.0, cost),), 9_000.0), 10_000.0)
+
+
+def test_reading_took_most_of_a_long_batch__log_that_once_with_figures() -> None:
+    state = joined(batch=AUTHORIZED, evidence=Evidence(START, None, (START,)))
+    decision = decided(learn, state, call(START), (Learn(START), read_for(9_100.0)))
+    show, log = decision.effects
+    assert str(log.arguments["text"]).startswith(
+        f"group g, member {MEMBER}: a task read from Kafka for 91 % of the last batch (10.0 s, 10 records). So reading"
+    )
+    again = replace(decision.state, turn=Turn())
+    assert decided(learn, again, call(START), (Learn(START), read_for(9_100.0))).effects == (show,)
+
+
+def test_processing_took_a_part_of_a_long_batch__log_nothing() -> None:
+    state = joined(batch=AUTHORIZED, evidence=Evidence(START, None, (START,)))
+    decision = decided(learn, state, call(START), (Learn(START), read_for(7_000.0)))
+    assert [e.kind for e in decision.effects] == [ShowBatch]
+    assert not decision.state.shown.limit_logged
 
 
 def test_learned_in_this_call__nothing_is_learned_again() -> None:

@@ -164,13 +164,38 @@ def test_a_batch_is_shown_with_its_slowest_lane() -> None:
         return Load((TP, cuts(2)[task]), task, 9, rows, cost)
 
     ended = Ended(BatchCost((load(0, 3, 900.0), load(1, 6, 6.0)), 900.0), 1_250.0)
-    report = BatchLine("m-1", 9, 90, 1.25, 2, f"orders 0 {LOWER}")
+    report = BatchLine("m-1", 9, 90, 1.25, 2, f"orders 0 {LOWER}", reading=0)
     assert batch_line("m-1", ended) == report
     assert BatchLine.of(report.fields) == report
     filtered = BatchCost(tuple(x._replace(rows=8.0) for x in ended.batch.loads), 900.0)
     assert batch_line("m-1", replace(ended, batch=filtered)) == report, "dropped records are not shown"
     unreported = Ended(BatchCost((load(0, 3, 9.0)._replace(cost=None), load(1, 6, 6.0)), 9.0), 10.0)
-    assert batch_line("m-1", unreported).bytes is None
+    line = batch_line("m-1", unreported)
+    assert (line.bytes, line.reading) == (None, None)
+
+
+def test_the_reading_of_a_batch_is_that_of_the_task_that_read_longest() -> None:
+    def load(task: int, read_ms: float) -> Load:
+        cost = SliceCost(TP, cuts(3)[task], OffsetRange(0, 9), 9, 90, read_ms, 500.0, (), finished=True)
+        return Load((TP, cuts(3)[task]), task % 2, 9, 9, cost)
+
+    ended = Ended(BatchCost((load(0, 3_000.0), load(1, 7_000.0), load(2, 5_100.0)), 9_000.0), 10_000.0)
+    assert batch_line("m-1", ended).reading == 81  # lanes 0 and 2 were one task
+
+
+@pytest.mark.parametrize(
+    ("reading", "seconds", "bound"),
+    [
+        pytest.param(80, 5.0, True, id="most of a long batch"),
+        pytest.param(79, 60.0, False, id="processing takes its part"),
+        pytest.param(100, 4.9, False, id="a short batch keeps up with the log"),
+        pytest.param(None, 60.0, False, id="a task sent no report"),
+    ],
+)
+def test_reading_is_the_bottleneck_of_a_long_batch_that_mostly_reads(
+    reading: int | None, seconds: float, bound: bool
+) -> None:
+    assert BatchLine("m-1", 1_000, None, seconds, 2, "-", reading).reading_bound == bound
 
 
 BEHIND = QUICK._replace(piece=OwnedRange(UPPER, 100, "e.1", 280), cell=Cell(UPPER, 0.5, 1.0), why=Why.BUDGET)
