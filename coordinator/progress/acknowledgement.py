@@ -60,7 +60,9 @@ def _strips(end: StreamOffset, tp: TopicPartition, read: list[Slice]) -> Iterabl
 
 def _head(end: StreamOffset, tp: TopicPartition, lane: Owned) -> str:
     whose = quote(str(end.group), safe=""), end.member, end.reset
-    return "/".join(map(str, (VERSION, *whose, tp.topic, end.topic_ids[tp.topic], tp.partition, lane.hashes, lane.epoch)))
+    return "/".join(
+        map(str, (VERSION, *whose, tp.topic, end.topic_ids[tp.topic], tp.partition, lane.hashes, lane.epoch))
+    )
 
 
 @dataclass(frozen=True, slots=True)

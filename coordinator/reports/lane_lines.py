@@ -90,7 +90,7 @@ class LaneLine:
 
 NOTHING, PARKED, ALONE = "all there is", "parked", "alone: a member was lost over it"
 WAITS = "waits: a lane is tried alone"
-ROOM, OLDER, LEAD = "individual commits", "older partitions", "max.lane.lead"
+ROOM, OLDER, JOINED, LEAD = "individual commits", "older partitions", "joined topics", "max.lane.lead"
 
 
 def lines_text(lanes: Iterable[LaneLine]) -> str:
