@@ -37,8 +37,8 @@ class Joined:
     version = 1
 
     def __init__(self, topics: Sequence[str]) -> None:
-        self._topics = tuple(sorted(topics))
-        self.name = "copartition=" + "+".join(self._topics)
+        self.topics = tuple(sorted(topics))
+        self.name = "copartition=" + "+".join(self.topics)
 
     def assign(self, members: Sequence[Subscriber], partitions: Mapping[str, int], previous: Assignment) -> Assignment:
         """The assignment (see `Assignor.assign`); the same again if `previous` is its own for the same input."""
@@ -46,7 +46,7 @@ class Joined:
         topics = [t for t in self._read(members) if partitions.get(t)]
         if not owners or len({partitions[t] for t in topics}) != 1:
             return Grouped().assign(members, partitions, previous)
-        others = [replace(m, topics=m.topics.difference(self._topics)) for m in members]
+        others = [replace(m, topics=m.topics.difference(self.topics)) for m in members]
         given: _Given = {m: dict(owned) for m, owned in Grouped().assign(others, partitions, previous).items()}
         for owner, owned in _assigned(owners, topics, partitions[topics[0]], previous).items():
             for topic in topics:
@@ -58,13 +58,13 @@ class Joined:
         """The owners that read all of the joined topics that any member reads, each with its members."""
         found: _Owners = {}
         for m in ordered(members):
-            if not m.topics.isdisjoint(self._topics):
+            if not m.topics.isdisjoint(self.topics):
                 found.setdefault(m.metadata.get("query") or m.member, []).append(m)
         wanted = self._read(members)
         return {owner: of for owner, of in found.items() if self._read(of) == wanted}
 
     def _read(self, members: Sequence[Subscriber]) -> list[str]:
-        return [t for t in self._topics if any(t in m.topics for m in members)]
+        return [t for t in self.topics if any(t in m.topics for m in members)]
 
 
 def _assigned(owners: _Owners, topics: Sequence[str], count: int, previous: Assignment) -> Assignment:

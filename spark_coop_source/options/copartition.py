@@ -14,8 +14,8 @@ _OTHERS: tuple[tuple[Option[object], str], ...] = (
 )
 
 
-def check(given: Given, topics: Sequence[str], subscription: Subscription) -> None:
-    """Refuse options that do not fit joined topics."""
+def check(given: Given, topics: Sequence[str], subscription: Subscription, *, streaming: bool | None) -> None:
+    """Refuse options that do not fit joined topics. Only streams may read some of them: other reads read the rest."""
     if not topics:
         return
     for option, reason in _OTHERS:
@@ -23,7 +23,8 @@ def check(given: Given, topics: Sequence[str], subscription: Subscription) -> No
             raise ConflictingOptionsError(
                 f"the options copartition and {option.name} are both set", f"remove {option.name}: {reason}"
             )
-    if isinstance(subscription, Topics) and (missing := [t for t in topics if t not in subscription.names]):
+    missing = [t for t in topics if t not in subscription.names] if isinstance(subscription, Topics) else []
+    if len(missing) == len(topics) or (missing and streaming is False):
         raise InvalidOptionError(
             f"option copartition names topic {missing[0]}, which the option subscribe does not name",
             "name the same topics in both options; subscribe may name more",

@@ -107,7 +107,7 @@ def validate(options: Mapping[str, str], *, streaming: bool | None) -> SourceOpt
     _check_rates(checked)
     _check_lease(checked)
     _check_function(checked)
-    copartition.check(given, checked.copartition, checked.subscription)
+    copartition.check(given, checked.copartition, checked.subscription, streaming=streaming)
     if streaming is not None:
         _check_acknowledgement(checked)
     if streaming:

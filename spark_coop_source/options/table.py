@@ -192,7 +192,7 @@ SEVERAL_QUERIES = Option(
     "allow.several.queries", Flag(), Section.GROUP, _STREAM,
     "Whether queries of one application may be members of one group. false: a second query fails with "
     "`GROUP_BUSY`. Two reads of one query (two `load()`s in a union or a join, both sides of a self-join) fail "
-    "with either value: use a separate group for each read.", "false",
+    "with either value: use a separate group for each read, or `copartition`.", "false",
 )  # fmt: skip
 ORDERING = Option(
     "ordering", OneOf(("key", "none")), Section.GROUP, _STREAM,

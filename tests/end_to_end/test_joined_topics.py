@@ -17,7 +17,7 @@ from broker_jars import ROOT
 from coordinator.assignment.rebalance import union
 from coordinator.ranges import WHOLE, HashRange
 from coordinator.subscription import TopicPartition
-from drivers import joining_job
+from drivers import joining_job, stream_join_job
 from drivers.driver import Driver
 from drivers.fleet import Fleet
 from spark_coop_source.map_in_read import map_in_read
@@ -89,6 +89,13 @@ def owners(fleet: Fleet, topic: str) -> dict[str, tuple[HashRange, ...]]:
     return {member: union(h for h, _, owner in found if owner == member) for _, _, member in found}
 
 
+def by_driver(fleet: Fleet, topic: str) -> dict[str, tuple[HashRange, ...]]:
+    """The hashes of the topic's partition that the reads of each driver own."""
+    state = fleet.state
+    drivers = {m: fields.get("driver_pid", m) for m, fields in state.members.items()} if state else {}
+    return {drivers.get(member, member): hashes for member, hashes in owners(fleet, topic).items()}
+
+
 def shared(fleet: Fleet, payments: str, *drivers: Driver) -> bool:
     """Whether these drivers own all of both topics, each the same hashes of both."""
     if not fleet.working(*drivers):
@@ -124,6 +131,27 @@ def test_a_join_inside_the_read_on_two_drivers_equals_sparks_own_after_one_is_ki
     expected = joined_by_spark(spark, kafka, fleet.topic, payments)
     assert len(expected) > KEYS
     assert pairs(fleet) == expected
+
+
+@pytest.mark.timeout(900)
+def test_sparks_join_of_two_loads_on_two_drivers_equals_its_join_of_two_batches(
+    spark: SparkSession, kafka: Kafka, fleet: Fleet, payments: str
+) -> None:
+    fleet.job = Path(stream_join_job.__file__)
+    topics = f"{fleet.topic},{payments}"
+    fleet.options = {"subscribe": topics, "copartition": topics}
+    one, other = fleet.join("one"), fleet.join("other")
+    drivers = {str(d.running.pid) for d in (one, other)}
+    fleet.until(lambda: by_driver(fleet, fleet.topic).keys() == drivers, "the drivers share orders")
+    fleet.until(lambda: by_driver(fleet, payments) == by_driver(fleet, fleet.topic), "and payments in the same way")
+    sent = {fleet.topic: 300, payments: 200}
+    for topic, count in sent.items():
+        kafka.produce(topic, records(count))
+    fleet.until(lambda: confirmed(fleet, sent), "every record is joined")
+    assert pairs(fleet) == joined_by_spark(spark, kafka, fleet.topic, payments)
+    one.kill()
+    last = {str(other.running.pid): (WHOLE,)}
+    fleet.until(lambda: by_driver(fleet, fleet.topic) == by_driver(fleet, payments) == last, "one driver owns all")
 
 
 def test_a_join_inside_a_batch_equals_sparks_own(

@@ -492,6 +492,13 @@ JOINS = [
         "a joined topic that is not read",
         {"subscribe": "a", "copartition": "a,b"},
         *(INVALID, "names topic b, which the option subscribe", "name the same topics"),
+        BATCH,
+        streaming=False,
+    ),
+    Row(
+        "joined topics of which none is read",
+        {"copartition": "a,b"},
+        *(INVALID, "names topic a, which the option subscribe", "name the same topics"),
     ),
 ]
 

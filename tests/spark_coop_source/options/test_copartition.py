@@ -21,6 +21,10 @@ def test_joined_topics_are_cut_alike_and_the_members_of_a_group_agree_on_them_as
     assert [a.name for a in group_settings(options, "g").assignors] == ["copartition=orders+payments"]
 
 
+def test_a_read_of_a_stream_may_leave_topics_to_another_read_of_its_query() -> None:
+    assert cutting(stream(subscribe="orders", copartition="orders,payments")).joined == ("orders", "payments")
+
+
 def test_no_topics_are_joined_by_default() -> None:
     assert cutting(stream()).joined == ()
     assert [a.name for a in group_settings(stream(), "g").assignors] == ["grouped"]
