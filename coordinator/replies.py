@@ -53,6 +53,7 @@ class Joining:
 
     fields: Mapping[str, str]  # for people, and for assignors
     application: str = ""  # may have one live member; empty: any number
+    topics: tuple[str, ...] = ()  # if not empty: one live member for each of these
     targets: Mapping[TopicPartition, int] = field(default_factory=dict)  # targets of its AvailableNow
     pinned: Ranges = field(default_factory=dict)  # the ranges that a pinned member names
     filter: str = ""  # the text of its record filter (rule: one-filter)
@@ -62,7 +63,8 @@ class Joining:
     @property
     def alone_as(self) -> str:
         """The names that may have one live member (rule: one-member-per-application), a line each."""
-        return "\n".join(filter(None, (self.application, self.fields.get("query"))))
+        names = [*filter(None, (self.application, self.fields.get("query")))]
+        return "\n".join([f"{name} {topic}" for name in names for topic in self.topics] if self.topics else names)
 
     @property
     def shown(self) -> dict[str, str]:

@@ -11,7 +11,7 @@ Policies apply to assignments: one application still cuts whole partitions into 
 import re
 import shlex
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 
 from coordinator.errors import (
@@ -38,6 +38,11 @@ class Policy:
     def may_share(self, topic: str) -> bool:
         """Whether partitions of this topic may be shared between members."""
         return self.accept_individual_commit and topic not in self.refused_topics
+
+    def joined(self, topics: Collection[str]) -> "Policy":
+        """The same, if partitions of these topics move together: either all of the topics may be shared, or none."""
+        refused = self.refused_topics.intersection(topics)
+        return replace(self, refused_topics=self.refused_topics.union(topics)) if refused else self
 
     @property
     def fields(self) -> dict[str, str]:

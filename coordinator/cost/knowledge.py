@@ -17,7 +17,8 @@ from coordinator.cost.pace import SAFE
 from coordinator.cost.profile import Cell
 from coordinator.cost.quotas import Budget, Quota, Why
 from coordinator.cost.trials import Trials
-from coordinator.plan.lane_bounds import Bounds, Piece, shared
+from coordinator.plan.joined_topics import Joined, of_unit, shared_by_units
+from coordinator.plan.lane_bounds import Bounds, Piece
 from coordinator.progress.slices import Slice
 from coordinator.subscription import TopicPartition
 
@@ -31,8 +32,8 @@ AHEAD = 1.5
 class Knowledge:
     """The costs of one member's lanes; see the module."""
 
-    def __init__(self, budget: Budget, concurrency: int, *, fixed: bool) -> None:
-        self._budget, self._concurrency = budget, concurrency
+    def __init__(self, budget: Budget, concurrency: int, joined: Joined = (), *, fixed: bool) -> None:
+        self._budget, self._concurrency, self._joined = budget, concurrency, joined
         self._costs = Costs()
         self.trials = Trials(self._costs, budget.ms, budget.slots, fixed=fixed)
         self.bounds: Bounds = {}
@@ -95,7 +96,8 @@ class Knowledge:
         pieces = defaultdict[TopicPartition, list[Piece]](list)
         for quota in work:
             pieces[quota.tp] += self._pieces(quota)
-        bounds = shared(pieces, tasks, self.bounds, soon=now_ms - self._changed_ms < MINUTE_MS)
+        soon = now_ms - self._changed_ms < MINUTE_MS
+        bounds = shared_by_units(pieces, tasks, self.bounds, self._joined, soon=soon)
         if bounds != self.bounds and self.rate_ms is not None:
             self._changed_ms = now_ms
         self.bounds = bounds
@@ -108,7 +110,8 @@ class Knowledge:
 
     def lanes(self, tp: TopicPartition) -> tuple[int, ...]:
         """The first hashes of the lanes of a partition, but the first one's."""
-        bounds, parts = self.bounds.get(tp, ()), self.trials.bounds(tp)
+        bounds = self.bounds.get(tp, ())
+        parts = {bound for partner in of_unit(tp, self._joined) for bound in self.trials.bounds(partner)}
         return tuple(sorted({*bounds, *parts})) if parts else bounds
 
     def forget(self, lanes: Iterable[LaneId]) -> None:

@@ -85,7 +85,7 @@ class Steering:
 
     def __init__(self, clock: Clock, cutting: Cutting, budget: Budget, *, concurrency: int = 1) -> None:
         self._clock, self._cutting, self._budget = clock, cutting, budget
-        self._known = Knowledge(budget, concurrency, fixed=cutting.lanes is not None)
+        self._known = Knowledge(budget, concurrency, cutting.joined, fixed=cutting.lanes is not None)
         self._workers = Workers()
         self._flight: _Flight | None = None
         self._on_the_second = False
@@ -187,7 +187,7 @@ class Steering:
             if self._cutting.by_offset:
                 packed = pack_offsets(slices, tasks=tasks, max_offsets=most, work=work)
             else:
-                packed = pack(slices, tasks=tasks, max_weight=most, work=work)
+                packed = pack(slices, tasks=tasks, max_weight=most, work=work, joined=self._cutting.joined)
             self._flight = _Flight(end, packed, self._clock.now_ms(), trial)
         return self._flight.tasks
 

@@ -72,6 +72,13 @@ class InconsistentGroupProtocolError(GroupError):
     usual_remedy = "add to the option assignor one that all members name; pin all members or none by the option assign"
 
 
+class NotCopartitionedError(GroupError):
+    """The topics of the option copartition have different numbers of partitions, so their keys do not meet."""
+
+    name = "NOT_COPARTITIONED"
+    usual_remedy = "add partitions to the smaller topics, or remove the option copartition"
+
+
 class OverlappingRangesError(GroupError):
     """A pinned member names a part of the ranges of another member that works."""
 

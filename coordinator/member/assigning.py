@@ -15,6 +15,7 @@ from coordinator.assignment.assignment_text import seniority
 from coordinator.assignment.protocols import Agreement, Protocol, agree
 from coordinator.assignment.spare import spared
 from coordinator.assignors.assignor import Assignor, Subscriber
+from coordinator.assignors.joined import check_counts
 from coordinator.assignors.rack_aware import RackAware
 from coordinator.errors import InconsistentGroupProtocolError
 from coordinator.member.decision import Call, Seen
@@ -46,7 +47,7 @@ def look_at_group(state: State, seen: Seen, call: Call) -> tuple[State, Look | N
     look = seen.of(LookAtGroup())
     effects: Effects | None = None
     if look.occasion:
-        effects = _assign(state, look, assignors, seen)
+        effects = _assign(state, look, assignors, seen, call.setup.cutting.joined)
     elif look.protocol and Protocol.parse(look.protocol) not in assignors:
         _refuse_if_excluded(state, seen)
     else:
@@ -54,10 +55,13 @@ def look_at_group(state: State, seen: Seen, call: Call) -> tuple[State, Look | N
     return (replace(state, life=state.life.rejoining()) if effects is None else state), None, effects or ()
 
 
-def _assign(state: State, look: Look, assignors: Mapping[Protocol, Assignor], seen: Seen) -> Effects | None:
+def _assign(
+    state: State, look: Look, assignors: Mapping[Protocol, Assignor], seen: Seen, joined: Collection[str]
+) -> Effects | None:
     """Compute the assignment and record it; None if this member's entry is of another life, or damaged.
 
-    Leaves out members without an assignor in common with the others.
+    Leaves out members without an assignor in common with the others. Raises `NotCopartitionedError` if `joined` topics
+    have different numbers of partitions.
     """
     me, members = state.life.member, seen.of(ReadSubscribers(look.members))
     if me not in {m.member for m in members}:
@@ -67,7 +71,8 @@ def _assign(state: State, look: Look, assignors: Mapping[Protocol, Assignor], se
         return None
     counts, policy, previous = seen.of(ReadPartitionCounts()), seen.of(ReadPolicy()), seen.of(ReadAssignment())
     working = [m for m in members if m.member not in agreement.excluded]
-    assignor = _informed(assignors[agreement.protocol], counts, seen)
+    check_counts([t for t in joined if any(t in m.topics for m in working)], counts)
+    policy, assignor = policy.joined(joined), _informed(assignors[agreement.protocol], counts, seen)
     made = seen.of(Compute(assignor, tuple(spared(working)), counts, previous, policy))
     assignment = {m.member: made.assignment.get(m.member, {}) for m in members}  # an empty one is recorded too
     protocol = str(agreement.protocol)

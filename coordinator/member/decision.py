@@ -25,7 +25,7 @@ from coordinator.plan.planning import Cutting
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.replies import Joining
 from coordinator.settings import GroupSettings
-from coordinator.subscription import Assigned, Subscription
+from coordinator.subscription import Assigned, Subscription, Topics
 
 T = TypeVar("T")
 
@@ -52,6 +52,11 @@ class Setup:
         if not (self.settings.group and isinstance(given, Assigned) and given.pinned):
             return {}
         return {tp: union(hashes) for tp, hashes in given.partitions.items()}
+
+    @property
+    def partial(self) -> bool:
+        """Whether other reads of the query read some of the joined topics (rule: joined-topics)."""
+        return isinstance(self.subscription, Topics) and not {*self.cutting.joined} <= {*self.subscription.names}
 
     @property
     def budget(self) -> Budget:

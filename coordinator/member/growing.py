@@ -15,6 +15,7 @@ from dataclasses import replace
 
 from coordinator.assignment.assignment_text import Ranges, event_text
 from coordinator.assignment.rebalance import difference, union
+from coordinator.errors import ConflictingOptionsError
 from coordinator.member.decision import Call, Decision, Return, Seen
 from coordinator.member.requests import (
     Log,
@@ -38,7 +39,15 @@ def set_targets(state: State, seen: Seen, call: Call) -> Decision:
     """AvailableNow ends at the log ends of now; older partitions end at their watermarks, read a little later.
 
     So a new partition can be read up to its target as soon as the older ones are at theirs.
+
+    Raises `ConflictingOptionsError` if other reads of the query read joined topics. Spark asks its reads one after the
+    other, so one would wait for another driver, which waits for the other read.
     """
+    if call.setup.partial:
+        raise ConflictingOptionsError(
+            "trigger(availableNow=True) is set, but copartition joins topics that this load() does not read",
+            "name all topics of copartition in the option subscribe, or use another trigger",
+        )
     bounds = state.log.bounds
     older = older_partitions(seen.of(ReadGrowths()), seen.of(ReadPartitionCounts()), state.log.topics)
     state = _with_sight(state, older & bounds.keys(), seen)

@@ -26,6 +26,7 @@ from coordinator.errors import (
     FilterMismatchError,
     GroupBusyError,
     GroupError,
+    InvalidOptionError,
     OtherOrderingError,
     RedisUnavailableError,
 )
@@ -170,6 +171,12 @@ def join(state: State, seen: Seen, call: Call) -> Decision:
     life = state.life
     if life.nonce:
         return Decision(state)
+    if call.setup.partial and not call.setup.me.fields.get("query"):
+        raise InvalidOptionError(
+            "option copartition names topics that this load() does not read, and this system does not show which reads "
+            "belong to one query",
+            "name all topics of copartition in the option subscribe; or run the driver on Linux, with /proc readable",
+        )
     answer = seen.of(Join(life.nonce_before, joining(state, call)))
     joined = replace(life, nonce=answer.seen.nonce, nonce_before=answer.seen.nonce, seq=answer.seen.seq)
     life = replace(joined, lease_end_ms=answer.lease_end_ms, verdict=None, other=None)
@@ -187,7 +194,8 @@ def joining(state: State, call: Call) -> Joining:
     times = {LONGEST_BATCH: str(settings.longest_ms)}
     fields = {**me.fields, **subscribes, **settings.commit_fields, **times, **slow}
     targets, pinned = state.pace.targets or {}, call.setup.pinned
-    me = replace(me, filter=settings.filter.text, ordering=settings.ordering)
+    topics = tuple(sorted(state.log.topics)) if call.setup.cutting.joined else ()
+    me = replace(me, filter=settings.filter.text, ordering=settings.ordering, topics=topics)
     return replace(me, fields=fields, targets=targets, pinned=pinned)
 
 

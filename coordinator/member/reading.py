@@ -1,14 +1,16 @@
-"""Limits the next batch: five limits on owned ranges before the end of the log, one after the other.
+"""Limits the next batch: six limits on owned ranges before the end of the log, one after the other.
 
     back pressure      the partition is at its cap of individual commits
     older partitions   a new partition waits for older ones
+    joined topics      a hash waits until the member owns it in all of them
     poison             a lane is parked, or in a trial
     event time         lanes keep within a span of record time
     time budget        the quotas of the cost model
 
 Each sets ceilings of ranges; none moves a position. Pure.
 
-rule: individual-commit-cap; rule: growth-order; rule: trial-alone; rule: parked-until-released; rule: lane-lead
+rule: individual-commit-cap; rule: growth-order; rule: joined-topics; rule: trial-alone;
+rule: parked-until-released; rule: lane-lead
 """
 
 from collections.abc import Callable, Iterator
@@ -26,11 +28,12 @@ from coordinator.member.poison import without_parked
 from coordinator.member.requests import Grant, ReadReach
 from coordinator.member.state import Offsets, State
 from coordinator.plan.back_pressure import held_back
+from coordinator.plan.joined_ranges import owned_in_all
 from coordinator.plan.planning import OwnedRanges, with_positions
 from coordinator.plan.poison import struck_ranges
 from coordinator.progress.segments import Progress
 from coordinator.ranges import HashRange
-from coordinator.reports.lane_lines import LEAD, OLDER, ROOM
+from coordinator.reports.lane_lines import JOINED, LEAD, OLDER, ROOM
 
 
 def limit(state: State, seen: Seen, call: Call) -> Decision:
@@ -61,6 +64,10 @@ def _room(state: State, work: OwnedRanges, ends: Offsets, seen: Seen, call: Call
     return (state if roomy == work else replace(state, owning=replace(state.owning, stale=True))), roomy
 
 
+def _joined(state: State, work: OwnedRanges, ends: Offsets, seen: Seen, call: Call) -> tuple[State, OwnedRanges]:
+    return state, owned_in_all(work, [t for t in call.setup.cutting.joined if t in state.log.topics])
+
+
 def _within(progress: Progress, ranges: tuple[HashRange, ...]) -> Progress:
     return Progress(tuple(s for hashes in ranges for s in progress.within(hashes).segments))
 
@@ -83,6 +90,7 @@ Limit = Callable[[State, OwnedRanges, Offsets, Seen, Call], tuple[State, OwnedRa
 LIMITS: tuple[tuple[str | None, Limit], ...] = (
     (ROOM, _room),
     (OLDER, older_partitions_first),
+    (JOINED, _joined),
     (None, without_parked),
     (LEAD, keep_lead),
     (None, _budget),

@@ -11,6 +11,7 @@ from math import ceil
 from operator import attrgetter
 from typing import NamedTuple
 
+from coordinator.plan.joined_topics import Joined, unit
 from coordinator.progress.slices import Slice, weight
 from coordinator.ranges import OffsetRange
 
@@ -40,6 +41,7 @@ class _Bundle(NamedTuple):
 
 _Load = list[_Bundle]
 _offset_order = attrgetter("topic_partition", "offsets.start", "hashes.lo")
+_hash_order = attrgetter("hashes", "topic_partition", "offsets")
 
 
 def _alone(s: Slice) -> Task:
@@ -53,20 +55,21 @@ def pack(
     max_weight: float | None = None,
     work: Work = attrgetter("weight"),
     parts: Parts = _alone,
+    joined: Joined = (),
 ) -> tuple[Task, ...]:
     """The tasks that read `slices`, the task with most `work` first. None is empty.
 
     There are about `tasks` of them: more if `max_weight` limits a task, fewer if there are not as many slices. Slices
-    that share a hash of a partition are in one task. In each task the slices of a partition are in offset order
-    (rule: one-task-per-hash). A task is heavier than `max_weight` only if it is a single slice, or slices that must
-    stay together.
+    that share a hash of a partition are in one task (rule: one-task-per-hash), and so are those that share a hash of
+    `joined` topics (rule: joined-topics). In each task the slices of a partition are in offset order. A task is heavier
+    than `max_weight` only if it is a single slice, or slices that must stay together.
 
     A slice may stand for many lanes that are alike. Its `parts` are packed instead of it if two tasks may read its
     partition.
     """
-    weighed = [(s, work(s)) for s in sorted(slices)]
+    weighed = [(s, work(s)) for s in _by_units(slices, joined)]
     little = 0.0 if max_weight is not None else _sum(weighed) / (tasks * LITTLE)
-    found = enumerate(_bundles(weighed, little, work, parts))
+    found = enumerate(_bundles(weighed, little, work, parts, joined))
     bundles = [_Bundle(_sum(bundle), number, tuple(s for s, _ in bundle)) for number, bundle in found]
     loads = _gathered(_longest_first(bundles, min(tasks, len(bundles)), max_weight))  # more tasks would be empty
     most_first = sorted(filter(None, loads), key=lambda load: (-sum(b.work for b in load), [b.number for b in load]))
@@ -105,27 +108,34 @@ def _sum(weighed: Iterable[_Weighed]) -> float:
     return sum(work for _, work in weighed)
 
 
-def _bundles(weighed: Iterable[_Weighed], little: float, work: Work, parts: Parts) -> Iterator[list[_Weighed]]:
-    """The slices that stay together.
+def _by_units(slices: Iterable[Slice], joined: Joined) -> list[Slice]:
+    """The slices in an order in which those of a unit are neighbours."""
+    return sorted(slices, key=lambda s: (unit(s.topic_partition, joined), s)) if joined else sorted(slices)
 
-    All slices of a partition with little work stay together: it is then fetched once. Else slices of one partition
-    whose hashes overlap, directly or through others. A single offset is little work at any cost: only one of
-    its lanes can have the record.
+
+def _bundles(
+    weighed: Iterable[_Weighed], little: float, work: Work, parts: Parts, joined: Joined
+) -> Iterator[list[_Weighed]]:
+    """The slices that stay together; a unit is a partition, or those of `joined` topics with one number.
+
+    All slices of a unit with little work stay together: it is then fetched once. Else slices of one unit whose hashes
+    overlap, directly or through others. A single offset is little work at any cost: only one of its lanes can have the
+    record.
     """
-    for _, found in groupby(weighed, key=lambda w: w[0].topic_partition):
-        of_partition = list(found)
-        start, until = min(s.offsets.start for s, _ in of_partition), max(s.offsets.until for s, _ in of_partition)
-        if _sum(of_partition) <= little or until - start == 1:
-            yield of_partition
+    for _, found in groupby(weighed, key=lambda w: unit(w[0].topic_partition, joined)):
+        of_unit = list(found)
+        ends = {(s.topic_partition, offset) for s, _ in of_unit for offset in (s.offsets.start, s.offsets.until - 1)}
+        if _sum(of_unit) <= little or len(ends) == 1:
+            yield of_unit
         else:
-            each = sorted(chain.from_iterable(parts(s) for s, _ in of_partition))
+            each = sorted(chain.from_iterable(parts(s) for s, _ in of_unit), key=_hash_order)
             yield from _chained((s, work(s)) for s in each)
 
 
-def _chained(of_partition: Iterable[_Weighed]) -> Iterator[list[_Weighed]]:
+def _chained(of_unit: Iterable[_Weighed]) -> Iterator[list[_Weighed]]:
     bundle: list[_Weighed] = []
     highest = -1
-    for s, its_work in of_partition:
+    for s, its_work in of_unit:
         if bundle and s.hashes.lo > highest:
             yield bundle
             bundle = []

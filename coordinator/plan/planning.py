@@ -10,7 +10,8 @@ from functools import partial
 from typing import NamedTuple
 
 from coordinator.key_hash import cut_bound
-from coordinator.plan.lane_bounds import Bounds, Piece, shared
+from coordinator.plan.joined_topics import Joined, shared_by_units
+from coordinator.plan.lane_bounds import Bounds, Piece
 from coordinator.plan.lanes import cut_for_records, finest_piece, fixed_lanes
 from coordinator.progress.growth import Ceilings
 from coordinator.progress.ownership import Owned, Ownership
@@ -30,6 +31,7 @@ class Cutting:
     max_records_per_partition: int | None = None
     bounds: Bounds | None = None  # None: the other fields decide
     by_offset: bool = False  # without order: tasks share a partition by offsets
+    joined: Joined = ()  # topics whose partitions of one number are cut alike
 
     def at(self, bounds: Bounds) -> "Cutting":
         """The same options with lanes that begin at these bounds. Only `max_records_per_partition` may cut finer."""
@@ -161,7 +163,7 @@ def lane_bounds(work: OwnedRanges, until: Mapping[TopicPartition, int], cutting:
         count = fixed_lanes(_active(work, until), cutting.lanes)
         return dict.fromkeys(work, tuple(cut_bound(i, count) for i in range(1, count)))
     pieces = {tp: [Piece(p.hashes, p.backlog(until[tp])) for p in parts] for tp, parts in work.items()}
-    return shared(pieces, cutting.tasks, {}, soon=False)
+    return shared_by_units(pieces, cutting.tasks, {}, cutting.joined, soon=False)
 
 
 def _active(work: OwnedRanges, until: Mapping[TopicPartition, int]) -> int:

@@ -93,7 +93,7 @@ BOUND_PERCENT, BOUND_S = 80, 5.0
 
 NOTHING, PARKED, ALONE = "all there is", "parked", "alone: a member was lost over it"
 WAITS = "waits: a lane is tried alone"
-ROOM, OLDER, LEAD = "individual commits", "older partitions", "max.lane.lead"
+ROOM, OLDER, JOINED, LEAD = "individual commits", "older partitions", "joined topics", "max.lane.lead"
 
 
 def lines_text(lanes: Iterable[LaneLine]) -> str:

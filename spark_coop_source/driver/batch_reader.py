@@ -5,6 +5,7 @@ no group, commits nothing, needs no Redis: a batch is one plan from fixed positi
 """
 
 import logging
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from dataclasses import replace
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 
+from coordinator.assignors.joined import check_counts
 from coordinator.errors import DataLossError
 from coordinator.offset_spec import AtTimestamp, NoMatch
 from coordinator.plan.packing import pack
@@ -55,7 +57,10 @@ class CoopKafkaBatchReader(DataSourceReader):
         with closing(kafka_log(o)) as opened:
             cut = cutting(o)
             tasks = pack(
-                tuple(slices(o, opened, self._pushed)), tasks=cut.tasks, max_weight=cut.max_records_per_partition
+                tuple(slices(o, opened, self._pushed)),
+                tasks=cut.tasks,
+                max_weight=cut.max_records_per_partition,
+                joined=cut.joined,
             )
             return [*input_partitions(o, tasks)]
 
@@ -89,6 +94,7 @@ def slices(options: SourceOptions, opened: Log, pushed: Pushed = NOTHING) -> Ite
     A partition with an empty or inverted range has none, as in Spark's Kafka source.
     """
     hashes = _hashes(options.subscription, opened)
+    check_counts(options.copartition, Counter(tp.topic for tp in hashes))
     starts, ends = _offsets(options, opened, tuple(hashes))
     hashes = {tp: ranges for tp, ranges in hashes.items() if pushed.reads(tp.partition)}
     if pushed.since_ms:

@@ -2,6 +2,8 @@
 
 from coordinator.assignment.ownership_listener import OwnershipListener, listener
 from coordinator.assignors import registry
+from coordinator.assignors.assignor import Assignor
+from coordinator.assignors.joined import Joined
 from coordinator.kafka.log import KafkaLog
 from coordinator.plan.planning import Cutting
 from coordinator.settings import GroupSettings
@@ -22,7 +24,7 @@ def cutting(options: SourceOptions) -> Cutting:
     """The limits on lanes and tasks in these options."""
     by_offset = options.ordering == "none"
     limits = options.lanes, options.min_partitions, options.max_records_per_partition
-    return Cutting(options.slots, *limits, by_offset=by_offset)
+    return Cutting(options.slots, *limits, by_offset=by_offset, joined=options.copartition)
 
 
 def member_fields(options: SourceOptions) -> dict[str, str]:
@@ -30,6 +32,10 @@ def member_fields(options: SourceOptions) -> dict[str, str]:
     rack = options.kafka.get("client_rack")
     labels = {f"label.{name}": value for name, value in options.labels.items()}
     return labels if rack is None else {"rack": str(rack)} | labels
+
+
+def _assignors(options: SourceOptions) -> tuple[Assignor, ...]:
+    return (Joined(options.copartition),) if options.copartition else registry.assignors(options.assignor)
 
 
 def standalone_settings(options: SourceOptions) -> GroupSettings:
@@ -58,7 +64,7 @@ def group_settings(options: SourceOptions, group: str) -> GroupSettings:
         early_ends=options.batch_budget_ms > 0 and not options.unread_batches and options.ordering == "key",
         max_lead_ms=options.max_lead_ms,
         concurrency=options.function_concurrency,
-        assignors=registry.assignors(options.assignor),
+        assignors=_assignors(options),
         listener=listener(options.listener) if options.listener else OwnershipListener(),
         retention_ms=options.retention_ms,
         max_outage_ms=options.redis_max_outage_ms,

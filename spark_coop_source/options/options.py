@@ -19,7 +19,7 @@ from coordinator.record_filter import RecordFilter
 from coordinator.subscription import Assigned, Subscription
 from spark_coop_source.arrow_output.schema import ACKNOWLEDGEMENT, EVERY, PLAIN
 from spark_coop_source.function.user_function import check_form, is_name, loaded
-from spark_coop_source.options import offset_options, redundancy, table, without_order
+from spark_coop_source.options import copartition, offset_options, redundancy, table, without_order
 from spark_coop_source.options.kafka_options import kafka_arguments
 from spark_coop_source.options.names import check_name
 from spark_coop_source.options.notices import notices
@@ -59,6 +59,7 @@ class SourceOptions:
     slots: int
     capacity: int
     assignor: str  # a name of coordinator.assignors.registry
+    copartition: tuple[str, ...]  # topics with the same lanes and owners; empty: none
     listener: str | None  # module:Class, of coordinator.assignment.ownership_listener
     labels: Mapping[str, str]  # of the member
     sharing: bool | None  # whether it may own parts of partitions; None: where policies allow it
@@ -107,12 +108,13 @@ def validate(options: Mapping[str, str], *, streaming: bool | None) -> SourceOpt
     _check_rates(checked)
     _check_lease(checked)
     _check_function(checked)
+    copartition.check(given, checked.copartition, checked.subscription, streaming=streaming)
     if streaming is not None:
         _check_acknowledgement(checked)
     if streaming:
         offset_options.check_stream(given)
         _check_group(checked, given)
-        redundancy.check(checked.redundancy, checked.group, checked.subscription)
+        redundancy.check(checked.redundancy, checked.group, checked.subscription, joined=bool(checked.copartition))
         without_order.check(given, checked.group, checked.ordering, checked.gap_wait_ms, checked.heartbeat_ms)
     elif streaming is False:
         offset_options.check_batch(checked.starting, checked.ending)
@@ -153,6 +155,7 @@ def _checked(given: Given, streaming: bool | None) -> SourceOptions:
         slots=slots,
         capacity=given.get(table.CAPACITY) or slots,
         assignor=given.need(table.ASSIGNOR),
+        copartition=given.get(table.COPARTITION) or (),
         listener=given.get(table.LISTENER),
         labels=given.get(table.LABELS) or {},
         sharing=given.get(table.SHARING),

@@ -7,14 +7,19 @@ from coordinator.quoting import bounded
 from coordinator.subscription import Assigned, Subscription
 
 
-def check(redundancy: int, group: str | None, subscription: Subscription) -> None:
-    """Refuse replica sets without a group, of a group with too long a name, and of pinned ranges."""
+def check(redundancy: int, group: str | None, subscription: Subscription, *, joined: bool) -> None:
+    """Refuse replica sets without a group, of a group with too long a name, of joined topics, and of pinned ranges."""
     if redundancy == 1:
         return
     if group is None:
         raise ConflictingOptionsError(
             f"redundancy={redundancy} is set, but only a group has replica sets",
             "remove redundancy, or add the options group and redis.url",
+        )
+    if joined:
+        raise ConflictingOptionsError(
+            f"redundancy={redundancy} and copartition are both set, but two reads of one query may join different sets",
+            "remove redundancy, and give each replica set a group of its own",
         )
     longest = max(names(group, redundancy), key=len)
     if len(longest) > GROUP_NAME_MAX:

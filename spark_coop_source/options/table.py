@@ -11,6 +11,7 @@ from spark_coop_source.options.text_values import (
     AssignorNames,
     ColumnNames,
     GroupName,
+    JoinedTopics,
     Labels,
     ListenerName,
     RedisUrl,
@@ -165,6 +166,13 @@ ASSIGNOR = Option(
     "docs/assignors.md.",
     "grouped",
 )  # fmt: skip
+COPARTITION = Option(
+    "copartition", JoinedTopics(), Section.GROUP, _BOTH,
+    "Topics that a function or a query joins by key. Partition i of each has the same lanes and the same owner, and "
+    "one task reads the same keys of all of them. They need equal numbers of partitions (`NOT_COPARTITIONED`). All "
+    "members of the group need the same value. Not with `assign`, `assignor` and `maxRecordsPerPartition`. See "
+    "docs/joins.md.",
+)  # fmt: skip
 LABELS = Option(
     "member.labels", Labels(), Section.GROUP, _STREAM,
     "Labels of this application for assignors and operators, as zone=a,team=core. The member reports host, process id "
@@ -185,7 +193,7 @@ SEVERAL_QUERIES = Option(
     "allow.several.queries", Flag(), Section.GROUP, _STREAM,
     "Whether queries of one application may be members of one group. false: a second query fails with "
     "`GROUP_BUSY`. Two reads of one query (two `load()`s in a union or a join, both sides of a self-join) fail "
-    "with either value: use a separate group for each read.", "false",
+    "with either value: use a separate group for each read, or `copartition`.", "false",
 )  # fmt: skip
 REDUNDANCY = Option(
     "redundancy", Integer(1, 16), Section.GROUP, _STREAM,
@@ -343,7 +351,8 @@ OPTIONS: tuple[Option[object], ...] = (
     STARTING_TIMESTAMP, STARTING_OFFSETS_BY_TIMESTAMP, STARTING_OFFSETS, STARTING_STRATEGY,
     ENDING_TIMESTAMP, ENDING_OFFSETS_BY_TIMESTAMP, ENDING_OFFSETS,
     MAX_OFFSETS, MIN_OFFSETS, MAX_DELAY, MIN_PARTITIONS, MAX_RECORDS_PER_PARTITION,
-    GROUP, REDIS_URL, SLOTS, CAPACITY, ASSIGNOR, LISTENER, LABELS, SHARING, SEVERAL_QUERIES, REDUNDANCY, ORDERING,
+    GROUP, REDIS_URL, SLOTS, CAPACITY, ASSIGNOR, COPARTITION, LISTENER, LABELS, SHARING, SEVERAL_QUERIES, REDUNDANCY,
+    ORDERING,
     UNREAD_BATCHES, REPLAY_ACKNOWLEDGED, MAX_RANGES, MAX_INDIVIDUAL_COMMITS, LANES,
     SESSION, HEARTBEAT, LONGEST_BATCH, GAP_MAX_WAIT, BATCH_BUDGET, MAX_LANE_LEAD, RETENTION, MAX_OUTAGE, GROWTH_GRACE,
     ON_STATE_LOSS,

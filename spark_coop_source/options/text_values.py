@@ -18,6 +18,7 @@ from spark_coop_source.arrow_output.schema import NAMED
 
 PATTERN_MAX = 10_000
 LABELS_MAX, LABEL_VALUE_MAX = 64, 256
+JOINED_MAX = 16  # each member reports them
 
 
 def check_topic(name: str) -> str:
@@ -39,6 +40,24 @@ class TopicNames:
         if not names:
             raise ValueError("it names no topic")
         return Topics(tuple(names))
+
+
+@dataclass(frozen=True, slots=True)
+class JoinedTopics:
+    """Topics that are joined, separated by commas; spaces around them are ignored."""
+
+    limit: str = f"2 to {JOINED_MAX} topic names, separated by commas, each once, for example orders,payments"
+
+    def parse(self, text: str) -> tuple[str, ...]:
+        """The topics, sorted: their order means nothing."""
+        if (count := text.count(",") + 1) > JOINED_MAX:
+            raise ValueError(f"it names {count} topics")
+        names = [check_topic(name.strip()) for name in text.split(",")]
+        if twice := [name for name, times in Counter(names).items() if times > 1]:
+            raise ValueError(f"the topic {twice[0]} occurs twice")
+        if len(names) < 2:
+            raise ValueError(f"it names one topic, {names[0]}")
+        return tuple(sorted(names))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ from spark_coop_source.options import table
 from spark_coop_source.options.values import Given, Option
 
 _OF_KEY_RANGES: tuple[Option[object], ...] = (
-    table.ASSIGNOR, table.CAPACITY, table.LISTENER, table.SHARING, table.LANES, table.MAX_LANE_LEAD, table.GROWTH_GRACE,
-    table.MAX_RANGES, table.MAX_INDIVIDUAL_COMMITS, table.REPLAY_ACKNOWLEDGED,
+    table.ASSIGNOR, table.COPARTITION, table.CAPACITY, table.LISTENER, table.SHARING, table.LANES, table.MAX_LANE_LEAD,
+    table.GROWTH_GRACE, table.MAX_RANGES, table.MAX_INDIVIDUAL_COMMITS, table.REPLAY_ACKNOWLEDGED,
 )  # fmt: skip
 """Options of key ranges, lanes and individual commits: a group without order has none of them."""
 

@@ -479,11 +479,57 @@ REDUNDANCY = [
     ),
     Row("replica sets without a group", REDUNDANT, CONFLICT, "only a group has", "remove redundancy", STANDALONE),
     Row(
+        "replica sets of joined topics",
+        REDUNDANT | {"subscribe": "a,b", "copartition": "a,b"},
+        CONFLICT,
+        "redundancy=2 and copartition are",
+        "remove redundancy",
+    ),
+    Row(
         "replica sets of pinned ranges",
         REDUNDANT | {"subscribe": None, "assign": json.dumps({"orders": {"0": [[0, 2**62 - 1]]}})},
         CONFLICT,
         "names key ranges",
         "a group of its own",
+    ),
+]
+
+COPARTITION = {"subscribe": "a,b,c", "copartition": "a,b"}
+
+JOINS = [
+    bad("one joined topic", "copartition", "a", "names one topic, a", "2 to 16 topic names"),
+    bad("no joined topic", "copartition", "", "no topic can be called ''", "2 to 16 topic names"),
+    bad("a joined topic twice", "copartition", "a,b,a", "the topic a occurs twice", "each once"),
+    bad("a joined topic with an escape", "copartition", f"a,{ESCAPE}", r"called '\x1b]0;owned\x07'", "each once"),
+    bad("a hundred thousand joined topics", "copartition", "a," * 10**5 + "b", "names 100001 topics", "2 to 16"),
+    bad("a joined topic of a megabyte", "copartition", "a," + "b" * 9 * 10**5, "characters)", "each once"),
+    *(
+        Row(
+            f"joined topics, and {name}",
+            COPARTITION | {name: value},
+            CONFLICT,
+            f"copartition and {name}",
+            f"remove {name}",
+        )
+        for name, value in {"assignor": "grouped", "maxRecordsPerPartition": "5"}.items()
+    ),
+    Row(
+        "joined topics of assigned partitions",
+        {"assign": '{"a":[0],"b":[0]}', "copartition": "a,b"},
+        *(CONFLICT, "copartition and assign", "use subscribe"),
+        STANDALONE,
+    ),
+    Row(
+        "a joined topic that is not read",
+        {"subscribe": "a", "copartition": "a,b"},
+        *(INVALID, "names topic b, which the option subscribe", "name the same topics"),
+        BATCH,
+        streaming=False,
+    ),
+    Row(
+        "joined topics of which none is read",
+        {"copartition": "a,b"},
+        *(INVALID, "names topic a, which the option subscribe", "name the same topics"),
     ),
 ]
 
@@ -494,7 +540,13 @@ ORDERINGS = [
     bad("no ordering", "ordering", "", "ordering", "key or none"),
     bad("an ordering of a megabyte", "ordering", "k" * 10**6, "(1000000 characters)", "key or none"),
     *(
-        Row(f"no order, and {name}", NONE | {name: value}, CONFLICT, f"ordering=none and {name} are", f"remove {name}")
+        Row(
+            f"no order, and {name}",
+            NONE | {"subscribe": "a,b", name: value},
+            CONFLICT,
+            f"ordering=none and {name} are",
+            f"remove {name}",
+        )
         for name, value in {
             "assignor": "range",
             "capacity": "2",
@@ -505,6 +557,7 @@ ORDERINGS = [
             "partition.growth.grace": "1m",
             "max.num.ranges.to.commit": "5",
             "max.individual.commits": "5",
+            "copartition": "a,b",
         }.items()
     ),
     Row(
@@ -540,6 +593,7 @@ ROWS = [
         *DURATIONS,
         *GROUPS,
         *CLASSES,
+        *JOINS,
         *REDIS,
     ),
     *(*BROKERS, *LOGINS, *TLS, *CLIENTS, *FUNCTIONS, *ORDERINGS, *REDUNDANCY),

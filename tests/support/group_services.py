@@ -9,6 +9,7 @@ from typing import cast
 
 import redis
 
+from coordinator.assignors.joined import Joined
 from coordinator.group_state import GroupState
 from coordinator.member.cooperative import Cooperative
 from coordinator.member.invariants import check
@@ -95,7 +96,7 @@ class Group:
             replace(settings, watch=check),
             subscription,
             starting or Earliest(),
-            Cutting(2, by_offset=settings.ordering == "none"),
+            Cutting(2, by_offset=settings.ordering == "none", joined=_joined(settings)),
             store=store,
             log=log or self.log(),
             clock=self.clock,
@@ -134,6 +135,11 @@ class Group:
     def restart_redis(self) -> None:
         """Write another run id to the group, as if the server had been restarted."""
         self.redis.hset(GroupKeys(self.name).meta, "run_id", "0")
+
+
+def _joined(settings: GroupSettings) -> tuple[str, ...]:
+    """The topics of the option `copartition`, which reach both the planner and the assignor."""
+    return next((a.topics for a in settings.assignors if isinstance(a, Joined)), ())
 
 
 def batches(service: Service, start: StreamOffset) -> Iterator[StreamOffset]:

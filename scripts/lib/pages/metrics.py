@@ -5,7 +5,7 @@ A test compares each table with the keys of the report that it describes.
 
 from dataclasses import dataclass
 
-from coordinator.reports.lane_lines import ALONE, LEAD, NOTHING, OLDER, PARKED, ROOM, WAITS
+from coordinator.reports.lane_lines import ALONE, JOINED, LEAD, NOTHING, OLDER, PARKED, ROOM, WAITS
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +84,7 @@ REASONS = {
     "maxOffsetsPerTrigger": "Spark's limit on a batch bounds the lane.",
     "ceiling": "Another rule of the planner bounds the lane.",
     f"ceiling: {OLDER}": "A new partition waits for the records of the older partitions.",
+    f"ceiling: {JOINED}": "The member does not own these hashes in all topics of `copartition` yet.",
     f"ceiling: {ROOM}": "The partition holds `max.individual.commits`, and the lane is ahead of the others.",
     f"ceiling: {LEAD}": "The lane is `max.lane.lead` ahead of the lane furthest behind.",
     ALONE: "A member died or hung over this lane. It is tried alone, in every second batch.",

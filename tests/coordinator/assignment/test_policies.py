@@ -35,6 +35,13 @@ def test_a_topic_may_be_shared_if_no_policy_refuses_it() -> None:
     assert Policy(refused_topics=frozenset({"orders"})).may_share("payments")
 
 
+def test_of_joined_topics_all_may_be_shared_or_none() -> None:
+    policy = Policy(refused_topics=frozenset({"orders"}))
+    assert policy.joined(("orders", "payments")) == Policy(refused_topics=frozenset({"orders", "payments"}))
+    assert policy.joined(("clicks", "payments")) == policy
+    assert policy.joined(()) == policy
+
+
 @pytest.mark.parametrize(
     ("name", "value", "error", "words"),
     [

@@ -10,7 +10,7 @@ from coordinator.assignment.assigning import Computed
 from coordinator.assignment.policies import Policy
 from coordinator.assignors.assignor import Assignment, Subscriber
 from coordinator.assignors.rack_aware import RackAware
-from coordinator.errors import InconsistentGroupProtocolError
+from coordinator.errors import InconsistentGroupProtocolError, NotCopartitionedError
 from coordinator.member.decision import Decision, LookAgain
 from coordinator.member.owning import follow
 from coordinator.member.requests import (
@@ -25,6 +25,7 @@ from coordinator.member.requests import (
     ReadPolicy,
     ReadSubscribers,
 )
+from coordinator.plan.planning import Cutting
 from coordinator.ranges import WHOLE
 from coordinator.settings import GroupSettings
 from states import LEFT, LIFE, MEMBER, NOW, RIGHT, TP, asks, call, decided, fails, joined, look, owning
@@ -40,6 +41,7 @@ def member(name: str, *, joined_at: int = 0, protocols: str = "grouped 1", **met
 
 
 BOTH = (member(MEMBER), member("m-2"))
+NO_POLICY = Policy()
 HALVES: Assignment = {MEMBER: {TP: (LEFT,)}, "m-2": {TP: (RIGHT,)}}
 
 
@@ -91,6 +93,41 @@ def test_policies_and_the_assignment_before__the_assignor_knows_them() -> None:
         (ReadAssignment(), HALVES),
     )
     assert decision == asks(STATE, Compute(GROUPED, BOTH, {"orders": 1}, HALVES, apart))
+
+
+JOINED = call(cutting=Cutting(1, joined=("orders", "payments")))
+READS = tuple(replace(m, topics=frozenset({"orders", "payments"})) for m in BOTH)
+
+
+def due(*there: Subscriber, counts: Mapping[str, int], policy: Policy = NO_POLICY) -> Decision:
+    """The decision of a member with joined topics once it has looked."""
+    return decided(
+        follow,
+        STATE,
+        JOINED,
+        (LookAtGroup(), DUE),
+        (ReadSubscribers(ALL), there),
+        (ReadPartitionCounts(), counts),
+        (ReadPolicy(), policy),
+        (ReadAssignment(), {}),
+    )
+
+
+def test_joined_topics_have_unequal_counts__the_query_ends() -> None:
+    decision = due(*READS, counts={"orders": 1, "payments": 2})
+    assert decision == Decision(STATE, (), fails(NotCopartitionedError, "orders has 1, payments has 2"))
+
+
+def test_a_joined_topic_that_no_member_reads_any_more__its_count_does_not_matter() -> None:
+    counts = {"orders": 1, "payments": 2}
+    assert due(*BOTH, counts=counts) == asks(STATE, Compute(GROUPED, BOTH, counts, {}, Policy()))
+
+
+def test_one_of_the_joined_topics_may_not_be_shared__no_joined_topic_is() -> None:
+    counts = {"orders": 1, "payments": 1}
+    apart = Policy(refused_topics=frozenset({"orders", "payments"}))
+    decision = due(*READS, counts=counts, policy=Policy(refused_topics=frozenset({"payments"})))
+    assert decision == asks(STATE, Compute(GROUPED, READS, counts, {}, apart))
 
 
 def test_a_member_without_a_range__is_recorded_too() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from coordinator.cost.steering import Allowance
+from coordinator.errors import ConflictingOptionsError
 from coordinator.member.decision import Decision, Return
 from coordinator.member.growing import log_growths, set_targets
 from coordinator.member.reading import limit
@@ -40,6 +41,7 @@ from states import (
     asks,
     call,
     decided,
+    fails,
     joined,
     owning,
 )
@@ -60,6 +62,12 @@ def test_available_now__the_targets_are_the_log_ends() -> None:
     )
     growing = Growing((Sight(0, ENDS, {}),), 1, IDS)
     assert decision == Decision(joined(log=GROWN_LOG, pace=Pace(ENDS), growing=growing), (), Return(None))
+
+
+def test_available_now_with_a_part_of_the_joined_topics__refuse() -> None:
+    of = call(cutting=Cutting(1, joined=("orders", "payments")))
+    refusal = fails(ConflictingOptionsError, "joins topics that this load() does not read")
+    assert decided(set_targets, joined(log=GROWN_LOG), of) == Decision(joined(log=GROWN_LOG), (), refusal)
 
 
 @pytest.mark.parametrize(

@@ -6,15 +6,17 @@ from itertools import product
 
 import pytest
 
-from coordinator.errors import FencedMemberError, GroupBusyError, RedisUnavailableError
+from coordinator.errors import FencedMemberError, GroupBusyError, InvalidOptionError, RedisUnavailableError
 from coordinator.member import life, recovery
 from coordinator.member.decision import Decision, LookAgain, Step
 from coordinator.member.evidence import Evidence
 from coordinator.member.requests import Claim, Event, Join, Log, ReadMetadata
 from coordinator.member.state import Away, Life, Offsets, Owning, Pace, Shown, State
+from coordinator.plan.planning import Cutting
 from coordinator.progress.ownership import Fact
 from coordinator.ranges import WHOLE
 from coordinator.replies import Joined, Joining, Seen
+from coordinator.subscription import Topics
 from coordinator.verdicts import Busy, Fenced, Lost, Recovering, Superseded, Verdict
 from states import FRESH, LIFE, MEMBER, NOW, TP, asks, call, decided, end_of, fails, joined, refused
 
@@ -219,6 +221,22 @@ def test_join__report_the_fields_for_assignors_and_the_commit_api() -> None:
         "longest.batch.ms": "60000",
     }
     assert decided(life.join, state, ours) == asks(state, Join("n-1", Joining(reported, "app")))
+
+
+def test_join_with_joined_topics__be_the_one_reader_of_each_topic_in_the_query() -> None:
+    ours = call(cutting=Cutting(1, joined=("orders", "payments")), me=Joining({"query": "q"}, "app"))
+    rejoins = joined(life=LIFE.rejoining())
+    asked = Joining({**REPORTED, "query": "q"}, "app", topics=("orders",))
+    assert asked.alone_as == "app orders\nq orders"
+    assert decided(life.join, rejoins, ours) == asks(rejoins, Join("n-1", asked))
+
+
+def test_join_with_a_part_of_the_joined_topics__of_an_unknown_query__refuse() -> None:
+    rejoins, cutting = joined(life=LIFE.rejoining()), Cutting(1, joined=("orders", "payments"))
+    refusal = Decision(rejoins, (), fails(InvalidOptionError, "does not show which reads belong to one query"))
+    assert decided(life.join, rejoins, call(cutting=cutting)) == refusal
+    both = call(cutting=cutting, subscription=Topics(("orders", "payments")))
+    assert decided(life.join, rejoins, both) == asks(rejoins, Join("n-1", Joining(REPORTED, topics=("orders",))))
 
 
 @pytest.mark.parametrize(

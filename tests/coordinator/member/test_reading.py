@@ -1,4 +1,4 @@
-"""The five limits on owned ranges, and the looks that compute them again."""
+"""The six limits on owned ranges, and the looks that compute them again."""
 
 from dataclasses import replace
 from typing import Any
@@ -21,7 +21,7 @@ from coordinator.progress.ownership import Owned
 from coordinator.progress.segments import Progress, Segment
 from coordinator.ranges import WHOLE, HashRange, OffsetRange
 from coordinator.replies import Acquired
-from coordinator.subscription import Assigned
+from coordinator.subscription import Assigned, Topic
 from states import EPOCH, LEFT, NOW, RIGHT, TP, Answer, asks, call, decided, held, joined, owning, owns, struck
 
 ENDS = {TP: 100}
@@ -38,7 +38,7 @@ def limited(state: State, *pieces: OwnedRange) -> Reading:
     """The result for a state in which the cost model grants these pieces."""
     acquired = state.owning.acquired
     before = (acquired, state.log.bounds, ENDS, state.strikes.strikes)
-    names = ("individual commits", "older partitions", "max.lane.lead")
+    names = ("individual commits", "older partitions", "joined topics", "max.lane.lead")
     ceilings = tuple((name, {TP: (PIECE,)}) for name in names)
     return Reading(before, {TP: pieces}, None, ceilings, (QUOTA,), Cutting(4), {TP: (WHOLE,)})
 
@@ -154,3 +154,14 @@ def test_fewer_individual_commits_than_it_may_hold__no_ceiling() -> None:
     ahead = OwnedRange(RIGHT, 30, EPOCH, None, (OffsetRange(40, 50), OffsetRange(60, 70)))
     asked = grant(OwnedRange(LEFT, 10, EPOCH), ahead, anew=((TP, WHOLE),))
     assert decided(limit, full(), call(max_individual_commits=3)) == asks(full(), asked)
+
+
+PAYMENTS = Topic("payments", "id-2", (0,))
+
+
+def test_a_joined_topic_is_not_owned_yet__its_partner_is_not_read() -> None:
+    state, of = owns(), call(cutting=Cutting(1, joined=("orders", "payments")))
+    both = replace(state, log=replace(state.log, topics={**state.log.topics, "payments": PAYMENTS}))
+    anew = ((TP, WHOLE),)
+    assert decided(limit, both, of) == asks(both, grant(PIECE._replace(ceiling=0), anew=anew))
+    assert decided(limit, state, of) == asks(state, grant(PIECE, anew=anew)), "this query reads only one of them"

@@ -133,6 +133,46 @@ def test_every_slice_is_in_one_task_and_no_hash_of_a_partition_in_two(
     assert pack(shuffled, tasks=tasks, max_weight=limit) == packed
 
 
+JOINED = ("clicks", "orders")
+
+
+@given(slices=slices_anywhere, tasks=st.integers(1, 8), limit=st.none() | st.floats(0.1, 200), seed=st.randoms())
+def test_no_hash_of_joined_topics_is_in_two_tasks(
+    slices: list[Slice], tasks: int, limit: float | None, seed: object
+) -> None:
+    packed = pack(slices, tasks=tasks, max_weight=limit, joined=JOINED)
+
+    assert sorted(s for task in packed for s in task) == sorted(slices)
+    where = {s: i for i, task in enumerate(packed) for s in task}
+    assert all(
+        where[a] == where[b]
+        for a in slices
+        for b in slices
+        if a.partition == b.partition and a.hashes.intersection(b.hashes)
+    )
+    for task in packed:
+        assert list(task) == sorted(task, key=lambda s: (s.topic_partition, s.offsets.start, s.hashes.lo))
+    shuffled = list(slices)
+    seed.shuffle(shuffled)  # type: ignore[attr-defined]
+    assert pack(shuffled, tasks=tasks, max_weight=limit, joined=JOINED) == packed
+
+
+@given(lanes_of_each=st.integers(1, 6), tasks=st.integers(1, 8), other=st.integers(1, 300))
+def test_joined_topics_with_the_same_lanes_fill_as_many_tasks_as_they_have_lanes(
+    lanes_of_each: int, tasks: int, other: int
+) -> None:
+    orders = lanes(0, lanes_of_each, 100)
+    clicks = [s._replace(topic_partition=TopicPartition("clicks", 0), offsets=OffsetRange(0, other)) for s in orders]
+    packed = pack([*orders, *clicks], tasks=tasks, joined=JOINED)
+    assert len(packed) == min(tasks, lanes_of_each)
+    assert {len(task) % 2 for task in packed} == {0}, "both sides of each lane"
+
+
+@given(slices=slices_anywhere, tasks=st.integers(1, 8))
+def test_topics_that_are_not_read_change_no_packing(slices: list[Slice], tasks: int) -> None:
+    assert pack(slices, tasks=tasks, joined=("returns", "sales")) == pack(slices, tasks=tasks)
+
+
 @given(slices=slices_anywhere, tasks=st.integers(1, 8), limit=st.none() | st.floats(0.1, 200), lanes=st.integers(1, 4))
 def test_lanes_that_are_alike_are_packed_as_if_each_had_come_alone(
     slices: list[Slice], tasks: int, limit: float | None, lanes: int

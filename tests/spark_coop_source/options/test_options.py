@@ -76,6 +76,7 @@ def test_defaults_of_a_stream_are_those_of_spark_and_of_the_specification() -> N
         on_state_loss="fail",
         listener=None,
         assignor="grouped",
+        copartition=(),
         labels={},
         sharing=None,
         several_queries=False,
@@ -137,6 +138,9 @@ def test_defaults_of_a_stream_are_those_of_spark_and_of_the_specification() -> N
         pytest.param({"partition.growth.grace": "0"}, "growth_grace_ms", 0, id="order across growth switched off"),
         pytest.param({"assignor": "roundrobin"}, "assignor", "roundrobin", id="an assignor by name"),
         pytest.param({"allow.several.queries": "true"}, "several_queries", True, id="several queries"),
+        pytest.param(
+            {"subscribe": "a,b,c", "copartition": " b,a"}, "copartition", ("a", "b"), id="joined topics in any order"
+        ),
         pytest.param({"replay.acknowledged": "false"}, "replay_acknowledged", False, id="replays of the rest"),
         pytest.param({"allow.unread.batches": "true"}, "unread_batches", True, id="unread batches"),
         pytest.param({"onStateLoss": "Earliest"}, "on_state_loss", "earliest", id="a word in any case"),

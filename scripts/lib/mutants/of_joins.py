@@ -1,0 +1,97 @@
+"""Faults in joined topics: their owners, their lanes, their tasks, and the ranges that move."""
+
+from mutants.fault import Edit, Fault
+
+_JOINED, _READING = "coordinator/assignors/joined.py", "coordinator/member/reading.py"
+_ASSIGNOR = ("tests/coordinator/assignors/test_joined.py",)
+_ASSIGNING = ("tests/coordinator/member/test_assigning.py",)
+_PACKING = "coordinator/plan/packing.py"
+
+FAULTS = (
+    Fault(
+        "the same keys of joined topics are in two tasks",
+        (Edit(_PACKING, "key=lambda w: unit(w[0].topic_partition, joined)", "key=lambda w: w[0].topic_partition"),),
+        ("tests/coordinator/plan/test_packing.py",),
+    ),
+    Fault(
+        "the slices of joined topics are compared topic by topic",
+        (Edit(_PACKING, "key=_hash_order", "key=None"),),
+        ("tests/coordinator/plan/test_packing.py",),
+    ),
+    Fault(
+        "lanes of joined topics follow the work of one topic",
+        (Edit("coordinator/plan/joined_topics.py", "u: overlaid(rows) for", "u: rows[0] for"),),
+        ("tests/coordinator/plan/test_joined_topics.py",),
+    ),
+    Fault(
+        "a search for a slow key cuts one of the joined topics",
+        (Edit("coordinator/cost/knowledge.py", "for partner in of_unit(tp, self._joined)", "for partner in (tp,)"),),
+        ("tests/coordinator/cost/test_joined_costs.py",),
+    ),
+    Fault(
+        "a key is read in one joined topic while another member owns it in the other",
+        (Edit(_READING, "    (JOINED, _joined),\n", ""),),
+        ("tests/coordinator/member/test_reading.py",),
+    ),
+    Fault(
+        "a topic that the query does not read holds its partner up",
+        (
+            Edit(
+                _READING,
+                "for t in call.setup.cutting.joined if t in state.log.topics",
+                "for t in call.setup.cutting.joined",
+            ),
+        ),
+        ("tests/coordinator/member/test_reading.py",),
+    ),
+    Fault(
+        "a hash that one topic owns may be read",
+        (Edit("coordinator/plan/joined_ranges.py", "None if any(lo in h for h in hashes) else 0", "None"),),
+        ("tests/coordinator/plan/test_joined_ranges.py",),
+    ),
+    Fault(
+        "a query that reads one of the joined topics owns some of it",
+        (Edit(_JOINED, "if self._read(of) == wanted}", "if self._read(of)}"),),
+        _ASSIGNOR,
+    ),
+    Fault(
+        "two reads of a query are two owners",
+        (Edit(_JOINED, 'm.metadata.get("query") or m.member', "m.member"),),
+        _ASSIGNOR,
+    ),
+    Fault(
+        "joined topics may have unequal numbers of partitions",
+        (Edit(_JOINED, "if len(set(known.values())) > 1:", "if False:"),),
+        (*_ASSIGNOR, *_ASSIGNING),
+    ),
+    Fault(
+        "policies of joined topics differ",
+        (Edit("coordinator/member/assigning.py", "policy = policy.joined(joined)", "policy = policy"),),
+        _ASSIGNING,
+    ),
+    Fault(
+        "the option copartition does not reach the planner",
+        (Edit("spark_coop_source/driver/wiring.py", "joined=options.copartition", "joined=()"),),
+        ("tests/spark_coop_source/options/test_copartition.py",),
+    ),
+    Fault(
+        "the option copartition does not reach the group",
+        (Edit("spark_coop_source/driver/wiring.py", "if options.copartition else", "if not options.assignor else"),),
+        ("tests/spark_coop_source/options/test_copartition.py",),
+    ),
+    Fault(
+        "two reads of one topic are members of one group",
+        (Edit("coordinator/replies.py", "for topic in self.topics] if self.topics else names", "for topic in ()]"),),
+        ("tests/coordinator/member/test_life.py",),
+    ),
+    Fault(
+        "a read of an unknown query joins for a part of the joined topics",
+        (Edit("coordinator/member/life.py", "if call.setup.partial and not", "if False and not"),),
+        ("tests/coordinator/member/test_life.py",),
+    ),
+    Fault(
+        "AvailableNow of two reads waits for ever",
+        (Edit("coordinator/member/growing.py", "    if call.setup.partial:\n", "    if False:\n"),),
+        ("tests/coordinator/member/test_growing.py",),
+    ),
+)

@@ -1,0 +1,177 @@
+"""Members with joined topics, on a real Redis and Kafka: one owner and one task for each key of all of the topics."""
+
+import random
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from itertools import combinations
+
+import pytest
+
+from coordinator.assignment.rebalance import owned_ranges, union
+from coordinator.assignors.joined import Joined
+from coordinator.errors import GroupBusyError, NotCopartitionedError
+from coordinator.member.service import Service
+from coordinator.plan.packing import Task
+from coordinator.progress.stream_offset import StreamOffset
+from coordinator.ranges import HashRange
+from coordinator.settings import GroupSettings
+from coordinator.subscription import TopicPartition, Topics
+from group_services import UNLIMITED, Group
+from streams import eventually, keyed
+from topics import Kafka
+
+PARTITIONS = 2
+Pair = tuple[str, str]
+Reads = tuple[tuple[str, ...], ...]
+
+
+@pytest.fixture
+def topics(kafka: Kafka) -> Pair:
+    orders, payments = (kafka.create_topic(name, PARTITIONS) for name in ("orders", "payments"))
+    return orders, payments
+
+
+class Query:
+    """A Spark query: the offset of its last batch, and a service for each of its reads."""
+
+    def __init__(self, members: Group, topics: Pair, name: str, *reads: tuple[str, ...]) -> None:
+        self._members, self._topics, self.name, self._reads = members, topics, name, reads or (topics,)
+        self._ends = [StreamOffset(members.name)] * len(self._reads)
+        self._lives = 0
+        self.services = self._started()
+
+    def _started(self) -> list[Service]:
+        settings = GroupSettings(self._members.name, session_ms=2_000, assignors=(Joined(self._topics),))
+        self._lives += 1
+        fields = {"host": self.name, "query": f"{self.name}, life {self._lives}"}
+        made = [self._members.service(Topics(read), settings=settings, fields=fields) for read in self._reads]
+        for service in made:
+            service.first_positions()
+        return made
+
+    def turn(self) -> Iterator[tuple[Service, tuple[Task, ...]]]:
+        """The next batch of each read, which the sink completes."""
+        for number, service in enumerate(self.services):
+            end = service.next_offset(self._ends[number], UNLIMITED)
+            if end is not None:
+                yield service, service.tasks(end)
+                self._ends[number] = end
+
+    def restart(self) -> None:
+        """A kill, and a new life on the same checkpoint."""
+        self.services = self._started()
+
+    def leave(self) -> None:
+        for service in self.services:
+            service.leave()
+
+
+def in_one_task(tasks: tuple[Task, ...]) -> None:
+    """No hash of joined topics is in two tasks."""
+    for one, other in combinations(tasks, 2):
+        assert not [
+            (s, x) for s in one for x in other if s.partition == x.partition and s.hashes.intersection(x.hashes)
+        ]
+
+
+def owns_both(service: Service, tasks: tuple[Task, ...], topics: Pair) -> None:
+    """The member owns each hash that it reads in both topics."""
+    owned = owned_ranges(service.state.owning.acquired.ownership)
+    for s in (s for task in tasks for s in task):
+        for topic in topics:
+            mine = owned.get(TopicPartition(topic, s.partition), ())
+            assert sum(p.size for h in mine if (p := h.intersection(s.hashes))) == s.hashes.size
+
+
+def owners(members: Group, topic: str) -> Mapping[tuple[int, str], tuple[HashRange, ...]]:
+    """The hashes of each partition number that each host owns in a topic."""
+    state = members.state
+    host = {name: fields.get("host", name) for name, fields in state.members.items()}
+    of = [
+        (tp.partition, host.get(m, m), h)
+        for tp, found in state.owners.items()
+        if tp.topic == topic
+        for h, _, m in found
+    ]
+    return {(p, m): union(h for q, n, h in of if (q, n) == (p, m)) for p, m, _ in of}
+
+
+class Walk:
+    """Queries start, are killed and stopped at random; topics get records."""
+
+    def __init__(self, members: Group, kafka: Kafka, topics: Pair, seed: int, reads: Reads) -> None:
+        self._members, self._kafka, self._topics, self._reads = members, kafka, topics, reads
+        self._random, self._sent = random.Random(seed), 0
+        self._queries = [Query(members, topics, "q0", *reads)]
+
+    def run(self) -> None:
+        """Some steps. Then each query owns the same of both topics, and everything is read."""
+        for step in range(40):
+            self._random.choice((self._turn, self._turn, self._turn, self._change))(step)
+        eventually(self._settled, "every query owns the same of both topics, and everything is read")
+
+    def _change(self, step: int) -> None:
+        match self._random.choice(("send", "start", "kill", "stop")):
+            case "send":
+                self._sent += 40
+                for topic in self._topics:
+                    for p in range(PARTITIONS):
+                        self._kafka.produce(topic, [replace(r, partition=p) for r in keyed(40)])
+            case "start" if len(self._queries) < 3:
+                self._queries.append(Query(self._members, self._topics, f"q{step + 1}", *self._reads))
+            case "kill":
+                self._random.choice(self._queries).restart()
+            case "stop" if len(self._queries) > 1:
+                self._queries.pop(self._random.randrange(len(self._queries))).leave()
+
+    def _turn(self, step: int) -> None:
+        self._read(self._random.choice(self._queries))
+
+    def _read(self, query: Query) -> None:
+        for service, tasks in query.turn():
+            if not self._reads:
+                in_one_task(tasks)
+                owns_both(service, tasks, self._topics)
+
+    def _settled(self) -> bool:
+        for query in self._queries:
+            self._read(query)
+        one, other = (owners(self._members, topic) for topic in self._topics)
+        done = set(self._members.state.stable.values()) == {self._sent}
+        return one == other and {host for _, host in one} == {q.name for q in self._queries} and done
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_both_sides_of_a_key_have_one_owner_and_one_task_while_queries_come_and_go(
+    members: Group, kafka: Kafka, topics: Pair, seed: int
+) -> None:
+    Walk(members, kafka, topics, seed, ()).run()
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_reads_of_a_query_own_the_same_keys_of_both_topics_after_queries_have_come_and_gone(
+    members: Group, kafka: Kafka, topics: Pair, seed: int
+) -> None:
+    Walk(members, kafka, topics, seed, ((topics[0],), (topics[1],))).run()
+
+
+def test_two_reads_of_one_topic_in_a_query_are_refused(members: Group, topics: Pair) -> None:
+    query = Query(members, topics, "q", topics, (topics[1],))
+    with pytest.raises(GroupBusyError, match="two reads of one query"):
+        list(query.turn())
+
+
+def test_a_topic_that_grows_alone_ends_the_queries(members: Group, kafka: Kafka, topics: Pair) -> None:
+    query = Query(members, topics, "q")
+    list(query.turn())
+    kafka.add_partitions(topics[1], PARTITIONS + 1)
+
+    def refused() -> bool:
+        members.clock.skip(1_000)  # known topics are a second old
+        try:
+            list(query.turn())
+        except NotCopartitionedError as error:
+            return f"{topics[0]} has 2, {topics[1]} has 3" in error.what
+        return False
+
+    eventually(refused, "the query ends")
