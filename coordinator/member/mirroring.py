@@ -19,6 +19,8 @@ REFRESH_MS = 30_000
 def mirror_if_due(state: State, seen: Seen, call: Call) -> Decision:
     """Update the mirror if positions have moved and it is 10 s old; refresh it if it is 30 s old."""
     m = state.mirrored
+    if m.at_ms is None and not m.behind:  # the start of a life costs no call, and its first move is mirrored at once
+        return Decision(replace(state, mirrored=replace(m, at_ms=seen.now_ms - MIRROR_MS)))
     if m.at_ms is not None and seen.now_ms - m.at_ms < (MIRROR_MS if m.behind else REFRESH_MS):
         return Decision(state)
     mirrored = mirror(state, seen)

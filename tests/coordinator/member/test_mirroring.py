@@ -30,12 +30,19 @@ def test_positions_have_moved__mirror(at_ms: int | None) -> None:
     assert decision == Decision(joined(mirrored=Mirrored(NOW)))
 
 
-@pytest.mark.parametrize(
-    "at_ms", [pytest.param(None, id="the first of this life"), pytest.param(NOW - 30_000, id="thirty seconds")]
-)
-def test_positions_have_not_moved_for_long__mirror_again(at_ms: int | None) -> None:
-    decision = decided(mirror_if_due, joined(mirrored=Mirrored(at_ms)), call(), (MIRROR, True))
+def test_positions_have_not_moved_for_long__mirror_again() -> None:
+    decision = decided(mirror_if_due, joined(mirrored=Mirrored(NOW - 30_000)), call(), (MIRROR, True))
     assert decision == Decision(joined(mirrored=Mirrored(NOW)))
+
+
+def test_a_life_begins__its_first_move_is_mirrored_at_once_and_an_idle_group_after_20_s() -> None:
+    begun = decided(mirror_if_due, joined(), call()).state
+    assert decided(mirror_if_due, begun, call(), now_ms=NOW + 19_999).state == begun
+    assert (
+        decided(mirror_if_due, begun, call(), (MIRROR, True), now_ms=NOW + 20_000).state.mirrored.at_ms == NOW + 20_000
+    )
+    moved = joined(mirrored=Mirrored(begun.mirrored.at_ms, behind=True))
+    assert decided(mirror_if_due, moved, call(), (MIRROR, True)) == Decision(joined(mirrored=Mirrored(NOW)))
 
 
 def test_mirror_has_failed__behind_and_not_tried_again_at_once() -> None:

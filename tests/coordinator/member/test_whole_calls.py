@@ -50,6 +50,7 @@ def group(**changes: Any) -> ByKind:
         "Join": JOINED,
         "LookAtGroup": answered(look(), seq=2),
         "Acquire": answered(held(10), seq=3),
+        "Mirror": True,
         "Notify": True,
         "ReportEnds": None,
         "ReadStrikes": (),
@@ -130,7 +131,7 @@ def test_lease_over_before_the_plan__heartbeat_and_look_again() -> None:
     member = turns(world, State(FRESH), clock)
     member.run(NEXT_OFFSET, call(FIRST))
     assert world.names().endswith(
-        "Grant DescribeLanes ShowLanes Heartbeat ReadTopics LookAtGroup ReadLogEnds ReadStrikes ReadTopics"
+        "Grant DescribeLanes ShowLanes Heartbeat ReadTopics Mirror LookAtGroup ReadLogEnds ReadStrikes ReadTopics"
     )
     assert member.state.life.lease_end_ms > clock.now
 
