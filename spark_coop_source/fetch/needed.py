@@ -23,6 +23,7 @@ import kafka
 from kafka import KafkaConsumer, TopicPartition
 from kafka.consumer.fetcher import ConsumerRecord
 
+from coordinator.ranges import OFFSET_MAX
 from spark_coop_source.decode.record_batch_v2 import RawBatch
 from spark_coop_source.fetch.raw_batches import HEAD
 
@@ -70,7 +71,7 @@ _seen: WeakKeyDictionary[KafkaConsumer, dict[TopicPartition, Sizes | None]] = We
 
 
 def limit(consumer: KafkaConsumer, ends: Mapping[TopicPartition, int]) -> "Needed":
-    """Let `consumer` request these partitions up to these offsets, until the next call for it."""
+    """Let `consumer` request these partitions up to these offsets, and others without an end, until the next call."""
     needed = Needed(consumer, ends)
     fetcher: Any = consumer._fetcher  # noqa: SLF001
     if _fits(fetcher.__class__):
@@ -110,7 +111,7 @@ class Needed:
         return wanted
 
     def _missing(self, at: TopicPartition) -> int:
-        return self._ends[at] - int(self._fetcher._subscriptions.assignment[at].position.offset)  # noqa: SLF001
+        return self._ends.get(at, OFFSET_MAX) - int(self._fetcher._subscriptions.assignment[at].position.offset)  # noqa: SLF001
 
     def _bytes(self, at: TopicPartition, offsets: int) -> int:
         if at not in self._seen:

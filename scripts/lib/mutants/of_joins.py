@@ -66,7 +66,13 @@ FAULTS = (
     ),
     Fault(
         "policies of joined topics differ",
-        (Edit("coordinator/member/assigning.py", "policy = policy.joined(joined)", "policy = policy"),),
+        (
+            Edit(
+                "coordinator/member/assigning.py",
+                "policy, assignor = policy.joined(joined), _inf",
+                "policy, assignor = policy, _inf",
+            ),
+        ),
         _ASSIGNING,
     ),
     Fault(

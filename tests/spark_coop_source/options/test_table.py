@@ -15,7 +15,13 @@ from spark_coop_source.options.options import validate
 from spark_coop_source.options.values import Given, Option
 
 LOOKS_LIKE_AN_OPTION = re.compile(r"(?<![\w./])(?:[a-z]+[A-Z]\w*|[a-z]\w*(?=\.))(?:\.[a-zA-Z_]+)*")
-NO_OPTIONS = {"checkpointLocation", "spark.read", "e.g", "coordinator.assignment.ownership_listener.OwnershipListener"}
+NO_OPTIONS = {
+    "checkpointLocation",
+    "availableNow",
+    "spark.read",
+    "e.g",
+    "coordinator.assignment.ownership_listener.OwnershipListener",
+}
 BEGINNINGS = {"filter", "kafka", "kafka.ssl"}  # of several names, or of names that the code puts together
 
 
