@@ -167,11 +167,12 @@ class Positions(Protocol):
         Raises `Lost` if a wanted partition has no positions: `create` has written them at this nonce.
         """
 
-    def hand_out(self, caller: Caller, ends: Offsets, most: int, size: int, gap_wait_ms: int) -> Answer[HandedOut]:
+    def hand_out(self, caller: Caller, ends: Offsets, most: int, size: int) -> Answer[HandedOut]:
         """Take the lowest free offsets below `ends`, at most `most`: those of a group without order (rule: hand-out).
 
         Partitions take turns; each gives at most `size` offsets in a turn. First the caller's own slices become free,
-        and those of members without a sign of life for `gap_wait_ms`. With 0 as `most` it gets positions only.
+        and those of members whose lease has ended. With 0 as `most` it gets positions only. The same call, sent twice,
+        gets the same slices.
         """
 
     def authorize(

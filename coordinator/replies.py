@@ -124,6 +124,7 @@ class HandedOut:
     reset: int
     topic_ids: Mapping[str, str]  # as recorded by the group
     positions: Mapping[TopicPartition, int]
+    reach: Mapping[TopicPartition, int]  # the offset after the last one that is done
     epoch: str  # the lane epoch of all slices; empty if there are none
     slices: Mapping[TopicPartition, Offsets]
 

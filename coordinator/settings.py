@@ -37,7 +37,6 @@ class GroupSettings:
     growth_grace_ms: int = 600_000  # the wait of new partitions for older ones after a growth; 0: none
     fail_on_data_loss: bool = True
     ordering: Literal["key", "none"] = "key"  # of the group (rule: one-ordering)
-    gap_wait_ms: int | None = None  # the time after which a silent member's slices are free; None: the session
     unread_batches: bool = False  # whether a batch that the sink completed without reading it counts as done
     replay_acknowledged: bool = True  # whether a replay has the records again that were acknowledged
     on_state_loss: Literal["fail", "earliest"] = "fail"

@@ -6,13 +6,15 @@ A new member goes to the set with the least capacity. A set without members gets
 capacity (rule: one-member-a-set).
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
 SEPARATOR = "@"
 
 Sets = Mapping[str, Mapping[str, int]]
 """By set, in order: the capacity of each member with a lease."""
+
+NOBODY: frozenset[str] = frozenset()
 
 
 class Move(NamedTuple):
@@ -32,11 +34,14 @@ def lightest(sets: Sets) -> str:
     return min(sets, key=lambda name: sum(sets[name].values()))
 
 
-def move(sets: Sets) -> Move | None:
-    """The move that is due; None if each set has a member, or no set has two. All members find the same one."""
+def move(sets: Sets, staying: Collection[str] = NOBODY) -> Move | None:
+    """The move that is due; None if each set has a member, or no set can give one. All members find the same one.
+
+    Members that are `staying` cannot move: they leave, hang in a batch, or run with AvailableNow.
+    """
     empty = [name for name, members in sets.items() if not members]
-    givers = [name for name, members in sets.items() if len(members) > 1]
+    givers = [name for name, members in sets.items() if len(members) > 1 and members.keys() - staying]
     if not (empty and givers):
         return None
     members = sets[max(givers, key=lambda name: sum(sets[name].values()))]
-    return Move(min(members, key=lambda member: (members[member], member)), empty[0])
+    return Move(min(members.keys() - staying, key=lambda member: (members[member], member)), empty[0])

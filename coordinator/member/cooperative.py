@@ -26,16 +26,15 @@ from coordinator.member import (
 from coordinator.member.batch import Batch
 from coordinator.member.decision import Call, Decision, LookAgain, Return, Seen
 from coordinator.member.first_positions import place
-from coordinator.member.kinds import Request
 from coordinator.member.query import Steps
 from coordinator.member.requests import Finish, HandOut, NextSpan
 from coordinator.member.service import ALIVE, FIRST_POSITIONS, Service
-from coordinator.member.state import Offsets, State
+from coordinator.member.state import State
 from coordinator.plan.planning import OwnedRange, OwnedRanges, anything
 from coordinator.progress.leader_epochs import leader_epochs
 from coordinator.progress.segments import Progress, Segment
 from coordinator.progress.stream_offset import Lane, StreamOffset
-from coordinator.ranges import WHOLE
+from coordinator.ranges import WHOLE, OffsetRange
 from coordinator.replies import Acquired, HandedOut
 from coordinator.reports.progress_report import behind
 from coordinator.subscription import TopicPartition
@@ -44,17 +43,16 @@ from coordinator.subscription import TopicPartition
 def look(state: State, seen: Seen, call: Call) -> Decision:
     """Read the positions of all partitions."""
     state = place(state, seen, call)
-    looked = seen.of(_hand_out(dict.fromkeys(state.log.partitions, 0), 0, 0, call))
-    progress = {tp: Progress((Segment(WHOLE, position),)) for tp, position in looked.positions.items()}
+    looked = seen.of(HandOut(dict.fromkeys(state.log.partitions, 0), 0, 0))
+    progress = {tp: Progress((_segment(position, looked.reach[tp]),)) for tp, position in looked.positions.items()}
     acquired = Acquired(looked.reset, looked.topic_ids, {}, progress, {})
     owning = replace(state.owning, acquired=acquired, stale=False)
     return Decision(replace(state, owning=owning, turn=replace(state.turn, fresh=True)))
 
 
-def _hand_out(ends: Offsets, most: int, size: int, call: Call) -> Request[HandedOut]:
-    settings = call.setup.settings
-    gap_ms = settings.session_ms if settings.gap_wait_ms is None else settings.gap_wait_ms
-    return HandOut(ends, most, size, gap_ms)
+def _segment(position: int, reach: int) -> Segment:
+    """The position, and the last offset that is done: a log that was cut below it has lost records."""
+    return Segment(WHOLE, position, (OffsetRange(reach - 1, reach),) if reach > position else ())
 
 
 def take(state: State, seen: Seen, call: Call) -> Decision:
@@ -69,7 +67,7 @@ def take(state: State, seen: Seen, call: Call) -> Decision:
     most, size = seen.of(NextSpan(ends, everything=call.limits.everything))
     if call.limits.max_offsets is not None:
         most = min(most, int(call.limits.max_offsets))
-    handed = seen.of(_hand_out(ends, most, min(size, most), call))
+    handed = seen.of(HandOut(ends, most, min(size, most)))
     if not handed.slices:
         return _nothing(state, seen, call)
     return _planned(state, handed, seen, call)

@@ -18,7 +18,7 @@ from coordinator.member.requests import (
     Event,
     Log,
     ReadExtents,
-    ReadPositions,
+    ReadProgress,
     ReadStable,
     Recreate,
     ReportEnds,
@@ -71,7 +71,7 @@ def _found(
 def _known(
     state: State, acquired: Acquired, bounds: Mapping[TopicPartition, Bounds], seen: Seen
 ) -> dict[TopicPartition, Extent]:
-    """The extents of logs under older leader epochs, up to the group's positions.
+    """The extents of logs under older leader epochs, up to the last offsets that are done.
 
     Read if a leader epoch or a range is new to this process.
     """
@@ -87,11 +87,11 @@ def _known(
     older = {tp: known[tp] for tp, epoch in new.items() if tp in known and known[tp].epoch < epoch}
     if not older:
         return {}
-    positions = seen.of(ReadPositions(tuple(sorted(older))))
+    progress = seen.of(ReadProgress(tuple(sorted(older))))
     return {
-        tp: replace(x, end=min(x.end, max(position for _, position in positions[tp])))
+        tp: replace(x, end=min(x.end, max(s.reach for s in progress[tp].segments)))
         for tp, x in older.items()
-        if tp in positions
+        if tp in progress
     }
 
 

@@ -141,7 +141,7 @@ def losses(
     for tp, p in progress.items():
         if tp.topic in gone or tp in cut or not p.segments:
             continue
-        highest = max(s.position for s in p.segments)
+        highest = max(s.reach for s in p.segments)
         if highest > bounds[tp].end:
             yield Truncated(tp, highest, bounds[tp].end)
         elif p.stable < bounds[tp].beginning:

@@ -57,6 +57,11 @@ class Segment:
                 f"individual commits of {self.hashes} overlap, touch or reach position {self.position}"
             )
 
+    @property
+    def reach(self) -> int:
+        """The offset after the last one that is done."""
+        return self.ics[-1].until if self.ics else self.position
+
     def add(self, done: Iterable[OffsetRange]) -> Self:
         """This segment with `done` offsets as well. The position moves over offsets that are now contiguous.
 

@@ -65,16 +65,17 @@ class RedisPositions:
         return answer(reply, Acquired(int(reply["reset"]), ids, ownership, progress, whole))
 
     @sound
-    def hand_out(self, caller: Caller, ends: Offsets, most: int, size: int, gap_wait_ms: int) -> Answer[HandedOut]:
+    def hand_out(self, caller: Caller, ends: Offsets, most: int, size: int) -> Answer[HandedOut]:
         k = self.calls.keys
         per_partition = (x for tp in ends for x in (k.segments(tp), k.ics(tp), k.handed(tp)))
         keys = [k.meta, k.leases, k.member(caller.member), k.batches, k.topics, k.events, *per_partition]
-        args = (str(most), str(size), str(gap_wait_ms), *map(str, ends.values()))
+        args = (str(most), str(size), *map(str, ends.values()))
         reply = self.calls.run("hand_out", keys, *args, caller=caller)
         ids = {topic: known.id for topic, known in _topics(reply["topics"]).items()}
         positions = {tp: int(text) for tp, text in zip(ends, reply["positions"], strict=True) if text}
+        reach = {tp: int(text) for tp, text in zip(ends, reply["reach"], strict=True) if text}
         slices = {tp: offsets_of(text) for tp, text in zip(ends, reply["slices"], strict=True) if text}
-        return answer(reply, HandedOut(int(reply["reset"]), ids, positions, reply["epoch"], slices))
+        return answer(reply, HandedOut(int(reply["reset"]), ids, positions, reach, reply["epoch"], slices))
 
     @sound
     def authorize(

@@ -1,6 +1,8 @@
 """The members of replica sets in Redis, and the choice of a set. Runs in the reader process, on its main thread."""
 
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from typing import NamedTuple
 
 from coordinator.assignment.replica_sets import SEPARATOR, Sets, lightest
 from coordinator.errors import UnknownGroupError
@@ -9,18 +11,26 @@ from coordinator.redis.keys import GroupKeys
 from coordinator.redis.snapshot import read_group
 
 
-def members_of(client: RedisClient, names: Iterable[str]) -> Sets:
+class Members(NamedTuple):
+    """The members with a lease."""
+
+    sets: Sets
+    staying: frozenset[str]  # that cannot move: they leave, hang in a batch, or run with AvailableNow
+
+
+def members_of(client: RedisClient, names: Iterable[str]) -> Members:
     """The members with a lease of each set; a set that has never had one has none."""
-    return {name: _members(client, name) for name in names}
-
-
-def _members(client: RedisClient, name: str) -> dict[str, int]:
-    try:
-        state = read_group(client, name)
-    except UnknownGroupError:
-        return {}
-    live = (member for member, end in state.leases_ms.items() if end >= state.now_ms)
-    return {member: _capacity(state.members[member].get("capacity", "")) for member in live}
+    sets, staying = dict[str, dict[str, int]](), set[str]()
+    for name in names:
+        sets[name] = {}
+        with suppress(UnknownGroupError):
+            state = read_group(client, name)
+            live = [member for member, end in state.leases_ms.items() if end >= state.now_ms]
+            sets[name] = {member: _capacity(state.members[member].get("capacity", "")) for member in live}
+            staying |= state.leaving | {m for m, at in state.hung_ms.items() if at < state.now_ms}
+            with client.reading() as redis:
+                staying |= redis.hgetall(GroupKeys(name).targets).keys()
+    return Members(sets, frozenset(staying))
 
 
 def _capacity(text: str) -> int:
@@ -33,7 +43,7 @@ def chosen_set(client: RedisClient, names: Sequence[str], hold_ms: int) -> str:
     It holds the set for `hold_ms`: members that start at once would all choose the same one. A set that another member
     holds counts as one with a member. If all sets are held, the lightest one is chosen.
     """
-    sets = members_of(client, names)
+    sets = members_of(client, names).sets
     open_sets = dict(sets)
     while open_sets:
         name = lightest(open_sets)

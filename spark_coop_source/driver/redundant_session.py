@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from coordinator.assignment.replica_sets import move, names
 from coordinator.clock import BootClock
-from coordinator.errors import RedisUnavailableError
+from coordinator.errors import StoreError
 from coordinator.member.limits import Limits
 from coordinator.plan.packing import Task
 from coordinator.progress.slices import Slice
@@ -135,8 +135,9 @@ class RedundantSession:
             return None
         self._look_at_ms = self._clock.now_ms() + self._options.session_ms
         try:
-            due = move(members_of(self._client, self._names))
-        except RedisUnavailableError:
-            return None  # the next call of the service handles the outage
+            due = move(*members_of(self._client, self._names))
+        except StoreError as error:  # an outage, which the next call of the service handles; or damage in another set
+            log.warning("group %s: the replica sets cannot be read: %s", self._names[0], error)
+            return None
         before, self._empty = self._empty, due.to if due and due.member == session.member else ""
         return self._empty if self._empty == before and before else None

@@ -55,7 +55,7 @@ def group_settings(options: SourceOptions, group: str) -> GroupSettings:
     return GroupSettings(
         group,
         capacity=options.capacity,
-        session_ms=options.session_ms,
+        session_ms=options.gap_wait_ms or options.session_ms,
         longest_ms=options.longest_batch_ms,
         sharing=options.sharing is not False,
         demanding=options.sharing is True or options.ordering == "none",
@@ -73,7 +73,6 @@ def group_settings(options: SourceOptions, group: str) -> GroupSettings:
         growth_grace_ms=options.growth_grace_ms,
         fail_on_data_loss=options.fail_on_data_loss,
         ordering="none" if options.ordering == "none" else "key",
-        gap_wait_ms=options.gap_wait_ms,
         unread_batches=options.unread_batches,
         replay_acknowledged=options.replay_acknowledged,
         on_state_loss="earliest" if options.on_state_loss == "earliest" else "fail",

@@ -7,27 +7,22 @@ request has about the bytes of the missing offsets. The record batches of the la
     stretch    |==========================|
     requests   |first|------ the rest ------|         then none
 
-`_fetcher`, its `config` and `_fetchable_partitions` are private names of kafka-python. If another version lacks them,
-`limit` changes nothing, and the broker sends more. Knows offsets and sizes; nothing of the content of a record.
+`_fetcher`, its `config` and `_fetchable_partitions` are private names of kafka-python. `setup.cfg` allows only the
+minor version that was tested with them. Knows offsets and sizes; nothing of the content of a record.
 """
 
-import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from math import ceil
 from typing import Any
 from weakref import WeakKeyDictionary
 
-import kafka
 from kafka import KafkaConsumer, TopicPartition
 from kafka.consumer.fetcher import ConsumerRecord
 
 from coordinator.ranges import OFFSET_MAX
 from spark_coop_source.decode.record_batch_v2 import RawBatch
 from spark_coop_source.fetch.raw_batches import HEAD
-
-log = logging.getLogger(__name__)
 
 LEAST_BYTES = 16 * 1024
 """Bytes of a request at least, and of the first one, which shows the size of record batches. One always comes whole."""
@@ -74,17 +69,8 @@ def limit(consumer: KafkaConsumer, ends: Mapping[TopicPartition, int]) -> "Neede
     """Let `consumer` request these partitions up to these offsets, and others without an end, until the next call."""
     needed = Needed(consumer, ends)
     fetcher: Any = consumer._fetcher  # noqa: SLF001
-    if _fits(fetcher.__class__):
-        fetcher._fetchable_partitions = needed.partitions  # noqa: SLF001
+    fetcher._fetchable_partitions = needed.partitions  # noqa: SLF001
     return needed
-
-
-@cache
-def _fits(fetcher: type) -> bool:
-    fits = hasattr(fetcher, "_fetchable_partitions")
-    if not fits:
-        log.warning("kafka-python %s fetches records that no task needs", kafka.__version__)
-    return fits
 
 
 class Needed:

@@ -248,7 +248,8 @@ LONGEST_BATCH = Option(
 )  # fmt: skip
 GAP_MAX_WAIT = Option(
     "gap.max.wait.ms", Integer(1_000, INT), Section.TIMES, _STREAM,
-    "Only with `ordering=none`: if a member gives no sign of life for this time, others read its slices.",
+    "Only with `ordering=none`: the length of this member's lease. If the member gives no sign of life for this time, "
+    "others read its slices.",
     default_shown="`session.timeout.ms`",
 )  # fmt: skip
 BATCH_BUDGET = Option(

@@ -474,7 +474,7 @@ def sharing(world: World) -> World:
         joining = Joining({"host": "h", "topics": "orders"}, ordering="none", next_nonce="aa")
         answer = world.store.members.join(Caller(member, "i1"), "", joining)
         me = Caller(member, "i1", answer.seen.nonce, "0")
-        world.store.positions.hand_out(me, {TP: 20}, 5, 5, SESSION)
+        world.store.positions.hand_out(me, {TP: 20}, 5, 5)
     return world
 
 
@@ -486,7 +486,7 @@ def without_order(world: World) -> Iterator[tuple[str, Callable[[], object]]]:
     yield from looks(world)
     yield "authorize", lambda: store.positions.authorize(me, end)
     yield "commit", lambda: store.positions.commit(me, end, completed(end))
-    yield "hand_out", lambda: store.positions.hand_out(me, {TP: 20}, 5, 5, SESSION)
+    yield "hand_out", lambda: store.positions.hand_out(me, {TP: 20}, 5, 5)
     yield "leave", lambda: store.members.leave(me, {OTHER: (), TP: ()})
 
 
@@ -540,7 +540,7 @@ def test_slices_of_another_kind_are_refused_by_name(sharing: World) -> None:
 def test_the_error_names_the_damaged_slice(sharing: World) -> None:
     sharing.redis.hset(GroupKeys(sharing.group).handed(TP), "5-9", "nobody")
     with pytest.raises(StateFormatError, match=r"the slice 5-9 of .*handed:orders:0 is damaged\. Remedy: look at"):
-        sharing.store.positions.hand_out(Caller("m-1", "i1", "aa", "0"), {TP: 20}, 5, 5, SESSION)
+        sharing.store.positions.hand_out(Caller("m-1", "i1", "aa", "0"), {TP: 20}, 5, 5)
 
 
 @pytest.mark.each_server

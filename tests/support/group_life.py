@@ -169,7 +169,7 @@ class Life:
         joining = Joining({"host": "h"}, ordering="none", next_nonce="dd")
         answer = world.store.members.join(Caller("m-4", "i4"), "", joining)
         caller = Caller("m-4", "i4", answer.seen.nonce)
-        handed = world.store.positions.hand_out(caller, {TP: 9}, 5, 5, SESSION).value
+        handed = world.store.positions.hand_out(caller, {TP: 9}, 5, 5).value
         assert (handed.epoch, handed.slices) == ("dd.1", {TP: (OffsetRange(3, 8),)})
         assert world.store.members.leave(caller, {TP: ()}) == 0
 

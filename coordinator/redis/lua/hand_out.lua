@@ -1,16 +1,18 @@
 -- Hands out the lowest free offsets of partitions at a new lane epoch (rule: hand-out). An offset is free if it is not
 -- done, and no member holds it whose time is not over (rule: slice-end). Drops slices that are done, and all slices of
--- the caller: their batch is committed, or no batch has them. No marker is stored: a repeated call finds the same offsets.
+-- the caller: their batch is committed, or no batch has them. No marker is stored: a later call finds the same offsets. A
+-- call that was sent twice gets its slices again.
 -- KEYS meta leases member batches topics events, then segments ics handed of each partition
 -- ARGV[2] the most offsets of the call; 0: hand out none, ARGV[3] the most of a partition before the next one has its
---   turn, ARGV[4] gap.max.wait.ms, ARGV[5..] the end of each partition, which the caller reads up to
--- Reply reset, topics as HGETALL, epoch of the slices or "", and of each partition: position, "" if it has none, and
---   its slices "120-159 171-240" | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
+--   turn, ARGV[4..] the end of each partition, which the caller reads up to
+-- Reply reset, topics as HGETALL, epoch of the slices or "", and of each partition: position, "" if it has none, the offset
+--   after the last one that is done, and its slices "120-159 171-240" | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
 -- Uses arguments, damage, events, leases, prelude, progress, slices
 local bad = lost() or recovering() or fenced(KEYS[3]) or other_filter(KEYS[3])
 if bad then return bad end
 if not is_without_order() then return { 'REJOIN' } end  -- somebody has deleted the ordering: no commit would be accepted
-local most, size, gap = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local most, size = tonumber(ARGV[2]), tonumber(ARGV[3])
+local sent_again = call.number ~= '' and redis.call('HGET', KEYS[3], 'called') == call.number
 local topics, recorded = redis.call('HGETALL', KEYS[5]), {}
 for i = 1, #topics, 2 do
   local _, count = check_topic(topics[i + 1], topics[i], KEYS[5])
@@ -21,15 +23,17 @@ local times_over = {}  -- a cache, by member
 local function is_over(member)
   if times_over[member] == nil then
     local its_end, hung, now = end_of_lease(KEYS[2], member), end_of_batch(KEYS[4], member), now_ms()
-    local waited = not its_end or tonumber(its_end) - tonumber(call.session) + gap < now
-    times_over[member] = waited or (hung and tonumber(hung) < now) or false
+    local ended = not its_end or tonumber(its_end) < now
+    times_over[member] = ended or (hung and tonumber(hung) < now) or false
   end
   return times_over[member]
 end
 
+local epoch = ''
+
 -- Looks at one partition; nil without positions. `over` are the slices of members whose time is over.
 local function partition_at(i)
-  local keys = { segments = KEYS[3 * i - 8], ics = KEYS[3 * i - 7] }
+  local keys = { segments = KEYS[3 * i - 5], ics = KEYS[3 * i - 4] }
   local topic, partition = string.match(keys.segments, ':segments:(.+):(%d+)$')
   local segments = cut_segments(keys, NOTHING)
   if #segments == 0 then
@@ -37,10 +41,12 @@ local function partition_at(i)
     return nil, placed and positions_gone(keys.segments) or nil
   end
   require_argument(is_position(ARGV[i]), 'end', ARGV[i])
-  local done, taken, dropped, over = done_everywhere(segments), {}, {}, {}
-  for _, s in ipairs(slices_at(KEYS[3 * i - 6])) do
+  local done, taken, dropped, over, given = done_everywhere(segments), {}, {}, {}, {}
+  for _, s in ipairs(slices_at(KEYS[3 * i - 3])) do
     local _, rest = compared({ s }, done)
-    if #rest == 0 or not s[5] or s[5] == call.member then
+    if sent_again and #rest > 0 and s[5] == call.member then
+      given[#given + 1], taken[#taken + 1], epoch = { s[1], s[2] }, s, s[4]
+    elseif #rest == 0 or not s[5] or s[5] == call.member then
       dropped[#dropped + 1] = s[3]
     else
       local kept = is_over(s[5]) and over or taken
@@ -54,8 +60,8 @@ local function partition_at(i)
     free = rest
   end
   for _, r in ipairs(free) do length = length + math.max(1, tonumber(r[2]) - tonumber(r[1])) end
-  return { key = KEYS[3 * i - 6], name = topic .. '-' .. partition, position = position, free = free, length = length,
-    dropped = dropped, over = over, given = {} }
+  return { key = KEYS[3 * i - 3], name = topic .. '-' .. partition, position = position, free = free, length = length,
+    dropped = dropped, over = over, given = given, reach = done[1] and done[#done][2] or '0' }
 end
 
 local function take(p, wanted)  -- the lowest free offsets of a partition, at most `wanted`; returns their number
@@ -91,12 +97,13 @@ local function in_turn(partitions)
 end
 
 local partitions, found = {}, {}
-for i = 5, #ARGV do
+for i = 4, #ARGV do
   local p, loss = partition_at(i)
   if loss then return loss end
-  found[i - 4] = p or false
+  found[i - 3] = p or false
   if p then partitions[#partitions + 1] = p end
 end
+if epoch ~= '' then most = 0 end
 local turns = in_turn(partitions)
 while most > 0 and #turns > 0 do
   for _, p in ipairs(turns) do
@@ -105,7 +112,7 @@ while most > 0 and #turns > 0 do
   turns = in_turn(turns)
 end
 
-local epoch, again = '', {}  -- again: by member, its offsets that were handed out again
+local again = {}  -- by member, its offsets that were handed out again
 
 local function added(flat, offsets, value)
   for _, r in ipairs(offsets) do flat[#flat + 1], flat[#flat + 2] = text_of({ r }), value end
@@ -141,10 +148,10 @@ for _, member in ipairs(members) do
     table.concat(again[member], ', '), member)
 end
 renew(KEYS[2])
-local positions, slices = {}, {}
-for i = 1, #ARGV - 4 do
-  positions[i] = found[i] and found[i].position or ''
+local positions, reach, slices = {}, {}, {}
+for i = 1, #ARGV - 3 do
+  positions[i], reach[i] = found[i] and found[i].position or '', found[i] and found[i].reach or ''
   slices[i] = found[i] and text_of(found[i].given) or ''
 end
 return reply('reset', redis.call('HGET', META, 'reset_epoch'), 'topics', topics, 'epoch', epoch,
-  'positions', positions, 'slices', slices)
+  'positions', positions, 'reach', reach, 'slices', slices)

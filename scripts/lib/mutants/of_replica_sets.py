@@ -9,10 +9,15 @@ _STORE = ("tests/coordinator/redis/test_replica_sets.py",)
 
 FAULTS = (
     Fault("a new member joins the fullest set", (Edit(_PURE, "return min(sets, key", "return max(sets, key"),), _RULES),
-    Fault("the only member of a set moves", (Edit(_PURE, "if len(members) > 1]", "if members]"),), _RULES),
+    Fault("the only member of a set moves", (Edit(_PURE, "if len(members) > 1 and", "if members and"),), _RULES),
     Fault(
         "members disagree on the one that moves",
         (Edit(_PURE, "(members[member], member)), empty[0])", "members[member]), empty[0])"),),
+        _RULES,
+    ),
+    Fault(
+        "a member that cannot move is chosen",
+        (Edit(_PURE, "min(members.keys() - staying, key", "min(members, key"),),
         _RULES,
     ),
     Fault(
@@ -23,7 +28,7 @@ FAULTS = (
     Fault("a set is held for ever", (Edit(_REDIS, "px=hold_ms", "px=10**9"),), _STORE),
     Fault(
         "members whose lease has ended count",
-        (Edit(_REDIS, "if end >= state.now_ms)", "if end)"),),
+        (Edit(_REDIS, "if end >= state.now_ms]", "if end]"),),
         _STORE,
     ),
     Fault(

@@ -16,10 +16,19 @@ FAULTS = (
     Fault("a dead member's slices are kept", (Edit(_HAND_OUT, "is_over(s[5]) and over or taken", "taken"),), _TESTS),
     Fault(
         "a hung batch keeps its slices",
-        (Edit(_HAND_OUT, "waited or (hung and tonumber(hung) < now) or false", "waited"),),
+        (Edit(_HAND_OUT, "ended or (hung and tonumber(hung) < now) or false", "ended"),),
         _TESTS,
     ),
-    Fault("the gap wait does not count", (Edit(_HAND_OUT, " - tonumber(call.session) + gap < now", " < now"),), _TESTS),
+    Fault(
+        "a call that was sent twice gets new slices",
+        (Edit(_HAND_OUT, "if sent_again and #rest", "if false and #rest"),),
+        _TESTS,
+    ),
+    Fault(
+        "offsets that are done above a gap prove no cut",
+        (Edit("coordinator/member/cooperative.py", "if reach > position else ()", "if False else ()"),),
+        ("tests/coordinator/member/test_cooperative.py",),
+    ),
     Fault(
         "a repeated call skips the slices of the first",
         (Edit(_HAND_OUT, " or s[5] == call.member then", " then"),),

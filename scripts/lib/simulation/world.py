@@ -78,7 +78,7 @@ class World:
         self.peaceful = self.chance(0.12)
         self.server.fates = PEACEFUL_FATES if self.peaceful else FATES
         self.pins = Pins(seed, possible=not (self.peaceful or self.without_order))
-        self.filters = Filters(seed, may_change=not self.peaceful)
+        self.filters = Filters(seed, may_change=not (self.peaceful or self.pins))
         self.server.seen["with a filter"] += bool(self.filters)
         self.started: list[Wishes] = []  # of each driver so far
         self.struck_at: dict[Strike, int] = {}

@@ -43,6 +43,12 @@ def test_a_set_without_members_gets_one(sets: Sets, moves: Move | None) -> None:
     assert move(sets) == moves
 
 
+def test_a_member_that_cannot_move_stays_and_another_one_moves() -> None:
+    sets = {"g": {"m-1": 4, "m-2": 8}, "g@2": {}}
+    assert move(sets, {"m-1"}) == Move("m-2", "g@2")
+    assert move(sets, {"m-1", "m-2"}) is None
+
+
 @given(st.lists(CAPACITIES, min_size=1, max_size=4))
 def test_after_some_moves_each_set_has_a_member_if_there_are_enough(found: list[dict[str, int]]) -> None:
     sets = {f"g@{n}": {f"{n}-{member}": c for member, c in of.items()} for n, of in enumerate(found)}

@@ -17,7 +17,7 @@ from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import WHOLE, OffsetRange, offsets_of
 from coordinator.redis.commits import CommittedOffsets, CommittedRange
 from coordinator.replies import Caller, Joining
-from store_world import SESSION, TP, World, lane
+from store_world import TP, World, lane
 
 ON_EACH_SERVER = True
 
@@ -34,7 +34,7 @@ def at_work(world: World) -> StreamOffset:
     world.found(p0=43)
     world.logs_reach()
     me = joined(world, "none", "i1", "bb")
-    handed = world.store.positions.hand_out(me, {TP: 53}, 10, 10, SESSION).value
+    handed = world.store.positions.hand_out(me, {TP: 53}, 10, 10).value
     return StreamOffset(world.group, "m-1", 0, {"orders": "id-1"}, {TP: (lane(handed.epoch, 43, 53),)})
 
 

@@ -205,3 +205,17 @@ def test_positions_without_a_proof_are_not_invented(members: Group, forty: Topic
     members.log().delete_group_offsets(members.name, [forty])
     with pytest.raises(StateLostError):
         one.next_offset(end, TEN)
+
+
+def test_a_look_sees_the_last_offset_that_is_done_above_a_gap(members: Group, forty: TopicPartition) -> None:
+    """A log that ends below it has lost records; the position alone does not show that (rule: named-data-loss)."""
+    slow, other = member(members, forty), member(members, forty)
+    first_batch(members, slow)
+    above = first_batch(members, other)
+    other.tasks(above)
+    other.next_offset(above, TEN)
+    assert stable(members, forty) == 0
+    other.leave()
+    slow.next_offset(StreamOffset(members.name), TEN)  # it looks again
+    (segment,) = slow.state.owning.acquired.progress[forty].segments
+    assert (segment.position, segment.reach) == (0, 20)

@@ -17,7 +17,7 @@ from coordinator.member.requests import (
     Mirror,
     ReadEpochEnds,
     ReadExtents,
-    ReadPositions,
+    ReadProgress,
     ReadStable,
     Recreate,
     ReportEnds,
@@ -25,8 +25,9 @@ from coordinator.member.requests import (
 from coordinator.member.state import Losses, Mirrored, Shown, State
 from coordinator.progress.leader_epochs import Extent
 from coordinator.progress.ownership import Fact
+from coordinator.progress.segments import Progress, Segment
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.ranges import WHOLE
+from coordinator.ranges import WHOLE, offsets_of
 from coordinator.subscription import Bounds
 from states import (
     GROWN_LOG,
@@ -230,14 +231,17 @@ def known(text: str, **changes: Any) -> tuple[State, Answer]:
 
 def test_others_read_under_an_older_leader_epoch__as_far_as_the_group_has_positions_there() -> None:
     state, extents = known("3@80 reset=0 topic=id-1")
-    positions: Answer = ReadPositions((TP,)), {TP: ((LEFT, 20), (RIGHT, 40))}
+    positions: Answer = (
+        ReadProgress((TP,)),
+        {TP: Progress((Segment(LEFT, 20), Segment(RIGHT, 30, offsets_of("35-39"))))},
+    )
     decision = decided(settle_losses, state, call(), extents, positions, (ReadEpochEnds({TP: 3}), {TP: 39}))
     assert decision == Decision(state, (), fails(DataLossError, "orders-0: records 39-39, which the group has read"))
 
 
 def test_others_read_less_than_the_log_was_cut__nothing_is_lost() -> None:
     state, extents = known("3@80 reset=0 topic=id-1")
-    positions: Answer = ReadPositions((TP,)), {TP: ((WHOLE, 10),)}
+    positions: Answer = ReadProgress((TP,)), {TP: Progress((Segment(WHOLE, 10),))}
     decision = decided(settle_losses, state, call(), extents, positions, (ReadEpochEnds({TP: 3}), {TP: 39}))
     assert decision.effects == (WITH_EPOCH,)
 
@@ -258,10 +262,10 @@ def test_an_extent_without_evidence__is_left_out(text: str) -> None:
 def test_redis_was_lost__the_mirror_knows_the_older_leader_epoch() -> None:
     state, _ = known("", mirrored=Mirrored(extents={TP: Extent(3, 80)}))
     decision = decided(settle_losses, state, call(), NO_EXTENTS)
-    assert decision == asks(state, ReadPositions((TP,)))
+    assert decision == asks(state, ReadProgress((TP,)))
 
 
 def test_a_partition_without_positions__has_lost_nothing() -> None:
     state, extents = known("3@80 reset=0 topic=id-1")
-    decision = decided(settle_losses, state, call(), extents, (ReadPositions((TP,)), {}))
+    decision = decided(settle_losses, state, call(), extents, (ReadProgress((TP,)), {}))
     assert decision == asks(state, WITH_EPOCH)

@@ -21,7 +21,7 @@ from coordinator.progress.data_loss import (
     recreated,
 )
 from coordinator.progress.segments import Progress, Segment
-from coordinator.ranges import OffsetRange
+from coordinator.ranges import WHOLE, OffsetRange
 from coordinator.subscription import Bounds, Topic, TopicPartition
 
 TP, SECOND, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1), TopicPartition("bills", 0)
@@ -45,6 +45,13 @@ def at(lower: int, upper: int) -> Progress:
         ),
         pytest.param(
             {TP: at(5, 9)}, {TP: Bounds(0, 8)}, TOPICS, [Truncated(TP, 9, 8)], id="one hash ahead of the end is a loss"
+        ),
+        pytest.param(
+            {TP: Progress((Segment(WHOLE, 5, (OffsetRange(7, 9),)),))},
+            {TP: Bounds(0, 8)},
+            TOPICS,
+            [Truncated(TP, 9, 8)],
+            id="done offsets above a gap ahead of the end are a loss",
         ),
         pytest.param(
             {TP: at(1, 9)},

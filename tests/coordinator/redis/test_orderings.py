@@ -84,7 +84,7 @@ def test_without_the_record_of_its_ordering_a_group_hands_out_nothing_until_a_me
     me = join(world, "m-1")
     world.redis.hdel(GroupKeys(world.group).meta, "ordering")
     with pytest.raises(verdicts.Rejoin):
-        world.store.positions.hand_out(me, {TP: 9}, 9, 9, SESSION)
+        world.store.positions.hand_out(me, {TP: 9}, 9, 9)
     again = join(world, "m-1", before=me.nonce)
-    assert world.store.positions.hand_out(again, {TP: 9}, 9, 9, SESSION).value.slices == {TP: offsets_of("0-8")}
+    assert world.store.positions.hand_out(again, {TP: 9}, 9, 9).value.slices == {TP: offsets_of("0-8")}
     assert in_force(world) == ("none", "")

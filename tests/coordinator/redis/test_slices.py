@@ -1,6 +1,7 @@
 """Slices of a group without order, in a real Redis: handed out, committed, handed out again (rule: hand-out)."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -11,7 +12,9 @@ from coordinator.progress.ownership import Fact, Facts, Owned, completed
 from coordinator.progress.segments import Progress
 from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.ranges import WHOLE, HashRange, Offsets, offsets_of
+from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.keys import GroupKeys
+from coordinator.redis.store import store_of
 from coordinator.replies import Caller, HandedOut, Joining
 from store_world import BIG, LONGEST, OTHER, SESSION, TOPICS, TP, StoreServer, World
 
@@ -24,10 +27,8 @@ def join(world: World, member: str, incarnation: str = "i1", ordering: str = "no
     return Caller(member, incarnation, answer.seen.nonce, str(answer.seen.seq))
 
 
-def hand_out(
-    world: World, caller: Caller, most: int = 100, *, end: int = 50, size: int = 100, gap: int = SESSION
-) -> HandedOut:
-    return world.store.positions.hand_out(caller, {TP: end}, most, size, gap).value
+def hand_out(world: World, caller: Caller, most: int = 100, *, end: int = 50, size: int = 100) -> HandedOut:
+    return world.store.positions.hand_out(caller, {TP: end}, most, size).value
 
 
 def offset_of(member: str, handed: HandedOut, topic_id: str = "id-1") -> StreamOffset:
@@ -116,13 +117,38 @@ def test_a_heartbeat_keeps_slices(world: World) -> None:
         assert slices(hand_out(world, other, 10)) == "10-19"
 
 
-@pytest.mark.parametrize(("gap", "expected"), [(SESSION // 2, "0-9"), (SESSION, "10-19"), (2 * SESSION, "10-19")])
-def test_the_gap_wait_counts_from_the_last_sign_of_life(world: World, gap: int, expected: str) -> None:
+@pytest.mark.parametrize("session", [SESSION // 2, 4 * SESSION])
+def test_the_lease_of_the_holder_counts_not_the_session_of_the_caller(world: World, session: int) -> None:
     world.found()
     hand_out(world, join(world, "m-1"), 10)
+    times = {"session_ms": session, "longest_ms": LONGEST, "retention_ms": 60_000}
+    calls = ScriptCalls(world.client, world.group, **times, now=lambda: world.now)
+    world.store = store_of(calls)
     other = join(world, "m-2")
-    world.now += SESSION // 2 + 1
-    assert slices(hand_out(world, other, 10, gap=gap)) == expected
+    world.now += SESSION
+    world.store.members.heartbeat(other)
+    assert slices(hand_out(world, other, 10)) == "10-19"
+    world.now += 1
+    assert slices(hand_out(world, other, 10)) == "0-9"
+
+
+def test_a_call_that_was_sent_twice_gets_its_slices_again(world: World) -> None:
+    world.found()
+    me = join(world, "m-1")
+    numbered = replace(me, number="7")
+    first, second = hand_out(world, numbered, 10), hand_out(world, numbered, 10)
+    assert first == second
+    assert slices(first) == "0-9"
+    assert world.store.positions.authorize(me, offset_of("m-1", first)).value.owned[TP]
+
+
+def test_the_answer_names_the_last_offset_that_is_done(world: World) -> None:
+    world.found()
+    slow, other = join(world, "m-1"), join(world, "m-2")
+    hand_out(world, slow, 10)
+    commit(world, other, hand_out(world, other, 10))
+    looked = hand_out(world, other, 0)
+    assert (looked.positions, looked.reach) == ({TP: 0}, {TP: 20})
 
 
 def test_a_hung_batch_gives_its_slices_away(world: World) -> None:
@@ -219,7 +245,7 @@ def test_no_call_without_a_right_to_offsets_moves_what_others_get(world: World, 
 def test_a_member_that_leaves_drops_its_slices_but_for_unconfirmed_ones(world: World) -> None:
     world.found(p0=0, p1=0)
     me = join(world, "m-1")
-    mine = world.store.positions.hand_out(me, {TP: 10, OTHER: 10}, 20, 10, SESSION).value
+    mine = world.store.positions.hand_out(me, {TP: 10, OTHER: 10}, 20, 10).value
     end = offset_of("m-1", mine)
     assert world.store.members.leave(me, {TP: (), OTHER: (WHOLE,)}) == 1
     again = join(world, "m-1", "i2")
@@ -257,7 +283,7 @@ def test_after_order_offsets_count_as_done_once_they_are_done_in_all_hashes(worl
 def test_partitions_take_turns_and_the_furthest_behind_is_first(world: World) -> None:
     world.found(p0=0, p1=90)
     me = join(world, "m-1")
-    handed = world.store.positions.hand_out(me, {OTHER: 92, TP: 92}, 24, 20, SESSION).value
+    handed = world.store.positions.hand_out(me, {OTHER: 92, TP: 92}, 24, 20).value
     assert {tp: texts(o) for tp, o in handed.slices.items()} == {OTHER: "90-91", TP: "0-21"}
 
 

@@ -1,6 +1,5 @@
 """Requests for the missing offsets: about as many bytes as they need, and none behind them."""
 
-import logging
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +14,7 @@ from kafka import TopicPartition as KafkaTopicPartition
 from coordinator.ranges import OffsetRange
 from coordinator.subscription import TopicPartition
 from spark_coop_source.decode.record_batch_v2 import RawBatch
-from spark_coop_source.fetch import consumers, needed, raw_batches
+from spark_coop_source.fetch import consumers, raw_batches
 from spark_coop_source.fetch.fetch import FetchSettings, fetch
 from spark_coop_source.fetch.needed import LEAST_BYTES, MARGIN, Sizes, limit
 from spark_coop_source.fetch.raw_batches import HEAD
@@ -139,19 +138,3 @@ def test_batches_of_one_size_are_requested_as_many_as_hold_the_offsets(
 def test_later_answers_count_more() -> None:
     small, large = [a_batch(0, 10, 1_000)], [a_batch(0, 10, 100_000)]
     assert Sizes().after(large).after(small).bytes_for(1_000) < Sizes().after(small).after(large).bytes_for(1_000)
-
-
-def test_a_kafka_python_of_another_shape_is_left_alone(
-    kafka: Kafka, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    consumer = KafkaConsumer(bootstrap_servers=kafka.bootstrap)
-    fetcher: Any = consumer._fetcher
-    needed._fits.cache_clear()
-    with monkeypatch.context() as patched, caplog.at_level(logging.WARNING, "spark_coop_source.fetch.needed"):
-        patched.delattr(type(fetcher), "_fetchable_partitions")
-        limit(consumer, {})
-        limit(consumer, {})
-    needed._fits.cache_clear()
-    assert caplog.text.count("fetches records that no task needs") == 1
-    assert "_fetchable_partitions" not in vars(fetcher)
-    consumer.close()

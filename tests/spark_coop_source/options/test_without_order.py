@@ -20,14 +20,14 @@ def stream(**more: str) -> SourceOptions:
 def test_a_member_without_order_shares_by_offsets_and_ends_no_task_early() -> None:
     options = stream(ordering="NONE", gap_max_wait_ms="20000")
     settings = group_settings(options, "g")
-    assert (settings.ordering, settings.gap_wait_ms, settings.early_ends) == ("none", 20_000, False)
+    assert (settings.ordering, settings.session_ms, settings.early_ends) == ("none", 20_000, False)
     assert settings.demanding  # policies that forbid shared partitions refuse it
     assert cutting(options).by_offset
 
 
 def test_order_by_key_is_the_default() -> None:
     settings = group_settings(stream(), "g")
-    assert (settings.ordering, settings.gap_wait_ms, settings.early_ends) == ("key", None, True)
+    assert (settings.ordering, settings.session_ms, settings.early_ends) == ("key", 45_000, True)
     assert not cutting(stream()).by_offset
 
 
