@@ -24,10 +24,10 @@ def keys(count: int, us: int, **slow_us: int) -> Work:
     return {b"k%d" % i: us for i in range(count)} | {key.encode(): us for key, us in slow_us.items()}
 
 
-def backlog(bootstrap: str, topic: str, work: Work, records: int) -> None:
-    """This many records at once, of random keys."""
+def backlog(bootstrap: str, topic: str, work: Work, records: int, weights: Sequence[float] | None = None) -> None:
+    """This many records at once, of random keys: all equally frequent, or by their `weights`."""
     producer = _producer(bootstrap)
-    for key in random.Random(_SEED).choices(list(work), k=records):  # noqa: S311  not for secrets
+    for key in random.Random(_SEED).choices(list(work), weights, k=records):  # noqa: S311  not for secrets
         producer.produce(topic, b"%d" % work[key], key)
         producer.poll(0)
     producer.flush(60)

@@ -59,6 +59,7 @@ CASES: Mapping[str, Case] = MappingProxyType(
         "cpu-busy": slots.busy,
         "skew": skew.skew,
         "none-bytes": without_order.none_bytes,
+        "none-hotkey": without_order.none_hot_key,
         "frozen": fleets.frozen,
         "poison": fleets.poison,
         "plan": planner.plan_time,
