@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from coordinator.assignment.assignment_text import Ranges
+from coordinator.assignment.policies import NO_POLICY, Policy
 from coordinator.group_state import KnownTopic
 from coordinator.progress.ends import Ends
 from coordinator.progress.growth import Growth
@@ -93,6 +94,7 @@ class Look:
     targets: Mapping[TopicPartition, int] = field(default_factory=dict)  # of AvailableNow: the highest of all members
     protocol: str = ""  # of the assignment in force; empty if another assignment is due
     growths: tuple[Growth, ...] = ()  # of all topics of the group
+    policy: Policy = NO_POLICY
     now_ms: int = field(default=0, compare=False)  # of Redis TIME
 
 

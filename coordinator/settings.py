@@ -27,6 +27,7 @@ class GroupSettings:
     filter: RecordFilter = EVERYTHING
     early_ends: bool = False  # whether tasks may end slices before their planned ends
     max_lead_ms: int | None = None  # the most record time between two lanes; None: any
+    per_key: bool = False  # whether the user's function gets the records of one key at a time
     concurrency: int = 1  # keys at once inside a task, where the user's function runs in `read`
     assignors: tuple[Assignor, ...] = (Grouped(),)  # by preference
     listener: OwnershipListener = field(default_factory=OwnershipListener)

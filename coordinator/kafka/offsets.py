@@ -54,6 +54,9 @@ CONSUMER = -1
 TOPIC_IDS_FROM = 10
 """First version of Kafka's answer about topics that has topic ids."""
 
+POLICIES = "coop-kafka-policies"
+"""The topic of policies (`policy_topic`). No pattern matches it."""
+
 _NOT_THERE = (errors.UnknownTopicOrPartitionError.errno, errors.InvalidTopicError.errno)
 
 
@@ -68,11 +71,22 @@ def describe(session: Session, names: Iterable[str]) -> list[Topic]:
     return [_usable(session, topic, answer.version) for topic in answer.topics]
 
 
+def described(session: Session, name: str) -> Topic | None:
+    """The topic of this name; None if it does not exist."""
+    answer = _metadata(session, [name])
+    (topic,) = answer.topics
+    return None if topic.error_code in _NOT_THERE else _usable(session, topic, answer.version)
+
+
 def describe_matching(session: Session, regex: re.Pattern[str]) -> list[Topic]:
-    """The topics with `regex` in their name, without Kafka's internal ones; costs the metadata of all topics."""
+    """The topics with `regex` in their name, without internal ones; costs the metadata of all topics."""
     answer = _metadata(session, None)
-    wanted = (topic for topic in answer.topics if not topic.is_internal and regex.search(topic.name))
+    wanted = (topic for topic in answer.topics if not _ours(topic) and regex.search(topic.name))
     return [_usable(session, topic, answer.version) for topic in wanted]
+
+
+def _ours(topic: Response) -> bool:
+    return bool(topic.is_internal or topic.name == POLICIES)
 
 
 def look_up(

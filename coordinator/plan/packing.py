@@ -4,7 +4,7 @@ It uses the slices alone, so a replay packs the same batch in the same way. A ta
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from heapq import heappush, heapreplace
 from itertools import chain, groupby
 from math import ceil
@@ -53,6 +53,7 @@ def pack(
     max_weight: float | None = None,
     work: Work = attrgetter("weight"),
     parts: Parts = _alone,
+    in_order: Collection[str] = (),
 ) -> tuple[Task, ...]:
     """The tasks that read `slices`, the task with most `work` first. None is empty.
 
@@ -62,11 +63,11 @@ def pack(
     stay together.
 
     A slice may stand for many lanes that are alike. Its `parts` are packed instead of it if two tasks may read its
-    partition.
+    partition. Slices of a topic `in_order` stay together with all others of their partition (rule: partition-order).
     """
     weighed = [(s, work(s)) for s in sorted(slices)]
     little = 0.0 if max_weight is not None else _sum(weighed) / (tasks * LITTLE)
-    found = enumerate(_bundles(weighed, little, work, parts))
+    found = enumerate(_bundles(weighed, little, work, parts, in_order))
     bundles = [_Bundle(_sum(bundle), number, tuple(s for s, _ in bundle)) for number, bundle in found]
     loads = _gathered(_longest_first(bundles, min(tasks, len(bundles)), max_weight))  # more tasks would be empty
     most_first = sorted(filter(None, loads), key=lambda load: (-sum(b.work for b in load), [b.number for b in load]))
@@ -105,17 +106,19 @@ def _sum(weighed: Iterable[_Weighed]) -> float:
     return sum(work for _, work in weighed)
 
 
-def _bundles(weighed: Iterable[_Weighed], little: float, work: Work, parts: Parts) -> Iterator[list[_Weighed]]:
+def _bundles(
+    weighed: Iterable[_Weighed], little: float, work: Work, parts: Parts, in_order: Collection[str]
+) -> Iterator[list[_Weighed]]:
     """The slices that stay together.
 
     All slices of a partition with little work stay together: it is then fetched once. Else slices of one partition
     whose hashes overlap, directly or through others. A single offset is little work at any cost: only one of
     its lanes can have the record.
     """
-    for _, found in groupby(weighed, key=lambda w: w[0].topic_partition):
+    for tp, found in groupby(weighed, key=lambda w: w[0].topic_partition):
         of_partition = list(found)
         start, until = min(s.offsets.start for s, _ in of_partition), max(s.offsets.until for s, _ in of_partition)
-        if _sum(of_partition) <= little or until - start == 1:
+        if _sum(of_partition) <= little or until - start == 1 or tp.topic in in_order:
             yield of_partition
         else:
             each = sorted(chain.from_iterable(parts(s) for s, _ in of_partition))

@@ -39,6 +39,7 @@ SHARED = (
     "arguments",
     "prelude",
     "events",
+    "policies",
     "ownership",
     "leases",
     "pinned",

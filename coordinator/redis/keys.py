@@ -9,7 +9,7 @@ coop:v1:{orders}:leaving               SET     members that take no more ranges
 coop:v1:{orders}:applications          HASH    application, or query of Spark -> member
 coop:v1:{orders}:targets               HASH    member -> "topic partition offset;..." where its AvailableNow ends
 coop:v1:{orders}:assignment            HASH    member -> JSON of the key ranges it should own
-coop:v1:{orders}:policy                HASH    policy -> true or false; see coordinator/assignment/policies.py
+coop:v1:{orders}:policy                HASH    policy -> true, false or unknown; see coordinator/assignment/policies.py
 coop:v1:{orders}:topics                HASH    topic -> "<topic id> <partition count>"
 coop:v1:{orders}:working               HASH    member -> "[alone; ]topic partition lo-hi from-until;..." tasks are at
 coop:v1:{orders}:strikes               HASH    "topic partition lo-hi" -> "struck|parked count from-until ms member"

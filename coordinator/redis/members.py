@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from coordinator.assignment.assignment_text import Ranges, ranges_of, subscriber
 from coordinator.assignment.assignment_text import ranges_text as assignment_text
-from coordinator.assignment.policies import Policy
+from coordinator.assignment.policies import Policy, policy_of
 from coordinator.assignors.assignor import Assignment, Subscriber
 from coordinator.errors import StateFormatError
 from coordinator.group_state import KnownTopic
@@ -57,6 +57,7 @@ class RedisMembers:
             protocol=reply["protocol"],
             growths=parsed(pairs(reply["growths"])),
             now_ms=int(reply["now"]),
+            policy=policy_of(pairs(reply["policy"])),
         )
         return answer(reply, look)
 
@@ -76,6 +77,10 @@ class RedisMembers:
 
     def policy(self) -> Policy:
         return RedisPolicies(self.calls).policy()
+
+    @sound
+    def copy_policies(self, version: str, policy: Policy) -> None:
+        RedisPolicies(self.calls).copy(version, policy)
 
     def assign(
         self, caller: Caller, occasion: str, protocol: str, assignment: Assignment, failure: str = ""

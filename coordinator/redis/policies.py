@@ -24,6 +24,14 @@ class RedisPolicies:
             check_schema(meta)
         return policy_of(policy)
 
+    def copy(self, version: str, policy: Policy) -> None:
+        """Copy the policies of the Kafka cluster to the group (rule: cluster-policies).
+
+        `version`: empty without a topic of policies, `-` if it may not be read.
+        """
+        k, fields = self.calls.keys, policy.fields if version else {}
+        self.calls.run("copy_policies", [k.meta, k.policy, k.events], version, *flat(fields))
+
     def topics(self) -> frozenset[str] | None:
         """The topics of the group; None if there is no group yet."""
         meta, topics = self.calls.hashes((self.calls.keys.meta, self.calls.keys.topics))

@@ -60,6 +60,7 @@ def group_settings(options: SourceOptions, group: str) -> GroupSettings:
         concurrency=options.function_concurrency,
         assignors=registry.assignors(options.assignor),
         listener=listener(options.listener) if options.listener else OwnershipListener(),
+        per_key=options.function_per_key,
         retention_ms=options.retention_ms,
         max_outage_ms=options.redis_max_outage_ms,
         max_ranges=options.max_ranges,

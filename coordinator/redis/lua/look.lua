@@ -4,7 +4,7 @@
 -- KEYS meta leases member batches leaving topics policy assignment targets growth
 -- Reply now: Redis TIME in ms, generation, its protocol or "" if it is out of date, mine: JSON of the member's ranges or "",
 --   occasion of the assignment that the member should compute or "", members of that assignment,
---   AvailableNow's targets of the working members if this one has any, growths as HGETALL
+--   AvailableNow's targets of the working members if this one has any, growths and policy as HGETALL
 --   | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
 -- Uses leases, pinned, prelude
 local bad = lost() or recovering() or fenced(KEYS[3]) or other_filter(KEYS[3])
@@ -42,4 +42,4 @@ end
 local m = redis.call('HMGET', META, 'generation', 'protocol')
 return reply('now', ms(now_ms()), 'generation', m[1] or '0', 'protocol', now_due == made_for and m[2] or '', 'mine', mine,
   'occasion', due and now_due or '', 'members', due and members or {}, 'targets', table.concat(targets),
-  'growths', redis.call('HGETALL', KEYS[10]))
+  'growths', redis.call('HGETALL', KEYS[10]), 'policy', redis.call('HGETALL', KEYS[7]))

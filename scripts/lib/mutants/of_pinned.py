@@ -161,7 +161,7 @@ FAULTS = (
     ),
     Fault(
         "policies do not count for pinned parts",
-        (Edit("coordinator/member/service.py", "if settings.demanding or parts:", "if settings.demanding:"),),
+        (Edit("coordinator/member/obeying.py", "settings.per_key or _pinned_parts(call):", "settings.per_key:"),),
         _STEPS,
     ),
     Fault(

@@ -51,6 +51,11 @@ EVENT_KINDS = (
         "checkpoint",
         _COMMITTER,
     ),
+    EventKind(
+        "rejected",
+        "A member rejected a part of a partition that policies forbid (code 90). Another assignment is due.",
+        "update all members to one version of coop-kafka",
+    ),
     EventKind("found", "The group received its first positions."),
     EventKind(
         "growth",

@@ -325,6 +325,9 @@ class Driver:
         batch = self.service.state.batch
         readable = narrowed(end, (batch and batch.readable) or {})
         promises.reads_what_is_owned(end, readable, before, self.world.invariants.state)
+        if batch and not (batch.replayed or batch.trial) and end.by_key:
+            in_order = promises.keeps_partition_order(self.service.state.owning.policy, end, packed)
+            self.world.server.seen["partition order"] += in_order
         promises.reads_nothing_parked(readable, before, self.world.invariants.state)
         return readable, packed
 

@@ -1,6 +1,6 @@
 """The end of a schedule: no more faults, and all records must arrive; then once more with a single member."""
 
-from simulation import operating
+from simulation import operating, policies
 from simulation.applications import Applications
 from simulation.kafka import KEYS
 from simulation.sink import Violation
@@ -41,6 +41,7 @@ def _calm(world: World, apps: Applications) -> None:
 def _park(world: World, apps: Applications) -> None:
     """An endless record is parked after some drivers hung on it. All else arrives; then the record is released."""
     world.trace("--- endless")
+    policies.end_partition_order(world)
     apps.work.held_up.clear()
     free_at_ms = 0
     for _ in range(_QUIET_STEPS):

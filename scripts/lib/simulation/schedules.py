@@ -31,6 +31,8 @@ REACHED = frozenset(
         "another assignor",
         "broken assignor",
         "policy set",
+        "cluster policy set",
+        "partition order",
         "upgraded",
         "IndividualCommitNotAllowedError",
         "InconsistentGroupProtocolError",
