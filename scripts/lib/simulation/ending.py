@@ -33,6 +33,7 @@ def _calm(world: World, apps: Applications) -> None:
     world.produce(2 * len(world.kafka.logs), 2 * MOST_RECORDS)
     if world.pins:
         world.pins.cut_anew()
+        policies.allow_all(world)
     for driver in apps.running:
         if world.pins or driver.wishes.assignors == EXCLUSIVE:
             apps.kill(driver)
@@ -41,7 +42,7 @@ def _calm(world: World, apps: Applications) -> None:
 def _park(world: World, apps: Applications) -> None:
     """An endless record is parked after some drivers hung on it. All else arrives; then the record is released."""
     world.trace("--- endless")
-    policies.end_partition_order(world)
+    policies.allow_all(world)
     apps.work.held_up.clear()
     free_at_ms = 0
     for _ in range(_QUIET_STEPS):

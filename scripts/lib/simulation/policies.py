@@ -73,9 +73,9 @@ def _set_for_all_groups(world: World) -> None:
     world.server.seen["cluster policy set"] += 1
 
 
-def end_partition_order(world: World) -> None:
-    """Allow lanes: in partition order a parked record stops its whole partition."""
-    world.kafka.cluster_policies.append({_ON_TOPIC: "true"})
+def allow_all(world: World) -> None:
+    """Pinned members demand parts of partitions, and in partition order a parked record stops its partition."""
+    world.kafka.cluster_policies.append({GROUP_POLICY: "true", _ON_TOPIC: "true"})
     _set(world, {GROUP_POLICY: "true", _ON_TOPIC: "true"})
 
 
