@@ -1,7 +1,8 @@
 """Packing: every slice once, nothing that belongs together parted, loads as even as they can be."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -112,49 +113,39 @@ slices_anywhere = st.lists(
 )
 
 
-@given(slices=slices_anywhere, tasks=st.integers(1, 8), limit=st.none() | st.floats(0.1, 200), seed=st.randoms())
-def test_every_slice_is_in_one_task_and_no_hash_of_a_partition_in_two(
-    slices: list[Slice], tasks: int, limit: float | None, seed: object
+JOINED = ("clicks", "orders")
+
+
+def check_packed(
+    slices: list[Slice], tasks: int, limit: float | None, seed: object, unit: Callable[[Slice], object], **joined: Any
 ) -> None:
-    packed = pack(slices, tasks=tasks, max_weight=limit)
+    """Every slice is in one task, no hash of a unit in two, in order of offsets, whatever the order of the slices."""
+    packed = pack(slices, tasks=tasks, max_weight=limit, **joined)
 
     assert sorted(s for task in packed for s in task) == sorted(slices)
     where = {s: i for i, task in enumerate(packed) for s in task}
     assert all(
-        where[a] == where[b]
-        for a in slices
-        for b in slices
-        if a.topic_partition == b.topic_partition and a.hashes.intersection(b.hashes)
+        where[a] == where[b] for a in slices for b in slices if unit(a) == unit(b) and a.hashes.intersection(b.hashes)
     )
     for task in packed:
         assert list(task) == sorted(task, key=lambda s: (s.topic_partition, s.offsets.start, s.hashes.lo))
     shuffled = list(slices)
     seed.shuffle(shuffled)  # type: ignore[attr-defined]
-    assert pack(shuffled, tasks=tasks, max_weight=limit) == packed
+    assert pack(shuffled, tasks=tasks, max_weight=limit, **joined) == packed
 
 
-JOINED = ("clicks", "orders")
+@given(slices=slices_anywhere, tasks=st.integers(1, 8), limit=st.none() | st.floats(0.1, 200), seed=st.randoms())
+def test_every_slice_is_in_one_task_and_no_hash_of_a_partition_in_two(
+    slices: list[Slice], tasks: int, limit: float | None, seed: object
+) -> None:
+    check_packed(slices, tasks, limit, seed, lambda s: s.topic_partition)
 
 
 @given(slices=slices_anywhere, tasks=st.integers(1, 8), limit=st.none() | st.floats(0.1, 200), seed=st.randoms())
 def test_no_hash_of_joined_topics_is_in_two_tasks(
     slices: list[Slice], tasks: int, limit: float | None, seed: object
 ) -> None:
-    packed = pack(slices, tasks=tasks, max_weight=limit, joined=JOINED)
-
-    assert sorted(s for task in packed for s in task) == sorted(slices)
-    where = {s: i for i, task in enumerate(packed) for s in task}
-    assert all(
-        where[a] == where[b]
-        for a in slices
-        for b in slices
-        if a.partition == b.partition and a.hashes.intersection(b.hashes)
-    )
-    for task in packed:
-        assert list(task) == sorted(task, key=lambda s: (s.topic_partition, s.offsets.start, s.hashes.lo))
-    shuffled = list(slices)
-    seed.shuffle(shuffled)  # type: ignore[attr-defined]
-    assert pack(shuffled, tasks=tasks, max_weight=limit, joined=JOINED) == packed
+    check_packed(slices, tasks, limit, seed, lambda s: s.partition, joined=JOINED)
 
 
 @given(lanes_of_each=st.integers(1, 6), tasks=st.integers(1, 8), other=st.integers(1, 300))
