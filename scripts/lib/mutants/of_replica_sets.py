@@ -33,7 +33,7 @@ FAULTS = (
     ),
     Fault(
         "a member that moves does not commit",
-        (Edit(_SERVICE, "steps.index(committing.commit) + 1", "steps.index(committing.commit)"),),
+        (Edit(_SERVICE, "steps.index(committing.commit) + 1", "steps.index(committing.learn) + 1"),),
         _STORE,
     ),
 )

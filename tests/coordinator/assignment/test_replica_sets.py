@@ -43,6 +43,11 @@ def test_a_set_without_members_gets_one(sets: Sets, moves: Move | None) -> None:
     assert move(sets) == moves
 
 
+def test_of_many_equal_members_the_first_id_moves() -> None:
+    """Each process iterates over a set of texts in an order of its own."""
+    assert move({"g": {f"m-{n}": 1 for n in range(100, 200)}, "g@2": {}}) == Move("m-100", "g@2")
+
+
 def test_a_member_that_cannot_move_stays_and_another_one_moves() -> None:
     sets = {"g": {"m-1": 4, "m-2": 8}, "g@2": {}}
     assert move(sets, {"m-1"}) == Move("m-2", "g@2")

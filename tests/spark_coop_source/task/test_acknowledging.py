@@ -115,6 +115,15 @@ def test_the_last_row_covers_the_holes_of_other_strips() -> None:
     assert covered(acknowledged({}, batch, batch.slices)) == []
 
 
+def test_an_attempt_whose_given_ends_leave_out_a_strip_covers_nothing_of_it() -> None:
+    """Its lower half ended at its beginning, so this attempt reads the upper half from 120 only."""
+    upper = next(k for k in KEYS if hash_record(k, 0) in HALVES[1])
+    batch = batch_of(one_lane(HALVES[0], 95, 130), one_lane(HALVES[1], 120, 130))
+    mine = slices_to(batch.slices, {TP: ((HALVES[0], 95),)})
+    found = handed(reads({125: upper}, strips_of(batch, batch.slices)[TP], mine))
+    assert covered(found) == ["120-129"], "no hole of 95-129 in the lower half"
+
+
 def test_a_task_that_ends_early_covers_holes_up_to_its_end() -> None:
     """Records of later reads exist already, since a thread reads ahead."""
     batch = batch_of(one_lane(HALVES[0], 95, 130), one_lane(HALVES[1], 95, 130)._replace(epoch="aa.2"))
