@@ -4,7 +4,7 @@
 -- ARGV[2..] "lo-hi epoch;..." of each partition
 -- Reply OK | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
 -- Uses events, leases, ownership, prelude
-local bad = lost() or recovering() or fenced(KEYS[3])
+local bad = lost() or fenced(KEYS[3]) or recovering()
 if bad then return bad end
 local ranges = free_ranges(3, function(wanted, epoch) return wanted and epoch == wanted.a end)
 if #ranges > 0 then event(KEYS[4], 'revoked', 'left out of a batch: members died or hung over it', ranges_text(ranges)) end

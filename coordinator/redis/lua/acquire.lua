@@ -6,7 +6,7 @@
 --   segments: all if the partition has ICs, else those of owned ranges (rule: owner-reads-own-segments)
 --   | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
 -- Uses damage, events, leases, ownership, prelude, progress
-local bad = lost() or recovering() or fenced(KEYS[3]) or other_filter(KEYS[3])
+local bad = lost() or fenced(KEYS[3]) or recovering() or other_filter(KEYS[3])
 if bad then return bad end
 local epoch, taken, gained, lost_to_us, loss = nil, {}, {}, {}, nil
 local owned_of, segments_of, ics_of = {}, {}, {}  -- by index of the partition

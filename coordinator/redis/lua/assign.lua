@@ -4,7 +4,7 @@
 --   ARGV[5..] member JSON-of-its-ranges ...
 -- Reply generation, 0 if the occasion has passed | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
 -- Uses events, leases, prelude
-local bad = lost() or recovering() or fenced(KEYS[3])
+local bad = lost() or fenced(KEYS[3]) or recovering()
 if bad then return bad end
 local now_due = occasion({ leases = KEYS[2], batches = KEYS[5], leaving = KEYS[6], topics = KEYS[7], policy = KEYS[8] })
 if now_due ~= ARGV[2] or now_due == redis.call('HGET', META, 'occasion') then

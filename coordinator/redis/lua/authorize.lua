@@ -11,7 +11,7 @@
 --   unknown: 1 if Redis does not know whether an earlier life sealed it, else "" (rule: unknown-is-beginning)
 --   | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
 -- Uses arguments, damage, leases, prelude, progress, slices
-local bad = lost() or before_reset(ARGV[2]) or recovering() or fenced(KEYS[3]) or other_filter(KEYS[3])
+local bad = lost() or before_reset(ARGV[2]) or fenced(KEYS[3]) or recovering() or other_filter(KEYS[3])
 if bad then return bad end
 local verdicts, ids, current = {}, {}, redis.call('HGET', META, 'reset_epoch') == ARGV[2]
 

@@ -10,7 +10,7 @@
 --   unread: 1 if positions would move but the member never authorised this batch (rule: unread-batch), else ""
 --   | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
 -- Uses arguments, damage, leases, prelude, progress, slices
-local bad = lost() or before_reset(ARGV[2]) or recovering() or fenced(KEYS[3])
+local bad = lost() or before_reset(ARGV[2]) or fenced(KEYS[3]) or recovering()
 if bad then return bad end
 local refusals, moved, current = {}, {}, redis.call('HGET', META, 'reset_epoch') == ARGV[2]
 local ids, exactly, moves = {}, '1', false

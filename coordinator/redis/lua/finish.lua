@@ -4,7 +4,7 @@
 -- ARGV[2..] "topic partition target[ lo-hi ;...]" of each partition, with the hashes that count ("": all)
 -- Reply finished: 1 or 0 | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
 -- Uses damage, leases, prelude, progress
-local bad = lost() or recovering() or fenced(KEYS[3])
+local bad = lost() or fenced(KEYS[3]) or recovering()
 if bad then return bad end
 
 local parked = {}  -- by partition: {lo, hi, start, stop}; hash ranges may overlap at other offsets

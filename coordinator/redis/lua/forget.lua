@@ -4,7 +4,7 @@
 -- ARGV[2] "member ..." with a lease, ARGV[3..] "topic number-of-its-keys" of each topic
 -- Reply forgotten: names of the deleted topics | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
 -- Uses damage, events, leases, prelude
-local bad = lost() or recovering() or fenced(KEYS[3])
+local bad = lost() or fenced(KEYS[3]) or recovering()
 if bad then return bad end
 local key_of, subscribed, forgotten, now, next_key = {}, {}, {}, now_ms(), 8
 for member in string.gmatch(ARGV[2], '%S+') do key_of[member], next_key = KEYS[next_key], next_key + 1 end

@@ -8,7 +8,7 @@
 -- Reply reset, topics as HGETALL, epoch of the slices or "", and of each partition: position, "" if it has none, the offset
 --   after the last one that is done, and its slices "120-159 171-240" | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
 -- Uses arguments, damage, events, leases, prelude, progress, slices
-local bad = lost() or recovering() or fenced(KEYS[3]) or other_filter(KEYS[3])
+local bad = lost() or fenced(KEYS[3]) or recovering() or other_filter(KEYS[3])
 if bad then return bad end
 if not is_without_order() then return { 'REJOIN' } end  -- somebody has deleted the ordering: no commit would be accepted
 local most, size = tonumber(ARGV[2]), tonumber(ARGV[3])

@@ -7,7 +7,7 @@
 --   AvailableNow's targets of the working members if this one has any, growths as HGETALL
 --   | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
 -- Uses leases, pinned, prelude
-local bad = lost() or recovering() or fenced(KEYS[3]) or other_filter(KEYS[3])
+local bad = lost() or fenced(KEYS[3]) or recovering() or other_filter(KEYS[3])
 if bad then return bad end
 -- Another member has claimed the ranges of this one (rule: one-claim-per-hash), or members of the other kind joined
 -- after the end of its lease (rule: pinned-or-assigned).

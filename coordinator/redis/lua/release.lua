@@ -4,7 +4,7 @@
 -- ARGV[2..] "lo-hi ;..." of each partition
 -- Reply released: number of ranges | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
 -- Uses damage, events, leases, ownership, pinned, prelude
-local bad = lost() or recovering() or fenced(KEYS[3])
+local bad = lost() or fenced(KEYS[3]) or recovering()
 if bad then return bad end
 local released, assigned, flat, pinned = 0, {}, redis.call('HGETALL', KEYS[7]), group_is_pinned()
 for i = 1, #flat, 2 do assigned[flat[i]] = cjson.decode(flat[i + 1]) end

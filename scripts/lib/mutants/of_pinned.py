@@ -46,6 +46,17 @@ FAULTS = (
         (*_STORE, "tests/coordinator/redis/test_recovery.py"),
     ),
     Fault(
+        "a member of before joins again after the recovery, beside its spare",
+        (
+            Edit(
+                "coordinator/redis/lua/acquire.lua",
+                "lost() or fenced(KEYS[3]) or recovering()",
+                "lost() or recovering() or fenced(KEYS[3])",
+            ),
+        ),
+        ("tests/coordinator/redis/test_recovery.py",),
+    ),
+    Fault(
         "a member of before fails while the group recovers",
         (Edit(_JOIN, "if held then return recovering() or {", "if held then return {"),),
         _STORE,

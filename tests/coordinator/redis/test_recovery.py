@@ -37,6 +37,28 @@ def test_restarted_to_recovering_voids_epochs_and_takes_assertions_only(world: W
     assert world.store.positions.stable(["orders"]) == {TP: 8, OTHER: 3}
 
 
+def test_while_a_group_recovers__its_members_of_before_are_sent_to_join_again_first(world: World) -> None:
+    """So each of them holds a lease when the recovery ends, and no spare or newcomer comes before it."""
+    world.found(p0=5)
+    me = world.join()
+    world.store.positions.acquire(me, WANTED)
+    end = offset(lane("aa.1", 5, 10))
+    world.restart()
+    world.store.positions.recover(NO_MEMBER, "bb", "restarted by another one", 0, TOPICS, {TP: 5, OTHER: 3})
+    verbs = (
+        lambda member: world.store.positions.commit(member, end, completed(end)),
+        lambda member: world.store.positions.acquire(member, WANTED),
+        lambda member: world.store.members.finish(member, {TP: 100}),
+    )
+    for verb in verbs:
+        with pytest.raises(verdicts.Rejoin):
+            verb(me)
+    again = world.join(before="aa")
+    for verb in verbs:
+        with pytest.raises(verdicts.Recovering):
+            verb(again)
+
+
 def test_positions_that_were_deleted_under_an_owner_are_a_loss(world: World) -> None:
     world.found(p0=5)
     me = world.join()

@@ -111,8 +111,9 @@ def test_the_group_recovers__refused(world: World, me: Caller) -> None:
     """Leases are void: every member looks dead."""
     world.restart()
     world.store.positions.recover(me, "bb", "restarted", 0, LEFT_TOPICS, {LEFT: None})
+    again = world.join(before="aa")
     with pytest.raises(verdicts.Recovering):
-        world.store.members.forget(me, ("payments",))
+        world.store.members.forget(again, ("payments",))
 
 
 def test_a_topic_is_forgotten__an_assignment_is_due(world: World, me: Caller) -> None:
