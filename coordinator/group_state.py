@@ -27,6 +27,9 @@ PINNED = "pinned"
 """In `meta`: the protocol of a group of pinned members; `lua/shared/pinned.lua` has it too. Of a member: the field with
 the ranges that it names."""
 
+STANDBY, WORKING = "standby", "working"
+"""The roles of a member that wants to be a standby; `lua/shared/standbys.lua` has them too."""
+
 _TOPIC = re.compile(r"([A-Za-z0-9._-]{1,64}) ([1-9][0-9]{0,9})")
 
 
@@ -105,6 +108,7 @@ class GroupState:
     handed: Mapping[TopicPartition, tuple[Handed, ...]] = field(default_factory=dict)
     hung_ms: Mapping[str, int] = field(default_factory=dict)  # member -> when its batch counts as hung
     leaving: frozenset[str] = frozenset()
+    standbys: Mapping[str, str] = field(default_factory=dict)  # member that wants to be a standby -> its role
     assignment: Mapping[str, Ranges] = field(default_factory=dict)
     policy: Mapping[str, str] = field(default_factory=dict)
     growths: tuple[Growth, ...] = ()

@@ -80,6 +80,12 @@ class Log(Protocol):
     def delete_group_offsets(self, group: str, partitions: Iterable[TopicPartition]) -> None:
         """Delete the offsets of these partitions from Kafka's own group, and the group too if it is then empty."""
 
+    def cluster_policies(self) -> tuple[str, Mapping[str, str]]:
+        """The policies of the whole Kafka cluster, by name, with a version that only grows; empty if there are none.
+
+        Raises `KafkaAccessError` if this user may not read them.
+        """
+
     def close(self) -> None:
         """Drop the connections."""
 
@@ -118,6 +124,9 @@ class Members(Protocol):
 
     def policy(self) -> Policy:
         """The policies in force; the defaults if none is set."""
+
+    def copy_policies(self, version: str, policy: Policy) -> None:
+        """Copy the policies of the Kafka cluster to the group, unless it has newer ones (rule: cluster-policies)."""
 
     def assign(
         self, caller: Caller, occasion: str, protocol: str, assignment: Assignment, failure: str = ""
@@ -161,8 +170,10 @@ class Positions(Protocol):
         None it is not recorded: the caller reads assigned partitions, and does not see a topic grow.
         """
 
-    def acquire(self, caller: Caller, wanted: Ranges) -> Answer[Acquired]:
+    def acquire(self, caller: Caller, wanted: Ranges, one: Collection[str] = ()) -> Answer[Acquired]:
         """Acquire the free or takeable parts of `wanted`. The answer is all owned ranges with their positions.
+
+        Of the topics `one`, each wanted range has one lane epoch if the member owns all of it (rule: partition-order).
 
         Raises `Lost` if a wanted partition has no positions: `create` has written them at this nonce.
         """
@@ -216,12 +227,14 @@ class Positions(Protocol):
         topics: Mapping[str, Topic],
         proven: Mapping[TopicPartition, int | None],
         growths: Sequence[Growth] = (),
+        policy: Policy | None = None,
     ) -> None:
         """Recover from a loss of state, at `nonce` (rule: recover-by-proof). Does nothing if that was done already.
 
         `proven` are positions of the reset epoch `reset`. If it is newer than the one in Redis, positions in Redis
-        prove nothing. `growths` are recorded if Redis has none of that name. Raises `StateLostError` if a partition
-        has no position, in Redis or in `proven`.
+        prove nothing. `growths` are recorded if Redis has none of that name. The
+        stricter of `policy` and of the policies in Redis holds; without both, policies are unknown. Raises
+        `StateLostError` if a partition has no position, in Redis or in `proven`.
         """
 
     def reset_epoch(self) -> int:

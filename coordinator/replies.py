@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
 from coordinator.assignment.assignment_text import Ranges
+from coordinator.assignment.policies import NO_POLICY, Policy
 from coordinator.group_state import KnownTopic
 from coordinator.progress.ends import Ends
 from coordinator.progress.growth import Growth
@@ -59,6 +60,7 @@ class Joining:
     filter: str = ""  # the text of its record filter (rule: one-filter)
     ordering: str = "key"  # of the group: key or none
     next_nonce: str = "0"  # of a group that changes its ordering with this join
+    role: str = ""  # of a member that wants to be a standby: standby, or working once it has taken over
 
     @property
     def alone_as(self) -> str:
@@ -95,6 +97,8 @@ class Look:
     targets: Mapping[TopicPartition, int] = field(default_factory=dict)  # of AvailableNow: the highest of all members
     protocol: str = ""  # of the assignment in force; empty if another assignment is due
     growths: tuple[Growth, ...] = ()  # of all topics of the group
+    policy: Policy = NO_POLICY
+    role: str = ""  # standby or working; empty of a member that is never a standby
     now_ms: int = field(default=0, compare=False)  # of Redis TIME
 
 
@@ -127,6 +131,8 @@ class HandedOut:
     reach: Mapping[TopicPartition, int]  # the offset after the last one that is done
     epoch: str  # the lane epoch of all slices; empty if there are none
     slices: Mapping[TopicPartition, Offsets]
+    policy: Policy = NO_POLICY
+    now_ms: int = field(default=0, compare=False)  # of Redis TIME
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,6 +27,7 @@ class GroupSettings:
     filter: RecordFilter = EVERYTHING
     early_ends: bool = False  # whether tasks may end slices before their planned ends
     max_lead_ms: int | None = None  # the most record time between two lanes; None: any
+    per_key: bool = False  # whether the user's function gets the records of one key at a time
     concurrency: int = 1  # keys at once inside a task, where the user's function runs in `read`
     assignors: tuple[Assignor, ...] = (Grouped(),)  # by preference
     listener: OwnershipListener = field(default_factory=OwnershipListener)
@@ -36,6 +37,7 @@ class GroupSettings:
     max_ranges: int = MAX_RANGES  # collected offset ranges at which an acknowledger commits by itself
     growth_grace_ms: int = 600_000  # the wait of new partitions for older ones after a growth; 0: none
     fail_on_data_loss: bool = True
+    standby: bool = False  # whether it owns nothing while enough others work (rule: standby-takes-over)
     ordering: Literal["key", "none"] = "key"  # of the group (rule: one-ordering)
     unread_batches: bool = False  # whether a batch that the sink completed without reading it counts as done
     replay_acknowledged: bool = True  # whether a replay has the records again that were acknowledged

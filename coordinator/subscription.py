@@ -9,6 +9,9 @@ from typing import NamedTuple
 
 from coordinator.ranges import HashRange
 
+POLICIES = "coop-kafka-policies"
+"""The topic of the Kafka cluster's policies. No pattern matches it."""
+
 
 class TopicPartition(NamedTuple):
     """A partition of a topic; orders by topic, then number."""

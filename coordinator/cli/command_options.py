@@ -11,7 +11,7 @@ from coordinator.cli import printing
 from coordinator.redis.client import RedisClient
 
 
-def _group(name: str | None) -> str | None:
+def named(name: str | None) -> str | None:
     """Older releases of typer ask this also where the argument is missing, which they report next."""
     if name is not None and not name.strip():
         raise typer.BadParameter("the name of the group is empty")
@@ -24,7 +24,7 @@ Group = Annotated[
         metavar="GROUP",
         help="Name of the group: the option `group` of its queries.",
         show_default=False,
-        callback=_group,
+        callback=named,
     ),
 ]
 Redis = Annotated[

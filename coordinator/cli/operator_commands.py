@@ -1,17 +1,27 @@
 """The verbs of `coop-kafka` that change a group: policy, reset-offsets, delete. The last two need `--execute`."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import javaproperties
 import typer
 
-from coordinator.assignment.policies import not_there
-from coordinator.cli.command_options import Execute, Group, Json, Redis, connected, print_json, print_next_step, typed
+from coordinator.assignment.policies import TOPIC_POLICY, checked_topic, cluster_policy, not_there, of_all_groups
+from coordinator.cli.command_options import (
+    Execute,
+    Group,
+    Json,
+    Redis,
+    connected,
+    named,
+    print_json,
+    print_next_step,
+    typed,
+)
 from coordinator.cli.printing import complain, counted, print_lines
 from coordinator.cli.tables import print_moves
 from coordinator.errors import InvalidOptionError
@@ -19,6 +29,11 @@ from coordinator.offset_spec import AtTimestamp, Earliest, Latest, NoMatch
 from coordinator.operations.operations import Executed, Operator, Reset
 from coordinator.operations.reset_plan import ShiftBy, Target, ToOffset, chosen
 from coordinator.redis.operator import OperatorVerbs
+from coordinator.redis.replica_sets import siblings
+from coordinator.redis.snapshot import list_groups
+
+if TYPE_CHECKING:
+    from coordinator.kafka.log import KafkaLog
 
 RETRIES, RETRY_INTERVAL_MS = 3, 1_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -43,9 +58,38 @@ CommandConfig = Annotated[
 ]
 
 
-def policy(
-    group: Group,
-    redis: Redis,
+def policy(  # noqa: PLR0913, PLR0917 - an option each
+    context: typer.Context,
+    group: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="GROUP",
+            help="Name of the group; none with --cluster or --topic.",
+            show_default=False,
+            callback=named,
+        ),
+    ] = None,
+    redis: Annotated[
+        str | None,
+        typer.Option(
+            "--redis",
+            metavar="URL",
+            envvar="COOP_REDIS",
+            help="Redis of the group: the option `redis.url`.",
+            show_default=False,
+        ),
+    ] = None,
+    cluster: Annotated[bool, typer.Option("--cluster", help="The policy of all groups of the Kafka cluster.")] = False,
+    topic: Annotated[
+        str | None, typer.Option(metavar="TOPIC", help="The policy of this topic in all groups.", show_default=False)
+    ] = None,
+    bootstrap_server: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST:PORT,...", envvar="COOP_KAFKA", help="Brokers; for --cluster and --topic.", show_default=False
+        ),
+    ] = None,
+    command_config: CommandConfig = None,
     changes: Annotated[
         list[str] | None,
         typer.Option(
@@ -54,21 +98,49 @@ def policy(
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Show or change the group's policies: accept.individual.commit and accept.range.fetch:TOPIC.
+    """Show or change policies of a group, of all groups (--cluster), or of a topic in all groups (--topic).
 
-    Members apply a change within seconds, without a restart.
+    A group has accept.individual.commit and accept.range.fetch:TOPIC, the cluster accept.individual.commit, and a topic
+    accept.range.fetch. The strictest level holds. Members apply a change within seconds, without a restart.
     """
+    if (group is not None) + cluster + (topic is not None) != 1:
+        raise typer.BadParameter("pass exactly one of GROUP, --cluster and --topic")
+    wanted = dict(map(_change, changes or ()))
+    if group is not None:
+        if redis is None:
+            raise typer.BadParameter("GROUP needs --redis: its policies are there")
+        fields = _of_group(group, redis, wanted)
+    else:
+        if bootstrap_server is None:
+            raise typer.BadParameter("--cluster and --topic need --bootstrap-server: their policies are in Kafka")
+        named_topic = None if topic is None else checked_topic(topic)
+        with _kafka(context, bootstrap_server, command_config) as log:
+            fields = _of_all_groups(log, named_topic, wanted)
+    if as_json:
+        print_json(typed(fields))
+    else:
+        print_lines(*(f"{name}={value}" for name, value in fields.items()))
+
+
+def _of_group(group: str, redis: str, wanted: Mapping[str, str]) -> Mapping[str, str]:
     with connected(redis) as client:
         store = OperatorVerbs.of_group(client, group).policies
-        wanted = dict(map(_change, changes or ()))
         found = store.set_policy(wanted) if wanted else store.policy()
+        for name in siblings(group, list_groups(client)) if wanted else ():  # a policy holds in all replica sets
+            OperatorVerbs.of_group(client, name).policies.set_policy(wanted)
         strange = not_there(wanted, group, store.topics()) if wanted else ()
     for line in strange:
         complain(f"warning: {line}")
-    if as_json:
-        print_json(typed(found.fields))
-    else:
-        print_lines(*(f"{name}={value}" for name, value in found.fields.items()))
+    return found.fields
+
+
+def _of_all_groups(log: "KafkaLog", topic: str | None, wanted: Mapping[str, str]) -> Mapping[str, str]:
+    if changes := of_all_groups(wanted, topic):
+        log.set_cluster_policies(changes)
+    found = cluster_policy(log.cluster_policies()[1])
+    if topic is None:
+        return found.fields
+    return {TOPIC_POLICY: "false" if found.in_order(topic) else "true"}
 
 
 def reset_offsets(  # noqa: PLR0913, PLR0917 - an option each
@@ -142,14 +214,17 @@ def delete(
 def _operator(
     context: typer.Context, group: str, redis: str, bootstrap: str, command_config: Path | None
 ) -> Iterator[Operator]:
+    with _kafka(context, bootstrap, command_config) as log, connected(redis) as client:
+        yield Operator(client, log, group)
+
+
+@contextmanager
+def _kafka(context: typer.Context, bootstrap: str, command_config: Path | None) -> Iterator["KafkaLog"]:
     from coordinator.kafka.log import KafkaLog  # noqa: PLC0415 - the other verbs need no Kafka client
 
     arguments = context.obj({**_properties(command_config), "bootstrap.servers": bootstrap})
-    with (
-        closing(KafkaLog(arguments, retries=RETRIES, retry_interval_ms=RETRY_INTERVAL_MS)) as log,
-        connected(redis) as client,
-    ):
-        yield Operator(client, log, group)
+    with closing(KafkaLog(arguments, retries=RETRIES, retry_interval_ms=RETRY_INTERVAL_MS)) as log:
+        yield log
 
 
 def _properties(file: Path | None) -> dict[str, str]:

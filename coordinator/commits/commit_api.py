@@ -13,7 +13,7 @@ from itertools import pairwise
 from typing import Any, NoReturn, Self
 
 from coordinator import verdicts
-from coordinator.assignment.policies import GROUP_POLICY, setting
+from coordinator.assignment.policies import GROUP_POLICY, TOPIC_POLICY, setting
 from coordinator.errors import (
     CheckpointMismatchError,
     CommitBeyondReadError,
@@ -26,6 +26,7 @@ from coordinator.errors import (
     MaxIndividualCommitReachedError,
     StateFormatError,
     TooManyRangesError,
+    TopicRangeFetchNotAllowedError,
     UnknownGroupError,
 )
 from coordinator.progress.ownership import Owned, Ownership
@@ -120,9 +121,9 @@ class CommitApi(AbstractContextManager["CommitApi"]):
         except for lost lanes (`refused`). A lane takes only offsets that its batch reads.
         A repeated commit changes nothing; it is counted and logged.
         Raises `CommitBeyondReadError` for offsets that the member cannot have read, 88
-        `IndividualCommitNotAllowedError`, 91 `IndividualCommitTooOldError` (`stable` is the offset to go on from), 92
-        `MaxIndividualCommitReachedError`, `TooManyRangesError`, `FencedMemberError`, `GroupRecoveringError`,
-        `CommitWithoutOrderError`, `StoreError`.
+        `IndividualCommitNotAllowedError`, 89 `TopicRangeFetchNotAllowedError`, 91
+        `IndividualCommitTooOldError` (`stable` is the offset to go on from), 92 `MaxIndividualCommitReachedError`,
+        `TooManyRangesError`, `FencedMemberError`, `GroupRecoveringError`, `CommitWithoutOrderError`, `StoreError`.
         """
         wanted = _offsets(ranges, offset)
         of_lanes = _disjoint(self.lanes.get(tp, ()) if lanes is None else lanes)
@@ -176,6 +177,11 @@ class CommitApi(AbstractContextManager["CommitApi"]):
                 raise IndividualCommitNotAllowedError(
                     f"{what}: the group's policy forbids individual commits",
                     f"allow them: {setting(self._verbs.group, GROUP_POLICY)}",
+                )
+            case "TOPIC_NOT_ALLOWED":
+                raise TopicRangeFetchNotAllowedError(
+                    f"{what}: the policy {TOPIC_POLICY} of the topic forbids individual commits",
+                    f"allow them: {setting(self._verbs.group, f'{TOPIC_POLICY}:{tp.topic}')}",
                 )
             case "TOO_OLD":
                 _log.warning("%s lies wholly below the stable offset %d", what, outcome.stable)

@@ -9,7 +9,7 @@ changes ownership or positions, so a wrong guess costs time only. It lives as lo
 small again. Only `apply` calls it, on the main thread of the reader's process.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import groupby
 from math import ceil, inf
@@ -109,12 +109,14 @@ class Steering:
         everything: bool = False,
         early: bool = False,
         anew: Iterable[LaneId] = (),
+        in_order: frozenset[str] = frozenset(),
     ) -> Allowance:
         """Owned ranges as lanes, each up to the ceiling of its quota; the lane of a `trial` is not cut.
 
         Where nothing limits any lane, ranges stay whole, and the result says where a plan cuts them. A trial is no turn
         of other lanes, so it changes no suspicion. With `everything`, the time budget limits nothing. `early`: all
-        tasks end their slices when their time is over. The cost of lanes in `anew` is forgotten.
+        tasks end their slices when their time is over. The cost of lanes in `anew` is forgotten. Partitions of topics
+        `in_order` are not cut (rule: partition-order).
         """
         self._known.forget(anew)
         self.history.saw(ends, self._clock.now_ms())
@@ -127,16 +129,16 @@ class Steering:
         slot_rows = inf if free else known.slot_rows(early=early)
         if trial is None and known.plain and sum(q.rows for q in pieces) <= slot_rows * self._budget.slots:
             self.quotas = tuple(pieces)
-            return Allowance(work, self.quotas, self._cutting.at(known.bounds))
+            return Allowance(work, self.quotas, replace(self._cutting.at(known.bounds), in_order=in_order))
         self._join_parts(work)
-        lanes = [lane for q in pieces for lane in self._cut(q, ends, trial)]
+        lanes = [lane for q in pieces for lane in ((q,) if q.tp.topic in in_order else self._cut(q, ends, trial))]
         if not free:
             lanes = known.trials.limited(lanes)
             search, exact = known.trials.search, early and known.exact
             lanes = [*quotas(lanes, slot_rows, search, self._budget, self._age_ms, known.why, exact=exact)]
         self.quotas = tuple(lanes)
         limited = {tp: tuple(q.piece for q in of_tp) for tp, of_tp in groupby(self.quotas, key=attrgetter("tp"))}
-        return Allowance(limited, self.quotas, self._cutting.at({}))
+        return Allowance(limited, self.quotas, replace(self._cutting.at({}), in_order=in_order))
 
     def next_span(self, ends: Mapping[TopicPartition, int], *, everything: bool = False) -> tuple[int, int]:
         """The most offsets of the next batch and of one slot in it, for a member of a group without order.
@@ -178,7 +180,9 @@ class Steering:
         behind = self.history.behind_ms(tp, position, self._clock.now_ms())
         return behind[0] if behind else 0.0
 
-    def pack(self, end: StreamOffset, readable: StreamOffset, *, trial: bool = False) -> tuple[Task, ...]:
+    def pack(
+        self, end: StreamOffset, readable: StreamOffset, *, trial: bool = False, in_order: Collection[str] = ()
+    ) -> tuple[Task, ...]:
         """The tasks of a batch of which `readable` may be read; the same again for the same batch."""
         if self._flight is None or self._flight.offset != end:
             slices = tuple(readable.slices)
@@ -187,7 +191,8 @@ class Steering:
             if self._cutting.by_offset:
                 packed = pack_offsets(slices, tasks=tasks, max_offsets=most, work=work)
             else:
-                packed = pack(slices, tasks=tasks, max_weight=most, work=work, joined=self._cutting.joined)
+                joined = self._cutting.joined
+                packed = pack(slices, tasks=tasks, max_weight=most, work=work, joined=joined, in_order=in_order)
             self._flight = _Flight(end, packed, self._clock.now_ms(), trial)
         return self._flight.tasks
 

@@ -28,6 +28,7 @@ from coordinator.kafka.offsets import (
     leader_racks,
     look_up,
 )
+from coordinator.kafka.policy_topic import PolicyTopic
 from coordinator.kafka.record_times import first_times
 from coordinator.offset_spec import (
     EARLIEST,
@@ -46,8 +47,7 @@ from coordinator.subscription import Assigned, Bounds, Pattern, Subscription, To
 
 _log = logging.getLogger(__name__)
 
-LISTED_IN_ERRORS = 10
-"""Most partitions that an error names; it counts the rest."""
+LISTED_IN_ERRORS = 10  # partitions; an error counts the rest
 
 _CONSUMERS_LIVE_THERE = {
     errors.UnknownMemberIdError,
@@ -80,6 +80,7 @@ class KafkaLog:
         self._isolation = IsolationLevel.build_from(kafka.get("isolation_level", "read_uncommitted"))
         self._fail_on_data_loss = fail_on_data_loss
         self._warned = False  # that a pattern matches no topic
+        self._policies = PolicyTopic(kafka, self._connection)
 
     def topics(self, subscription: Subscription) -> dict[str, Topic]:
         """The topics that `subscription` means now, by name; for `Assigned` with the assigned partitions only."""
@@ -190,6 +191,14 @@ class KafkaLog:
                     )
 
         self._connection.ask(f"to delete offsets of group {group!r}", forget)
+
+    def cluster_policies(self) -> tuple[str, dict[str, str]]:
+        """The policies of the Kafka cluster by name, with their version; see `policy_topic`."""
+        return self._policies.read()
+
+    def set_cluster_policies(self, changes: Mapping[str, str]) -> None:
+        """Write policies of the Kafka cluster; an empty value ends one. Creates the topic if it does not exist."""
+        self._policies.write(changes)
 
     def close(self) -> None:
         """Close the connection; a later request would open another."""

@@ -20,7 +20,7 @@ from kafka.protocol.metadata import MetadataRequest
 
 from coordinator.kafka.connection import Session
 from coordinator.kafka.errors import forbidden_topic, unknown_partitions, unknown_topics
-from coordinator.subscription import Topic, TopicPartition
+from coordinator.subscription import POLICIES, Topic, TopicPartition
 
 Wanted: TypeAlias = Mapping[TopicPartition, int]
 """The look-up in each partition: a time in ms, or `offset_spec.LATEST` or `EARLIEST`."""
@@ -68,11 +68,22 @@ def describe(session: Session, names: Iterable[str]) -> list[Topic]:
     return [_usable(session, topic, answer.version) for topic in answer.topics]
 
 
+def described(session: Session, name: str) -> Topic | None:
+    """The topic of this name; None if it does not exist."""
+    answer = _metadata(session, [name])
+    (topic,) = answer.topics
+    return None if topic.error_code in _NOT_THERE else _usable(session, topic, answer.version)
+
+
 def describe_matching(session: Session, regex: re.Pattern[str]) -> list[Topic]:
-    """The topics with `regex` in their name, without Kafka's internal ones; costs the metadata of all topics."""
+    """The topics with `regex` in their name, without internal ones; costs the metadata of all topics."""
     answer = _metadata(session, None)
-    wanted = (topic for topic in answer.topics if not topic.is_internal and regex.search(topic.name))
+    wanted = (topic for topic in answer.topics if not _ours(topic) and regex.search(topic.name))
     return [_usable(session, topic, answer.version) for topic in wanted]
+
+
+def _ours(topic: Response) -> bool:
+    return bool(topic.is_internal or topic.name == POLICIES)
 
 
 def leader_racks(session: Session, names: Sequence[str]) -> dict[TopicPartition, str]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from coordinator.assignment.assignment_text import Ranges
 from coordinator.assignment.ownership_listener import KeyRanges, OwnershipListener
+from coordinator.assignment.policies import UNKNOWN_POLICY, UNREADABLE, Policy, cluster_policy
 from coordinator.clock import Clock
 from coordinator.cost.batch_cost import Ended
 from coordinator.cost.steering import Steering
@@ -131,19 +132,32 @@ class World:
             _log.warning("Kafka's own group %s cannot be read: %s", self.settings.group, error)
             return {}
 
+    def cluster_policies(self) -> tuple[str, Policy]:
+        """The policies of the Kafka cluster, with their version; `-` if this user may not read them."""
+        try:
+            version, fields = self.log.cluster_policies()
+        except KafkaAccessError:
+            return UNREADABLE, UNKNOWN_POLICY
+        return version, cluster_policy(fields)
+
     def mirror(self, partitions: Sequence[TopicPartition], topics: Sequence[str]) -> bool | None:
         """Commit the stable offsets to Kafka's own group; False if plain consumers live in it, None if it failed.
 
-        A reset between our read and our write would leave an old offset: repeat both (rule: mirror-after-reset).
+        A reset between our read and our write would leave an old offset: repeat both (rule: mirror-after-reset). The
+        same holds for a change of a policy (rule: policies-survive).
         Entries of another schema are not overwritten.
         """
         group, store = self.settings.group, self.store
         try:
             of_this_schema(self.log.group_offsets(group), group)
             before, allowed = None, True
-            while allowed and (status := store.positions.status()).reset != before:
-                before = status.reset
-                allowed = self.log.commit_group_offsets(group, _mirror_entries(store, partitions, topics, status))
+            while allowed:
+                status, policy = store.positions.status(), store.members.policy()
+                if (status.reset, policy) == before:
+                    break
+                before = status.reset, policy
+                written = _mirror_entries(store, partitions, topics, status, policy)
+                allowed = self.log.commit_group_offsets(group, written)
         except (CoopKafkaError, Verdict) as error:
             _log.warning("the stable offsets were not mirrored to Kafka's own group %s: %s", group, error)
             return None
@@ -200,9 +214,11 @@ class World:
         nonce = self.settings.tokens(4) if create else ""
         return self.store.positions.create(nonce, topics, positions, grace_ms=grace_ms)
 
-    def acquire(self, caller: Caller, wanted: Ranges, *, again: bool = False) -> Answer[Acquired]:
+    def acquire(
+        self, caller: Caller, wanted: Ranges, *, again: bool = False, one: frozenset[str] = frozenset()
+    ) -> Answer[Acquired]:
         """Acquire what is free or takeable; `again`: after a release in the same step."""
-        return self.store.positions.acquire(caller, wanted)
+        return self.store.positions.acquire(caller, wanted, one)
 
     def claim(self, offset: StreamOffset, facts: Facts) -> None:
         """Assert positions, as far as the log still has the records below them (rule: leader-epoch-facts)."""
@@ -218,15 +234,18 @@ class World:
         topics: Mapping[str, Topic],
         proven: Mapping[TopicPartition, int | None],
         growths: Sequence[Growth],
+        policy: Policy | None = None,
     ) -> None:
         """Begin again after a loss of state, at proven positions and a new nonce."""
-        self.store.positions.recover(caller, self.settings.tokens(4), why, reset, topics, proven, growths)
+        self.store.positions.recover(caller, self.settings.tokens(4), why, reset, topics, proven, growths, policy)
 
     # -- the cost model ----------------------------------------------------------------------------
 
-    def pack(self, end: StreamOffset, readable: StreamOffset, *, trial: bool) -> tuple[Task, ...]:
+    def pack(
+        self, end: StreamOffset, readable: StreamOffset, *, trial: bool, in_order: frozenset[str] = frozenset()
+    ) -> tuple[Task, ...]:
         """The tasks of a batch; the inbox then receives their cost reports."""
-        tasks = self.guesses.pack(end, readable, trial=trial)
+        tasks = self.guesses.pack(end, readable, trial=trial, in_order=in_order)
         self.inbox.begin(end, tasks)
         return tasks
 
@@ -275,9 +294,9 @@ def _notify(method: Callable[[KeyRanges], None], ranges: KeyRanges) -> None:
 
 
 def _mirror_entries(
-    store: Store, of: Sequence[TopicPartition], topics: Sequence[str], status: Status
+    store: Store, of: Sequence[TopicPartition], topics: Sequence[str], status: Status, policy: Policy
 ) -> dict[TopicPartition, tuple[int, str]]:
     partitions, ids = frozenset(of), {topic: known.id for topic, known in status.topics.items()}
     stable = {tp: o for tp, o in store.positions.stable(topics).items() if tp in partitions}
     growths, extents = store.positions.growths(), store.positions.extents(topics)
-    return entries(stable, status.reset, ids, growths, parsed(extents, status.reset, ids))
+    return entries(stable, status.reset, ids, growths, parsed(extents, status.reset, ids), policy.mirrored)

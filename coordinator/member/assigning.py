@@ -32,6 +32,7 @@ from coordinator.member.requests import (
     ReadPolicy,
     ReadSubscribers,
 )
+from coordinator.member.standby import with_role
 from coordinator.member.state import State
 from coordinator.replies import Look
 
@@ -45,14 +46,15 @@ def look_at_group(state: State, seen: Seen, call: Call) -> tuple[State, Look | N
     """
     assignors = {Protocol(a.name, a.version): a for a in call.setup.settings.assignors}
     look = seen.of(LookAtGroup())
+    state, lines = with_role(state, look.role, call.setup.settings)
     effects: Effects | None = None
     if look.occasion:
         effects = _assign(state, look, assignors, seen, call.setup.cutting.joined)
     elif look.protocol and Protocol.parse(look.protocol) not in assignors:
         _refuse_if_excluded(state, seen)
     else:
-        return state, look, ()
-    return (replace(state, life=state.life.rejoining()) if effects is None else state), None, effects or ()
+        return state, look, lines
+    return (replace(state, life=state.life.rejoining()) if effects is None else state), None, (*lines, *(effects or ()))
 
 
 def _assign(

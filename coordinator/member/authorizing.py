@@ -11,7 +11,8 @@ from coordinator.member.decision import Call, Decision, Return, Seen
 from coordinator.member.inbox import Reach
 from coordinator.member.kinds import Request
 from coordinator.member.log_view import recreated
-from coordinator.member.requests import Authorize, Log, Pack, ReadProgress, ReadReach
+from coordinator.member.obeying import in_order
+from coordinator.member.requests import Authorize, Log, Pack, ReadPolicy, ReadProgress, ReadReach
 from coordinator.member.state import State
 from coordinator.progress import data_loss
 from coordinator.progress.ownership import narrowed
@@ -67,6 +68,9 @@ def return_tasks(state: State, seen: Seen, call: Call) -> Decision:
     batch = batch_of(state, call)
     part, warnings = _readable(state, call)
     refuse_other_filter(part, call)
-    tasks = seen.of(Pack(batch.end, part, trial=batch.trial))
+    policy = state.owning.policy
+    if not state.owning.looked_at_ms and batch.replayed and batch.end.by_key:
+        policy = seen.of(ReadPolicy())
+    tasks = seen.of(Pack(batch.end, part, trial=batch.trial, in_order=in_order(state, policy)))
     began_ms = seen.now_ms if batch.began_ms is None else batch.began_ms
     return Decision(replace(state, batch=replace(batch, began_ms=began_ms)), warnings, Return(tasks))

@@ -1,6 +1,6 @@
 """One member of a group without order: it takes the next free offsets of partitions, not ranges of hashes.
 
-    look     the positions of all partitions; frees the slices of the last batch, which is committed
+    look     the positions of all partitions, and the policies; frees the slices of the last batch, which is committed
     take     the lowest free offsets below the log ends, at most as many as a batch may have (rule: hand-out)
     tasks    the slices that the member still holds, cut in tasks of about equal work
 
@@ -19,6 +19,7 @@ from coordinator.member import (
     log_view,
     losing,
     mirroring,
+    obeying,
     owning,
     pacing,
     standalone,
@@ -41,12 +42,14 @@ from coordinator.subscription import TopicPartition
 
 
 def look(state: State, seen: Seen, call: Call) -> Decision:
-    """Read the positions of all partitions."""
+    """Read the positions of all partitions. Raises 88 or 89 if policies forbid sharing (rule: sharing-policies)."""
     state = place(state, seen, call)
     looked = seen.of(HandOut(dict.fromkeys(state.log.partitions, 0), 0, 0))
+    state = mirroring.mirror_policy(state, seen, looked.policy)
+    obeying.refuse_demands(looked.policy, state.log.topics, call)
     progress = {tp: Progress((_segment(position, looked.reach[tp]),)) for tp, position in looked.positions.items()}
     acquired = Acquired(looked.reset, looked.topic_ids, {}, progress, {})
-    owning = replace(state.owning, acquired=acquired, stale=False)
+    owning = replace(state.owning, acquired=acquired, stale=False, policy=looked.policy, looked_at_ms=looked.now_ms)
     return Decision(replace(state, owning=owning, turn=replace(state.turn, fresh=True)))
 
 
@@ -134,6 +137,7 @@ NEXT_OFFSET = (
     forgetting.forget_topics,
     pacing.rest,
     owning.report_topics,
+    obeying.copy_cluster_policies,
     look,
     log_view.see_logs,
     losing.settle_losses,

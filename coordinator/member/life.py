@@ -30,7 +30,7 @@ from coordinator.errors import (
     OtherOrderingError,
     RedisUnavailableError,
 )
-from coordinator.group_state import LONGEST_BATCH
+from coordinator.group_state import LONGEST_BATCH, STANDBY
 from coordinator.member.decision import RETRY_MS, Call, Decision, Fail, LookAgain, Seen
 from coordinator.member.kinds import Request
 from coordinator.member.requests import Claim, Event, Join, Log, ReadMetadata
@@ -195,7 +195,8 @@ def joining(state: State, call: Call) -> Joining:
     fields = {**me.fields, **subscribes, **settings.commit_fields, **times, **slow}
     targets, pinned = state.pace.targets or {}, call.setup.pinned
     topics = tuple(sorted(state.log.topics)) if call.setup.cutting.joined else ()
-    me = replace(me, filter=settings.filter.text, ordering=settings.ordering, topics=topics)
+    role = (state.life.role or STANDBY) if settings.standby else ""
+    me = replace(me, filter=settings.filter.text, ordering=settings.ordering, topics=topics, role=role)
     return replace(me, fields=fields, targets=targets, pinned=pinned)
 
 

@@ -6,6 +6,7 @@ the member commits unchanged offsets again (rule: mirror-refresh).
 
 from dataclasses import replace
 
+from coordinator.assignment.policies import Policy
 from coordinator.member.decision import Call, Decision, Seen
 from coordinator.member.kinds import Request
 from coordinator.member.requests import Mirror
@@ -32,6 +33,21 @@ def mirror(state: State, seen: Seen) -> State:
     request = mirror_request(state)
     allowed = seen.of(request) if request else None
     return state if allowed is None else replace(state, mirrored=replace(state.mirrored, allowed=allowed, behind=False))
+
+
+def mirror_policy(state: State, seen: Seen, policy: Policy) -> State:
+    """Update the mirror at once if the group's policies are others than in it (rule: policies-survive).
+
+    A failure is tried again at the next look.
+    """
+    policy = policy.of_group
+    if policy == state.mirrored.policy:
+        return state
+    request = mirror_request(state)
+    allowed = seen.of(request) if request else False
+    if allowed is None:
+        return state
+    return replace(state, mirrored=replace(state.mirrored, allowed=allowed, policy=policy))
 
 
 def mirror_request(state: State) -> Request[bool | None] | None:

@@ -13,11 +13,13 @@ from dataclasses import replace
 
 from coordinator.assignment.assignment_text import Ranges
 from coordinator.assignment.rebalance import difference, owned_ranges
+from coordinator.member import obeying
 from coordinator.member.assigning import look_at_group
 from coordinator.member.decision import Call, Decision, LookAgain, Seen
 from coordinator.member.first_positions import place
 from coordinator.member.kinds import Request
 from coordinator.member.log_view import topics_again
+from coordinator.member.mirroring import mirror_policy
 from coordinator.member.ownership_events import notified
 from coordinator.member.requests import Acquire, ReadPartitionCounts, RecordGrowths, Release
 from coordinator.member.state import State
@@ -39,13 +41,18 @@ def follow(state: State, seen: Seen, call: Call) -> Decision:
     state, look, effects = look_at_group(state, seen, call)
     if look is None:
         return Decision(state, effects, LookAgain())
+    state = mirror_policy(state, seen, look.policy)
+    obeying.refuse_demands(look.policy, state.log.topics, call)
+    if decision := obeying.rejected(state, look, call):
+        return decision
     state = _catch_up(state, look.mine, seen, call)
     state = _with_look(state, look, seen)
     wanted = {tp: look.mine[tp] for tp in look.mine.keys() & {*state.log.partitions}}
     as_of, owning = (state.life.nonce, look.generation), state.owning
     if not owning.stale and owning.as_of == as_of and owning.ranges == wanted:
-        return Decision(state)
-    return _acquired(state, wanted, as_of, seen, call)
+        return Decision(state, effects)
+    decision = _acquired(state, wanted, as_of, seen, call)
+    return replace(decision, effects=(*effects, *decision.effects))
 
 
 def _acquired(state: State, wanted: Ranges, as_of: tuple[str, int], seen: Seen, call: Call) -> Decision:
@@ -76,7 +83,8 @@ def _elsewhere(state: State, seen: Seen, call: Call) -> Ranges:
 
 def _request(state: State, wanted: Ranges, *, again: bool = False) -> Request[Acquired]:
     """A request that names all partitions: the answer is all that the member owns."""
-    return Acquire({tp: wanted.get(tp, ()) for tp in state.log.partitions}, again=again)
+    one = obeying.in_order(state, state.owning.policy)
+    return Acquire({tp: wanted.get(tp, ()) for tp in state.log.partitions}, again=again, one=one)
 
 
 def _catch_up(state: State, mine: Ranges, seen: Seen, call: Call) -> State:
@@ -97,4 +105,5 @@ def _with_look(state: State, look: Look, seen: Seen) -> State:
         seen.of(RecordGrowths(lost))
     growths = look.growths + lost
     owning = replace(state.owning, targets=look.targets, growths=growths, looked_at_ms=look.now_ms)
+    owning = replace(owning, policy=look.policy)
     return replace(state, owning=owning)

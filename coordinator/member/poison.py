@@ -5,13 +5,16 @@ A record that hangs its reader must not stop the group member by member.
 rule: strike-needs-evidence; rule: trial-alone; rule: parked-until-released.
 """
 
+from collections.abc import Iterable
 from dataclasses import replace
 
 from coordinator.member.decision import LOOK_MS, Call, Decision, Seen
+from coordinator.member.obeying import in_order
 from coordinator.member.requests import Abandon, Forgive, OffsetsOfARecord, ReadStrikes, ReadWorking, StrikeMember
 from coordinator.member.state import Offsets, State, Strikes
 from coordinator.plan.planning import OwnedRanges
-from coordinator.plan.poison import forgiven, left_out, quarantined, without_struck
+from coordinator.plan.poison import Strike, forgiven, left_out, quarantined, without_struck
+from coordinator.ranges import WHOLE
 
 
 def strike_before_join(state: State, seen: Seen, call: Call) -> Decision:
@@ -57,8 +60,16 @@ def without_parked(state: State, work: OwnedRanges, ends: Offsets, seen: Seen, c
         strikes = tuple(s for s in strikes if s not in over)
         state = replace(state, strikes=replace(state.strikes, strikes=strikes))
     others = state.batch is not None and state.batch.trial
-    limited, trial_lane = quarantined(work, ends, strikes, lambda lane: seen.of(OffsetsOfARecord(lane)), others=others)
+    limited, trial_lane = quarantined(
+        work, ends, _widened(state, strikes), lambda lane: seen.of(OffsetsOfARecord(lane)), others=others
+    )
     return replace(state, reading=replace(state.reading, trial_lane=trial_lane)), limited
+
+
+def _widened(state: State, strikes: Iterable[Strike]) -> tuple[Strike, ...]:
+    """In partition order a strike holds up its whole partition: no other lane of it has a turn."""
+    topics = in_order(state, state.owning.policy)
+    return tuple(replace(s, hashes=WHOLE) if s.tp.topic in topics else s for s in strikes)
 
 
 def leave_out_struck(state: State, seen: Seen, call: Call) -> Decision:

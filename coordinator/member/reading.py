@@ -1,4 +1,4 @@
-"""Limits the next batch: six limits on owned ranges before the end of the log, one after the other.
+"""Limits the next batch: seven limits on owned ranges before the end of the log, one after the other.
 
     back pressure      the partition is at its cap of individual commits
     older partitions   a new partition waits for older ones
@@ -6,11 +6,12 @@
     poison             a lane is parked, or in a trial
     event time         lanes keep within a span of record time
     time budget        the quotas of the cost model
+    partition order    all ranges of a partition end together, where its topic's policy asks for that
 
 Each sets ceilings of ranges; none moves a position. Pure.
 
 rule: individual-commit-cap; rule: growth-order; rule: joined-topics; rule: trial-alone;
-rule: parked-until-released; rule: lane-lead
+rule: parked-until-released; rule: lane-lead; rule: partition-order
 """
 
 from collections.abc import Callable, Iterator
@@ -23,6 +24,7 @@ from coordinator.member.decision import Call, Decision, Seen
 from coordinator.member.event_time import keep_lead
 from coordinator.member.growing import older_partitions_first
 from coordinator.member.inbox import Reach
+from coordinator.member.obeying import in_order, one_end
 from coordinator.member.pacing import ends_of
 from coordinator.member.poison import without_parked
 from coordinator.member.requests import Grant, ReadReach
@@ -40,7 +42,7 @@ def limit(state: State, seen: Seen, call: Call) -> Decision:
     """Limit the work on owned ranges; an equal look keeps the last result."""
     acquired = state.owning.acquired
     ends = ends_of(state)
-    looked_at = (acquired, state.log.bounds, ends, state.strikes.strikes)
+    looked_at = (acquired, state.log.bounds, ends, state.strikes.strikes, state.owning.policy)
     changing = state.owning.growths or state.strikes.strikes
     if state.reading.seen == looked_at and not changing:
         return Decision(state)
@@ -79,7 +81,10 @@ def _budget(state: State, work: OwnedRanges, ends: Offsets, seen: Seen, call: Ca
     back = (*_lanes(difference(owned, before.owned)), *_lanes(difference(before.struck, struck)))
     early = call.setup.settings.early_ends and seen.of(ReadReach()) is Reach.ALL
     everything = call.limits.everything
-    granted = seen.of(Grant(work, ends, before.trial_lane, everything=everything, early=early, anew=back))
+    topics = in_order(state, state.owning.policy)
+    granted = seen.of(
+        Grant(work, ends, before.trial_lane, everything=everything, early=early, anew=back, in_order=topics)
+    )
     reading = replace(before, quotas=granted.quotas, cutting=granted.cutting, owned=owned, struck=struck)
     return replace(state, reading=reading), granted.work
 
@@ -94,6 +99,7 @@ LIMITS: tuple[tuple[str | None, Limit], ...] = (
     (None, without_parked),
     (LEAD, keep_lead),
     (None, _budget),
+    (None, one_end),
 )
 """Each with the name that a lane's line shows for its ceiling; parked lanes and quotas have other words there."""
 

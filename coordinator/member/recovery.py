@@ -4,12 +4,15 @@
             this process
     fact    of the highest known reset epoch; older facts prove nothing
     growth  the mirror's, and growths that no member recorded
+    policy  the strictest of the mirror's and of the last look of this process
 
 A partition without a proof fails the query, or begins at earliest by onStateLoss.
 """
 
 from dataclasses import replace
+from functools import reduce
 
+from coordinator.assignment.policies import Policy
 from coordinator.member.decision import Call, Decision, LookAgain, Seen
 from coordinator.member.log_view import partitions_are_given
 from coordinator.member.requests import (
@@ -45,12 +48,20 @@ def recover(state: State, seen: Seen, call: Call) -> Decision:
         earliest = seen.of(ResolveOffsets(Earliest(), state.log.partitions))
         proven = {tp: earliest[tp] if position is None else position for tp, position in proven.items()}
     growths = _growths(state, offsets, seen, call)
-    seen.of(Recover(str(verdict), reset, topics, proven, growths))
+    seen.of(Recover(str(verdict), reset, topics, proven, growths, _policy(state, offsets)))
     mirrored = replace(state.mirrored, extents=mirroring.extents(in_force, topics))
     life = replace(state.life.rejoining(), verdict=None)
     owning = replace(state.owning, placed=frozenset(), growths=growths)  # unproven partitions are placed anew
     why = Log(f"group {settings.group}: {verdict}; positions are recovered from their proofs")
     return Decision(replace(state, life=life, owning=owning, mirrored=mirrored), (why,), LookAgain())
+
+
+def _policy(state: State, offsets: mirroring.GroupOffsets) -> Policy | None:
+    """The strictest evidence of the policies: the mirror, and the last look of this process. None without any."""
+    mirror, last = mirroring.policies(offsets), state.owning.policy
+    found = [Policy(*mirror)] if mirror else []
+    found += [last.of_group] if state.owning.looked_at_ms and not last.unknown else []
+    return reduce(Policy.stricter, found) if found else None
 
 
 def _facts_of_these_logs(state: State, seen: Seen) -> Facts:

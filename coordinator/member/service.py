@@ -14,7 +14,6 @@ from dataclasses import replace
 from typing import Any
 
 from coordinator import verdicts
-from coordinator.assignment.policies import MEMBER_POLICY, refuse_demand
 from coordinator.errors import CoopKafkaError, FencedMemberError, RedisUnavailableError
 from coordinator.member import (
     accepting,
@@ -28,6 +27,7 @@ from coordinator.member import (
     log_view,
     losing,
     mirroring,
+    obeying,
     ownership_events,
     owning,
     pacing,
@@ -41,35 +41,14 @@ from coordinator.member import (
 from coordinator.member.decision import RETRY_MS, Call, Decision, Return, Seen, Step
 from coordinator.member.kinds import Request
 from coordinator.member.query import Query, Steps
-from coordinator.member.requests import CheckServer, Heartbeat, Leave, ReadPolicy, ReportWorking, Seal
+from coordinator.member.requests import CheckServer, Heartbeat, Leave, ReportWorking, Seal
 from coordinator.member.state import NOT_ACQUIRED, State
 from coordinator.progress.ends import Ends
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.ranges import WHOLE
 from coordinator.reports.lane_lines import LaneReport
-from coordinator.settings import GroupSettings
 from coordinator.verdicts import Verdict
 
 _log = logging.getLogger(__name__)
-
-
-def _demand(settings: GroupSettings, *, by_ranges: bool) -> tuple[str, str]:
-    """What a member demands that reads parts of partitions, and the way to whole ones."""
-    if by_ranges:
-        return "the option assign names parts of partitions", "remove the key ranges of the option assign"
-    if settings.ordering == "none":
-        return "ordering=none is set", "remove the option ordering"
-    return f"{MEMBER_POLICY}=true is set", f"remove the option {MEMBER_POLICY}"
-
-
-def _check_policies(state: State, seen: Seen, call: Call) -> Decision:
-    """Refuse a start that asks for parts of partitions where policies forbid it (codes 88, 89)."""
-    settings = call.setup.settings
-    parts = {tp.topic for tp, hashes in call.setup.pinned.items() if hashes != (WHOLE,)}
-    if settings.demanding or parts:
-        demand, way = _demand(settings, by_ranges=bool(parts))
-        refuse_demand(seen.of(ReadPolicy()), settings.group, parts or state.log.topics, demand, way)
-    return Decision(state, (), Return(None))
 
 
 def _settled(state: State, seen: Seen, call: Call) -> Decision:
@@ -87,7 +66,7 @@ ALIVE: tuple[Step, ...] = (
 )
 """The first steps of every call: they handle the last refusal of Redis."""
 
-CHECK_POLICIES = (*ALIVE, _check_policies)
+CHECK_POLICIES = (*ALIVE, obeying.check_start)
 FIRST_POSITIONS = (*ALIVE, first_positions.first_positions)
 SET_TARGETS = (*ALIVE, log_view.see_logs, growing.set_targets)
 NEXT_OFFSET = (
@@ -102,6 +81,7 @@ NEXT_OFFSET = (
     forgetting.forget_topics,
     pacing.rest,
     owning.report_topics,
+    obeying.copy_cluster_policies,
     owning.follow,
     log_view.see_logs,
     losing.settle_losses,

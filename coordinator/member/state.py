@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from coordinator.assignment.assignment_text import Ranges
+from coordinator.assignment.policies import NO_POLICY, Policy
 from coordinator.cost.batch_cost import Ended, LaneId
 from coordinator.cost.quotas import Quota
 from coordinator.errors import RedisUnavailableError
@@ -61,6 +62,7 @@ class Life:
     asserted_at: str | None = None  # the nonce at which it has asserted its positions; empty: before it joined
     seq: int = 0  # of the latest answer at `nonce`
     lease_end_ms: int = 0  # acknowledged
+    role: str = ""  # of a member that wants to be a standby: standby or working, as of the last look
     reached: bool = False  # whether Redis has ever answered
     away: Away | None = None
     verdict: Verdict | None = None  # the last refusal, until a step has handled it
@@ -131,8 +133,9 @@ class Owning:
     asked_for: frozenset[TopicPartition] = frozenset()  # assigned, but unknown to Kafka when asked
     targets: Offsets = field(default_factory=dict)  # AvailableNow's, of all members
     growths: tuple[Growth, ...] = ()  # of the group's topics, as Redis last held them
-    looked_at_ms: int = 0  # Redis TIME
+    looked_at_ms: int = 0  # Redis TIME; 0: before the first look
     forgot_ms: int | None = None  # when it last asked for topics without subscribers
+    policy: Policy = NO_POLICY  # as of the last look
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +156,17 @@ class Mirrored:
     at_ms: int | None = None
     allowed: bool = True
     behind: bool = False
+    policy: Policy = NO_POLICY  # the group's, at the last update because of a change
     extents: Extents = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterPolicies:
+    """The policies of the Kafka cluster as this member read them last, and where it copied them."""
+
+    read_ms: int | None = None
+    found: tuple[str, Policy] | None = None  # version and policies
+    copied_at: str = ""  # a nonce
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,6 +256,7 @@ class State:
     owning: Owning = Owning()
     losses: Losses = Losses()
     mirrored: Mirrored = Mirrored()
+    cluster_policies: ClusterPolicies = ClusterPolicies()
     growing: Growing = Growing()
     strikes: Strikes = Strikes()
     reading: Reading = Reading()

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from coordinator import verdicts
+from coordinator.assignment.policies import policy_of
 from coordinator.errors import CoopKafkaError, UnknownGroupError
 from coordinator.group_state import GroupState
 from coordinator.offset_spec import AtTimestamp
@@ -164,8 +165,9 @@ class Operator:
         self, stable: Mapping[TopicPartition, int], epoch: int, ids: Mapping[str, str], there: Mapping[str, Topic]
     ) -> bool:
         """Write the mirror for topics that Kafka has. False if plain consumers use Kafka's group."""
+        policy = policy_of(read_group(self._client, self._group).policy)
         entries = {
-            tp: mirror.entry(offset, epoch, ids[tp.topic])
+            tp: mirror.with_policy(mirror.entry(offset, epoch, ids[tp.topic]), policy.mirrored(tp.topic))
             for tp, offset in stable.items()
             if tp.topic in there and tp.partition in there[tp.topic].partitions
         }

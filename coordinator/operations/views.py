@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from coordinator.assignment.assignment_text import Ranges
 from coordinator.assignment.rebalance import minus, union
-from coordinator.group_state import LONGEST_BATCH, PINNED, GroupState, Handed
+from coordinator.group_state import LONGEST_BATCH, PINNED, STANDBY, WORKING, GroupState, Handed
 from coordinator.operations.gaps import count, progress
 from coordinator.progress.growth import Growth
 from coordinator.progress.segments import Progress
@@ -60,7 +60,7 @@ class MemberView:
 
     id: str
     lease_left_ms: int  # 0 after the end of the lease: others may acquire its ranges
-    state: str  # working, hung (its batch takes too long), leaving, ended (its lease is over)
+    state: str  # working, standby, hung (its batch takes too long), leaving, ended (its lease is over)
     fields: Mapping[str, str]  # its fields when it joined
 
 
@@ -145,7 +145,9 @@ def _member_state(member: str, lease_left_ms: int, state: GroupState) -> str:
         return "ended"
     if member in state.leaving:
         return "leaving"
-    return "hung" if state.hung_ms.get(member, state.now_ms) < state.now_ms else "working"
+    if state.standbys.get(member) == STANDBY:
+        return STANDBY
+    return "hung" if state.hung_ms.get(member, state.now_ms) < state.now_ms else WORKING
 
 
 def _state(state: GroupState, members: tuple[MemberView, ...]) -> str:
@@ -154,7 +156,7 @@ def _state(state: GroupState, members: tuple[MemberView, ...]) -> str:
         return "Empty"
     if state.meta.get("ordering") == "none":  # it has no assignment (rule: hand-out)
         return "Stable"
-    working = {m.id for m in members if m.state == "working"}
+    working = {m.id for m in members if m.state == WORKING}
     assigned, owned = _assigned(state), _owned(state)
     if state.meta.get("protocol") == PINNED:  # the entries and the ranges of other members wait for their spares
         assigned, owned = ({m: ranges for m, ranges in of.items() if m in working} for of in (assigned, owned))
@@ -170,7 +172,7 @@ def _unread(state: GroupState, members: tuple[MemberView, ...]) -> Iterator[str]
     """The ranges that no working member of a pinned group names; none in a group that assigns ranges."""
     if state.meta.get("protocol") != PINNED:
         return
-    named = [state.assignment.get(m.id, {}) for m in members if m.state == "working"]
+    named = [state.assignment.get(m.id, {}) for m in members if m.state == WORKING]
     for tp in sorted(state.segments):
         yield from (f"{tp} {hashes}" for hashes in minus(WHOLE, (h for ranges in named for h in ranges.get(tp, ()))))
 

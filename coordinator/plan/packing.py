@@ -4,7 +4,7 @@ It uses the slices alone, so a replay packs the same batch in the same way. A ta
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from heapq import heappush, heapreplace
 from itertools import chain, groupby
 from math import ceil
@@ -56,6 +56,7 @@ def pack(
     work: Work = attrgetter("weight"),
     parts: Parts = _alone,
     joined: Joined = (),
+    in_order: Collection[str] = (),
 ) -> tuple[Task, ...]:
     """The tasks that read `slices`, the task with most `work` first. None is empty.
 
@@ -65,11 +66,11 @@ def pack(
     than `max_weight` only if it is a single slice, or slices that must stay together.
 
     A slice may stand for many lanes that are alike. Its `parts` are packed instead of it if two tasks may read its
-    partition.
+    partition. Slices of a topic `in_order` stay together with all others of their partition (rule: partition-order).
     """
     weighed = [(s, work(s)) for s in _by_units(slices, joined)]
     little = 0.0 if max_weight is not None else _sum(weighed) / (tasks * LITTLE)
-    found = enumerate(_bundles(weighed, little, work, parts, joined))
+    found = enumerate(_bundles(weighed, little, work, parts, joined, in_order))
     bundles = [_Bundle(_sum(bundle), number, tuple(s for s, _ in bundle)) for number, bundle in found]
     loads = _gathered(_longest_first(bundles, min(tasks, len(bundles)), max_weight))  # more tasks would be empty
     most_first = sorted(filter(None, loads), key=lambda load: (-sum(b.work for b in load), [b.number for b in load]))
@@ -114,7 +115,7 @@ def _by_units(slices: Iterable[Slice], joined: Joined) -> list[Slice]:
 
 
 def _bundles(
-    weighed: Iterable[_Weighed], little: float, work: Work, parts: Parts, joined: Joined
+    weighed: Iterable[_Weighed], little: float, work: Work, parts: Parts, joined: Joined, in_order: Collection[str]
 ) -> Iterator[list[_Weighed]]:
     """The slices that stay together; a unit is a partition, or those of `joined` topics with one number.
 
@@ -125,7 +126,8 @@ def _bundles(
     for _, found in groupby(weighed, key=lambda w: unit(w[0].topic_partition, joined)):
         of_unit = list(found)
         ends = {(s.topic_partition, offset) for s, _ in of_unit for offset in (s.offsets.start, s.offsets.until - 1)}
-        if _sum(of_unit) <= little or len(ends) == 1:
+        ordered = any(s.topic_partition.topic in in_order for s, _ in of_unit)
+        if _sum(of_unit) <= little or len(ends) == 1 or ordered:
             yield of_unit
         else:
             each = sorted(chain.from_iterable(parts(s) for s, _ in of_unit), key=_hash_order)

@@ -32,6 +32,7 @@ class Cutting:
     bounds: Bounds | None = None  # None: the other fields decide
     by_offset: bool = False  # without order: tasks share a partition by offsets
     joined: Joined = ()  # topics whose partitions of one number are cut alike
+    in_order: frozenset[str] = frozenset()  # topics whose partitions are not cut (rule: partition-order)
 
     def at(self, bounds: Bounds) -> "Cutting":
         """The same options with lanes that begin at these bounds. Only `max_records_per_partition` may cut finer."""
@@ -181,7 +182,13 @@ def plan(work: OwnedRanges, until: Mapping[TopicPartition, int], cutting: Cuttin
     cut = partial(_cut, max_records=most, finest=finest_piece(_active(work, until)) if most else 1)
     return LanesOfRows(
         {
-            tp: tuple(_rows(parts, until[tp], partial(cut, bounds=bounds.get(tp, ()))))
+            tp: tuple(
+                _rows(
+                    parts,
+                    until[tp],
+                    _whole if tp.topic in cutting.in_order else partial(cut, bounds=bounds.get(tp, ())),
+                )
+            )
             for tp, parts in sorted(work.items())
             if parts
         }
@@ -200,6 +207,10 @@ def _rows(parts: Iterable[OwnedRange], until: int, cut: Callable[..., tuple[Hash
             offsets = alike[position, reach, owned.ics] = subtract(OffsetRange(position, reach), owned.ics)
         lanes = cut(owned.hashes, position, reach)
         yield Row(owned.hashes, owned.epoch, position, offsets, lanes)
+
+
+def _whole(hashes: HashRange, position: int, reach: int) -> tuple[HashRange, ...]:
+    return (hashes,)
 
 
 def _cut(

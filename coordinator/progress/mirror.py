@@ -1,13 +1,13 @@
 """The mirror: a group's stable offsets in Kafka's own group of the same name (rule: mirror-after-reset).
 
 The metadata text beside each offset names its reset epoch and topic id. So the mirror of a topic that was created
-again proves nothing. It also names the leader epoch under which the log reached the offset.
+again proves nothing. It also names the leader epoch under which the log reached the offset, and the group's policies.
 Also decides which positions are proven after a loss. Pure: `member.apply` reads and writes the mirror.
 """
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 from coordinator.errors import StateFormatError
 from coordinator.progress.growth import Growth
@@ -19,9 +19,12 @@ from coordinator.subscription import Topic, TopicPartition
 SCHEMA = "1"  # rule: schema-number
 _OF_ANY_SCHEMA = re.compile(r"coop-kafka v(\w+) ")
 _GROWTH, _EPOCH = r"(?: growth=(\d+)-(\d+)@(\d+)-(\d+))?", r"(?: epoch=(\d+))?"
-_METADATA = re.compile(rf"coop-kafka v{SCHEMA} reset=(\d+) topic=(\S+){_GROWTH}{_EPOCH}")
+_POLICY = r"(?: commit=(true|false) fetch=(true|false))?"
+_METADATA = re.compile(rf"coop-kafka v{SCHEMA} reset=(\d+) topic=(\S+){_GROWTH}{_EPOCH}{_POLICY}")
 
 GroupOffsets = Mapping[TopicPartition, tuple[int, str]]
+Policy = tuple[bool, bool] | None
+"""accept.individual.commit of a group, and accept.range.fetch of a topic; None: not known."""
 
 
 def entry(
@@ -36,19 +39,43 @@ def entry(
     return offset, f"coop-kafka v{SCHEMA} reset={reset} topic={topic_id}{grew}{under}"
 
 
+def with_policy(made: tuple[int, str], policy: Policy) -> tuple[int, str]:
+    """The entry with policies; unchanged if these are unknown."""
+    if policy is None:
+        return made
+    commit, fetch = (str(value).lower() for value in policy)
+    return made[0], f"{made[1]} commit={commit} fetch={fetch}"
+
+
+def policies(offsets: GroupOffsets) -> tuple[bool, frozenset[str]] | None:
+    """The strictest policies in the mirror: of the group, and the refused topics. None if no entry names them.
+
+    rule: policies-survive
+    """
+    parsed = ((tp.topic, _METADATA.fullmatch(metadata)) for tp, (_, metadata) in offsets.items())
+    found = [(topic, m[8], m[9]) for topic, m in parsed if m and m[8]]
+    if not found:
+        return None
+    refused = frozenset(topic for topic, _, fetch in found if fetch == "false")
+    return all(commit == "true" for _, commit, _ in found), refused
+
+
 def entries(
     stable: Mapping[TopicPartition, int],
     reset: int,
     topic_ids: Mapping[str, str],
     growths: Iterable[Growth],
     extents: Extents,
+    policy: Callable[[str], Policy] = lambda _: None,
 ) -> dict[TopicPartition, tuple[int, str]]:
     """The entries of stable offsets, without topics that the group does not know: these are recovered."""
     known = {tp: o for tp, o in stable.items() if tp.topic in topic_ids}
     waiting = (g for g in growths if g.gated and not g.passed(stable))
     came = {(tp, g.topic_id): g for g in waiting for tp in g.newer}
     return {
-        tp: entry(o, reset, topic_ids[tp.topic], came.get((tp, topic_ids[tp.topic])), extents.get(tp))
+        tp: with_policy(
+            entry(o, reset, topic_ids[tp.topic], came.get((tp, topic_ids[tp.topic])), extents.get(tp)), policy(tp.topic)
+        )
         for tp, o in known.items()
     }
 

@@ -6,10 +6,11 @@ coop:v1:{orders}:leases                ZSET    member -> lease end (ms of Redis 
 coop:v1:{orders}:member:<id>           HASH    application, host, driver_pid, pid, capacity, incarnation, joined_at ...
 coop:v1:{orders}:batches               ZSET    member -> when its batch counts as hung (ms of Redis TIME)
 coop:v1:{orders}:leaving               SET     members that take no more ranges
+coop:v1:{orders}:standbys              HASH    member that wants to be a standby -> standby or working
 coop:v1:{orders}:applications          HASH    application, or query of Spark -> member
 coop:v1:{orders}:targets               HASH    member -> "topic partition offset;..." where its AvailableNow ends
 coop:v1:{orders}:assignment            HASH    member -> JSON of the key ranges it should own
-coop:v1:{orders}:policy                HASH    policy -> true or false; see coordinator/assignment/policies.py
+coop:v1:{orders}:policy                HASH    policy -> true, false or unknown; see coordinator/assignment/policies.py
 coop:v1:{orders}:topics                HASH    topic -> "<topic id> <partition count>"
 coop:v1:{orders}:working               HASH    member -> "[alone; ]topic partition lo-hi from-until;..." tasks are at
 coop:v1:{orders}:strikes               HASH    "topic partition lo-hi" -> "struck|parked count from-until ms member"
@@ -68,6 +69,7 @@ class GroupKeys:
     leases = _Fixed()
     batches = _Fixed()
     leaving = _Fixed()
+    standbys = _Fixed()
     applications = _Fixed()
     targets = _Fixed()
     assignment = _Fixed()
@@ -133,7 +135,7 @@ class GroupKeys:
         per_partition = [k for tp in tps for k in self._of_partition(tp)]
         group = [self.meta, self.leases, self.batches, self.leaving, self.applications, self.targets]
         group += [self.assignment, self.policy, self.topics, self.growth, self.working, self.strikes, self.events]
-        group += [self.lanes, self.history]
+        group += [self.lanes, self.history, self.standbys]
         return [*group, *per_topic, *per_partition]
 
     def of_topic(self, topic: str, partitions: Iterable[TopicPartition]) -> list[str]:

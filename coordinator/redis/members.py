@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from coordinator.assignment.assignment_text import Ranges, ranges_of, subscriber
 from coordinator.assignment.assignment_text import ranges_text as assignment_text
-from coordinator.assignment.policies import Policy
+from coordinator.assignment.policies import Policy, policy_of
 from coordinator.assignors.assignor import Assignment, Subscriber
 from coordinator.errors import StateFormatError
 from coordinator.group_state import KnownTopic
@@ -28,10 +28,10 @@ class RedisMembers:
     def join(self, caller: Caller, joined_nonce: str, joining: Joining) -> Answer[dict[TopicPartition, int]]:
         k = self.calls.keys
         keys = [k.meta, k.leases, k.member(caller.member), k.events, k.batches, k.leaving, k.applications, k.targets]
-        keys += [k.working, k.strikes, k.assignment]
+        keys += [k.working, k.strikes, k.assignment, k.standbys]
         targets = "".join(f"{tp.topic} {tp.partition} {offset};" for tp, offset in joining.targets.items())
         pinned = assignment_text(joining.pinned) if joining.pinned else ""
-        policies = joining.filter, joining.ordering, joining.next_nonce
+        policies = joining.filter, joining.ordering, joining.next_nonce, joining.role
         args = joined_nonce, joining.alone_as, targets, pinned, *policies, *flat(joining.shown)
         reply = self.calls.run("join", keys, *args, caller=caller)
         return answer(reply, _targets(reply["targets"]))
@@ -59,7 +59,7 @@ class RedisMembers:
     def look(self, caller: Caller) -> Answer[Look]:
         k = self.calls.keys
         keys = [k.meta, k.leases, k.member(caller.member), k.batches, k.leaving, k.topics, k.policy, k.assignment]
-        reply = self.calls.run("look", [*keys, k.targets, k.growth], caller=caller)
+        reply = self.calls.run("look", [*keys, k.targets, k.growth, k.standbys], caller=caller)
         look = Look(
             generation=int(reply["generation"]),
             mine=ranges_of(reply["mine"]),
@@ -69,6 +69,8 @@ class RedisMembers:
             protocol=reply["protocol"],
             growths=parsed(pairs(reply["growths"])),
             now_ms=int(reply["now"]),
+            policy=policy_of(pairs(reply["policy"])),
+            role=reply["role"],
         )
         return answer(reply, look)
 
@@ -89,13 +91,17 @@ class RedisMembers:
     def policy(self) -> Policy:
         return RedisPolicies(self.calls).policy()
 
+    @sound
+    def copy_policies(self, version: str, policy: Policy) -> None:
+        RedisPolicies(self.calls).copy(version, policy)
+
     def assign(
         self, caller: Caller, occasion: str, protocol: str, assignment: Assignment, failure: str = ""
     ) -> Answer[int]:
         k = self.calls.keys
         fixed = [k.meta, k.leases, k.member(caller.member), k.events, k.batches, k.leaving]
         entries = flat({member: assignment_text(ranges) for member, ranges in assignment.items()})
-        keys, made_by = [*fixed, k.topics, k.policy, k.assignment], (occasion, protocol, failure)
+        keys, made_by = [*fixed, k.topics, k.policy, k.assignment, k.standbys], (occasion, protocol, failure)
         reply = self.calls.run("assign", keys, *made_by, *entries, caller=caller)
         return answer(reply, int(reply["generation"]))
 
@@ -108,7 +114,7 @@ class RedisMembers:
 
     def leave(self, caller: Caller, unconfirmed: Ranges) -> int:
         k = self.calls.keys
-        fixed = [k.meta, k.leases, k.member(caller.member), k.events, k.batches, k.leaving, k.targets]
+        fixed = [k.meta, k.leases, k.member(caller.member), k.events, k.batches, k.leaving, k.targets, k.standbys]
         keys = [*fixed, *map(k.owners, unconfirmed)]
         return int(self.calls.run("leave", keys, *map(ranges_text, unconfirmed.values()), caller=caller)["kept"])
 

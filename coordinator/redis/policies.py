@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from coordinator.assignment.policies import Policy, checked, policy_of
+from coordinator.assignment.policies import CLUSTER, Policy, checked, policy_of
 from coordinator.group_state import check_schema
 from coordinator.redis.calls import ScriptCalls, flat, pairs
 
@@ -24,6 +24,21 @@ class RedisPolicies:
             check_schema(meta)
         return policy_of(policy)
 
+    def copy(self, version: str, policy: Policy) -> None:
+        """Copy the policies of the Kafka cluster to the group (rule: cluster-policies).
+
+        `version`: empty without a topic of policies, `-` if it may not be read.
+        """
+        k, fields = self.calls.keys, policy.fields if version else {}
+        self.calls.run("copy_policies", [k.meta, k.policy, k.events], version, *flat(fields))
+
+    def adopt(self, other: "RedisPolicies") -> None:
+        """Set the policies that the other group sets and this one does not, without copies of the cluster's."""
+        mine, theirs = (of.calls.hash(of.calls.keys.policy) for of in (self, other))
+        policy_of(theirs)
+        if missing := {n: v for n, v in theirs.items() if n not in mine and not n.startswith(CLUSTER)}:
+            self._set(missing)
+
     def topics(self) -> frozenset[str] | None:
         """The topics of the group; None if there is no group yet."""
         meta, topics = self.calls.hashes((self.calls.keys.meta, self.calls.keys.topics))
@@ -35,6 +50,9 @@ class RedisPolicies:
         Names are `accept.individual.commit` and `accept.range.fetch:<topic>`. Other policies stay. The answer is the
         policies after it. Each change is an event. Raises `UnknownOptionError`, `InvalidOptionError`.
         """
+        return self._set(checked(changes))
+
+    def _set(self, changes: Mapping[str, str]) -> Policy:
         k = self.calls.keys
-        reply = self.calls.run("policy", [k.meta, k.policy, k.events], str(KEPT_MS), *flat(checked(changes)))
+        reply = self.calls.run("policy", [k.meta, k.policy, k.events], str(KEPT_MS), *flat(changes))
         return policy_of(pairs(reply["policies"]))

@@ -2,10 +2,11 @@
 
 import json
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from coordinator.assignment.assignment_text import Ranges
+from coordinator.assignment.policies import Policy, policy_of
 from coordinator.assignment.rebalance import union
 from coordinator.group_state import KnownTopic
 from coordinator.group_texts import offsets_at
@@ -16,8 +17,8 @@ from coordinator.progress.growth import Growth, Segments, parsed
 from coordinator.progress.ownership import Fact, Facts, asked_of, coalesced, not_owned
 from coordinator.progress.segments import Progress
 from coordinator.progress.stream_offset import StreamOffset
-from coordinator.ranges import WHOLE, offsets_of
-from coordinator.redis.calls import ScriptCalls, answer, flat, owned_of, owned_text, pairs, ranges_text
+from coordinator.ranges import WHOLE, HashRange, offsets_of
+from coordinator.redis.calls import ScriptCalls, answer, flat, owned_of, owned_text, pairs
 from coordinator.redis.errors import sound
 from coordinator.replies import Acquired, Answer, Authorized, Caller, HandedOut, Moved, Sealed, Status
 from coordinator.subscription import Topic, TopicPartition
@@ -50,11 +51,13 @@ class RedisPositions:
         return int(reply["placed"])
 
     @sound
-    def acquire(self, caller: Caller, wanted: Ranges) -> Answer[Acquired]:
+    def acquire(self, caller: Caller, wanted: Ranges, one: Collection[str] = ()) -> Answer[Acquired]:
         k = self.calls.keys
         per_partition = (x for tp in wanted for x in (k.owners(tp), k.segments(tp), k.ics(tp)))
         keys = [k.meta, k.leases, k.member(caller.member), k.events, k.topics, k.batches, *per_partition]
-        reply = self.calls.run("acquire", keys, *map(ranges_text, wanted.values()), caller=caller)
+        reply = self.calls.run(
+            "acquire", keys, *(_wanted(tp, hashes, one) for tp, hashes in wanted.items()), caller=caller
+        )
         ownership, progress, whole = {}, {}, {}
         found = zip(wanted, reply["owned"], reply["segments"], reply["ics"], strict=True)
         for tp, mine, segments, ics in found:
@@ -68,14 +71,15 @@ class RedisPositions:
     def hand_out(self, caller: Caller, ends: Offsets, most: int, size: int) -> Answer[HandedOut]:
         k = self.calls.keys
         per_partition = (x for tp in ends for x in (k.segments(tp), k.ics(tp), k.handed(tp)))
-        keys = [k.meta, k.leases, k.member(caller.member), k.batches, k.topics, k.events, *per_partition]
+        keys = [k.meta, k.leases, k.member(caller.member), k.batches, k.topics, k.events, k.policy, *per_partition]
         args = (str(most), str(size), *map(str, ends.values()))
         reply = self.calls.run("hand_out", keys, *args, caller=caller)
         ids = {topic: known.id for topic, known in _topics(reply["topics"]).items()}
         positions = {tp: int(text) for tp, text in zip(ends, reply["positions"], strict=True) if text}
         reach = {tp: int(text) for tp, text in zip(ends, reply["reach"], strict=True) if text}
         slices = {tp: offsets_of(text) for tp, text in zip(ends, reply["slices"], strict=True) if text}
-        return answer(reply, HandedOut(int(reply["reset"]), ids, positions, reach, reply["epoch"], slices))
+        handed = HandedOut(int(reply["reset"]), ids, positions, reach, reply["epoch"], slices)
+        return answer(reply, replace(handed, policy=policy_of(pairs(reply["policy"])), now_ms=int(reply["now"])))
 
     @sound
     def authorize(
@@ -147,12 +151,15 @@ class RedisPositions:
         topics: Mapping[str, Topic],
         proven: Mapping[TopicPartition, int | None],
         growths: Sequence[Growth] = (),
+        policy: Policy | None = None,
     ) -> None:
         k = self.calls.keys
         fixed = [k.meta, k.leases, k.topics, k.events, k.batches, k.leaving, k.applications, k.targets, k.assignment]
-        keys = [*fixed, k.growth, k.working, *self._progress_keys(proven)]
+        keys = [*fixed, k.growth, k.working, k.policy, *self._progress_keys(proven)]
         grew = "".join(f"{growth.field}|{growth.value};" for growth in growths)
-        self.calls.run("recover", keys, nonce, why, str(reset), grew, *_placed(topics, proven), caller=caller)
+        policies = "-" if policy is None else "".join(f"{name} {value};" for name, value in policy.fields.items())
+        args = nonce, why, str(reset), grew, policies
+        self.calls.run("recover", keys, *args, *_placed(topics, proven), caller=caller)
 
     @sound
     def reset_epoch(self) -> int:
@@ -200,6 +207,11 @@ class RedisPositions:
     def _progress_keys(self, partitions: Iterable[TopicPartition]) -> list[str]:
         k = self.calls.keys
         return [x for tp in partitions for x in (k.owners(tp), k.segments(tp), k.ics(tp), k.stable(tp.topic))]
+
+
+def _wanted(tp: TopicPartition, hashes: Iterable[HashRange], one: Collection[str]) -> str:
+    word = "one" if tp.topic in one else ""
+    return "".join(f"{h} {word};" for h in hashes)
 
 
 def _topics(texts: Sequence[str]) -> dict[str, KnownTopic]:

@@ -6,8 +6,10 @@ from typing import NamedTuple
 
 from coordinator.assignment.replica_sets import SEPARATOR, Sets, lightest
 from coordinator.errors import UnknownGroupError
+from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.client import RedisClient
 from coordinator.redis.keys import GroupKeys
+from coordinator.redis.policies import RedisPolicies
 from coordinator.redis.snapshot import read_group
 
 
@@ -52,6 +54,16 @@ def chosen_set(client: RedisClient, names: Sequence[str], hold_ms: int) -> str:
                 return name
         del open_sets[name]
     return lightest(sets)
+
+
+def adopt_policies(client: RedisClient, names: Sequence[str], name: str) -> None:
+    """Give a replica set the policies of the first one that it lacks: it may be younger than they are.
+
+    rule: one-member-a-set; `coop-kafka policy` changes the policies of all sets that exist.
+    """
+    first, chosen = (RedisPolicies(ScriptCalls(client, of)) for of in (names[0], name))
+    if name != names[0]:
+        chosen.adopt(first)
 
 
 def siblings(group: str, groups: Iterable[str]) -> tuple[str, ...]:

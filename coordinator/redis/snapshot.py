@@ -40,7 +40,7 @@ def read_group(client: RedisClient, group: str) -> GroupState:
             hashes |= {f"stable:{topic}": redis.hgetall(keys.stable(topic))}
             hashes |= {f"end:{topic}": redis.hgetall(keys.end(topic))}
         hung = _ends(redis.zrange(keys.batches, 0, -1, withscores=True), _latest(meta, "longest_ms", now_ms))
-        leaving = redis.smembers(keys.leaving)
+        leaving, standbys = redis.smembers(keys.leaving), redis.hgetall(keys.standbys)
         hashes |= _of_partitions(redis, keys, hashes)
     return replace(
         state_of(hashes),
@@ -50,6 +50,7 @@ def read_group(client: RedisClient, group: str) -> GroupState:
         members=members,
         hung_ms=hung,
         leaving=frozenset(leaving),
+        standbys=standbys,
     )
 
 

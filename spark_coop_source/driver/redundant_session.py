@@ -21,7 +21,7 @@ from coordinator.plan.packing import Task
 from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.client import RedisClient
-from coordinator.redis.replica_sets import chosen_set, members_of
+from coordinator.redis.replica_sets import adopt_policies, chosen_set, members_of
 from coordinator.reports.lane_lines import LaneReport
 from coordinator.subscription import TopicPartition
 from spark_coop_source.driver.reader_process import GroupSession, let_nothing_interrupt
@@ -124,6 +124,7 @@ class RedundantSession:
 
     def _opened(self, name: str) -> GroupSession:
         self._set = name
+        adopt_policies(self._client, self._names, name)
         self._session = session = GroupSession(replace(self._options, group=name))
         if self._targets:
             session.set_targets()
@@ -136,6 +137,7 @@ class RedundantSession:
         self._look_at_ms = self._clock.now_ms() + self._options.session_ms
         try:
             due = move(*members_of(self._client, self._names))
+            adopt_policies(self._client, self._names, self._set)  # set while this set began
         except StoreError as error:  # an outage, which the next call of the service handles; or damage in another set
             log.warning("group %s: the replica sets cannot be read: %s", self._names[0], error)
             return None

@@ -19,7 +19,7 @@ from coordinator.record_filter import RecordFilter
 from coordinator.subscription import Assigned, Subscription
 from spark_coop_source.arrow_output.schema import ACKNOWLEDGEMENT, EVERY, PLAIN
 from spark_coop_source.function.user_function import check_form, is_name, loaded
-from spark_coop_source.options import copartition, offset_options, redundancy, table, without_order
+from spark_coop_source.options import copartition, offset_options, redundancy, standby, table, without_order
 from spark_coop_source.options.kafka_options import kafka_arguments
 from spark_coop_source.options.names import check_name
 from spark_coop_source.options.notices import notices
@@ -65,6 +65,7 @@ class SourceOptions:
     sharing: bool | None  # whether it may own parts of partitions; None: where policies allow it
     several_queries: bool  # of one application, in one group
     redundancy: int  # number of replica sets
+    standby: bool
     ordering: str  # of the group: key | none
     gap_wait_ms: int | None  # of slices without order; None: the session
     unread_batches: bool  # whether they count as done once the sink completes them
@@ -111,6 +112,7 @@ def validate(options: Mapping[str, str], *, streaming: bool | None) -> SourceOpt
     copartition.check(given, checked.copartition, checked.subscription, streaming=streaming)
     if streaming is not None:
         _check_acknowledgement(checked)
+        standby.check(given, checked.group, streaming=streaming)
     if streaming:
         offset_options.check_stream(given)
         _check_group(checked, given)
@@ -161,6 +163,7 @@ def _checked(given: Given, streaming: bool | None) -> SourceOptions:
         sharing=given.get(table.SHARING),
         several_queries=given.need(table.SEVERAL_QUERIES),
         redundancy=given.need(table.REDUNDANCY),
+        standby=given.need(table.STANDBY),
         ordering=given.need(table.ORDERING),
         gap_wait_ms=given.get(table.GAP_MAX_WAIT),
         unread_batches=given.need(table.UNREAD_BATCHES),

@@ -200,6 +200,12 @@ REDUNDANCY = Option(
     "How many members read each record. 2: the members form two replica sets, each of which reads everything, and has "
     "positions of its own. See docs/redundancy.md.", "1",
 )  # fmt: skip
+STANDBY = Option(
+    "standby", Flag(), Section.GROUP, _STREAM,
+    "Whether this query is a standby: it owns nothing while enough others work, and takes over when one is lost. Not "
+    "for a batch, nor with AvailableNow, key ranges in `assign`, `copartition`, `redundancy` or `ordering=none`. See "
+    "docs/redundancy.md.", "false",
+)  # fmt: skip
 ORDERING = Option(
     "ordering", OneOf(("key", "none")), Section.GROUP, _STREAM,
     "What the group keeps in order. key: the records of each key. none: nothing; members then share partitions by "
@@ -353,7 +359,7 @@ OPTIONS: tuple[Option[object], ...] = (
     ENDING_TIMESTAMP, ENDING_OFFSETS_BY_TIMESTAMP, ENDING_OFFSETS,
     MAX_OFFSETS, MIN_OFFSETS, MAX_DELAY, MIN_PARTITIONS, MAX_RECORDS_PER_PARTITION,
     GROUP, REDIS_URL, SLOTS, CAPACITY, ASSIGNOR, COPARTITION, LISTENER, LABELS, SHARING, SEVERAL_QUERIES, REDUNDANCY,
-    ORDERING,
+    STANDBY, ORDERING,
     UNREAD_BATCHES, REPLAY_ACKNOWLEDGED, MAX_RANGES, MAX_INDIVIDUAL_COMMITS, LANES,
     SESSION, HEARTBEAT, LONGEST_BATCH, GAP_MAX_WAIT, BATCH_BUDGET, MAX_LANE_LEAD, RETENTION, MAX_OUTAGE, GROWTH_GRACE,
     ON_STATE_LOSS,

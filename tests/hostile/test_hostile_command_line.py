@@ -167,6 +167,22 @@ USAGE = {
     "a policy that is neither true nor false": (
         ("policy", "GROUP", "--set", "accept.individual.commit=maybe", *AT), 2, "INVALID_OPTION", "'maybe'",
         "to true, false"),
+    "a policy of no level": (("policy", *AT), 2, "WRONG_USAGE", "exactly one of GROUP, --cluster", "--help"),
+    "a policy of two levels": (
+        ("policy", "GROUP", "--cluster", *BOTH), 2, "WRONG_USAGE", "exactly one of GROUP, --cluster", "--help"),
+    "a policy of a group, without Redis": (
+        ("policy", "GROUP", "--bootstrap-server", "KAFKA"), 2, "WRONG_USAGE", "GROUP needs --redis", "--help"),
+    "a policy of the cluster, without Kafka": (
+        ("policy", "--cluster", *AT), 2, "WRONG_USAGE", "need --bootstrap-server", "--help"),
+    "a policy of a topic, set for the cluster": (
+        ("policy", "--cluster", "--bootstrap-server", "KAFKA", "--set", "accept.range.fetch=false"), 2,
+        "UNKNOWN_OPTION", "does not belong to --cluster", "set accept.individual.commit with --cluster"),
+    "a policy of a topic that no topic can have": (
+        ("policy", "--topic", "a b\x1b[31m", "--bootstrap-server", "KAFKA"), 2, "INVALID_OPTION",
+        "is not the name of a topic", "name one topic"),
+    "a policy of all groups that is neither true nor false": (
+        ("policy", "--cluster", "--bootstrap-server", "KAFKA", "--set", "accept.individual.commit=1"), 2,
+        "INVALID_OPTION", "neither true nor false", "to true, false"),
     "a policy without a value": (
         ("policy", "GROUP", "--set", "accept.individual.commit", *AT), 2, "WRONG_USAGE", "is not NAME=VALUE", "--help"),
     "a time before 1970, which to Kafka is the end of the log": (

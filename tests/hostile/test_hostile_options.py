@@ -494,6 +494,30 @@ REDUNDANCY = [
     ),
 ]
 
+STANDBY = {"standby": "true"}
+
+STANDBYS = [
+    bad("a standby in words", "standby", "hot", "'hot'", "true or false"),
+    Row("a standby of a batch", STANDBY, CONFLICT, "a batch (spark.read)", "remove standby", BATCH, streaming=False),
+    Row("a standby without a group", STANDBY, CONFLICT, "no other member to", "options group", STANDALONE),
+    Row("a standby without order", STANDBY | {"ordering": "none"}, CONFLICT, "ordering=none", "after the lease"),
+    Row("a standby of two sets", STANDBY | REDUNDANT, CONFLICT, "redundancy is above 1", "a group of its own"),
+    Row(
+        "a standby of joined topics",
+        STANDBY | {"subscribe": "a,b", "copartition": "a,b"},
+        CONFLICT,
+        "copartition is set",
+        "remove standby",
+    ),
+    Row(
+        "a pinned standby",
+        STANDBY | {"subscribe": None, "assign": json.dumps({"orders": {"0": [[0, 2**62 - 1]]}})},
+        CONFLICT,
+        "names key ranges",
+        "is a spare already",
+    ),
+]
+
 COPARTITION = {"subscribe": "a,b,c", "copartition": "a,b"}
 
 JOINS = [
@@ -596,7 +620,7 @@ ROWS = [
         *JOINS,
         *REDIS,
     ),
-    *(*BROKERS, *LOGINS, *TLS, *CLIENTS, *FUNCTIONS, *ORDERINGS, *REDUNDANCY),
+    *(*BROKERS, *LOGINS, *TLS, *CLIENTS, *FUNCTIONS, *ORDERINGS, *REDUNDANCY, *STANDBYS),
 ]
 
 EXITS = f"""

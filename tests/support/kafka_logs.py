@@ -45,6 +45,9 @@ class Through:
     ) -> dict[TopicPartition, Bounds]:
         return self.log.bounds(partitions, beginnings)
 
+    def cluster_policies(self) -> tuple[str, Mapping[str, str]]:
+        return self.log.cluster_policies()
+
     def ends_of_epochs(self, epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
         return self.log.ends_of_epochs(epochs)
 
@@ -92,6 +95,9 @@ class Elected(Through):
         found = self.log.bounds(partitions, beginnings)
         epochs = {tp: 0 if self.behind else len(self.began.get(tp, ())) for tp in found}
         return {tp: Bounds(b.beginning, b.end, epochs[tp]) for tp, b in found.items()}
+
+    def cluster_policies(self) -> tuple[str, Mapping[str, str]]:
+        return self.log.cluster_policies()
 
     def ends_of_epochs(self, epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
         ends = {tp: b.end for tp, b in self.log.bounds(epochs).items()}

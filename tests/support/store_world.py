@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import cast
 
 from coordinator.assignment.assignment_text import Ranges
+from coordinator.group_state import STANDBY
 from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.ranges import WHOLE, HashRange, OffsetRange
 from coordinator.redis.calls import ScriptCalls
@@ -65,6 +66,10 @@ class World:
     def filtering(self, member: str, text: str, incarnation: str = "i1") -> Caller:
         """A member whose record filter has this text."""
         return self._joined(member, incarnation, "", Joining(FIELDS, filter=text))
+
+    def standing_by(self, member: str, incarnation: str = "i1", before: str = "", role: str = STANDBY) -> Caller:
+        """A member that wants to be a standby."""
+        return self._joined(member, incarnation, before, Joining(FIELDS, role=role))
 
     def _joined(self, member: str, incarnation: str, before: str, joining: Joining) -> Caller:
         answer = self.store.members.join(Caller(member, incarnation), before, joining)

@@ -1,7 +1,7 @@
 -- Acquires wanted hash ranges that are free or takeable, at a new lane epoch (rule: no-epoch-twice). Ranges that the
 -- member owns already keep their lane epochs. Cuts segments and ICs at each change of ownership (rule: cut-at-ownership).
 -- KEYS meta leases member events topics batches, then owners segments ics of each partition
--- ARGV[2..] "lo-hi ;..." wanted of each partition; each recorded partition has positions
+-- ARGV[2..] "lo-hi ;..." wanted of each partition, "lo-hi one;..." at one lane epoch; each recorded partition has positions
 -- Reply reset, topics as HGETALL, and of each partition: owned "lo-hi epoch;...", segments and ics as HGETALL
 --   segments: all if the partition has ICs, else those of owned ranges (rule: owner-reads-own-segments)
 --   | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
@@ -14,6 +14,20 @@ local owned_of, segments_of, ics_of = {}, {}, {}  -- by index of the partition
 local function new_owner()
   if not epoch then epoch = call.nonce .. '.' .. ms(redis.call('HGET', META, 'epochs') + 1) end
   return epoch .. ' ' .. call.member
+end
+
+-- A wanted range that is to have one lane epoch gets a new one, if the caller owns all of it at several (rule: partition-order).
+local function unite(pieces)
+  local first, apart, others = {}, {}, {}
+  for _, p in ipairs(pieces) do
+    local w, _, member = p.left, owner(p.value)
+    first[w] = first[w] or p.value
+    apart[w] = apart[w] or p.value ~= first[w]
+    others[w] = others[w] or member ~= call.member
+  end
+  for _, p in ipairs(pieces) do
+    if p.left.a == 'one' and apart[p.left] and not others[p.left] then p.value = new_owner() end
+  end
 end
 
 -- The pieces of a hash whose values have this form, of individual commits without it; nil if no piece is new.
@@ -42,18 +56,26 @@ local function acquire(owners_key, segments_key, ics_key, wanted)
   end
   loss = loss or not recorded[topic] and { 'LOST', topic .. ' of ' .. KEYS[5] .. ' is gone' }
   local before, after, gains = ranges_at(owners_key, OWNER), {}, false
-  for _, piece in ipairs(overlay(wanted, before)) do
+  local pieces = overlay(wanted, before)
+  for _, piece in ipairs(pieces) do
     local value = piece.right and piece.right.value
     local _, member = owner(value)
     if not member or (member ~= call.member and takeable(KEYS[2], KEYS[6], member)) then
-      value, gains = new_owner(), true
-      note_range(gained, owners_key, piece.lo, piece.hi)
+      value = new_owner()
       if member then
         lost_to_us[member] = lost_to_us[member] or {}
         note_range(lost_to_us[member], owners_key, piece.lo, piece.hi)
       end
     end
-    after[#after + 1] = { lo = piece.lo, hi = piece.hi, value = value }
+    piece.value = value
+  end
+  unite(pieces)
+  for _, piece in ipairs(pieces) do
+    if epoch and piece.value == new_owner() then
+      gains = true
+      note_range(gained, owners_key, piece.lo, piece.hi)
+    end
+    after[#after + 1] = { lo = piece.lo, hi = piece.hi, value = piece.value }
   end
   for _, piece in ipairs(overlay(before, wanted)) do
     if not piece.right then after[#after + 1] = { lo = piece.lo, hi = piece.hi, value = piece.left.value } end

@@ -1,12 +1,13 @@
 -- Records an assignment if its occasion still holds: any member may compute one (rule: first-assignment-wins).
--- KEYS meta leases member events batches leaving topics policy assignment
+-- KEYS meta leases member events batches leaving topics policy assignment standbys
 -- ARGV[2] its occasion, ARGV[3] protocol, ARGV[4] the error of its assignor ("" if it did not fail),
 --   ARGV[5..] member JSON-of-its-ranges ...
 -- Reply generation, 0 if the occasion has passed | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
 -- Uses events, leases, prelude
 local bad = lost() or fenced(KEYS[3]) or recovering()
 if bad then return bad end
-local now_due = occasion({ leases = KEYS[2], batches = KEYS[5], leaving = KEYS[6], topics = KEYS[7], policy = KEYS[8] })
+local now_due = occasion({ leases = KEYS[2], batches = KEYS[5], leaving = KEYS[6], topics = KEYS[7], policy = KEYS[8],
+  standbys = KEYS[10] })
 if now_due ~= ARGV[2] or now_due == redis.call('HGET', META, 'occasion') then
   renew(KEYS[2])
   return reply('generation', 0)

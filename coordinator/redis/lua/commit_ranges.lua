@@ -7,12 +7,12 @@
 --   ARGV[10] digest of the caller's batch, "" without a batch: its early ends apply while Redis has its seal
 -- Reply outcome, stable offset, held: number of ICs, repeated: number of ranges that were done before,
 --   refused "lo-hi epoch;...", reach
---   outcome: COMMITTED, NOT_ALLOWED (88), TOO_OLD (91), FULL (92), NOT_OWNED, BEYOND
+--   outcome: COMMITTED, NOT_ALLOWED (88), TOPIC_NOT_ALLOWED (89), TOO_OLD (91), FULL (92), NOT_OWNED, BEYOND
 --   COMMITTED writes progress. The first FULL of a partition writes `full` and `joins` of meta, and an event.
 --   BEYOND: no lane of the call has read the offsets from `reach` on; a commit of them would lose records
 --   | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
 -- Of a pinned member, only the ICs in the hashes that it names count: no assignment ever moves the others.
--- Uses damage, events, leases, pinned, prelude, progress
+-- Uses damage, events, leases, pinned, policies, prelude, progress
 local bad = lost() or recovering() or fenced(KEYS[2])
 if bad then return bad end
 local keys = { owners = KEYS[6], segments = KEYS[7], ics = KEYS[8], stable = KEYS[9] }
@@ -68,7 +68,8 @@ local function done_below(offset)  -- ranges of the call before `offset`: a lane
   return below[offset]
 end
 
-if redis.call('HGET', KEYS[4], 'accept.individual.commit') == 'false' then return outcome('NOT_ALLOWED') end
+local code = forbidding_code(KEYS[4], ARGV[3])
+if code then return outcome(code == '88' and 'NOT_ALLOWED' or 'TOPIC_NOT_ALLOWED') end
 local known = string.match(redis.call('HGET', KEYS[3], ARGV[3]) or '', '^(%S+)')
 local current = known == ARGV[4] and redis.call('HGET', META, 'reset_epoch') == ARGV[2]
 for _, piece in ipairs(overlay(lanes_of_call(), ranges_of(keys, 'owners', OWNER))) do

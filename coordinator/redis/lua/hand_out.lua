@@ -2,10 +2,10 @@
 -- done, and no member holds it whose time is not over (rule: slice-end). Drops slices that are done, and all slices of
 -- the caller: their batch is committed, or no batch has them. No marker is stored: a later call finds the same offsets. A
 -- call that was sent twice gets its slices again.
--- KEYS meta leases member batches topics events, then segments ics handed of each partition
+-- KEYS meta leases member batches topics events policy, then segments ics handed of each partition
 -- ARGV[2] the most offsets of the call; 0: hand out none, ARGV[3] the most of a partition before the next one has its
 --   turn, ARGV[4..] the end of each partition, which the caller reads up to
--- Reply reset, topics as HGETALL, epoch of the slices or "", and of each partition: position, "" if it has none, the offset
+-- Reply now: Redis TIME in ms, reset, topics and policy as HGETALL, epoch of the slices or "", and of each partition: position, "" if it has none, the offset
 --   after the last one that is done, and its slices "120-159 171-240" | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
 -- Uses arguments, damage, events, leases, prelude, progress, slices
 local bad = lost() or fenced(KEYS[3]) or recovering() or other_filter(KEYS[3])
@@ -33,7 +33,7 @@ local epoch = ''
 
 -- Looks at one partition; nil without positions. `over` are the slices of members whose time is over.
 local function partition_at(i)
-  local keys = { segments = KEYS[3 * i - 5], ics = KEYS[3 * i - 4] }
+  local keys = { segments = KEYS[3 * i - 4], ics = KEYS[3 * i - 3] }
   local topic, partition = string.match(keys.segments, ':segments:(.+):(%d+)$')
   local segments = cut_segments(keys, NOTHING)
   if #segments == 0 then
@@ -42,7 +42,7 @@ local function partition_at(i)
   end
   require_argument(is_position(ARGV[i]), 'end', ARGV[i])
   local done, taken, dropped, over, given = done_everywhere(segments), {}, {}, {}, {}
-  for _, s in ipairs(slices_at(KEYS[3 * i - 3])) do
+  for _, s in ipairs(slices_at(KEYS[3 * i - 2])) do
     local _, rest = compared({ s }, done)
     if sent_again and #rest > 0 and s[5] == call.member then
       given[#given + 1], taken[#taken + 1], epoch = { s[1], s[2] }, s, s[4]
@@ -60,7 +60,7 @@ local function partition_at(i)
     free = rest
   end
   for _, r in ipairs(free) do length = length + math.max(1, tonumber(r[2]) - tonumber(r[1])) end
-  return { key = KEYS[3 * i - 3], name = topic .. '-' .. partition, position = position, free = free, length = length,
+  return { key = KEYS[3 * i - 2], name = topic .. '-' .. partition, position = position, free = free, length = length,
     dropped = dropped, over = over, given = given, reach = done[1] and done[#done][2] or '0' }
 end
 
@@ -153,5 +153,5 @@ for i = 1, #ARGV - 3 do
   positions[i], reach[i] = found[i] and found[i].position or '', found[i] and found[i].reach or ''
   slices[i] = found[i] and text_of(found[i].given) or ''
 end
-return reply('reset', redis.call('HGET', META, 'reset_epoch'), 'topics', topics, 'epoch', epoch,
-  'positions', positions, 'reach', reach, 'slices', slices)
+return reply('now', ms(now_ms()), 'reset', redis.call('HGET', META, 'reset_epoch'), 'topics', topics,
+  'policy', redis.call('HGETALL', KEYS[7]), 'epoch', epoch, 'positions', positions, 'reach', reach, 'slices', slices)

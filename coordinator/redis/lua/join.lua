@@ -3,13 +3,14 @@
 -- (rule: one-claim-per-hash), and while members of the other kind are there (rule: pinned-or-assigned).
 -- If the incarnation is new, the script strikes slices that the earlier incarnation began and did not end. The time
 -- between the two does not matter.
--- KEYS meta leases member events batches leaving applications targets working strikes assignment
+-- KEYS meta leases member events batches leaving applications targets working strikes assignment standbys
 -- ARGV[2] nonce at which this incarnation joined before ("" if never),
 --   ARGV[3] "name\n..." names that may have one live member: application and query (rule: one-member-per-application),
 --   ARGV[4] "topic partition offset;..." targets of AvailableNow ("" if none),
 --   ARGV[5] JSON of its pinned ranges ("" if it is assigned ranges), ARGV[6] text of its record filter ("" if none),
 --   ARGV[7] ordering: key or none, ARGV[8] the nonce of a group that changes its ordering (rule: one-ordering),
---   ARGV[9..] field value ... of the member's hash
+--   ARGV[9] role of a standby: standby or working, "" of any other member (rule: standby-takes-over),
+--   ARGV[10..] field value ... of the member's hash
 -- Reply targets, raised to the targets of the other live members | FENCED | BUSY other lease_end now
 --   | HELD other lease_end now | FILTER other lease_end now its_filter | ORDERING other lease_end now its_ordering
 --   | RECOVERING | ABSENT | LOST | SCHEMA
@@ -67,13 +68,20 @@ local function raised_targets(targets)
   return table.concat(text)
 end
 
+-- A life whose member works already goes on with its work: no standby has taken it over.
+local role = ARGV[9]
+for _, member in ipairs(role ~= '' and working_members(
+  { leases = KEYS[2], batches = KEYS[5], leaving = KEYS[6], standbys = KEYS[12] }) or NOTHING) do
+  if member == call.member then role = 'working' end
+end
+
 local targets = ARGV[4] ~= '' and raised_targets(ARGV[4]) or ''
 -- An incarnation that joins again keeps its place behind earlier members.
 local before = redis.call('HMGET', KEYS[3], 'incarnation', 'joined_at', 'authorized', 'seal')
 local joined_at = before[1] == call.incarnation and before[2] or ms(now)
 if before[1] and before[1] ~= call.incarnation then strike(KEYS[9], KEYS[10], KEYS[4], call.member) end
 redis.call('DEL', KEYS[3])
-redis.call('HSET', KEYS[3], 'incarnation', call.incarnation, 'joined_at', joined_at, unpack(ARGV, 9))
+redis.call('HSET', KEYS[3], 'incarnation', call.incarnation, 'joined_at', joined_at, unpack(ARGV, 10))
 -- A new incarnation commits the batch that the earlier one authorised, up to the ends in its seal. If an operator
 -- deleted the member's hash by hand, the batch is unknown.
 local lived = before[1] or redis.call('ZSCORE', KEYS[2], call.member)
@@ -83,6 +91,8 @@ if before[4] then redis.call('HSET', KEYS[3], 'seal', before[4]) end
 redis.call('SREM', KEYS[6], call.member)
 redis.call('ZREM', KEYS[5], call.member)
 redis.call('HDEL', KEYS[8], call.member)
+redis.call('HDEL', KEYS[12], call.member)
+if role ~= '' then redis.call('HSET', KEYS[12], call.member, role) end
 if targets ~= '' then redis.call('HSET', KEYS[8], call.member, targets) end
 local applications = redis.call('HGETALL', KEYS[7])
 for i = 1, #applications, 2 do  -- removes the earlier names of this member, and names of members without a lease

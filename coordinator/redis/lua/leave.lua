@@ -1,6 +1,6 @@
 -- A member leaves. Its ranges without an unconfirmed slice are free at once, its other ranges when the lease ends
 -- (rule: leave-keeps-unconfirmed).
--- KEYS meta leases member events batches leaving targets, then owners of each partition
+-- KEYS meta leases member events batches leaving targets standbys, then owners of each partition
 -- ARGV[2..] "lo-hi ;..." unconfirmed of each partition
 -- Reply kept: number of ranges, without order of partitions | REJOIN | FENCED | ABSENT | LOST | SCHEMA
 -- Uses events, ownership, prelude, slices
@@ -9,11 +9,11 @@ if bad then return bad end
 local kept, dropped = 0, {}
 for i = 2, is_without_order() and #ARGV or 1 do
   if ARGV[i] ~= '' then kept = kept + 1 end  -- its slices wait for the end of the lease
-  for _, s in ipairs(ARGV[i] == '' and slices_at(handed_key(KEYS[i + 6])) or {}) do
-    if s[5] == call.member then dropped[#dropped + 1] = { handed_key(KEYS[i + 6]), s[3] } end
+  for _, s in ipairs(ARGV[i] == '' and slices_at(handed_key(KEYS[i + 7])) or {}) do
+    if s[5] == call.member then dropped[#dropped + 1] = { handed_key(KEYS[i + 7]), s[3] } end
   end
 end
-local freed = free_ranges(6, function(unconfirmed)
+local freed = free_ranges(7, function(unconfirmed)
   if unconfirmed then kept = kept + 1 end
   return not unconfirmed
 end)
@@ -27,6 +27,7 @@ else
 end
 redis.call('ZREM', KEYS[5], call.member)
 redis.call('HDEL', KEYS[7], call.member)
+redis.call('HDEL', KEYS[8], call.member)
 if #freed > 0 then event(KEYS[4], 'revoked', 'released in order: the member leaves', ranges_text(freed)) end
 event(KEYS[4], 'leave', kept == 0 and 'all its batches are confirmed' or 'unconfirmed ranges wait for the end of the lease')
 return reply('kept', kept)

@@ -4,15 +4,16 @@
 -- Positions that Redis still has stay. Proofs from the caller raise them.
 -- Proofs of an older reset epoch do not count. If the proofs are of a newer reset epoch, Redis is from before a reset.
 -- Its own positions prove nothing then.
--- KEYS meta leases topics events batches leaving applications targets assignment growth working,
+-- KEYS meta leases topics events batches leaving applications targets assignment growth working policy,
 --   then owners segments ics stable of each partition
 -- ARGV[2] new nonce, ARGV[3] why, ARGV[4] reset epoch of the proofs,
 --   ARGV[5] "topic old new|id seen until[ end,...];..." growths that the caller knows,
---   ARGV[6..] "topic id count partition position" of each partition, "-" for no proof
+--   ARGV[6] "name value;..." policies that are proven, "-" if none are (rule: policies-survive),
+--   ARGV[7..] "topic id count partition position" of each partition, "-" for no proof
 -- Reply OK | UNPROVEN partition | SCHEMA. Does nothing if another member has recovered the group already.
--- Uses arguments, damage, events, ownership, prelude, progress
+-- Uses arguments, damage, events, ownership, policies, prelude, progress
 local bad = lost()
-local places = positions_of_arguments(6)
+local places = positions_of_arguments(7)
 check_reset(ARGV[4])
 if bad and bad[1] == 'SCHEMA' then return bad end
 if bad and bad[1] == 'ABSENT' then check_kinds() end
@@ -23,7 +24,7 @@ local survived, any_loss = redis.call('EXISTS', META) == 1, false
 -- One partition: the record of its topic, its stable offset, and its losses.
 local function state_of_partition(i)
   local topic, id, count, partition, position = unpack(places[i])
-  local k = 4 * i - 12
+  local k = 4 * i - 15
   local recorded, recorded_count = check_topic(redis.call('HGET', KEYS[3], topic), topic, KEYS[3])
   local there, stable = redis.call('EXISTS', KEYS[k + 1]) == 1, redis.call('HGET', KEYS[k + 3], partition)
   local owned = redis.call('EXISTS', KEYS[k]) == 1
@@ -44,10 +45,10 @@ local function state_of_partition(i)
     missing = newer or not there, never_read = never_read, stable = stable, loss = lost_topic or lost_positions }
 end
 
-for i = 6, #ARGV do any_loss = any_loss or state_of_partition(i).loss end
+for i = 7, #ARGV do any_loss = any_loss or state_of_partition(i).loss end
 if not bad and not newer and not any_loss then return reply() end
 local placed, lost_by = {}, {}
-for i = 6, #ARGV do
+for i = 7, #ARGV do
   local p = state_of_partition(i)
   local topic, id, count, partition, recorded, missing, k = p.topic, p.id, p.count, p.partition, p.recorded, p.missing, p.k
   -- Redis recorded an earlier topic of this name. Proofs and its stable offset do not count; `recreate` follows later.
@@ -83,5 +84,6 @@ for _, p in ipairs(placed) do
 end
 for growth, text in string.gmatch(ARGV[5], '([^|;]+)|([^;]+);') do redis.call('HSETNX', KEYS[10], growth, text) end
 event(KEYS[4], 'recover', ARGV[3])
+recover_policies(KEYS[12], KEYS[4], ARGV[6], survived)
 write_lost_events(KEYS[4], lost_by, 'a loss of state makes every lane epoch void')
 return reply()

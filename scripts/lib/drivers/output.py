@@ -38,9 +38,11 @@ class Held:
     def elsewhere_after_s(self, finished: Iterable[Batch]) -> float | None:
         """Seconds until another driver finished a batch with records of these key hashes; None if none did."""
         later = sorted(b for b in finished if b.clock > self.clock and b.driver != self.driver)
-        return next(
-            ((b.clock - self.clock) / 1e9 for b in later if any(self._holds(p, d) for p, d in b.deliveries)), None
-        )
+        return next(((b.clock - self.clock) / 1e9 for b in later if self.of(b)), None)
+
+    def of(self, batch: Batch) -> bool:
+        """Whether a batch has records of these key hashes."""
+        return any(self._holds(p, d) for p, d in batch.deliveries)
 
     def _holds(self, partition: int, delivery: Delivery) -> bool:
         found = hash_record(None if delivery.key is None else delivery.key.encode(), delivery.offset)

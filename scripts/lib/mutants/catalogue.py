@@ -10,6 +10,7 @@ from mutants import (
     of_members,
     of_options,
     of_pinned,
+    of_policies,
     of_positions,
     of_reading,
     of_replica_sets,
@@ -17,6 +18,7 @@ from mutants import (
     of_service,
     of_slices,
     of_slow_keys,
+    of_standbys,
     of_steering,
 )
 
@@ -31,11 +33,13 @@ FAULTS = (
     *of_members.FAULTS,
     *of_assignors.FAULTS,
     *of_pinned.FAULTS,
+    *of_policies.FAULTS,
     *of_service.FAULTS,
     *of_reading.FAULTS,
     *of_replica_sets.FAULTS,
     *of_slices.FAULTS,
     *of_slow_keys.FAULTS,
+    *of_standbys.FAULTS,
     *of_steering.FAULTS,
     *of_options.FAULTS,
 )

@@ -252,7 +252,7 @@ FAULTS = (
     ),
     Fault(
         "a member that leaves is counted on",
-        (Edit(_LEASES, "if redis.call('SISMEMBER', leaving, member) == 0 then members", "if true then members"),),
+        (Edit(_LEASES, "if redis.call('SISMEMBER', keys.leaving, member) == 0 and", "if"),),
         _MEMBERSHIP,
     ),
     Fault(

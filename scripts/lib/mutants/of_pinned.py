@@ -172,12 +172,12 @@ FAULTS = (
     ),
     Fault(
         "policies do not count for pinned parts",
-        (Edit("coordinator/member/service.py", "if settings.demanding or parts:", "if settings.demanding:"),),
+        (Edit("coordinator/member/obeying.py", "settings.per_key or _pinned_parts(call):", "settings.per_key:"),),
         _STEPS,
     ),
     Fault(
         "ranges of a member that is gone count as read",
-        (Edit("coordinator/operations/views.py", 'for m in members if m.state == "working"]', "for m in members]"),),
+        (Edit("coordinator/operations/views.py", "for m in members if m.state == WORKING]", "for m in members]"),),
         ("tests/coordinator/operations/test_views.py",),
     ),
 )

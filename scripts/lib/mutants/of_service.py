@@ -183,8 +183,8 @@ FAULTS = (
         (
             Edit(
                 "coordinator/progress/mirror.py",
-                "tp: entry(o, reset,",
-                "tp: entry(o + 1, reset,",
+                "entry(o, reset,",
+                "entry(o + 1, reset,",
             ),
         ),
         schedules=100,

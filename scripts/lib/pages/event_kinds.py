@@ -57,6 +57,11 @@ EVENT_KINDS = (
         "nothing, if the topic is not read any more; a query that reads it again begins at its starting offsets",
         "the member that asked",
     ),
+    EventKind(
+        "rejected",
+        "A member rejected a part of a partition that policies forbid (code 90). Another assignment is due.",
+        "update all members to one version of coop-kafka",
+    ),
     EventKind("found", "The group received its first positions."),
     EventKind(
         "growth",
@@ -117,6 +122,12 @@ EVENT_KINDS = (
         "strike",
         "A member died or hung while its tasks read the lane that the event names.",
         "nothing yet: the lane is tried alone. `coop-kafka parked` shows it",
+    ),
+    EventKind(
+        "takeover",
+        "Too few members worked, so the standby that the event names works from now on.",
+        "look at the `expire` or `leave` event before it; start the lost query again, with `standby=true`",
+        "the member that looked first",
     ),
     EventKind(
         "unread",

@@ -68,12 +68,13 @@ class Applications:
         checkpoint.filter = checkpoint.needs or self.world.filters.drawn(quiet=self.quiet)
         checkpoint.needs = None
         checkpoint.pinned = self.world.pins.drawn(checkpoint.pinned, self._named(), quiet=self.quiet)
-        settings, name = self._settings(wishes, checkpoint), f"d{len(self.drivers)}"
+        standby = self.world.standbys.drawn(ends_by_itself=wishes.available_now)
+        settings, name = replace(self._settings(wishes, checkpoint), standby=standby), f"d{len(self.drivers)}"
         self.drivers.append(Driver(self.world, self.work, name, checkpoint, wishes, settings))
         self.world.started.append(wishes)
         pinned = f", pinned to {' '.join(map(str, checkpoint.pinned))}" if checkpoint.pinned else ""
         filtered = f", filter {checkpoint.filter.text or 'none'}" if self.world.filters else ""
-        self.drivers[-1].trace(f"starts: {wishes}{pinned}{filtered}")
+        self.drivers[-1].trace(f"starts: {wishes}{pinned}{filtered}{', standby' if standby else ''}")
 
     def short(self) -> bool:
         """Whether a driver is missing: there is none, or no pinned one names a part of the cut."""

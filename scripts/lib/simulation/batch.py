@@ -61,6 +61,9 @@ class Batch:
         batch = driver.service.state.batch
         readable = narrowed(end, (batch and batch.readable) or {})
         promises.reads_what_is_owned(end, readable, before, self._world.invariants.state)
+        if batch and not (batch.replayed or batch.trial) and end.by_key:
+            in_order = promises.keeps_partition_order(driver.service.state.owning.policy, end, packed)
+            self._world.server.seen["partition order"] += in_order
         promises.reads_nothing_parked(readable, before, self._world.invariants.state)
         planned_with = self._checkpoint.planned_with[self._id[1]]
         if any(packed) and planned_with != driver.filter:

@@ -7,6 +7,7 @@
 Each actor's code reads like Spark's; every call of the service has scheduling points inside it.
 """
 
+from coordinator.group_state import STANDBY
 from coordinator.member.decision import LOOK_MS
 from coordinator.progress.ends import ended
 from coordinator.progress.stream_offset import StreamOffset
@@ -39,6 +40,7 @@ class Driver(Process):
         self._planned: list[str] = []  # the offsets in the offset log at its start
         self._planned_since, self._asked_ms, self._cuts = len(world.invariants.states) - 1, 0, 0
         self._ended_at = world.invariants.state  # the state when AvailableNow was last checked
+        self._looked: tuple[str, set[str]] = "", set()  # its role and lane epochs at its last look
 
     def _spark(self) -> None:
         ck = self.checkpoint
@@ -92,12 +94,24 @@ class Driver(Process):
         seen = self.world.invariants
         if verb in GRANTING and seen.state.filter != self.filter.text:
             raise Violation(f"FILTER: {self.name} has {self.filter.text!r}: {verb} beside {seen.state.filter!r}")
+        if verb in ("look", "acquire"):
+            self._check_role(verb)
         if verb == "finish":
             self._ended_at = seen.state
         if verb == "leave" and self.tasks:  # at once: an old copy may answer before `leave` returns
             end = self._true_end(offset_of(self._planned[-1]))
             if end is not None:
                 promises.kept_what_may_be_written(end, self._before_leaving, seen.state, seen.last_owner)
+
+    def _check_role(self, verb: str) -> None:
+        """A standby acquires nothing."""
+        standbys, state = self.world.standbys, self.world.invariants.state
+        epochs = {epoch for owners in state.owners.values() for _, epoch, member in owners if member == self.member}
+        if verb == "look":
+            standbys.looked(self.world.server.now_ms)
+            self._looked = standbys.role(self.member), epochs
+        elif self._looked[0] == STANDBY and (gained := epochs - self._looked[1]):
+            raise Violation(f"STANDBY: {self.name} acquires ranges at {sorted(gained)}")
 
     def _true_end(self, end: StreamOffset) -> StreamOffset | None:
         """The end of the last batch, as far as its tasks or an earlier life ended it early; None if it is committed."""

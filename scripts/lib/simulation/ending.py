@@ -1,6 +1,6 @@
 """The end of a schedule: no more faults, and all records must arrive; then once more with a single member."""
 
-from simulation import operating
+from simulation import operating, policies
 from simulation.applications import Applications
 from simulation.kafka import KEYS
 from simulation.sink import Violation
@@ -33,6 +33,7 @@ def _calm(world: World, apps: Applications) -> None:
     world.produce(2 * len(world.kafka.logs), 2 * MOST_RECORDS)
     if world.pins:
         world.pins.cut_anew()
+        policies.allow_all(world)
     for driver in apps.running:
         of_others = driver.wishes.assignors == EXCLUSIVE or driver.filter != world.filters.current
         if world.pins or of_others:
@@ -42,6 +43,7 @@ def _calm(world: World, apps: Applications) -> None:
 def _park(world: World, apps: Applications) -> None:
     """An endless record is parked after some drivers hung on it. All else arrives; then the record is released."""
     world.trace("--- endless")
+    policies.allow_all(world)
     apps.work.held_up.clear()
     free_at_ms = 0
     for _ in range(_QUIET_STEPS):

@@ -10,10 +10,12 @@ from coordinator.errors import (
     FilterMismatchError,
     GroupBusyError,
     InconsistentGroupProtocolError,
+    IndividualCommitNotAllowedError,
     OverlappingRangesError,
     RedisUnavailableError,
     SinkSkippedBatchError,
     StateLostError,
+    TopicRangeFetchNotAllowedError,
 )
 from simulation.checkpoint import Checkpoint
 from simulation.sink import Violation
@@ -33,7 +35,7 @@ def expect(world: World, checkpoint: Checkpoint, error: CoopKafkaError) -> None:
             expected = seen["outage"] > 0 or sum(seen[f] for f in ("refused", "lost", "ghost")) > 0
         case InconsistentGroupProtocolError():
             expected = bool(world.pins) or any(wishes.assignors == EXCLUSIVE for wishes in world.started)
-        case OverlappingRangesError():
+        case OverlappingRangesError() | IndividualCommitNotAllowedError() | TopicRangeFetchNotAllowedError():
             expected = bool(world.pins)
         case StateLostError():
             expected = seen["empty_redis"] > 0

@@ -50,6 +50,7 @@ class SimulatedKafka:
         self.beginnings: dict[TopicPartition, int] = {}
         self.elected: dict[TopicPartition, list[int]] = {}  # the first offset of each new leader
         self.group_offsets: dict[TopicPartition, tuple[int, str]] = {}
+        self.cluster_policies: list[dict[str, str]] = []  # changes
         self.holes: set[Record] = set()  # of compaction, or markers of transactions
         for _ in range(partitions):
             self.add_partition()
@@ -140,6 +141,14 @@ class SimulatedLog:
         """Two racks lead the partitions by turns."""
         self._turn()
         return {tp: RACKS[tp.partition % len(RACKS)] for tp in self._kafka.logs if tp.topic in set(topics)}
+
+    def cluster_policies(self) -> tuple[str, dict[str, str]]:
+        """The policies that administrators have set, in the order of their changes."""
+        self._turn()
+        changes = self._kafka.cluster_policies
+        return (
+            (f"id-p {len(changes)}", {k: v for change in changes for k, v in change.items()}) if changes else ("", {})
+        )
 
     def group_offsets(self, _: str) -> dict[TopicPartition, tuple[int, str]]:
         """The mirror's offsets."""

@@ -1,4 +1,4 @@
-"""Policies of the group that change during its life, and an upgrade from a plain Kafka source to sharing in four steps.
+"""Policies of the group and of the cluster that change, and an upgrade from a plain Kafka source to sharing.
 
 1 the group's policy    2 the topic's    3 queries that start may share    4 the others are restarted, one by one
 """
@@ -35,6 +35,8 @@ def switch(world: World, apps: Applications) -> None:
             world.trace("UPGRADE: queries that start now may share")
         case 3:
             _restart_one(world, apps)
+        case _ if world.chance(0.4):
+            _set_for_all_groups(world)
         case _:
             names = world.random.choice(((GROUP_POLICY,), (_ON_TOPIC,), (GROUP_POLICY, _ON_TOPIC)))
             _set(world, {name: world.random.choice(("true", "false", "")) for name in names})
@@ -54,6 +56,21 @@ def _restart_one(world: World, apps: Applications) -> None:
     driver = world.random.choice(old)
     driver.trace("UPGRADE: is restarted")
     apps.restart(driver)
+
+
+def _set_for_all_groups(world: World) -> None:
+    """An administrator sets policies of the Kafka cluster. The topic of policies keeps all changes."""
+    names = world.random.choice(((GROUP_POLICY,), (_ON_TOPIC,), (GROUP_POLICY, _ON_TOPIC)))
+    changes = {name: world.random.choice(("true", "true", "false")) for name in names}
+    world.trace(f"POLICY of all groups {changes}")
+    world.kafka.cluster_policies.append(changes)
+    world.server.seen["cluster policy set"] += 1
+
+
+def allow_all(world: World) -> None:
+    """Pinned members demand parts of partitions, and in partition order a parked record stops its partition."""
+    world.kafka.cluster_policies.append({GROUP_POLICY: "true", _ON_TOPIC: "true"})
+    _set(world, {GROUP_POLICY: "true", _ON_TOPIC: "true"})
 
 
 def _set(world: World, changes: Mapping[str, str]) -> bool:

@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 
 from coordinator.errors import CoopKafkaError
+from coordinator.group_state import STANDBY
 from coordinator.member.cooperative import Cooperative
 from coordinator.member.service import Service
 from coordinator.progress.stream_offset import StreamOffset
@@ -68,7 +69,8 @@ class Process(ABC):
     @property
     def spare(self) -> bool:
         """Whether it waits for the end of another member."""
-        return not self.service.state.life.nonce and self.service.state.life.other is not None
+        life = self.service.state.life
+        return life.role == STANDBY or (not life.nonce and life.other is not None)
 
     @property
     def member(self) -> str:

@@ -1,10 +1,14 @@
 """Checks the reads of one driver against the state in Redis before and after each of its calls."""
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from coordinator.assignment.policies import Policy
 from coordinator.plan.poison import Strike
+from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import StreamOffset
+from coordinator.ranges import WHOLE
 from coordinator.subscription import TopicPartition
 from simulation.kafka import HASHES, Record
 from simulation.sink import Violation
@@ -29,6 +33,22 @@ def reads_what_is_owned(end: StreamOffset, readable: StreamOffset, before: State
         raise Violation(f"FENCE: it may read cells that it did not own: {min(strange)}")
     if missing := (owned & _owned(end, after)) - cells:
         raise Violation(f"RESUME: it owns cells that it may not read: {min(missing)}")
+
+
+def keeps_partition_order(policy: Policy, end: StreamOffset, packed: Iterable[Sequence[Slice]]) -> bool:
+    """Whether partitions are read in order; raises `Violation` if one has two tasks or two ends.
+
+    rule: partition-order
+    """
+    ordered = {tp: lanes for tp, lanes in end.lanes.items() if policy.in_order(tp.topic)}
+    tasks = Counter(tp for task in packed for tp in {s.topic_partition for s in task})
+    for tp, lanes in ordered.items():
+        ends = {lane.offsets[-1].until for lane in lanes if lane.offsets}
+        if len(ends) > 1 or tasks[tp] > 1:
+            raise Violation(f"PARTITION ORDER: {tp} is read by {tasks[tp]} tasks, up to {sorted(ends)}")
+        if ends and sum(lane.hashes.size for lane in lanes) != WHOLE.size:
+            raise Violation(f"PARTITION ORDER: a part of {tp} is read")
+    return any(lane.offsets for lanes in ordered.values() for lane in lanes)
 
 
 def reads_nothing_parked(readable: StreamOffset, before: State, after: State) -> None:

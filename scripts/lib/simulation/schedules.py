@@ -34,6 +34,8 @@ REACHED = frozenset(
         "another assignor",
         "broken assignor",
         "policy set",
+        "cluster policy set",
+        "partition order",
         "upgraded",
         "IndividualCommitNotAllowedError",
         "InconsistentGroupProtocolError",
@@ -54,6 +56,7 @@ REACHED = frozenset(
     | {"holes behind closed", "holes of other lanes closed"}
     | {"pinned", "held", "OverlappingRangesError"}
     | {"replayed the rest", "forgotten"}
+    | {"with standbys", "took over"}
     | {"with a filter", "dropped", "waits for the filter", "change_filter", "FilterMismatchError", "FilterChangedError"}
 )
 """Events that the schedules must reach: a run without one proves nothing about it."""

@@ -46,7 +46,9 @@ class Turns:
         return [r for r in lower if r.member != mine.member]
 
     def add(self, tp: TopicPartition, hashes: HashRange, offsets: OffsetRange, member: str) -> Reserved:
-        """A driver has the answer that it has reserved these offsets."""
+        """A driver has the answer that it has reserved these offsets. It takes over the same reservation of another."""
+        same = (tp, hashes, offsets)
+        self._reserved = [r for r in self._reserved if (r.tp, r.hashes, r.offsets) != same]
         self._reserved.append(Reserved(tp, hashes, offsets, member, len(self._states) - 1))
         return self._reserved[-1]
 

@@ -25,6 +25,7 @@ from simulation.producers import Producers
 from simulation.redis_server import FATES, PEACEFUL_FATES, Server
 from simulation.retired import Retired
 from simulation.sink import Sink, Violation, Visible
+from simulation.standbys import Standbys
 from simulation.state import State
 from simulation.turns import Turns
 from simulation.wishes import Wishes
@@ -79,6 +80,9 @@ class World:
         self.server.fates = PEACEFUL_FATES if self.peaceful else FATES
         self.pins = Pins(seed, possible=not (self.peaceful or self.without_order))
         self.filters = Filters(seed, may_change=not (self.peaceful or self.pins))
+        may = not (self.pins or self.without_order)
+        self.standbys = Standbys(seed, valkey.text, keys, self.server.seen, possible=may)
+        self.server.seen["with standbys"] += bool(self.standbys)
         self.server.seen["with a filter"] += bool(self.filters)
         self.started: list[Wishes] = []  # of each driver so far
         self.struck_at: dict[Strike, int] = {}
@@ -126,6 +130,7 @@ class World:
         before = self.invariants.state
         self.invariants.check()
         self._check_filter(before)
+        self.standbys.watch()
         self.retired.check(self.server.now_ms)
         for tp, handed in self.invariants.state.handed.items():
             moved = [

@@ -1,11 +1,12 @@
 """Policies of a group and its topics, as text and in a real Redis (rule: sharing-policies)."""
 
+from dataclasses import replace
 from typing import cast
 
 import pytest
 
-from coordinator.assignment.policies import Policy, checked, policy_of
-from coordinator.errors import CoopKafkaError, InvalidOptionError, StateFormatError, UnknownOptionError
+from coordinator.assignment.policies import UNKNOWN_POLICY, Policy, checked, policy_of, refuse_demand
+from coordinator.errors import CodedError, CoopKafkaError, InvalidOptionError, StateFormatError, UnknownOptionError
 from coordinator.redis.keys import GroupKeys
 from store_world import World
 
@@ -40,6 +41,8 @@ def test_of_joined_topics_all_may_be_shared_or_none() -> None:
     assert policy.joined(("orders", "payments")) == Policy(refused_topics=frozenset({"orders", "payments"}))
     assert policy.joined(("clicks", "payments")) == policy
     assert policy.joined(()) == policy
+    of_cluster = Policy(cluster=policy)
+    assert of_cluster.joined(("orders", "payments")).in_order("payments"), "refused by the cluster"
 
 
 @pytest.mark.parametrize(
@@ -94,3 +97,84 @@ def test_a_policy_that_is_set_before_the_group_exists_applies_then(world: World)
     world.policies.set_policy({ICS: "false"})
     world.found()
     assert world.store.members.policy() == Policy(accept_individual_commit=False)
+
+
+CLUSTER = Policy(refused_topics=frozenset({"orders"}))
+
+
+@pytest.mark.parametrize(
+    ("group", "cluster", "shares", "ordered"),
+    [
+        pytest.param(Policy(), None, True, False, id="the cluster has none"),
+        pytest.param(Policy(), Policy(), True, False, id="both allow it"),
+        pytest.param(Policy(), CLUSTER, False, True, id="a topic in all groups"),
+        pytest.param(CLUSTER, Policy(), False, True, id="a topic in this group"),
+        pytest.param(Policy(), Policy(accept_individual_commit=False), False, False, id="the cluster"),
+        pytest.param(Policy(), UNKNOWN_POLICY, False, True, id="the cluster's may not be read"),
+        pytest.param(Policy(False), CLUSTER, False, True, id="the group, and a topic in all groups"),
+    ],
+)
+def test_the_strictest_level_holds(group: Policy, cluster: Policy | None, shares: bool, ordered: bool) -> None:
+    both = replace(group, cluster=cluster)
+    assert (both.may_share("orders"), both.in_order("orders")) == (shares, ordered)
+    assert both.of_group == group
+    assert policy_of(both.fields).may_share("orders") == shares
+    assert policy_of(both.fields).in_order("orders") == ordered
+
+
+@pytest.mark.parametrize(
+    ("policy", "words"),
+    [
+        pytest.param(Policy(cluster=Policy(False)), "--cluster --set accept.individual.commit=true", id="cluster"),
+        pytest.param(Policy(cluster=CLUSTER), "--topic orders --set accept.range.fetch=true", id="topic"),
+        pytest.param(CLUSTER, "g --set accept.range.fetch:orders=true", id="group"),
+    ],
+)
+def test_the_remedy_names_the_command_of_the_level(policy: Policy, words: str) -> None:
+    with pytest.raises(CodedError) as refused:
+        refuse_demand(policy, "g", ["bills", "orders"], "it demands parts", "do without")
+    assert f"change the policy: coop-kafka policy {words}" in str(refused.value)
+    refuse_demand(policy.of_topics, "g", ["bills"], "it demands parts", "do without")
+
+
+def copies(world: World) -> dict[str, str]:
+    fields = cast(dict[str, str], world.redis.hgetall(GroupKeys(world.group).policy))
+    return {name.removeprefix("cluster:"): value for name, value in fields.items() if name.startswith("cluster:")}
+
+
+UNREADABLE_WHY = (
+    ": a member may not read the topic coop-kafka-policies. Nothing is shared, and each partition is read in order, "
+    "until its Kafka user gets READ on the topic"
+)
+
+
+def test_a_group_has_the_latest_policies_of_the_cluster(world: World) -> None:
+    """Rule: cluster-policies."""
+    world.found()
+    copy = world.store.members.copy_policies
+    copy("", Policy())
+    assert copies(world) == {}, "no topic of policies, no copy"
+    copy("-", UNKNOWN_POLICY)
+    assert copies(world) == {"version": "-", ICS: "unknown"}
+    copy("", Policy())
+    assert copies(world) == {}, "there is none after all"
+    copy("id-p 7", CLUSTER)
+    assert copies(world) == {"version": "id-p 7", ICS: "true", ORDERS: "false"}
+    for late in (("id-p 6", Policy()), ("-", UNKNOWN_POLICY), ("", Policy())):
+        copy(*late)
+        assert copies(world)[ORDERS] == "false", f"{late[0]!r} is no newer version"
+    world.policies.set_policy({ORDERS: "true"})
+    assert world.store.members.policy().in_order("orders"), "the strictest level holds"
+    copy("id-p 10", Policy())
+    assert copies(world) == {"version": "id-p 10", ICS: "true"}
+    copy("id-q 1", Policy(False))
+    assert copies(world) == {"version": "id-q 1", ICS: "false"}, "another topic of policies"
+    assert not world.kept_for_ever()
+    reasons = [why for why in world.events("policy") if "cluster:" in why]
+    assert reasons == [
+        f"cluster:{ICS} is unknown{UNREADABLE_WHY}",
+        f"cluster:{ICS} is at its default",
+        f"cluster:{ORDERS} is false",
+        f"cluster:{ORDERS} is at its default",
+        f"cluster:{ICS} is false",
+    ]

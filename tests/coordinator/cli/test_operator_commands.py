@@ -3,7 +3,8 @@
 import json
 import re
 import shlex
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,8 +22,17 @@ from coordinator.redis.keys import GROUPS, GroupKeys
 from coordinator.subscription import TopicPartition
 from group_services import Group, batch, read, records, subscribed
 from group_services import run as run_query
-from kafka_logs import Through
+from kafka_logs import Through, kafka_log
 from streams import keyed
+from topics import Kafka
+
+
+@pytest.fixture
+def cluster_policies(kafka: Kafka) -> Iterator[None]:
+    """Policies of the cluster that a test sets end with it: other tests use the same broker."""
+    yield
+    with closing(kafka_log(kafka.bootstrap)) as log:
+        log.set_cluster_policies(dict.fromkeys(log.cluster_policies()[1], ""))
 
 
 def delete(run: Run, members: Group, *arguments: str) -> tuple[object, str, str]:
@@ -152,6 +162,7 @@ def _what_it_leaves(command: str) -> int:
     return 2 if " delete " in command else 1 if " restore " in command else 0
 
 
+@pytest.mark.usefixtures("cluster_policies")
 def test_the_commands_of_the_docs_run_without_an_error(
     run: Run, members: Group, tp: TopicPartition, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -178,6 +189,18 @@ def test_the_commands_of_the_docs_run_without_an_error(
         if file:
             Path(file).write_text(out)
     assert members.keys == [], "the last of them deletes the group"
+
+
+def test_a_policy_holds_in_all_replica_sets(run: Run, members: Group, tp: TopicPartition) -> None:
+    second = Group(members.kafka, members.redis_url, f"{members.name}@2")
+    with closing(second):
+        for each in (members, second):
+            each.service(subscribed(tp)).first_positions()
+        place = ("--redis", members.redis_url, "--set", "accept.individual.commit=false")
+        assert run("policy", members.name, *place)[0] == 0
+        assert not second.policies.policy().accept_individual_commit
+        assert run("policy", second.name, "--redis", members.redis_url, "--set", "accept.individual.commit=")[0] == 0
+        assert not members.policies.policy().accept_individual_commit, "a set that is named is the only one"
 
 
 def test_policies_are_shown_and_set(run: Run, redis_url: str, group: str) -> None:
@@ -209,3 +232,17 @@ def test_a_policy_that_there_is_not_is_refused(run: Run, redis_url: str, group: 
     assert (code, err.startswith("UNKNOWN_OPTION")) == (2, True)
     assert "did you mean accept.individual.commit" in err
     assert run("policy", group, "--redis", redis_url, "--set", "accept.individual.commit")[0] == 2
+
+
+@pytest.mark.usefixtures("cluster_policies")
+def test_policies_of_the_cluster_and_of_a_topic_in_all_groups_are_shown_and_set(run: Run, kafka: Kafka) -> None:
+    topic, at = kafka.create_topic("policed"), ("--bootstrap-server", kafka.bootstrap)
+    off = "accept.range.fetch=false"
+    assert run("policy", "--topic", topic, *at) == (0, "accept.range.fetch=true\n", "")
+    assert run("policy", "--topic", topic, *at, "--set", off) == (0, f"{off}\n", "")
+    code, out, _ = run("policy", "--cluster", *at, "--json")
+    assert code == 0
+    assert json.loads(out)[f"accept.range.fetch:{topic}"] is False
+    assert run("policy", "--cluster", *at, "--set", "accept.individual.commit=false")[0] == 0
+    assert run("policy", "--cluster", *at)[1].startswith("accept.individual.commit=false\n")
+    assert run("policy", "--topic", topic, *at, "--set", "accept.range.fetch=")[1] == "accept.range.fetch=true\n"

@@ -16,6 +16,7 @@ from coordinator.errors import (
     MaxIndividualCommitReachedError,
     StateFormatError,
     TooManyRangesError,
+    TopicRangeFetchNotAllowedError,
 )
 from coordinator.key_hash import cuts
 from coordinator.progress.stream_offset import Lane, StreamOffset
@@ -103,7 +104,12 @@ def test_a_policy_that_forbids_individual_commits_refuses_them_at_once(world: Wo
         commits.commit(TP, ranges("43-44"))
     assert refused.value.code == 88
     assert f"coop-kafka policy {shlex.quote(world.group)} --set accept.individual.commit=true" in str(refused.value)
-    policies.set_policy({"accept.individual.commit": "true"})
+    policies.set_policy({"accept.individual.commit": "true", "accept.range.fetch:orders": "false"})
+    with pytest.raises(TopicRangeFetchNotAllowedError) as refused_by_topic:
+        commits.commit(TP, ranges("43-44"))
+    assert refused_by_topic.value.code == 89
+    assert f"{shlex.quote(world.group)} --set accept.range.fetch:orders=true" in str(refused_by_topic.value)
+    policies.set_policy({"accept.range.fetch:orders": "", "accept.range.fetch:returns": "false"})
     assert commits.commit(TP, ranges("43-44")).stable == 45
 
 

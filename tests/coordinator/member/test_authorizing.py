@@ -5,14 +5,15 @@ from typing import Any
 
 import pytest
 
+from coordinator.assignment.policies import NO_POLICY, Policy
 from coordinator.errors import DataLossError
 from coordinator.member.authorizing import arrive, authorize, batch_of, return_tasks
 from coordinator.member.batch import Batch
 from coordinator.member.decision import Decision, Return
 from coordinator.member.evidence import Evidence
 from coordinator.member.inbox import Reach
-from coordinator.member.requests import Authorize, Log, Pack, ReadProgress, ReadReach
-from coordinator.member.state import State
+from coordinator.member.requests import Authorize, Log, Pack, ReadPolicy, ReadProgress, ReadReach
+from coordinator.member.state import Owning, State
 from coordinator.progress.ownership import Ownership
 from coordinator.progress.segments import Progress, Segment
 from coordinator.progress.slices import Slice
@@ -102,6 +103,26 @@ def test_a_trial__is_packed_as_one() -> None:
     assert decision.outcome == Return(TASKS)
 
 
+@pytest.mark.parametrize(
+    ("batch", "looked_at_ms", "asked"),
+    [
+        pytest.param(replace(READABLE, replayed=True), 0, True, id="a replay asks Redis, since no look came before it"),
+        pytest.param(replace(READABLE, replayed=True), NOW, False, id="after a look it asks no more"),
+        pytest.param(READABLE, NOW, False, id="planned here"),
+    ],
+)
+def test_a_topic_in_partition_order__its_partitions_are_packed_whole(
+    batch: Batch, looked_at_ms: int, asked: bool
+) -> None:
+    """Rule: partition-order."""
+    ordered = Policy(refused_topics=frozenset({"orders", "returns"}))
+    known = Owning(looked_at_ms=looked_at_ms, policy=ordered if looked_at_ms else NO_POLICY)
+    answers = ((ReadPolicy(), ordered),) if asked else ()
+    packed = Pack(END, END, trial=False, in_order=frozenset({"orders"}))
+    decision = decided(return_tasks, arrived(batch, owning=known), call(END), *answers, (packed, TASKS))
+    assert decision.outcome == Return(TASKS)
+
+
 def test_the_batch_of_a_call__is_the_known_one_or_of_an_earlier_life() -> None:
     assert batch_of(joined(batch=GRANTED), call(END)) == GRANTED
     assert batch_of(joined(batch=GRANTED), call(end_of(20, 30))) == Batch(end_of(20, 30), replayed=True)
@@ -111,6 +132,7 @@ def test_the_batch_of_a_call__is_the_known_one_or_of_an_earlier_life() -> None:
 EARLY = end_of(10, 20, early=1)
 TO_15 = {TP: ((WHOLE, 15),)}
 ALL_REACH = (ReadReach(), Reach.ALL)
+NOTHING_FORBIDDEN = (ReadPolicy(), NO_POLICY)
 
 
 @pytest.mark.parametrize("reach", [Reach.UNKNOWN, Reach.NONE])
@@ -152,7 +174,13 @@ def test_replayed__read_to_the_ends_that_an_earlier_life_sealed(answer: Authoriz
     state = arrived_early(Batch(EARLY, replayed=True))
     state = decided(authorize, state, call(EARLY), ALL_REACH, (Authorize(EARLY, replayed=True), answer)).state
     batch = replace(state.batch or Batch(EARLY), readable=owned())
-    decision = decided(return_tasks, replace(state, batch=batch), call(EARLY), (Pack(EARLY, reads, trial=False), TASKS))
+    decision = decided(
+        return_tasks,
+        replace(state, batch=batch),
+        call(EARLY),
+        NOTHING_FORBIDDEN,
+        (Pack(EARLY, reads, trial=False), TASKS),
+    )
     assert decision.outcome == Return(TASKS)
     assert batch.may_end_early == (answer == Authorized(owned()))
 
@@ -177,7 +205,7 @@ def test_replayed_on_request__offsets_that_are_done_are_left_out() -> None:
     batch = replace(REPLAYED, granted=owned(), done=DONE)
     assert decision.state.batch == batch
     state = arrived(replace(batch, readable=owned()))
-    decision = decided(return_tasks, state, call(END), (Pack(END, REST, trial=False), TASKS))
+    decision = decided(return_tasks, state, call(END), NOTHING_FORBIDDEN, (Pack(END, REST, trial=False), TASKS))
     assert (decision.effects, decision.outcome) == ((LEFT_OUT,), Return(TASKS))
 
 
@@ -199,7 +227,7 @@ def test_replayed_on_request_and_sealed__the_ends_hold_and_done_offsets_are_left
     to_15 = {TP: Progress((Segment(WHOLE, 12, (OffsetRange(14, 20),)),))}
     reads = replace(EARLY, lanes={TP: (EARLY.lanes[TP][0]._replace(offsets=(OffsetRange(12, 14),)),)})
     state = arrived_early(replace(sealed, done=to_15))
-    decision = decided(return_tasks, state, call(EARLY), (Pack(EARLY, reads, trial=False), TASKS))
+    decision = decided(return_tasks, state, call(EARLY), NOTHING_FORBIDDEN, (Pack(EARLY, reads, trial=False), TASKS))
     assert (decision.effects, decision.outcome) == ((LEFT_OUT,), Return(TASKS))
 
 

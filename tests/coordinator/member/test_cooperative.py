@@ -5,7 +5,12 @@ from dataclasses import replace
 
 import pytest
 
-from coordinator.errors import OtherOrderingError, StateLostError
+from coordinator.errors import (
+    IndividualCommitNotAllowedError,
+    OtherOrderingError,
+    StateLostError,
+    TopicRangeFetchNotAllowedError,
+)
 from coordinator.member.limits import Limits
 from coordinator.member.service import Service
 from coordinator.progress.stream_offset import StreamOffset
@@ -67,6 +72,26 @@ def test_two_members_read_neighbouring_slices_and_commit_in_any_order(members: G
     assert (records(third), stable(members, forty)) == (read(forty, 20, 30), 0)
     assert records(planned(one, first)) == read(forty, 30, 40)
     assert stable(members, forty) == 20
+
+
+@pytest.mark.parametrize(
+    ("name", "error"),
+    [("accept.individual.commit", IndividualCommitNotAllowedError), ("topic", TopicRangeFetchNotAllowedError)],
+)
+def test_a_policy_that_forbids_sharing_ends_a_running_query_after_its_commit(
+    members: Group, forty: TopicPartition, name: str, error: type[Exception]
+) -> None:
+    """Rule: sharing-policies. Without order, members have no other way to read a partition."""
+    one = member(members, forty)
+    end = first_batch(members, one)
+    one.tasks(end)
+    members.policies.set_policy({f"accept.range.fetch:{forty.topic}" if name == "topic" else name: "false"})
+    with pytest.raises(error, match="ordering=none is set, but"):
+        planned(one, end)
+    assert stable(members, forty) == 10
+    members.lose_everything()
+    with pytest.raises(error, match="ordering=none is set, but"):
+        read_all(one, end)
 
 
 def test_one_member_reads_everything_once(members: Group, forty: TopicPartition) -> None:

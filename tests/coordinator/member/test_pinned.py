@@ -23,6 +23,7 @@ from coordinator.member.requests import (
     Finish,
     Log,
     LookAtGroup,
+    ReadClusterPolicies,
     ReadMetadata,
     ReadPartitionCounts,
     ReadPolicy,
@@ -189,7 +190,9 @@ def test_the_end_of_available_now_asks_for_the_named_hashes_only() -> None:
     ],
 )
 def test_parts_of_partitions_are_named__as_policies_allow(policy: Policy, outcome: Any) -> None:
-    decision = decided(POLICIES, joined(), pinned(LEFT), (ReadPolicy(), policy))
+    decision = decided(
+        POLICIES, joined(), pinned(LEFT), (ReadPolicy(), policy), (ReadClusterPolicies(), ("", Policy()))
+    )
     assert decision.outcome == outcome
 
 

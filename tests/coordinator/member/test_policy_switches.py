@@ -4,7 +4,10 @@ import pytest
 
 import kafka_groups
 from applications import all_whole, application, owners, restarted, take_turns, times_read
+from coordinator.assignment.assignment_text import ranges_text
 from coordinator.errors import IndividualCommitNotAllowedError, TopicRangeFetchNotAllowedError
+from coordinator.ranges import WHOLE
+from coordinator.redis.keys import GroupKeys
 from coordinator.subscription import TopicPartition, Topics
 from group_services import Group, subscribed
 from streams import keyed
@@ -94,3 +97,95 @@ def test_the_upgrade_in_four_steps_is_a_plain_kafka_source_until_the_last(member
     take_turns((one, two), lambda: members.state.stable == {tp: sent + 8}, "together")
     one.service.leave()
     assert kafka_groups.committed(members.kafka.bootstrap, members.name, topic) == {0: sent + 8}
+
+
+def test_partition_order_is_one_lane_from_the_switch_on(members: Group, tp: TopicPartition) -> None:
+    """Rule: partition-order. Lanes were ahead of each other, and two members had parts."""
+    one, two = (application(members, subscribed(tp)) for _ in range(2))
+    both = (one, two)
+    take_turns(both, lambda: len(owners(members.state).get(tp, ())) == 2, "both own a part")
+    members.kafka.produce(tp.topic, keyed(200))
+    one.step()  # its lanes are ahead of the other's
+    before = {id(each): len(each.read) for each in both}
+    members.policies.set_policy({f"{TOPIC}:{tp.topic}": "false"})
+    take_turns(both, lambda: len(members.state.owners[tp]) == 1 and all_whole(members.state), "one range, one owner")
+    members.kafka.produce(tp.topic, keyed(50))
+    take_turns(both, lambda: members.state.stable == {tp: 255}, "everything is done")
+    assert times_read(both, tp) == 255, "nothing was read twice, nothing left out"
+    last = [s for each in both for s in each.read[before[id(each)] :]][-1]
+    assert (last.hashes, last.offsets.until) == (WHOLE, 255)
+    assert len(members.state.segments[tp]) == 1, "the ranges have met"
+
+
+@pytest.mark.parametrize("policy", [GROUP, f"{TOPIC}:{{}}"])
+def test_redis_is_emptied_while_sharing_is_forbidden__nothing_is_shared(
+    members: Group, tp: TopicPartition, policy: str
+) -> None:
+    """Rule: policies-survive. Running members recover, and so does a member that knows only its checkpoint."""
+    one, two = (application(members, subscribed(tp)) for _ in range(2))
+    take_turns((one, two), lambda: members.state.stable == {tp: 5}, "both work")
+    members.policies.set_policy({policy.format(tp.topic): "false"})
+    take_turns((one, two), lambda: all_whole(members.state), "one of them owns it whole")
+    members.lose_everything()
+    members.kafka.produce(tp.topic, keyed(10))
+    one.step()  # it recovers the group
+    shared = []
+
+    def done() -> bool:
+        state = members.state
+        shared.append(len(owners(state).get(tp, ())) > 1)
+        return state.stable == {tp: 15}
+
+    take_turns((one, two), done, "they go on")
+    assert not any(shared)
+    assert members.policies.policy().fields[policy.format(tp.topic)] == "false"
+    for each in (one, two):
+        each.service.leave()
+    members.lose_everything()
+    fresh = application(members, subscribed(tp))
+    take_turns([fresh], lambda: all_whole(members.state), "a new member knows the mirror only")
+    assert members.policies.policy().fields[policy.format(tp.topic)] == "false"
+
+
+def test_a_forbidden_part_of_another_versions_assignment_is_rejected_with_code_90(
+    members: Group, tp: TopicPartition, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Rule: sharing-policies. The assignment in force gives halves, as a version without this policy would."""
+    members.policies.set_policy({GROUP: "false"})
+    one, two = (application(members, subscribed(tp)) for _ in range(2))
+    take_turns((one, two), lambda: members.state.stable == {tp: 5}, "both work")
+    left, right = WHOLE.cut((2**62,))
+    halves = {one.service.state.life.member: {tp: (left,)}, two.service.state.life.member: {tp: (right,)}}
+    for member, ranges in halves.items():
+        members.redis.hset(GroupKeys(members.name).assignment, member, ranges_text(ranges))
+    members.kafka.produce(tp.topic, keyed(10))
+    shared = []
+
+    def done() -> bool:
+        state = members.state
+        shared.append(len(owners(state).get(tp, ())) > 1)
+        return state.stable == {tp: 15}
+
+    take_turns((one, two), done, "they go on")
+    assert not any(shared)
+    assert "rejected" in members.events
+    assert "CONSUMER_RANGE_FETCH_NOT_ACCEPTED: code 90: " in caplog.text
+    assert all_whole(members.state)
+
+
+def test_nothing_proves_the_policies__the_strict_reading_holds_until_an_operator_sets_them(
+    members: Group, tp: TopicPartition
+) -> None:
+    one = application(members, subscribed(tp))
+    take_turns([one], lambda: members.state.stable == {tp: 5}, "it works")
+    one.service.leave()
+    text = f"coop-kafka v1 reset=0 topic={one.service.state.log.topics[tp.topic].id}"
+    assert members.log().commit_group_offsets(members.name, {tp: (5, text)})  # a mirror without policies
+    members.lose_everything()
+    both = [application(members, subscribed(tp)) for _ in range(2)]
+    members.kafka.produce(tp.topic, keyed(10))
+    take_turns(both, lambda: members.state.stable == {tp: 15}, "they read")
+    assert members.policies.policy().unknown
+    assert all_whole(members.state)
+    members.policies.set_policy({GROUP: "true"})
+    take_turns(both, lambda: len(owners(members.state).get(tp, ())) == 2, "they share again")

@@ -24,6 +24,7 @@ from coordinator.member.requests import (
     Log,
     Mirror,
     Notify,
+    ReadClusterPolicies,
     ReadPolicy,
     ReportWorking,
     Seal,
@@ -67,7 +68,9 @@ def test_nothing_is_demanded__policies_are_not_read() -> None:
     ],
 )
 def test_parts_of_partitions_are_demanded__as_policies_allow(policy: Policy, outcome: Any) -> None:
-    decision = decided(POLICIES, joined(), call(demanding=True), (ReadPolicy(), policy))
+    decision = decided(
+        POLICIES, joined(), call(demanding=True), (ReadPolicy(), policy), (ReadClusterPolicies(), ("", Policy()))
+    )
     assert decision == Decision(joined(), (), outcome)
 
 

@@ -177,3 +177,9 @@ def test_lanes_of_one_record_do_not_multiply_by_the_segments_of_a_partition() ->
     parts = tuple(OwnedRange(h, at, "e.1") for at, h in enumerate(cuts(1_000)))
     planned = plan({A: parts}, {A: 10**9}, Cutting(4, max_records_per_partition=1))
     assert 4_096 <= len(planned[A]) <= 4_096 + 1_000
+
+
+def test_a_partition_in_order_is_one_lane() -> None:
+    """Rule: partition-order."""
+    cutting = Cutting(8, lanes=8, max_records_per_partition=5, in_order=frozenset({"t"}))
+    assert [(lane.hashes, lane.until) for lane in plan(work(a=0), {A: 100}, cutting)[A]] == [(WHOLE, 100)]

@@ -19,8 +19,10 @@ from coordinator.progress.mirror import (
     mirrored,
     of_this_schema,
     outgrown,
+    policies,
     proven,
     usable,
+    with_policy,
 )
 from coordinator.progress.ownership import Fact, Facts
 from coordinator.progress.stream_offset import StreamOffset
@@ -161,3 +163,27 @@ def test_the_mirror_is_written_at_most_every_ten_seconds(slow_members: Group, tp
         assert service.next_offset(end, UNLIMITED) is not None, "what was done is confirmed, and there is more"
         offsets.append((slow_members.state.stable[tp], slow_members.log().group_offsets(slow_members.name)[tp][0]))
     assert offsets == [(5, 5), (6, 5), (7, 5), (8, 7)], "the stable offset, and the mirror of the last call"
+
+
+@pytest.mark.parametrize(
+    ("values", "found"),
+    [
+        pytest.param({}, None, id="no mirror"),
+        pytest.param({TP: None, OTHER: None}, None, id="a mirror without policies"),
+        pytest.param({TP: (True, True)}, (True, frozenset()), id="all is allowed"),
+        pytest.param({TP: (False, True)}, (False, frozenset()), id="the group shares nothing"),
+        pytest.param({TP: (True, True), STRANGE: (True, False)}, (True, frozenset({"bills"})), id="a topic in order"),
+        pytest.param(
+            {TP: (True, True), OTHER: (False, False)}, (False, frozenset({"orders"})), id="the strictest holds"
+        ),
+        pytest.param({TP: None, OTHER: (True, True)}, (True, frozenset()), id="entries without policies do not count"),
+    ],
+)
+def test_policies_in_the_mirror(
+    values: dict[TopicPartition, tuple[bool, bool] | None], found: tuple[bool, frozenset[str]] | None
+) -> None:
+    """Rule: policies-survive. They follow all other words of an entry."""
+    offsets = {tp: with_policy(READ, value) for tp, value in values.items()}
+    assert policies(offsets) == found
+    assert mirrored(offsets, TOPICS) == {tp: 5 for tp in offsets if tp.topic == "orders"}
+    assert growths(offsets, TOPICS) == ({GROWTH} if mirrored(offsets, TOPICS) else set())

@@ -120,6 +120,24 @@ def test_no_assignment_counts_on_a_member_that_leaves_and_waits_for_the_end_of_i
     assert world.store.members.look(one).value.members == ("m-1",)
 
 
+def test_in_partition_order_a_partition_that_is_owned_whole_gets_one_lane_epoch(world: World) -> None:
+    """Rule: partition-order."""
+    world.found()
+    one, two = world.join("m-1", "i1"), world.join("m-2", "i2")
+    lower, upper = cuts(2)
+    acquire = world.store.positions.acquire
+    acquire(one, {TP: (lower,)})
+    acquire(two, {TP: (upper,)})
+    assert acquire(one, WANTED, {"orders"}).value.ownership == {TP: (Owned(lower, "aa.1"),)}, "the rest has an owner"
+    world.now += SESSION + 1
+    world.store.members.heartbeat(one)
+    world.now += SESSION - 1
+    assert acquire(one, WANTED).value.ownership == {TP: (Owned(lower, "aa.1"), Owned(upper, "aa.3"))}
+    assert acquire(one, WANTED, {"returns"}).value.ownership == {TP: (Owned(lower, "aa.1"), Owned(upper, "aa.3"))}
+    assert acquire(one, WANTED, {"orders"}).value.ownership == {TP: (Owned(WHOLE, "aa.4"),)}
+    assert acquire(one, WANTED, {"orders"}).value.ownership == {TP: (Owned(WHOLE, "aa.4"),)}, "once"
+
+
 def test_owned_to_released_to_acquired_one_range_at_a_time(world: World) -> None:
     world.found()
     one = world.join()

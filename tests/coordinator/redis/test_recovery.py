@@ -3,6 +3,7 @@
 import pytest
 
 from coordinator import verdicts
+from coordinator.assignment.policies import NO_POLICY, Policy
 from coordinator.errors import StateFormatError, StateLostError
 from coordinator.group_state import KnownTopic
 from coordinator.plan.poison import Strike
@@ -240,3 +241,55 @@ def test_a_key_of_another_type_is_refused_by_name(world: World) -> None:
     world.redis.set(GroupKeys(world.group).meta, "somebody else's")
     with pytest.raises(StateFormatError, match="did not write"):
         world.store.positions.status()
+
+
+ICS, ORDERS = "accept.individual.commit", "accept.range.fetch:orders"
+UNKNOWN = Policy(accept_individual_commit=False, unknown=True)
+
+
+@pytest.mark.parametrize(
+    ("kept", "proven", "found"),
+    [
+        pytest.param({}, None, UNKNOWN, id="nothing is left, and nothing proves them"),
+        pytest.param({}, NO_POLICY, NO_POLICY, id="the mirror proves the defaults"),
+        pytest.param({}, Policy(False, frozenset({"orders"})), Policy(False, frozenset({"orders"})), id="the mirror's"),
+        pytest.param({ICS: "false"}, None, Policy(False), id="those that Redis kept"),
+        pytest.param({ICS: "true"}, Policy(False), Policy(False), id="the mirror's are stricter"),
+        pytest.param(
+            {ORDERS: "false"}, NO_POLICY, Policy(True, frozenset({"orders"})), id="those in Redis are stricter"
+        ),
+    ],
+)
+def test_after_a_loss_the_strictest_evidence_of_policies_holds(
+    world: World, kept: dict[str, str], proven: Policy | None, found: Policy
+) -> None:
+    """Rule: policies-survive."""
+    world.found(p0=5)
+    if kept:
+        world.policies.set_policy(kept)
+    world.redis.delete(GroupKeys(world.group).meta)
+    world.store.positions.recover(NO_MEMBER, "bb", "meta is gone", 0, TOPICS, {TP: None}, (), proven)
+    assert world.store.members.policy() == found
+    assert not world.kept_for_ever()
+
+
+def test_a_restart_keeps_the_policies_of_redis(world: World) -> None:
+    world.found(p0=5)
+    world.restart()
+    world.store.positions.recover(NO_MEMBER, "bb", "restarted", 0, TOPICS, {TP: None})
+    assert world.store.members.policy() == NO_POLICY, "no policy was set"
+
+
+def test_unknown_policies_end_when_an_operator_sets_them_or_a_later_recovery_proves_them(world: World) -> None:
+    world.found(p0=5)
+    for nonce in ("bb", "cc"):
+        world.redis.delete(*OperatorVerbs.of_group(world.client, world.group).names())
+        world.store.positions.recover(NO_MEMBER, nonce, "all is gone", 0, TOPICS, {TP: 5})
+        assert not world.store.members.policy().may_share("orders")
+        assert world.store.members.policy().in_order("orders")
+        if nonce == "bb":
+            world.policies.set_policy({ICS: "true"})
+        else:
+            world.redis.delete(GroupKeys(world.group).meta)
+            world.store.positions.recover(NO_MEMBER, "dd", "meta is gone", 0, TOPICS, {TP: 5}, (), NO_POLICY)
+        assert world.store.members.policy() == NO_POLICY

@@ -6,11 +6,12 @@ from contextlib import ExitStack, closing
 
 import pytest
 
+from coordinator.assignment.policies import Policy
 from coordinator.member.service import Service
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.client import RedisClient
 from coordinator.redis.keys import GroupKeys
-from coordinator.redis.replica_sets import chosen_set, members_of, siblings
+from coordinator.redis.replica_sets import adopt_policies, chosen_set, members_of, siblings
 from coordinator.subscription import TopicPartition, Topics
 from group_services import UNLIMITED, Group
 from streams import eventually, keyed
@@ -48,6 +49,21 @@ def test_members_that_start_at_once_choose_different_sets(client: RedisClient, g
     sets = [group, f"{group}@2", f"{group}@3"]
     assert [chosen_set(client, sets, HOLD_MS) for _ in sets] == sets
     assert chosen_set(client, sets, HOLD_MS) == group, "all are held: then the first"
+
+
+def test_a_younger_set_has_the_policies_of_the_first_one(client: RedisClient, sets: list[Group]) -> None:
+    """Rule: one-member-a-set."""
+    first, second = sets
+    names, topic = [first.name, second.name], first.kafka.create_topic("policed")
+    first.service(Topics((topic,))).first_positions()
+    first.policies.set_policy({"accept.range.fetch:orders": "false", "accept.individual.commit": "false"})
+    first.policies.copy("id-p 1", Policy(refused_topics=frozenset({"bills"})))
+    second.policies.set_policy({"accept.individual.commit": "true"})
+    for _ in range(2):
+        adopt_policies(client, names, second.name)
+        assert second.policies.policy() == Policy(refused_topics=frozenset({"orders"}))
+    adopt_policies(client, names, first.name)
+    assert first.policies.policy().refused_topics == {"orders"}
 
 
 def test_a_member_that_chose_and_never_joined_holds_its_set_for_a_time(client: RedisClient, group: str) -> None:

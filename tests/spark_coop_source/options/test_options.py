@@ -81,6 +81,7 @@ def test_defaults_of_a_stream_are_those_of_spark_and_of_the_specification() -> N
         sharing=None,
         several_queries=False,
         redundancy=1,
+        standby=False,
         ordering="key",
         gap_wait_ms=None,
         unread_batches=False,

@@ -76,11 +76,12 @@ local function present_members(leases, batches)
   return members
 end
 
--- The working members, ascending: members whose ranges are not takeable, and that do not leave.
-local function working_members(leases, batches, leaving)
+-- The working members, ascending: members whose ranges are not takeable, that do not leave, and that are no standbys.
+local function working_members(keys)
   local members = {}
-  for _, member in ipairs(present_members(leases, batches)) do
-    if redis.call('SISMEMBER', leaving, member) == 0 then members[#members + 1] = member end
+  for _, member in ipairs(present_members(keys.leases, keys.batches)) do
+    local waits = redis.call('HGET', keys.standbys, member) == 'standby'
+    if redis.call('SISMEMBER', keys.leaving, member) == 0 and not waits then members[#members + 1] = member end
   end
   return members
 end
@@ -93,7 +94,7 @@ local function occasion(keys)
     table.sort(words)
     return table.concat(words, ';')
   end
-  local members = working_members(keys.leases, keys.batches, keys.leaving)
+  local members = working_members(keys)
   local lives = redis.call('HMGET', META, 'nonce', 'joins')
   local text = { lives[1], lives[2] or '0', table.concat(members, ' '), sorted_fields(keys.topics),
     sorted_fields(keys.policy) }

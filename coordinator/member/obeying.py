@@ -1,0 +1,121 @@
+"""A member obeys policies: it refuses demands, rejects forbidden ranges, and reads partitions in order. Pure.
+
+demand             a query that cannot do without parts of partitions ends where policies forbid these (codes 88, 89)
+forbidden range    assigned by another member: rejected, with an event and a log line (code 90)
+partition order    one owner, one lane, one task, one end (rule: partition-order)
+"""
+
+from collections.abc import Collection
+from dataclasses import replace
+from typing import Any
+
+from coordinator.assignment.assignment_text import Ranges, event_text
+from coordinator.assignment.policies import GRANT, MEMBER_POLICY, UNREADABLE, UNREADABLE_TOPIC, Policy, refuse_demand
+from coordinator.assignment.rebalance import union
+from coordinator.errors import ConsumerRangeFetchNotAcceptedError
+from coordinator.member.decision import RETRY_MS, Call, Decision, LookAgain, Return, Seen
+from coordinator.member.kinds import Request
+from coordinator.member.requests import CopyPolicies, Event, Log, ReadClusterPolicies, ReadPolicy
+from coordinator.member.state import Offsets, State
+from coordinator.plan.planning import OwnedRange, OwnedRanges
+from coordinator.quoting import VALUE, bounded
+from coordinator.ranges import WHOLE
+from coordinator.replies import Look
+from coordinator.subscription import TopicPartition
+
+READ_MS = 5_000
+_CONSEQUENCE = "The last known policies hold. Without any, members share no partition, and read each in its log's order"
+
+
+def check_start(state: State, seen: Seen, call: Call) -> Decision:
+    """Refuse a start that demands parts of partitions where policies forbid them (codes 88, 89)."""
+    settings = call.setup.settings
+    if settings.demanding or settings.per_key or _pinned_parts(call):
+        policy = seen.of(ReadPolicy()).with_cluster(*seen.of(ReadClusterPolicies()))
+        refuse_demands(policy, state.log.topics, call, starts=True)
+    return Decision(state, (), Return(None))
+
+
+def copy_cluster_policies(state: State, seen: Seen, call: Call) -> Decision:
+    """Before a look: the group has the policies of the Kafka cluster, at most 5 s old (rule: cluster-policies).
+
+    A warning names the missing right once, not at each read.
+    """
+    known, effects = state.cluster_policies, tuple[Request[Any], ...]()
+    if known.found is None or known.read_ms is None or seen.now_ms - known.read_ms >= READ_MS:
+        known = replace(known, read_ms=seen.now_ms, found=seen.of(ReadClusterPolicies()))
+    if known.found and (known.found != state.cluster_policies.found or known.copied_at != state.life.nonce):
+        seen.of(CopyPolicies(*known.found))
+    if known.found and known.found[0] == UNREADABLE and known.found != state.cluster_policies.found:
+        effects = (Log(f"group {call.setup.settings.group}: {UNREADABLE_TOPIC}. {_CONSEQUENCE}. Remedy: {GRANT}"),)
+    return Decision(replace(state, cluster_policies=replace(known, copied_at=state.life.nonce)), effects)
+
+
+def refuse_demands(policy: Policy, topics: Collection[str], call: Call, *, starts: bool = False) -> None:
+    """Raise 88 or 89 for a query that cannot follow the policies; also for one that demands parts, where it `starts`.
+
+    A running query that demands parts follows the assignment, and gets whole partitions.
+    """
+    settings, parts = call.setup.settings, _pinned_parts(call)
+    if parts:
+        demand, way = "the option assign names parts of partitions", "remove the key ranges of the option assign"
+        refuse_demand(policy, settings.group, parts, demand, way)
+    elif settings.ordering == "none":
+        refuse_demand(policy, settings.group, topics, "ordering=none is set", "remove the option ordering")
+    elif settings.demanding and starts:
+        demand, way = f"{MEMBER_POLICY}=true is set", f"remove the option {MEMBER_POLICY}"
+        refuse_demand(policy, settings.group, topics, demand, way)
+    if settings.per_key:
+        demand, way = "mapInRead calls its function key by key", "write it as function(batches), without per_key"
+        refuse_demand(policy.of_topics, settings.group, topics, demand, way)
+
+
+def _pinned_parts(call: Call) -> set[str]:
+    return {tp.topic for tp, hashes in call.setup.pinned.items() if union(hashes) != (WHOLE,)}
+
+
+def in_order(state: State, policy: Policy) -> frozenset[str]:
+    """The topics that this member reads in partition order."""
+    return frozenset(t for t in state.log.topics if policy.in_order(t))
+
+
+def rejected(state: State, look: Look, call: Call) -> Decision | None:
+    """If the assignment in force has a range that this member may not read: join again, which makes another one due.
+
+    An assignment that is out of date may be of other policies, and is no mistake.
+    """
+    forbidden = _forbidden(look, call) if look.protocol and not call.setup.pinned else {}
+    if not forbidden:
+        return None
+    error = ConsumerRangeFetchNotAcceptedError(
+        f"generation {look.generation} assigns {bounded(event_text(forbidden), VALUE)} to member {state.life.member}, "
+        "which accepts whole partitions only",
+        "update the members of the group to one version of coop-kafka",
+    )
+    effects = Event("rejected", error.headline, forbidden), Log(f"group {call.setup.settings.group}: {error}")
+    return Decision(replace(state, life=state.life.rejoining()), effects, LookAgain(RETRY_MS))
+
+
+def _forbidden(look: Look, call: Call) -> Ranges:
+    sharing = call.setup.settings.sharing
+    parts = {tp: hashes for tp, hashes in look.mine.items() if hashes and union(hashes) != (WHOLE,)}
+    return {tp: hashes for tp, hashes in parts.items() if not (sharing and look.policy.may_share(tp.topic))}
+
+
+def _whole(parts: Collection[OwnedRange]) -> bool:
+    return union(part.hashes for part in parts) == (WHOLE,)
+
+
+def one_end(state: State, work: OwnedRanges, ends: Offsets, seen: Seen, call: Call) -> tuple[State, OwnedRanges]:
+    """In partition order: all ranges of a partition are read up to one offset, and only by the owner of them all."""
+    topics, trial = in_order(state, state.owning.policy), state.reading.trial_lane
+    if not topics:
+        return state, work
+
+    def limited(tp: TopicPartition, parts: tuple[OwnedRange, ...]) -> tuple[OwnedRange, ...]:
+        if tp.topic not in topics or not parts or (trial and trial[0] == tp):
+            return parts
+        end = min(p.reach(ends[tp]) for p in parts) if _whole(parts) else 0
+        return tuple(p._replace(ceiling=max(p.position, min(end, p.reach(ends[tp])))) for p in parts)
+
+    return state, {tp: limited(tp, parts) for tp, parts in work.items()}

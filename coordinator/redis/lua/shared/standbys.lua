@@ -1,0 +1,33 @@
+-- Standbys: members that own nothing while enough others work (rule: standby-takes-over).
+-- In Redis: member -> "standby" or "working". Other members have no entry.
+-- Uses events, leases, prelude
+
+-- Members that no longer work, and that wanted to be standbys, are standbys again if they come back.
+local function change_places(keys)
+  local works, flat = {}, redis.call('HGETALL', keys.standbys)
+  for _, member in ipairs(working_members(keys)) do works[member] = true end
+  for i = 1, #flat, 2 do
+    if not works[flat[i]] then redis.call('HSET', keys.standbys, flat[i], 'standby') end
+  end
+end
+
+-- While fewer members work than the assignment has, or none works, a standby becomes a working member. The caller is the
+-- first choice, since it lives. After it, the standby with the latest lease end is the likeliest to live.
+local function take_over(keys, assignment)
+  if redis.call('EXISTS', keys.standbys) == 0 then return end
+  local wanted, working = math.max(1, redis.call('HLEN', assignment)), working_members(keys)
+  if #working >= wanted then return end
+  local missing, taken = wanted - #working, false
+  local choice = redis.call('ZREVRANGE', keys.leases, 0, -1)
+  table.insert(choice, 1, call.member)
+  for _, member in ipairs(choice) do
+    local waits = redis.call('HGET', keys.standbys, member) == 'standby' and not takeable(keys.leases, keys.batches, member)
+    if missing > 0 and waits and redis.call('SISMEMBER', keys.leaving, member) == 0 then
+      redis.call('HSET', keys.standbys, member, 'working')
+      event(EVENTS, 'takeover', 'this standby works from now on: ' .. #working .. ' of ' .. wanted .. ' members worked', nil, member)
+      expire_with_group(EVENTS)
+      missing, taken = missing - 1, true
+    end
+  end
+  if taken then change_places(keys) end
+end

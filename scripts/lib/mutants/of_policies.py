@@ -1,0 +1,106 @@
+"""Faults in policies: partition order, rejected ranges, and levels that survive a loss of state."""
+
+from mutants.fault import Edit, Fault
+
+_CLI = "coordinator/cli/operator_commands.py"
+_OBEYING, _SHARED = "coordinator/member/obeying.py", "coordinator/redis/lua/shared/policies.lua"
+
+FAULTS = (
+    Fault(
+        "a partition in order is read by several tasks",
+        (Edit("coordinator/plan/packing.py", " or ordered:", ":"),),
+        ("tests/coordinator/plan/test_packing.py",),
+    ),
+    Fault(
+        "a partition in order has several lanes",
+        (Edit("coordinator/plan/planning.py", "_whole if tp.topic in cutting.in_order", "_whole if False"),),
+        ("tests/coordinator/plan/test_planning.py",),
+    ),
+    Fault(
+        "the owner of a part of a partition in order reads it",
+        (Edit(_OBEYING, "if _whole(parts) else 0", "if parts else 0"),),
+        ("tests/coordinator/member/test_obeying.py",),
+    ),
+    Fault(
+        "ranges of a partition in order end where they like",
+        (Edit(_OBEYING, "min(end, p.reach(ends[tp]))", "p.reach(ends[tp])"),),
+        ("tests/coordinator/member/test_obeying.py",),
+    ),
+    Fault(
+        "a strike in a partition in order leaves turns for other lanes",
+        (Edit("coordinator/member/poison.py", "hashes=WHOLE) if s.tp.topic in topics", "hashes=WHOLE) if False"),),
+        ("tests/coordinator/member/test_obeying.py",),
+    ),
+    Fault(
+        "a member accepts a range that policies forbid",
+        (Edit(_OBEYING, "if not (sharing and look.policy.may_share(tp.topic))}", "if not sharing}"),),
+        ("tests/coordinator/member/test_obeying.py",),
+    ),
+    Fault(
+        "the Commit API ignores the policies of topics",
+        (Edit(_SHARED, "then return '89' end", "then return nil end"),),
+        ("tests/coordinator/commits/test_commit_api_refusals.py",),
+    ),
+    Fault(
+        "a loss of state ends the policies of a group",
+        (
+            Edit(
+                "coordinator/redis/lua/shared/policies.lua",
+                "if value == 'false' and known ~= 'false' then",
+                "if false then",
+            ),
+        ),
+        ("tests/coordinator/redis/test_recovery.py",),
+    ),
+    Fault(
+        "policies that nothing proves count as allowed",
+        (Edit(_SHARED, "if proven == '-' and", "if false and"),),
+        ("tests/coordinator/redis/test_recovery.py",),
+    ),
+    Fault(
+        "a changed policy waits for the next update of the mirror",
+        (Edit("coordinator/member/owning.py", "    state = mirror_policy(state, seen, look.policy)\n", ""),),
+        ("tests/coordinator/member/test_obeying.py",),
+    ),
+    Fault(
+        "a late copy replaces newer policies of the cluster",
+        (Edit("coordinator/redis/lua/copy_policies.lua", "if late or (not id", "if (not id"),),
+        ("tests/coordinator/assignment/test_policies.py",),
+    ),
+    Fault(
+        "a policy of a group leaves out its other replica sets",
+        (Edit(_CLI, "for name in siblings(group, list_groups(client)) if wanted else ():", "for name in ():"),),
+        ("tests/coordinator/cli/test_operator_commands.py",),
+    ),
+    Fault(
+        "a young replica set lacks the policies of the group",
+        (Edit("coordinator/redis/replica_sets.py", "if name != names[0]:", "if False:"),),
+        ("tests/coordinator/redis/test_replica_sets.py",),
+    ),
+    Fault(
+        "a running query without order ignores policies",
+        (
+            Edit(
+                "coordinator/member/cooperative.py",
+                "    obeying.refuse_demands(looked.policy, state.log.topics, call)\n",
+                "",
+            ),
+        ),
+        ("tests/coordinator/member/test_cooperative.py",),
+    ),
+    Fault(
+        "a user without rights escapes the policies of the cluster",
+        (Edit("coordinator/member/apply.py", "return UNREADABLE, UNKNOWN_POLICY", "return '', cluster_policy({})"),),
+        ("tests/coordinator/member/test_policy_rights.py",),
+    ),
+    Fault(
+        "the missing right is written at each read",
+        (Edit(_OBEYING, " and known.found != state.cluster_policies.found:", ":"),),
+        ("tests/coordinator/member/test_obeying.py",),
+    ),
+    Fault(
+        "policies of the cluster are not copied after a loss of state",
+        (Edit(_OBEYING, " or known.copied_at != state.life.nonce)", ")"),),
+        ("tests/coordinator/member/test_obeying.py",),
+    ),
+)

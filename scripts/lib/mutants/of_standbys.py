@@ -1,0 +1,66 @@
+"""Faults in standbys: who takes over, how many, and who is a standby again."""
+
+from mutants.fault import Edit, Fault
+
+_ROLES = "coordinator/redis/lua/shared/standbys.lua"
+_JOIN, _LOOK, _LEAVE = (f"coordinator/redis/lua/{verb}.lua" for verb in ("join", "look", "leave"))
+_LEASES, _LIFE = "coordinator/redis/lua/shared/leases.lua", "coordinator/member/life.py"
+_STORE = ("tests/coordinator/redis/test_standbys.py",)
+_STEPS = ("tests/coordinator/member/test_standby.py",)
+
+FAULTS = (
+    Fault(
+        "a standby counts as a working member",
+        (Edit(_LEASES, "== 0 and not waits then members", "== 0 then members"),),
+        _STORE,
+        schedules=200,
+    ),
+    Fault(
+        "every standby takes over from one lost member",
+        (Edit(_ROLES, "if missing > 0 and waits", "if waits"),),
+        _STORE,
+        schedules=200,
+    ),
+    Fault(
+        "a standby takes over only if nobody else works",
+        (Edit(_ROLES, "math.max(1, redis.call('HLEN', assignment))", "1"),),
+        _STORE,
+        schedules=200,
+    ),
+    Fault(
+        "a group of standbys waits for ever",
+        (Edit(_ROLES, "math.max(1, redis.call('HLEN', assignment))", "redis.call('HLEN', assignment)"),),
+        _STORE,
+        schedules=200,
+    ),
+    Fault(
+        "a dead standby takes over",
+        (Edit(_ROLES, " and not takeable(keys.leases, keys.batches, member)\n", "\n"),),
+        _STORE,
+    ),
+    Fault(
+        "a hung owner still works beside the one that took over",
+        (Edit(_ROLES, "  if taken then change_places(keys) end\n", ""),),
+        _STORE,
+    ),
+    Fault(
+        "a restart within the lease hands over",
+        (Edit(_JOIN, "if member == call.member then role = 'working' end", ""),),
+        _STORE,
+    ),
+    Fault(
+        "a standby acquires ranges of an old assignment",
+        (Edit(_LOOK, "if role == 'standby' then mine = '' end", ""),),
+        _STORE,
+    ),
+    Fault(
+        "a member that left keeps its role",
+        (Edit(_LEAVE, "redis.call('HDEL', KEYS[8], call.member)\n", ""),),
+        _STORE,
+    ),
+    Fault(
+        "a standby that took over joins again as a standby",
+        (Edit(_LIFE, "role = (state.life.role or STANDBY) if", "role = STANDBY if"),),
+        _STEPS,
+    ),
+)

@@ -1,0 +1,67 @@
+"""Schedules with standbys: some drivers want to be one. Checks who works after each look (rule: standby-takes-over)."""
+
+from collections import Counter
+from collections.abc import Mapping
+from random import Random
+from typing import cast
+
+import redis
+
+from coordinator.group_state import STANDBY, WORKING
+from coordinator.redis.keys import GroupKeys
+from simulation.sink import Violation
+
+Roles = Mapping[str, str]
+
+
+class Standbys:
+    """The drivers that want to be standbys. It draws by itself, so that schedules without standbys stay as they are."""
+
+    def __init__(self, seed: int, text: redis.Redis, keys: GroupKeys, seen: Counter[str], *, possible: bool) -> None:
+        self._random = Random(f"standbys {seed}")  # noqa: S311 - it must replay
+        self._text, self._keys, self._seen = text, keys, seen
+        self._part = self._random.choice((0.3, 0.6, 1.0)) if possible and self._random.random() < 0.25 else 0.0
+        self._before: Roles = {}
+        self._roles: Roles = {}
+
+    def __bool__(self) -> bool:
+        """Whether drivers of this schedule may be standbys."""
+        return bool(self._part)
+
+    def drawn(self, *, ends_by_itself: bool) -> bool:
+        """Whether a driver that starts wants to be a standby."""
+        return bool(self._part) and self._random.random() < self._part and not ends_by_itself
+
+    def role(self, member: str) -> str:
+        """The role of a member in Redis; empty of one that never is a standby."""
+        return self._roles.get(member, "")
+
+    def watch(self) -> None:
+        """Note the roles after a script."""
+        if self:
+            self._before, self._roles = self._roles, cast(Roles, self._text.hgetall(self._keys.standbys))
+
+    def looked(self, now_ms: int) -> None:
+        """Raise `Violation` if too few members work after a look while a standby is there, or if too many took over."""
+        if not self:
+            return
+        roles, before = self._roles, self._before
+        there = self._there(now_ms)
+        working = {member for member in there if roles.get(member) != STANDBY}
+        wanted = max(1, self._text.hlen(self._keys.assignment))
+        if len(working) < wanted and working != there:
+            raise Violation(f"STANDBY: {sorted(working)} work, the assignment has {wanted} members, roles {roles}")
+        took_over = {m for m in working if roles.get(m) == WORKING and before.get(m) == STANDBY}
+        self._seen["took over"] += bool(took_over)
+        if took_over and len(working) > wanted:
+            raise Violation(f"STANDBY: {sorted(took_over)} took over, {sorted(working)} work, {wanted} are wanted")
+
+    def _there(self, now_ms: int) -> set[str]:
+        """The members with a lease, without a hung batch, that do not leave."""
+        leases, hung = (self._ends(key) for key in (self._keys.leases, self._keys.batches))
+        leaving = cast(set[str], self._text.smembers(self._keys.leaving))
+        alive = {member for member, end_ms in leases.items() if end_ms >= now_ms}
+        return {member for member in alive - leaving if hung.get(member, now_ms) >= now_ms}
+
+    def _ends(self, key: str) -> dict[str, float]:
+        return dict(cast(list[tuple[str, float]], self._text.zrange(key, 0, -1, withscores=True)))

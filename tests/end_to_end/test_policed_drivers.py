@@ -1,0 +1,85 @@
+"""Two drivers of one group, by spark-submit, while an administrator changes policies."""
+
+import uuid
+from collections.abc import Callable, Iterator
+from itertools import chain
+from pathlib import Path
+
+import pytest
+
+from command_runs import Run
+from drivers import output
+from drivers.driver import owners
+from drivers.fleet import Fleet
+from topics import Kafka
+
+ICS, FETCH = "accept.individual.commit", "accept.range.fetch"
+PLAIN = {"allow.individual.commit": "false", "lanes": "1"}
+
+
+@pytest.fixture
+def fleet(kafka: Kafka, redis_url: str, tmp_path: Path) -> Iterator[Fleet]:
+    """Drivers-to-be, on one partition."""
+    made = Fleet(kafka, redis_url, f"policed-{uuid.uuid4().hex[:8]}", tmp_path, pace="1 second")
+    yield made
+    made.end()
+
+
+@pytest.fixture
+def policy(run: Run, fleet: Fleet) -> Iterator[Callable[[str, str], None]]:
+    """Sets a policy of the group, or of the topic in all groups, from the command line."""
+    kafka = ("--bootstrap-server", fleet.kafka.bootstrap)
+
+    def command(name: str, value: str) -> None:
+        where = (fleet.group, "--redis", fleet.redis_url) if name == ICS else ("--topic", fleet.topic, *kafka)
+        assert run("policy", *where, "--set", f"{name}={value}")[0] == 0
+
+    yield command
+    command(FETCH, "")
+
+
+def go_on(fleet: Fleet) -> None:
+    """Wait until three batches with new records have ended."""
+    for _ in range(3):
+        before = len(fleet.arrived)
+        fleet.until(lambda: len(fleet.arrived) > before, "a batch ends")  # noqa: B023 - called at once
+
+
+def members(fleet: Fleet) -> int:
+    state = fleet.state
+    return len(state.members) if state else 0
+
+
+def in_partition_order(fleet: Fleet) -> bool:
+    """Whether each record arrived once, in the order of the log."""
+    batches = sorted(chain.from_iterable(output.batches(d.name, d.lines) for d in fleet.drivers.values()))
+    each = (sorted(b.deliveries, key=lambda x: (x[1].input_partition, x[1].place)) for b in batches)
+    offsets = [d.offset for of_one in each for _, d in of_one]
+    return offsets == list(range(len(offsets)))
+
+
+@pytest.mark.timeout(900)
+def test_four_steps_from_a_plain_source_to_sharing(fleet: Fleet, policy: Callable[[str, str], None]) -> None:
+    """Rules: sharing-policies, partition-order."""
+    policy(ICS, "false")
+    policy(FETCH, "false")
+    fleet.options = PLAIN
+    with fleet.producing():
+        a = fleet.join("a")
+        b = fleet.start("b")
+        fleet.until(lambda: members(fleet) == 2, "both are members")
+        go_on(fleet)  # step 0
+        for name in (ICS, FETCH):  # steps 1 and 2
+            policy(name, "true")
+            go_on(fleet)
+            state = fleet.state
+            assert state is not None
+            assert len(owners(state)) == 1
+        assert in_partition_order(fleet)
+        for driver in (a, b):  # steps 3 and 4
+            driver.ask_to_stop()
+            fleet.until(driver.stopped, "it has stopped")
+            driver.options = {k: v for k, v in driver.options.items() if k not in PLAIN}
+            driver.start()
+        fleet.until(lambda: fleet.shared(a, b), "they share the partition")
+    fleet.until(lambda: fleet.everything_arrived, "every record is in a sink")

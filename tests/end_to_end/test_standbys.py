@@ -1,0 +1,73 @@
+"""A hot standby with Spark: two drivers by spark-submit, the owner killed, and triggers that a standby refuses."""
+
+import uuid
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from pyspark.errors import PySparkException
+
+from coordinator.errors import ConflictingOptionsError
+from coordinator.operations.views import view
+from coordinator.ranges import WHOLE
+from drivers.driver import Driver
+from drivers.fleet import SESSION_S, Fleet
+from streams import Stream
+from topics import Kafka
+from verdict import require
+
+STANDBY = {"standby": "true"}
+TAKEOVER_S = 30  # an acquisition and a plan, on a machine that is busy otherwise
+
+
+@pytest.fixture
+def fleet(kafka: Kafka, redis_url: str, tmp_path: Path) -> Iterator[Fleet]:
+    """Drivers-to-be that all want to be standbys, on one partition."""
+    made = Fleet(kafka, redis_url, f"standby-{uuid.uuid4().hex[:8]}", tmp_path, options=STANDBY, pace="1 second")
+    yield made
+    made.end()
+
+
+def roles(fleet: Fleet) -> Counter[str]:
+    """The states of the members, as `describe` has them."""
+    state = fleet.state
+    return Counter(m.state for m in view(fleet.group, state).members) if state else Counter()
+
+
+def stands_by(fleet: Fleet, owner: Driver) -> None:
+    """Wait until the other driver is a standby, beside the owner of everything."""
+    fleet.until(lambda: roles(fleet) == {"working": 1, "standby": 1}, "the other one is a standby")
+    assert fleet.held(owner).ranges[0] == (WHOLE,)
+
+
+@pytest.mark.timeout(600)
+def test_a_standby_takes_over_from_a_killed_owner_which_is_the_standby_after_its_restart(fleet: Fleet) -> None:
+    with fleet.producing():
+        one = fleet.join("one")
+        two = fleet.start("two")
+        stands_by(fleet, one)
+        lines = len(one.lines)
+        fleet.until(lambda: len(one.lines) > lines + 2, "the owner goes on")
+        assert two.lines == [], "a standby has no batch"
+        held, batch_s = fleet.held(one), fleet.longest_batch_s
+        one.kill()
+        assert fleet.delivered(held) <= SESSION_S + 2 * batch_s + TAKEOVER_S
+        fleet.until(lambda: fleet.working(two), "the standby works")
+        fleet.start("one")
+        stands_by(fleet, two)
+        two.ask_to_stop()
+        fleet.until(two.stopped, "the owner stops")
+        fleet.drivers.pop("two")
+        fleet.until(lambda: fleet.working(one), "a normal stop hands over too")
+        fleet.drivers["two"] = two
+    fleet.until(lambda: fleet.everything_arrived, "every record is in a sink")
+    require(fleet.outcome().good, fleet.outcome())
+
+
+@pytest.mark.parametrize("trigger", [{"availableNow": True}, {"once": True}], ids=["AvailableNow", "Once"])
+def test_a_run_that_ends_by_itself_refuses_to_be_a_standby(stream: Stream, trigger: dict[str, bool]) -> None:
+    query = stream.start(trigger, **STANDBY)
+    with pytest.raises(PySparkException, match=ConflictingOptionsError.name):
+        query.awaitTermination()
+    assert stream.sink.batches == []
