@@ -23,6 +23,9 @@ ORDERINGS = ("key", "none")
 LONGEST_BATCH = "longest.batch.ms"
 """The field of a member: the time after which its batch counts as hung."""
 
+DEAD_LETTERS = "dead_letters"
+"""The field of a member: the topic to which its tasks write dead letters. Absent without one."""
+
 PINNED = "pinned"
 """In `meta`: the protocol of a group of pinned members; `lua/shared/pinned.lua` has it too. Of a member: the field with
 the ranges that it names."""

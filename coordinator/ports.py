@@ -2,7 +2,7 @@
 
     Members     the members of the group, and the ranges assigned to each
     Positions   positions, and the lane epochs that guard them
-    Poison      slices under way, and strikes of those that a lost member left
+    Poison      slices under way, strikes of those that a lost member left, and failing records
     Reports     values for people, without influence on any decision (rule: reports-decide-nothing)
 
 Every verb of the store may raise a `verdicts.Verdict`. An error of Redis itself is a `StoreError`, and an unreadable
@@ -20,6 +20,7 @@ from coordinator.assignors.assignor import Assignment, Subscriber
 from coordinator.offset_spec import OffsetSpec
 from coordinator.plan.poison import Strike
 from coordinator.progress.ends import Ends
+from coordinator.progress.failing import FailingRecord
 from coordinator.progress.growth import Growth, Segments
 from coordinator.progress.ownership import Facts, Ownership
 from coordinator.progress.segments import Progress
@@ -195,8 +196,11 @@ class Positions(Protocol):
         ends, unless an earlier life has authorised it.
         """
 
-    def seal(self, caller: Caller, digest: str, ends: Ends) -> Answer[bool]:
-        """Add true ends of a batch to its seal (rule: seal-before-sink); False if it is not the last batch."""
+    def seal(self, caller: Caller, digest: str, ends: Ends, failing: Sequence[FailingRecord] = ()) -> Answer[bool]:
+        """Add true ends of a batch to its seal (rule: seal-before-sink); False if it is not the last batch.
+
+        `failing`: the records at which hashes end. Those of hashes that the member no longer owns are not stored.
+        """
 
     def seal_of(self, member: str, digest: str) -> Sealed:
         """The true ends of the batch with this digest, which an earlier life has sealed."""
@@ -279,6 +283,12 @@ class Poison(Protocol):
 
     def forgive(self, strikes: Sequence[Strike], why: str = "") -> int:
         """Remove strikes; `why` is the reason of an operator. The answer is their number."""
+
+    def failing(self) -> tuple[FailingRecord, ...]:
+        """Every failing record."""
+
+    def resume(self, records: Sequence[FailingRecord], why: str = "") -> int:
+        """Remove failing records, unless newer ones replaced them; `why` is the reason of an operator. Their number."""
 
     def abandon(self, caller: Caller, ranges: Ownership) -> Answer[None]:
         """Free ranges at their lane epochs: a batch that leaves them out can never commit them."""

@@ -10,7 +10,7 @@ from coordinator.assignors.assignor import Assignor
 from coordinator.assignors.grouped import Grouped
 from coordinator.record_filter import EVERYTHING, RecordFilter
 
-MAX_INDIVIDUAL_COMMITS, MAX_RANGES = 10_000, 10_000
+MAX_INDIVIDUAL_COMMITS, MAX_RANGES, MAX_DEFERRED_KEYS = 10_000, 10_000, 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,8 @@ class GroupSettings:
     retention_ms: int = 10_080 * 60_000
     max_outage_ms: int = 60_000
     max_individual_commits: int = MAX_INDIVIDUAL_COMMITS  # that a partition may hold (code 92)
+    on_error: bool = False  # whether tasks may defer keys on which the user's function failed
+    max_deferred_keys: int = MAX_DEFERRED_KEYS  # failing keys that a partition may have
     max_ranges: int = MAX_RANGES  # collected offset ranges at which an acknowledger commits by itself
     growth_grace_ms: int = 600_000  # the wait of new partitions for older ones after a growth; 0: none
     fail_on_data_loss: bool = True

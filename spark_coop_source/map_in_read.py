@@ -7,20 +7,22 @@
 Knows the names of the options; nothing of the calls of the function.
 """
 
-from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Awaitable, Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, TypeAlias
 
 from pyspark.sql.types import StructType
 
 from coordinator.errors import InvalidOptionError
+from spark_coop_source.function.on_error import OnError as OnError  # noqa: PLC0414  users import it from here
 from spark_coop_source.function.user_function import SHOWN, as_text, check_form
-from spark_coop_source.options import table
+from spark_coop_source.options import function_options, table
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
     BatchFunction = Callable[[Iterator[pa.RecordBatch]], Iterable[pa.RecordBatch]]
-    KeyFunction = Callable[[bytes | None, pa.RecordBatch], pa.RecordBatch | None]
+    Made: TypeAlias = pa.RecordBatch | Awaitable[pa.RecordBatch | None] | None
+    KeyFunction = Callable[[bytes | None, pa.RecordBatch], Made]
 
 
 def map_in_read(
@@ -29,21 +31,29 @@ def map_in_read(
     schema: StructType | str,
     per_key: bool = False,
     concurrency: int = 1,
+    on_error: OnError | None = None,
 ) -> dict[str, str]:
     """The options that let each task run `function` on its records, before Spark sees them.
 
     Args:
         function: as for `mapInArrow`: called once in a task, takes and returns an iterator of record batches. With
-            `per_key`: takes a key and some of its records, and returns a record batch or None. Either the function
-            itself, pickled here, or its name as `module:function`.
+            `per_key`: takes a key and some of its records, and returns a record batch or None; it may be `async def`.
+            Either the function itself, pickled here, or its name as `module:function`.
         schema: the columns of its output: DDL, or a StructType.
         per_key: which of the two forms it has. A key's records come in order, also from call to call.
-        concurrency: keys that a task works on at once, by threads; above 1 only with `per_key`.
+        concurrency: keys that a task works on at once; above 1 only with `per_key`. At most 1,024, in threads; with
+            `async def` at most 16,384, as coroutines of one event loop.
+        on_error: what follows if the function fails on a record; only with `per_key`. None: the query fails.
 
-    Raises `InvalidOptionError` for a function of another form or one that cannot be pickled, and for an invalid schema.
+    Raises `ConfigurationError`s: for a function of another form or one that cannot be pickled, for an invalid schema,
+    and for invalid parameters of `on_error`.
     """
+    policy = None
+    if on_error is not None:
+        function_options.check_per_key(per_key=per_key)
+        policy = table.MAP_IN_READ_ON_ERROR.parse(_text_of(on_error))
     if not isinstance(function, str):
-        check_form(function, per_key=per_key)
+        check_form(function, per_key=per_key, concurrency=concurrency, on_error=policy)
     text = schema.json() if isinstance(schema, StructType) else schema
     if not isinstance(text, str):
         raise InvalidOptionError(
@@ -56,7 +66,16 @@ def map_in_read(
         table.MAP_IN_READ_SCHEMA.name: text,
         table.MAP_IN_READ_PER_KEY.name: str(per_key).lower(),
         table.MAP_IN_READ_CONCURRENCY.name: str(concurrency),
+        **({} if on_error is None else {table.MAP_IN_READ_ON_ERROR.name: on_error.text}),
     }
+
+
+def _text_of(on_error: object) -> str:
+    if isinstance(on_error, OnError):
+        return on_error.text
+    raise InvalidOptionError(
+        f"on_error of map_in_read is of type {type(on_error).__name__}", "pass OnError(...), or leave it out"
+    )
 
 
 def _pickled(function: Callable[..., object]) -> str:

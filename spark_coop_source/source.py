@@ -70,7 +70,11 @@ class CoopKafkaDataSource(DataSource):
         options = validate(self.options, streaming=streaming)
         if options.function is not None:
             return options, UserFunction(
-                options.function, schema, options.function_per_key, options.function_concurrency
+                options.function,
+                schema,
+                options.function_per_key,
+                options.function_concurrency,
+                options.function_on_error,
             )
         row_schema.check_user_schema(schema, options.columns)
         return options, None

@@ -33,6 +33,7 @@ from broker_jars import CONNECTOR, ROOT
 from command_runs import Run
 from coordinator.subscription import TopicPartition
 from group_services import Group
+from guarded_broker import GuardedBroker, guarded_broker
 from secure_listener import SecureListener
 from spark_coop_source.cache.folder import SHARED_MEMORY, opened
 from store_world import StoreServer, World
@@ -45,7 +46,7 @@ LONGEST = ("test_drivers", "test_demo", "test_simulation", "test_decoding_memory
 SPARK_PROCESSES = 3
 """So many pytest processes have a Spark session: each takes ten seconds of CPU time until it is warm."""
 
-SERVERS = {"kafka_server", "redis_url", "store_server", "spark", *redis_servers.KINDS}
+SERVERS = {"kafka_server", "guarded", "redis_url", "store_server", "spark", *redis_servers.KINDS}
 """Fixtures that start a server; a test that uses one has the mark `server`, in whatever way it comes to it."""
 
 settings.register_profile("here", deadline=None)  # how long an example takes is this machine's matter
@@ -107,6 +108,13 @@ def secure_listener(kafka_server: servers.Server, certificates: Path) -> SecureL
     if kafka_server.secure_address is None:
         pytest.skip("COOP_KAFKA names a broker of yours: this test needs our own, which has a SASL_SSL listener")
     return SecureListener(kafka_server.secure_address, certificates / "authority.pem", "alice", "wonder-land=1")
+
+
+@pytest.fixture(scope="session")
+def guarded(certificates: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[GuardedBroker]:
+    """Another broker, with access rights."""
+    with guarded_broker(tmp_path_factory.mktemp("guarded"), certificates) as broker:
+        yield broker
 
 
 @pytest.fixture(scope="session")

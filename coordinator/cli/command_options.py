@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from coordinator.cli import printing
+from coordinator.errors import InvalidOptionError
 from coordinator.redis.client import RedisClient
 
 
@@ -66,3 +67,13 @@ def typed(fields: Mapping[str, str]) -> dict[str, str | bool]:
     """Texts of Redis, for programs: labels stay text, `true` and `false` of policies are booleans."""
     switches = {"true": True, "false": False}
     return {name: text if name.startswith("label.") else switches.get(text, text) for name, text in fields.items()}
+
+
+def key_bytes(text: str, as_hex: bool) -> bytes:
+    """The key of an argument: text, or hex digits; raises `InvalidOptionError`."""
+    try:
+        return bytes.fromhex(text) if as_hex else text.encode(errors="surrogateescape")
+    except ValueError:
+        raise InvalidOptionError(
+            f"KEY {text!r} is not in hex digits, two for each byte", "pass 6f7264 for ord"
+        ) from None

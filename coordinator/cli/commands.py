@@ -4,7 +4,14 @@ from collections.abc import Callable
 
 import typer
 
-from coordinator.cli import copy_commands, lane_commands, look_commands, operator_commands, printing
+from coordinator.cli import (
+    copy_commands,
+    lane_commands,
+    look_commands,
+    operator_commands,
+    printing,
+    redrive_command,
+)
 from coordinator.errors import WrongUsageError
 
 commands = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
@@ -27,7 +34,9 @@ commands.command()(look_commands.owner)
 commands.command()(look_commands.events)
 commands.command()(lane_commands.top)
 commands.command()(lane_commands.parked)
+commands.command()(lane_commands.failing)
 commands.command()(lane_commands.release)
+commands.command()(redrive_command.redrive)
 commands.command()(operator_commands.policy)
 commands.command()(operator_commands.reset_offsets)
 commands.command()(operator_commands.delete)

@@ -1,6 +1,7 @@
-"""The verbs of `coop-kafka` about lanes: top, parked, release."""
+"""The verbs of `coop-kafka` about lanes and keys: top, parked, failing, release."""
 
 import math
+import re
 import time
 from contextlib import suppress
 from dataclasses import asdict
@@ -11,11 +12,12 @@ from rich.live import Live
 
 from coordinator.cli.command_options import Group, Json, Redis, connected, print_json
 from coordinator.cli.printing import print_lines
-from coordinator.cli.tables import activity, print_strikes, stdout
+from coordinator.cli.tables import activity, print_failing, print_strikes, stdout
 from coordinator.errors import StateFormatError, UnknownStrikeError
 from coordinator.operations.refusals import refused
 from coordinator.operations.top_view import TopView, lane_fields, top_view
-from coordinator.plan.poison import chosen
+from coordinator.plan.poison import Strike, chosen
+from coordinator.progress.failing import FailingRecord, released
 from coordinator.ranges import HashRange
 from coordinator.redis.client import RedisClient
 from coordinator.redis.operator import OperatorVerbs
@@ -74,6 +76,17 @@ def parked(group: Group, redis: Redis, as_json: Json = False) -> None:
         print_strikes(strikes)
 
 
+def failing(group: Group, redis: Redis, as_json: Json = False) -> None:
+    """Show keys whose record failed: deferred keys are tried again, parked ones wait for `release`."""
+    with connected(redis) as client:
+        read_group(client, group)  # fails for an unknown group, not for one without failing keys
+        records = OperatorVerbs.of_group(client, group).poison.failing()
+    if as_json:
+        print_json([r.shown for r in records])
+    else:
+        print_failing(records)
+
+
 def release(
     group: Group,
     redis: Redis,
@@ -87,34 +100,46 @@ def release(
         int | None, typer.Argument(min=0, metavar="PARTITION", help="A partition of TOPIC.", show_default=False)
     ] = None,
     hashes: Annotated[
-        str | None, typer.Argument(metavar="RANGE", help="Key hashes, as `parked` shows them.", show_default=False)
+        str | None,
+        typer.Argument(metavar="RANGE", help="Key hashes, as `parked` or `failing` shows them.", show_default=False),
     ] = None,
     as_json: Json = False,
 ) -> None:
-    """Take strikes back, so that members read the parked lanes again.
+    """Take strikes back, so that members read the parked lanes again; and let parked keys go on.
 
-    TOPIC and PARTITION choose the strikes of a partition, RANGE chooses one of them.
-    Without them, the command takes back all strikes of the group.
-    A record that hangs twice again is parked again.
+    TOPIC and PARTITION choose the strikes and parked keys of a partition.
+    RANGE chooses one strike, or one failing key, deferred or parked.
+    Without them, the command takes back all strikes, and releases all parked keys of the group.
+    A record that hangs twice again is parked again; so is a key whose record fails again.
     """
     if (topic is None) != (partition is None):
         raise typer.BadParameter("pass both TOPIC and PARTITION, or neither")
     if not reason.strip():
         raise typer.BadParameter("--reason is empty: pass the reason")
     tp = None if topic is None or partition is None else TopicPartition(topic, partition)
-    wanted = None if hashes is None else _range(hashes)
+    key_hash = int(hashes, 16) if hashes and _HASH.fullmatch(hashes) else None
+    wanted = None if hashes is None or key_hash is not None else _range(hashes)
     with connected(redis) as client:
         read_group(client, group)
         store = OperatorVerbs.of_group(client, group).poison
-        found = chosen(store.strikes(), tp, wanted)
-        if not found:
-            raise UnknownStrikeError(f"group {group!r} has no strike {_place(tp, wanted)}")
+        found = [] if key_hash is not None else chosen(store.strikes(), tp, wanted)
+        keys = [] if wanted else released(store.failing(), tp, key_hash)
+        if not (found or keys):
+            place = _place(tp, wanted) if key_hash is None else f"at hash {hashes} in {tp}"
+            raise UnknownStrikeError(f"group {group!r} has no strike and no parked key {place}")
         with refused(group):
-            store.forgive(found, reason)
+            if found:
+                store.forgive(found, reason)
+            if keys:
+                store.resume(keys, reason)
+    gone: list[Strike | FailingRecord] = [*found, *keys]
     if as_json:
-        print_json([s.shown for s in found])
+        print_json([x.shown for x in gone])
     else:
-        print_lines(*(f"Released {s.field}" for s in found))
+        print_lines(*(f"Released {x.field}" for x in gone))
+
+
+_HASH = re.compile("[0-9a-f]{16}")
 
 
 def _range(text: str) -> HashRange:
@@ -129,4 +154,5 @@ def _place(tp: TopicPartition | None, hashes: HashRange | None) -> str:
 
 
 def _top(client: RedisClient, group: str) -> TopView:
-    return top_view(group, read_group(client, group), last_batches(client, group, BATCHES))
+    failing = OperatorVerbs.of_group(client, group).poison.failing()
+    return top_view(group, read_group(client, group), last_batches(client, group, BATCHES), failing)

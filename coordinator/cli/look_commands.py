@@ -7,10 +7,9 @@ from typing import Annotated
 
 import typer
 
-from coordinator.cli.command_options import Group, Json, Redis, connected, print_json, typed
+from coordinator.cli.command_options import Group, Json, Redis, connected, key_bytes, print_json, typed
 from coordinator.cli.printing import moment, print_lines
 from coordinator.cli.tables import print_gaps, print_group, print_limited, print_owners, stdout
-from coordinator.errors import InvalidOptionError
 from coordinator.group_state import Event, GroupState
 from coordinator.operations.gaps import gaps as gaps_of
 from coordinator.operations.key_owner import key_owners
@@ -79,7 +78,7 @@ def owner(
 
     A record without a key belongs to a lane by the hash of its offset.
     """
-    data = _key(key, as_hex)
+    data = key_bytes(key, as_hex)
     with connected(redis) as client:
         state = read_group(client, group)
     known = state.topics.get(topic)
@@ -127,17 +126,8 @@ def _line(e: Event, as_json: bool) -> str:
     return f"{moment(e.at_ms)} {e.kind:9} {e.member or '-':10} {': '.join(filter(None, (e.why, e.ranges)))}"
 
 
-def _key(text: str, as_hex: bool) -> bytes:
-    try:
-        return bytes.fromhex(text) if as_hex else text.encode(errors="surrogateescape")
-    except ValueError:
-        raise InvalidOptionError(
-            f"KEY {text!r} is not in hex digits, two for each byte", "pass 6f7264 for ord"
-        ) from None
-
-
 def usual_partition(key: bytes, partitions: int) -> int:
     """The partition that Kafka's default partitioner chooses for the key."""
-    from kafka.partitioner.default import murmur2  # noqa: PLC0415 - the other verbs need no Kafka client
+    from coordinator.kafka.partitioning import partition_for  # noqa: PLC0415 - the other verbs need no Kafka client
 
-    return int((murmur2(key) & 0x7FFFFFFF) % partitions)
+    return partition_for(key, partitions, keyless=0)

@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import javaproperties
 import typer
 
 from coordinator.assignment.policies import TOPIC_POLICY, checked_topic, cluster_policy, not_there, of_all_groups
@@ -22,9 +21,9 @@ from coordinator.cli.command_options import (
     print_next_step,
     typed,
 )
+from coordinator.cli.kafka_arguments import RETRIES, RETRY_INTERVAL_MS, Bootstrap, CommandConfig, kafka_arguments
 from coordinator.cli.printing import complain, counted, print_lines
 from coordinator.cli.tables import print_moves
-from coordinator.errors import InvalidOptionError
 from coordinator.offset_spec import AtTimestamp, Earliest, Latest, NoMatch
 from coordinator.operations.operations import Executed, Operator, Reset
 from coordinator.operations.reset_plan import ShiftBy, Target, ToOffset, chosen
@@ -35,27 +34,7 @@ from coordinator.redis.snapshot import list_groups
 if TYPE_CHECKING:
     from coordinator.kafka.log import KafkaLog
 
-RETRIES, RETRY_INTERVAL_MS = 3, 1_000
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-
-Bootstrap = Annotated[
-    str,
-    typer.Option(
-        metavar="HOST:PORT,...",
-        envvar="COOP_KAFKA",
-        help="Brokers: the option `kafka.bootstrap.servers`.",
-        show_default=False,
-    ),
-]
-CommandConfig = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        exists=True,
-        dir_okay=False,
-        help="Properties file for the Kafka client, as for Kafka's own tools.",
-    ),
-]
 
 
 def policy(  # noqa: PLR0913, PLR0917 - an option each
@@ -222,19 +201,9 @@ def _operator(
 def _kafka(context: typer.Context, bootstrap: str, command_config: Path | None) -> Iterator["KafkaLog"]:
     from coordinator.kafka.log import KafkaLog  # noqa: PLC0415 - the other verbs need no Kafka client
 
-    arguments = context.obj({**_properties(command_config), "bootstrap.servers": bootstrap})
+    arguments = kafka_arguments(context, bootstrap, command_config)
     with closing(KafkaLog(arguments, retries=RETRIES, retry_interval_ms=RETRY_INTERVAL_MS)) as log:
         yield log
-
-
-def _properties(file: Path | None) -> dict[str, str]:
-    try:
-        return dict(javaproperties.loads(file.read_text("utf-8"))) if file else {}
-    except (OSError, ValueError) as error:
-        raise InvalidOptionError(
-            f"--command-config {str(file)!r} cannot be read ({type(error).__name__})",
-            "pass a readable file of Java properties in UTF-8, with name=value on each line",
-        ) from None
 
 
 def _target(earliest: bool, latest: bool, at: str | None, offset: int | None, shift: int | None) -> Target:

@@ -10,10 +10,12 @@ from coordinator.cli.printing import counted, moment, print_lines, printable, se
 from coordinator.group_state import PINNED
 from coordinator.operations.gaps import Gap, PartitionGaps
 from coordinator.operations.key_owner import KeyOwner
+from coordinator.operations.redrive_view import LateKey
 from coordinator.operations.reset_plan import Move
 from coordinator.operations.top_view import Lane, MemberActivity, TopView
 from coordinator.operations.views import GroupView, GrowthView, PartitionView
 from coordinator.plan.poison import Strike
+from coordinator.progress.failing import FailingRecord
 from coordinator.reports.lane_lines import CostKind, LaneLine
 
 PIPED_WIDTH = 200
@@ -26,7 +28,7 @@ MOST_RANGES = 1_000
 """Offset ranges that a cell shows: to draw them takes longer than to find them."""
 
 MOST_LIMITED = 20
-"""Lanes that `describe` shows, and ranges that no member reads."""
+"""Lanes that `describe` shows, ranges that no member reads, and keys that `redrive` shows."""
 
 _LEAST = {"HASHES": 17, "MEMBER": 10}  # a range breaks only behind `lo-`, and a member's id never
 _TEXTS = {"MEMBER", "HOST", "APPLICATION", "LABELS", "STATE", "TOPIC", "HASHES", "MISSING", "KEY HASH", "DONE ABOVE"}
@@ -89,6 +91,13 @@ def print_limited(lanes: Sequence[Lane]) -> None:
         stdout().print(_activities(lanes[:MOST_LIMITED]))
 
 
+def print_late_keys(keys: Sequence[LateKey]) -> None:
+    """A row for each of the first keys that a redrive cannot keep in order."""
+    columns = "TOPIC, PARTITION, KEY HASH, FIRST OFFSET, RECORDS, OUT OF ORDER, LATER RECORDS"
+    rows = ((k.topic, k.partition, k.key_hash, k.first, k.records, k.late, k.later) for k in keys[:MOST_LIMITED])
+    stdout().print(_table(columns, rows))
+
+
 def print_strikes(strikes: Sequence[Strike]) -> None:
     """A row for each strike."""
     columns = "TOPIC, PARTITION, HASHES, OFFSET, STRIKES, STATE, AT, MEMBER"
@@ -99,10 +108,25 @@ def print_strikes(strikes: Sequence[Strike]) -> None:
     stdout().print(_table(columns, rows) if strikes else "Nothing is parked.")
 
 
+def print_failing(records: Sequence[FailingRecord]) -> None:
+    """A row for each failing key."""
+    columns = "TOPIC, PARTITION, HASH, OFFSET, STATE, ATTEMPTS, NEXT TRY, ERROR, MESSAGE"
+    rows = ((*r.tp, f"{r.key_hash:016x}", r.offset, *_state(r), r.error or "-", r.message or "-") for r in records)
+    stdout().print(_table(columns, rows) if records else "No key fails.")
+
+
+def _state(record: FailingRecord) -> Sequence[object]:
+    if record.parked:
+        return "parked", record.attempts, "after a release"
+    return "deferred", record.attempts, moment(record.next_ms, "seconds")
+
+
 def activity(seen: TopView, most_lanes: int) -> Group:
     """A line, a table of members, a table of the first lanes."""
     rate = sum(m.rate for m in seen.members if m.ago_s is not None and m.state == "working")
     about = f"Group {seen.group!r}: {seen.state}, {rate:.0f} records/s in the last batches of its members"
+    if seen.deferred_keys or seen.parked_keys:
+        about += f"; failing keys: {seen.deferred_keys} deferred, {seen.parked_keys} parked"
     more = len(seen.lanes) - most_lanes
     rest = line_of(f"and {counted(more, 'lane')} more" if more > 0 else "")
     limit = next((f"{m.id}: {m.limit}." for m in seen.members if m.limit), "")

@@ -15,6 +15,7 @@ from operator import attrgetter
 from statistics import median_low
 from typing import NamedTuple
 
+from coordinator.progress.failing import NO_FAILURES, Failures
 from coordinator.ranges import HashRange
 from coordinator.subscription import TopicPartition
 from coordinator.telemetry import KeyCost, SliceCost, dearest
@@ -173,6 +174,7 @@ class Ended:
 
     batch: BatchCost
     took_ms: float
+    failures: Failures = NO_FAILURES
 
     @property
     def filtered(self) -> int:

@@ -17,10 +17,10 @@ class UnknownGroupError(GroupError):
 
 
 class UnknownStrikeError(GroupError):
-    """The group has no strike in that place."""
+    """The group has no strike and no parked key in that place."""
 
     name = "UNKNOWN_STRIKE"
-    usual_remedy = "look at the strikes with coop-kafka parked GROUP"
+    usual_remedy = "look at strikes with coop-kafka parked GROUP, at keys with coop-kafka failing GROUP"
 
 
 class GroupBusyError(GroupError):

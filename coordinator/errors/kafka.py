@@ -81,3 +81,10 @@ class DeadlinePassedError(LogError):
     name = "DEADLINE_PASSED"
     retriable = True
     usual_remedy = "raise longest.batch.ms or lower batch.time.budget, and compare the clocks of driver and executors"
+
+
+class RecordRefusedError(LogError):
+    """Kafka refused a record that coop-kafka wrote: a dead letter, or a record that was redriven."""
+
+    name = "RECORD_REFUSED"
+    usual_remedy = "change the setting of the topic that the message names; nothing is lost, the records are read again"

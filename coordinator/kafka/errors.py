@@ -12,10 +12,13 @@ from difflib import get_close_matches
 from kafka import errors as kafka
 
 from coordinator.errors import (
+    CoopKafkaError,
+    GroupBusyError,
     InvalidOptionError,
     KafkaAccessError,
     KafkaUnavailableError,
     LogError,
+    RecordRefusedError,
     UnknownTopicError,
 )
 from coordinator.subscription import TopicPartition
@@ -26,6 +29,9 @@ _CREDENTIALS = (
     kafka.IllegalSaslStateError,
     kafka.DelegationTokenExpiredError,
 )
+
+
+_FENCED = (kafka.ProducerFencedError, kafka.InvalidProducerEpochError)
 
 
 def is_refusal(error: BaseException) -> bool:
@@ -99,6 +105,53 @@ def unknown_partitions(partitions: Iterable[TopicPartition]) -> UnknownTopicErro
 def forbidden_topic(topic: str) -> KafkaAccessError:
     """The user may not describe or read a topic."""
     return KafkaAccessError(f"Kafka does not permit to read topic {topic!r}", "grant this user READ and DESCRIBE on it")
+
+
+def no_right_to_write(topic: str) -> KafkaAccessError:
+    """The user lacks the right WRITE on a topic."""
+    return KafkaAccessError(
+        f"Kafka does not permit this user to write to topic {topic!r}",
+        f"grant this user WRITE and DESCRIBE on topic {topic!r}; before Kafka 2.8 also IDEMPOTENT_WRITE on the cluster",
+    )
+
+
+def not_written(error: BaseException, record: str, topic: str, size: int, servers: str) -> CoopKafkaError:
+    """The error for a `record` of `size` bytes that Kafka did not take."""
+    if isinstance(error, _FENCED):
+        return _fenced(error)
+    if isinstance(error, kafka.TopicAuthorizationFailedError | kafka.ClusterAuthorizationFailedError):
+        return no_right_to_write(topic)
+    if isinstance(error, kafka.MessageSizeTooLargeError | kafka.RecordListTooLargeError):
+        return RecordRefusedError(
+            f"{record} is too large for topic {topic!r}: its fields and headers have {size} bytes",
+            f"raise max.message.bytes of topic {topic!r} above {size}, and segment.bytes if it is smaller",
+        )
+    if isinstance(error, kafka.InvalidRecordError):
+        return RecordRefusedError(
+            f"topic {topic!r} does not take {record} ({error_text(error)})",
+            f"set cleanup.policy=delete on topic {topic!r}: a compacted topic takes no record without a key",
+        )
+    found = explained(error, f"a write of {record} to topic {topic!r}", servers)
+    return found if type(found) is not LogError else RecordRefusedError(found.what)
+
+
+def _fenced(error: BaseException) -> GroupBusyError:
+    return GroupBusyError(
+        f"another redrive of this group and topic has begun ({error_text(error)})",
+        "let the other one end, then run the command again; no record is redriven twice",
+    )
+
+
+def not_committed(error: BaseException, transactional_id: str, servers: str) -> CoopKafkaError:
+    """The error for a transaction that did not begin, or did not end."""
+    if isinstance(error, _FENCED):
+        return _fenced(error)
+    if isinstance(error, kafka.TransactionalIdAuthorizationFailedError):
+        return KafkaAccessError(
+            f"Kafka does not permit this user a transaction with the id {transactional_id!r}",
+            f"grant this user WRITE and DESCRIBE on the transactional id {transactional_id!r}",
+        )
+    return explained(error, f"a transaction with the id {transactional_id!r}", servers)
 
 
 def error_text(error: BaseException) -> str:

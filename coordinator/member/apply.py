@@ -239,6 +239,12 @@ class World:
         """Begin again after a loss of state, at proven positions and a new nonce."""
         self.store.positions.recover(caller, self.settings.tokens(4), why, reset, topics, proven, growths, policy)
 
+    # -- this process ------------------------------------------------------------------------------
+
+    def wall_ms(self) -> int:
+        """The time in ms since 1970."""
+        return self.clock.wall_ms()
+
     # -- the cost model ----------------------------------------------------------------------------
 
     def pack(
@@ -259,8 +265,9 @@ class World:
 
     def learn(self, start: StreamOffset) -> Ended | None:
         """The batch that ends at `start` is in the sink; see `Steering.learn`."""
-        ends = self.inbox.ends(start) or {}
-        return self.guesses.learn(start, self.inbox.end(), ends)
+        ends, failures = self.inbox.ends(start) or {}, self.inbox.failures(start)
+        ended = self.guesses.learn(start, self.inbox.end(), ends)
+        return ended and replace(ended, failures=failures)
 
     def describe_lanes(self, planned: Planned, ended: Ended | None) -> LaneReport:
         """The lanes of a plan, for people."""

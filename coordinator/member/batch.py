@@ -49,7 +49,17 @@ class Batch:
     @property
     def may_end_early(self) -> bool:
         """Whether its tasks may end their slices early."""
-        return bool(self.end.early) and self.ends is None and not self.unknown
+        return self.may_defer and self.ends is None
+
+    @property
+    def may_defer(self) -> bool:
+        """Whether its tasks may defer keys: in a replay too (rule: replay-may-defer)."""
+        return bool(self.end.early) and not self.unknown
+
+    @property
+    def sealed(self) -> bool:
+        """Whether it has a seal before its tasks end. Then each of them adds its early ends before it ends."""
+        return self.as_planned or self.ends is not None
 
     def bounded(self, part: StreamOffset) -> StreamOffset:
         """A part of the batch, up to the ends that an earlier life has sealed."""

@@ -14,6 +14,7 @@ from dataclasses import replace
 from coordinator.errors import SinkSkippedBatchError
 from coordinator.member.accepting import within_logs
 from coordinator.member.decision import Call, Decision, Fail, Seen
+from coordinator.member.failing import look_again
 from coordinator.member.kinds import Request
 from coordinator.member.requests import Claim, Commit, Event, Learn, Log, ReadEnds, ReadSeal, ShowBatch
 from coordinator.member.state import Commits, CommitUnderWay, Losses, Owning, State
@@ -36,7 +37,9 @@ def learn(state: State, seen: Seen, call: Call) -> Decision:
     if ended is None:
         return Decision(state)
     line = batch_line(state.life.member, ended)
-    shown = replace(state.shown, ended=ended, filtered=state.shown.filtered + ended.filtered)
+    if ended.failures.failing:
+        state = look_again(state)
+    shown = state.shown.after(ended)
     effects: tuple[Request[bool], ...] = (ShowBatch(line),)
     if line.reading_bound and not shown.limit_logged:
         shown, effects = replace(shown, limit_logged=True), (*effects, _limit(line, call))
@@ -83,7 +86,8 @@ def _to_its_ends(
     if not start.early:
         return mine
     if batch and batch.end == start and not batch.may_end_early:
-        return batch.bounded(mine)
+        deferred = seen.of(ReadEnds(start)) if batch.may_defer else None
+        return ended(batch.bounded(mine), deferred or {})
     ends = seen.of(ReadEnds(start)) if witnessed is not None else None
     if ends is not None:
         return ended(mine, ends)

@@ -18,7 +18,9 @@ def keep_lead(state: State, work: OwnedRanges, ends: Offsets, seen: Seen, call: 
     most_ms = call.setup.settings.max_lead_ms
     if most_ms is None:
         return state, work
-    stretches = unread(work, ends)
+    due = state.reading.due  # a failing key that is tried again holds up no other lane
+    others = {tp: tuple(p for p in parts if (tp, p.hashes) not in due) for tp, parts in work.items()} if due else work
+    stretches = unread(others, ends)
     wanted = {(tp, stretch.start) for tp, stretch in stretches.items()}
     known = {at: time for at, time in state.reading.first_times.items() if at in wanted}
     if missing := {tp: stretch for tp, stretch in stretches.items() if (tp, stretch.start) not in known}:

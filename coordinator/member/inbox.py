@@ -17,6 +17,7 @@ from itertools import chain
 from threading import Lock
 
 from coordinator.progress.ends import Ends, ends_of
+from coordinator.progress.failing import NO_FAILURES, Failures
 from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.telemetry import SliceCost
@@ -39,6 +40,8 @@ class TaskEnded:
     agreed: Ends  # of its first attempt: this one, or an earlier one
     early: Ends  # the same, without planned ends
     whole: Ends | None  # the ends of the batch, if all its tasks have ended
+    failures: Failures = NO_FAILURES  # of its first attempt
+    all_failures: Failures = NO_FAILURES  # of the batch, if all its tasks have ended
 
 
 @dataclass(slots=True)
@@ -46,10 +49,15 @@ class _Batch:
     end: StreamOffset
     tasks: Sequence[Sequence[Slice]]
     ends: dict[int, Ends] = field(default_factory=dict)  # by the number of the task
+    failures: dict[int, Failures] = field(default_factory=dict)  # likewise
 
     def whole(self) -> Ends:
         """The ends of all tasks. A task that never ran was not needed: it counts as read."""
         return ends_of((of_task, self.ends.get(i, {})) for i, of_task in enumerate(self.tasks))
+
+    def all_failures(self) -> Failures:
+        """What the function failed on in the tasks that have ended."""
+        return sum(self.failures.values(), NO_FAILURES)
 
 
 class Inbox:
@@ -81,16 +89,17 @@ class Inbox:
         with self._lock:
             return self._asked(digest).ends.get(task)
 
-    def agree(self, digest: str, task: int, ends: Ends) -> TaskEnded:
+    def agree(self, digest: str, task: int, ends: Ends, failures: Failures = NO_FAILURES) -> TaskEnded:
         """An attempt of a task has ended its slices. `KeyError` for another batch."""
         with self._lock:
             batch = self._asked(digest)
             agreed = batch.ends.setdefault(task, ends)
+            failed = batch.failures.setdefault(task, failures)
             early = ends_of([(batch.tasks[task], agreed)])
             if len(batch.ends) < len(batch.tasks):
-                return TaskEnded(agreed, early, None)
+                return TaskEnded(agreed, early, None, failed)
             self._reach = Reach.ALL
-            return TaskEnded(agreed, early, batch.whole())
+            return TaskEnded(agreed, early, batch.whole(), failed, batch.all_failures())
 
     def no_task_connects(self) -> None:
         """No task connects to this process any more."""
@@ -107,6 +116,11 @@ class Inbox:
         """The ends of the batch that ends at `end`; None if this process did not run it."""
         with self._lock:
             return self._batch.whole() if self._batch and self._batch.end == end else None
+
+    def failures(self, end: StreamOffset) -> Failures:
+        """What the function failed on in the batch that ends at `end`, as far as its tasks reported it."""
+        with self._lock:
+            return self._batch.all_failures() if self._batch and self._batch.end == end else NO_FAILURES
 
     def end(self) -> Reports:
         """The batch has ended: all its reports."""

@@ -64,7 +64,8 @@ def plan_batch(state: State, seen: Seen, call: Call) -> Decision:
     epochs = leader_epochs(lanes, state.log.bounds)
     end = StreamOffset(group or None, state.life.member or None, acquired.reset, acquired.topic_ids, lanes, epochs)
     end = replace(end, filter=call.setup.settings.filter.digest)
-    whole = reading.trial_lane is not None or call.limits.everything
+    # A trial may not end by the clock; but it may defer a key, else its record would fail the query again and again.
+    whole = call.limits.everything or (reading.trial_lane is not None and not call.setup.settings.on_error)
     if call.setup.settings.early_ends and not whole and seen.of(ReadReach()) is not Reach.NONE:
         end = _early(end, call.offset)
     state = replace(state, evidence=state.evidence.with_unconfirmed(end))

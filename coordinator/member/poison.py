@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from coordinator.member.decision import LOOK_MS, Call, Decision, Seen
+from coordinator.member.failing import look_again
 from coordinator.member.obeying import in_order
 from coordinator.member.requests import Abandon, Forgive, OffsetsOfARecord, ReadStrikes, ReadWorking, StrikeMember
 from coordinator.member.state import Offsets, State, Strikes
@@ -27,7 +28,7 @@ def strike_after_acquire(state: State, seen: Seen, call: Call) -> Decision:
     """After an acquisition: the earlier owner of these ranges may have died over a record."""
     if not state.turn.acquired:
         return Decision(state)
-    return Decision(replace(_struck(state, seen), turn=replace(state.turn, acquired=False)))
+    return Decision(look_again(replace(_struck(state, seen), turn=replace(state.turn, acquired=False))))
 
 
 def _struck(state: State, seen: Seen) -> State:

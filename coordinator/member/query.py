@@ -22,7 +22,7 @@ from coordinator.plan.packing import Task
 from coordinator.plan.planning import Cutting
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.replies import Joining
-from coordinator.reports.progress_report import behind_latest
+from coordinator.reports.progress_report import behind_latest, failing_progress
 from coordinator.settings import GroupSettings
 from coordinator.subscription import Subscription, TopicPartition
 from coordinator.telemetry import SliceCost
@@ -93,6 +93,14 @@ class Query:
     def filtered(self) -> int:
         """Records that the filter dropped in the completed batches of this process, as far as tasks reported them."""
         return self.state.shown.filtered
+
+    @property
+    def failing(self) -> dict[str, int]:
+        """Counts of failing keys of the group, and of the records that tasks left out or dead-lettered since the start.
+
+        Empty without any.
+        """
+        return failing_progress(self.state.failing.records, self.state.shown.skipped, self.state.shown.dead_lettered)
 
     def behind_latest(self, end: StreamOffset) -> dict[str, str]:
         """The lag after the batch that ends at `end`, by Spark's names."""

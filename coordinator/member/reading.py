@@ -1,5 +1,6 @@
 """Limits the next batch: seven limits on owned ranges before the end of the log, one after the other.
 
+    failing keys       a key waits at a record on which the user's function failed
     back pressure      the partition is at its cap of individual commits
     older partitions   a new partition waits for older ones
     joined topics      a hash waits until the member owns it in all of them
@@ -10,7 +11,7 @@
 
 Each sets ceilings of ranges; none moves a position. Pure.
 
-rule: individual-commit-cap; rule: growth-order; rule: joined-topics; rule: trial-alone;
+rule: one-record-at-its-time; rule: individual-commit-cap; rule: growth-order; rule: joined-topics; rule: trial-alone;
 rule: parked-until-released; rule: lane-lead; rule: partition-order
 """
 
@@ -22,6 +23,7 @@ from coordinator.assignment.rebalance import difference, owned_ranges
 from coordinator.cost.batch_cost import LaneId
 from coordinator.member.decision import Call, Decision, Seen
 from coordinator.member.event_time import keep_lead
+from coordinator.member.failing import hold_failing
 from coordinator.member.growing import older_partitions_first
 from coordinator.member.inbox import Reach
 from coordinator.member.obeying import in_order, one_end
@@ -30,26 +32,28 @@ from coordinator.member.poison import without_parked
 from coordinator.member.requests import Grant, ReadReach
 from coordinator.member.state import Offsets, State
 from coordinator.plan.back_pressure import held_back
+from coordinator.plan.failing_keys import together
 from coordinator.plan.joined_ranges import owned_in_all
 from coordinator.plan.planning import OwnedRanges, with_positions
 from coordinator.plan.poison import struck_ranges
 from coordinator.progress.segments import Progress
 from coordinator.ranges import HashRange
-from coordinator.reports.lane_lines import JOINED, LEAD, OLDER, ROOM
+from coordinator.reports.lane_lines import FAILING, JOINED, LEAD, OLDER, ROOM
 
 
 def limit(state: State, seen: Seen, call: Call) -> Decision:
     """Limit the work on owned ranges; an equal look keeps the last result."""
     acquired = state.owning.acquired
     ends = ends_of(state)
-    looked_at = (acquired, state.log.bounds, ends, state.strikes.strikes, state.owning.policy)
-    changing = state.owning.growths or state.strikes.strikes
+    looked_at = (acquired, state.log.bounds, ends, state.strikes.strikes, state.failing.records, state.owning.policy)
+    changing = state.owning.growths or state.strikes.strikes or state.failing.records
     if state.reading.seen == looked_at and not changing:
         return Decision(state)
     work, ceilings = with_positions(acquired.ownership, acquired.progress), tuple[tuple[str, OwnedRanges], ...]()
     for name, narrow in LIMITS:
         state, work = narrow(state, work, ends, seen, call)
         ceilings += ((name, work),) if name else ()
+    work = together(work, state.reading.held)
     looked_at_now = None if state.owning.stale else looked_at
     return Decision(replace(state, reading=replace(state.reading, seen=looked_at_now, work=work, ceilings=ceilings)))
 
@@ -93,6 +97,7 @@ Limit = Callable[[State, OwnedRanges, Offsets, Seen, Call], tuple[State, OwnedRa
 """Narrows the work; the offsets are the ends of this run."""
 
 LIMITS: tuple[tuple[str | None, Limit], ...] = (
+    (FAILING, hold_failing),
     (ROOM, _room),
     (OLDER, older_partitions_first),
     (JOINED, _joined),

@@ -70,9 +70,12 @@ ReportWorking = member_call(Poison.working)
 StrikeMember = redis_call(Poison.strike)
 ReadStrikes = redis_call(Poison.strikes)
 Forgive = redis_call(Poison.forgive)
+ReadFailing = redis_call(Poison.failing)
+Resume = redis_call(Poison.resume)
 Abandon = member_call(Poison.abandon)
 
-# -- this process: an assignment of the user's assignor, which is called once, since it need not be pure; costs
+# -- this process: the time; an assignment by the user's assignor, which is called once, as it need not be pure; costs
+ReadWallTime = call(World.wall_ms)
 Compute = function(computed)
 Grant = call(Steering.grant)
 NextSpan = call(Steering.next_span)

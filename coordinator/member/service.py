@@ -9,7 +9,7 @@ The heartbeat thread calls `heartbeat` and `receive` only: it reads the state, a
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +19,7 @@ from coordinator.member import (
     accepting,
     authorizing,
     committing,
+    failing,
     first_positions,
     forgetting,
     growing,
@@ -43,9 +44,13 @@ from coordinator.member.kinds import Request
 from coordinator.member.query import Query, Steps
 from coordinator.member.requests import CheckServer, Heartbeat, Leave, ReportWorking, Seal
 from coordinator.member.state import NOT_ACQUIRED, State
+from coordinator.plan.failing_keys import Records, by_partition, room
 from coordinator.progress.ends import Ends
+from coordinator.progress.failing import NO_FAILURES, FailingRecord, Failures
+from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.reports.lane_lines import LaneReport
+from coordinator.subscription import TopicPartition
 from coordinator.verdicts import Verdict
 
 _log = logging.getLogger(__name__)
@@ -89,6 +94,7 @@ NEXT_OFFSET = (
     growing.log_growths,
     poison.strike_after_acquire,
     poison.see_strikes,
+    failing.see_failing,
     reading.limit,
     pacing.pace_batch,
     reporting.show_lanes,
@@ -102,6 +108,7 @@ TASKS = (
     poison.strike_before_join,
     authorizing.arrive,
     life.join,
+    failing.see_failing,
     authorizing.authorize,
     poison.leave_out_struck,
     authorizing.return_tasks,
@@ -152,6 +159,11 @@ class Service(Query):
         """The lanes of the last plan."""
         return self.state.shown.lanes
 
+    def failing_of(self, tasks: Sequence[Sequence[Slice]]) -> tuple[Records, Mapping[TopicPartition, int]]:
+        """The known failing records, and how many more keys of each partition one of these tasks may defer."""
+        records = by_partition(self.state.failing.records)
+        return records, room(records, tasks, self.setup.settings.max_deferred_keys)
+
     # -- the heartbeat thread ------------------------------------------------------------------
 
     def heartbeat(self) -> None:
@@ -198,28 +210,29 @@ class Service(Query):
         """No task connects to this process any more: each reads to its planned ends."""
         self._inbox.no_task_connects()
 
-    def end_task(self, digest: str, task: int, ends: Ends) -> Ends:
+    def end_task(self, digest: str, task: int, ends: Ends, failures: Failures = NO_FAILURES) -> Ends:
         """An attempt of a task has ended its slices here; the ends of its first attempt. Other ends make it fail.
 
         The last task waits until the ends of the batch are sealed (rule: seal-before-sink). Where some tasks may not
-        report theirs, each task waits for its own early ends (rule: seal-as-planned).
+        report theirs, or the batch has a seal, each task waits for its own early ends (rule: seal-as-planned,
+        rule: replay-may-defer). Failing records are stored with the seal.
         Raises `KeyError` if the batch is not under way, `RedisUnavailableError`, `FencedMemberError`.
         """
         batch = self.state.batch  # first: the main thread may replace it as soon as the last task has ended
-        ended = self._inbox.agree(digest, task, ends)
-        if batch and batch.as_planned:
+        ended = self._inbox.agree(digest, task, ends, failures)
+        if batch and batch.sealed:
             if ended.early:
-                self._seal(digest, ended.early)
+                self._seal(digest, ended.early, ended.failures.failing)
         elif ended.whole is not None:
-            self._seal(digest, ended.whole)
+            self._seal(digest, ended.whole, ended.all_failures.failing)
         return ended.agreed
 
-    def _seal(self, digest: str, ends: Ends) -> None:
+    def _seal(self, digest: str, ends: Ends, failing: Sequence[FailingRecord]) -> None:
         """Seal ends of a batch. After a loss of state its lane epochs are void: then only this process asserts them."""
         since_ms, settings = self._clock.now_ms(), self.setup.settings
         while True:
             try:
-                if self._turns.once(Seal(digest, ends)):
+                if self._turns.once(Seal(digest, ends, failing)):
                     return
                 raise verdicts.Fenced
             except RedisUnavailableError as error:
@@ -266,6 +279,12 @@ class Service(Query):
     def _warn_of_parked_lanes(self) -> None:
         """Warn that a run ends without the records of parked lanes."""
         group = self.setup.settings.group
+        if keys := [r for r in self.state.failing.records if r.parked]:
+            _log.warning(
+                "group %s: parked keys stay unread: %d, of them one of %s at offset %d; `coop-kafka failing %s` shows "
+                "them, `coop-kafka release` lets them be read",
+                *(group, len(keys), keys[0].tp, keys[0].offset, group),
+            )
         if parked := [s for s in self.state.strikes.strikes if s.parked]:
             _log.warning(
                 "group %s: parked lanes stay unread: %d, of them %s at offset %d; `coop-kafka parked %s` shows them, "

@@ -26,6 +26,7 @@ from coordinator.member.kinds import Request
 from coordinator.plan.planning import Cutting, OwnedRanges
 from coordinator.plan.poison import Strike
 from coordinator.progress.data_loss import Loss
+from coordinator.progress.failing import FailingRecord
 from coordinator.progress.growth import Growth, Sight
 from coordinator.progress.leader_epochs import Extents
 from coordinator.progress.stream_offset import StreamOffset
@@ -191,11 +192,22 @@ class Strikes:
 
 
 @dataclass(frozen=True, slots=True)
+class Failing:
+    """The failing records of the group as this member saw them last."""
+
+    records: tuple[FailingRecord, ...] = ()
+    looked_at_ms: int | None = None  # None: look before the next use
+    full: frozenset[TopicPartition] = frozenset()  # partitions at their cap
+
+
+@dataclass(frozen=True, slots=True)
 class Reading:
-    """How far owned ranges may be read: the result of the five limits."""
+    """How far owned ranges may be read: the result of the limits."""
 
     seen: LookedAt | None = None  # the values that it was computed from; None: compute it again
     work: OwnedRanges = field(default_factory=dict)
+    held: OwnedRanges = field(default_factory=dict)  # the part of `work` that waits because of failing keys
+    due: frozenset[LaneId] = frozenset()  # failing keys that are tried again
     trial_lane: LaneId | None = None  # a struck lane that is tried, while all others wait
     ceilings: tuple[tuple[str, OwnedRanges], ...] = ()  # the names of limits, and their results
     quotas: tuple[Quota, ...] = ()
@@ -223,6 +235,8 @@ class Shown:
     ends: tuple[str, Request[None]] | None = None  # log ends and leader epochs in Redis, after their nonce
     ended: Ended | None = None  # the last batch in the sink
     filtered: int = 0  # records that filters dropped, in all batches in the sink
+    skipped: int = 0  # likewise records that the user's function failed on, and that were left out
+    dead_lettered: int = 0  # likewise those that were written to the dead-letter topic
     looked_at_ms: int | None = None
     slow_percent: int = 0
     quotas: tuple[Quota, ...] = ()
@@ -231,6 +245,13 @@ class Shown:
     lanes: LaneReport = field(default_factory=LaneReport)
     limit_logged: bool = False  # the line about reading as the bottleneck was logged
     start_used: bool = False  # the line about starting options was logged
+
+    def after(self, ended: Ended) -> "Shown":
+        """The same after one more batch in the sink."""
+        skipped = self.skipped + ended.failures.skipped
+        dead_lettered = self.dead_lettered + ended.failures.dead_lettered
+        filtered = self.filtered + ended.filtered
+        return replace(self, ended=ended, filtered=filtered, skipped=skipped, dead_lettered=dead_lettered)
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,6 +280,7 @@ class State:
     cluster_policies: ClusterPolicies = ClusterPolicies()
     growing: Growing = Growing()
     strikes: Strikes = Strikes()
+    failing: Failing = Failing()
     reading: Reading = Reading()
     pace: Pace = Pace()
     shown: Shown = Shown()

@@ -13,6 +13,7 @@ from coordinator.group_state import GroupState
 from coordinator.group_texts import NUMBERS, Hashes, key, offsets_at, partitions_of, read, state_of
 from coordinator.identifiers import RESET_MAX
 from coordinator.plan.poison import Strike
+from coordinator.progress.failing import FailingRecord
 from coordinator.progress.leader_epochs import parsed as extents_of
 from coordinator.progress.segments import commits_of
 from coordinator.ranges import NUMBER
@@ -26,7 +27,7 @@ _COUNT_MAX = 10**17
 
 _TOPIC = "[A-Za-z0-9._-]{1,249}"
 _COPIED = re.compile(
-    f"meta|topics|policy|growth|strikes|(?:stable|end|epoch):{_TOPIC}|(?:segments|ics):{_TOPIC}:{NUMBER}"
+    f"meta|topics|policy|growth|strikes|failing|(?:stable|end|epoch):{_TOPIC}|(?:segments|ics):{_TOPIC}:{NUMBER}"
 )
 """The copied keys, by their names after the group. Leases, owners and members belong to one life."""
 
@@ -45,6 +46,7 @@ def check(hashes: Mapping[str, Mapping[str, object]]) -> None:
     _check_complete(state, sound)
     read(sound, "meta", _check_counters)
     read(sound, "strikes", _check_strikes)
+    read(sound, "failing", _check_failing)
     for name in sound:  # also of topics that the group does not read yet
         kind, _, topic = name.partition(":")
         if kind in _OF_TOPIC:
@@ -105,6 +107,12 @@ def _check_strikes(texts: Mapping[str, str]) -> None:
         strike = Strike.parse(field, value)
         if not strike.count or strike.at_ms > LAST_MS:
             raise StateFormatError(f"strike {field!r} is {value!r}: its count is 0, or its time is after the year 9999")
+
+
+def _check_failing(texts: Mapping[str, str]) -> None:
+    for field, value in texts.items():
+        if FailingRecord.parse(field, value).next_ms > LAST_MS:
+            raise StateFormatError(f"failing record {field!r} is {value!r}: its time is after the year 9999")
 
 
 def _extents_at(topic: str, texts: Mapping[str, str]) -> object:

@@ -1,10 +1,11 @@
 """The read model behind `coop-kafka top`: members and lanes at work. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 
 from coordinator.group_state import GroupState
 from coordinator.operations.views import MemberView, runs_s, view
+from coordinator.progress.failing import FailingRecord
 from coordinator.reports.lane_lines import BatchLine, LaneLine, interesting
 
 Batch = tuple[int, BatchLine]
@@ -39,13 +40,18 @@ class TopView:
     state: str
     members: tuple[MemberActivity, ...]
     lanes: tuple[Lane, ...]  # the most interesting first
+    deferred_keys: int = 0  # failing keys that are tried again
+    parked_keys: int = 0  # failing keys that wait for a release
 
 
-def top_view(group: str, state: GroupState, batches: Sequence[Batch]) -> TopView:
+def top_view(
+    group: str, state: GroupState, batches: Sequence[Batch], failing: Collection[FailingRecord] = ()
+) -> TopView:
     """The view of a group at work; `batches` are the last ones of all members, the oldest first."""
     seen = view(group, state)
     members = tuple(_member(m, state, batches) for m in seen.members)
-    return TopView(group, seen.state, members, _lanes(state))
+    parked = sum(record.parked for record in failing)
+    return TopView(group, seen.state, members, _lanes(state), len(failing) - parked, parked)
 
 
 def limited_lanes(state: GroupState) -> tuple[Lane, ...]:

@@ -4,14 +4,16 @@
     true end  |####|            its task stopped here, so the batch ends here
 
 Redis stores the ends of a whole batch as its seal: `topic partition lo-hi offset;...`, early ends only. Hashes that a
-seal does not name were read to their planned end (rule: seal-before-sink).
+seal does not name were read to their planned end (rule: seal-before-sink). A replay adds lower ends of keys that it
+defers: the lowest end of a hash counts (rule: replay-may-defer).
 """
 
 import re
-from bisect import insort
+from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from heapq import heappop, heappush
 from itertools import pairwise
 
 from coordinator import identifiers
@@ -35,8 +37,7 @@ def ends_of(tasks: Iterable[tuple[Iterable[Slice], Ends]]) -> Ends:
         for s in slices:
             until[s.lane] = max(until.get(s.lane, 0), s.offsets.until)
         for (tp, lane), planned in until.items():
-            parts = ((lane.intersection(hashes), end) for hashes, end in ends.get(tp, ()) if end < planned)
-            early[tp] += ((hashes, end) for hashes, end in parts if hashes)
+            early[tp] += ((hashes, end) for hashes, end in _within(lane, ends.get(tp, ())) if end < planned)
     return {tp: tuple(runs(sorted(early[tp]))) for tp in sorted(early) if early[tp]}
 
 
@@ -45,22 +46,32 @@ def slices_to(slices: Iterable[Slice], ends: Ends) -> tuple[Slice, ...]:
     return tuple(part for s in slices for part in _slices_to(s, ends.get(s.topic_partition, ())))
 
 
-def _slices_to(s: Slice, ends: Iterable[tuple[HashRange, int]]) -> Iterator[Slice]:
+def _slices_to(s: Slice, ends: Sequence[tuple[HashRange, int]]) -> Iterator[Slice]:
     for hashes, until in _covering(s.hashes, ends):
         if until is None or s.offsets.start < until:
             last = s.offsets.until if until is None else min(until, s.offsets.until)
             yield Slice(s.topic_partition, hashes, OffsetRange(s.offsets.start, last))
 
 
-def _covering(hashes: HashRange, ends: Iterable[tuple[HashRange, int]]) -> Iterator[tuple[HashRange, int | None]]:
+def _within(hashes: HashRange, ends: Sequence[tuple[HashRange, int]]) -> Iterator[tuple[HashRange, int]]:
+    """The parts of the ends in some hashes. There may be thousands of both."""
+    first = max(0, bisect_right(ends, hashes.lo, key=lambda end: end[0].lo) - 1)
+    for i in range(first, len(ends)):
+        its_hashes, end = ends[i]
+        if its_hashes.lo > hashes.hi:
+            return
+        if part := hashes.intersection(its_hashes):
+            yield part, end
+
+
+def _covering(hashes: HashRange, ends: Sequence[tuple[HashRange, int]]) -> Iterator[tuple[HashRange, int | None]]:
     """The hashes, cut at the ranges of the ends. None: to the planned end."""
     lo = hashes.lo
-    for its_hashes, end in ends:
-        if part := hashes.intersection(its_hashes):
-            if lo < part.lo:
-                yield HashRange(lo, part.lo - 1), None
-            yield part, end
-            lo = part.hi + 1
+    for part, end in _within(hashes, ends):
+        if lo < part.lo:
+            yield HashRange(lo, part.lo - 1), None
+        yield part, end
+        lo = part.hi + 1
     if lo <= hashes.hi:
         yield HashRange(lo, hashes.hi), None
 
@@ -79,7 +90,7 @@ def unread(offset: StreamOffset) -> StreamOffset:
     return replace(offset, lanes=lanes)
 
 
-def _ended(lanes: Iterable[Lane], ends: Iterable[tuple[HashRange, int]]) -> Iterator[Lane]:
+def _ended(lanes: Iterable[Lane], ends: Sequence[tuple[HashRange, int]]) -> Iterator[Lane]:
     for lane in lanes:
         for hashes, end in _covering(lane.hashes, ends):
             offsets = lane.offsets if end is None else _below(lane.offsets, end)
@@ -96,7 +107,7 @@ def text_of(ends: Ends) -> str:
 
 
 def parsed(text: str) -> Ends:
-    """The ends in a seal; raises `StateFormatError`."""
+    """The ends in a seal, the lowest of each hash; raises `StateFormatError`."""
     found: defaultdict[TopicPartition, list[tuple[HashRange, int]]] = defaultdict(list)
     read = 0
     for part in _PART.finditer(text):
@@ -104,12 +115,30 @@ def parsed(text: str) -> Ends:
             break
         topic, partition, hashes, end = part.groups()
         tp = TopicPartition(identifiers.topic(topic), identifiers.partition(partition))
-        insort(found[tp], (HashRange.parse(hashes), identifiers.number(int(end), identifiers.POSITION_MAX, "an end")))
+        found[tp].append((HashRange.parse(hashes), identifiers.number(int(end), identifiers.POSITION_MAX, "an end")))
         read = part.end()
-    if read != len(text) or any(_overlap(of_tp) for of_tp in found.values()):
+    if read != len(text):
         raise StateFormatError(f"the seal of a batch is damaged: {text[:100]!r}")
-    return {tp: tuple(of_tp) for tp, of_tp in sorted(found.items())}
+    return {tp: _lowest(of_tp) for tp, of_tp in sorted(found.items())}
 
 
-def _overlap(ends: list[tuple[HashRange, int]]) -> bool:
-    return any(left.hi >= right.lo for (left, _), (right, _) in pairwise(ends))
+def _lowest(ends: list[tuple[HashRange, int]]) -> tuple[tuple[HashRange, int], ...]:
+    """The ends without overlaps: where some overlap, the lowest counts.
+
+    Hash ranges in use form a heap by their ends: its top is the lowest; one that is over is dropped when it comes up.
+    """
+    ends = sorted(ends)
+    if all(left.hi < right.lo for (left, _), (right, _) in pairwise(ends)):
+        return tuple(ends)
+    bounds = sorted({bound for hashes, _ in ends for bound in (hashes.lo, hashes.hi + 1)})
+    begun, heap, pieces = iter(ends), list[tuple[int, int]](), list[tuple[HashRange, int]]()
+    following = next(begun, None)
+    for lo, until in pairwise(bounds):
+        while following and following[0].lo <= lo:
+            heappush(heap, (following[1], following[0].hi))
+            following = next(begun, None)
+        while heap and heap[0][1] < lo:
+            heappop(heap)
+        if heap:
+            pieces.append((HashRange(lo, until - 1), heap[0][0]))
+    return tuple(runs(pieces))

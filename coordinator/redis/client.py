@@ -37,6 +37,7 @@ _PLAIN: Mapping[object, type[verdicts.Verdict]] = {
 
 SHARED = (
     "damage",
+    "failing",
     "arguments",
     "prelude",
     "events",

@@ -14,6 +14,7 @@ coop:v1:{orders}:policy                HASH    policy -> true, false or unknown;
 coop:v1:{orders}:topics                HASH    topic -> "<topic id> <partition count>"
 coop:v1:{orders}:working               HASH    member -> "[alone; ]topic partition lo-hi from-until;..." tasks are at
 coop:v1:{orders}:strikes               HASH    "topic partition lo-hi" -> "struck|parked count from-until ms member"
+coop:v1:{orders}:failing               HASH    "topic partition hash" -> "deferred|parked offset attempts ms error ..."
 coop:v1:{orders}:lanes                 HASH    member -> a line for each of its lanes, as it planned them last
 coop:v1:{orders}:growth                HASH    "<topic> <old> <new count>" -> "<topic id> <seen ms> <until ms>[ <ends>]"
 coop:v1:{orders}:stable:<topic>        HASH    partition -> stable offset
@@ -77,6 +78,7 @@ class GroupKeys:
     topics = _Fixed()
     working = _Fixed()
     strikes = _Fixed()
+    failing = _Fixed()
     lanes = _Fixed()
     growth = _Fixed()
     chosen = _Fixed()
@@ -135,7 +137,7 @@ class GroupKeys:
         per_partition = [k for tp in tps for k in self._of_partition(tp)]
         group = [self.meta, self.leases, self.batches, self.leaving, self.applications, self.targets]
         group += [self.assignment, self.policy, self.topics, self.growth, self.working, self.strikes, self.events]
-        group += [self.lanes, self.history, self.standbys]
+        group += [self.failing, self.lanes, self.history, self.standbys]
         return [*group, *per_topic, *per_partition]
 
     def of_topic(self, topic: str, partitions: Iterable[TopicPartition]) -> list[str]:

@@ -49,7 +49,7 @@ class RedisMembers:
         of_topics = {topic: k.of_topic(topic, [tp for tp in placed if tp.topic == topic]) for topic in sorted(topics)}
         with self.calls.client.reading() as redis:
             members = [name for name, _ in redis.zrange(k.leases, 0, -1, withscores=True)]
-        keys = [k.meta, k.leases, k.member(caller.member), k.topics, k.events, k.strikes, k.growth]
+        keys = [k.meta, k.leases, k.member(caller.member), k.topics, k.events, k.strikes, k.growth, k.failing]
         keys += [*map(k.member, members), *(name for names in of_topics.values() for name in names)]
         texts = (f"{topic} {len(names)}" for topic, names in of_topics.items())
         reply = self.calls.run("forget", keys, " ".join(members), *texts, caller=caller)
@@ -121,7 +121,7 @@ class RedisMembers:
     def finish(self, caller: Caller, targets: Offsets, pinned: Ranges = NO_RANGES) -> Answer[bool]:
         k = self.calls.keys
         progress = (x for tp in targets for x in (k.segments(tp), k.ics(tp)))
-        keys = [k.meta, k.leases, k.member(caller.member), k.leaving, k.strikes, *progress]
+        keys = [k.meta, k.leases, k.member(caller.member), k.leaving, k.strikes, k.failing, *progress]
         named = {tp: f" {ranges_text(hashes)}" for tp, hashes in pinned.items()}
         texts = (f"{tp.topic} {tp.partition} {target}{named.get(tp, '')}" for tp, target in targets.items())
         reply = self.calls.run("finish", keys, *texts, caller=caller)

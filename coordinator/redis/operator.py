@@ -59,7 +59,7 @@ class OperatorVerbs:
         """
         k = self.calls.keys
         fixed = [k.meta, k.leases, k.topics, k.events, k.batches, k.leaving, k.applications, k.targets, k.assignment]
-        fixed += [k.strikes]
+        fixed += [k.strikes, k.failing]
         per_partition = (
             key
             for tp in positions

@@ -1,18 +1,19 @@
-"""Slices under way and strikes in Redis. `ports.Poison` describes each verb."""
+"""Slices under way, strikes and failing records in Redis. `ports.Poison` describes each verb."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from coordinator.plan.poison import Strike
+from coordinator.progress.failing import FailingRecord
 from coordinator.progress.ownership import Ownership
-from coordinator.redis.calls import ScriptCalls, answer, owned_text
+from coordinator.redis.calls import ScriptCalls, answer, flat, owned_text
 from coordinator.redis.errors import sound
 from coordinator.replies import Answer, Caller
 
 
 @dataclass(frozen=True, slots=True)
 class RedisPoison:
-    """The calls about slices that tasks are reading, and about strikes."""
+    """The calls about slices that tasks are reading, strikes, and failing records."""
 
     calls: ScriptCalls
 
@@ -35,8 +36,18 @@ class RedisPoison:
 
     def forgive(self, strikes: Sequence[Strike], why: str = "") -> int:
         k = self.calls.keys
-        reply = self.calls.run("forgive", [k.meta, k.events, k.strikes], why, *(s.field for s in strikes))
-        return int(reply["forgiven"])
+        fields = flat({s.field: "" for s in strikes})
+        return int(self.calls.run("forgive", [k.meta, k.events, k.strikes], why, *fields)["forgiven"])
+
+    @sound
+    def failing(self) -> tuple[FailingRecord, ...]:
+        found = self.calls.hash(self.calls.keys.failing)
+        return tuple(sorted(FailingRecord.parse(field, value) for field, value in found.items()))
+
+    def resume(self, records: Sequence[FailingRecord], why: str = "") -> int:
+        k = self.calls.keys
+        fields = flat({record.field: record.text for record in records})
+        return int(self.calls.run("forgive", [k.meta, k.events, k.failing], why, *fields)["forgiven"])
 
     def abandon(self, caller: Caller, ranges: Ownership) -> Answer[None]:
         k = self.calls.keys

@@ -13,6 +13,7 @@ from coordinator.group_texts import offsets_at
 from coordinator.ports import NO_EXTENTS, Offsets
 from coordinator.progress.ends import Ends, text_of
 from coordinator.progress.ends import parsed as parsed_ends
+from coordinator.progress.failing import FailingRecord
 from coordinator.progress.growth import Growth, Segments, parsed
 from coordinator.progress.ownership import Fact, Facts, asked_of, coalesced, not_owned
 from coordinator.progress.segments import Progress
@@ -100,10 +101,12 @@ class RedisPositions:
         planned, unknown = bool(reply["planned"]), bool(reply["unknown"])
         return answer(reply, Authorized(owned, ends, as_planned=planned, unknown=unknown))
 
-    def seal(self, caller: Caller, digest: str, ends: Ends) -> Answer[bool]:
-        k = self.calls.keys
-        keys = [k.meta, k.leases, k.member(caller.member)]
-        reply = self.calls.run("seal", keys, digest, text_of(ends), caller=caller)
+    def seal(self, caller: Caller, digest: str, ends: Ends, failing: Sequence[FailingRecord] = ()) -> Answer[bool]:
+        k, partitions = self.calls.keys, sorted({record.tp for record in failing})
+        keys = [k.meta, k.leases, k.member(caller.member), k.failing, k.events, *map(k.owners, partitions)]
+        where = "".join(f"{tp.topic} {tp.partition};" for tp in partitions)
+        records = flat({record.field: record.text for record in failing})
+        reply = self.calls.run("seal", keys, digest, text_of(ends), where, *records, caller=caller)
         return answer(reply, bool(reply["sealed"]))
 
     @sound
@@ -136,7 +139,7 @@ class RedisPositions:
         self, topics: Mapping[str, Topic], positions: Offsets, extents: Mapping[TopicPartition, str] = NO_EXTENTS
     ) -> None:
         k = self.calls.keys
-        keys = [k.meta, k.topics, k.events, k.strikes]
+        keys = [k.meta, k.topics, k.events, k.strikes, k.failing]
         for tp in positions:
             keys += [*self._progress_keys((tp,)), k.end(tp.topic), k.epoch(tp.topic), k.reserved(tp)]
         texts = json.dumps([extents.get(tp, "") for tp in positions])

@@ -94,6 +94,7 @@ BOUND_PERCENT, BOUND_S = 80, 5.0
 NOTHING, PARKED, ALONE = "all there is", "parked", "alone: a member was lost over it"
 WAITS = "waits: a lane is tried alone"
 ROOM, OLDER, JOINED, LEAD = "individual commits", "older partitions", "joined topics", "max.lane.lead"
+FAILING = "failing key"
 
 
 def lines_text(lanes: Iterable[LaneLine]) -> str:

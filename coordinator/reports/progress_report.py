@@ -1,7 +1,8 @@
 """The report in `lastProgress` beside the log ends: lag by Spark's names, lanes and their bounds. Pure."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
+from coordinator.progress.failing import FailingRecord
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.reports.lane_lines import LaneReport
 from coordinator.subscription import TopicPartition
@@ -25,6 +26,14 @@ def behind(positions: Mapping[TopicPartition, int], ends: Mapping[TopicPartition
         return {}
     found = {"min": min(lags), "max": max(lags), "avg": sum(lags) / len(lags)}
     return {f"{name}OffsetsBehindLatest": str(value) for name, value in found.items()}
+
+
+def failing_progress(records: Collection[FailingRecord], skipped: int, dead_lettered: int) -> dict[str, int]:
+    """Counts of failing keys and of failed records. Empty if all are 0."""
+    parked = sum(record.parked for record in records)
+    counts = {"deferredKeys": len(records) - parked, "parkedKeys": parked}
+    counts |= {"skippedRecords": skipped, "deadLetteredRecords": dead_lettered}
+    return counts if any(counts.values()) else {}
 
 
 def lane_progress(report: LaneReport) -> dict[str, object]:

@@ -24,7 +24,7 @@ from coordinator.ranges import WHOLE, HashRange, OffsetRange
 from coordinator.subscription import Assigned, Bounds, Subscription, TopicPartition
 from spark_coop_source.driver.pushed_filters import NOTHING, Pushed, pushed
 from spark_coop_source.driver.tasks import input_partitions
-from spark_coop_source.driver.wiring import cutting, kafka_log
+from spark_coop_source.driver.wiring import check_dead_letters, cutting, kafka_log
 from spark_coop_source.function.user_function import UserFunction
 from spark_coop_source.options.options import SourceOptions
 from spark_coop_source.task.read import TaskReader
@@ -54,6 +54,7 @@ class CoopKafkaBatchReader(DataSourceReader):
         o = self._options
         for notice in o.notices:
             log.warning("%s", notice)
+        check_dead_letters(o)
         with closing(kafka_log(o)) as opened:
             cut = cutting(o)
             tasks = pack(

@@ -18,7 +18,9 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import chain
 from types import FrameType
 
 from coordinator.clock import BootClock
@@ -135,10 +137,16 @@ class GroupSession:
             self._service.no_task_connects()
         return to
 
-    def ending(self) -> Ending | None:
-        """How tasks of the batch under way end, if they may end slices early."""
-        batch = self._service.state.batch
-        return Ending(batch.end.digest, required=not batch.as_planned) if batch and batch.may_end_early else None
+    def ending(self, tasks: Sequence[Task]) -> Ending | None:
+        """How tasks of the batch under way end, if they may end slices early, or may defer keys."""
+        batch, on_error = self._service.state.batch, self._service.setup.settings.on_error
+        if batch is None or not (batch.may_end_early or (on_error and batch.may_defer)):
+            return None
+        ending = Ending(batch.end.digest, by_time=batch.may_end_early and not batch.trial, required=not batch.sealed)
+        if not on_error:
+            return ending
+        records, room = self._service.failing_of(tasks)
+        return replace(ending, failing=tuple(chain.from_iterable(records.values())), room=room)
 
     @property
     def beside_ms(self) -> float:
@@ -161,6 +169,11 @@ class GroupSession:
     def filtered(self) -> int:
         """See `Query.filtered`."""
         return self._service.filtered
+
+    @property
+    def failing(self) -> dict[str, int]:
+        """See `Query.failing`."""
+        return self._service.failing
 
     @property
     def member(self) -> str:
@@ -242,7 +255,7 @@ class StandaloneSession:
         """See `TaskServer.report_to`."""
         return self._tasks.report_to(slices)
 
-    def ending(self) -> None:
+    def ending(self, tasks: Sequence[Task]) -> None:
         """No task ends early: no Redis keeps the ends."""
 
     @property
@@ -258,6 +271,11 @@ class StandaloneSession:
     def filtered(self) -> int:
         """See `Query.filtered`."""
         return self._standalone.filtered
+
+    @property
+    def failing(self) -> dict[str, int]:
+        """See `Query.failing`."""
+        return self._standalone.failing
 
     def next_offset(self, start: StreamOffset, limits: Limits) -> StreamOffset | None:
         """See `Standalone.next_offset`."""

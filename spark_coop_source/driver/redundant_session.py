@@ -10,7 +10,7 @@ Runs in the stream reader's process, on its main thread.
 """
 
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from coordinator.assignment.replica_sets import move, names
@@ -75,9 +75,9 @@ class RedundantSession:
         """See `TaskServer.report_to`."""
         return self._current.report_to(slices)
 
-    def ending(self) -> Ending | None:
+    def ending(self, tasks: Sequence[Task]) -> Ending | None:
         """See `GroupSession.ending`."""
-        return self._current.ending()
+        return self._current.ending(tasks)
 
     @property
     def beside_ms(self) -> float:
@@ -100,6 +100,11 @@ class RedundantSession:
     def filtered(self) -> int:
         """See `Query.filtered`: of the current set."""
         return self._current.filtered
+
+    @property
+    def failing(self) -> dict[str, int]:
+        """See `Query.failing`: of the current set."""
+        return self._current.failing
 
     def close(self) -> None:
         """See `GroupSession.close`."""

@@ -104,7 +104,8 @@ class CoopKafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
         for tp, end in sorted(ends.items()):
             report.setdefault(tp.topic, {})[str(tp.partition)] = end
         behind = self._session.behind_latest(self._planned[1]) if self._planned else {}
-        state = {**behind, **lane_progress(self._session.lanes())}
+        failing = self._session.failing if self._options.function_on_error else {}
+        state = {**behind, **lane_progress(self._session.lanes()), **failing}
         if self._options.filter.digest:
             state["filteredRecords"] = self._session.filtered
         return report | ({"#": state} if state else {}) or None
@@ -119,7 +120,7 @@ class CoopKafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
             tasks,
             report,
             deadline_ms=deadline(self._options),
-            ending=session.ending(),
+            ending=session.ending(tasks),
             beside_ms=session.beside_ms,
             end=self._parsed(end),
         )
@@ -139,9 +140,10 @@ class CoopKafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow)
     def _open(self) -> "Session | RedundantSession":
         if self._session is None:
             with needed_packages():
-                from spark_coop_source.driver import reader_process, redundant_session  # noqa: PLC0415
+                from spark_coop_source.driver import reader_process, redundant_session, wiring  # noqa: PLC0415
 
                 gc.freeze()  # modules live as long as the process: no collection need visit them again
+            wiring.check_dead_letters(self._options)
             if self._options.redundancy > 1:
                 self._session = redundant_session.RedundantSession(self._options)
             else:

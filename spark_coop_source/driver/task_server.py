@@ -18,6 +18,7 @@ from typing import Protocol, cast
 
 from coordinator.errors import CoopKafkaError
 from coordinator.progress.ends import Ends
+from coordinator.progress.failing import NO_FAILURES, Failures
 from coordinator.progress.slices import Slice
 from coordinator.telemetry import SliceCost
 from spark_coop_source.driver.telemetry_reports import LatestReports
@@ -40,7 +41,7 @@ class Ending(Protocol):
     def agreed_ends(self, digest: str, task: int) -> Ends | None:
         """The ends at which an attempt of a task must stop."""
 
-    def end_task(self, digest: str, task: int, ends: Ends) -> Ends:
+    def end_task(self, digest: str, task: int, ends: Ends, failures: Failures = NO_FAILURES) -> Ends:
         """An attempt of a task has ended its slices here."""
 
 
@@ -128,7 +129,8 @@ class TaskServer:
         try:
             if question.ends is None:
                 return Answer(question.number, self._ending.agreed_ends(question.batch, question.task))
-            return Answer(question.number, self._ending.end_task(question.batch, question.task, question.ends))
+            batch, task = question.batch, question.task
+            return Answer(question.number, self._ending.end_task(batch, task, question.ends, question.failures))
         except KeyError:
             return Answer(question.number, refused="its batch is over")
         except CoopKafkaError as error:

@@ -4,8 +4,9 @@ import time
 import uuid
 from collections.abc import Iterable
 from dataclasses import replace
-from math import ceil
+from math import ceil, inf
 
+from coordinator.plan.failing_keys import by_partition, of_slices
 from coordinator.plan.packing import Task
 from coordinator.plan.sharing import SharedStretches, shared_stretches
 from coordinator.progress.acknowledgement import strips_of
@@ -36,7 +37,8 @@ def input_partitions(
     """
     packed = tuple(tasks)
     acknowledged = end if ACKNOWLEDGEMENT in options.columns else None
-    share_ms = _share_ms(options, len(packed), beside_ms)
+    share_ms = _share_ms(options, len(packed), beside_ms) if ending and ending.by_time else inf
+    failing = by_partition(ending.failing) if ending else {}
     shared = shared_stretches(packed) if options.cache_bytes and not acknowledged else {}
     batch = uuid.uuid4().hex
     return [
@@ -53,7 +55,9 @@ def input_partitions(
             sharing=_sharing(of_task, shared, batch, options.cache_bytes),
             strips=strips_of(acknowledged, of_task) if acknowledged else None,
             deadline_ms=deadline_ms,
-            ending=replace(ending, task=number, share_ms=share_ms) if ending else None,
+            ending=replace(ending, task=number, share_ms=share_ms, failing=of_slices(failing, of_task))
+            if ending
+            else None,
         )
         for number, of_task in enumerate(packed)
     ]
@@ -61,6 +65,8 @@ def input_partitions(
 
 def _share_ms(options: SourceOptions, tasks: int, beside_ms: float) -> float:
     """The time of each task. Tasks that wait for a slot share the budget."""
+    if not options.batch_budget_ms:
+        return inf
     return (options.batch_budget_ms - beside_ms) / max(1, ceil(tasks / options.slots))
 
 

@@ -1,9 +1,11 @@
-"""Translates options to the coordinator's values. No other module knows both. Driver side; does no IO."""
+"""Translates options to the coordinator's values. No other module knows both. Driver side; only one check connects."""
 
 from coordinator.assignment.ownership_listener import OwnershipListener, listener
 from coordinator.assignors import registry
 from coordinator.assignors.assignor import Assignor
 from coordinator.assignors.joined import Joined
+from coordinator.group_state import DEAD_LETTERS
+from coordinator.kafka.dead_letter_topic import check_dead_letter_topic
 from coordinator.kafka.log import KafkaLog
 from coordinator.plan.planning import Cutting
 from coordinator.settings import GroupSettings
@@ -28,14 +30,22 @@ def cutting(options: SourceOptions) -> Cutting:
 
 
 def member_fields(options: SourceOptions) -> dict[str, str]:
-    """The member's fields that users choose: its rack and labels."""
-    rack = options.kafka.get("client_rack")
+    """The member's fields that users choose: its rack, the topic of its dead letters, and labels."""
+    policy = options.function_on_error
+    chosen = {"rack": options.kafka.get("client_rack"), DEAD_LETTERS: policy.topic if policy else None}
     labels = {f"label.{name}": value for name, value in options.labels.items()}
-    return labels if rack is None else {"rack": str(rack)} | labels
+    return {name: str(value) for name, value in chosen.items() if value is not None} | labels
 
 
 def _assignors(options: SourceOptions) -> tuple[Assignor, ...]:
     return (Joined(options.copartition),) if options.copartition else registry.assignors(options.assignor)
+
+
+def check_dead_letters(options: SourceOptions) -> None:
+    """Ask Kafka for the topic of dead letters, if the query has one; raises the errors of `check_dead_letter_topic`."""
+    policy = options.function_on_error
+    if policy and policy.topic:
+        check_dead_letter_topic(options.kafka, policy.topic, options.subscription)
 
 
 def standalone_settings(options: SourceOptions) -> GroupSettings:
@@ -71,6 +81,8 @@ def group_settings(options: SourceOptions, group: str) -> GroupSettings:
         max_outage_ms=options.redis_max_outage_ms,
         max_ranges=options.max_ranges,
         max_individual_commits=options.max_individual_commits,
+        on_error=options.function_on_error is not None,
+        max_deferred_keys=options.max_deferred_keys,
         growth_grace_ms=options.growth_grace_ms,
         fail_on_data_loss=options.fail_on_data_loss,
         standby=options.standby,

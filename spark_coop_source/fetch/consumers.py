@@ -1,15 +1,10 @@
 """Kafka consumers of one Python worker, kept open from task to task.
 
-A connection costs more than a small batch, and Spark's workers outlive their tasks. Knows how to open a consumer for
-known offsets; nothing of the choice of offsets.
+Knows how to open a consumer for known offsets; nothing of the choice of offsets.
 """
 
-import atexit
-import pickle
-from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from time import monotonic
 
 from kafka import KafkaConsumer
 from kafka import TopicPartition as KafkaTopicPartition
@@ -19,16 +14,10 @@ from coordinator.kafka.client import client_arguments
 from coordinator.kafka.connection import open_client
 from coordinator.subscription import TopicPartition
 from spark_coop_source.fetch import large_reads, raw_batches
+from spark_coop_source.fetch.idle_clients import IdleClients, key_of
 
 MOST_IDLE = 4
 """Most idle consumers: one for each set of client settings, so rarely more than one."""
-
-IDLE_S = 60.0
-"""A consumer that was idle for longer is not used again.
-
-The broker closes idle connections after some minutes, and so may network devices on the way. After that, kafka-python
-waited 20 seconds and more. A new connection costs a fraction of a second.
-"""
 
 OURS: Mapping[str, object] = {
     "group_id": None,
@@ -51,7 +40,7 @@ Answers of 4 MB instead of 1 MB took a third off the CPU time of reading (record
 While a request waits at the end of the log, no other partition of the same broker is fetched. So it must not wait long.
 """
 
-_idle: OrderedDict[bytes, tuple[KafkaConsumer, float]] = OrderedDict()  # with the time of its return
+_idle: IdleClients[KafkaConsumer] = IdleClients(MOST_IDLE)
 
 
 MOST_UNFILTERED = 100 * 1024 * 1024
@@ -84,9 +73,9 @@ def borrowed(
     It is assigned to `partitions`, so that one request gets all their leaders. For one topic after another,
     kafka-python would take 100 ms each. It has no position in them yet.
     """
-    key = pickle.dumps((sorted(kafka.items()), most_unfiltered))  # not repr, which hides passwords
+    key = key_of(kafka, most_unfiltered)
     wanted = [KafkaTopicPartition(*tp) for tp in partitions]
-    consumer = _fresh(key) or _opened(kafka, most_unfiltered, {tp.topic for tp in wanted})
+    consumer = _idle.take(key) or _opened(kafka, most_unfiltered, {tp.topic for tp in wanted})
     try:
         consumer.assign(wanted)
         yield consumer
@@ -94,36 +83,14 @@ def borrowed(
         consumer.close()
         raise
     except GeneratorExit:  # the task ended early, as under a LIMIT; the consumer is usable
-        _keep(key, consumer)
+        _idle.keep(key, consumer)
         raise
-    _keep(key, consumer)
+    _idle.keep(key, consumer)
 
 
 def close_idle() -> None:
     """Close every consumer that is not borrowed."""
-    while _idle:
-        _idle.popitem()[1][0].close()
-
-
-atexit.register(close_idle)
-
-
-def _fresh(key: bytes) -> KafkaConsumer | None:
-    """The idle consumer of these settings, if it was not idle for too long."""
-    consumer, since = _idle.pop(key, (None, 0.0))
-    if consumer is not None and monotonic() - since > IDLE_S:
-        consumer.close()
-        return None
-    return consumer
-
-
-def _keep(key: bytes, consumer: KafkaConsumer) -> None:
-    displaced = _idle.pop(key, None)
-    _idle[key] = consumer, monotonic()
-    if displaced is None and len(_idle) > MOST_IDLE:
-        _, displaced = _idle.popitem(last=False)
-    if displaced is not None:
-        displaced[0].close()
+    _idle.close()
 
 
 def _opened(kafka: Mapping[str, object], most_unfiltered: int, topics: Iterable[str]) -> KafkaConsumer:

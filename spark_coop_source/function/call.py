@@ -3,8 +3,9 @@
 Knows the function and its output schema; nothing of the order or the choice of calls. Runs in executor workers.
 """
 
+import asyncio
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
 from typing import Self
 
@@ -12,11 +13,9 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import to_arrow_schema
 
 from coordinator.errors import EnvironmentMismatchError, MapInReadError
+from spark_coop_source.function.error_policy import ErrorPolicy
 from spark_coop_source.function.slice_batches import SliceBatch
-from spark_coop_source.function.user_function import IMPORT_REMEDY, UnimportableError, UserFunction, loaded
-
-RAISED = (Exception, SystemExit)
-"""Exceptions of a function that become errors. `sys.exit()` would end the worker, and not name the record."""
+from spark_coop_source.function.user_function import IMPORT_REMEDY, UnimportableError, UserFunction, is_async, loaded
 
 _OURS = str(Path(__file__).parent)
 
@@ -24,16 +23,25 @@ _OURS = str(Path(__file__).parent)
 class FunctionCall:
     """The function in this process. Its errors name topic, partition and offsets of its input records."""
 
-    def __init__(self, function: Callable[..., object], schema: pa.Schema) -> None:
-        self.function = function
+    def __init__(
+        self,
+        function: Callable[..., object],
+        schema: pa.Schema,
+        policy: ErrorPolicy | None = None,
+        hidden: Collection[str] = (),
+    ) -> None:
+        """`hidden`: columns that a function of single keys does not get."""
+        self.function, self.policy = function, policy
+        self._hidden = [*hidden]
         self._name = getattr(function, "__qualname__", type(function).__qualname__)
         self._schema = schema
 
     @classmethod
-    def of(cls, function: UserFunction) -> Self:
+    def of(cls, function: UserFunction, hidden: Collection[str] = ()) -> Self:
         """Load the function; raises `EnvironmentMismatchError` if this process cannot."""
         try:
-            return cls(loaded(function.text), to_arrow_schema(function.output, timezone="UTC"))
+            schema = to_arrow_schema(function.output, timezone="UTC")
+            return cls(loaded(function.text), schema, function.on_error, hidden)
         except UnimportableError as error:
             raise EnvironmentMismatchError(
                 f"the function of mapInRead cannot be loaded where a task runs: {error}", IMPORT_REMEDY
@@ -44,12 +52,26 @@ class FunctionCall:
                 "let executors run the Python and the packages that the driver has",
             ) from None
 
+    @property
+    def awaits(self) -> bool:
+        """Whether the function is a coroutine function."""
+        return is_async(self.function)
+
     def on_key(self, batch: SliceBatch) -> pa.RecordBatch | None:
-        """The function's output for one key's records; None if it is empty. Raises `MapInReadError`."""
+        """The function's output for one key's records. Raises the function's exceptions, or `MapInReadError`."""
+        made = self.function(batch.key, self._shown(batch))
+        return None if made is None else self.checked(made, batch)
+
+    async def on_key_async(self, batch: SliceBatch) -> pa.RecordBatch | None:
+        """The same of a coroutine function. Raises `TimeoutError` if a call takes longer than the policy allows."""
+        limit_ms = self.policy.timeout_ms if self.policy else None
         try:
-            made = self.function(batch.key, batch.records)
-        except RAISED as error:
-            raise self.failure(error, batch) from None  # the message already shows the frames
+            async with asyncio.timeout(None if limit_ms is None else limit_ms / 1000) as timeout:
+                made = await self.function(batch.key, self._shown(batch))  # type: ignore[misc]
+        except TimeoutError:
+            if timeout.expired():
+                raise TimeoutError(f"no result within {limit_ms} ms") from None
+            raise
         return None if made is None else self.checked(made, batch)
 
     def checked(self, made: object, batch: SliceBatch | None) -> pa.RecordBatch:
@@ -64,10 +86,12 @@ class FunctionCall:
         columns = [_typed(made.column(field.name), field) for field in self._schema]
         return pa.RecordBatch.from_arrays(columns, schema=self._schema)
 
-    def failure(self, error: BaseException, batch: SliceBatch | None) -> MapInReadError:
+    def failure(self, error: BaseException, batch: SliceBatch | None, more: str = "") -> MapInReadError:
         """The function's exception as an error that names the records, and shows the user's own frames."""
+        if isinstance(error, MapInReadError):  # its output does not fit
+            return error
         return MapInReadError(
-            f"the function {self._name} raised {type(error).__name__}, {_where(batch)}:\n\n{_frames(error)}\n",
+            f"the function {self._name} raised {type(error).__name__}, {_where(batch)}{more}:\n\n{_frames(error)}\n",
             "mend the function, or let it catch what it can ignore; a restarted query reads these records again",
         )
 
@@ -77,6 +101,9 @@ class FunctionCall:
             f"the function {self._name} ended before it had asked for all its records, {_where(batch)}",
             "ask for every batch, since the rest would be lost; to drop a record, make no row of it",
         )
+
+    def _shown(self, batch: SliceBatch) -> pa.RecordBatch:
+        return batch.records.drop_columns(self._hidden) if self._hidden else batch.records
 
     def _wrong(self, made: object) -> str:
         if not isinstance(made, pa.RecordBatch):
@@ -106,7 +133,8 @@ def _where(batch: SliceBatch | None) -> str:
 
 
 def _frames(error: BaseException) -> str:
-    """The traceback without the frames of this project."""
+    """The traceback from the first frame behind those of this project, and of an event loop that it runs."""
     shown = traceback.TracebackException.from_exception(error)
-    shown.stack = traceback.StackSummary.from_list([f for f in shown.stack if not f.filename.startswith(_OURS)])
+    ours = [number for number, frame in enumerate(shown.stack) if frame.filename.startswith(_OURS)]
+    shown.stack = traceback.StackSummary.from_list(shown.stack[ours[-1] + 1 :] if ours else shown.stack)
     return "".join(shown.format()).rstrip()

@@ -1,19 +1,21 @@
 """Runs the user's function of `mapInRead` over the records that a task reads.
 
-It calls the function in one of three ways: once, with an iterator of all batches; key by key; or for many keys at once
-(`keyed_work`). Knows the forms of the function; nothing of Kafka, options or Redis. Runs in executor workers.
+It calls the function once, with an iterator of all batches; or for single keys, one or many at once (`keyed_work`).
+Knows the forms of the function; nothing of Kafka, options or Redis. Runs in executor workers.
 """
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from time import perf_counter
-from typing import Protocol, Self
+from typing import Self
 
 import pyarrow as pa
 
-from coordinator.subscription import TopicPartition
-from spark_coop_source.function.call import RAISED, FunctionCall
-from spark_coop_source.function.keyed_work import Done, Window, keyed_work, timed
+from spark_coop_source.function.attempts import RAISED, Calls, Done, attempt, attempt_async, calls
+from spark_coop_source.function.call import FunctionCall
+from spark_coop_source.function.decisions import DeadLetters, Decisions, Ending
+from spark_coop_source.function.keyed_work import keyed_work
 from spark_coop_source.function.slice_batches import (
     SliceBatch,
     SliceTable,
@@ -24,7 +26,8 @@ from spark_coop_source.function.slice_batches import (
     partition_of,
 )
 from spark_coop_source.function.user_function import UserFunction
-from spark_coop_source.select.hash_column import offsets_of
+from spark_coop_source.function.window import Window
+from spark_coop_source.function.workers import Inline, Job, Loop, Opened, Threads, event_loop
 
 
 class Listener:
@@ -46,20 +49,6 @@ WAITING_KEYS = 8
 Cut = Callable[[pa.RecordBatch, SliceTable], Iterator[SliceBatch]]
 
 
-class Ending(Protocol):
-    """Ends the calls of the function when the time of the task is over."""
-
-    @property
-    def over(self) -> bool:
-        """Whether the time of the task is over."""
-
-    def before_key(self, tp: TopicPartition, key_hash: int, *, ahead: bool) -> bool:
-        """Whether the function may still get the records of a key, in the order of `by_key`."""
-
-    def withdraw(self, tp: TopicPartition, key_hash: int, offset: int) -> None:
-        """The function did not get the records of a key from this offset on."""
-
-
 def run(
     function: UserFunction,
     batches: Iterator[pa.RecordBatch],
@@ -67,29 +56,31 @@ def run(
     listener: Listener = SILENT,
     *,
     by_record: bool = False,
-    ending: "Ending | None" = None,
+    ending: Ending | None = None,
+    dead_letters: DeadLetters | None = None,
+    hidden: Collection[str] = (),
 ) -> Iterator[pa.RecordBatch]:
     """The output of `function` for `batches`, each of one partition; with `by_record` keys come one record at a time.
 
-    `ending`: may leave out keys, if the function gets single keys.
+    `ending`: may leave out keys, if the function gets single keys. `dead_letters`: where its policy wants them.
+    `hidden`: columns that a function of single keys does not get.
 
     Raises:
         MapInReadError: the function raised, or its output does not fit its schema.
         EnvironmentMismatchError: this process cannot load the function.
     """
-    call = FunctionCall.of(function)
+    call = FunctionCall.of(function, hidden)
     cut = (each_record if by_record else by_key) if function.per_key else by_slice
     cuts = _cuts(batches, cut, slices, ending)
     if not function.per_key:
         yield from _over_all(call, cuts, listener)
-    elif by_record or function.concurrency == 1:
-        yield from _made(_one_by_one(cuts, call, listener), listener)
-    elif ending is None:
-        yield from _made(keyed_work(cuts, call.on_key, function.concurrency, Window()), listener)
-    else:
-        window = Window(batches=WAITING_KEYS * function.concurrency)
-        work = keyed_work(cuts, call.on_key, function.concurrency, window, lambda: ending.over)
-        yield from _made(_kept(work, ending), listener)
+        return
+    window = Window(batches=WAITING_KEYS * function.concurrency) if ending else Window()
+    decisions = Decisions(call, ending, dead_letters)
+    with ExitStack() as stack:
+        stack.callback(decisions.close)
+        opened = _workers(call, 1 if by_record else function.concurrency, listener, stack)
+        yield from _made(keyed_work(cuts, opened, window, decisions, perf_counter), listener)
 
 
 def _cuts(batches: Iterator[pa.RecordBatch], cut: Cut, slices: Tables, ending: Ending | None) -> Iterator[SliceBatch]:
@@ -101,20 +92,27 @@ def _cuts(batches: Iterator[pa.RecordBatch], cut: Cut, slices: Tables, ending: E
             yield each
 
 
-def _kept(work: Iterator[Done], ending: Ending) -> Iterator[Done]:
-    """The work that was done. Of a key that was withdrawn, the task ends before its records."""
-    for done in work:
-        if done.worked:
-            yield done
-        elif done.batch.key_hash is not None:
-            tp, first = done.batch.of.topic_partition, int(offsets_of(done.batch.records)[0])
-            ending.withdraw(tp, done.batch.key_hash, first)
+def _workers(call: FunctionCall, concurrency: int, listener: Listener, stack: ExitStack) -> Opened:
+    if concurrency == 1:
+        return _one_by_one(call, listener, stack)
+    if call.awaits:
+        return partial(Loop, lambda job: attempt_async(call.on_key_async, _calls(call, job)), concurrency)
+    return partial(Threads, lambda job: attempt(call.on_key, _calls(call, job)), concurrency)
 
 
-def _one_by_one(batches: Iterator[SliceBatch], call: FunctionCall, listener: Listener) -> Iterator[Done]:
-    for batch in batches:
-        listener.begins(batch)
-        yield timed(call.on_key, batch)
+def _one_by_one(call: FunctionCall, listener: Listener, stack: ExitStack) -> Opened:
+    """One call at a time, on the task's own thread."""
+    loop = stack.enter_context(event_loop()) if call.awaits else None
+
+    def work(records: SliceBatch) -> pa.RecordBatch | None:
+        listener.begins(records)
+        return call.on_key(records) if loop is None else loop.run_until_complete(call.on_key_async(records))
+
+    return partial(Inline, lambda job: attempt(work, _calls(call, job)))
+
+
+def _calls(call: FunctionCall, job: Job) -> Calls:
+    return calls(job.batch, again=job.earlier is not None, singly=call.policy is not None)
 
 
 def _made(work: Iterator[Done], listener: Listener) -> Iterator[pa.RecordBatch]:

@@ -34,12 +34,24 @@ class SliceBatch:
         key: bytes | None = self.records.column("key")[0].as_py()
         return key
 
+    @property
+    def first(self) -> int:
+        """The offset of the first record."""
+        return int(offsets_of(self.records)[0])
+
+    def part(self, start: int, until: int | None = None) -> "SliceBatch":
+        """Some of the records, by number; without `until` to the last one. Copies nothing."""
+        length = len(self.records) if until is None else until
+        return SliceBatch(self.records.slice(start, length - start), self.of, self.key_hash)
+
     def copied(self) -> "SliceBatch":
         """The same in memory of its own, so that the larger batch can be freed."""
         return SliceBatch(pa.concat_batches([self.records]), self.of, self.key_hash)
 
     def joined(self, later: "Sequence[SliceBatch]") -> "SliceBatch":
         """One batch of this batch and later batches of the same key."""
+        if not later:
+            return self
         return SliceBatch(pa.concat_batches([self.records, *(each.records for each in later)]), self.of, self.key_hash)
 
     def __str__(self) -> str:

@@ -6,20 +6,23 @@ and by executors.
 
 import base64
 import binascii
-import inspect
 import pickle
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib import import_module
+from inspect import isasyncgenfunction, iscoroutinefunction, signature
 from operator import attrgetter
 
 from pyspark import cloudpickle
 from pyspark.sql.types import StructType
 
 from coordinator.errors import InvalidOptionError
+from spark_coop_source.function.error_policy import ErrorPolicy
 
 SHOWN = 300  # characters of another error in a message
+MOST_THREADS = 1_024
+"""Most keys at once of a plain function, in one task."""
 
 IMPORT_REMEDY = (
     "install the module as a package where driver and executors run, ship it in an archive (spark.archives), or, for a"
@@ -43,6 +46,7 @@ class UserFunction:
     output: StructType
     per_key: bool
     concurrency: int  # keys at once, inside one task
+    on_error: ErrorPolicy | None = None  # None: an exception fails the task
 
 
 def as_text(function: Callable[..., object]) -> str:
@@ -63,7 +67,12 @@ def loaded(text: str) -> Callable[..., object]:
     return function
 
 
-def check_form(function: object, *, per_key: bool) -> None:
+def is_async(function: object) -> bool:
+    """Whether a call of the function makes a coroutine."""
+    return iscoroutinefunction(function) or iscoroutinefunction(getattr(type(function), "__call__", None))  # noqa: B004
+
+
+def check_form(function: object, *, per_key: bool, concurrency: int = 1, on_error: ErrorPolicy | None = None) -> None:
     """Raise `InvalidOptionError` for a form that `mapInRead` cannot call. Accepts functions without a signature."""
     called = "(key, records)" if per_key else "(batches)"
     if why := _unfit(function, called):
@@ -71,26 +80,39 @@ def check_form(function: object, *, per_key: bool) -> None:
             f"the function of mapInRead cannot be called as f{called}: {why}",
             "pass a plain function f(key, records) with per_key=True, f(batches) without",
         )
+    if is_async(function) and not per_key:
+        raise InvalidOptionError(
+            "the function of mapInRead is a coroutine function (async def), but it gets no single keys",
+            "write it as async def f(key, records), and pass per_key=True",
+        )
+    if on_error and on_error.timeout_ms and not is_async(function):
+        raise InvalidOptionError(
+            "timeout of OnError is set, but the function of mapInRead is a plain function: a call that runs in a thread"
+            " cannot be stopped",
+            "write it as async def f(key, records), or leave timeout out",
+        )
+    if concurrency > MOST_THREADS and not is_async(function):
+        raise InvalidOptionError(
+            f"mapInRead.concurrency is {concurrency}, but a plain function takes a thread for each key,"
+            f" at most {MOST_THREADS}",
+            f"set it to at most {MOST_THREADS}, or pass a coroutine function (async def)",
+        )
 
 
 def _unfit(function: object, called: str) -> str:
     if not callable(function):
         return f"it is of type {type(function).__name__}, which cannot be called"
-    if _is_async(function) or _is_async(getattr(type(function), "__call__", None)):  # noqa: B004 - of its class
-        return "it is a coroutine function (async def), which is not supported"
+    if isasyncgenfunction(function) or isasyncgenfunction(getattr(type(function), "__call__", None)):  # noqa: B004
+        return "it is an asynchronous generator (async def with yield)"
     try:
-        signature = inspect.signature(function)
+        found = signature(function)
     except (ValueError, TypeError):  # some builtins
         return ""
     try:
-        signature.bind(*called.split(","))
+        found.bind(*called.split(","))
     except TypeError:
-        return f"it takes {signature!s:.100}"
+        return f"it takes {found!s:.100}"
     return ""
-
-
-def _is_async(function: object) -> bool:
-    return inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)
 
 
 def _named(text: str) -> object:

@@ -14,7 +14,7 @@ VARIABLE = "COOP_KAFKA_FUNCTIONS"
 """Names of modules and packages, separated by commas. Empty, it allows no function; not set, it allows any."""
 
 
-def loaded_if_allowed(text: str) -> Callable[..., object]:
+def loaded_if_allowed(text: str, whose: str = "the function of mapInRead") -> Callable[..., object]:
     """The function of a text. Raises `FunctionNotAllowedError` before any of its code runs, and the errors of `loaded`.
 
     A function that its module only imports does not count as one of that module.
@@ -24,22 +24,22 @@ def loaded_if_allowed(text: str) -> Callable[..., object]:
         return loaded(text)
     prefixes = tuple(filter(None, map(str.strip, allowed.split(","))))
     if not is_name(text):
-        raise _refused("is pickled", prefixes)
-    _check(text.partition(":")[0], prefixes)
+        raise _refused(f"{whose} is pickled", prefixes)
+    _check(whose, text.partition(":")[0], prefixes)
     found = loaded(text)
-    _check(str(getattr(found, "__module__", "")), prefixes)
+    _check(whose, str(getattr(found, "__module__", "")), prefixes)
     return found
 
 
-def _check(module: str, prefixes: Iterable[str]) -> None:
+def _check(whose: str, module: str, prefixes: Iterable[str]) -> None:
     if not any(module == prefix or module.startswith(f"{prefix}.") for prefix in prefixes):
-        raise _refused(f"is of the module {module[:100]!r}", prefixes)
+        raise _refused(f"{whose} is of the module {module[:100]!r}", prefixes)
 
 
 def _refused(why: str, prefixes: Iterable[str]) -> FunctionNotAllowedError:
     modules = ", ".join(prefixes)
-    remedy = f"name a function of {modules} as module:function" if modules else "leave mapInRead out"
+    remedy = f"name one of {modules} as module:name" if modules else "leave mapInRead out"
     return FunctionNotAllowedError(
-        f"the function of mapInRead {why}, and {VARIABLE} in the driver's environment does not allow it",
+        f"{why}, and {VARIABLE} in the driver's environment does not allow it",
         f"{remedy}, or ask the administrator of the driver's host to add its module",
     )

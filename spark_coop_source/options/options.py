@@ -7,7 +7,7 @@ module has the rules between options.
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from pyspark.sql.types import StructType
 
@@ -18,8 +18,16 @@ from coordinator.ranges import OFFSET_MAX, WHOLE
 from coordinator.record_filter import RecordFilter
 from coordinator.subscription import Assigned, Subscription
 from spark_coop_source.arrow_output.schema import ACKNOWLEDGEMENT, EVERY, PLAIN
-from spark_coop_source.function.user_function import check_form, is_name, loaded
-from spark_coop_source.options import copartition, offset_options, redundancy, standby, table, without_order
+from spark_coop_source.function.error_policy import ErrorPolicy
+from spark_coop_source.options import (
+    copartition,
+    function_options,
+    offset_options,
+    redundancy,
+    standby,
+    table,
+    without_order,
+)
 from spark_coop_source.options.kafka_options import kafka_arguments
 from spark_coop_source.options.names import check_name
 from spark_coop_source.options.notices import notices
@@ -72,6 +80,7 @@ class SourceOptions:
     replay_acknowledged: bool  # whether a replay has the records again that were acknowledged
     max_ranges: int  # see coordinator.commits.acknowledger
     max_individual_commits: int  # of a partition
+    max_deferred_keys: int  # of a partition
     lanes: int | None  # fixed number for every partition
     session_ms: int
     heartbeat_ms: int
@@ -86,6 +95,7 @@ class SourceOptions:
     function_output: StructType | str | None  # its rows; text (DDL) is for Spark to parse
     function_per_key: bool
     function_concurrency: int
+    function_on_error: ErrorPolicy | None = field(repr=False)
     notices: tuple[str, ...]  # lines for the log, when the query starts
 
     @property
@@ -108,7 +118,7 @@ def validate(options: Mapping[str, str], *, streaming: bool | None) -> SourceOpt
     checked = _checked(given, streaming)
     _check_rates(checked)
     _check_lease(checked)
-    _check_function(checked)
+    _check_function(checked, streaming=streaming)
     copartition.check(given, checked.copartition, checked.subscription, streaming=streaming)
     if streaming is not None:
         _check_acknowledgement(checked)
@@ -170,6 +180,7 @@ def _checked(given: Given, streaming: bool | None) -> SourceOptions:
         replay_acknowledged=given.need(table.REPLAY_ACKNOWLEDGED),
         max_ranges=given.need(table.MAX_RANGES),
         max_individual_commits=given.need(table.MAX_INDIVIDUAL_COMMITS),
+        max_deferred_keys=given.need(table.MAX_DEFERRED_KEYS),
         lanes=given.get(table.LANES),
         session_ms=session_ms,
         heartbeat_ms=given.get(table.HEARTBEAT) or min(_HEARTBEAT_MS, session_ms // 3),
@@ -184,8 +195,14 @@ def _checked(given: Given, streaming: bool | None) -> SourceOptions:
         function_output=given.get(table.MAP_IN_READ_SCHEMA),
         function_per_key=given.need(table.MAP_IN_READ_PER_KEY),
         function_concurrency=given.need(table.MAP_IN_READ_CONCURRENCY),
+        function_on_error=_on_error(given, None if batch else group),
         notices=notices(given.texts, starting, ending, batch=batch),
     )
+
+
+def _on_error(given: Given, group: str | None) -> ErrorPolicy | None:
+    policy = given.get(table.MAP_IN_READ_ON_ERROR)
+    return None if policy is None else replace(policy, group=group or "")
 
 
 def _subscription(given: Given) -> Subscription:
@@ -270,28 +287,28 @@ def _check_lease(checked: SourceOptions) -> None:
         )
 
 
-def _check_function(checked: SourceOptions) -> None:
-    if (checked.function is None) is not (checked.function_output is None):
-        missing, given = table.MAP_IN_READ.name, table.MAP_IN_READ_SCHEMA.name
-        if checked.function is not None:
-            missing, given = given, missing
-        raise MissingOptionError(
-            f"the option {given} is set, but not {missing}",
-            "set both, by map_in_read(function, schema=...)",
-        )
-    if checked.function is not None and is_name(checked.function):  # map_in_read has checked a pickled function
-        check_form(loaded(checked.function), per_key=checked.function_per_key)
-    if checked.function is not None and checked.push_filters:
-        raise ConflictingOptionsError(
-            "the options pushFilters and mapInRead are both set, but Spark's filters are on the function's columns",
-            "remove pushFilters, and use the filter.* options for the records that the function gets",
-        )
-    if checked.function_concurrency > 1 and not checked.function_per_key:
-        raise ConflictingOptionsError(
-            f"mapInRead.concurrency is {checked.function_concurrency}, but there is no function of one key; "
-            "a function of batches is a single call, which threads cannot share",
-            "write it as function(key, batch) and pass per_key=True, or leave concurrency at 1",
-        )
+def _check_function(checked: SourceOptions, *, streaming: bool | None) -> None:
+    function_options.check(
+        checked.function,
+        has_schema=checked.function_output is not None,
+        per_key=checked.function_per_key,
+        concurrency=checked.function_concurrency,
+        on_error=checked.function_on_error,
+        push_filters=checked.push_filters,
+    )
+    if streaming is not None:
+        function_options.check_parking(checked.function_on_error, _never_early(checked))
+
+
+def _never_early(checked: SourceOptions) -> str:
+    """The reason why no task ends early; empty if tasks may."""
+    reasons = {
+        "it reads without a group": checked.group is None,
+        "its ordering is none": checked.ordering == "none",
+        "its batch.time.budget is 0": checked.batch_budget_ms == 0,
+        "its allow.unread.batches is true": checked.unread_batches,
+    }
+    return next((reason for reason, holds in reasons.items() if holds), "")
 
 
 def _check_acknowledgement(checked: SourceOptions) -> None:

@@ -7,6 +7,7 @@ from coordinator.offset_spec import NoMatch
 from spark_coop_source.options.filter_values import KeyRanges, Keys
 from spark_coop_source.options.function_values import FunctionText, RowSchema
 from spark_coop_source.options.json_values import Assignment, Offsets, Timestamps
+from spark_coop_source.options.on_error_values import OnErrorText
 from spark_coop_source.options.text_values import (
     AssignorNames,
     ColumnNames,
@@ -231,6 +232,11 @@ MAX_INDIVIDUAL_COMMITS = Option(
     "The most individual commits of a partition. At this limit, the group reads only lanes at the stable offset and "
     "gaps, and refuses commits that would add one. All members need the same value.", "10000",
 )  # fmt: skip
+MAX_DEFERRED_KEYS = Option(
+    "max.deferred.keys", Integer(1, 100_000), Section.GROUP, _STREAM,
+    "The most failing keys of a partition, deferred or parked. At this limit, the group reads only these keys of the "
+    "partition until there are fewer. See docs/failing-records.md.", "10000",
+)  # fmt: skip
 # 4,096 lanes of one partition are four for each of 1,024 slots, and the largest number measured with the scripts in
 # Redis. The offset JSON has about 90 bytes for each.
 LANES = Option(
@@ -346,9 +352,16 @@ MAP_IN_READ_PER_KEY = Option(
     "true: each call gets one key and some of its records. false: one call gets an iterator of all batches.", "false",
 )  # fmt: skip
 MAP_IN_READ_CONCURRENCY = Option(
-    "mapInRead.concurrency", Integer(1, 1_024), Section.FUNCTION, _BOTH,
-    "The most keys that a task works on at once, in threads, each key in order. Above 1 only with "
-    "`mapInRead.perKey`.", "1",
+    "mapInRead.concurrency", Integer(1, 16_384), Section.FUNCTION, _BOTH,
+    "The most keys that a task works on at once, each key in order: in threads, at most 1,024, or with `async def` as "
+    "coroutines of one event loop. Above 1 only with `mapInRead.perKey`.", "1",
+)  # fmt: skip
+
+MAP_IN_READ_ON_ERROR = Option(
+    "mapInRead.onError", OnErrorText(), Section.FUNCTION, _BOTH, most=LONG, meaning=
+    "What follows if the function fails on a record: attempts, back-off, and then `fail`, `park`, `dead_letter` or "
+    "`skip`. Only with `mapInRead.perKey`. See [failing-records.md](failing-records.md).",
+    default_shown="the query fails",
 )  # fmt: skip
 
 OPTIONS: tuple[Option[object], ...] = (
@@ -360,11 +373,12 @@ OPTIONS: tuple[Option[object], ...] = (
     MAX_OFFSETS, MIN_OFFSETS, MAX_DELAY, MIN_PARTITIONS, MAX_RECORDS_PER_PARTITION,
     GROUP, REDIS_URL, SLOTS, CAPACITY, ASSIGNOR, COPARTITION, LISTENER, LABELS, SHARING, SEVERAL_QUERIES, REDUNDANCY,
     STANDBY, ORDERING,
-    UNREAD_BATCHES, REPLAY_ACKNOWLEDGED, MAX_RANGES, MAX_INDIVIDUAL_COMMITS, LANES,
+    UNREAD_BATCHES, REPLAY_ACKNOWLEDGED, MAX_RANGES, MAX_INDIVIDUAL_COMMITS, MAX_DEFERRED_KEYS,
+    LANES,
     SESSION, HEARTBEAT, LONGEST_BATCH, GAP_MAX_WAIT, BATCH_BUDGET, MAX_LANE_LEAD, RETENTION, MAX_OUTAGE, GROWTH_GRACE,
     ON_STATE_LOSS,
     FAIL_ON_DATA_LOSS, FETCH_RETRIES, FETCH_RETRY_INTERVAL, POLL_TIMEOUT, MOST_UNFILTERED, MOST_UNCOMPRESSED,
     CACHE_BYTES, GROUP_ID_PREFIX,
-    MAP_IN_READ, MAP_IN_READ_SCHEMA, MAP_IN_READ_PER_KEY, MAP_IN_READ_CONCURRENCY,
+    MAP_IN_READ, MAP_IN_READ_SCHEMA, MAP_IN_READ_PER_KEY, MAP_IN_READ_CONCURRENCY, MAP_IN_READ_ON_ERROR,
 )  # fmt: skip
 """All options but `kafka.*`, in the order of the docs."""

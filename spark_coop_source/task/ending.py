@@ -7,17 +7,23 @@
 
 The partitions of a task share its time: when partition i of k begins, i / k of the time may be used. So a slow one
 takes no time of the others. The first batch of a task is always read, so each task gets on.
+A key on which the function fails may be deferred: its hash ends at that record (rule: defer-is-an-end). A task without
+room for another failing key ends there.
 Knows slices, hashes and a clock; nothing of Kafka, of the driver or of Spark. Runs in executor workers.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
 
 from coordinator.progress.ends import Ends
+from coordinator.progress.failing import FailingRecord, Failures
 from coordinator.ranges import HASH_MAX, HashRange, runs
 from coordinator.subscription import TopicPartition
 from spark_coop_source.task.reads import Read
+
+Key = tuple[TopicPartition, int]
+"""A key hash of a partition."""
 
 
 @dataclass(slots=True)
@@ -38,9 +44,20 @@ class TaskEnds:
 
     share_ms: float  # of the time budget
     clock_ms: Callable[[], float]  # 0 when the task began
+    known: Iterable[FailingRecord] = ()  # of earlier batches
+    room: Mapping[TopicPartition, int] = field(default_factory=dict)  # more keys that it may defer
+    skipped: int = 0  # records that the function failed on and that the task left out
+    dead_lettered: int = 0  # records that it wrote to the dead-letter topic
+    _known: dict[Key, FailingRecord] = field(init=False)
+    _room: dict[TopicPartition, int] = field(init=False)
+    _failing: dict[Key, FailingRecord] = field(default_factory=dict)
     _partitions: dict[TopicPartition, _Partition] = field(default_factory=dict)
     _number: int = 0  # of partitions that were begun
     _begun: bool = False  # a batch was read
+
+    def __post_init__(self) -> None:
+        self._known = {(record.tp, record.key_hash): record for record in self.known}
+        self._room = dict(self.room)
 
     def begin(self, starts: Mapping[TopicPartition, int]) -> None:
         """The partitions of the task, each with the first offset of its slices."""
@@ -85,13 +102,46 @@ class TaskEnds:
         withdrawn = self._partitions[tp].withdrawn
         withdrawn[key_hash] = min(offset, withdrawn.get(key_hash, offset))
 
+    def attempts(self, tp: TopicPartition, key_hash: int, offset: int) -> int:
+        """The attempts at this record of a key in earlier batches."""
+        known = self._known.get((tp, key_hash))
+        return known.attempts if known and known.offset == offset else 0
+
+    def defer(self, record: FailingRecord) -> None:
+        """The key gets nothing from this record on in this batch; the next batches know when to try it again.
+
+        Without room, the record is not stored, and the task ends.
+        """
+        self.withdraw(record.tp, record.key_hash, record.offset)
+        key = record.tp, record.key_hash
+        if key in self._known or key in self._failing or self._takes_room(record.tp):
+            self._failing[key] = record
+        else:
+            self.share_ms = 0.0
+
+    def _takes_room(self, tp: TopicPartition) -> bool:
+        left = self._room.get(tp)
+        if left:
+            self._room[tp] = left - 1
+        return left != 0
+
+    @property
+    def failures(self) -> Failures:
+        """The failing records and the counts so far."""
+        return Failures(tuple(self._failing.values()), self.skipped, self.dead_lettered)
+
+    @property
+    def left_ms(self) -> float:
+        """The rest of the time of the task."""
+        return max(0.0, self.share_ms - self.clock_ms())
+
     @property
     def ends(self) -> Ends:
         """The early ends so far."""
         return {tp: _ends(p) for tp, p in sorted(self._partitions.items()) if p.withdrawn or not p.complete}
 
     def _over(self, partition: _Partition) -> bool:
-        return self._begun and self.clock_ms() >= partition.over_ms
+        return self._begun and self.clock_ms() >= min(partition.over_ms, self.share_ms)
 
 
 def _ends(partition: _Partition) -> tuple[tuple[HashRange, int], ...]:

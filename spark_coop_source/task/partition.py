@@ -10,6 +10,7 @@ from pyspark.sql.datasource import InputPartition
 
 from coordinator.plan.sharing import SharedStretches
 from coordinator.progress.acknowledgement import Strip
+from coordinator.progress.failing import FailingRecord
 from coordinator.progress.slices import Slice
 from coordinator.record_filter import EVERYTHING, RecordFilter
 from coordinator.subscription import TopicPartition
@@ -32,7 +33,10 @@ class Ending:
     batch: str  # the digest
     task: int = 0  # its number in the batch
     share_ms: float = 0.0  # of the time budget
+    by_time: bool = True  # False: only failing keys may end early
     required: bool = True  # else a task that cannot report its ends reads all of its slices
+    failing: tuple[FailingRecord, ...] = ()  # known ones, of hashes and offsets that the task reads
+    room: Mapping[TopicPartition, int] = field(default_factory=dict)  # more keys that it may defer; none: any number
 
 
 @dataclass(frozen=True, slots=True)

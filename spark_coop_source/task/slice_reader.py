@@ -10,7 +10,7 @@ Combines `readings`, `ending`, the meter and the user's function. Runs in execut
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import replace
 from itertools import chain, groupby
 from time import perf_counter
@@ -22,12 +22,13 @@ from coordinator.progress.ends import Ends, slices_to
 from coordinator.progress.slices import Slice, merged
 from coordinator.subscription import TopicPartition
 from spark_coop_source.arrow_output.record_batch import regrouped
-from spark_coop_source.function.runner import SILENT, run
+from spark_coop_source.dead_letters.dead_letters import DeadLetters
+from spark_coop_source.function.runner import SILENT, Listener, run
 from spark_coop_source.function.slice_batches import tables
 from spark_coop_source.function.user_function import UserFunction
 from spark_coop_source.task.ending import TaskEnds
 from spark_coop_source.task.last_row import with_last_row
-from spark_coop_source.task.partition import SlicePartition
+from spark_coop_source.task.partition import Ending, SlicePartition
 from spark_coop_source.task.readings import Readings
 from spark_coop_source.task.reads import Pieces
 from spark_coop_source.telemetry.link import TaskLink
@@ -58,7 +59,7 @@ def _reported(task: SlicePartition, report: ReportTo, function: UserFunction | N
             task = replace(task, slices=slices_to(task.slices, agreed), sharing=None)
         ends = None
         if ending and agreed is None:
-            ends = TaskEnds(ending.share_ms, lambda: (perf_counter() - began) * 1000)
+            ends = _ends(ending, began)
         filtered = Counter[TopicPartition]()
         with_function = function is not None
         meter = SliceMeter(
@@ -72,7 +73,14 @@ def _reported(task: SlicePartition, report: ReportTo, function: UserFunction | N
             yield batch
         if ending:
             meter.ended()
-            link.end(ending.batch, ending.task, ends.ends if ends else agreed or {})
+            if ends:
+                link.end(ending.batch, ending.task, ends.ends, ends.failures)
+            else:
+                link.end(ending.batch, ending.task, agreed or {})
+
+
+def _ends(ending: Ending, began: float) -> TaskEnds:
+    return TaskEnds(ending.share_ms, lambda: (perf_counter() - began) * 1000, ending.failing, ending.room)
 
 
 def _made(
@@ -84,14 +92,44 @@ def _made(
 ) -> Iterator[pa.RecordBatch]:
     """The records, or the function's output. Small batches are joined for a function of batches."""
     by_batch = function is not None and not function.per_key
-    read = _partitions(task, _hashed(task, function), ends, filtered, by_batch=by_batch)
+    more = _hidden(task, function)
+    read = _partitions(task, _hashed(task, function), ends, filtered, by_batch=by_batch, more=more)
     if meter is not None:
         read = ((tp, meter.reading(tp, batches)) for tp, batches in read)
     every = chain.from_iterable(batches for _, batches in read)
     if function is None:
         return every
+    return _worked(task, function, every, meter or SILENT, ends)
+
+
+def _worked(
+    task: SlicePartition,
+    function: UserFunction,
+    every: Iterator[pa.RecordBatch],
+    listener: Listener,
+    ends: TaskEnds | None,
+) -> Iterator[pa.RecordBatch]:
+    """The function's output. At its end all dead letters are in Kafka, so before the task ends."""
     trial = task.report is not None and task.report.trial
-    return run(function, every, tables(task.slices), meter or SILENT, by_record=trial, ending=ends)
+    policy = function.on_error
+    letters = DeadLetters(policy.topic, task.kafka, policy.group) if policy and policy.topic else None
+    with letters or nullcontext():
+        yield from run(
+            function,
+            every,
+            tables(task.slices),
+            listener,
+            by_record=trial,
+            ending=ends,
+            dead_letters=letters,
+            hidden=_hidden(task, function),
+        )
+
+
+def _hidden(task: SlicePartition, function: UserFunction | None) -> tuple[str, ...]:
+    """Columns that dead letters need, and the function shall not see."""
+    needed = function is not None and function.on_error is not None and function.on_error.topic is not None
+    return ("headers",) if needed and "headers" not in task.columns else ()
 
 
 def _hashed(task: SlicePartition, function: UserFunction | None) -> Collection[TopicPartition] | None:
@@ -109,12 +147,13 @@ def _partitions(
     filtered: Counter[TopicPartition],
     *,
     by_batch: bool,
+    more: Collection[str],
 ) -> Iterator[tuple[TopicPartition, Iterator[pa.RecordBatch]]]:
-    """The records of one partition after another, each as far as the task may read."""
+    """The records of one partition after another, each as far as the task may read. `more`: columns beside its own."""
     if not task.slices:
         return
     slices = {tp: merged(group) for tp, group in groupby(sorted(task.slices), lambda s: s.topic_partition)}
-    columns = task.columns if task.report is None else (*task.columns, *MEASURED)
+    columns = (*task.columns, *more, *(() if task.report is None else MEASURED))
     pieces = Pieces(ends.share_ms, ends.clock_ms) if ends and by_batch else None
     if ends:
         ends.begin({tp: _start(of_one) for tp, of_one in slices.items()})

@@ -17,6 +17,7 @@ from pyspark import TaskContext
 
 from coordinator.errors import TaskNotEndedError
 from coordinator.progress.ends import Ends
+from coordinator.progress.failing import NO_FAILURES, Failures
 from coordinator.telemetry import SliceCost
 from spark_coop_source.telemetry.frames import framed, next_text
 from spark_coop_source.telemetry.questions import Answer, Question
@@ -61,9 +62,9 @@ class TaskLink:
         """The ends of an earlier attempt of this task; None if none has ended. Raises `TaskNotEndedError`."""
         return self._ask(Question(next(self._questions), batch, task))
 
-    def end(self, batch: str, task: int, ends: Ends) -> None:
+    def end(self, batch: str, task: int, ends: Ends, failures: Failures = NO_FAILURES) -> None:
         """End the task here. Raises `TaskNotEndedError` if the driver does not take it (rule: first-end-wins)."""
-        if self._ask(Question(next(self._questions), batch, task, ends)) != ends:
+        if self._ask(Question(next(self._questions), batch, task, ends, failures)) != ends:
             raise TaskNotEndedError("a task could not end: another attempt of it has ended at other offsets")
 
     def _ask(self, question: Question) -> Ends | None:

@@ -26,7 +26,7 @@ from coordinator.ranges import HashRange
 from coordinator.subscription import TopicPartition
 from coordinator.telemetry import MOST_KEYS, KeyCost, RecordAt, SliceCost
 from spark_coop_source.decode.arrow_columns import numbers
-from spark_coop_source.function.keyed_work import Done
+from spark_coop_source.function.attempts import Done
 from spark_coop_source.function.runner import Listener
 from spark_coop_source.function.slice_batches import SliceBatch, SliceTable, Tables
 from spark_coop_source.select.hash_column import hashes_of, offsets_of

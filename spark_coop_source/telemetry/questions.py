@@ -2,6 +2,7 @@
 
     question  {"number": 7, "batch": "<digest>", "task": 3}                 the ends of an earlier attempt?
               {"number": 8, "batch": "<digest>", "task": 3, "ends": "..."}  the task has ended its slices here
+               "failing": {"orders 0 <hash>": "deferred ..."}, "skipped": 2, "dead_lettered": 1}  optional, with `ends`
     answer    {"number": 8, "ends": "..."}                                  the ends that count; none: not ended yet
               {"number": 8, "refused": "..."}
 
@@ -15,29 +16,36 @@ from typing import Any
 
 from coordinator.errors import CoopKafkaError
 from coordinator.progress.ends import Ends, parsed, text_of
+from coordinator.progress.failing import NO_FAILURES, FailingRecord, Failures
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What a task asks. `number`: unique on its connection. `ends`: where it has ended its slices."""
+    """What a task asks. `number`: unique on its connection. `ends`: where it has ended its slices.
+
+    `failures` come with the ends.
+    """
 
     number: int
     batch: str  # the digest
     task: int  # its number in the batch
     ends: Ends | None = None
+    failures: Failures = NO_FAILURES
 
     @property
     def text(self) -> bytes:
         """The text of its frame."""
-        return json.dumps({"number": self.number, "batch": self.batch, "task": self.task} | _of(self.ends)).encode()
+        asked = {"number": self.number, "batch": self.batch, "task": self.task}
+        return json.dumps(asked | _of(self.ends) | _of_failures(self.failures)).encode()
 
     @classmethod
     def parse(cls, text: bytes) -> "Question | None":
         """The question of a text; None for a text of another form."""
         try:
             fields = json.loads(text)
-            return cls(int(fields["number"]), str(fields["batch"]), int(fields["task"]), _ends(fields))
-        except (ValueError, TypeError, KeyError, RecursionError, CoopKafkaError):
+            number, batch, task = int(fields["number"]), str(fields["batch"]), int(fields["task"])
+            return cls(number, batch, task, _ends(fields), _failures(fields))
+        except (ValueError, TypeError, KeyError, AttributeError, RecursionError, CoopKafkaError):
             return None
 
 
@@ -71,3 +79,14 @@ def _of(ends: Ends | None) -> dict[str, str]:
 
 def _ends(fields: Mapping[str, Any]) -> Ends | None:
     return parsed(fields["ends"]) if "ends" in fields else None
+
+
+def _of_failures(failures: Failures) -> dict[str, object]:
+    counted = {"skipped": failures.skipped, "dead_lettered": failures.dead_lettered}
+    failing = {record.field: record.text for record in failures.failing}
+    return {name: value for name, value in ({"failing": failing} | counted).items() if value}
+
+
+def _failures(fields: Mapping[str, Any]) -> Failures:
+    failing = tuple(FailingRecord.parse(field, text) for field, text in fields.get("failing", {}).items())
+    return Failures(failing, int(fields.get("skipped", 0)), int(fields.get("dead_lettered", 0)))

@@ -24,7 +24,11 @@ from topics import Kafka
 README = (ROOT / "README.md").read_text()
 BEGINNING = (ROOT / "docs" / "getting-started.md").read_text()
 JOB_TO_COPY = (ROOT / "scripts" / "flights_job.py").read_text()
-PAGES = README + BEGINNING + (ROOT / "docs" / "map-in-read.md").read_text()
+PAGES = (
+    README
+    + BEGINNING
+    + "".join((ROOT / "docs" / f"{name}.md").read_text() for name in ("map-in-read", "failing-records"))
+)
 PYTHON = re.findall(r"```python\n(.*?)```", PAGES, re.DOTALL)
 SENDING = [c for c in PYTHON if "KafkaProducer" in c]
 JOBS = [c for c in PYTHON if "SparkSession" in c]

@@ -219,6 +219,18 @@ USAGE = {
     "properties with half an escape": (
         ("delete", "GROUP", *BOTH, "--command-config", "FILE:a=\\u12"), 2, "INVALID_OPTION", "cannot be read",
         "Java properties"),
+    "a redrive without a topic": (
+        ("redrive", "GROUP", *BOTH, "--from", "dead"), 2, "WRONG_USAGE", "--topic", "redrive --help"),
+    "a redrive of a group that there is not": (
+        ("redrive", "GROUP", *BOTH, "--topic", "orders", "--from", "dead", "--execute"), 1, "UNKNOWN_GROUP",
+        "no group 'nosuch'", "groups list"),
+    "a redrive of a key of half a byte": (
+        ("redrive", "GROUP", *BOTH, "--topic", "orders", "--key", "abc", "--hex"), 2, "INVALID_OPTION",
+        "'abc' is not in hex digits", "6f7264"),
+    "a redrive with a trust store of Java": (
+        ("redrive", "GROUP", *BOTH, "--topic", "t", "--command-config",
+         "FILE:security.protocol=SSL\nssl.truststore.location=/x.jks"), 2,
+        "INVALID_OPTION", "property ssl.truststore.location", "set ssl.truststore.type=PEM"),
     "a delete of nothing": (
         ("delete", "GROUP", *BOTH, "--execute"), 1, "UNKNOWN_GROUP", "neither Redis nor Kafka has", "groups list"),
     "a database that the server has not": (
@@ -328,6 +340,14 @@ ERRORS = {
     "a topic that is not read": (("owner", "GROUP", "returns", "k", *AT), "UNKNOWN_TOPIC_OR_PARTITION"),
     "a group that is at work": (("delete", "GROUP", *BOTH), "GROUP_BUSY"),
     "a strike that there is not": (("release", "GROUP", "t", "1", "--reason", "x", *AT), "UNKNOWN_STRIKE"),
+    "a topic to look at that Kafka could not have": (
+        ("redrive", "GROUP", *BOTH, "--topic", PLAIN_ESCAPES, "--from", PLAIN_ESCAPES),
+        "UNKNOWN_TOPIC_OR_PARTITION",
+    ),
+    "a topic that Kafka could not have": (
+        ("redrive", "GROUP", *BOTH, "--topic", PLAIN_ESCAPES, "--from", "x", "--execute"),
+        "UNKNOWN_TOPIC_OR_PARTITION",
+    ),
     "a file of another group": (
         ("restore", "GROUP", 'FILE:{"coop-kafka": 1, "group": "\\u001b[31m", "taken_ms": 1, "keys": {}}', *AT),
         "STATE_FORMAT",

@@ -27,7 +27,9 @@ local function outcome(word, held, repeated)
     'refused', table.concat(refused), 'reach', reach)
 end
 
-local function early_ends()  -- of the caller's batch {lo, hi, value = the first offset that its task did not read}
+-- The early ends of the caller's batch {lo, hi, value = the first offset that its task did not read}, in layers of
+-- disjoint ranges: a replay adds lower ends of keys that it defers (rule: replay-may-defer).
+local function early_ends()
   local batch, ends = redis.call('HMGET', KEYS[2], 'authorized', 'seal'), {}
   local seal = batch[1] == ARGV[10] and batch[2] or ''
   for topic, partition, hashes, offset in string.gmatch(seal, '(%S+) (%S+) (%S+) ([^%s;]+);') do
@@ -36,7 +38,24 @@ local function early_ends()  -- of the caller's batch {lo, hi, value = the first
       ends[#ends + 1], ends[#ends + 2] = hashes, offset
     end
   end
-  return from_hash(ends)
+  local layers = {}
+  for _, range in ipairs(from_hash(ends)) do
+    local i = 1
+    while layers[i] and layers[i][#layers[i]].hi >= range.lo do i = i + 1 end
+    layers[i] = layers[i] or {}
+    table.insert(layers[i], range)
+  end
+  return layers
+end
+
+local function ended(lanes, ends)  -- the lanes, up to the ends
+  local pieces = {}
+  for i, piece in ipairs(overlay(lanes, ends)) do
+    local past, early = piece.left.b, piece.right and piece.right.value
+    if early and less(early, past) then past = early end
+    pieces[i] = { lo = piece.lo, hi = piece.hi, a = piece.left.a, b = past }
+  end
+  return pieces
 end
 
 -- The lanes of the call {lo, hi, a = lane epoch, b = the first offset that the call may not commit}.
@@ -45,14 +64,11 @@ local function lanes_of_call()
   for _, piece in ipairs(overlay(from_text(ARGV[6]), ARGV[9] == '-' and { everywhere } or from_text(ARGV[9]))) do
     lanes[#lanes + 1] = { lo = piece.lo, hi = piece.hi, a = piece.left.a, b = piece.right and piece.right.a or '0' }
   end
-  local ended = {}
-  for i, piece in ipairs(overlay(lanes, early_ends())) do
-    local past, early = piece.left.b, piece.right and piece.right.value
-    if early and less(early, past) then past = early end
-    if less(reach, past) then reach = past end
-    ended[i] = { lo = piece.lo, hi = piece.hi, a = piece.left.a, b = past }
+  for _, ends in ipairs(early_ends()) do lanes = ended(lanes, ends) end
+  for _, lane in ipairs(lanes) do
+    if less(reach, lane.b) then reach = lane.b end
   end
-  return ended
+  return lanes
 end
 
 local below = {}

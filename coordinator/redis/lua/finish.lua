@@ -1,9 +1,10 @@
 -- AvailableNow: checks whether every hash is at its target, or parked at its position, in ranges of any owner. Of a
--- pinned member only the hashes that it names count. If so, the member is leaving (rule: available-now). The script reads parked lanes itself: an operator may have just released one.
--- KEYS meta leases member leaving strikes, then segments ics of each partition
+-- pinned member only the hashes that it names count. If so, the member is leaving (rule: available-now). The script reads
+-- parked lanes and keys itself: an operator may have just released one.
+-- KEYS meta leases member leaving strikes failing, then segments ics of each partition
 -- ARGV[2..] "topic partition target[ lo-hi ;...]" of each partition, with the hashes that count ("": all)
 -- Reply finished: 1 or 0 | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
--- Uses damage, leases, prelude, progress
+-- Uses damage, failing, leases, prelude, progress
 local bad = lost() or fenced(KEYS[3]) or recovering()
 if bad then return bad end
 
@@ -16,6 +17,16 @@ for i = 1, #strikes, 2 do
   check_ranges(from_hash({ lo .. '-' .. hi, '' }), KEYS[5], '')
   parked[tp] = parked[tp] or {}
   if word == 'parked' then table.insert(parked[tp], { lo = lo, hi = hi, start = start, stop = stop }) end
+end
+
+local keys = {}  -- by partition: {lo, hi, offset} of its parked keys
+local failing = redis.call('HGETALL', KEYS[6])
+for i = 1, #failing, 2 do
+  local tp, hash = failing_key(failing[i])
+  local word, offset = failing_of(failing[i + 1])
+  check(tp and word, failing[i] .. ' of ' .. KEYS[6])
+  keys[tp] = keys[tp] or {}
+  if word == 'parked' then table.insert(keys[tp], { lo = hash, hi = hash, offset = offset }) end
 end
 
 local function all_parked(tp, segment)  -- at its position; members still read the offsets before a parked slice
@@ -42,10 +53,13 @@ end
 
 for i = 2, #ARGV do
   local tp, target, named = string.match(ARGV[i], '^(%S+ %d+) (%d+) ?(.*)$')
-  local segments = raised({ segments = KEYS[2 * i + 2], ics = KEYS[2 * i + 3] }, NOTHING)
-  if #segments == 0 then return positions_gone(KEYS[2 * i + 2]) end
-  for _, s in ipairs(named == '' and segments or within(segments, from_text(named))) do
-    if less(s.position, target) and not all_parked(tp, s) then
+  local segments = raised({ segments = KEYS[2 * i + 3], ics = KEYS[2 * i + 4] }, NOTHING)
+  if #segments == 0 then return positions_gone(KEYS[2 * i + 3]) end
+  local counted = named == '' and segments or within(segments, from_text(named))
+  for _, piece in ipairs(overlay(counted, ascending(keys[tp] or {}))) do
+    local s = { lo = piece.lo, hi = piece.hi, position = piece.left.position }
+    local waits = piece.right and piece.right.offset == s.position
+    if less(s.position, target) and not waits and not all_parked(tp, s) then
       renew(KEYS[2])
       return reply('finished', 0)
     end

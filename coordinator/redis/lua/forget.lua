@@ -1,12 +1,12 @@
 -- Deletes the state of topics that no member has subscribed to for retention (KIP-211, rule: topic-expiry).
 -- A member counts while its lease runs. Marks a topic when it finds no subscriber, and removes the mark when it finds one.
--- KEYS meta leases member topics events strikes growth, then the hash of each member in ARGV[2], then the keys of each topic
+-- KEYS meta leases member topics events strikes growth failing, then the hash of each member in ARGV[2], then the keys of each topic
 -- ARGV[2] "member ..." with a lease, ARGV[3..] "topic number-of-its-keys" of each topic
 -- Reply forgotten: names of the deleted topics | RECOVERING | REJOIN | FENCED | ABSENT | LOST | SCHEMA
 -- Uses damage, events, leases, prelude
 local bad = lost() or fenced(KEYS[3]) or recovering()
 if bad then return bad end
-local key_of, subscribed, forgotten, now, next_key = {}, {}, {}, now_ms(), 8
+local key_of, subscribed, forgotten, now, next_key = {}, {}, {}, now_ms(), 9
 for member in string.gmatch(ARGV[2], '%S+') do key_of[member], next_key = KEYS[next_key], next_key + 1 end
 
 local complete = true  -- the topics of each live member are known: it may have joined since the caller looked
@@ -44,6 +44,7 @@ for i = 3, #ARGV do
     redis.call('HDEL', KEYS[4], topic)
     delete_fields(KEYS[6], topic)
     delete_fields(KEYS[7], topic)
+    delete_fields(KEYS[8], topic)
     event(KEYS[5], 'forget', topic .. ': no member has subscribed to it for offsets.retention.minutes')
     forgotten[#forgotten + 1] = topic
   end

@@ -1,7 +1,9 @@
 """User functions of the benchmarks; imports little, because Python workers import it."""
 
+import asyncio
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -9,6 +11,7 @@ import pyarrow.compute as pc
 LETTERS = "key binary, size int, upper binary"
 WAITED = "key binary, records int"
 CLOCKED = "key binary, records int, began_ns long, ended_ns long"
+COUNTED = f"{CLOCKED}, threads int"
 WORKED = "key binary, us long"
 PASSED = "partition int, offset long, key binary, value binary"
 HANG = b"hang"
@@ -18,6 +21,7 @@ _WAITED = pa.schema([("key", pa.binary()), ("records", pa.int32())])
 
 
 _CLOCKED = pa.schema([*_WAITED, ("began_ns", pa.int64()), ("ended_ns", pa.int64())])
+_COUNTED = pa.schema([*_CLOCKED, ("threads", pa.int32())])
 _WORKED = pa.schema([("key", pa.binary()), ("us", pa.int64())])
 
 
@@ -66,6 +70,31 @@ def wait_clocked(key: bytes | None, records: pa.RecordBatch) -> pa.RecordBatch:
     waited = wait(key, records)
     clock = [pa.array([at], pa.int64()) for at in (began, time.time_ns())]
     return pa.RecordBatch.from_arrays([*waited.columns, *clock], schema=_CLOCKED)
+
+
+async def wait_async(key: bytes | None, records: pa.RecordBatch) -> pa.RecordBatch:
+    """The same as a coroutine; returns also the number of threads of its process."""
+    began = time.time_ns()
+    for value in records.column("value").to_pylist():
+        await asyncio.sleep(int(value) / 1_000_000)
+    return _counted(key, records, began)
+
+
+def wait_in_thread(key: bytes | None, records: pa.RecordBatch) -> pa.RecordBatch:
+    """The same in a thread."""
+    began = time.time_ns()
+    for value in records.column("value").to_pylist():
+        time.sleep(int(value) / 1_000_000)
+    return _counted(key, records, began)
+
+
+def _counted(key: bytes | None, records: pa.RecordBatch, began: int) -> pa.RecordBatch:
+    """The row of a call. Threads are counted now and then: that takes a millisecond."""
+    counts = records.column("offset")[0].as_py() % 50 == 0
+    threads = len([*Path("/proc/self/task").iterdir()]) if counts else 0
+    row = key, len(records), began, time.time_ns(), threads
+    columns = [pa.array([value], field.type) for value, field in zip(row, _COUNTED, strict=True)]
+    return pa.RecordBatch.from_arrays(columns, schema=_COUNTED)
 
 
 def wait_and_return_time(key: bytes | None, records: pa.RecordBatch) -> pa.RecordBatch:

@@ -39,10 +39,20 @@ EVENT_KINDS = (
         "the caller that finds it",
     ),
     EventKind(
+        "deferred",
+        "The user's function failed on records of keys. Each key waits at its record, and is tried again later.",
+        "look at the error: `coop-kafka failing` shows it. The other keys go on",
+    ),
+    EventKind(
         "expire",
         "A member's lease ended, or its batch takes longer than `longest.batch.ms`. Others may acquire its ranges.",
         "look at the member's driver: it died, hangs, or lost its connection to Redis",
         "the member that assigned next",
+    ),
+    EventKind(
+        "failing",
+        "A partition has `max.deferred.keys` failing keys. Members read only these until there are fewer.",
+        "mend what the function needs, or release parked keys; `coop-kafka failing` shows them",
     ),
     EventKind(
         "fence",
@@ -95,8 +105,10 @@ EVENT_KINDS = (
     ),
     EventKind(
         "parked",
-        "A record hung again when its lane was tried alone. No member reads the lane until it is released.",
-        "look at the record (`coop-kafka parked` shows its offset), mend the job, then `coop-kafka release`",
+        "A record hung again when its lane was tried alone, or the function failed on a record of a key "
+        "(`then=park`). No member reads the lane or the key until it is released.",
+        "look at the record (`coop-kafka parked` and `coop-kafka failing` show offsets), mend the job, then "
+        "`coop-kafka release`",
     ),
     EventKind("plan", "A member made an assignment: its generation and its assignor."),
     EventKind("policy", "An operator changed a policy.", writer=_OPERATOR),
@@ -107,7 +119,7 @@ EVENT_KINDS = (
     ),
     EventKind(
         "release",
-        "Strikes were taken back: by an operator, or because the topic was created again.",
+        "Strikes or failing records were removed: by an operator, or because the topic was created again.",
         writer=_EITHER,
     ),
     EventKind("reset", "An operator moved positions. The event names old and new offsets.", writer=_OPERATOR),

@@ -5,7 +5,7 @@ A test compares each table with the keys of the report that it describes.
 
 from dataclasses import dataclass
 
-from coordinator.reports.lane_lines import ALONE, JOINED, LEAD, NOTHING, OLDER, PARKED, ROOM, WAITS
+from coordinator.reports.lane_lines import ALONE, FAILING, JOINED, LEAD, NOTHING, OLDER, PARKED, ROOM, WAITS
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,10 @@ PROGRESS = (
         "filter. A batch counts once the next one is planned. A record that is fetched again counts again. A report "
         "of a task that comes too late does not count.",
     ),
+    Metric("deferredKeys", "count", "Keys of the group that wait for another attempt; only with `on_error`."),
+    Metric("parkedKeys", "count", "Keys of the group that wait at a record for `coop-kafka release`; likewise."),
+    Metric("skippedRecords", "count", "Records that `then=skip` left out since the query started; likewise."),
+    Metric("deadLetteredRecords", "count", "Records that were written to the dead-letter topic; likewise."),
     Metric("slowestLane", "text", "The lane with the highest cost of a record, and that cost; `-` if unknown."),
 )
 
@@ -85,6 +89,7 @@ REASONS = {
     "ceiling": "Another rule of the planner bounds the lane.",
     f"ceiling: {OLDER}": "A new partition waits for the records of the older partitions.",
     f"ceiling: {JOINED}": "The member does not own these hashes in all topics of `copartition` yet.",
+    f"ceiling: {FAILING}": "The function failed on a record of the lane's key, which is tried again alone.",
     f"ceiling: {ROOM}": "The partition holds `max.individual.commits`, and the lane is ahead of the others.",
     f"ceiling: {LEAD}": "The lane is `max.lane.lead` ahead of the lane furthest behind.",
     ALONE: "A member died or hung over this lane. It is tried alone, in every second batch.",

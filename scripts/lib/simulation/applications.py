@@ -131,6 +131,8 @@ class Applications:
             batch_budget_ms=wishes.batch_budget_ms,
             max_lead_ms=wishes.max_lead_ms,
             early_ends=wishes.early_ends,
+            on_error=self.world.on_error,
+            max_deferred_keys=self.world.max_deferred_keys,
             retention_ms=RETENTION_MS,
             max_outage_ms=_OUTAGE_MS,
             filter=checkpoint.filter,

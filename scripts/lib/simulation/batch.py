@@ -36,9 +36,9 @@ class Batch:
         ordering = Ordering(world, driver.line, readable, self._id)
         if driver.wishes.orders:
             ordering.reserve()
-        early = self._may_end_early
+        early = self._may_end
         driver.tasks = [
-            Task(world, self._work, driver, slices, self._ending(number) if early else None)
+            Task(world, self._work, driver, slices, self._ending(number, packed) if early else None)
             for number, slices in enumerate(read)
             if early or any(r for _, r in slices)
         ]
@@ -87,17 +87,22 @@ class Batch:
         promises.no_more_than_before(self._attempt, driver.line.done["authorize"], readable)
 
     @property
-    def _may_end_early(self) -> bool:
+    def _may_end(self) -> bool:
+        """Whether tasks may end early: by the clock, or at keys that they defer."""
         batch = self._driver.service.state.batch
-        return bool(batch and batch.may_end_early)
+        return bool(batch and (batch.may_end_early or (self._world.on_error and batch.may_defer)))
 
-    def _ending(self, number: int) -> Ending:
+    def _ending(self, number: int, packed: tuple[Packed, ...]) -> Ending:
         """How a task ends. If no task reaches the reader process, it may already know."""
         driver = self._driver
         batch = driver.service.state.batch
         if driver.wishes.unreached == 1.0 and self._world.chance(0.3):
             driver.service.no_task_connects()
-        return Ending(self._end.digest, number, required=not (batch and batch.as_planned))
+        required = not (batch and batch.sealed)
+        by_time = bool(batch and batch.may_end_early and not batch.trial)
+        records, room = driver.service.failing_of(packed)
+        known = {(r.tp, r.key_hash): r for of_tp in records.values() for r in of_tp}
+        return Ending(self._end.digest, number, required, by_time, known, room)
 
     def _written(self, readable: StreamOffset, packed: tuple[Packed, ...]) -> bool:
         """Whether all tasks have written their records; else the query has failed."""
@@ -117,6 +122,9 @@ class Batch:
         batch, world = self._driver.service.state.batch, self._world
         if batch and batch.done is not None:
             promises.only_the_rest(self._attempt, records, world.sink.completed, world.kafka.aged)
+        elif any(task.deferred for task in self._driver.tasks):
+            self._attempt.records = sorted(records)  # rule: replay-may-defer
+            self._world.server.seen["deferred in a replay"] += bool(batch and batch.ends is not None)
         elif not (batch and batch.unknown):
             promises.same_as_before(self._attempt, self._end, readable, records, world.kafka.aged)
 

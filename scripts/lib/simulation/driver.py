@@ -13,7 +13,7 @@ from coordinator.progress.ends import ended
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import HashRange
 from coordinator.settings import GroupSettings
-from simulation import pins, promises
+from simulation import failing, pins, promises
 from simulation.batch import Batch
 from simulation.checkpoint import Checkpoint
 from simulation.kafka import Record
@@ -119,7 +119,7 @@ class Driver(Process):
         if batch is None or batch.end != end:
             return None
         ends = self.service._inbox.ends(end)  # noqa: SLF001 - only looked at
-        return ended(end, ends or {}) if batch.may_end_early else batch.bounded(end)
+        return ended(batch.bounded(end), ends or {})
 
     # -- Spark's calls -------------------------------------------------------------------------
 
@@ -148,6 +148,8 @@ class Driver(Process):
         seen["back-pressure"] += promises.holds_back(planned, states, self.settings.max_individual_commits)
         struck = [s for s in before.strikes & now.strikes if self.world.struck_at[s] < self._asked_ms - LOOK_MS]
         seen["tried alone"] += promises.keeps_away(planned, struck, before, now)
+        now_ms = self.world.scheduler.now_ms
+        seen["failing tried"] += failing.waits_for_its_time(planned, before, now, self._asked_ms, now_ms)
         quotas = self.service.state.reading.quotas
         seen.update(f"quota: {why}" for why in {q.why for q in quotas})
         cuts = sum(map(len, self.service.guesses._known.bounds.values()))  # noqa: SLF001 - only counted

@@ -14,7 +14,7 @@ _MOST_HELD_UP = 6  # in a batch, its replay and a trial; again if no report of i
 def quietly(world: World, apps: Applications) -> None:
     """Run the rest of a schedule; raises `Violation` if a record is missing, or the schedule does not come to rest."""
     _calm(world, apps)
-    if apps.work.endless or world.invariants.state.strikes:
+    if apps.work.endless or apps.work.failing or world.invariants.state.strikes or world.invariants.state.failing:
         _park(world, apps)
     _arrive(world, apps)
     if world.chance(0.4):
@@ -76,7 +76,7 @@ def _supervise(world: World, apps: Applications, free_at_ms: int) -> int:
     if apps.short() or (len(apps.running) < 2 and now_ms >= free_at_ms):
         apps.start(world.random.choice(apps.idle_checkpoints() or [apps.new_checkpoint()]))
     if any(s.parked for s in world.invariants.state.strikes):
-        operating.release(world, apps.work, healed=False)
+        operating.release(world, apps.work, healed=False, keys=False)
     return free_at_ms
 
 
@@ -104,12 +104,12 @@ def _arrive(world: World, apps: Applications) -> None:
             apps.start(world.random.choice(apps.idle_checkpoints() or [apps.new_checkpoint()]))
         if _arrived(world, apps):
             break
-        if any(s.parked for s in world.invariants.state.strikes):
+        if any(s.parked for s in world.invariants.state.strikes) or world.invariants.state.parked_keys:
             operating.release(world, apps.work, healed=True)  # a hung driver that was reported late
         world.scheduler.step()
     else:
         state = world.invariants.state
-        raise Violation(f"STUCK: nothing arrives; positions {state.segments}, owners {state.owners}")
+        raise Violation(f"STUCK: nothing arrives; positions {state.segments}, owners {state.owners}, {state.failing}")
     _all_in_sink(world)
 
 
@@ -118,7 +118,7 @@ def _arrived(world: World, apps: Applications) -> bool:
     ending = any(d.wishes.available_now for d in apps.running)
     arrived = state.at(world.kafka.ends()) and state.run_id != "0"
     settled = world.without_order or state.settled(d.member for d in apps.running if not d.spare)
-    return arrived and not ending and not world.writing() and settled
+    return arrived and not ending and not world.writing() and settled and not state.failing
 
 
 def _all_in_sink(world: World) -> None:

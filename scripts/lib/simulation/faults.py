@@ -52,7 +52,8 @@ def mixture(random: Random, *, peaceful: bool) -> Mixture:
 
 def without_order(mixture: Mixture) -> Mixture:
     """The same without policies about key ranges, and without records that a group without order cannot park."""
-    return {f: weight for f, weight in mixture.items() if f not in (_policy, _endless_record, _operator_releases)}
+    never = (_policy, _endless_record, _failing_record, _operator_releases)
+    return {f: weight for f, weight in mixture.items() if f not in never}
 
 
 def upgrading(mixture: Mixture) -> Mixture:
@@ -63,6 +64,11 @@ def upgrading(mixture: Mixture) -> Mixture:
 def filtering(mixture: Mixture) -> Mixture:
     """The same, with changes of the filter."""
     return {**mixture, change_filter: 40}
+
+
+def failing(mixture: Mixture) -> Mixture:
+    """The same, with more records on which the user's function fails."""
+    return {**mixture, _failing_record: 60}
 
 
 def pinning(mixture: Mixture) -> Mixture:
@@ -196,6 +202,12 @@ def _endless_record(world: World, apps: Applications) -> None:
         apps.work.turn_endless()
 
 
+def _failing_record(world: World, apps: Applications) -> None:
+    if world.on_error:
+        for _ in range(world.random.randint(1, 6)):
+            apps.work.turn_failing()
+
+
 def _operator_releases(world: World, apps: Applications) -> None:
     operating.release(world, apps.work, healed=world.chance(0.5))
 
@@ -317,6 +329,7 @@ FAULTS: Mixture = {
     _policy: 6,
     _slow_key: 4,
     _endless_record: 3,
+    _failing_record: 3,
     _operator_releases: 4,
     _time_passes: 0.5,
     _retention: 1,

@@ -9,6 +9,7 @@ import redis
 
 from coordinator.assignment.policies import Policy, policy_of
 from coordinator.plan.poison import Strike
+from coordinator.progress.failing import FailingRecord
 from coordinator.progress.growth import parsed
 from coordinator.progress.mirror import is_mirror, since_reset
 from coordinator.progress.segments import Progress, Segment, sound_commits_of
@@ -21,7 +22,7 @@ from simulation.state import Holder, Owners, Segments, State
 
 _LOOK = (Path(__file__).parent / "look.lua").read_text()
 
-_FIXED = 6  # number of values in the reply before those of partitions
+_FIXED = 7  # number of values in the reply before those of partitions
 
 
 class Invariants:
@@ -50,6 +51,7 @@ class Invariants:
         if tps != self._tps:
             k = self._keys
             self._tps, self._names = tps, [k.meta, k.stable(TOPIC), k.assignment, k.strikes, k.policy, k.growth]
+            self._names += [k.failing]
             self._names += [k for tp in tps for k in (self._keys.segments(tp), self._keys.owners(tp))]
             self._names += [self._keys.ics(tp) for tp in tps] + [self._keys.handed(tp) for tp in tps]
         found = self._look(keys=self._names)
@@ -60,7 +62,7 @@ class Invariants:
 
     def _check(self, tps: Sequence[TopicPartition], found: list[Any]) -> None:
         nonce, run_id, recovering_until, reset, of_filter = found[0]
-        stable, assignment, strikes, policy, growth = map(_dict, found[1:_FIXED])
+        stable, assignment, strikes, policy, growth, failing = map(_dict, found[1:_FIXED])
         of_tps, of_ics = found[_FIXED : _FIXED + 2 * len(tps)], found[_FIXED + 2 * len(tps) : _FIXED + 3 * len(tps)]
         of_handed = found[_FIXED + 3 * len(tps) :]
         handed = {tp: _handed(tp, flat, nonce) for tp, flat in zip(tps, of_handed, strict=True)}
@@ -82,7 +84,8 @@ class Invariants:
         ics = {tp: _ics(tp, *flat) for tp, *flat in zip(tps, of_tps[::2], of_ics, strict=True)}
         recovering, epoch = int(recovering_until or 0), int(reset or 0)
         struck = frozenset(Strike.parse(*s) for s in strikes.items())
-        known = segments, ics, current, handed, assignment, struck, parsed(growth)
+        records = {(r.tp, r.key_hash): r for r in (FailingRecord.parse(*of_one) for of_one in failing.items())}
+        known = segments, ics, current, handed, assignment, struck, parsed(growth), records
         self.states.append(State(nonce, run_id or "", recovering, epoch, of_filter or "", *known))
         if epoch > self.reset:
             self._reset(epoch)

@@ -14,10 +14,11 @@ from simulation.work import Work
 from simulation.world import World
 
 
-def release(world: World, work: Work, *, healed: bool) -> None:
-    """Release all parked lanes; `healed` if the user's function ends now. Else only lanes that were never endless."""
+def release(world: World, work: Work, *, healed: bool, keys: bool = True) -> None:
+    """Release all parked lanes and keys; `healed` if the user's function ends now. Else only lanes never endless."""
     if healed:
         work.endless.clear()
+        work.failing.clear()
     line = Line(world.server, world.trace)
     poison = RedisPoison(ScriptCalls(line, world.group, now=lambda: world.server.now_ms))
     try:
@@ -26,6 +27,10 @@ def release(world: World, work: Work, *, healed: bool) -> None:
         if wanted and poison.forgive(wanted, "by an operator"):
             world.trace(f"operator RELEASES {[s.field for s in wanted]}")
             world.server.seen["released"] += 1
+        waiting = [r for r in poison.failing() if r.parked and (healed or world.chance(0.5))] if keys else []
+        if waiting and poison.resume(waiting, "by an operator"):
+            world.trace(f"operator RELEASES {[r.field for r in waiting]}")
+            world.server.seen["key released"] += 1
     except CoopKafkaError as error:
         world.trace(f"operator could not release: {error}")
 

@@ -51,6 +51,7 @@ REACHED = frozenset(
         "DataLossError",
         "ghost Fenced",
     }
+    | {"key deferred", "key parked", "key released", "dead letter", "failing tried", "deferred in a replay"}
     | {"ordered", "turn: WAIT", "turn: ALONE", "OrderedCommitRefusedError"}
     | {"SinkSkippedBatchError", "the sink had it", "ended early", "unreached", "rows acknowledged", "holes closed"}
     | {"holes behind closed", "holes of other lanes closed"}
@@ -68,6 +69,8 @@ class Schedule:
     def __init__(self, valkey: Valkey, seed: int) -> None:
         self.world = World(valkey, seed)
         self._faults = faults.mixture(self.world.random, peaceful=self.world.peaceful)
+        if self.world.on_error:
+            self._faults = faults.failing(self._faults)
         if self.world.pins:
             self._faults = faults.pinning(self._faults)
         if self.world.filters.changes:

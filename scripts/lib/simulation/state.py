@@ -6,12 +6,14 @@ from dataclasses import dataclass, field
 from coordinator.assignment.assignment_text import ranges_of
 from coordinator.assignment.rebalance import minus, union
 from coordinator.plan.poison import Strike
+from coordinator.progress.failing import FailingRecord
 from coordinator.progress.growth import Growth
 from coordinator.progress.segments import Segment
 from coordinator.ranges import HashRange
 from coordinator.subscription import TopicPartition
 from simulation.kafka import Record
 
+Key = tuple[TopicPartition, int]  # a key hash of a partition
 Segments = tuple[tuple[HashRange, int], ...]
 Holder = tuple[str, str]  # lane epoch and member, of an offset in a group without order
 Owners = tuple[tuple[HashRange, str, str], ...]  # with lane epoch and member
@@ -33,6 +35,7 @@ class State:
     assignment: Mapping[str, str] = field(default_factory=dict)  # member -> JSON of its ranges
     strikes: frozenset[Strike] = frozenset()
     growths: tuple[Growth, ...] = ()
+    failing: Mapping[Key, FailingRecord] = field(default_factory=dict)
 
     def position(self, record: Record) -> int:
         """The position of the segment of a record; 0 without a segment."""
@@ -64,8 +67,14 @@ class State:
 
     def parked(self, record: Record) -> bool:
         """Whether a record waits for an operator, or for an older partition with such a record of its hash."""
-        of_hash = [s for s in self.strikes if s.parked and record.hash in s.hashes]
-        return any(s.offset <= record.offset if s.tp == record.tp else s.tp < record.tp for s in of_hash)
+        of_hash = [(s.tp, s.offset) for s in self.strikes if s.parked and record.hash in s.hashes]
+        of_hash += [(f.tp, f.offset) for f in self.parked_keys if f.key_hash == record.hash]
+        return any(offset <= record.offset if tp == record.tp else tp < record.tp for tp, offset in of_hash)
+
+    @property
+    def parked_keys(self) -> list[FailingRecord]:
+        """The failing records that wait for an operator."""
+        return [f for f in self.failing.values() if f.parked]
 
     def held(self, tp: TopicPartition) -> int:
         """The number of individual commits of a partition."""
@@ -107,8 +116,9 @@ class State:
         )
 
     def _parked_below(self, tp: TopicPartition, position: int) -> list[HashRange]:
-        parked = [s for s in self.strikes if s.parked]
-        return [s.hashes for s in parked if s.tp < tp or (s.tp == tp and s.offset <= position)]
+        parked = [(s.tp, s.hashes, s.offset) for s in self.strikes if s.parked]
+        parked += [(f.tp, HashRange(f.key_hash, f.key_hash), f.offset) for f in self.parked_keys]
+        return [hashes for at, hashes, offset in parked if at < tp or (at == tp and offset <= position)]
 
     def at(self, ends: Mapping[TopicPartition, int]) -> bool:
         """Whether every hash of every partition has been read to its end."""

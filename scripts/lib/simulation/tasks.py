@@ -6,8 +6,8 @@ Some tasks never reach their driver: they read all of their slices, or fail once
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Protocol, TypeVar
 
 from greenlet import GreenletExit
@@ -15,13 +15,16 @@ from greenlet import GreenletExit
 from coordinator.errors import CoopKafkaError
 from coordinator.member.service import Service
 from coordinator.progress.ends import Ends
+from coordinator.progress.failing import NO_FAILURES, FailingRecord
 from coordinator.progress.slices import Slice
 from coordinator.ranges import HASH_MAX, HashRange
 from coordinator.record_filter import RecordFilter
 from coordinator.subscription import TopicPartition
 from coordinator.telemetry import KeyCost, RecordAt, SliceCost
+from simulation.failing import ENOUGH, Deferring
 from simulation.filters import kept
 from simulation.kafka import HASHES, Record
+from simulation.state import Key
 from simulation.wishes import Wishes
 from simulation.work import Work, Worker
 from simulation.world import World
@@ -50,6 +53,9 @@ class Ending:
     batch: str  # the digest
     task: int
     required: bool
+    by_time: bool = True  # else only failing keys end early
+    failing: Mapping[Key, FailingRecord] = field(default_factory=dict)
+    room: Mapping[TopicPartition, int] = field(default_factory=dict)
 
 
 class Task:
@@ -70,6 +76,7 @@ class Task:
         self._reaches = not world.chance(driver.wishes.unreached)
         self._world, self._driver, self._slices, self.done = world, driver, slices, False
         self.refused = False  # by its driver: the query fails
+        self.deferred = False  # it ended before the records of some keys
         self.records = [r for _, records in slices for r in records]
         attempts = 2 if world.chance(0.05) else 1  # speculation
         self.actors = [world.spawn_writer(f"{driver.name}'s task", self._write) for _ in range(attempts)]
@@ -94,13 +101,36 @@ class Task:
             self._reaches = True  # Spark repeats it on another host
             return False
         agreed = self._asks(lambda: service.agreed_ends(ending.batch, ending.task))
-        ends = self._ends_somewhere() if agreed is None else agreed
+        ends, mine = agreed or {}, None
+        if agreed is None:
+            ends = self._ends_somewhere() if ending.by_time else {}
+            mine = Deferring(ending.failing, dict(ending.room)) if self._world.on_error else None
         read = [(s, [r for r in records if not _beyond(r, ends)]) for s, records in self._slices]
-        if not all(self._work_on(s, records) for s, records in read):
+        if not all(self._work_on(s, records, mine) for s, records in read):
             return False
-        if self._asks(lambda: service.end_task(ending.batch, ending.task, ends)) != ends:
+        failures = mine.failures if mine else NO_FAILURES
+        if mine:
+            ends = mine.ends(ends, {s.topic_partition: s.offsets.until for s, _ in sorted(self._slices, key=_until)})
+        if self._asks(lambda: service.end_task(ending.batch, ending.task, ends, failures)) != ends:
             return False  # another attempt has ended elsewhere
-        self.records = [r for _, records in read for r in records]
+        self.records = [r for _, records in read for r in records if not _beyond(r, ends)]
+        self.deferred |= bool(mine and mine.stopped)
+        return True
+
+    def _done(self, record: Record, mine: Deferring | None) -> bool:
+        """Whether the function does a record in the end. A task that may not defer it writes it as a dead letter."""
+        attempts, seen = mine.attempts(record) if mine else 0, self._world.server.seen
+        while self._work.fails(record):
+            attempts += 1
+            enough = attempts >= ENOUGH
+            if mine and ((enough and self._world.then == "park") or (not enough and self._world.chance(0.7))):
+                next_ms = self._world.scheduler.now_ms + self._world.random.choice((0, 500, 3_000, 12_000))
+                mine.defer(record, attempts, next_ms, parked=enough)
+                seen["key parked" if enough else "key deferred"] += 1
+                return False
+            if enough:
+                seen["dead letter"] += 1
+                return True
         return True
 
     def _ends_somewhere(self) -> Ends:
@@ -126,17 +156,20 @@ class Task:
             self.refused = not self.done
         raise GreenletExit
 
-    def _work_on(self, s: Slice, records: Sequence[Record]) -> bool:
+    def _work_on(self, s: Slice, records: Sequence[Record], mine: Deferring | None = None) -> bool:
         """One slice to its end; False if the task failed in it."""
         world, keys = self._world, Counter[int]()
         dropped, records = len(records), kept(self._driver.filter, records)
         self._report(SliceCost.nothing(s))
         by_key = self._driver.wishes.in_read and world.chance(0.5)  # the function gets single records
         for record in records:
+            if mine and mine.stops(record):
+                continue
             if by_key:
                 self._report(replace(SliceCost.nothing(s), at=RecordAt(record.hash, record.offset)))
             keys[record.hash] += self._work.do(self._driver, record)
-            world.sink.write(record)
+            if self._done(record, mine):
+                world.sink.write(record)
             if world.chance(0.02):
                 return False
         cost = self._cost(s, Counter(record.hash for record in records), keys)
@@ -162,6 +195,10 @@ class Task:
     def _report(self, cost: SliceCost) -> None:
         if not self._world.chance(_LOST):
             self._driver.service.receive([cost])
+
+
+def _until(of_slice: tuple[Slice, list[Record]]) -> int:
+    return of_slice[0].offsets.until
 
 
 def _beyond(record: Record, ends: Ends) -> bool:

@@ -7,7 +7,7 @@ from simulation.kafka import KEYS, Record
 from simulation.world import World
 
 SLOW_MS = 400
-_LOOK_MS = 1_000
+_LOOK_MS, _ALWAYS = 1_000, 1_000_000
 
 
 class Worker(Protocol):
@@ -31,6 +31,7 @@ class Work:
         self.slow: set[bytes | None] = set()
         self.endless: set[Record] = set()
         self.held_up: Counter[Record] = Counter()  # drivers, since this was cleared
+        self.failing: dict[Record, int] = {}  # the number of calls that will fail
 
     def turn_slow(self) -> None:
         """A key's records become slow, or quick again."""
@@ -46,6 +47,22 @@ class Work:
             record = self._world.random.choice(unread)
             self.endless.add(record)
             self._world.trace(f"{record} will never end")
+
+    def turn_failing(self) -> None:
+        """The function will fail on a record that is not delivered: some times, or until it is healed."""
+        kafka, delivered = self._world.kafka, self._world.sink.delivered
+        unread = [r for log in kafka.logs.values() for r in log if r not in delivered and r not in kafka.holes]
+        if unread:
+            record = self._world.random.choice(unread)
+            self.failing[record] = self._world.random.choice((1, 2, 4, _ALWAYS))
+            self._world.trace(f"{record} will fail {self.failing[record]} times")
+
+    def fails(self, record: Record) -> bool:
+        """Whether this call fails."""
+        left = self.failing.get(record, 0)
+        if left:
+            self.failing[record] = left - 1
+        return left > 0
 
     def do(self, driver: Worker, record: Record) -> int:
         """Work on a record of this driver's batch, for its full time. Returns the expected time in ms."""

@@ -15,6 +15,7 @@ from coordinator.plan.poison import Strike
 from coordinator.redis.client import RedisClient
 from coordinator.redis.keys import GroupKeys
 from coordinator.subscription import TopicPartition
+from simulation import failing
 from simulation.actors import BEGINNING_MS, Actor, Scheduler, VirtualClock
 from simulation.assigned import Assigned
 from simulation.filters import Filters
@@ -56,6 +57,11 @@ class World:
         self.random = Random(seed)  # noqa: S311 - it must replay
         self.group = f"simulation-{seed}"
         self.without_order = Random(f"{seed} ordering").random() < 0.2  # noqa: S311 - other schedules stay as they were
+        fails = Random(f"{seed} failing")  # noqa: S311 - likewise
+        self.on_error = not self.without_order and fails.random() < 0.5
+        self.then = fails.choice(("park", "park", "dead_letter"))
+        few = self.then == "dead_letter"  # parked keys at the cap hold back their partition until they are released
+        self.max_deferred_keys = fails.choice((10_000, 3, 1)) if few else 10_000
         self.retires = Random(f"{seed} retired").random() < 0.3  # noqa: S311 - likewise
         self.story: list[str] = []
         self.scheduler = Scheduler(self.random)
@@ -132,6 +138,8 @@ class World:
         self._check_filter(before)
         self.standbys.watch()
         self.retired.check(self.server.now_ms)
+        if self.invariants.state is not before:
+            failing.counts_on(before, self.invariants.state)
         for tp, handed in self.invariants.state.handed.items():
             moved = [
                 o for o, (_, member) in before.handed.get(tp, {}).items() if handed.get(o, ("", member))[1] != member

@@ -13,6 +13,7 @@ from command_runs import Run
 from coordinator.group_state import LONGEST_BATCH
 from coordinator.key_hash import cuts
 from coordinator.plan.poison import Strike
+from coordinator.progress.failing import FailingRecord
 from coordinator.ranges import WHOLE, OffsetRange
 from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.client import RedisClient
@@ -164,7 +165,10 @@ def test_a_release_removes_strikes_and_records_its_reason(
     ("arguments", "code", "printed"),
     [
         pytest.param(
-            ("orders", "9", "--reason", "x"), 1, "has no strike in orders-9", id="a partition without strikes"
+            ("orders", "9", "--reason", "x"),
+            1,
+            "has no strike and no parked key in orders-9",
+            id="a partition without strikes",
         ),
         pytest.param(("orders", "0", "x", "--reason", "x"), 2, "'x' is not", id="no range"),
         pytest.param(("orders", "--reason", "x"), 2, "pass both TOPIC and PARTITION", id="a topic without a partition"),
@@ -178,7 +182,62 @@ def test_a_release_of_nothing_is_refused(
     assert (ended, printed in " ".join(err.split())) == (code, True), err
 
 
-@pytest.mark.parametrize("verb", [("top", "--once"), ("parked",), ("release", "--reason", "x")])
+KEYS = (
+    FailingRecord(TP, 5, 5, 2, 1_000, False, "ValueError", "no such order"),
+    FailingRecord(TP, 6, 6, 5, 2_000, True, "ShopError", "closed"),
+    FailingRecord(OTHER, 5, 7, 5, 3_000, True),
+)
+
+
+@pytest.fixture
+def failing(group: str, redis_url: str) -> str:
+    """The same group with failing keys."""
+    with closing(redis.Redis.from_url(redis_url)) as plain:
+        for record in KEYS:
+            plain.hset(GroupKeys(group).failing, record.field, record.text)
+    return group
+
+
+def test_failing_keys_are_shown_with_their_records_and_errors(run: Run, redis_url: str, failing: str) -> None:
+    code, out, _ = run("failing", failing, "--redis", redis_url)
+    deferred = ["deferred", "2", "1970-01-01T00:00:01Z", "ValueError", "no", "such", "order"]
+    parked = ["parked", "5", "after", "a", "release"]
+    assert (code, rows(out)[1:]) == (
+        0,
+        [
+            ["orders", "0", "0000000000000005", "5", *deferred],
+            ["orders", "0", "0000000000000006", "6", *parked, "ShopError", "closed"],
+            ["orders", "1", "0000000000000005", "7", *parked, "-", "-"],
+        ],
+    )
+    printed = json.loads(run("failing", failing, "--json", "--redis", redis_url)[1])
+    assert printed == [record.shown for record in KEYS]
+    assert "failing keys: 1 deferred, 2 parked" in " ".join(
+        run("top", failing, "--once", "--redis", redis_url)[1].split()
+    )
+
+
+def test_no_failing_key(run: Run, redis_url: str, group: str) -> None:
+    assert run("failing", group, "--redis", redis_url)[1] == "No key fails.\n"
+
+
+@pytest.mark.parametrize(
+    ("which", "left"),
+    [
+        pytest.param((), KEYS[:1], id="all parked keys of the group; deferred ones are tried again anyway"),
+        pytest.param(("orders", "0"), (KEYS[0], KEYS[2]), id="those of a partition"),
+        pytest.param(("orders", "0", "0000000000000005"), KEYS[1:], id="one key, also a deferred one"),
+    ],
+)
+def test_a_release_lets_parked_keys_go_on(
+    run: Run, redis_url: str, failing: str, which: tuple[str, ...], left: tuple[FailingRecord, ...]
+) -> None:
+    code, _, _ = run("release", failing, *which, "--reason", "mended", "--redis", redis_url)
+    printed = json.loads(run("failing", failing, "--json", "--redis", redis_url)[1])
+    assert (code, printed) == (0, [record.shown for record in left])
+
+
+@pytest.mark.parametrize("verb", [("top", "--once"), ("parked",), ("failing",), ("release", "--reason", "x")])
 def test_an_unknown_group_is_one_line_on_stderr(run: Run, redis_url: str, verb: tuple[str, ...]) -> None:
     code, out, err = run(verb[0], "nobody", *verb[1:], "--redis", redis_url)
     assert (code, out, err.count("\n")) == (1, "", 1)

@@ -13,8 +13,9 @@ from coordinator.member.decision import Decision
 from coordinator.member.evidence import Evidence
 from coordinator.member.kinds import Request
 from coordinator.member.requests import Claim, Commit, Event, Learn, ReadEnds, ReadSeal, ShowBatch
-from coordinator.member.state import Commits, CommitUnderWay, Losses, Mirrored, Shown, State, Turn
+from coordinator.member.state import Commits, CommitUnderWay, Failing, Losses, Mirrored, Shown, State, Turn
 from coordinator.progress.ends import Ends
+from coordinator.progress.failing import FailingRecord, Failures
 from coordinator.progress.ownership import Fact, Facts, Owned, Ownership, completed
 from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.ranges import WHOLE, OffsetRange
@@ -28,6 +29,7 @@ from states import (
     LEFT,
     MEMBER,
     NEXT_EPOCH,
+    NOW,
     RIGHT,
     TP,
     asks,
@@ -85,6 +87,14 @@ def test_processing_took_a_part_of_a_long_batch__log_nothing() -> None:
     assert not decision.state.shown.limit_logged
 
 
+def test_its_batch_deferred_keys__their_records_are_read_before_the_next_plan() -> None:
+    record = FailingRecord(TP, 5, 15, 1, 0)
+    ended = Ended(BatchCost((), 0.0), 1.0, Failures((record,), 2, 3))
+    decision = decided(learn, joined(failing=Failing((), NOW)), call(START), (Learn(START), ended))
+    assert decision.state.failing.looked_at_ms is None
+    assert (decision.state.shown.skipped, decision.state.shown.dead_lettered) == (2, 3)
+
+
 def test_learned_in_this_call__nothing_is_learned_again() -> None:
     assert decided(learn, learned(joined()), call(START)) == Decision(learned(joined()))
 
@@ -139,7 +149,18 @@ SEAL = ReadSeal(MEMBER, EARLY.digest)
     [
         pytest.param(READ, [(ReadEnds(EARLY), TO_15)], 15, id="its tasks reported the ends to this process"),
         pytest.param(READ, [(ReadEnds(EARLY), {})], 20, id="its tasks read all of it"),
-        pytest.param(replace(REPLAYED, ends=TO_15), [], 15, id="an earlier life sealed it, this one read it again"),
+        pytest.param(
+            replace(REPLAYED, ends=TO_15),
+            [(ReadEnds(EARLY), {})],
+            15,
+            id="an earlier life sealed it, this one read it again",
+        ),
+        pytest.param(
+            replace(REPLAYED, ends=TO_15),
+            [(ReadEnds(EARLY), {TP: ((WHOLE, 12),)})],
+            12,
+            id="... and deferred a key (rule: replay-may-defer)",
+        ),
         pytest.param(replace(REPLAYED, unknown=True), [], 10, id="its seal may be lost"),
         pytest.param(None, [(SEAL, Sealed(TO_15))], 15, id="an earlier life read and sealed it"),
         pytest.param(None, [(SEAL, Sealed(None))], 10, id="an earlier life read it, its seal is lost"),

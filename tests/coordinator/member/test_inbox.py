@@ -7,6 +7,7 @@ from threading import Thread
 import pytest
 
 from coordinator.member.inbox import Inbox, Reach, TaskEnded
+from coordinator.progress.failing import NO_FAILURES, FailingRecord, Failures
 from coordinator.progress.slices import Slice
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.ranges import WHOLE, HashRange, OffsetRange
@@ -140,6 +141,17 @@ def test_the_last_task_ends__the_ends_of_the_batch_are_known(early: Inbox) -> No
     assert early.agree(EARLY.digest, 1, TO_12) == TaskEnded({}, {}, whole), "a late attempt must wait too"
     early.end()
     assert early.ends(EARLY) == whole
+
+
+def test_failures_of_a_task__those_of_its_first_attempt_count(early: Inbox) -> None:
+    record = FailingRecord(TP, 5, 12, 1, 0)
+    first, other = Failures((record,), 1, 2), Failures((), 3, 0)
+    assert early.agree(EARLY.digest, 0, TO_15, first).failures == first
+    assert early.agree(EARLY.digest, 0, TO_15).failures == first
+    last = early.agree(EARLY.digest, 1, {}, other)
+    assert (last.failures, last.all_failures) == (other, Failures((record,), 4, 2))
+    assert early.failures(EARLY) == Failures((record,), 4, 2)
+    assert early.failures(replace(EARLY, early=2)) == NO_FAILURES
 
 
 def test_all_tasks_of_a_batch_have_ended__tasks_are_known_to_reach_this_process(early: Inbox) -> None:

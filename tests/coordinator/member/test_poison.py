@@ -26,7 +26,7 @@ from coordinator.member.requests import (
     ReadWorking,
     StrikeMember,
 )
-from coordinator.member.state import State, Strikes, Turn
+from coordinator.member.state import Failing, State, Strikes, Turn
 from coordinator.plan.planning import Cutting, OwnedRange
 from coordinator.plan.poison import Strike
 from coordinator.progress.ownership import Owned, Ownership
@@ -82,6 +82,12 @@ def test_ranges_were_acquired__strike_their_lost_owners() -> None:
         (ReadWorking(), frozenset({"m-2"})),
         (StrikeMember("m-2"), None),
     )
+    assert decision == Decision(joined(turn=Turn(fresh=True)))
+
+
+def test_ranges_were_acquired__read_the_failing_records_of_their_earlier_owners() -> None:
+    state = joined(turn=Turn(fresh=True, acquired=True), failing=Failing((), NOW))
+    decision = decided(strike_after_acquire, state, call(), (ReadWorking(), frozenset()))
     assert decision == Decision(joined(turn=Turn(fresh=True)))
 
 

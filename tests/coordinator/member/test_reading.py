@@ -37,10 +37,10 @@ def grant(*pieces: OwnedRange, ends: Any = None, anew: Any = (), **how: Any) -> 
 def limited(state: State, *pieces: OwnedRange) -> Reading:
     """The result for a state in which the cost model grants these pieces."""
     acquired = state.owning.acquired
-    before = (acquired, state.log.bounds, ENDS, state.strikes.strikes, state.owning.policy)
-    names = ("individual commits", "older partitions", "joined topics", "max.lane.lead")
+    before = (acquired, state.log.bounds, ENDS, state.strikes.strikes, (), state.owning.policy)
+    names = ("failing key", "individual commits", "older partitions", "joined topics", "max.lane.lead")
     ceilings = tuple((name, {TP: (PIECE,)}) for name in names)
-    return Reading(before, {TP: pieces}, None, ceilings, (QUOTA,), Cutting(4), {TP: (WHOLE,)})
+    return Reading(before, {TP: pieces}, ceilings=ceilings, quotas=(QUOTA,), cutting=Cutting(4), owned={TP: (WHOLE,)})
 
 
 ALLOWED = Allowance({TP: (GRANTED,)}, (QUOTA,), Cutting(4))
@@ -100,7 +100,7 @@ def test_tasks_end_by_the_clock__once_all_are_known_to_report_their_ends(reach: 
 
 def test_there_are_strikes__compute_at_each_look() -> None:
     state = owns(strikes=Strikes((struck(5, 200, parked=True),), NOW))
-    looked_at = (state.owning.acquired, state.log.bounds, ENDS, state.strikes.strikes, state.owning.policy)
+    looked_at = (state.owning.acquired, state.log.bounds, ENDS, state.strikes.strikes, (), state.owning.policy)
     state = replace(state, reading=replace(limited(owns(), GRANTED), seen=looked_at, struck={TP: (WHOLE,)}))
     assert decided(limit, state, call()) == asks(state, grant(OwnedRange(WHOLE, 10, EPOCH, 10)))
 

@@ -33,6 +33,7 @@ from coordinator.member.service import CHECK_POLICIES, NEXT_OFFSET, TASKS, Servi
 from coordinator.member.state import NOT_ACQUIRED, Commits, CommitUnderWay, Mirrored, State, Strikes
 from coordinator.offset_spec import Latest
 from coordinator.plan.planning import Cutting
+from coordinator.progress.failing import FailingRecord, Failures
 from coordinator.progress.slices import Slice
 from coordinator.ranges import WHOLE, OffsetRange
 from coordinator.replies import Joining, Moved
@@ -238,6 +239,26 @@ def test_others_may_not_report_theirs__each_task_waits_until_its_early_ends_are_
     assert world.requests == [SEALED]
     member.end_task(EARLY.digest, 1, {})
     assert world.requests == [SEALED], "its planned ends are sealed"
+
+
+RECORD = FailingRecord(TP, 5, 15, 1, 0)
+
+
+def test_the_last_task_ends__the_failing_records_of_all_tasks_are_stored_with_the_seal() -> None:
+    world = Script(answered(True))
+    reading(world).end_task(EARLY.digest, 0, TO_15, Failures((RECORD,)))
+    assert world.requests == [Seal(EARLY.digest, {TP: ((LEFT, 15),)}, (RECORD,))]
+
+
+def test_a_replay_of_a_sealed_batch_defers_a_key__its_task_waits_until_the_lower_end_is_sealed() -> None:
+    """Rule: replay-may-defer. A task that does not reach this process reads to the sealed ends."""
+    world = Script(answered(True))
+    member = service(joined(batch=Batch(EARLY, granted=owned(), replayed=True, ends={})), world)
+    member._inbox.begin(EARLY, EARLY_TASKS)
+    member.end_task(EARLY.digest, 0, TO_15, Failures((RECORD,)))
+    assert world.requests == [Seal(EARLY.digest, {TP: ((LEFT, 15),)}, (RECORD,))]
+    member.end_task(EARLY.digest, 1, {})
+    assert len(world.requests) == 1
 
 
 @pytest.mark.parametrize("verdict", [Rejoin(), Lost("restarted")])

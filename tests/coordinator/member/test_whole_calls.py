@@ -54,6 +54,7 @@ def group(**changes: Any) -> ByKind:
         "Notify": True,
         "ReportEnds": None,
         "ReadStrikes": (),
+        "ReadFailing": (),
         "Grant": granted,
         "Learn": None,
         "DescribeLanes": LaneReport(),
@@ -71,7 +72,7 @@ def test_the_first_call_of_a_member__joins_acquires_and_plans() -> None:
     assert end == replace(end_of(10, 100), member="m-minted")
     assert world.names() == (
         "ReadTopics Learn ReadWorking Join ReadStable ResolveOffsets CreatePositions LookAtGroup Acquire Notify "
-        "ReadLogEnds ReportEnds ReadWorking ReadStrikes Grant DescribeLanes ShowLanes ReadTopics"
+        "ReadLogEnds ReportEnds ReadWorking ReadStrikes ReadFailing Grant DescribeLanes ShowLanes ReadTopics"
     )
 
 
@@ -95,7 +96,8 @@ def test_new_records_after_an_idle_look__acquire_again_before_the_plan() -> None
     world.of[requests.ReadLogEnds] = {TP: Bounds(0, 120)}
     assert member.run(NEXT_OFFSET, call(FIRST)) == replace(end_of(100, 120), member="m-minted")
     assert world.names() == (
-        "Learn LookAtGroup ReadLogEnds ReportEnds Grant LookAtGroup Acquire ReadLogEnds ReadWorking ReadTopics"
+        "Learn LookAtGroup ReadLogEnds ReportEnds Grant LookAtGroup Acquire ReadLogEnds ReadWorking ReadFailing "
+        "ReadTopics"
     )
 
 
@@ -114,7 +116,7 @@ def test_lost_in_the_middle_of_a_look__recover_join_again_and_plan() -> None:
         "ReadTopics Learn ReadWorking Join ReadStable ResolveOffsets CreatePositions LookAtGroup Acquire "
         "ReadGroupOffsets ReadResetEpoch Recover Log ReadWorking Join "
         "ReadStable ResolveOffsets CreatePositions LookAtGroup Acquire Notify "
-        "ReadLogEnds ReportEnds ReadWorking ReadStrikes Grant DescribeLanes ShowLanes ReadTopics"
+        "ReadLogEnds ReportEnds ReadWorking ReadStrikes ReadFailing Grant DescribeLanes ShowLanes ReadTopics"
     )
     assert member.state.life.nonce == "n-2"
 
@@ -131,7 +133,8 @@ def test_lease_over_before_the_plan__heartbeat_and_look_again() -> None:
     member = turns(world, State(FRESH), clock)
     member.run(NEXT_OFFSET, call(FIRST))
     assert world.names().endswith(
-        "Grant DescribeLanes ShowLanes Heartbeat ReadTopics Mirror LookAtGroup ReadLogEnds ReadStrikes ReadTopics"
+        "Grant DescribeLanes ShowLanes Heartbeat ReadTopics Mirror LookAtGroup ReadLogEnds ReadStrikes "
+        "ReadFailing ReadTopics"
     )
     assert member.state.life.lease_end_ms > clock.now
 

@@ -4,12 +4,13 @@ import re
 
 from broker_jars import ROOT
 from coordinator.cost.quotas import Why
+from coordinator.progress.failing import FailingRecord
 from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.ranges import WHOLE, HashRange
 from coordinator.reports import lane_lines
 from coordinator.reports.lane_lines import BatchLine, CostKind, LaneLine, LaneReport
 from coordinator.reports.lane_report import LIMITS
-from coordinator.reports.progress_report import behind_latest, lane_progress
+from coordinator.reports.progress_report import behind_latest, failing_progress, lane_progress
 from coordinator.subscription import TopicPartition
 from pages.metrics import BATCH, COUNTERS, LANE, PROGRESS, REASONS, Metric
 
@@ -24,7 +25,8 @@ def names(table: tuple[Metric, ...]) -> list[str]:
 def test_progress_of_a_query() -> None:
     offset = StreamOffset("g", "m", lanes={TP: (Lane(WHOLE, "e.1", 5),)})
     shown = behind_latest(offset, {TP: 30}) | lane_progress(LaneReport((LINE,), 1, 1, 0, "-"))
-    assert [*shown] == [name for name in names(PROGRESS) if name != "filteredRecords"]  # only with a filter
+    shown |= failing_progress((FailingRecord(TP, 5, 7, 1, 0),), 0, 0)  # only with on_error
+    assert {*shown} == {name for name in names(PROGRESS) if name != "filteredRecords"}  # only with a filter
 
 
 def test_a_lane() -> None:
@@ -44,7 +46,7 @@ def test_a_counter_is_a_field_that_a_script_writes() -> None:
 
 
 def test_the_bounds_are_those_that_a_lane_can_have() -> None:
-    whose = (lane_lines.ROOM, lane_lines.OLDER, lane_lines.JOINED, lane_lines.LEAD)
+    whose = (lane_lines.ROOM, lane_lines.OLDER, lane_lines.JOINED, lane_lines.LEAD, lane_lines.FAILING)
     of_planner = {*Why, *(f"{Why.CEILING}: {who}" for who in whose)}
     of_report = {lane_lines.PARKED, lane_lines.ALONE, lane_lines.WAITS, LIMITS}
     assert REASONS.keys() == {str(why) for why in of_planner} | of_report

@@ -10,6 +10,7 @@ import pytest
 from coordinator.errors import FencedMemberError, TaskNotEndedError
 from coordinator.key_hash import cuts
 from coordinator.progress.ends import Ends
+from coordinator.progress.failing import NO_FAILURES, FailingRecord, Failures
 from coordinator.progress.slices import Slice
 from coordinator.ranges import WHOLE, OffsetRange
 from coordinator.subscription import TopicPartition
@@ -91,20 +92,29 @@ TO_5: Ends = {TopicPartition("orders", 0): ((WHOLE, 5),)}
 class Ended:
     """A member whose first attempt of task 1 has ended at offset 5. The batch `over` is over."""
 
+    def __init__(self) -> None:
+        self.failures: list[Failures] = []
+
     def agreed_ends(self, digest: str, task: int) -> Ends | None:
         if digest == "over":
             raise KeyError(digest)
         return TO_5 if task == 1 else None
 
-    def end_task(self, digest: str, task: int, ends: Ends) -> Ends:
+    def end_task(self, digest: str, task: int, ends: Ends, failures: Failures = NO_FAILURES) -> Ends:
+        self.failures.append(failures)
         if digest == "fenced":
             raise FencedMemberError("another driver has taken over", "stop it")
         return self.agreed_ends(digest, task) or ends
 
 
 @pytest.fixture
-def link() -> Iterator[TaskLink]:
-    with closing(TaskServer(["127.0.0.1:9092"], 1, Ended())) as server:
+def member() -> Ended:
+    return Ended()
+
+
+@pytest.fixture
+def link(member: Ended) -> Iterator[TaskLink]:
+    with closing(TaskServer(["127.0.0.1:9092"], 1, member)) as server:
         to = server.report_to([SLICE])
         assert to is not None
         with TaskLink(to) as link:
@@ -121,6 +131,15 @@ def test_a_task_ends_where_the_first_attempt_ended_or_it_fails(link: TaskLink) -
     link.end("digest", 1, TO_5)
     with pytest.raises(TaskNotEndedError, match="another attempt of it has ended at other offsets"):
         link.end("digest", 1, {})
+
+
+def test_the_failures_of_a_task_come_with_its_end(link: TaskLink, member: Ended) -> None:
+    """Also those with a message of several lines, or of other letters."""
+    record = FailingRecord(TopicPartition("orders", 0), 5, 4, 2, 7, True, "ValueError", "no\nsuch \u00e9 order")
+    failures = Failures((record, replace(record, key_hash=2**63 - 1, parked=False)), 3, 4)
+    link.end("digest", 0, {}, failures)
+    link.end("digest", 0, {})
+    assert member.failures == [failures, NO_FAILURES]
 
 
 @pytest.mark.parametrize(

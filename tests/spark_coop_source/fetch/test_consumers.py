@@ -7,7 +7,7 @@ from kafka import TopicPartition
 
 from coordinator.kafka.client import Secret
 from coordinator.subscription import TopicPartition as OurTopicPartition
-from spark_coop_source.fetch import consumers
+from spark_coop_source.fetch import consumers, idle_clients
 from stretches import hundred
 from topics import Kafka
 
@@ -49,7 +49,7 @@ def test_a_consumer_that_was_idle_for_long_is_not_used_again(
     client = {"bootstrap_servers": kafka.bootstrap}
     with consumers.borrowed(client, [tp]) as first:
         pass
-    monkeypatch.setattr(consumers, "IDLE_S", -1.0)
+    monkeypatch.setattr(idle_clients, "IDLE_S", -1.0)
     with consumers.borrowed(client, [tp]) as second:
         assert second is not first
 

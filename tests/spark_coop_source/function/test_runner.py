@@ -1,5 +1,6 @@
 """The user's function inside the read: its calls, its results, and its errors."""
 
+import asyncio
 import contextlib
 import sys
 import traceback
@@ -17,7 +18,7 @@ from coordinator.progress.slices import Slice
 from coordinator.ranges import OffsetRange
 from coordinator.subscription import TopicPartition
 from spark_coop_source.function import runner as function_runner
-from spark_coop_source.function.keyed_work import Done
+from spark_coop_source.function.attempts import Done
 from spark_coop_source.function.runner import Listener, run
 from spark_coop_source.function.slice_batches import SliceBatch, tables
 from spark_coop_source.function.user_function import UserFunction, as_text
@@ -63,6 +64,11 @@ def of_key(key: bytes | None, batch: pa.RecordBatch) -> pa.RecordBatch | None:
     return None if key == b"none" else pa.RecordBatch.from_pydict({"key": [key], "n": [len(batch)]})
 
 
+async def of_key_async(key: bytes | None, batch: pa.RecordBatch) -> pa.RecordBatch | None:
+    await asyncio.sleep(0)
+    return of_key(key, batch)
+
+
 def test_a_function_of_batches_is_called_once_and_keeps_its_state() -> None:
     def numbered(batches: Batches) -> Batches:
         so_far = 0
@@ -90,9 +96,10 @@ def test_rows_may_be_dropped_and_batches_be_empty() -> None:
 
 
 @pytest.mark.parametrize("concurrency", [1, 4])
-def test_a_function_of_a_key_gets_all_its_records_of_a_batch(concurrency: int) -> None:
+@pytest.mark.parametrize("call", [of_key, of_key_async])
+def test_a_function_of_a_key_gets_all_its_records_of_a_batch(call: Callable[..., object], concurrency: int) -> None:
     rows = made(
-        function(of_key, per_key=True, concurrency=concurrency),
+        function(call, per_key=True, concurrency=concurrency),
         batch([b"a", b"none", b"a", None, None]),
         batch([b"a", b"b"], first=5),
     )
@@ -123,9 +130,10 @@ def test_the_time_of_a_call_is_reported_for_every_record_once(per_key: bool, con
 
 
 @pytest.mark.parametrize("concurrency", [1, 3])
-def test_in_a_trial_records_of_keys_come_one_by_one(concurrency: int) -> None:
+@pytest.mark.parametrize("call", [of_key, of_key_async])
+def test_in_a_trial_records_of_keys_come_one_by_one(call: Callable[..., object], concurrency: int) -> None:
     recorder = Recorder()
-    of = function(of_key, per_key=True, concurrency=concurrency)
+    of = function(call, per_key=True, concurrency=concurrency)
     batches = [batch([b"a", b"b", b"a"]), batch([b"a"], first=3)]
     list(run(of, iter(batches), tables([ALL]), recorder, by_record=True))
     each = [(b"a", 0), (b"b", 1), (b"a", 2), (b"a", 3)]
@@ -179,6 +187,12 @@ def key_fails(key: bytes | None, batch: pa.RecordBatch) -> None:
         raise KeyError("no such customer")
 
 
+async def key_fails_async(key: bytes | None, batch: pa.RecordBatch) -> None:
+    await asyncio.sleep(0)
+    if key == b"b":
+        raise KeyError("no such customer")
+
+
 @pytest.mark.parametrize(
     ("of", "count", "where"),
     [
@@ -187,6 +201,10 @@ def key_fails(key: bytes | None, batch: pa.RecordBatch) -> None:
         pytest.param(function(key_fails, per_key=True), 3, f"offsets 5-7 {OF_B}", id="a function of a key"),
         pytest.param(function(key_fails, per_key=True), 1, f"offset 5 {OF_B}", id="a function of a key, one record"),
         pytest.param(function(key_fails, per_key=True, concurrency=4), 3, f"offsets 5-7 {OF_B}", id="many keys"),
+        pytest.param(function(key_fails_async, per_key=True), 3, f"offsets 5-7 {OF_B}", id="async def"),
+        pytest.param(
+            function(key_fails_async, per_key=True, concurrency=4), 3, f"offsets 5-7 {OF_B}", id="async def, many keys"
+        ),
     ],
 )
 def test_an_error_names_the_records_and_shows_the_users_frames_only(of: UserFunction, count: int, where: str) -> None:
@@ -210,8 +228,19 @@ def key_leaves(key: bytes | None, batch: pa.RecordBatch) -> None:
     sys.exit("no more today")
 
 
+async def key_leaves_async(key: bytes | None, batch: pa.RecordBatch) -> None:
+    sys.exit("no more today")
+
+
 @pytest.mark.parametrize(
-    "of", [function(leaves), function(key_leaves, per_key=True), function(key_leaves, per_key=True, concurrency=4)]
+    "of",
+    [
+        function(leaves),
+        function(key_leaves, per_key=True),
+        function(key_leaves, per_key=True, concurrency=4),
+        function(key_leaves_async, per_key=True),
+        function(key_leaves_async, per_key=True, concurrency=4),
+    ],
 )
 def test_an_exit_does_not_end_the_worker_without_a_word(of: UserFunction) -> None:
     with pytest.raises(MapInReadError, match="raised SystemExit, called with orders-0 offsets 0-4"):

@@ -70,6 +70,18 @@ class Awaits:
     async def __call__(self, batches: object) -> None:
         """Nothing."""
 
+    async def of_key(self, key: object, records: object) -> None:
+        """Nothing."""
+
+
+class AwaitsKeys:
+    async def __call__(self, key: object, records: object) -> None:
+        """Nothing."""
+
+
+async def awaits_key(key: object, records: object) -> None:
+    """Nothing."""
+
 
 class Works:
     def __call__(self, batches: object) -> None:
@@ -86,10 +98,7 @@ def of_key(key: object, records: object, *more: object, rate: int = 1) -> None:
 @pytest.mark.parametrize(
     ("function", "per_key", "words"),
     [
-        pytest.param(awaits, False, "a coroutine function", id="async def"),
-        pytest.param(generates, False, "a coroutine function", id="async def with yield"),
-        pytest.param(Awaits(), False, "a coroutine function", id="an object that awaits"),
-        pytest.param(partial(awaits), False, "a coroutine function", id="a partial of async def"),
+        pytest.param(generates, False, "an asynchronous generator", id="async def with yield"),
         pytest.param(None, False, "of type NoneType, which cannot be called", id="nothing"),
         pytest.param(7, True, "of type int, which cannot be called", id="a number"),
         pytest.param(of_key, False, "it takes (key", id="two arguments for batches"),
@@ -107,6 +116,20 @@ def test_a_function_of_another_form_is_refused_at_the_call(function: Any, per_ke
     assert "f(key, records) with per_key=True" in caught.value.remedy
 
 
+@pytest.mark.parametrize("function", [awaits, Awaits(), partial(awaits)])
+def test_a_coroutine_function_of_batches_is_refused_at_the_call(function: Any) -> None:
+    with pytest.raises(InvalidOptionError, match="it gets no single keys") as caught:
+        map_in_read(function, schema=OUTPUT)
+    assert "pass per_key=True" in caught.value.remedy
+
+
+def test_only_coroutine_functions_work_on_thousands_of_keys_at_once() -> None:
+    assert map_in_read(awaits_key, schema=OUTPUT, per_key=True, concurrency=5_000)["mapInRead.concurrency"] == "5000"
+    with pytest.raises(InvalidOptionError, match=r"mapInRead.concurrency is 5000, but a plain function") as caught:
+        map_in_read(of_key, schema=OUTPUT, per_key=True, concurrency=5_000)
+    assert "at most 1024" in caught.value.remedy
+
+
 @pytest.mark.parametrize(
     ("function", "per_key"),
     [
@@ -116,6 +139,10 @@ def test_a_function_of_another_form_is_refused_at_the_call(function: Any, per_ke
         pytest.param(partial(of_key, b"k"), False, id="a partial"),
         pytest.param(lambda *all_of_them: None, True, id="any arguments"),
         pytest.param(dict, False, id="a builtin of unknown arguments"),
+        pytest.param(awaits_key, True, id="async def"),
+        pytest.param(partial(awaits_key), True, id="a partial of async def"),
+        pytest.param(Awaits().of_key, True, id="a method that awaits"),
+        pytest.param(AwaitsKeys(), True, id="an object that awaits"),
     ],
 )
 def test_a_function_that_can_be_called_is_taken(function: Any, per_key: bool) -> None:
@@ -215,7 +242,12 @@ def pickled(code: str) -> str:
         pytest.param({"mapInRead": "no_such_module:f"}, "spark.archives", id="a module beside the job"),
         pytest.param({"mapInRead": pickled("cbuiltins\nexit\n(I3\ntR.")}, "(SystemExit: 3)", id="a pickle that exits"),
         pytest.param({"mapInRead": pickled("cbuiltins\nBaseException\n(tR.")}, "BaseException", id="an exception"),
-        pytest.param({"mapInRead": "asyncio:sleep"}, "it is a coroutine function", id="a coroutine function by name"),
+        pytest.param({"mapInRead": "asyncio:sleep"}, "is a coroutine function", id="a coroutine function by name"),
+        pytest.param(
+            {"mapInRead": "operator:add", "mapInRead.perKey": "true", "mapInRead.concurrency": "2000"},
+            "takes a thread for each key",
+            id="a plain function of too many keys",
+        ),
         pytest.param({"mapInRead": "os:getcwd"}, "cannot be called as f(batches)", id="by name, without arguments"),
         pytest.param(
             {"mapInRead": "json:dumps", "mapInRead.perKey": "true"}, "f(key, records)", id="by name, of one argument"

@@ -90,9 +90,11 @@ def test_defaults_of_a_stream_are_those_of_spark_and_of_the_specification() -> N
         function_output=None,
         function_per_key=False,
         function_concurrency=1,
+        function_on_error=None,
         notices=(),
         max_ranges=10_000,
         max_individual_commits=10_000,
+        max_deferred_keys=10_000,
     )
 
 

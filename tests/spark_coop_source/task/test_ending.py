@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from coordinator.progress.ends import Ends
+from coordinator.progress.failing import FailingRecord, Failures
 from coordinator.ranges import WHOLE, HashRange
 from coordinator.subscription import TopicPartition
 from spark_coop_source.task.ending import TaskEnds
@@ -135,3 +136,37 @@ def test_ends_cover_all_hashes_without_overlaps() -> None:
         assert not ends.before_key(TPS[0], 800, ahead=False)
     done, rest = HashRange(0, 799), HashRange(901, WHOLE.hi)
     assert ends.ends == {TPS[0]: ((done, 10), (HashRange(800, 899), 0), (HashRange(900, 900), 10), (rest, 0))}
+
+
+def failing(offset: int, key_hash: int = 5, attempts: int = 1) -> FailingRecord:
+    return FailingRecord(TPS[0], key_hash, offset, attempts, 100)
+
+
+def test_a_key_that_is_deferred__its_hash_ends_at_the_record() -> None:
+    ends = task(Clock(), [10])
+    list(ends.reading(TPS[0], iter([read(10, 20)])))
+    ends.defer(failing(12))
+    below, above = HashRange(0, 4), HashRange(6, WHOLE.hi)
+    assert ends.ends == {TPS[0]: ((below, 20), (HashRange(5, 5), 12), (above, 20))}
+    assert ends.failures == Failures((failing(12),))
+
+
+def test_attempts_of_earlier_batches_are_of_the_same_record() -> None:
+    ends = TaskEnds(SHARE_MS, Clock().now, (failing(12, attempts=3),))
+    assert ends.attempts(TPS[0], 5, 12) == 3
+    assert ends.attempts(TPS[0], 5, 13) == ends.attempts(TPS[0], 6, 12) == ends.attempts(TPS[1], 5, 12) == 0
+
+
+def test_a_task_without_room_for_another_failing_key__ends_there() -> None:
+    ends = TaskEnds(SHARE_MS, Clock().now, (failing(11, 1),), {TPS[0]: 1})
+    ends.begin({TPS[0]: 10})
+    batches = ends.reading(TPS[0], iter([read(10, 20), read(20, 30)]))
+    next(batches)
+    for key_hash, offset in ((1, 11), (2, 12), (2, 12)):
+        ends.defer(failing(offset, key_hash))
+    over = [ends.over]
+    ends.defer(failing(13, 3))
+    assert [*over, ends.over] == [False, True], "a known failing key needs no room"
+    assert [*batches] == []
+    assert [r.key_hash for r in ends.failures.failing] == [1, 2]
+    assert (HashRange(3, 3), 13) in ends.ends[TPS[0]], "it is not lost: the next batch gets it again"

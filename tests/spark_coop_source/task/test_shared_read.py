@@ -123,7 +123,7 @@ def test_lanes_that_begin_at_different_offsets_share_where_they_meet(kafka: Kafk
 def test_one_of_eight_tasks_fetches_and_nothing_is_left_behind(kafka: Kafka, many: str, folder: Path) -> None:
     read = read_at_once(together(lanes(kafka, many, 8, MANY)))
     assert sum(map(len, read)) == MANY
-    assert len(consumers._idle) == 1, "a task that does not fetch opens no consumer"
+    assert len(consumers._idle.clients) == 1, "a task that does not fetch opens no consumer"
     assert list(folder.iterdir()) == []
 
 
@@ -202,11 +202,11 @@ def test_two_applications_with_room_for_a_few_blocks_read_the_same_as_alone(kafk
 
 
 def test_a_worker_keeps_its_consumer_from_one_micro_batch_to_the_next(kafka: Kafka, many: str) -> None:
-    kept = []
+    kept: list[object] = []
     for start in range(0, 3_000, 1_000):
         some = together([task(kafka, [lane(many, hashes, start, start + 1_000)]) for hashes in cuts(2)])
         assert sum(len(rows(each)) for each in some) == 1_000
-        kept += [consumer for consumer, _ in consumers._idle.values()]
+        kept += consumers._idle.clients
     assert [each is kept[0] for each in kept] == [True] * 3
 
 
@@ -252,7 +252,7 @@ def test_a_task_does_not_wait_for_ever_for_a_publisher_that_lives(
         held = [cache.lock(name), cache.lock(f"{name}-0")]
         assert all(held), "both rights are in the hands of somebody who does nothing"
         assert sum(map(len, read_at_once(tasks))) == MANY
-        assert len(consumers._idle) == 3
+        assert len(consumers._idle.clients) == 3
         for lock in filter(None, held):
             cache.unlock(lock)
 
@@ -266,7 +266,7 @@ def test_a_second_publisher_helps_where_the_first_is_held_up(
     held_up = step_by_step(tasks[0])
     first = next(held_up)
     read = sum(map(len, read_at_once(tasks[1:])))
-    assert len(consumers._idle) == 1, "one of the three has fetched for all of them"
+    assert len(consumers._idle.clients) == 1, "one of the three has fetched for all of them"
     assert first + read + sum(held_up) == MANY
 
 
@@ -275,7 +275,7 @@ def test_a_task_that_ends_early_ends_its_publisher(kafka: Kafka, many: str) -> N
     started = read_slices(first)
     assert len(next(started))
     started.close()  # type: ignore[attr-defined]
-    assert len(consumers._idle) == 1, "and returns its consumer"
+    assert len(consumers._idle.clients) == 1, "and returns its consumer"
     assert len(rows(first)) + len(rows(second)) == MANY
 
 
@@ -292,7 +292,7 @@ def test_a_consumer_that_failed_is_not_kept_where_the_task_ends_well(kafka: Kafk
         assert sum(len(read.records) for read in again) == 10, "by another consumer"
         with pytest.raises(DataLossError):
             list(readings.of(tp, beyond.slices))
-    assert not consumers._idle
+    assert not consumers._idle.clients
 
 
 def test_lost_offsets_fail_or_are_skipped_as_without_the_cache(kafka: Kafka) -> None:

@@ -14,7 +14,7 @@ from coordinator.progress.slices import Slice
 from coordinator.ranges import HashRange, OffsetRange
 from coordinator.subscription import TopicPartition
 from coordinator.telemetry import MOST_KEYS, KeyCost, RecordAt, SliceCost
-from spark_coop_source.function.keyed_work import Done
+from spark_coop_source.function.attempts import Done
 from spark_coop_source.function.slice_batches import SliceBatch, by_key, by_slice, each_record, tables
 from spark_coop_source.telemetry import meter as cost_meter
 from spark_coop_source.telemetry.meter import SliceMeter

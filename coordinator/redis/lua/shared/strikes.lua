@@ -34,10 +34,10 @@ local function strike(working_key, strikes, events, member)
   redis.call('HDEL', working_key, member)
 end
 
--- Removes strikes of topics that were created again: their offsets belong to other records now. If a log was only cut,
+-- Removes strikes and failing records of topics that were created again: their offsets belong to other records now. If a log was only cut,
 -- or an operator moved positions, parked lanes stay parked (rule: parked-until-released).
 -- ARGV[first..] "topic id count partition position" of each partition, "-" where positions stay
-local function forgive_replaced(topics, strikes, events, first)
+local function forgive_replaced(topics, strikes, failing, events, first)
   local replaced = {}
   for i = first, #ARGV do
     local topic, id, position = string.match(ARGV[i], '^(%S+) (%S+) %S+ %S+ (%S+)$')
@@ -45,10 +45,12 @@ local function forgive_replaced(topics, strikes, events, first)
     if position ~= '-' and known and known ~= id then replaced[topic] = true end
   end
   if not next(replaced) then return end
-  for _, name in ipairs(redis.call('HKEYS', strikes)) do
-    if replaced[string.match(name, '^%S+')] then
-      redis.call('HDEL', strikes, name)
-      event(events, 'release', name .. ': its topic was created again')
+  for _, key in ipairs({ strikes, failing }) do
+    for _, name in ipairs(redis.call('HKEYS', key)) do
+      if replaced[string.match(name, '^%S+')] then
+        redis.call('HDEL', key, name)
+        event(events, 'release', name .. ': its topic was created again')
+      end
     end
   end
 end

@@ -47,6 +47,7 @@ CASES: Mapping[str, Case] = MappingProxyType(
         "P8": triggers.p8,
         "P9": broker_bytes.p9,
         "P12": waiting.p12,
+        "P12a": waiting.p12_async,
         "P13": latency.p13,
         "P14": first_minute.p14,
         "P15": first_minute.p15,

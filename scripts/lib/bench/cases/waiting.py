@@ -9,14 +9,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql.functions import max as max_
 from pyspark.sql.functions import min as min_
 from pyspark.sql.functions import sum as sum_
 
-from bench.functions import CLOCKED, wait_clocked
+from bench.functions import CLOCKED, COUNTED, wait_async, wait_clocked, wait_in_thread
 from bench.runner import Pair, Sample, seconds, timed
 from bench.sources import ours
 from bench.table import Result, duration, result
@@ -29,6 +29,9 @@ AGAINST = "parallel-consumer 0.5.3.3"
 RECORDS, KEYS = 10_000, 1_000
 WAITS = (((0, 5), 16), ((0, 5), 100), ((10, 10), 1_000), ((100, 100), 1_000))
 """The shortest and the longest wait of a record in milliseconds, and how many keys wait at once."""
+
+ASYNC_WAIT, ASYNC_AT_ONCE = (20, 20), (100, 500)
+"""The wait of a record in milliseconds, and how many keys wait at once, with `async def`."""
 
 _PROGRAM = Path(__file__).with_name("WaitingConsumer.java")
 
@@ -47,7 +50,36 @@ def p12(world: World) -> Iterator[Result]:
     for wait_ms, concurrency in WAITS:
         topic = _topic(world, *wait_ms)
         with _running(world, topic) as theirs:
-            yield _compared(world, topic, theirs, concurrency, "-".join(str(ms) for ms in sorted({*wait_ms})))
+            inside = ours(world, topic, **_function(wait_clocked, CLOCKED, concurrency))
+            yield _compared(world, inside, theirs, concurrency, _named(wait_ms), "P12")
+
+
+def p12_async(world: World) -> Iterator[Result]:
+    """Waits as coroutines beside the same waits in threads, and beside the library; timed as in `p12`."""
+    topic = _topic(world, *ASYNC_WAIT)
+    for at_once in ASYNC_AT_ONCE:
+        yield _beside_threads(world, topic, at_once)
+    if _java_compiles():
+        world.fetch(PARALLEL_CONSUMER)
+        with _running(world, topic) as theirs:
+            for at_once in ASYNC_AT_ONCE:
+                inside = ours(world, topic, **_function(wait_async, COUNTED, at_once))
+                yield _compared(world, inside, theirs, at_once, _named(ASYNC_WAIT), "P12a")
+
+
+def _beside_threads(world: World, topic: str, at_once: int) -> Result:
+    coroutines, threads = (
+        ours(world, topic, **_function(work, COUNTED, at_once)) for work in (wait_async, wait_in_thread)
+    )
+    _clocked(coroutines)
+    _clocked(threads)
+    runs = [(_clocked(coroutines), _clocked(threads)) for _ in range(world.times)]
+    pair = Pair(*(tuple(map(Sample, side)) for side in zip(*runs, strict=True)))
+    most = [(rows.agg(max_("threads")).head() or [0])[0] for rows in (coroutines, threads)]
+    work = f"{_work(_named(ASYNC_WAIT), at_once)}, `async def`"
+    compared = result(f"P12a {at_once}", work, "threads of ours", pair, None)
+    rate = RECORDS / seconds(pair.ours)
+    return replace(compared, note=f"{compared.note}; {rate:,.0f} records/s; a process has {most[0]} threads, {most[1]}")
 
 
 def _java_compiles() -> bool:
@@ -96,9 +128,19 @@ def _running(world: World, topic: str) -> Iterator[_Theirs]:
             process.kill()
 
 
-def _compared(world: World, topic: str, theirs: _Theirs, concurrency: int, wait_ms: str) -> Result:
-    function = map_in_read(wait_clocked, schema=CLOCKED, per_key=True, concurrency=concurrency // SLOTS)
-    inside = ours(world, topic, **function)
+def _function(work: Any, schema: str, at_once: int) -> dict[str, str]:
+    return map_in_read(work, schema=schema, per_key=True, concurrency=at_once // SLOTS)
+
+
+def _named(wait_ms: tuple[int, int]) -> str:
+    return "-".join(str(ms) for ms in sorted({*wait_ms}))
+
+
+def _work(wait_ms: str, at_once: int) -> str:
+    return f"{RECORDS:,} records, {wait_ms} ms of waiting each, {KEYS:,} keys, key order, {at_once} at once"
+
+
+def _compared(world: World, inside: DataFrame, theirs: _Theirs, concurrency: int, wait_ms: str, name: str) -> Result:
     _clocked(inside)
     theirs.seconds(concurrency)
     mine: list[Sample] = []
@@ -107,8 +149,8 @@ def _compared(world: World, topic: str, theirs: _Theirs, concurrency: int, wait_
     for _ in range(world.times):
         whole.append(timed(lambda: mine.append(Sample(_clocked(inside))), world.cpu))
         other.append(Sample(theirs.seconds(concurrency)))
-    work = f"{RECORDS:,} records, {wait_ms} ms of waiting each, {KEYS:,} keys, key order, {concurrency} at once"
-    compared = result(f"P12 {concurrency}", work, AGAINST, Pair(tuple(mine), tuple(other)), 1.1)
+    work = _work(wait_ms, concurrency)
+    compared = result(f"{name} {concurrency}", work, AGAINST, Pair(tuple(mine), tuple(other)), 1.1)
     return replace(compared, note=f"{compared.note}; our whole query {duration(seconds(whole))}")
 
 

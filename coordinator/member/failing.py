@@ -1,0 +1,47 @@
+"""Failing keys: a member reads what Redis knows of them, and plans each at its time. Pure.
+
+rule: position-holds-the-key; rule: one-record-at-its-time; rule: deferred-keys-cap.
+"""
+
+from dataclasses import replace
+
+from coordinator.member.decision import LOOK_MS, Call, Decision, Seen
+from coordinator.member.requests import Event, ReadFailing, ReadWallTime, Resume
+from coordinator.member.state import Failing, Offsets, State
+from coordinator.plan.failing_keys import apart, at_cap
+from coordinator.plan.planning import OwnedRanges
+
+NO_RANGES: OwnedRanges = {}
+
+
+def see_failing(state: State, seen: Seen, call: Call) -> Decision:
+    """Read the failing records if the known ones are a second old. A partition that gets to its cap makes an event."""
+    looked_at = state.failing.looked_at_ms
+    if looked_at is not None and seen.now_ms - looked_at < LOOK_MS:
+        return Decision(state)
+    records, most = seen.of(ReadFailing()), call.setup.settings.max_deferred_keys
+    full = at_cap(records, most) if len(records) >= most else frozenset()
+    events = tuple(
+        Event("failing", f"{tp} has {most} failing keys (max.deferred.keys): only these are read until there are fewer")
+        for tp in sorted(full - state.failing.full)
+        if tp in state.owning.ranges
+    )
+    return Decision(replace(state, failing=Failing(records, seen.now_ms, full)), events)
+
+
+def look_again(state: State) -> State:
+    """The state whose failing records are read again before the next plan."""
+    return replace(state, failing=replace(state.failing, looked_at_ms=None))
+
+
+def hold_failing(state: State, work: OwnedRanges, ends: Offsets, seen: Seen, call: Call) -> tuple[State, OwnedRanges]:
+    """The work without failing keys that wait. Entries that positions have passed are removed."""
+    records = state.failing.records
+    if not records:
+        return replace(state, reading=replace(state.reading, held=NO_RANGES, due=frozenset())), work
+    found = apart(work, records, seen.of(ReadWallTime()), call.setup.settings.max_deferred_keys)
+    if found.over:
+        seen.of(Resume(found.over))
+        over = frozenset(found.over)
+        state = replace(state, failing=replace(state.failing, records=tuple(r for r in records if r not in over)))
+    return replace(state, reading=replace(state.reading, held=found.held, due=found.due)), found.work

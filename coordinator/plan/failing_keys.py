@@ -1,0 +1,128 @@
+"""Failing keys: each waits at its record, then this record is tried again alone; all other hashes go on. Pure.
+
+    waits, or parked   |####x           its hash is read up to its record
+    due                |####x|          ... and this record; the rest once it is done
+    passed             |#######         its position has passed the record: the entry is over
+
+The position of a hash decides what is unread. An entry only says when (rule: position-holds-the-key).
+"""
+
+from bisect import bisect_left
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from operator import attrgetter
+
+from coordinator.plan.planning import OwnedRange, OwnedRanges
+from coordinator.progress.failing import FailingRecord
+from coordinator.progress.slices import Slice
+from coordinator.ranges import HashRange
+from coordinator.subscription import TopicPartition
+
+_key_hash = attrgetter("key_hash")
+Records = Mapping[TopicPartition, Sequence[FailingRecord]]
+"""The failing records of each partition, by ascending hash."""
+
+_Lane = tuple[TopicPartition, HashRange]
+
+
+@dataclass(frozen=True, slots=True)
+class Apart:
+    """The work, with failing keys apart from the others."""
+
+    work: OwnedRanges  # of hashes that may read something; a failing key that is due has one record
+    held: OwnedRanges  # of failing keys that wait; of a partition at its cap, of all hashes that do not fail
+    over: tuple[FailingRecord, ...]  # their positions have passed them
+    due: frozenset[_Lane] = field(default_factory=frozenset)
+
+
+def by_partition(records: Iterable[FailingRecord]) -> Records:
+    """The records by partition."""
+    of_tp = defaultdict[TopicPartition, list[FailingRecord]](list)
+    for record in records:
+        of_tp[record.tp].append(record)
+    return {tp: sorted(of_one, key=_key_hash) for tp, of_one in of_tp.items()}
+
+
+def at_cap(records: Iterable[FailingRecord], most: int) -> frozenset[TopicPartition]:
+    """The partitions with so many failing keys, or more (rule: deferred-keys-cap)."""
+    return frozenset(tp for tp, count in Counter(r.tp for r in records).items() if count >= most)
+
+
+def apart(work: OwnedRanges, records: Iterable[FailingRecord], now_ms: int, most: int) -> Apart:
+    """Each failing key on its own, up to its record; `now_ms` is the time since 1970.
+
+    A partition with `most` of them reads only these.
+    """
+    known = by_partition(records)
+    full = at_cap((r for of_tp in known.values() for r in of_tp), most)
+    reads, held = dict(work), dict[TopicPartition, tuple[OwnedRange, ...]]()
+    due, over = list[_Lane](), list[FailingRecord]()
+    for tp in known.keys() & work.keys():
+        readable, waiting = list[OwnedRange](), list[OwnedRange]()
+        for piece, record in _pieces(work[tp], known[tp], over.append):
+            limited = piece if record is None else _limited(piece, record, now_ms)
+            waits = tp in full if record is None else not limited.waits(record.offset + 1)
+            (waiting if waits else readable).append(_held(piece) if waits else limited)
+            if record is not None and not waits:
+                due.append((tp, piece.hashes))
+        reads[tp] = tuple(readable)
+        if waiting:
+            held[tp] = tuple(waiting)
+    return Apart(reads, held, tuple(over), frozenset(due))
+
+
+def together(work: OwnedRanges, held: OwnedRanges) -> OwnedRanges:
+    """All ranges again, ascending."""
+    return {**work, **{tp: tuple(sorted((*work.get(tp, ()), *parts), key=_hashes)) for tp, parts in held.items()}}
+
+
+_hashes = attrgetter("hashes")
+
+
+def _pieces(
+    ranges: Iterable[OwnedRange], records: Sequence[FailingRecord], over: Callable[[FailingRecord], object]
+) -> Iterator[tuple[OwnedRange, FailingRecord | None]]:
+    """The ranges, cut at both ends of each failing hash; each with its failing record."""
+    for owned in ranges:
+        lo, hi = owned.hashes.lo, owned.hashes.hi
+        for i in range(bisect_left(records, lo, key=_key_hash), bisect_left(records, hi + 1, key=_key_hash)):
+            record = records[i]
+            if record.offset < owned.position:
+                over(record)
+                continue
+            if lo < record.key_hash:
+                yield owned.within(HashRange(lo, record.key_hash - 1)), None
+            yield owned.within(HashRange(record.key_hash, record.key_hash)), record
+            lo = record.key_hash + 1
+        if lo <= hi:
+            yield owned.within(HashRange(lo, hi)), None
+
+
+def _limited(piece: OwnedRange, record: FailingRecord, now_ms: int) -> OwnedRange:
+    waits = record.parked or now_ms < record.next_ms
+    return piece._replace(ceiling=piece.reach(record.offset if waits else record.offset + 1))
+
+
+def _held(piece: OwnedRange) -> OwnedRange:
+    return piece._replace(ceiling=piece.reach(piece.position))
+
+
+def of_slices(records: Records, slices: Iterable[Slice]) -> tuple[FailingRecord, ...]:
+    """The failing records that some slices contain."""
+    return tuple(
+        of_tp[i]
+        for s in slices
+        if (of_tp := records.get(s.topic_partition, ()))
+        for i in range(
+            bisect_left(of_tp, s.hashes.lo, key=_key_hash), bisect_left(of_tp, s.hashes.hi + 1, key=_key_hash)
+        )
+        if s.offsets.start <= of_tp[i].offset < s.offsets.until
+    )
+
+
+def room(records: Records, tasks: Iterable[Iterable[Slice]], most: int) -> dict[TopicPartition, int]:
+    """How many more keys of a partition each task may defer: its part of the room below the cap."""
+    readers = Counter(tp for task in tasks for tp in {s.topic_partition for s in task})
+    left = {tp: most - len(records.get(tp, ())) for tp in readers}
+    return {tp: max(1, left[tp] // readers[tp]) if left[tp] > 0 else 0 for tp in readers}

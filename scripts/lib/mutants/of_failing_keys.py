@@ -1,0 +1,186 @@
+"""Faults in failing keys: one at least for each rule of deferral."""
+
+from mutants.fault import Edit, Fault
+
+_SEAL = "coordinator/redis/lua/seal.lua"
+_PLAN = "coordinator/plan/failing_keys.py"
+_SERVICE = "coordinator/member/service.py"
+_OF_REDIS = ("tests/coordinator/redis/test_failing.py",)
+_OF_PLAN = ("tests/coordinator/plan/test_failing_keys.py",)
+_OF_TASK = ("tests/spark_coop_source/task/test_ending.py",)
+
+FAULTS = (
+    Fault(
+        "a deferred key does not end its hash (against rule: defer-is-an-end)",
+        (
+            Edit(
+                "spark_coop_source/task/ending.py",
+                "        self.withdraw(record.tp, record.key_hash, record.offset)\n        key",
+                "        key",
+            ),
+        ),
+        _OF_TASK,
+    ),
+    Fault(
+        "a member writes failing records of hashes that another member owns (against rule: defer-is-an-end)",
+        (Edit(_SEAL, "    if member == call.member then\n", "    if true then\n"),),
+        _OF_REDIS,
+    ),
+    Fault(
+        "a repeated seal parks a key again that was released (against rule: defer-is-an-end)",
+        (
+            Edit(
+                _SEAL,
+                "if same and not (before[2] and string.find(';' .. seal, ';' .. ARGV[3], 1, true)) then",
+                "if same then",
+            ),
+        ),
+        _OF_REDIS,
+    ),
+    Fault(
+        "the seal of a batch is written without its failing records (against rule: defer-is-an-end)",
+        (
+            Edit(
+                _SERVICE,
+                "self._seal(digest, ended.whole, ended.all_failures.failing)",
+                "self._seal(digest, ended.whole, ())",
+            ),
+        ),
+        ("tests/coordinator/member/test_service.py",),
+    ),
+    Fault(
+        "an entry below the position holds its key (against rule: position-holds-the-key)",
+        (Edit(_PLAN, "            if record.offset < owned.position:\n", "            if False:\n"),),
+        _OF_PLAN,
+    ),
+    Fault(
+        "an entry that was replaced is removed (against rule: position-holds-the-key)",
+        (
+            Edit(
+                "coordinator/redis/lua/forgive.lua",
+                "ARGV[i + 1] == '' or redis.call('HGET', KEYS[3], ARGV[i]) == ARGV[i + 1]",
+                "true",
+            ),
+        ),
+        _OF_REDIS,
+    ),
+    Fault(
+        "a log that was cut keeps its failing records (against rule: position-holds-the-key)",
+        (
+            Edit(
+                "coordinator/redis/lua/recreate.lua",
+                "  if renewed[string.match(field, '^%S+ %S+')] then",
+                "  if false then",
+            ),
+        ),
+        _OF_REDIS,
+    ),
+    Fault(
+        "a deferred key is tried before its time (against rule: one-record-at-its-time)",
+        (Edit(_PLAN, "record.parked or now_ms < record.next_ms", "record.parked"),),
+        _OF_PLAN,
+        schedules=100,
+    ),
+    Fault(
+        "a parked key is tried again (against rule: parked-until-released)",
+        (Edit(_PLAN, "record.parked or now_ms < record.next_ms", "now_ms < record.next_ms"),),
+        _OF_PLAN,
+        schedules=100,
+    ),
+    Fault(
+        "a key that is due reads all that waits behind it (against rule: one-record-at-its-time)",
+        (Edit(_PLAN, "record.offset if waits else record.offset + 1)", "record.offset if waits else 10**15)"),),
+        _OF_PLAN,
+        schedules=100,
+    ),
+    Fault(
+        "a member does not know the keys that its own last batch deferred (against rule: one-record-at-its-time)",
+        (Edit("coordinator/member/committing.py", "    if ended.failures.failing:\n", "    if False:\n"),),
+        ("tests/coordinator/member/test_committing.py",),
+        schedules=200,
+    ),
+    Fault(
+        "a member does not read the failing records of ranges that it acquired (against rule: one-record-at-its-time)",
+        (
+            Edit(
+                "coordinator/member/poison.py",
+                "look_again(replace(_struck(state, seen), turn=replace(state.turn, acquired=False)))",
+                "replace(_struck(state, seen), turn=replace(state.turn, acquired=False))",
+            ),
+        ),
+        ("tests/coordinator/member/test_poison.py",),
+        schedules=300,
+    ),
+    Fault(
+        "a replay commits a key that it deferred (against rule: replay-may-defer)",
+        (
+            Edit(
+                "coordinator/member/committing.py",
+                "        return ended(batch.bounded(mine), deferred or {})\n",
+                "        return batch.bounded(mine)\n",
+            ),
+        ),
+        ("tests/coordinator/member/test_committing.py",),
+        schedules=300,
+    ),
+    Fault(
+        "a replay does not seal the key that it deferred (against rule: replay-may-defer)",
+        (Edit("coordinator/member/batch.py", "self.as_planned or self.ends is not None", "self.as_planned"),),
+        ("tests/coordinator/member/test_service.py",),
+        schedules=300,
+    ),
+    Fault(
+        "the highest end of a hash counts (against rule: replay-may-defer)",
+        (
+            Edit(
+                "coordinator/progress/ends.py",
+                "            heappush(heap, (following[1], following[0].hi))\n",
+                "            heappush(heap, (-following[1], following[0].hi))\n",
+            ),
+            Edit(
+                "coordinator/progress/ends.py",
+                "pieces.append((HashRange(lo, until - 1), heap[0][0]))",
+                "pieces.append((HashRange(lo, until - 1), abs(heap[0][0])))",
+            ),
+        ),
+        ("tests/coordinator/progress/test_ends.py",),
+    ),
+    Fault(
+        "attempts begin anew in each batch",
+        (
+            Edit(
+                "spark_coop_source/task/ending.py",
+                "        return known.attempts if known and known.offset == offset else 0\n",
+                "        return 0\n",
+            ),
+        ),
+        _OF_TASK,
+    ),
+    Fault(
+        "a task without room goes on to other keys (against rule: deferred-keys-cap)",
+        (Edit("spark_coop_source/task/ending.py", "            self.share_ms = 0.0\n", "            pass\n"),),
+        _OF_TASK,
+    ),
+    Fault(
+        "a partition at its cap reads keys that do not fail (against rule: deferred-keys-cap)",
+        (Edit(_PLAN, "waits = tp in full if record is None else", "waits = False if record is None else"),),
+        _OF_PLAN,
+    ),
+    Fault(
+        "AvailableNow waits for parked keys",
+        (Edit("coordinator/redis/lua/finish.lua", "not waits and not all_parked", "not all_parked"),),
+        _OF_REDIS,
+        schedules=100,
+    ),
+    Fault(
+        "the failures of a later attempt of a task count (against rule: first-end-wins)",
+        (
+            Edit(
+                "coordinator/member/inbox.py",
+                "            failed = batch.failures.setdefault(task, failures)\n",
+                "            batch.failures[task] = failed = failures\n",
+            ),
+        ),
+        ("tests/coordinator/member/test_inbox.py",),
+    ),
+)

@@ -1,0 +1,70 @@
+"""Faults of the function inside the read: keys that fail, and where they end."""
+
+from mutants.fault import Edit, Fault
+
+_FOLDER = "spark_coop_source/function/"
+_WORK, _DECISIONS, _ATTEMPTS = (f"{_FOLDER}{name}.py" for name in ("keyed_work", "decisions", "attempts"))
+_TESTS = ("tests/spark_coop_source/function/test_decisions.py", "tests/spark_coop_source/function/test_attempts.py")
+
+
+def _fault(name: str, path: str, old: str, new: str) -> Fault:
+    return Fault(name, (Edit(path, old, new),), _TESTS)
+
+
+FAULTS = (
+    _fault(
+        "a key that was deferred is called again",
+        _WORK,
+        "        if _hash(batch) in self._ended:\n            return\n",
+        "",
+    ),
+    _fault(
+        "records behind a deferred one go on in the same task",
+        _WORK,
+        "            behind = self._waiting.pop(_key(job.batch))\n        self._load -= job.load + Load.of(behind)",
+        "            behind = self._waiting.pop(_key(job.batch))\n"
+        "            self._waiting[_key(job.batch)] = []\n"
+        "        self._load -= job.load\n"
+        "        if behind:\n"
+        "            self._workers.begin(Job(behind[0].joined(behind[1:]), Load.of(behind)))",
+    ),
+    _fault(
+        "a key goes on behind a record that waits for its next attempt",
+        _WORK,
+        "        if outcome.rest is None:\n            self._go_on(_key(job.batch), [])",
+        "        if outcome.rest is None or outcome.error:\n            self._go_on(_key(job.batch), [])",
+    ),
+    _fault(
+        "a record that was skipped is called again", _WORK, "[rest.part(1)] if len(rest.records) > 1", "[rest] if rest"
+    ),
+    _fault(
+        "the rows before a failing record are lost",
+        _ATTEMPTS,
+        "            return Outcome(tuple(done), batch.part(at), records, answer.error)",
+        "            return Outcome((), batch.part(at), records, answer.error)",
+    ),
+    _fault(
+        "a whole call counts as the failing record",
+        _ATTEMPTS,
+        "        if len(records.records) == 1 or not singly:",
+        "        if records:",
+    ),
+    _fault(
+        "attempts of earlier batches do not count",
+        _DECISIONS,
+        "            before = self.ending.attempts(tp, key_hash, offset)",
+        "            before = 0",
+    ),
+    _fault(
+        "an attempt that does not fit is made in the task",
+        _DECISIONS,
+        "if self.ending is None or delay_ms < self.ending.left_ms:",
+        "if self.ending is None or delay_ms >= 0:",
+    ),
+    _fault(
+        "a record that waits when the task ends is forgotten",
+        _DECISIONS,
+        '        """The time of the task is over before the record\'s next attempt."""\n        if self.ending:',
+        '        """The time of the task is over before the record\'s next attempt."""\n        if False:',
+    ),
+)

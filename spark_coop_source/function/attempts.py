@@ -1,0 +1,128 @@
+"""An attempt on the records of one key: which calls of the user's function it makes, and what they leave.
+
+    records          a1 a2 a3 a4
+    first call       a1 a2 a3 a4    fails, so now each record gets a call of its own
+    next calls       a1, a2         their rows are kept
+                     a3             fails alone: the failing record; a3 a4 are the rest
+    a later attempt  a3             alone, since it failed before; then a4 and what came meanwhile, in one call
+
+Knows batches and calls; nothing of threads, of retries, or of the function's schema. Runs in executor workers.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Generator
+from dataclasses import dataclass
+from time import perf_counter
+
+import pyarrow as pa
+
+from spark_coop_source.function.slice_batches import SliceBatch
+
+RAISED = (Exception, SystemExit)
+"""Exceptions of a function that become errors. `sys.exit()` would end the worker, and not name the record."""
+
+Work = Callable[[SliceBatch], pa.RecordBatch | None]
+AsyncWork = Callable[[SliceBatch], Awaitable[pa.RecordBatch | None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """Records that are done: their rows, and the time of the work by the wall clock.
+
+    Without records, it has the time of a call that failed.
+    """
+
+    batch: SliceBatch
+    made: pa.RecordBatch | None
+    ms: float
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The end of an attempt: what is done, and the records that are left."""
+
+    done: tuple[Done, ...] = ()
+    rest: SliceBatch | None = None
+    failed: SliceBatch | None = None  # the first records of the rest: those of the call that failed; None: not begun
+    error: BaseException | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The end of one call: rows, or an error."""
+
+    made: pa.RecordBatch | None
+    ms: float
+    error: BaseException | None = None
+
+
+Calls = Generator[SliceBatch, Answer, Outcome]
+
+
+def calls(batch: SliceBatch, *, again: bool = False, singly: bool = False) -> Calls:
+    """The records of each call, until a call fails.
+
+    `again`: the first record has failed before, so it is alone. `singly`: after a failed call of several records, each
+    of them is alone; then the attempt ends where one record fails alone.
+    """
+    at, alone, done = 0, int(again), list[Done]()
+    while at < len(batch.records):
+        records = batch.part(at, at + 1) if at < alone else batch.part(at)
+        answer = yield records
+        if answer.error is None:
+            done.append(Done(records, answer.made, answer.ms))
+            at += len(records.records)
+            continue
+        done.append(Done(batch.part(at, at), None, answer.ms))
+        if len(records.records) == 1 or not singly:
+            return Outcome(tuple(done), batch.part(at), records, answer.error)
+        alone = len(batch.records)
+    return Outcome(tuple(done))
+
+
+def attempt(work: Work, calls: Calls) -> Outcome:
+    """Make the calls of an attempt, on this thread."""
+    try:
+        records = next(calls)
+        while True:
+            records = calls.send(_answer(work, records))
+    except StopIteration as end:
+        outcome: Outcome = end.value
+        return outcome
+
+
+async def attempt_async(work: AsyncWork, calls: Calls) -> Outcome:
+    """Make the calls of an attempt, in this event loop."""
+    try:
+        records = next(calls)
+        while True:
+            records = calls.send(await _answer_async(work, records))
+    except StopIteration as end:
+        outcome: Outcome = end.value
+        return outcome
+
+
+def _answer(work: Work, records: SliceBatch) -> Answer:
+    began = perf_counter()
+    try:
+        made, error = work(records), None
+    except RAISED as raised:
+        made, error = None, raised
+    return Answer(made, _ms_since(began), error)
+
+
+async def _answer_async(work: AsyncWork, records: SliceBatch) -> Answer:
+    began = perf_counter()
+    try:
+        return Answer(await work(records), _ms_since(began))
+    except RAISED as raised:
+        return Answer(None, _ms_since(began), raised)
+    except asyncio.CancelledError as cancelled:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        return Answer(None, _ms_since(began), cancelled)  # of something that the function awaited
+
+
+def _ms_since(began: float) -> float:
+    return (perf_counter() - began) * 1000

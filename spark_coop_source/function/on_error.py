@@ -1,0 +1,89 @@
+"""`OnError`: what a user wants after a failure of the function, and its text in an option.
+
+Knows the names of the parameters; `options.on_error_values` knows their limits.
+"""
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields
+
+from coordinator.errors import InvalidOptionError
+from spark_coop_source.function.user_function import SHOWN, as_text
+
+Predicate = Callable[[BaseException], bool]
+Errors = type[BaseException] | Predicate | str
+"""An exception class, a function of an exception, or either by name as `module:name`."""
+
+
+@dataclass(frozen=True, slots=True)
+class OnError:
+    """What follows if the function of a key raises; see docs/failing-records.md.
+
+    Args:
+        attempts: of one record, over all batches and restarts.
+        backoff: before the second attempt: 200ms, 5s. It doubles each time, and each key varies it.
+        backoff_max: its limit.
+        timeout: of one call of a coroutine function; a call that takes longer is cancelled, and has failed.
+        then: after the last attempt. `fail`: the query fails. `park`: the key waits until an operator releases it.
+            `dead_letter`: the record goes to `topic`, and its key goes on. `skip`: the key goes on without it.
+        topic: of `dead_letter`.
+        retry_on: errors that another attempt may cure; other errors get none. None: all errors.
+        fail_on: errors that fail the query at once, whatever `then` is.
+    """
+
+    attempts: int = 5
+    backoff: str | int = "200ms"
+    backoff_max: str | int = "5m"
+    timeout: str | int | None = None
+    then: str = "fail"
+    topic: str | None = None
+    retry_on: Errors | Iterable[Errors] | None = None
+    fail_on: Errors | Iterable[Errors] | None = None
+
+    @property
+    def text(self) -> str:
+        """Its text in the option `mapInRead.onError`: JSON. Raises `InvalidOptionError`."""
+        given = {each.name: getattr(self, each.name) for each in fields(self)}
+        found = {name: _plain(name, value) for name, value in given.items() if name not in ERRORS}
+        found |= {name: _texts(name, given[name]) for name in ERRORS}
+        return json.dumps({name: value for name, value in found.items() if value is not None})
+
+
+ERRORS = ("retry_on", "fail_on")
+"""The parameters that name exceptions."""
+
+PARAMETERS = tuple(each.name for each in fields(OnError))
+
+
+def _plain(name: str, value: object) -> object:
+    if value is None or (isinstance(value, str | int | float) and not isinstance(value, bool)):
+        return value
+    raise InvalidOptionError(
+        f"{name} of OnError is of type {type(value).__name__}",
+        "give numbers and texts, and durations as texts like '200ms' or '5m'",
+    )
+
+
+def _texts(name: str, value: object) -> list[str] | None:
+    if value is None:
+        return None
+    several = value if isinstance(value, Iterable) and not isinstance(value, str | type) else [value]
+    return [_text(name, each) for each in several]
+
+
+def _text(name: str, value: object) -> str:
+    """A name, if that is allowed everywhere; else a pickle."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, type) and value.__module__ == "builtins":
+        return f"builtins:{value.__name__}"
+    try:
+        if callable(value):
+            return as_text(value)
+        why = f"is of type {type(value).__name__}"
+    except Exception as error:  # noqa: BLE001  objects in a closure can raise anything
+        why = f"cannot be pickled ({type(error).__name__}: {error!s:.{SHOWN}})"
+    raise InvalidOptionError(
+        f"a value of {name} of OnError {why}",
+        f"give {name} exception classes, or a function of an exception that returns a truth value",
+    )

@@ -1,0 +1,146 @@
+"""Failing records in a real Redis: written with the seal, by the owner of the hash (rule: defer-is-an-end)."""
+
+from dataclasses import replace
+
+import pytest
+
+from coordinator.errors import CheckpointMismatchError, StateFormatError
+from coordinator.key_hash import cuts
+from coordinator.progress.ends import Ends
+from coordinator.progress.failing import FailingRecord
+from coordinator.ranges import WHOLE, HashRange
+from coordinator.redis.keys import GroupKeys
+from coordinator.replies import Caller, Sealed
+from coordinator.subscription import Topic
+from store_world import OTHER, SESSION, TOPICS, TP, WANTED, World, lane, offset
+
+ON_EACH_SERVER = True
+
+LOWER, UPPER = cuts(2)
+EARLY = replace(offset(lane("aa.1", 0, 10)), early=1)
+RECORD = FailingRecord(TP, 5, 7, 2, 1_700_000_000_000, False, "ValueError", "no such order")
+KEY = HashRange(5, 5)
+TO_7: Ends = {TP: ((KEY, 7),)}
+
+
+def reading(world: World) -> Caller:
+    """A member that reads a batch."""
+    world.found()
+    me = world.join()
+    world.store.positions.acquire(me, WANTED)
+    world.store.positions.authorize(me, EARLY)
+    return me
+
+
+def test_a_failing_record_is_written_with_the_seal(world: World) -> None:
+    me = reading(world)
+    assert world.store.positions.seal(me, EARLY.digest, TO_7, (RECORD,)).value
+    assert world.store.poison.failing() == (RECORD,)
+    assert world.store.positions.seal_of("m-1", EARLY.digest) == Sealed(TO_7)
+    assert world.events("deferred") == ["1 keys whose record failed: orders 0 0000000000000005 at offset 7"]
+    assert GroupKeys(world.group).failing not in world.kept_for_ever()
+
+
+def test_a_repeated_seal_changes_nothing(world: World) -> None:
+    """A client sends a script again; meanwhile an operator may have released the key."""
+    me = reading(world)
+    parked = replace(RECORD, parked=True)
+    world.store.positions.seal(me, EARLY.digest, TO_7, (parked,))
+    assert world.store.poison.resume((parked,), "it is repaired") == 1
+    assert world.store.positions.seal(me, EARLY.digest, TO_7, (parked,)).value
+    assert world.store.poison.failing() == ()
+    assert world.events("release") == [f"{parked.field}: it is repaired"]
+    assert len(world.events("parked")) == 1
+
+
+def test_a_seal_of_another_batch_writes_no_failing_record(world: World) -> None:
+    me = reading(world)
+    following = replace(EARLY, early=2)
+    world.store.positions.authorize(me, following)
+    assert not world.store.positions.seal(me, EARLY.digest, TO_7, (RECORD,)).value
+    assert world.store.poison.failing() == ()
+
+
+def test_a_member_that_lost_the_hash_writes_no_failing_record(world: World) -> None:
+    """The new owner may have parked a later record of this key."""
+    me = reading(world)
+    world.now += SESSION + 1
+    other = world.join("m-2", "i2")
+    world.store.positions.acquire(other, {TP: (LOWER,)})
+    theirs, mine = replace(RECORD, offset=9, parked=True), replace(RECORD, key_hash=UPPER.lo)
+    world.redis.hset(GroupKeys(world.group).failing, theirs.field, theirs.text)
+    ends: Ends = {TP: ((KEY, 7), (HashRange(UPPER.lo, UPPER.lo), 7))}
+    assert world.store.positions.seal(me, EARLY.digest, ends, (RECORD, mine)).value
+    assert world.store.poison.failing() == (theirs, mine)
+
+
+def test_the_next_attempt_replaces_the_record(world: World) -> None:
+    me = reading(world)
+    world.store.positions.seal(me, EARLY.digest, TO_7, (RECORD,))
+    following, again = replace(EARLY, early=2), replace(RECORD, attempts=3)
+    world.store.positions.authorize(me, following)
+    world.store.positions.seal(me, following.digest, TO_7, (again,))
+    assert world.store.poison.failing() == (again,)
+    assert len(world.events("deferred")) == 1, "one event for each key"
+
+
+def test_a_record_that_was_replaced_meanwhile_is_not_removed(world: World) -> None:
+    me = reading(world)
+    world.store.positions.seal(me, EARLY.digest, TO_7, (RECORD,))
+    assert world.store.poison.resume((replace(RECORD, attempts=1),)) == 0
+    assert world.store.poison.resume((RECORD,)) == 1
+    assert world.events("release") == [], "no operator released it"
+
+
+@pytest.mark.parametrize(
+    ("records", "target", "done"),
+    [
+        pytest.param([replace(RECORD, parked=True)], 10, True, id="parked at its position"),
+        pytest.param([RECORD], 10, False, id="it is tried again"),
+        pytest.param([replace(RECORD, parked=True, offset=8)], 10, False, id="parked further on"),
+        pytest.param([replace(RECORD, parked=True, key_hash=6)], 10, False, id="another key is parked"),
+        pytest.param([replace(RECORD, parked=True, tp=OTHER)], 10, False, id="of another partition"),
+        pytest.param([RECORD], 7, True, id="its target is before it"),
+    ],
+)
+def test_available_now_ends_without_parked_keys(
+    world: World, records: list[FailingRecord], target: int, done: bool
+) -> None:
+    me = reading(world)
+    k = GroupKeys(world.group)
+    hashes = (HashRange(0, 4), KEY, HashRange(6, WHOLE.hi))
+    world.redis.delete(k.segments(TP))
+    for h, position in zip(hashes, (10, 7, 10), strict=True):
+        world.redis.hset(k.segments(TP), str(h), str(position))
+    for record in records:
+        world.redis.hset(k.failing, record.field, record.text)
+    assert world.store.members.finish(me, {TP: target}).value is done
+
+
+def test_a_log_that_was_replaced_has_no_failing_records(world: World) -> None:
+    me = reading(world)
+    world.store.positions.seal(me, EARLY.digest, TO_7, (RECORD,))
+    elsewhere = replace(RECORD, tp=OTHER)
+    world.redis.hset(GroupKeys(world.group).failing, elsewhere.field, elsewhere.text)
+    world.store.positions.recreate(TOPICS, {TP: 5})
+    assert world.store.poison.failing() == (elsewhere,), "the log of partition 0 was cut"
+    world.store.positions.recreate({"orders": Topic("orders", "id-2", (0, 1))}, {TP: 0})
+    assert world.store.poison.failing() == (), "the topic was created again"
+
+
+@pytest.mark.parametrize("text", ["", "deferred", "lost 7 2 5  ", "deferred 07 2 5  ", "parked x 2 5  "])
+def test_a_damaged_record_is_a_named_error(world: World, text: str) -> None:
+    me = reading(world)
+    world.redis.hset(GroupKeys(world.group).failing, RECORD.field, text)
+    with pytest.raises(StateFormatError, match="failing"):
+        world.store.poison.failing()
+    with pytest.raises(StateFormatError, match="failing"):
+        world.store.members.finish(me, {TP: 10})
+
+
+def test_a_forged_record_is_not_written(world: World) -> None:
+    me = reading(world)
+    with pytest.raises(CheckpointMismatchError):
+        world.store.positions.seal(me, EARLY.digest, TO_7, (replace(RECORD, offset=2**63),))
+    assert world.store.poison.failing() == ()
+    assert world.store.positions.seal_of("m-1", EARLY.digest) == Sealed(None)

@@ -1,0 +1,196 @@
+"""`OnError` travels as text, and each wrong parameter is a named error before a query exists."""
+
+import datetime as dt
+import json
+import operator
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from coordinator.errors import ConfigurationError, ConflictingOptionsError, FunctionNotAllowedError, InvalidOptionError
+from spark_coop_source.function.error_policy import ErrorPolicy
+from spark_coop_source.function.matching import Matching
+from spark_coop_source.map_in_read import OnError, map_in_read
+from spark_coop_source.options import table
+from spark_coop_source.options.options import validate
+
+BATCH = {"kafka.bootstrap.servers": "broker:9092", "subscribe": "orders"}
+STREAM = BATCH | {"group": "g", "redis.url": "redis://host:6379"}
+
+
+def of_key(key: object, records: object) -> None:
+    """Nothing."""
+
+
+async def awaits(key: object, records: object) -> None:
+    """Nothing."""
+
+
+def given(on_error: Any, function: Any = of_key, **more: Any) -> dict[str, str]:
+    return map_in_read(function, schema="n long", **{"per_key": True, "on_error": on_error, **more})
+
+
+def policy(on_error: OnError, function: Any = of_key) -> ErrorPolicy | None:
+    return validate(STREAM | given(on_error, function), streaming=True).function_on_error
+
+
+def test_without_on_error_there_is_no_policy() -> None:
+    assert validate(STREAM | given(None), streaming=True).function_on_error is None
+
+
+def test_its_parameters_arrive() -> None:
+    assert policy(OnError()) == ErrorPolicy()
+    every = OnError(7, "1s", "2m", "30s", "dead_letter", "orders-dead", (OSError, KeyError), "json:JSONDecodeError")
+    assert policy(every, awaits) == ErrorPolicy(
+        7,
+        1_000,
+        120_000,
+        30_000,
+        "dead_letter",
+        "orders-dead",
+        ("builtins:OSError", "builtins:KeyError"),
+        ("json:JSONDecodeError",),
+    )
+
+
+def test_a_class_and_a_predicate_of_the_job_travel_by_value() -> None:
+    class ShopError(Exception):
+        """Of the job."""
+
+    found = policy(OnError(retry_on=ShopError, fail_on=lambda error: "no" in str(error)))
+    assert found
+    errors = Matching.of(found)
+    assert errors.retries(ShopError("busy"))
+    assert not errors.retries(ValueError("busy"))
+    assert errors.fails(ValueError("no"))
+    assert not errors.fails(ValueError("busy"))
+
+
+@pytest.mark.parametrize(
+    ("on_error", "words"),
+    [
+        pytest.param(OnError(attempts=0), "attempts of OnError = '0': too small", id="no attempt"),
+        pytest.param(OnError(attempts=2.5), "attempts of OnError = '2.5': it is of type float", id="half an attempt"),  # type: ignore[arg-type]
+        pytest.param(OnError(attempts="many"), "attempts of OnError = 'many': not a whole number", id="a word"),  # type: ignore[arg-type]
+        pytest.param(OnError(attempts=True), "attempts of OnError is of type bool", id="a truth value"),
+        pytest.param(OnError(backoff="soon"), "backoff of OnError = 'soon': not a duration", id="no duration"),
+        pytest.param(OnError(backoff="2d"), "backoff of OnError = '2d': too long", id="a long back-off"),
+        pytest.param(OnError(backoff_max="-1s"), "backoff_max of OnError = '-1s': not a dur", id="a negative one"),
+        pytest.param(OnError(backoff="10m"), "backoff of OnError (600000 ms) is longer than backoff_max", id="crossed"),
+        pytest.param(OnError(backoff=dt.timedelta(1)), "backoff of OnError is of type timedelta", id="a delta"),  # type: ignore[arg-type]
+        pytest.param(OnError(timeout="0s"), "timeout of OnError = '0s': too small", id="no time at all"),
+        pytest.param(
+            OnError(timeout="1s"), "timeout of OnError is set, but the function of mapInRead is a plain", id="t"
+        ),
+        pytest.param(OnError(then="retry"), "then of OnError = 'retry': unknown word", id="another word"),
+        pytest.param(OnError(then="dead_letter"), "then of OnError is dead_letter, without a topic", id="no topic"),
+        pytest.param(OnError(topic="dead"), "then of OnError is fail, with the topic", id="a topic for nothing"),
+        pytest.param(OnError(then="dead_letter", topic="a b"), "topic of OnError = 'a b': no topic can", id="no name"),
+        pytest.param(OnError(retry_on=3), "a value of retry_on of OnError is of type int", id="a number"),  # type: ignore[arg-type]
+        pytest.param(OnError(retry_on=int), "retry_on of OnError = 'builtins:int': it is a class, and", id="a class"),  # type: ignore[arg-type]
+        pytest.param(
+            OnError(fail_on="no_such:E"), "fail_on of OnError = 'no_such:E': it cannot be imp", id="no module"
+        ),
+        pytest.param(OnError(fail_on="Error"), "fail_on of OnError = '(pickled)': it is neither module", id="no colon"),
+        pytest.param(OnError(retry_on=awaits), "retry_on of OnError = 'awaits': it is a coroutine fun", id="async"),  # type: ignore[arg-type]
+        pytest.param({"attempts": 5}, "on_error of map_in_read is of type dict", id="a dict"),
+    ],
+)
+def test_a_wrong_parameter_is_refused_by_name_at_the_call(on_error: Any, words: str) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        given(on_error)
+    assert words in str(caught.value)
+    assert caught.value.remedy
+
+
+def test_a_value_that_cannot_be_pickled_is_refused_by_name() -> None:
+    lock = threading.Lock()
+    with pytest.raises(InvalidOptionError, match=r"a value of retry_on of OnError cannot be pickled \(TypeError"):
+        given(OnError(retry_on=lambda error: bool(lock)))
+
+
+def test_on_error_needs_single_keys() -> None:
+    with pytest.raises(ConflictingOptionsError, match="on_error needs per_key=True") as caught:
+        given(OnError(), lambda batches: batches, per_key=False)
+    assert "f(key, records)" in caught.value.remedy
+
+
+PER_KEY = {"mapInRead": "operator:add", "mapInRead.schema": "n long", "mapInRead.perKey": "true"}
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        pytest.param({"mapInRead.onError": "{"}, "option mapInRead.onError = '{': not JSON", id="broken JSON"),
+        pytest.param({"mapInRead.onError": "[]"}, "not a JSON object", id="a list"),
+        pytest.param({"mapInRead.onError": '{"tries":3}'}, "unknown parameter 'tries'; it has attempts", id="unknown"),
+        pytest.param({"mapInRead.onError": '{"then":"skip","then":"fail"}'}, "occurs twice", id="twice"),
+        pytest.param({"mapInRead.onError": '{"retry_on":"E"}'}, "retry_on of OnError = 'E': not a list", id="no list"),
+        pytest.param({"mapInRead.onError": '{"timeout":"1s"}'}, "a call that runs in a thread cannot be", id="timeout"),
+        pytest.param(
+            {"mapInRead": map_in_read(of_key, schema="n long", per_key=True)["mapInRead"],
+             "mapInRead.onError": '{"timeout":"1s"}'},
+            "a call that runs in a thread cannot be", id="timeout, pickled",
+        ),
+        pytest.param({"mapInRead.perKey": "false", "mapInRead": "builtins:len", "mapInRead.onError": "{}"},
+                     "on_error needs per_key=True", id="batches"),
+        pytest.param({"mapInRead": None, "mapInRead.schema": None, "mapInRead.onError": "{}"},
+                     "mapInRead.onError is set, but not mapInRead", id="no function"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("streaming", [None, False])
+def test_a_wrong_text_is_refused_by_name(options: Mapping[str, str | None], words: str, streaming: bool | None) -> None:
+    every = BATCH | PER_KEY | dict(options)
+    with pytest.raises(ConfigurationError) as caught:
+        validate({name: text for name, text in every.items() if text is not None}, streaming=streaming)
+    assert words in str(caught.value)
+    assert caught.value.remedy
+
+
+@pytest.mark.parametrize(
+    ("options", "streaming", "why"),
+    [
+        pytest.param(BATCH, False, "it reads without a group", id="spark.read"),
+        pytest.param(BATCH | {"assign": '{"orders":[0]}'}, True, "it reads without a group", id="no group"),
+        pytest.param(STREAM | {"ordering": "none"}, True, "its ordering is none", id="no order"),
+        pytest.param(STREAM | {"batch.time.budget": "0"}, True, "its batch.time.budget is 0", id="no budget"),
+        pytest.param(STREAM | {"allow.unread.batches": "true"}, True, "allow.unread.batches is true", id="unread"),
+    ],
+)
+def test_a_key_can_be_parked_only_where_tasks_may_end_early(options: dict[str, str], streaming: bool, why: str) -> None:
+    if "assign" in options:
+        options = {name: text for name, text in options.items() if name != "subscribe"}
+    with pytest.raises(ConflictingOptionsError, match=why) as caught:
+        validate(options | given(OnError(then="park")), streaming=streaming)
+    assert "dead_letter" in caught.value.remedy
+    assert validate(STREAM | given(OnError(then="park")), streaming=True).function_on_error
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [
+        pytest.param("builtins:TimeoutError", "", id="an exception of Python"),
+        pytest.param("operator:eq", "", id="a module of the list"),
+        pytest.param("builtins:exec", "a value of retry_on or fail_on is of the module 'builtins'", id="no exception"),
+        pytest.param("json:loads", "a value of retry_on or fail_on is of the module 'json'", id="another module"),
+        pytest.param("pickle", "a value of retry_on or fail_on is pickled", id="a pickle"),
+    ],
+)
+def test_an_administrator_allows_certain_functions(monkeypatch: pytest.MonkeyPatch, value: str, words: str) -> None:
+    monkeypatch.setenv("COOP_KAFKA_FUNCTIONS", "_operator,operator")
+    options = BATCH | PER_KEY | {"mapInRead.onError": json.dumps({"retry_on": [value]})}
+    if not words:
+        assert validate(options, streaming=False).function_on_error
+        return
+    with pytest.raises(FunctionNotAllowedError) as caught:
+        validate(options, streaming=False)
+    assert words in str(caught.value)
+
+
+def test_a_text_for_sql_is_short() -> None:
+    text = OnError(then="skip").text
+    assert json.loads(text) == {"attempts": 5, "backoff": "200ms", "backoff_max": "5m", "then": "skip"}
+    assert table.MAP_IN_READ_ON_ERROR.parse(text) == ErrorPolicy(then="skip")
+    assert operator.eq(table.MAP_IN_READ_ON_ERROR.parse("{}"), ErrorPolicy())
