@@ -26,8 +26,11 @@ def held(state: State, seen: Seen, call: Call) -> Decision:
     if not isinstance(verdict, verdicts.Held):
         return Decision(state)
     other, its_end = verdict.member, verdict.lease_end_ms
-    group, theirs = call.setup.settings.group, ranges_of((seen.of(ReadMetadata(other)) or {}).get(PINNED, ""))
+    report = seen.of(ReadMetadata(other))
     life = replace(state.life, verdict=None, other=(other, its_end))
+    if not report:  # it has left since
+        return Decision(replace(state, life=life), (), LookAgain(RETRY_MS))
+    group, theirs = call.setup.settings.group, ranges_of(report.get(PINNED, ""))
     again = before is not None and before[0] == other
     if before is not None and again and before[1] < its_end and mine != theirs:
         return Decision(replace(state, life=life), (), Fail(_refusal(group, other, mine, theirs)))

@@ -175,6 +175,7 @@ def test_the_commands_of_the_docs_run_without_an_error(
         GroupKeys(members.name).strikes, f"{tp.topic} 0 {WHOLE}", "parked 2 0-1 1 m-1"
     )  # so that one is parked
     here = {
+        "orders-dead": members.kafka.create_topic("orders-dead"),
         "redis://localhost:6379/0": members.redis_url,
         "localhost:9092": members.kafka.bootstrap,
         "orders-to-lake": members.name,

@@ -66,7 +66,7 @@ def pinned(*hashes: HashRange, **changes: Any) -> Call:
 
 def theirs(*hashes: HashRange) -> tuple[Any, dict[str, str]]:
     """The report of the member in the way; of an assigned one without hashes."""
-    return ReadMetadata("m-2"), {"pinned": ranges_text({TP: hashes})} if hashes else {}
+    return ReadMetadata("m-2"), {"host": "h", **({"pinned": ranges_text({TP: hashes})} if hashes else {})}
 
 
 def test_another_verdict_or_none__go_on() -> None:
@@ -110,6 +110,11 @@ def test_held_by_a_part_of_the_ranges__wait_while_the_other_may_be_dead(before: 
 def test_the_lease_ends_soon__wait_no_longer_than_that() -> None:
     decision = decided(held, refused(Held("m-2", NOW + 10, NOW)), pinned(LEFT), theirs(LEFT))
     assert decision.outcome == LookAgain(11)
+
+
+def test_the_member_in_the_way_has_left_since__look_again() -> None:
+    decision = decided(held, refused(VERDICT, GROWN), pinned(LEFT), (ReadMetadata("m-2"), {}))
+    assert decision == Decision(joined(life=WAITED), (), LookAgain(200))
 
 
 def test_held_by_a_part_of_the_ranges_and_the_lease_grows__refuse_with_member_ranges_and_remedy() -> None:

@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Any
 
 from coordinator import replies
+from coordinator.assignment.policies import NO_POLICY
 from coordinator.cost.steering import Allowance
 from coordinator.member import requests
 from coordinator.member.limits import Limits
@@ -51,6 +52,8 @@ def group(**changes: Any) -> ByKind:
         "LookAtGroup": answered(look(), seq=2),
         "Acquire": answered(held(10), seq=3),
         "Mirror": True,
+        "ReadClusterPolicies": ("", NO_POLICY),
+        "CopyPolicies": None,
         "Notify": True,
         "ReportEnds": None,
         "ReadStrikes": (),
@@ -71,7 +74,8 @@ def test_the_first_call_of_a_member__joins_acquires_and_plans() -> None:
     end = member.run(NEXT_OFFSET, call(FIRST))
     assert end == replace(end_of(10, 100), member="m-minted")
     assert world.names() == (
-        "ReadTopics Learn ReadWorking Join ReadStable ResolveOffsets CreatePositions LookAtGroup Acquire Notify "
+        "ReadTopics Learn ReadWorking Join ReadClusterPolicies CopyPolicies ReadStable ResolveOffsets CreatePositions "
+        "LookAtGroup Acquire Notify "
         "ReadLogEnds ReportEnds ReadWorking ReadStrikes ReadFailing Grant DescribeLanes ShowLanes ReadTopics"
     )
 
@@ -113,8 +117,8 @@ def test_lost_in_the_middle_of_a_look__recover_join_again_and_plan() -> None:
     member = turns(world, State(FRESH))
     assert member.run(NEXT_OFFSET, call(FIRST)) == replace(end_of(10, 100), member="m-minted")
     assert world.names() == (
-        "ReadTopics Learn ReadWorking Join ReadStable ResolveOffsets CreatePositions LookAtGroup Acquire "
-        "ReadGroupOffsets ReadResetEpoch Recover Log ReadWorking Join "
+        "ReadTopics Learn ReadWorking Join ReadClusterPolicies CopyPolicies ReadStable ResolveOffsets CreatePositions "
+        "LookAtGroup Acquire ReadGroupOffsets ReadResetEpoch Recover Log ReadWorking Join CopyPolicies "
         "ReadStable ResolveOffsets CreatePositions LookAtGroup Acquire Notify "
         "ReadLogEnds ReportEnds ReadWorking ReadStrikes ReadFailing Grant DescribeLanes ShowLanes ReadTopics"
     )
@@ -133,7 +137,7 @@ def test_lease_over_before_the_plan__heartbeat_and_look_again() -> None:
     member = turns(world, State(FRESH), clock)
     member.run(NEXT_OFFSET, call(FIRST))
     assert world.names().endswith(
-        "Grant DescribeLanes ShowLanes Heartbeat ReadTopics Mirror LookAtGroup ReadLogEnds ReadStrikes "
+        "Grant DescribeLanes ShowLanes Heartbeat ReadTopics Mirror ReadClusterPolicies LookAtGroup ReadLogEnds ReadStrikes "
         "ReadFailing ReadTopics"
     )
     assert member.state.life.lease_end_ms > clock.now

@@ -41,7 +41,7 @@ def test_without_on_error_there_is_no_policy() -> None:
 
 
 def test_its_parameters_arrive() -> None:
-    assert policy(OnError()) == ErrorPolicy()
+    assert policy(OnError()) == ErrorPolicy(group="g")
     every = OnError(7, "1s", "2m", "30s", "dead_letter", "orders-dead", (OSError, KeyError), "json:JSONDecodeError")
     assert policy(every, awaits) == ErrorPolicy(
         7,
@@ -52,6 +52,7 @@ def test_its_parameters_arrive() -> None:
         "orders-dead",
         ("builtins:OSError", "builtins:KeyError"),
         ("json:JSONDecodeError",),
+        group="g",
     )
 
 

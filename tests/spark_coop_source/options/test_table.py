@@ -20,6 +20,9 @@ NO_OPTIONS = {
     "availableNow",
     "spark.read",
     "e.g",
+    "max.message.bytes",  # of a topic
+    "segment.bytes",
+    "cleanup.policy",
     "coordinator.assignment.ownership_listener.OwnershipListener",
 }
 BEGINNINGS = {"filter", "kafka", "kafka.ssl"}  # of several names, or of names that the code puts together
