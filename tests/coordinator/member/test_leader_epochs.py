@@ -129,7 +129,8 @@ def test_an_election_that_keeps_all_that_was_read_is_no_loss(
     assert kept(members, tp) == f"1@8 reset=0 topic={topic_id}"
     service.next_offset(second, UNLIMITED)
     service.leave()
-    assert elected.group_offsets(members.name)[tp] == (8, f"coop-kafka v1 reset=0 topic={topic_id} epoch=1 commit=true fetch=true")
+    text = f"coop-kafka v1 reset=0 topic={topic_id} epoch=1 commit=true fetch=true"
+    assert elected.group_offsets(members.name)[tp] == (8, text)
 
 
 def test_a_log_that_was_cut_and_has_grown_again_is_a_loss_also_for_the_next_life(
