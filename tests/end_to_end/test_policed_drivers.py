@@ -1,13 +1,16 @@
-"""Two drivers of one group, by spark-submit, while an administrator changes policies."""
+"""Two drivers of one group, by spark-submit, while an administrator changes policies, and while Redis loses them."""
 
 import uuid
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from itertools import chain
 from pathlib import Path
 
 import pytest
+import redis
 
 from command_runs import Run
+from coordinator.subscription import TopicPartition
 from drivers import output
 from drivers.driver import owners
 from drivers.fleet import Fleet
@@ -83,3 +86,34 @@ def test_four_steps_from_a_plain_source_to_sharing(fleet: Fleet, policy: Callabl
             driver.start()
         fleet.until(lambda: fleet.shared(a, b), "they share the partition")
     fleet.until(lambda: fleet.everything_arrived, "every record is in a sink")
+
+
+@pytest.mark.timeout(900)
+def test_redis_is_emptied_while_sharing_is_forbidden(fleet: Fleet, policy: Callable[[str, str], None]) -> None:
+    """Rule: policies-survive. Nothing is shared, and a query that demands it still ends with code 88."""
+    policy(ICS, "false")
+    most = 0
+
+    def owned_by() -> int:
+        nonlocal most
+        state = fleet.state
+        now = len({m for _, _, m in state.owners.get(TopicPartition(fleet.topic, 0), ())}) if state else 0
+        most = max(most, now)
+        return now
+
+    with fleet.producing():
+        fleet.join("a")
+        fleet.start("b")
+        fleet.until(lambda: members(fleet) == 2, "both are members")
+        go_on(fleet)
+        with closing(redis.Redis.from_url(fleet.redis_url)) as server:
+            server.delete(*server.scan_iter(f"coop:v1:{{{fleet.group}}}:*"))
+        fleet.until(lambda: owned_by() == 1, "one of them goes on")
+        before = len(fleet.arrived)
+        fleet.until(lambda: owned_by() == 1 and len(fleet.arrived) > before + 100, "it delivers new records")
+    assert most == 1
+    fleet.options = {"allow.individual.commit": "true"}
+    c = fleet.start("c")
+    assert c.process is not None
+    assert c.process.wait(120) != 0
+    assert "INDIVIDUAL_COMMIT_NOT_ALLOWED: code 88: allow.individual.commit=true is set" in c.log.read_text()
