@@ -12,6 +12,7 @@ from functools import partial
 from pathlib import Path
 from random import Random
 
+import chaos_of_keys
 import processes
 import servers
 import temporary
@@ -42,6 +43,11 @@ def arguments() -> argparse.Namespace:
         metavar="S",
         help="decides each kill (default: random)",
     )
+    parser.add_argument(
+        "--then",
+        choices=("park", "dead_letter"),
+        help="instead: two drivers whose function fails on some records, with this end after the last attempt",
+    )
     return parser.parse_args()
 
 
@@ -59,15 +65,31 @@ def main() -> int:
         kafka, redis = servers.kafka(folder), servers.valkey(folder)
         stack.callback(kafka.stop)
         stack.callback(redis.stop)
-        good = True
-        for partitions, kills in ((1, (wanted.kills + 1) // 2), (2, wanted.kills // 2)):
+
+        def fleet(partitions: int) -> Fleet:
             name = f"chaos-{uuid.uuid4().hex[:8]}"
             (folder / name).mkdir()
-            where = redis.address, name, folder / name
-            fleet = Fleet(Kafka(kafka.address), *where, partitions, pace=_PACE)
-            stack.callback(fleet.end)
-            good &= _kill_and_judge(fleet, kills, random, log)
+            made = Fleet(Kafka(kafka.address), redis.address, name, folder / name, partitions, pace=_PACE)
+            stack.callback(made.end)
+            return made
+
+        if wanted.then:
+            good = _of_keys(fleet(1), wanted, random, log)
+        else:
+            one, two = (wanted.kills + 1) // 2, wanted.kills // 2
+            good = _kill_and_judge(fleet(1), one, random, log) and _kill_and_judge(fleet(2), two, random, log)
     return 0 if good else 1
+
+
+def _of_keys(fleet: Fleet, wanted: argparse.Namespace, random: Random, log: Callable[[str], None]) -> bool:
+    then, dead_letters = wanted.then, fleet.kafka.create_topic("dead")
+    fleet.options = chaos_of_keys.options(then, fleet.folder, dead_letters)
+    fleet.feeding = chaos_of_keys.FEEDING
+
+    def wait(happened: Callable[[], bool], what: str) -> None:
+        _until(fleet, happened, what, log)
+
+    return chaos_of_keys.kill_and_judge(fleet, then, dead_letters, wanted.kills, random, wait, log)
 
 
 def _log(began: float, text: str) -> None:

@@ -79,9 +79,7 @@ def test_a_parked_key_waits_for_its_release_with_everything_behind_it(
     assert stream.sink.offsets == [n for n in range(COUNT) if n not in waiting]
     parked = failing(stream)
     assert {(r.offset, r.key_hash) for r in parked} == {(n, hash_key(b"key-%d" % (n % KEYS))) for n in BAD}
-    assert {(r.parked, r.attempts, r.error) for r in parked} == {(True, 3, "builtins.ValueError")} or {
-        (r.parked, r.attempts) for r in parked
-    } == {(True, 3)}
+    assert {(r.parked, r.attempts) for r in parked} == {(True, 3)}
     assert attempts(folder) == dict.fromkeys(BAD, 3)
     stream.run(**form)
     assert attempts(folder) == dict.fromkeys(BAD, 3), "another life leaves them alone"

@@ -80,6 +80,22 @@ async def wait_async(key: bytes | None, records: pa.RecordBatch) -> pa.RecordBat
     return _counted(key, records, began)
 
 
+async def wait_as_coroutine(key: bytes | None, records: pa.RecordBatch) -> pa.RecordBatch:
+    """The work of `wait` as a coroutine."""
+    for value in records.column("value").to_pylist():
+        await asyncio.sleep(int(value) / 1_000_000)
+    return pa.RecordBatch.from_arrays(
+        [pa.array([key], pa.binary()), pa.array([len(records)], pa.int32())], schema=_WAITED
+    )
+
+
+async def fail_or_wait(key: bytes | None, records: pa.RecordBatch) -> pa.RecordBatch:
+    """The same, and an error for one key in a hundred."""
+    if int((key or b"k1")[1:]) % 100 == 0:
+        raise OSError("this customer is away")
+    return await wait_as_coroutine(key, records)
+
+
 def wait_in_thread(key: bytes | None, records: pa.RecordBatch) -> pa.RecordBatch:
     """The same in a thread."""
     began = time.time_ns()

@@ -5,6 +5,7 @@ from types import MappingProxyType
 
 from bench.cases import (
     broker_bytes,
+    failing_keys,
     first_minute,
     fleets,
     functions_inside,
@@ -62,6 +63,7 @@ CASES: Mapping[str, Case] = MappingProxyType(
         "skew": skew.skew,
         "none-bytes": without_order.none_bytes,
         "none-hotkey": without_order.none_hot_key,
+        "failing": failing_keys.failing,
         "frozen": fleets.frozen,
         "poison": fleets.poison,
         "plan": planner.plan_time,
