@@ -43,7 +43,7 @@ from topics import Kafka
 LONGEST = ("test_drivers", "test_demo", "test_simulation", "test_decoding_memory", "test_shared_read")
 """Long files that come late in the alphabet, or, as a single test, could come last."""
 
-SPARK_PROCESSES = 3
+SPARK_PROCESSES = 2
 """So many pytest processes have a Spark session: each takes ten seconds of CPU time until it is warm."""
 
 SERVERS = {"kafka_server", "guarded", "redis_url", "store_server", "spark", *redis_servers.KINDS}
