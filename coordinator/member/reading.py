@@ -71,7 +71,8 @@ def _room(state: State, work: OwnedRanges, ends: Offsets, seen: Seen, call: Call
 
 
 def _joined(state: State, work: OwnedRanges, ends: Offsets, seen: Seen, call: Call) -> tuple[State, OwnedRanges]:
-    return state, owned_in_all(work, [t for t in call.setup.cutting.joined if t in state.log.topics])
+    topics = [t for t in call.setup.cutting.joined if t in state.log.topics]
+    return state, owned_in_all(work, topics, state.reading.held)
 
 
 def _within(progress: Progress, ranges: tuple[HashRange, ...]) -> Progress:

@@ -9,28 +9,39 @@ member reads it in the other.
 """
 
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from functools import reduce
 
 from coordinator.assignment.rebalance import union
 from coordinator.plan.planning import OwnedRanges, bounded
 from coordinator.progress.growth import Ceilings
 from coordinator.ranges import HASH_MAX, HashRange
+from coordinator.subscription import TopicPartition
 
 Hashes = tuple[HashRange, ...]
+NOTHING: OwnedRanges = {}
 
 
-def owned_in_all(work: OwnedRanges, topics: Collection[str]) -> OwnedRanges:
-    """The work; the ceiling of hashes that are not owned in each of these topics is 0, so that nothing is read."""
+def owned_in_all(work: OwnedRanges, topics: Collection[str], held: OwnedRanges = NOTHING) -> OwnedRanges:
+    """The work; the ceiling of hashes that are not owned in each of these topics is 0, so that nothing is read.
+
+    `held`: owned hashes that the work leaves out, of failing keys. They hold up nothing of the other topics.
+    """
     if len(topics) < 2:
         return work
-    owned = {tp: union(p.hashes for p in parts) for tp, parts in work.items() if tp.topic in topics}
+    owned = _hashes(work, topics, held)
     units = defaultdict[int, dict[str, Hashes]](dict)
     for tp, hashes in owned.items():
         units[tp.partition][tp.topic] = hashes
     in_all = {n: reduce(_both, (of_unit.get(t, ()) for t in topics)) for n, of_unit in units.items()}
     apart = {tp: in_all[tp.partition] for tp, hashes in owned.items() if hashes != in_all[tp.partition]}
     return {**work, **{tp: bounded(work[tp], _only(hashes)) for tp, hashes in apart.items()}}
+
+
+def _hashes(work: OwnedRanges, topics: Collection[str], held: OwnedRanges) -> Mapping[TopicPartition, Hashes]:
+    return {
+        tp: union(p.hashes for p in (*parts, *held.get(tp, ()))) for tp, parts in work.items() if tp.topic in topics
+    }
 
 
 def _both(some: Hashes, others: Hashes) -> Hashes:

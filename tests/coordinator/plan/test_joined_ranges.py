@@ -55,6 +55,11 @@ def test_a_member_that_reads_one_of_the_topics_waits_for_none() -> None:
     assert owned_in_all(work, ["orders"]) is work
 
 
+def test_a_hash_that_waits_because_of_a_failing_key_holds_up_nothing_of_the_other_topic() -> None:
+    work = {ORDERS: owned(LEFT), PAYMENTS: owned(WHOLE)}
+    assert owned_in_all(work, TOPICS, {ORDERS: owned(RIGHT, ceiling=10)}) == work
+
+
 some_eighths = st.sets(st.sampled_from(EIGHTHS)).map(lambda found: owned(*sorted(found)))
 
 
