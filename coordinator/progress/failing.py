@@ -41,10 +41,11 @@ class FailingRecord:
 
     @property
     def text(self) -> str:
-        """Its value in Redis: less than 1 KB."""
+        """Its value in Redis: less than 1 KB, without half surrogates, which Redis does not take."""
         word = "parked" if self.parked else "deferred"
         error = "".join(self.error.split())[:ERROR_CHARACTERS]
-        return f"{word} {self.offset} {self.attempts} {self.next_ms} {error} {self.message[:MESSAGE_CHARACTERS]}"
+        text = f"{word} {self.offset} {self.attempts} {self.next_ms} {error} {self.message[:MESSAGE_CHARACTERS]}"
+        return text.encode(errors="replace").decode()
 
     @property
     def shown(self) -> dict[str, object]:

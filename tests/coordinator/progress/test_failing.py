@@ -21,6 +21,13 @@ def test_a_long_message_is_cut_and_the_value_is_small() -> None:
     assert FailingRecord.parse(long.field, long.text).message == "m" * MESSAGE_CHARACTERS
 
 
+def test_half_surrogates_are_replaced() -> None:
+    """A message may quote bytes that are not UTF-8, decoded by surrogateescape."""
+    odd = FailingRecord(ORDERS, 1, 17, 2, 0, error="E\ud800", message="no customer \udcff")
+    assert odd.text == "deferred 17 2 0 E? no customer ?"
+    assert FailingRecord.parse(odd.field, odd.text).text == odd.text
+
+
 @pytest.mark.parametrize("value", ["", "deferred", "gone 1 1 1 E m", "deferred -1 1 1 E m", "deferred 1 x 1 E m"])
 def test_a_damaged_record_is_refused(value: str) -> None:
     with pytest.raises(StateFormatError):
