@@ -23,8 +23,9 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from coordinator.dead_letter import MESSAGE_CHARACTERS
 from coordinator.errors import MapInReadError
-from coordinator.progress.failing import MESSAGE_CHARACTERS, FailingRecord
+from coordinator.progress.failing import FailingRecord
 from coordinator.quoting import quoted
 from coordinator.subscription import TopicPartition
 from spark_coop_source.function.call import FunctionCall

@@ -153,6 +153,13 @@ def test_after_the_last_attempt__dead_letter__sends_the_record_with_its_error() 
     assert ends.dead_lettered == 1
 
 
+def test_a_dead_letter_has_more_of_a_long_message_than_redis() -> None:
+    ends, letters = Ends(), Letters()
+    made = decisions(ErrorPolicy(attempts=1, then="dead_letter", topic="dead"), ends, letters)
+    assert made.after(record(), ValueError("x" * 5_000), None) is Next.GO_ON
+    assert letters.sent == [(7, "ValueError", "x" * 1_000, 1)]
+
+
 def test_after_the_last_attempt__fail__names_the_attempts() -> None:
     with pytest.raises(MapInReadError, match=r"raised ValueError, called with orders-0 offset 7 .* at attempt 3:"):
         decisions(ErrorPolicy(attempts=3)).after(record(), ERROR, failing(2))
