@@ -37,7 +37,7 @@ def input_partitions(
     """
     packed = tuple(tasks)
     acknowledged = end if ACKNOWLEDGEMENT in options.columns else None
-    share_ms = _share_ms(options, len(packed), beside_ms) if ending and ending.by_time else inf
+    share_ms = _share_ms(options, len(packed), beside_ms)
     failing = by_partition(ending.failing) if ending else {}
     shared = shared_stretches(packed) if options.cache_bytes and not acknowledged else {}
     batch = uuid.uuid4().hex
@@ -55,12 +55,17 @@ def input_partitions(
             sharing=_sharing(of_task, shared, batch, options.cache_bytes),
             strips=strips_of(acknowledged, of_task) if acknowledged else None,
             deadline_ms=deadline_ms,
-            ending=replace(ending, task=number, share_ms=share_ms, failing=of_slices(failing, of_task))
+            ending=replace(_timed(ending, share_ms), task=number, failing=of_slices(failing, of_task))
             if ending
             else None,
         )
         for number, of_task in enumerate(packed)
     ]
+
+
+def _timed(ending: Ending, share_ms: float) -> Ending:
+    """A task that may not end by the clock waits no longer for further attempts than one that may."""
+    return replace(ending, share_ms=share_ms if ending.by_time else inf, retries_ms=share_ms)
 
 
 def _share_ms(options: SourceOptions, tasks: int, beside_ms: float) -> float:

@@ -51,7 +51,7 @@ class Ending(Protocol):
 
     @property
     def left_ms(self) -> float:
-        """The rest of the time of the task."""
+        """The rest of the time of the task for further attempts."""
 
     def before_key(self, tp: TopicPartition, key_hash: int, *, ahead: bool) -> bool:
         """Whether the function may still get the records of a key, in the order of `by_key`."""

@@ -15,6 +15,7 @@ Knows slices, hashes and a clock; nothing of Kafka, of the driver or of Spark. R
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
+from math import inf
 
 from coordinator.progress.ends import Ends
 from coordinator.progress.failing import FailingRecord, Failures
@@ -46,6 +47,7 @@ class TaskEnds:
     clock_ms: Callable[[], float]  # 0 when the task began
     known: Iterable[FailingRecord] = ()  # of earlier batches
     room: Mapping[TopicPartition, int] = field(default_factory=dict)  # more keys that it may defer
+    retries_ms: float = inf  # no attempt on a failing record begins later in this task
     skipped: int = 0  # records that the function failed on and that the task left out
     dead_lettered: int = 0  # records that it wrote to the dead-letter topic
     _known: dict[Key, FailingRecord] = field(init=False)
@@ -132,8 +134,8 @@ class TaskEnds:
 
     @property
     def left_ms(self) -> float:
-        """The rest of the time of the task."""
-        return max(0.0, self.share_ms - self.clock_ms())
+        """The rest of the time of the task for further attempts. A replay has no other end by the clock."""
+        return max(0.0, min(self.share_ms, self.retries_ms) - self.clock_ms())
 
     @property
     def ends(self) -> Ends:

@@ -5,6 +5,7 @@ A value that the driver pickles. It has Kafka's settings; nothing of Redis, of t
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from math import inf
 
 from pyspark.sql.datasource import InputPartition
 
@@ -33,6 +34,7 @@ class Ending:
     batch: str  # the digest
     task: int = 0  # its number in the batch
     share_ms: float = 0.0  # of the time budget
+    retries_ms: float = inf  # how long it may wait for further attempts on failing records
     by_time: bool = True  # False: only failing keys may end early
     required: bool = True  # else a task that cannot report its ends reads all of its slices
     failing: tuple[FailingRecord, ...] = ()  # known ones, of hashes and offsets that the task reads

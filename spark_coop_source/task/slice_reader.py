@@ -80,7 +80,10 @@ def _reported(task: SlicePartition, report: ReportTo, function: UserFunction | N
 
 
 def _ends(ending: Ending, began: float) -> TaskEnds:
-    return TaskEnds(ending.share_ms, lambda: (perf_counter() - began) * 1000, ending.failing, ending.room)
+    def clock_ms() -> float:
+        return (perf_counter() - began) * 1000
+
+    return TaskEnds(ending.share_ms, clock_ms, ending.failing, ending.room, ending.retries_ms)
 
 
 def _made(

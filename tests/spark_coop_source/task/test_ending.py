@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import inf
 
 import pyarrow as pa
 from hypothesis import given
@@ -55,6 +56,16 @@ def test_time_over__it_ends_after_the_batch_that_was_handed_over() -> None:
     for _ in ends.reading(TPS[0], iter([read(10, 12), read(12, 20), read(20, 30)])):
         clock.ms += 60
     assert ends.ends == {TPS[0]: ((WHOLE, 20),)}
+
+
+def test_a_task_that_may_not_end_by_the_clock_has_an_end_of_further_attempts() -> None:
+    """Rule: replay-may-defer. Else a replay would last until all attempts are made."""
+    clock = Clock()
+    ends = TaskEnds(inf, clock.now, retries_ms=50.0)
+    assert ends.left_ms == 50.0
+    clock.ms = 60.0
+    assert ends.left_ms == 0.0
+    assert not ends.over
 
 
 def test_a_batch_that_takes_all_of_the_time_is_read_all_the_same() -> None:
