@@ -180,6 +180,8 @@ class Loop:
         try:
             self._results.finished(job, Outcome(rest=job.batch) if self._withdrawing else await self._attempt(job))
         except asyncio.CancelledError:
+            if not self._closed:  # without a result, the task would wait for ever
+                self._results.broken(RuntimeError("the function cancelled the coroutine in which it is called"))
             raise
         except BaseException as error:  # noqa: BLE001  the loop would hide it, or end
             self._results.broken(error)

@@ -127,6 +127,22 @@ def test_something_cancelled_within_the_function_is_an_error_of_the_function() -
     assert isinstance(outcome.error, asyncio.CancelledError)
 
 
+def test_a_function_that_cancels_its_own_coroutine_ends_the_task() -> None:
+    async def cancels_itself(records: SliceBatch) -> None:
+        running = asyncio.current_task()
+        assert running is not None
+        running.cancel()
+        await asyncio.sleep(0)
+
+    results = Recorder()
+    workers = opened(cancels_itself, 1, results)
+    workers.begin(job())
+    error = results.next()
+    workers.close()
+    assert isinstance(error, RuntimeError)
+    assert "cancelled the coroutine" in str(error)
+
+
 def test_after_a_withdrawal_nothing_begins() -> None:
     async def wait(records: SliceBatch) -> None:
         begun.set()
