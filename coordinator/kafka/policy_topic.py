@@ -17,7 +17,7 @@ from kafka.admin import ConfigResource, ConfigResourceType, NewTopic
 from kafka.errors import KafkaTimeoutError, TopicAlreadyExistsError
 from kafka.protocol.consumer import IsolationLevel
 
-from coordinator.errors import InvalidOptionError
+from coordinator.errors import InvalidOptionError, KafkaUnavailableError
 from coordinator.kafka import empty_markers
 from coordinator.kafka.client import client_arguments
 from coordinator.kafka.connection import KafkaConnection, Session, open_client
@@ -46,18 +46,29 @@ class PolicyTopic:
     def __init__(self, kafka: Mapping[str, object], connection: KafkaConnection) -> None:
         """`kafka` holds kafka-python's keyword arguments."""
         self._kafka, self._connection = kafka, connection
-        self._known = "", dict[str, str]()  # as last read
+        self._known: tuple[str, dict[str, str]] | None = None  # as last read
 
     def read(self) -> tuple[str, dict[str, str]]:
-        """Version and policies by name; read again if the version has changed. Empty if there is no such topic."""
+        """Version and policies by name; read again if the version has changed. Empty if there is no such topic.
+
+        While the one partition of the topic is away, those that were read last: no query ends because of it.
+        """
+        try:
+            self._known = self._read()
+        except KafkaUnavailableError:
+            if self._known is None:
+                raise
+        return self._known
+
+    def _read(self) -> tuple[str, dict[str, str]]:
         what = f"the topic {POLICIES!r}"
         found = self._connection.ask(what, _place)
         if found is None:
             return "", {}
         version = f"{found[0]} {found[1].until}"
-        if self._known[0] != version:
-            self._known = version, self._connection.ask(what, lambda _: _values(self._kafka, found[1]))
-        return self._known
+        if self._known and self._known[0] == version:
+            return self._known
+        return version, self._connection.ask(what, lambda _: _values(self._kafka, found[1]))
 
     def write(self, changes: Mapping[str, str]) -> None:
         """Write policies by name; an empty value ends one. Creates the topic if it does not exist."""

@@ -2,13 +2,17 @@
 
 from collections.abc import Iterator
 from contextlib import closing
+from typing import cast
 
 import pytest
 from kafka import KafkaAdminClient
 from kafka.admin import ConfigResource, ConfigResourceType
 
 from coordinator.assignment.policies import cluster_policy, of_all_groups
-from coordinator.errors import InvalidOptionError, UnknownOptionError
+from coordinator.errors import InvalidOptionError, KafkaUnavailableError, UnknownOptionError
+from coordinator.kafka.connection import KafkaConnection
+from coordinator.kafka.policy_topic import PolicyTopic
+from coordinator.ranges import OffsetRange
 from coordinator.subscription import POLICIES, Pattern
 from kafka_logs import kafka_log
 from topics import Kafka, Record
@@ -75,6 +79,29 @@ def test_a_topic_that_would_lose_policies_is_refused(policies: Kafka) -> None:
         with pytest.raises(InvalidOptionError, match=r"cleanup\.policy=delete.*set cleanup\.policy=compact"):
             log.set_cluster_policies({ORDERS: "false"})
         assert log.cluster_policies()[1] == {ORDERS: "true"}
+
+
+class Scripted:
+    """A connection with these answers."""
+
+    def __init__(self, *answers: object) -> None:
+        self._answers = list(answers)
+
+    def ask(self, what: str, question: object) -> object:
+        answer = self._answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+
+def test_while_the_partition_is_away_the_policies_that_were_read_last_hold() -> None:
+    away, place = KafkaUnavailableError("no leader"), ("id", OffsetRange(0, 2))
+    answers = Scripted(away, place, {ORDERS: "false"}, away, place)
+    topic = PolicyTopic({}, cast(KafkaConnection, answers))
+    with pytest.raises(KafkaUnavailableError):
+        topic.read()
+    for _ in range(3):
+        assert topic.read() == ("id 2", {ORDERS: "false"})
 
 
 @pytest.mark.parametrize(
