@@ -45,6 +45,9 @@ SILENT = Listener()
 WAITING_KEYS = 8
 """So many keys for each thread may wait for it, in a task that may end early: each of them may be withdrawn."""
 
+MOST_WAITING = 8_192
+"""Most keys that wait in such a task: all ends of a task travel in one frame, and become positions in Redis."""
+
 
 Cut = Callable[[pa.RecordBatch, SliceTable], Iterator[SliceBatch]]
 
@@ -75,12 +78,17 @@ def run(
     if not function.per_key:
         yield from _over_all(call, cuts, listener)
         return
-    window = Window(batches=WAITING_KEYS * function.concurrency) if ending else Window()
+    window = early_window(function.concurrency) if ending else Window()
     decisions = Decisions(call, ending, dead_letters)
     with ExitStack() as stack:
         stack.callback(decisions.close)
         opened = _workers(call, 1 if by_record else function.concurrency, listener, stack)
         yield from _made(keyed_work(cuts, opened, window, decisions, perf_counter), listener)
+
+
+def early_window(concurrency: int) -> Window:
+    """The window of a task that may end early: the keys in work, and those that wait."""
+    return Window(batches=concurrency + min((WAITING_KEYS - 1) * concurrency, MOST_WAITING))
 
 
 def _cuts(batches: Iterator[pa.RecordBatch], cut: Cut, slices: Tables, ending: Ending | None) -> Iterator[SliceBatch]:

@@ -19,12 +19,18 @@ from coordinator.ranges import OffsetRange
 from coordinator.subscription import TopicPartition
 from spark_coop_source.function import runner as function_runner
 from spark_coop_source.function.attempts import Done
-from spark_coop_source.function.runner import Listener, run
+from spark_coop_source.function.runner import MOST_WAITING, Listener, early_window, run
 from spark_coop_source.function.slice_batches import SliceBatch, tables
 from spark_coop_source.function.user_function import UserFunction, as_text
 
 OUTPUT = StructType([StructField("key", BinaryType()), StructField("n", LongType(), nullable=False)])
 Batches = Iterator[pa.RecordBatch]
+
+
+@pytest.mark.parametrize(("concurrency", "batches"), [(1, 8), (1_024, 8_192), (16_384, 16_384 + MOST_WAITING)])
+def test_thousands_of_coroutines_leave_no_more_ends_than_a_frame_holds(concurrency: int, batches: int) -> None:
+    """Each key that waits when the time of the task is over has an end of its own."""
+    assert early_window(concurrency).batches == batches
 
 
 class Recorder(Listener):
