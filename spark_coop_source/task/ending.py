@@ -26,6 +26,9 @@ from spark_coop_source.task.reads import Read
 Key = tuple[TopicPartition, int]
 """A key hash of a partition."""
 
+MOST_FAILING = 2_000
+"""Most failing keys of a task: they travel to the driver in one frame (`telemetry.frames.MOST_BYTES`)."""
+
 
 @dataclass(slots=True)
 class _Partition:
@@ -112,11 +115,11 @@ class TaskEnds:
     def defer(self, record: FailingRecord) -> None:
         """The key gets nothing from this record on in this batch; the next batches know when to try it again.
 
-        Without room, the record is not stored, and the task ends.
+        Without room, or with too many failing keys in this task, the record is not stored, and the task ends.
         """
         self.withdraw(record.tp, record.key_hash, record.offset)
-        key = record.tp, record.key_hash
-        if key in self._known or key in self._failing or self._takes_room(record.tp):
+        key, more = (record.tp, record.key_hash), len(self._failing) < MOST_FAILING
+        if key in self._failing or (more and (key in self._known or self._takes_room(record.tp))):
             self._failing[key] = record
         else:
             self.share_ms = 0.0

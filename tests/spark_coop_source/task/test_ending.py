@@ -12,7 +12,7 @@ from coordinator.progress.ends import Ends
 from coordinator.progress.failing import FailingRecord, Failures
 from coordinator.ranges import WHOLE, HashRange
 from coordinator.subscription import TopicPartition
-from spark_coop_source.task.ending import TaskEnds
+from spark_coop_source.task.ending import MOST_FAILING, TaskEnds
 from spark_coop_source.task.reads import Read
 
 TPS = tuple(TopicPartition("orders", number) for number in range(3))
@@ -56,6 +56,19 @@ def test_time_over__it_ends_after_the_batch_that_was_handed_over() -> None:
     for _ in ends.reading(TPS[0], iter([read(10, 12), read(12, 20), read(20, 30)])):
         clock.ms += 60
     assert ends.ends == {TPS[0]: ((WHOLE, 20),)}
+
+
+def test_a_task_defers_so_many_keys_that_its_frame_holds_them__then_it_ends() -> None:
+    ends = task(Clock(), [10])
+    next(ends.reading(TPS[0], iter([read(10, 12)])))
+    for key_hash in range(MOST_FAILING):
+        ends.defer(FailingRecord(TPS[0], key_hash, 11, 1, 0))
+    assert not ends.over
+    ends.defer(FailingRecord(TPS[0], MOST_FAILING, 11, 1, 0))
+    assert len(ends.failures.failing) == MOST_FAILING
+    assert ends.over
+    (early,) = ends.ends.values()
+    assert early[0] == (HashRange(0, MOST_FAILING), 11), "the last key ends at its record too"
 
 
 def test_a_task_that_may_not_end_by_the_clock_has_an_end_of_further_attempts() -> None:
