@@ -52,7 +52,7 @@ def attempts(folder: Path) -> dict[int, int]:
 
 
 def each_key_in_order(stream: Stream) -> bool:
-    rows = [(row.key, row.offset) for row in stream.sink.received]
+    rows = dict.fromkeys((row.key, row.offset) for row in stream.sink.received)  # first deliveries
     return all(a < b for key in {k for k, _ in rows} for a, b in pairwise(offset for k, offset in rows if k == key))
 
 
@@ -102,7 +102,7 @@ def test_attempts_count_over_batches_and_lives(stream: Stream, kafka: Kafka, tmp
         pass
     assert {r.parked for r in failing(stream)} == {False}
     stream.run(**options)
-    assert stream.sink.offsets == [n for n in range(COUNT) if n not in BAD], "each other record once"
+    assert {*stream.sink.offsets} == {*range(COUNT)} - {*BAD}, "each other record; a stop may repeat its batch"
     assert each_key_in_order(stream)
     assert all(made >= 4 for made in attempts(folder).values())
     assert sum(attempts(folder).values()) <= len(BAD) * 5, "a stop between a call and its seal may hide one"

@@ -23,13 +23,13 @@ FAULTS = (
     ),
     Fault(
         "a standby takes over only if nobody else works",
-        (Edit(_ROLES, "math.max(1, redis.call('HLEN', assignment))", "1"),),
+        (Edit(_ROLES, "math.max(1, #redis.call('HKEYS', assignment))", "1"),),
         _STORE,
         schedules=200,
     ),
     Fault(
         "a group of standbys waits for ever",
-        (Edit(_ROLES, "math.max(1, redis.call('HLEN', assignment))", "redis.call('HLEN', assignment)"),),
+        (Edit(_ROLES, "math.max(1, #redis.call('HKEYS', assignment))", "#redis.call('HKEYS', assignment)"),),
         _STORE,
         schedules=200,
     ),

@@ -15,11 +15,11 @@ end
 -- first choice, since it lives. After it, the standby with the latest lease end is the likeliest to live.
 local function take_over(keys, assignment)
   if redis.call('EXISTS', keys.standbys) == 0 then return end
-  local wanted, working = math.max(1, redis.call('HLEN', assignment)), working_members(keys)
+  local wanted, working = math.max(1, #redis.call('HKEYS', assignment)), working_members(keys)
   if #working >= wanted then return end
   local missing, taken = wanted - #working, false
-  local choice = redis.call('ZREVRANGE', keys.leases, 0, -1)
-  table.insert(choice, 1, call.member)
+  local choice, by_lease = { call.member }, redis.call('ZRANGE', keys.leases, 0, -1)
+  for i = #by_lease, 1, -1 do choice[#choice + 1] = by_lease[i] end
   for _, member in ipairs(choice) do
     local waits = redis.call('HGET', keys.standbys, member) == 'standby' and not takeable(keys.leases, keys.batches, member)
     if missing > 0 and waits and redis.call('SISMEMBER', keys.leaving, member) == 0 then
