@@ -41,9 +41,7 @@ def main(sink: Callable[[DataFrame, int, Path, Mapping[str, str]], None] = _plai
     """Run until the query fails or a stop is requested. The sink gets the folder and the options of the job too."""
     folder, options, pace = Path(sys.argv[1]), json.loads(sys.argv[2]), sys.argv[3]
     builder = SparkSession.builder.appName(folder.name).config("spark.sql.codegen.wholeStage", "false")
-    builder = builder.config(
-        "spark.sql.streaming.minBatchesToRetain", "100000"
-    )  # tests read the offsets of all batches
+    builder = builder.config("spark.sql.streaming.minBatchesToRetain", "100000")  # tests read all offsets
     spark = builder.config("spark.sql.codegen.factoryMode", "NO_CODEGEN").getOrCreate()  # it has a short life
     writer = spark.readStream.format("coop-kafka").options(**options).load().writeStream
     writer = writer.foreachBatch(lambda rows, batch: sink(rows, batch, folder, options)).trigger(processingTime=pace)

@@ -63,10 +63,10 @@ def test_a_task_defers_so_many_keys_that_its_frame_holds_them__then_it_ends() ->
     next(ends.reading(TPS[0], iter([read(10, 12)])))
     for key_hash in range(MOST_FAILING):
         ends.defer(FailingRecord(TPS[0], key_hash, 11, 1, 0))
-    assert not ends.over
+    before = ends.over
     ends.defer(FailingRecord(TPS[0], MOST_FAILING, 11, 1, 0))
     assert len(ends.failures.failing) == MOST_FAILING
-    assert ends.over
+    assert (before, ends.over) == (False, True)
     (early,) = ends.ends.values()
     assert early[0] == (HashRange(0, MOST_FAILING), 11), "the last key ends at its record too"
 
