@@ -43,8 +43,8 @@ from topics import Kafka
 LONGEST = ("test_drivers", "test_demo", "test_simulation", "test_decoding_memory", "test_shared_read")
 """Long files that come late in the alphabet, or, as a single test, could come last."""
 
-SPARK_PROCESSES = 2
-"""So many pytest processes have a Spark session: each takes ten seconds of CPU time until it is warm."""
+SPARK_PROCESSES = 1
+"""So many pytest processes have a Spark session: Spark waits 10 s for its Python to start, also on a busy machine."""
 
 SERVERS = {"kafka_server", "guarded", "redis_url", "store_server", "spark", *redis_servers.KINDS}
 """Fixtures that start a server; a test that uses one has the mark `server`, in whatever way it comes to it."""
