@@ -222,6 +222,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     )
 
 
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Each group must reach the scheduler: else every process would start a Spark session."""
+    grouped = [i for i in session.items if i.get_closest_marker("xdist_group")]
+    if getattr(session.config.option, "loadgroup", False) and not all("@" in item.nodeid for item in grouped):
+        raise pytest.UsageError("this pytest-xdist loses the groups of tests under this pytest; setup.cfg says which do not")
+
+
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling | None:
     """With `--dist loadgroup`, a file without a group stays in one process too."""
     return FilesAndGroups(config, log) if config.getoption("dist") == "loadgroup" else None
