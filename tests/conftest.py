@@ -226,7 +226,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     """Each group must reach the scheduler: else every process would start a Spark session."""
     grouped = [i for i in session.items if i.get_closest_marker("xdist_group")]
     if getattr(session.config.option, "loadgroup", False) and not all("@" in item.nodeid for item in grouped):
-        raise pytest.UsageError("this pytest-xdist loses the groups of tests under this pytest; setup.cfg says which do not")
+        raise pytest.UsageError("this pytest loses the groups of pytest-xdist; setup.cfg says which does not")
 
 
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> LoadScopeScheduling | None:
