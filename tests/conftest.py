@@ -43,8 +43,11 @@ from topics import Kafka
 LONGEST = ("test_drivers", "test_demo", "test_simulation", "test_decoding_memory", "test_shared_read")
 """Long files that come late in the alphabet, or, as a single test, could come last."""
 
-SPARK_PROCESSES = 1
-"""So many pytest processes have a Spark session: Spark waits 10 s for its Python to start, also on a busy machine."""
+SPARK_PROCESSES = 2
+"""So many pytest processes start Spark: it waits only 10 s for its Python to start, also on a busy machine."""
+
+STARTS_SPARK = {"spark", "fleet", "fleets"}
+"""Fixtures whose tests start a Spark session, or drivers."""
 
 SERVERS = {"kafka_server", "guarded", "redis_url", "store_server", "spark", *redis_servers.KINDS}
 """Fixtures that start a server; a test that uses one has the mark `server`, in whatever way it comes to it."""
@@ -211,7 +214,7 @@ def world(store_server: StoreServer) -> World:
 @pytest.hookimpl(tryfirst=True)  # before pytest leaves out what -m excludes
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark tests that use a server; begin with what takes longest, so that no process waits long for the other."""
-    of_spark = sorted({item.path for item in items if "spark" in getattr(item, "fixturenames", ())})
+    of_spark = sorted({i.path for i in items if STARTS_SPARK.intersection(getattr(i, "fixturenames", ()))})
     for item in items:
         if SERVERS.intersection(getattr(item, "fixturenames", ())):
             item.add_marker("server")
