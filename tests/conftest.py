@@ -57,7 +57,8 @@ settings.load_profile("here")
 
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:  # in the background of a script; each driver would inherit it
     signal.signal(signal.SIGINT, signal.default_int_handler)
-os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+os.environ["COOP_TEST_PYTHON"] = sys.executable
+os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = str(ROOT / "tests" / "support" / "spark_python")
 # Every JVM here lives for minutes at most. With one compiler and one collector thread it needs far less CPU time.
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
