@@ -76,8 +76,9 @@ def main() -> int:
         if wanted.then:
             good = _of_keys(fleet(1), wanted, random, log)
         else:
-            one, two = (wanted.kills + 1) // 2, wanted.kills // 2
-            good = _kill_and_judge(fleet(1), one, random, log) and _kill_and_judge(fleet(2), two, random, log)
+            good = True
+            for partitions, kills in ((1, (wanted.kills + 1) // 2), (2, wanted.kills // 2)):
+                good &= _kill_and_judge(fleet(partitions), kills, random, log)
     return 0 if good else 1
 
 
