@@ -3,7 +3,7 @@
 import pytest
 
 import kafka_groups
-from applications import all_whole, application, owners, restarted, take_turns, times_read
+from applications import Application, all_whole, application, owners, restarted, take_turns, times_read
 from coordinator.assignment.assignment_text import ranges_text
 from coordinator.errors import IndividualCommitNotAllowedError, TopicRangeFetchNotAllowedError
 from coordinator.ranges import WHOLE
@@ -13,6 +13,19 @@ from group_services import Group, subscribed
 from streams import keyed
 
 GROUP, TOPIC = "accept.individual.commit", "accept.range.fetch"
+
+
+def go_on_unshared(members: Group, tp: TopicPartition, *applications: Application) -> None:
+    """They read all 15 records, and at no time do two of them own parts of the partition."""
+    shared = []
+
+    def done() -> bool:
+        state = members.state
+        shared.append(len(owners(state).get(tp, ())) > 1)
+        return state.stable == {tp: 15}
+
+    take_turns(applications, done, "they go on")
+    assert not any(shared)
 
 
 def test_a_policy_switched_off_and_on_while_two_members_share(members: Group, tp: TopicPartition) -> None:
@@ -129,15 +142,7 @@ def test_redis_is_emptied_while_sharing_is_forbidden__nothing_is_shared(
     members.lose_everything()
     members.kafka.produce(tp.topic, keyed(10))
     one.step()  # it recovers the group
-    shared = []
-
-    def done() -> bool:
-        state = members.state
-        shared.append(len(owners(state).get(tp, ())) > 1)
-        return state.stable == {tp: 15}
-
-    take_turns((one, two), done, "they go on")
-    assert not any(shared)
+    go_on_unshared(members, tp, one, two)
     assert members.policies.policy().fields[policy.format(tp.topic)] == "false"
     for each in (one, two):
         each.service.leave()
@@ -159,15 +164,7 @@ def test_a_forbidden_part_of_another_versions_assignment_is_rejected_with_code_9
     for member, ranges in halves.items():
         members.redis.hset(GroupKeys(members.name).assignment, member, ranges_text(ranges))
     members.kafka.produce(tp.topic, keyed(10))
-    shared = []
-
-    def done() -> bool:
-        state = members.state
-        shared.append(len(owners(state).get(tp, ())) > 1)
-        return state.stable == {tp: 15}
-
-    take_turns((one, two), done, "they go on")
-    assert not any(shared)
+    go_on_unshared(members, tp, one, two)
     assert "rejected" in members.events
     assert "CONSUMER_RANGE_FETCH_NOT_ACCEPTED: code 90: " in caplog.text
     assert all_whole(members.state)
