@@ -14,7 +14,7 @@ from topics import Kafka
 from verdict import require
 
 QUARTERS, HALVES = cuts(4), cuts(2)
-SPARE_S = 30  # an acquisition and a plan, on a machine that is busy otherwise
+SPARE_S = 30  # a look at the group and an acquisition, on a machine that is busy otherwise
 SOON_S = 120  # a driver starts and fails, on a machine that is busy otherwise
 
 
@@ -53,8 +53,8 @@ def test_a_spare_with_an_empty_checkpoint_takes_the_quarter_of_a_killed_driver(f
         assert owned(fleet, *drivers) == [(q,) for q in QUARTERS]
         held, batch_s = fleet.held(drivers[1]), fleet.longest_batch_s
         drivers[1].kill()
-        assert fleet.delivered(held) <= SESSION_S + 2 * batch_s + SPARE_S
-        fleet.until(lambda: fleet.working(spare), "the spare works")
+        assert fleet.until(lambda: fleet.working(spare), "the spare owns ranges") <= SESSION_S + batch_s + SPARE_S
+        assert fleet.delivered(held) > 0  # in the first batch of a new driver, which takes as long as it takes
         assert owned(fleet, spare) == [(QUARTERS[1],)]
     fleet.until(lambda: fleet.everything_arrived, "every record is in a sink")
     require(fleet.outcome().good, fleet.outcome())

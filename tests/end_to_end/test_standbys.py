@@ -13,12 +13,13 @@ from coordinator.operations.views import view
 from coordinator.ranges import WHOLE
 from drivers.driver import Driver
 from drivers.fleet import SESSION_S, Fleet
+from drivers.output import batches
 from streams import Stream
 from topics import Kafka
 from verdict import require
 
 STANDBY = {"standby": "true"}
-TAKEOVER_S = 30  # an acquisition and a plan, on a machine that is busy otherwise
+TAKEOVER_S = 30  # a look at the group and an acquisition, on a machine that is busy otherwise
 
 
 @pytest.fixture
@@ -49,11 +50,11 @@ def test_a_standby_takes_over_from_a_killed_owner_which_is_the_standby_after_its
         stands_by(fleet, one)
         lines = len(one.lines)
         fleet.until(lambda: len(one.lines) > lines + 2, "the owner goes on")
-        assert two.lines == [], "a standby has no batch"
+        assert [batch.deliveries for batch in batches(two.name, two.lines)] in ([], [()]), "Spark's empty batch at most"
         held, batch_s = fleet.held(one), fleet.longest_batch_s
         one.kill()
-        assert fleet.delivered(held) <= SESSION_S + 2 * batch_s + TAKEOVER_S
-        fleet.until(lambda: fleet.working(two), "the standby works")
+        assert fleet.until(lambda: fleet.working(two), "the standby owns all") <= SESSION_S + batch_s + TAKEOVER_S
+        assert fleet.delivered(held) > 0  # in the first batch of a standby, which takes as long as it takes
         fleet.start("one")
         stands_by(fleet, two)
         two.ask_to_stop()

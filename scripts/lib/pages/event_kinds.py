@@ -67,11 +67,6 @@ EVENT_KINDS = (
         "nothing, if the topic is not read any more; a query that reads it again begins at its starting offsets",
         "the member that asked",
     ),
-    EventKind(
-        "rejected",
-        "A member rejected a part of a partition that policies forbid (code 90). Another assignment is due.",
-        "update all members to one version of coop-kafka",
-    ),
     EventKind("found", "The group received its first positions."),
     EventKind(
         "growth",
@@ -116,6 +111,11 @@ EVENT_KINDS = (
         "recover",
         "Redis lost state or was restarted. For one session, members prove their positions.",
         "nothing, if Redis was restarted; otherwise find out who deleted keys of the group",
+    ),
+    EventKind(
+        "rejected",
+        "A member rejected a part of a partition that policies forbid (code 90). Another assignment is due.",
+        "update all members to one version of coop-kafka",
     ),
     EventKind(
         "release",
