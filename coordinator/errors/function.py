@@ -1,10 +1,21 @@
-"""The error of a user's function inside the read."""
+"""The errors of a user's function inside the read."""
 
 from coordinator.errors.base import CoopKafkaError
 
 
-class MapInReadError(CoopKafkaError):
+class FunctionError(CoopKafkaError):
+    """Any error of the function inside the read."""
+
+
+class MapInReadError(FunctionError):
     """The function of mapInRead raised an exception, or made rows that do not fit its schema."""
 
     name = "MAP_IN_READ_FAILED"
     usual_remedy = "mend the function; a restarted query reads the same records again"
+
+
+class TooManyFailingKeysError(FunctionError):
+    """AvailableNow cannot end: a partition holds `max.deferred.keys` parked keys, so no other key of it is read."""
+
+    name = "TOO_MANY_FAILING_KEYS"
+    usual_remedy = "mend the function or what it needs, then run coop-kafka release; or raise max.deferred.keys"

@@ -5,6 +5,7 @@ rule: position-holds-the-key; rule: one-record-at-its-time; rule: deferred-keys-
 
 from dataclasses import replace
 
+from coordinator.errors import TooManyFailingKeysError
 from coordinator.member.decision import LOOK_MS, Call, Decision, Seen
 from coordinator.member.requests import Event, ReadFailing, ReadWallTime, Resume
 from coordinator.member.state import Failing, Offsets, State
@@ -32,6 +33,17 @@ def see_failing(state: State, seen: Seen, call: Call) -> Decision:
 def look_again(state: State) -> State:
     """The state whose failing records are read again before the next plan."""
     return replace(state, failing=replace(state.failing, looked_at_ms=None))
+
+
+def refuse_a_full_partition(state: State, group: str) -> None:
+    """A run that ends by itself: raise `TooManyFailingKeysError` if only a release lets this member read on."""
+    mine = [r for r in state.failing.records if r.tp in state.owning.ranges]
+    full = sorted(state.failing.full & state.owning.ranges.keys())
+    if full and all(r.parked for r in mine):
+        count = sum(r.tp == full[0] for r in mine)
+        raise TooManyFailingKeysError(
+            f"{full[0]} of group {group} has {count} parked keys, at least max.deferred.keys, so its other keys wait"
+        )
 
 
 def hold_failing(state: State, work: OwnedRanges, ends: Offsets, seen: Seen, call: Call) -> tuple[State, OwnedRanges]:

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from coordinator.member.batch import Batch
 from coordinator.member.decision import Call, Decision, LookAgain, Return, Seen
+from coordinator.member.failing import refuse_a_full_partition
 from coordinator.member.inbox import Reach
 from coordinator.member.log_view import recreated, topics_again
 from coordinator.member.requests import Finish, Heartbeat, ReadReach
@@ -47,14 +48,17 @@ def end_run(state: State, seen: Seen, call: Call) -> Decision:
     """If there is nothing to read: AvailableNow ends once every partition is at its target.
 
     Partitions that wait for older ones, or are parked, do not count; nor do hashes that a pinned member does not name
-    (rule: available-now).
+    (rule: available-now). Raises `TooManyFailingKeysError` (rule: deferred-keys-cap).
     """
     if _anything(state):
         return Decision(state)
     if state.pace.targets is None:
         return Decision(state, (), Return(None))
     targets = {tp: o for tp, o in state.pace.targets.items() if tp not in state.growing.closed}
-    return Decision(state, (), Return(None) if seen.of(Finish(targets, call.setup.pinned)) else LookAgain())
+    if seen.of(Finish(targets, call.setup.pinned)):
+        return Decision(state, (), Return(None))
+    refuse_a_full_partition(state, call.setup.settings.group)
+    return Decision(state, (), LookAgain())
 
 
 def plan_batch(state: State, seen: Seen, call: Call) -> Decision:

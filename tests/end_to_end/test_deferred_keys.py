@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pytest
+from pyspark.errors import PySparkException
 
 from coordinator.key_hash import hash_key
 from coordinator.progress.failing import FailingRecord
@@ -89,6 +91,26 @@ def test_a_parked_key_waits_for_its_release_with_everything_behind_it(
     assert stream.sink.offsets == [*range(COUNT)], "each record once"
     assert each_key_in_order(stream)
     assert failing(stream) == ()
+
+
+def test_available_now_fails_if_parked_keys_alone_fill_a_partition(
+    stream: Stream, kafka: Kafka, tmp_path: Path
+) -> None:
+    """Rule: deferred-keys-cap. A release lets the next run go on, and nothing is lost."""
+    kafka.produce(stream.options["subscribe"], records())
+    folder = tmp_path / "attempts"
+    folder.mkdir()
+    how = OnError(1, "20ms", then="park")
+    form = map_in_read(shop(folder), schema=SCHEMA, per_key=True, concurrency=8, on_error=how)
+    options = {**form, "max.deferred.keys": "3", "slots": "1"}
+    with pytest.raises(PySparkException, match=r"TOO_MANY_FAILING_KEYS.*coop-kafka release"):
+        stream.run(**options)
+    assert stream.sink.offsets != [*range(COUNT)]
+    (folder / "mended").touch()
+    with_poison(stream, lambda poison: poison.resume(failing(stream), "mended"))
+    stream.run(**options)
+    assert {*stream.sink.offsets} == {*range(COUNT)}
+    assert each_key_in_order(stream)
 
 
 def test_attempts_count_over_batches_and_lives(stream: Stream, kafka: Kafka, tmp_path: Path) -> None:

@@ -167,6 +167,17 @@ FAULTS = (
         _OF_PLAN,
     ),
     Fault(
+        "AvailableNow never ends if parked keys fill a partition (against rule: deferred-keys-cap)",
+        (
+            Edit(
+                "coordinator/member/planning.py",
+                "    refuse_a_full_partition(state, call.setup.settings.group)\n",
+                "",
+            ),
+        ),
+        ("tests/coordinator/member/test_planning.py",),
+    ),
+    Fault(
         "AvailableNow waits for parked keys",
         (Edit("coordinator/redis/lua/finish.lua", "not waits and not all_parked", "not all_parked"),),
         _OF_REDIS,

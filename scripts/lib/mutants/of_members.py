@@ -260,8 +260,8 @@ FAULTS = (
         (
             Edit(
                 "coordinator/member/planning.py",
-                "Return(None) if seen.of(Finish(targets, call.setup.pinned)) else LookAgain()",
-                "Return(None)",
+                "if seen.of(Finish(targets, call.setup.pinned)):",
+                "if True:",
             ),
         ),
         schedules=200,

@@ -40,7 +40,11 @@ _FAMILIES: tuple[tuple[str, Kind, str], ...] = (
     ("Group", errors.GroupError, "The group does not allow a member or an operation."),
     ("Policies and limits", CodedError, "A policy or a limit forbids a call. The message has the code: `code 88`."),
     ("Commit API", errors.CommitError, "A call of the [Commit API](commit-api.md) is refused. It committed nothing."),
-    ("Function inside the read", errors.MapInReadError, "See [map-in-read.md](map-in-read.md#when-it-fails)."),
+    (
+        "Function inside the read",
+        errors.FunctionError,
+        "See [map-in-read.md](map-in-read.md#when-it-fails) and [failing-records.md](failing-records.md).",
+    ),
     ("Output of the command", errors.OutputError, "The exit code is 1."),
     ("Usage of the command", errors.WrongUsageError, "The exit code is 2. The command changed nothing."),
 )

@@ -2,8 +2,11 @@
 
 from dataclasses import replace
 
+import pytest
+
+from coordinator.errors import TooManyFailingKeysError
 from coordinator.member.decision import Decision
-from coordinator.member.failing import hold_failing, see_failing
+from coordinator.member.failing import hold_failing, refuse_a_full_partition, see_failing
 from coordinator.member.requests import Event, ReadFailing, ReadWallTime, Resume
 from coordinator.member.state import Failing, State
 from coordinator.plan.planning import OwnedRange
@@ -73,3 +76,24 @@ def test_a_partition_gets_to_its_cap__one_event() -> None:
     assert decision.effects == (Event("failing", why),), "the other partition is of another member"
     again = replace(decision.state, failing=replace(decision.state.failing, looked_at_ms=None))
     assert decided(see_failing, again, call(max_deferred_keys=1), (ReadFailing(), records)).effects == ()
+
+
+PARKED = replace(RECORD, parked=True)
+
+
+def test_a_run_that_ends_by_itself_fails_if_only_a_release_lets_it_go_on() -> None:
+    full = owns(failing=Failing((PARKED, replace(RECORD, tp=TP1)), NOW, frozenset({TP, TP1})))
+    with pytest.raises(TooManyFailingKeysError, match=f"{TP} of group g has 1 parked keys, at least max.deferred.keys"):
+        refuse_a_full_partition(full, "g")
+
+
+@pytest.mark.parametrize(
+    ("failing", "why"),
+    [
+        (Failing((PARKED,), NOW), "there is room for more"),
+        (Failing((PARKED, RECORD), NOW, frozenset({TP})), "one is tried again"),
+        (Failing((replace(PARKED, tp=TP1),), NOW, frozenset({TP1})), "the full partition is of another member"),
+    ],
+)
+def test_else_it_goes_on(failing: Failing, why: str) -> None:
+    refuse_a_full_partition(owns(failing=failing), "g")

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from coordinator.errors import TooManyFailingKeysError
 from coordinator.member.batch import Batch
 from coordinator.member.decision import Decision, LookAgain, Return
 from coordinator.member.evidence import Evidence
@@ -12,8 +13,9 @@ from coordinator.member.inbox import Reach
 from coordinator.member.limits import Limits
 from coordinator.member.planning import end_run, look_closer, plan_batch
 from coordinator.member.requests import Finish, Heartbeat, ReadReach, ReadTopics
-from coordinator.member.state import Growing, Pace, Reading, State, Strikes, Turn
+from coordinator.member.state import Failing, Growing, Pace, Reading, State, Strikes, Turn
 from coordinator.plan.planning import Cutting, OwnedRange, OwnedRanges
+from coordinator.progress.failing import FailingRecord
 from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.ranges import WHOLE, OffsetRange
 from coordinator.subscription import Bounds
@@ -32,6 +34,7 @@ from states import (
     call,
     decided,
     end_of,
+    fails,
     held,
     owning,
     owns,
@@ -110,6 +113,14 @@ def test_available_now_with_nothing_to_read(finished: bool, outcome: Any) -> Non
     state = owns(pace=AT_TARGET)
     decision = decided(end_run, state, call(), (Finish({TP: 100, TP1: 50}), finished))
     assert decision == Decision(state, (), outcome)
+
+
+def test_available_now__parked_keys_alone_fill_a_partition() -> None:
+    """Rule: deferred-keys-cap."""
+    parked = FailingRecord(TP, 5, 10, 2, NOW, parked=True)
+    state = owns(pace=AT_TARGET, failing=Failing((parked,), NOW, frozenset({TP})))
+    outcomes = [decided(end_run, state, call(), (Finish({TP: 100, TP1: 50}), done)).outcome for done in (False, True)]
+    assert outcomes == [fails(TooManyFailingKeysError, "1 parked keys"), Return(None)]
 
 
 def test_available_now__partitions_that_wait_for_older_ones_are_left_out() -> None:
