@@ -67,6 +67,9 @@ class SliceMeter(Listener):
         self._send = send
         self._with_function, self._trial = with_function, trial
         self._accounts = {s: _Account(s) for table in slices.values() for s in table.slices}
+        self._slices_of: dict[Lane, list[Slice]] = {}
+        for s in self._accounts:
+            self._slices_of.setdefault(_lane(s), []).append(s)
         self._unworked: dict[Lane, int] = {}  # records in or before the function
         self._read: set[TopicPartition] = set()  # partitions that were read to the end
         self._began = perf_counter()
@@ -107,10 +110,8 @@ class SliceMeter(Listener):
         if done.batch.key_hash is not None:
             account.add_key(KeyCost(done.batch.key_hash, done.ms, len(done.batch.records)))
         self._unworked[_lane(account.of)] -= len(done.batch.records)
-        table = self._tables[account.of.topic_partition]
-        for s in table.slices:
-            if s.hashes == account.of.hashes:
-                self._finish(s)
+        for s in self._slices_of[_lane(account.of)]:
+            self._finish(s)
         self._alive(account)
 
     def ended(self) -> None:
