@@ -3,8 +3,8 @@
     the call failed on one record of a key
         fail_on names its error, or there is no OnError     the task fails
         attempts are left, and retry_on names its error
-            the next one fits into the task's time          the key waits for it
-            it does not                                     deferred: the key ends here, a later batch goes on
+            the next one fits into the task's time          the key waits for it, while the task has other work
+            it does not, or the task has been idle          deferred: the key ends here, a later batch goes on
         otherwise `then`
             fail          the task fails
             park          the key ends here, until an operator releases it
@@ -34,6 +34,9 @@ from spark_coop_source.function.matching import Matching
 from spark_coop_source.function.slice_batches import SliceBatch
 
 log = logging.getLogger(__name__)
+
+IDLE_S = 1.0
+"""The longest that a task with nothing else to do waits for attempts: about the time that another batch takes."""
 
 
 class Ending(Protocol):
@@ -83,6 +86,7 @@ class Decisions:
     now_ms: Callable[[], int] = lambda: int(time() * 1000)
     chance: Callable[[], float] = random
     skipped: int = 0
+    _idle_s: float = 0.0
     _first: FailingRecord | None = None  # that was skipped
     _errors: Matching | None = None
 
@@ -94,6 +98,11 @@ class Decisions:
     def over(self) -> bool:
         """Whether the time of the task is over."""
         return self.ending is not None and self.ending.over
+
+    def waits(self, seconds: float) -> bool:
+        """Whether the task waits so long for the next attempt, though it has nothing else to do."""
+        self._idle_s += seconds
+        return self.ending is None or self._idle_s <= IDLE_S
 
     def after(self, failed: SliceBatch, error: BaseException, earlier: FailingRecord | None) -> Again | Next:
         """What follows. Raises `MapInReadError` if the task fails, and the errors of dead letters."""

@@ -57,6 +57,9 @@ class Deciding(Protocol):
     def over(self) -> bool:
         """Whether the time of the task is over."""
 
+    def waits(self, seconds: float) -> bool:
+        """Whether the task waits so long for the next attempt, though it has nothing else to do."""
+
     def after(self, failed: SliceBatch, error: BaseException, earlier: FailingRecord | None) -> Again | Next:
         """What follows a failed call; raises an error that ends the task. `earlier`: the last attempt on the record."""
 
@@ -85,7 +88,7 @@ def keyed_work(
             while keys.full:
                 yield from keys.done(wait=True)
         while keys.busy:
-            if deciding.over:
+            if deciding.over or (keys.idle and not deciding.waits(keys.due_s)):
                 keys.end()
             yield from keys.done(wait=keys.busy)
 
@@ -108,6 +111,17 @@ class _Keys:
     @property
     def busy(self) -> bool:
         return self._load.batches > 0
+
+    @property
+    def idle(self) -> bool:
+        """Whether each key in work waits for its next attempt."""
+        with self._lock:
+            return len(self._delayed) == len(self._waiting) > 0
+
+    @property
+    def due_s(self) -> float:
+        """The time until the next attempt of an idle task."""
+        return max(0.0, self._delayed[0][0] - self._clock())
 
     @property
     def full(self) -> bool:
@@ -152,7 +166,7 @@ class _Keys:
         self._workers.close()
 
     def _next(self, *, wait: bool) -> tuple[Job, Outcome] | None:
-        seconds = max(0.0, self._delayed[0][0] - self._clock()) if self._delayed else None
+        seconds = self.due_s if self._delayed else None
         try:
             result = self._results.get(block=wait, timeout=seconds)
         except Empty:

@@ -56,6 +56,15 @@ FAULTS = (
         "            before = 0",
     ),
     _fault(
+        "a task with nothing else to do waits for all attempts", _WORK, " or (keys.idle and not", " or (False and not"
+    ),
+    _fault(
+        "a task that may not end early ends its keys once it is idle",
+        _DECISIONS,
+        "        return self.ending is None or self._idle_s <= IDLE_S",
+        "        return self._idle_s <= IDLE_S",
+    ),
+    _fault(
         "an attempt that does not fit is made in the task",
         _DECISIONS,
         "if self.ending is None or delay_ms < self.ending.left_ms:",

@@ -347,6 +347,25 @@ def test_a_key_that_waits_when_the_time_is_over_is_deferred(call: Any, concurren
     assert CALLED[b"a"] == [0]
 
 
+@HOW
+def test_a_task_with_nothing_else_to_do_waits_for_attempts_a_second_in_all(call: Any, concurrency: int) -> None:
+    """Else the records that come meanwhile would wait with the failing key."""
+    told({0: 3, 1: 3})
+    ends = TaskEnds(60_000, lambda: 1.0)
+    ends.begin({TP: 0})
+    batches = (read.records for read in ends.reading(TP, coming([[b"a", b"b", b"c"]])))
+    policy = ErrorPolicy(9, 400, 30_000)
+    assert points(run(function(call, concurrency, policy), batches, tables([ALL]), ending=ends)) == [(b"c", 2)]
+    assert {_end(ends, hash_record(key, n)) for n, key in enumerate((b"a", b"b"))} == {0, 1}
+    assert {r.offset for r in ends.failures.failing} == {0, 1}
+
+
+@pytest.mark.parametrize(("ending", "waits"), [(Ends(), [True, True, False]), (None, [True, True, True])])
+def test_a_task_that_may_not_end_early_waits_for_all_attempts(ending: Ends | None, waits: list[bool]) -> None:
+    made = decisions(ErrorPolicy(), ending)
+    assert [made.waits(seconds) for seconds in (0.5, 0.5, 0.1)] == waits
+
+
 async def hangs_on_b(key: bytes | None, records: pa.RecordBatch) -> pa.RecordBatch:
     if key == b"b":
         await asyncio.sleep(1_000)

@@ -50,6 +50,9 @@ class Decided:
     def over(self) -> bool:
         return self.ends()
 
+    def waits(self, seconds: float) -> NoReturn:
+        raise AssertionError("nothing waits for another attempt")
+
     def after(self, failed: SliceBatch, error: BaseException, earlier: FailingRecord | None) -> NoReturn:
         raise error
 
