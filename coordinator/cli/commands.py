@@ -9,6 +9,7 @@ from coordinator.cli import (
     lane_commands,
     look_commands,
     operator_commands,
+    picture_command,
     printing,
     redrive_command,
 )
@@ -32,6 +33,7 @@ commands.command()(look_commands.describe)
 commands.command()(look_commands.gaps)
 commands.command()(look_commands.owner)
 commands.command()(look_commands.events)
+commands.command()(picture_command.picture)
 commands.command()(lane_commands.top)
 commands.command()(lane_commands.parked)
 commands.command()(lane_commands.failing)

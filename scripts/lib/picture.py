@@ -21,12 +21,12 @@ import processes
 import servers
 from broker_jars import ROOT
 from coordinator.errors import UnknownGroupError
-from coordinator.group_state import GroupState
 from coordinator.key_hash import hash_key
+from coordinator.operations.picture import Words, draw
+from coordinator.operations.plane import Plane, plane
 from coordinator.redis.client import RedisClient
 from coordinator.redis.snapshot import read_group
 from coordinator.subscription import TopicPartition
-from partition_drawing import Words, draw, lanes
 from spark_coop_source.map_in_read import map_in_read
 from topics import Kafka, Record
 
@@ -55,14 +55,13 @@ def main() -> int:
     if found is None:
         print("The query never had several lanes at different offsets: run it again.", file=sys.stderr)
         return 1
-    state, tp = found
-    output.write_text(draw(state, tp, _words(state, tp)), encoding="utf-8")
+    output.write_text(draw(found, _words(found)), encoding="utf-8")
     print(f"Wrote {output}")
     return 0
 
 
-def _run() -> tuple[GroupState, TopicPartition] | None:
-    """A state of the group worth drawing, and its partition; None if there was none."""
+def _run() -> Plane | None:
+    """A plane worth drawing; None if there was none."""
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="coop-kafka-picture-")))
         kafka = servers.kafka(folder)
@@ -73,8 +72,7 @@ def _run() -> tuple[GroupState, TopicPartition] | None:
         Kafka(kafka.address).produce(tp.topic, _records())
         query = stack.enter_context(_running(_options(kafka.address, redis.address, tp.topic), folder))
         client = stack.enter_context(closing(RedisClient(redis.address)))
-        state = _state_to_draw(client, tp, query)
-        return (state, tp) if state else None
+        return _plane_to_draw(client, tp, query)
 
 
 def _records() -> Iterator[Record]:
@@ -125,20 +123,20 @@ def _options(bootstrap: str, redis_url: str, topic: str) -> dict[str, str]:
     }
 
 
-def _state_to_draw(client: RedisClient, tp: TopicPartition, query: StreamingQuery) -> GroupState | None:
+def _plane_to_draw(client: RedisClient, tp: TopicPartition, query: StreamingQuery) -> Plane | None:
     """The first state in which the slow key's lane is last, and the others are at different offsets."""
     deadline = time.monotonic() + _PATIENCE_S
     while query.isActive and time.monotonic() < deadline:
         with contextlib.suppress(UnknownGroupError):
             state = read_group(client, GROUP)
-            if _worth_drawing(state, tp):
-                return state
+            if state.segments.get(tp) and _worth_drawing(seen := plane(state, tp)):
+                return seen
         time.sleep(_POLL_S)
     return None
 
 
-def _worth_drawing(state: GroupState, tp: TopicPartition) -> bool:
-    found = lanes(state, tp) if tp in state.segments else ()
+def _worth_drawing(seen: Plane) -> bool:
+    found = [lane.segment for lane in seen.lanes]
     positions = sorted({lane.position for lane in found})
     if len(positions) < SLOTS - 1:
         return False
@@ -147,11 +145,10 @@ def _worth_drawing(state: GroupState, tp: TopicPartition) -> bool:
     return alone and _AHEAD * positions[0] < positions[1]
 
 
-def _words(state: GroupState, tp: TopicPartition) -> Words:
-    count = len(lanes(state, tp))
+def _words(seen: Plane) -> Words:
     times = SLOW_US // CHEAP_US
     return Words(
-        f"One Kafka partition, {count} lanes, one slow key",
+        f"One Kafka partition, {len(seen.lanes)} lanes, one slow key",
         f"A real run: {RECORDS:,} records of {KEYS} keys, {SLOTS} tasks. One key takes {times} times as long as most.",
         "the slow key falls behind alone",
     )

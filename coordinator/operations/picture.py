@@ -1,22 +1,21 @@
-"""Draws one partition of a group as SVG: key hash upwards, offset to the right, a rectangle for each lane.
+"""Draws the plane of a partition as SVG: key hash upwards, offset to the right, a rectangle for each lane.
 
-Pure: draws a `GroupState` with the standard library; knows neither Redis nor the run.
+Pure: draws a `Plane` with the standard library; knows neither Redis nor the run.
 """
 
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from coordinator.group_state import GroupState
-from coordinator.operations.gaps import progress
-from coordinator.progress.segments import Segment
+from coordinator.operations.plane import Plane, PlaneLane
 from coordinator.ranges import OffsetRange
-from coordinator.subscription import TopicPartition
 
 WIDTH, HEIGHT = 800, 470
 LEFT, RIGHT, TOP, BOTTOM = 92, 740, 126, 386
 LEAST = 14.0
 """Least height of a lane in pixels; without it, the lane of a single key would be invisible."""
+
+_HUES = 6  # colours of members, by their order
 
 _STYLE = """
 text { font: 13px system-ui, sans-serif; fill: #1f2933; }
@@ -29,7 +28,14 @@ text { font: 13px system-ui, sans-serif; fill: #1f2933; }
 .edge { stroke: #d5dbe1; }
 .unread { fill: #eef1f4; }
 .done { fill: #2f6fb5; }
+.done.m1 { fill: #2e7d4f; }
+.done.m2 { fill: #7d5ba6; }
+.done.m3 { fill: #a05a00; }
+.done.m4 { fill: #0f7c86; }
+.done.m5 { fill: #9c3d76; }
 .last { fill: #b3261e; }
+.failing { fill: #f2c037; stroke: #5c4400; }
+.parked { fill: #1f2933; stroke: #f2c037; }
 .gap { fill: url(#hatch); }
 .hatch { stroke: #dba15f; }
 .cut { stroke: #ffffff; }
@@ -63,35 +69,25 @@ class Words:
     behind: str  # the text beside the lane at the stable offset
 
 
-def lanes(state: GroupState, tp: TopicPartition) -> tuple[Segment, ...]:
-    """The lanes of a partition from the lowest hash up: its segments, cut where members last planned separate lanes."""
-    bounds = {line.hashes.lo for lines in state.lanes.values() for line in lines if line.tp == tp}
-    return tuple(
-        segment.within(piece) for segment in progress(state, tp).segments for piece in segment.hashes.cut(bounds)
-    )
+def heights(lanes: Sequence[PlaneLane], total: float) -> list[float]:
+    """The height of each lane: by its share of the hashes, and at least `LEAST` while there is room for it."""
+    shares = [lane.segment.hashes.share for lane in lanes]
+    least = min(LEAST, total / (2 * len(lanes)))
+    wide = sum(share for share in shares if share * total >= least)
+    left = total - least * sum(share * total < least for share in shares)
+    return [left * share / wide if share * total >= least else least for share in shares]
 
 
-def heights(found: Sequence[Segment], total: float) -> list[float]:
-    """The height of each lane: by its share of the hashes, and at least `LEAST`."""
-    thin = [lane.hashes.share * total < LEAST for lane in found]
-    shares = [0.0 if is_thin else lane.hashes.share for lane, is_thin in zip(found, thin, strict=True)]
-    left = total - LEAST * sum(thin)
-    return [left * share / sum(shares) if share else LEAST for share in shares]
-
-
-def draw(state: GroupState, tp: TopicPartition, words: Words) -> str:
+def draw(plane: Plane, words: Words) -> str:
     """The picture as the text of an SVG file."""
-    return _Drawing(state, tp, words).text()
+    return _Drawing(plane, words).text()
 
 
 class _Drawing:
     """One picture under way."""
 
-    def __init__(self, state: GroupState, tp: TopicPartition, words: Words) -> None:
-        self._lanes, self._words = lanes(state, tp), words
-        self._stable = min(lane.position for lane in self._lanes)
-        self._furthest = max(lane.ics[-1].until if lane.ics else lane.position for lane in self._lanes)
-        self._end = max(state.ends.get(tp, 0), self._furthest)
+    def __init__(self, plane: Plane, words: Words) -> None:
+        self._plane, self._words = plane, words
         box = {"viewBox": f"0 0 {WIDTH} {HEIGHT}", "width": str(WIDTH), "height": str(HEIGHT)}
         named = {"role": "img", "aria-labelledby": "title desc"}
         self._svg = ET.Element("svg", {"xmlns": "http://www.w3.org/2000/svg", **box, **named})
@@ -104,6 +100,7 @@ class _Drawing:
             self._lane(lane, top, height)
         self._axes()
         self._stable_offset()
+        self._failing_keys()
         self._legend()
         ET.indent(self._svg)
         return ET.tostring(self._svg, encoding="unicode") + "\n"
@@ -134,30 +131,52 @@ class _Drawing:
         )
 
     def _description(self) -> str:
-        parts = [f"hashes {lane.hashes}: done up to offset {lane.position:,}" for lane in self._lanes]
-        ends = f"The stable offset is {self._stable:,}, the log end {self._end:,}."
+        parts = [f"hashes {lane.segment.hashes}: done up to offset {lane.segment.position:,}" for lane in self._lanes]
+        ends = f"The stable offset is {self._plane.stable:,}, the log end {self._plane.end:,}."
         return f"{self._words.subtitle} {ends} Lanes from the lowest hash up: {'; '.join(parts)}."
 
-    def _rows(self) -> Iterator[tuple[Segment, float, float]]:
+    @property
+    def _lanes(self) -> tuple[PlaneLane, ...]:
+        return self._plane.lanes
+
+    def _rows(self) -> Iterator[tuple[PlaneLane, float, float]]:
         """Each lane with its top and height."""
         bottom = float(BOTTOM)
         for lane, height in zip(self._lanes, heights(self._lanes, BOTTOM - TOP), strict=True):
             bottom -= height
             yield lane, bottom, height
 
-    def _lane(self, lane: Segment, top: float, height: float) -> None:
-        missing = lane.remaining(OffsetRange(lane.position, self._furthest)) if lane.position < self._furthest else ()
-        done = (OffsetRange(0, lane.position), *lane.ics) if lane.position else lane.ics
-        mark = "done last" if lane.position == self._stable else "done"
-        for name, ranges in ((mark, done), ("gap", missing)):
+    def _lane(self, lane: PlaneLane, top: float, height: float) -> None:
+        s, furthest = lane.segment, self._plane.furthest
+        missing = s.remaining(OffsetRange(s.position, furthest)) if s.position < furthest else ()
+        done = (OffsetRange(0, s.position), *s.ics) if s.position else s.ics
+        owner = f", owner {lane.member or 'none'}"
+        for name, ranges in ((self._mark(lane), done), ("gap", missing)):
             for each in ranges:
                 start, until = self._x(each.start), self._x(each.until)
-                self._rect(
-                    name, start, top, until - start, height, f"hashes {lane.hashes}, offsets {each}: {name.split()[0]}"
-                )
+                tip = f"hashes {s.hashes}, offsets {each}: {name.split()[0]}{owner}"
+                self._rect(name, start, top, until - start, height, tip)
         self._line("cut", LEFT, top, RIGHT, top)
-        if height > 2 * LEAST and self._x(lane.position) - LEFT > 70:
-            self._text("inside end", self._x(lane.position) - 8, top + height / 2 + 5, f"{lane.position:,}")
+        if height > 2 * LEAST and self._x(s.position) - LEFT > 70:
+            self._text("inside end", self._x(s.position) - 8, top + height / 2 + 5, f"{s.position:,}")
+
+    def _mark(self, lane: PlaneLane) -> str:
+        """The class of what is done: the lane at the stable offset, else its owner if there are several."""
+        if lane.segment.position == self._plane.stable < self._plane.furthest:
+            return "done last"
+        members = self._plane.members
+        return f"done m{members.index(lane.member) % _HUES}" if lane.member and len(members) > 1 else "done"
+
+    def _failing_keys(self) -> None:
+        """A mark at the record of each failing key. Its message is foreign text: `coop-kafka failing` shows it."""
+        for record in self._plane.failing:
+            lane, top, height = next(row for row in self._rows() if record.key_hash in row[0].segment.hashes)
+            share = (record.key_hash - lane.segment.hashes.lo + 0.5) / lane.segment.hashes.size
+            word = "parked" if record.parked else "deferred"
+            place = _numbers(cx=self._x(record.offset), cy=top + height * (1 - share), r=5.0)
+            mark = ET.SubElement(self._svg, "circle", {"class": f"failing {word}", **place})
+            where = f"key hash {record.key_hash:016x}, offset {record.offset}"
+            ET.SubElement(mark, "title").text = f"{where}: {word}, {record.attempts} attempts"
 
     def _axes(self) -> None:
         self._line("axis", LEFT, TOP, LEFT, BOTTOM)
@@ -166,24 +185,30 @@ class _Drawing:
         self._text("small end", LEFT - 8, TOP + 10, "2⁶³ - 1")
         self._text("small end", LEFT - 8, BOTTOM, "0")
         self._text("end", LEFT - 8, (TOP + BOTTOM) / 2, "key hash ↑")
-        self._text("", LEFT, BOTTOM + 20, "0")
+        self._text("", LEFT, BOTTOM + 20, f"{self._plane.start:,}")
         self._text("middle", (LEFT + RIGHT) / 2, BOTTOM + 20, "offset →")
-        self._text("middle", RIGHT, BOTTOM + 20, f"{self._end:,}")
+        self._text("middle", RIGHT, BOTTOM + 20, f"{self._plane.end:,}")
         self._text("middle", RIGHT, TOP - 16, "log end")
 
     def _stable_offset(self) -> None:
-        x = self._x(self._stable)
+        stable = self._plane.stable
+        x = self._x(stable)
         self._line("stable", x, TOP - 10, x, BOTTOM + 6)
-        self._text("slow middle", x, TOP - 16, f"stable offset {self._stable:,}: all before it is done")
-        top, height = next((t, h) for lane, t, h in self._rows() if lane.position == self._stable)
+        self._text("slow middle", x, TOP - 16, f"stable offset {stable:,}: all before it is done")
+        if stable == self._plane.furthest:
+            return
+        top, height = next((t, h) for lane, t, h in self._rows() if lane.segment.position == stable)
         middle = top + height / 2
         self._rect("paper", x + 4, middle - 9, 8 + 7.5 * len(self._words.behind), 18, rx="4")
         self._text("slow", x + 8, middle + 5, self._words.behind)
 
     def _legend(self) -> None:
-        entries = (("done", "done"), ("gap", "gap: other lanes are ahead"), ("unread", "not read yet"))
+        members = self._plane.members
+        owners = [(f"done m{i}", m) for i, m in enumerate(members[:_HUES])] if len(members) > 1 else [("done", "done")]
+        marks = [("gap", "gap: other lanes are ahead"), ("unread", "not read yet")]
+        failing = [("failing", "failing key")] if self._plane.failing else []
         x = float(LEFT)
-        for name, words in entries:
+        for name, words in (*owners, *marks, *failing):
             self._rect(name, x, HEIGHT - 38, 18, 14)
             self._text("", x + 25, HEIGHT - 26, words)
             x += 52 + 7 * len(words)
@@ -191,7 +216,8 @@ class _Drawing:
         self._text("", x + 25, HEIGHT - 26, "stable offset")
 
     def _x(self, offset: int) -> float:
-        return LEFT + (RIGHT - LEFT) * offset / max(self._end, 1)
+        start, end = self._plane.start, self._plane.end
+        return LEFT + (RIGHT - LEFT) * max(0, offset - start) / max(end - start, 1)
 
     def _rect(self, name: str, x: float, y: float, width: float, height: float, tip: str = "", **more: str) -> None:
         size = _numbers(x=x, y=y, width=width, height=height)

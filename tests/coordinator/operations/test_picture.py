@@ -8,11 +8,13 @@ import pytest
 from broker_jars import ROOT
 from coordinator.group_state import GroupState
 from coordinator.key_hash import cuts
+from coordinator.operations.picture import BOTTOM, LEAST, LEFT, RIGHT, TOP, Words, draw
+from coordinator.operations.plane import plane
+from coordinator.progress.failing import FailingRecord
 from coordinator.progress.segments import Rectangle
 from coordinator.ranges import HASH_MAX, HashRange, OffsetRange
 from coordinator.reports.lane_lines import LaneLine
 from coordinator.subscription import TopicPartition
-from partition_drawing import BOTTOM, LEAST, LEFT, RIGHT, TOP, Words, draw
 
 SVG = "{http://www.w3.org/2000/svg}"
 TP, OTHER = TopicPartition("orders", 0), TopicPartition("orders", 1)
@@ -33,8 +35,8 @@ Box = tuple[str, float, float, float, float]
 """A class and, as shares of the plane: first and last offset, lowest and highest hash."""
 
 
-def picture(state: GroupState) -> ET.Element:
-    return ET.fromstring(draw(state, TP, Words("Title", "Subtitle.", "the last lane")))
+def picture(state: GroupState, *failing: FailingRecord) -> ET.Element:
+    return ET.fromstring(draw(plane(state, TP, failing), Words("Title", "Subtitle.", "the last lane")))
 
 
 def boxes(state: GroupState) -> list[Box]:
@@ -90,7 +92,7 @@ def test_the_lane_of_a_single_key_can_be_seen() -> None:
     assert pixels > 10
 
 
-@pytest.mark.parametrize(("position", "share"), [(0, 0.0), (250, 0.25), (600, 0.6)])
+@pytest.mark.parametrize(("position", "share"), [(0, 0.0), (250, 0.25), (450, 0.45)])
 def test_the_stable_offset_is_a_line_at_the_smallest_position(position: int, share: float) -> None:
     drawn = picture(replace(STATE, segments={TP: ((LOW, 750), (HIGH, position))}))
     line = next(line for line in drawn.iter(f"{SVG}line") if line.attrib["class"] == "stable")
@@ -103,6 +105,43 @@ def test_the_log_end_is_the_right_edge_also_where_a_position_has_passed_it() -> 
     words = [text.text for text in picture(STATE).iter(f"{SVG}text")]
     assert "1,000" in words
     assert max(box[2] for box in boxes(replace(STATE, ends={TP: 500}))) == 1.0
+
+
+def test_lanes_have_the_colours_of_their_owners_if_there_are_several() -> None:
+    middle, high = cuts(4)[1], HIGH
+    owners = ((cuts(4)[0], "e.1", "a"), (middle, "e.2", "b"), (high, "e.3", "c"))
+    segments = ((cuts(4)[0], 250), (HashRange(middle.lo, HASH_MAX), 750))
+    state = replace(STATE, segments={TP: segments}, owners={TP: owners})
+    assert [(box[0], box[3]) for box in boxes(state) if box[0] != "gap"] == [
+        ("done last", 0.0),
+        ("done m1", 0.25),
+        ("done m2", 0.5),
+    ]
+    assert {"a", "b", "c"} <= {text.text for text in picture(state).iter(f"{SVG}text")}, "the legend"
+
+
+def test_a_failing_key_is_marked_at_its_record() -> None:
+    key = (HASH_MAX + 1) // 4
+    record = FailingRecord(TP, key, 250, 3, 0, True, "ValueError", "not shown")
+    (mark,) = picture(STATE, record, replace(record, tp=OTHER)).iter(f"{SVG}circle")
+    assert mark.attrib["class"] == "failing parked"
+    assert (float(mark.attrib["cx"]) - LEFT) / (RIGHT - LEFT) == pytest.approx(0.25, abs=0.001)
+    assert (BOTTOM - float(mark.attrib["cy"])) / (BOTTOM - TOP) == pytest.approx(0.25, abs=0.001)
+    assert mark.findtext(f"{SVG}title") == f"key hash {key:016x}, offset 250: parked, 3 attempts"
+
+
+def test_old_offsets_are_left_out() -> None:
+    """Else each lane of an old topic would end at the right edge."""
+    state = replace(STATE, segments={TP: ((LOW, 1_000_250), (HIGH, 1_000_750))}, ends={TP: 1_001_000})
+    assert [round(box[2], 2) for box in boxes(state) if box[0] != "gap"] == [0.73, 0.2]
+    assert "1,000,063" in [text.text for text in picture(state).iter(f"{SVG}text")]
+
+
+def test_more_lanes_than_pixels_fit() -> None:
+    lanes = tuple((hashes, 750 if n % 2 else 250) for n, hashes in enumerate(cuts(1024)))
+    found = boxes(replace(STATE, segments={TP: lanes}))
+    assert min(box[3] for box in found) == 0.0
+    assert max(box[4] for box in found) == 1.0
 
 
 def test_the_picture_has_a_title_and_a_description() -> None:
