@@ -59,8 +59,8 @@ class Ending(Protocol):
     def before_key(self, tp: TopicPartition, key_hash: int, *, ahead: bool) -> bool:
         """Whether the function may still get the records of a key, in the order of `by_key`."""
 
-    def withdraw(self, tp: TopicPartition, key_hash: int, offset: int) -> None:
-        """The function did not get the records of a key from this offset on."""
+    def withdraw(self, tp: TopicPartition, key_hash: int, offset: int, *, whole: bool) -> None:
+        """The function did not get the records of a key from this offset on; `whole`: nor others of their batch."""
 
     def attempts(self, tp: TopicPartition, key_hash: int, offset: int) -> int:
         """The attempts on a record in earlier batches."""
@@ -129,7 +129,7 @@ class Decisions:
     def withdraw(self, batch: SliceBatch) -> None:
         """The task ends before these records of one key."""
         if self.ending and batch.key_hash is not None:
-            self.ending.withdraw(batch.of.topic_partition, batch.key_hash, batch.first)
+            self.ending.withdraw(batch.of.topic_partition, batch.key_hash, batch.first, whole=batch.whole)
 
     def _failing(self, failed: SliceBatch, error: BaseException, earlier: FailingRecord | None) -> FailingRecord:
         tp, key_hash, offset = failed.of.topic_partition, failed.key_hash or 0, failed.first

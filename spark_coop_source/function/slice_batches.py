@@ -27,6 +27,7 @@ class SliceBatch:
     of: Slice
     key_hash: int | None  # None: of many keys
     ahead: bool = False  # before its key hash's turn
+    whole: bool = True  # it begins with the first record of its key, or of its slice, in the batch that was read
 
     @property
     def key(self) -> bytes | None:
@@ -42,17 +43,19 @@ class SliceBatch:
     def part(self, start: int, until: int | None = None) -> "SliceBatch":
         """Some of the records, by number; without `until` to the last one. Copies nothing."""
         length = len(self.records) if until is None else until
-        return SliceBatch(self.records.slice(start, length - start), self.of, self.key_hash)
+        whole = self.whole and start == 0
+        return SliceBatch(self.records.slice(start, length - start), self.of, self.key_hash, whole=whole)
 
     def copied(self) -> "SliceBatch":
         """The same in memory of its own, so that the larger batch can be freed."""
-        return SliceBatch(pa.concat_batches([self.records]), self.of, self.key_hash)
+        return SliceBatch(pa.concat_batches([self.records]), self.of, self.key_hash, whole=self.whole)
 
     def joined(self, later: "Sequence[SliceBatch]") -> "SliceBatch":
         """One batch of this batch and later batches of the same key."""
         if not later:
             return self
-        return SliceBatch(pa.concat_batches([self.records, *(each.records for each in later)]), self.of, self.key_hash)
+        records = pa.concat_batches([self.records, *(each.records for each in later)])
+        return SliceBatch(records, self.of, self.key_hash, whole=self.whole)
 
     def __str__(self) -> str:
         """The record, or the first and the last record, and the hash of their key if they have one key."""

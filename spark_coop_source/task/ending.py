@@ -5,6 +5,9 @@
                   |###|            the others end where the batch of records begins
     partition 2   |                its time was over before it began
 
+Keys that the function did not get after all are withdrawn: their hashes end before their records. Keys come in the
+order of their hashes, so neighbours end together, where their batch begins: the next batch gets few ranges, not one for
+each key.
 The partitions of a task share its time: when partition i of k begins, i / k of the time may be used. So a slow one
 takes no time of the others. The first batch of a task is always read, so each task gets on.
 A key on which the function fails may be deferred: its hash ends at that record (rule: defer-is-an-end). A task without
@@ -12,6 +15,8 @@ room for another failing key ends there.
 Knows slices, hashes and a clock; nothing of Kafka, of the driver or of Spark. Runs in executor workers.
 """
 
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -31,15 +36,23 @@ MOST_FAILING = 2_000
 
 
 @dataclass(slots=True)
+class _Batch:
+    begins: int
+    until: int
+    got: Counter[int] = field(default_factory=Counter)  # keys that the function got, by their hash
+    last: int | None = None  # the last key hash that it got
+    ahead: set[int] = field(default_factory=set)  # key hashes that it got before their order
+
+
+@dataclass(slots=True)
 class _Partition:
     over_ms: float  # of the task's clock
-    begins: int  # the first offset of the last batch
-    reached: int  # the offset after it
+    batch: _Batch  # the last one
+    before: _Batch  # the one before it
     complete: bool = False  # read to its planned end
-    last: int | None = None  # the last key hash of the batch that the function got
-    ahead: list[int] = field(default_factory=list)  # key hashes of the batch that it got before their order
-    cut: int | None = None  # the first key hash, in order, that it did not get
+    cut: int | None = None  # the first key hash of the last batch, in order, that the function did not get
     withdrawn: dict[int, int] = field(default_factory=dict)  # key hash -> the first offset that it did not get
+    whole: set[int] = field(default_factory=set)  # those of which it got nothing of the batch of this offset
 
 
 @dataclass(slots=True)
@@ -66,7 +79,9 @@ class TaskEnds:
 
     def begin(self, starts: Mapping[TopicPartition, int]) -> None:
         """The partitions of the task, each with the first offset of its slices."""
-        self._partitions = {tp: _Partition(self.share_ms, start, start) for tp, start in starts.items()}
+        self._partitions = {
+            tp: _Partition(self.share_ms, _Batch(start, start), _Batch(start, start)) for tp, start in starts.items()
+        }
 
     def reading(self, tp: TopicPartition, reads: Iterator[Read]) -> Iterator[Read]:
         """The records of one partition, as long as its time is not over."""
@@ -79,8 +94,7 @@ class TaskEnds:
                 partition.complete = True
                 return
             self._begun = True
-            partition.begins, partition.reached = partition.reached, read.until
-            partition.last, partition.ahead = None, []
+            partition.before, partition.batch = partition.batch, _Batch(partition.batch.until, read.until)
             yield read
 
     def before_key(self, tp: TopicPartition, key_hash: int, *, ahead: bool) -> bool:
@@ -89,12 +103,14 @@ class TaskEnds:
         Key hashes come in ascending order; first come a few that are taken `ahead` of their order.
         """
         partition = self._partitions[tp]
-        if self._over(partition) and partition.last is not None and key_hash != partition.last:
+        batch = partition.batch
+        if self._over(partition) and batch.last is not None and key_hash != batch.last:
             partition.cut = 0 if ahead else key_hash
             return False
-        partition.last = key_hash
+        batch.last = key_hash
+        batch.got[key_hash] += 1
         if ahead:
-            partition.ahead.append(key_hash)
+            batch.ahead.add(key_hash)
         return True
 
     @property
@@ -102,10 +118,18 @@ class TaskEnds:
         """Whether the time of the task is over."""
         return self._begun and self.clock_ms() >= self.share_ms
 
-    def withdraw(self, tp: TopicPartition, key_hash: int, offset: int) -> None:
-        """The function did not get the records of a key from this offset on, though it was to get them."""
-        withdrawn = self._partitions[tp].withdrawn
-        withdrawn[key_hash] = min(offset, withdrawn.get(key_hash, offset))
+    def withdraw(self, tp: TopicPartition, key_hash: int, offset: int, *, whole: bool = False) -> None:
+        """The function did not get the records of a key from this offset on, though it was to get them.
+
+        `whole`: it got no record of the key from the batch of this offset.
+        """
+        partition = self._partitions[tp]
+        before = partition.withdrawn.get(key_hash, offset)
+        partition.withdrawn[key_hash] = min(offset, before)
+        if whole and before == offset:
+            partition.whole.add(key_hash)
+        elif offset <= before:
+            partition.whole.discard(key_hash)
 
     def attempts(self, tp: TopicPartition, key_hash: int, offset: int) -> int:
         """The attempts at this record of a key in earlier batches."""
@@ -150,15 +174,36 @@ class TaskEnds:
 
 
 def _ends(partition: _Partition) -> tuple[tuple[HashRange, int], ...]:
-    """`reached` below the cut and for hashes that were taken ahead, `begins` for the others; less where withdrawn."""
-    cut = HASH_MAX + 1 if partition.cut is None else partition.cut
-    ahead = {h for h in partition.ahead if h >= cut}
-    points = ahead | partition.withdrawn.keys()
-    bounds = sorted({0, cut} | points | {h + 1 for h in points} - {HASH_MAX + 1})
+    """`until` of the last batch below the cut and for hashes that were taken ahead, `begins` for the others.
 
-    def end(key_hash: int) -> int:
-        base = partition.reached if key_hash < cut or key_hash in ahead else partition.begins
-        return min(base, partition.withdrawn.get(key_hash, base))
+    A withdrawn hash ends where its batch begins, and with it all hashes up to the next key. Or it ends at its own
+    offset, if the function may have got other records of the hash from this batch.
+    """
+    batch, cut = partition.batch, HASH_MAX + 1 if partition.cut is None else partition.cut
 
-    pieces = pairwise([*(b for b in bounds if b <= HASH_MAX), HASH_MAX + 1])
-    return tuple(runs((HashRange(lo, until - 1), end(lo)) for lo, until in pieces))
+    def base(key_hash: int) -> int:
+        return batch.until if key_hash < cut or key_hash in batch.ahead else batch.begins
+
+    left = _left(partition)
+    own = {key_hash: min(offset, base(key_hash)) for key_hash, offset in partition.withdrawn.items()}
+    keys = sorted(batch.got.keys() | partition.before.got.keys() | own.keys())
+    ends = {0: base(0)}
+    for key_hash in keys:
+        ends[key_hash] = left.get(key_hash, own.get(key_hash, base(key_hash)))
+        ends[key_hash + 1] = left.get(key_hash, base(key_hash + 1))
+    below = bisect_left(keys, cut) - 1
+    ends.setdefault(cut, left.get(keys[below], base(cut)) if below >= 0 else base(cut))
+    starts = pairwise([*sorted(lo for lo in ends if lo <= HASH_MAX), HASH_MAX + 1])
+    return tuple(runs((HashRange(lo, until - 1), ends[lo]) for lo, until in starts))
+
+
+def _left(partition: _Partition) -> dict[int, int]:
+    """The beginning of the batch for each withdrawn hash of which the function got nothing from this batch."""
+    batch, before = partition.batch, partition.before
+    found = dict[int, int]()
+    for key_hash in partition.whole:
+        offset = partition.withdrawn[key_hash]
+        of = batch if offset >= batch.begins else before
+        if offset >= of.begins and of.got[key_hash] == 1:  # no other key has this hash
+            found[key_hash] = of.begins
+    return found

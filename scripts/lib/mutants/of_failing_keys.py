@@ -162,6 +162,31 @@ FAULTS = (
         _OF_TASK,
     ),
     Fault(
+        "keys that were withdrawn become lanes of their own",
+        (
+            Edit(
+                "spark_coop_source/task/ending.py",
+                "ends[key_hash + 1] = left.get(key_hash, base(key_hash + 1))",
+                "ends[key_hash + 1] = base(key_hash + 1)",
+            ),
+        ),
+        _OF_TASK,
+    ),
+    Fault(
+        "a key that was withdrawn after its first records ends before them",
+        (
+            Edit(
+                "spark_coop_source/function/slice_batches.py", "whole = self.whole and start == 0", "whole = self.whole"
+            ),
+        ),
+        ("tests/spark_coop_source/function/test_slice_batches.py",),
+    ),
+    Fault(
+        "a hash of two keys ends where its batch begins",
+        (Edit("spark_coop_source/task/ending.py", " and of.got[key_hash] == 1:", ":"),),
+        _OF_TASK,
+    ),
+    Fault(
         "a partition at its cap reads keys that do not fail (against rule: deferred-keys-cap)",
         (Edit(_PLAN, "waits = tp in full if record is None else", "waits = False if record is None else"),),
         _OF_PLAN,

@@ -48,7 +48,7 @@ class Ends:
     def before_key(self, tp: TopicPartition, key_hash: int, *, ahead: bool) -> bool:
         return True
 
-    def withdraw(self, tp: TopicPartition, key_hash: int, offset: int) -> None:
+    def withdraw(self, tp: TopicPartition, key_hash: int, offset: int, *, whole: bool) -> None:
         raise AssertionError("nothing is withdrawn")
 
     def attempts(self, tp: TopicPartition, key_hash: int, offset: int) -> int:

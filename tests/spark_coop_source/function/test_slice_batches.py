@@ -107,3 +107,11 @@ def test_a_copied_piece_keeps_nothing_else_alive() -> None:
     assert of_a.records.get_total_buffer_size() > 100_000, "it lies in the batch"
     assert of_a.copied().records.get_total_buffer_size() < 3_000
     assert str(of_b) == f"orders-0 offsets 1-100 (key hash {of_b.key_hash:016x})"
+
+
+def test_only_a_batch_from_its_first_record_on_is_whole() -> None:
+    """Of the others the function has got records: their key may not end before them."""
+    (every,) = by_key(batch([b"a", b"a", b"a"]), SliceTable([ALL]))
+    first, rest = every.part(0, 1), every.part(1)
+    assert [every.whole, every.copied().whole, first.whole, first.joined([rest]).whole] == [True] * 4
+    assert [rest.whole, rest.copied().whole, rest.joined([every]).whole, rest.part(0).whole] == [False] * 4

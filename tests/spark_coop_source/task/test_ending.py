@@ -1,6 +1,6 @@
 """Where a task ends: the points (offset, hash) before its ends are exactly those that it has handed over."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import inf
 
@@ -148,6 +148,56 @@ def test_a_key_that_was_withdrawn__its_hash_ends_before_its_records() -> None:
         ends.withdraw(TPS[0], 800, offset)
     below, above = HashRange(0, 799), HashRange(801, WHOLE.hi)
     assert ends.ends == {TPS[0]: ((below, 20), (HashRange(800, 800), 4), (above, 20))}
+
+
+def test_neighbours_that_were_withdrawn_end_together_where_their_batch_begins() -> None:
+    """Else each key would become a lane of its own, and later batches would be slower."""
+    ends = task(Clock(), [0])
+    for number, _ in enumerate(ends.reading(TPS[0], iter([read(0, 10), read(10, 20)]))):
+        for key_hash in (100, 300, 500, 700):
+            assert ends.before_key(TPS[0], key_hash + number, ahead=False)
+    for key_hash, offset in ((501, 17), (701, 12), (700, 3)):
+        ends.withdraw(TPS[0], key_hash, offset, whole=True)
+    below, middle, above = HashRange(0, 500), HashRange(501, 699), HashRange(701, WHOLE.hi)
+    assert ends.ends == {TPS[0]: ((below, 20), (middle, 10), (HashRange(700, 700), 0), (above, 10))}
+
+
+def test_two_keys_of_one_hash__it_ends_at_its_own_offset() -> None:
+    ends = task(Clock(), [0])
+    for _ in ends.reading(TPS[0], iter([read(0, 10)])):
+        assert [ends.before_key(TPS[0], 100, ahead=False) for _ in range(2)] == [True, True]
+    ends.withdraw(TPS[0], 100, 7, whole=True)
+    assert ends.ends == {TPS[0]: ((HashRange(0, 99), 10), (HashRange(100, 100), 7), (HashRange(101, WHOLE.hi), 10))}
+
+
+RECORDS = st.lists(st.integers(0, 9), min_size=1, max_size=12)  # the hash of each record of a batch
+
+
+@given(st.lists(RECORDS, max_size=4), st.data())
+def test_what_was_withdrawn_lies_behind_the_ends_and_all_else_before(
+    batches: list[list[int]], data: st.DataObject
+) -> None:
+    """A hash is withdrawn from one of its records on: the first of a batch (`whole`), or another one."""
+    ends, at, got = task(Clock(), [0]), 0, list[tuple[int, int, bool]]()
+    for hashes, _ in zip(batches, ends.reading(TPS[0], _reads(batches)), strict=True):
+        for key_hash in sorted({*hashes}):
+            assert ends.before_key(TPS[0], key_hash, ahead=False)
+        got += [(at + n, h, h not in hashes[:n]) for n, h in enumerate(hashes)]
+        at += len(hashes)
+    first = {h: data.draw(st.none() | st.sampled_from([(o, w) for o, k, w in got if k == h])) for _, h, _ in got}
+    for key_hash, withdrawn in first.items():
+        if withdrawn:
+            ends.withdraw(TPS[0], key_hash, withdrawn[0], whole=withdrawn[1])
+    for offset, key_hash, _ in got:
+        left = first[key_hash]
+        assert (offset < _end(ends.ends, key_hash)) == (left is None or offset < left[0])
+
+
+def _reads(batches: list[list[int]]) -> Iterator[Read]:
+    at = 0
+    for hashes in batches:
+        yield read(at, at + len(hashes))
+        at += len(hashes)
 
 
 def test_ends_cover_all_hashes_without_overlaps() -> None:
