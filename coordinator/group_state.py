@@ -106,7 +106,7 @@ class GroupState:
     segments: Mapping[TopicPartition, tuple[tuple[HashRange, int], ...]]  # with positions
     owners: Mapping[TopicPartition, tuple[tuple[HashRange, str, str], ...]]  # with lane epoch and member
     stable: Mapping[TopicPartition, int]
-    ends: Mapping[TopicPartition, int]
+    ends: Mapping[TopicPartition, int]  # of the logs, at the last look at each topic
     ics: Mapping[TopicPartition, tuple[Rectangle, ...]] = field(default_factory=dict)
     handed: Mapping[TopicPartition, tuple[Handed, ...]] = field(default_factory=dict)
     hung_ms: Mapping[str, int] = field(default_factory=dict)  # member -> when its batch counts as hung
@@ -115,4 +115,5 @@ class GroupState:
     assignment: Mapping[str, Ranges] = field(default_factory=dict)
     policy: Mapping[str, str] = field(default_factory=dict)
     growths: tuple[Growth, ...] = ()
+    ends_ms: Mapping[str, int] = field(default_factory=dict)  # topic -> time of that look, by Redis TIME
     lanes: Mapping[str, tuple[LaneLine, ...]] = field(default_factory=dict)  # as each member reported them

@@ -28,6 +28,9 @@ Hashes = Mapping[str, Mapping[str, str]]
 """Fields and values of each hash, by the part of its key after the group; an empty hash may be missing."""
 
 T = TypeVar("T")
+AT = "at"
+"""The field of `end:<topic>` with the time of the look; `lua/show.lua` has it too."""
+
 _NUMBERS = ("commit_seq", "reset_epoch", "epochs")
 _TIMES = ("recovering_until", "computing_until", "session_ms", "longest_ms")
 NUMBERS = (*_NUMBERS, "joins", "generation", *_TIMES, "duplicate_commits")
@@ -41,7 +44,8 @@ _OWNER = re.compile(rf"({LANE_EPOCH.pattern}) (\S+)")
 def state_of(hashes: Hashes) -> GroupState:
     """The state in these hashes, without members and their leases; `StateFormatError` if it is damaged."""
     topics = read(hashes, "topics", lambda texts: {t: KnownTopic.parse(t, text) for t, text in texts.items()})
-    stable, ends = _offsets("stable", topics, hashes), _offsets("end", topics, hashes)
+    stable, ends = _offsets("stable", offsets_at, topics, hashes), _offsets("end", ends_at, topics, hashes)
+    looked = ((topic, read(hashes, f"end:{topic}", looked_ms)) for topic in topics)
     read(hashes, "policy", policy_of)
     return GroupState(
         now_ms=0,
@@ -53,6 +57,7 @@ def state_of(hashes: Hashes) -> GroupState:
         owners={tp: read(hashes, f"owners:{key(tp)}", _owners) for tp in stable},
         stable=stable,
         ends=ends,
+        ends_ms={topic: at for topic, at in looked if at is not None},
         ics={tp: ics for tp in stable if (ics := read(hashes, f"ics:{key(tp)}", _rectangles))},
         handed={tp: handed for tp in stable if (handed := read(hashes, f"handed:{key(tp)}", _handed))},
         assignment=read(hashes, "assignment", lambda texts: {m: ranges_of(text) for m, text in texts.items()}),
@@ -106,8 +111,28 @@ def offsets_at(topic: str, texts: Mapping[str, str]) -> dict[TopicPartition, int
     return {tp: int(text) for tp, text in found.items()}
 
 
-def _offsets(kind: str, topics: Iterable[str], hashes: Hashes) -> dict[TopicPartition, int]:
-    of_topics = (read(hashes, f"{kind}:{topic}", partial(offsets_at, topic)) for topic in topics)
+def ends_at(topic: str, texts: Mapping[str, str]) -> dict[TopicPartition, int]:
+    """The log end of each partition of a topic, ascending. Checks the time of the look too."""
+    looked_ms(texts)
+    return offsets_at(topic, {partition: text for partition, text in texts.items() if partition != AT})
+
+
+def looked_ms(texts: Mapping[str, str]) -> int | None:
+    """When a member looked at the log ends last, in ms since 1970 by the clock of Redis; None before the first look."""
+    if (text := texts.get(AT)) is None:
+        return None
+    if not (is_number(text) and len(text) <= _DIGITS):
+        raise StateFormatError(f"the time of the look is {text!r}, not a number of milliseconds")
+    return int(text)
+
+
+def _offsets(
+    kind: str,
+    parse: Callable[[str, Mapping[str, str]], Mapping[TopicPartition, int]],
+    topics: Iterable[str],
+    hashes: Hashes,
+) -> dict[TopicPartition, int]:
+    of_topics = (read(hashes, f"{kind}:{topic}", partial(parse, topic)) for topic in topics)
     return {tp: offset for of_topic in of_topics for tp, offset in of_topic.items()}
 
 

@@ -27,7 +27,7 @@ def coop_kafka() -> None:
 
 
 groups = typer.Typer(no_args_is_help=True, help="Show the groups of coop-kafka in Redis.")
-groups.command("list")(look_commands.list_names)
+groups.command("list")(look_commands.list_of_groups)
 commands.add_typer(groups, name="groups")
 commands.command()(look_commands.describe)
 commands.command()(look_commands.gaps)

@@ -1,13 +1,19 @@
-"""The arguments of the verbs that use Kafka: brokers, and a file of client properties."""
+"""The arguments of the verbs that use Kafka: brokers, and a file of client properties; and the log that they open."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import javaproperties
 import typer
 
 from coordinator.errors import InvalidOptionError
+from coordinator.group_state import GroupState
+from coordinator.operations.log_ends import log_ends, with_ends
+
+if TYPE_CHECKING:
+    from coordinator.kafka.log import KafkaLog
 
 RETRIES, RETRY_INTERVAL_MS = 3, 1_000
 
@@ -17,6 +23,16 @@ Bootstrap = Annotated[
         metavar="HOST:PORT,...",
         envvar="COOP_KAFKA",
         help="Brokers: the option `kafka.bootstrap.servers`.",
+        show_default=False,
+    ),
+]
+EndsOf = Annotated[
+    str | None,
+    typer.Option(
+        "--bootstrap-server",
+        metavar="HOST:PORT,...",
+        envvar="COOP_KAFKA",
+        help="Brokers: ask Kafka for log ends. Without it, the command shows the ends that a member saw and their age.",
         show_default=False,
     ),
 ]
@@ -35,6 +51,28 @@ def kafka_arguments(context: typer.Context, bootstrap: str, file: Path | None) -
     """The Kafka client's arguments; raises `ConfigurationError`s."""
     found: Mapping[str, object] = context.obj({**_properties(file), "bootstrap.servers": bootstrap})
     return found
+
+
+@contextmanager
+def kafka_log(context: typer.Context, bootstrap: str, command_config: Path | None) -> Iterator["KafkaLog"]:
+    """A log of these brokers, closed at the end."""
+    from coordinator.kafka.log import KafkaLog  # noqa: PLC0415 - the other verbs need no Kafka client
+
+    arguments = kafka_arguments(context, bootstrap, command_config)
+    with closing(KafkaLog(arguments, retries=RETRIES, retry_interval_ms=RETRY_INTERVAL_MS)) as log:
+        yield log
+
+
+@contextmanager
+def current_ends(
+    context: typer.Context, bootstrap: str | None, command_config: Path | None
+) -> Iterator[Callable[[GroupState], GroupState]]:
+    """A function that puts the log ends of Kafka into a group's state. Without brokers, the ends stay as they are."""
+    if bootstrap is None:
+        yield lambda state: state
+    else:
+        with kafka_log(context, bootstrap, command_config) as log:
+            yield lambda state: with_ends(state, log_ends(log, state.segments))
 
 
 def _properties(file: Path | None) -> dict[str, str]:

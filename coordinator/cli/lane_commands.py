@@ -3,6 +3,7 @@
 import math
 import re
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict
 from typing import Annotated
@@ -11,9 +12,11 @@ import typer
 from rich.live import Live
 
 from coordinator.cli.command_options import Group, Json, Redis, connected, print_json
+from coordinator.cli.kafka_arguments import CommandConfig, EndsOf, current_ends
 from coordinator.cli.printing import print_lines
 from coordinator.cli.tables import activity, print_failing, print_strikes, stdout
 from coordinator.errors import StateFormatError, UnknownStrikeError
+from coordinator.group_state import GroupState
 from coordinator.operations.refusals import refused
 from coordinator.operations.top_view import TopView, lane_fields, top_view
 from coordinator.plan.poison import Strike, chosen
@@ -36,9 +39,12 @@ def _a_number(value: float) -> float:
     return value
 
 
-def top(
+def top(  # noqa: PLR0913, PLR0917 - an option each
+    context: typer.Context,
     group: Group,
     redis: Redis,
+    bootstrap_server: EndsOf = None,
+    command_config: CommandConfig = None,
     once: Annotated[bool, typer.Option("--once", help="Print once, then end.")] = False,
     every: Annotated[
         float, typer.Option(min=0.5, max=3_600, metavar="SECONDS", callback=_a_number, help="Time between two looks.")
@@ -52,17 +58,22 @@ def top(
     `>` marks a lower bound: the record was there at the member's first look.
     `~` marks a cost that was derived from the durations of batches.
     """
-    with connected(redis) as client, suppress(KeyboardInterrupt):
-        seen = _top(client, group)
+    asked = bootstrap_server is not None
+    with (
+        connected(redis) as client,
+        current_ends(context, bootstrap_server, command_config) as current,
+        suppress(KeyboardInterrupt),
+    ):
+        seen = _top(client, group, current)
         if as_json:
             print_json(asdict(seen) | {"lanes": [*map(lane_fields, seen.lanes)]})
         elif once:
-            stdout().print(activity(seen, lanes))
+            stdout().print(activity(seen, lanes, asked=asked))
         else:
-            with Live(activity(seen, lanes), console=stdout(), screen=True, auto_refresh=False) as live:
+            with Live(activity(seen, lanes, asked=asked), console=stdout(), screen=True, auto_refresh=False) as live:
                 while True:
                     time.sleep(every)
-                    live.update(activity(_top(client, group), lanes), refresh=True)
+                    live.update(activity(_top(client, group, current), lanes, asked=asked), refresh=True)
 
 
 def parked(group: Group, redis: Redis, as_json: Json = False) -> None:
@@ -153,6 +164,6 @@ def _place(tp: TopicPartition | None, hashes: HashRange | None) -> str:
     return "at all" if tp is None else f"in {tp}" if hashes is None else f"of exactly {hashes} in {tp}"
 
 
-def _top(client: RedisClient, group: str) -> TopView:
+def _top(client: RedisClient, group: str, current: Callable[[GroupState], GroupState]) -> TopView:
     failing = OperatorVerbs.of_group(client, group).poison.failing()
-    return top_view(group, read_group(client, group), last_batches(client, group, BATCHES), failing)
+    return top_view(group, current(read_group(client, group)), last_batches(client, group, BATCHES), failing)

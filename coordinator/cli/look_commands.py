@@ -1,6 +1,7 @@
 """The verbs of `coop-kafka` that only read: groups list, describe, gaps, owner, events."""
 
 import json
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import asdict
 from typing import Annotated
@@ -8,61 +9,103 @@ from typing import Annotated
 import typer
 
 from coordinator.cli.command_options import Group, Json, Redis, connected, key_bytes, print_json, typed
-from coordinator.cli.printing import moment, print_lines
-from coordinator.cli.tables import print_gaps, print_group, print_limited, print_owners, stdout
+from coordinator.cli.kafka_arguments import CommandConfig, EndsOf, current_ends
+from coordinator.cli.printing import complain, moment, print_lines
+from coordinator.cli.tables import print_age, print_gaps, print_group, print_groups, print_limited, print_owners, stdout
+from coordinator.errors import StoreError, UnknownGroupError
 from coordinator.group_state import Event, GroupState
 from coordinator.operations.gaps import gaps as gaps_of
+from coordinator.operations.group_list import UNREADABLE, GroupLine, group_line
 from coordinator.operations.key_owner import key_owners
 from coordinator.operations.top_view import lane_fields, limited_lanes
-from coordinator.operations.views import GroupView, view
+from coordinator.operations.views import GroupView, oldest_end_s, view
+from coordinator.redis.client import RedisClient
 from coordinator.redis.events import follow as follow_events
 from coordinator.redis.events import last_events
 from coordinator.redis.replica_sets import siblings
-from coordinator.redis.snapshot import list_groups, read_group
+from coordinator.redis.snapshot import list_groups, of_one_group, read_group
 
 MOST_ASKED = 1_000_000
 """The limit of `--last`: more events than a group keeps, and a number that Redis accepts."""
 
 
-def list_names(redis: Redis, as_json: Json = False) -> None:
-    """Print the names of the groups, one on a line."""
-    with connected(redis) as client:
-        names = list_groups(client)
+def list_of_groups(
+    context: typer.Context,
+    redis: Redis,
+    bootstrap_server: EndsOf = None,
+    command_config: CommandConfig = None,
+    as_json: Json = False,
+) -> None:
+    """Show each group in a line: state, members with a lease, and lag.
+
+    END AGE S is the age of its oldest log end in seconds.
+    """
+    with connected(redis) as client, current_ends(context, bootstrap_server, command_config) as current:
+        lines = [line for name in list_groups(client) if (line := _line_of(client, name, current))]
     if as_json:
-        print_json(names)
+        print_json([asdict(line) for line in lines])
     else:
-        print_lines(*names)
+        print_groups(lines)
 
 
-def describe(group: Group, redis: Redis, as_json: Json = False) -> None:
+def _line_of(client: RedisClient, group: str, current: Callable[[GroupState], GroupState]) -> GroupLine | None:
+    """The line of a group; None if it has expired. A damaged group does not hide the others."""
+    try:
+        return group_line(group, current(read_group(client, group)))
+    except UnknownGroupError:
+        return None
+    except StoreError as error:
+        if not of_one_group(error):
+            raise
+        complain(f"warning: group {group!r}: {error}")
+        return GroupLine(group, UNREADABLE)
+
+
+def describe(
+    context: typer.Context,
+    group: Group,
+    redis: Redis,
+    bootstrap_server: EndsOf = None,
+    command_config: CommandConfig = None,
+    as_json: Json = False,
+) -> None:
     """Show a group's state, its members and the lanes of each partition: position, lag, member.
 
     A second table shows the lanes that a bound limits, and the bound. `coop-kafka top` shows all lanes at work.
     Replica sets of the group follow.
     """
-    with connected(redis) as client:
+    with connected(redis) as client, current_ends(context, bootstrap_server, command_config) as current:
         sets = siblings(group, list_groups(client))
-        states = {name: read_group(client, name) for name in (group, *sets)}
+        states = {name: current(read_group(client, name)) for name in (group, *sets)}
     if as_json:
         first, *others = (_with_limited(name, state) for name, state in states.items())
         print_json(first | ({"replica_sets": others} if others else {}))
         return
     for name, state in states.items():
-        print_group(view(name, state), stdout())
+        print_group(seen := view(name, state), stdout())
+        print_age(oldest_end_s(seen.partitions), asked=bootstrap_server is not None)
         print_limited(limited_lanes(state))
 
 
-def gaps(group: Group, redis: Redis, as_json: Json = False) -> None:
+def gaps(
+    context: typer.Context,
+    group: Group,
+    redis: Redis,
+    bootstrap_server: EndsOf = None,
+    command_config: CommandConfig = None,
+    as_json: Json = False,
+) -> None:
     """Show the stable offset of each partition, and the gaps between it and the furthest lane.
 
     Offset ranges are inclusive: `45-50` means the records 45 to 50.
     """
-    with connected(redis) as client:
-        found = gaps_of(read_group(client, group))
+    with connected(redis) as client, current_ends(context, bootstrap_server, command_config) as current:
+        found = gaps_of(current(read_group(client, group)))
     if as_json:
         print_json([asdict(p) for p in found])
     else:
         print_gaps(found)
+        print_age(oldest_end_s(found), asked=bootstrap_server is not None)
 
 
 def owner(

@@ -1,7 +1,7 @@
 """The verbs of `coop-kafka` that change a group: policy, reset-offsets, delete. The last two need `--execute`."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import closing, contextmanager
+from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -21,7 +21,7 @@ from coordinator.cli.command_options import (
     print_next_step,
     typed,
 )
-from coordinator.cli.kafka_arguments import RETRIES, RETRY_INTERVAL_MS, Bootstrap, CommandConfig, kafka_arguments
+from coordinator.cli.kafka_arguments import Bootstrap, CommandConfig, kafka_log
 from coordinator.cli.printing import complain, counted, print_lines
 from coordinator.cli.tables import print_moves
 from coordinator.offset_spec import AtTimestamp, Earliest, Latest, NoMatch
@@ -93,7 +93,7 @@ def policy(  # noqa: PLR0913, PLR0917 - an option each
         if bootstrap_server is None:
             raise typer.BadParameter("--cluster and --topic need --bootstrap-server: their policies are in Kafka")
         named_topic = None if topic is None else checked_topic(topic)
-        with _kafka(context, bootstrap_server, command_config) as log:
+        with kafka_log(context, bootstrap_server, command_config) as log:
             fields = _of_all_groups(log, named_topic, wanted)
     if as_json:
         print_json(typed(fields))
@@ -193,17 +193,8 @@ def delete(
 def _operator(
     context: typer.Context, group: str, redis: str, bootstrap: str, command_config: Path | None
 ) -> Iterator[Operator]:
-    with _kafka(context, bootstrap, command_config) as log, connected(redis) as client:
+    with kafka_log(context, bootstrap, command_config) as log, connected(redis) as client:
         yield Operator(client, log, group)
-
-
-@contextmanager
-def _kafka(context: typer.Context, bootstrap: str, command_config: Path | None) -> Iterator["KafkaLog"]:
-    from coordinator.kafka.log import KafkaLog  # noqa: PLC0415 - the other verbs need no Kafka client
-
-    arguments = kafka_arguments(context, bootstrap, command_config)
-    with closing(KafkaLog(arguments, retries=RETRIES, retry_interval_ms=RETRY_INTERVAL_MS)) as log:
-        yield log
 
 
 def _target(earliest: bool, latest: bool, at: str | None, offset: int | None, shift: int | None) -> Target:

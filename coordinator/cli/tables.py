@@ -9,6 +9,7 @@ from rich.text import Text
 from coordinator.cli.printing import counted, moment, print_lines, printable, seconds
 from coordinator.group_state import PINNED
 from coordinator.operations.gaps import Gap, PartitionGaps
+from coordinator.operations.group_list import GroupLine
 from coordinator.operations.key_owner import KeyOwner
 from coordinator.operations.redrive_view import LateKey
 from coordinator.operations.reset_plan import Move
@@ -32,7 +33,7 @@ MOST_LIMITED = 20
 
 _LEAST = {"HASHES": 17, "MEMBER": 10}  # a range breaks only behind `lo-`, and a member's id never
 _TEXTS = {"MEMBER", "HOST", "APPLICATION", "LABELS", "STATE", "TOPIC", "HASHES", "MISSING", "KEY HASH", "DONE ABOVE"}
-_TEXTS |= {"AT", "SLOWEST LANE", "WHY", "OFFSETS"}
+_TEXTS |= {"GROUP", "AT", "SLOWEST LANE", "WHY", "OFFSETS"}
 _NO_GAP = Gap("", 0, ("nothing",))
 
 
@@ -54,11 +55,27 @@ def print_group(group: GroupView, console: Console) -> None:
 def print_gaps(partitions: Sequence[PartitionGaps]) -> None:
     """A row for each gap, and one for a partition without any."""
     rows = (
-        (p.topic, p.partition, p.stable, gap.hashes, _ranges(gap.missing))
+        (p.topic, p.partition, p.stable, p.end, gap.hashes, _ranges(gap.missing))
         for p in partitions
         for gap in p.gaps or (_NO_GAP,)
     )
-    stdout().print(_table("TOPIC, PARTITION, STABLE, HASHES, MISSING", rows))
+    stdout().print(_table("TOPIC, PARTITION, STABLE, END, HASHES, MISSING", rows))
+
+
+def print_groups(lines: Sequence[GroupLine]) -> None:
+    """A row for each group."""
+    rows = ((x.group, x.state, x.members, x.lag, _whole(x.end_age_s)) for x in lines)
+    stdout().print(_table("GROUP, STATE, MEMBERS, LAG, END AGE S", rows) if lines else "No groups.")
+
+
+def print_age(age_s: float | None, *, asked: bool) -> None:
+    """The age of the oldest log end, unless Kafka was `asked` now."""
+    if age_s is not None and not asked:
+        print_lines(_age(age_s))
+
+
+def _age(age_s: float) -> str:
+    return f"Log ends are up to {age_s:.0f} s old: a member saw them. --bootstrap-server asks Kafka."
 
 
 def print_owners(owners: Sequence[KeyOwner]) -> None:
@@ -121,16 +138,20 @@ def _state(record: FailingRecord) -> Sequence[object]:
     return "deferred", record.attempts, moment(record.next_ms, "seconds")
 
 
-def activity(seen: TopView, most_lanes: int) -> Group:
-    """A line, a table of members, a table of the first lanes."""
+def activity(seen: TopView, most_lanes: int, *, asked: bool) -> Group:
+    """A line, a table of members, a table of the first lanes; the age of log ends unless Kafka was `asked`."""
     rate = sum(m.rate for m in seen.members if m.ago_s is not None and m.state == "working")
     about = f"Group {seen.group!r}: {seen.state}, {rate:.0f} records/s in the last batches of its members"
     if seen.deferred_keys or seen.parked_keys:
         about += f"; failing keys: {seen.deferred_keys} deferred, {seen.parked_keys} parked"
+    if seen.lag is not None:
+        about += f"; lag {seen.lag}"
+    age = _age(seen.end_age_s) if seen.end_age_s is not None and not asked else ""
     more = len(seen.lanes) - most_lanes
     rest = line_of(f"and {counted(more, 'lane')} more" if more > 0 else "")
     limit = next((f"{m.id}: {m.limit}." for m in seen.members if m.limit), "")
-    return Group(line_of(about), _at_work(seen.members), _activities(seen.lanes[:most_lanes]), rest, line_of(limit))
+    tables = _at_work(seen.members), _activities(seen.lanes[:most_lanes])
+    return Group(line_of(about), *tables, rest, *map(line_of, filter(None, (limit, age))))
 
 
 def _about(group: GroupView) -> Iterator[str]:

@@ -33,6 +33,9 @@ from coordinator.ranges import WHOLE
 from coordinator.replies import Acquired
 from coordinator.subscription import Bounds, TopicPartition
 
+ENDS_MS = 10_000
+"""Log ends in Redis are not older than this, while a member looks."""
+
 
 def settle_losses(state: State, seen: Seen, call: Call) -> Decision:
     """Refuse or accept lost records, then store the log ends. Equal looks are not checked again.
@@ -42,7 +45,7 @@ def settle_losses(state: State, seen: Seen, call: Call) -> Decision:
     acquired, bounds = state.owning.acquired, state.log.bounds
     looked_at = (acquired, bounds, state.log.topics, state.life.nonce)
     if state.losses.settled == looked_at:
-        return Decision(state)
+        return Decision(_store_ends(state, acquired, bounds, seen) if _ends_are_old(state, seen) else state)
     if not acquired.progress.keys() <= bounds.keys():
         return Decision(state, (), LookAgain(RETRY_MS))  # a topic has vanished, and is still owned
     state, found = _found(state, acquired, bounds, seen)
@@ -138,10 +141,15 @@ def _store_ends(state: State, acquired: Acquired, bounds: Mapping[TopicPartition
     """Store the log ends, and the extents of logs with owned ranges: after the check for cut logs, before a plan."""
     extents = _extent_texts(acquired, {tp: bounds[tp] for tp in _owned(acquired)})
     report = ReportEnds({tp: b.end for tp, b in bounds.items()}, extents)
-    if state.shown.ends == (state.life.nonce, report):
+    if state.shown.ends == (state.life.nonce, report) and not _ends_are_old(state, seen):
         return state
     seen.of(report)
-    return replace(state, shown=replace(state.shown, ends=(state.life.nonce, report)))
+    return replace(state, shown=replace(state.shown, ends=(state.life.nonce, report), ends_ms=seen.now_ms))
+
+
+def _ends_are_old(state: State, seen: Seen) -> bool:
+    """Whether equal log ends are stored again, so that their age in Redis shows a member that looks."""
+    return state.shown.ends_ms is not None and seen.now_ms - state.shown.ends_ms >= ENDS_MS
 
 
 def _extent_texts(acquired: Acquired, bounds: Mapping[TopicPartition, Bounds]) -> dict[TopicPartition, str]:

@@ -233,6 +233,7 @@ class Shown:
     """The last values shown to people."""
 
     ends: tuple[str, Request[None]] | None = None  # log ends and leader epochs in Redis, after their nonce
+    ends_ms: int | None = None  # when they were stored
     ended: Ended | None = None  # the last batch in the sink
     filtered: int = 0  # records that filters dropped, in all batches in the sink
     skipped: int = 0  # likewise records that the user's function failed on, and that were left out

@@ -10,7 +10,7 @@ from functools import partial
 
 from coordinator.errors import StateFormatError
 from coordinator.group_state import GroupState
-from coordinator.group_texts import NUMBERS, Hashes, key, offsets_at, partitions_of, read, state_of
+from coordinator.group_texts import NUMBERS, Hashes, ends_at, key, partitions_of, read, state_of
 from coordinator.identifiers import RESET_MAX
 from coordinator.plan.poison import Strike
 from coordinator.progress.failing import FailingRecord
@@ -124,7 +124,7 @@ def _commits_of(_: str, texts: Mapping[str, str]) -> object:
 
 
 _OF_TOPIC: Mapping[str, Callable[[str, Mapping[str, str]], object]] = {
-    "end": offsets_at,
+    "end": ends_at,
     "epoch": _extents_at,
     "ics": _commits_of,
 }

@@ -11,6 +11,7 @@ Pure.
 from dataclasses import dataclass
 
 from coordinator.group_state import GroupState
+from coordinator.operations.log_ends import age_s
 from coordinator.progress.segments import Progress, Segment
 from coordinator.ranges import HashRange, OffsetRange, Offsets
 from coordinator.subscription import TopicPartition
@@ -34,11 +35,13 @@ class PartitionGaps:
     stable: int
     furthest: int  # no lane has read from here on
     gaps: tuple[Gap, ...]
+    end: int | None = None  # the log end; None before the first look, and if Kafka has no such partition
+    end_age_s: float | None = None  # time since somebody asked Kafka for the end
 
 
 def gaps(state: GroupState) -> tuple[PartitionGaps, ...]:
     """The gaps of every partition, ascending; also partitions without gaps."""
-    return tuple(_of_partition(tp, progress(state, tp)) for tp in sorted(state.segments) if state.segments[tp])
+    return tuple(_of_partition(tp, state) for tp in sorted(state.segments) if state.segments[tp])
 
 
 def progress(state: GroupState, tp: TopicPartition) -> Progress:
@@ -55,11 +58,13 @@ def count(found: Progress) -> int:
     return sum(len(_missing(s, furthest)) for s in found.segments)
 
 
-def _of_partition(tp: TopicPartition, found: Progress) -> PartitionGaps:
-    furthest = _furthest(found)
+def _of_partition(tp: TopicPartition, state: GroupState) -> PartitionGaps:
+    found = progress(state, tp)
+    furthest, end = _furthest(found), state.ends.get(tp)
     parts = ((s, _missing(s, furthest)) for s in found.segments)
     missing = tuple(Gap(str(s.hashes), s.position, tuple(map(str, offsets))) for s, offsets in parts if offsets)
-    return PartitionGaps(tp.topic, tp.partition, found.stable, furthest, missing)
+    age = None if end is None else age_s(state, tp.topic)
+    return PartitionGaps(tp.topic, tp.partition, found.stable, furthest, missing, end, age)
 
 
 def _furthest(found: Progress) -> int:

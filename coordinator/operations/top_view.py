@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import asdict, dataclass
 
 from coordinator.group_state import GroupState
-from coordinator.operations.views import MemberView, runs_s, view
+from coordinator.operations.views import MemberView, oldest_end_s, runs_s, total_lag, view
 from coordinator.progress.failing import FailingRecord
 from coordinator.reports.lane_lines import BatchLine, LaneLine, interesting
 
@@ -42,6 +42,8 @@ class TopView:
     lanes: tuple[Lane, ...]  # the most interesting first
     deferred_keys: int = 0  # failing keys that are tried again
     parked_keys: int = 0  # failing keys that wait for a release
+    lag: int | None = None  # of all partitions, from stable offsets to log ends; None while no end is known
+    end_age_s: float | None = None  # age of the oldest of these ends
 
 
 def top_view(
@@ -51,7 +53,8 @@ def top_view(
     seen = view(group, state)
     members = tuple(_member(m, state, batches) for m in seen.members)
     parked = sum(record.parked for record in failing)
-    return TopView(group, seen.state, members, _lanes(state), len(failing) - parked, parked)
+    behind, age = total_lag(seen.partitions), oldest_end_s(seen.partitions)
+    return TopView(group, seen.state, members, _lanes(state), len(failing) - parked, parked, behind, age)
 
 
 def limited_lanes(state: GroupState) -> tuple[Lane, ...]:

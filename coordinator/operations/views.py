@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from coordinator.assignment.assignment_text import Ranges
 from coordinator.assignment.rebalance import minus, union
 from coordinator.group_state import LONGEST_BATCH, PINNED, STANDBY, WORKING, GroupState, Handed
-from coordinator.operations.gaps import count, progress
+from coordinator.operations.gaps import PartitionGaps, count, progress
+from coordinator.operations.log_ends import age_s
 from coordinator.progress.growth import Growth
 from coordinator.progress.segments import Progress
 from coordinator.ranges import WHOLE, HashRange, OffsetRange
@@ -47,11 +48,12 @@ class PartitionView:
     topic: str
     partition: int
     stable: int
-    end: int | None  # the log end at a member's last look; None before the first look
+    end: int | None  # the log end; None before the first look, and if Kafka has no such partition
     lag: int | None  # offsets from the stable offset to the end
     gaps: int  # number of gaps above the stable offset
     lanes: tuple[LaneView, ...]
     slices: tuple[SlicesView, ...] = ()  # of a group without order, by their first offsets
+    end_age_s: float | None = None  # time since somebody asked Kafka for the end
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +121,17 @@ def view(group: str, state: GroupState) -> GroupView:
         ordering=state.meta.get("ordering", "key"),
         unread=tuple(_unread(state, members)),
     )
+
+
+def oldest_end_s(partitions: Iterable[PartitionView | PartitionGaps]) -> float | None:
+    """The age of the oldest log end that is shown; None if no end is known."""
+    return max((p.end_age_s for p in partitions if p.end_age_s is not None), default=None)
+
+
+def total_lag(partitions: Iterable[PartitionView]) -> int | None:
+    """The lag of those partitions whose end is known; None if no end is known."""
+    known = [p.lag for p in partitions if p.lag is not None]
+    return sum(known) if known else None
 
 
 def lag(position: int, end: int | None) -> int | None:
@@ -208,7 +221,8 @@ def _partition(tp: TopicPartition, state: GroupState) -> PartitionView:
     )
     found = progress(state, tp)
     slices = tuple(_slices(state, state.handed.get(tp, ()), found))
-    return PartitionView(tp.topic, tp.partition, stable, end, lag(stable, end), count(found), tuple(lanes), slices)
+    behind, gaps, age = lag(stable, end), count(found), None if end is None else age_s(state, tp.topic)
+    return PartitionView(tp.topic, tp.partition, stable, end, behind, gaps, tuple(lanes), slices, age)
 
 
 def _slices(state: GroupState, handed: Iterable[Handed], found: Progress) -> Iterator[SlicesView]:

@@ -18,7 +18,7 @@ coop:v1:{orders}:failing               HASH    "topic partition hash" -> "deferr
 coop:v1:{orders}:lanes                 HASH    member -> a line for each of its lanes, as it planned them last
 coop:v1:{orders}:growth                HASH    "<topic> <old> <new count>" -> "<topic id> <seen ms> <until ms>[ <ends>]"
 coop:v1:{orders}:stable:<topic>        HASH    partition -> stable offset
-coop:v1:{orders}:end:<topic>           HASH    partition -> log end at last look
+coop:v1:{orders}:end:<topic>           HASH    partition -> log end at last look; at -> ms of Redis TIME
 coop:v1:{orders}:epoch:<topic>         HASH    partition -> "<leader epoch>@<log end under it> reset=<epoch> topic=<id>"
 coop:v1:{orders}:segments:<topic>:<p>  HASH    "lo-hi" -> position
 coop:v1:{orders}:owners:<topic>:<p>    HASH    "lo-hi" -> "<lane epoch> <member>"
@@ -102,7 +102,7 @@ class GroupKeys:
         return self._key("stable", topic)
 
     def end(self, topic: str) -> str:
-        """The log end of each partition."""
+        """The log end of each partition, and the time of the look in the field `at`."""
         return self._key("end", topic)
 
     def epoch(self, topic: str) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 
-from coordinator.errors import StateFormatError, UnknownGroupError
+from coordinator.errors import StateFormatError, StoreError, UnknownGroupError
 from coordinator.group_state import LONGEST_BATCH, GroupState
 from coordinator.group_texts import Hashes, checked_meta, key, partitions_of, read, state_of
 from coordinator.quoting import quoted
@@ -52,6 +52,11 @@ def read_group(client: RedisClient, group: str) -> GroupState:
         leaving=frozenset(leaving),
         standbys=standbys,
     )
+
+
+def of_one_group(error: StoreError) -> bool:
+    """Whether an error of a read is about the keys of that group. Otherwise no group can be read."""
+    return type(error) in (StoreError, StateFormatError)
 
 
 def _of_partitions(redis: TextRedis, keys: GroupKeys, hashes: Hashes) -> dict[str, dict[str, str]]:

@@ -141,6 +141,7 @@ COPIES = [
     case("a stable offset of partition one", with_field("stable:orders", "one", "5"), "'stable:orders'", "'one'"),
     case("a stable offset of partition -1", with_field("stable:orders", "-1", "5"), "'stable:orders'", "'-1'"),
     case("a stable offset above the positions", with_field("stable:orders", "0", "6"), "'stable:orders'", "is 5"),
+    case("a look at log ends at no time", with_field("end:orders", "at", "soon"), "'end:orders'", "'soon'"),
     case("a log end that is a word", with_field("end:orders", "0", "far"), "'end:orders'", "'far'"),
     case("a log end beyond 2^63", with_field("end:orders", "0", TOO_LARGE), "'end:orders'", TOO_LARGE),
     case("a log end of a topic to come", with_field("end:later", "0", "far"), "'end:later'", "'far'"),

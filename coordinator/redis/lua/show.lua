@@ -1,4 +1,4 @@
--- Writes log ends and leader epochs. Writes nothing if the group does not exist (rule: group-expiry).
+-- Writes log ends, the time of the look in field `at`, and leader epochs. Writes nothing if the group does not exist (rule: group-expiry).
 -- Keeps a newer leader epoch (rule: leader-epoch-facts).
 -- KEYS meta, then hashes of topics
 -- ARGV[2..] JSON [field, value, ...] of each
@@ -15,6 +15,7 @@ for i = 2, #KEYS do
     end
   end
   fill(KEYS[i], kept)
+  if string.find(KEYS[i], '}:end:') then redis.call('HSET', KEYS[i], 'at', ms(now_ms())) end
 end
 expire_what_is_new()
 return { 'OK' }

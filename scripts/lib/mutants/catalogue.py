@@ -23,6 +23,7 @@ from mutants import (
     of_slow_keys,
     of_standbys,
     of_steering,
+    of_watching,
 )
 
 FAULTS = (
@@ -47,5 +48,6 @@ FAULTS = (
     *of_slow_keys.FAULTS,
     *of_standbys.FAULTS,
     *of_steering.FAULTS,
+    *of_watching.FAULTS,
     *of_options.FAULTS,
 )

@@ -4,6 +4,7 @@ import json
 import secrets
 from collections.abc import Iterator
 from contextlib import closing
+from typing import Any
 
 import pytest
 import redis
@@ -16,10 +17,11 @@ from coordinator.ranges import WHOLE
 from coordinator.redis.calls import ScriptCalls
 from coordinator.redis.client import RedisClient
 from coordinator.redis.events import follow, last_events
-from coordinator.redis.keys import GroupKeys
+from coordinator.redis.keys import GROUPS, GroupKeys
 from coordinator.redis.store import store_of
 from coordinator.replies import Caller, Joining
 from coordinator.subscription import Topic, TopicPartition
+from streams import keyed
 from topics import Kafka
 
 FIRST, SECOND = TopicPartition("orders", 0), TopicPartition("orders", 1)
@@ -68,6 +70,7 @@ def test_describe_prints_json_for_programs(
     printed = json.loads(out)
     assert code == 0
     assert printed["group"] == known_group
+    assert printed["partitions"][0].pop("end_age_s") < 60
     assert [member["id"] for member in printed["members"]] == ["m-1"]
     assert (printed["state"], printed["generation"], printed["assignor"], printed["reset"]) == (
         "Stable",
@@ -96,7 +99,7 @@ def test_gaps_are_the_missing_offsets_above_the_stable_offset(run: Run, redis_ur
 
     code, out, _ = run("gaps", known_group, "--redis", redis_url)
     assert code == 0
-    assert ["orders", "0", "5", WHOLE_TEXT, "5-44", "48-49"] in [line.split() for line in out.splitlines()]
+    assert ["orders", "0", "5", "50", WHOLE_TEXT, "5-44", "48-49"] in [line.split() for line in out.splitlines()]
     _, out, _ = run("gaps", known_group, "--json", "--redis", redis_url)
     assert json.loads(out)[0]["gaps"] == [{"hashes": WHOLE_TEXT, "position": 5, "missing": ["5-44", "48-49"]}]
     assert json.loads(out)[1]["gaps"] == []
@@ -175,12 +178,89 @@ def test_events_are_followed_as_they_come(redis_url: str, known_group: str) -> N
 
 def test_groups_are_listed_for_people_and_programs(run: Run, redis_url: str, known_group: str) -> None:
     code, out, _ = run("groups", "list", "--redis", redis_url)
-    assert (code, known_group in out.splitlines()) == (0, True)
+    assert code == 0
+    (row,) = (line.removeprefix(known_group).split() for line in out.splitlines() if line.startswith(known_group))
+    assert row[:3] == ["Stable", "1", "45"]
+    assert float(row[3]) < 60
     code, out, _ = run("groups", "list", "--json", "--redis", redis_url)
-    assert (code, known_group in json.loads(out)) == (0, True)
+    (printed,) = (line for line in json.loads(out) if line["group"] == known_group)
+    assert printed.pop("end_age_s") < 60
+    assert (code, printed) == (0, {"group": known_group, "state": "Stable", "members": 1, "lag": 45})
+
+
+def test_a_damaged_group_does_not_hide_the_other_groups(run: Run, redis_url: str, known_group: str) -> None:
+    damaged = f"damaged {secrets.token_hex(4)}"
+    with closing(redis.Redis.from_url(redis_url)) as client:
+        client.hset(GroupKeys(damaged).meta, mapping={"schema": "1", "nonce": "not hex"})
+        client.sadd(GROUPS, damaged)
+        try:
+            code, out, err = run("groups", "list", "--json", "--redis", redis_url)
+        finally:
+            client.srem(GROUPS, damaged)
+            client.delete(GroupKeys(damaged).meta)
+    state_of = {line["group"]: line["state"] for line in json.loads(out)}
+    assert (code, state_of[damaged], state_of[known_group]) == (0, "Unreadable", "Stable")
+    assert err.startswith(f"warning: group {damaged!r}: STATE_FORMAT: ")
+
+
+def test_without_kafka_the_age_of_the_log_ends_is_shown(run: Run, redis_url: str, known_group: str) -> None:
+    with closing(redis.Redis.from_url(redis_url)) as client:
+        seconds, _ = client.time()
+        client.hset(GroupKeys(known_group).end("orders"), "at", str((seconds - 600) * 1_000))
+    for verb in (("describe",), ("gaps",), ("top", "--once")):
+        code, out, err = run(verb[0], known_group, *verb[1:], "--redis", redis_url)
+        assert (code, err) == (0, "")
+        (age,) = (line for line in out.splitlines() if line.startswith("Log ends are up to "))
+        assert 600 <= int(age.split()[5]) < 660
+        assert age.endswith(" s old: a member saw them. --bootstrap-server asks Kafka.")
+    _, out, _ = run("describe", known_group, "--json", "--redis", redis_url)
+    first, second = json.loads(out)["partitions"]
+    assert 600 <= first["end_age_s"] < 660
+    assert (second["end"], second["end_age_s"]) == (None, None)
+
+
+@pytest.fixture
+def silent_group(redis_url: str, kafka: Kafka) -> tuple[str, str]:
+    """A group whose only member is gone, with its positions at the end of a topic that grew since; and the topic."""
+    topic, group = kafka.create_topic("silent", partitions=1), f"silent {secrets.token_hex(4)}"
+    tp, gone = TopicPartition(topic, 0), TopicPartition(f"{topic}-gone", 0)
+    kafka.produce(topic, keyed(5))
+    with closing(RedisClient(redis_url)) as client:
+        store = store_of(ScriptCalls(client, group, session_ms=60_000, longest_ms=60_000, retention_ms=60_000))
+        topics = {t: Topic(t, "id-1", (0,)) for t in (topic, gone.topic)}
+        store.positions.create("aa", topics, {tp: 5, gone: 7})
+        store.positions.report_ends({tp: 5, gone: 7}, {})
+    kafka.produce(topic, keyed(1_000))
+    return group, topic
+
+
+def test_with_kafka_the_lag_grows_without_members(
+    run: Run, redis_url: str, kafka: Kafka, silent_group: tuple[str, str]
+) -> None:
+    group, topic = silent_group
+    asking = "--redis", redis_url, "--bootstrap-server", kafka.bootstrap
+
+    def printed(*arguments: str) -> Any:
+        code, out, err = run(*arguments, "--json")
+        assert (code, err) == (0, "")
+        return json.loads(out)
+
+    assert [p["lag"] for p in printed("describe", group, "--redis", redis_url)["partitions"]] == [0, 0]
+    seen = printed("describe", group, *asking)["partitions"]
+    assert [(p["topic"], p["end"], p["lag"], p["end_age_s"]) for p in seen] == [
+        (topic, 1_005, 1_000, 0),
+        (f"{topic}-gone", None, None, None),  # Kafka does not have it
+    ]
+    assert [p["end"] for p in printed("gaps", group, *asking)] == [1_005, None]
+    top = printed("top", group, *asking)
+    assert (top["state"], top["lag"], top["end_age_s"]) == ("Empty", 1_000, 0)
+    (line,) = (x for x in printed("groups", "list", *asking) if x["group"] == group)
+    assert line == {"group": group, "state": "Empty", "members": 0, "lag": 1_000, "end_age_s": 0}
+    for verb in (("describe",), ("gaps",), ("top", "--once")):
+        assert "Log ends" not in run(verb[0], group, *verb[1:], *asking)[1]
 
 
 def test_a_group_that_has_expired_is_not_listed(run: Run, redis_url: str, known_group: str) -> None:
     with closing(redis.Redis.from_url(redis_url)) as client:
         client.delete(GroupKeys(known_group).meta)
-    assert known_group not in run("groups", "list", "--redis", redis_url)[1].splitlines()
+    assert known_group not in run("groups", "list", "--redis", redis_url)[1]

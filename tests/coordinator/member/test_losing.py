@@ -9,7 +9,7 @@ from coordinator.errors import DataLossError
 from coordinator.member.decision import RETRY_MS, Decision, LookAgain
 from coordinator.member.evidence import Evidence
 from coordinator.member.kinds import Request
-from coordinator.member.losing import settle_losses
+from coordinator.member.losing import ENDS_MS, settle_losses
 from coordinator.member.requests import (
     Claim,
     Event,
@@ -34,6 +34,7 @@ from states import (
     LEFT,
     LOG,
     NONCE,
+    NOW,
     ORDERS,
     RECREATED,
     RIGHT,
@@ -59,7 +60,7 @@ ACCEPT = call(fail_on_data_loss=False)
 def settled(state: State, report: Request[Any] = ENDS, **losses: Any) -> State:
     """The state once nothing is lost and the log ends are stored."""
     looked_at = (state.owning.acquired, state.log.bounds, state.log.topics, NONCE)
-    return replace(state, losses=Losses(settled=looked_at, **losses), shown=Shown(ends=(NONCE, report)))
+    return replace(state, losses=Losses(settled=looked_at, **losses), shown=Shown(ends=(NONCE, report), ends_ms=NOW))
 
 
 def bounds(beginning: int, end: int, epoch: int = -1, **changes: Any) -> State:
@@ -91,8 +92,20 @@ def test_something_has_changed__check_again(change: dict[str, Any]) -> None:
 
 
 def test_the_same_log_ends_as_stored_before__are_not_stored_again() -> None:
-    state = owns(shown=Shown(ends=(NONCE, ENDS)))
+    state = owns(shown=Shown(ends=(NONCE, ENDS), ends_ms=NOW))
     assert decided(settle_losses, state, call()) == Decision(settled(owns()))
+
+
+@pytest.mark.parametrize("state", [settled(owns()), owns()], ids=["nothing has changed", "the assignment is new"])
+def test_the_same_log_ends_are_old__store_them_again(state: State) -> None:
+    state = replace(state, shown=Shown(ends=(NONCE, ENDS), ends_ms=NOW - ENDS_MS))
+    assert decided(settle_losses, state, call()) == asks(state, ENDS)
+    assert decided(settle_losses, state, call(), (ENDS, None)) == Decision(settled(owns()))
+
+
+def test_the_same_log_ends_are_almost_old__store_nothing() -> None:
+    state = replace(settled(owns()), shown=Shown(ends=(NONCE, ENDS), ends_ms=NOW - ENDS_MS + 1))
+    assert decided(settle_losses, state, call()) == Decision(state)
 
 
 def test_the_log_ends_were_stored_at_another_nonce__store_them_again() -> None:

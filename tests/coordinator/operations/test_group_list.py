@@ -1,0 +1,18 @@
+"""A group in one line of `coop-kafka groups list`."""
+
+from dataclasses import replace
+
+from coordinator.operations.group_list import GroupLine, group_line
+from coordinator.ranges import WHOLE
+from coordinator.subscription import TopicPartition
+from group_states import group_state
+
+
+def test_a_group_is_one_line_with_its_live_members() -> None:
+    state = replace(group_state(((WHOLE, 5),)), now_ms=20, leases_ms={"m-1": 21, "m-2": 20, "m-3": 99})
+    state = replace(state, ends={TopicPartition("orders", 0): 30}, ends_ms={"orders": 5})
+    assert group_line("g", state) == GroupLine("g", "PreparingRebalance", 2, 25, 0.015)
+
+
+def test_a_group_without_log_ends_has_no_lag() -> None:
+    assert group_line("g", group_state(((WHOLE, 5),))) == GroupLine("g", "Empty", 0, None, None)
