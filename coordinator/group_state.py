@@ -23,6 +23,9 @@ ORDERINGS = ("key", "none")
 LONGEST_BATCH = "longest.batch.ms"
 """The field of a member: the time after which its batch counts as hung."""
 
+BATCH_BUDGET = "batch.time.budget"
+"""The field of a member: the time budget of a batch in ms; 0 for none."""
+
 DEAD_LETTERS = "dead_letters"
 """The field of a member: the topic to which its tasks write dead letters. Absent without one."""
 

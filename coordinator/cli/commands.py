@@ -6,6 +6,7 @@ import typer
 
 from coordinator.cli import (
     copy_commands,
+    exporter_command,
     lane_commands,
     look_commands,
     operator_commands,
@@ -39,6 +40,7 @@ commands.command()(lane_commands.parked)
 commands.command()(lane_commands.failing)
 commands.command()(lane_commands.release)
 commands.command()(redrive_command.redrive)
+commands.command()(exporter_command.exporter)
 commands.command()(operator_commands.policy)
 commands.command()(operator_commands.reset_offsets)
 commands.command()(operator_commands.delete)

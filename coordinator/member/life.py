@@ -30,7 +30,7 @@ from coordinator.errors import (
     OtherOrderingError,
     RedisUnavailableError,
 )
-from coordinator.group_state import LONGEST_BATCH, STANDBY
+from coordinator.group_state import BATCH_BUDGET, LONGEST_BATCH, STANDBY
 from coordinator.member.decision import RETRY_MS, Call, Decision, Fail, LookAgain, Seen
 from coordinator.member.kinds import Request
 from coordinator.member.requests import Claim, Event, Join, Log, ReadMetadata
@@ -191,7 +191,7 @@ def joining(state: State, call: Call) -> Joining:
     protocols = tuple(Protocol(a.name, a.version) for a in settings.assignors)
     subscribes = fields_of(frozenset(state.log.topics), settings.capacity, protocols, sharing=settings.sharing)
     slow = {SLOW_PERCENT: str(state.shown.slow_percent)} if state.shown.slow_percent else {}
-    times = {LONGEST_BATCH: str(settings.longest_ms)}
+    times = {LONGEST_BATCH: str(settings.longest_ms), BATCH_BUDGET: str(settings.batch_budget_ms)}
     fields = {**me.fields, **subscribes, **settings.commit_fields, **times, **slow}
     targets, pinned = state.pace.targets or {}, call.setup.pinned
     topics = tuple(sorted(state.log.topics)) if call.setup.cutting.joined else ()

@@ -5,7 +5,7 @@ from dataclasses import replace
 from functools import partial
 
 from coordinator.errors import StateFormatError, StoreError, UnknownGroupError
-from coordinator.group_state import LONGEST_BATCH, GroupState
+from coordinator.group_state import BATCH_BUDGET, LONGEST_BATCH, GroupState
 from coordinator.group_texts import Hashes, checked_meta, key, partitions_of, read, state_of
 from coordinator.quoting import quoted
 from coordinator.ranges import OFFSET_MAX, is_number
@@ -84,9 +84,10 @@ def _ends(found: Iterable[tuple[str, float]], latest: int) -> dict[str, int]:
 
 
 def _member(fields: Mapping[str, str]) -> Mapping[str, str]:
-    percent, longest = fields.get("slow_percent", "0"), fields.get(LONGEST_BATCH, "0")
+    percent = fields.get("slow_percent", "0")
     if not (is_number(percent) and len(percent) <= 3):
         raise StateFormatError(f"a member reports {quoted(percent)} as its percentage of busy slots, not 0 to 100")
-    if not is_number(longest):
-        raise StateFormatError(f"a member reports {quoted(longest)} as {LONGEST_BATCH}, not a number of milliseconds")
+    for name in (LONGEST_BATCH, BATCH_BUDGET):
+        if not is_number(text := fields.get(name, "0")):
+            raise StateFormatError(f"a member reports {quoted(text)} as {name}, not a number of milliseconds")
     return fields

@@ -15,6 +15,7 @@ from acl_users import OPERATOR, QUERY, AclUser
 from command_runs import Run
 from coordinator.redis.client import RedisClient
 from coordinator.redis.events import follow
+from exporters import exporter
 from group_life import Life
 from own_valkey import OwnValkey
 from spark_coop_source.driver import reader_process
@@ -134,6 +135,8 @@ def test_queries_and_the_command_line_work_under_the_acl(
     ran(QUERY, "owner", topic, "key-1")
     ran(QUERY, "top", "--once")
     ran(QUERY, "policy", "--set", "accept.individual.commit=true")
+    with exporter(QUERY.url(own.address), kafka.bootstrap) as running:
+        assert running.scrape()("coop_kafka_consumer_group_members", group_id=group) == 1
     with closing(RedisClient(QUERY.url(own.address))) as client:
         assert "found" in {event.kind for event in next(follow(client, group, "0-0"))}
     query.stop()

@@ -13,7 +13,7 @@ if now_due ~= ARGV[2] or now_due == redis.call('HGET', META, 'occasion') then
   return reply('generation', 0)
 end
 local generation = redis.call('HINCRBY', META, 'generation', 1)
-redis.call('HSET', META, 'occasion', now_due, 'leader', call.member, 'protocol', ARGV[3])
+redis.call('HSET', META, 'occasion', now_due, 'leader', call.member, 'protocol', ARGV[3], 'generation_at', ms(now_ms()))
 local assigned_before = redis.call('HKEYS', KEYS[9])
 table.sort(assigned_before)
 for _, before in ipairs(assigned_before) do

@@ -108,7 +108,7 @@ if pins ~= '' then
   if #replaced > 0 then redis.call('HDEL', KEYS[11], unpack(replaced)) end
   redis.call('HSET', KEYS[11], call.member, pins)
   redis.call('HSET', KEYS[3], 'pinned', pins)
-  redis.call('HSET', META, 'protocol', PINNED)
+  redis.call('HSET', META, 'protocol', PINNED, 'generation_at', ms(now_ms()))
   redis.call('HINCRBY', META, 'generation', 1)
 end
 if reordered then

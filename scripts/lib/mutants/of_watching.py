@@ -3,6 +3,8 @@
 from mutants.fault import Edit, Fault
 
 _LOG_ENDS = "coordinator/operations/log_ends.py"
+_LOOK, _SAMPLES = "coordinator/exporter/look.py", "coordinator/exporter/samples.py"
+_SERVED, _SAMPLED = ("tests/coordinator/exporter/test_server.py",), ("tests/coordinator/exporter/test_samples.py",)
 
 FAULTS = (
     Fault(
@@ -30,5 +32,41 @@ FAULTS = (
         "groups list counts members whose lease has ended",
         (Edit("coordinator/operations/group_list.py", "m.lease_left_ms > 0", "m.lease_left_ms >= 0"),),
         ("tests/coordinator/operations/test_group_list.py",),
+    ),
+    Fault(
+        "a scrape without an answer of Kafka has the lag of the last look of a member",
+        (Edit(_LOOK, "_with_ends(look, ends or {})", "(_with_ends(look, ends) if ends else look)"),),
+        _SERVED,
+    ),
+    Fault(
+        "a damaged group hides all others from Prometheus",
+        (
+            Edit(
+                _LOOK,
+                '            self._tell(f"group {name!r}", str(error))\n            return None',
+                '            self._tell(f"group {name!r}", str(error))\n            raise',
+            ),
+        ),
+        _SERVED,
+    ),
+    Fault(
+        "a NUL in a name ends the scrape of all groups",
+        (Edit("coordinator/exporter/server.py", 'text.replace("\\0", "\\N{SYMBOL FOR NULL}")', "text"),),
+        _SERVED,
+    ),
+    Fault(
+        "a member whose lease has ended counts as a member in Prometheus",
+        (Edit(_SAMPLES, "sum(m.lease_left_ms > 0", "sum(m.lease_left_ms >= 0"),),
+        _SAMPLED,
+    ),
+    Fault(
+        "a parked key counts as a deferred one that waits",
+        (Edit(_SAMPLES, " for r in look.failing if not r.parked]", " for r in look.failing]"),),
+        _SAMPLED,
+    ),
+    Fault(
+        "ranges at void lane epochs have an owner in Prometheus",
+        (Edit(_SAMPLES, "            if live and epoch.partition", "            if live or epoch.partition"),),
+        _SAMPLED,
     ),
 )

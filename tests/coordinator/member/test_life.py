@@ -190,6 +190,7 @@ REPORTED = {
     "max.individual.commits": "10000",
     "max.num.ranges.to.commit": "10000",
     "longest.batch.ms": "300000",
+    "batch.time.budget": "10000",
 }
 JOINED = Joined(Seen("n-2", 1), NOW + 45_000, {})
 

@@ -1,0 +1,107 @@
+"""Looks at all groups of a Redis and at the log ends of Kafka. Reads only.
+
+An outage of either becomes a part of the look, and one line for people. `Kafka` waits for an answer only for
+`PATIENCE_S`, so that Prometheus gets the rest in time.
+"""
+
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+
+from coordinator.errors import CoopKafkaError, StoreError, UnknownGroupError
+from coordinator.exporter.samples import GroupLook, Look
+from coordinator.operations.log_ends import Ends, log_ends, with_ends
+from coordinator.ports import Log
+from coordinator.redis.client import RedisClient
+from coordinator.redis.operator import OperatorVerbs
+from coordinator.redis.reports import last_batches
+from coordinator.redis.snapshot import list_groups, of_one_group, read_group
+from coordinator.subscription import TopicPartition
+
+PATIENCE_S = 5.0
+"""The time of Kafka for an answer. Prometheus waits 10 s for a scrape by default."""
+
+BATCHES = 100
+"""Batches of a group that are read: more than its members complete between two scrapes, in most groups."""
+
+
+class Kafka:
+    """Asks for log ends in a thread of its own. For one caller at a time."""
+
+    def __init__(self, log: Log) -> None:
+        self._log, self._pool = log, ThreadPoolExecutor(1, "coop-kafka-log-ends")
+        self._asked: Future[Ends] | None = None
+
+    def ends(self, partitions: Iterable[TopicPartition]) -> Ends:
+        """The log ends. Raises `LogError`s, and `TimeoutError` while a question is unanswered."""
+        if self._asked is not None and not self._asked.done():
+            raise TimeoutError
+        self._asked = self._pool.submit(log_ends, self._log, frozenset(partitions))
+        return self._asked.result(PATIENCE_S)
+
+    def close(self) -> None:
+        """End the thread once its question is answered."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+
+class Watcher:
+    """Looks at each call of `look`. `warn` gets a line for each new trouble."""
+
+    def __init__(self, client: RedisClient, kafka: Kafka, warn: Callable[[str], None]) -> None:
+        self._client, self._kafka, self._warn = client, kafka, warn
+        self._warned: dict[str, str] = {}
+
+    def look(self) -> Look:
+        """One look; never raises an error of Redis or Kafka."""
+        began = time.monotonic()
+        groups = self._groups()
+        ends = self._ends({tp for look in (groups or {}).values() if look for tp in look.state.segments})
+        current = {name: look and _with_ends(look, ends or {}) for name, look in (groups or {}).items()}
+        return Look(None if groups is None else current, ends, time.monotonic() - began)
+
+    def _groups(self) -> dict[str, GroupLook | None] | None:
+        try:
+            found = {name: self._group(name) for name in list_groups(self._client)}
+        except UnknownGroupError:  # it has expired since it was listed
+            return self._groups()
+        except CoopKafkaError as error:
+            self._tell("Redis", str(error))
+            return None
+        self._tell("Redis", "")
+        return found
+
+    def _group(self, name: str) -> GroupLook | None:
+        """None for a damaged group."""
+        try:
+            poison = OperatorVerbs.of_group(self._client, name).poison
+            state, batches = read_group(self._client, name), last_batches(self._client, name, BATCHES)
+            found = GroupLook(state, batches, poison.strikes(), poison.failing())
+        except StoreError as error:
+            if not of_one_group(error):
+                raise
+            self._tell(f"group {name!r}", str(error))
+            return None
+        self._tell(f"group {name!r}", "")
+        return found
+
+    def _ends(self, partitions: Iterable[TopicPartition]) -> Ends | None:
+        try:
+            found = self._kafka.ends(partitions)
+        except TimeoutError:
+            self._tell("Kafka", f"no answer within {PATIENCE_S:g} s")
+            return None
+        except CoopKafkaError as error:
+            self._tell("Kafka", str(error))
+            return None
+        self._tell("Kafka", "")
+        return found
+
+    def _tell(self, whom: str, trouble: str) -> None:
+        """Warn once of a trouble, and once of its end."""
+        if trouble != self._warned.get(whom, ""):
+            self._warn(f"warning: {whom}: {trouble}" if trouble else f"{whom}: works again")
+        self._warned[whom] = trouble
+
+
+def _with_ends(look: GroupLook, ends: Ends) -> GroupLook:
+    return GroupLook(with_ends(look.state, ends), look.batches, look.strikes, look.failing)

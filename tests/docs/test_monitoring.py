@@ -1,0 +1,38 @@
+"""docs/monitoring.md has every metric of the exporter, and a runbook for each alert."""
+
+import re
+
+from broker_jars import ROOT
+from coordinator.exporter.metrics import METRICS
+
+PAGE = (ROOT / "docs" / "monitoring.md").read_text(encoding="utf-8")
+ALERTS = (ROOT / "conf" / "prometheus" / "alerts.yml").read_text(encoding="utf-8")
+ALERTS_TEST = (ROOT / "tests" / "conf" / "alerts_test.yml").read_text(encoding="utf-8")
+NAMES = re.findall(r"- alert: (\w+)", ALERTS)
+NAME_OF_METRIC = re.compile(r"\bcoop_[a-z_]+\b")
+
+
+def row(name: str, labels: tuple[str, ...], meaning: str) -> str:
+    return f"| `{name}` | {', '.join(f'`{each}`' for each in labels) or '-'} | {meaning} |"
+
+
+def test_the_table_has_exactly_the_metrics_of_the_exporter() -> None:
+    shown = [line for line in PAGE.splitlines() if line.startswith("| `coop_")]
+    assert shown == [row(m.name, m.labels, m.meaning) for m in METRICS]
+    assert len({m.name for m in METRICS}) == len(METRICS)
+
+
+def test_every_alert_has_a_runbook() -> None:
+    linked = re.findall(r"runbook_url: docs/monitoring\.md#([a-z-]+)$", ALERTS, re.MULTILINE)
+    titles = [re.sub(r"\W+", "-", title.lower()) for title in re.findall(r"^### (.*)$", PAGE, re.MULTILINE)]
+    assert linked == titles
+    assert re.findall(r"^`(CoopKafka\w+)`: ", PAGE, re.MULTILINE) == NAMES
+
+
+def test_every_alert_fires_in_a_test_of_promtool() -> None:
+    assert [name for name in NAMES if f'alertname="{name}"' not in ALERTS_TEST] == []
+
+
+def test_alerts_and_their_tests_use_metrics_of_the_exporter() -> None:
+    used = set(NAME_OF_METRIC.findall(ALERTS)) | set(NAME_OF_METRIC.findall(ALERTS_TEST))
+    assert used - {metric.name for metric in METRICS} == set()
