@@ -1,20 +1,26 @@
-"""The command `coop-kafka` as it is installed: the coordinator's verbs, and the parser of Kafka's properties.
+"""The command `coop-kafka` as it is installed: the coordinator's verbs, Kafka's properties, the columns of a log.
 
 Needs neither a JVM nor pyspark.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
 
 from coordinator.cli import main as cli
 from coordinator.cli import printing
+from coordinator.ranges import OffsetRange
+from coordinator.subscription import TopicPartition
 from spark_coop_source.options.kafka_options import PREFIX, kafka_arguments
 from spark_coop_source.options.kafka_table import KAFKA_NAMES, remedy
 from spark_coop_source.options.values import named
 
+if TYPE_CHECKING:
+    from coordinator.audit.columns import LogColumns
+
 
 def app() -> None:
     """Run the command line of this process (console script `coop-kafka`)."""
-    cli.app(of_properties, KAFKA_NAMES)
+    cli.app(cli.Outside(of_properties, key_columns), KAFKA_NAMES)
 
 
 def of_properties(properties: Mapping[str, str]) -> dict[str, object]:
@@ -26,6 +32,13 @@ def of_properties(properties: Mapping[str, str]) -> dict[str, object]:
         if remedy(name) is None:
             printing.complain(f"warning: there is no Kafka property {named(name)}: ignored")
     return kafka_arguments({f"{PREFIX}{name}": text for name, text in properties.items()})
+
+
+def key_columns(kafka: Mapping[str, object], tp: TopicPartition, stretch: OffsetRange) -> "Iterator[LogColumns]":
+    """See `spark_coop_source.key_columns`, which is loaded at the first call: other verbs read no log."""
+    from spark_coop_source import key_columns as reader  # noqa: PLC0415
+
+    return reader.key_columns(kafka, tp, stretch)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,9 @@
 """All verbs of the command `coop-kafka`, and their exit codes."""
 
-from collections.abc import Callable
-
 import typer
 
 from coordinator.cli import (
+    audit_command,
     copy_commands,
     exporter_command,
     lane_commands,
@@ -23,7 +22,8 @@ commands = typer.Typer(no_args_is_help=True, add_completion=False, pretty_except
 def coop_kafka() -> None:
     """Show and change groups of coop-kafka: members, positions, lag, policies.
 
-    Exit codes: 0 done; 1 refused, not found or unreachable; 2 wrong usage. Each error is one line on stderr.
+    Exit codes: 0 done; 1 refused, not found or unreachable; 2 wrong usage; 3 an audit found faults.
+    Each error is one line on stderr.
     """
 
 
@@ -41,6 +41,7 @@ commands.command()(lane_commands.failing)
 commands.command()(lane_commands.release)
 commands.command()(redrive_command.redrive)
 commands.command()(exporter_command.exporter)
+commands.command()(audit_command.audit)
 commands.command()(operator_commands.policy)
 commands.command()(operator_commands.reset_offsets)
 commands.command()(operator_commands.delete)
@@ -51,10 +52,10 @@ _USAGE: type[Exception] = typer.BadParameter.__mro__[2]  # typer brings its own 
 _NAME = "coop-kafka"
 
 
-def ended(context: Callable[..., object]) -> int:
-    """Run the arguments of this process and return the exit code. Verbs read Kafka's properties by `context`."""
+def ended(outside: object) -> int:
+    """Run the arguments of this process and return the exit code. `outside` is what verbs find as `context.obj`."""
     try:
-        code = commands(obj=context, prog_name=_NAME, standalone_mode=False)
+        code = commands(obj=outside, prog_name=_NAME, standalone_mode=False)
     except _USAGE as error:
         return _wrong_usage(error)
     except typer.Abort:

@@ -49,7 +49,7 @@ CommandConfig = Annotated[
 
 def kafka_arguments(context: typer.Context, bootstrap: str, file: Path | None) -> Mapping[str, object]:
     """The Kafka client's arguments; raises `ConfigurationError`s."""
-    found: Mapping[str, object] = context.obj({**_properties(file), "bootstrap.servers": bootstrap})
+    found: Mapping[str, object] = context.obj.kafka_arguments({**_properties(file), "bootstrap.servers": bootstrap})
     return found
 
 

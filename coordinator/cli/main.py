@@ -5,21 +5,27 @@ The verbs are in `commands`, which need the extra `cli`.
 
 import sys
 from collections.abc import Callable, Collection, Mapping
+from typing import TYPE_CHECKING, NamedTuple
 
 from coordinator.cli import printing, wording
 from coordinator.errors import CoopKafkaError, EnvironmentMismatchError
 
-KafkaArguments = Callable[[Mapping[str, str]], Mapping[str, object]]
+if TYPE_CHECKING:
+    from coordinator.audit.columns import KeyColumns
 
 
-def app(kafka_arguments: KafkaArguments, properties: Collection[str]) -> None:
-    """Run the command line of this process, and end it.
+class Outside(NamedTuple):
+    """What the verbs use and `coordinator` does not have: they find it as `context.obj`."""
 
-    `kafka_arguments` makes a client's arguments from Java's properties, whose names are `properties`.
-    """
+    kafka_arguments: Callable[[Mapping[str, str]], Mapping[str, object]]  # of a client, from Java's properties
+    key_columns: "KeyColumns"  # reads a log for an audit
+
+
+def app(outside: Outside, properties: Collection[str]) -> None:
+    """Run the command line of this process, and end it. `properties` are the names of Java's properties."""
     printing.encode_all()
     try:
-        code = _run(kafka_arguments)
+        code = _run(outside)
         sys.stdout.flush()
     except CoopKafkaError as error:
         code = _failed(error, properties)
@@ -38,7 +44,7 @@ def _failed(error: CoopKafkaError, properties: Collection[str]) -> int:
     return 2 if isinstance(error, wording.WRONG_USAGE) else 1
 
 
-def _run(kafka_arguments: KafkaArguments) -> int:
+def _run(outside: Outside) -> int:
     try:
         from coordinator.cli.commands import ended  # noqa: PLC0415 - the extra may not be installed
     except ModuleNotFoundError as error:
@@ -48,4 +54,4 @@ def _run(kafka_arguments: KafkaArguments) -> int:
             f"the command coop-kafka needs the package {error.name}, which is not installed",
             'pip install "coop-kafka[cli]"',
         ) from None
-    return ended(kafka_arguments)
+    return ended(outside)

@@ -33,7 +33,7 @@ MOST_LIMITED = 20
 
 _LEAST = {"HASHES": 17, "MEMBER": 10}  # a range breaks only behind `lo-`, and a member's id never
 _TEXTS = {"MEMBER", "HOST", "APPLICATION", "LABELS", "STATE", "TOPIC", "HASHES", "MISSING", "KEY HASH", "DONE ABOVE"}
-_TEXTS |= {"GROUP", "AT", "SLOWEST LANE", "WHY", "OFFSETS"}
+_TEXTS |= {"GROUP", "AT", "SLOWEST LANE", "WHY", "OFFSETS", "FAULT", "BATCH"}
 _NO_GAP = Gap("", 0, ("nothing",))
 
 
@@ -264,6 +264,11 @@ def _whole(number: float | None) -> str | None:
 
 def _starred(number: int, star: bool) -> str:
     return f"{number}{' *' if star else ''}"
+
+
+def print_table(columns: str, rows: Iterable[Sequence[object]]) -> None:
+    """A table of these columns."""
+    stdout().print(_table(columns, rows))
 
 
 def _table(columns: str, rows: Iterable[Sequence[object]]) -> Table:

@@ -15,3 +15,10 @@ class WrongUsageError(CoopKafkaError):
 
     name = "WRONG_USAGE"
     usual_remedy = "look at the arguments of the verb with --help"
+
+
+class SinkError(CoopKafkaError):
+    """The sink of an audit cannot be read, or lacks a column that the audit needs."""
+
+    name = "SINK_UNREADABLE"
+    usual_remedy = "pass a sink with the columns partition and offset, and check that this user may read it"

@@ -11,7 +11,6 @@ import subprocess
 import sys
 import tempfile
 import uuid
-from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -25,8 +24,7 @@ from coordinator.errors import redacted
 from display import BatchProgress, lane_table
 from flights import flights
 from job import FLIGHTS_JOB, SLOTS, Job
-from topics import Kafka, Record
-from verdict import Verdict, judge
+from topics import Kafka
 
 BATCHES = 8
 FLIGHTS = 336_776
@@ -59,7 +57,7 @@ def main() -> int:
     stack = ExitStack()
     try:
         with processes.ending_politely():
-            return 0 if _show(wanted, stack).good else 1
+            return 0 if _show(wanted, stack) else 1
     except KeyboardInterrupt:
         console.print("Stopping ...")
         return 130
@@ -71,7 +69,8 @@ def main() -> int:
             stack.close()
 
 
-def _show(wanted: argparse.Namespace, stack: ExitStack) -> Verdict:
+def _show(wanted: argparse.Namespace, stack: ExitStack) -> bool:
+    """Run the demo; whether its verdict is good."""
     folder = Path(tempfile.mkdtemp(prefix="coop-kafka-demo-"))
     stack.callback(shutil.rmtree, folder, ignore_errors=True)
     kafka = servers.kafka(folder, outlives_parent=wanted.keep)
@@ -92,11 +91,12 @@ def _show(wanted: argparse.Namespace, stack: ExitStack) -> Verdict:
     job = Job(kafka.address, topic, group, redis.address, folder, per_batch=-(-len(sent) // BATCHES))
     seconds = _run(job, wanted.crash, len(sent), stack)
     _describe(job)
-    verdict = _report(job, sent, seconds)
+    _report(job, seconds)
+    good = _audit(job, len(sent))
     if wanted.keep:
         stack.pop_all()
         _print_how_to_look(job, kafka, redis)
-    return verdict
+    return good
 
 
 def _run(job: Job, crash: bool, rows: int, stack: ExitStack) -> float:
@@ -120,25 +120,34 @@ def _start(job: Job, stack: ExitStack) -> subprocess.Popen[bytes]:
 
 def _describe(job: Job) -> None:
     """The lanes as `coop-kafka describe` shows them."""
-    environment = {**os.environ, "COOP_REDIS": job.redis_url}
-    subprocess.run([COMMAND, "describe", job.group], env=environment, check=False)
+    subprocess.run([COMMAND, "describe", job.group], env=_environment(job), check=False)
     console.print("One range: all lanes are done to the same offset now, so one position is enough. During the run:")
 
 
-def _report(job: Job, sent: Sequence[Record], seconds: float) -> Verdict:
+def _environment(job: Job) -> dict[str, str]:
+    return {**os.environ, "COOP_REDIS": job.redis_url, "COOP_KAFKA": job.bootstrap}
+
+
+def _report(job: Job, seconds: float) -> None:
     batches = job_output.finished_batches(job.output)
     received = [each for batch in batches for each in job_output.deliveries(batch)]
     console.print(lane_table(received, SLOTS))
     tasks = len({each.input_partition for each in received})
     rate = f"{len(received) / seconds:,.0f} rows/s" if seconds else "no rows"
     console.print(f"{len(received):,} rows in {len(batches)} batches, up to {tasks} tasks at once, {rate}")
-    verdict = judge([(_text(each.key), _text(each.value)) for each in sent], received)
-    console.print(str(verdict), style="bold green" if verdict.good else "bold red")
-    return verdict
 
 
-def _text(data: bytes | None) -> str | None:
-    return None if data is None else data.decode()
+def _audit(job: Job, sent: int) -> bool:
+    """The verdict of `coop-kafka audit`: whether the output has every record that was sent, once and in order."""
+    command = [str(COMMAND), *_audit_words(job)]
+    done = subprocess.run(command, env=_environment(job), stdout=subprocess.PIPE, text=True, check=False)
+    good = done.returncode == 0 and done.stdout.startswith(f"{sent:,} records done, each exactly once in the sink")
+    console.print(done.stdout.rstrip(), style="bold green" if good else "bold red", markup=False)
+    return good
+
+
+def _audit_words(job: Job) -> list[str]:
+    return ["audit", job.group, "--topic", job.topic, "--sink", f"parquet:{job.output}"]
 
 
 def _print_how_to_look(job: Job, kafka: servers.Server, redis: servers.Server) -> None:
@@ -149,6 +158,7 @@ def _print_how_to_look(job: Job, kafka: servers.Server, redis: servers.Server) -
     if ours:
         print(f"  export {' '.join(ours)}")
     print(f"  {COMMAND} describe {job.group}")
+    print(f"  {COMMAND} {shlex.join(_audit_words(job))}")
     if shutil.which("redis-cli"):
         print(f"""  redis-cli -u "$COOP_REDIS" HGETALL 'coop:v1:{{{job.group}}}:stable:{job.topic}'""")
         print(f"""  redis-cli -u "$COOP_REDIS" XRANGE 'coop:v1:{{{job.group}}}:events' - +""")

@@ -231,6 +231,15 @@ USAGE = {
         ("redrive", "GROUP", *BOTH, "--topic", "t", "--command-config",
          "FILE:security.protocol=SSL\nssl.truststore.location=/x.jks"), 2,
         "INVALID_OPTION", "property ssl.truststore.location", "set ssl.truststore.type=PEM"),
+    "an audit of a group that there is not": (
+        ("audit", "GROUP", *BOTH, "--topic", "orders", "--sink", "parquet:/nowhere"), 1, "UNKNOWN_GROUP",
+        "no group 'nosuch'", "groups list"),
+    "an audit of a sink with a secret and without a format": (
+        ("audit", "GROUP", *BOTH, "--topic", "orders", "--sink", "s3://key:secret@bucket/x"), 2, "INVALID_OPTION",
+        "--sink 's3://bucket/x' is not parquet:PATH", "pass the folder"),
+    "an audit of no topic": (
+        ("audit", "GROUP", *BOTH, "--topic", "a b", "--sink", "parquet:/nowhere"), 2, "INVALID_OPTION",
+        "--topic 'a b' is not TOPIC", "topic:0,1"),
     "a delete of nothing": (
         ("delete", "GROUP", *BOTH, "--execute"), 1, "UNKNOWN_GROUP", "neither Redis nor Kafka has", "groups list"),
     "a database that the server has not": (

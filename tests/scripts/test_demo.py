@@ -68,10 +68,10 @@ def test_a_killed_job_ends_with_a_good_verdict_and_kept_servers_stay(environment
     assert end, done.stdout + done.stderr
     servers = [psutil.Process(int(pid)) for pid in end.groups()[:2]]
     try:
-        require("flights sent: " not in done.stdout, done.stdout)  # a verdict, and not a good one
+        require("records done: " not in done.stdout, done.stdout)  # a verdict, and not a good one
         assert done.returncode == 0
         assert re.search(r"^Killed the driver .* in the middle of batch [1-7]$", done.stdout, re.MULTILINE)
-        assert "4,000 flights sent, each received exactly once: 0 repeats, 0 lost, 0 out of order" in done.stdout
+        assert "4,000 records done, each exactly once in the sink: 0 lost, 0 repeated, 0 out of order." in done.stdout
         line = re.search(r"^ +export (COOP_KAFKA=\S+) (COOP_REDIS=\S+)$", done.stdout, re.MULTILINE)
         assert line, "it prints the line that the README's examples need"
         addresses = dict(each.split("=", 1) for each in line.groups())

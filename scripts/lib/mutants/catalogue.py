@@ -2,6 +2,7 @@
 
 from mutants import (
     of_assignors,
+    of_audits,
     of_commits,
     of_dead_letters,
     of_early_ends,
@@ -39,6 +40,7 @@ FAULTS = (
     *of_resets.FAULTS,
     *of_members.FAULTS,
     *of_assignors.FAULTS,
+    *of_audits.FAULTS,
     *of_pinned.FAULTS,
     *of_policies.FAULTS,
     *of_service.FAULTS,

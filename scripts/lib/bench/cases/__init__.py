@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterator, Mapping
 from types import MappingProxyType
 
 from bench.cases import (
+    audit,
     broker_bytes,
     failing_keys,
     first_minute,
@@ -69,6 +70,7 @@ CASES: Mapping[str, Case] = MappingProxyType(
         "plan": planner.plan_time,
         "codec": throughput.codec,
         "lanes": throughput.lanes,
+        "audit": audit.audit,
         "sockets": sockets.sockets,
         "stages": stages.stages,
         "standby": standbys.standby,
