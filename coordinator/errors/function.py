@@ -6,6 +6,8 @@ from coordinator.errors.base import CoopKafkaError
 class FunctionError(CoopKafkaError):
     """Any error of the function inside the read."""
 
+    name = "FUNCTION_ERROR"
+
 
 class MapInReadError(FunctionError):
     """The function of mapInRead raised an exception, or made rows that do not fit its schema."""

@@ -35,14 +35,13 @@ def look_again(state: State) -> State:
     return replace(state, failing=replace(state.failing, looked_at_ms=None))
 
 
-def refuse_a_full_partition(state: State, group: str) -> None:
+def refuse_a_full_partition(state: State, group: str, most: int) -> None:
     """A run that ends by itself: raise `TooManyFailingKeysError` if only a release lets this member read on."""
     mine = [r for r in state.failing.records if r.tp in state.owning.ranges]
-    full = sorted(state.failing.full & state.owning.ranges.keys())
+    full = sorted(at_cap(mine, most))
     if full and all(r.parked for r in mine):
-        count = sum(r.tp == full[0] for r in mine)
         raise TooManyFailingKeysError(
-            f"{full[0]} of group {group} has {count} parked keys, at least max.deferred.keys, so its other keys wait"
+            f"{full[0]} of group {group} has {most} parked keys (max.deferred.keys), so its other keys wait"
         )
 
 

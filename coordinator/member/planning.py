@@ -57,7 +57,8 @@ def end_run(state: State, seen: Seen, call: Call) -> Decision:
     targets = {tp: o for tp, o in state.pace.targets.items() if tp not in state.growing.closed}
     if seen.of(Finish(targets, call.setup.pinned)):
         return Decision(state, (), Return(None))
-    refuse_a_full_partition(state, call.setup.settings.group)
+    settings = call.setup.settings
+    refuse_a_full_partition(state, settings.group, settings.max_deferred_keys)
     return Decision(state, (), LookAgain())
 
 

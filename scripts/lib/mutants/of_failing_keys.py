@@ -196,7 +196,7 @@ FAULTS = (
         (
             Edit(
                 "coordinator/member/planning.py",
-                "    refuse_a_full_partition(state, call.setup.settings.group)\n",
+                "    refuse_a_full_partition(state, settings.group, settings.max_deferred_keys)\n",
                 "",
             ),
         ),

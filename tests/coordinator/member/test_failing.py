@@ -82,18 +82,19 @@ PARKED = replace(RECORD, parked=True)
 
 
 def test_a_run_that_ends_by_itself_fails_if_only_a_release_lets_it_go_on() -> None:
-    full = owns(failing=Failing((PARKED, replace(RECORD, tp=TP1)), NOW, frozenset({TP, TP1})))
-    with pytest.raises(TooManyFailingKeysError, match=f"{TP} of group g has 1 parked keys, at least max.deferred.keys"):
-        refuse_a_full_partition(full, "g")
+    full = owns(failing=Failing((PARKED, replace(RECORD, tp=TP1)), NOW))
+    with pytest.raises(TooManyFailingKeysError, match=rf"{TP} of group g has 1 parked keys \(max.deferred.keys\)"):
+        refuse_a_full_partition(full, "g", 1)
 
 
 @pytest.mark.parametrize(
-    ("failing", "why"),
+    ("records", "most", "why"),
     [
-        (Failing((PARKED,), NOW), "there is room for more"),
-        (Failing((PARKED, RECORD), NOW, frozenset({TP})), "one is tried again"),
-        (Failing((replace(PARKED, tp=TP1),), NOW, frozenset({TP1})), "the full partition is of another member"),
+        ((PARKED,), 2, "there is room for more"),
+        ((PARKED, replace(RECORD, key_hash=6)), 2, "one is tried again"),
+        ((replace(PARKED, tp=TP1),), 1, "the full partition is of another member"),
+        ((), 1, "the last key was released"),
     ],
 )
-def test_else_it_goes_on(failing: Failing, why: str) -> None:
-    refuse_a_full_partition(owns(failing=failing), "g")
+def test_else_it_goes_on(records: tuple[FailingRecord, ...], most: int, why: str) -> None:
+    refuse_a_full_partition(owns(failing=Failing(records, NOW, frozenset({TP}))), "g", most)

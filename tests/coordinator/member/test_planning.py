@@ -119,7 +119,10 @@ def test_available_now__parked_keys_alone_fill_a_partition() -> None:
     """Rule: deferred-keys-cap."""
     parked = FailingRecord(TP, 5, 10, 2, NOW, parked=True)
     state = owns(pace=AT_TARGET, failing=Failing((parked,), NOW, frozenset({TP})))
-    outcomes = [decided(end_run, state, call(), (Finish({TP: 100, TP1: 50}), done)).outcome for done in (False, True)]
+    outcomes = [
+        decided(end_run, state, call(max_deferred_keys=1), (Finish({TP: 100, TP1: 50}), done)).outcome
+        for done in (False, True)
+    ]
     assert outcomes == [fails(TooManyFailingKeysError, "1 parked keys"), Return(None)]
 
 
