@@ -2,14 +2,15 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from coordinator.cli import documents
 from coordinator.cli.command_options import Group, Json, Redis, connected, print_json
 from coordinator.cli.kafka_arguments import RETRIES, RETRY_INTERVAL_MS, Bootstrap, CommandConfig, kafka_arguments
 from coordinator.cli.printing import print_lines
+from coordinator.cli.progress_bar import waiting
 from coordinator.cli.tables import print_table
 from coordinator.operations.reset_plan import chosen
 
@@ -73,10 +74,13 @@ def audit(  # noqa: PLR0913, PLR0917 - an option each
     read = ParquetSink(sink, _columns(column or ()))
     with connected(redis) as client:
         positions = positions_of(client, group)
-    with closing(KafkaLog(arguments, retries=RETRIES, retry_interval_ms=RETRY_INTERVAL_MS)) as log:
+    with (
+        waiting("audit", as_json=as_json),
+        closing(KafkaLog(arguments, retries=RETRIES, retry_interval_ms=RETRY_INTERVAL_MS)) as log,
+    ):
         found = audited(positions, shown(sink), read, Kafka(arguments, log, context.obj.key_columns), wanted)
     if as_json:
-        print_json({"good": found.good, **asdict(found)})
+        print_json(documents.of_audit(found))
     else:
         print_audit(found)
     if not found.good:

@@ -1,7 +1,7 @@
 """Arguments, connections and JSON that several verbs of `coop-kafka` share."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from typing import Annotated
 
@@ -61,12 +61,6 @@ def print_next_step(executed: bool) -> None:
     """Print after a dry run how to make the change."""
     if not executed:
         printing.print_lines("Nothing was changed. Add --execute to make the change.")
-
-
-def typed(fields: Mapping[str, str]) -> dict[str, str | bool]:
-    """Texts of Redis, for programs: labels stay text, `true` and `false` of policies are booleans."""
-    switches = {"true": True, "false": False}
-    return {name: text if name.startswith("label.") else switches.get(text, text) for name, text in fields.items()}
 
 
 def key_bytes(text: str, as_hex: bool) -> bytes:

@@ -1,9 +1,13 @@
 """All verbs of the command `coop-kafka`, and their exit codes."""
 
+from importlib import metadata
+from typing import Annotated
+
 import typer
 
 from coordinator.cli import (
     audit_command,
+    check_command,
     copy_commands,
     exporter_command,
     lane_commands,
@@ -13,13 +17,31 @@ from coordinator.cli import (
     printing,
     redrive_command,
 )
-from coordinator.errors import WrongUsageError
+from coordinator.errors import EnvironmentMismatchError, WrongUsageError
 
-commands = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False)
+_NAME = "coop-kafka"
+commands = typer.Typer(no_args_is_help=True, pretty_exceptions_enable=False)
+
+
+def _print_version(wanted: bool) -> None:
+    """Print the installed version, and end."""
+    if not wanted:
+        return
+    try:
+        printing.print_lines(f"{_NAME} {metadata.version(_NAME)}")
+    except metadata.PackageNotFoundError:
+        raise EnvironmentMismatchError(
+            f"the package {_NAME} is not installed, so it has no version", 'pip install "coop-kafka[cli]"'
+        ) from None
+    raise typer.Exit
 
 
 @commands.callback()
-def coop_kafka() -> None:
+def coop_kafka(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version, then end.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
     """Show and change groups of coop-kafka: members, positions, lag, policies.
 
     Exit codes: 0 done; 1 refused, not found or unreachable; 2 wrong usage; 3 an audit found faults.
@@ -35,6 +57,7 @@ commands.command()(look_commands.gaps)
 commands.command()(look_commands.owner)
 commands.command()(look_commands.events)
 commands.command()(picture_command.picture)
+commands.command()(check_command.check)
 commands.command()(lane_commands.top)
 commands.command()(lane_commands.parked)
 commands.command()(lane_commands.failing)
@@ -49,7 +72,6 @@ commands.command()(copy_commands.backup)
 commands.command()(copy_commands.restore)
 
 _USAGE: type[Exception] = typer.BadParameter.__mro__[2]  # typer brings its own click, older ones use the package
-_NAME = "coop-kafka"
 
 
 def ended(outside: object) -> int:

@@ -5,8 +5,10 @@ from typing import Annotated
 
 import typer
 
+from coordinator.cli import documents
 from coordinator.cli.command_options import Execute, Group, Json, Redis, connected, print_json, print_next_step
 from coordinator.cli.printing import counted, moment, print_lines
+from coordinator.cli.progress_bar import waiting
 from coordinator.operations import copies
 from coordinator.operations.copies import GroupCopy
 
@@ -17,8 +19,9 @@ def backup(
     as_json: Annotated[bool, typer.Option("--json", help="No effect: backup always prints JSON.")] = False,
 ) -> None:
     """Print a copy of the group's state as JSON: positions, policies and parked lanes. Members may go on working."""
-    with connected(redis) as client:
-        print_lines(*copies.backup(client, group).text.splitlines())
+    with waiting("backup", as_json=as_json), connected(redis) as client:
+        copy = copies.backup(client, group)
+    print_lines(*copy.text.splitlines())
 
 
 def restore(
@@ -40,10 +43,10 @@ def restore(
     """
     copy = GroupCopy.parse(file.read_bytes(), group)
     if execute:
-        with connected(redis) as client:
+        with waiting("restore", as_json=as_json), connected(redis) as client:
             copies.restore(client, copy)
     if as_json:
-        print_json({"keys": len(copy.keys), "taken_ms": copy.taken_ms, "executed": execute})
+        print_json(documents.of_copy(copy, executed=execute))
     else:
         did = "Restored" if execute else "Would restore"
         taken = moment(copy.taken_ms, "seconds")

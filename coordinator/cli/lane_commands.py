@@ -5,22 +5,23 @@ import re
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict
 from typing import Annotated
 
 import typer
 from rich.live import Live
 
+from coordinator.cli import documents
 from coordinator.cli.command_options import Group, Json, Redis, connected, print_json
 from coordinator.cli.kafka_arguments import CommandConfig, EndsOf, current_ends
 from coordinator.cli.printing import print_lines
+from coordinator.cli.progress_bar import waiting
 from coordinator.cli.tables import activity, print_failing, print_strikes, stdout
 from coordinator.errors import StateFormatError, UnknownStrikeError
 from coordinator.group_state import GroupState
 from coordinator.operations.refusals import refused
-from coordinator.operations.top_view import TopView, lane_fields, top_view
-from coordinator.plan.poison import Strike, chosen
-from coordinator.progress.failing import FailingRecord, released
+from coordinator.operations.top_view import TopView, top_view
+from coordinator.plan.poison import chosen
+from coordinator.progress.failing import released
 from coordinator.ranges import HashRange
 from coordinator.redis.client import RedisClient
 from coordinator.redis.operator import OperatorVerbs
@@ -64,9 +65,10 @@ def top(  # noqa: PLR0913, PLR0917 - an option each
         current_ends(context, bootstrap_server, command_config) as current,
         suppress(KeyboardInterrupt),
     ):
-        seen = _top(client, group, current)
+        with waiting("top", as_json=as_json):
+            seen = _top(client, group, current)
         if as_json:
-            print_json(asdict(seen) | {"lanes": [*map(lane_fields, seen.lanes)]})
+            print_json(documents.of_activity(seen))
         elif once:
             stdout().print(activity(seen, lanes, asked=asked))
         else:
@@ -78,22 +80,22 @@ def top(  # noqa: PLR0913, PLR0917 - an option each
 
 def parked(group: Group, redis: Redis, as_json: Json = False) -> None:
     """Show key ranges over which members died or hung: tried alone after one strike, parked after two."""
-    with connected(redis) as client:
+    with waiting("parked", as_json=as_json), connected(redis) as client:
         read_group(client, group)  # fails for an unknown group, not for one without strikes
         strikes = OperatorVerbs.of_group(client, group).poison.strikes()
     if as_json:
-        print_json([s.shown for s in strikes])
+        print_json(documents.of_strikes(strikes))
     else:
         print_strikes(strikes)
 
 
 def failing(group: Group, redis: Redis, as_json: Json = False) -> None:
     """Show keys whose record failed: deferred keys are tried again, parked ones wait for `release`."""
-    with connected(redis) as client:
+    with waiting("failing", as_json=as_json), connected(redis) as client:
         read_group(client, group)  # fails for an unknown group, not for one without failing keys
         records = OperatorVerbs.of_group(client, group).poison.failing()
     if as_json:
-        print_json([r.shown for r in records])
+        print_json(documents.of_failing(records))
     else:
         print_failing(records)
 
@@ -130,7 +132,7 @@ def release(
     tp = None if topic is None or partition is None else TopicPartition(topic, partition)
     key_hash = int(hashes, 16) if hashes and _HASH.fullmatch(hashes) else None
     wanted = None if hashes is None or key_hash is not None else _range(hashes)
-    with connected(redis) as client:
+    with waiting("release", as_json=as_json), connected(redis) as client:
         read_group(client, group)
         store = OperatorVerbs.of_group(client, group).poison
         found = [] if key_hash is not None else chosen(store.strikes(), tp, wanted)
@@ -143,11 +145,10 @@ def release(
                 store.forgive(found, reason)
             if keys:
                 store.resume(keys, reason)
-    gone: list[Strike | FailingRecord] = [*found, *keys]
     if as_json:
-        print_json([x.shown for x in gone])
+        print_json(documents.of_released(found, keys))
     else:
-        print_lines(*(f"Released {x.field}" for x in gone))
+        print_lines(*(f"Released {strike.field}" for strike in found), *(f"Released {key.field}" for key in keys))
 
 
 _HASH = re.compile("[0-9a-f]{16}")

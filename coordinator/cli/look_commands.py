@@ -3,22 +3,23 @@
 import json
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict
 from typing import Annotated
 
 import typer
 
-from coordinator.cli.command_options import Group, Json, Redis, connected, key_bytes, print_json, typed
+from coordinator.cli import documents
+from coordinator.cli.command_options import Group, Json, Redis, connected, key_bytes, print_json
 from coordinator.cli.kafka_arguments import CommandConfig, EndsOf, current_ends
 from coordinator.cli.printing import complain, moment, print_lines
+from coordinator.cli.progress_bar import waiting
 from coordinator.cli.tables import print_age, print_gaps, print_group, print_groups, print_limited, print_owners, stdout
 from coordinator.errors import StoreError, UnknownGroupError
 from coordinator.group_state import Event, GroupState
 from coordinator.operations.gaps import gaps as gaps_of
 from coordinator.operations.group_list import UNREADABLE, GroupLine, group_line
 from coordinator.operations.key_owner import key_owners
-from coordinator.operations.top_view import lane_fields, limited_lanes
-from coordinator.operations.views import GroupView, oldest_end_s, view
+from coordinator.operations.top_view import limited_lanes
+from coordinator.operations.views import oldest_end_s, view
 from coordinator.redis.client import RedisClient
 from coordinator.redis.events import follow as follow_events
 from coordinator.redis.events import last_events
@@ -40,10 +41,14 @@ def list_of_groups(
 
     END AGE S is the age of its oldest log end in seconds.
     """
-    with connected(redis) as client, current_ends(context, bootstrap_server, command_config) as current:
+    with (
+        waiting("groups list", as_json=as_json),
+        connected(redis) as client,
+        current_ends(context, bootstrap_server, command_config) as current,
+    ):
         lines = [line for name in list_groups(client) if (line := _line_of(client, name, current))]
     if as_json:
-        print_json([asdict(line) for line in lines])
+        print_json(documents.of_lines(lines))
     else:
         print_groups(lines)
 
@@ -74,12 +79,16 @@ def describe(
     A second table shows the lanes that a bound limits, and the bound. `coop-kafka top` shows all lanes at work.
     Replica sets of the group follow.
     """
-    with connected(redis) as client, current_ends(context, bootstrap_server, command_config) as current:
+    with (
+        waiting("describe", as_json=as_json),
+        connected(redis) as client,
+        current_ends(context, bootstrap_server, command_config) as current,
+    ):
         sets = siblings(group, list_groups(client))
         states = {name: current(read_group(client, name)) for name in (group, *sets)}
     if as_json:
-        first, *others = (_with_limited(name, state) for name, state in states.items())
-        print_json(first | ({"replica_sets": others} if others else {}))
+        found = (documents.of_group(view(name, state), limited_lanes(state)) for name, state in states.items())
+        print_json(documents.of_sets(found))
         return
     for name, state in states.items():
         print_group(seen := view(name, state), stdout())
@@ -99,10 +108,14 @@ def gaps(
 
     Offset ranges are inclusive: `45-50` means the records 45 to 50.
     """
-    with connected(redis) as client, current_ends(context, bootstrap_server, command_config) as current:
+    with (
+        waiting("gaps", as_json=as_json),
+        connected(redis) as client,
+        current_ends(context, bootstrap_server, command_config) as current,
+    ):
         found = gaps_of(current(read_group(client, group)))
     if as_json:
-        print_json([asdict(p) for p in found])
+        print_json(documents.of_gaps(found))
     else:
         print_gaps(found)
         print_age(oldest_end_s(found), asked=bootstrap_server is not None)
@@ -122,13 +135,13 @@ def owner(
     A record without a key belongs to a lane by the hash of its offset.
     """
     data = key_bytes(key, as_hex)
-    with connected(redis) as client:
+    with waiting("owner", as_json=as_json), connected(redis) as client:
         state = read_group(client, group)
     known = state.topics.get(topic)
     usual = usual_partition(data, known.partitions) if known else None
     found = key_owners(state, topic, data, usual, partition)
     if as_json:
-        print_json([asdict(o) for o in found])
+        print_json(documents.of_owners(found))
     else:
         print_owners(found)
 
@@ -144,28 +157,19 @@ def events(
 ) -> None:
     """Show the events of a group, the oldest first. A group keeps about 1,000; docs/reference.md explains them."""
     with connected(redis) as client, suppress(KeyboardInterrupt):
-        read_group(client, group)  # fails for an unknown group, not for one without events
-        found = last_events(client, group, last)
+        with waiting("events", as_json=as_json):
+            read_group(client, group)  # fails for an unknown group, not for one without events
+            found = last_events(client, group, last)
         print_lines(*(_line(event, as_json) for event in found))
         if follow:
             for more in follow_events(client, group, found[-1].id if found else "$"):
                 print_lines(*(_line(event, as_json) for event in more))
 
 
-def _with_limited(group: str, state: GroupState) -> dict[str, object]:
-    return _fields(view(group, state)) | {"limited": [*map(lane_fields, limited_lanes(state))]}
-
-
-def _fields(seen: GroupView) -> dict[str, object]:
-    """The group for programs: `true` and `false` of Redis are booleans."""
-    members = [asdict(m) | {"fields": typed(m.fields)} for m in seen.members]
-    return asdict(seen) | {"policy": typed(seen.policy), "members": members}
-
-
 def _line(e: Event, as_json: bool) -> str:
     """An event: when, what, who, why, and the key ranges that changed hands."""
     if as_json:
-        return json.dumps(asdict(e) | {"at_ms": e.at_ms})
+        return json.dumps(documents.of_event(e))
     return f"{moment(e.at_ms)} {e.kind:9} {e.member or '-':10} {': '.join(filter(None, (e.why, e.ranges)))}"
 
 

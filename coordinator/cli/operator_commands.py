@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from coordinator.assignment.policies import TOPIC_POLICY, checked_topic, cluster_policy, not_there, of_all_groups
+from coordinator.cli import documents
 from coordinator.cli.command_options import (
     Execute,
     Group,
@@ -19,10 +19,10 @@ from coordinator.cli.command_options import (
     named,
     print_json,
     print_next_step,
-    typed,
 )
 from coordinator.cli.kafka_arguments import Bootstrap, CommandConfig, kafka_log
 from coordinator.cli.printing import complain, counted, print_lines
+from coordinator.cli.progress_bar import waiting
 from coordinator.cli.tables import print_moves
 from coordinator.offset_spec import AtTimestamp, Earliest, Latest, NoMatch
 from coordinator.operations.operations import Executed, Operator, Reset
@@ -88,15 +88,16 @@ def policy(  # noqa: PLR0913, PLR0917 - an option each
     if group is not None:
         if redis is None:
             raise typer.BadParameter("GROUP needs --redis: its policies are there")
-        fields = _of_group(group, redis, wanted)
+        with waiting("policy", as_json=as_json):
+            fields = _of_group(group, redis, wanted)
     else:
         if bootstrap_server is None:
             raise typer.BadParameter("--cluster and --topic need --bootstrap-server: their policies are in Kafka")
         named_topic = None if topic is None else checked_topic(topic)
-        with kafka_log(context, bootstrap_server, command_config) as log:
+        with waiting("policy", as_json=as_json), kafka_log(context, bootstrap_server, command_config) as log:
             fields = _of_all_groups(log, named_topic, wanted)
     if as_json:
-        print_json(typed(fields))
+        print_json(documents.of_policy(fields))
     else:
         print_lines(*(f"{name}={value}" for name, value in fields.items()))
 
@@ -159,7 +160,8 @@ def reset_offsets(  # noqa: PLR0913, PLR0917 - an option each
         raise typer.BadParameter("pass either --topic, once or more, or --all-topics")
     target = _target(to_earliest, to_latest, to_datetime, to_offset, shift_by)
     wanted = None if all_topics else chosen(topic or ())
-    with _operator(context, group, redis, bootstrap_server, command_config) as operator:
+    bar = waiting("reset-offsets", as_json=as_json)
+    with bar, _operator(context, group, redis, bootstrap_server, command_config) as operator:
         planned = operator.plan_reset(wanted, target)
         done = operator.reset(planned) if execute else None
     _print_reset(planned, done, as_json)
@@ -178,10 +180,11 @@ def delete(
 
     Refused while members live. Delete the checkpoints of its queries too, since they belong to the deleted group.
     """
-    with _operator(context, group, redis, bootstrap_server, command_config) as operator:
+    bar = waiting("delete", as_json=as_json)
+    with bar, _operator(context, group, redis, bootstrap_server, command_config) as operator:
         found = operator.delete() if execute else operator.remains()
     if as_json:
-        print_json({"keys": found.keys, "mirrored": [*map(str, found.mirrored)], "executed": execute})
+        print_json(documents.of_remains(found, executed=execute))
     else:
         did = "Deleted" if execute else "Would delete"
         partitions = counted(len(found.mirrored), "partition")
@@ -230,8 +233,7 @@ def _change(text: str) -> tuple[str, str]:
 
 def _print_reset(planned: Reset, done: Executed | None, as_json: bool) -> None:
     if as_json:
-        moves = [asdict(m) for m in planned.moves]
-        print_json({"executed": done is not None, "reset": done.epoch if done else None, "partitions": moves})
+        print_json(documents.of_reset(planned, done))
     else:
         print_moves(planned.moves, done=done is not None)
         if done:

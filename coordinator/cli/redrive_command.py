@@ -1,13 +1,12 @@
 """The verb `coop-kafka redrive`: sends dead letters back to the topic that they came from."""
 
 import time
-from collections.abc import Callable
 from contextlib import closing
-from dataclasses import asdict
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from coordinator.cli import documents
 from coordinator.cli.command_options import (
     Execute,
     Group,
@@ -20,12 +19,16 @@ from coordinator.cli.command_options import (
 )
 from coordinator.cli.kafka_arguments import RETRIES, RETRY_INTERVAL_MS, Bootstrap, CommandConfig, kafka_arguments
 from coordinator.cli.printing import complain, counted, print_lines
+from coordinator.cli.progress_bar import waiting
 from coordinator.cli.tables import MOST_LIMITED, print_late_keys
 from coordinator.errors import MissingOptionError
 from coordinator.group_state import DEAD_LETTERS, GroupState
 from coordinator.operations.redrive_view import RedriveView, redrive_view
 from coordinator.redis.operator import OperatorVerbs
 from coordinator.redis.snapshot import read_group
+
+if TYPE_CHECKING:
+    from coordinator.operations.redrive import Tell
 
 PROGRESS_S = 5.0
 """Time between two lines of progress, on stderr."""
@@ -64,13 +67,16 @@ def redrive(  # noqa: PLR0913, PLR0917 - an option each
 
     data = None if key is None else key_bytes(key, as_hex)
     arguments = kafka_arguments(context, bootstrap_server, command_config)
-    with connected(redis) as client:
+    with waiting("redrive", as_json=as_json), connected(redis) as client:
         state = read_group(client, group)
         failing = OperatorVerbs.of_group(client, group).poison.failing()
     parked = sum(record.parked and record.tp.topic == topic for record in failing)
     wanted = Wanted(group, topic, dead or _dead_letter_topic(group, state), data)
-    with closing(KafkaLog(arguments, retries=RETRIES, retry_interval_ms=RETRY_INTERVAL_MS)) as log:
-        redriving = Redrive(arguments, log, wanted, _progress())
+    with (
+        waiting("redrive", as_json=as_json) as bar,
+        closing(KafkaLog(arguments, retries=RETRIES, retry_interval_ms=RETRY_INTERVAL_MS)) as log,
+    ):
+        redriving = Redrive(arguments, log, wanted, bar or _lines())
         if execute:
             seen = redrive_view(redriving.execute(), None)
         else:
@@ -78,8 +84,7 @@ def redrive(  # noqa: PLR0913, PLR0917 - an option each
             planned = redriving.plan()
             seen = redrive_view(planned, redriving.order(planned))
     if as_json:
-        place = {"executed": execute, "from": wanted.dead, "to": topic, "parked": parked}
-        print_json({**place, "late": seen.late, **asdict(seen)})
+        print_json(documents.of_redrive(seen, wanted.dead, topic, parked=parked, executed=execute))
     else:
         _print(seen, wanted.dead, topic, execute)
         if parked:
@@ -96,11 +101,11 @@ def _dead_letter_topic(group: str, state: GroupState) -> str:
     return found[0]
 
 
-def _progress() -> Callable[[str, int], None]:
-    """Prints a line on stderr every few seconds."""
+def _lines() -> "Tell":
+    """Prints a line on stderr every few seconds, where there is no bar."""
     last = time.monotonic()
 
-    def tell(what: str, number: int) -> None:
+    def tell(what: str, number: int, of: int) -> None:
         nonlocal last
         if time.monotonic() - last >= PROGRESS_S:
             last = time.monotonic()

@@ -118,10 +118,7 @@ def print_late_keys(keys: Sequence[LateKey]) -> None:
 def print_strikes(strikes: Sequence[Strike]) -> None:
     """A row for each strike."""
     columns = "TOPIC, PARTITION, HASHES, OFFSET, STRIKES, STATE, AT, MEMBER"
-    state = {True: "parked", False: "tried alone"}
-    rows = (
-        (*s.tp, s.hashes, s.offset, s.count, state[s.parked], moment(s.at_ms, "seconds"), s.member) for s in strikes
-    )
+    rows = ((*s.tp, s.hashes, s.offset, s.count, s.state, moment(s.at_ms, "seconds"), s.member) for s in strikes)
     stdout().print(_table(columns, rows) if strikes else "Nothing is parked.")
 
 
@@ -133,9 +130,8 @@ def print_failing(records: Sequence[FailingRecord]) -> None:
 
 
 def _state(record: FailingRecord) -> Sequence[object]:
-    if record.parked:
-        return "parked", record.attempts, "after a release"
-    return "deferred", record.attempts, moment(record.next_ms, "seconds")
+    next_try = "after a release" if record.parked else moment(record.next_ms, "seconds")
+    return record.state, record.attempts, next_try
 
 
 def activity(seen: TopView, most_lanes: int, *, asked: bool) -> Group:

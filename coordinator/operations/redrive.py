@@ -31,8 +31,8 @@ CHUNK = 500
 REDRIVEN = "coop.redriven"
 """A header of each redriven record, after its own: `topic-partition@offset` where it was first."""
 
-Tell = Callable[[str, int], None]
-"""Called with what is being done, and the number of records so far."""
+Tell = Callable[[str, int, int], None]
+"""Called with what is being done, the number of records so far, and about how many there are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +72,9 @@ class Redrive:
         letters: list[Letter] = []
         of_topic: dict[TopicPartition, list[int]] = {tp: [] for tp in bounds}
         others = strange = 0
+        of = _offsets_of(stretches)
         for number, (at, record, letter) in enumerate(self._dead_letters(stretches)):
-            self._tell(f"reading {w.dead}", number + 1)
+            self._tell(f"reading {w.dead}", number + 1, of)
             if letter is None:
                 strange += 1
             elif (letter.group, letter.record.tp.topic) != (w.group, w.topic):
@@ -90,8 +91,9 @@ class Redrive:
         """What the redrive cannot keep in order: reads the topic from the first dead letter to its current end."""
         order = Order(planned.letters)
         stretches = _unread(order.starts, self._log.bounds(order.starts))
+        of = _offsets_of(stretches)
         for number, record in enumerate(records(self._kafka, stretches)):
-            self._tell(f"reading {self._wanted.topic}", number + 1)
+            self._tell(f"reading {self._wanted.topic}", number + 1, of)
             order.see(TopicPartition(record.topic, record.partition), record.offset, record.key)
         return order
 
@@ -123,7 +125,7 @@ class Redrive:
             with producer.transaction(self._wanted.kafka_group, {tp: (progress.position, progress.text)}):
                 for record, letter in chunk:
                     producer.send(outgoing(letter, f"the dead letter {tp} offset {record.offset}"))
-            self._tell(f"redriving {tp}", len(sent))
+            self._tell(f"redriving {tp}", len(sent), len(wanted))
 
     def _check_partitions(self, letters: Sequence[Letter]) -> None:
         """Raise an error for a record of a partition that the topic does not have."""
@@ -145,6 +147,11 @@ def _unread(
     """From each start, or the beginning of the log, to its end; without partitions that end before that."""
     first = {tp: max(start, bounds[tp].beginning) for tp, start in starts.items()}
     return {tp: OffsetRange(start, bounds[tp].end) for tp, start in first.items() if start < bounds[tp].end}
+
+
+def _offsets_of(stretches: Mapping[TopicPartition, OffsetRange]) -> int:
+    """Their offsets, holes included."""
+    return sum(len(offsets) for offsets in stretches.values())
 
 
 def outgoing(letter: DeadLetter, about: str) -> Outgoing:

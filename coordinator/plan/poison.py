@@ -65,10 +65,15 @@ class Strike:
         return f"{self.tp.topic} {self.tp.partition} {self.hashes}"
 
     @property
+    def state(self) -> str:
+        """Its state for people and programs."""
+        return "parked" if self.parked else "tried alone"
+
+    @property
     def shown(self) -> dict[str, object]:
         """The strike for programs."""
         where = {"topic": self.tp.topic, "partition": self.tp.partition, "hashes": str(self.hashes)}
-        counted = {"strikes": self.count, "parked": self.parked, "at_ms": self.at_ms, "member": self.member}
+        counted = {"strikes": self.count, "state": self.state, "at_ms": self.at_ms, "member": self.member}
         return {**where, "offset": self.offset, **counted}
 
     @classmethod

@@ -42,16 +42,21 @@ class FailingRecord:
     @property
     def text(self) -> str:
         """Its value in Redis: less than 1 KB, without half surrogates, which Redis does not take."""
-        word = "parked" if self.parked else "deferred"
         error = "".join(self.error.split())[:ERROR_CHARACTERS]
-        text = f"{word} {self.offset} {self.attempts} {self.next_ms} {error} {self.message[:MESSAGE_CHARACTERS]}"
+        text = f"{self.state} {self.offset} {self.attempts} {self.next_ms} {error} {self.message[:MESSAGE_CHARACTERS]}"
         return text.encode(errors="replace").decode()
+
+    @property
+    def state(self) -> str:
+        """Its state in Redis, for people and for programs."""
+        return "parked" if self.parked else "deferred"
 
     @property
     def shown(self) -> dict[str, object]:
         """The record for programs."""
         where = {"topic": self.tp.topic, "partition": self.tp.partition, "hash": f"{self.key_hash:016x}"}
-        counted = {"offset": self.offset, "parked": self.parked, "attempts": self.attempts, "next_ms": self.next_ms}
+        next_ms = None if self.parked else self.next_ms
+        counted = {"offset": self.offset, "state": self.state, "attempts": self.attempts, "next_try_ms": next_ms}
         return {**where, **counted, "error": self.error, "message": self.message}
 
     @classmethod

@@ -1,9 +1,10 @@
-"""The command `coop-kafka` in this process: exit code, stdout, stderr."""
+"""The command `coop-kafka` in this process: exit code, stdout, stderr. Its JSON has the fields of docs/json.md."""
 
 import sys
 
 import pytest
 
+from json_documents import check_output
 from spark_coop_source import command_line
 
 
@@ -19,4 +20,7 @@ class Run:
         self._monkeypatch.setattr(sys, "argv", ["coop-kafka", *arguments])
         with pytest.raises(SystemExit) as ended:
             command_line.app()
-        return ended.value.code, *self._capsys.readouterr()
+        code, (out, err) = ended.value.code, self._capsys.readouterr()
+        if code == 0 and ("--json" in arguments or arguments[:1] == ("backup",)):
+            check_output("groups list" if arguments[0] == "groups" else arguments[0], out)
+        return code, out, err

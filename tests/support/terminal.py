@@ -40,6 +40,12 @@ class Terminal:
             assert self._read(), f"it ended, and never showed {words}:\n{self.pictures[-1]}"
         return found[0]
 
+    def rest(self) -> str:
+        """All that the command prints until it ends, without colours."""
+        while self._read():
+            pass
+        return _ESCAPES.sub("", self._all.decode(errors="replace"))
+
     def end(self) -> int:
         """Press Ctrl-C; returns the exit code."""
         os.write(self._fd, CTRL_C)
@@ -62,11 +68,12 @@ class Terminal:
 
 
 @contextmanager
-def on_a_terminal(*arguments: str) -> Iterator[Terminal]:
-    """The command at work; killed at the end if it still is."""
+def on_a_terminal(*arguments: str, code: str = "") -> Iterator[Terminal]:
+    """The command at work, or a Python program if there is `code`; killed at the end if it still is."""
     mine, its = os.openpty()
     fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
-    command = (sys.executable, "-c", _ON_IT, "-m", "spark_coop_source.command_line", *arguments)
+    program = ("-c", code) if code else ("-m", "spark_coop_source.command_line", *arguments)
+    command = (sys.executable, "-c", _ON_IT, *program)
     size = {"COLUMNS": str(COLUMNS), "LINES": str(ROWS)}  # the environment of this process may have another size
     environment = {**os.environ, "TERM": "xterm", **size}
     with subprocess.Popen(command, stdin=its, stdout=its, stderr=its, env=environment) as process:

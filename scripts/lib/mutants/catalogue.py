@@ -16,6 +16,7 @@ from mutants import (
     of_pinned,
     of_policies,
     of_positions,
+    of_probes,
     of_reading,
     of_replica_sets,
     of_resets,
@@ -52,4 +53,5 @@ FAULTS = (
     *of_steering.FAULTS,
     *of_watching.FAULTS,
     *of_options.FAULTS,
+    *of_probes.FAULTS,
 )

@@ -103,7 +103,7 @@ def test_top_looks_again_and_again_until_ctrl_c(redis_url: str, group: str) -> N
 
 def test_top_prints_json_for_programs(run: Run, redis_url: str, group: str) -> None:
     printed = json.loads(run("top", group, "--json", "--redis", redis_url)[1])
-    assert [(m["id"], m["slow_percent"], m["rate"]) for m in printed["members"]] == [("m-1", 45, 3.0)]
+    assert [(m["member"], m["slow_percent"], m["rate"]) for m in printed["members"]] == [("m-1", 45, 3.0)]
     assert printed["lanes"][0] == {
         "member": "m-1",
         "topic": "orders",
@@ -136,10 +136,10 @@ def test_a_parked_lane_is_shown_with_its_record_and_the_lost_member(run: Run, re
         ["orders", "0", str(LOWER), "5", "2", "parked", "1970-01-01T00:00:01Z", "m-0"],
         ["orders", "1", str(WHOLE), "7", "1", "tried", "alone", "1970-01-01T00:00:02Z", "m-0"],
     ]
-    printed = json.loads(run("parked", group, "--json", "--redis", redis_url)[1])
-    assert [(s["topic"], s["partition"], s["offset"], s["parked"]) for s in printed] == [
-        ("orders", 0, 5, True),
-        ("orders", 1, 7, False),
+    printed = json.loads(run("parked", group, "--json", "--redis", redis_url)[1])["strikes"]
+    assert [(s["topic"], s["partition"], s["offset"], s["state"]) for s in printed] == [
+        ("orders", 0, 5, "parked"),
+        ("orders", 1, 7, "tried alone"),
     ]
 
 
@@ -156,7 +156,7 @@ def test_a_release_removes_strikes_and_records_its_reason(
 ) -> None:
     code, out, _ = run("release", group, *which, "--reason", "mended", "--redis", redis_url)
     assert (code, len(out.splitlines())) == (0, 2 - left)
-    assert len(json.loads(run("parked", group, "--json", "--redis", redis_url)[1])) == left
+    assert len(json.loads(run("parked", group, "--json", "--redis", redis_url)[1])["strikes"]) == left
     with closing(RedisClient(redis_url)) as client:
         assert all(e.why.endswith(": mended") for e in last_events(client, group, 2 - left))
 
@@ -210,7 +210,7 @@ def test_failing_keys_are_shown_with_their_records_and_errors(run: Run, redis_ur
             ["orders", "1", "0000000000000005", "7", *parked, "-", "-"],
         ],
     )
-    printed = json.loads(run("failing", failing, "--json", "--redis", redis_url)[1])
+    printed = json.loads(run("failing", failing, "--json", "--redis", redis_url)[1])["keys"]
     assert printed == [record.shown for record in KEYS]
     assert "failing keys: 1 deferred, 2 parked" in " ".join(
         run("top", failing, "--once", "--redis", redis_url)[1].split()
@@ -232,8 +232,9 @@ def test_no_failing_key(run: Run, redis_url: str, group: str) -> None:
 def test_a_release_lets_parked_keys_go_on(
     run: Run, redis_url: str, failing: str, which: tuple[str, ...], left: tuple[FailingRecord, ...]
 ) -> None:
-    code, _, _ = run("release", failing, *which, "--reason", "mended", "--redis", redis_url)
-    printed = json.loads(run("failing", failing, "--json", "--redis", redis_url)[1])
+    code, out, _ = run("release", failing, *which, "--reason", "mended", "--redis", redis_url, "--json")
+    assert json.loads(out)["keys"] == [record.shown for record in KEYS if record not in left]
+    printed = json.loads(run("failing", failing, "--json", "--redis", redis_url)[1])["keys"]
     assert (code, printed) == (0, [record.shown for record in left])
 
 

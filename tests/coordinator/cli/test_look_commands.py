@@ -71,7 +71,7 @@ def test_describe_prints_json_for_programs(
     assert code == 0
     assert printed["group"] == known_group
     assert printed["partitions"][0].pop("end_age_s") < 60
-    assert [member["id"] for member in printed["members"]] == ["m-1"]
+    assert [member["member"] for member in printed["members"]] == ["m-1"]
     assert (printed["state"], printed["generation"], printed["assignor"], printed["reset"]) == (
         "Stable",
         1,
@@ -101,8 +101,10 @@ def test_gaps_are_the_missing_offsets_above_the_stable_offset(run: Run, redis_ur
     assert code == 0
     assert ["orders", "0", "5", "50", WHOLE_TEXT, "5-44", "48-49"] in [line.split() for line in out.splitlines()]
     _, out, _ = run("gaps", known_group, "--json", "--redis", redis_url)
-    assert json.loads(out)[0]["gaps"] == [{"hashes": WHOLE_TEXT, "position": 5, "missing": ["5-44", "48-49"]}]
-    assert json.loads(out)[1]["gaps"] == []
+    assert json.loads(out)["partitions"][0]["gaps"] == [
+        {"hashes": WHOLE_TEXT, "position": 5, "missing": ["5-44", "48-49"]}
+    ]
+    assert json.loads(out)["partitions"][1]["gaps"] == []
 
 
 def test_a_table_shows_a_thousand_offset_ranges_a_cell_and_json_all(run: Run, redis_url: str, known_group: str) -> None:
@@ -114,7 +116,7 @@ def test_a_table_shows_a_thousand_offset_ranges_a_cell_and_json_all(run: Run, re
         code, out, _ = run(*verb, "--redis", redis_url)
         assert (code, "and 500 more: --json shows all" in " ".join(out.split())) == (0, True)
     _, out, _ = run("gaps", known_group, "--json", "--redis", redis_url)
-    assert len(json.loads(out)[0]["gaps"][0]["missing"]) == 1_500
+    assert len(json.loads(out)["partitions"][0]["gaps"][0]["missing"]) == 1_500
 
 
 @pytest.mark.parametrize("key", [("order-1",), ("6f726465722d31", "--hex")], ids=["as text", "as hex digits"])
@@ -128,7 +130,7 @@ def test_the_owner_of_a_key_is_shown_with_its_position(
         [WHOLE_TEXT, "7", "-", "m-1", "h1"],
     ]
     _, out, _ = run("owner", known_group, "orders", *key, "--partition", "1", "--json", "--redis", redis_url)
-    (printed,) = json.loads(out)
+    (printed,) = json.loads(out)["owners"]
     assert (printed["partition"], printed["position"], printed["member"], printed["epoch"]) == (1, 7, "m-1", "aa.1")
     assert printed["key_hash"] == f"{hash_key(b'order-1'):016x}"
 
@@ -143,7 +145,7 @@ def test_the_usual_partition_of_a_key_is_kafkas_own_choice(
     assert set(chosen) == {0, 1}
     for key, partition in zip(keys, chosen, strict=True):
         _, out, _ = run("owner", known_group, "orders", key, "--json", "--redis", redis_url)
-        assert [o["partition"] for o in json.loads(out) if o["usual"]] == [partition]
+        assert [o["partition"] for o in json.loads(out)["owners"] if o["usual"]] == [partition]
 
 
 def test_a_key_that_is_no_hex_and_a_topic_that_is_not_read_are_refused(
@@ -183,7 +185,7 @@ def test_groups_are_listed_for_people_and_programs(run: Run, redis_url: str, kno
     assert row[:3] == ["Stable", "1", "45"]
     assert float(row[3]) < 60
     code, out, _ = run("groups", "list", "--json", "--redis", redis_url)
-    (printed,) = (line for line in json.loads(out) if line["group"] == known_group)
+    (printed,) = (line for line in json.loads(out)["groups"] if line["group"] == known_group)
     assert printed.pop("end_age_s") < 60
     assert (code, printed) == (0, {"group": known_group, "state": "Stable", "members": 1, "lag": 45})
 
@@ -198,7 +200,7 @@ def test_a_damaged_group_does_not_hide_the_other_groups(run: Run, redis_url: str
         finally:
             client.srem(GROUPS, damaged)
             client.delete(GroupKeys(damaged).meta)
-    state_of = {line["group"]: line["state"] for line in json.loads(out)}
+    state_of = {line["group"]: line["state"] for line in json.loads(out)["groups"]}
     assert (code, state_of[damaged], state_of[known_group]) == (0, "Unreadable", "Stable")
     assert err.startswith(f"warning: group {damaged!r}: STATE_FORMAT: ")
 
@@ -251,10 +253,10 @@ def test_with_kafka_the_lag_grows_without_members(
         (topic, 1_005, 1_000, 0),
         (f"{topic}-gone", None, None, None),  # Kafka does not have it
     ]
-    assert [p["end"] for p in printed("gaps", group, *asking)] == [1_005, None]
+    assert [p["end"] for p in printed("gaps", group, *asking)["partitions"]] == [1_005, None]
     top = printed("top", group, *asking)
     assert (top["state"], top["lag"], top["end_age_s"]) == ("Empty", 1_000, 0)
-    (line,) = (x for x in printed("groups", "list", *asking) if x["group"] == group)
+    (line,) = (x for x in printed("groups", "list", *asking)["groups"] if x["group"] == group)
     assert line == {"group": group, "state": "Empty", "members": 0, "lag": 1_000, "end_age_s": 0}
     assert run("describe", group, "--redis", redis_url, "--bootstrap-server", "127.0.0.1:1")[0] == 1, "Kafka is away"
     for verb in (("describe",), ("gaps",), ("top", "--once")):

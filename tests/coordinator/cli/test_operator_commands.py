@@ -185,7 +185,7 @@ def test_the_commands_of_the_docs_run_without_an_error(
         words = [here.get(word, word) for word in shlex.split(command.removeprefix("$ coop-kafka "))]
         words = [re.sub(r"^orders(?=$|:)|(?<=:)orders(?==)", tp.topic, word) for word in words]
         code, out, err = run(*words, *(["--once"] if words[0] == "top" else []))
-        assert (code, err) == (0, ""), line
+        assert (code, err) == (3 if words[0] == "check" else 0, ""), line  # no member is at work
         assert out
         if file:
             Path(file).write_text(out)
@@ -210,7 +210,7 @@ def test_policies_are_shown_and_set(run: Run, redis_url: str, group: str) -> Non
     code, out, _ = run("policy", *place, "--set", "accept.range.fetch:orders=false", "--json")
     assert (code, json.loads(out)) == (
         0,
-        {"accept.individual.commit": True, "accept.range.fetch:orders": False},
+        {"policy": {"accept.individual.commit": True, "accept.range.fetch:orders": False}},
     )
     assert run("policy", *place, "--set", "accept.range.fetch:orders=")[1] == "accept.individual.commit=true\n"
 
@@ -243,7 +243,7 @@ def test_policies_of_the_cluster_and_of_a_topic_in_all_groups_are_shown_and_set(
     assert run("policy", "--topic", topic, *at, "--set", off) == (0, f"{off}\n", "")
     code, out, _ = run("policy", "--cluster", *at, "--json")
     assert code == 0
-    assert json.loads(out)[f"accept.range.fetch:{topic}"] is False
+    assert json.loads(out)["policy"][f"accept.range.fetch:{topic}"] is False
     assert run("policy", "--cluster", *at, "--set", "accept.individual.commit=false")[0] == 0
     assert run("policy", "--cluster", *at)[1].startswith("accept.individual.commit=false\n")
     assert run("policy", "--topic", topic, *at, "--set", "accept.range.fetch=")[1] == "accept.range.fetch=true\n"

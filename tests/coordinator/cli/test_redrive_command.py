@@ -76,7 +76,7 @@ def test_json_has_the_same_numbers(run: Run, members: Group, tp: TopicPartition,
     members.kafka.produce(dead, [Record(b"plain")])
     place = ("--topic", tp.topic, "--from", dead, "--json")
     found = json.loads(redrive(run, members, *place)[1])
-    assert found["late_keys"][0]["first"] == 1
+    assert found["late_keys"][0]["first_offset"] == 1
     assert {name: value for name, value in found.items() if name != "late_keys"} == {
         "executed": False,
         "from": dead,
@@ -84,7 +84,7 @@ def test_json_has_the_same_numbers(run: Run, members: Group, tp: TopicPartition,
         "parked": 0,
         "records": 3,
         "keys": 3,
-        "late": 1,
+        "out_of_order": 1,
         "others": 0,
         "strange": 1,
     }

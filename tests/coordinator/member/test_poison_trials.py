@@ -114,10 +114,10 @@ def test_a_record_that_never_ends_holds_up_each_member_once_and_is_parked(
     assert three.lanes.parked == 1
 
     redis_of = ("--redis", members.redis_url)
-    (shown,) = json.loads(run("parked", members.name, "--json", *redis_of)[1])
-    assert (shown["topic"], shown["partition"], shown["offset"], shown["parked"]) == (*tp, 0, True)
+    (shown,) = json.loads(run("parked", members.name, "--json", *redis_of)[1])["strikes"]
+    assert (shown["topic"], shown["partition"], shown["offset"], shown["state"]) == (*tp, 0, "parked")
     assert run("release", members.name, tp.topic, str(tp.partition), "--reason", "mended", *redis_of)[0] == 0
-    assert json.loads(run("parked", members.name, "--json", *redis_of)[1]) == []
+    assert json.loads(run("parked", members.name, "--json", *redis_of)[1]) == {"strikes": []}
     members.clock.skip(1_000)
     released = until_planned(three, last, tried)
     assert records(released) == {(tp.topic, offset) for offset in range(5)}, "what was released is read"

@@ -126,7 +126,7 @@ def test_killed_between_two_transactions_it_goes_on_where_it_was(world: World, m
     monkeypatch.setattr(module, "CHUNK", 3)
     world.die(*range(10))
 
-    def killed(what: str, number: int) -> None:
+    def killed(what: str, number: int, of: int) -> None:
         if what.startswith("redriving") and number == 6:
             raise KeyboardInterrupt
 

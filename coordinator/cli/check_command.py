@@ -1,0 +1,55 @@
+"""The verb `coop-kafka check`: one line and an exit code, for probes."""
+
+from typing import Annotated
+
+import typer
+
+from coordinator.cli import documents, wording
+from coordinator.cli.command_options import Group, Json, Redis, connected, print_json
+from coordinator.cli.printing import counted, print_lines
+from coordinator.cli.progress_bar import waiting
+from coordinator.errors import GroupError, StoreError
+from coordinator.operations.group_health import Health, Limits, Status, health, unreadable
+from coordinator.redis.snapshot import read_group
+
+EXIT_CODES = {Status.OK: 0, Status.UNKNOWN: 1, Status.FAILING: 3}
+"""2 is wrong usage, as for every verb."""
+
+
+def check(
+    group: Group,
+    redis: Redis,
+    max_lag: Annotated[
+        int | None, typer.Option(min=0, metavar="N", help="Most offsets to the log ends, all partitions together.")
+    ] = None,
+    max_age: Annotated[
+        int | None, typer.Option(min=0, metavar="SECONDS", help="Most age of the oldest unread record.")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Check a group for a probe, and print one line: members at work, lag, and age of the oldest unread record.
+
+    Exit codes: 0 ok; 1 unknown: Redis does not answer, there is no such group, or a limit cannot be judged;
+    2 wrong usage; 3 failing: no member works, or a limit is exceeded.
+    """
+    limits = Limits(max_lag, max_age)
+    try:
+        with waiting("check", as_json=as_json), connected(redis) as client:
+            found = health(group, read_group(client, group), limits)
+    except (StoreError, GroupError) as error:
+        found = unreadable(group, wording.line(error, ()))
+    if as_json:
+        print_json(documents.of_health(found))
+    else:
+        print_lines(_line(found))
+    raise typer.Exit(EXIT_CODES[found.status])
+
+
+def _line(found: Health) -> str:
+    """`failing: group 'orders': Stable, 1 member works, lag 50, age >7 s: the age is above --max-age 5`."""
+    parts = [f"{found.status}: group {found.group!r}"]
+    if found.state is not None:
+        works = f"{counted(found.working or 0, 'member')} {'works' if found.working == 1 else 'work'}"
+        age = "-" if found.age_s is None else f"{'>' if found.age_at_least else ''}{found.age_s:.0f} s"
+        parts.append(f"{found.state}, {works}, lag {'-' if found.lag is None else found.lag}, age {age}")
+    return ": ".join([*parts, *(["; ".join(found.reasons)] if found.reasons else [])])

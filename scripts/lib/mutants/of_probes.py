@@ -1,0 +1,39 @@
+"""Faults in what an operator's probe sees: the verdict of `check`, and the bar of a command that waits."""
+
+from mutants.fault import Edit, Fault
+
+_HEALTH, _BAR = "coordinator/operations/group_health.py", "coordinator/cli/progress_bar.py"
+_VERDICT = ("tests/coordinator/operations/test_group_health.py",)
+
+FAULTS = (
+    Fault(
+        "a member that hangs counts as one at work",
+        (Edit(_HEALTH, "sum(m.state == WORKING for", "sum(m.lease_left_ms > 0 for"),),
+        _VERDICT,
+    ),
+    Fault(
+        "a group without members is ok",
+        (Edit(_HEALTH, "if not found.working:", "if found.working is None:"),),
+        _VERDICT,
+    ),
+    Fault(
+        "a record does not age while its batch runs",
+        (Edit(_HEALTH, "line.lag_s + (runs_s(member, state) or 0.0)", "line.lag_s + 0.0"),),
+        _VERDICT,
+    ),
+    Fault(
+        "the report of a lost member counts for the age",
+        (Edit(_HEALTH, "for member in live\n", "for member in state.lanes\n"),),
+        _VERDICT,
+    ),
+    Fault(
+        "a partition whose end is unknown has no lag",
+        (Edit(_HEALTH, "if len(lags) == len(seen.partitions) else None", "if lags else None"),),
+        _VERDICT,
+    ),
+    Fault(
+        "a bar is shown with --json",
+        (Edit(_BAR, "if as_json or not (", "if not ("),),
+        ("tests/coordinator/cli/test_progress_bar.py",),
+    ),
+)

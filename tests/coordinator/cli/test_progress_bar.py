@@ -1,0 +1,73 @@
+"""The bar of a command that waits: on a real terminal after two seconds, never in a pipe, never with --json."""
+
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import closing
+
+import pytest
+
+from command_runs import Run
+from coordinator.cli.progress_bar import waiting
+from terminal import on_a_terminal
+
+BAR = "━"
+
+
+@pytest.fixture
+def silent() -> Iterator[str]:
+    """The url of a server that accepts connections and never answers: a command waits for some seconds."""
+    with closing(socket.create_server(("127.0.0.1", 0))) as server:
+        yield f"redis://127.0.0.1:{server.getsockname()[1]}"
+
+
+@pytest.mark.parametrize(
+    "verb", [("describe", "g"), ("top", "g"), ("groups", "list"), ("events", "g"), ("backup", "g")]
+)
+def test_a_command_that_waits_shows_a_bar_and_then_only_its_result(silent: str, verb: tuple[str, ...]) -> None:
+    with on_a_terminal(*verb, "--redis", silent) as terminal:
+        printed = terminal.rest()
+        assert terminal.process.wait(10) == 1
+    assert [verb[0] in printed, BAR in printed, "Traceback" in printed] == [True, True, False]
+    assert "0:00:02" in printed, "it counts from the beginning of the command"
+    assert printed.rstrip().splitlines()[-1].startswith("REDIS_UNAVAILABLE: "), "the bar is gone"
+
+
+def test_with_json_there_is_no_bar(silent: str) -> None:
+    with on_a_terminal("describe", "g", "--json", "--redis", silent) as terminal:
+        assert BAR not in terminal.rest()
+
+
+def test_in_a_pipe_there_is_no_bar(silent: str) -> None:
+    command = [sys.executable, "-m", "spark_coop_source.command_line", "describe", "g", "--redis", silent]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout, done.stderr.count("\n"), BAR in done.stderr) == (1, "", 1, False)
+
+
+def test_a_quick_command_shows_none(redis_url: str) -> None:
+    with on_a_terminal("groups", "list", "--redis", redis_url) as terminal:
+        assert BAR not in terminal.rest()
+
+
+def test_without_a_terminal_no_numbers_are_wanted(run: Run) -> None:
+    with waiting("redrive", as_json=False) as bar:
+        assert bar is None
+
+
+NUMBERS = """
+import time
+from coordinator.cli import progress_bar
+progress_bar.AFTER_S = 0.0
+with progress_bar.waiting("redrive", as_json=False) as bar:
+    bar("reading [red]dead\\x1b[2J", 3, 6)
+    time.sleep(0.5)
+print("done")
+"""
+
+
+def test_numbers_fill_the_bar_and_a_name_cannot_drive_the_terminal() -> None:
+    with on_a_terminal(code=NUMBERS) as terminal:
+        printed = terminal.rest()
+    assert r"redrive: reading [red]dead\x1b[2J" in printed
+    assert printed.rstrip().endswith("done")
