@@ -96,7 +96,7 @@ def of_policy(fields: Mapping[str, str]) -> Document:
 
 def of_reset(planned: Reset, done: Executed | None) -> Document:
     """`reset-offsets`; `done` is None after a dry run."""
-    moves = [asdict(m) for m in planned.moves]
+    moves = [asdict(m) | {"by": m.after - m.before} for m in planned.moves]
     return {"executed": done is not None, "reset": done.epoch if done else None, "partitions": moves}
 
 

@@ -17,6 +17,7 @@ CHANGES = (
                 PARTITION,
                 Field("before", "integer", "Stable offset before.", "STABLE, WAS"),
                 Field("after", "integer", "All its positions after.", "RESET TO, IS NOW"),
+                Field("by", "integer", "The difference.", "BY"),
                 Field("clipped", "boolean", "Whether it is only the nearest offset that the log has.", "the star"),
             ),
         ),

@@ -51,7 +51,7 @@ _GROUP = (
             "object",
             "Name to text, as the member joined: `host`, `driver_pid`, `pid` (of the reader), `capacity`, "
             "`application`, `label.*` and others.",
-            "HOST to LABELS",
+            "HOST, DRIVER PID, READER PID, CAPACITY, APPLICATION, LABELS",
         ),
     ),
     *each(
@@ -67,7 +67,7 @@ _GROUP = (
             "lanes",
             HASHES,
             Field("position", "integer", "The next offset to read.", "POSITION"),
-            Field("lag", "integer or null", "Offsets from the position to the end.", "_LANE LAG"),
+            Field("lag", "integer or null", "Offsets from the position to the end.", "LANE LAG"),
             EPOCH,
             Field("member", "text or null", "Its owner; null if it has none.", "MEMBER"),
         ),

@@ -1,6 +1,7 @@
 """The JSON of each verb has every field of docs/json.md, with its type, and no other."""
 
 import json
+import re
 
 import pytest
 
@@ -24,6 +25,7 @@ from coordinator.ranges import WHOLE, OffsetRange
 from coordinator.reports.lane_lines import CostKind, LaneLine
 from coordinator.subscription import TopicPartition
 from json_documents import TABLES, check_output, leaves
+from pages.json_page import DOCUMENTS as PAGE
 from pages.json_page import markdown
 
 TP = TopicPartition("orders", 0)
@@ -90,6 +92,16 @@ def test_a_document_has_every_field_of_its_table_and_no_other(verb: str) -> None
     found = {path for path, _ in leaves(verb, json.loads(json.dumps(DOCUMENTS[verb])))}
     assert found == TABLES[verb].keys()
     check_output(verb, json.dumps(DOCUMENTS[verb]))
+
+
+def test_the_columns_of_the_tables_are_those_that_fields_name() -> None:
+    source = (ROOT / "coordinator" / "cli" / "tables.py").read_text(encoding="utf-8")
+    of_tables = {
+        name for text in re.findall(r'"([A-Z][A-Z %/]*(?:, [A-Z %/]+)+)"', source) for name in text.split(", ")
+    }
+    of_tables |= {"RESET TO", "WAS", "IS NOW", "BY"}  # the head of `reset-offsets` is put together
+    named = {name for document in PAGE for field in document.fields for name in field.column.split(", ")}
+    assert {name for name in named if name.isupper()} == of_tables
 
 
 def test_labels_stay_text_and_policies_are_booleans() -> None:

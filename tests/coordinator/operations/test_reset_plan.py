@@ -41,7 +41,7 @@ def test_a_dry_run_shows_the_new_positions_and_changes_nothing(
     code, out, err = reset(run, members, "--topic", tp.topic, *arguments, "--json")
 
     assert (code, err) == (0, "")
-    move = {"topic": tp.topic, "partition": 0, "before": 5, "after": expected, "clipped": clipped}
+    move = {"topic": tp.topic, "partition": 0, "before": 5, "after": expected, "by": expected - 5, "clipped": clipped}
     assert json.loads(out) == {"executed": False, "reset": None, "partitions": [move]}
     assert (members.state.segments, members.state.meta) == (before.segments, before.meta)
 
