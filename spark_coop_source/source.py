@@ -16,6 +16,7 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStrea
 from pyspark.sql.types import StructType
 
 from coordinator.errors import CoopKafkaError
+from spark_coop_source import logs
 from spark_coop_source.driver.refused_reader import RefusedStreamReader
 from spark_coop_source.environment import needed_packages
 
@@ -67,6 +68,7 @@ class CoopKafkaDataSource(DataSource):
             from spark_coop_source.arrow_output import schema as row_schema
             from spark_coop_source.function.user_function import UserFunction
             from spark_coop_source.options.options import validate
+        logs.configure()
         options = validate(self.options, streaming=streaming)
         if options.function is not None:
             return options, UserFunction(

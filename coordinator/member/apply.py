@@ -27,13 +27,14 @@ from coordinator.progress.mirror import GroupOffsets, entries, of_this_schema
 from coordinator.progress.ownership import Facts, facts_below
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.replies import Acquired, Answer, Caller, Joined, Joining, Status
-from coordinator.reports.lane_lines import LaneReport
+from coordinator.reports.lane_lines import BatchLine, LaneReport
 from coordinator.reports.lane_report import Planned, lane_report
 from coordinator.settings import GroupSettings
 from coordinator.subscription import Bounds, Subscription, Topic, TopicPartition
 from coordinator.verdicts import Absent, Verdict
 
 _log = logging.getLogger(__name__)
+_batches = logging.getLogger("coordinator.batches")
 
 
 @dataclass(frozen=True, slots=True)
@@ -289,6 +290,11 @@ class World:
     def log_line(self, text: str, *, info: bool = False) -> None:
         """Write a line to the driver's log; a warning unless `info`."""
         _log.log(logging.INFO if info else logging.WARNING, "%s", text)
+
+    def log_batch(self, line: BatchLine) -> None:
+        """Write the line of a batch that the sink completed to the driver's log; `context` is for logs in JSON."""
+        group = self.settings.group or ""
+        _batches.info("%s", line.text(group), extra={"context": {"group": group, **line.fields}})
 
 
 def _notify(method: Callable[[KeyRanges], None], ranges: KeyRanges) -> None:

@@ -16,7 +16,7 @@ from coordinator.member.accepting import within_logs
 from coordinator.member.decision import Call, Decision, Fail, Seen
 from coordinator.member.failing import look_again
 from coordinator.member.kinds import Request
-from coordinator.member.requests import Claim, Commit, Event, Learn, Log, ReadEnds, ReadSeal, ShowBatch
+from coordinator.member.requests import Claim, Commit, Event, Learn, Log, LogBatch, ReadEnds, ReadSeal, ShowBatch
 from coordinator.member.state import Commits, CommitUnderWay, Losses, Owning, State
 from coordinator.progress.ends import ended, unread
 from coordinator.progress.ownership import Facts, Ownership, completed, facts_within, lane_ranges, narrowed
@@ -40,7 +40,7 @@ def learn(state: State, seen: Seen, call: Call) -> Decision:
     if ended.failures.failing:
         state = look_again(state)
     shown = state.shown.after(ended)
-    effects: tuple[Request[bool], ...] = (ShowBatch(line),)
+    effects: tuple[Request[bool], ...] = (ShowBatch(line), LogBatch(line))
     if line.reading_bound and not shown.limit_logged:
         shown, effects = replace(shown, limit_logged=True), (*effects, _limit(line, call))
     return Decision(replace(state, shown=shown), effects)

@@ -13,7 +13,7 @@ from coordinator.errors import CheckpointMismatchError
 from coordinator.member import accepting, log_view, pacing, planning, reading
 from coordinator.member.decision import Call, Decision, LookAgain, Return, Seen
 from coordinator.member.query import Query, Steps
-from coordinator.member.requests import Learn, Log, Pack, ResolveOffsets
+from coordinator.member.requests import Learn, Log, LogBatch, Pack, ResolveOffsets
 from coordinator.member.state import State
 from coordinator.plan.planning import plan, with_positions
 from coordinator.progress import data_loss
@@ -22,6 +22,7 @@ from coordinator.progress.ownership import Owned, Ownership
 from coordinator.progress.segments import Progress, Segment
 from coordinator.progress.stream_offset import ALONE, StreamOffset
 from coordinator.replies import Acquired
+from coordinator.reports.lane_report import batch_line
 from coordinator.subscription import Assigned, TopicPartition
 
 
@@ -73,7 +74,8 @@ def learn(state: State, seen: Seen, call: Call) -> Decision:
     ended, shown = seen.of(Learn(call.offset)), state.shown
     shown = replace(shown, filtered=shown.filtered + (ended.filtered if ended else 0))
     turn = replace(state.turn, learned=True)
-    return Decision(replace(state, evidence=state.evidence.confirmed(), turn=turn, shown=shown))
+    lines = (LogBatch(batch_line("", ended)),) if ended else ()
+    return Decision(replace(state, evidence=state.evidence.confirmed(), turn=turn, shown=shown), lines)
 
 
 def take_positions(state: State, seen: Seen, call: Call) -> Decision:

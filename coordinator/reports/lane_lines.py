@@ -150,6 +150,14 @@ class BatchLine:
             "faster way to Kafka do"
         )
 
+    def text(self, group: str) -> str:
+        """The batch in one line of a log; `group` and member are empty without a group."""
+        whose = f"group {group}, member {self.member}: " if group else ""
+        size = "" if self.bytes is None else f" ({self.bytes} bytes)"
+        read = "" if self.reading is None else f", {self.reading} % of it reading"
+        took = f"{self.seconds:.3f} s{read}"
+        return f"{whose}batch of {self.rows} records{size} in {took}; {self.lanes} lanes, slowest {self.slowest}"
+
     @property
     def fields(self) -> dict[str, str]:
         """The fields of its entry in the stream."""

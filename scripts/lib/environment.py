@@ -25,7 +25,7 @@ from broker_jars import BROKER, CACHE, CONNECTOR, ROOT
 VENV = ROOT / ".venv"
 CLASSES = VENV / "classes.jsa"
 JARS = (BROKER, CONNECTOR)
-EXTRAS = "cli,exporter,demo,test,lint"
+EXTRAS = "cli,exporter,metrics,demo,test,lint"
 SOURCES = ("coordinator", "spark_coop_source")
 JAVA_AT_LEAST = 17
 INSIDE = "COOP_KAFKA_ENVIRONMENT"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import InputPartition
 
 from coordinator.errors import DeadlinePassedError
+from spark_coop_source import logs
 from spark_coop_source.environment import needed_packages
 from spark_coop_source.function.user_function import UserFunction
 from spark_coop_source.task.partition import SlicePartition
@@ -47,6 +48,7 @@ def read_slices(partition: SlicePartition, function: UserFunction | None = None)
         LogError: Kafka refuses, lost records, or does not answer; the subclass names the case.
         MapInReadError: the function raised, or its output does not fit its schema.
     """
+    logs.configure()
     _refuse_if_late(partition.deadline_ms)
     with needed_packages():
         from spark_coop_source.task import slice_reader  # noqa: PLC0415

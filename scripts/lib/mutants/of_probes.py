@@ -1,4 +1,4 @@
-"""Faults in what an operator's probe sees: the verdict of `check`, and the bar of a command that waits."""
+"""Faults in what operators see: the verdict of `check`, the bar of a command that waits, metrics and log lines."""
 
 from mutants.fault import Edit, Fault
 
@@ -35,5 +35,20 @@ FAULTS = (
         "a bar is shown with --json",
         (Edit(_BAR, "if as_json or not (", "if not ("),),
         ("tests/coordinator/cli/test_progress_bar.py",),
+    ),
+    Fault(
+        "metrics of a query that has ended stay",
+        (Edit("spark_coop_source/metrics/prometheus.py", "if key[0] != run_id}", "if key[0]}"),),
+        ("tests/spark_coop_source/metrics/test_prometheus.py",),
+    ),
+    Fault(
+        "log lines come twice where the process has a configuration",
+        (Edit("spark_coop_source/logs.py", "if not logging.getLogger().handlers:", "if record:"),),
+        ("tests/spark_coop_source/test_logs.py",),
+    ),
+    Fault(
+        "a batch has no log line",
+        (Edit("coordinator/member/committing.py", "(ShowBatch(line), LogBatch(line))", "(ShowBatch(line),)"),),
+        ("tests/coordinator/member/test_committing.py",),
     ),
 )

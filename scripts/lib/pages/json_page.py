@@ -18,7 +18,8 @@ With `--json`, each verb of `coop-kafka` prints one JSON object on stdout. `even
 - `partitions[].topic` is the field `topic` of each object in the list `partitions`. A list may be empty.
 - A field keeps its name, its type and its unit. Newer versions may add fields.
 - An error is one line on stderr, as without `--json`, and stdout is empty. The
-  [exit codes](operations.md#operating-a-group) are the same. Only `check` prints its object also if it fails.
+  [exit codes](operations.md#operating-a-group) are the same. Only `check` and `audit`
+  print their object with other exit codes too.
 """
 
 

@@ -1,4 +1,4 @@
-"""Every number that a query or a group reports of itself, for docs/reference.md.
+"""Every number that a query or a group reports of itself, for docs/reference.md and docs/last-progress.md.
 
 A test compares each table with the keys of the report that it describes.
 """
@@ -23,7 +23,9 @@ PROGRESS = (
     Metric("avgOffsetsBehindLatest", "offsets", "Mean lag of the partitions, measured at their lanes furthest behind."),
     Metric("lanes", "lanes", "Lanes of the last plan."),
     Metric("limitedLanes", "lanes", "Lanes that a bound keeps from reading all records up to the log end."),
-    Metric("limited", "lane: why", "The first 20 of these lanes, each with its [bound](#bounds-of-a-lane)."),
+    Metric(
+        "limited", "lane: why", "The first 20 of these lanes, each with its [bound](reference.md#bounds-of-a-lane)."
+    ),
     Metric("parkedLanes", "lanes", "Lanes that no member reads until an operator releases them."),
     Metric(
         "filteredRecords",

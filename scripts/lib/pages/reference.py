@@ -7,7 +7,7 @@ from coordinator import errors
 from coordinator.errors import CodedError, CoopKafkaError
 from pages.event_kinds import EVENT_KINDS
 from pages.markdown import table
-from pages.metrics import BATCH, COUNTERS, LANE, PROGRESS, REASONS, Metric
+from pages.metrics import BATCH, COUNTERS, LANE, REASONS, Metric
 
 Kind = type[CoopKafkaError]
 
@@ -17,7 +17,7 @@ _HEAD = """# Errors, events and metrics
 
 - [Errors](#errors) of a query, of the command `coop-kafka` and of the Commit API.
 - [Events](#events) that a group records.
-- [Metrics](#metrics) of lanes and batches, from a query and a group.
+- [Metrics](#metrics) of lanes and batches, from a group. Those of a query are in [last-progress.md](last-progress.md).
 
 Remedies step by step: [operations.md](operations.md#troubleshooting).
 
@@ -63,11 +63,10 @@ An entry has the fields `event` (the kind), `member`, `why` and, where key range
 _METRICS = """
 ## Metrics
 
-Reports are for people and dashboards. Only `slow_percent` influences a decision.
+Reports are for people and dashboards. Only `slow_percent` influences a decision. [last-progress.md](last-progress.md)
+has the values of a query in Spark's `lastProgress`.
 """
 
-_IN_PROGRESS = """In `query.lastProgress`, in the JSON text `sources[0].latestOffset` under `#`.
-Offsets behind latest appear after the first plan. Values of lanes are at most 1 s old."""
 _IN_LANES = """In the Redis hash `coop:v1:{group}:lanes`: a field for each member, and in it a line for each lane.
 A line has topic, partition and key hashes, then the values below.
 A member reports at most 256 lanes, once a second. `coop-kafka top` shows them."""
@@ -75,7 +74,6 @@ _IN_HISTORY = """In the Redis stream `coop:v1:{group}:history`: an entry for eac
 It keeps about 1,000 entries."""
 
 _REPORTS: tuple[tuple[str, str, tuple[Metric, ...]], ...] = (
-    ("Progress of a query", _IN_PROGRESS, PROGRESS),
     ("Lanes", _IN_LANES, LANE),
     ("Batches", _IN_HISTORY, BATCH),
     ("Counters", "In Redis hashes of the group.", COUNTERS),

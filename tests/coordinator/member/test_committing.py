@@ -12,7 +12,7 @@ from coordinator.member.committing import commit, learn, witness
 from coordinator.member.decision import Decision
 from coordinator.member.evidence import Evidence
 from coordinator.member.kinds import Request
-from coordinator.member.requests import Claim, Commit, Event, Learn, ReadEnds, ReadSeal, ShowBatch
+from coordinator.member.requests import Claim, Commit, Event, Learn, LogBatch, ReadEnds, ReadSeal, ShowBatch
 from coordinator.member.state import Commits, CommitUnderWay, Failing, Losses, Mirrored, Shown, State, Turn
 from coordinator.progress.ends import Ends
 from coordinator.progress.failing import FailingRecord, Failures
@@ -60,7 +60,8 @@ def test_in_the_sink__the_cost_model_learns_and_the_batch_is_shown() -> None:
     state = joined(batch=AUTHORIZED, evidence=Evidence(START, None, (START,)))
     decision = decided(learn, state, call(START), (Learn(START), ended))
     then = learned(replace(state, batch=replace(AUTHORIZED, ended=True), shown=Shown(ended=ended)))
-    assert decision == Decision(then, (ShowBatch(BatchLine(MEMBER, 0, 0, 1.5, 0, "-", reading=0)),))
+    line = BatchLine(MEMBER, 0, 0, 1.5, 0, "-", reading=0)
+    assert decision == Decision(then, (ShowBatch(line), LogBatch(line)))
 
 
 def read_for(read_ms: float) -> Ended:
@@ -72,18 +73,18 @@ def read_for(read_ms: float) -> Ended:
 def test_reading_took_most_of_a_long_batch__log_that_once_with_figures() -> None:
     state = joined(batch=AUTHORIZED, evidence=Evidence(START, None, (START,)))
     decision = decided(learn, state, call(START), (Learn(START), read_for(9_100.0)))
-    show, log = decision.effects
+    show, batch, log = decision.effects
     assert str(log.arguments["text"]).startswith(
         f"group g, member {MEMBER}: a task read from Kafka for 91 % of the last batch (10.0 s, 10 records). So reading"
     )
     again = replace(decision.state, turn=Turn())
-    assert decided(learn, again, call(START), (Learn(START), read_for(9_100.0))).effects == (show,)
+    assert decided(learn, again, call(START), (Learn(START), read_for(9_100.0))).effects == (show, batch)
 
 
 def test_processing_took_a_part_of_a_long_batch__log_nothing() -> None:
     state = joined(batch=AUTHORIZED, evidence=Evidence(START, None, (START,)))
     decision = decided(learn, state, call(START), (Learn(START), read_for(7_000.0)))
-    assert [e.kind for e in decision.effects] == [ShowBatch]
+    assert [e.kind for e in decision.effects] == [ShowBatch, LogBatch]
     assert not decision.state.shown.limit_logged
 
 

@@ -6,6 +6,7 @@ from typing import Any, cast
 import pytest
 
 from coordinator.clock import Clock
+from coordinator.cost.batch_cost import BatchCost, Ended
 from coordinator.cost.steering import Allowance
 from coordinator.errors import CheckpointMismatchError, DataLossError
 from coordinator.member import standalone
@@ -17,6 +18,7 @@ from coordinator.member.requests import (
     Grant,
     Learn,
     Log,
+    LogBatch,
     Pack,
     ReadEpochEnds,
     ReadLogEnds,
@@ -33,6 +35,7 @@ from coordinator.progress.segments import Progress, Segment
 from coordinator.progress.stream_offset import ALONE, Lane, StreamOffset
 from coordinator.ranges import WHOLE, HashRange, OffsetRange
 from coordinator.replies import Acquired
+from coordinator.reports.lane_lines import BatchLine
 from coordinator.settings import GroupSettings
 from coordinator.subscription import Assigned, Bounds
 from progresses import starting_at
@@ -110,6 +113,12 @@ def test_in_the_sink__learn_once_and_nothing_is_unconfirmed() -> None:
     then = replace(QUERY, turn=Turn(learned=True))
     assert decision == Decision(then)
     assert decided(standalone.learn, then, ours(at(10, 20))) == Decision(then)
+
+
+def test_a_batch_of_this_process_is_in_the_sink__log_its_line() -> None:
+    ended = Ended(BatchCost((), 1_000.0), 1_500.0)
+    decision = decided(standalone.learn, QUERY, ours(at(0, 5)), (Learn(at(0, 5)), ended))
+    assert decision.effects == (LogBatch(BatchLine("", 0, 0, 1.5, 0, "-", reading=0)),)
 
 
 def test_start__its_ends_are_the_positions() -> None:

@@ -1,0 +1,75 @@
+"""docs/last-progress.md: our part of `lastProgress`, field by field, and the metrics that become of it."""
+
+from pages.markdown import table
+from pages.metrics import PROGRESS
+from spark_coop_source.metrics.prometheus import FAMILIES, LOG_ENDS, PREFIX
+
+_HEAD = """# Progress of a query
+
+<!-- Made by scripts/reference-pages from the code. Do not edit. -->
+
+Spark describes each trigger of a query in `query.lastProgress` and `query.recentProgress`, and passes it to listeners.
+Our part is the JSON text `sources[0].latestOffset`:
+
+```json
+{"orders": {"0": 120, "1": 95}, "#": {"maxOffsetsBehindLatest": "45", "lanes": 8, "limitedLanes": 1}}
+```
+
+- Beside the topics stand the log ends at the last look, by partition, as Spark's own Kafka source shows them.
+- Under `#` stands the report, with the fields below. A field that does not apply is absent.
+- Offsets behind latest appear after the first plan. Values of lanes are at most 1 s old. A query without a group, or
+  [without order](without-order.md), has no lanes.
+- Other members of the group have reports of their own. `coop-kafka top` shows all.
+
+## Fields
+
+"""
+
+_LISTENER = """
+## Metrics
+
+`ProgressListener` passes our part of each progress to a callback, as a `QueryProgress` with the values in snake case.
+An error of the callback is logged, and the query goes on.
+
+```python
+from spark_coop_source.metrics.listener import ProgressListener
+
+
+def show(progress):
+    print(progress.name, progress.batch_id, progress.max_offsets_behind_latest, progress.limited)
+
+
+spark.streams.addListener(ProgressListener(show))
+```
+
+`ProgressMetrics` is a callback for Prometheus. `pip install "coop-kafka[metrics]"` installs prometheus-client, which
+also serves the metrics:
+
+```python
+from prometheus_client import start_http_server
+
+from spark_coop_source.metrics.listener import ProgressListener
+from spark_coop_source.metrics.prometheus import ProgressMetrics
+
+spark.streams.addListener(ProgressListener(ProgressMetrics()))
+start_http_server(9400)
+```
+
+A scrape returns the last progress of each query that runs in this driver. A query that ends disappears. Counters begin
+at 0 when a query starts. No label carries a key.
+
+"""
+
+
+def markdown() -> str:
+    """The whole page."""
+    metric_of = {f.field: f"`{PREFIX}{f.name}{'_total' if f.counter else ''}`" for f in FAMILIES}
+    rows = ((f"`{m.name}`", m.unit, metric_of.get(m.name, "-"), m.meaning) for m in PROGRESS)
+    fields = table(("name", "unit", "metric of Prometheus", "meaning"), rows)
+    labels = (
+        ("`query`", "name of the query (`queryName`), or its id"),
+        ("`group`", "the group; empty without one"),
+        ("`source`", "number of the read: 0 is the first `load()` of the query"),
+        ("`topic`, `partition`", f"only of `{LOG_ENDS}`, the log end at the last look"),
+    )
+    return _HEAD + fields + _LISTENER + table(("label", "value"), labels)
