@@ -23,7 +23,6 @@ from coordinator.kafka.client import client_arguments
 from coordinator.kafka.connection import KafkaConnection, Session, open_client
 from coordinator.kafka.offsets import described, look_up
 from coordinator.offset_spec import EARLIEST, LATEST
-from coordinator.ranges import OffsetRange
 from coordinator.subscription import POLICIES, TopicPartition
 
 WAIT_S = 20.0
@@ -65,10 +64,13 @@ class PolicyTopic:
         found = self._connection.ask(what, _place)
         if found is None:
             return "", {}
-        version = f"{found[0]} {found[1].until}"
+        topic_id, start, end = found
+        version = f"{topic_id} {end}"
         if self._known and self._known[0] == version:
             return self._known
-        return version, self._connection.ask(what, lambda _: _values(self._kafka, found[1]))
+        if start == end:  # nobody has set a policy yet, or all records were deleted
+            return version, {}
+        return version, self._connection.ask(what, lambda _: _values(self._kafka, start, end))
 
     def write(self, changes: Mapping[str, str]) -> None:
         """Write policies by name; an empty value ends one. Creates the topic if it does not exist."""
@@ -76,31 +78,31 @@ class PolicyTopic:
         self._connection.ask(f"to write to the topic {POLICIES!r}", lambda _: _write(self._kafka, changes))
 
 
-def _place(session: Session) -> tuple[str, OffsetRange] | None:
-    """The topic's id and its offsets; None if there is no such topic."""
+def _place(session: Session) -> tuple[str, int, int] | None:
+    """The topic's id, its first offset and its log end; None if there is no such topic."""
     topic = described(session, POLICIES)
     if topic is None:
         return None
     first, last = look_up(session, ({_TP: EARLIEST}, {_TP: LATEST}), IsolationLevel.READ_UNCOMMITTED)
-    return topic.id or "-", OffsetRange(first[_TP].offset, last[_TP].offset)
+    return topic.id or "-", first[_TP].offset, last[_TP].offset
 
 
-def _values(kafka: Mapping[str, object], offsets: OffsetRange) -> dict[str, str]:
+def _values(kafka: Mapping[str, object], start: int, end: int) -> dict[str, str]:
     """The last value of each policy. A value that is not `true` counts as `false`: the strict reading."""
     consumer, _ = open_client(KafkaConsumer, {**client_arguments(kafka), **_OURS})
     empty_markers.install(consumer)
     partition, found = KafkaTopicPartition(*_TP), dict[str, str]()
     with closing(consumer):
         consumer.assign([partition])
-        consumer.seek(partition, offsets.start)
-        end = time.monotonic() + WAIT_S
-        while consumer.position(partition) < offsets.until:
+        consumer.seek(partition, start)
+        deadline = time.monotonic() + WAIT_S
+        while consumer.position(partition) < end:
             for record in consumer.poll(_POLL_MS).get(partition, ()):
                 name = (record.key or b"").decode("utf-8", "replace")
                 found.pop(name, None)
                 if record.value is not None:
                     found[name] = "true" if record.value == b"true" else "false"
-            if time.monotonic() > end:
+            if time.monotonic() > deadline:
                 raise KafkaTimeoutError(f"no record of {_TP} within {WAIT_S:g} s")
     return found
 

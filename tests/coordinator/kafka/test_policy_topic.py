@@ -6,7 +6,7 @@ from typing import cast
 
 import pytest
 from kafka import KafkaAdminClient
-from kafka.admin import ConfigResource, ConfigResourceType
+from kafka.admin import ConfigResource, ConfigResourceType, NewTopic
 
 from coordinator.assignment.policies import cluster_policy, of_all_groups
 from coordinator.errors import InvalidOptionError, KafkaUnavailableError, UnknownOptionError
@@ -56,6 +56,18 @@ def test_the_last_value_of_each_policy_holds_and_an_empty_one_ends_it(policies: 
         assert later.split()[0] == version.split()[0], "the topic id"
         assert int(later.split()[1]) == int(version.split()[1]) + 2
         assert POLICIES not in member.topics(Pattern(".*")), "no pattern reads it"
+
+
+def test_a_topic_without_a_record_has_no_policy(policies: Kafka) -> None:
+    """As after a kill between its creation and the first policy."""
+    with closing(KafkaAdminClient(bootstrap_servers=policies.bootstrap)) as admin:
+        admin.create_topics([NewTopic(POLICIES, 1, 1, topic_configs={"cleanup.policy": "compact"})])
+        admin.wait_for_topics([POLICIES])
+    with closing(kafka_log(policies.bootstrap)) as member:
+        version, fields = member.cluster_policies()
+        assert (version.split()[1], fields) == ("0", {})
+        member.set_cluster_policies({ORDERS: "false"})
+        assert member.cluster_policies()[1] == {ORDERS: "false"}
 
 
 def test_strange_records_are_read_strictly_or_not_at_all(policies: Kafka) -> None:
