@@ -12,7 +12,6 @@ from coordinator.assignment.policies import cluster_policy, of_all_groups
 from coordinator.errors import InvalidOptionError, KafkaUnavailableError, UnknownOptionError
 from coordinator.kafka.connection import KafkaConnection
 from coordinator.kafka.policy_topic import PolicyTopic
-from coordinator.ranges import OffsetRange
 from coordinator.subscription import POLICIES, Pattern
 from kafka_logs import kafka_log
 from topics import Kafka, Record
@@ -107,7 +106,7 @@ class Scripted:
 
 
 def test_while_the_partition_is_away_the_policies_that_were_read_last_hold() -> None:
-    away, place = KafkaUnavailableError("no leader"), ("id", OffsetRange(0, 2))
+    away, place = KafkaUnavailableError("no leader"), ("id", 0, 2)
     answers = Scripted(away, place, {ORDERS: "false"}, away, place)
     topic = PolicyTopic({}, cast(KafkaConnection, answers))
     with pytest.raises(KafkaUnavailableError):
