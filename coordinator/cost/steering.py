@@ -133,7 +133,7 @@ class Steering:
         self._join_parts(work)
         lanes = [lane for q in pieces for lane in ((q,) if q.tp.topic in in_order else self._cut(q, ends, trial))]
         if not free:
-            lanes = known.trials.limited(lanes)
+            lanes = known.trials.limited(lanes, in_order)
             search, exact = known.trials.search, early and known.exact
             lanes = [*quotas(lanes, slot_rows, search, self._budget, self._age_ms, known.why, exact=exact)]
         self.quotas = tuple(lanes)

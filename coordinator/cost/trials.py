@@ -61,12 +61,15 @@ class Trials:
         """Where a partition is cut for the search."""
         return self._parts.get(tp, ())
 
-    def limited(self, lanes: list[Quota]) -> list[Quota]:
-        """The lanes, some of them small. A search goes on without suspects that have nothing to read."""
+    def limited(self, lanes: list[Quota], in_order: Collection[str]) -> list[Quota]:
+        """The lanes, some of them small. A search goes on without suspects that have nothing to read.
+
+        Nor has it suspects of topics `in_order`: all lanes of such a partition end together, so none can wait alone.
+        """
         if self._small:
             lanes = [q.to(q.piece.position + self._span(q.lane), Why.START) for q in lanes]
         if self.search.groups:
-            self.search = self.search.only({q.lane for q in lanes if q.span})
+            self.search = self.search.only({q.lane for q in lanes if q.span and q.tp.topic not in in_order})
         return lanes
 
     def _span(self, lane: LaneId) -> float:

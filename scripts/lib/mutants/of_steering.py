@@ -10,6 +10,11 @@ _OF_STEERING, _OF_SEARCH = ("tests/coordinator/cost/test_steering.py",), ("tests
 
 FAULTS = (
     Fault(
+        "a suspect of a topic in order waits (against rule: partition-order)",
+        (Edit(_TRIALS, "if q.span and q.tp.topic not in in_order}", "if q.span}"),),
+        ("tests/coordinator/cost/test_trials.py",),
+    ),
+    Fault(
         "Spark's own time counts as work on records",
         (Edit(_PACE, "beside_ms, noise_ms = then.overhead_ms,", "beside_ms, noise_ms = 0.0,"),),
         _OF_PACE,
