@@ -121,7 +121,8 @@ class Batch:
         """A replay has the same records; on request those that were not acknowledged."""
         batch, world = self._driver.service.state.batch, self._world
         if batch and batch.done is not None:
-            promises.only_the_rest(self._attempt, records, world.sink.completed, world.kafka.aged)
+            now = world.invariants.state
+            promises.only_the_rest(self._attempt, self._end, now, records, world.sink.completed, world.kafka.aged)
         elif any(task.deferred for task in self._driver.tasks):
             self._attempt.records = sorted(records)  # rule: replay-may-defer
             self._world.server.seen["deferred in a replay"] += bool(batch and batch.ends is not None)

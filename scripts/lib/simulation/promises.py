@@ -98,10 +98,15 @@ def same_as_before(
 
 
 def only_the_rest(
-    before: Attempt, records: list[Record], completed: Collection[Record], aged: Callable[[Record], bool]
+    before: Attempt,
+    end: StreamOffset,
+    now: State,
+    records: list[Record],
+    completed: Collection[Record],
+    aged: Callable[[Record], bool],
 ) -> None:
-    """A replay may leave out acknowledged records, and no others (rule: replay-acknowledged)."""
-    left = [r for r in before.records or () if not aged(r) and r not in records]
+    """A replay may leave out acknowledged records, and those that it no longer owns (rule: replay-acknowledged)."""
+    left = [r for r in before.records or () if not aged(r) and r not in records and _still_owned(end, now, r)]
     if missing := [r for r in left if r not in completed]:
         raise Violation(f"REPLAY: {missing[0]} was not acknowledged and is left out")
     before.records = None
@@ -146,6 +151,12 @@ def kept_what_may_be_written(
 def _width(offset: StreamOffset) -> int:
     """The number of cells of its lanes; hashes of records without a key are no cells."""
     return sum(lane.hashes.size if offset.by_key else sum(map(len, lane.offsets)) for _, lane in offset)
+
+
+def _still_owned(end: StreamOffset, state: State, record: Record) -> bool:
+    epoch = state.epoch(record.tp, record.hash)
+    lanes = (lane for tp, lane in end if tp == record.tp and record.hash in lane.hashes)
+    return not end.by_key or any(lane.epoch == epoch for lane in lanes)
 
 
 def _owned(end: StreamOffset, state: State) -> Cells:
