@@ -3,7 +3,7 @@
 import re
 import signal
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager
 from threading import Event
 from typing import Annotated
 
@@ -59,8 +59,7 @@ def exporter(
         serving(host, port, Watcher(client, kafka, complain)) as used,
     ):
         print_lines(f"Metrics at http://{f'[{host}]' if ':' in host else host}:{used}/metrics")
-        with suppress(KeyboardInterrupt):
-            stop.wait()
+        stop.wait()
 
 
 def _place(text: str) -> tuple[str, int]:
@@ -73,13 +72,14 @@ def _place(text: str) -> tuple[str, int]:
 
 @contextmanager
 def _stopped() -> Iterator[Event]:
-    """An event that SIGTERM sets."""
+    """An event that Ctrl-C and SIGTERM set."""
     stop = Event()
-    before = signal.signal(signal.SIGTERM, lambda *_: stop.set())
+    before = {n: signal.signal(n, lambda *_: stop.set()) for n in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield stop
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _missing(error: ModuleNotFoundError) -> Exception:
