@@ -138,7 +138,7 @@ def test_lease_over_before_the_plan__heartbeat_and_look_again() -> None:
     member.run(NEXT_OFFSET, call(FIRST))
     assert world.names().endswith(
         "Grant DescribeLanes ShowLanes Heartbeat ReadTopics Mirror ReadClusterPolicies LookAtGroup ReadLogEnds "
-        "ReadStrikes ReadFailing ReadTopics"
+        "ReportEnds ReadStrikes ReadFailing ReadTopics"
     )
     assert member.state.life.lease_end_ms > clock.now
 

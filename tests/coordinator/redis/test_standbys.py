@@ -1,5 +1,7 @@
 """Standbys in a real Redis (rule: standby-takes-over). Transition tests are named by the arrow."""
 
+from dataclasses import replace
+
 import pytest
 
 from coordinator.assignors.assignor import Assignment
@@ -42,7 +44,7 @@ def roles(world: World) -> dict[str, str]:
 
 def shown(world: World) -> dict[str, str]:
     """The state of each member, as `describe` has it."""
-    state = read_group(world.client, world.group)
+    state = replace(read_group(world.client, world.group), now_ms=world.now)
     return {m.id: m.state for m in view(world.group, state).members}
 
 
