@@ -103,6 +103,7 @@ LIMITS: tuple[tuple[str | None, Limit], ...] = (
     (OLDER, older_partitions_first),
     (JOINED, _joined),
     (None, without_parked),
+    (None, one_end),  # a range that may read nothing because of its partition holds up no other partition's lead
     (LEAD, keep_lead),
     (None, _budget),
     (None, one_end),
