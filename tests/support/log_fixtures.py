@@ -169,4 +169,4 @@ def eventually(condition: Callable[[], bool]) -> None:
     """Ask again until `condition` holds; fails after a while."""
     deadline = time.monotonic() + PATIENCE_S
     while not condition():
-        assert time.monotonic() < deadline, f"{condition.__name__} did not come true in {PATIENCE_S:g} s"
+        assert time.monotonic() < deadline, f"{condition} did not come true in {PATIENCE_S:g} s"

@@ -82,7 +82,7 @@ def test_a_policy_that_forbids_sharing_ends_a_running_query_after_its_commit(
     members: Group, forty: TopicPartition, name: str, error: type[Exception]
 ) -> None:
     """Rule: sharing-policies. Without order, members have no other way to read a partition."""
-    one = member(members, forty)
+    one = member(members, forty, session_ms=3_000)  # so long it proves its positions after the loss
     end = first_batch(members, one)
     one.tasks(end)
     members.policies.set_policy({f"accept.range.fetch:{forty.topic}" if name == "topic" else name: "false"})

@@ -41,4 +41,6 @@ def test_the_next_answer_is_asked_for_while_this_one_is_worked_on(kafka: Kafka, 
 
 def test_the_answer_after_the_first_one_has_all_the_rest(kafka: Kafka, log: TopicPartition) -> None:
     whole = {"max_partition_fetch_bytes": 2 * BATCHES * BATCH_BYTES}
-    assert list(asked(kafka, log, BATCHES, **whole))[-1] == (1, BATCHES - 1, False)
+    first, *others = asked(kafka, log, BATCHES, **whole)
+    assert first[:2] in ((0, 1), (0, BATCHES)), "it may come so soon that it is in the same chunk"
+    assert others == ([(1, BATCHES - 1, False)] if first[1] == 1 else [])
