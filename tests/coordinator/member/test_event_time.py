@@ -3,6 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
+from coordinator.assignment.policies import Policy
 from coordinator.cost.steering import Allowance
 from coordinator.member.decision import Decision
 from coordinator.member.kinds import Request
@@ -15,9 +16,10 @@ from coordinator.progress.ownership import Owned
 from coordinator.ranges import WHOLE, OffsetRange
 from coordinator.replies import Acquired
 from progresses import starting_at
-from states import EPOCH, GROWN_LOG, TP, TP1, Answer, asks, call, decided, joined, owning
+from states import EPOCH, GROWN_LOG, LEFT, TP, TP1, Answer, asks, call, decided, joined, owning
 
 ENDS = {TP: 100, TP1: 50}
+ORDERED = Policy(refused_topics=frozenset({"orders"}))
 LEAD = call(max_lead_ms=1_000)
 FIRST_TIMES = ReadFirstTimes({TP: OffsetRange(10, 100), TP1: OffsetRange(20, 50)})
 TIMES: Answer = FIRST_TIMES, {TP: 5_000, TP1: 9_000}
@@ -69,6 +71,15 @@ def test_no_times_at_all__no_ceiling() -> None:
 def test_nothing_to_read__read_no_times() -> None:
     state = member(100, 50)
     assert decided(limit, state, LEAD) == asks(state, grant(None, None, 100, 50))
+
+
+def test_a_partition_in_order_that_another_member_shares__does_not_hold_the_others() -> None:
+    """It reads nothing until one member owns all of it, so its old records must not hold up that member's others."""
+    progress = {TP: starting_at(10, LEFT), TP1: starting_at(20)}
+    mine = {TP: (Owned(LEFT, EPOCH),), TP1: (Owned(WHOLE, EPOCH),)}
+    ordered = owning(Acquired(0, {"orders": "id-1"}, mine, progress, progress), policy=ORDERED)
+    state = joined(log=GROWN_LOG, owning=ordered)
+    assert decided(limit, state, LEAD) == asks(state, ReadFirstTimes({TP1: OffsetRange(20, 50)}))
 
 
 def test_times_that_were_read__are_not_read_again() -> None:
