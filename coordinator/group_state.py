@@ -9,6 +9,7 @@ from coordinator.assignment.assignment_text import Ranges
 from coordinator.errors import StateFormatError
 from coordinator.progress.growth import PARTITIONS_MAX, Growth
 from coordinator.progress.segments import Rectangle
+from coordinator.progress.slices import Slice
 from coordinator.quoting import quoted
 from coordinator.ranges import HashRange, OffsetRange
 from coordinator.reports.lane_lines import LaneLine
@@ -120,3 +121,4 @@ class GroupState:
     growths: tuple[Growth, ...] = ()
     ends_ms: Mapping[str, int] = field(default_factory=dict)  # topic -> time of that look, by Redis TIME
     lanes: Mapping[str, tuple[LaneLine, ...]] = field(default_factory=dict)  # as each member reported them
+    working: Mapping[str, tuple[Slice, ...]] = field(default_factory=dict)  # that tasks of a member are at

@@ -1,6 +1,6 @@
 """The hashes that hold a group, parsed to a `GroupState`: for views, and for the check of a copy before its restore.
 
-    meta, topics, policy, growth, assignment, lanes      of the group
+    meta, topics, policy, growth, assignment, lanes, working   of the group
     stable:orders, end:orders                            of a topic
     segments:orders:0, owners:, ics:, handed:            of a partition
 
@@ -20,6 +20,7 @@ from coordinator.group_state import ORDERINGS, GroupState, Handed, KnownTopic, c
 from coordinator.identifiers import LANE_EPOCH
 from coordinator.progress.growth import PARTITIONS_MAX, parsed
 from coordinator.progress.segments import Progress, Rectangle, sound_commits_of
+from coordinator.progress.slices import begun
 from coordinator.ranges import HashRange, OffsetRange, is_number
 from coordinator.reports.lane_lines import lines_of
 from coordinator.subscription import TopicPartition
@@ -64,6 +65,7 @@ def state_of(hashes: Hashes) -> GroupState:
         growths=read(hashes, "growth", parsed),
         policy=hashes.get("policy", {}),
         lanes=read(hashes, "lanes", lambda texts: {member: lines_of(text) for member, text in texts.items()}),
+        working={member: begun(text) for member, text in hashes.get("working", {}).items()},
     )
 
 

@@ -39,6 +39,7 @@ text { font: 13px system-ui, sans-serif; fill: #1f2933; }
 .gap { fill: url(#hatch); }
 .hatch { stroke: #dba15f; }
 .cut { stroke: #ffffff; }
+.working { fill: none; stroke: #1f2933; stroke-width: 1.5; stroke-dasharray: 3 2; }
 .axis { stroke: #52606d; fill: none; }
 .stable { stroke: #b3261e; stroke-width: 2; stroke-dasharray: 6 4; }
 .slow { fill: #b3261e; font-weight: 600; }
@@ -53,6 +54,7 @@ text { font: 13px system-ui, sans-serif; fill: #1f2933; }
   .last { fill: #d9534a; }
   .hatch { stroke: #9a6a33; }
   .cut { stroke: #0d1117; }
+  .working { stroke: #e6edf3; }
   .axis { stroke: #a7b3bf; }
   .stable { stroke: #ff7b72; }
   .slow { fill: #ff7b72; }
@@ -98,6 +100,7 @@ class _Drawing:
         self._rect("unread", LEFT, TOP, RIGHT - LEFT, BOTTOM - TOP)
         for lane, top, height in self._rows():
             self._lane(lane, top, height)
+        self._under_way()
         self._axes()
         self._stable_offset()
         self._failing_keys()
@@ -167,6 +170,15 @@ class _Drawing:
         members = self._plane.members
         return f"done m{members.index(lane.member) % _HUES}" if lane.member and len(members) > 1 else "done"
 
+    def _under_way(self) -> None:
+        """A frame around the offsets that tasks read now, in each lane of their hashes."""
+        for lane, top, height in self._rows():
+            for s in self._plane.working:
+                if s.hashes.lo <= lane.segment.hashes.hi and lane.segment.hashes.lo <= s.hashes.hi:
+                    start, until = self._x(s.offsets.start), self._x(s.offsets.until)
+                    tip = f"hashes {s.hashes}, offsets {s.offsets}: a task is at it"
+                    self._rect("working", start, top + 1, until - start, height - 2, tip)
+
     def _failing_keys(self) -> None:
         """A mark at the record of each failing key. Its message is foreign text: `coop-kafka failing` shows it."""
         for record in self._plane.failing:
@@ -206,7 +218,8 @@ class _Drawing:
         members = self._plane.members
         owners = [(f"done m{i}", m) for i, m in enumerate(members[:_HUES])] if len(members) > 1 else [("done", "done")]
         marks = [("gap", "gap: other lanes are ahead"), ("unread", "not read yet")]
-        failing = [("failing", "failing key")] if self._plane.failing else []
+        working = [("working", "read now")] if self._plane.working else []
+        failing = [*working, ("failing", "failing key")] if self._plane.failing else working
         x = float(LEFT)
         for name, words in (*owners, *marks, *failing):
             self._rect(name, x, HEIGHT - 38, 18, 14)

@@ -14,6 +14,7 @@ from coordinator.group_state import GroupState
 from coordinator.operations.gaps import progress
 from coordinator.progress.failing import FailingRecord
 from coordinator.progress.segments import Segment
+from coordinator.progress.slices import Slice
 from coordinator.subscription import TopicPartition
 
 _MARGIN = 4  # one part in so many of what is shown lies before the stable offset
@@ -35,6 +36,7 @@ class Plane:
     lanes: tuple[PlaneLane, ...]  # from the lowest hash up
     end: int  # the log end as a member saw it last; at least `furthest`
     failing: tuple[FailingRecord, ...] = ()
+    working: tuple[Slice, ...] = ()  # that tasks are at
 
     @property
     def stable(self) -> int:
@@ -66,7 +68,9 @@ def plane(state: GroupState, tp: TopicPartition, failing: Iterable[FailingRecord
     found = (s.within(piece) for s in progress(state, tp).segments for piece in s.hashes.cut(bounds))
     lanes = tuple(PlaneLane(s, next((m for h, _, m in owners if s.hashes.lo in h), None)) for s in found)
     furthest = Plane(tp, lanes, 0).furthest
-    return Plane(tp, lanes, max(state.ends.get(tp, 0), furthest), tuple(r for r in failing if r.tp == tp))
+    here = tuple(r for r in failing if r.tp == tp)
+    working = tuple(s for slices in state.working.values() for s in slices if s.topic_partition == tp)
+    return Plane(tp, lanes, max(state.ends.get(tp, 0), furthest), here, working)
 
 
 def chosen(state: GroupState, topic: str | None, partition: int | None) -> TopicPartition:

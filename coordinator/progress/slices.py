@@ -1,10 +1,15 @@
 """A slice: a lane's hashes x an offset range of one partition. One batch reads it."""
 
+import re
 from collections.abc import Iterable
+from contextlib import suppress
 from typing import NamedTuple
 
-from coordinator.ranges import HashRange, OffsetRange
+from coordinator.errors import StateFormatError
+from coordinator.ranges import NUMBER, HashRange, OffsetRange
 from coordinator.subscription import TopicPartition
+
+_BEGUN = re.compile(rf"(\S+) ({NUMBER}) (\S+) ({NUMBER})-({NUMBER})")
 
 
 class Slice(NamedTuple):
@@ -38,6 +43,21 @@ class Slice(NamedTuple):
         """The part of it in `offsets`; None if there is none."""
         start, until = max(self.offsets.start, offsets.start), min(self.offsets.until, offsets.until)
         return self._replace(offsets=OffsetRange(start, until)) if start < until else None
+
+
+def begun(text: str) -> tuple[Slice, ...]:
+    """The slices in a member's report of what its tasks are at. It is a hint: what nobody can read is left out."""
+    return tuple(found for item in text.removeprefix("alone; ").split(";") if (found := _slice(item)))
+
+
+def _slice(item: str) -> Slice | None:
+    found = _BEGUN.fullmatch(item)
+    if not found:
+        return None
+    with suppress(StateFormatError):
+        tp, offsets = TopicPartition(found[1], int(found[2])), OffsetRange(int(found[4]), int(found[5]))
+        return Slice(tp, HashRange.parse(found[3]), offsets)
+    return None
 
 
 def weight(slices: Iterable[Slice]) -> float:

@@ -13,7 +13,7 @@ from coordinator.redis.client import RedisClient, TextRedis
 from coordinator.redis.errors import sound
 from coordinator.redis.keys import GROUPS, GroupKeys
 
-_OF_GROUP = ("meta", "topics", "policy", "growth", "assignment", "lanes")
+_OF_GROUP = ("meta", "topics", "policy", "growth", "assignment", "lanes", "working")
 _OF_PARTITION = ("segments", "owners", "ics", "handed")
 
 

@@ -12,6 +12,7 @@ from coordinator.operations.picture import BOTTOM, LEAST, LEFT, RIGHT, TOP, Word
 from coordinator.operations.plane import plane
 from coordinator.progress.failing import FailingRecord
 from coordinator.progress.segments import Rectangle
+from coordinator.progress.slices import Slice
 from coordinator.ranges import HASH_MAX, HashRange, OffsetRange
 from coordinator.reports.lane_lines import LaneLine
 from coordinator.subscription import TopicPartition
@@ -118,6 +119,13 @@ def test_lanes_have_the_colours_of_their_owners_if_there_are_several() -> None:
         ("done m2", 0.5),
     ]
     assert {"a", "b", "c"} <= {text.text for text in picture(state).iter(f"{SVG}text")}, "the legend"
+
+
+def test_what_a_task_is_at_is_framed_in_each_lane() -> None:
+    slices = Slice(TP, HashRange(0, HASH_MAX), OffsetRange(250, 400)), Slice(OTHER, LOW, OffsetRange(0, 5))
+    frames = [box for box in boxes(replace(STATE, working={"m-1": slices})) if box[0] == "working"]
+    assert [(start, until) for _, start, until, _, _ in frames] == [(0.25, 0.4), (0.25, 0.4)]
+    assert [round(lo, 1) for _, _, _, lo, _ in frames] == [0.0, 0.5]
 
 
 def test_a_failing_key_is_marked_at_its_record() -> None:

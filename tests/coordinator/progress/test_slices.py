@@ -1,9 +1,10 @@
 """Slices: rectangles of offsets and hashes, against sets of their points."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from coordinator.progress.slices import Slice, merged, weight
+from coordinator.progress.slices import Slice, begun, merged, weight
 from coordinator.ranges import HASH_MAX, WHOLE, HashRange, OffsetRange
 from coordinator.subscription import TopicPartition
 
@@ -50,3 +51,11 @@ def test_a_weight_is_offsets_by_share_of_the_hash_space() -> None:
 def test_a_slice_names_its_lane_topic_and_partition() -> None:
     s = Slice(TP, WHOLE, OffsetRange(0, 1))
     assert (s.lane, s.topic, s.partition) == ((TP, WHOLE), "orders", 3)
+
+
+@pytest.mark.parametrize("before", ["", "alone; "])
+def test_the_slices_that_tasks_are_at__those_that_nobody_can_read_are_left_out(before: str) -> None:
+    good = f"orders 3 {WHOLE} 5-9;"
+    bad = f"junk;orders 3 {WHOLE} 9-5;orders 3 0-5 5-9;orders x {WHOLE} 5-9;orders 3 {WHOLE} 5-{2**80};"
+    assert begun(before + bad + good) == (Slice(TP, WHOLE, OffsetRange(5, 9)),)
+    assert begun("") == ()
