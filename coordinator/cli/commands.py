@@ -16,6 +16,7 @@ from coordinator.cli import (
     picture_command,
     printing,
     redrive_command,
+    ui_command,
 )
 from coordinator.errors import EnvironmentMismatchError, WrongUsageError
 
@@ -64,6 +65,7 @@ commands.command()(lane_commands.failing)
 commands.command()(lane_commands.release)
 commands.command()(redrive_command.redrive)
 commands.command()(exporter_command.exporter)
+commands.command()(ui_command.ui)
 commands.command()(audit_command.audit)
 commands.command()(operator_commands.policy)
 commands.command()(operator_commands.reset_offsets)

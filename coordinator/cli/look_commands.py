@@ -17,7 +17,7 @@ from coordinator.errors import StoreError, UnknownGroupError
 from coordinator.group_state import Event, GroupState
 from coordinator.operations.gaps import gaps as gaps_of
 from coordinator.operations.group_list import UNREADABLE, GroupLine, group_line
-from coordinator.operations.key_owner import key_owners
+from coordinator.operations.key_owner import key_owners, usual_partition
 from coordinator.operations.top_view import limited_lanes
 from coordinator.operations.views import oldest_end_s, view
 from coordinator.redis.client import RedisClient
@@ -137,9 +137,7 @@ def owner(
     data = key_bytes(key, as_hex)
     with waiting("owner", as_json=as_json), connected(redis) as client:
         state = read_group(client, group)
-    known = state.topics.get(topic)
-    usual = usual_partition(data, known.partitions) if known else None
-    found = key_owners(state, topic, data, usual, partition)
+    found = key_owners(state, topic, data, usual_partition(state, topic, data), partition)
     if as_json:
         print_json(documents.of_owners(found))
     else:
@@ -171,10 +169,3 @@ def _line(e: Event, as_json: bool) -> str:
     if as_json:
         return json.dumps(documents.of_event(e))
     return f"{moment(e.at_ms)} {e.kind:9} {e.member or '-':10} {': '.join(filter(None, (e.why, e.ranges)))}"
-
-
-def usual_partition(key: bytes, partitions: int) -> int:
-    """The partition that Kafka's default partitioner chooses for the key."""
-    from coordinator.kafka.partitioning import partition_for  # noqa: PLC0415 - the other verbs need no Kafka client
-
-    return partition_for(key, partitions, keyless=0)

@@ -1,54 +1,29 @@
 """Looks at all groups of a Redis and at the log ends of Kafka. Reads only.
 
-An outage of either becomes a part of the look, and one line for people. `Kafka` waits for an answer only for
-`PATIENCE_S`, so that Prometheus gets the rest in time.
+An outage of either becomes a part of the look, and one line for people.
 """
 
 import time
 from collections.abc import Callable, Iterable
-from concurrent.futures import Future, ThreadPoolExecutor
 
 from coordinator.errors import CoopKafkaError, StoreError, UnknownGroupError
 from coordinator.exporter.samples import GroupLook, Look
-from coordinator.operations.log_ends import Ends, log_ends, with_ends
-from coordinator.ports import Log
+from coordinator.operations.log_ends import PATIENCE_S, Ends, EndsOfKafka, with_ends
 from coordinator.redis.client import RedisClient
 from coordinator.redis.operator import OperatorVerbs
 from coordinator.redis.reports import last_batches
 from coordinator.redis.snapshot import list_groups, of_one_group, read_group
 from coordinator.subscription import TopicPartition
 
-PATIENCE_S = 5.0
-"""The time of Kafka for an answer. Prometheus waits 10 s for a scrape by default."""
-
 BATCHES = 100
 """Batches of a group that are read: more than its members complete between two scrapes, in most groups."""
-
-
-class Kafka:
-    """Asks for log ends in a thread of its own. For one caller at a time."""
-
-    def __init__(self, log: Log) -> None:
-        self._log, self._pool = log, ThreadPoolExecutor(1, "coop-kafka-log-ends")
-        self._asked: Future[Ends] | None = None
-
-    def ends(self, partitions: Iterable[TopicPartition]) -> Ends:
-        """The log ends. Raises `LogError`s, and `TimeoutError` while a question is unanswered."""
-        if self._asked is not None and not self._asked.done():
-            raise TimeoutError
-        self._asked = self._pool.submit(log_ends, self._log, frozenset(partitions))
-        return self._asked.result(PATIENCE_S)
-
-    def close(self) -> None:
-        """End the thread once its question is answered."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
 
 
 class Watcher:
     """Looks at each call of `look`. `warn` gets a line for each new trouble."""
 
-    def __init__(self, client: RedisClient, kafka: Kafka, warn: Callable[[str], None]) -> None:
-        self._client, self._kafka, self._warn = client, kafka, warn
+    def __init__(self, client: RedisClient, ends_of: EndsOfKafka, warn: Callable[[str], None]) -> None:
+        self._client, self._ends_of, self._warn = client, ends_of, warn
         self._warned: dict[str, str] = {}
 
     def look(self) -> Look:
@@ -86,7 +61,7 @@ class Watcher:
 
     def _ends(self, partitions: Iterable[TopicPartition]) -> Ends | None:
         try:
-            found = self._kafka.ends(partitions)
+            found = self._ends_of(partitions)
         except TimeoutError:
             self._tell("Kafka", f"no answer within {PATIENCE_S:g} s")
             return None

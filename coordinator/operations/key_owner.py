@@ -51,3 +51,11 @@ def _owner(state: GroupState, tp: TopicPartition, key: bytes, usual: bool) -> Ke
     host = state.members.get(member, {}).get("host") if member else None
     lane = (f"{point:016x}", str(hashes), position, tuple(map(str, done)))
     return KeyOwner(tp.topic, tp.partition, usual, *lane, epoch, member, host)
+
+
+def usual_partition(state: GroupState, topic: str, key: bytes) -> int | None:
+    """The partition that Kafka's default partitioner chooses for the key; None for an unknown topic."""
+    from coordinator.kafka.partitioning import partition_for  # noqa: PLC0415 - other views need no Kafka client
+
+    known = state.topics.get(topic)
+    return partition_for(key, known.partitions, keyless=0) if known else None

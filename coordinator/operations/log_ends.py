@@ -1,11 +1,14 @@
 """Log ends of Kafka in place of those that a member saw last. So lag grows also while no member lives.
 
+`EndsOfKafka` waits for an answer only for `PATIENCE_S`, so that a watcher sees the rest in time.
+
 Redis        stable 50    end 80 at 12:00      lag 30, at 12:00
 Kafka now                 end 1080             lag 1030
 """
 
 import re
 from collections.abc import Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 
 from coordinator.group_state import GroupState
@@ -14,6 +17,9 @@ from coordinator.subscription import Pattern, TopicPartition
 
 Ends = dict[TopicPartition, int]
 """The log end of each partition that Kafka has."""
+
+PATIENCE_S = 5.0
+"""The time of Kafka for an answer. Prometheus waits 10 s for a scrape by default."""
 
 
 def log_ends(log: Log, partitions: Iterable[TopicPartition]) -> Ends:
@@ -40,3 +46,22 @@ def age_s(state: GroupState, topic: str) -> float | None:
     """The age of the topic's log ends in seconds; None before the first look. Pure."""
     seen_ms = state.ends_ms.get(topic)
     return None if seen_ms is None else max(0, state.now_ms - seen_ms) / 1_000
+
+
+class EndsOfKafka:
+    """Asks for log ends in a thread of its own. For one caller at a time."""
+
+    def __init__(self, log: Log) -> None:
+        self._log, self._pool = log, ThreadPoolExecutor(1, "coop-kafka-log-ends")
+        self._asked: Future[Ends] | None = None
+
+    def __call__(self, partitions: Iterable[TopicPartition]) -> Ends:
+        """The log ends. Raises `LogError`s, and `TimeoutError` while a question is unanswered."""
+        if self._asked is not None and not self._asked.done():
+            raise TimeoutError
+        self._asked = self._pool.submit(log_ends, self._log, frozenset(partitions))
+        return self._asked.result(PATIENCE_S)
+
+    def close(self) -> None:
+        """End the thread once its question is answered."""
+        self._pool.shutdown(wait=False, cancel_futures=True)

@@ -12,6 +12,9 @@ from coordinator.ranges import OffsetRange
 
 WIDTH, HEIGHT = 800, 470
 LEFT, RIGHT, TOP, BOTTOM = 92, 740, 126, 386
+ROW = 22
+"""The height of a row of the legend in pixels."""
+
 LEAST = 14.0
 """Least height of a lane in pixels; without it, the lane of a single key would be invisible."""
 
@@ -90,7 +93,8 @@ class _Drawing:
 
     def __init__(self, plane: Plane, words: Words) -> None:
         self._plane, self._words = plane, words
-        box = {"viewBox": f"0 0 {WIDTH} {HEIGHT}", "width": str(WIDTH), "height": str(HEIGHT)}
+        self._height = HEIGHT + ROW * max(row for *_, row in self._words_of_legend())
+        box = {"viewBox": f"0 0 {WIDTH} {self._height}", "width": str(WIDTH), "height": str(self._height)}
         named = {"role": "img", "aria-labelledby": "title desc"}
         self._svg = ET.Element("svg", {"xmlns": "http://www.w3.org/2000/svg", **box, **named})
 
@@ -113,7 +117,7 @@ class _Drawing:
         ET.SubElement(self._svg, "desc", id="desc").text = self._description()
         ET.SubElement(self._svg, "style").text = _STYLE
         self._hatch()
-        self._rect("paper edge", 0.5, 0.5, WIDTH - 1, HEIGHT - 1, rx="8")
+        self._rect("paper edge", 0.5, 0.5, WIDTH - 1, self._height - 1, rx="8")
         self._text("title", LEFT, 30, self._words.title)
         self._text("small", LEFT, 51, self._words.subtitle)
         self._text(
@@ -215,18 +219,26 @@ class _Drawing:
         self._text("slow", x + 8, middle + 5, self._words.behind)
 
     def _legend(self) -> None:
-        members = self._plane.members
+        for name, words, x, row in self._words_of_legend():
+            y = HEIGHT - 38.0 + ROW * row
+            if name == "stable":
+                self._line(name, x, y + 7, x + 18, y + 7)
+            else:
+                self._rect(name, x, y, 18, 14)
+            self._text("", x + 25, y + 12, words)
+
+    def _words_of_legend(self) -> Iterator[tuple[str, str, float, int]]:
+        """Class, words, x and row of each entry."""
+        members, x, row = self._plane.members, float(LEFT), 0
         owners = [(f"done m{i}", m) for i, m in enumerate(members[:_HUES])] if len(members) > 1 else [("done", "done")]
         marks = [("gap", "gap: other lanes are ahead"), ("unread", "not read yet")]
-        working = [("working", "read now")] if self._plane.working else []
-        failing = [*working, ("failing", "failing key")] if self._plane.failing else working
-        x = float(LEFT)
-        for name, words in (*owners, *marks, *failing):
-            self._rect(name, x, HEIGHT - 38, 18, 14)
-            self._text("", x + 25, HEIGHT - 26, words)
-            x += 52 + 7 * len(words)
-        self._line("stable", x, HEIGHT - 31, x + 18, HEIGHT - 31)
-        self._text("", x + 25, HEIGHT - 26, "stable offset")
+        marks += [("working", "read now")] if self._plane.working else []
+        marks += [("failing", "failing key")] if self._plane.failing else []
+        for name, words in (*owners, *marks, ("stable", "stable offset")):
+            wide = 52 + 7 * len(words)
+            x, row = (x, row) if x == LEFT or x + wide < WIDTH else (float(LEFT), row + 1)
+            yield name, words, x, row
+            x += wide
 
     def _x(self, offset: int) -> float:
         start, end = self._plane.start, self._plane.end

@@ -25,8 +25,9 @@ from broker_jars import BROKER, CACHE, CONNECTOR, ROOT
 VENV = ROOT / ".venv"
 CLASSES = VENV / "classes.jsa"
 JARS = (BROKER, CONNECTOR)
-EXTRAS = "cli,exporter,metrics,demo,test,lint"
+EXTRAS = "cli,exporter,metrics,ui,demo,test,lint"
 SOURCES = ("coordinator", "spark_coop_source")
+SUFFIXES = (".py", ".lua", ".html", ".js", ".css")
 JAVA_AT_LEAST = 17
 INSIDE = "COOP_KAFKA_ENVIRONMENT"
 WITH_ARCHIVE = "--class-archive"
@@ -67,7 +68,7 @@ def _dependencies() -> str:
 def _sources() -> str:
     """The sources of the installed wheel."""
     files = [ROOT / "setup.cfg", ROOT / "pyproject.toml"]
-    files += sorted(path for name in SOURCES for path in (ROOT / name).rglob("*") if path.suffix in (".py", ".lua"))
+    files += sorted(path for name in SOURCES for path in (ROOT / name).rglob("*") if path.suffix in SUFFIXES)
     return _digest(part for path in files for part in (str(path.relative_to(ROOT)).encode(), path.read_bytes()))
 
 

@@ -7,13 +7,12 @@ from typing import cast
 import pytest
 
 from coordinator import verdicts
-from coordinator.cli.look_commands import usual_partition
 from coordinator.errors import CoopKafkaError, StateFormatError
 from coordinator.group_state import GroupState
 from coordinator.key_hash import cuts
 from coordinator.operations import copies
 from coordinator.operations.gaps import gaps
-from coordinator.operations.key_owner import key_owners
+from coordinator.operations.key_owner import key_owners, usual_partition
 from coordinator.operations.top_view import limited_lanes, top_view
 from coordinator.operations.views import view
 from coordinator.progress.ownership import Fact, Owned, completed
@@ -234,7 +233,7 @@ def looks(world: World) -> Iterator[tuple[str, Callable[[], object]]]:
     yield "gaps", lambda: gaps(state())
     yield (
         "owner",
-        lambda: key_owners(state(), "orders", key, usual_partition(key, state().topics["orders"].partitions), None),
+        lambda: key_owners(state(), "orders", key, usual_partition(state(), "orders", key), None),
     )
     yield "top", lambda: top_view(group, state(), last_batches(client, group, 9))
     yield "parked", lambda: (state(), world.store.poison.strikes())

@@ -8,7 +8,7 @@ import pytest
 from broker_jars import ROOT
 from coordinator.group_state import GroupState
 from coordinator.key_hash import cuts
-from coordinator.operations.picture import BOTTOM, LEAST, LEFT, RIGHT, TOP, Words, draw
+from coordinator.operations.picture import BOTTOM, LEAST, LEFT, RIGHT, TOP, WIDTH, Words, draw
 from coordinator.operations.plane import plane
 from coordinator.progress.failing import FailingRecord
 from coordinator.progress.segments import Rectangle
@@ -172,3 +172,13 @@ def test_the_picture_of_the_readme_is_one_of_these() -> None:
     assert drawn.tag == f"{SVG}svg"
     assert drawn.findtext(f"{SVG}title")
     assert [line.attrib["class"] for line in drawn.iter(f"{SVG}line")].count("stable") == 2  # and in the legend
+
+
+def test_a_long_legend_has_more_rows_and_stays_inside() -> None:
+    owners = tuple((hashes, "e.1", f"m-{number:08}") for number, hashes in enumerate(cuts(6)))
+    drawn = picture(replace(STATE, owners={TP: owners}))
+    places = [(float(t.attrib["x"]), float(t.attrib["y"]), t.text or "") for t in drawn.iter(f"{SVG}text")]
+    legend = [place for place in places if place[1] > BOTTOM + 30]
+    assert {f"m-{number:08}" for number in range(6)} <= {text for *_, text in legend}
+    assert len({y for _, y, _ in legend}) == 2
+    assert all(x + 7 * len(text) <= WIDTH and y < float(drawn.attrib["height"]) for x, y, text in legend)

@@ -1,0 +1,1 @@
+"""The page of `coop-kafka ui`: looks at groups in a browser, and changes nothing."""

@@ -1,0 +1,19 @@
+"""A group at one moment, for the page."""
+
+from dataclasses import dataclass
+
+from coordinator.group_state import GroupState
+from coordinator.operations.top_view import Batch
+from coordinator.plan.poison import Strike
+from coordinator.progress.failing import FailingRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What Redis holds of a group, with log ends of Kafka where they are asked for."""
+
+    state: GroupState
+    batches: tuple[Batch, ...]
+    failing: tuple[FailingRecord, ...]
+    strikes: tuple[Strike, ...]
+    trouble: str = ""  # why the log ends are those that a member saw last
