@@ -2,13 +2,11 @@
 
 import math
 import re
-import time
+import sys
 from collections.abc import Callable
-from contextlib import suppress
 from typing import Annotated
 
 import typer
-from rich.live import Live
 
 from coordinator.cli import documents
 from coordinator.cli.command_options import Group, Json, Redis, connected, print_json
@@ -24,13 +22,14 @@ from coordinator.plan.poison import chosen
 from coordinator.progress.failing import released
 from coordinator.ranges import HashRange
 from coordinator.redis.client import RedisClient
+from coordinator.redis.events import last_events
 from coordinator.redis.operator import OperatorVerbs
 from coordinator.redis.reports import last_batches
 from coordinator.redis.snapshot import read_group
 from coordinator.subscription import TopicPartition
 
-BATCHES = 100
-"""Batches that `top` reads: more than members complete in 2 s."""
+BATCHES, EVENTS = 100, 50
+"""Batches that `top` reads, more than members complete in 2 s; and events."""
 
 
 def _a_number(value: float) -> float:
@@ -46,15 +45,16 @@ def top(  # noqa: PLR0913, PLR0917 - an option each
     redis: Redis,
     bootstrap_server: EndsOf = None,
     command_config: CommandConfig = None,
-    once: Annotated[bool, typer.Option("--once", help="Print once, then end.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Print once, then end; so it does without a terminal.")] = False,
     every: Annotated[
         float, typer.Option(min=0.5, max=3_600, metavar="SECONDS", callback=_a_number, help="Time between two looks.")
     ] = 2.0,
-    lanes: Annotated[int, typer.Option(min=1, metavar="N", help="Number of lanes to show.")] = 20,
+    lanes: Annotated[int, typer.Option(min=1, metavar="N", help="Number of lanes to print.")] = 20,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs once, then end.")] = False,
 ) -> None:
-    """Show members and lanes at work until Ctrl-C. Parked and slow lanes come first.
+    """Show members and lanes at work until `q`. Parked and slow lanes come first.
 
+    On a terminal, it draws the partition of the chosen row; the last line shows the keys.
     LAG S is the age of the lane's oldest unread record.
     `>` marks a lower bound: the record was there at the member's first look.
     `~` marks a cost that was derived from the durations of batches.
@@ -63,19 +63,15 @@ def top(  # noqa: PLR0913, PLR0917 - an option each
     with (
         connected(redis) as client,
         current_ends(context, bootstrap_server, command_config) as current,
-        suppress(KeyboardInterrupt),
     ):
         with waiting("top", as_json=as_json):
             seen = _top(client, group, current)
         if as_json:
             print_json(documents.of_activity(seen))
-        elif once:
+        elif once or not _on_a_terminal():
             stdout().print(activity(seen, lanes, asked=asked))
         else:
-            with Live(activity(seen, lanes, asked=asked), console=stdout(), screen=True, auto_refresh=False) as live:
-                while True:
-                    time.sleep(every)
-                    live.update(activity(_top(client, group, current), lanes, asked=asked), refresh=True)
+            _show(client, group, current, every)
 
 
 def parked(group: Group, redis: Redis, as_json: Json = False) -> None:
@@ -163,6 +159,23 @@ def _range(text: str) -> HashRange:
 
 def _place(tp: TopicPartition | None, hashes: HashRange | None) -> str:
     return "at all" if tp is None else f"in {tp}" if hashes is None else f"of exactly {hashes} in {tp}"
+
+
+def _on_a_terminal() -> bool:
+    return sys.stdin is not None and sys.stdin.isatty() and stdout().is_terminal and not stdout().is_dumb_terminal
+
+
+def _show(client: RedisClient, group: str, current: Callable[[GroupState], GroupState], every_s: float) -> None:
+    """The screen, until the user ends it."""
+    from coordinator.cli.top_screen import Seen, TopScreen  # noqa: PLC0415 - the other verbs need no screen
+
+    def look() -> Seen:
+        state = current(read_group(client, group))
+        failing = OperatorVerbs.of_group(client, group).poison.failing()
+        top = top_view(group, state, last_batches(client, group, BATCHES), failing)
+        return Seen(top, state, tuple(failing), tuple(last_events(client, group, EVENTS)))
+
+    TopScreen(look, every_s).run()
 
 
 def _top(client: RedisClient, group: str, current: Callable[[GroupState], GroupState]) -> TopView:

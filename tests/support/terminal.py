@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 DEADLINE_S = 30
 ROWS, COLUMNS = 40, 200
-HOME, CTRL_C = b"\x1b[H", b"\x03"
+CTRL_C = b"\x03"
 _ESCAPES = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 _ON_IT = "import os, sys; os.login_tty(0); os.execv(sys.executable, [sys.executable, *sys.argv[1:]])"
 
@@ -30,21 +30,25 @@ class Terminal:
     _until: float = field(default_factory=lambda: time.monotonic() + DEADLINE_S)
 
     @property
-    def pictures(self) -> list[str]:
-        """All that was drawn so far, without colours: each picture begins at the upper left corner."""
-        return [_ESCAPES.sub("", picture.decode(errors="replace")) for picture in self._all.split(HOME)]
+    def drawn(self) -> str:
+        """All that was drawn so far, without colours. A change may be drawn alone."""
+        return _ESCAPES.sub("", self._all.decode(errors="replace"))
 
-    def wait_for(self, *words: str) -> str:
-        """The first whole picture with all these words in it."""
-        while not (found := [one for one in self.pictures[:-1] if all(word in one for word in words)]):
-            assert self._read(), f"it ended, and never showed {words}:\n{self.pictures[-1]}"
-        return found[0]
+    def until(self, *words: str) -> str:
+        """All that was drawn so far, once it has all these words."""
+        while not all(word in self.drawn for word in words):
+            assert self._read(), f"it ended, and never showed {words}:\n{self.drawn}"
+        return self.drawn
+
+    def press(self, keys: str) -> None:
+        """Press these keys."""
+        os.write(self._fd, keys.encode())
 
     def rest(self) -> str:
         """All that the command prints until it ends, without colours."""
         while self._read():
             pass
-        return _ESCAPES.sub("", self._all.decode(errors="replace"))
+        return self.drawn
 
     def end(self) -> int:
         """Press Ctrl-C; returns the exit code."""
@@ -56,7 +60,7 @@ class Terminal:
     def _read(self) -> bool:
         """Wait for more; whether more may come."""
         left = self._until - time.monotonic()
-        assert left > 0, f"not within {DEADLINE_S} s:\n{self.pictures[-1]}"
+        assert left > 0, f"not within {DEADLINE_S} s:\n{self.drawn}"
         if not select.select([self._fd], [], [], left)[0]:
             return True
         try:

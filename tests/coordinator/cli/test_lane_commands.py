@@ -88,17 +88,23 @@ def test_top_shows_since_when_a_first_batch_runs(run: Run, redis_url: str, group
     assert 19 <= printed["runs_s"] <= 50
 
 
-def test_top_looks_again_and_again_until_ctrl_c(redis_url: str, group: str) -> None:
+@pytest.mark.parametrize("key", ["\x03", "q"])
+def test_top_looks_again_and_again_until_q_or_ctrl_c(redis_url: str, group: str, key: str) -> None:
     with on_a_terminal("top", group, "--every", "0.5", "--redis", redis_url) as terminal:
-        before = terminal.wait_for(str(LOWER), str(UPPER))
+        before = terminal.until(str(LOWER), str(UPPER), "orders-0  stable 5")
         with closing(redis.Redis.from_url(redis_url)) as plain:
-            plain.hset(GroupKeys(group).lanes, "m-1", str(replace(QUICK, hashes=WHOLE, position=47_011)))
-        after = terminal.wait_for(str(WHOLE))
-        assert [row for row in rows(after) if row[:1] == ["orders"]] == [
-            ["orders", "0", str(WHOLE), "47011", "0", "0", "3.5", "100", "9", "all", "there", "is", "m-1"]
-        ], "they have merged"
-        assert "47011" not in before
-        assert (terminal.end(), "Traceback" in "".join(terminal.pictures)) == (0, False)
+            plain.hset(GroupKeys(group).lanes, "m-1", str(replace(QUICK, hashes=WHOLE, lag=47_011)))
+        terminal.until(str(WHOLE), "47,011")
+        assert "47,011" not in before
+        terminal.press(key)
+        assert "Traceback" not in terminal.rest()
+        assert terminal.process.wait(30) == 0
+
+
+def test_top_without_a_terminal_prints_once(run: Run, redis_url: str, group: str) -> None:
+    code, out, err = run("top", group, "--redis", redis_url)
+    assert (code, err) == (0, "")
+    assert out == run("top", group, "--once", "--redis", redis_url)[1]
 
 
 def test_top_prints_json_for_programs(run: Run, redis_url: str, group: str) -> None:
