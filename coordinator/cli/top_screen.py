@@ -20,6 +20,7 @@ from textual.binding import Binding, BindingType
 from textual.widgets import DataTable, Footer, Input, Static
 
 from coordinator.cli.printing import counted, moment, printable
+from coordinator.cli.tables import line_of
 from coordinator.errors import CoopKafkaError
 from coordinator.group_state import Event, GroupState
 from coordinator.operations.plane import Plane, plane
@@ -86,7 +87,7 @@ def _number(cell: str) -> float:
 
 def drawn(seen: Plane, columns: int, height: int) -> Text:
     """The plane in characters, under a line about the partition and its owners. Pure."""
-    text = Text(f"{seen.tp}  stable {seen.stable:,}  end {seen.end:,}  lag {seen.end - seen.stable:,}  ")
+    text = line_of(f"{seen.tp}  stable {seen.stable:,}  end {seen.end:,}  lag {seen.end - seen.stable:,}  ")
     for number, member in enumerate(seen.members):
         text.append(f" {printable(member)} ", f"reverse {COLOURS[number % len(COLOURS)]}")
     for row in rows(seen, columns, height):
@@ -155,11 +156,8 @@ class TopScreen(App[None]):
         lag = "unknown" if top.lag is None else f"{top.lag:,}"
         keys = f"{counted(top.deferred_keys, 'key')} tried again, {top.parked_keys} parked"
         age = "" if top.end_age_s is None else f" (log ends seen {top.end_age_s:.0f} s ago)"
-        about = Text(
-            printable(
-                f"Group {top.group!r}: {top.state}, {counted(len(top.members), 'member')}, lag {lag}{age}, {keys}"
-            )
-        )
+        members = counted(len(top.members), "member")
+        about = line_of(f"Group {top.group!r}: {top.state}, {members}, lag {lag}{age}, {keys}")
         about.append(f"\n{printable(trouble)}" if trouble else "", "bold red")
         self.query_one("#about", Static).update(about)
         self._show_rows()
@@ -176,7 +174,7 @@ class TopScreen(App[None]):
         table.clear(columns=True)
         table.add_columns(*(f"{t} ▼" if n == self._column else t for n, t in enumerate(titles)))
         for _, cells in self._shown:
-            table.add_row(*(Text(printable(cell)) for cell in cells))
+            table.add_row(*map(line_of, cells))
         table.move_cursor(row=min(at, max(0, len(self._shown) - 1)))
 
     def _show_plane(self) -> None:

@@ -58,7 +58,7 @@ def _serving(name: str, kind: str) -> Callable[[Request], Response]:
 
 
 def _file(name: str, kind: str) -> Response:
-    return Response((files("coordinator.page") / "static" / name).read_bytes(), headers=HEADERS, media_type=kind)
+    return Response((files("coordinator.page") / name).read_bytes(), headers=HEADERS, media_type=kind)
 
 
 def _answering(question: Question, looks: Looks) -> Callable[[Request], Response]:

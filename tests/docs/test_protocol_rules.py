@@ -43,7 +43,7 @@ def tracked() -> tuple[str, ...]:
     """The texts of the repository, but for those that are exempt."""
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True)
     names = (name for name in listed.stdout.splitlines() if (ROOT / name).is_file())
-    ours = (n for n in names if n not in QUOTED_ELSEWHERE)
+    ours = (n for n in names if n not in QUOTED_ELSEWHERE and not n.endswith(".png"))
     return tuple(ours)
 
 

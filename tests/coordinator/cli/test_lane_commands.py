@@ -104,7 +104,7 @@ def test_top_looks_again_and_again_until_q_or_ctrl_c(redis_url: str, group: str,
 def test_top_without_a_terminal_prints_once(run: Run, redis_url: str, group: str) -> None:
     code, out, err = run("top", group, "--redis", redis_url)
     assert (code, err) == (0, "")
-    assert out == run("top", group, "--once", "--redis", redis_url)[1]
+    assert len([row for row in rows(out) if row[:1] == ["orders"]]) == 2
 
 
 def test_top_prints_json_for_programs(run: Run, redis_url: str, group: str) -> None:
