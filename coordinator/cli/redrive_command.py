@@ -21,7 +21,7 @@ from coordinator.cli.kafka_arguments import RETRIES, RETRY_INTERVAL_MS, Bootstra
 from coordinator.cli.printing import complain, counted, print_lines
 from coordinator.cli.progress_bar import waiting
 from coordinator.cli.tables import MOST_LIMITED, print_late_keys
-from coordinator.errors import MissingOptionError
+from coordinator.errors import MissingOptionError, StoreError
 from coordinator.group_state import DEAD_LETTERS, GroupState
 from coordinator.operations.redrive_view import RedriveView, redrive_view
 from coordinator.redis.operator import OperatorVerbs
@@ -79,6 +79,8 @@ def redrive(  # noqa: PLR0913, PLR0917 - an option each
         redriving = Redrive(arguments, log, wanted, bar or _lines())
         if execute:
             seen = redrive_view(redriving.execute(), None)
+            if seen.records:
+                _record(redis, group, f"{counted(seen.records, 'record')} from {wanted.dead!r} to {topic!r}")
         else:
             redriving.check()
             planned = redriving.plan()
@@ -91,6 +93,15 @@ def redrive(  # noqa: PLR0913, PLR0917 - an option each
             keys = f"{counted(parked, 'key')} of {topic!r} {'is' if parked == 1 else 'are'} parked"
             print_lines(f"{keys}. They are no dead letters: coop-kafka release reads them in order.")
         print_next_step(execute)
+
+
+def _record(redis: str, group: str, what: str) -> None:
+    """Write the event `redrive`. The records are in the topic already, so an outage is only a warning."""
+    try:
+        with connected(redis) as client:
+            OperatorVerbs.of_group(client, group).calls.event("redrive", what)
+    except StoreError as error:
+        complain(f"warning: Redis has no event of this redrive: {error}")
 
 
 def _dead_letter_topic(group: str, state: GroupState) -> str:

@@ -112,6 +112,7 @@ EVENT_KINDS = (
         "Redis lost state or was restarted. For one session, members prove their positions.",
         "nothing, if Redis was restarted; otherwise find out who deleted keys of the group",
     ),
+    EventKind("redrive", "An operator sent dead letters back to their topic.", writer=_OPERATOR),
     EventKind(
         "rejected",
         "A member rejected a part of a partition that policies forbid (code 90). Another assignment is due.",

@@ -11,6 +11,7 @@ from coordinator.dead_letter import DeadLetter, SourceRecord
 from coordinator.group_state import DEAD_LETTERS
 from coordinator.key_hash import hash_key
 from coordinator.progress.failing import FailingRecord
+from coordinator.redis.events import last_events
 from coordinator.redis.keys import GroupKeys
 from coordinator.replies import Caller, Joining
 from coordinator.subscription import TopicPartition
@@ -59,6 +60,8 @@ def test_with_execute_it_redrives_once(run: Run, members: Group, tp: TopicPartit
     assert redrive(run, members, *place)[1] == f"Redrove 0 records of 0 keys from '{dead}' to '{tp.topic}'.\n"
     written = [r.value for r in consumed(members.kafka.bootstrap, tp.topic) if r.value.startswith(b"dead")]
     assert written == [b"dead 1", b"dead 2", b"dead 3"]
+    events = [e.why for e in last_events(members.client, members.name, 100) if e.kind == "redrive"]
+    assert events == [f"3 records from '{dead}' to '{tp.topic}'"]
 
 
 def test_one_key_in_order(run: Run, members: Group, tp: TopicPartition, dead: str) -> None:
