@@ -221,9 +221,21 @@ def _lane_rows(p: PartitionView, in_one_line: bool) -> Iterator[Sequence[object]
 
 
 def _activities(lanes: Iterable[Lane]) -> Table:
-    columns = "TOPIC, PARTITION, HASHES, POSITION, LAG, LAG S, RATE, MS/RECORD, QUOTA, WHY, MEMBER"
+    columns = "TOPIC, PARTITION, HASHES, POSITION, LAG, LAG S, RATE, DRAIN S, MS/RECORD, QUOTA, WHY, MEMBER"
     rows = (
-        (*x.tp, x.hashes, x.position, x.lag, x.behind_s, f"{x.rate:g}", _cost(x), x.quota, x.why, member)
+        (
+            *x.tp,
+            x.hashes,
+            x.position,
+            x.lag,
+            x.behind_s,
+            f"{x.rate:g}",
+            _whole(x.drain_s),
+            _cost(x),
+            x.quota,
+            x.why,
+            member,
+        )
         for member, x in lanes
     )
     return _table(columns, rows)

@@ -53,7 +53,8 @@ class Seen:
 
 def _lane(member: str, line: LaneLine) -> Row:
     cost = f"{line.record_ms:.3g}" if line.record_ms else "-"
-    cells = str(line.tp), str(line.hashes), member, f"{line.lag:,}", line.behind_s, f"{line.rate:.1f}", cost
+    drain = "-" if line.drain_s is None else f"{line.drain_s:,}"
+    cells = str(line.tp), str(line.hashes), member, f"{line.lag:,}", line.behind_s, f"{line.rate:.1f}", drain, cost
     return line.tp, (*cells, str(line.quota), line.why)
 
 
@@ -63,7 +64,7 @@ def _partition(p: PartitionView) -> Row:
     return tp, (str(tp), *("-" if n is None else f"{n:,}" for n in numbers))
 
 
-LANES = ("PARTITION", "HASHES", "MEMBER", "LAG", "LAG S", "RECORDS/S", "MS A RECORD", "QUOTA", "WHY")
+LANES = ("PARTITION", "HASHES", "MEMBER", "LAG", "LAG S", "RATE", "DRAIN S", "MS/RECORD", "QUOTA", "WHY")
 PARTITIONS = ("PARTITION", "LAG", "STABLE", "END", "GAPS", "LANES", "OWNERS")
 
 
@@ -206,7 +207,7 @@ class TopScreen(App[None]):
 
     def action_sort(self) -> None:
         """By the next column with numbers; after the last one, the worst first."""
-        numbers: Sequence[int] = range(3, 8) if self._lanes else range(1, 7)
+        numbers: Sequence[int] = range(3, 9) if self._lanes else range(1, 7)
         following = [n for n in numbers if self._column is None or n > self._column]
         self._column = following[0] if following else None
         self._show_rows()

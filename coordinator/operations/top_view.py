@@ -65,7 +65,7 @@ def limited_lanes(state: GroupState) -> tuple[Lane, ...]:
 def lane_fields(lane: Lane) -> dict[str, object]:
     """A lane for programs."""
     member, line = lane
-    values = asdict(line) | {"hashes": str(line.hashes)}
+    values = asdict(line) | {"hashes": str(line.hashes), "drain_s": line.drain_s}
     return {"member": member, **values.pop("tp")._asdict(), **values}
 
 

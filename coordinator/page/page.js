@@ -99,6 +99,8 @@ function showGroup(seen) {
     ["member", (l) => l.member],
     ["lag", (l) => l.lag, "number"],
     ["lag s", (l) => (l.lag_s === null ? "-" : `${l.lag_at_least ? ">" : ""}${count(l.lag_s)}`), "number"],
+    ["records/s", (l) => l.rate, "number"],
+    ["drains in s", (l) => l.drain_s ?? "-", "number"],
     ["ms a record", (l) => l.record_ms || "-", "number"],
     ["quota", (l) => l.quota, "number"],
     ["limit", (l) => l.why],

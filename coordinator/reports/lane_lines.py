@@ -8,6 +8,7 @@ People and programs read them; they influence no decision.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from math import ceil
 from typing import Self
 
 from coordinator.errors import StateFormatError
@@ -56,6 +57,13 @@ class LaneLine:
     def behind_s(self) -> str:
         """`lag_s` as text: `12`, `>12` or `-`."""
         return "-" if self.lag_s is None else f"{'>' if self.lag_at_least else ''}{self.lag_s}"
+
+    @property
+    def drain_s(self) -> int | None:
+        """Seconds until its lag is read at the rate of its last batch, if no record comes; None without a rate."""
+        if not self.lag:
+            return 0
+        return ceil(self.lag / self.rate) if self.rate else None
 
     def __str__(self) -> str:
         behind = f"position={self.position} lag={self.lag} lag_s={self.behind_s}"

@@ -25,6 +25,12 @@ _LANE = (
     Field("lag_s", "integer or null", "Age of the oldest unread record in seconds.", "LAG S"),
     Field("lag_at_least", "boolean", "Whether `lag_s` is a lower bound.", "LAG S"),
     Field("rate", "number", "Records per second of the last batch.", "RATE"),
+    Field(
+        "drain_s",
+        "integer or null",
+        "Seconds until `lag` is read at `rate`, if no record comes; null without a rate.",
+        "DRAIN S",
+    ),
     Field("record_ms", "number", "Time that a record occupies a slot; 0 if unknown.", "MS/RECORD"),
     Field("cost", "text", "`sure`, `guessed` or `unknown`: the quality of `record_ms`.", "MS/RECORD"),
     Field("quota", "integer", "Records of the batch that was planned last.", "QUOTA"),

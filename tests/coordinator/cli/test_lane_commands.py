@@ -68,8 +68,8 @@ def test_top_shows_members_and_lanes_the_slow_ones_first(run: Run, redis_url: st
     assert "m-1: a task read from Kafka for 93 % of the last batch (10.0 s, 30 records). So" in " ".join(out.split())
     lanes = [row for row in rows(out) if row[:1] == ["orders"]]
     assert lanes == [
-        ["orders", "0", str(LOWER), "5", "9", ">12", "3.5", "100", "9", "budget", "m-1"],
-        ["orders", "0", str(UPPER), "14", "0", "0", "3.5", "100", "9", "all", "there", "is", "m-1"],
+        ["orders", "0", str(LOWER), "5", "9", ">12", "3.5", "3", "100", "9", "budget", "m-1"],
+        ["orders", "0", str(UPPER), "14", "0", "0", "3.5", "0", "100", "9", "all", "there", "is", "m-1"],
     ]
     assert "and 1 lane more" in run("top", group, "--once", "--lanes", "1", "--redis", redis_url)[1]
 
@@ -120,6 +120,7 @@ def test_top_prints_json_for_programs(run: Run, redis_url: str, group: str) -> N
         "lag_s": 12,
         "lag_at_least": True,
         "rate": 3.5,
+        "drain_s": 3,
         "record_ms": 100.0,
         "cost": "sure",
         "quota": 9,

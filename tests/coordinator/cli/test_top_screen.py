@@ -92,7 +92,7 @@ def test_it_begins_with_the_lane_that_is_worst_and_its_partition() -> None:
     assert len(plane) == 11
     behind = [line.count("\u2588") for line in plane]
     assert behind.count(min(behind)) == 1, "the slow lane"
-    assert cells(screen)[0] == ["orders-0", str(SLOW), "m-3f1c", "58", "290", "6.6", "150", "40", "slow"]
+    assert cells(screen)[0] == ["orders-0", str(SLOW), "m-3f1c", "58", "290", "6.6", "9", "150", "40", "slow"]
 
 
 def test_a_terminal_cannot_misread_names_of_others() -> None:
@@ -121,7 +121,7 @@ def test_tab_shows_partitions__enter_the_lanes_of_one__escape_all() -> None:
 
 
 def test_s_sorts_by_one_column_after_the_other() -> None:
-    first, by_lag, *_, last = screens("s", "s", "s", "s", "s", "s")
+    first, by_lag, *_, last = screens("s", "s", "s", "s", "s", "s", "s")
     assert cells(first)[0][1] == str(SLOW)
     assert "LAG \u25bc" in by_lag
     assert cells(by_lag)[0][3] == max((row[3] for row in cells(by_lag)), key=int)

@@ -118,6 +118,11 @@ def test_a_ceiling_is_shown_with_the_limit_that_set_it(ceilings: tuple[int | Non
     assert lane_report(planned, None, EndHistory(), 20_000).lines[0].why == why
 
 
+@pytest.mark.parametrize(("lag", "rate", "seconds"), [(450, 9.0, 50), (451, 9.0, 51), (0, 0.0, 0), (1, 0.0, None)])
+def test_a_lane_drains_at_the_rate_of_its_last_batch(lag: int, rate: float, seconds: int | None) -> None:
+    assert replace(LINE, lag=lag, rate=rate).drain_s == seconds
+
+
 @pytest.mark.parametrize(
     "line",
     [
