@@ -1,0 +1,195 @@
+"""The command `scripts/faults`: brings about ten faults, one after the other, and waits until each shows.
+
+For each it prints what an operator runs, and the lines that show the fault. docs/what-it-looks-like.md explains them.
+"""
+
+import argparse
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from kafka import KafkaAdminClient, TopicPartition
+from kafka.admin import NewPartitions
+
+import processes
+import servers
+from drivers.fleet import Feeding, Fleet
+from spark_coop_source.map_in_read import OnError, map_in_read
+from topics import Kafka, Record
+
+KEY = b"key-7"
+"""The key on which the function is slow, hangs or fails."""
+
+_SCHEMA = "key binary, value binary, offset long, partition int"
+_PATIENCE_S, _POLL_S = 120.0, 1.0
+_BACKLOG = 40_000
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """A group at work, with its servers."""
+
+    fleet: Fleet
+    redis: servers.Server
+
+    def shown(self, command: str) -> str:
+        """What a command of `coop-kafka` prints, on both outputs. `log` is the log of the driver."""
+        if command == "log":
+            return self.fleet.drivers["one"].log.read_text(errors="replace")
+        here = {"GROUP": self.fleet.group, "TOPIC": self.fleet.topic}
+        words = [here.get(word, word) for word in shlex.split(command.removeprefix("coop-kafka "))]
+        program = [sys.executable, "-m", "spark_coop_source.command_line", *words, "--redis", self.redis.address]
+        done = subprocess.run(program, capture_output=True, text=True, check=False, timeout=_PATIENCE_S)
+        return done.stdout + done.stderr
+
+
+def _nothing(scene: Scene) -> None:
+    """The function does it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A fault: how it comes about, the command that shows it, and a line of its output (a regular expression)."""
+
+    name: str
+    command: str
+    line: str
+    function: str = ""  # slow, hangs or fails, on one key
+    on_error: OnError | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
+    happens: Callable[[Scene], None] = _nothing
+
+
+def _kill(scene: Scene) -> None:
+    scene.fleet.drivers["one"].kill()
+
+
+def _stop_redis(scene: Scene) -> None:
+    scene.redis.stop()
+
+
+def _age(scene: Scene) -> None:
+    """The driver is away while its records go."""
+    fleet, tp = scene.fleet, TopicPartition(scene.fleet.topic, 0)
+    fleet.drivers["one"].kill()
+    fleet.kafka.produce(fleet.topic, [Record(b"0", KEY, 0)] * 10)
+    with closing(KafkaAdminClient(bootstrap_servers=fleet.kafka.bootstrap)) as admin:
+        admin.delete_records({tp: -1})
+    fleet.start("one")
+
+
+def _grow(scene: Scene) -> None:
+    with closing(KafkaAdminClient(bootstrap_servers=scene.fleet.kafka.bootstrap)) as admin:
+        admin.create_partitions({scene.fleet.topic: NewPartitions(2)})
+    scene.fleet.kafka.produce(scene.fleet.topic, [Record(b"0", b"key-%d" % n, 1) for n in range(20)])
+
+
+def _backlog(scene: Scene) -> None:
+    scene.fleet.kafka.produce(scene.fleet.topic, (Record(b"0", b"key-%d" % (n % 20), 0) for n in range(_BACKLOG)))
+
+
+_AGAIN = OnError(1_000, "1s", "5s", then="park")
+FAULTS = (
+    Fault("stuck key", "coop-kafka failing GROUP", r"deferred .*ValueError", "fails", _AGAIN),
+    Fault("slow key", "coop-kafka top GROUP --once", r" ([0-9a-f]{16})-\1 .* 2\d\d(?:\.\d+)? ", "slow"),
+    Fault("hung driver", "coop-kafka describe GROUP", r" hung ", "hangs", options={"longest.batch.ms": "3000"}),
+    Fault("dead driver", "coop-kafka describe GROUP", r" ended ", happens=_kill),
+    Fault("Redis away", "coop-kafka describe GROUP", r"REDIS_UNAVAILABLE: ", happens=_stop_redis),
+    Fault("log aged", "log", r"DATA_LOSS: ", happens=_age),
+    Fault(
+        "capped partition",
+        "coop-kafka events GROUP",
+        r" failing .*max.deferred.keys",
+        "fails",
+        _AGAIN,
+        {"max.deferred.keys": "1"},
+    ),
+    Fault("gated partition", "coop-kafka describe GROUP", r"older partitions", "fails", _AGAIN, happens=_grow),
+    Fault("lagging partition", "coop-kafka groups list", r" \d{5} ", "slow", happens=_backlog),
+    Fault(
+        "parked record", "coop-kafka failing GROUP", r"parked .*ValueError", "fails", OnError(2, "100ms", then="park")
+    ),
+)
+
+
+def _function(kind: str) -> Callable[..., Any]:
+    """A function that does nothing but on one key: local, so that it travels by value."""
+
+    def work(key: bytes | None, records: pa.RecordBatch) -> pa.RecordBatch:
+        if key == b"key-7":
+            if kind == "fails":
+                raise ValueError("no such account")
+            time.sleep(3_600 if kind == "hangs" else 0.2 * len(records))
+        return records.select(["key", "value", "offset", "partition"])
+
+    return work
+
+
+@contextmanager
+def scene_of(fault: Fault, kafka: str, folder: Path) -> Iterator[Scene]:
+    """A driver at work on one partition with 20 keys, with a Redis of its own; all of it ends with the block."""
+    folder.mkdir()
+    options = dict(fault.options)
+    if fault.function:
+        done = map_in_read(_function(fault.function), schema=_SCHEMA, per_key=True, on_error=fault.on_error)
+        options |= done
+    with ExitStack() as stack:
+        redis = servers.start_valkey(folder, servers.free_ports(1)[0])
+        stack.callback(redis.stop)
+        group = fault.name.replace(" ", "-").lower()
+        feeding = Feeding(every_keyless=1_000_000)
+        fleet = Fleet(Kafka(kafka), redis.address, group, folder, feeding=feeding, options=options, pace="1 second")
+        stack.callback(fleet.end)
+        with fleet.producing():
+            fleet.join("one")
+        yield Scene(fleet, redis)
+
+
+def bring_about(fault: Fault, kafka: str, folder: Path) -> str | None:
+    """The lines that show the fault; None if it does not show in time."""
+    with scene_of(fault, kafka, folder) as scene:
+        fault.happens(scene)
+        deadline = time.monotonic() + _PATIENCE_S
+        while time.monotonic() < deadline:
+            lines = scene.shown(fault.command).splitlines()
+            if found := [line for line in lines if re.search(fault.line, line)]:
+                return "\n".join(found[:3])
+            time.sleep(_POLL_S)
+        print(scene.shown(fault.command), file=sys.stderr)
+    return None
+
+
+def main() -> int:
+    """Bring about the faults; 0 if each showed."""
+    parser = argparse.ArgumentParser(prog="scripts/faults", description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(f.name for f in FAULTS) + "; default all")
+    names = parser.parse_args().names
+    wanted = [f for f in FAULTS if not names or f.name in names]
+    if unknown := [*{*names} - {f.name for f in FAULTS}]:
+        parser.error(f"there is no fault {unknown[0]!r}")
+    missed = 0
+    with (
+        processes.ending_politely(),
+        tempfile.TemporaryDirectory(prefix="coop-kafka-faults-") as folder,
+        ExitStack() as stack,
+    ):
+        kafka = servers.kafka(Path(folder))
+        stack.callback(kafka.stop)
+        for number, fault in enumerate(wanted):
+            found = bring_about(fault, kafka.address, Path(folder, str(number)))
+            missed += found is None
+            print(f"{fault.name}\n    {fault.command}\n    {found or 'It does not show.'}", flush=True)
+    return min(missed, 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
