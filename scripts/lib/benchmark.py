@@ -15,6 +15,7 @@ from pathlib import Path
 import psutil
 
 import processes
+import temporary
 from bench.cases import CASES
 from bench.table import Result, markdown
 from bench.world import World
@@ -43,7 +44,11 @@ def arguments() -> argparse.Namespace:
 def main() -> int:
     """Run the cases; always returns 0."""
     wanted = arguments()
-    with tempfile.TemporaryDirectory(prefix="coop-kafka-bench-") as folder, processes.ending_politely():
+    with (
+        processes.ending_politely(),
+        tempfile.TemporaryDirectory(prefix="coop-kafka-bench-") as folder,
+        temporary.of_children(),  # also of drivers that are killed
+    ):
         stack = ExitStack()
         try:
             names = wanted.names or (QUICK if wanted.quick else CASES)

@@ -22,6 +22,7 @@ from kafka.admin import NewPartitions
 
 import processes
 import servers
+import temporary
 from drivers.fleet import Feeding, Fleet
 from spark_coop_source.map_in_read import OnError, map_in_read
 from topics import Kafka, Record
@@ -180,6 +181,7 @@ def main() -> int:
     with (
         processes.ending_politely(),
         tempfile.TemporaryDirectory(prefix="coop-kafka-faults-") as folder,
+        temporary.of_children(),  # also of drivers that are killed
         ExitStack() as stack,
     ):
         kafka = servers.kafka(Path(folder))
