@@ -1,56 +1,33 @@
 """A running `coop-kafka ui`, and Chromium that looks at it."""
 
 import os
-import re
 import shutil
-import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from broker_jars import ROOT
+from served import Served, served
 
-PATIENCE_S = 30
 CHROMIUM = shutil.which("chromium")
 NO_CHROMIUM = "no chromium on this host's PATH: apt-get install chromium, as .ci/run does"
 
 
-class Site:
-    """The process, and the address that it has printed."""
+class Site(Served):
+    """The process, and its address."""
 
-    def __init__(self, process: "subprocess.Popen[str]", url: str) -> None:
-        self.process, self.url = process, url
-
-    def end(self, number: signal.Signals = signal.SIGTERM) -> tuple[int, str]:
-        """A signal; the exit code, and stderr."""
-        self.process.send_signal(number)
-        _, err = self.process.communicate(timeout=PATIENCE_S)
-        return self.process.returncode, err
+    @property
+    def url(self) -> str:
+        """The address on this host."""
+        return f"http://127.0.0.1:{self.port}/"
 
 
 @contextmanager
 def site(redis_url: str, *arguments: str) -> Iterator[Site]:
-    """The page on a free port of this host."""
-    command = [sys.executable, "-m", "spark_coop_source.command_line", "ui", "--listen", "127.0.0.1:0"]
-    process = subprocess.Popen(
-        [*command, "--redis", redis_url, *arguments],
-        cwd=ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        assert process.stdout is not None
-        line = process.stdout.readline()
-        found = re.fullmatch(r"Groups at http://[\d.]+:(\d+)/\n", line)
-        assert found, (line, process.stderr and process.stderr.read())
-        yield Site(process, f"http://127.0.0.1:{found[1]}/")
-    finally:
-        process.kill()
-        process.communicate()
+    """The page on a free port."""
+    with served("ui", r"Groups at http://[\d.]+:(\d+)/\n", "--redis", redis_url, *arguments) as running:
+        yield Site(running.process, running.port)
 
 
 @contextmanager

@@ -17,7 +17,8 @@ import redis
 from coordinator.page.application import HEADERS
 from coordinator.redis.keys import GroupKeys
 from own_valkey import OwnValkey
-from sites import PATIENCE_S, Site, site
+from served import PATIENCE_S
+from sites import Site, site
 from watched_groups import live
 
 pytestmark = pytest.mark.server
