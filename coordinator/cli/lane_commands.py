@@ -19,7 +19,7 @@ from coordinator.group_state import GroupState
 from coordinator.operations.refusals import refused
 from coordinator.operations.top_view import TopView, top_view
 from coordinator.plan.poison import chosen
-from coordinator.progress.failing import released
+from coordinator.progress.failing import FailingRecord, released
 from coordinator.ranges import HashRange
 from coordinator.redis.client import RedisClient
 from coordinator.redis.events import last_events
@@ -64,14 +64,15 @@ def top(  # noqa: PLR0913, PLR0917 - an option each
         connected(redis) as client,
         current_ends(context, bootstrap_server, command_config) as current,
     ):
+        if not (once or as_json) and _on_a_terminal():
+            _show(client, group, current, every)
+            return
         with waiting("top", as_json=as_json):
-            seen = _top(client, group, current)
+            seen, *_ = _look(client, group, current)
         if as_json:
             print_json(documents.of_activity(seen))
-        elif once or not _on_a_terminal():
-            stdout().print(activity(seen, lanes, asked=asked))
         else:
-            _show(client, group, current, every)
+            stdout().print(activity(seen, lanes, asked=asked))
 
 
 def parked(group: Group, redis: Redis, as_json: Json = False) -> None:
@@ -170,14 +171,16 @@ def _show(client: RedisClient, group: str, current: Callable[[GroupState], Group
     from coordinator.cli.top_screen import Seen, TopScreen  # noqa: PLC0415 - the other verbs need no screen
 
     def look() -> Seen:
-        state = current(read_group(client, group))
-        failing = OperatorVerbs.of_group(client, group).poison.failing()
-        top = top_view(group, state, last_batches(client, group, BATCHES), failing)
-        return Seen(top, state, tuple(failing), tuple(last_events(client, group, EVENTS)))
+        return Seen(*_look(client, group, current), tuple(last_events(client, group, EVENTS)))
 
-    TopScreen(look, every_s).run()
+    with waiting("top", as_json=False):
+        screen = TopScreen(look, every_s)
+    screen.run()
 
 
-def _top(client: RedisClient, group: str, current: Callable[[GroupState], GroupState]) -> TopView:
+def _look(
+    client: RedisClient, group: str, current: Callable[[GroupState], GroupState]
+) -> tuple[TopView, GroupState, tuple[FailingRecord, ...]]:
     failing = OperatorVerbs.of_group(client, group).poison.failing()
-    return top_view(group, current(read_group(client, group)), last_batches(client, group, BATCHES), failing)
+    state = current(read_group(client, group))
+    return top_view(group, state, last_batches(client, group, BATCHES), failing), state, failing

@@ -10,8 +10,8 @@ from typing import Any
 
 from coordinator.group_state import Event
 from coordinator.operations.key_owner import KeyOwner
-from coordinator.operations.top_view import lane_fields, top_view
-from coordinator.operations.views import GroupView, PartitionView, oldest_end_s, total_lag, view
+from coordinator.operations.top_view import lane_fields
+from coordinator.operations.views import GroupView, PartitionView, view
 from coordinator.page.look import Look
 from coordinator.subscription import TopicPartition
 
@@ -23,17 +23,20 @@ Facts = dict[str, Any]
 
 def overview(group: str, look: Look) -> Facts:
     """A group: its members, its partitions by lag, its slow lanes, and what waits."""
-    seen, top = view(group, look.state), top_view(group, look.state, look.batches, look.failing)
+    seen, top = view(group, look.state), look.top
     return {
         "group": group,
         "state": seen.state,
         "generation": seen.generation,
         "recovering_ms": seen.recovering_ms,
         "now_ms": look.state.now_ms,
-        "lag": total_lag(seen.partitions),
-        "end_age_s": oldest_end_s(seen.partitions),
+        "lag": top.lag,
+        "end_age_s": top.end_age_s,
         "trouble": look.trouble,
-        "members": [asdict(m) | {"host": _host(seen, m.id), "lease_left_ms": _left(seen, m.id)} for m in top.members],
+        "members": [
+            asdict(at_work) | {"host": m.fields.get("host", ""), "lease_left_ms": m.lease_left_ms}
+            for m, at_work in zip(seen.members, top.members, strict=True)
+        ],
         "topics": {t: sum(p.topic == t for p in seen.partitions) for t in sorted({p.topic for p in seen.partitions})},
         "partitions": _partitions(seen, Counter(record.tp for record in look.failing)),
         "lanes": [lane_fields(lane) for lane in top.lanes[:MOST]],
@@ -41,14 +44,6 @@ def overview(group: str, look: Look) -> Facts:
         "failing_keys": {"deferred": top.deferred_keys, "parked": top.parked_keys},
         "parked": [s.shown for s in look.strikes if s.parked][:MOST],
     }
-
-
-def _host(seen: GroupView, member: str) -> str:
-    return next(m.fields.get("host", "") for m in seen.members if m.id == member)
-
-
-def _left(seen: GroupView, member: str) -> int:
-    return next(m.lease_left_ms for m in seen.members if m.id == member)
 
 
 def _partitions(seen: GroupView, failing: Mapping[TopicPartition, int]) -> list[Facts]:

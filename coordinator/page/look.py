@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from coordinator.group_state import GroupState
-from coordinator.operations.top_view import Batch
+from coordinator.operations.top_view import TopView
 from coordinator.plan.poison import Strike
 from coordinator.progress.failing import FailingRecord
 
@@ -12,8 +12,8 @@ from coordinator.progress.failing import FailingRecord
 class Look:
     """What Redis holds of a group, with log ends of Kafka where they are asked for."""
 
+    top: TopView
     state: GroupState
-    batches: tuple[Batch, ...]
     failing: tuple[FailingRecord, ...]
     strikes: tuple[Strike, ...]
     trouble: str = ""  # why the log ends are those that a member saw last

@@ -12,7 +12,7 @@ from threading import Lock
 from coordinator.errors import CoopKafkaError
 from coordinator.group_state import Event, GroupState
 from coordinator.operations.log_ends import PATIENCE_S, EndsOfKafka, with_ends
-from coordinator.operations.views import total_lag, view
+from coordinator.operations.top_view import top_view
 from coordinator.page.look import Look
 from coordinator.redis.client import RedisClient
 from coordinator.redis.events import last_events
@@ -63,10 +63,11 @@ class Looks:
     def _read(self, group: str) -> Look:
         state, trouble = self._with_ends(read_group(self.client, group))
         poison = OperatorVerbs.of_group(self.client, group).poison
-        batches = tuple(last_batches(self.client, group, BATCHES))
-        if (lag := total_lag(view(group, state).partitions)) is not None:
-            self._lags.setdefault(group, deque(maxlen=POINTS)).append((state.now_ms, lag))
-        return Look(state, batches, poison.failing(), poison.strikes(), trouble)
+        failing = poison.failing()
+        top = top_view(group, state, last_batches(self.client, group, BATCHES), failing)
+        if top.lag is not None:
+            self._lags.setdefault(group, deque(maxlen=POINTS)).append((state.now_ms, top.lag))
+        return Look(top, state, failing, poison.strikes(), trouble)
 
     def _with_ends(self, state: GroupState) -> tuple[GroupState, str]:
         if self.ends_of is None:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from coordinator.group_state import GroupState
+from coordinator.operations.top_view import top_view
 from coordinator.page.facts import MOST, overview
 from coordinator.page.look import Look
 from coordinator.progress.failing import FailingRecord
@@ -25,7 +26,7 @@ STATE = GroupState(
 
 
 def look(state: GroupState = STATE, *failing: FailingRecord) -> Look:
-    return Look(state, (), failing, ())
+    return Look(top_view("g", state, (), failing), state, failing, ())
 
 
 def test_the_partitions_with_the_largest_lag_come_first_and_the_others_are_counted() -> None:
