@@ -94,7 +94,7 @@ def _group(looks: Looks, request: Request) -> Response:
 
 
 def _events(looks: Looks, request: Request) -> Response:
-    return _json([facts.event(e) for e in looks.events(_asked(request, "group"))])
+    return _json([facts.written_event(e) for e in looks.events(_asked(request, "group"))])
 
 
 def _owner(looks: Looks, request: Request) -> Response:

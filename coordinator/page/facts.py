@@ -62,7 +62,7 @@ def _partition(p: PartitionView, failing: Mapping[TopicPartition, int]) -> Facts
     return known | counts
 
 
-def event(e: Event) -> Facts:
+def written_event(e: Event) -> Facts:
     """An event."""
     return {**asdict(e), "at_ms": e.at_ms}
 

@@ -3,6 +3,7 @@
 Writes only; the tested code reads.
 """
 
+import time
 import uuid
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -12,6 +13,7 @@ from kafka import KafkaAdminClient, KafkaProducer
 from kafka.admin import NewPartitions, NewTopic
 
 _TIMEOUT_S = 60
+_DELETED_S = 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +54,13 @@ class Kafka:
             admin.wait_for_topics([topic])
 
     def delete_topic(self, topic: str) -> None:
-        """Delete a topic with all its records."""
+        """Delete a topic with all its records; returns once the broker does not list it any more."""
+        deadline = time.monotonic() + _DELETED_S
         with closing(self._admin()) as admin:
             admin.delete_topics([topic])
+            while topic in admin.list_topics():
+                if time.monotonic() > deadline:
+                    raise TimeoutError(f"the broker still lists {topic} after {_DELETED_S} s")
 
     def add_partitions(self, topic: str, total: int) -> None:
         """Let a topic grow to `total` partitions."""

@@ -65,12 +65,12 @@ def test_the_lane_of_a_slow_key_is_named_with_the_budget_and_the_cost_of_a_recor
     kafka: Kafka, stream: Stream, sources: Sources
 ) -> None:
     def wait(key: bytes | None, batch: pa.RecordBatch) -> pa.RecordBatch:
-        time.sleep(0.05 * len(batch) if key == b"slow" else 0)
+        time.sleep(0.1 * len(batch) if key == b"slow" else 0)
         return batch.select(["key"])
 
     kafka.produce(stream.options["subscribe"], [Record(b"v", SLOW if i % 5 == 0 else b"%d" % i) for i in range(180)])
     inside = map_in_read(wait, schema="key binary", per_key=True)
-    limits = {"batch.time.budget": "400ms", "maxOffsetsPerTrigger": "60", "lanes": "4"}
+    limits = {"batch.time.budget": "400ms", "maxOffsetsPerTrigger": "90", "lanes": "4"}
     ours = [source["latestOffset"]["#"] for source in sources("coop-kafka", stream.options | inside | limits)]
     assert set(ours[0]["limited"].values()) == {"maxOffsetsPerTrigger"}, "nothing is known yet"
     held_back = [one for one in ours if slow_lane_of(one, "budget")]
@@ -78,7 +78,7 @@ def test_the_lane_of_a_slow_key_is_named_with_the_budget_and_the_cost_of_a_recor
     costs = [one["slowestLane"].partition(": ") for one in held_back]
     (cost, *_) = [cost for one, (lane, _, cost) in zip(held_back, costs, strict=True) if lane in slow_lane_of(one)]
     number, unit = cost.split(maxsplit=1)
-    assert (10 < float(number) < 500, unit) == (True, "ms a record"), "half of its records take 50 ms, a batch over 500"
+    assert (20 < float(number) < 1_000, unit) == (True, "ms a record"), "half of its records take 100 ms"
 
 
 def slow_lane_of(report: Mapping[str, Any], *reasons: str) -> list[str]:
