@@ -54,11 +54,10 @@ class Load(NamedTuple):
         """The records that it handed over."""
         return self.rows if self.cost is None else self.cost.rows
 
-    def function_ms(self, concurrency: int) -> float | None:
-        """Time of the user's function in `read` within the lane's slot; None where it is unknown."""
-        if self.cost is None or not self.cost.function_ms:
-            return None
-        return max(self.cost.function_ms / concurrency, max((k.ms for k in self.cost.keys), default=0.0))
+    @property
+    def function_ms(self) -> float:
+        """Time of the user's function in `read`, the sum over its threads; 0 where it is unknown."""
+        return self.cost.function_ms if self.cost else 0.0
 
     @property
     def dear_key(self) -> KeyCost | None:
@@ -126,9 +125,27 @@ class BatchCost:
         rows = sum(x.rows for x in self.reported)
         return max(1.0, rows / max(1.0, sum(x.kept for x in self.reported))) if self.reported else None
 
-    def exact(self, concurrency: int) -> bool:
+    @property
+    def exact(self) -> bool:
         """Whether a task measured the time of the user's function."""
-        return any(x.function_ms(concurrency) is not None for x in self.reported)
+        return any(x.function_ms for x in self.reported)
+
+    def slot_ms(self, load: Load, concurrency: int) -> float:
+        """The part of its slot's time that the function worked on a lane, if a task works on so many keys at once."""
+        keys = () if load.cost is None else load.cost.keys
+        return max(load.function_ms / concurrency, max((self.key_ms(load, k, concurrency) for k in keys), default=0.0))
+
+    def key_ms(self, load: Load, key: KeyCost, concurrency: int) -> float:
+        """The same of one key: all of its time if its task had little else to do meanwhile."""
+        return key.ms if key.ms > self._function_ms[load.task] / concurrency else key.ms / concurrency
+
+    @cached_property
+    def _function_ms(self) -> Mapping[int, float]:
+        """The time of the function in each task, the sum over its threads."""
+        sums = defaultdict[int, float](float)
+        for load in self.reported:
+            sums[load.task] += load.function_ms
+        return sums
 
     @property
     def start_ms(self) -> float | None:

@@ -63,10 +63,11 @@ class Costs:
         for load in batch.reported:
             key = load.dear_key
             rest = load.without(key) if key else load
-            function_ms = rest.function_ms(concurrency)
+            function_ms = batch.slot_ms(rest, concurrency)
             self._change(load.lane, partial(_learned, load=rest, function_ms=function_ms, reading_ms=reading_ms))
             if key:
                 alone = load.lane[0], HashRange(key.key_hash, key.key_hash)
+                key = key._replace(ms=batch.key_ms(load, key, concurrency))
                 self._change(alone, partial(_of_key, key=key, span=load.span, reading_ms=reading_ms))
         self._compact({load.lane[0] for load in batch.reported})
 
@@ -87,10 +88,10 @@ def most_ms(costs: Collection[tuple[float, float]]) -> float:
     return cost
 
 
-def _learned(cell: Cell, load: Load, function_ms: float | None, reading_ms: float) -> Cell:
+def _learned(cell: Cell, load: Load, function_ms: float, reading_ms: float) -> Cell:
     if load.cost is None or not load.cost.finished or not load.span:
         return cell
-    if function_ms is not None and load.rows:
+    if function_ms and load.rows:
         now, before = reading_ms + function_ms / load.rows, cell.record_ms
         cell = replace(cell, record_ms=now if before is None else (before + now) / 2)
     return cell.denser(load.rows, load.span)

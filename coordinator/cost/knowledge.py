@@ -130,7 +130,7 @@ class Knowledge:
         reading_ms = self._reading_ms if self._reading_ms < inf else 0.0
         self._costs.learn(batch, concurrency=self._concurrency, reading_ms=reading_ms)
         self.trials.grow(batch)
-        if batch.exact(self._concurrency):
+        if batch.exact:
             self._measure(batch, reading_ms, waited=waited)
         else:
             self.trials.learn(batch, known, now_ms, waited=waited)
@@ -139,7 +139,7 @@ class Knowledge:
         """Learn what tasks have measured, and the time of the batch beside that."""
 
         def ms(load: Load) -> float:
-            return load.rows * reading_ms + (load.function_ms(self._concurrency) or 0.0)
+            return load.rows * reading_ms + batch.slot_ms(load, self._concurrency)
 
         self._measured_ms = self._costs.of_most({x.lane[0] for x in batch.reported})
         if batch.warm and not waited:

@@ -159,4 +159,26 @@ FAULTS = (
         ),
         ("tests/coordinator/reports/test_lane_report.py",),
     ),
+    Fault(
+        "a key alone in its lane is as dear as if its task worked on nothing else",
+        (
+            Edit(
+                _BATCH_COST,
+                "key.ms if key.ms > self._function_ms[load.task] / concurrency else",
+                "key.ms if key.ms else",
+            ),
+        ),
+        ("tests/coordinator/cost/test_concurrent_costs.py",),
+    ),
+    Fault(
+        "a key that its task waited for costs one thread of many",
+        (
+            Edit(
+                _BATCH_COST,
+                "key.ms if key.ms > self._function_ms[load.task] / concurrency else",
+                "0.0 if not key.ms else",
+            ),
+        ),
+        ("tests/coordinator/cost/test_concurrent_costs.py",),
+    ),
 )

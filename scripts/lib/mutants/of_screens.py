@@ -1,0 +1,111 @@
+"""Faults of the page in a browser and of the screen of `coop-kafka top`."""
+
+from mutants.fault import Edit, Fault
+
+_UI, _APPLICATION = "coordinator/cli/ui_command.py", "coordinator/page/application.py"
+_LOOKS, _FACTS = "coordinator/page/looks.py", "coordinator/page/facts.py"
+_SCREEN, _PLANE = "coordinator/cli/top_screen.py", "coordinator/operations/plane_text.py"
+_ASKED, _COMMAND = ("tests/coordinator/page/test_application.py",), ("tests/coordinator/cli/test_ui_command.py",)
+_LOOKED, _SHOWN = ("tests/coordinator/page/test_looks.py",), ("tests/coordinator/page/test_facts.py",)
+_DRAWN = ("tests/coordinator/operations/test_plane_text.py",)
+_ON_TERMINAL = ("tests/coordinator/cli/test_top_screen.py",)
+
+FAULTS = (
+    Fault(
+        "every host may open the page",
+        (Edit(_UI, "if not (local or allow_remote):", "if not (local or allow_remote) and not host:"),),
+        _COMMAND,
+    ),
+    Fault(
+        "any IPv4 address counts as the loopback",
+        (Edit(_UI, "ipaddress.ip_address(host).is_loopback", "ipaddress.ip_address(host).version == 4"),),
+        _COMMAND,
+    ),
+    Fault(
+        "the page answers under any name, so another site may read it (DNS rebinding)",
+        (Edit(_APPLICATION, "allowed_hosts=[*hosts]", 'allowed_hosts=["*"]'),),
+        _ASKED,
+    ),
+    Fault(
+        "answers do not forbid the browser other hosts",
+        (Edit(_APPLICATION, "return JSONResponse(value, status, HEADERS)", "return JSONResponse(value, status)"),),
+        _ASKED,
+    ),
+    Fault(
+        "Redis away is a 404, as if the group were gone",
+        (Edit(_APPLICATION, "_UNAVAILABLE, _REFUSED = 503, 404", "_UNAVAILABLE, _REFUSED = 404, 404"),),
+        _ASKED,
+    ),
+    Fault(
+        "each browser reads Redis itself",
+        (Edit(_LOOKS, "self.clock() - at >= FRESH_S", "self.clock() - at >= 0"),),
+        _LOOKED,
+    ),
+    Fault(
+        "the lag over time grows for ever",
+        (Edit(_LOOKS, "deque(maxlen=POINTS)", "deque()"),),
+        _LOOKED,
+    ),
+    Fault(
+        "a Kafka that is away hides the group",
+        (
+            Edit(
+                _LOOKS,
+                "except CoopKafkaError as error:\n            return state, error.headline",
+                'except OSError:\n            return state, ""',
+            ),
+        ),
+        _LOOKED,
+    ),
+    Fault(
+        "partitions come in the order of their names, so the worst may be missing",
+        (Edit(_FACTS, "key=lambda p: (-(p.lag or 0), p.topic, p.partition)", "key=lambda p: (p.topic, p.partition)"),),
+        _SHOWN,
+    ),
+    Fault(
+        "a parked key stands behind those that are tried again",
+        (Edit(_FACTS, "key=lambda r: (not r.parked, -r.attempts)", "key=lambda r: (r.parked, -r.attempts)"),),
+        _SHOWN,
+    ),
+    Fault(
+        "lanes of one row are shown by the one furthest ahead",
+        (Edit(_PLANE, "lane = min(lanes, key=", "lane = max(lanes, key="),),
+        _DRAWN,
+    ),
+    Fault(
+        "the highest hash is below",
+        (Edit(_PLANE, "for lanes in reversed(shown)]", "for lanes in shown]"),),
+        _DRAWN,
+    ),
+    Fault(
+        "a parked key looks like one that is tried again",
+        (Edit(_PLANE, "PARKED if r.parked else TRIED\n", "TRIED\n"),),
+        _DRAWN,
+    ),
+    Fault(
+        "a terminal obeys the names of others",
+        (Edit(_SCREEN, "table.add_row(*map(line_of, cells))", "table.add_row(*cells)"),),
+        _ON_TERMINAL,
+    ),
+    Fault(
+        "a server that does not answer ends the screen",
+        (
+            Edit(
+                _SCREEN,
+                "        except CoopKafkaError as error:\n            seen, trouble",
+                "        except OSError as error:\n            seen, trouble",
+            ),
+        ),
+        _ON_TERMINAL,
+    ),
+    Fault(
+        "a filter minds capitals",
+        (Edit(_SCREEN, 'if words.lower() in " ".join(row[1]).lower()', 'if words in " ".join(row[1])'),),
+        _ON_TERMINAL,
+    ),
+    Fault(
+        "the smallest number of a column comes first",
+        (Edit(_SCREEN, "key=lambda row: (-_number(row[1][column])", "key=lambda row: (_number(row[1][column])"),),
+        _ON_TERMINAL,
+    ),
+)
