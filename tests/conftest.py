@@ -34,6 +34,7 @@ from command_runs import Run
 from coordinator.subscription import TopicPartition
 from group_services import Group
 from guarded_broker import GuardedBroker, guarded_broker
+from own_valkey import OwnValkey
 from secure_listener import SecureListener
 from spark_coop_source.cache.folder import SHARED_MEMORY, opened
 from store_world import StoreServer, World
@@ -49,7 +50,7 @@ SPARK_PROCESSES = 2
 STARTS_SPARK = {"spark", "fleet", "fleets"}
 """Fixtures whose tests start a Spark session, or drivers."""
 
-SERVERS = {"kafka_server", "guarded", "redis_url", "store_server", "spark", *redis_servers.KINDS}
+SERVERS = {"kafka_server", "guarded", "redis_url", "valkey", "store_server", "spark", *redis_servers.KINDS}
 """Fixtures that start a server; a test that uses one has the mark `server`, in whatever way it comes to it."""
 
 settings.register_profile("here", deadline=None)  # how long an example takes is this machine's matter
@@ -126,6 +127,14 @@ def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """A Redis for all tests; use `group` for a unique name."""
     server = servers.valkey(tmp_path_factory.mktemp("valkey"))
     yield server.address
+    server.stop()
+
+
+@pytest.fixture
+def valkey(tmp_path: Path) -> Iterator[OwnValkey]:
+    """A Valkey for this test alone: the test may stop it, or sees its groups only."""
+    server = OwnValkey(tmp_path)
+    yield server
     server.stop()
 
 

@@ -1,7 +1,6 @@
 """conf/grafana in a real Prometheus: every expression of the dashboard has data."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,14 +28,6 @@ def filled(expression: str) -> str:
     return expression
 
 
-@pytest.fixture
-def own(tmp_path: Path) -> Iterator[OwnValkey]:
-    """A Valkey for this test alone: an exporter reads all groups."""
-    server = OwnValkey(tmp_path)
-    yield server
-    server.stop()
-
-
 def test_the_dashboard_has_a_timeline_of_owners_and_a_heat_map() -> None:
     of_kind = {panel["type"]: panel for panel in BOARD["panels"] if panel["title"] in ("Owners", "Lag by hash")}
     assert of_kind.keys() == {"state-timeline", "heatmap"}
@@ -46,11 +37,13 @@ def test_the_dashboard_has_a_timeline_of_owners_and_a_heat_map() -> None:
 
 @pytest.mark.server
 @pytest.mark.skipif(not (PROMTOOL and PROMETHEUS), reason=NO_PROMETHEUS)
-def test_every_expression_of_the_dashboard_has_data_in_prometheus(own: OwnValkey, kafka: Kafka, tmp_path: Path) -> None:
+def test_every_expression_of_the_dashboard_has_data_in_prometheus(
+    valkey: OwnValkey, kafka: Kafka, tmp_path: Path
+) -> None:
     topic = kafka.create_topic("dashboard")
     kafka.produce(topic, keyed(50))
-    live(own.address, HOSTILE, topic, host=HOSTILE)
-    with exporter(own.address, kafka.bootstrap) as running, prometheus(tmp_path, running.port) as server:
+    live(valkey.address, HOSTILE, topic, host=HOSTILE)
+    with exporter(valkey.address, kafka.bootstrap) as running, prometheus(tmp_path, running.port) as server:
         for expression in EXPRESSIONS:
             assert "$" not in filled(expression)
             server.wait_for(filled(expression))

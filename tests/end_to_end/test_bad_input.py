@@ -82,16 +82,12 @@ def test_a_redis_that_asks_for_a_password_is_named(stream: Stream, redis_url: st
     assert SECRET not in message
 
 
-def test_a_redis_whose_password_the_url_lacks_is_named_with_the_remedy(stream: Stream, tmp_path: Path) -> None:
-    own = OwnValkey(tmp_path)
-    try:
-        with closing(redis.Redis.from_url(own.address)) as admin:
-            admin.config_set("requirepass", SECRET)
-        message = failure(stream, **{"redis.url": own.address})
-        stream.run(**{"redis.url": own.address.replace("redis://", f"redis://:{SECRET}@")})
-    finally:
-        own.stop()
-    wanted = ["REDIS_ACCESS_DENIED", own.address, "asks for a password", "redis://:password@host"]
+def test_a_redis_whose_password_the_url_lacks_is_named_with_the_remedy(stream: Stream, valkey: OwnValkey) -> None:
+    with closing(redis.Redis.from_url(valkey.address)) as admin:
+        admin.config_set("requirepass", SECRET)
+    message = failure(stream, **{"redis.url": valkey.address})
+    stream.run(**{"redis.url": valkey.address.replace("redis://", f"redis://:{SECRET}@")})
+    wanted = ["REDIS_ACCESS_DENIED", valkey.address, "asks for a password", "redis://:password@host"]
     assert [words for words in wanted if words not in message] == []
     assert SECRET not in message
 

@@ -1,6 +1,5 @@
 """Redis goes away under a running query: kept pending, retried, and a named error only after `redis.max.outage`."""
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -12,14 +11,6 @@ from topics import Kafka
 from verdict import judge, require, require_good
 
 LEASES = {"session.timeout.ms": "1500", "heartbeat.interval.ms": "300"}
-
-
-@pytest.fixture
-def valkey(tmp_path: Path) -> Iterator[OwnValkey]:
-    """A Redis of this test's own."""
-    server = OwnValkey(tmp_path)
-    yield server
-    server.stop()
 
 
 @pytest.fixture

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 import redis
@@ -35,18 +34,10 @@ def browser() -> Iterator[Browser]:
         yield started
 
 
-@pytest.fixture
-def own(tmp_path: Path) -> Iterator[OwnValkey]:
-    """A Valkey for this test alone: the page shows all groups."""
-    server = OwnValkey(tmp_path)
-    yield server
-    server.stop()
-
-
-def partitions(own: OwnValkey, group: str, number: int, lanes: int) -> None:
+def partitions(valkey: OwnValkey, group: str, number: int, lanes: int) -> None:
     """A group with many partitions: partition p lacks p records of 1,000, and its lanes are 5 offsets apart."""
     keys, tps = GroupKeys(group), [TopicPartition("orders", p) for p in range(number)]
-    with closing(RedisClient(own.address)) as client, closing(redis.Redis.from_url(own.address)) as plain:
+    with closing(RedisClient(valkey.address)) as client, closing(redis.Redis.from_url(valkey.address)) as plain:
         store = store_of(ScriptCalls(client, group, session_ms=60_000, longest_ms=60_000, retention_ms=600_000))
         store.positions.create("aa", {"orders": Topic("orders", "id-1", tuple(range(number)))}, dict.fromkeys(tps, 0))
         pipeline = plain.pipeline(transaction=False)
@@ -60,9 +51,9 @@ def partitions(own: OwnValkey, group: str, number: int, lanes: int) -> None:
         pipeline.execute()
 
 
-def test_a_slow_key_is_behind_its_partition_and_a_parked_one_is_marked(own: OwnValkey, browser: Browser) -> None:
-    at_work(own.address, GROUP)
-    with site(own.address) as running, looking(browser, running.url) as page:
+def test_a_slow_key_is_behind_its_partition_and_a_parked_one_is_marked(valkey: OwnValkey, browser: Browser) -> None:
+    at_work(valkey.address, GROUP)
+    with site(valkey.address) as running, looking(browser, running.url) as page:
         asked: list[str] = []
         page.on("request", lambda request: asked.append(request.url))
         page.wait_for_selector("#plane text.slow:has-text('furthest behind')")
@@ -73,7 +64,7 @@ def test_a_slow_key_is_behind_its_partition_and_a_parked_one_is_marked(own: OwnV
         assert page.locator("#plane circle.failing.parked").count() == 1
         assert page.locator("#plane rect.working").count() > 1  # one of them in the legend
         first = page.inner_text("#lanes tbody tr")
-        assert [word in first for word in (str(SLOW), "m-3f1c", "150", "slow")] == [True] * 4
+        assert [word in first for word in (str(SLOW), "m-3f1c", "150", "budget")] == [True] * 4
         assert "ValueError: amount is 'NaN'" in page.inner_text("#failing tbody tr")
         page.fill("#key", "customer-7")
         page.press("#key", "Enter")
@@ -84,13 +75,13 @@ def test_a_slow_key_is_behind_its_partition_and_a_parked_one_is_marked(own: OwnV
         assert all(url.startswith(running.url) for url in asked), "it needs no other host"
 
 
-def test_names_of_others_are_texts(own: OwnValkey, browser: Browser) -> None:
+def test_names_of_others_are_texts(valkey: OwnValkey, browser: Browser) -> None:
     evil = "<img src=x onerror='window.hacked=1'><script>window.hacked=1</script>\x1b[31m\u202e'\"&"
-    live(own.address, evil, "orders", host=evil)
-    with closing(redis.Redis.from_url(own.address)) as plain:
+    live(valkey.address, evil, "orders", host=evil)
+    with closing(redis.Redis.from_url(valkey.address)) as plain:
         bad = FailingRecord(TP, 2**61, 7, 3, 0, True, "ValueError", evil)
         plain.hset(GroupKeys(evil).failing, bad.field, bad.text)
-    with site(own.address) as running, looking(browser, running.url) as page:
+    with site(valkey.address) as running, looking(browser, running.url) as page:
         page.wait_for_selector("#plane svg")
         page.wait_for_selector("#events td")
         assert page.evaluate("[...document.querySelectorAll('#groups option')].map(o => o.value)") == [evil]
@@ -100,12 +91,12 @@ def test_names_of_others_are_texts(own: OwnValkey, browser: Browser) -> None:
         assert page.locator("main img").count() == page.locator("main script").count() == 0
 
 
-def test_the_keyboard_is_enough(own: OwnValkey, browser: Browser) -> None:
-    partitions(own, GROUP, 3, 2)
-    with site(own.address) as running, looking(browser, running.url) as page:
+def test_the_keyboard_is_enough(valkey: OwnValkey, browser: Browser) -> None:
+    partitions(valkey, GROUP, 3, 2)
+    with site(valkey.address) as running, looking(browser, running.url) as page:
         page.wait_for_selector("#plane .title:has-text('orders-2')")
         page.focus("#partitions button:has-text('orders-1')")
-        with closing(redis.Redis.from_url(own.address)) as plain:
+        with closing(redis.Redis.from_url(valkey.address)) as plain:
             plain.hset(GroupKeys(GROUP).end("orders"), "0", "1002")  # so that the table changes
         page.wait_for_selector("#partitions td:has-text('1,002')")
         page.keyboard.press("Enter")
@@ -113,27 +104,27 @@ def test_the_keyboard_is_enough(own: OwnValkey, browser: Browser) -> None:
         assert page.evaluate("document.activeElement.dataset.key") == "orders-1"
 
 
-def test_a_narrow_screen_scrolls_only_within_its_tables(own: OwnValkey, browser: Browser) -> None:
-    partitions(own, GROUP, 3, 2)
-    with site(own.address) as running, looking(browser, running.url, width=360) as page:
+def test_a_narrow_screen_scrolls_only_within_its_tables(valkey: OwnValkey, browser: Browser) -> None:
+    partitions(valkey, GROUP, 3, 2)
+    with site(valkey.address) as running, looking(browser, running.url, width=360) as page:
         page.wait_for_selector("#plane svg")
         page.wait_for_selector("#events td")
         assert page.evaluate("document.documentElement.scrollWidth") == 360
 
 
 @pytest.mark.parametrize(("scheme", "paper"), [("light", "rgb(255, 255, 255)"), ("dark", "rgb(13, 17, 23)")])
-def test_it_is_as_dark_as_the_browser_wants(own: OwnValkey, browser: Browser, scheme: str, paper: str) -> None:
-    partitions(own, GROUP, 1, 2)
-    with site(own.address) as running, looking(browser, running.url) as page:
+def test_it_is_as_dark_as_the_browser_wants(valkey: OwnValkey, browser: Browser, scheme: str, paper: str) -> None:
+    partitions(valkey, GROUP, 1, 2)
+    with site(valkey.address) as running, looking(browser, running.url) as page:
         page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
         page.wait_for_selector("#plane svg")
         assert page.evaluate("getComputedStyle(document.body).backgroundColor") == paper
         assert page.locator("#plane rect.paper").first.evaluate("r => getComputedStyle(r).fill") == paper
 
 
-def test_a_thousand_partitions_of_ten_lanes__the_worst_come_first(own: OwnValkey, browser: Browser) -> None:
-    partitions(own, GROUP, PARTITIONS, LANES)
-    with site(own.address) as running, looking(browser, running.url, expected="404") as page:
+def test_a_thousand_partitions_of_ten_lanes__the_worst_come_first(valkey: OwnValkey, browser: Browser) -> None:
+    partitions(valkey, GROUP, PARTITIONS, LANES)
+    with site(valkey.address) as running, looking(browser, running.url, expected="404") as page:
         page.wait_for_selector("#plane .title:has-text('orders-999')")
         assert page.inner_text("#more") == "50 of 1,000 partitions"
         assert page.inner_text("#partitions tbody tr").startswith("orders-999")
@@ -145,11 +136,11 @@ def test_a_thousand_partitions_of_ten_lanes__the_worst_come_first(own: OwnValkey
         page.wait_for_selector("#plane p:has-text('the group has no position there')")
 
 
-def test_redis_goes_away_and_comes_back(own: OwnValkey, browser: Browser) -> None:
-    live(own.address, GROUP, "orders")
-    with site(own.address) as running, looking(browser, running.url, expected="503") as page:
+def test_redis_goes_away_and_comes_back(valkey: OwnValkey, browser: Browser) -> None:
+    live(valkey.address, GROUP, "orders")
+    with site(valkey.address) as running, looking(browser, running.url, expected="503") as page:
         page.wait_for_selector("#plane svg")
-        own.stop()
+        valkey.stop()
         page.wait_for_selector("#error:has-text('REDIS_UNAVAILABLE')")
-        own.restart(emptied=True)
+        valkey.restart(emptied=True)
         page.wait_for_selector("#error", state="hidden")

@@ -1,9 +1,7 @@
 """The exporter's answers to scrapes: a real Kafka and a real Redis, with hostile names, and without one of both."""
 
 import time
-from collections.abc import Iterator
 from contextlib import closing
-from pathlib import Path
 
 import pytest
 import redis
@@ -35,14 +33,6 @@ NOWHERE = "127.0.0.1:1"
 GROUP = "coop_kafka_consumer_group_"
 
 
-@pytest.fixture
-def own(tmp_path: Path) -> Iterator[OwnValkey]:
-    """A Valkey for this test alone: an exporter reads all groups."""
-    server = OwnValkey(tmp_path)
-    yield server
-    server.stop()
-
-
 def test_each_metric_has_its_type_and_its_labels() -> None:
     found = families([Sample(MEMBERS, ("g",), 2), Sample(REBALANCES, ("g",), 3)])
     assert [family.documentation for family in found] == [metric.meaning for metric in METRICS]
@@ -57,12 +47,12 @@ def test_a_label_holds_only_what_prometheus_takes() -> None:
 
 
 @pytest.mark.server
-def test_a_scrape_has_the_lag_at_the_log_ends_of_now(own: OwnValkey, kafka: Kafka) -> None:
+def test_a_scrape_has_the_lag_at_the_log_ends_of_now(valkey: OwnValkey, kafka: Kafka) -> None:
     topic, group = kafka.create_topic("scraped"), "g"
     kafka.produce(topic, keyed(5))
-    live(own.address, group, topic)
+    live(valkey.address, group, topic)
     labels = {"group_id": group, "topic_name": topic, "partition_id": "0"}
-    with exporter(own.address, kafka.bootstrap) as running:
+    with exporter(valkey.address, kafka.bootstrap) as running:
         first = running.scrape()
         assert first(f"{GROUP}topic_partition_lag", **labels) == 0
         assert first(f"{GROUP}topic_partition_lane_lag_seconds", **labels) == 0
@@ -86,11 +76,11 @@ def test_a_scrape_has_the_lag_at_the_log_ends_of_now(own: OwnValkey, kafka: Kafk
 
 
 @pytest.mark.server
-def test_names_of_groups_are_hostile(own: OwnValkey, kafka: Kafka) -> None:
+def test_names_of_groups_are_hostile(valkey: OwnValkey, kafka: Kafka) -> None:
     topic = kafka.create_topic("hostile")
     for number, name in enumerate(HOSTILE.values()):
-        live(own.address, name, topic, host=f"{name}{number}")
-    with exporter(own.address, kafka.bootstrap) as running:
+        live(valkey.address, name, topic, host=f"{name}{number}")
+    with exporter(valkey.address, kafka.bootstrap) as running:
         scrape = running.scrape()
         assert {labels["group_id"] for labels in scrape.labels(f"{GROUP}members")} == set(HOSTILE.values())
         assert all(scrape(f"{GROUP}members", group_id=name) == 1 for name in HOSTILE.values())
@@ -100,16 +90,16 @@ def test_names_of_groups_are_hostile(own: OwnValkey, kafka: Kafka) -> None:
 
 
 @pytest.mark.server
-def test_a_damaged_group_and_an_expired_one_hide_no_other(own: OwnValkey, kafka: Kafka) -> None:
+def test_a_damaged_group_and_an_expired_one_hide_no_other(valkey: OwnValkey, kafka: Kafka) -> None:
     topic = kafka.create_topic("damaged")
     for name in ("sound", "damaged", "replaced", "expired"):
-        live(own.address, name, topic)
-    with closing(redis.Redis.from_url(own.address)) as plain:
+        live(valkey.address, name, topic)
+    with closing(redis.Redis.from_url(valkey.address)) as plain:
         plain.hset(GroupKeys("damaged").meta, "nonce", "\x1b[31m")
         plain.delete(GroupKeys("expired").meta, GroupKeys("replaced").segments(TopicPartition(topic, 0)))
         plain.set(GroupKeys("replaced").segments(TopicPartition(topic, 0)), "of another kind")
         assert plain.sismember(GROUPS, "expired")
-    with exporter(own.address, kafka.bootstrap) as running:
+    with exporter(valkey.address, kafka.bootstrap) as running:
         for _ in range(2):
             scrape = running.scrape()
             readable = {
@@ -126,9 +116,9 @@ def test_a_damaged_group_and_an_expired_one_hide_no_other(own: OwnValkey, kafka:
 
 
 @pytest.mark.server
-def test_kafka_is_away__the_groups_are_there_without_lag(own: OwnValkey) -> None:
-    live(own.address, "g", "orders")
-    with exporter(own.address, NOWHERE) as running:
+def test_kafka_is_away__the_groups_are_there_without_lag(valkey: OwnValkey) -> None:
+    live(valkey.address, "g", "orders")
+    with exporter(valkey.address, NOWHERE) as running:
         for _ in range(2):
             began = time.monotonic()
             scrape = running.scrape()
@@ -142,15 +132,15 @@ def test_kafka_is_away__the_groups_are_there_without_lag(own: OwnValkey) -> None
 
 
 @pytest.mark.server
-def test_redis_goes_away_and_comes_back(own: OwnValkey, kafka: Kafka) -> None:
-    live(own.address, "g", kafka.create_topic("away"))
-    with exporter(own.address, kafka.bootstrap) as running:
+def test_redis_goes_away_and_comes_back(valkey: OwnValkey, kafka: Kafka) -> None:
+    live(valkey.address, "g", kafka.create_topic("away"))
+    with exporter(valkey.address, kafka.bootstrap) as running:
         assert running.scrape()("coop_redis_up") == 1
-        own.process.suspend()
+        valkey.process.suspend()
         scrape = running.scrape()
         assert (scrape("coop_redis_up"), scrape("coop_kafka_up")) == (0, None)
         assert [name for name in scrape.names if "group" in name] == []
-        own.process.resume()
+        valkey.process.resume()
         assert running.scrape()(f"{GROUP}members", group_id="g") == 1
         code, err = running.end()
     assert code == 0

@@ -4,7 +4,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 
 import pytest
 
@@ -37,13 +36,6 @@ class OutageClock(TestClock):
         if self.away_ms <= 0:
             back, self.back = self.back, None
             back()
-
-
-@pytest.fixture
-def valkey(tmp_path: Path) -> Iterator[OwnValkey]:
-    server = OwnValkey(tmp_path)
-    yield server
-    server.stop()
 
 
 @pytest.fixture

@@ -8,7 +8,6 @@ import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from email.message import Message
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -118,17 +117,13 @@ def test_nothing_can_be_changed(served: Site) -> None:
     refused.value.close()
 
 
-def test_redis_is_away_for_a_while(tmp_path: Path) -> None:
-    own = OwnValkey(tmp_path)
-    try:
-        live(own.address, "g", "orders")
-        with site(own.address) as running:
-            assert answered(running, "groups") == ["g"]
-            own.stop()
-            status, _, body = get(running, "api/groups")
-            assert (status, json.loads(body)["error"].partition(":")[0]) == (503, "REDIS_UNAVAILABLE")
-            own.restart(emptied=True)
-            assert answered(running, "groups") == []
-            assert running.end() == (0, "")
-    finally:
-        own.stop()
+def test_redis_is_away_for_a_while(valkey: OwnValkey) -> None:
+    live(valkey.address, "g", "orders")
+    with site(valkey.address) as running:
+        assert answered(running, "groups") == ["g"]
+        valkey.stop()
+        status, _, body = get(running, "api/groups")
+        assert (status, json.loads(body)["error"].partition(":")[0]) == (503, "REDIS_UNAVAILABLE")
+        valkey.restart(emptied=True)
+        assert answered(running, "groups") == []
+        assert running.end() == (0, "")

@@ -2,8 +2,6 @@
 
 import logging
 import time
-from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 import redis
@@ -15,14 +13,6 @@ from spark_coop_source.options.options import validate
 from topics import Kafka
 
 IDLE_S = 2.0
-
-
-@pytest.fixture
-def valkey(tmp_path: Path) -> Iterator[OwnValkey]:
-    """A Redis of this test's own: the test counts what the server is asked."""
-    server = OwnValkey(tmp_path)
-    yield server
-    server.stop()
 
 
 def test_an_idle_query_looks_a_few_times_a_second(
