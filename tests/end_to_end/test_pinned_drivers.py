@@ -21,7 +21,7 @@ SOON_S = 120  # a driver starts and fails, on a machine that is busy otherwise
 @pytest.fixture
 def fleet(kafka: Kafka, redis_url: str, tmp_path: Path) -> Iterator[Fleet]:
     """Drivers-to-be, on a topic of one partition."""
-    made = Fleet(kafka, redis_url, f"pinned-{uuid.uuid4().hex[:8]}", tmp_path, pace="1 second")
+    made = Fleet(kafka, redis_url, f"pinned-{uuid.uuid4().hex[:8]}", tmp_path, pace="3 seconds")
     yield made
     made.end()
 
