@@ -61,8 +61,8 @@ def audit(  # noqa: PLR0913, PLR0917 - an option each
 ) -> None:
     """Compare a Parquet sink with Kafka: name records that are lost, repeated or out of order. Changes nothing.
 
-    Every record below the stable offset must be in the sink once, and in the order of its key; above it, the records
-    that their lanes have done. Members may go on working. Exit code 3: there are faults.
+    The sink must have each record that the group has done, once and in the order of its key. Members may go on working.
+    Exit code 3: there are faults.
     """
     from coordinator.audit.audit import Kafka, Wanted, positions_of  # noqa: PLC0415 - others need no Kafka
     from coordinator.audit.audit import audit as audited  # noqa: PLC0415

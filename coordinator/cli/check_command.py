@@ -20,10 +20,10 @@ def check(
     group: Group,
     redis: Redis,
     max_lag: Annotated[
-        int | None, typer.Option(min=0, metavar="N", help="Most offsets to the log ends, all partitions together.")
+        int | None, typer.Option(min=0, metavar="N", help="Largest lag in offsets, summed over all partitions.")
     ] = None,
     max_age: Annotated[
-        int | None, typer.Option(min=0, metavar="SECONDS", help="Most age of the oldest unread record.")
+        int | None, typer.Option(min=0, metavar="SECONDS", help="Largest age of the oldest unread record.")
     ] = None,
     as_json: Json = False,
 ) -> None:

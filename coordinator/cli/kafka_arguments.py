@@ -32,7 +32,7 @@ EndsOf = Annotated[
         "--bootstrap-server",
         metavar="HOST:PORT,...",
         envvar="COOP_KAFKA",
-        help="Brokers: ask Kafka for log ends. Without it, the command shows the ends that a member saw and their age.",
+        help="Brokers: ask Kafka for log ends. Without it, you see the last log ends that a member saw, and their age.",
         show_default=False,
     ),
 ]

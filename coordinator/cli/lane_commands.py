@@ -45,14 +45,17 @@ def top(  # noqa: PLR0913, PLR0917 - an option each
     redis: Redis,
     bootstrap_server: EndsOf = None,
     command_config: CommandConfig = None,
-    once: Annotated[bool, typer.Option("--once", help="Print once, then end; so it does without a terminal.")] = False,
+    once: Annotated[
+        bool,
+        typer.Option("--once", help="Print members and lanes once, then end. This is the default without a terminal."),
+    ] = False,
     every: Annotated[
         float, typer.Option(min=0.5, max=3_600, metavar="SECONDS", callback=_a_number, help="Time between two looks.")
     ] = 2.0,
     lanes: Annotated[int, typer.Option(min=1, metavar="N", help="Number of lanes to print.")] = 20,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for programs once, then end.")] = False,
 ) -> None:
-    """Show members and lanes at work until `q`. Parked and slow lanes come first.
+    """Show lanes at work until `q`, or print members and lanes once. Parked and limited lanes come first.
 
     On a terminal, it draws the partition of the chosen row; the last line shows the keys.
     LAG S is the age of the lane's oldest unread record.

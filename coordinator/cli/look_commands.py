@@ -77,7 +77,7 @@ def describe(
     """Show a group's state, its members and the lanes of each partition: position, lag, member.
 
     A second table shows the lanes that a bound limits, and the bound. `coop-kafka top` shows all lanes at work.
-    Replica sets of the group follow.
+    With redundancy, the same follows for each other replica set of the group.
     """
     with (
         waiting("describe", as_json=as_json),

@@ -25,7 +25,10 @@ def ui(
         str, typer.Option(metavar="[HOST]:PORT", callback=checked, help="Address of the page. Port 0 takes a free one.")
     ] = "127.0.0.1:8080",
     allow_remote: Annotated[
-        bool, typer.Option("--allow-remote", help="Listen beyond this host. The page has no password.")
+        bool,
+        typer.Option(
+            "--allow-remote", help="Allow an address in --listen that other hosts reach. The page has no password."
+        ),
     ] = False,
 ) -> None:
     """Show groups in a browser until Ctrl-C or SIGTERM. The page only reads. It needs the extra `ui`.

@@ -40,7 +40,11 @@ MEMBERS = Metric(f"{_OF_GROUP}members", GROUP, "Members with a lease.")
 REBALANCES = Metric(f"{_OF_GROUP}rebalances_total", GROUP, "Assignments so far: the generation.", "counter")
 GENERATION_AGE = Metric(f"{_OF_GROUP}generation_age_seconds", GROUP, "Age of the assignment.")
 PARKED_LANES = Metric(f"{_OF_GROUP}parked_lanes", GROUP, "Lanes that nobody reads until `coop-kafka release`.")
-STRUCK_LANES = Metric(f"{_OF_GROUP}lanes_on_trial", GROUP, "Lanes over which a member was lost, and that are tried.")
+STRUCK_LANES = Metric(
+    f"{_OF_GROUP}lanes_on_trial",
+    GROUP,
+    "Lanes that a member read when it died or hung. The group reads each of them alone.",
+)
 PARKED_KEYS = Metric(f"{_OF_GROUP}parked_keys", GROUP, "Failing keys that wait for `coop-kafka release`.")
 DEFERRED_KEYS = Metric(f"{_OF_GROUP}deferred_keys", GROUP, "Failing keys that are tried again.")
 DEFERRED_AGE = Metric(f"{_OF_GROUP}deferred_age_seconds", GROUP, "Age of the oldest record of a deferred key.")
@@ -64,8 +68,8 @@ GAP = Metric(
 LANE_LAG = Metric(
     f"{_OF_GROUP}topic_partition_lane_lag_seconds",
     PARTITION,
-    "Age of the oldest unread record, in the lane furthest behind. A lower bound for records from before the start of "
-    "the exporter. Precise to the time between two scrapes.",
+    "Age of the oldest unread record, in the lane furthest behind. For records older than the exporter process, the "
+    "value is a lower bound. The error is at most the time between two scrapes, or a sixth of the age.",
 )
 OWNED = Metric(
     f"{_OF_GROUP}topic_partition_owned_ratio",

@@ -84,7 +84,7 @@ def _line(hashes: HashRange, position: int) -> LaneLine:
         record_ms=cost,
         cost=CostKind.SURE,
         quota=40 if slow else 75,
-        why="slow" if slow else "time budget",
+        why="budget" if slow else "all there is",
     )
 
 

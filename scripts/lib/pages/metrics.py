@@ -18,26 +18,39 @@ class Metric:
 
 
 PROGRESS = (
-    Metric("minOffsetsBehindLatest", "offsets", "Smallest lag of a partition, measured at its lane furthest behind."),
-    Metric("maxOffsetsBehindLatest", "offsets", "Largest lag of a partition, measured at its lane furthest behind."),
-    Metric("avgOffsetsBehindLatest", "offsets", "Mean lag of the partitions, measured at their lanes furthest behind."),
-    Metric("lanes", "lanes", "Lanes of the last plan."),
-    Metric("limitedLanes", "lanes", "Lanes that a bound keeps from reading all records up to the log end."),
     Metric(
-        "limited", "lane: why", "The first 20 of these lanes, each with its [bound](reference.md#bounds-of-a-lane)."
+        "minOffsetsBehindLatest",
+        "offsets",
+        "Smallest lag of a partition, from the lane that the last planned batch leaves furthest behind.",
+    ),
+    Metric(
+        "maxOffsetsBehindLatest",
+        "offsets",
+        "Largest lag of a partition, from the lane that the last planned batch leaves furthest behind.",
+    ),
+    Metric(
+        "avgOffsetsBehindLatest",
+        "offsets",
+        "Mean lag of the partitions, each from the lane that the last planned batch leaves furthest behind.",
+    ),
+    Metric("lanes", "lanes", "Lanes of the last plan."),
+    Metric("limitedLanes", "lanes", "Lanes that a [bound](reference.md#bounds-of-a-lane) stops before the log end."),
+    Metric(
+        "limited",
+        "lane: why",
+        "At most 20 of the limited lanes, each with its bound. Parked lanes come first, then the oldest records.",
     ),
     Metric("parkedLanes", "lanes", "Lanes that no member reads until an operator releases them."),
     Metric(
         "filteredRecords",
         "count",
-        "About how many records `filter.*` dropped in the completed batches since this query started; only with a "
-        "filter. A batch counts once the next one is planned. A record that is fetched again counts again. A report "
-        "of a task that comes too late does not count.",
+        "Approximate number of records that `filter.*` dropped since the query started. Only with a filter. The query "
+        "adds a batch when it plans the next one. It counts refetched records again, and ignores late task reports.",
     ),
-    Metric("deferredKeys", "count", "Keys of the group that wait for another attempt; only with `on_error`."),
-    Metric("parkedKeys", "count", "Keys of the group that wait at a record for `coop-kafka release`; likewise."),
-    Metric("skippedRecords", "count", "Records that `then=skip` left out since the query started; likewise."),
-    Metric("deadLetteredRecords", "count", "Records that were written to the dead-letter topic; likewise."),
+    Metric("deferredKeys", "count", "Keys of the group that wait for another attempt. Only with `on_error`."),
+    Metric("parkedKeys", "count", "Keys of the group that wait for `coop-kafka release`. Only with `on_error`."),
+    Metric("skippedRecords", "count", "Records that `then=skip` left out since the query started."),
+    Metric("deadLetteredRecords", "count", "Records that the query wrote to the dead-letter topic since it started."),
     Metric("slowestLane", "text", "The lane with the highest cost of a record, and that cost; `-` if unknown."),
 )
 

@@ -9,16 +9,17 @@ _HEAD = """# Progress of a query
 <!-- Made by scripts/reference-pages from the code. Do not edit. -->
 
 Spark describes each trigger of a query in `query.lastProgress` and `query.recentProgress`, and passes it to listeners.
-Our part is the JSON text `sources[0].latestOffset`:
+coop-kafka writes the JSON text `sources[0].latestOffset`:
 
 ```json
 {"orders": {"0": 120, "1": 95}, "#": {"maxOffsetsBehindLatest": "45", "lanes": 8, "limitedLanes": 1}}
 ```
 
-- Beside the topics stand the log ends at the last look, by partition, as Spark's own Kafka source shows them.
-- Under `#` stands the report, with the fields below. A field that does not apply is absent.
-- Offsets behind latest appear after the first plan. Values of lanes are at most 1 s old. A query without a group, or
-  [without order](without-order.md), has no lanes.
+- Each topic has the last known log end of each partition, in the form of Spark's own Kafka source.
+- The name `#` has the report, with the fields below. A field without a value is absent.
+- The three fields `...OffsetsBehindLatest` appear after the query has planned its first batch. They count from the end
+  of the last planned batch to the log end.
+- A query without a group, or [without order](without-order.md), has no fields of lanes.
 - Other members of the group have reports of their own. `coop-kafka top` shows all.
 
 ## Fields
@@ -55,8 +56,9 @@ spark.streams.addListener(ProgressListener(ProgressMetrics()))
 start_http_server(9400)
 ```
 
-A scrape returns the last progress of each query that runs in this driver. A query that ends disappears. Counters begin
-at 0 when a query starts. No label carries a key.
+A scrape returns the last progress of each query that runs in this driver. When a query ends, its metrics
+disappear. Counters restart when a query starts. The metrics of failing keys are absent until a first key fails. No
+label carries a key.
 
 """
 

@@ -92,7 +92,7 @@ def test_it_begins_with_the_lane_that_is_worst_and_its_partition() -> None:
     assert len(plane) == 11
     behind = [line.count("\u2588") for line in plane]
     assert behind.count(min(behind)) == 1, "the slow lane"
-    assert cells(screen)[0] == ["orders-0", str(SLOW), "m-3f1c", "58", "290", "6.6", "9", "150", "40", "slow"]
+    assert cells(screen)[0] == ["orders-0", str(SLOW), "m-3f1c", "58", "290", "6.6", "9", "150", "40", "budget"]
 
 
 def test_a_terminal_cannot_misread_names_of_others() -> None:
