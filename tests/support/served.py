@@ -1,5 +1,6 @@
 """A verb of `coop-kafka` that serves HTTP, as a process: the port that it prints, and how it ends."""
 
+import os
 import re
 import signal
 import subprocess
@@ -27,11 +28,18 @@ class Served:
         return self.process.returncode, err
 
 
+def without_addresses() -> dict[str, str]:
+    """The environment without addresses of servers: a command has those that its test passes."""
+    return {name: value for name, value in os.environ.items() if name not in ("COOP_KAFKA", "COOP_REDIS")}
+
+
 @contextmanager
 def served(verb: str, line: str, *arguments: str) -> Iterator[Served]:
     """The verb on a free port; `line` is the regular expression of its first line, with the port as its group."""
     command = [sys.executable, "-m", "spark_coop_source.command_line", verb, "--listen", "127.0.0.1:0", *arguments]
-    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command, cwd=ROOT, env=without_addresses(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     try:
         assert process.stdout is not None
         found = re.fullmatch(line, printed := process.stdout.readline())

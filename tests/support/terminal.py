@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from served import without_addresses
+
 DEADLINE_S = 30
 ROWS, COLUMNS = 40, 200
 CTRL_C = b"\x03"
@@ -79,7 +81,7 @@ def on_a_terminal(*arguments: str, code: str = "") -> Iterator[Terminal]:
     program = ("-c", code) if code else ("-m", "spark_coop_source.command_line", *arguments)
     command = (sys.executable, "-c", _ON_IT, *program)
     size = {"COLUMNS": str(COLUMNS), "LINES": str(ROWS)}  # the environment of this process may have another size
-    environment = {**os.environ, "TERM": "xterm", **size}
+    environment = without_addresses() | {"TERM": "xterm"} | size
     with subprocess.Popen(command, stdin=its, stdout=its, stderr=its, env=environment) as process:
         os.close(its)
         try:

@@ -14,7 +14,7 @@ from mutants.fault import Fault, Find
 from mutants.tree import broken
 
 _PATIENCE_S = 900
-_FAILED = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - |$)", re.MULTILINE)
+_FAILED = re.compile(r"^(?:FAILED|ERROR) tests/(.+?)(?: - |$)", re.MULTILINE)  # not a line of a log
 _VIOLATION = re.compile(r"^seed (\d+): (.*)", re.MULTILINE)
 
 
@@ -53,7 +53,7 @@ class Hunt:
         if code in (0, None):
             return "" if code == 0 else "a test that hangs"
         if code == 1 and (name := _FAILED.search(output)):
-            return name[1].removeprefix("tests/")
+            return name[1]
         raise UnsoundError(f"pytest ended with code {code}:\n{output[-2000:]}")
 
     def _simulation(self, schedules: int) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from mutants.fault import Edit, Fault
 
-_PARTS = ("coordinator", "spark_coop_source", "scripts", "tests", "conf", "setup.cfg", "pyproject.toml")
+_PARTS = ("coordinator", "spark_coop_source", "scripts", "tests", "conf", "docs", "setup.cfg", "pyproject.toml")
 
 
 class OutOfDateError(Exception):

@@ -129,7 +129,7 @@ def test_s_sorts_by_one_column_after_the_other() -> None:
 
 
 def test_a_filter_leaves_the_rows_with_its_words() -> None:
-    *_, filtered = screens("/", "8", "a", "2", "0", "enter")
+    *_, filtered = screens("/", "8", "A", "2", "0", "enter")
     assert {row[2] for row in cells(filtered)} == {"m-8a20"}
 
 
