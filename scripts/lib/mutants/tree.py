@@ -8,6 +8,7 @@ from pathlib import Path
 from mutants.fault import Edit, Fault
 
 _PARTS = ("coordinator", "spark_coop_source", "scripts", "tests", "conf", "docs", "setup.cfg", "pyproject.toml")
+_CACHE = ".cache"  # the jars of Kafka, for tests that start a broker of their own
 
 
 class OutOfDateError(Exception):
@@ -22,6 +23,8 @@ def copied(root: Path, tree: Path) -> Path:
         else:
             tree.mkdir(parents=True, exist_ok=True)
             shutil.copy2(root / name, tree / name)
+    if (root / _CACHE).is_dir():
+        (tree / _CACHE).symlink_to(root / _CACHE)
     return tree
 
 
