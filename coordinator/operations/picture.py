@@ -18,6 +18,9 @@ ROW = 22
 LEAST = 14.0
 """Least height of a lane in pixels; without it, the lane of a single key would be invisible."""
 
+LETTER, LOG_END = 7.5, 34
+"""The width of a letter, and half of that of the words at the log end, in pixels: no words cover others."""
+
 _HUES = 6  # colours of members, by their order
 
 _STYLE = """
@@ -210,12 +213,14 @@ class _Drawing:
         stable = self._plane.stable
         x = self._x(stable)
         self._line("stable", x, TOP - 10, x, BOTTOM + 6)
-        self._text("slow middle", x, TOP - 16, f"stable offset {stable:,}: all before it is done")
+        words = f"stable offset {stable:,}: all before it is done"
+        half = LETTER * len(words) / 2
+        self._text("slow middle", max(half, min(x, RIGHT - LOG_END - half)), TOP - 16, words)
         if stable == self._plane.furthest:
             return
         top, height = next((t, h) for lane, t, h in self._rows() if lane.segment.position == stable)
         middle = top + height / 2
-        self._rect("paper", x + 4, middle - 9, 8 + 7.5 * len(self._words.behind), 18, rx="4")
+        self._rect("paper", x + 4, middle - 9, 8 + LETTER * len(self._words.behind), 18, rx="4")
         self._text("slow", x + 8, middle + 5, self._words.behind)
 
     def _legend(self) -> None:
@@ -233,7 +238,8 @@ class _Drawing:
         owners = [(f"done m{i}", m) for i, m in enumerate(members[:_HUES])] if len(members) > 1 else [("done", "done")]
         marks = [("gap", "gap: other lanes are ahead"), ("unread", "not read yet")]
         marks += [("working", "read now")] if self._plane.working else []
-        marks += [("failing", "failing key")] if self._plane.failing else []
+        marks += [("failing", "failing key")] if any(not r.parked for r in self._plane.failing) else []
+        marks += [("failing parked", "parked key")] if any(r.parked for r in self._plane.failing) else []
         for name, words in (*owners, *marks, ("stable", "stable offset")):
             wide = 52 + 7 * len(words)
             x, row = (x, row) if x == LEFT or x + wide < WIDTH else (float(LEFT), row + 1)

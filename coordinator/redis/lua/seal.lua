@@ -42,7 +42,7 @@ for tp in string.gmatch(ARGV[4], '([^;]+);') do
   next_key = next_key + 1
 end
 
-local function about(names) return #names .. ' keys whose record failed: ' .. names[1] end
+local function about(names) return #names .. (#names == 1 and ' key' or ' keys') .. ' whose record failed: ' .. names[1] end
 
 local before = redis.call('HMGET', KEYS[3], 'authorized', 'seal')
 local same, seal = before[1] == ARGV[2], before[2] or ''

@@ -102,6 +102,14 @@ def test_the_stable_offset_is_a_line_at_the_smallest_position(position: int, sha
     assert f"stable offset {position:,}: all before it is done" in [text.text for text in drawn.iter(f"{SVG}text")]
 
 
+@pytest.mark.parametrize("position", [0, END])
+def test_the_words_of_the_stable_offset_are_inside_and_beside_those_of_the_log_end(position: int) -> None:
+    drawn = picture(replace(STATE, segments={TP: ((LOW, position), (HIGH, END))}))
+    (label,) = (text for text in drawn.iter(f"{SVG}text") if (text.text or "").endswith("all before it is done"))
+    middle, half = float(label.attrib["x"]), 7 * len(label.text or "") / 2
+    assert (middle - half >= 0, middle + half <= RIGHT - 30) == (True, True)
+
+
 def test_the_log_end_is_the_right_edge_also_where_a_position_has_passed_it() -> None:
     words = [text.text for text in picture(STATE).iter(f"{SVG}text")]
     assert "1,000" in words
@@ -136,6 +144,12 @@ def test_a_failing_key_is_marked_at_its_record() -> None:
     assert (float(mark.attrib["cx"]) - LEFT) / (RIGHT - LEFT) == pytest.approx(0.25, abs=0.001)
     assert (BOTTOM - float(mark.attrib["cy"])) / (BOTTOM - TOP) == pytest.approx(0.25, abs=0.001)
     assert mark.findtext(f"{SVG}title") == f"key hash {key:016x}, offset 250: parked, 3 attempts"
+
+
+@pytest.mark.parametrize(("parked", "words"), [(True, "parked key"), (False, "failing key")])
+def test_the_legend_has_the_marks_that_are_drawn(parked: bool, words: str) -> None:
+    texts = {text.text for text in picture(STATE, FailingRecord(TP, 5, 250, 3, 0, parked, "E", "")).iter(f"{SVG}text")}
+    assert texts & {"parked key", "failing key"} == {words}
 
 
 def test_old_offsets_are_left_out() -> None:

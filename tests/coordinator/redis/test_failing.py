@@ -37,7 +37,7 @@ def test_a_failing_record_is_written_with_the_seal(world: World) -> None:
     assert world.store.positions.seal(me, EARLY.digest, TO_7, (RECORD,)).value
     assert world.store.poison.failing() == (RECORD,)
     assert world.store.positions.seal_of("m-1", EARLY.digest) == Sealed(TO_7)
-    assert world.events("deferred") == ["1 keys whose record failed: orders 0 0000000000000005 at offset 7"]
+    assert world.events("deferred") == ["1 key whose record failed: orders 0 0000000000000005 at offset 7"]
     assert GroupKeys(world.group).failing not in world.kept_for_ever()
 
 
