@@ -133,7 +133,7 @@ class BatchCost:
     def slot_ms(self, load: Load, concurrency: int) -> float:
         """The part of its slot's time that the function worked on a lane, if a task works on so many keys at once."""
         keys = () if load.cost is None else load.cost.keys
-        return max(load.function_ms / concurrency, max((self.key_ms(load, k, concurrency) for k in keys), default=0.0))
+        return max([load.function_ms / concurrency, *(self.key_ms(load, key, concurrency) for key in keys)])
 
     def key_ms(self, load: Load, key: KeyCost, concurrency: int) -> float:
         """The same of one key: all of its time if its task had little else to do meanwhile."""

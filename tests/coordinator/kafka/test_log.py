@@ -28,6 +28,9 @@ def existing_topics(kafka: Kafka) -> set[str]:
         return set(admin.list_topics())
 
 
+NEVER = Bounds(-1, -1, epoch=-1)
+
+
 def bounds_within(log: KafkaLog, tp: TopicPartition, expected: Bounds) -> Bounds:
     """The bounds as soon as they are as expected, the last ones seen if that does not happen in time."""
     deadline = time.monotonic() + SOON_S
@@ -156,7 +159,7 @@ def test_bounds_of_a_deleted_topic_are_an_error_and_do_not_create_it(kafka: Kafk
     kafka.delete_topic(tp.topic)
 
     with pytest.raises(UnknownTopicError, match=tp.topic):
-        bounds_within(log, tp, Bounds(-1, -1, epoch=-1))  # the broker deletes it soon, not at once
+        bounds_within(log, tp, NEVER)  # a broker lists a deleted topic no longer a moment before its log is gone
     assert tp.topic not in existing_topics(kafka)
 
 
