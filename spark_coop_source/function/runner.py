@@ -73,7 +73,7 @@ def run(
         EnvironmentMismatchError: this process cannot load the function.
     """
     call = FunctionCall.of(function, hidden)
-    cut = (each_record if by_record else by_key) if function.per_key else by_slice
+    cut = _cut_of(function, by_record=by_record, whole=ending is None)
     cuts = _cuts(batches, cut, slices, ending)
     if not function.per_key:
         yield from _over_all(call, cuts, listener)
@@ -84,6 +84,15 @@ def run(
         stack.callback(decisions.close)
         opened = _workers(call, 1 if by_record else function.concurrency, listener, stack)
         yield from _made(keyed_work(cuts, opened, window, decisions, perf_counter), listener)
+
+
+def _cut_of(function: UserFunction, *, by_record: bool, whole: bool) -> Cut:
+    """How batches are cut for a function. A task that works on `whole` slices begins all keys by their records."""
+    if not function.per_key:
+        return by_slice
+    if by_record:
+        return each_record
+    return partial(by_key, ahead=None) if whole and function.concurrency > 1 else by_key
 
 
 def early_window(concurrency: int) -> Window:

@@ -17,6 +17,7 @@ from coordinator.subscription import TopicPartition
 from spark_coop_source.select.hash_column import hashes_of, offsets_of, without_hashes
 
 AHEAD = 8
+"""So many keys come ahead in a task that may end early: each of them may then have a position of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,23 +116,31 @@ def by_slice(batch: pa.RecordBatch, table: SliceTable) -> Iterator[SliceBatch]:
         yield SliceBatch(ordered.slice(first, count), table.slices[numbers[order[first]]], None)
 
 
-def by_key(batch: pa.RecordBatch, table: SliceTable) -> Iterator[SliceBatch]:
+def by_key(batch: pa.RecordBatch, table: SliceTable, *, ahead: int | None = AHEAD) -> Iterator[SliceBatch]:
     """The records of each key, in the order of key hashes; each record without a key is alone.
 
-    Ahead of this order come the keys of the `AHEAD` hashes with the most records: with many keys at once, the longest
-    work begins first. A batch belongs to the slice of its first record, even if its key's lane has further slices.
+    Ahead of this order come the keys of so many hashes, those with the most records; with None, of all. With many keys
+    at once, the longest work then begins first. A batch belongs to the slice of its first record, even if its key's
+    lane has further slices.
     """
     hashes, keys = hashes_of(batch), _key_numbers(batch.column("key"))
     order = np.argsort(keys, kind="stable")
     numbers = table.numbers(offsets_of(batch), hashes)[order]
     ordered = without_hashes(batch).take(pa.array(order))
     runs = [(int(hashes[order[first]]), first, count) for first, count in _runs(keys[order])]
+    places = _places_ahead(runs, ahead)
+    for key_hash, first, count in sorted(runs, key=lambda run: (places.get(run[0], len(places)), run[0])):
+        yield SliceBatch(ordered.slice(first, count), table.slices[numbers[first]], key_hash, key_hash in places)
+
+
+def _places_ahead(runs: Iterable[tuple[int, int, int]], most: int | None) -> dict[int, int]:
+    """The hashes with the most records, each with its place. A batch of few hashes has none."""
     records = Counter[int]()
     for key_hash, _, count in runs:
         records[key_hash] += count
-    ahead = {key_hash for key_hash, _ in records.most_common(AHEAD)} if len(records) > AHEAD else set[int]()
-    for key_hash, first, count in sorted(runs, key=lambda run: (run[0] not in ahead, run[0])):
-        yield SliceBatch(ordered.slice(first, count), table.slices[numbers[first]], key_hash, key_hash in ahead)
+    if most is not None and len(records) <= most:
+        return {}
+    return {key_hash: place for place, (key_hash, _) in enumerate(records.most_common(most))}
 
 
 def each_record(batch: pa.RecordBatch, table: SliceTable) -> Iterator[SliceBatch]:

@@ -76,4 +76,14 @@ FAULTS = (
         '        """The time of the task is over before the record\'s next attempt."""\n        if self.ending:',
         '        """The time of the task is over before the record\'s next attempt."""\n        if False:',
     ),
+    Fault(
+        "the longest work of a task begins last",
+        (Edit(f"{_FOLDER}slice_batches.py", "places.get(run[0], len(places))", "-places.get(run[0], len(places))"),),
+        ("tests/spark_coop_source/function/test_slice_batches.py",),
+    ),
+    Fault(
+        "output with the names and types of its schema may hold nulls anywhere",
+        (Edit(f"{_FOLDER}call.py", "if self._takes_nulls and isinstance", "if isinstance"),),
+        ("tests/spark_coop_source/function/test_runner.py",),
+    ),
 )

@@ -276,6 +276,18 @@ def test_output_must_match_the_schema(result: dict[str, object], words: str) -> 
     assert caught.value.what.endswith(f"wrong made {words}, called with orders-0 offsets 7-8")
 
 
+def test_output_that_declares_its_schema_is_looked_at_all_the_same() -> None:
+    """Arrow itself does not look whether a column that may hold no null holds one."""
+    declared = pa.schema([pa.field("key", pa.binary()), pa.field("n", pa.int64(), nullable=False)])
+
+    def wrong(batches: Batches) -> Batches:
+        for _ in batches:
+            yield pa.RecordBatch.from_arrays([pa.array([b"a"]), pa.array([None], pa.int64())], schema=declared)
+
+    with pytest.raises(MapInReadError, match="a null in the column n, which may hold none"):
+        made(function(wrong), batch([b"a"]))
+
+
 @pytest.mark.parametrize(
     ("call", "per_key", "words"),
     [

@@ -1,5 +1,7 @@
 """A batch is cut into pieces: by slice, or by key, every record once and in offset order."""
 
+from collections import Counter
+
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -37,9 +39,20 @@ def test_pieces_by_key_are_all_records_of_a_key_in_offset_order(keys: list[bytes
         assert points([piece.records]) == alone
         assert {key for key, _ in alone} == {piece.key}
     assert sorted(o for piece in pieces for _, o in points([piece.records])) == [o for _, o in points([whole])]
-    order = [(not p.ahead, p.key_hash) for p in pieces]
-    assert order == sorted(order), "by hash, after those that come ahead"
-    assert {p.key_hash for p in pieces if p.ahead}.isdisjoint(p.key_hash for p in pieces if not p.ahead)
+
+
+@given(keys, st.none() | st.integers(1, 12))
+def test_the_hashes_with_the_most_records_come_ahead_of_the_others(keys: list[bytes | None], ahead: int | None) -> None:
+    """With many keys at once, the longest work begins first; with None, that is the order of all."""
+    pieces = list(by_key(batch(keys, first=100), WHOLE_TABLE, ahead=ahead))
+    records = Counter(hash_record(key, offset) for key, offset in points([batch(keys, first=100)]))
+    most = len(records) if ahead is None else ahead if len(records) > ahead else 0
+    first = list(dict.fromkeys(p.key_hash for p in pieces if p.ahead))
+    assert [records[h or 0] for h in first] == sorted(records.values(), reverse=True)[:most]
+    behind = [p.key_hash or 0 for p in pieces if not p.ahead]
+    assert behind == sorted(behind), "by hash, after those that come ahead"
+    assert [p.ahead for p in pieces] == sorted((p.ahead for p in pieces), reverse=True)
+    assert not {*first} & {*behind}
 
 
 def test_a_record_without_a_key_is_not_mixed_with_the_key_that_hashes_alike() -> None:
