@@ -178,13 +178,14 @@ class _Drawing:
         return f"done m{members.index(lane.member) % _HUES}" if lane.member and len(members) > 1 else "done"
 
     def _under_way(self) -> None:
-        """A frame around the offsets that tasks read now, in each lane of their hashes."""
+        """A frame around the offsets that tasks read now, in each lane of their hashes. What is done is left out."""
         for lane, top, height in self._rows():
             for s in self._plane.working:
-                if s.hashes.lo <= lane.segment.hashes.hi and lane.segment.hashes.lo <= s.hashes.hi:
-                    start, until = self._x(s.offsets.start), self._x(s.offsets.until)
-                    tip = f"hashes {s.hashes}, offsets {s.offsets}: a task is at it"
-                    self._rect("working", start, top + 1, until - start, height - 2, tip)
+                if s.hashes.intersection(lane.segment.hashes):
+                    for left in lane.segment.remaining(s.offsets):
+                        start, until = self._x(left.start), self._x(left.until)
+                        tip = f"hashes {s.hashes}, offsets {left}: a task is at it"
+                        self._rect("working", start, top + 1, until - start, height - 2, tip)
 
     def _failing_keys(self) -> None:
         """A mark at the record of each failing key. Its message is foreign text: `coop-kafka failing` shows it."""

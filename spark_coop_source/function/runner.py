@@ -45,6 +45,9 @@ SILENT = Listener()
 WAITING_KEYS = 8
 """So many keys for each thread may wait for it, in a task that may end early: each of them may be withdrawn."""
 
+AHEAD = 8
+"""So many keys come ahead of their order in such a task, if it works on many at once."""
+
 MOST_WAITING = 8_192
 """Most keys that wait in such a task: all ends of a task travel in one frame, and become positions in Redis."""
 
@@ -87,12 +90,17 @@ def run(
 
 
 def _cut_of(function: UserFunction, *, by_record: bool, whole: bool) -> Cut:
-    """How batches are cut for a function. A task that works on `whole` slices begins all keys by their records."""
+    """How batches are cut for a function; with many keys at once, the longest work begins first.
+
+    A task that may not work on its `whole` slices does so with a few keys: each may get a position of its own.
+    """
     if not function.per_key:
         return by_slice
     if by_record:
         return each_record
-    return partial(by_key, ahead=None) if whole and function.concurrency > 1 else by_key
+    if function.concurrency == 1:
+        return by_key
+    return partial(by_key, ahead=None if whole else AHEAD)
 
 
 def early_window(concurrency: int) -> Window:

@@ -16,9 +16,6 @@ from coordinator.ranges import OffsetRange
 from coordinator.subscription import TopicPartition
 from spark_coop_source.select.hash_column import hashes_of, offsets_of, without_hashes
 
-AHEAD = 8
-"""So many keys come ahead in a task that may end early: each of them may then have a position of its own."""
-
 
 @dataclass(frozen=True, slots=True)
 class SliceBatch:
@@ -116,7 +113,7 @@ def by_slice(batch: pa.RecordBatch, table: SliceTable) -> Iterator[SliceBatch]:
         yield SliceBatch(ordered.slice(first, count), table.slices[numbers[order[first]]], None)
 
 
-def by_key(batch: pa.RecordBatch, table: SliceTable, *, ahead: int | None = AHEAD) -> Iterator[SliceBatch]:
+def by_key(batch: pa.RecordBatch, table: SliceTable, *, ahead: int | None = 0) -> Iterator[SliceBatch]:
     """The records of each key, in the order of key hashes; each record without a key is alone.
 
     Ahead of this order come the keys of so many hashes, those with the most records; with None, of all. With many keys

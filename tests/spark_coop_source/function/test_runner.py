@@ -13,7 +13,7 @@ from pyspark.sql.types import BinaryType, LongType, StructField, StructType
 
 from arrow_records import ALL, batch, points
 from coordinator.errors import EnvironmentMismatchError, FetchTimeoutError, MapInReadError
-from coordinator.key_hash import cuts, hash_record
+from coordinator.key_hash import cuts, hash_key, hash_record
 from coordinator.progress.slices import Slice
 from coordinator.ranges import OffsetRange
 from coordinator.subscription import TopicPartition
@@ -274,6 +274,15 @@ def test_output_must_match_the_schema(result: dict[str, object], words: str) -> 
     with pytest.raises(MapInReadError) as caught:
         made(function(wrong), batch([b"a", b"b"], first=7))
     assert caught.value.what.endswith(f"wrong made {words}, called with orders-0 offsets 7-8")
+
+
+def test_one_key_at_a_time_comes_in_the_order_of_hashes() -> None:
+    """Where the time of a task is over, all later keys end together: one lane, however many records a key has."""
+    keys = [b"k%d" % (number % 20 if number < 40 else 7) for number in range(80)]
+    calls = [key for key, _ in made(function(lambda _, records: counted(records), per_key=True), batch(keys))]
+    found = [hash_key(key) for key in dict.fromkeys(calls)]
+    assert len(found) == 20
+    assert found == sorted(found)
 
 
 def test_output_that_declares_its_schema_is_looked_at_all_the_same() -> None:
