@@ -82,11 +82,12 @@ def parked(group: Group, redis: Redis, as_json: Json = False) -> None:
     """Show key ranges over which members died or hung: tried alone after one strike, parked after two."""
     with waiting("parked", as_json=as_json), connected(redis) as client:
         read_group(client, group)  # fails for an unknown group, not for one without strikes
-        strikes = OperatorVerbs.of_group(client, group).poison.strikes()
+        store = OperatorVerbs.of_group(client, group).poison
+        strikes, keys = store.strikes(), sum(record.parked for record in store.failing())
     if as_json:
         print_json(documents.of_strikes(strikes))
     else:
-        print_strikes(strikes)
+        print_strikes(strikes, keys)
 
 
 def failing(group: Group, redis: Redis, as_json: Json = False) -> None:

@@ -115,11 +115,13 @@ def print_late_keys(keys: Sequence[LateKey]) -> None:
     stdout().print(_table(columns, rows))
 
 
-def print_strikes(strikes: Sequence[Strike]) -> None:
-    """A row for each strike."""
+def print_strikes(strikes: Sequence[Strike], parked_keys: int) -> None:
+    """A row for each strike; and how many keys are parked because the function failed on a record."""
     columns = "TOPIC, PARTITION, HASHES, OFFSET, STRIKES, STATE, AT, MEMBER"
     rows = ((*s.tp, s.hashes, s.offset, s.count, s.state, moment(s.at_ms, "seconds"), s.member) for s in strikes)
-    stdout().print(_table(columns, rows) if strikes else "Nothing is parked.")
+    stdout().print(_table(columns, rows) if strikes else "No key range is parked.")
+    if parked_keys:
+        print_lines(f"{counted(parked_keys, 'key')} parked at a record that failed: `coop-kafka failing` shows them.")
 
 
 def print_failing(records: Sequence[FailingRecord]) -> None:

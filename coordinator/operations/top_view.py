@@ -23,7 +23,7 @@ class MemberActivity:
     state: str  # as `describe` has it
     lanes: int  # that it reports
     slow_percent: int  # share of its slots that slow lanes take
-    runs_s: float | None  # since its batch under way began; None between batches
+    runs_s: float | None  # since its batch under way began; None between batches, or if its lease is over
     ago_s: float | None  # since its last batch ended; None if Redis has none
     seconds: float  # of that batch
     rate: float  # its records per second
@@ -79,7 +79,7 @@ def _lanes(state: GroupState) -> tuple[Lane, ...]:
 def _member(m: MemberView, state: GroupState, batches: Sequence[Batch]) -> MemberActivity:
     lanes, slow_percent = len(state.lanes.get(m.id, ())), int(m.fields.get("slow_percent", "0"))
     at_ms, last = next(((at, b) for at, b in reversed(batches) if b.member == m.id), (0, None))
-    now = lanes, slow_percent, runs_s(m.id, state)
+    now = lanes, slow_percent, runs_s(m.id, state) if m.lease_left_ms else None
     if last is None:
         return MemberActivity(m.id, m.state, *now, None, 0.0, 0.0, "-")
     ago_s, rate = max(0, state.now_ms - at_ms) / 1_000, last.rows / max(last.seconds, 0.001)

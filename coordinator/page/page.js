@@ -5,6 +5,7 @@
 const EVERY_MS = 1000;
 const shown = { group: "", topic: "", partition: null, looking: false };
 const drawn = new Map();
+const linked = new URLSearchParams(location.search).get("group"); // the address names the group that is shown
 const by = (id) => document.getElementById(id);
 const count = (n) => (n === null || n === undefined ? "-" : n.toLocaleString("en"));
 const time = (ms) => new Date(ms).toISOString().slice(0, 19).replace("T", " ");
@@ -183,10 +184,13 @@ async function look() {
   if (shown.looking) return;
   shown.looking = true;
   try {
-    choices("groups", await ask("groups", {}));
+    const names = await ask("groups", {});
+    choices("groups", names);
+    if (!shown.group && names.includes(linked)) by("groups").value = linked;
     if (by("groups").value !== shown.group) {
       Object.assign(shown, { group: by("groups").value, topic: "", partition: null });
       by("owners").replaceChildren();
+      history.replaceState(null, "", shown.group ? `?${new URLSearchParams({ group: shown.group })}` : ".");
     }
     document.title = shown.group ? `${shown.group} - coop-kafka` : "coop-kafka";
     if (shown.group) {

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 from contextlib import closing
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 import pytest
 import redis
-from playwright.sync_api import Browser
+from playwright.sync_api import Browser, expect
 
 from coordinator.key_hash import cuts
 from coordinator.progress.failing import FailingRecord
@@ -89,6 +90,21 @@ def test_names_of_others_are_texts(valkey: OwnValkey, browser: Browser) -> None:
         assert "<script>window.hacked=1</script>" in (page.text_content("#failing") or "")
         assert page.evaluate("window.hacked") is None
         assert page.locator("main img").count() == page.locator("main script").count() == 0
+
+
+def test_the_address_names_the_group_that_is_shown(valkey: OwnValkey, browser: Browser) -> None:
+    """So a link, as from an alert or a ticket, opens it."""
+    groups = ("a first one", "b & second")
+    for group in groups:
+        live(valkey.address, group, "orders")
+    with site(valkey.address) as running:
+        with looking(browser, f"{running.url}?{urlencode({'group': groups[1]})}") as page:
+            expect(page).to_have_title("b & second - coop-kafka")
+            page.select_option("#groups", groups[0])
+            expect(page).to_have_title("a first one - coop-kafka")
+            assert parse_qs(urlsplit(page.url).query) == {"group": [groups[0]]}
+        with looking(browser, f"{running.url}?group=unknown") as page:
+            expect(page).to_have_title("a first one - coop-kafka")
 
 
 def test_the_keyboard_is_enough(valkey: OwnValkey, browser: Browser) -> None:

@@ -108,4 +108,25 @@ FAULTS = (
         (Edit(_SCREEN, "key=lambda row: (-_number(row[1][column])", "key=lambda row: (_number(row[1][column])"),),
         _ON_TERMINAL,
     ),
+    Fault(
+        "a link to a group opens the first one",
+        (Edit("coordinator/page/page.js", "names.includes(linked)) by", "names.includes(null)) by"),),
+        ("tests/end_to_end/test_page.py",),
+    ),
+    Fault(
+        "a batch runs on after the lease of its member",
+        (
+            Edit(
+                "coordinator/operations/top_view.py",
+                "runs_s(m.id, state) if m.lease_left_ms else None",
+                "runs_s(m.id, state)",
+            ),
+        ),
+        ("tests/coordinator/cli/test_lane_commands.py",),
+    ),
+    Fault(
+        "`parked` is silent about keys that are parked",
+        (Edit("coordinator/cli/tables.py", "    if parked_keys:\n", "    if parked_keys and strikes:\n"),),
+        ("tests/coordinator/cli/test_lane_commands.py",),
+    ),
 )

@@ -74,6 +74,17 @@ def test_top_shows_members_and_lanes_the_slow_ones_first(run: Run, redis_url: st
     assert "and 1 lane more" in run("top", group, "--once", "--lanes", "1", "--redis", redis_url)[1]
 
 
+def test_no_batch_runs_after_the_lease(run: Run, redis_url: str, group: str) -> None:
+    keys = GroupKeys(group)
+    with closing(redis.Redis.from_url(redis_url)) as plain:
+        now_ms = plain.time()[0] * 1000
+        plain.hset(keys.member("m-1"), LONGEST_BATCH, "60000")
+        plain.zadd(keys.batches, {"m-1": now_ms + 40_000})
+        plain.zadd(keys.leases, {"m-1": now_ms - 1_000})
+    (printed,) = json.loads(run("top", group, "--json", "--redis", redis_url)[1])["members"]
+    assert (printed["state"], printed["runs_s"]) == ("ended", None)
+
+
 def test_top_shows_since_when_a_first_batch_runs(run: Run, redis_url: str, group: str) -> None:
     keys = GroupKeys(group)
     with closing(redis.Redis.from_url(redis_url)) as plain:
@@ -222,6 +233,15 @@ def test_failing_keys_are_shown_with_their_records_and_errors(run: Run, redis_ur
     assert "failing keys: 1 deferred, 2 parked" in " ".join(
         run("top", failing, "--once", "--redis", redis_url)[1].split()
     )
+
+
+def test_parked_says_that_keys_are_parked_too(run: Run, redis_url: str, failing: str) -> None:
+    with closing(redis.Redis.from_url(redis_url)) as plain:
+        plain.delete(GroupKeys(failing).strikes)
+    assert run("parked", failing, "--redis", redis_url)[1].splitlines() == [
+        "No key range is parked.",
+        "2 keys parked at a record that failed: `coop-kafka failing` shows them.",
+    ]
 
 
 def test_no_failing_key(run: Run, redis_url: str, group: str) -> None:
