@@ -1,0 +1,66 @@
+"""The names that a user's program may import. All other modules are private: each release may change them.
+
+    from spark_coop_source import OnError, map_in_read
+
+Tasks and the command line import this package too, and need none of these names. So each is loaded at its first use.
+"""
+
+from pkgutil import resolve_name
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from coordinator import errors as errors
+    from coordinator.assignment.ownership_listener import OwnershipListener as OwnershipListener
+    from coordinator.assignors.assignor import Assignment as Assignment
+    from coordinator.assignors.assignor import Assignor as Assignor
+    from coordinator.assignors.assignor import Subscriber as Subscriber
+    from coordinator.assignors.grouped import Grouped as Grouped
+    from coordinator.commits.acknowledger import Acknowledger as Acknowledger
+    from coordinator.commits.commit_api import CommitApi as CommitApi
+    from coordinator.commits.group_commits import GroupCommits as GroupCommits
+    from coordinator.commits.ordered_commits import OrderedCommits as OrderedCommits
+    from coordinator.ranges import HashRange as HashRange
+    from coordinator.ranges import OffsetRange as OffsetRange
+    from coordinator.subscription import TopicPartition as TopicPartition
+    from spark_coop_source.function.on_error import OnError as OnError
+    from spark_coop_source.function_in_read import map_in_read as map_in_read
+    from spark_coop_source.metrics.listener import ProgressListener as ProgressListener
+    from spark_coop_source.metrics.prometheus import ProgressMetrics as ProgressMetrics
+    from spark_coop_source.metrics.query_progress import QueryProgress as QueryProgress
+    from spark_coop_source.sink_audit import audit as audit
+    from spark_coop_source.source import CoopKafkaDataSource as CoopKafkaDataSource
+
+_PLACES = {
+    "Acknowledger": "coordinator.commits.acknowledger:Acknowledger",
+    "Assignment": "coordinator.assignors.assignor:Assignment",
+    "Assignor": "coordinator.assignors.assignor:Assignor",
+    "CommitApi": "coordinator.commits.commit_api:CommitApi",
+    "CoopKafkaDataSource": "spark_coop_source.source:CoopKafkaDataSource",
+    "GroupCommits": "coordinator.commits.group_commits:GroupCommits",
+    "Grouped": "coordinator.assignors.grouped:Grouped",
+    "HashRange": "coordinator.ranges:HashRange",
+    "OffsetRange": "coordinator.ranges:OffsetRange",
+    "OnError": "spark_coop_source.function.on_error:OnError",
+    "OrderedCommits": "coordinator.commits.ordered_commits:OrderedCommits",
+    "OwnershipListener": "coordinator.assignment.ownership_listener:OwnershipListener",
+    "ProgressListener": "spark_coop_source.metrics.listener:ProgressListener",
+    "ProgressMetrics": "spark_coop_source.metrics.prometheus:ProgressMetrics",
+    "QueryProgress": "spark_coop_source.metrics.query_progress:QueryProgress",
+    "Subscriber": "coordinator.assignors.assignor:Subscriber",
+    "TopicPartition": "coordinator.subscription:TopicPartition",
+    "audit": "spark_coop_source.sink_audit:audit",
+    "errors": "coordinator.errors",
+    "map_in_read": "spark_coop_source.function_in_read:map_in_read",
+}
+
+
+def __getattr__(name: str) -> object:
+    """A public name at its first use (PEP 562); raises `AttributeError` for any other."""
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return globals().setdefault(name, resolve_name(_PLACES[name]))
+
+
+def __dir__() -> list[str]:
+    """All public names, also those that are not loaded yet."""
+    return sorted({*globals(), *_PLACES})

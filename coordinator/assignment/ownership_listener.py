@@ -50,7 +50,7 @@ def check(name: str) -> None:
     if missing := [m for m in METHODS if not callable(getattr(thing, m, None))]:
         raise InvalidOptionError(
             f"{quoted(name)} is not an ownership listener: it has no method {missing[0]}",
-            "derive it from coordinator.assignment.ownership_listener.OwnershipListener",
+            "derive it from spark_coop_source.OwnershipListener",
         )
 
 

@@ -20,7 +20,7 @@ from coordinator.redis.client import RedisClient
 from coordinator.redis.operator import OperatorVerbs
 from drivers.driver import Driver
 from drivers.fleet import Feeding, Fleet
-from spark_coop_source.map_in_read import OnError, map_in_read
+from spark_coop_source import OnError, map_in_read
 
 FEEDING = Feeding(keys=997, every_keyless=1_000_000)
 """A prime number of keys: bad records, at equal distances, are of many keys."""

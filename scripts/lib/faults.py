@@ -24,7 +24,7 @@ import processes
 import servers
 import temporary
 from drivers.fleet import Feeding, Fleet
-from spark_coop_source.map_in_read import OnError, map_in_read
+from spark_coop_source import OnError, map_in_read
 from topics import Kafka, Record
 
 KEY = b"key-7"

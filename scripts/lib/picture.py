@@ -27,7 +27,7 @@ from coordinator.operations.plane import Plane, plane
 from coordinator.redis.client import RedisClient
 from coordinator.redis.snapshot import read_group
 from coordinator.subscription import TopicPartition
-from spark_coop_source.map_in_read import map_in_read
+from spark_coop_source import map_in_read
 from topics import Kafka, Record
 
 PICTURE = ROOT / "docs" / "lanes.svg"

@@ -178,9 +178,7 @@ class AssignorNames:
 class ListenerName:
     """A user's listener class as `module:Class`; it must exist where the driver runs."""
 
-    limit: str = (
-        "a class of your own as module:Class, derived from coordinator.assignment.ownership_listener.OwnershipListener"
-    )
+    limit: str = "a class of your own as module:Class, derived from spark_coop_source.OwnershipListener"
 
     def parse(self, text: str) -> str:
         """The name of an existing class; it makes no instance."""

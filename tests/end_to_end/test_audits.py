@@ -13,7 +13,7 @@ from pyspark.sql.functions import col, lit, monotonically_increasing_id, spark_p
 from command_runs import Run
 from coordinator.audit.report import Audit
 from coordinator.errors import InvalidOptionError, MissingOptionError, SinkError
-from spark_coop_source.audit import audit
+from spark_coop_source import audit
 from streams import DEADLINE_S, Stream, keyed
 from topics import Kafka
 

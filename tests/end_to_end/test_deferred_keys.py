@@ -15,7 +15,7 @@ from coordinator.progress.failing import FailingRecord
 from coordinator.redis.client import RedisClient
 from coordinator.redis.operator import OperatorVerbs
 from coordinator.redis.poison import RedisPoison
-from spark_coop_source.map_in_read import OnError, map_in_read
+from spark_coop_source import OnError, map_in_read
 from streams import Stream
 from topics import Kafka, Record
 

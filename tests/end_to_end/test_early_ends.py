@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame
 
-from spark_coop_source.map_in_read import map_in_read
+from spark_coop_source import map_in_read
 from streams import DEADLINE_S, Stream, keyed, sent, stable, state
 from topics import Record
 from verdict import judge, require_good

@@ -13,7 +13,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from own_valkey import OwnValkey
-from spark_coop_source.map_in_read import map_in_read
+from spark_coop_source import map_in_read
 from spark_coop_source.source import CoopKafkaDataSource
 from streams import Stream, keyed
 from topics import Kafka

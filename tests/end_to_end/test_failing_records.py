@@ -13,7 +13,7 @@ from kafka import KafkaConsumer
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
-from spark_coop_source.map_in_read import OnError, map_in_read
+from spark_coop_source import OnError, map_in_read
 from streams import Stream
 from topics import Kafka, Record
 

@@ -20,7 +20,7 @@ from coordinator.subscription import TopicPartition
 from drivers import joining_job, stream_join_job
 from drivers.driver import Driver
 from drivers.fleet import Fleet
-from spark_coop_source.map_in_read import map_in_read
+from spark_coop_source import map_in_read
 from streams import DEADLINE_S
 from topics import Kafka, Record
 

@@ -15,7 +15,7 @@ from topics import Kafka, Record
 JOB = """
 import sys
 from pyspark.sql import SparkSession
-from spark_coop_source.map_in_read import OnError, map_in_read
+from spark_coop_source import OnError, map_in_read
 
 
 def work(key, batch):

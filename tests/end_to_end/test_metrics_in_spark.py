@@ -9,7 +9,7 @@ from prometheus_client import CollectorRegistry
 from pyspark.sql import SparkSession
 
 from pages.metrics import PROGRESS
-from spark_coop_source.map_in_read import OnError, map_in_read
+from spark_coop_source import OnError, map_in_read
 from spark_coop_source.metrics.listener import ProgressListener
 from spark_coop_source.metrics.prometheus import FAMILIES, PREFIX, ProgressMetrics
 from spark_coop_source.metrics.query_progress import QueryProgress, of_progress

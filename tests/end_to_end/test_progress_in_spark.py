@@ -18,7 +18,7 @@ from coordinator.ranges import HashRange, OffsetRange
 from coordinator.redis.keys import GroupKeys
 from coordinator.reports.lane_lines import PARKED
 from coordinator.subscription import TopicPartition
-from spark_coop_source.map_in_read import map_in_read
+from spark_coop_source import map_in_read
 from streams import DEADLINE_S, Stream, keyed
 from topics import Kafka, Record
 

@@ -16,7 +16,7 @@ from bench.functions import WAITED, spin_all, wait, wait_all
 from bench.shapes import Shape
 from bench.streaming import our_stream, their_stream
 from bench.world import World
-from spark_coop_source.map_in_read import map_in_read
+from spark_coop_source import map_in_read
 
 _POLL_S = 0.2
 

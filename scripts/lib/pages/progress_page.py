@@ -33,7 +33,7 @@ _LISTENER = """
 An error of the callback is logged, and the query goes on.
 
 ```python
-from spark_coop_source.metrics.listener import ProgressListener
+from spark_coop_source import ProgressListener
 
 
 def show(progress):
@@ -49,8 +49,7 @@ also serves the metrics:
 ```python
 from prometheus_client import start_http_server
 
-from spark_coop_source.metrics.listener import ProgressListener
-from spark_coop_source.metrics.prometheus import ProgressMetrics
+from spark_coop_source import ProgressListener, ProgressMetrics
 
 spark.streams.addListener(ProgressListener(ProgressMetrics()))
 start_http_server(9400)

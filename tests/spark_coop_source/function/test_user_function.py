@@ -21,9 +21,9 @@ from coordinator.errors import (
     FunctionNotAllowedError,
     InvalidOptionError,
 )
+from spark_coop_source import map_in_read
 from spark_coop_source.function.call import FunctionCall
 from spark_coop_source.function.user_function import UserFunction, as_text, loaded
-from spark_coop_source.map_in_read import map_in_read
 from spark_coop_source.options.options import validate
 
 BATCH = {"kafka.bootstrap.servers": "broker:9092", "subscribe": "orders"}

@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 
 from coordinator.errors import ConfigurationError, ConflictingOptionsError, FunctionNotAllowedError, InvalidOptionError
+from spark_coop_source import OnError, map_in_read
 from spark_coop_source.function.error_policy import ErrorPolicy
 from spark_coop_source.function.matching import Matching
-from spark_coop_source.map_in_read import OnError, map_in_read
 from spark_coop_source.options import table
 from spark_coop_source.options.options import validate
 

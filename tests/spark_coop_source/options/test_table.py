@@ -23,7 +23,7 @@ NO_OPTIONS = {
     "max.message.bytes",  # of a topic
     "segment.bytes",
     "cleanup.policy",
-    "coordinator.assignment.ownership_listener.OwnershipListener",
+    "spark_coop_source.OwnershipListener",
 }
 BEGINNINGS = {"filter", "kafka", "kafka.ssl"}  # of several names, or of names that the code puts together
 

@@ -16,7 +16,7 @@ from bench.table import Result, duration
 from bench.waiting_stream import Done, Story, counted
 from bench.world import World
 from coordinator.redis.keys import GroupKeys
-from spark_coop_source.map_in_read import OnError, map_in_read
+from spark_coop_source import OnError, map_in_read
 
 KEYS, EACH, WAIT_US, AT_ONCE = 10_000, 100, 10_000, 16
 """Keys, one of how many fails, the wait of a record, and how many keys of a task wait at once."""

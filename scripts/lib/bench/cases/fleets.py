@@ -17,7 +17,7 @@ from coordinator.redis.operator import OperatorVerbs
 from drivers import output
 from drivers.driver import Driver
 from drivers.fleet import Feeding, Fleet
-from spark_coop_source.map_in_read import map_in_read
+from spark_coop_source import map_in_read
 from topics import Record
 
 NAMES = ("a", "b", "c")

@@ -11,7 +11,7 @@ from bench.runner import alternate
 from bench.sources import ONE_LANE, drained, named, ours, theirs
 from bench.table import Result, result
 from bench.world import SLOTS, World
-from spark_coop_source.map_in_read import map_in_read
+from spark_coop_source import map_in_read
 
 
 def p5(world: World) -> Iterator[Result]:

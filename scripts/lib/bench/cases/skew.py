@@ -17,7 +17,7 @@ from bench.shapes import Shape, shapes
 from bench.streaming import our_stream, their_stream
 from bench.table import Result
 from bench.world import World
-from spark_coop_source.map_in_read import map_in_read
+from spark_coop_source import map_in_read
 
 SLOTS, KEYS, ZIPF = 8, 10_000, 1.1
 COSTS_US = (1_000, 2_000, 4_000, 8_000, 16_000)  # each cost equally frequent, independent of key frequency

@@ -22,7 +22,7 @@ from bench.sources import ours
 from bench.table import Result, duration, result
 from bench.world import SLOTS, World
 from broker_jars import PARALLEL_CONSUMER
-from spark_coop_source.map_in_read import map_in_read
+from spark_coop_source import map_in_read
 from topics import Record
 
 AGAINST = "parallel-consumer 0.5.3.3"

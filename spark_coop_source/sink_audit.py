@@ -1,6 +1,6 @@
 """The audit of a sink that Spark can read: a table, a file in any format, or a result of your own query.
 
-    from spark_coop_source.audit import audit
+    from spark_coop_source import audit
 
     result = audit(spark.table("orders"), {"group": ..., "redis.url": ..., "kafka.bootstrap.servers": ...}, "orders")
     assert result.good, result.partitions

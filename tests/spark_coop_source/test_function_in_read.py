@@ -16,8 +16,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import BinaryType, LongType, StringType, StructField, StructType
 
 from log_fixtures import task, whole
+from spark_coop_source import map_in_read
 from spark_coop_source.function.user_function import UserFunction, as_text
-from spark_coop_source.map_in_read import map_in_read
 from spark_coop_source.task.read import read_slices
 from streams import Stream, keyed
 from topics import Kafka, Record

@@ -1,6 +1,6 @@
 """`map_in_read`: options that run a user's function inside the read; see docs/map-in-read.md.
 
-    from spark_coop_source.map_in_read import map_in_read
+    from spark_coop_source import map_in_read
 
     spark.readStream.format("coop-kafka").options(**map_in_read(enrich, schema="key binary, n long"))
 
@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from pyspark.sql.types import StructType
 
 from coordinator.errors import InvalidOptionError
-from spark_coop_source.function.on_error import OnError as OnError  # noqa: PLC0414  users import it from here
+from spark_coop_source.function.on_error import OnError
 from spark_coop_source.function.user_function import SHOWN, as_text, check_form
 from spark_coop_source.options import function_options, table
 
