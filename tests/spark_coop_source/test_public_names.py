@@ -4,6 +4,7 @@ import ast
 import re
 import subprocess
 import sys
+from importlib import metadata
 from pathlib import Path
 
 import pytest
@@ -89,3 +90,9 @@ def test_a_users_program_is_checked_strictly_against_our_types(tmp_path: Path) -
     command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path / "cache"), "job.py"]
     checked = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (checked.returncode, checked.stdout) == (0, "Success: no issues found in 1 source file\n"), checked.stderr
+
+
+def test_the_package_needs_pyspark_only_with_the_extra() -> None:
+    """A managed platform brings its own Spark, and the command line needs none."""
+    wanted = [text for text in metadata.requires("coop-kafka") or () if re.match(r"pyspark\b(?!-)", text)]
+    assert [text.partition("; ")[2] for text in wanted] == ['extra == "spark"']
