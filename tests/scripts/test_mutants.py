@@ -1,6 +1,7 @@
 """`scripts/mutants` itself: its faults fit the code as it is, are caught when they are on, and only then."""
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,7 @@ import pytest
 from broker_jars import ROOT
 from mutants.catalogue import FAULTS
 from mutants.fault import Edit, Fault
-from mutants.hunt import Hunt
+from mutants.hunt import Hunt, UnsoundError
 from mutants.tree import OutOfDateError, broken, copied, edited
 
 TEST = "tests/coordinator/progress/test_ownership.py"
@@ -45,6 +46,14 @@ def test_a_fault_is_caught_by_the_test_that_fails_with_it(tree: Path) -> None:
         .find(fault("lo = c.hi + 1", "lo = c.hi + 2"))
         .caught_by.startswith("coordinator/progress/test_ownership.py::")
     )
+
+
+def test_all_catchers_pass_without_a_fault_or_no_fault_is_hunted(tree: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("mutants.hunt._AT_ONCE", 1)
+    ranges = replace(fault("", ""), tests=("tests/coordinator/test_ranges.py", TEST))
+    assert Hunt(tree).sound([ranges]).caught_by == ""
+    with broken(tree, fault("lo = c.hi + 1", "lo = c.hi + 2")), pytest.raises(UnsoundError, match="test_ownership"):
+        Hunt(tree).sound([ranges])
 
 
 def test_an_edit_that_changes_nothing_is_caught_by_nothing(tree: Path) -> None:
