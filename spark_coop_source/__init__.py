@@ -5,6 +5,8 @@
 Tasks and the command line import this package too, and need none of these names. So each is loaded at its first use.
 """
 
+from importlib.util import find_spec
+from pathlib import Path
 from pkgutil import resolve_name
 from typing import TYPE_CHECKING
 
@@ -54,6 +56,20 @@ _PLACES = {
 }
 
 
+def _check_that_nothing_hides_us() -> None:
+    """Raise `ImportError` if a user's module is imported instead of our package `coordinator`."""
+    found, ours = find_spec("coordinator"), Path(__file__).parents[1] / "coordinator"
+    places = found.submodule_search_locations if found else None
+    if str(ours) not in (places or ()):
+        what = f"{found.origin} is" if found and found.origin else "another module is"
+        raise ImportError(
+            f"{what} imported instead of coop-kafka's own package coordinator in {ours}. Remedy: rename your module"
+        )
+
+
+_check_that_nothing_hides_us()
+
+
 def __getattr__(name: str) -> object:
     """A public name at its first use (PEP 562); raises `AttributeError` for any other."""
     if name not in _PLACES:
@@ -62,5 +78,5 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    """All public names, also those that are not loaded yet."""
-    return sorted({*globals(), *_PLACES})
+    """The public names, also those that are not loaded yet."""
+    return sorted(_PLACES)

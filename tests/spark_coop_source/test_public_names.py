@@ -35,9 +35,7 @@ def test_a_name_that_type_checkers_see_is_there(name: str) -> None:
 
 
 def test_dir_has_the_names_that_type_checkers_see() -> None:
-    loaded = {"spark_coop_source." + name for name in dir(spark_coop_source)} & sys.modules.keys()
-    public = {n for n in dir(spark_coop_source) if not n.startswith("_")} - {n.rpartition(".")[2] for n in loaded}
-    assert public - {"TYPE_CHECKING", "resolve_name"} == shown_to_type_checkers().keys()
+    assert dir(spark_coop_source) == sorted(shown_to_type_checkers())
 
 
 def test_another_name_is_no_attribute() -> None:
@@ -52,6 +50,19 @@ def test_the_package_itself_loads_nothing() -> None:
     program = "import spark_coop_source, sys; print(*sorted({m.partition('.')[0] for m in sys.modules}))"
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
     assert not {"pyspark", "pyarrow", "numpy", "coordinator", "kafka", "redis"} & {*loaded}
+
+
+@pytest.mark.parametrize("module", ["coordinator.py", "coordinator/__init__.py"])
+def test_a_module_of_the_user_that_hides_ours_is_named(tmp_path: Path, module: str) -> None:
+    """Python looks beside the job first."""
+    hides = tmp_path / module
+    hides.parent.mkdir(exist_ok=True)
+    hides.write_text("raise SystemExit('it is not run')")
+    program = [sys.executable, "-c", "import spark_coop_source"]
+    failed = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True, check=False)
+    (last,) = failed.stderr.splitlines()[-1:]
+    assert last.startswith(f"ImportError: {hides} is imported instead of coop-kafka's own package coordinator in ")
+    assert last.endswith("Remedy: rename your module")
 
 
 def test_spark_finds_the_same_source() -> None:

@@ -41,4 +41,9 @@ FAULTS = (
         (Edit("coordinator/assignment/assigning.py", "line(error.headline)", "line(error.what)"),),
         ("tests/coordinator/assignment/test_assigning.py",),
     ),
+    Fault(
+        "a module of the user that is called coordinator is imported as ours",
+        (Edit("spark_coop_source/__init__.py", "\n\n_check_that_nothing_hides_us()\n", "\n"),),
+        ("tests/spark_coop_source/test_public_names.py",),
+    ),
 )
