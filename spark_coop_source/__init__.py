@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from coordinator.ranges import HashRange as HashRange
     from coordinator.ranges import OffsetRange as OffsetRange
     from coordinator.subscription import TopicPartition as TopicPartition
+    from spark_coop_source.errors_in_spark import error_of as error_of
     from spark_coop_source.function.on_error import OnError as OnError
     from spark_coop_source.function_in_read import map_in_read as map_in_read
     from spark_coop_source.metrics.listener import ProgressListener as ProgressListener
@@ -51,6 +52,7 @@ _PLACES = {
     "Subscriber": "coordinator.assignors.assignor:Subscriber",
     "TopicPartition": "coordinator.subscription:TopicPartition",
     "audit": "spark_coop_source.sink_audit:audit",
+    "error_of": "spark_coop_source.errors_in_spark:error_of",
     "errors": "coordinator.errors",
     "map_in_read": "spark_coop_source.function_in_read:map_in_read",
 }

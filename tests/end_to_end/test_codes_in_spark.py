@@ -9,9 +9,11 @@ from pyspark.sql import DataFrame
 
 from command_runs import Run
 from coordinator.commits.commit_api import CommitApi
+from coordinator.errors import CodedError
 from coordinator.ranges import OffsetRange
 from coordinator.subscription import TopicPartition
 from driver_output import beside_the_driver, driver_output
+from spark_coop_source.errors_in_spark import error_of
 from streams import Stream, eventually, keyed, stable
 from topics import Kafka
 
@@ -47,9 +49,13 @@ def records(kafka: Kafka, stream: Stream) -> Stream:
 
 
 def refused(stream: Stream, **options: str) -> str:
-    """The message with which Spark ends the query."""
+    """The message with which Spark ends the query; a program finds its name and its code there."""
     with pytest.raises(StreamingQueryException) as error:
         stream.run(**options)
+    found = error_of(error.value)
+    assert isinstance(found, CodedError)
+    assert f"{found.name}: code {found.code}: " in str(error.value)
+    assert f"Remedy: {found.remedy}." in str(error.value)
     return str(error.value)
 
 

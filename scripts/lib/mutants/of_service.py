@@ -256,4 +256,12 @@ FAULTS = (
         (Edit("coordinator/redis/lua/create_positions.lua", "redis.call('EXISTS', key) == 1 then", "false then"),),
         _RECOVERY,
     ),
+    Fault(
+        "of several errors in what Spark raises, the first counts",
+        (
+            Edit("spark_coop_source/errors_in_spark.py", "text[found[-1].end() :]", "text[found[0].end() :]"),
+            Edit("spark_coop_source/errors_in_spark.py", "classes[found[-1][1]]", "classes[found[0][1]]"),
+        ),
+        ("tests/spark_coop_source/test_errors_in_spark.py",),
+    ),
 )

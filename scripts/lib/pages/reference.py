@@ -29,8 +29,22 @@ An error is one line: `NAME: what. Remedy: what to do.` Spark prints it among it
 *Retriable* means that the same call can succeed later without a change. For all other errors, follow
 the remedy first.
 
-In Python all classes are in `coordinator.errors`. The base class of a section catches all its errors, and
-`CoopKafkaError` catches every error.
+In Python, `spark_coop_source.errors` has all classes. The base class of a section catches all its errors, and
+`CoopKafkaError` catches every error. Spark passes an error of a query on as text. `error_of` finds it there:
+
+```python
+from pyspark.errors import StreamingQueryException
+
+from spark_coop_source import error_of
+
+try:
+    query.awaitTermination()
+except StreamingQueryException as raised:
+    error = error_of(raised)  # None if it is none of ours
+    if error is None or not error.retriable:
+        raise
+    print(error.name, error.remedy)
+```
 """
 
 _FAMILIES: tuple[tuple[str, Kind, str], ...] = (
