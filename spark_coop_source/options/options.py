@@ -5,7 +5,6 @@ starts nothing, and reads no more than the files of `filter.keys.*`. `table` has
 module has the rules between options.
 """
 
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
@@ -28,6 +27,7 @@ from spark_coop_source.options import (
     table,
     without_order,
 )
+from spark_coop_source.options.cores import cores
 from spark_coop_source.options.kafka_options import kafka_arguments
 from spark_coop_source.options.names import check_name
 from spark_coop_source.options.notices import notices
@@ -136,7 +136,7 @@ def validate(options: Mapping[str, str], *, streaming: bool | None) -> SourceOpt
 def _checked(given: Given, streaming: bool | None) -> SourceOptions:
     batch = streaming is False
     given.get(table.GROUP_ID_PREFIX)  # checked, and not used
-    slots = given.get(table.SLOTS) or min(os.cpu_count() or 1, _SLOTS_MAX)
+    slots = given.get(table.SLOTS) or min(cores(), _SLOTS_MAX)
     session_ms = given.need(table.SESSION)
     group, redis_url = _group(given), given.get(table.REDIS_URL)
     starting = offset_options.starting(given, Earliest() if batch else Latest())

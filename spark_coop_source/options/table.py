@@ -150,7 +150,7 @@ REDIS_URL = Option(
 )  # fmt: skip
 SLOTS = Option(
     "slots", Integer(1, 1_024), Section.GROUP, _BOTH,
-    "The number of Spark tasks that this application runs at once.", default_shown="the cores of the driver's host",
+    "The number of Spark tasks that this application runs at once.", default_shown="the cores that the driver may use",
 )  # fmt: skip
 CAPACITY = Option(
     "capacity", Integer(1, 1_000_000), Section.GROUP, _STREAM,

@@ -46,4 +46,9 @@ FAULTS = (
         (Edit("spark_coop_source/__init__.py", "\n\n_check_that_nothing_hides_us()\n", "\n"),),
         ("tests/spark_coop_source/test_public_names.py",),
     ),
+    Fault(
+        "a container's limit is no limit of slots",
+        (Edit("spark_coop_source/options/cores.py", "min(named, ceil(limit(control_group)))", "named"),),
+        ("tests/spark_coop_source/options/test_cores.py",),
+    ),
 )
