@@ -73,6 +73,11 @@ def _ignore_signals() -> None:
         signal.signal(number, signal.SIG_IGN)
 
 
+def _task_server(options: SourceOptions, ending: Service | None = None) -> TaskServer:
+    towards = servers_of(options.kafka).split(",")
+    return TaskServer(towards, options.function_concurrency, ending, options.report_ports)
+
+
 class GroupSession:
     """A member of a group: its service, and the thread that keeps its lease."""
 
@@ -102,7 +107,7 @@ class GroupSession:
                 application="" if options.several_queries else application(host, self._driver),
             ),
         )
-        self._tasks = TaskServer(servers_of(options.kafka).split(","), options.function_concurrency, self._service)
+        self._tasks = _task_server(options, self._service)
         self._stopped = threading.Event()
         self._beating = threading.Thread(
             target=self._beat, args=(options.heartbeat_ms / 1000,), name="coop-kafka-heartbeat", daemon=True
@@ -236,7 +241,7 @@ class StandaloneSession:
                 "add the options group and redis.url, or use assign",
             )
         self._kafka = kafka_log(options)
-        self._tasks = TaskServer(servers_of(options.kafka).split(","), options.function_concurrency)
+        self._tasks = _task_server(options)
         self._standalone = Standalone(
             standalone_settings(options),
             options.subscription,

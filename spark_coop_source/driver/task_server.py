@@ -9,7 +9,7 @@ import logging
 import os
 import secrets
 import socket
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from socketserver import StreamRequestHandler, ThreadingTCPServer
 from threading import Lock, Thread
@@ -48,10 +48,12 @@ class Ending(Protocol):
 class TaskServer:
     """Serves the tasks of one reader. Its threads receive and answer; the reader's own calls the methods."""
 
-    def __init__(self, towards: Iterable[str], concurrency: int, ending: Ending | None = None) -> None:
+    def __init__(
+        self, towards: Iterable[str], concurrency: int, ending: Ending | None = None, ports: Sequence[int] = (0,)
+    ) -> None:
         """`towards`: host:port of servers that executors also reach. The route to them decides the announced address.
 
-        `concurrency`: threads of the user's function in each task.
+        `concurrency`: threads of the user's function in each task. `ports`: the first free one is used; 0 is any.
         """
         self._key = secrets.token_bytes(32)
         self._lock = Lock()
@@ -61,10 +63,11 @@ class TaskServer:
         self._server: _Server | None = None
         try:
             self._host, family = announced(tuple(towards))
-            self._server = _Server(self, family)
+            self._server = _first_free(self, family, ports)
             self._port = int(self._server.server_address[1])
         except OSError as error:
-            log.warning("tasks cannot reach the reader process: no TCP socket (%s)", error)
+            named = "" if ports[0] == 0 else f" at report.port {ports[0]}-{ports[-1]}; name more ports"
+            log.warning("tasks cannot reach the reader process: no TCP socket (%s)%s", error, named)
             return
         Thread(target=self._server.serve_forever, args=(0.1,), name="coop-kafka-tasks", daemon=True).start()
 
@@ -158,11 +161,12 @@ class _Server(ThreadingTCPServer):
     disable_nagle_algorithm = True
     request_queue_size = 1_024  # all tasks of a batch begin at once
 
-    def __init__(self, of: TaskServer, family: socket.AddressFamily) -> None:
+    def __init__(self, of: TaskServer, family: socket.AddressFamily, port: int) -> None:
         self.of = of
+        self.allow_reuse_address = port != 0  # else the port of a driver that has just ended is busy for a minute
         self.address_family = family
         self._open = set[socket.socket]()
-        super().__init__(("", 0), _Connection)
+        super().__init__(("", port), _Connection)
 
     def process_request(self, request: object, client_address: object) -> None:
         self._open.add(cast(socket.socket, request))
@@ -177,6 +181,13 @@ class _Server(ThreadingTCPServer):
         for connection in tuple(self._open):
             with suppress(OSError):
                 connection.shutdown(socket.SHUT_RDWR)  # wakes its thread
+
+
+def _first_free(of: TaskServer, family: socket.AddressFamily, ports: Sequence[int]) -> _Server:
+    for port in ports[:-1]:
+        with suppress(OSError):
+            return _Server(of, family, port)
+    return _Server(of, family, ports[-1])
 
 
 def announced(towards: Iterable[str]) -> tuple[str, socket.AddressFamily]:

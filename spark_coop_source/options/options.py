@@ -70,6 +70,7 @@ class SourceOptions:
     copartition: tuple[str, ...]  # topics with the same lanes and owners; empty: none
     listener: str | None  # module:Class, of coordinator.assignment.ownership_listener
     labels: Mapping[str, str]  # of the member
+    report_ports: range  # of the server that tasks connect to; port 0 is any free one
     sharing: bool | None  # whether it may own parts of partitions; None: where policies allow it
     several_queries: bool  # of one application, in one group
     redundancy: int  # number of replica sets
@@ -170,6 +171,7 @@ def _checked(given: Given, streaming: bool | None) -> SourceOptions:
         copartition=given.get(table.COPARTITION) or (),
         listener=given.get(table.LISTENER),
         labels=given.get(table.LABELS) or {},
+        report_ports=given.get(table.REPORT_PORT) or range(1),
         sharing=given.get(table.SHARING),
         several_queries=given.need(table.SEVERAL_QUERIES),
         redundancy=given.need(table.REDUNDANCY),

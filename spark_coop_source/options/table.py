@@ -15,6 +15,7 @@ from spark_coop_source.options.text_values import (
     JoinedTopics,
     Labels,
     ListenerName,
+    Ports,
     RedisUrl,
     TopicNames,
     TopicPattern,
@@ -183,6 +184,11 @@ LISTENER = Option(
     "ownership.listener", ListenerName(), Section.GROUP, _STREAM,
     "A class that is called in the reader process beside the driver, when this application acquires, releases or loses "
     "key ranges. See docs/operations.md.",
+)  # fmt: skip
+REPORT_PORT = Option(
+    "report.port", Ports(), Section.GROUP, _STREAM,
+    "The TCP port of the driver's host to which tasks connect, to report costs and ends. A range: the first free port "
+    "of it. Each query needs a port of its own.", default_shown="any free port",
 )  # fmt: skip
 SHARING = Option(
     "allow.individual.commit", Flag(), Section.GROUP, _STREAM,
@@ -371,8 +377,8 @@ OPTIONS: tuple[Option[object], ...] = (
     STARTING_TIMESTAMP, STARTING_OFFSETS_BY_TIMESTAMP, STARTING_OFFSETS, STARTING_STRATEGY,
     ENDING_TIMESTAMP, ENDING_OFFSETS_BY_TIMESTAMP, ENDING_OFFSETS,
     MAX_OFFSETS, MIN_OFFSETS, MAX_DELAY, MIN_PARTITIONS, MAX_RECORDS_PER_PARTITION,
-    GROUP, REDIS_URL, SLOTS, CAPACITY, ASSIGNOR, COPARTITION, LISTENER, LABELS, SHARING, SEVERAL_QUERIES, REDUNDANCY,
-    STANDBY, ORDERING,
+    GROUP, REDIS_URL, SLOTS, CAPACITY, ASSIGNOR, COPARTITION, LISTENER, LABELS, REPORT_PORT, SHARING, SEVERAL_QUERIES,
+    REDUNDANCY, STANDBY, ORDERING,
     UNREAD_BATCHES, REPLAY_ACKNOWLEDGED, MAX_RANGES, MAX_INDIVIDUAL_COMMITS, MAX_DEFERRED_KEYS,
     LANES,
     SESSION, HEARTBEAT, LONGEST_BATCH, GAP_MAX_WAIT, BATCH_BUDGET, MAX_LANE_LEAD, RETENTION, MAX_OUTAGE, GROWTH_GRACE,

@@ -187,3 +187,18 @@ class ListenerName:
         except InvalidOptionError as error:
             raise ValueError(error.what) from error
         return text
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """A TCP port, or a range of ports with both ends."""
+
+    limit: str = "a port from 1 to 65535, or a range like 40000-40010"
+
+    def parse(self, text: str) -> range:
+        """The ports, in the order in which they are tried."""
+        found = re.fullmatch(r"([0-9]{1,5})(?:-([0-9]{1,5}))?", text)
+        first, last = (int(found[1]), int(found[2] or found[1])) if found else (0, 0)
+        if not 1 <= first <= last <= 65_535:
+            raise ValueError("it is no port and no range of ports")
+        return range(first, last + 1)

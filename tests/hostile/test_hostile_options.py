@@ -327,6 +327,10 @@ CLASSES = [
     bad("a class that ends the process", "assignor", "exits:Made", "cannot be created: SystemExit", "module:Class"),
     bad("an assignor with an escape for a name", "assignor", "exits:Escape", "is not an assignor", "module:Class"),
     bad("a listener without a class", "ownership.listener", "json", "is not a class", "a class of your own"),
+    bad("a port that does not exist", "report.port", "65536", "no port", "from 1 to 65535"),
+    bad("any port", "report.port", "0", "no port", "from 1 to 65535"),
+    bad("a range that ends before it begins", "report.port", "41000-40000", "no range of ports", "40000-40010"),
+    bad("a port in Arabic digits", "report.port", "٤٠٠٠٠", "no port", "from 1 to 65535"),
     bad("a listener of a module that exits", "ownership.listener", "leaves_at_once:A", "SystemExit", "derived from"),
     bad("a listener without its methods", "ownership.listener", "json:JSONDecoder", "no method on_assigned", "derived"),
     bad(

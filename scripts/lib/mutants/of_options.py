@@ -51,4 +51,16 @@ FAULTS = (
         (Edit("spark_coop_source/options/cores.py", "min(named, ceil(limit(control_group)))", "named"),),
         ("tests/spark_coop_source/options/test_cores.py",),
     ),
+    Fault(
+        "a driver whose first port is taken hears no task",
+        (
+            Edit(
+                "spark_coop_source/driver/task_server.py",
+                "            return _Server(of, family, port)",
+                "            return _Server(of, family, ports[0])",
+            ),
+            Edit("spark_coop_source/driver/task_server.py", "return _Server(of, family, ports[-1])", "raise OSError"),
+        ),
+        ("tests/spark_coop_source/driver/test_task_server.py",),
+    ),
 )

@@ -3,9 +3,11 @@
 import json
 import os
 import signal
+import socket
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import closing, suppress
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -45,10 +47,10 @@ class Calls:
         end: dict[str, Any] = json.loads(json.dumps(self.reader.latestOffset(start, EVERYTHING)))
         return end
 
-    def restart(self) -> None:
-        """The reader stops; the next one goes on from the same checkpoint."""
+    def restart(self, **changed: Any) -> None:
+        """The reader stops; the next one goes on from the same checkpoint, with changed options."""
         self.reader.stop()
-        self.reader = CoopKafkaStreamReader(self._options)
+        self.reader = CoopKafkaStreamReader(replace(self._options, **changed))
 
 
 @pytest.fixture
@@ -101,6 +103,15 @@ def test_a_batch_depends_only_on_its_end_not_on_the_start_that_spark_passes(call
     planned = [[p.slices for p in calls.reader.partitions(each, end)] for each in (start, end, {})]
     assert planned[0] != []
     assert planned == [planned[0]] * 3
+
+
+def test_tasks_connect_to_the_port_that_the_user_names(calls: Calls) -> None:
+    with socket.create_server(("", 0)) as taken:
+        port: int = taken.getsockname()[1]
+    calls.restart(report_ports=range(port, port + 1))
+    start = calls.reader.initialOffset()
+    planned = calls.reader.partitions(start, calls.batch(start))
+    assert {p.report.port for p in planned if p.report} == {port}
 
 
 def test_only_the_return_of_an_offset_as_start_commits_it(calls: Calls, tp: TopicPartition) -> None:

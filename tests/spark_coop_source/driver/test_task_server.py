@@ -178,6 +178,25 @@ def test_where_no_address_can_be_had_nothing_is_heard(monkeypatch: pytest.Monkey
         assert deaf.take() == []
 
 
+def test_the_first_free_port_of_a_range_is_used(caplog: pytest.LogCaptureFixture) -> None:
+    """Behind a firewall, administrators open some ports; each query needs one."""
+    with socket.create_server(("", 0)) as taken:
+        port = taken.getsockname()[1]
+        with closing(TaskServer(["127.0.0.1:9092"], 1, ports=range(port, port + 1))) as none_left:
+            assert none_left.report_to([SLICE]) is None
+        (line,) = own_lines(caplog)
+        assert line.endswith(f" at report.port {port}-{port}; name more ports")
+        with closing(TaskServer(["127.0.0.1:9092"], 1, ports=range(port, port + 50))) as server:
+            to = server.report_to([SLICE])
+            assert to is not None
+            assert port < to.port < port + 50
+            with TaskLink(to) as sender:
+                sender.send(COST)
+                heard(server, 1)
+    with closing(TaskServer(["127.0.0.1:9092"], 1, ports=[to.port])) as later:
+        assert later.report_to([SLICE]) is not None, "the port of a query that has just ended is free"
+
+
 def test_a_reader_that_no_task_reaches_is_named_once_and_lets_no_task_wait(caplog: pytest.LogCaptureFixture) -> None:
     with closing(TaskServer(["127.0.0.1:9092"], 1)) as server:
         asked = [server.report_to([SLICE]) for _ in range(UNHEARD + 3)]

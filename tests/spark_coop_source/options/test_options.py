@@ -78,6 +78,7 @@ def test_defaults_of_a_stream_are_those_of_spark_and_of_the_specification() -> N
         assignor="grouped",
         copartition=(),
         labels={},
+        report_ports=range(1),
         sharing=None,
         several_queries=False,
         redundancy=1,
