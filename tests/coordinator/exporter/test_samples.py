@@ -94,6 +94,12 @@ def test_the_lag_grows_without_members() -> None:
     assert (after["coop_kafka_consumer_group_members", ("g",)], "owned" in str(after)) == (0, False)
 
 
+def test_a_member_whose_lease_has_ended_is_no_member() -> None:
+    found = of_state(replace(STATE, leases_ms={"m-1": NOW}))
+    assert found["coop_kafka_consumer_group_member_lease_seconds", ("g", "m-1")] == 0, "it still owns ranges"
+    assert found["coop_kafka_consumer_group_members", ("g",)] == 0
+
+
 def test_kafka_did_not_answer__there_is_no_lag() -> None:
     found = of_state(replace(STATE, ends={}))
     assert found["coop_kafka_up", ()] == 0
