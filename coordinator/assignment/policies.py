@@ -161,6 +161,11 @@ def checked_topic(name: str) -> str:
     return name
 
 
+def is_plain_copy(name: str, value: str) -> bool:
+    """Whether a field of a group is a copy of the cluster's policies that restricts nothing, or their version."""
+    return name == CLUSTER + VERSION or (name.startswith(CLUSTER) and value == "true")
+
+
 def not_there(changes: Iterable[str], group: str, topics: Collection[str] | None) -> tuple[str, ...]:
     """A line for each of these policies without effect; `topics` are the group's, None if there is no group."""
     if topics is None:

@@ -1,7 +1,7 @@
 """The verbs of `coop-kafka` that change a group: policy, reset-offsets, delete. The last two need `--execute`."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -24,12 +24,14 @@ from coordinator.cli.kafka_arguments import Bootstrap, CommandConfig, kafka_log
 from coordinator.cli.printing import complain, counted, print_lines
 from coordinator.cli.progress_bar import waiting
 from coordinator.cli.tables import print_moves
+from coordinator.errors import LogError, UnknownTopicError
 from coordinator.offset_spec import AtTimestamp, Earliest, Latest, NoMatch
 from coordinator.operations.operations import Executed, Operator, Reset
 from coordinator.operations.reset_plan import ShiftBy, Target, ToOffset, chosen
 from coordinator.redis.operator import OperatorVerbs
-from coordinator.redis.replica_sets import siblings
+from coordinator.redis.replica_sets import first_of, siblings
 from coordinator.redis.snapshot import list_groups
+from coordinator.subscription import Topics
 
 if TYPE_CHECKING:
     from coordinator.kafka.log import KafkaLog
@@ -104,11 +106,13 @@ def policy(  # noqa: PLR0913, PLR0917 - an option each
 
 def _of_group(group: str, redis: str, wanted: Mapping[str, str]) -> Mapping[str, str]:
     with connected(redis) as client:
-        store = OperatorVerbs.of_group(client, group).policies
+        store, groups = OperatorVerbs.of_group(client, group).policies, list_groups(client)
+        if wanted and (first := first_of(group, groups)):
+            raise typer.BadParameter(f"{group!r} is a replica set of {first!r}; a policy holds in all sets: pass that")
         found = store.set_policy(wanted) if wanted else store.policy()
-        for name in siblings(group, list_groups(client)) if wanted else ():  # a policy holds in all replica sets
+        for name in siblings(group, groups) if wanted else ():
             OperatorVerbs.of_group(client, name).policies.set_policy(wanted)
-        strange = not_there(wanted, group, store.topics()) if wanted else ()
+        strange = not_there((name for name, value in wanted.items() if value), group, store.topics())
     for line in strange:
         complain(f"warning: {line}")
     return found.fields
@@ -117,10 +121,20 @@ def _of_group(group: str, redis: str, wanted: Mapping[str, str]) -> Mapping[str,
 def _of_all_groups(log: "KafkaLog", topic: str | None, wanted: Mapping[str, str]) -> Mapping[str, str]:
     if changes := of_all_groups(wanted, topic):
         log.set_cluster_policies(changes)
+        _check_name(log, topic)
     found = cluster_policy(log.cluster_policies()[1])
     if topic is None:
         return found.fields
     return {TOPIC_POLICY: "false" if found.in_order(topic) else "true"}
+
+
+def _check_name(log: "KafkaLog", topic: str | None) -> None:
+    with suppress(LogError):  # who may set policies need not have rights on the topic
+        try:
+            if topic is not None:
+                log.topics(Topics((topic,)))
+        except UnknownTopicError:
+            complain(f"warning: Kafka has no topic {topic!r}: its policy waits until there is one. Check the name")
 
 
 def reset_offsets(  # noqa: PLR0913, PLR0917 - an option each

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from coordinator.assignment.assignment_text import Ranges
+from coordinator.assignment.policies import is_plain_copy
 from coordinator.assignment.rebalance import minus, union
 from coordinator.group_state import LONGEST_BATCH, PINNED, STANDBY, WORKING, GroupState, Handed
 from coordinator.operations.gaps import PartitionGaps, count, progress
@@ -114,7 +115,7 @@ def view(group: str, state: GroupState) -> GroupView:
         assignor=state.meta.get("protocol", "") + (_FAILED if "failure" in state.meta else ""),
         reset=int(state.meta.get("reset_epoch", "0")),
         recovering_ms=max(0, int(recovering_until) - state.now_ms),
-        policy=dict(state.policy),
+        policy={name: value for name, value in state.policy.items() if not is_plain_copy(name, value)},
         members=members,
         partitions=tuple(_partition(tp, state) for tp in sorted(state.segments)),
         growths=tuple(_growth(growth, state) for growth in state.growths),

@@ -1,6 +1,6 @@
 """The members of replica sets in Redis, and the choice of a set. Runs in the reader process, on its main thread."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -70,3 +70,9 @@ def siblings(group: str, groups: Iterable[str]) -> tuple[str, ...]:
     """The other replica sets of a group among the names of all groups, in order of their numbers."""
     numbers = (name.removeprefix(group + SEPARATOR) for name in groups if name.startswith(group + SEPARATOR))
     return tuple(f"{group}{SEPARATOR}{n}" for n in sorted(int(n) for n in numbers if n.isdecimal()))
+
+
+def first_of(name: str, groups: Collection[str]) -> str | None:
+    """The group of which this is another replica set, among the names of all groups; None if it is none."""
+    group, separator, number = name.rpartition(SEPARATOR)
+    return group if separator and number.isdecimal() and group in groups else None

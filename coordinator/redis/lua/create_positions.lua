@@ -35,13 +35,15 @@ local function grew(topic, id, old, new)
   event(KEYS[3], 'growth', topic .. ': ' .. old .. ' -> ' .. new .. ' partitions; ' .. kept)
 end
 
+local before = {}  -- topic -> its number of partitions before this call
 for i = 4, #ARGV do
   local topic, id, count, partition, position = unpack(places[i])
   local segments, ics, stable = KEYS[3 * i - 7], KEYS[3 * i - 6], KEYS[3 * i - 5]
   local known, partitions = check_topic(redis.call('HGET', KEYS[2], topic), topic, KEYS[2])
+  before[topic] = before[topic] or partitions or '0'
   if not known and redis.call('EXISTS', segments) == 1 then
     event(KEYS[3], 'mend', 'topic ' .. topic .. ' was missing in Redis: it was written again, with ' .. count .. ' partitions')
-  elseif known == id and less(partition, partitions) and redis.call('EXISTS', segments) == 0 then
+  elseif known == id and less(partition, before[topic]) and redis.call('EXISTS', segments) == 0 then
     -- A reader of whole topics placed all these partitions. A reader of assigned partitions may add this one now.
     local had = ARGV[3] ~= '' or redis.call('HEXISTS', stable, partition) == 1
     if had then event(KEYS[3], 'mend', topic .. '-' .. partition .. ' had no positions: it begins at ' .. position) end

@@ -76,4 +76,15 @@ FAULTS = (
         ),
         ("tests/coordinator/member/test_growing.py",),
     ),
+    Fault(
+        "partitions of a new group and of a growth count as mended",
+        (
+            Edit(
+                "coordinator/redis/lua/create_positions.lua",
+                "less(partition, before[topic])",
+                "less(partition, partitions)",
+            ),
+        ),
+        ("tests/coordinator/redis/test_growth.py",),
+    ),
 )

@@ -201,13 +201,13 @@ def test_a_policy_holds_in_all_replica_sets(run: Run, members: Group, tp: TopicP
         place = ("--redis", members.redis_url, "--set", "accept.individual.commit=false")
         assert run("policy", members.name, *place)[0] == 0
         assert not second.policies.policy().accept_individual_commit
-        assert run("policy", second.name, "--redis", members.redis_url, "--set", "accept.individual.commit=")[0] == 0
-        assert not members.policies.policy().accept_individual_commit, "a set that is named is the only one"
 
 
 def test_policies_are_shown_and_set(run: Run, redis_url: str, group: str) -> None:
     place = (group, "--redis", redis_url)
-    assert run("policy", *place) == (0, "accept.individual.commit=true\n", "")
+    code, out, err = run("policy", *place)
+    assert (code, out) == (0, "accept.individual.commit=true\n")
+    assert err.startswith(f"warning: group {group!r} does not exist.")
     code, out, _ = run("policy", *place, "--set", "accept.range.fetch:orders=false", "--json")
     assert (code, json.loads(out)) == (
         0,
@@ -225,6 +225,7 @@ def test_a_policy_of_a_group_or_topic_that_is_not_there_is_set_with_a_warning(
     assert err.startswith(f"warning: group {members.name!r} does not exist. Redis keeps its policies for seven days")
     members.service(subscribed(tp)).first_positions()
     assert "does not read topic 'ordres'" in run(*place, "accept.range.fetch:ordres=false")[2]
+    assert run(*place, "accept.range.fetch:ordres=")[2] == "", "it is removed"
     assert run(*place, f"accept.range.fetch:{tp.topic}=false")[2] == ""
     assert run(*place, "accept.individual.commit=false")[2] == ""
 
@@ -234,6 +235,22 @@ def test_a_policy_that_there_is_not_is_refused(run: Run, redis_url: str, group: 
     assert (code, err.startswith("UNKNOWN_OPTION")) == (2, True)
     assert "did you mean accept.individual.commit" in err
     assert run("policy", group, "--redis", redis_url, "--set", "accept.individual.commit")[0] == 2
+
+
+def test_a_policy_of_one_replica_set_is_refused(run: Run, members: Group, tp: TopicPartition) -> None:
+    members.service(subscribed(tp)).first_positions()
+    place = (f"{members.name}@2", "--redis", members.redis_url)
+    code, _, err = run("policy", *place, "--set", "accept.individual.commit=false")
+    assert code == 2
+    assert f"is a replica set of {members.name!r}; a policy holds in all sets" in " ".join(err.split())
+    assert members.policies.policy().accept_individual_commit
+
+
+@pytest.mark.usefixtures("cluster_policies")
+def test_a_policy_of_a_topic_that_kafka_does_not_know_is_set_with_a_warning(run: Run, kafka: Kafka) -> None:
+    place = ("--topic", "ordres", "--bootstrap-server", kafka.bootstrap)
+    code, _, err = run("policy", *place, "--set", "accept.range.fetch=false")
+    assert (code, err.startswith("warning: Kafka has no topic 'ordres'")) == (0, True)
 
 
 @pytest.mark.usefixtures("cluster_policies")

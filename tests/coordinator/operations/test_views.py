@@ -96,6 +96,13 @@ def test_a_group_is_seen_whole() -> None:
     )
 
 
+def test_a_groups_policies_are_shown_without_copies_that_restrict_nothing() -> None:
+    copies = {"cluster:version": "f3bb 2", "cluster:accept.individual.commit": "true"}
+    told = {"accept.individual.commit": "true", "cluster:accept.range.fetch:orders": "false"}
+    state = replace(group_state(segments=((WHOLE, 5),)), policy={**copies, **told})
+    assert view("g", state).policy == told
+
+
 ONE, TWO = {"m-1": NOW + 1}, {"m-1": NOW + 1, "m-2": NOW + 1}
 ALL_TO_ONE: Mapping[str, Ranges] = {"m-1": {TP: (WHOLE,)}}
 HALVES: Mapping[str, Ranges] = {"m-1": {TP: (LOWER,)}, "m-2": {TP: (UPPER,)}}

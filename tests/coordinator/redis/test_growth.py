@@ -7,6 +7,7 @@ import pytest
 from coordinator.key_hash import cuts
 from coordinator.progress.growth import Growth
 from coordinator.ranges import WHOLE
+from coordinator.redis.keys import GroupKeys
 from coordinator.subscription import Topic, TopicPartition
 from coordinator.verdicts import Absent
 from store_world import NO_MEMBER, OTHER, TP, World
@@ -51,6 +52,17 @@ def test_a_growth_is_recorded_when_it_is_first_seen_and_no_more(founded: World) 
     founded.now += 5_000
     place(founded, 6, TopicPartition("orders", 3))
     assert founded.store.positions.growths() == (first, grown(founded, 3, 6))
+
+
+def test_nothing_is_mended_where_partitions_are_new(world: World) -> None:
+    """The event `mend` says that somebody took positions away, so an operator looks for them."""
+    world.store.positions.create("aa", topic_of(3), dict.fromkeys((TP, OTHER, THIRD), 0), grace_ms=GRACE)
+    more = [TopicPartition("orders", n) for n in (3, 4, 5)]
+    place(world, 6, *more)
+    assert (world.events("found"), world.events("mend")) == (["first positions of a new group"], [])
+    world.redis.delete(GroupKeys(world.group).segments(more[0]))
+    place(world, 6, *more)
+    assert world.events("mend") == ["orders-3 had no positions: it begins at 0"]
 
 
 def test_the_grace_is_that_of_the_member_that_saw_it_first(founded: World) -> None:

@@ -11,7 +11,7 @@ from coordinator.member.service import Service
 from coordinator.progress.stream_offset import StreamOffset
 from coordinator.redis.client import RedisClient
 from coordinator.redis.keys import GroupKeys
-from coordinator.redis.replica_sets import adopt_policies, chosen_set, members_of, siblings
+from coordinator.redis.replica_sets import adopt_policies, chosen_set, first_of, members_of, siblings
 from coordinator.subscription import TopicPartition, Topics
 from group_services import UNLIMITED, Group
 from streams import eventually, keyed
@@ -123,3 +123,8 @@ def test_a_member_that_settles_and_leaves_repeats_nothing(sets: list[Group], kaf
 )
 def test_replica_sets_of_a_group_are_found_by_name(groups: list[str], found: tuple[str, ...]) -> None:
     assert siblings("g", groups) == found
+
+
+@pytest.mark.parametrize(("name", "first"), [("g@2", "g"), ("h@2", None), ("g", None), ("g@x", None), ("@2", None)])
+def test_a_replica_set_belongs_to_the_group_of_its_name(name: str, first: str | None) -> None:
+    assert first_of(name, ["g", "g@2"]) == first
