@@ -26,8 +26,7 @@ def check_counts(topics: Sequence[str], counts: Mapping[str, int]) -> None:
     if len(set(known.values())) > 1:
         shown = ", ".join(f"{topic} has {count}" for topic, count in known.items())
         raise NotCopartitionedError(
-            f"the option copartition names topics with different numbers of partitions: {shown}",
-            "add partitions to the smaller topics, or remove the option copartition",
+            f"the option copartition names topics with different numbers of partitions: {shown}"
         )
 
 

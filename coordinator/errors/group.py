@@ -76,7 +76,10 @@ class NotCopartitionedError(GroupError):
     """The topics of the option copartition have different numbers of partitions, so their keys do not meet."""
 
     name = "NOT_COPARTITIONED"
-    usual_remedy = "add partitions to the smaller topics, or remove the option copartition"
+    usual_remedy = (
+        "give the topics equal numbers of partitions before they have records that must meet, or remove the option"
+        " copartition"
+    )
 
 
 class OverlappingRangesError(GroupError):

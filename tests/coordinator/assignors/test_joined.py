@@ -137,7 +137,7 @@ def test_equal_counts_are_accepted(counts: dict[str, int]) -> None:
 def test_unequal_counts_are_refused_by_name_and_number() -> None:
     with pytest.raises(NotCopartitionedError, match="orders has 2, payments has 4") as refused:
         check_counts(("orders", "payments"), {"orders": 2, "payments": 4, "clicks": 1})
-    assert "add partitions" in str(refused.value)
+    assert "Remedy: give the topics equal numbers of partitions" in str(refused.value)
 
 
 def test_it_is_an_assignor() -> None:
