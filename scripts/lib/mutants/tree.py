@@ -7,7 +7,8 @@ from pathlib import Path
 
 from mutants.fault import Edit, Fault
 
-_PARTS = ("coordinator", "spark_coop_source", "scripts", "tests", "conf", "docs", "setup.cfg", "pyproject.toml")
+_FOLDERS = ("coordinator", "spark_coop_source", "scripts", "tests", "conf", "docs")
+_FILES = ("README.md", "setup.cfg", "pyproject.toml")
 _CACHE = ".cache"  # the jars of Kafka, for tests that start a broker of their own
 
 
@@ -17,12 +18,10 @@ class OutOfDateError(Exception):
 
 def copied(root: Path, tree: Path) -> Path:
     """A copy of the parts of the current checkout that tests need, without git."""
-    for name in _PARTS:
-        if (root / name).is_dir():
-            shutil.copytree(root / name, tree / name, ignore=shutil.ignore_patterns("__pycache__"))
-        else:
-            tree.mkdir(parents=True, exist_ok=True)
-            shutil.copy2(root / name, tree / name)
+    for name in _FOLDERS:
+        shutil.copytree(root / name, tree / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name in _FILES:
+        shutil.copy2(root / name, tree / name)
     if (root / _CACHE).is_dir():
         (tree / _CACHE).symlink_to(root / _CACHE)
     return tree
