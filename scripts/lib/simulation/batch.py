@@ -45,8 +45,8 @@ class Batch:
         if not self._written(readable, packed):
             return False
         driver.hangs_since = None
-        ordering.commit()
         records = [r for task in driver.tasks for r in task.records]
+        ordering.commit(records)
         kept = filters.kept(driver.filter, records)
         self._check_replay(readable, kept)
         self._count_ends(early=len(records) < sum(len(r) for of_task in read for _, r in of_task))

@@ -3,12 +3,15 @@
 It reserves the slice before the tasks begin, and commits it after them, if all of its records are in the sink.
 """
 
+from collections.abc import Collection
+
 from coordinator.commits.ordered_commits import OrderedCommits
 from coordinator.errors import CoopKafkaError
 from coordinator.progress.ownership import Owned
 from coordinator.progress.stream_offset import Lane, StreamOffset
 from coordinator.ranges import OffsetRange
 from simulation.acknowledging import Confirming, commits_of, records_of
+from simulation.kafka import Record
 from simulation.redis_server import Line
 from simulation.turns import Reserved
 from simulation.world import SESSION_MS, World
@@ -38,12 +41,12 @@ class Ordering:
         else:
             self._mine = commits, worker, self._world.turns.add(tp, lane.hashes, offsets, str(self._end.member)), lane
 
-    def commit(self) -> None:
-        """Commit the reserved slice in order, if its records are in the sink."""
+    def commit(self, read: Collection[Record]) -> None:
+        """Commit the reserved slice in order, if its records are in the sink. Tasks have `read` so much."""
         if not self._mine:
             return
         world, (commits, worker, mine, lane) = self._world, self._mine
-        records = records_of(world, mine.tp, lane, mine.offsets)
+        records = [r for r in records_of(world, mine.tp, lane, mine.offsets) if r in read]
         kept = world.filters.kept(records, self._end.filter)
         if not all(r in world.sink.delivered for r in kept):
             return
