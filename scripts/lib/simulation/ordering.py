@@ -46,11 +46,11 @@ class Ordering:
         if not self._mine:
             return
         world, (commits, worker, mine, lane) = self._world, self._mine
-        records = [r for r in records_of(world, mine.tp, lane, mine.offsets) if r in read]
+        records = records_of(world, mine.tp, lane, mine.offsets)
         kept = world.filters.kept(records, self._end.filter)
         if not all(r in world.sink.delivered for r in kept):
             return
-        commits.confirms(records, self._batch)
+        commits.confirms([r for r in records if r in read], self._batch)  # a filter drops the others
         others = world.turns.others(mine)
         try:
             worker.commit(mine.tp, mine.offsets, lanes=[Owned(lane.hashes, lane.epoch)])
