@@ -92,7 +92,8 @@ def run(
 def _cut_of(function: UserFunction, *, by_record: bool, whole: bool) -> Cut:
     """How batches are cut for a function; with many keys at once, the longest work begins first.
 
-    A task that may not work on its `whole` slices does so with a few keys: each may get a position of its own.
+    All keys come in that order if the task works on `whole` slices. Else only a few do: if the task ends early, each of
+    them may get a position of its own.
     """
     if not function.per_key:
         return by_slice
