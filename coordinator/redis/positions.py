@@ -234,9 +234,14 @@ def _fact_texts(offset: StreamOffset, facts: Facts) -> list[str]:
 
 
 def _placed(topics: Mapping[str, Topic], positions: Mapping[TopicPartition, int | None]) -> list[str]:
-    """The positions as scripts read them; "-" where there is none."""
+    """The positions as scripts read them; "-" where there is none.
+
+    A topic has the partitions that the caller sees, and those of the positions: others assign these, or saw it grow.
+    """
+    count = {name: topic.partitions[-1] + 1 for name, topic in topics.items()}
+    for tp in positions:
+        count[tp.topic] = max(count[tp.topic], tp.partition + 1)
     return [
-        f"{tp.topic} {topics[tp.topic].id} {topics[tp.topic].partitions[-1] + 1} {tp.partition} "
-        f"{'-' if position is None else position}"
+        f"{tp.topic} {topics[tp.topic].id} {count[tp.topic]} {tp.partition} {'-' if position is None else position}"
         for tp, position in positions.items()
     ]

@@ -134,6 +134,11 @@ FAULTS = (
         ("tests/coordinator/member/test_recovery.py",),
     ),
     Fault(
+        "a recovery refuses partitions of which its member knows nothing",
+        (Edit("coordinator/redis/positions.py", "max(count[tp.topic], tp.partition + 1)", "count[tp.topic]"),),
+        ("tests/coordinator/redis/test_recovery.py",),
+    ),
+    Fault(
         "new partitions do not wait for older ones that no pinned member names yet",
         (
             Edit(

@@ -125,6 +125,15 @@ def test_epochs_of_partitions_that_the_recovering_member_does_not_read_are_void_
     assert world.store.positions.commit(me, end, completed(end)).value.refused == completed(end)
 
 
+@pytest.mark.parametrize("seen", [pytest.param((0,), id="grown or assigned"), pytest.param((0, 1), id="all")])
+def test_a_partition_that_the_recovering_member_does_not_see_is_recovered(world: World, seen: tuple[int, ...]) -> None:
+    """Another member has assigned it, or saw the topic grow earlier."""
+    topics = {"orders": Topic("orders", "id-1", seen)}
+    world.store.positions.recover(NO_MEMBER, "bb", "gone", 0, topics, {TP: 5, OTHER: 7})
+    assert world.store.positions.stable(["orders"]) == {TP: 5, OTHER: 7}
+    assert world.redis.hget(GroupKeys(world.group).topics, "orders") == "id-1 2"
+
+
 def test_an_earlier_copy_is_seen_by_its_commit_sequence(world: World) -> None:
     world.found()
     me = world.join()
