@@ -31,7 +31,7 @@ class Applications:
         self._checkpoints: list[Checkpoint] = []
         self._longest_ms = 300_000 if world.peaceful else world.random.choice((300_000, 300_000, 12_000))
         self._available_now = world.chance(0.25)
-        self._most_ics = world.random.choice((10_000, 10_000, 1, 3))
+        self.most_ics = world.random.choice((10_000, 10_000, 1, 3))
 
     @property
     def running(self) -> list[Driver]:
@@ -63,7 +63,7 @@ class Applications:
         )
         if self.world.without_order:
             wishes = wishes.without_order(self.world.random)
-        elif self._most_ics < MOST_RECORDS:
+        elif self.most_ics < MOST_RECORDS:
             wishes = replace(wishes, acknowledges=True)  # so that the cap is reached
         checkpoint.filter = checkpoint.needs or self.world.filters.drawn(quiet=self.quiet)
         checkpoint.needs = None
@@ -143,6 +143,6 @@ class Applications:
             sharing=wishes.sharing,
             assignors=tuple(Broken(a) if wishes.broken else a for a in assignors(wishes.assignors)),
             replay_acknowledged=wishes.replays_acknowledged,
-            max_individual_commits=MAX_INDIVIDUAL_COMMITS if self.world.without_order else self._most_ics,
+            max_individual_commits=MAX_INDIVIDUAL_COMMITS if self.world.without_order else self.most_ics,
             ordering="none" if self.world.without_order else "key",
         )

@@ -47,8 +47,9 @@ def _park(world: World, apps: Applications) -> None:
     apps.work.held_up.clear()
     free_at_ms = 0
     for _ in range(_QUIET_STEPS):
-        if _all_but_parked(world):
+        if _all_but_parked(world, apps):
             break
+        policies.allow_again(world)
         free_at_ms = _supervise(world, apps, free_at_ms)
         world.scheduler.step()
     else:
@@ -80,8 +81,10 @@ def _supervise(world: World, apps: Applications, free_at_ms: int) -> int:
     return free_at_ms
 
 
-def _all_but_parked(world: World) -> bool:
+def _all_but_parked(world: World, apps: Applications) -> bool:
     state, ends = world.invariants.state, world.kafka.ends()
+    full = [tp for tp in ends if state.full(tp, apps.most_ics, world.max_deferred_keys)]
+    ends = {tp: end for tp, end in ends.items() if not any(at == tp or (state.growths and at < tp) for at in full)}
     if state.run_id == "0" or not state.at_but_parked(ends):
         return False
     missing = [r for tp, end in ends.items() for r in world.needed(tp, end) if not state.parked(r)]
@@ -104,6 +107,8 @@ def _arrive(world: World, apps: Applications) -> None:
             apps.start(world.random.choice(apps.idle_checkpoints() or [apps.new_checkpoint()]))
         if _arrived(world, apps):
             break
+        if world.pins:
+            policies.allow_again(world)
         if any(s.parked for s in world.invariants.state.strikes) or world.invariants.state.parked_keys:
             operating.release(world, apps.work, healed=True)  # a hung driver that was reported late
         world.scheduler.step()

@@ -86,7 +86,8 @@ class Invariants:
         struck = frozenset(Strike.parse(*s) for s in strikes.items())
         records = {(r.tp, r.key_hash): r for r in (FailingRecord.parse(*of_one) for of_one in failing.items())}
         known = segments, ics, current, handed, assignment, struck, parsed(growth), records
-        self.states.append(State(nonce, run_id or "", recovering, epoch, of_filter or "", *known))
+        forbids = not policy_of(policy).of_group.may_share(TOPIC)
+        self.states.append(State(nonce, run_id or "", recovering, epoch, of_filter or "", *known, forbids))
         if epoch > self.reset:
             self._reset(epoch)
 

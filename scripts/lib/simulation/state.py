@@ -36,6 +36,7 @@ class State:
     strikes: frozenset[Strike] = frozenset()
     growths: tuple[Growth, ...] = ()
     failing: Mapping[Key, FailingRecord] = field(default_factory=dict)
+    forbids: bool = False  # whether a policy of the group forbids sharing, or is not known
 
     def position(self, record: Record) -> int:
         """The position of the segment of a record; 0 without a segment."""
@@ -79,6 +80,12 @@ class State:
     def held(self, tp: TopicPartition) -> int:
         """The number of individual commits of a partition."""
         return sum(len(s.ics) for s in self.ics.get(tp, ()))
+
+    def full(self, tp: TopicPartition, most_ics: int, most_deferred: int) -> bool:
+        """Whether what is parked keeps a partition at a cap: all its lanes wait until an operator releases it."""
+        failing = [f for f in self.failing.values() if f.tp == tp]
+        parked = [f for f in failing if f.parked or any(s.parked and f.key_hash in s.hashes for s in self.strikes)]
+        return bool(parked) and (self.held(tp) >= most_ics or len(failing) == len(parked) >= most_deferred)
 
     def stable(self, tp: TopicPartition) -> int:
         """The smallest position of a partition."""
