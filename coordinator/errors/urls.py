@@ -11,10 +11,17 @@ def redacted(url: str) -> str:
     """
     try:
         parts = urlsplit(url)
-        host, port = parts.hostname or "", parts.port
+        places = [_place(text) for text in parts.netloc.rpartition("@")[2].split(",")]
     except ValueError:
         return "(url not shown)"
-    if "@" in parts.path + parts.query + parts.fragment or not (host or parts.scheme == "unix"):
+    if "@" in parts.path + parts.query + parts.fragment or not (all(places) or parts.scheme == "unix"):
         return "(url not shown)"
+    return f"{parts.scheme}://{','.join(places)}{parts.path}"
+
+
+def _place(text: str) -> str:
+    """Host and port; empty without a host."""
+    parts = urlsplit(f"//{text}")
+    host, port = parts.hostname or "", parts.port
     host = f"[{host}]" if ":" in host else host
-    return f"{parts.scheme}://{host}{'' if port is None else f':{port}'}{parts.path}"
+    return host if port is None or not host else f"{host}:{port}"

@@ -7,20 +7,24 @@ Knows the text only; connects to nothing. No message repeats the url, which may 
 import re
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from coordinator.redis import sentinel_urls
+
 LIMIT = (
     "redis://[user:password@]host[:port][/db], rediss://... for TLS (?ssl_ca_certs=/path/to/ca.pem), "
-    "unix:///path/to.sock, ?cluster=true for a cluster, "
+    "unix:///path/to.sock, ?cluster=true for a cluster, redis+sentinel://host[:port],host[:port]/service[/db], "
+    "?credential_provider=module:Class for passwords that change, "
     "with / ? # @ : in user and password percent-encoded (%2F %3F %23 %40 %3A)"
 )
 """The form of a url, as the end of the sentence "set redis.url to ..."."""
 
-_ARGUMENTS = {"db", "username", "password", "client_name", "protocol", "cluster"}
+_ARGUMENTS = {"db", "username", "password", "client_name", "protocol", "cluster", "credential_provider"}
 _TLS_ARGUMENTS = {"ssl_ca_certs", "ssl_ca_path", "ssl_certfile", "ssl_keyfile", "ssl_cert_reqs", "ssl_check_hostname"}
 _VALUES = {
     "db": ("[0-9]{1,9}", "db is not a number"),
     "protocol": ("[23]", "protocol is none of 2, 3"),
     "client_name": ("[!-~]*", "client_name holds more than visible ASCII characters"),
     "cluster": ("true|false", "cluster is none of true, false"),
+    "credential_provider": (r"[\w.]+:[\w.]+", "credential_provider is not module:Class"),
     "ssl_cert_reqs": ("required|optional|none", "ssl_cert_reqs is none of required, optional, none"),
 }
 
@@ -29,8 +33,13 @@ def check_url(text: str) -> None:
     """Raise a `ValueError` with the reason if this is no url of a Redis."""
     if re.search(r"[\s\x00-\x1f\x7f]", text):
         raise ValueError("it holds a space or a control character")
+    if text.startswith(sentinel_urls.SCHEMES):
+        of_sentinels = sentinel_urls.parsed(text)
+        for url in (*of_sentinels.sentinels, of_sentinels.server):
+            check_url(url)
+        return
     if not text.startswith(("redis://", "rediss://", "unix://")):
-        raise ValueError("it does not begin with redis://, rediss:// or unix://")
+        raise ValueError("it does not begin with redis://, rediss://, unix:// or redis+sentinel://")
     try:
         parts = urlsplit(text)
         port = parts.port
@@ -38,6 +47,8 @@ def check_url(text: str) -> None:
         raise ValueError("host and port cannot be separated") from None
     if "@" in parts.path or parts.fragment:
         raise ValueError("user or password holds a character that must be percent-encoded")
+    if "@" in parts.netloc and "credential_provider=" in parts.query:
+        raise ValueError("it has user or password, and a credential_provider beside them")
     _check_place(parts.scheme, parts.hostname, port, parts.path)
     _check_arguments(parts.scheme, parts.query)
 

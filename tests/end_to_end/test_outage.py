@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from coordinator.errors import RedisUnavailableError
 from own_valkey import OwnValkey
+from redis_sentinels import watched
 from streams import Stream, eventually, keyed, sent, stable
 from topics import Kafka
 from verdict import judge, require, require_good
@@ -46,6 +48,29 @@ def test_a_redis_that_comes_back_empty_is_a_loss_that_the_running_query_repairs(
         valkey.restart(emptied=True)
         kafka.produce(stream.options["subscribe"], records[20:])
     require_good(judge(sent(records), stream.sink.received))  # this process proves what its sink completed
+
+
+def test_a_master_that_dies_in_a_batch_loses_nothing(
+    spark: SparkSession, kafka: Kafka, group: str, tmp_path: Path
+) -> None:
+    """Three sentinels make its copy the master. To the group, that is another Redis: members prove positions anew."""
+    records, options = keyed(60), LEASES | {"subscribe": kafka.create_topic("failover"), "startingOffsets": "earliest"}
+    kafka.produce(options["subscribe"], records[:40])
+    with watched(tmp_path) as servers:
+        options |= {"kafka.bootstrap.servers": kafka.bootstrap, "group": group, "redis.url": servers.url}
+        stream = Stream(spark, options | {"maxOffsetsPerTrigger": "10"}, tmp_path / "checkpoint")
+        stream.sink.before = lambda batch_id: servers.kill_master() if batch_id == 2 else None
+        with stream.running(lambda: 2 in stream.sink.batches and stable_or_away(stream) == {60}, "all is done"):
+            kafka.produce(options["subscribe"], records[40:])
+    require_good(judge(sent(records), stream.sink.received))
+
+
+def stable_or_away(stream: Stream) -> set[int]:
+    """The stable offsets; empty while no server is the master."""
+    try:
+        return stable(stream)
+    except RedisUnavailableError:
+        return set()
 
 
 def test_an_outage_longer_than_the_limit_is_a_named_error_and_loses_nothing(

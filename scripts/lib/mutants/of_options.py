@@ -63,4 +63,14 @@ FAULTS = (
         ),
         ("tests/spark_coop_source/driver/test_task_server.py",),
     ),
+    Fault(
+        "the login of the sentinels goes to the servers, which refuse it",
+        (Edit("coordinator/redis/sentinel_urls.py", "if not a.startswith(_OF_SENTINELS)]", "]"),),
+        ("tests/coordinator/redis/test_sentinel_urls.py",),
+    ),
+    Fault(
+        "an error of the user's credential_provider is a bare traceback",
+        (Edit("coordinator/redis/credentials.py", "except FAILURES as error:", "except ZeroDivisionError as error:"),),
+        ("tests/coordinator/redis/test_credentials.py",),
+    ),
 )
