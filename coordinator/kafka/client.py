@@ -14,6 +14,7 @@ from itertools import pairwise
 from typing import Any
 
 from coordinator.errors import EnvironmentMismatchError, InvalidOptionError
+from coordinator.kafka.tokens import TokenSource, tokens_of
 from coordinator.quoting import quoted
 
 
@@ -33,6 +34,8 @@ KEY_FILE = "ssl_certfile"
 KEY_PEM = "ssl_key_pem"
 KEY_PASSWORD = "ssl_password"  # noqa: S105  the name of an argument
 VERSIONS = "ssl_versions"
+TOKENS = "oauth_tokens"
+"""The argument that names the source of tokens, for a client's own provider of them."""
 
 _PACKAGES = {"GSSAPI": "gssapi", "AWS_MSK_IAM": "botocore"}
 
@@ -48,6 +51,9 @@ def client_arguments(kafka: Mapping[str, object]) -> dict[str, Any]:
     arguments |= {name: value for name, value in kafka.items() if not name.startswith("ssl_")}
     if arguments.get("security_protocol") in ("SSL", "SASL_SSL"):
         arguments["ssl_context"] = tls_context(kafka)
+    source = arguments.pop(TOKENS, None)
+    if isinstance(source, TokenSource):
+        arguments["sasl_oauth_token_provider"] = tokens_of(source)
     _check_login(str(arguments.get("sasl_mechanism")))
     return arguments
 

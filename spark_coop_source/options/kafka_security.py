@@ -10,7 +10,7 @@ from coordinator.errors import ConflictingOptionsError, InvalidOptionError, Miss
 from coordinator.kafka import client as kafka_client
 from coordinator.kafka.client import Secret, pem_blocks
 from coordinator.quoting import quoted, shown
-from spark_coop_source.options import jaas
+from spark_coop_source.options import jaas, oauth
 from spark_coop_source.options.values import Text, Word, invalid
 
 PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
@@ -132,15 +132,18 @@ def _pem(name: str, text: str, kind: str) -> str:
 def _login(texts: Mapping[str, str], *, required: bool) -> dict[str, object]:
     mechanism = texts.get("sasl.mechanism", "GSSAPI").upper()
     module = _module(texts)
+    oauth.check_handler(texts.get(oauth.HANDLER))
     if mechanism in PASSWORD_MECHANISMS:
         return {"sasl_mechanism": mechanism, **_password(mechanism, module, required=required)}
     if mechanism == "GSSAPI":
         return {"sasl_mechanism": mechanism, **_kerberos(texts, module)}
     if mechanism == "AWS_MSK_IAM":
         return {"sasl_mechanism": mechanism}
+    if mechanism == "OAUTHBEARER":
+        return {"sasl_mechanism": mechanism, **oauth.tokens(texts, module, required=required)}
     raise InvalidOptionError(
         f"option kafka.sasl.mechanism = {shown(mechanism)}: Python cannot use it by options",
-        "use PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, GSSAPI with a ticket cache, or AWS_MSK_IAM",
+        "use PLAIN, SCRAM-SHA-256, SCRAM-SHA-512, OAUTHBEARER, GSSAPI with a ticket cache, or AWS_MSK_IAM",
     )
 
 

@@ -51,15 +51,21 @@ UNDERSTOOD: Mapping[str, str] = {
     "ssl.endpoint.identification.algorithm": "https (default), or empty to accept a certificate of any host.",
     "ssl.enabled.protocols": "TLSv1.2, TLSv1.3 or both (default).",
     "sasl.mechanism": "PLAIN, SCRAM-SHA-256, SCRAM-SHA-512; GSSAPI (Java's default) with the ticket cache of the "
-    "process and the package gssapi; AWS_MSK_IAM with the package botocore. OAUTHBEARER is refused.",
-    "sasl.jaas.config": "One login module with `username` and `password`, in Java's syntax.",
+    "process and the package gssapi; AWS_MSK_IAM with the package botocore; OAUTHBEARER.",
+    "sasl.jaas.config": "One login module in Java's syntax: with `username` and `password`; or for OAUTHBEARER with "
+    "`clientId`, `clientSecret`, `scope` and `extension_NAME`.",
+    "sasl.oauthbearer.token.endpoint.url": "For OAUTHBEARER: `https://...` of an endpoint that gives tokens for client "
+    "id and secret, or `file:///...` of a token, on the driver and on every executor. The token of an endpoint is "
+    "renewed after 80 % of its life.",
+    "sasl.login.callback.handler.class": "For OAUTHBEARER: Java's `OAuthBearerLoginCallbackHandler`, without effect. "
+    "Others are refused.",
     "sasl.kerberos.service.name": "The broker's Kerberos service, kafka by default.",
 }
 """Read by this project."""
 
 _NO_GROUP = "tasks join no Kafka group"
 _PYTHON = "concerns Java's client only"
-_SASL = "this project renews no login"
+_SASL = "tokens are renewed after 80 % of their life"
 
 NO_EFFECT: Mapping[str, str] = {
     "auto.commit.interval.ms": "this project does not use Kafka's automatic commits",
@@ -102,7 +108,10 @@ NO_EFFECT: Mapping[str, str] = {
 }
 """Accepted, because no promise depends on them; the value is the reason why they have no effect."""
 
-_LOGIN = "remove it: this project logs in with PLAIN, SCRAM, the Kerberos ticket cache or AWS_MSK_IAM, without Java"
+_LOGIN = (
+    "remove it: this project logs in with PLAIN, SCRAM, OAUTHBEARER, the Kerberos ticket cache or AWS_MSK_IAM, without "
+    "Java"
+)
 _TLS = "remove it: TLS here is Python's, which cannot use Java classes"
 
 REFUSED: dict[str, str] = {
@@ -112,7 +121,6 @@ REFUSED: dict[str, str] = {
     "interceptor.classes": "remove it: interceptors can change records, and this project loads no Java class",
     "key.deserializer": "remove it: keys arrive as bytes; convert them with DataFrame operations",
     "sasl.client.callback.handler.class": _LOGIN,
-    "sasl.login.callback.handler.class": _LOGIN,
     "sasl.login.class": _LOGIN,
     "security.providers": _TLS,
     "ssl.cipher.suites": "remove it: Java's names of cipher suites mean nothing to Python; the system's policy decides",
@@ -134,5 +142,7 @@ KAFKA_NAMES = frozenset((*PASSED, *UNDERSTOOD, *NO_EFFECT, *REFUSED))
 
 def remedy(name: str) -> str | None:
     """The remedy for a refused option (its name without `kafka.`); None for an accepted one."""
+    if name in UNDERSTOOD:
+        return None
     family = next((remedy for start, remedy in REFUSED_FAMILIES.items() if name.startswith(start)), None)
     return REFUSED.get(name, family)

@@ -81,7 +81,7 @@ NAMES = [
         "config.providers.x",
         "mean kafka.config",
     ),
-    Row("another such family", {"sasl.oauthbearer.scope": "y"}, UNKNOWN, "sasl.oauthbearer.scope", "docs/options.md"),
+    Row("another such family", {"sasl.oauthbearer.scope": "y"}, UNKNOWN, "sasl.oauthbearer.scope", "mean kafka.sasl"),
     Row("a config provider", {"kafka.config.providers.x": "y"}, INVALID, "providers.x is not", "resolve secrets"),
     Row("a token endpoint", {"kafka.sasl.oauthbearer.x": "y"}, INVALID, "oauthbearer.x is not", "logs in with PLAIN"),
     Row("a family with an escape", {f"kafka.config.providers.{ESCAPE}": "y"}, INVALID, r"\x1b]0;owned", "resolve"),
@@ -394,7 +394,30 @@ LOGINS = [
         {**LOGIN, "kafka.sasl.jaas.config": SECRET * 300_000},
         *(INVALID, "kafka.sasl.jaas.config has 2100000 characters", "shorter"),
     ),
-    bad("tokens", "kafka.sasl.mechanism", "OAUTHBEARER", "'OAUTHBEARER': Python cannot use it", "use PLAIN"),
+    Row(
+        "tokens of nowhere",
+        {"kafka.security.protocol": "SASL_SSL", "kafka.sasl.mechanism": "OAUTHBEARER"},
+        *(MISSING, "OAUTHBEARER needs kafka.sasl.oauthbearer.token.endpoint.url", "https://host/path"),
+    ),
+    Row(
+        "tokens of a url with a password",
+        {
+            "kafka.security.protocol": "SASL_SSL",
+            "kafka.sasl.mechanism": "OAUTHBEARER",
+            "kafka.sasl.oauthbearer.token.endpoint.url": f"https://u:{SECRET}@host/token",
+        },
+        *(INVALID, "kafka.sasl.oauthbearer.token.endpoint.url = (not shown)", "https://host/path"),
+    ),
+    Row(
+        "tokens without a client",
+        {
+            "kafka.security.protocol": "SASL_SSL",
+            "kafka.sasl.mechanism": "OAUTHBEARER",
+            "kafka.sasl.oauthbearer.token.endpoint.url": "https://host/token",
+            "kafka.sasl.jaas.config": f'x.OAuthBearerLoginModule required clientSecret="{SECRET}";',
+        },
+        *(INVALID, "clientId or clientSecret is missing", "clientId="),
+    ),
     Row("a login without a config", LOGIN, MISSING, "PLAIN needs kafka.sasl.jaas.config", "username="),
     Row(
         "a login config as mechanism",

@@ -73,4 +73,9 @@ FAULTS = (
         (Edit("coordinator/redis/credentials.py", "except FAILURES as error:", "except ZeroDivisionError as error:"),),
         ("tests/coordinator/redis/test_credentials.py",),
     ),
+    Fault(
+        "a token serves beyond its end",
+        (Edit("coordinator/kafka/tokens.py", "if self._now_s() >= self._renew_at_s:", "if not self._token:"),),
+        ("tests/coordinator/kafka/test_tokens.py",),
+    ),
 )

@@ -32,7 +32,8 @@ sasl.kerberos.min.time.before.relogin sasl.kerberos.service.name sasl.kerberos.t
 sasl.kerberos.ticket.renew.window.factor sasl.login.callback.handler.class sasl.login.class
 sasl.login.connect.timeout.ms sasl.login.read.timeout.ms sasl.login.refresh.buffer.seconds
 sasl.login.refresh.min.period.seconds sasl.login.refresh.window.factor sasl.login.refresh.window.jitter
-sasl.login.retry.backoff.max.ms sasl.login.retry.backoff.ms sasl.mechanism security.protocol security.providers
+sasl.login.retry.backoff.max.ms sasl.login.retry.backoff.ms sasl.mechanism
+sasl.oauthbearer.token.endpoint.url security.protocol security.providers
 send.buffer.bytes session.timeout.ms share.acknowledgement.mode share.acquire.mode
 socket.connection.setup.timeout.max.ms socket.connection.setup.timeout.ms ssl.cipher.suites ssl.enabled.protocols
 ssl.endpoint.identification.algorithm ssl.engine.factory.class ssl.key.password ssl.keymanager.algorithm

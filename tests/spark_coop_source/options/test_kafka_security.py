@@ -144,7 +144,12 @@ def test_a_store_is_refused_by_name_with_the_remedy(store: str, given: dict[str,
     ("given", "error", "words"),
     [
         pytest.param({"security.protocol": "TLS"}, InvalidOptionError, "SASL_SSL", id="an unknown protocol"),
-        pytest.param({"sasl.mechanism": "OAUTHBEARER"}, InvalidOptionError, "SCRAM-SHA-512", id="a token login"),
+        pytest.param(
+            {"sasl.login.callback.handler.class": "org.example.Handler"},
+            InvalidOptionError,
+            "loads no Java class",
+            id="a login by a Java class",
+        ),
         pytest.param({"sasl.mechanism": "DIGEST-MD5"}, InvalidOptionError, "DIGEST-MD5", id="an unknown mechanism"),
         pytest.param(
             {"security.protocol": "SASL_SSL", "sasl.mechanism": "PLAIN"},
