@@ -12,6 +12,7 @@ from coordinator.cli import (
     exporter_command,
     lane_commands,
     look_commands,
+    move_commands,
     operator_commands,
     picture_command,
     printing,
@@ -72,6 +73,8 @@ commands.command()(operator_commands.reset_offsets)
 commands.command()(operator_commands.delete)
 commands.command()(copy_commands.backup)
 commands.command()(copy_commands.restore)
+commands.command("import")(move_commands.import_positions)
+commands.command()(move_commands.export)
 
 _USAGE: type[Exception] = typer.BadParameter.__mro__[2]  # typer brings its own click, older ones use the package
 

@@ -9,6 +9,8 @@ from dataclasses import asdict
 
 from coordinator.audit.report import Audit
 from coordinator.group_state import Event
+from coordinator.moving.exporting import Exported
+from coordinator.moving.importing import Import
 from coordinator.operations.copies import GroupCopy
 from coordinator.operations.gaps import PartitionGaps
 from coordinator.operations.group_health import Health
@@ -108,6 +110,23 @@ def of_remains(found: Remains, *, executed: bool) -> Document:
 def of_copy(copy: GroupCopy, *, executed: bool) -> Document:
     """`restore`."""
     return {"keys": len(copy.keys), "taken_ms": copy.taken_ms, "executed": executed}
+
+
+def of_import(planned: Import, *, executed: bool) -> Document:
+    """`import`."""
+    places = [
+        {**p.tp._asdict(), "position": p.position, "above": [str(r) for r in p.above], "clipped": p.clipped}
+        for p in planned.places
+    ]
+    return {"executed": executed, "partitions": places, "without": [*map(str, planned.without)]}
+
+
+def of_export(found: Iterable[Exported], *, executed: bool) -> Document:
+    """`export`."""
+    return {
+        "executed": executed,
+        "partitions": [{**x.tp._asdict(), "offset": x.offset, "reach": x.reach} for x in found],
+    }
 
 
 def of_redrive(seen: RedriveView, dead: str, topic: str, *, parked: int, executed: bool) -> Document:

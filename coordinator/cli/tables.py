@@ -8,6 +8,8 @@ from rich.text import Text
 
 from coordinator.cli.printing import counted, moment, print_lines, printable, seconds
 from coordinator.group_state import PINNED
+from coordinator.moving.exporting import Exported
+from coordinator.moving.importing import Place
 from coordinator.operations.gaps import Gap, PartitionGaps
 from coordinator.operations.group_list import GroupLine
 from coordinator.operations.key_owner import KeyOwner
@@ -98,6 +100,20 @@ def print_moves(moves: Sequence[Move], *, done: bool) -> None:
     stdout().print(_table(columns, rows))
     if any(m.clipped for m in moves):
         print_lines("* the nearest offset that the log has")
+
+
+def print_places(places: Sequence[Place]) -> None:
+    """A row for each partition of an import."""
+    rows = ((p.tp.topic, p.tp.partition, _starred(p.position, p.clipped), p.done_above) for p in places)
+    stdout().print(_table("TOPIC, PARTITION, BEGINS AT, DONE LATER", rows))
+    if any(p.clipped for p in places):
+        print_lines("* the nearest offset that the log has")
+
+
+def print_exported(offsets: Sequence[Exported]) -> None:
+    """A row for each partition of an export."""
+    rows = ((x.tp.topic, x.tp.partition, x.offset, x.reach) for x in offsets)
+    stdout().print(_table("TOPIC, PARTITION, OFFSET, READ AGAIN UP TO", rows))
 
 
 def print_limited(lanes: Sequence[Lane]) -> None:

@@ -23,6 +23,13 @@ class UnknownStrikeError(GroupError):
     usual_remedy = "look at strikes with coop-kafka parked GROUP, at keys with coop-kafka failing GROUP"
 
 
+class GroupExistsError(GroupError):
+    """Redis has a group of that name, and the operation creates one."""
+
+    name = "GROUP_EXISTS"
+    usual_remedy = "pass another name, or delete the group with coop-kafka delete"
+
+
 class GroupBusyError(GroupError):
     """A live member, or another operator, prevents the operation."""
 

@@ -76,7 +76,7 @@ class Operator:
 
     def plan_reset(self, wanted: Chosen | None, target: Target) -> Reset:
         """Plan a reset; `wanted` is None for all topics. Raises `GroupBusyError` while members live."""
-        state = self._idle()
+        state = idle(self._client, self._store, self._group)
         topics = self._existing({tp.topic for tp in state.segments} | set(wanted or ()))
         partitions = partitions_of(wanted, state, topics)
         if not set(partitions) >= state.segments.keys():
@@ -122,14 +122,6 @@ class Operator:
         self._log.delete_group_offsets(self._group, self._in_mirror())  # a member may have written meanwhile
         return found
 
-    def _idle(self) -> GroupState:
-        """The group. Raises `GroupBusyError` while a member's lease runs."""
-        state, now_ms = read_group(self._client, self._group), self._store.now_ms()
-        for member, lease_end in sorted(state.leases_ms.items()):
-            if lease_end >= now_ms:
-                raise refusal(self._group, verdicts.Busy(member, lease_end, now_ms))
-        return state
-
     def _existing(self, names: Iterable[str]) -> Mapping[str, Topic]:
         return self._log.topics(Pattern(f"^(?:{'|'.join(map(re.escape, sorted(names)))})$"))
 
@@ -172,6 +164,15 @@ class Operator:
             if tp.topic in there and tp.partition in there[tp.topic].partitions
         }
         return self._log.commit_group_offsets(self._group, entries)
+
+
+def idle(client: RedisClient, store: OperatorVerbs, group: str) -> GroupState:
+    """The group. Raises `GroupBusyError` while a member's lease runs."""
+    state, now_ms = read_group(client, group), store.now_ms()
+    for member, lease_end in sorted(state.leases_ms.items()):
+        if lease_end >= now_ms:
+            raise refusal(group, verdicts.Busy(member, lease_end, now_ms))
+    return state
 
 
 def _reset_epoch(state: GroupState) -> int:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from coordinator.group_state import KnownTopic
+from coordinator.ranges import OffsetRange
 from coordinator.redis.calls import ScriptCalls, flat, pairs
 from coordinator.redis.client import RedisClient
 from coordinator.redis.keys import GROUPS
@@ -70,6 +71,29 @@ class OperatorVerbs:
             for tp, position in positions.items()
         )
         self.calls.run("reset", [*fixed, *per_partition], nonce, str(epoch), str(since), why, *moves)
+
+    def exists(self) -> bool:
+        """Whether Redis has the group."""
+        return bool(self.calls.hash(self.calls.keys.meta))
+
+    def found(
+        self,
+        nonce: str,
+        why: str,
+        topics: Mapping[str, KnownTopic],
+        places: Mapping[TopicPartition, tuple[int, tuple[OffsetRange, ...]]],
+    ) -> bool:
+        """Create the group at positions, and at done offsets above them. False if Redis has something of it already.
+
+        A query of the group must start within a week. Without members, the group expires then.
+        """
+        k, calls = self.calls.keys, ScriptCalls(self.calls.client, self.calls.keys.group, retention_ms=KEPT_MS)
+        per_partition = (key for tp in places for key in (k.segments(tp), k.ics(tp), k.stable(tp.topic)))
+        ics = json.dumps([" ".join(map(str, above)) for _, above in places.values()])
+        texts = (f"{tp.topic} {topics[tp.topic]} {tp.partition} {at}" for tp, (at, _) in places.items())
+        reply = calls.run("found", [k.meta, k.topics, k.events, *per_partition], nonce, why, ics, *texts)
+        calls.list_group()
+        return bool(int(reply["founded"]))
 
     def delete(self, names: Iterable[str]) -> int:
         """Delete those keys of the group at once, and its name. The answer is their number. Raises `Busy`."""

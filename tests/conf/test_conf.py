@@ -32,6 +32,7 @@ OF_CLIENTS = {"evalsha", "script|load", "exists", "hgetall", "info", "sadd", "sm
 }
 """Commands that are sent to any server; what is in the scripts comes on top."""
 OF_CLUSTER_CLIENTS = {"asking", "cluster|slots", "command"}
+ON_KAFKA = {"delete", "reset-offsets", "export", "import"}
 Url = Callable[[AclUser], str]
 
 
@@ -123,7 +124,7 @@ def test_queries_and_the_command_line_work_under_the_acl(
     def ran(user: AclUser, *words: str) -> str:
         verb, *more = words
         name = (group,) if verb != "groups" else ()
-        place = ("--bootstrap-server", kafka.bootstrap) if verb in ("delete", "reset-offsets") else ()
+        place = ("--bootstrap-server", kafka.bootstrap) if verb in ON_KAFKA else ()
         given = (verb, *name, *more) if verb != "groups" else (verb, *more)
         code, out, err = run(*given, "--redis", user.url(own.address), *place)
         assert code == 0, err
@@ -141,8 +142,11 @@ def test_queries_and_the_command_line_work_under_the_acl(
         assert "found" in {event.kind for event in next(follow(client, group, "0-0"))}
     query.stop()
     ran(QUERY, "reset-offsets", "--all-topics", "--to-earliest", "--execute")
+    ran(QUERY, "export", "--to", f"{group}-plain", "--execute")
     (tmp_path / "copy.json").write_text(ran(OPERATOR, "backup"))
     ran(OPERATOR, "restore", str(tmp_path / "copy.json"), "--execute")
+    ran(OPERATOR, "delete", "--execute")
+    ran(QUERY, "import", "--from", f"kafka-group:{group}-plain", "--execute")
     ran(OPERATOR, "delete", "--execute")
     assert refusals(administrator) == set()
 

@@ -5,6 +5,7 @@ from contextlib import closing
 from importlib.resources import files
 
 from coordinator import verdicts
+from coordinator.group_state import KnownTopic
 from coordinator.key_hash import cuts
 from coordinator.operations import copies
 from coordinator.progress.growth import Growth
@@ -77,6 +78,7 @@ class Life:
             self._lost_and_reset(world)
             self._without_order(world)
             assert not world.kept_for_ever()
+            self._imported(world)
             self._seen_and_deleted(world)
             self.calls = client.calls
             assert self.calls.keys() == VERBS
@@ -173,6 +175,19 @@ class Life:
         handed = world.store.positions.hand_out(caller, {TP: 9}, 5, 5).value
         assert (handed.epoch, handed.slices) == ("dd.1", {TP: (OffsetRange(3, 8),)})
         assert world.store.members.leave(caller, {TP: ()}) == 0
+
+    def _imported(self, world: World) -> None:
+        verbs = OperatorVerbs.of_group(world.client, f"{world.group}-imported", lambda: world.now)
+        places = {TP: (5, (OffsetRange(5, 7), OffsetRange(9, 10))), OTHER: (3, ())}
+        topics = {"orders": KnownTopic("id-1", 2)}
+        assert verbs.found("aa", "of another consumer", topics, places)
+        assert not verbs.found("bb", "once more", topics, places)
+        keys = GroupKeys(f"{world.group}-imported")
+        assert world.redis.hgetall(keys.segments(TP)) == {str(WHOLE): "7"}
+        assert world.redis.hgetall(keys.ics(TP)) == {str(WHOLE): "9-9"}
+        assert world.redis.hgetall(keys.stable("orders")) == {"0": "7", "1": "3"}
+        assert [name for name in verbs.names() if world.redis.pttl(name) == -1] == []
+        verbs.delete(verbs.names())
 
     def _seen_and_deleted(self, world: World) -> None:
         assert world.group in list_groups(world.client)

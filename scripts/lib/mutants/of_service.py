@@ -264,4 +264,30 @@ FAULTS = (
         ),
         ("tests/spark_coop_source/test_errors_in_spark.py",),
     ),
+    Fault(
+        "an import overwrites a group",
+        (Edit("coordinator/redis/lua/found.lua", "if key ~= KEYS[3] and redis", "if false and redis"),),
+        ("tests/coordinator/redis/test_connection.py",),
+    ),
+    Fault(
+        "a bitmap of parallel-consumer is read from its highest bit",
+        (Edit("coordinator/moving/parallel_consumer.py", "bits[i // 8] >> i % 8", "bits[i // 8] >> 7 - i % 8"),),
+        ("tests/coordinator/moving/test_parallel_consumer.py",),
+    ),
+    Fault(
+        "a batch that has begun counts as finished",
+        (
+            Edit(
+                "coordinator/moving/spark_checkpoint.py",
+                'lines = _lines(folder / "offsets" / str(finished))',
+                'lines = _lines(folder / "offsets" / str(begun))',
+            ),
+        ),
+        ("tests/coordinator/moving/test_spark_checkpoint.py",),
+    ),
+    Fault(
+        "an import takes the offsets of live consumers",
+        (Edit("coordinator/cli/move_commands.py", "            must_be_idle()\n", ""),),
+        ("tests/coordinator/moving/test_importing.py",),
+    ),
 )

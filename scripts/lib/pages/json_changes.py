@@ -49,6 +49,38 @@ CHANGES = (
         ),
     ),
     Document(
+        "import",
+        "Where the group begins, or would begin.",
+        (
+            EXECUTED,
+            *each(
+                "partitions",
+                TOPIC,
+                PARTITION,
+                Field("position", "integer", "The first offset that may have to be read.", "BEGINS AT"),
+                Field("above", "list of text", "Later offsets that are done; the table counts them.", "DONE LATER"),
+                Field("clipped", "boolean", "Whether it is only the nearest offset that the log has.", "the star"),
+            ),
+            Field(
+                "without", "list of text", "Partitions without an offset, `topic-partition`. They begin at earliest."
+            ),
+        ),
+    ),
+    Document(
+        "export",
+        "The offsets for plain consumers.",
+        (
+            EXECUTED,
+            *each(
+                "partitions",
+                TOPIC,
+                PARTITION,
+                Field("offset", "integer", "The stable offset.", "OFFSET"),
+                Field("reach", "integer", "The end of the done records.", "READ AGAIN UP TO"),
+            ),
+        ),
+    ),
+    Document(
         "delete",
         "What was deleted, or would be.",
         (

@@ -9,6 +9,8 @@ from broker_jars import ROOT
 from coordinator.audit.report import Audit, Fault, PartitionAudit
 from coordinator.cli import documents
 from coordinator.group_state import Event, GroupState
+from coordinator.moving.exporting import Exported
+from coordinator.moving.importing import Import, Place
 from coordinator.operations.copies import GroupCopy
 from coordinator.operations.gaps import Gap, PartitionGaps
 from coordinator.operations.group_health import Health, Status
@@ -74,6 +76,10 @@ DOCUMENTS = {
     "redrive": documents.of_redrive(
         RedriveView(3, 3, 0, 1, (LateKey("orders", 0, "05", 1, 2, 1, 1),)), "dead", "orders", parked=1, executed=False
     ),
+    "import": documents.of_import(
+        Import((Place(TP, 5, (OffsetRange(7, 9),), False),), {}, (TopicPartition("orders", 1),)), executed=False
+    ),
+    "export": documents.of_export([Exported(TP, 5, 9)], executed=True),
     "delete": documents.of_remains(Remains(9, (TP,)), executed=True),
     "restore": documents.of_copy(GroupCopy("g", 1, {}), executed=True),
     "backup": json.loads(GroupCopy("g", 1, {}).text),

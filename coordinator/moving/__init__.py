@@ -1,0 +1,1 @@
+"""Moves positions from other consumers to a group, and back."""
